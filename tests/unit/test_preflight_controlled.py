@@ -76,6 +76,10 @@ def test_controlled_problems__approval_is_missing(name):
         ),
         ({"cohort": {"vcf": "chr{chrom}.vcf.gz"}}, "`people.consent.file` must be given where the path"),
         (
+            {"cohort": {"vcf": "chr{chrom}.vcf.gz", "part": True}},
+            "`cohort.vcf` must name the consent group of its people, got chr{chrom}.vcf.gz. Keep the names",
+        ),
+        (
             {"cohort": {"source": "plink", "vcf": None, "plink": "chr{chrom}"}},
             "`people.consent.file` must be given where the path in `cohort.plink` names no consent group",
         ),

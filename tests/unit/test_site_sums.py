@@ -1,76 +1,38 @@
 """Sums of sites: added they are those of one cohort, byte for byte; what does not belong is refused."""
 
 import json
+import os
 from dataclasses import replace
 from itertools import permutations, product
 
-import numpy as np
 import pyrage
 import pytest
 from click.testing import CliRunner
 
 from dpgrs.cli.main import main
 from dpgrs.errors import DpgrsError, UsageError
-from dpgrs.genotypes.bits import pack
-from dpgrs.io.files import arrays_as_bytes, write_text, written_digest
+from dpgrs.io.files import arrays_as_bytes, file_digest, write_text, written_digest
+from dpgrs.io.json_files import write_json
 from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.trials import summed_outcomes
-from dpgrs.linalg.statistics import half_units
 from dpgrs.preflight.checks import check
 from dpgrs.privacy.age_files import create_age_key, encrypted
 from dpgrs.steps.export_sums import combine, export
 from dpgrs.steps.take_sums import take_sums
 from dpgrs.study import site_sums
-from dpgrs.study.exact_statistics import exact_statistics
 from dpgrs.study.settings import resolve
-from dpgrs.study.site_sums import AGREED, SiteSums, combined, terms_of
+from dpgrs.study.site_sums import AGREED, AGREED_KEYS, SiteSums, combined, sums_of_study, terms_of
 from dpgrs.study.verbs import read_verb
-from panels import panel_in_memory
-from random_cohorts import random_alleles
-from release_studies import SHORT_RELEASE
+from sites import CONFIG, NAMES, SCALES, SITES, TERMS, D, all_sites, changed_gram, set_entry, sums
 from step_settings import settings_for
 
-D, N_PEOPLE, NAMES = 7, 120, ("a", "b", "c")
-ALLELES, FREQUENCY = random_alleles(D, 2 * N_PEOPLE), np.linspace(0.1, 0.7, D)
-SITES = {"north": slice(0, 20), "south": slice(20, 75), "west": slice(75, N_PEOPLE)}
-VALUES = np.random.default_rng(3).standard_normal((len(NAMES), N_PEOPLE))
-VALUES[1, ::5] = np.nan
-CONFIG = SHORT_RELEASE | {
-    "cohort": {"source": "vcf", "rows": "people", "sums": "sums.npz"},
-    "panel": {"size": D},
-    "public": {"sites": "sites.tsv", "origin": "x"},
-    "outcomes": {"source": "file"},
-}
-TERMS = {"format": site_sums.FORMAT, "privacy.epsilon": "[2]"}
 
-
-def sums(
-    people=slice(0, N_PEOPLE), *, name="all", kind="people", bounds="tight", budget="joint", terms=TERMS
-):
-    """Return the sums of some people as one site has them."""
-    rows = "haplotypes" if kind == "haplotypes" else "people"
-    n, each = people.stop - people.start, 2 if rows == "haplotypes" else 1
-    own = pack(ALLELES[:, 2 * people.start : 2 * people.stop])
-    dosages = half_units(own, n_haplotypes=2 * n, rows="people").astype(np.int16) * 1900
-    genotypes = dosages.astype(np.int16) if kind == "dosages" else own
-    panel = panel_in_memory(
-        genotypes, n_haplotypes=2 * n, of_size=lambda size: np.arange(size), frequency=FREQUENCY
-    )
-    is_training = np.repeat(np.arange(N_PEOPLE)[people] % 7 > 0, each)
-    values = {D: np.repeat(VALUES[:, people], each, axis=1)}
-    outcomes = Outcomes(NAMES, values, {}, is_training, rows)
-    settings = settings_for(
-        "compute-statistics",
-        mode="release",
-        outcomes={"bound": 2.5, "count": [3]},
-        privacy={"bounds": bounds, "outcome_budget": budget},
-    )
-    found = exact_statistics(settings, panel, outcomes)
-    return SiteSums(found, outcomes.of_rows(slice(0)), terms, (name,))
-
-
-def all_sites(**terms):
-    return [(f"{name}.age", sums(people, name=name, **terms)) for name, people in SITES.items()]
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """Where public scales lie, the working folder."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "scales.tsv").write_text(SCALES)
+    return tmp_path
 
 
 @pytest.mark.parametrize(
@@ -95,42 +57,6 @@ def test_saved__is_closed_and_read_again(tmp_path):
     assert (tmp_path / "sums.npz").stat().st_mode & 0o777 == 0o600
     assert SiteSums.load(tmp_path / "sums.npz").as_bytes() == whole.as_bytes()
     assert summed_outcomes(tmp_path / "sums.npz") == [*NAMES]
-
-
-def changed_gram(part, change):
-    """Return sums with another X'X of the rows, as of a site that lies or errs."""
-    ((key, clipped),) = part.statistics.clipped.items()
-    gram = change(clipped.gram.copy())
-    return replace(part, statistics=replace(part.statistics, clipped={key: replace(clipped, gram=gram)}))
-
-
-def set_entry(row, column, value):
-    def change(gram):
-        gram[row, column] = gram[column, row] = value
-        return gram
-
-    return change
-
-
-@pytest.mark.parametrize(
-    "spoil",
-    [
-        lambda part: changed_gram(part, set_entry(0, 0, -1)),
-        lambda part: changed_gram(part, set_entry(0, 1, 2**60)),
-        lambda part: changed_gram(part, set_entry(0, 0, 2**40)),
-        lambda part: changed_gram(part, set_entry(D, D, 2**22)),
-        lambda part: changed_gram(part, lambda gram: gram + np.triu(gram, 1)),
-        lambda part: changed_gram(part, lambda gram: gram.astype(float)),
-        lambda part: changed_gram(part, lambda gram: gram[:-1]),
-        lambda part: replace(part, statistics=replace(part.statistics, n_rows=-1)),
-        lambda part: replace(part, statistics=replace(part.statistics, n_rows=3)),
-    ],
-)
-def test_load__raise_on_impossible_sums(spoil):
-    with pytest.raises(
-        DpgrsError, match="must hold sums over rows of people, got numbers that none can have"
-    ):
-        SiteSums.load("a.age", content=spoil(sums()).as_bytes())
 
 
 def test_load__raise_on_another_kind(tmp_path):
@@ -195,7 +121,11 @@ def test_combine__writes_the_sums_of_all(exports, tmp_path):
     done = run_combine(key, paths, tmp_path / "sums.npz")
     assert done.exit_code == 0
     assert all(f"{name}: " in done.output for name in SITES)
-    found = SiteSums.load(tmp_path / "sums.npz").statistics.arrays()
+    sent = SiteSums.load(tmp_path / "sums.npz")
+    assert dict(zip(sent.sites, sent.exports, strict=True)) == {
+        path.stem: file_digest(path) for path in paths
+    }
+    found = sent.statistics.arrays()
     assert arrays_as_bytes(found) == arrays_as_bytes(sums().statistics.arrays())
 
 
@@ -267,7 +197,7 @@ def test_encrypted__raise_on_no_public_key():
 
 
 def test_take_sums__reads_all_that_is_agreed():
-    assert {*read_verb("take-sums").reads} == {*AGREED, "release.genome_build"}
+    assert {*read_verb("take-sums").reads} == {*AGREED, *AGREED_KEYS}
 
 
 def test_terms__are_of_no_path_and_of_every_other_agreed_key():
@@ -275,20 +205,27 @@ def test_terms__are_of_no_path_and_of_every_other_agreed_key():
     elsewhere = CONFIG | {"cohort": CONFIG["cohort"] | {"sums": None, "vcf": "x.vcf", "part": True}}
     assert terms_of(resolve(elsewhere), site_digest="0" * 64) == first
     assert terms_of(resolve(CONFIG), site_digest="1" * 64) != first
+    own = {"approved_by": "another", "dar_id": "2", "approval_date": "2026-02-01"}
+    for same in (
+        {"dataset": CONFIG["dataset"] | own},
+        {"methods": ["ridge"]},
+        {"regression": {"lambda": 7, "joint_projection": True}},
+    ):
+        assert terms_of(resolve(CONFIG | same), site_digest="0" * 64) == first
     for changed in (
         {"seed": 2},
         {"privacy": {"epsilon": 3}},
         {"panel": {"size": 8}},
         {"methods": ["adassp"]},
+        {"release": CONFIG["release"] | {"preprocessing": "other"}},
     ):
         assert terms_of(resolve(CONFIG | changed), site_digest="0" * 64) != first
     assert json.loads(json.dumps(first)) == first
 
 
 @pytest.fixture
-def taken(tmp_path, monkeypatch):
+def taken():
     """Sums of the terms of `CONFIG`, in the working folder."""
-    monkeypatch.chdir(tmp_path)
     sums(terms=terms_of(resolve(CONFIG), site_digest="0" * 64)).save("sums.npz")
 
 
@@ -320,6 +257,7 @@ def test_check__takes_sums_of_its_terms():
         (changed(outcomes={"file": "y.tsv"}), "`outcomes.file` must be left out with `cohort.sums`"),
         (changed(people={"keep": "k.txt"}), "`people.keep` must be left out with `cohort.sums`"),
         (changed(covariates={"file": "x.tsv"}), "`covariates.file` must be left out with `cohort.sums`"),
+        (changed(outcomes={"scales": None}), "`outcomes.scales` must be given with `cohort.sums`, got null"),
         (changed(covariates={"pcs": 2}), "`covariates.pcs` must be 0 with `cohort.sums`"),
         (changed(privacy={"protection": "label"}), "`privacy.protection` must be full with `cohort.sums`"),
         (
@@ -366,6 +304,23 @@ def test_take_sums__takes_statistics_and_names(tmp_path):
     take_sums(settings, "sums.npz", sites=tmp_path / "sites.tsv", **options)
     found = Outcomes.load(tmp_path / "outcomes.zarr")
     assert (found.names, found.rows, found.values[D].shape) == (NAMES, "people", (3, 0))
+
+
+def test_export__raise_on_scales_that_are_newer_than_outcomes(folder, monkeypatch):
+    study = folder / "results" / "release"
+    made = [study / "private/trial1/statistics.npz", study / "private/trial1/outcomes.zarr"]
+    monkeypatch.setattr(site_sums, "require_made_by", lambda _, files: [*files] == [*made, files[2]])
+    part, own = sums(SITES["north"]), changed(cohort={"sums": None, "vcf": "x.vcf", "part": True})
+    made[0].parent.mkdir(parents=True)
+    part.statistics.save(made[0])
+    part.outcomes.save(made[1])
+    write_json(study / "private/settings.json", resolve(own))
+    write_text(study / "public/sites.tsv", "sites\n")
+    assert sums_of_study(study, site="north").sites == ("north",)
+    later = made[1].stat().st_mtime_ns + 1
+    os.utime(folder / "scales.tsv", ns=(later, later))
+    with pytest.raises(DpgrsError, match=r"`scales\.tsv` must be what outcomes were made by"):
+        sums_of_study(study, site="north")
 
 
 @pytest.mark.parametrize(

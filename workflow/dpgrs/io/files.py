@@ -1,9 +1,12 @@
 """Files that are either whole or absent; what lies between steps as text has its digest beside it."""
 
 import hashlib
+import math
 import os
 import shutil
+import struct
 import zipfile
+import zlib
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
@@ -239,6 +242,57 @@ def load_arrays(path, *, content=None):
     """
     with readable_arrays(path, content=content) as arrays:
         return dict(arrays)
+
+
+def require_plain_arrays(path, *, content=None, is_known):
+    """Refuse a file of arrays that says it holds more than it does, before anything of it is unpacked.
+
+    Parameters
+    ----------
+    path, content : as in `load_arrays`.
+    is_known : function of a name, whether an array may be called that.
+
+    Raises
+    ------
+    DpgrsError
+        If an array has another name, is there twice, is compressed, or of another size than its bytes.
+    """
+    is_plain = False
+    try:
+        size = Path(path).stat().st_size if content is None else len(content)
+        with zipfile.ZipFile(path if content is None else BytesIO(content)) as file:
+            members = file.infolist()
+            names = {member.filename.removesuffix(".npy") for member in members}
+            is_plain = len(names) == len(members) and all(map(is_known, names))
+            is_plain &= sum(member.file_size for member in members) <= size
+            is_plain = is_plain and all(_is_whole_array(file, member) for member in members)
+    except _UNREADABLE:
+        is_plain = False
+    if not is_plain:
+        raise DpgrsError(
+            f"`{path}` must hold plain arrays of known names, got others. Ask whoever made it to make "
+            "it again."
+        )
+
+
+def _is_whole_array(file, member):
+    """Tell whether a member of an archive is as large as its head says, without reading its numbers."""
+    if member.compress_type != zipfile.ZIP_STORED:
+        return False
+    with file.open(member) as array:
+        if np.lib.format.read_magic(array) != (1, 0):
+            return False
+        shape, _, dtype = np.lib.format.read_array_header_1_0(array)
+        if dtype.hasobject or dtype.itemsize == 0 or min(shape, default=0) < 0:
+            return False
+        return array.tell() + math.prod(shape) * dtype.itemsize == member.file_size
+
+
+# A flipped bit may also pass for an encryption or a compression that Python does not have.
+_UNREADABLE = (
+    *(OSError, EOFError, ValueError, TypeError, LookupError, SyntaxError),
+    *(RuntimeError, MemoryError, zipfile.BadZipFile, zlib.error, struct.error),
+)
 
 
 @contextmanager

@@ -141,6 +141,7 @@ CHECKS = (
         Check(sums.source_problems, ("cohort.source", *sums.KEYS)),
         *each(sums.replaced_problems, sums.REPLACED, ("cohort.sums",)),
         *each(sums.unsummed_problems, sums.UNSUMMED, sums.KEYS),
+        Check(sums.scale_problems, ("outcomes.source", "outcomes.scales", *sums.KEYS)),
         Check(sums.component_problems, ("covariates.pcs", *sums.KEYS)),
         Check(sums.protection_problems, ("privacy.protection", *sums.KEYS)),
         Check(sums.method_problems, ("methods", *sums.KEYS)),

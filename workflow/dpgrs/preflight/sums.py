@@ -6,15 +6,16 @@ from dpgrs.errors import DpgrsError, must
 from dpgrs.methods.mechanisms import mechanism_of
 from dpgrs.preflight.public_side import LISTS
 from dpgrs.privacy.private_folders import OPEN_TO_OTHERS
-from dpgrs.study.site_sums import AGREED, SiteSums, require_same_terms, terms_of
+from dpgrs.study.settings import PATTERN_KEYS
+from dpgrs.study.site_sums import AGREED, AGREED_KEYS, SiteSums, require_same_terms, terms_of
 from dpgrs.types import Metrics, Protection
 
 PART, SUMS = KEYS = ("cohort.part", "cohort.sums")
 # Of people, who are all in the sums already.
-REPLACED = ("cohort.vcf", "cohort.plink", "outcomes.file")
+REPLACED = (*PATTERN_KEYS, "outcomes.file")
 # Of these a coordinator has neither files nor rows.
 UNSUMMED = (*LISTS, "covariates.file")
-TERMS = (*AGREED, "release.genome_build")
+TERMS = (*AGREED, *AGREED_KEYS)
 
 
 def mode_problems(inspection, key):
@@ -49,6 +50,15 @@ def unsummed_problems(inspection, key):
         return []
     fix = "Choose people in the genotype files." if key in LISTS else "Leave it out."
     return [must(key, f"be left out with `{given}`", inspection[key], fix)]
+
+
+def scale_problems(inspection):
+    """Ask for public scales: by those of its own people a site would make each row hang on all of them."""
+    given, is_given = _given(inspection), inspection["outcomes.scales"] is not None
+    if given is None or inspection["outcomes.source"] != "file" or is_given:
+        return []
+    fix = "Name a table of public centres and scales, the same at all sites."
+    return [must("outcomes.scales", f"be given with `{given}`", "null", fix)]
 
 
 def component_problems(inspection):

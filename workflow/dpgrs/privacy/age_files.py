@@ -68,12 +68,13 @@ def encrypted(content, *, public_key):
     return pyrage.encrypt(content, [recipient])
 
 
-def decrypted(path, *, key):
-    """Return the bytes of an age file.
+def decrypted(content, *, key, path):
+    """Return what the bytes of an age file hold.
 
     Parameters
     ----------
-    path : the file.
+    content : bytes of the file.
+    path : the file, for messages.
     key : path of the key pair, from `create_age_key` or `age-keygen`.
 
     Raises
@@ -85,7 +86,7 @@ def decrypted(path, *, key):
     """
     identities = _load_key(key)
     try:
-        return pyrage.decrypt(Path(path).read_bytes(), identities)
+        return pyrage.decrypt(content, identities)
     except pyrage.DecryptError:
         raise DpgrsError(
             f"`{path}` must be a whole file that was encrypted to the key {key}, got one that is cut, "

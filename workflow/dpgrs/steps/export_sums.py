@@ -1,15 +1,14 @@
 """What the commands of sites and their coordinator do: sums of a site encrypted, and those of all added."""
 
-import re
+import hashlib
+from dataclasses import replace
 from pathlib import Path
 
 from dpgrs.errors import DpgrsError, UsageError, shown
-from dpgrs.io.files import file_digest, require_regular, write_closed
+from dpgrs.io.files import require_regular, write_closed
 from dpgrs.privacy.age_files import decrypted, encrypted
-from dpgrs.privacy.private_folders import PRIVATE
-from dpgrs.study.site_sums import SiteSums, combined, sums_of_study
-
-NAME = re.compile(r"[A-Za-z0-9_-]{1,60}")
+from dpgrs.privacy.private_folders import PRIVATE, require_private_place
+from dpgrs.study.site_sums import NAME, SiteSums, combined, sums_of_study
 
 
 def export(study, *, name, public_key):
@@ -40,9 +39,9 @@ def export(study, *, name, public_key):
     # A wrong key is said before anything private is read.
     encrypted(b"", public_key=public_key)
     path = Path(study) / PRIVATE / f"{name}.age"
-    content = sums_of_study(study, site=name).as_bytes()
-    write_closed(path, encrypted(content, public_key=public_key))
-    return path, file_digest(path)
+    content = encrypted(sums_of_study(study, site=name).as_bytes(), public_key=public_key)
+    write_closed(path, content)
+    return path, hashlib.sha256(content).hexdigest()
 
 
 def combine(exports, *, key, output):
@@ -52,7 +51,7 @@ def combine(exports, *, key, output):
     ----------
     exports : sequence of paths.
     key : path of the coordinator's key pair.
-    output : the file, for `cohort.sums`; written last.
+    output : the file, for `cohort.sums`, outside repositories and results; written last.
 
     Returns
     -------
@@ -62,21 +61,28 @@ def combine(exports, *, key, output):
     ------
     DpgrsError
         If an export does not open, or they do not belong together, see `combined`. Nothing is written.
+    UsageError
+        If the sums would lie in a repository or a results folder, or in place of the key or an export.
     """
-    told = []
+    told, output = [], require_private_place(output, name="`--output`")
+    if output in {Path(path).resolve() for path in (key, *exports)}:
+        raise UsageError(
+            f"`--output` must be a file of its own, got {output}, the key or an export. Name another."
+        )
 
     def opened():
         """Read one after another, so that no more than two are in memory."""
         for path in exports:
             require_regular(path)
-            sums = SiteSums.load(path, content=decrypted(path, key=key))
+            content = Path(path).read_bytes()
+            sums = SiteSums.load(path, content=decrypted(content, key=key, path=path))
             if len(sums.sites) != 1:
                 raise DpgrsError(
                     f"`{path}` must be the export of one site, got another. Ask the site for it."
                 )
-            # A file from elsewhere may name itself anything.
-            told.append((shown(sums.sites[0]), path, file_digest(path)))
-            yield path, sums
+            digest = hashlib.sha256(content).hexdigest()
+            told.append((*sums.sites, path, digest))
+            yield path, replace(sums, exports=(digest,))
 
     combined(opened()).save(output)
     return told

@@ -17,9 +17,9 @@ READS = (
     "methods",
     "privacy",
     "screening",
-    "regression",
     "public",
     "release.genome_build",
+    "release.preprocessing",
 )
 
 

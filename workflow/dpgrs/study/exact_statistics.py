@@ -109,7 +109,9 @@ def _of_part(settings, part, outcomes, covariates, *, without_gram):
     own, clipped, origin = {}, {}, {}
     Y = {size: grid_outcomes(values, bound=outcome_bound) for size, values in outcomes.values.items()}
     sums, cross = None, {}
-    if not without_gram:
+    # A release draws from rows within its bounds alone; a benchmark fits others beside them.
+    is_unread = settings.mode == "release" and privacy.bounds == Bounds.TIGHT
+    if not (without_gram or is_unread):
         sums, cross = _exact_sums(genotypes, Y, columns, covariates, **options)
     if covariates is not None:
         own = {"n_covariates": len(covariates.names), "covariate_bound": covariates.bound}

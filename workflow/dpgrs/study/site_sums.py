@@ -9,6 +9,7 @@ Privacy: nothing here is private. Sums of a site are for the coordinator alone, 
 
 import hashlib
 import json
+import re
 from dataclasses import dataclass
 from functools import reduce
 from operator import getitem
@@ -18,34 +19,45 @@ import numpy as np
 
 import dpgrs
 from dpgrs.errors import DpgrsError, UsageError, shown
-from dpgrs.io.files import arrays_as_bytes, load_arrays, write_closed, written_digest
+from dpgrs.io.files import (
+    arrays_as_bytes,
+    load_arrays,
+    require_plain_arrays,
+    write_closed,
+    written_digest,
+)
 from dpgrs.io.json_files import read_json
 from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.trials import SUMMED_NAMES, Statistics
-from dpgrs.linalg.clipped_statistics import CLIPPED_GRAM_STEP
+from dpgrs.methods.mechanisms import mechanism_of
 from dpgrs.privacy.accounting.events import MECHANISM_VERSION
 from dpgrs.privacy.private_folders import PRIVATE
+from dpgrs.study.code import package_digest
 from dpgrs.study.exact_statistics import added
 from dpgrs.study.identity import public_identity
 from dpgrs.study.made_by import PUBLIC, SITES, require_made_by
 from dpgrs.study.request_identity import exact_values
 from dpgrs.study.settings import PATHS, keys
 from dpgrs.study.step_settings import Settings
-from dpgrs.types import Rows
+from dpgrs.study.sums_check import STATISTICS, is_possible, largest
 
 FORMAT = 1
-# What sites and coordinator agree on; all but where files lie, the words of the curator and what is measured.
+# What sites and coordinator agree on; all but where files lie, the words of the curator, what is fitted after
+# the draw, and what is measured.
 AGREED = (
     *("mode", "seed", "dataset", "cohort", "people", "panel", "outcomes", "covariates"),
-    *("methods", "privacy", "screening", "regression", "public"),
+    *("methods", "privacy", "screening", "public"),
 )
-# Of one side each.
-OWN = ("cohort.part", *PATHS)
+# And what the statement of the release says of all sites, and what genotypes are read by.
+AGREED_KEYS = ("release.genome_build", "release.preprocessing")
+# Of one side each; of methods it is agreed what draws for them.
+OWN = ("cohort.part", "dataset.approved_by", "dataset.dar_id", "dataset.approval_date", "methods", *PATHS)
 # Of these arrays nothing is summed.
-TERMS, SITE_NAMES = "site_terms", "site_names"
+TERMS, SITE_NAMES, EXPORTS = "site_terms", "site_names", "exports"
+OUTCOME_TERMS = (SUMMED_NAMES, "prevalence", "components", "loadings")
+NAME, DIGEST = re.compile(r"[A-Za-z0-9_-]{1,60}"), re.compile(r"[0-9a-f]{64}")
 # Room for noise is left below what int64 holds.
 LARGEST_SUM = 2**62
-_CAUCHY = 1 + 1e-9
 
 
 @dataclass(frozen=True)
@@ -58,12 +70,14 @@ class SiteSums:
     outcomes : Outcomes of nobody: their names and public terms.
     terms : dict, from `terms_of`.
     sites : tuple of str, names of the sites, each of which is in once.
+    exports : tuple of str, SHA-256 of the file of each site, in the order of `sites`; empty in such a file.
     """
 
     statistics: Statistics
     outcomes: Outcomes
     terms: dict
     sites: tuple
+    exports: tuple = ()
 
     def arrays(self):
         """Return them as named arrays, a dict."""
@@ -72,6 +86,8 @@ class SiteSums:
         if outcomes.components is not None:
             named |= {"components": np.array(outcomes.components, dtype=str), "loadings": outcomes.loadings}
         named |= {SITE_NAMES: np.array(self.sites, dtype=str)}
+        if self.exports:
+            named |= {EXPORTS: np.array(self.exports, dtype=str)}
         return self.statistics.arrays() | named | {TERMS: np.array(json.dumps(self.terms, sort_keys=True))}
 
     def as_bytes(self):
@@ -91,6 +107,7 @@ class SiteSums:
         DpgrsError
             If they are damaged, of another kind, or could not be sums over people.
         """
+        require_plain_arrays(path, content=content, is_known=_is_known)
         arrays = load_arrays(path, content=content)
         try:
             terms = json.loads(str(arrays[TERMS]))
@@ -113,19 +130,39 @@ class SiteSums:
                 components,
                 arrays.get("loadings"),
             )
-            sites = tuple(arrays[SITE_NAMES].tolist())
-            is_possible = _is_possible(statistics)
-        except (LookupError, ValueError, TypeError, AttributeError):
+            sites, exports = _sites_of(arrays)
+            is_sum = is_possible(statistics, has_components=components is not None)
+        except (LookupError, ValueError, TypeError, AttributeError, OverflowError, RecursionError):
             raise DpgrsError(
                 f"`{path}` must hold the sums of a site, got another kind of file. Name what "
                 "`dpgrs site export` or `dpgrs site combine` wrote."
             ) from None
-        if not is_possible:
+        if not is_sum:
             raise DpgrsError(
                 f"`{path}` must hold sums over rows of people, got numbers that none can have. Ask the site "
                 "to export them again."
             )
-        return cls(statistics, outcomes, terms, sites)
+        return cls(statistics, outcomes, terms, sites, exports)
+
+
+def _is_known(name):
+    """Tell whether sums have an array of a name."""
+    return name in (TERMS, SITE_NAMES, EXPORTS, *OUTCOME_TERMS) or STATISTICS.fullmatch(name) is not None
+
+
+def _sites_of(arrays):
+    """Return names of sites, and the digests of their exports; a ValueError where there could be no such."""
+    sites = tuple(arrays[SITE_NAMES].tolist())
+    exports = tuple(arrays[EXPORTS].tolist()) if EXPORTS in arrays else ()
+    is_named = sites and all(map(NAME.fullmatch, sites)) and all(map(DIGEST.fullmatch, exports))
+    if not is_named or len(exports) not in (0, len(sites)) or len(_names(sites)) < len(sites):
+        raise ValueError
+    return sites, exports
+
+
+def _names(sites):
+    """Return the names of sites as they are compared, a set."""
+    return {name.casefold() for name in sites}
 
 
 def terms_of(settings, *, site_digest):
@@ -136,16 +173,21 @@ def terms_of(settings, *, site_digest):
     settings : dict from `dpgrs.study.settings.resolve`, of a site or of the coordinator.
     site_digest : str, SHA-256 of the public sites in hexadecimal.
     """
-    agreed = [key for key in keys() if key.partition(".")[0] in AGREED and key not in OWN]
+    agreed = [key for key in keys() if key in AGREED_KEYS or key.partition(".")[0] in AGREED]
     return {
         "format": FORMAT,
         "dpgrs": dpgrs.__version__,
+        "code": package_digest(),
         "mechanism_version": MECHANISM_VERSION,
+        "mechanisms": sorted({mechanism_of(method).name for method in settings["methods"]}),
         "public sites": site_digest,
-        "release.genome_build": settings["release"]["genome_build"],
         # Digests of public files, which have no paths here.
         "identity": exact_values(public_identity(settings)),
-        **{key: json.dumps(reduce(getitem, key.split("."), settings), sort_keys=True) for key in agreed},
+        **{
+            key: json.dumps(reduce(getitem, key.split("."), settings), sort_keys=True)
+            for key in agreed
+            if key not in OWN
+        },
     }
 
 
@@ -184,6 +226,13 @@ def sums_of_study(folder, *, site):
     require_made_by(Settings(settings), files)
     statistics, outcomes = Statistics.load(files[0]), Outcomes.load(files[1]).of_rows(slice(0))
     terms = terms_of(settings, site_digest=written_digest(files[2]))
+    # The terms hold digests of these as they are now, and outcomes are what they were by then.
+    for name in ("scales", "loadings"):
+        path = settings["outcomes"][name]
+        if path and Path(path).stat().st_mtime_ns > files[1].stat().st_mtime_ns:
+            raise DpgrsError(
+                f"`{path}` must be what outcomes were made by, got a file that is newer. Run the study again."
+            )
     return SiteSums(statistics, outcomes, terms, (site,))
 
 
@@ -212,16 +261,17 @@ def combined(parts):
         if first is None:
             first, found, digests[digest] = path, part, path
             continue
-        if repeated := set(part.sites) & set(found.sites):
+        if repeated := _names(part.sites) & _names(found.sites):
             name = shown(repeated.pop())
             raise _other(path, f"of another site than those before, got {name} twice", "Name each once")
         if digest in digests:
             raise _other(path, f"other sums than {digests[digest]}, got the same", "Name each site once")
         digests[digest] = path
-        require_same_terms(part, found.terms, path=path, others=first)
+        for one, terms in ((part, found.terms), (found, part.terms)):
+            require_same_terms(one, terms, path=path, others=first)
         if _public(part) != _public(found) or _shapes(statistics) != _shapes(found.statistics.arrays()):
             raise _other(path, f"of the same outcomes and variants as {first}, got others")
-        if _largest(found.statistics) + _largest(part.statistics) >= LARGEST_SUM:
+        if largest(found.statistics) + largest(part.statistics) >= LARGEST_SUM:
             raise _other(path, "within what can be summed exactly, got more")
         try:
             statistics = added([found.statistics, part.statistics])
@@ -229,7 +279,8 @@ def combined(parts):
             raise
         except DpgrsError:
             raise _other(path, f"of the same columns and norms as {first}, got others") from None
-        found = SiteSums(statistics, found.outcomes, found.terms, (*found.sites, *part.sites))
+        sites, exports = (*found.sites, *part.sites), (*found.exports, *part.exports)
+        found = SiteSums(statistics, found.outcomes, found.terms, sites, exports)
     return found
 
 
@@ -268,50 +319,3 @@ def _shapes(arrays):
     return {
         name: (array.dtype, array.shape) for name, array in arrays.items() if isinstance(array, np.ndarray)
     }
-
-
-def _is_possible(statistics):
-    """Tell whether integers could be sums over rows: whatever passes, nobody else's privacy hangs on it.
-
-    Of every X'X the diagonal is at least 0, bounds the rest, by Cauchy and Schwarz, and sums to no more than
-    rows within their norm have; that of the intercept is their number. The error of the smallest eigenvalue
-    (docs/proofs/smallest_eigenvalue.md) rests on these, and on no more.
-    """
-    n_rows, observed = statistics.n_rows, statistics.n_observed
-    grams, cross = _sums(statistics)
-    if any(one.dtype != np.int64 for one in (*grams, *cross, observed)) or observed.ndim != 1:
-        return False
-    if n_rows < 0 or observed.min(initial=0) < 0 or observed.max(initial=0) > n_rows:
-        return False
-    # Of half coding the square of a value is at most 1/4, or 1 of people.
-    square = 1.0 if statistics.rows == Rows.PEOPLE else 0.25
-    terms = [] if statistics.gram is None else [(statistics.gram_step, square * (len(statistics.gram) - 1))]
-    terms += [
-        (CLIPPED_GRAM_STEP, one.row_norm**2) for one in statistics.clipped.values() if one.gram is not None
-    ]
-    return all(_is_gram(one, n_rows, *term) for one, term in zip(grams, terms, strict=True))
-
-
-def _sums(statistics):
-    """Return the lists of every X'X and of every X'Y."""
-    parts = statistics.clipped.values()
-    grams = [one for one in (statistics.gram, *(part.gram for part in parts)) if one is not None]
-    return grams, [*statistics.cross.values(), *(part.cross for part in parts)]
-
-
-def _largest(statistics):
-    """Return the largest magnitude of an entry; Python's integers do not wrap around."""
-    grams, cross = _sums(statistics)
-    return max(max(-int(one.min(initial=0)), int(one.max(initial=0))) for one in (*grams, *cross))
-
-
-def _is_gram(gram, n_rows, step, square):
-    """Tell whether a matrix could be X'X of rows within a squared norm, intercept last."""
-    if gram.ndim != 2 or gram.shape[0] != gram.shape[1] or not np.array_equal(gram, gram.T):
-        return False
-    diagonal = gram.diagonal()
-    lengths = np.sqrt(np.maximum(diagonal, 0).astype(float))
-    # Python's integers: entries of a file may be anything.
-    *own, intercept = (int(entry) for entry in diagonal)
-    is_bounded = min(own) >= 0 and sum(own) * step <= n_rows * square and intercept * step * 4 == n_rows
-    return is_bounded and bool(np.all(np.abs(gram) <= np.outer(lengths, lengths) * _CAUCHY))

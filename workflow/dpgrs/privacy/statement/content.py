@@ -11,8 +11,8 @@ RANDOMNESS = (
     "average over the key; it is void if the key leaks."
 )
 TRUST_MODEL = (
-    "Central: the curator holds the data and the study key and is trusted with both. Readers of the release "
-    "are not trusted, may know everything but one unit's data, and may join forces."
+    "Central: the curator holds the data, or their exact sums, and the study key, and is trusted with both. "
+    "Readers of the release are not trusted, may know everything but one unit's data, and may join forces."
 )
 THEOREM = (
     "Adaptive composition of Gaussian mechanisms: mu^2 adds up (Dong, Roth, Su 2022), and "
@@ -86,7 +86,9 @@ NOT_PROTECTED = (
     "with an outcome.",
     "Steps before this program (calling, phasing, imputation, quality control, choice of people), and "
     "settings that were chosen by looking at the same people: they are not counted.",
-    "Whoever is in the data under two sample ids, and whether a release was refused or failed.",
+    "Whoever is in the data more than once, under two sample ids or at two sites: of somebody who is in k "
+    "times, mu and pure epsilon are k times as large.",
+    "Whether a release was refused or failed.",
     "Everything listed under public inputs.",
 )
 SUBGROUPS = (

@@ -187,9 +187,10 @@ def words_of(guarantee, mechanisms, *, protected):
     -------
     dict of definition, contribution and plain_language, of that section, of the assumptions and the theorem.
     """
+    rows = ROWS_OF_A_PERSON[Rows(guarantee["rows"])]
     return {
         "definition": _definition(guarantee, protected),
-        "contribution": f"A person gives {ROWS_OF_A_PERSON[Rows(guarantee['rows'])]}.",
+        "contribution": f"Under one sample id at one site a person gives {rows}.",
         "plain_language": plain_line(guarantee, guarantee, guarantee["person"], protected=protected),
         "assumptions": _assumptions(mechanisms),
         "theorem": _theorem(mechanisms),

@@ -20,6 +20,7 @@ def test_versions__agree():
     headings = re.findall(r"^## (.+)$", (REPOSITORY / "CHANGELOG.md").read_text(), flags=re.M)
     versions = [heading.split()[0] for heading in headings if heading != "Unreleased"]
     assert versions[:1] in ([], [dpgrs.__version__])
+    assert ("date-released" in citation) == bool(versions)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(REPOSITORY).as_posix())

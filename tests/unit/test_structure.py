@@ -174,12 +174,6 @@ def test_rules__no_input_is_ancient():
     assert [path.name for path in rules if "ancient(" in path.read_text()] == []
 
 
-def test_citation__names_a_release_just_where_the_changelog_does():
-    citation = yaml.safe_load((REPOSITORY / "CITATION.cff").read_text())
-    changes = (REPOSITORY / "CHANGELOG.md").read_text()
-    assert ("date-released" in citation) == (f"## {citation['version']}" in changes)
-
-
 def test_modules__stay_small():
     sources = [*MODULES, *(REPOSITORY / "tests").rglob("*.py"), *(REPOSITORY / "workflow").rglob("*.smk")]
     assert [path.name for path in sources if len(path.read_text().splitlines()) > 400] == []

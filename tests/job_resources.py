@@ -1,12 +1,13 @@
 """What the jobs of a study asked for, beside what they took."""
 
 import re
+from math import nan
 
 import pandas as pd
 
 from study_runs import run
 
-# Memory is NaN of a job that ended before Snakemake looked at it.
+# Memory is NaN of a job that ended before Snakemake looked at it, and 0 of one that was just ending.
 MIB = 2**20 / 10**6
 LOOKED_AT = 5  # seconds from which on a benchmark sees about all of a job
 
@@ -23,7 +24,7 @@ def asked_and_used(folder, settings):
     for path, resources in dict(found).items():
         asked = {name: int(re.search(rf"\b{name}=(\d+)", resources)[1]) for name in ("mem_mb", "runtime")}
         (took,) = pd.read_csv(folder / path, sep="\t").to_dict("records")
-        used = took["max_rss"] * MIB
+        used = took["max_rss"] * MIB or nan
         lines.append(
             {
                 "job": re.sub(r".*benchmarks/|\.tsv$", "", path),

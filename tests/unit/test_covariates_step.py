@@ -172,7 +172,7 @@ def test_compute_statistics__raise_on_covariates_within_worst_case_bounds(study)
 def trial(study, *, covariates, protections=("full",)):
     """Run a benchmark's steps and return its metrics."""
     study.covariates = covariates
-    config = study.settings("blup", bounds="tight", neighbours="replace-one")
+    config = study.settings("blup", bounds="tight", neighbours="replace-one") | {"mode": "benchmark"}
     statistics, root = study.sum_up(config), study.root
     terms = {"sizes": [N_VARIANTS], "counts": [3], "protections": protections, "epsilons": [1000.0]}
     terms |= {"accountings": ["gdp"]}

@@ -79,7 +79,7 @@ $(MUTANTS)/.ready:
 	@$(MUTANTS)/bin/python -m pip install --quiet --disable-pip-version-check "cosmic-ray>=8.4,<9" "coverage>=7.6,<8"
 	@touch $@
 
-reliability: $(READY)  ## break a small release in many ways, resume it, and write what was seen into docs/reliability.md
+reliability: $(READY)  ## break a small release in many ways, resume it, and write what was seen into docs/measurements/reliability.md
 	PYTHONPATH=workflow:tests $(BIN)/python -m reliability.run $(FAULTS)
 
 lock:  ## resolve the newest versions that fit pyproject.toml into requirements.lock, of `gan` what it adds (needs uv)

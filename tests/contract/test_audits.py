@@ -43,7 +43,7 @@ def test_private_functions__found_wherever_they_hide():
 
 
 def test_page__has_a_row_for_every_case_with_its_claim():
-    page = (REPOSITORY / "docs" / "audits.md").read_text()
+    page = (REPOSITORY / "docs" / "measurements" / "audits.md").read_text()
     rows = [line.strip("| ").split(" | ") for line in page.splitlines() if line.startswith("| `private_")]
     known = [
         {"mechanism": case.mechanism, **case.terms, "loss": case.claim.symbol, "claimed": case.claim.value}

@@ -14,7 +14,7 @@ from reliability.broken_runs import PEOPLE, STUDY, VARIABLES, Whole, keep_ledger
 from reliability.faults import FAULTS, can_mount, fill_disk, limit_files
 from study_runs import REPOSITORY
 
-PAGE = REPOSITORY / "docs" / "reliability.md"
+PAGE = REPOSITORY / "docs" / "measurements" / "reliability.md"
 BEGIN, END = "<!-- What follows is written by `make reliability`. -->\n", "<!-- Up to here. -->\n"
 TITLE = "### "
 HEAD = "| where | seen |\n| --- | --- |\n"

@@ -1,10 +1,10 @@
 """Coverage of the 95 % intervals of the noise-aware BLUP, on 20 cohorts of its own model, 400 at h2 = 0.8.
 
 All seeds are fixed, so a result never changes. An interval hits or misses together with those of its cohort:
-the cohorts are the sample. The bars of docs/blup.md are on the coverage of a cohort on average; its mean over
-the cohorts may pass a bar by as much as Student's t allows with probability 1e-6 if the bar itself is the
-truth. A law that keeps the bars then fails a test with probability 1e-6 at most, to the extent that means of
-20 are normal. The controls, intervals too wide or too narrow by a third, must fail.
+the cohorts are the sample. The bars of docs/explanation/blup.md are on the coverage of a cohort on average;
+its mean over the cohorts may pass a bar by as much as Student's t allows with probability 1e-6 if the bar
+itself is the truth. A law that keeps the bars then fails a test with probability 1e-6 at most, to the extent
+that means of 20 are normal. The controls, intervals too wide or too narrow by a third, must fail.
 """
 
 import numpy as np
@@ -214,7 +214,7 @@ RARE = {"n_variants": 30, "among": (0.01, 0.05)}
 def test_intervals__of_clipped_rows_cover_or_are_withheld(cohort, n_given, is_steered):
     """Those of the third case would cover 0.6: it is the clip, of which the model knows nothing, that errs.
 
-    They may cover more than elsewhere: up to 0.99 (docs/blup.md).
+    They may cover more than elsewhere: up to 0.99 (docs/explanation/blup.md).
     """
     coverages = []
     for seed in range(N_TRIALS):

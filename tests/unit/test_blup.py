@@ -59,7 +59,7 @@ def test_fit_blup__equals_dense_conditioning_where_the_gram_matrix_is_exact(cros
 
 
 def _plain_terms(gram, n, h2, cross_sd):
-    """Return the eigenbasis and, of docs/blup.md's plain formula, the signal and the variance of c."""
+    """Return eigenbasis, signal and variance of c by the plain formula of docs/explanation/blup.md."""
     w, U = np.linalg.eigh(gram)
     t2 = h2 * n / np.trace(gram)
     return U, t2 * w, t2 * w**2 + (1 - h2) * w + cross_sd**2

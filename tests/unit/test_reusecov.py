@@ -350,7 +350,7 @@ def test_fit_reusecov__negative_eigenvalues_do_not_blow_up_the_weights():
     [("haplotypes", "haplotype", 1), ("haplotypes", "person", 2), ("people", "person", 1)],
 )
 def test_private_statistics__every_draw_has_its_own_scale(rows, unit, n_rows_of_unit, neighbours, accounting):
-    """The scales, written out anew from docs/methods.md, so that no wrong size or share slips by."""
+    """The scales, written out from docs/explanation/methods.md, so that no wrong size or share slips by."""
     d, n_outcomes, bound, is_replaced = 7, 300, 2.0, neighbours == "replace-one"
     terms = PrivacyRequest(
         rows=rows,

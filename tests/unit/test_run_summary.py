@@ -110,7 +110,7 @@ def test_describe_success__of_a_benchmark_says_where_alleles_are_missing(results
     assert line == (
         "Missing: 25 % of the alleles of chromosome X. Likely cause: calls of one allele, as of males on X: "
         "with `cohort.rows: haplotypes` the second haplotype is missing; with `cohort.rows: people` a call "
-        "`1` is whole, but half of `1/.` is missing (docs/ingest.md)."
+        "`1` is whole, but half of `1/.` is missing (docs/explanation/ingest.md)."
     )
     calls["half_calls"][1] = 0.1
     write_table(results / "private" / "qc.tsv", pd.DataFrame(calls))

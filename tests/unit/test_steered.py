@@ -214,7 +214,7 @@ def test_fit_blup__of_steered_rows_is_the_plain_formula(rng):
     ],
 )
 def test_fits__give_standard_errors_where_these_are_calibrated(rng, bits, heritability, terms, has_errors):
-    """With the cohort's own Gram matrix and a stated heritability: docs/blup.md and docs/public_ld.md."""
+    """With the cohort's Gram matrix and a stated heritability: docs/explanation/blup.md, public_ld.md."""
     ld, options = ld_of(bits), {"noise": BenchmarkNoise(2), "digest": DIGEST}
     fit_terms = FitTerms(0.0, heritability=heritability, ld={D: ld})
     is_clipped = terms.get("is_clipped", True)

@@ -10,7 +10,7 @@ from release_studies import RELEASE, copied_site, drawn_file, shared_site
 from study_runs import run
 
 pytestmark = pytest.mark.release
-# Of three outcomes on 20 variants: docs/methods.md#accounting.
+# Of three outcomes on 20 variants: docs/explanation/methods.md#accounting.
 SHARE = 0.36
 LATER = RELEASE | {"study": "later", "outcomes": {"count": 5}}
 REPLAYED = LATER | {"privacy": RELEASE["privacy"] | {"gram_share": SHARE}}

@@ -92,11 +92,11 @@ def test_dbgap_configuration__filled_in(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("protection", ["label", "feature"])
 def test_documented_release__with_a_public_side(protection, tmp_path, monkeypatch):
-    """The example of docs/release.md over `config/release.yaml`; under `feature` as its comment says."""
+    """The example of docs/how-to/release.md over `config/release.yaml`; under `feature` as it says there."""
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv(VARIABLE, str(tmp_path / "key" / "study.key"))
     make_key(tmp_path)
-    page = (REPOSITORY / "docs" / "release.md").read_text()
+    page = (REPOSITORY / "docs" / "how-to" / "release.md").read_text()
     (text,) = re.findall("```yaml\n(study: label\n.*?)```", page, re.DOTALL)
     if protection == "feature":
         text = (

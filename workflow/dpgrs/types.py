@@ -62,7 +62,7 @@ class Protection(StrEnum):
 
 
 class PairKernel(StrEnum):
-    """What two rows i and k add to a Kendall statistic of two of their values (docs/screening.md)."""
+    """What rows i and k add to a Kendall statistic of two of their values (docs/explanation/screening.md)."""
 
     BOUNDED = "bounded"  # (x_i - x_k)/range sign(y_i - y_k): a genotype and anything that has an order
     PRODUCT = "product"  # (x_i - x_k) (z_i - z_k)/range^2: two genotypes

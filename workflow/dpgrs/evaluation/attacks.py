@@ -1,4 +1,5 @@
-"""Membership inference: likelihood ratios of a target's having been in the data (docs/attacks.md).
+"""Membership inference: likelihood ratios of a target's having been in the data
+(docs/measurements/attacks.md).
 
 The attacker knows all that is public, a target's genotypes and outcomes, and a reference: people of the same
 population who are known to be outside. Scores are larger for likelier members; a person's score is the sum

@@ -133,7 +133,7 @@ EXPERIMENT = Experiment(
         "A lower bound is Clopper and Pearson's at a confidence of 1 - 1e-6, of one guess between two "
         "neighbours. The exact loss is that of the guess by its law, or of all that is drawn where it is "
         "normal or Laplace noise on one sum.",
-        "Neighbours are the published recipe's worst; docs/audits.md has audits of ours at their own worst.",
+        "Neighbours are the published recipe's worst; audits of ours: docs/measurements/audits.md.",
         "Ours are drawn with seeded noise. What a release draws is exact (docs/proofs/exact_noise.md).",
     ),
 )

@@ -1,4 +1,4 @@
-"""Defects of private choices as published, and what they lose (docs/screening.md)."""
+"""Defects of private choices as published, and what they lose (docs/explanation/screening.md)."""
 
 import math
 from itertools import combinations

@@ -1,4 +1,4 @@
-"""Defects of noisy sums in public code, and what they lose (docs/methods.md, docs/proofs/exact_noise.md)."""
+"""Defects of noisy sums in public code, and what they lose: see docs/explanation/methods.md."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Defects of the Tukey mechanism as published, and what they lose (docs/tukey.md)."""
+"""Defects of the Tukey mechanism as published, and what they lose (docs/explanation/tukey.md)."""
 
 import math
 from fractions import Fraction

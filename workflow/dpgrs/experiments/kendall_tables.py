@@ -209,7 +209,7 @@ EXPERIMENT = Experiment(
         "Eight of the 25 sets are at hand, six of them wide enough for k = 10; the paper's numbers are those "
         "of the same sets.",
         "The Tukey mechanism has the noise that its guarantee needs; the public code has a quarter of it at "
-        "epsilon 1 (docs/tukey.md).",
+        "epsilon 1 (docs/explanation/tukey.md).",
         "Ours: permute-and-flip, Lassos with a penalty of 0.1 on standardised columns, 1 to 2 rows for each "
         "coefficient of a model. Terms of the public code: Gumbel noise, 1 on raw columns, n/(k + 1) models; "
         "the paper's text says n/k.",

@@ -1,4 +1,5 @@
-"""Theorems of the two screening papers, each formula beside what is measured (docs/screening_theorems.md).
+"""Theorems of the two screening papers, each formula beside what is measured
+(docs/measurements/screening_theorems.md).
 
 DPKendall is arXiv 2306.00920, DP-SIS arXiv 2408.10862. Seeds are public, and each part is a claim.
 """

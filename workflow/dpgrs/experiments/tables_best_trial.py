@@ -80,7 +80,7 @@ def root_mean_square(X):
     Returns
     -------
     float. Entries are values over `LARGEST`, and a row of columns whose centre is halfway between low and
-    high is said to be as long as the root of half their number (docs/tables.md).
+    high is said to be as long as the root of half their number (docs/measurements/tables.md).
     """
     squares = (np.clip(X / LARGEST, -1, 1) ** 2).sum(axis=1)
     return float(np.sqrt(squares.mean() / (X.shape[1] / 2)))

@@ -72,7 +72,7 @@ def _r2(y, prediction, mean):
 
 
 def published_tukey(X, y, *, n_models, request, rng, noise):
-    """Fit by the recipe of the Tukey paper, which is not private as it claims (docs/tukey.md).
+    """Fit by the recipe of the Tukey paper, which is not private as it claims (docs/explanation/tukey.md).
 
     Parameters
     ----------

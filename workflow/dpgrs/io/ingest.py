@@ -158,7 +158,7 @@ def _half_calls(path, chromosome):
     return (
         f"dpgrs: warning: `{path}` has calls such as `1/.` on chromosome {chromosome}, as some callers write "
         "the one allele of a man: they count once, and what is missing is filled. Where `1` is meant, which "
-        "counts twice, convert them: bcftools +fixploidy (docs/ingest.md)"
+        "counts twice, convert them: bcftools +fixploidy (docs/explanation/ingest.md)"
     )
 
 

@@ -33,7 +33,8 @@ CALLS = ("call_rate", "least_call_rate", "half_calls")
 MUCH_MISSING = 0.05
 HAPLOID = (
     "calls of one allele, as of males on X: with `cohort.rows: haplotypes` the second haplotype is missing; "
-    "with `cohort.rows: people` a call `1` is whole, but half of `1/.` is missing (docs/ingest.md)"
+    "with `cohort.rows: people` a call `1` is whole, but half of `1/.` is missing "
+    "(docs/explanation/ingest.md)"
 )
 
 
@@ -186,7 +187,7 @@ def too_few(counts, *, size, what, fix, fixed=()):
     left_out = {name: int(total[name]) for name in (*REASONS, "ld") if total[name]}
     n_never = sum(left_out.pop(name, 0) for name in fixed)
     by = [f"{n:,} by `panel.{SETTINGS.get(name, name)}`" for name, n in left_out.items()]
-    by += [f"{n_never:,} that no release takes (docs/qc.md)"] * (n_never > 0)
+    by += [f"{n_never:,} that no release takes (docs/how-to/qc.md)"] * (n_never > 0)
     told = [f"Left out are {', '.join(by)}."] * bool(by)
     told.append(f"Lower it, {'loosen these filters, ' if left_out else ''}or {fix}.")
     return (

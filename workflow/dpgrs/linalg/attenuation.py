@@ -1,4 +1,4 @@
-"""By how much clips attenuate outcomes, from public constants alone (docs/methods.md).
+"""By how much clips attenuate outcomes, from public constants alone (docs/explanation/methods.md).
 
 Linear effects on an outcome y of mean 0 and variance 1 are seen through its clip g at E[y g] of their size:
 of 0/1 outcomes exactly, whose clip is a line through two points, and of normal ones where effects are small,

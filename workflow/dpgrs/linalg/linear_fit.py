@@ -124,7 +124,7 @@ class LinearFit:
 
 
 def centred_gram(G, n):
-    """Centre the columns of X after the fact, by its intercept column (docs/methods.md).
+    """Centre the columns of X after the fact, by its intercept column (docs/explanation/methods.md).
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ NEGATIVE_SHARE = 1e-8
 
 
 def project_label(cross, gram, radii, *, joint=False):
-    """Project every outcome's X'y onto {X'z : ||z||_2 <= r}, for label DP (docs/projection.md).
+    """Project every outcome's X'y onto {X'z : ||z||_2 <= r}, for label DP (docs/explanation/projection.md).
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def project_ellipsoid(cross, gram, radii, *, joint=False):
     """Project every outcome's X'y onto {v : v' G^+ v <= r^2} for a noisy Gram matrix G, for full DP.
 
     Eigenvalues of G below 0, which only noise can cause, count as 0; the set is flat in their directions. The
-    set hangs on the noise of G, so the true X'Y may lie outside it (docs/projection.md).
+    set hangs on the noise of G, so the true X'Y may lie outside it (docs/explanation/projection.md).
 
     Parameters
     ----------
@@ -81,7 +81,8 @@ def project_ellipsoid(cross, gram, radii, *, joint=False):
 
 
 def project_feature(cross, Y, radii, *, joint=False):
-    """Project every variant's Y'x onto {Y'z : ||z||_2 <= rho}, for feature DP (docs/projection.md).
+    """Project every variant's Y'x onto {Y'z : ||z||_2 <= rho}, for feature DP
+    (docs/explanation/projection.md).
 
     Parameters
     ----------
@@ -210,8 +211,8 @@ def _nearest(C, spectrum, radii):
     """Return the rows of C, moved as in `_shrunk`, for balls of their own.
 
     A row outside goes to r sqrt(w) a with a = g/(rho w + mu) and ||a|| = 1. Here c = m c', m its largest
-    entry, g = sqrt(w) c' and rho = r/m; mu = rho nu is the multiplier of docs/projection.md. In this form
-    nothing overflows, whatever the scales of the statistics and of the radii.
+    entry, g = sqrt(w) c' and rho = r/m; mu = rho nu is the multiplier of docs/explanation/projection.md. In
+    this form nothing overflows, whatever the scales of the statistics and of the radii.
     """
     roots = np.sqrt(spectrum)
     largest = np.abs(C).max(axis=1, initial=0.0)

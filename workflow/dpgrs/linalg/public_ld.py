@@ -2,7 +2,7 @@
 
 The matrix of mean products of two columns is taken as it is within blocks of neighbouring variants. Beyond
 them nothing but ancestry makes variants go together: there it is that of few principal components, as many as
-predict the people who were left out best. All of it is public (docs/public_ld.md).
+predict the people who were left out best. All of it is public (docs/explanation/public_ld.md).
 """
 
 from dataclasses import dataclass

@@ -97,8 +97,8 @@ def private_adassp(gram, cross, n_rows, *, request, noise, **options):
     Unit and neighbours as requested. The composition of `private_statistics` (docs/proofs/count.md,
     docs/proofs/gram.md, docs/proofs/cross_product.md) and `private_smallest_eigenvalue`
     (docs/proofs/smallest_eigenvalue.md), one GaussianEvent each, is (epsilon, delta)-DP for the outcomes of
-    one budget; with several budgets the whole costs more (docs/accounting.md). Public: all of the request; n
-    under replace-one. Not covered: relatives.
+    one budget; with several budgets the whole costs more (docs/explanation/accounting.md). Public: all of the
+    request; n under replace-one. Not covered: relatives.
 
     Raises
     ------

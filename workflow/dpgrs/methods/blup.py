@@ -1,7 +1,7 @@
 """Noise-aware BLUP: a fit that knows how much noise its statistics carry, and tunes nothing.
 
 The model is that of `dpgrs.methods.blup_model`. Everything here is post-processing. What was measured, and
-where the standard errors hold, is in docs/blup.md.
+where the standard errors hold, is in docs/explanation/blup.md.
 
 References
 ----------

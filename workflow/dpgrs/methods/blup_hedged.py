@@ -4,7 +4,8 @@ X'X and X'Y are released as for BLUP. Weights w of an outcome explain
 
     R^2 = (2 w'G theta - w'G w)/n
 
-of its variance, G = X'X, and the released numbers tell this of either fit without bias (docs/public_ld.md):
+of its variance, G = X'X, and the released numbers tell this of either fit without bias
+(docs/explanation/public_ld.md):
 
 - w'V~ is too large by the noise that w has followed. A fit that is w = U diag(P) U'V~ has followed
   sum_k P_k (s2 u_k'G u_k + s_A^2) of it (Stein 1981).
@@ -28,13 +29,13 @@ from dpgrs.methods.blup_shared import fit_blup_shared
 from dpgrs.methods.fits import STEPS_OF_SHARED, by_model
 from dpgrs.public_random import generator
 
-# How the noise of G~ is split, and how often (docs/public_ld.md).
+# How the noise of G~ is split, and how often (docs/explanation/public_ld.md).
 THINNING, DRAWS, SEED = 0.25, 8, 0
 STEPS = (
     *STEPS_OF_SHARED,
     "A second fit takes the Gram matrix of public genotypes in place of the noisy one.",
     "Weights are an average of both, by what the released numbers say that each explains "
-    "(docs/public_ld.md).",
+    "(docs/explanation/public_ld.md).",
 )
 
 

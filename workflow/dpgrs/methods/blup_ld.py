@@ -1,7 +1,8 @@
 """BLUP on public linkage disequilibrium: X'Y and counts alone are released, and have the whole budget.
 
-The Gram matrix is that of a public panel, with the chance of its sample in the model (docs/public_ld.md). How
-far the people of the panel are from those of the cohort, X'Y itself tells.
+The Gram matrix is that of a public panel, with the chance of its sample in the model
+(docs/explanation/public_ld.md). How far the people of the panel are from those of the cohort, X'Y itself
+tells.
 """
 
 from dataclasses import asdict, dataclass, replace
@@ -38,7 +39,7 @@ CHANCES, STEEPNESSES = np.r_[0.0, np.geomspace(1 / 2048, 1, 12)], (0.0, 0.25, 0.
 MISMATCHES = [Mismatch(float(chance), steep) for steep, chance in product(STEEPNESSES, CHANCES)]
 # A steepness has to be plain to see: where it is not, to believe in one costs more than it gives.
 PRIOR = np.array([0.9 if one.steepness == 0 else 0.1 / (len(STEEPNESSES) - 1) for one in MISMATCHES])
-# Few strong effects are weighed against this one, too: a chance of 1/256 (docs/public_ld.md).
+# Few strong effects are weighed against this one, too: a chance of 1/256 (docs/explanation/public_ld.md).
 SLIGHT = 4
 # Of what is told: no chance counts as much as all others, too. Where X'Y says little it is not to cry wolf.
 PRIOR_OF_TOLD = PRIOR * [0.5 if one.chance == 0 else 0.5 / (len(CHANCES) - 1) for one in MISMATCHES]
@@ -68,7 +69,7 @@ STEPS = (
     SHOWN_IN_FULL,
     "The Gram matrix is that of public genotypes: nothing about the cohort's own is released.",
     "How far these are from the cohort's is averaged over, by the likelihood of the released numbers.",
-    "A noise-aware best linear unbiased prediction (docs/public_ld.md).",
+    "A noise-aware best linear unbiased prediction (docs/explanation/public_ld.md).",
     _shared_in_words,
     _few_in_words,
 )

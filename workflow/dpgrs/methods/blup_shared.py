@@ -39,7 +39,7 @@ SHARED = (
     "of outcomes that share nothing."
 )
 # How often outcomes that share nothing are drawn, and by how much the largest singular values of these draws
-# must be exceeded (docs/blup.md).
+# must be exceeded (docs/explanation/blup.md).
 DRAWS, MARGIN, SEED = 10, 1.05, 0
 MOST_FACTORS = 20
 MOST_STEPS, TOLERANCE = 200, 1e-4

@@ -3,7 +3,8 @@
 Selectors and fits are those of a study. What differs is that values are taken as they are, by `TableValues`
 in the place of a panel, which lie on no grid and in no range. Benchmarks only. A method spends its budget on
 up to three parts, by basic composition: a noisy count of rows, which choice and fit share, the choice of k
-features, and a fit on these and an intercept. The intercept takes no part in the choice (docs/tabular.md).
+features, and a fit on these and an intercept. The intercept takes no part in the choice
+(docs/how-to/tabular.md).
 
 References
 ----------
@@ -30,7 +31,8 @@ from dpgrs.selection.greedy_kendall import greedy_choices
 from dpgrs.selection.lasso import STANDARD, LassoTerms
 from dpgrs.types import DepthCheck, Neighbours, Rows, Selection
 
-# Rows of a model for each coefficient. Two mend the bias of one, where enough models are left: docs/tukey.md.
+# Rows of a model for each coefficient. Two mend the bias of one, where enough models are left:
+# docs/explanation/tukey.md.
 LEAST_PER_COEFFICIENT, MOST_PER_COEFFICIENT = 1.0, 2.0
 ENOUGH_MODELS = 1000
 

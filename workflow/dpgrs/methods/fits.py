@@ -54,16 +54,16 @@ STEPS_APART = ("Every outcome is fitted by itself, from a noisy Gram matrix of i
 STEPS_OF_BLUP = (
     SHOWN_IN_FULL,
     "The means are those of the Gram matrix, denoised where it is noisy.",
-    "A noise-aware best linear unbiased prediction (docs/blup.md).",
+    "A noise-aware best linear unbiased prediction (docs/explanation/blup.md).",
     "Standard errors are withheld where they would not hold: so they are where the clip of rows counts for "
-    "much beside the noise (docs/blup.md).",
+    "much beside the noise (docs/explanation/blup.md).",
 )
 STEPS_OF_STEERED = (STEERED, *STEPS_OF_BLUP, SHARED)
 STEPS_OF_SHARED = (*STEPS_OF_BLUP, SHARED)
 # Standardised outcomes have a mean square of 1: the public bound on which projections rest.
 OUTCOME_RMS = 1.0
 # Of the prior variance of effects, what must be left where rows were clipped, and the relative error of their
-# public root mean square on its grid (docs/blup.md).
+# public root mean square on its grid (docs/explanation/blup.md).
 LEAST_LEFT, GRID_ERROR = 0.15, 0.02
 
 

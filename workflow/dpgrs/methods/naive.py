@@ -1,4 +1,4 @@
-"""The naive baseline: every outcome pays for a Gram matrix of its own (docs/baselines.md)."""
+"""The naive baseline: every outcome pays for a Gram matrix of its own (docs/explanation/baselines.md)."""
 
 import math
 from dataclasses import asdict, dataclass
@@ -113,8 +113,8 @@ def private_separate_statistics(gram, cross, n_rows, *, request, noise, outcome_
     `private_outcome_counts`, where outcomes may be missing, `private_gram` (docs/proofs/gram.md,
     docs/proofs/clipped_gram.md) and `private_cross_product` (docs/proofs/cross_product.md) once for every
     outcome, one GaussianEvent each, is (epsilon, delta)-DP for the outcomes of one budget; with several
-    budgets the whole costs more (docs/accounting.md). Public: all of the request; n under replace-one. Not
-    covered: relatives.
+    budgets the whole costs more (docs/explanation/accounting.md). Public: all of the request; n under
+    replace-one. Not covered: relatives.
 
     Raises
     ------

@@ -31,7 +31,7 @@ from dpgrs.methods.blup_model import beta_priors, ratio_where
 
 SIZES = (0.1, 0.25, 0.4, 0.55, 0.7, 0.85, 0.98)
 CORRELATIONS = np.array([*(-size for size in reversed(SIZES)), 0.0, *SIZES])
-# Useless files are to cost nothing, even of one outcome (docs/public_effects.md).
+# Useless files are to cost nothing, even of one outcome (docs/explanation/public_effects.md).
 NONE = 0.8
 SHARES, SPREADS = (0.1, 0.5, 0.95), (0.07, 0.2)
 PENALTIES = (0.03, 0.3, 3.0, 30.0)

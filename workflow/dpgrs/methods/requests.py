@@ -199,7 +199,7 @@ class PrivacyRequest:
         with D_G and D_V the sensitivities of X'X and X'Y for rows of haplotypes of norm sqrt(d)/2 (`half`),
         or of their root mean square at p(1-p) = 0.1 (`frequency`); people are the same on another scale.
         It has two digits, so that a later release of other outcomes can state it, and X'X is replayed. How it
-        was found and what it gains: docs/blup.md.
+        was found and what it gains: docs/explanation/blup.md.
         """
         if self.gram_share is not None:
             return self.gram_share

@@ -106,8 +106,8 @@ def private_statistics(gram, cross, n_rows, *, request, noise, outcome_names=Non
     Unit and neighbours as requested. The composition of `private_count` and `private_outcome_counts`
     (docs/proofs/count.md), `private_gram` (docs/proofs/gram.md) and `private_cross_product`
     (docs/proofs/cross_product.md), one GaussianEvent each, is (epsilon, delta)-DP for the outcomes of one
-    budget; with several budgets the whole costs more (docs/accounting.md). Public: all of the request; n
-    under replace-one. Not covered: relatives.
+    budget; with several budgets the whole costs more (docs/explanation/accounting.md). Public: all of the
+    request; n under replace-one. Not covered: relatives.
 
     Raises
     ------
@@ -310,7 +310,8 @@ def private_cross_product(cross, *, request, noise):
 
 
 def fit_reusecov(noisy, *, penalty, keeps_negative=False):
-    """Solve W = (G_c/n + penalty I)^-1 V/n_j for all outcomes, with G_c = G - n m m' (docs/methods.md).
+    """Solve W = (G_c/n + penalty I)^-1 V/n_j for all outcomes, with G_c = G - n m m'
+    (docs/explanation/methods.md).
 
     n_j is the number of rows on which outcome j is known.
 

@@ -202,8 +202,8 @@ def private_sketch(
     Unit as requested, neighbours replace-one. `private_sketched_gram` (docs/proofs/sketch.md) and
     `private_cross_product` (docs/proofs/cross_product.md), one GaussianEvent each, are together
     (epsilon, delta)-DP for the outcomes of one budget while the sample is secret; with several budgets the
-    whole costs more (docs/accounting.md). Public: all of the request, with n and the size of the sample. Not
-    covered: relatives, and loss to those who know the sample.
+    whole costs more (docs/explanation/accounting.md). Public: all of the request, with n and the size of the
+    sample. Not covered: relatives, and loss to those who know the sample.
 
     Raises
     ------

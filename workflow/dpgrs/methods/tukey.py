@@ -1,8 +1,8 @@
 """The Tukey mechanism, repaired: a private linear model among many that were fitted on parts of the rows.
 
 Needs no bounds on the data. Models are rounded to a grid and all draws are exact, but no ledger counts its
-delta, so it is for benchmarks. Where it differs from the papers [1]_ [2]_ and why is in docs/tukey.md, the
-proof in docs/proofs/tukey.md.
+delta, so it is for benchmarks. Where it differs from the papers [1]_ [2]_ and why is in
+docs/explanation/tukey.md, the proof in docs/proofs/tukey.md.
 
 References
 ----------
@@ -58,7 +58,7 @@ class TukeyRequest:
     count_share : float in (0, 1), of epsilon, for the noisy count under add-remove.
     n_low : float or None, number of units that was released before, so that none is counted here.
     rows_per_coefficient : float > 0. A model gets d times so many rows on average; with 1, as in the papers,
-        about half of the groups are short of rows and pull the model towards 0 (docs/tukey.md).
+        about half of the groups are short of rows and pull the model towards 0 (docs/explanation/tukey.md).
     step : float, a power of 2: models and the point are whole multiples of it. A coefficient below half of it
         counts as 0. Any step has the same guarantee.
     check : DepthCheck. Both have the same guarantee; the original one passes less often.

@@ -1,4 +1,5 @@
-"""PRIMO's bounds on the error of ReuseCov (arXiv 2303.04195), with constants (docs/primo_bounds.md).
+"""PRIMO's bounds on the error of ReuseCov (arXiv 2303.04195), with constants
+(docs/measurements/primo_bounds.md).
 
 The excess is what a fit's mean squared error on its own rows is above that of least squares W*,
 

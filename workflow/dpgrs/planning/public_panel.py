@@ -104,7 +104,7 @@ def _independence(config):
     way = "with a `public.reference`, in a release or a benchmark of `blup-ld`, there is that of its people"
     if has_public_sites(config) and not config["public"]["sites"]:
         way = f"ask Snakemake for {_folder(config) / 'ld.npz'} to plan with that of the public panel"
-    return f"independent variants, where correlated ones have mostly done better; {way} (docs/plan.md)"
+    return f"independent variants, where correlated ones have mostly done better; {way} (docs/how-to/plan.md)"
 
 
 def _folder(config):

@@ -30,7 +30,7 @@ MAPPED = (
 CONSTANT = "The constant of a prediction follows from its weights and from noisy or public means."
 START = (
     "The prior mean of effects is that of public files, listed among the public inputs, times a genetic "
-    "correlation (docs/public_effects.md)."
+    "correlation (docs/explanation/public_effects.md)."
 )
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 OF_ACCURACY = (

@@ -1,7 +1,8 @@
 """DPKendall (Algorithm 1 of [1]_): features that go with an outcome and not with each other, one by one.
 
 In round t the score of a feature is |tau^(x_j, y)| less the mean of |tau^(x_j, x_s)| over the features s that
-are chosen already. A choice compares exact integers. No bounds on outcomes are needed (docs/screening.md).
+are chosen already. A choice compares exact integers. No bounds on outcomes are needed
+(docs/explanation/screening.md).
 
 References
 ----------

@@ -1,4 +1,4 @@
-"""Kendall statistics of genotypes as exact integers (docs/screening.md).
+"""Kendall statistics of genotypes as exact integers (docs/explanation/screening.md).
 
 A *score* sums a kernel over all pairs of rows, an integer in units of 1/range or 1/range^2. The range is
 1 for haplotypes and 2 for people, of fractional dosages 2 alleles in steps (`range_of`).

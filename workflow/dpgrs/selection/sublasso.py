@@ -2,7 +2,8 @@
 
 Every unit belongs to one of m groups by a public hash of its own key, so what one unit changes are the votes
 of its group. Votes are integers and the choice among them is exact: a release can draw it. The proof, and why
-the groups need not be secret, is in docs/proofs/votes.md; what differs from the papers in docs/screening.md.
+the groups need not be secret, is in docs/proofs/votes.md; what differs from the papers in
+docs/explanation/screening.md.
 
 References
 ----------

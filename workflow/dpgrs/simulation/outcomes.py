@@ -28,7 +28,8 @@ def simulate_outcomes(X, *, row_id, **terms):
 
 
 class SimulatedOutcomes:
-    """Simulates y = sqrt(h2) (x - mean)'theta / sd + sqrt(1 - h2) noise (docs/methods.md), rows by rows.
+    """Simulates y = sqrt(h2) (x - mean)'theta / sd + sqrt(1 - h2) noise (docs/explanation/methods.md), rows
+    by rows.
 
     Every outcome has its own random streams: it does not depend on how many outcomes are asked for, nor in
     which chunks. Effects are drawn in the order of `variant_rank`: a larger panel keeps the raw effects of

@@ -139,7 +139,7 @@ def attack_trial(
     weights : of all methods.
     trial : number of the trial, from 1.
     covariates : which the attacker of weights knows too; of statistics the part of the variants is attacked.
-    output : the table, with the columns `ATTACKS` (docs/attacks.md).
+    output : the table, with the columns `ATTACKS` (docs/measurements/attacks.md).
 
     Raises
     ------

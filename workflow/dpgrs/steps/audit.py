@@ -184,7 +184,7 @@ def as_table(findings):
 
 
 def as_markdown(findings):
-    """Lay findings out as the table of docs/audits.md; parameters as in `as_table`."""
+    """Lay findings out as the table of docs/measurements/audits.md; parameters as in `as_table`."""
     head = ["mechanism", "terms", "loss", "claimed", "observed"]
     lines = [head, ["---"] * len(head), *(markdown_row(finding) for finding in findings)]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)

@@ -8,7 +8,8 @@ from dpgrs.scoring.writing import FIGURES, REPORT, caveats, write_applied
 
 
 def score_people(target, scores, *, output, field="GT", populations=None, **options):
-    """Apply scores to people, and write the folder that docs/score.md describes; it is whole or absent.
+    """Apply scores to people, and write the folder that docs/how-to/score.md describes; it is whole or
+    absent.
 
     Parameters
     ----------

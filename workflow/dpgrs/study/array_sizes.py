@@ -1,4 +1,4 @@
-"""Bytes of the arrays of a study and operations on them, as functions of a `Shape` (docs/scale.md)."""
+"""Bytes of a study's arrays and operations on them, by its `Shape` (docs/measurements/scale.md)."""
 
 import math
 

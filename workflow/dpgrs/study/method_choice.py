@@ -1,4 +1,4 @@
-"""What `methods: auto` is of a study: a choice by public settings alone (docs/plan.md)."""
+"""What `methods: auto` is of a study: a choice by public settings alone (docs/how-to/plan.md)."""
 
 from itertools import product
 
@@ -10,7 +10,7 @@ from dpgrs.types import Bounds
 
 AUTO, DEFAULT, ALONE = "auto", "blup", "reusecov-gauss"
 # From so many outcomes under one budget and weights of all of them on, X'Y gains by steering whatever the
-# heritability (docs/frontier.md).
+# heritability (docs/measurements/frontier.md).
 MANY_OUTCOMES, MANY_WEIGHTS = 100, 20_000
 # From so many public people on they tell more of X'X than the cohort's own with its noise, at epsilon 5, too.
 MANY_PEOPLE = 500

@@ -1,6 +1,6 @@
 """A plain table as a study of a table takes it: values within public ranges, on a grid. Benchmarks only.
 
-What a run of the workflow does in jobs (docs/tables.md) is done here for one split of one table.
+What a run of the workflow does in jobs (docs/measurements/tables.md) is done here for one split of one table.
 """
 
 from dataclasses import dataclass

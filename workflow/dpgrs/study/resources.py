@@ -1,4 +1,4 @@
-"""What each verb asks for: memory and run time as functions of a study's size (docs/scale.md).
+"""What each verb asks for: memory and run time as functions of a study's size (docs/measurements/scale.md).
 
 Memory is that of the arrays which a verb holds at its peak, counted in whole arrays of their number type, and
 held against measured peaks by `tests/workflow/test_resources.py`. In a study n, d and l are its rows, columns
@@ -90,7 +90,7 @@ def resources_of(verb, shape, *, is_on_cluster=lambda: False):
     -------
     dict of ``mem_mb``, in megabytes, and ``runtime``, in minutes: functions as Snakemake calls them. Both are
     rounded up to three binary digits: others on a cluster see them, and learn from one of them how many
-    people there are to a tenth or so (docs/threat-model.md).
+    people there are to a tenth or so (docs/explanation/threat-model.md).
 
     Raises
     ------

@@ -4,7 +4,7 @@ Every statistic is a sum over rows in whole numbers, and a row depends on its pe
 So sums of cohorts that have nobody in common add up to those of one cohort of all people, exactly.
 
 Privacy: nothing here is private. Sums of a site are for the coordinator alone, who draws the noise
-(docs/sites.md).
+(docs/how-to/sites.md).
 """
 
 import hashlib

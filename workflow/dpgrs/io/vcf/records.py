@@ -13,7 +13,7 @@ N_FIXED_COLUMNS = 9
 PROVISIONAL = "PR"
 SET_REF = (
     "One person may exchange REF and ALT for everybody. Set REF: "
-    "plink2 --fa genome.fa --ref-from-fa force (docs/genotypes.md)"
+    "plink2 --fa genome.fa --ref-from-fa force (docs/how-to/genotypes.md)"
 )
 
 # int() takes digits of all scripts, and raises where there are thousands of them.

@@ -1,7 +1,7 @@
 """Audit cases of the Tukey mechanism: its count, its check and its draw, at neighbours that show all of each.
 
 Models lie in a few places of one coordinate, so that one or two regions have all the volume and it is known
-exactly what the check and the draw lose (docs/audits.md).
+exactly what the check and the draw lose (docs/measurements/audits.md).
 """
 
 from dataclasses import dataclass

@@ -2,7 +2,7 @@
 
 A Gaussian mechanism of l2 sensitivity D and standard deviation sigma is mu-GDP with mu = D / sigma [1]_. mu^2
 adds up under composition, so a budget is shared out as shares of mu^2. Whatever is rounded here is rounded to
-the safe side: delta and epsilon up, mu down (docs/accounting.md).
+the safe side: delta and epsilon up, mu down (docs/explanation/accounting.md).
 
 References
 ----------

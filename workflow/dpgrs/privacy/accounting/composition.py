@@ -2,7 +2,8 @@
 
 Costs are added up as exact fractions and rounded up once, so the order of events never changes a total. A
 sensitivity is claimed for one relation of neighbours and holds any factor that the relation brings; losses
-are therefore those of noise that is moved by the sensitivity, whatever the relation (docs/accounting.md).
+are therefore those of noise that is moved by the sensitivity, whatever the relation
+(docs/explanation/accounting.md).
 
 References
 ----------
@@ -109,7 +110,8 @@ def totals(events, *, delta, group_size=1):
     """Bound the privacy loss of events that are all released.
 
     What is released may depend on earlier results, but the parameters that set its cost are taken as fixed in
-    advance. Where they are not, go by `Totals.ledger`, which holds all the same (docs/accounting.md).
+    advance. Where they are not, go by `Totals.ledger`, which holds all the same
+    (docs/explanation/accounting.md).
 
     Parameters
     ----------

@@ -3,7 +3,7 @@
 The guess is by the last feature: whether it was chosen. It leads on the second input, by as far as one unit
 can take it back; on the first it is level (permute-and-flip, whose loss is largest there) or as far behind
 (Gumbel). Other rows are many and carry few values, so that a pair of scores moves by nearly all that is
-claimed; `error_rates` are exact, from the scores themselves (docs/audits.md).
+claimed; `error_rates` are exact, from the scores themselves (docs/measurements/audits.md).
 """
 
 from dataclasses import dataclass, replace

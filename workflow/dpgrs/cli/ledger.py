@@ -25,7 +25,7 @@ def create_key():
 
 @click.group()
 def ledger():
-    """What the releases of a dataset have cost, and what they may."""
+    """Privacy budgets of a dataset, and what its releases have cost."""
 
 
 @ledger.command("init")
@@ -61,7 +61,7 @@ def add_account(path, protection, unit, neighbours, **options):
 
 @ledger.command("show")
 @path_argument("path")
-@click.option("--json", "is_json", is_flag=True, help="For programs.")
+@click.option("--json", "is_json", is_flag=True, help="Print JSON.")
 def show_ledger(path, is_json):
     """Show accounts and requests."""
     from dpgrs.reporting.ledger import describe_ledger, summarise_ledger
@@ -98,13 +98,13 @@ def repair_ledger(path):
     "heritabilities",
     type=FiniteRange(0, 1),
     multiple=True,
-    help="Assumed share of variance that the panel explains; default: of the configuration. May be repeated.",
+    help="Assumed share of variance that the variants explain; default: as configured. May be repeated.",
 )
-@click.option("--json", "is_json", is_flag=True, help="For programs.")
+@click.option("--json", "is_json", is_flag=True, help="Print JSON.")
 def plan(path, changes, is_json, **assumed):
-    """Show what a study would spend, and what to expect of it; touches nothing.
+    """Estimate the privacy cost and accuracy of a study; touches nothing.
 
-    CONFIG is a file, or what somebody writes to already: `/dev/stdin`, `<(...)`.
+    CONFIG is a file or a stream: `/dev/stdin`, `<(...)`.
     """
     from dpgrs.planning.plan import plan_study
     from dpgrs.reporting.plan import plan_as_text
@@ -116,7 +116,7 @@ def plan(path, changes, is_json, **assumed):
 
 @click.group()
 def release():
-    """Bundles of releases."""
+    """Check the bundle of a release, or prepare its submission."""
 
 
 @release.command("verify")
@@ -126,7 +126,7 @@ def release():
     type=click.Path(),
     help="Folder `public` of the study: score its public people by the weights, and compare the sums.",
 )
-@click.option("--json", "is_json", is_flag=True, help="For programs.")
+@click.option("--json", "is_json", is_flag=True, help="Print JSON.")
 def verify_bundle(directory, reference, is_json):
     """Check a bundle offline: digests, formats, privacy arithmetic, statistics, R^2 on public people."""
     from dpgrs.release.open_release import refits
@@ -144,7 +144,7 @@ def verify_bundle(directory, reference, is_json):
     type=click.Path(),
     default="submission.xlsx",
     show_default=True,
-    help="Workbook to write; what is left to do goes beside it, as .txt.",
+    help="Workbook to write; a .txt beside it lists what you must add.",
 )
 def submit_bundle(directory, output):
     """Fill the PGS Catalog's submission template from a bundle, and list what only the curator knows."""

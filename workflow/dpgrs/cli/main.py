@@ -76,7 +76,7 @@ def fail(context, error, *, exit_code):
 
 @click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(dpgrs.__version__, prog_name="dpgrs")
-@click.option("-v", "--verbose", count=True, help="Say more; -vv shows the traceback of an error.")
+@click.option("-v", "--verbose", count=True, help="More messages; -vv shows the traceback of an error.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 @click.pass_context
 def main(context, verbose, quiet):
@@ -93,10 +93,14 @@ def main(context, verbose, quiet):
 @click.option("--mechanism", "mechanisms", multiple=True, help="Name of a private_* function; default: all.")
 @click.option("--of-releases", is_flag=True, help="Leave out what a release cannot draw.")
 @click.option("--draws", type=AT_LEAST_1, default=4000, show_default=True, help="Draws of each input.")
-@click.option("--confidence", type=SHARE, default=0.999999, show_default=True, help="Of an observed loss.")
-@click.option("--mode", type=click.Choice(["release", "benchmark"]), default="release", help="Whose noise.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the noise.")
-@click.option("--json", "is_json", is_flag=True, help="For programs.")
+@click.option(
+    "--confidence", type=SHARE, default=0.999999, show_default=True, help="Confidence of an observed loss."
+)
+@click.option(
+    "--mode", type=click.Choice(["release", "benchmark"]), default="release", help="Noise of this mode."
+)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the noise.")
+@click.option("--json", "is_json", is_flag=True, help="Print JSON.")
 @click.option("--markdown", "is_markdown", is_flag=True, help="A table for a page; no single statistics.")
 @click.option("--output", type=click.Path(), help="File to write as JSON, in place of standard output.")
 @click.pass_obj

@@ -66,7 +66,13 @@ def people_terms(command):
             help="Table of the samples' populations, which are kept apart.",
         ),
         click.option("--table", type=click.Path(), help="Where to write the populations of the new people."),
-        click.option("--threads", type=AT_LEAST_1, default=2, show_default=True, help="They change no byte."),
+        click.option(
+            "--threads",
+            type=AT_LEAST_1,
+            default=2,
+            show_default=True,
+            help="Threads; the result does not depend on them.",
+        ),
     )
 
 

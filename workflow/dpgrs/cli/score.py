@@ -19,7 +19,9 @@ from dpgrs.cli.options import AT_LEAST_1, FiniteRange, path_argument, path_optio
 )
 @path_option("--output", "Folder to write.")
 @click.option("--genome-build", help="GRCh37 or GRCh38, of the target, where its header does not say it.")
-@click.option("--frequencies", type=click.Path(), help="Public frequencies: the `sites.tsv` of a study, say.")
+@click.option(
+    "--frequencies", type=click.Path(), help="Public frequencies, such as the `sites.tsv` of a study."
+)
 @click.option("--field", type=click.Choice(["GT", "DS"]), default="GT", help="Calls, or dosages.")
 @click.option(
     "--min-matched",
@@ -29,7 +31,7 @@ from dpgrs.cli.options import AT_LEAST_1, FiniteRange, path_argument, path_optio
     help="Least share of a score's variants that must be in the target.",
 )
 @click.option("--drop-ambiguous", is_flag=True, help="Leave A/T and C/G out, rather than take them as given.")
-@click.option("--match-only", is_flag=True, help="Write what became of each variant, and score nobody.")
+@click.option("--match-only", is_flag=True, help="Write the match of each variant, and score nobody.")
 @click.option(
     "--reference",
     type=click.Path(),
@@ -44,8 +46,14 @@ from dpgrs.cli.options import AT_LEAST_1, FiniteRange, path_argument, path_optio
     help="Principal components of the reference by which scores are adjusted.",
 )
 @click.option("--populations", type=click.Path(), help="Table of `sample` and `population`, for the page.")
-@click.option("--threads", type=AT_LEAST_1, default=2, show_default=True, help="They change no byte.")
-@click.option("--json", "is_json", is_flag=True, help="The summary for programs, in place of lines.")
+@click.option(
+    "--threads",
+    type=AT_LEAST_1,
+    default=2,
+    show_default=True,
+    help="Threads; the result does not depend on them.",
+)
+@click.option("--json", "is_json", is_flag=True, help="Print the summary as JSON.")
 def score(target, scores, drop_ambiguous, match_only, reference, is_json, **options):
     """Score the people of TARGET: VCF (or BCF, VCF Zarr), PLINK or BGEN, one file or several.
 

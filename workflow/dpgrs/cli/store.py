@@ -100,9 +100,15 @@ def _make_people(context, make, store, output, table, options):
 @path_argument("source")
 @path_argument("copies")
 @click.option("--populations", nargs=2, type=click.Path(), help="Tables of the populations of both.")
-@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Who is looked at.")
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=1,
+    show_default=True,
+    help="Seed that chooses the people compared.",
+)
 def compare(source, copies, populations, seed):
-    """Measure how alike COPIES are to their SOURCE, and how near they come to single people of it."""
+    """Compare COPIES with their SOURCE: how similar they are, and how close to single people."""
     from dpgrs.reporting.text_table import text_table
     from dpgrs.simulation.likeness import compare_stores
 

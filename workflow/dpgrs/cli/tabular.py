@@ -45,7 +45,7 @@ def _shown(*names, help, **options):
     "--ranges", type=click.Path(), help="Table of public column, low, high, for a study of the table."
 )
 @click.option("--set", "settings", multiple=True, help="KEY=VALUE, a setting of that study; can be repeated.")
-@click.option("--json", "is_json", is_flag=True, help="For programs.")
+@click.option("--json", "is_json", is_flag=True, help="Print JSON.")
 def tabular(csv, one_hot, drop, lasso_penalty, lasso_scaling, is_json, **options):
     """Try private regression, with or without a private choice of features, on a plain table."""
     from dpgrs.selection.lasso import LassoTerms
@@ -71,7 +71,7 @@ def tabular(csv, one_hot, drop, lasso_penalty, lasso_scaling, is_json, **options
 )
 @_shown("--trials", type=click.IntRange(1, 10_000), default=10, help="Choices, each with own noise.")
 @_shown("--seed", type=click.IntRange(min=0), default=1, help="Public seed of the noise.")
-@click.option("--json", "is_json", is_flag=True, help="For programs.")
+@click.option("--json", "is_json", is_flag=True, help="Print JSON.")
 def choose_features(csv, one_hot, drop, is_json, **options):
     """Try a private choice of features by DP-SIS or two-stage on a plain table."""
     from dpgrs.steps.table_choices import as_text, caveats, choose_from_table

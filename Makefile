@@ -83,7 +83,7 @@ reliability: $(READY)  ## break a small release in many ways, resume it, and wri
 	PYTHONPATH=workflow:tests $(BIN)/python -m reliability.run $(FAULTS)
 
 lock:  ## resolve the newest versions that fit pyproject.toml into requirements.lock, of `gan` what it adds (needs uv)
-	uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --generate-hashes \
+	uv pip compile pyproject.toml --extra workflow --extra dev --universal --python-version 3.11 --generate-hashes \
 	  --no-emit-index-url --custom-compile-command "make lock" --upgrade --quiet --output-file requirements.lock
 	uv pip compile pyproject.toml --extra gan --universal --python-version 3.11 --constraints requirements.lock \
 	  $$(sed -nE 's/^([A-Za-z0-9._-]+)==.*/--no-emit-package \1/p' requirements.lock | sort -u) --generate-hashes \

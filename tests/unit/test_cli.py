@@ -2,13 +2,15 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
+from importlib.metadata import packages_distributions
 
 import click
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from dpgrs.cli.main import main
+from dpgrs.cli.main import EXTRAS, main
 from dpgrs.study.settings import resolve
 from dpgrs.study.verbs import settings_read
 from study_runs import REPOSITORY
@@ -87,6 +89,33 @@ def test_main__what_has_no_words_of_its_own_is_one_line_too(tmp_path, monkeypatc
     assert result.stderr.startswith(line)
     assert result.stderr.count("\n") == 1
     assert "2504" not in result.stderr
+
+
+def test_main__a_library_of_an_extra_is_named_with_it(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "dpgrs.steps.collect_tables", None)
+    arguments = ["a.tsv", "--output", tmp_path / "b.tsv"]
+    # What no extra installs is a defect, not a matter of the user's.
+    assert isinstance(invoke("collect-tables", *arguments).exception, ModuleNotFoundError)
+
+    def fail(*_, **__):
+        import sklearn  # noqa: F401
+
+    monkeypatch.undo()
+    monkeypatch.setitem(sys.modules, "sklearn", None)
+    monkeypatch.setattr("dpgrs.steps.collect_tables.collect_tables", fail)
+    result = invoke("collect-tables", *arguments)
+    assert result.exit_code == 2
+    line = "dpgrs: `dpgrs collect-tables` needs the library sklearn: pip install 'dpgrs[workflow]'\n"
+    assert result.stderr == line
+
+
+def test_extras__are_those_of_the_package():
+    """No more and no fewer than pyproject.toml has them installed, by the names that Python imports."""
+    extras = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    named = {extra: {re.match(r"[\w-]+", one).group() for one in extras[extra]} for extra in EXTRAS}
+    distributions = packages_distributions()
+    assert {distributions[module][0] for module in EXTRAS["workflow"]} == named["workflow"]
+    assert set(EXTRAS["gan"]) == named["gan"]
 
 
 def test_main__traceback_on_request(tmp_path):

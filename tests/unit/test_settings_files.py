@@ -1,3 +1,4 @@
+import json
 import os
 import subprocess
 import sys
@@ -30,6 +31,18 @@ def test_read_settings__lays_changes_over_the_file_over_the_base():
     assert settings["trials"] == 5
     assert settings["cohort"]["simulation"]["people"] == 70
     assert settings["cohort"]["rows"] == "people"
+
+
+@pytest.mark.parametrize("below", [{}, {"a": 1}, {"a": None}, {"a": {"b": 1, "c": {"d": 2}}}, {"a": [1]}])
+@pytest.mark.parametrize("above", [{"a": {}}, {"a": {"c": {"d": 3}}}, {"a": {"b": {"e": 1}}}, {"a": [2]}])
+def test_read_settings__lies_settings_over_others_as_snakemake_does(below, above):
+    Path("below.json").write_text(json.dumps(below))
+    Path("above.json").write_text(json.dumps(above))
+    expected = json.loads(json.dumps(below))
+    update_config(expected, above)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("dpgrs.study.settings_files.BASE", Path("below.json"))
+        assert read_settings("above.json") == expected
 
 
 def test_write_overrides__mean_in_a_file_what_they_mean_on_the_command_line():

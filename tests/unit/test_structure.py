@@ -107,10 +107,15 @@ def imported_packages(tree):
 
 def test_packages__that_run_need_are_dependencies():
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
-    declared = {re.match(r"[\w.-]+", entry)[0].lower() for entry in project["dependencies"]}
+    extras = project["optional-dependencies"]
+
+    def named(entries):
+        return {re.match(r"[\w.-]+", entry)[0].lower() for entry in entries}
+
+    declared = named([*project["dependencies"], *extras["workflow"]])
     imported = {name for module in MODULES for name in imported_packages(ast.parse(module.read_text()))}
     # Modules of the extra `gan`, which need not be here, are named as their packages.
-    extra = {re.match(r"[\w.-]+", entry)[0].lower() for entry in project["optional-dependencies"]["gan"]}
+    extra = named(extras["gan"])
     own, distributions = sys.stdlib_module_names | {"dpgrs"} | extra, packages_distributions()
     # Jinja needs it, and has always had it.
     needed = {distributions[name][0].lower() for name in imported - own} - {"markupsafe"}

@@ -28,6 +28,14 @@ OUT_OF_MEMORY = (
     "ask for it with `--set-resources RULE:mem_mb=N`."
 )
 NO_THREAD = "can't start new thread"  # Python's words where memory lacks for its stack
+# Modules that an extra of pyproject.toml installs; the base does without them.
+EXTRAS = {
+    "workflow": (
+        *("allel", "msprime", "pyrage", "sklearn", "snakemake", "snakemake_executor_plugin_slurm"),
+        *("stdpopsim", "xlsxwriter"),
+    ),
+    "gan": ("jax", "optax"),
+}
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
@@ -48,6 +56,10 @@ class Verbs(click.Group):
             fail(context, error, exit_code=error.exit_code)
         except OSError as error:
             fail(context, words_of(error), exit_code=1)
+        except ModuleNotFoundError as error:
+            if (line := words_of_missing(error, context.invoked_subcommand)) is None:
+                raise
+            fail(context, line, exit_code=2)
         except MemoryError:
             # Not its own words, which may tell how many people there are.
             fail(context, OUT_OF_MEMORY, exit_code=1)
@@ -63,6 +75,15 @@ def words_of(error):
         return str(error) or type(error).__name__
     path = shown(str(error.filename), n_characters=200)
     return f"`{path}`: {error.strerror}. Correct the path, or mend what lies there."
+
+
+def words_of_missing(error, command):
+    """Return which extra installs a library that a command lacks; None where none of ours does."""
+    library = (error.name or "").partition(".")[0]
+    for extra, modules in EXTRAS.items():
+        if library in modules:
+            return f"`dpgrs {command}` needs the library {library}: pip install 'dpgrs[{extra}]'"
+    return None
 
 
 def fail(context, error, *, exit_code):

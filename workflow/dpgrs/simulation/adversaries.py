@@ -19,8 +19,6 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from dpgrs.errors import DpgrsError
-
 N_LATENT, N_HIDDEN, BATCH = 32, 128, 64
 LEARNING_RATE, SLOPE_PENALTY, LEAK = 1e-3, 1.0, 0.2
 # The generator that is kept is a mean of the last steps.
@@ -28,7 +26,6 @@ KEPT = 0.99
 # Steps whose random numbers are drawn at once.
 STRETCH = 100
 RAREST = 1e-3
-INSTALL = "python -m pip install --no-deps --require-hashes -r requirements-gan.lock"
 
 
 @cache
@@ -37,16 +34,12 @@ def library():
 
     Raises
     ------
-    DpgrsError
-        Where they are not installed.
+    ModuleNotFoundError
+        Where they are not installed, which the command line answers with the extra to install.
     """
-    try:
-        import jax
-        import optax
-    except ModuleNotFoundError as error:
-        raise DpgrsError(
-            f"A generator needs the extra `dpgrs[gan]`, got no module `{error.name}`. Install it: {INSTALL}"
-        ) from error
+    import jax
+    import optax
+
     jax.config.update("jax_platforms", "cpu")
     return SimpleNamespace(jax=jax, jnp=jax.numpy, optax=optax, versions={"jax": jax.__version__})
 

@@ -9,7 +9,6 @@ import os
 from pathlib import Path
 
 import yaml
-from snakemake.utils import update_config
 
 from dpgrs.errors import UsageError
 from dpgrs.io.files import write_text
@@ -41,9 +40,9 @@ def read_settings(path, *, changes=()):
     """
     raw = {}
     for source in [BASE] * BASE.is_file() + [path]:
-        update_config(raw, _read(source))
+        _lay_over(raw, _read(source))
     for change in changes:
-        update_config(raw, _parse(change))
+        _lay_over(raw, _parse(change))
     return raw
 
 
@@ -83,6 +82,15 @@ def require_plain(paths):
                 f"`{_shown(path)}` must be plain settings, got `{RUNS_CODE}`, by which Snakemake has run the "
                 "Python in it. Look at what that did, and remove the key."
             )
+
+
+def _lay_over(below, above):
+    """Change nested settings, in place, to what others say, by Snakemake's rules."""
+    for key, value in above.items():
+        if not isinstance(below, dict):
+            below = {}
+        below[key] = _lay_over(below.get(key, {}), value) if isinstance(value, dict) else value
+    return below
 
 
 class _Loader(yaml.SafeLoader):

@@ -18,9 +18,10 @@ NAMES ?=
 # Numbers of what `reliability` does, from 1 on; none means all.
 FAULTS ?=
 MUTANTS := .mutants/venv
+DOCS := .docs/venv
 
 .PHONY: run test lint unit test-audits test-workflow test-release test-experiments test-faults test-slurm test-studies \
-  benchmark frontier experiments fuzz mutants reliability lock clean help
+  benchmark frontier experiments fuzz mutants reliability docs lock clean help
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -31,8 +32,8 @@ run: $(READY)  ## run the demo study with all cores
 test: lint unit  ## lint and run all tests but the slow suites
 
 lint: $(READY)  ## check the style of Python and Snakemake code
-	$(BIN)/ruff check workflow tests config
-	$(BIN)/ruff format --check workflow tests config
+	$(BIN)/ruff check workflow tests config docs/conf.py docs/_ext
+	$(BIN)/ruff format --check workflow tests config docs/conf.py docs/_ext
 	$(BIN)/snakefmt --check Snakefile workflow/rules config/experiments/Snakefile
 	$(BIN)/snakemake --lint
 
@@ -82,12 +83,26 @@ $(MUTANTS)/.ready:
 reliability: $(READY)  ## break a small release in many ways, resume it, and write what was seen into docs/measurements/reliability.md
 	PYTHONPATH=workflow:tests $(BIN)/python -m reliability.run $(FAULTS)
 
-lock:  ## resolve the newest versions that fit pyproject.toml into requirements.lock, of `gan` what it adds (needs uv)
+docs: $(DOCS)/.ready  ## build the manual as a site into docs/_build/html, without a warning
+	$(DOCS)/bin/python -m sphinx -n -W --keep-going -q -c docs . docs/_build/html
+
+# Of requirements-docs.lock alone, and what that leaves out since requirements.lock has it.
+$(DOCS)/.ready: requirements-docs.lock $(READY)
+	@$(BIN)/python -m venv --clear $(DOCS)
+	@$(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' > \
+	  $$($(DOCS)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/dpgrs_packages.pth
+	@$(DOCS)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r $<
+	@touch $@
+
+lock:  ## resolve the newest versions that fit pyproject.toml into requirements.lock, of `gan` and `docs` what they add (needs uv)
 	uv pip compile pyproject.toml --extra workflow --extra dev --universal --python-version 3.11 --generate-hashes \
 	  --no-emit-index-url --custom-compile-command "make lock" --upgrade --quiet --output-file requirements.lock
 	uv pip compile pyproject.toml --extra gan --universal --python-version 3.11 --constraints requirements.lock \
 	  $$(sed -nE 's/^([A-Za-z0-9._-]+)==.*/--no-emit-package \1/p' requirements.lock | sort -u) --generate-hashes \
 	  --no-emit-index-url --custom-compile-command "make lock" --upgrade --quiet --output-file requirements-gan.lock
+	uv pip compile pyproject.toml --extra docs --universal --python-version 3.11 --constraints requirements.lock \
+	  $$(sed -nE 's/^([A-Za-z0-9._-]+)==.*/--no-emit-package \1/p' requirements.lock | sort -u) --generate-hashes \
+	  --no-emit-index-url --custom-compile-command "make lock" --upgrade --quiet --output-file requirements-docs.lock
 
 clean:  ## remove the environment and the demo's results
 	rm -rf $(VENV) results/demo

@@ -34,6 +34,13 @@ def test_links__lead_to_files_and_headings_that_are_there(page):
         assert not anchor or anchor in anchors(file), target
 
 
+def test_make__targets_on_pages_are_in_the_makefile():
+    targets = set(re.findall(r"^([a-z][a-z-]*)(?: [a-z-]+)*:", (REPOSITORY / "Makefile").read_text(), re.M))
+    for page in PAGES:
+        named = set(re.findall(r"(?:`|^)make ([a-z][a-z-]*)(?= |`|$)", page.read_text(), re.M))
+        assert named <= targets, page
+
+
 def anchors(page):
     """Return the anchors of a page's headings, as the usual sites for code make them."""
     text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.M | re.S)

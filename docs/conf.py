@@ -1,0 +1,18 @@
+"""The manual as a site: `make docs`. Pages keep their paths in the repository, so links serve both."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent / "_ext"))
+
+project = "dpgrs"
+root_doc = "docs/README"
+extensions = ["myst_parser", "site_pages"]
+include_patterns = ["*.md", "config/*.md", "docs/**.md"]
+exclude_patterns = [".*", "results", "resources", "tests", "workflow", "profiles", "envs", "docs/_build"]
+myst_heading_anchors = 4
+smartquotes = False  # X'X is a formula
+html_theme = "furo"
+html_title = "dpgrs"
+html_show_sourcelink = False
+html_copy_source = False

@@ -34,7 +34,7 @@ test: lint unit  ## lint and run all tests but the slow suites
 lint: $(READY)  ## check the style of Python and Snakemake code
 	$(BIN)/ruff check workflow tests config docs/conf.py docs/_ext
 	$(BIN)/ruff format --check workflow tests config docs/conf.py docs/_ext
-	$(BIN)/snakefmt --check Snakefile workflow/rules config/experiments/Snakefile
+	$(BIN)/snakefmt --check Snakefile workflow/Snakefile workflow/rules config/experiments/Snakefile
 	$(BIN)/snakemake --lint
 
 unit: $(READY)

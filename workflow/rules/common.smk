@@ -4,10 +4,18 @@ import os
 import shlex
 import sys
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 
 # Not `workflow.basedir`: where a Snakefile of the user's imports this one as a module, that is its folder.
 PACKAGE_ROOT = Path(workflow.current_basedir.get_path_or_uri(secret_free=False)).parent
+# Rules from a git address, or of a wheel, have no package beside them: theirs is installed.
+if not (PACKAGE_ROOT / "dpgrs" / "__init__.py").is_file():
+    if (found := find_spec("dpgrs")) is None or not found.origin:
+        sys.exit(
+            "dpgrs must lie beside its rules or be installed: pip install '.[workflow]' in a clone, with this Python."
+        )
+    PACKAGE_ROOT = Path(found.origin).parents[1]
 sys.path.insert(0, str(PACKAGE_ROOT))
 
 from dpgrs.study.code import code_digest

@@ -32,9 +32,9 @@ run: $(READY)  ## run the demo study with all cores
 test: lint unit  ## lint and run all tests but the slow suites
 
 lint: $(READY)  ## check the style of Python and Snakemake code
-	$(BIN)/ruff check workflow tests config docs/conf.py docs/_ext
-	$(BIN)/ruff format --check workflow tests config docs/conf.py docs/_ext
-	$(BIN)/snakefmt --check Snakefile workflow/Snakefile workflow/rules config/experiments/Snakefile
+	$(BIN)/ruff check setup.py workflow tests config docs/conf.py docs/_ext
+	$(BIN)/ruff format --check setup.py workflow tests config docs/conf.py docs/_ext
+	$(BIN)/snakefmt --check workflow/Snakefile workflow/rules config/experiments/Snakefile
 	$(BIN)/snakemake --lint
 
 unit: $(READY)

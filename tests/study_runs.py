@@ -15,6 +15,7 @@ from dpgrs.cli.main import ONE_THREAD
 from warm_python import warm_python
 
 REPOSITORY = Path(__file__).resolve().parents[1]
+SNAKEFILE = REPOSITORY / "workflow" / "Snakefile"
 SNAKEMAKE = Path(sys.executable).with_name("snakemake")
 EVERY_PROCESS = REPOSITORY / "tests" / "every_process"
 
@@ -42,7 +43,7 @@ def command(folder, settings, *arguments, cores=2):
     folder.mkdir(parents=True, exist_ok=True)
     config = folder / "study.yaml"
     config.write_text(yaml.safe_dump(settings))
-    fixed = ["--snakefile", REPOSITORY / "Snakefile", "--directory", folder, "--configfile", config]
+    fixed = ["--snakefile", SNAKEFILE, "--directory", folder, "--configfile", config]
     return [SNAKEMAKE, *fixed, "--cores", str(cores), *arguments]
 
 

@@ -306,7 +306,7 @@ def run(case, settings, *, cores):
 def make_target(settings, name, *, cores):
     """Make a file of a study by the workflow; return whether it went well."""
     overrides = [f"{name}={json.dumps(value)}" for name, value in settings.items()]
-    command = ["snakemake", "--snakefile", PROJECT / "Snakefile", "--configfile", CONFIG]
+    command = ["snakemake", "--snakefile", PROJECT / "workflow" / "Snakefile", "--configfile", CONFIG]
     command += ["--cores", str(cores)]
     target = folder_of(settings["study"]) / name
     end = subprocess.run([sys.executable, "-m", *command, "--config", *overrides, "--", target], check=False)

@@ -82,6 +82,13 @@ def test_config_yaml__holds_the_name_alone(repository):
     assert yaml.safe_load((repository / "config" / "config.yaml").read_text()) == {"study": "demo"}
 
 
+def test_config_yaml__shows_the_defaults_behind_its_marks(repository):
+    text = (repository / "config" / "config.yaml").read_text()
+    shown = yaml.safe_load(re.sub(r"(?m)^# ( *\w+:)", r"\1", text))
+    assert resolve(shown) == resolve({})
+    assert {"cohort", "outcomes", "privacy", "release"} < shown.keys()
+
+
 @pytest.mark.parametrize(
     ("key", "value", "read"),
     [

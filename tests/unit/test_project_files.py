@@ -17,6 +17,7 @@ LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 def test_versions__agree():
     citation = yaml.safe_load((REPOSITORY / "CITATION.cff").read_text())
     assert citation["version"] == dpgrs.__version__
+    assert f'VERSION, HOW = "{dpgrs.__version__}"' in (REPOSITORY / "workflow/rules/common.smk").read_text()
     headings = re.findall(r"^## (.+)$", (REPOSITORY / "CHANGELOG.md").read_text(), flags=re.M)
     versions = [heading.split()[0] for heading in headings if heading != "Unreleased"]
     assert versions[:1] in ([], [dpgrs.__version__])

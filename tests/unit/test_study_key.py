@@ -56,10 +56,12 @@ def test_create_study_key__never_overwrites(path):
 
 
 @pytest.mark.parametrize("action", [create_study_key, load_study_key])
-@pytest.mark.parametrize("mark", [".git", "Snakefile"])
+@pytest.mark.parametrize("mark", [".git", "Snakefile", "workflow/Snakefile"])
 def test_study_key__raise_inside_repository(path, action, mark):
     (path.parent / "deep").mkdir(parents=True)
-    (path.parents[1] / mark).touch()
+    marked = path.parents[1] / mark
+    marked.parent.mkdir(exist_ok=True)
+    marked.touch()
     with pytest.raises(UsageError, match="outside repositories"):
         action()
 

@@ -124,7 +124,8 @@ def test_screening__of_few_rows_and_tied_values_is_a_normal_result(tmp_path):
 
 def test_clone__in_a_folder_with_braces_is_one_line(tmp_path):
     (tmp_path / "cl{x}one").symlink_to(REPOSITORY)
-    process = run(tmp_path, SMALL, "--snakefile", tmp_path / "cl{x}one" / "Snakefile", check=False)
+    own = tmp_path / "cl{x}one" / "workflow" / "Snakefile"
+    process = run(tmp_path, SMALL, "--snakefile", own, check=False)
     assert process.returncode == 2
     assert "The path of this clone must have no braces" in own_lines(process.stdout)[-1]
 

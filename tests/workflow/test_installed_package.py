@@ -1,5 +1,6 @@
 """What needs no Snakefile works from the wheel alone, without the repository and the libraries of jobs."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -8,24 +9,27 @@ import zipfile
 
 import numpy as np
 import pytest
+import yaml
 
+from dpgrs import __version__ as dpgrs_version
 from dpgrs.cli.main import EXTRAS
 from release_data import make_bundle
 from score_targets import HEADER, letters, make_score, make_target, write_target
-from study_runs import REPOSITORY
+from study_runs import REPOSITORY, SMALL
 
 pytestmark = pytest.mark.workflow
 
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
-    """A folder with nothing but the unpacked wheel."""
+    """A folder with nothing but the unpacked wheel, and one that hides the libraries of jobs."""
     folder = tmp_path_factory.mktemp("wheel")
     # A build leaves files beside its sources.
     source = folder / "source"
     ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
-    shutil.copytree(REPOSITORY / "workflow" / "dpgrs", source / "workflow" / "dpgrs", ignore=ignored)
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
+    for name in ("workflow", "config", "envs"):
+        shutil.copytree(REPOSITORY / name, source / name, ignore=ignored)
+    for name in ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE"):
         shutil.copy(REPOSITORY / name, source)
     build = ["wheel", "--no-deps", "--no-build-isolation", "--disable-pip-version-check", "--wheel-dir"]
     subprocess.run([sys.executable, "-m", "pip", *build, folder, source], check=True, capture_output=True)
@@ -34,18 +38,20 @@ def installed(tmp_path_factory):
         archive.extractall(folder / "site")
     shutil.rmtree(source)
     # Read by Python at its start: the libraries of the extra are as if they were not installed.
-    (folder / "site" / "sitecustomize.py").write_text(
+    (folder / "light").mkdir()
+    (folder / "light" / "sitecustomize.py").write_text(
         f"import sys\nsys.modules.update(dict.fromkeys({EXTRAS['workflow']!r}))\n"
     )
     return folder / "site"
 
 
-def dpgrs(installed, folder, *arguments, status=0):
+def dpgrs(installed, folder, *arguments, status=0, is_light=True):
     """Run a command on the wheel's modules; libraries come from this environment."""
+    light = [str(installed.with_name("light"))] * is_light
     process = subprocess.run(
         [sys.executable, "-m", "dpgrs", *map(str, arguments)],
         cwd=folder,
-        env=os.environ | {"PYTHONPATH": str(installed)},
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([*light, str(installed)])},
         capture_output=True,
         text=True,
     )
@@ -69,6 +75,25 @@ def test_light__scores_and_names_what_only_the_workflow_has(installed, tmp_path)
     said = dpgrs(installed, tmp_path, "simulate-cohort", "--chromosome", "1", "made", status=2)
     line = "dpgrs: `dpgrs simulate-cohort` needs the library stdpopsim: pip install 'dpgrs[workflow]'"
     assert said == f"{line}\n"
+    said = dpgrs(installed, tmp_path, "demo", status=2)
+    assert said == "dpgrs: `dpgrs demo` needs the library snakemake: pip install 'dpgrs[workflow]'\n"
+
+
+def test_installed__runs_a_study_by_the_rules_of_the_wheel(installed, tmp_path):
+    settings = SMALL | {
+        "cohort": SMALL["cohort"] | {"chromosomes": ["21"]},
+        "panel": {"size": 10},
+        "trials": 1,
+    }
+    (tmp_path / "study.yaml").write_text(yaml.safe_dump(settings))
+    options = ("--configfile", "study.yaml", "--quiet")
+    dpgrs(installed, tmp_path, "run", "--cores", "2", *options, is_light=False)
+    provenance = json.loads((tmp_path / "results" / "small" / "provenance.json").read_text())
+    assert (provenance["dpgrs"], provenance["commit"]) == (dpgrs_version, None)
+    assert (tmp_path / "results" / "small" / "report" / "index.html").is_file()
+    # The demo is the same with all cores.
+    plan = dpgrs(installed, tmp_path, "demo", "--dry-run", is_light=False)
+    assert "results/demo/metrics.tsv" in plan
 
 
 def test_installed__plans_and_verifies_without_the_repository(installed, tmp_path):

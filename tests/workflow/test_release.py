@@ -26,7 +26,7 @@ from release_studies import (
     run_and_kill,
     shared_site,
 )
-from study_runs import FULL_AT, REPOSITORY, results, run
+from study_runs import FULL_AT, REPOSITORY, SNAKEFILE, results, run
 from vcf_files import write_bgzf
 
 pytestmark = pytest.mark.release
@@ -333,7 +333,7 @@ use rule * from dpgrs
 
 def test_release__imported_as_a_module_without_hooks_it_is_closed_and_a_replay(site, copy):
     importer = copy / "importer.smk"
-    importer.write_text(IMPORTER.format(snakefile=str(REPOSITORY / "Snakefile")))
+    importer.write_text(IMPORTER.format(snakefile=str(SNAKEFILE)))
     # A package of the importer's own, where the workflow has its own.
     other = copy / "workflow" / "dpgrs"
     other.mkdir(parents=True)

@@ -98,6 +98,7 @@ def test_small_study__report_of_snakemake_holds_the_figures_of_the_pages(study, 
         "Attacks": 1,
         "Genotypes": 3,
         "Outcomes": 9,
+        "small": 3,
     }
     assert "over 2 trials, for panels of 10, 25 variants and epsilon 1.0, 5.0" in " ".join(
         reported["Accuracy"]["spread.svg"].split()

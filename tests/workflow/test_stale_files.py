@@ -9,7 +9,7 @@ import pytest
 
 from dpgrs.simulation.cohorts import simulate_cohort
 from release_studies import SHORT_RELEASE, make_key, make_ledger
-from study_runs import REPOSITORY, command, environment, run
+from study_runs import SNAKEFILE, command, environment, run
 
 pytestmark = pytest.mark.release
 
@@ -151,11 +151,7 @@ MODULES = {
 @pytest.mark.parametrize("case", MODULES)
 def test_release__as_a_module_it_is_whole_and_where_it_was_checked(begun, case):
     words, code, message = MODULES[case]
-    text = (
-        {"before": "", "prefix": "", "rules": "", "after": ""}
-        | words
-        | {"snakefile": str(REPOSITORY / "Snakefile")}
-    )
+    text = {"before": "", "prefix": "", "rules": "", "after": ""} | words | {"snakefile": str(SNAKEFILE)}
     for place in ("before", "after"):
         text[place] = text[place].format(**text)
     (begun / "importer.smk").write_text(IMPORTER.format(**text))

@@ -7,17 +7,25 @@ from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
+
+def refuse(error):
+    """Say what is wrong and end with 2."""
+    print(error, file=sys.stderr)
+    sys.exit(2)
+
+
+# Of the package that these rules call.
+VERSION, HOW = "0.1.0", "Run `pip install '.[workflow]'` in a clone of that version."
 # Not `workflow.basedir`: where a Snakefile of the user's imports this one as a module, that is its folder.
 PACKAGE_ROOT = Path(workflow.current_basedir.get_path_or_uri(secret_free=False)).parent
 # Rules from a git address, or of a wheel, have no package beside them: theirs is installed.
 if not (PACKAGE_ROOT / "dpgrs" / "__init__.py").is_file():
     if (found := find_spec("dpgrs")) is None or not found.origin:
-        sys.exit(
-            "dpgrs must lie beside its rules or be installed: pip install '.[workflow]' in a clone, with this Python."
-        )
+        refuse(f"dpgrs {VERSION} must lie beside its rules or be installed. {HOW}")
     PACKAGE_ROOT = Path(found.origin).parents[1]
 sys.path.insert(0, str(PACKAGE_ROOT))
 
+from dpgrs import __version__
 from dpgrs.study.code import code_digest
 from dpgrs.study.cohort_files import cohort_files, reference_files_of, tables_of
 from dpgrs.study.copied_people import map_files, n_copies
@@ -80,12 +88,6 @@ def hand_overrides_over():
         settings.configfiles, settings.config_args = [*settings.configfiles, path], None
 
 
-def refuse(error):
-    """Say what is wrong and end with 2."""
-    print(error, file=sys.stderr)
-    sys.exit(2)
-
-
 def shell_prefix():
     """Let every rule find the package, and, outside conda, the Python that runs Snakemake."""
     lines = [
@@ -103,10 +105,8 @@ def shell_prefix():
 
 def uses_conda():
     """Tell whether rules run in the conda environments of envs/ (--sdm conda)."""
-    return any(
-        method.name == "CONDA"
-        for method in workflow.deployment_settings.deployment_method
-    )
+    methods = workflow.deployment_settings.deployment_method
+    return any(method.name == "CONDA" for method in methods)
 
 
 def close_private_places():
@@ -295,6 +295,8 @@ def covariates_file(section, name):
     return [SETTINGS[section][name]] if is_used else []
 
 
+if __version__ != VERSION:
+    refuse(f"These rules are of dpgrs {VERSION}, the package is {__version__}. {HOW}")
 if set("{}") & set(str(PACKAGE_ROOT)):
     refuse(
         f"The path of this clone must have no braces, which Snakemake would fill in, got {PACKAGE_ROOT.parent}. Move it."
@@ -308,7 +310,7 @@ config.update(SETTINGS)  # captions quote what was really used
 FOLDER = Path.cwd()
 IS_RELEASE = SETTINGS["mode"] == "release"
 IS_TABLE = is_table(SETTINGS)
-# One site of several ends with its sums; their coordinator begins with those of all sites.
+# One site of several ends with its sums; a coordinator begins with those of all.
 IS_PART, HAS_SUMS = SETTINGS["cohort"]["part"], SETTINGS["cohort"]["sums"] is not None
 IS_COPIED = n_copies(SETTINGS) is not None
 # Nothing may be read by others, not even what is to be published later: that is the curator's to open.
@@ -367,11 +369,8 @@ EFFECTS = (
     else []
 )
 # An input of all that charges, though not read: nothing is charged before the mechanisms have passed.
-AUDIT = (
-    [f"{PUBLIC}/audit.json"]
-    if IS_RELEASE and SETTINGS["release"]["audit_draws"]
-    else []
-)
+IS_AUDITED = IS_RELEASE and SETTINGS["release"]["audit_draws"]
+AUDIT = [f"{PUBLIC}/audit.json"] if IS_AUDITED else []
 # What became of all variants, of the cohort's, or of the public ones where these decide; and how people differ.
 QC = f"{PUBLIC if SITES else PRIVATE}/qc.tsv"
 GENOTYPE_SUMMARY = f"{PRIVATE}/genotypes.npz"

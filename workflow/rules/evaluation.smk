@@ -45,7 +45,12 @@ rule collect_metrics:
     input:
         tables=expand(f"{TRIAL}/metrics.tsv", trial=TRIALS),
     output:
-        table=f"{RESULTS}/metrics.tsv",
+        table=report(
+            f"{RESULTS}/metrics.tsv",
+            caption="../report/table.rst",
+            category="Tables",
+            labels={"table": "metrics"},
+        ),
     log:
         f"{LOGS}/collect_metrics.log",
     benchmark:
@@ -76,7 +81,12 @@ use rule collect_metrics as collect_measures with:
     input:
         tables=expand(f"{TRIAL}/measures.tsv", trial=TRIALS),
     output:
-        table=f"{RESULTS}/measures.tsv",
+        table=report(
+            f"{RESULTS}/measures.tsv",
+            caption="../report/table.rst",
+            category="Tables",
+            labels={"table": "measures"},
+        ),
     log:
         f"{LOGS}/collect_measures.log",
     benchmark:
@@ -117,7 +127,12 @@ use rule collect_metrics as collect_attacks with:
     input:
         tables=expand(f"{TRIAL}/attacks.tsv", trial=TRIALS),
     output:
-        table=f"{RESULTS}/attacks.tsv",
+        table=report(
+            f"{RESULTS}/attacks.tsv",
+            caption="../report/table.rst",
+            category="Tables",
+            labels={"table": "attacks"},
+        ),
     log:
         f"{LOGS}/collect_attacks.log",
     benchmark:

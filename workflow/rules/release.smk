@@ -112,7 +112,12 @@ rule measure_release:
         ld=LD,
         effects=EFFECTS,
     output:
-        metrics=f"{RESULTS}/metrics.tsv",
+        metrics=report(
+            f"{RESULTS}/metrics.tsv",
+            caption="../report/table.rst",
+            category="Tables",
+            labels={"table": "metrics"},
+        ),
         accuracy=f"{PRIVATE}/trial1/accuracy.npz",
         events=f"{PRIVATE}/trial1/accuracy_events.json",
     log:
@@ -193,7 +198,7 @@ rule render_release_report:
         overview=f"{RESULTS}/report/index.html",
         figures=report(
             directory(f"{RESULTS}/figures"),
-            patterns=["{category}/{figure}.svg"],
+            patterns=["{category}/{figure}.svg", "{category}/{figure}.txt"],
             caption="../report/figure.rst",
             category="{category}",
             labels={"figure": "{figure}"},

@@ -15,6 +15,7 @@ from dpgrs.cli.fetch import COMMANDS as FETCHING
 from dpgrs.cli.ledger import key, ledger, plan, release
 from dpgrs.cli.options import AT_LEAST_1, SHARE
 from dpgrs.cli.people import COMMANDS as PEOPLE
+from dpgrs.cli.run import demo, run
 from dpgrs.cli.score import score
 from dpgrs.cli.site import site
 from dpgrs.cli.store import store
@@ -141,7 +142,20 @@ def audit_mechanisms(context, mechanisms, of_releases, mode, seed, is_json, is_m
     audit.require_within_claims(findings)
 
 
-for command in (experiment, key, ledger, plan, release, score, site, store, tabular, choose_features):
+for command in (
+    choose_features,
+    demo,
+    experiment,
+    key,
+    ledger,
+    plan,
+    release,
+    run,
+    score,
+    site,
+    store,
+    tabular,
+):
     main.add_command(command)
 for command in (*FETCHING, *PEOPLE):
     main.add_command(command)

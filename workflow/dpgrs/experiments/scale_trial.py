@@ -10,12 +10,11 @@ from types import SimpleNamespace
 import pandas as pd
 
 from dpgrs.errors import DpgrsError
-from dpgrs.study.code import PACKAGE
+from dpgrs.study.code import SNAKEFILE
 from dpgrs.study.resources import NEEDS, resources_of
 from dpgrs.study.settings import resolve
 from dpgrs.study.shape import Shape
 
-SNAKEFILE = PACKAGE.parents[1] / "Snakefile"
 STUDY = "scale"
 # Kinds of studies: those that sum X'X, and those that choose variants, of panels of any width.
 METHODS = {"sums": ("ridge", "reusecov-gauss", "blup"), "choices": ("k-blup",)}

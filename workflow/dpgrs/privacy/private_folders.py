@@ -6,7 +6,7 @@ from pathlib import Path
 from dpgrs.errors import DpgrsError, UsageError
 
 # A folder that holds one of these is shared, published or committed as a whole.
-PROJECT_MARKS = (".git", "Snakefile")
+PROJECT_MARKS = (".git", "Snakefile", "workflow/Snakefile")
 # What the workflow keeps of people lies below a folder of this name, and Snakemake's records in the other.
 PRIVATE, RECORDS = "private", Path(".snakemake")
 OPEN_TO_OTHERS = 0o077

@@ -7,9 +7,18 @@ import numpy as np
 import pandas as pd
 
 from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.io.files import replacing
 from dpgrs.io.sites import SITE_COLUMNS, read_chosen_sites
 from dpgrs.privacy.statement.text import budget_in_words, n_chosen
-from dpgrs.release.bundle import CONSTANTS, COVARIATES, MEASURES, OUTCOME_LOADINGS, SCALES, STATEMENT
+from dpgrs.release.bundle import (
+    CONSTANTS,
+    COVARIATES,
+    MEASURES,
+    OUTCOME_LOADINGS,
+    PLAIN_LANGUAGE,
+    SCALES,
+    STATEMENT,
+)
 from dpgrs.release.pgs_catalog import in_file_order, site_digest
 from dpgrs.release.verify import verify_release
 from dpgrs.reporting import release_pages
@@ -38,7 +47,7 @@ def render_release_report(
     sites : the public sites, for their frequencies and names.
     metrics : the release's metrics, where only R^2 and error that were charged for stand.
     output : folder to write, beside the bundle: pages link to its files.
-    figures : folder to make of the figures as files, of the first ten outcomes.
+    figures : folder to make of the figures as files, of the first ten outcomes, and the statement.
     processes : how many processes write outcome pages; the pages do not depend on it.
 
     Raises
@@ -69,6 +78,11 @@ def render_release_report(
         **_of_chosen(variants, scores, bundle, statement),
     )
     write_report(release_pages, data, output, processes=processes, figures=figures)
+    if figures is not None:
+        path = Path(figures, "Privacy", "statement.txt")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(path) as temporary:
+            temporary.write_bytes((bundle / PLAIN_LANGUAGE).read_bytes())
 
 
 def _read_score(path):

@@ -8,6 +8,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parents[1]
+# Beside the package in a clone; `setup.py` puts it, and the rules, below the package of a wheel.
+BESIDE, BELOW = PACKAGE.parent / "Snakefile", PACKAGE / "clone" / "workflow" / "Snakefile"
+SNAKEFILE = BELOW if BELOW.is_file() else BESIDE
 # Every job reads every module that a rule may reach: a syntax tree of each would take half a second.
 IMPORT = re.compile(
     r"^[ \t]*(?:from (dpgrs[.\w]*) import (\([^)]*\)|.*)|import (dpgrs[.\w]*))", flags=re.MULTILINE

@@ -1,2 +1,0 @@
-# So that `snakemake --cores 2` works here.
-include: "workflow/Snakefile"

@@ -3,13 +3,14 @@
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent / "_ext"))
+DOCS = Path(__file__).parent
+sys.path[:0] = [str(DOCS / "_ext"), str(DOCS.parent / "workflow")]
 
 project = "dpgrs"
 root_doc = "docs/README"
-extensions = ["myst_parser", "site_pages"]
+extensions = ["myst_parser", "site_pages", "reference_pages"]
 include_patterns = ["*.md", "config/*.md", "docs/**.md"]
-exclude_patterns = [".*", "results", "resources", "tests", "workflow", "profiles", "envs", "docs/_build"]
+exclude_patterns = [".*", "results", "resources", "tests", "workflow", "envs", "docs/_build"]
 myst_heading_anchors = 4
 smartquotes = False  # X'X is a formula
 html_theme = "furo"

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 CONTENTS = {
-    "Start": ["README"],
+    "Start": ["README", "docs/tutorial"],
     "How to": ["docs/how-to/*"],
-    "Reference": ["config/README"],
+    "Reference": ["docs/reference/*", "config/README", "docs/glossary"],
     "Explanation": ["docs/explanation/*"],
     "Proofs": ["docs/proofs/README", "docs/proofs/*"],
     "Measurements": ["docs/measurements/*", "docs/experiments/README", "docs/experiments/*"],

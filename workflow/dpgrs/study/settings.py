@@ -310,19 +310,19 @@ def _fault_line(error, schema, key):
     wanted = {
         "uniqueItems": "a list without repeated entries",
         "minItems": "a list with at least one entry",
-    }.get(error.validator) or _domain(error.schema)
+    }.get(error.validator) or domain(error.schema)
     example = f"{key.rpartition('.')[2]}: {_show(schema['examples'][0])}"
     return f"`{key}`{place} must be {wanted}, got {_show(error.instance)}. For example `{example}`."
 
 
-def _domain(schema):
-    """Say in words which values a schema allows."""
+def domain(schema):
+    """Say in words which values the schema of a key allows."""
     if "title" in schema:
         return schema["title"]
     if "enum" in schema:
         return "one of " + ", ".join(_show(choice) for choice in schema["enum"])
     words = {
-        "array": lambda: f"a list, each entry {_domain(schema['items'])}",
+        "array": lambda: f"a list, each entry {domain(schema['items'])}",
         "boolean": lambda: "true or false",
         "integer": lambda: "a whole number",
         "null": lambda: "null",

@@ -1,0 +1,69 @@
+"""What the site adds to pages of reference: all keys by the schema, all commands by the command line."""
+
+import click
+
+from dpgrs.cli.main import main
+from dpgrs.study.settings import domain, keys, load_schema
+from dpgrs.study.verbs import verb_names
+
+STEPS = """## Steps of the workflow
+
+A step is a command, too: it reads files, and writes files. `snakemake --printshellcmds` shows how they are
+called.
+"""
+
+
+def add_reference(app, docname, source):
+    """Append what a page of reference is about."""
+    if made := {"docs/reference/settings": settings, "docs/reference/commands": commands}.get(docname):
+        source[0] += "\n" + "\n".join(made())
+
+
+def settings():
+    """Yield the lines on each section of the settings, and on each of its keys."""
+    schema = load_schema()
+    sections = {name: part for name, part in schema["properties"].items() if "properties" in part}
+    alone = {name: part for name, part in schema["properties"].items() if name not in sections}
+    yield from ["## Study", "", *(line for name, part in alone.items() for line in key(name, part))]
+    for section, part in sections.items():
+        yield from [f"## `{section}`", "", words(part["description"]), ""]
+        for name, found in keys(part, f"{section}.").items():
+            yield from key(name, found)
+
+
+def key(name, schema):
+    """Return the lines on a key."""
+    shown = [f"`{value}`" for value in schema.get("examples", [])[:1]]
+    example = f" Example: {shown[0]}." if shown else ""
+    default = f"Default: `{schema['default']}`." if "default" in schema else ""
+    return [f"**`{name}`**: {domain(schema)}. {default}{example}", "", words(schema["description"]), ""]
+
+
+def words(text):
+    """Return a description on one line."""
+    return " ".join(text.split())
+
+
+def commands():
+    """Yield the help of all commands, those for people first."""
+    steps = set(verb_names())
+    context = click.Context(main, info_name="dpgrs")
+    names = main.list_commands(context)
+    for heading, chosen in (("## For people\n", set(names) - steps), (STEPS, steps)):
+        yield heading
+        for name in sorted(chosen):
+            yield from helps(main.get_command(context, name), context, name)
+
+
+def helps(command, parent, name):
+    """Yield the help of a command, and of those of its group."""
+    context = click.Context(command, info_name=name, parent=parent, max_content_width=100)
+    yield from [f"### `{context.command_path}`", "", "```text", command.get_help(context), "```", ""]
+    if isinstance(command, click.Group):
+        for inner in command.list_commands(context):
+            yield from helps(command.get_command(context, inner), context, inner)
+
+
+def setup(app):
+    app.connect("source-read", add_reference)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

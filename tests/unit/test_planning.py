@@ -98,7 +98,7 @@ def test_expected_ridge__agrees_with_simulation(n_rows, terms):
 
 
 def first_order_noise(request, n, frequency):
-    """The noise sd from X'X and from X'Y by docs/how-to/plan.md, first order, for haplotypes."""
+    """The noise sd from X'X and from X'Y by docs/explanation/plan.md, first order, for haplotypes."""
     m, s = column_moments(frequency, rows=request.rows)
     outer, identity = np.outer(m, m), np.eye(len(s))
     inverse = np.diag(1 / (s + PENALTY))

@@ -3,7 +3,7 @@
 The real mechanism, with seeded noise, and the real fit run on the statistics of synthetic cohorts. Ridge with
 a stated lambda is linear in X'Y, given its noisy Gram matrix: the means over effects, residuals and the noise
 of X'Y have a closed form, and draws are of Gram matrices alone. Of all other fits outcomes are drawn too.
-docs/how-to/plan.md derives it all.
+docs/explanation/plan.md derives it all.
 """
 
 from dataclasses import dataclass, replace

@@ -2,7 +2,7 @@
 
 A cohort of independent rows is drawn by its moments, so that its cost does not grow with the number of rows;
 its variants are independent, too, or go together as those of a public panel. What a clip at a norm does to
-rows is a mean over few synthetic rows. docs/how-to/plan.md derives it.
+rows is a mean over few synthetic rows. docs/explanation/plan.md derives it.
 """
 
 from dataclasses import dataclass

@@ -3,7 +3,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 # The first of these that is there; python3 is checked for its version below.
 PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3)
+# What runs is there; so is what tests it.
 READY := $(VENV)/.ready
+DEV := $(VENV)/.dev
 # One worker for each core; one that has nothing left to do takes tests of another.
 SIDE_BY_SIDE := --durations 15 --dist worksteal --numprocesses
 OF_STUDIES := tests/workflow tests/contract
@@ -31,16 +33,16 @@ run: $(READY)  ## run the demo study with all cores
 
 test: lint unit  ## lint and run all tests but the slow suites
 
-lint: $(READY)  ## check the style of Python and Snakemake code
+lint: $(DEV)  ## check the style of Python and Snakemake code
 	$(BIN)/ruff check setup.py workflow tests config docs/conf.py docs/_ext
 	$(BIN)/ruff format --check setup.py workflow tests config docs/conf.py docs/_ext
 	$(BIN)/snakefmt --check workflow/Snakefile workflow/rules config/experiments/Snakefile
 	$(BIN)/snakemake --lint
 
-unit: $(READY)
+unit: $(DEV)
 	$(BIN)/pytest $(SIDE_BY_SIDE) auto --ignore tests/statistical -m "not ($(STUDIES))"
 
-test-audits: $(READY)  ## audit every mechanism at worst-case neighbours, with controls that must be caught, and hold draws to exact laws
+test-audits: $(DEV)  ## audit every mechanism at worst-case neighbours, with controls that must be caught, and hold draws to exact laws
 	$(BIN)/pytest $(SIDE_BY_SIDE) auto tests/statistical
 
 test-workflow:  ## whole studies, forced anew, at chance level, of people and of real files, and bad input
@@ -49,29 +51,29 @@ test-experiments:  ## quick experiments of the papers on real data, with margins
 test-faults:  ## kill, damage and starve runs and releases at many places and resume them
 test-slurm:  ## run the demo through a real single-machine SLURM (needs root, slurm-wlm, munge)
 
-test-workflow test-release test-experiments test-faults test-slurm: test-%: $(READY)
+test-workflow test-release test-experiments test-faults test-slurm: test-%: $(DEV)
 	$(BIN)/pytest $(SIDE_BY_SIDE) auto -m $* $(OF_STUDIES)
 
 # One worker more than cores: a run through SLURM mostly waits.
-test-studies: $(READY)  ## the five above at once
+test-studies: $(DEV)  ## the five above at once
 	$(BIN)/pytest $(SIDE_BY_SIDE) $$(($$(getconf _NPROCESSORS_ONLN) + 1)) -m "$(STUDIES)" $(OF_STUDIES)
 
-benchmark: $(READY)  ## measure speed as ratios of two things in one run
+benchmark: $(DEV)  ## measure speed as ratios of two things in one run
 	$(BIN)/pytest --benchmark-enable -s tests/benchmarks
 
-frontier: $(READY)  ## R^2 of methods on the public data in the folder DATA, all cases or CASES, as a table (hours)
+frontier: $(DEV)  ## R^2 of methods on the public data in the folder DATA, all cases or CASES, as a table (hours)
 	$(BIN)/python config/experiments/frontier.py "$(DATA)" $(CASES)
 
-experiments: $(READY)  ## figures and tables of the papers on the public data in the folder DATA, all or NAMES (hours)
+experiments: $(DEV)  ## figures and tables of the papers on the public data in the folder DATA, all or NAMES (hours)
 	$(BIN)/snakemake -s config/experiments/Snakefile --cores all --config "data=$(DATA)" -- $(NAMES)
 
-fuzz: $(READY)  ## feed odd and damaged files to the VCF reader, twice FUZZ_SECONDS long, until one is read wrong
+fuzz: $(DEV)  ## feed odd and damaged files to the VCF reader, twice FUZZ_SECONDS long, until one is read wrong
 	@$(BIN)/python -c 'import atheris' 2>/dev/null || \
 	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation -e '.[fuzz]'
 	PYTHONPATH=workflow:tests $(BIN)/python -m fuzz.fuzz_vcf_scanner -max_total_time=$(FUZZ_SECONDS)
 	PYTHONPATH=workflow:tests $(BIN)/python -m fuzz.fuzz_vcf_files -max_total_time=$(FUZZ_SECONDS)
 
-mutants: $(READY) $(MUTANTS)/.ready  ## change MODULES in many small ways, one at a time, and list what no test notices (hours)
+mutants: $(DEV) $(MUTANTS)/.ready  ## change MODULES in many small ways, one at a time, and list what no test notices (hours)
 	PYTHONPATH="tests:$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" \
 	  nice $(MUTANTS)/bin/python -m mutants.run $(MODULES)
 
@@ -80,13 +82,13 @@ $(MUTANTS)/.ready:
 	@$(MUTANTS)/bin/python -m pip install --quiet --disable-pip-version-check "cosmic-ray>=8.4,<9" "coverage>=7.6,<8"
 	@touch $@
 
-reliability: $(READY)  ## break a small release in many ways, resume it, and write what was seen into docs/measurements/reliability.md
+reliability: $(DEV)  ## break a small release in many ways, resume it, and write what was seen into docs/measurements/reliability.md
 	PYTHONPATH=workflow:tests $(BIN)/python -m reliability.run $(FAULTS)
 
 docs: $(DOCS)/.ready  ## build the manual as a site into docs/_build/html, without a warning
 	$(DOCS)/bin/python -m sphinx -n -W --keep-going -q -c docs . docs/_build/html
 
-# Of requirements-docs.lock alone, and what that leaves out since requirements.lock has it.
+# What its lock leaves out is in requirements.lock.
 $(DOCS)/.ready: requirements-docs.lock $(READY)
 	@$(BIN)/python -m venv --clear $(DOCS)
 	@$(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' > \
@@ -94,15 +96,17 @@ $(DOCS)/.ready: requirements-docs.lock $(READY)
 	@$(DOCS)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r $<
 	@touch $@
 
-lock:  ## resolve the newest versions that fit pyproject.toml into requirements.lock, of `gan` and `docs` what they add (needs uv)
-	uv pip compile pyproject.toml --extra workflow --extra dev --universal --python-version 3.11 --generate-hashes \
-	  --no-emit-index-url --custom-compile-command "make lock" --upgrade --quiet --output-file requirements.lock
-	uv pip compile pyproject.toml --extra gan --universal --python-version 3.11 --constraints requirements.lock \
-	  $$(sed -nE 's/^([A-Za-z0-9._-]+)==.*/--no-emit-package \1/p' requirements.lock | sort -u) --generate-hashes \
-	  --no-emit-index-url --custom-compile-command "make lock" --upgrade --quiet --output-file requirements-gan.lock
-	uv pip compile pyproject.toml --extra docs --universal --python-version 3.11 --constraints requirements.lock \
-	  $$(sed -nE 's/^([A-Za-z0-9._-]+)==.*/--no-emit-package \1/p' requirements.lock | sort -u) --generate-hashes \
-	  --no-emit-index-url --custom-compile-command "make lock" --upgrade --quiet --output-file requirements-docs.lock
+# Of a lock: the packages that it has, for the next one to leave out.
+LEAVE_OUT = $$(sed -nE 's/^([A-Za-z0-9._-]+)==.*/--no-emit-package \1/p' requirements.lock | sort -u)
+COMPILE := uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+  --custom-compile-command "make lock" --upgrade --quiet
+
+lock:  ## resolve the newest versions that fit pyproject.toml into requirements.lock, and what extras add into their own (needs uv)
+	$(COMPILE) --extra workflow --extra build --output-file requirements.lock
+	for extra in dev docs gan; do \
+	  $(COMPILE) --extra workflow --extra $$extra --constraints requirements.lock $(LEAVE_OUT) \
+	    --output-file requirements-$$extra.lock || exit; \
+	done
 
 clean:  ## remove the environment and the demo's results
 	rm -rf $(VENV) results/demo
@@ -116,4 +120,9 @@ $(READY): requirements.lock pyproject.toml
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(DEV): requirements-dev.lock $(READY)
+	@echo "Adding what the tests use"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r $<
 	@touch $@

@@ -24,6 +24,22 @@ def test_versions__agree():
     assert ("date-released" in citation) == bool(versions)
 
 
+def test_locks__of_extras_leave_out_what_the_first_has_and_agree():
+    locks = {path.name: locked(path) for path in REPOSITORY.glob("requirements*.lock")}
+    first = locks.pop("requirements.lock")
+    assert locks.keys() == {f"requirements-{extra}.lock" for extra in ("dev", "docs", "gan")}
+    assert [
+        name for name, added in locks.items() if {one for one, _ in added} & {one for one, _ in first}
+    ] == []
+    tests, manual = locks["requirements-dev.lock"], locks["requirements-docs.lock"]
+    assert {one for one, _ in tests & manual} == {one for one, _ in tests} & {one for one, _ in manual}
+
+
+def locked(path):
+    """Return the packages of a lock with their versions."""
+    return set(re.findall(r"(?m)^([\w.-]+)==([\w.]+)", path.read_text()))
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(REPOSITORY).as_posix())
 def test_links__lead_to_files_and_headings_that_are_there(page):
     for target in LINK.findall(page.read_text()):

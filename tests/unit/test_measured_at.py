@@ -11,7 +11,11 @@ PAGES = sorted([*REPOSITORY.glob("*.md"), *REPOSITORY.glob("config/*.md"), *REPO
 # Letters and digits both, so that neither a number nor a word is one.
 HASH = re.compile(r"(?<![\w./@-])(?=[a-f]*\d)(?=\d*[a-f])[\da-f]{7,12}(?![\w-]|\.\w)")
 # Those of other repositories, with the page that says whose.
-ELSEWHERE = {("docs/how-to/release.md", name) for name in ("3e9c812", "426169c", "724b727")}
+ELSEWHERE = {
+    ("docs/reference/bundle.md", "3e9c812"),
+    ("docs/how-to/release.md", "426169c"),
+    ("docs/how-to/release.md", "724b727"),
+}
 
 
 def git(*arguments):

@@ -48,7 +48,7 @@ def drawn_of(protection, x):
 @pytest.mark.parametrize("bounds", [{}, {"coding": "frequency", "row_norm": 1.3, "outcome_norm": 2.5}])
 @pytest.mark.parametrize("rows", ["people", "haplotypes"])
 def test_full__costs_genotypes_or_outcomes_alone_no_less(protection, bounds, rows):
-    """The first part of docs/how-to/ledger.md, "Full, feature and label beside each other"."""
+    """The first part of docs/explanation/ledger.md, "Full, feature and label beside each other"."""
     own, full = ask(protection, rows=rows, **bounds), ask("full", rows=rows, **bounds)
     assert own.cross_claim.value <= full.cross_claim.value
     assert own.gram_claim.value <= full.gram_claim.value

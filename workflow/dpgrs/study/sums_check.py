@@ -1,6 +1,6 @@
 """Whether what a site sent could be exact sums over rows of people, looked at before anybody adds it.
 
-Whatever passes, nobody else's privacy hangs on it (docs/how-to/sites.md).
+Whatever passes, nobody else's privacy depends on it (docs/explanation/sites.md).
 """
 
 import math

@@ -4,7 +4,19 @@ from importlib import import_module
 
 __version__ = "0.1.0"
 # For notebooks. Every job imports the package, and needs next to nothing of it.
-_PLACES = {"open_release": "dpgrs.release.open_release"}
+_PLACES = {
+    "plan": "dpgrs.api.notebook",
+    "noisy_statistics": "dpgrs.api.notebook",
+    "regress": "dpgrs.api.notebook",
+    "gram_sensitivity": "dpgrs.privacy.sensitivity",
+    "cross_sensitivity": "dpgrs.privacy.sensitivity",
+    "gdp_mu": "dpgrs.privacy.accounting.accountant",
+    "gdp_epsilon": "dpgrs.privacy.accounting.accountant",
+    "totals": "dpgrs.privacy.accounting.composition",
+    "open_release": "dpgrs.release.open_release",
+    "verify_release": "dpgrs.release.verify",
+    "apply_scores": "dpgrs.scoring.apply",
+}
 __all__ = [*_PLACES]
 
 
@@ -12,3 +24,7 @@ def __getattr__(name):
     if name not in _PLACES:
         raise AttributeError(f"module `dpgrs` has no attribute `{name}`")
     return getattr(import_module(_PLACES[name]), name)
+
+
+def __dir__():
+    return sorted({*globals(), *_PLACES})

@@ -1,11 +1,16 @@
 """A study in one process, of arrays: panel, exact sums and draws of a trial, with no files of steps between.
 
-A run of the workflow takes the same functions, a job each. For benchmarks alone: nothing is charged.
+A run of the workflow takes the same functions, a job each, and so do the functions for notebooks
+(`dpgrs.api`). For benchmarks alone: nothing is charged.
 """
 
 from contextlib import contextmanager
 from tempfile import TemporaryDirectory
 
+import numpy as np
+
+from dpgrs.genotypes.bits import pack
+from dpgrs.io.haplotype_store import StoreWriter
 from dpgrs.io.panel import Panel
 from dpgrs.io.table_panel import write_table_panel
 from dpgrs.methods.mechanisms import mechanisms_of, takes_sums
@@ -29,6 +34,31 @@ def panel_of_table(table, ranges, *, size, seed):
     with TemporaryDirectory() as folder:
         path = f"{folder}/panel.zarr"
         write_table_panel(path, table, ranges, size=size, seed=seed)
+        yield Panel.open(path)
+
+
+@contextmanager
+def panel_of_haplotypes(alleles, frequency):
+    """Hold haplotypes as a panel, in a folder that is there for a while.
+
+    Parameters
+    ----------
+    alleles : (n_variants, n_haplotypes) of 0 and 1 or bool, two of a person side by side.
+    frequency : (n_variants,) float64, public.
+
+    Yields
+    ------
+    Panel
+    """
+    n_variants, places = len(alleles), np.arange(1, len(alleles) + 1)
+    sites = {"position": places, "id": places.astype(str)}
+    sites |= {name: [value] * n_variants for name, value in {"contig": "1", "ref": "A", "alt": "C"}.items()}
+    with TemporaryDirectory() as folder:
+        path, sample_id = f"{folder}/panel.zarr", np.arange(1, alleles.shape[1] // 2 + 1).astype(str)
+        with StoreWriter.create(path, sample_id=sample_id) as writer:
+            writer.append(sites, pack(alleles))
+            writer.add_variant_array("variant_rank", np.arange(n_variants, dtype=np.int32))
+            writer.add_variant_array("variant_frequency", frequency)
         yield Panel.open(path)
 
 

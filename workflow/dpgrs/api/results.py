@@ -1,0 +1,103 @@
+"""What the functions for notebooks return: frozen, and each says in one line what it promises."""
+
+from dataclasses import dataclass, field
+from html import escape
+
+import numpy as np
+
+from dpgrs.methods.registry import METHODS
+from dpgrs.privacy.accounting.composition import totals
+
+
+@dataclass(frozen=True)
+class Terms:
+    """The public terms of what was drawn.
+
+    Attributes
+    ----------
+    epsilon, delta : float, the budget that was asked for.
+    protection, unit, neighbours : str, as in the section ``privacy`` of the settings.
+    events : tuple of events, a draw each.
+    is_counted : bool, whether the events are all that a ledger counts: not where a sample stays secret, as in
+        DP-SGD, nor of what a release cannot draw.
+    is_private : False, always: the seed of the noise is public. A release draws secret noise
+        (docs/how-to/release.md).
+    """
+
+    epsilon: float
+    delta: float
+    protection: str
+    unit: str
+    neighbours: str
+    events: tuple = field(repr=False)
+    is_counted: bool = field(repr=False)
+    is_private = False
+
+    @classmethod
+    def of(cls, request, events, *, method):
+        """Take them from a PrivacyRequest and the events of the draws for a method."""
+        names = ("epsilon", "delta", "protection", "unit", "neighbours")
+        known = {name: getattr(request, name) for name in names}
+        words = {name: str(value) for name, value in known.items() if name not in ("epsilon", "delta")}
+        return cls(**known | words, events=tuple(events), is_counted=METHODS[method].may_be_released)
+
+    @property
+    def totals(self):
+        """What the events would cost together in a release, as Totals; None where they are not counted."""
+        return totals(self.events, delta=self.delta) if self.is_counted else None
+
+    def __str__(self):
+        budget = f"epsilon {self.epsilon:g} and delta {self.delta:g} for one {self.unit}"
+        return f"{budget}, {self.neighbours}, {self.protection} protection. Benchmark: not private"
+
+
+class Shown:
+    """A result with `terms` and a `size` in words."""
+
+    def __repr__(self):
+        return f"<{self.size}: noise of {self.terms}>"
+
+    def _repr_html_(self):
+        return f"<p>{escape(repr(self)[1:-1])}.</p>"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ArrayFit(Shown):
+    """Linear predictors, one for each outcome: intercept + X @ weights.T, in the outcomes' own units.
+
+    Attributes
+    ----------
+    weights : (n_outcomes, n_variants) float64, per copy of the counted allele.
+    intercept : (n_outcomes,) float64, the prediction of a row without a copy.
+    standard_errors : (n_outcomes, n_variants) float64; None where the method gives none that hold.
+    chosen : (n_outcomes, n_chosen) int64, the variants that were chosen; None where the method chooses none.
+    statuses : tuple of str, how the fit of each outcome ended: ``ok``, or why there is no model.
+    method : str
+    terms : Terms
+    """
+
+    weights: np.ndarray
+    intercept: np.ndarray
+    standard_errors: np.ndarray | None
+    chosen: np.ndarray | None
+    statuses: tuple
+    method: str
+    terms: Terms
+
+    @property
+    def size(self):
+        n_outcomes, n_variants = self.weights.shape
+        return f"weights of {n_outcomes} outcomes x {n_variants} variants by {self.method}"
+
+    def predict(self, X):
+        """Predict all outcomes.
+
+        Parameters
+        ----------
+        X : (n_rows, n_variants) of 0 and 1, or 0, 1 and 2, as the rows that were fitted.
+
+        Returns
+        -------
+        (n_rows, n_outcomes) float64
+        """
+        return self.intercept + np.asarray(X, dtype=float) @ self.weights.T

@@ -9,7 +9,7 @@ READS = ("cohort.rows", "panel.size", "privacy.genotype_clip")
 
 
 def measure_ld(settings, panel: Path, *, output: Path):
-    """Estimate how public genotypes go together, of rows that are clipped as a cohort's are.
+    """Estimate linkage disequilibrium of public genotypes, with rows clipped as the cohort's are.
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ def resample_chromosome(
     threads: int = 2,
     output: Path,
 ):
-    """Copy the haplotypes of a store many times, as mosaics: as many people as there are to be.
+    """Make many people from the few of a store, as mosaics of their haplotypes.
 
     Parameters
     ----------

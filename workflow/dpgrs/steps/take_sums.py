@@ -24,7 +24,7 @@ READS = (
 
 
 def take_sums(settings, sums: Path, *, sites: Path, of_outcomes: bool = False, output: Path):
-    """Take what a release draws from out of the sums of several sites.
+    """Prepare the sums of several sites for the draws of a release.
 
     Parameters
     ----------

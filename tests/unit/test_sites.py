@@ -96,7 +96,8 @@ def test_choose_sites__keeps_plain_common_biallelic_sites_on_the_chromosomes():
         r"`panel\.size` must be at most the number of public sites on these chromosomes that pass all "
         r"filters, {}\. Lower it, {}or give more sites\."
     )
-    left_out = r"2 of 9, got 3\. Left out are 3 by `panel\.maf`, 4 that no release takes \(docs/how-to/qc\.md\)"
+    page = r"\(docs/how-to/qc\.md\)"
+    left_out = rf"2 of 9, got 3\. Left out are 3 by `panel\.maf`, 4 that no release takes {page}"
     with pytest.raises(DpgrsError, match=words.format(left_out, "loosen these filters, ")):
         chosen(table, size=3)
     with pytest.raises(DpgrsError, match=words.format("none of 0, got 3", "")):

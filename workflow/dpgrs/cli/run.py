@@ -29,5 +29,6 @@ def run_snakemake(*options):
 
     if find_spec("snakemake") is None:
         raise ModuleNotFoundError("Snakemake is not installed", name="snakemake")
-    command = [sys.executable, "-m", "snakemake", "--snakefile", str(SNAKEFILE), *options]
+    # Of no module in the folder where it runs (-P).
+    command = [sys.executable, "-P", "-m", "snakemake", "--snakefile", str(SNAKEFILE), *options]
     os.execv(sys.executable, command)

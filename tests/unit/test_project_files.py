@@ -1,11 +1,14 @@
 """Files by which a project is found, cited and joined agree, and their links lead somewhere."""
 
 import re
+import shlex
 
+import click
 import pytest
 import yaml
 
 import dpgrs
+from dpgrs.cli.main import main
 from study_runs import REPOSITORY
 
 PAGES = [
@@ -56,6 +59,28 @@ def test_make__targets_on_pages_are_in_the_makefile():
     for page in PAGES:
         named = set(re.findall(r"(?:`|^)make ([a-z][a-z-]*)(?= |`|$)", page.read_text(), re.M))
         assert named <= targets, page
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(REPOSITORY).as_posix())
+def test_commands__have_the_options_that_pages_name(page):
+    for words in commands(page):
+        command, context = main, click.Context(main)
+        while isinstance(command, click.Group) and words and not words[0].startswith("-"):
+            name = words.pop(0)
+            command = command.get_command(context, name)
+            assert command is not None, name
+        known = {option for one in command.get_params(context) for option in one.opts}
+        named = {word.partition("=")[0] for word in words if word.startswith("--")}
+        takes_any = command.context_settings.get("ignore_unknown_options", False)
+        assert takes_any or named <= known, (words, named - known)
+
+
+def commands(page):
+    """Yield the words after `dpgrs` of each command in code of a page; those of a pattern are left out."""
+    text = page.read_text().replace("\\\n", " ")
+    code = re.findall(r"(?ms)^```[a-z]*\n(.*?)^```", text) + re.findall(r"`([^`\n]+)`", text)
+    for line in re.findall(r"(?m)^(?:\.venv/bin/)?dpgrs ([a-z][^|>\n]*)", "\n".join(code)):
+        yield [word for word in shlex.split(line.partition(" #")[0]) if not word.isupper()]
 
 
 def anchors(page):

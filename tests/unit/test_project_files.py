@@ -69,7 +69,7 @@ def test_commands__have_the_options_that_pages_name(page):
             name = words.pop(0)
             command = command.get_command(context, name)
             assert command is not None, name
-        known = {option for one in command.get_params(context) for option in one.opts}
+        known = {option for one in command.get_params(context) for option in (*one.opts, *one.secondary_opts)}
         named = {word.partition("=")[0] for word in words if word.startswith("--")}
         takes_any = command.context_settings.get("ignore_unknown_options", False)
         assert takes_any or named <= known, (words, named - known)

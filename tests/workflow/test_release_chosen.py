@@ -47,7 +47,11 @@ def sites_of(files):
 def test_release_of_chosen__report_of_snakemake_holds_the_figures_of_the_pages(site, tmp_path):
     reported = figures_reported(site, CHOSEN, tmp_path / "report.html")
     names = [f"outcome_000{number}_weights.svg" for number in (1, 2, 3)]
-    assert {category: list(figures) for category, figures in reported.items()} == {"Outcomes": names}
+    assert {category: sorted(figures) for category, figures in reported.items()} == {
+        "Outcomes": names,
+        "Privacy": ["statement.txt"],
+        "chosen": ["metrics.tsv"],
+    }
     assert "weights of k-blup as released, with epsilon 2" in reported["Outcomes"][names[0]]
 
 

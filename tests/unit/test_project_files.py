@@ -29,6 +29,7 @@ def test_versions__agree():
 
 def test_locks__of_extras_leave_out_what_the_first_has_and_agree():
     locks = {path.name: locked(path) for path in REPOSITORY.glob("requirements*.lock")}
+    assert not any("/tmp/" in path.read_text() for path in REPOSITORY.glob("requirements*.lock"))
     first = locks.pop("requirements.lock")
     assert locks.keys() == {f"requirements-{extra}.lock" for extra in ("dev", "docs", "gan")}
     assert [

@@ -3,8 +3,10 @@
 import json
 import re
 import shutil
+from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 import yaml
 
@@ -22,12 +24,12 @@ from dpgrs.release.case_counts import case_counts
 from dpgrs.release.draw_check import has_statistics
 from dpgrs.release.submission import fill_template
 from dpgrs.release.verify import verify_release
-from dpgrs.reporting.release_pages import OF_OUTCOME
 from dpgrs.study.released import load_released
 from dpgrs.study.settings import resolve
 from forged_releases import edit_statement, seal
+from html_pages import text_of
 from outcome_files import changed_outcomes
-from release_report_data import make_data
+from release_report_data import make_data, write_pages
 from step_studies import N_VARIANTS, NAMES, RAW, HaplotypeStudy, Study
 
 PREVALENCE = np.array([0.3, np.nan, 0.1])
@@ -320,11 +322,21 @@ def test_methods__those_with_statistics_draw_cases():
             assert drawn == has_statistics(name, "full"), name
 
 
-def test_report__says_that_cases_are_noisy(counted):
+def test_report__says_that_cases_are_noisy_and_nothing_where_none_were_counted(counted, tmp_path):
     statement = counted.statement()
-    (section,) = [one for one in OF_OUTCOME if one.template == "released_cases.html"]
-    of_outcome = section.context(make_data(statement))
-    assert of_outcome(0)["counts"]["cases"] == statement["case_counts"][0]["cases"]
-    assert of_outcome(1) is None
-    del statement["case_counts"]
-    assert section.context(make_data(statement)) is None
+    one, scales = statement["case_counts"][0], pd.DataFrame({"is_binary": [True, False, True]}, index=NAMES)
+    scales = scales.assign(centre=0.5, scale=0.5)
+    for name in ("with", "without"):
+        write_pages(replace(make_data(statement), scales=scales), tmp_path / name)
+        statement.pop("case_counts", None)
+    overview, binary, other = (
+        text_of(tmp_path / "with" / page)
+        for page in ("index.html", *(f"outcomes/01/outcome_000{number}.html" for number in (1, 2)))
+    )
+    assert "each outcome’s page has the number with noise" in overview
+    assert f"Cases (noisy){one['cases']:,} ± {one['cases_sd']:g}" in binary.replace(" (noisy) ", " (noisy)")
+    assert "Cases were counted with noise, and paid for" in binary
+    assert "(noisy)" not in other
+    for page in ("index.html", "outcomes/01/outcome_0001.html"):
+        assert "(noisy)" not in text_of(tmp_path / "without" / page)
+    assert "How many of them are cases is not stated" in text_of(tmp_path / "without" / "index.html")

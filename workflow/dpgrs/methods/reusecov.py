@@ -279,7 +279,7 @@ def private_case_counts(cases, *, request, noise):
     GaussianEvent. Public: which outcomes are 0/1.
     """
     noisy, event = noise.gaussian(
-        np.asarray(cases) * int(1 / COUNT_STEP),
+        cases * int(1 / COUNT_STEP),
         name="case counts",
         step=COUNT_STEP,
         sensitivity=request.observed_claim,

@@ -45,7 +45,7 @@ SIZES = (
 STATISTICS = ("release.statistics", "privacy.protection", *SIZES[:-1])
 CASES = (
     *("privacy.case_share", "privacy.count_share", "privacy.neighbours", "privacy.protection", "methods"),
-    *("outcomes", "cohort.sums"),
+    *("outcomes", "cohort.sums", "cohort.part"),
 )
 OF_CONSTANTS = 4  # rows of what is public of variants and outcomes, with headers
 # Beyond these a guarantee is one in name alone.
@@ -202,7 +202,8 @@ def case_problems(inspection):
         "under feature protection, where outcomes are public": protection == Protection.FEATURE,
         f"for `methods: {method}`, whose bundle has no statistics": not has_statistics(method, protection),
         "with `outcomes.loadings`, which have components drawn": inspection["outcomes.loadings"] is not None,
-        "with `cohort.sums`, which hold no cases": inspection["cohort.sums"] is not None,
+        "with `cohort.sums` or `cohort.part`, as sums hold no cases": inspection["cohort.part"]
+        or inspection["cohort.sums"] is not None,
         "without 0/1 outcomes by `outcomes.prevalence` or `outcomes.scales`": not _has_binary(inspection),
     }
     if why := next((why for why, holds in refused.items() if holds), None):

@@ -12,7 +12,9 @@ import yaml
 
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.files import save_arrays
+from dpgrs.io.outcomes import CHUNK, Outcomes
 from dpgrs.io.trials import load_labelled, save_labelled
+from dpgrs.methods.mechanisms import mechanism_of
 from dpgrs.methods.registry import METHODS
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.reusecov import private_case_counts, private_statistics
@@ -26,6 +28,7 @@ from dpgrs.release.submission import fill_template
 from dpgrs.release.verify import verify_release
 from dpgrs.study.released import load_released
 from dpgrs.study.settings import resolve
+from dpgrs.study.training_data import TrainingData
 from forged_releases import edit_statement, seal
 from html_pages import text_of
 from outcome_files import changed_outcomes
@@ -268,6 +271,18 @@ def test_request__counts_nothing_and_is_as_it_was_unless_asked():
         private_statistics(*exact, request=request(case_share=0.1), noise=BenchmarkNoise(1))
 
 
+def test_cases__are_of_training_rows_and_of_0_1_outcomes(tmp_path):
+    """More rows than are read at a time, on disk."""
+    rng, n_rows = np.random.default_rng(3), 2 * CHUNK[1] + 5
+    is_training, values = rng.random(n_rows) < 0.7, rng.choice([-0.5, 2.0, np.nan], (3, n_rows))
+    own = {"is_training": is_training, "rows": "people", "prevalence": np.array([0.2, np.nan, 0.2])}
+    Outcomes(NAMES, {2: values}, {}, **own).save(tmp_path / "outcomes.zarr")
+    wanted = [np.count_nonzero(values[place, is_training] == 2) for place in (0, 2)]
+    data = TrainingData(tmp_path / "outcomes.zarr")
+    assert data.cases(request(), 3).tolist() == [wanted[0], 0, wanted[1]]
+    assert data.cases(request(), 1).tolist() == wanted[:1]
+
+
 @pytest.mark.parametrize("share", [0.0, 1.0])
 def test_request__raise_on_share_of_cases(share):
     with pytest.raises(UsageError, match=r"`privacy.case_share` must be between 0 and 1"):
@@ -314,8 +329,6 @@ def test_check__cases_of_simulated_0_1_outcomes_are_counted():
 
 
 def test_methods__those_with_statistics_draw_cases():
-    from dpgrs.methods.mechanisms import mechanism_of
-
     for name, row in METHODS.items():
         if row.may_be_released:
             drawn = "cases" in mechanism_of(name).draws["outcomes"]

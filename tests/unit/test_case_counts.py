@@ -239,7 +239,14 @@ class NoNoise:
 
 @pytest.mark.parametrize(
     ("noisy", "cases", "note"),
-    [(-0.2, 0, NO_CASES), (-300, 0, NO_CASES), (40.4, 40, None), (100, 100, None), (100.5, 100, ALL_CASES)],
+    [
+        (-0.2, 0, NO_CASES),
+        (-300, 0, NO_CASES),
+        (40.4, 40, None),
+        (100, 100, None),
+        (100.5, 100, ALL_CASES),
+        (300, 100, ALL_CASES),
+    ],
 )
 def test_case_counts__what_cannot_be_is_set_to_an_end_with_a_note(noisy, cases, note):
     events = [{"statistic": "case counts", "sigma": 40.0}, {"statistic": "count", "sigma": 30.0}]
@@ -267,6 +274,9 @@ def test_request__counts_nothing_and_is_as_it_was_unless_asked():
     assert without.cases is None
     assert [event.statistic for event in without.events] == ["count", "gram", "cross product"]
     assert [event.statistic for event in with_it.events][-1] == "case counts"
+    cases, own = np.array([0, 1000, 500]), request(case_share=0.1, n_outcomes=1, epsilon=1000.0)
+    noisy = private_statistics(*exact, request=own, noise=BenchmarkNoise(1), cases=cases)
+    assert np.abs(noisy.cases - cases).max() < 7 * own.noise_sd["cases"] < 50  # each has a budget of its own
     with pytest.raises(UsageError, match="`cases` must be a number of rows for each of 3 outcomes"):
         private_statistics(*exact, request=request(case_share=0.1), noise=BenchmarkNoise(1))
 

@@ -199,6 +199,7 @@ def lower_sensitivity(folder):
     [
         (move_a_control, "cases of a must follow from"),
         (change(cases=3), "cases and controls of a must add up|must follow from"),
+        (change(controls=3), "cases and controls of a must add up"),
         (change(cases_sd=1.0), "the noise of the cases of a must be"),
         (change(controls_sd=1.0), "the noise of the controls of a must be"),
         (change(known_sd=1.0), "the noise of the known of a must be"),
@@ -228,6 +229,21 @@ def test_verify__words_and_metadata_are_those_of_the_counts(forged):
     seal(forged)
     with pytest.raises(DpgrsError, match=re.escape("privacy_statement.txt must be what")):
         verify_release(forged)
+
+
+def test_verify__counts_of_a_bundle_without_statistics_are_held_to_each_other(tmp_path, monkeypatch):
+    study = Study(tmp_path, monkeypatch)
+    config = settings_of(study, with_cases(study))
+    config["release"] |= {"statistics": False}
+    study.bundle(config, study.release(config))
+    folder = study.root / "bundle"
+    assert verify_release(folder)["n_scores"] == 3
+    assert not (folder / ARRAYS).exists()
+    monkeypatch.setattr("dpgrs.release.verify._word_problems", lambda statement, files: [])
+    change(controls=3)(folder)
+    seal(folder)
+    with pytest.raises(DpgrsError, match="cases and controls of a must add up"):
+        verify_release(folder)
 
 
 class NoNoise:

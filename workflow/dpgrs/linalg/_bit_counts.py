@@ -28,8 +28,8 @@ def add_products_of_calls(words, group, base, step, n_rows, intercept, sums, *, 
     ----------
     words : (n_variants, n_words) uint64, haplotypes as bits; 0 where one does not count.
     group : (n_words,) int64, ascending from 0, the group of each word's rows.
-    base, step : (n_groups, n_variants) int64, b and s of each group's rows.
-    n_rows : (n_groups,) int64, the rows that count.
+    base, step : (n_groups, n_variants) int64, b and s of each group's rows; s s' is below 2^31.
+    n_rows : (n_groups,) int64, the rows that count; sums of b over rows, and of s a, are below 2^30.
     intercept : int, the constant.
     sums : (n_variants + 1, n_variants + 1) int64, in place and in its upper triangle alone (`mirror`).
     rows : Rows
@@ -39,7 +39,7 @@ def add_products_of_calls(words, group, base, step, n_rows, intercept, sums, *, 
     alleles = np.add.reduceat(np.bitwise_count(words), starts, axis=1, dtype=np.int64).T
     # The constant is one more variant, of which nobody has the allele.
     size = -(-len(sums) // LANES) * LANES
-    terms = np.zeros((3, len(base), size), dtype=np.int64)
+    terms = np.zeros((3, len(base), size), dtype=np.int32)
     terms[:, :, : len(words)] = base, step, step * alleles
     terms[0, :, len(words)] = intercept
     panels = _panels(words, size)
@@ -170,12 +170,11 @@ def _add_tiles(panels, others, top, cuts, groups, base, step, pull, n_rows, sums
     top : int
     cuts : (n_parts + 1,) int64, words where parts begin, each of one group, and where the last ends.
     groups : (n_parts,) int64
-    base, step, pull : (n_groups, n_panels * LANES) int64, b, s and the sum of s a.
+    base, step, pull : (n_groups, n_panels * LANES) int32, b, s and the sum of s a.
     n_rows, sums : as in `add_products_of_calls`.
     """
     n, size = len(sums), step.shape[1]
     tile = np.empty((TILE, TILE), dtype=np.int64)
-    shared = np.empty((LANES, LANES), dtype=np.int64)
     for left in range(top, size, TILE):
         tile[:] = 0
         width = min(TILE, size - left)
@@ -183,74 +182,84 @@ def _add_tiles(panels, others, top, cuts, groups, base, step, pull, n_rows, sums
             b, p = base[group, left : left + width], pull[group, left : left + width]
             for i in range(top, min(top + TILE, n)):
                 own = base[group, i]
-                of_all = n_rows[group] * own + pull[group, i]
+                of_all = np.int32(n_rows[group] * own + pull[group, i])
                 for j in range(width):
-                    tile[i - top, j] += of_all * b[j] + own * p[j]
+                    tile[i - top, j] += np.int64(of_all) * np.int64(b[j]) + np.int64(own) * np.int64(p[j])
         for part in range(len(groups)):
             own, start, stop = step[groups[part]], cuts[part], cuts[part + 1]
             for i in range(top, min(top + TILE, size), LANES):
                 for j in range(max(left, i), left + width, LANES):
-                    shared[:] = 0
+                    factors = own[i : i + LANES], own[j : j + LANES]
+                    block = tile[i - top : i - top + LANES, j - left : j - left + LANES]
                     for other in others:
-                        _add_shared(panels[i // LANES, start:stop], other[j // LANES, start:stop], shared)
-                    for k in range(LANES):
-                        for lane in range(LANES):
-                            factor = own[i + k] * own[j + lane]
-                            tile[i - top + k, j - left + lane] += factor * shared[k, lane]
+                        given = panels[i // LANES, start:stop], other[j // LANES, start:stop]
+                        _add_shared(given[0], given[1], factors[0], factors[1], block)
         for i in range(top, min(top + TILE, n)):
             for j in range(max(left, i), min(left + TILE, n)):
                 sums[i, j] += tile[i - top, j - left]
 
 
-def _add_shared(a, b, counts):
-    """Add the bits that each variant of a panel shares with each of another.
+def _add_shared(a, b, left, right, sums):
+    """Add factors times the bits that each variant of a panel shares with each of another.
 
     Parameters
     ----------
     a, b : (n_words, LANES) uint64, contiguous.
-    counts : (LANES, LANES) int64, contiguous, in place.
+    left, right : (LANES,) int32, the factors, whose products are below 2^31.
+    sums : (LANES, LANES) int64 in place, of a row side by side.
     """
-    for own, other in zip(a, b, strict=True):
-        counts += np.bitwise_count(own[:, np.newaxis] & other)
+    counts = np.bitwise_count(a[:, :, np.newaxis] & b[:, np.newaxis]).sum(axis=0, dtype=np.int64)
+    sums += counts * np.multiply.outer(left, right)
 
 
 @overload(_add_shared)
-def _add_shared_compiled(a, b, counts):
-    return lambda a, b, counts: _add_shared_vectors(a, b, len(a), counts)
+def _add_shared_compiled(a, b, left, right, sums):
+    return lambda a, b, left, right, sums: _add_shared_vectors(a, b, len(a), left, right, sums)
 
 
 @intrinsic
-def _add_shared_vectors(typing_context, a, b, n_words, counts):
+def _add_shared_vectors(typing_context, a, b, n_words, left, right, sums):
     """Count in vectors whose lanes are variants, so that no vector is ever summed up."""
-    vector = ir.VectorType(WORD, LANES)
+    vector, narrow = ir.VectorType(WORD, LANES), ir.VectorType(LANE, LANES)
+
+    def at_row(builder, array, place, kind):
+        return builder.bitcast(builder.gep(array, [place]), kind.as_pointer())
+
+    def everywhere(builder, single):
+        chosen = builder.insert_element(
+            ir.Constant(ir.VectorType(single.type, LANES), ir.Undefined), single, LANE(0)
+        )
+        return builder.shuffle_vector(chosen, chosen, ir.Constant(narrow, [0] * LANES))
 
     def generate(context, builder, signature, arguments):
-        has_registers = "+avx512f" in context.codegen().magic_tuple()[2]
-        at_once = LANES if has_registers else LANES // 2
+        at_once = LANES if "+avx512f" in context.codegen().magic_tuple()[2] else LANES // 2
         ctpop = cgutils.get_or_insert_function(
             builder.module, ir.FunctionType(vector, [vector]), f"llvm.ctpop.v{LANES}i64"
         )
-        a, b, out = (
-            context.make_array(signature.args[k])(context, builder, arguments[k]).data for k in (0, 1, 3)
+        a, b, left, right, sums = (
+            context.make_array(signature.args[k])(context, builder, arguments[k]) for k in (0, 1, 3, 4, 5)
         )
+        width = builder.udiv(builder.extract_value(sums.strides, 0), WORD(8))
+        factors = builder.load(at_row(builder, right.data, WORD(0), narrow), align=4)
         for first in range(0, LANES, at_once):
             totals = [cgutils.alloca_once(builder, vector) for _ in range(at_once)]
             for total in totals:
                 builder.store(ir.Constant(vector, None), total)
             with cgutils.for_range(builder, arguments[2]) as words:
                 place = builder.mul(words.index, WORD(LANES))
-                y = builder.load(builder.bitcast(builder.gep(b, [place]), vector.as_pointer()), align=8)
+                y = builder.load(at_row(builder, b.data, place, vector), align=8)
                 for k, total in enumerate(totals):
-                    single = builder.load(builder.gep(a, [builder.add(place, WORD(first + k))]))
-                    x = builder.insert_element(ir.Constant(vector, ir.Undefined), single, LANE(0))
-                    x = builder.shuffle_vector(x, x, ir.Constant(ir.VectorType(LANE, LANES), [0] * LANES))
-                    found = builder.call(ctpop, [builder.and_(x, y)])
+                    single = builder.load(builder.gep(a.data, [builder.add(place, WORD(first + k))]))
+                    found = builder.call(ctpop, [builder.and_(everywhere(builder, single), y)])
                     builder.store(builder.add(builder.load(total), found), total)
             for k, total in enumerate(totals):
-                own = builder.gep(out, [WORD((first + k) * LANES)])
-                at_counts = builder.bitcast(own, vector.as_pointer())
-                found = builder.add(builder.load(at_counts, align=8), builder.load(total))
-                builder.store(found, at_counts, align=8)
+                single = builder.load(builder.gep(left.data, [WORD(first + k)]))
+                factor = builder.sext(builder.mul(everywhere(builder, single), factors), vector)
+                # Both are below 2^31, which one instruction multiplies.
+                count = builder.sext(builder.trunc(builder.load(total), narrow), vector)
+                at_sums = at_row(builder, sums.data, builder.mul(width, WORD(first + k)), vector)
+                added = builder.add(builder.load(at_sums, align=8), builder.mul(count, factor))
+                builder.store(added, at_sums, align=8)
         return context.get_dummy_value()
 
-    return types.none(a, b, n_words, counts), generate
+    return types.none(a, b, n_words, left, right, sums), generate

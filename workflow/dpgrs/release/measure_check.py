@@ -9,7 +9,7 @@ import numpy as np
 
 from dpgrs.release.covariate_check import FILE as COVARIATES
 from dpgrs.release.folder_check import read_text
-from dpgrs.release.input_check import MEASURED_ON, SCALES
+from dpgrs.release.input_check import MEASURED_ON, SCALE_COLUMNS, SCALES
 from dpgrs.release.prediction_check import NUMBER, SUMS
 from dpgrs.types import Rows
 
@@ -165,8 +165,12 @@ def _problems(lines, sums, *, constants, is_of_rows):
 
 def _case_problems(lines, n, y, constants):
     n_cases, K = lines["cases"][0], lines.get(STATED, [float("nan")])[0]
+    wanted = float("nan") if constants is None else constants[3]
+    if isfinite(K) != isfinite(wanted) or abs(K - wanted) > TOLERANCE * wanted:
+        said = f"be {wanted:g}, as in {SCALES}" if isfinite(wanted) else "be in no line: none is stated"
+        yield STATED, said
     if constants is not None and constants[2]:
-        p, scale, _ = constants
+        p, scale, *_ = constants
         if abs(n * p + scale * y - n_cases) > TOLERANCE * (1 + n):
             yield "cases", f"follow from {SUMS} and {SCALES}"
     on_liability, P = lines["r2_liability"], n_cases / n if n else 0.0
@@ -189,11 +193,19 @@ def _on_liability(observed, K, P):
 
 
 def constants_of_outcomes(files):
-    """Return centre, scale and whether it is 0/1 of every outcome that has constants, a dict."""
+    """Return the constants of every outcome that has any, as a dict.
+
+    Each is a tuple: centre, scale, whether it is 0/1, and the population's prevalence, NaN where none is.
+    """
     if SCALES not in files:
         return {}
-    _, *lines = csv.reader(read_text(files[SCALES]).splitlines(), delimiter="\t")
-    return {name: (float(centre), float(scale), kind == "True") for name, centre, scale, kind, _ in lines}
+    header, *lines = csv.reader(read_text(files[SCALES]).splitlines(), delimiter="\t")
+    found = {}
+    for line in lines:
+        name, centre, scale, kind = line[:4]
+        own = line[len(SCALE_COLUMNS)] if len(header) > len(SCALE_COLUMNS) else centre * (kind == "True")
+        found[name] = (float(centre), float(scale), kind == "True", float(own or "nan"))
+    return found
 
 
 def _squared_correlation(y, s):

@@ -17,6 +17,7 @@ from dpgrs.io.tables.phenotypes import binary_constants
 from dpgrs.privacy.statement.content import PublicInput
 from dpgrs.release import reference_check
 from dpgrs.release.constants import reference_sums
+from dpgrs.release.measure_check import scored_problems
 from dpgrs.release.pgs_catalog import Constants
 from dpgrs.release.verify import verify_release
 from forged_releases import edit, seal
@@ -226,6 +227,21 @@ def test_verify_release__finds_another_area_on_the_people(release):
         DpgrsError, match=r"the auc of height in measures\.tsv must be that of its weights and"
     ):
         verify_release(bundle, reference=public)
+
+
+@pytest.mark.parametrize("moved", [0.0, 1e-15, -1e-15])
+def test_scored_problems__alike_scores_may_be_in_any_order(tmp_path, moved):
+    """Of sums that are the same but for the order of their addition the last digits differ."""
+    y, score = np.tile([0.0, 1.0], 20), np.repeat(np.arange(5) / 10, 8) + np.tile([0, 0.2, 0.1, 0], 10)
+    lines = [{"outcome": "a"} | one._asdict() for one in binary_measures(y, score, risk=y)]
+    pd.DataFrame(lines).to_csv(tmp_path / MEASURES, sep="\t", index=False, float_format="%.6f")
+    domain = {"data_domain": {"outcomes": ["a"]}, "guarantee": {"rows": "people"}, "public_inputs": []}
+    found = [
+        scored_problems(domain, {MEASURES: tmp_path / MEASURES}, y[np.newaxis], own[np.newaxis])
+        for own in (score + moved * y, score + 0.05 * y)
+    ]
+    assert found[0] == []
+    assert any("the auc of a in measures.tsv must be that of its weights" in line for line in found[1])
 
 
 def test_verify_release__measures_without_sums(tmp_path):

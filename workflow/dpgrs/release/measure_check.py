@@ -29,6 +29,8 @@ NOTES = {
 }
 # Of numbers of six digits, and of what is worked out from these.
 TOLERANCE = 1e-5
+# Of the largest score: within this two are alike.
+ALIKE = 1e-9
 
 
 def measure_problems(statement, files, sums):
@@ -81,14 +83,16 @@ def scored_problems(statement, files, Y, s):
         known = np.isfinite(y)
         if not known.any():
             continue
-        worked_out = {"r2_added": _squared_correlation(y[known], score[known])}
+        worked_out = {"r2_added": [_squared_correlation(y[known], score[known])] * 2}
         if "auc" in lines:
             middle = (y[known].min() + y[known].max()) / 2
-            worked_out["auc"] = _area(score[known & (y > middle)], score[known & (y < middle)])
+            worked_out["auc"] = _areas(score[known & (y > middle)], score[known & (y < middle)])
         problems += [
             f"the {name} of {outcome} in {FILE} must be that of its weights and these public people"
-            for name, value in worked_out.items()
-            if isfinite(value) and isfinite(lines[name][0]) and abs(value - lines[name][0]) > TOLERANCE
+            for name, (low, high) in worked_out.items()
+            if isfinite(low)
+            and isfinite(lines[name][0])
+            and not low - TOLERANCE <= lines[name][0] <= high + TOLERANCE
         ]
     return problems
 
@@ -214,8 +218,14 @@ def _squared_correlation(y, s):
     return float((y @ s) ** 2 / spread) if spread > 0 else float("nan")
 
 
-def _area(cases, controls):
-    """Return the share of pairs in which the case has the higher score, ties as half."""
+def _areas(cases, controls):
+    """Return the least and the largest share of pairs in which the case has the higher score; NaN of no pair.
+
+    Scores that differ in their last digits alone may be in any order: sums are not added in one order.
+    """
+    if not (len(cases) and len(controls)):
+        return [float("nan")] * 2
     controls = np.sort(controls)
-    below, to = (np.searchsorted(controls, cases, side=side) for side in ("left", "right"))
-    return float((below + to).sum() / (2 * len(cases) * len(controls)))
+    alike = ALIKE * max(np.abs(cases).max(), np.abs(controls).max())
+    found = np.searchsorted(controls, cases - alike), np.searchsorted(controls, cases + alike, side="right")
+    return [float(own.sum() / (len(cases) * len(controls))) for own in found]

@@ -14,6 +14,7 @@ from dpgrs.cli.main import main
 from dpgrs.io import target as targets
 from dpgrs.io.known_positions import SNPS
 from dpgrs.scoring import sums
+from dpgrs.scoring.apply import apply_scores
 from plink_sets import write_bed
 from release_data import make_bundle, make_scores
 from score_targets import HEADER, make_score, make_target, sums_by_hand, write_score, write_target
@@ -128,7 +129,10 @@ def test_score__fills_by_public_frequencies(tmp_path, rng):
 def test_score__of_a_release_is_in_its_unit(tmp_path):
     scores = make_scores()
     bundle = make_bundle(tmp_path)
-    (bundle / "outcome_scales.tsv").write_text("outcome\tcentre\tscale\torigin\nheight\t170\t9\tx\n")
+    case = scores.outcomes[1]
+    (bundle / "outcome_scales.tsv").write_text(
+        f"outcome\tcentre\tscale\tis_binary\torigin\nheight\t170\t9\tFalse\tx\n{case}\t0.2\t0.4\tTrue\tx\n"
+    )
     sites = scores.sites.assign(bare=scores.sites["contig"].str.removeprefix("chr"))
     sites = sites.sort_values(["bare", "position", "ref", "alt"])
     calls = np.random.default_rng(1).integers(0, 2, size=(len(sites), 6))
@@ -144,11 +148,14 @@ def test_score__of_a_release_is_in_its_unit(tmp_path):
     ):
         raw = weights[sites.index] @ calls
         np.testing.assert_allclose(found[f"{name}.sum"], raw, rtol=1e-12)
-        centre, scale = (170, 9) if name == "height" else (0, 1)
+        centre, scale = {"height": (170, 9), case: (0.2, 0.4)}.get(name, (0, 1))
         np.testing.assert_allclose(found[f"{name}.score"], centre + scale * (constant + raw), rtol=1e-12)
     assert "no constant" not in said
     units = [one["unit"] for one in json.loads((tmp_path / "out" / "summary.json").read_text())["scores"]]
-    assert units == ["the outcome's own"] + ["standard deviations of the outcome"] * 2
+    assert units == ["the outcome's own"] * 2 + ["standard deviations of the outcome"]
+    _, _, limits, spreads = apply_scores([tmp_path / "a.vcf"], [bundle]).shown()
+    assert limits.tolist() == [[-np.inf, np.inf], [0, 1], [-np.inf, np.inf]]
+    assert spreads.tolist() == [9, 0.4, 1]
 
 
 def test_score__says_of_each_variant_why(tmp_path):

@@ -20,7 +20,7 @@ from dpgrs.io.scoring_files import (
     stated_builds,
 )
 from dpgrs.io.tables.phenotypes import read_scales
-from dpgrs.io.tables.tables import number_of
+from dpgrs.io.tables.tables import header_of, number_of, rows_of
 
 STATEMENT, SCALES, COVARIATES = "privacy_statement.json", "outcome_scales.tsv", "covariate_weights.tsv"
 # Where scoring files of a benchmark say that they are none of a release.
@@ -42,6 +42,7 @@ class Outcome:
     constant : float, what makes it a prediction; NaN where it is not told.
     centre, scale : float, of the outcome's own unit; 0 and 1 where it is in standard deviations.
     has_unit : bool, whether centre and scale are those of the outcome.
+    is_binary : bool, whether the outcome is known to be 0 or 1, so that a prediction is a share of cases.
     has_covariates : bool, whether the prediction also takes covariates, which stay at their centres.
     source : str, by its file what protects those whom it was trained on, as ``benchmark: not private``; empty
         where the file says nothing of it.
@@ -53,6 +54,7 @@ class Outcome:
     centre: float = 0.0
     scale: float = 1.0
     has_unit: bool = False
+    is_binary: bool = False
     has_covariates: bool = False
     source: str = ""
 
@@ -220,13 +222,25 @@ def _outcomes_of(path):
             "file. Check the bundle: dpgrs release verify"
         ) from None
     scales = read_scales(path / SCALES) if (path / SCALES).is_file() else None
+    binary = set() if scales is None else _binary_outcomes(path / SCALES)
     has_covariates, found = (path / COVARIATES).is_file(), []
     for name, file in named.items():
         units = {}
         if scales is not None and name in scales.index:
             units = {"centre": scales["centre"][name], "scale": scales["scale"][name], "has_unit": True}
+            units["is_binary"] = name in binary
         found.append(Outcome(name, file, has_covariates=has_covariates, **units))
     return found
+
+
+def _binary_outcomes(path):
+    """Return the names of the 0/1 outcomes in a bundle's table of constants, a set."""
+    rows = rows_of(path)
+    header = header_of(rows, path)
+    if "is_binary" not in header:
+        return set()
+    name, kind = header.index("outcome"), header.index("is_binary")
+    return {cells[name] for _, cells in rows if cells[kind] == "True"}
 
 
 def _name_of(path):

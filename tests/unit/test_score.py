@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -11,9 +12,10 @@ import pytest
 from click.testing import CliRunner
 
 from dpgrs.cli.main import main
+from dpgrs.io import scoring_files
 from dpgrs.io import target as targets
 from dpgrs.io.known_positions import SNPS
-from dpgrs.scoring import sums
+from dpgrs.scoring import score_files, sums
 from dpgrs.scoring.apply import apply_scores
 from plink_sets import write_bed
 from release_data import make_bundle, make_scores
@@ -340,6 +342,29 @@ def test_score__refuses_a_target_of_another_build(tmp_path):
     assert (found.exit_code, "must say the build of the target" in found.output) == (2, True)
     options = ["--genome-build", "GRCh37"]
     scored(tmp_path / "out", tmp_path / "a.vcf", tmp_path / "y.txt", options=options)
+
+
+def test_score__reads_each_head_and_each_table_once(tmp_path, rng, monkeypatch):
+    records = make_target(rng, n_people=N, n_records=70)
+    write_target(tmp_path / "a.vcf.gz", records)
+    for name in ("y1.txt", "y2.txt"):
+        write_score(tmp_path / name, records, make_score(rng, records))
+    opened = []
+
+    def noted(module, name):
+        function = getattr(module, name)
+
+        def note(given, *options, **named):
+            opened.append((name, Path(given).name))
+            return function(given, *options, **named)
+
+        monkeypatch.setattr(module, name, note)
+
+    noted(score_files, "head_of")
+    noted(scoring_files, "_all_at_once")
+    scored(tmp_path / "out", tmp_path / "a.vcf.gz", tmp_path / "y1.txt", tmp_path / "y2.txt")
+    files = ("y1.txt", "y2.txt")
+    assert sorted(opened) == [(name, file) for name in ("_all_at_once", "head_of") for file in files]
 
 
 def test_score__of_the_same_variants_is_matched_once(tmp_path):

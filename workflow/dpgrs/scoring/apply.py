@@ -20,7 +20,7 @@ from dpgrs.scoring.reference import (
     score_reference,
     with_candidates,
 )
-from dpgrs.scoring.score_files import read_scores, score_builds
+from dpgrs.scoring.score_files import list_scores, read_scores, score_builds
 from dpgrs.scoring.sums import ScoreSums
 
 BUILD = "--genome-build"
@@ -163,7 +163,7 @@ def apply_scores(
     Parameters
     ----------
     target : list of paths, see `dpgrs.io.target.Target`.
-    scores : list of paths, see `dpgrs.scoring.score_files.read_scores`.
+    scores : list of paths, see `dpgrs.scoring.score_files.list_scores`.
     genome_build : ``GRCh37`` or ``GRCh38``, of the target; None where only files may tell.
     frequencies : path of a table of public sites with the frequency of ALT, or None.
     field : ``GT``, calls, or ``DS``, dosages.
@@ -185,8 +185,9 @@ def apply_scores(
         Anything wrong with a file, another genome build, or too few variants matched.
     """
     terms = {"genome_build": genome_build, "field": field, "reference": reference}
-    people, there, build = open_people(target, score_builds(scores), **terms)
-    sites, shared = read_scores(scores, build=build)
+    listed = list_scores(scores)
+    people, there, build = open_people(target, score_builds(listed), **terms)
+    sites, shared = read_scores(listed, build=build)
     if frequencies is not None:
         _take_frequencies(sites, frequencies)
     known = None

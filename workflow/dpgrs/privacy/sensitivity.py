@@ -60,6 +60,16 @@ def gram_sensitivity(n_variants, *, rows, neighbours, unit, row_norm=None, is_wh
     UsageError
         If the unit is a haplotype while a row is a person, here and in all functions below, or if the norm
         is not a finite number above 0, here and wherever there is one.
+
+    Examples
+    --------
+    >>> import dpgrs
+    >>> known = {"rows": "people", "neighbours": "add-remove", "unit": "person"}
+    >>> round(dpgrs.gram_sensitivity(100, **known).value, 2)
+    71.24
+    >>> claim = dpgrs.gram_sensitivity(100, **known, row_norm=6.5)
+    >>> round(claim.value, 2), claim.proof
+    (31.39, 'docs/proofs/clipped_gram.md')
     """
     if row_norm is not None or is_whole:
         if is_whole:
@@ -120,6 +130,15 @@ def cross_sensitivity(
     ------
     UsageError
         Under add-remove with feature or label protection, or if the protection is none.
+
+    Examples
+    --------
+    >>> import dpgrs
+    >>> known = {"rows": "people", "neighbours": "add-remove", "unit": "person", "outcome_bound": 4.0}
+    >>> round(dpgrs.cross_sensitivity(100, 3, **known).value, 2)
+    69.28
+    >>> round(dpgrs.cross_sensitivity(100, 3, **known, row_norm=6.5, outcome_norm=1.8).value, 2)
+    11.7
     """
     size = _row_square(n_variants, rows=rows, row_norm=row_norm)
     C_squared = n_outcomes * Fraction(outcome_bound) ** 2

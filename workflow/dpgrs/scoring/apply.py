@@ -183,6 +183,13 @@ def apply_scores(
     ------
     DpgrsError
         Anything wrong with a file, another genome build, or too few variants matched.
+
+    Examples
+    --------
+    >>> import dpgrs
+    >>> applied = dpgrs.apply_scores(["target.vcf"], ["scores.txt"])
+    >>> applied.samples[:2], applied.sums.shape, applied.n_variants.tolist()
+    (('p0', 'p1'), (1, 6), [8])
     """
     terms = {"genome_build": genome_build, "field": field, "reference": reference}
     listed = list_scores(scores)

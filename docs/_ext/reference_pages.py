@@ -6,9 +6,11 @@ import re
 import click
 
 from dpgrs.cli.main import main
+from dpgrs.study.implied_settings import IMPLIED
 from dpgrs.study.settings import domain, keys, load_schema
 from dpgrs.study.verbs import verb_names
 
+NOT_IMPLIED = object()  # null is a default, too
 STEPS = """## Steps of the workflow
 
 A step is a command, too: it reads files, and writes files. `snakemake --printshellcmds` shows how they are
@@ -38,8 +40,22 @@ def key(name, schema):
     """Return the lines on a key."""
     default, example = as_yaml(schema["default"]), as_yaml(schema["examples"][0])
     values = domain(schema)
-    known = f"{values[0].upper()}{values[1:]}. Default: `{default}`. Example: `{example}`."
+    known = f"{values[0].upper()}{values[1:]}. Default: `{default}`{implied(name)}. Example: `{example}`."
     return [f"### `{name}`", "", words(schema["description"]), "", known, ""]
+
+
+def implied(name):
+    """Return the defaults of a key that follow from other settings, in words."""
+    *section, last = name.split(".")
+    found = {
+        setting: (defaults.get(section[0], {}) if section else defaults).get(last, NOT_IMPLIED)
+        for setting, defaults in IMPLIED.items()
+    }
+    return "".join(
+        f"; with `{setting}` it is `{as_yaml(value)}`"
+        for setting, value in found.items()
+        if value is not NOT_IMPLIED
+    )
 
 
 def as_yaml(value):

@@ -40,7 +40,7 @@ def key(name, schema):
     """Return the lines on a key."""
     default, example = as_yaml(schema["default"]), as_yaml(schema["examples"][0])
     values = domain(schema)
-    known = f"{values[0].upper()}{values[1:]}. Default: `{default}`{implied(name)}. Example: `{example}`."
+    known = f"{values[0].upper()}{values[1:]}. Default: `{default}`. Example: `{example}`.{implied(name)}"
     return [f"### `{name}`", "", words(schema["description"]), "", known, ""]
 
 
@@ -52,7 +52,7 @@ def implied(name):
         for setting, defaults in IMPLIED.items()
     }
     return "".join(
-        f"; with `{setting}` it is `{as_yaml(value)}`"
+        f" With `{setting}` the default is `{as_yaml(value)}`."
         for setting, value in found.items()
         if value is not NOT_IMPLIED
     )

@@ -373,9 +373,12 @@ def test_manual__shows_every_key_with_its_domain_default_example_and_description
     pages = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(pages)
     shown = "\n".join(pages.settings())
-    rows = re.findall(r"(?m)^### `([\w.]+)`\n\n(.+)\n\n(.+)\. Default: `(.+?)`\. Example: `(.+?)`\.$", shown)
+    form = r"(?m)^### `([\w.]+)`\n\n(.+)\n\n(.+)\. Default: `(.+?)`\. Example: `(.+?)`\.( With .+)?$"
+    rows = re.findall(form, shown)
     assert sorted(key for key, *_ in rows) == sorted(keys())
-    for key, text, values, default, example in rows:
+    for key, text, values, default, example, implied in rows:
+        for setting, value in re.findall(r" With `(.+?)` the default is `(.+?)`\.", implied):
+            assert pick(resolve(settings(*setting.split(": "))), key) == yaml.safe_load(value), key
         part = keys()[key]
         assert coerce(yaml.safe_load(default), part) == coerce(part["default"], part), key
         assert coerce(yaml.safe_load(example), part) == coerce(part["examples"][0], part), key

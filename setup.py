@@ -11,8 +11,8 @@ RULES = (
     "workflow/rules",
     "workflow/profiles",
     "workflow/report",
-    "config/config.yaml",
     "envs",
+    *sorted(str(path) for path in Path("config").glob("*.yaml")),
 )
 
 

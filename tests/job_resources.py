@@ -12,12 +12,14 @@ MIB = 2**20 / 10**6
 LOOKED_AT = 5  # seconds from which on a benchmark sees about all of a job
 
 
-def asked_and_used(folder, settings):
+def asked_and_used(folder, settings, *targets):
     """Return a line for each job of a study that was run in `folder`: memory in MB, time in minutes.
+
+    `targets` are what was made; none: what a study makes if it is asked for nothing else.
 
     What was asked for is told by a dry run; what was used by the benchmarks.
     """
-    plan = run(folder, settings, "--dry-run", "--forceall").stdout
+    plan = run(folder, settings, *targets, "--dry-run", "--forceall").stdout
     found = re.findall(r"benchmark: (\S+)\n(?: +.*\n)*? +resources: (.*)", plan)
     assert found, plan
     lines = []

@@ -1,11 +1,16 @@
 """What the site adds to pages of reference: all keys by the schema, all commands by the command line."""
 
+import json
+import re
+
 import click
 
 from dpgrs.cli.main import main
+from dpgrs.study.implied_settings import IMPLIED
 from dpgrs.study.settings import domain, keys, load_schema
 from dpgrs.study.verbs import verb_names
 
+NOT_IMPLIED = object()  # null is a default, too
 STEPS = """## Steps of the workflow
 
 A step is a command, too: it reads files, and writes files. `snakemake --printshellcmds` shows how they are
@@ -33,15 +38,34 @@ def settings():
 
 def key(name, schema):
     """Return the lines on a key."""
-    shown = [f"`{value}`" for value in schema.get("examples", [])[:1]]
-    example = f" Example: {shown[0]}." if shown else ""
-    default = f"Default: `{schema['default']}`." if "default" in schema else ""
-    return [f"**`{name}`**: {domain(schema)}. {default}{example}", "", words(schema["description"]), ""]
+    default, example = as_yaml(schema["default"]), as_yaml(schema["examples"][0])
+    values = domain(schema)
+    known = f"{values[0].upper()}{values[1:]}. Default: `{default}`. Example: `{example}`.{implied(name)}"
+    return [f"### `{name}`", "", words(schema["description"]), "", known, ""]
+
+
+def implied(name):
+    """Return the defaults of a key that follow from other settings, in words."""
+    *section, last = name.split(".")
+    found = {
+        setting: (defaults.get(section[0], {}) if section else defaults).get(last, NOT_IMPLIED)
+        for setting, defaults in IMPLIED.items()
+    }
+    return "".join(
+        f" With `{setting}` the default is `{as_yaml(value)}`."
+        for setting, value in found.items()
+        if value is not NOT_IMPLIED
+    )
+
+
+def as_yaml(value):
+    """Return a value as a file of settings has it."""
+    return value if isinstance(value, str) else json.dumps(value, default=str)
 
 
 def words(text):
-    """Return a description on one line."""
-    return " ".join(text.split())
+    """Return a description on one line, with links to the pages that it names."""
+    return re.sub(r"docs/([\w-]+)/([\w-]+)\.md", r"[\2](../\1/\2.md)", " ".join(text.split()))
 
 
 def commands():

@@ -4,8 +4,8 @@ from pathlib import Path
 
 CONTENTS = {
     "Start": ["README", "docs/tutorial"],
-    "How to": ["docs/how-to/*"],
-    "Reference": ["docs/reference/*", "config/README", "docs/glossary"],
+    "How to": ["config/README", "docs/how-to/*"],
+    "Reference": ["docs/reference/*", "docs/glossary"],
     "Explanation": ["docs/explanation/*"],
     "Proofs": ["docs/proofs/README", "docs/proofs/*"],
     "Measurements": ["docs/measurements/*", "docs/experiments/README", "docs/experiments/*"],

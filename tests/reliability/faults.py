@@ -227,7 +227,8 @@ def run_twice(whole, folder, points):
         running.wait_for(next(job for job in whole.jobs if job.name.startswith(SHARD_JOBS)))
         second, console = rerun(folder, *options)
         first, _ = running.finish()
-        said = [line for line in console.splitlines() if LOCKED in line or line.startswith("Error in rule")]
+        of_rule = ("Error in rule", "WorkflowError in rule")
+        said = [line for line in console.splitlines() if LOCKED in line or line.startswith(of_rule)]
         is_clear = said or second == 0
         errors = [] if is_clear and (options or (first == 0 and second)) else ["no clear error"]
         point = f"both with `{options[0]}`" if options else "as they are"

@@ -214,7 +214,8 @@ RARE = {"n_variants": 30, "among": (0.01, 0.05)}
 def test_intervals__of_clipped_rows_cover_or_are_withheld(cohort, n_given, is_steered):
     """Those of the third case would cover 0.6: it is the clip, of which the model knows nothing, that errs.
 
-    They may cover more than elsewhere: up to 0.99 (docs/explanation/blup.md).
+    They may cover more than elsewhere: up to 0.99 in these cases, 0.995 with stronger linkage
+    (docs/explanation/blup.md).
     """
     coverages = []
     for seed in range(N_TRIALS):

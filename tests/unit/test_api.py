@@ -2,8 +2,8 @@
 
 import ast
 import doctest
-import importlib
 import re
+import sys
 
 import numpy as np
 import pytest
@@ -20,14 +20,14 @@ from dpgrs.steps.compute_statistics import compute_statistics
 from dpgrs.steps.draw import draw
 from dpgrs.steps.fit_weights import fit_weights
 from dpgrs.study.in_process import panel_of_haplotypes
+from score_targets import make_score, make_target, write_score, write_target
 from step_settings import settings_for
 from study_runs import REPOSITORY
 
 N, D, SEED = 400, 4, 3
 FREQUENCY = np.array([0.2, 0.3, 0.4, 0.5])
 PAGES = [REPOSITORY / "docs" / "how-to" / "notebook.md", REPOSITORY / "docs" / "reference" / "api.md"]
-# Some are documented for those who do not use notebooks, too.
-MODULES = ["dpgrs.api.notebook", "dpgrs.privacy.accounting.accountant"]
+MODULES = sorted({sys.modules[getattr(dpgrs, name).__module__] for name in dpgrs.__all__}, key=repr)
 
 
 @pytest.fixture(scope="module")
@@ -208,9 +208,27 @@ def test_names__are_all_documented_and_found():
         dpgrs.nothing  # noqa: B018
 
 
-@pytest.mark.parametrize("name", MODULES)
-def test_examples__of_functions_run(name):
-    assert doctest.testmod(importlib.import_module(name)).failed == 0
+@pytest.fixture(scope="module")
+def files_of_examples(published, tmp_path_factory):
+    """A folder with the files that examples name: a bundle, genotypes and a scoring file."""
+    folder = tmp_path_factory.mktemp("examples")
+    (folder / "release").symlink_to(published.root / "bundle")
+    rng = np.random.default_rng(1)
+    records = make_target(rng, n_people=6, n_records=8)
+    write_target(folder / "target.vcf", records)
+    write_score(folder / "scores.txt", records, make_score(rng, records))
+    return folder
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)
+def test_examples__of_functions_run(module, files_of_examples, monkeypatch):
+    monkeypatch.chdir(files_of_examples)
+    assert doctest.testmod(module).failed == 0
+
+
+@pytest.mark.parametrize("name", dpgrs.__all__)
+def test_examples__are_there_for_each_function(name):
+    assert doctest.DocTestParser().get_examples(getattr(dpgrs, name).__doc__)
 
 
 def test_examples__of_pages_run(capsys):

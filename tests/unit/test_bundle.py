@@ -85,7 +85,14 @@ def test_write_bundle__constants_of_outcomes(tmp_path):
     folder = tmp_path / "release"
     index = pd.Index(make_scores().outcomes, name="outcome")
     scales = pd.DataFrame(
-        {"centre": 170.25, "scale": 10.0, "is_binary": False, "origin": "a survey"}, index=index
+        {
+            "centre": 170.25,
+            "scale": 10.0,
+            "is_binary": False,
+            "origin": "a survey",
+            "population_prevalence": np.nan,
+        },
+        index=index,
     )
     of_table = PublicInput("centre and scale of the outcomes", scales_digest(scales), "a survey")
     inputs = (*make_content(tmp_path).public_inputs, of_table)

@@ -1,4 +1,5 @@
 import copy
+import importlib.util
 import json
 import os.path
 import re
@@ -366,25 +367,33 @@ def test_examine__names_the_keys_in_doubt():
     assert config == resolve({})
 
 
-def test_manual__every_key_with_its_default_and_example(repository):
-    manual = (repository / "config" / "README.md").read_text()
-    rows = re.findall(r"^\| `([\w.]+)` \| .+? \| `(.+?)` \| `(.+?)` \| .+ \|$", manual, re.MULTILINE)
-    assert {key for key, _, _ in rows} == set(keys())
-    for key, default, example in rows:
+def test_manual__shows_every_key_with_its_domain_default_example_and_description(repository):
+    path = repository / "docs" / "_ext" / "reference_pages.py"
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    pages = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(pages)
+    shown = "\n".join(pages.settings())
+    form = r"(?m)^### `([\w.]+)`\n\n(.+)\n\n(.+)\. Default: `(.+?)`\. Example: `(.+?)`\.( With .+)?$"
+    rows = re.findall(form, shown)
+    assert sorted(key for key, *_ in rows) == sorted(keys())
+    for key, text, values, default, example, implied in rows:
+        for setting, value in re.findall(r" With `(.+?)` the default is `(.+?)`\.", implied):
+            assert pick(resolve(settings(*setting.split(": "))), key) == yaml.safe_load(value), key
         part = keys()[key]
         assert coerce(yaml.safe_load(default), part) == coerce(part["default"], part), key
-        name = key.rpartition(".")[2]
-        assert coerce(yaml.safe_load(example)[name], part) == coerce(part["examples"][0], part), key
+        assert coerce(yaml.safe_load(example), part) == coerce(part["examples"][0], part), key
+        choices = [choice for choice in (part.get("items") or part).get("enum", []) if choice]
+        assert all(choice in values for choice in choices), key
+        assert re.fullmatch(r"[A-Z0-9`].+\.", text), key
 
 
-def test_manual__a_delta_is_not_the_chance_that_odds_move(repository):
-    said = [keys()["privacy.delta"]["description"]]
-    said += re.findall(r"^\| `privacy\.delta` .*$", (repository / "config" / "README.md").read_text(), re.M)
-    assert len(said) == 2
-    assert [text for text in said if "not the chance" not in text] == []
+def test_manual__examples_are_settings(repository):
+    examples = re.findall(r"(?ms)^```yaml\n(.*?)^```", (repository / "config" / "README.md").read_text())
+    assert len(examples) == 3
+    for example in examples:
+        _, problems = examine(yaml.safe_load(example))
+        assert problems == []
 
 
-def test_manual__names_every_choice(repository):
-    manual = (repository / "config" / "README.md").read_text()
-    choices = [choice for part in keys().values() for choice in (part.get("items") or part).get("enum", [])]
-    assert [choice for choice in choices if choice and f"`{choice}`" not in manual] == []
+def test_manual__a_delta_is_not_the_chance_that_odds_move():
+    assert "not the chance" in keys()["privacy.delta"]["description"]

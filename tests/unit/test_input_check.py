@@ -273,7 +273,8 @@ def make_scaled_bundle(folder, name, value, scales):
 
 def scales_of(table):
     index = pd.Index(OUTCOMES, name="outcome")
-    return pd.DataFrame(table, index=index, columns=["centre", "scale", "is_binary", "origin"])
+    scales = pd.DataFrame(table, index=index, columns=["centre", "scale", "is_binary", "origin"])
+    return scales.assign(population_prevalence=scales["centre"].where(scales["is_binary"]))
 
 
 @pytest.fixture

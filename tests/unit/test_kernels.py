@@ -7,10 +7,9 @@ import pytest
 
 from dpgrs.genotypes.bits import pack
 from dpgrs.linalg import _bit_counts, _kernels
-from dpgrs.linalg._bit_counts import centre_counts, chosen_bits, counts_within, joint_counts
+from dpgrs.linalg._bit_counts import add_products_of_calls, chosen_bits, counts_within, row_weights
 from dpgrs.linalg._kernels import (
     LARGEST_ENTRY,
-    add_counted,
     add_joint_products,
     add_squares,
     scale_rows,
@@ -19,22 +18,107 @@ from dpgrs.linalg._kernels import (
 from random_cohorts import random_alleles, random_bits
 
 
-def joint_counts_numpy(A, B):
-    return np.array([np.bitwise_count(words & B).sum(axis=1, dtype=np.int64) for words in A])
+def calls_of_groups(n_variants, n_rows, *, rows, seed=8):
+    """Return what `add_products_of_calls` takes, with a constant of 2048, and the rows that it is of.
+
+    Parameters
+    ----------
+    n_variants : int
+    n_rows : list of int, of each group.
+    rows : "haplotypes" or "people"
+
+    Returns
+    -------
+    arguments : tuple, without the sums.
+    T : (sum n_rows, n_variants + 1) int64
+    """
+    rng, n_alleles = np.random.default_rng(seed), 1 if rows == "haplotypes" else 2
+    words, group, T = [], [], []
+    base, step = rng.integers(-8192, 8193, size=(2, len(n_rows), n_variants))
+    for number, n_own in enumerate(n_rows):
+        alleles = rng.integers(0, 2, size=(n_variants, n_own * n_alleles), dtype=np.uint8)
+        words.append(pack(alleles))
+        group += [number] * words[-1].shape[1]
+        a = alleles.reshape(n_variants, n_own, n_alleles).sum(axis=2, dtype=np.int64).T
+        T.append(np.column_stack([base[number] + step[number] * a, np.full(n_own, 2048)]))
+    arguments = (np.hstack(words), np.array(group), base, step, np.array(n_rows), 2048)
+    return arguments, np.vstack(T)
 
 
+def products_of_calls(arguments, **options):
+    size = len(arguments[0]) + 1
+    sums = np.arange(size**2).reshape(size, size)
+    add_products_of_calls(*arguments, sums, **options)
+    sums -= np.arange(size**2).reshape(size, size)
+    _kernels.mirror(sums)
+    return sums
+
+
+WORDS_OF_TILE = 64 * _bit_counts.TILE_WORDS
+
+
+@pytest.mark.parametrize("rows", ["haplotypes", "people"])
 @pytest.mark.parametrize(
-    ("n_variants", "n_haplotypes"), [(1, 1), (2, 64), (3, 65), (64, 512), (65, 1030), (130, 20_000)]
+    ("n_variants", "n_rows"),
+    [
+        (1, [1]),
+        (7, [64]),
+        (8, [65, 3]),
+        (63, [5, 200, 64]),
+        (64, [1030]),
+        (65, [33]),
+        (130, [700, 1, 1]),
+        (3, [WORDS_OF_TILE - 64, WORDS_OF_TILE + 65, 2]),
+    ],
 )
-def test_joint_counts__equals_numpy(n_variants, n_haplotypes):
-    A = random_bits(n_variants, n_haplotypes)
-    np.testing.assert_array_equal(joint_counts(A), joint_counts_numpy(A, A))
+def test_products_of_calls__equal_sums_over_rows(n_variants, n_rows, rows):
+    arguments, T = calls_of_groups(n_variants, n_rows, rows=rows)
+    np.testing.assert_array_equal(products_of_calls(arguments, rows=rows), T.T @ T)
+
+
+@pytest.mark.parametrize("rows", ["haplotypes", "people"])
+def test_products_of_calls__threads_and_order_in_memory_do_not_matter(rows):
+    (words, *others), T = calls_of_groups(200, [700, 90], rows=rows)
+    for given in (words, np.asfortranarray(words)):
+        found = products_of_calls((given, *others), rows=rows, n_threads=3)
+        np.testing.assert_array_equal(found, T.T @ T)
+
+
+def test_products_of_calls__extreme_words():
+    words = np.array([[0, 2**64 - 1], [2**63, 1], [2**64 - 1, 2**64 - 1]], dtype=np.uint64)
+    alone = np.zeros((1, 3), dtype=np.int64), np.ones((1, 3), dtype=np.int64)
+    found = products_of_calls((words, np.array([0, 0]), *alone, np.array([128]), 1), rows="haplotypes")
+    np.testing.assert_array_equal(found[:3, :3], [[64, 1, 64], [1, 2, 2], [64, 2, 128]])
+    np.testing.assert_array_equal(found[3], [64, 2, 128, 128])
+
+
+def test_products_of_calls__leave_what_stands_below_the_diagonal():
+    (words, *others), _ = calls_of_groups(9, [70], rows="haplotypes")
+    sums = np.arange(100).reshape(10, 10)
+    add_products_of_calls(words, *others, sums, rows="haplotypes")
+    np.testing.assert_array_equal(np.tril(sums, -1), np.tril(np.arange(100).reshape(10, 10), -1))
+
+
+@pytest.mark.parametrize("rows", ["haplotypes", "people"])
+def test_products_of_calls__unjitted(monkeypatch, rows):
+    monkeypatch.setattr(_bit_counts, "_add_tiles", _bit_counts._add_tiles.py_func)
+    arguments, T = calls_of_groups(66, [100, 3], rows=rows)
+    np.testing.assert_array_equal(products_of_calls(arguments, rows=rows), T.T @ T)
+
+
+@pytest.mark.parametrize("weigh", [row_weights, row_weights.py_func])
+def test_row_weights__equal_sums_over_variants(weigh):
+    alleles, weights = random_alleles(5, 64 * 66 + 3), np.array([3, -8192, 2**26, 0, 1])
+    found = weigh(pack(alleles), weights)
+    assert found.dtype == np.int64
+    np.testing.assert_array_equal(found[: alleles.shape[1]], weights @ alleles)
+    np.testing.assert_array_equal(found[alleles.shape[1] :], 0)
 
 
 @pytest.mark.parametrize(("n_variants", "n_haplotypes"), [(1, 1), (3, 65), (130, 5008)])
 def test_counts_within__equals_numpy(n_variants, n_haplotypes):
     A, masks = random_bits(n_variants, n_haplotypes), random_bits(3, n_haplotypes)
-    expected = joint_counts_numpy(masks, A)
+    expected = [np.bitwise_count(words & A).sum(axis=1, dtype=np.int64) for words in masks]
     np.testing.assert_array_equal(counts_within(A, masks), expected)
     np.testing.assert_array_equal(counts_within.py_func(A, masks), expected)
 
@@ -47,35 +131,9 @@ def test_chosen_bits__equals_indexing(chosen):
     np.testing.assert_array_equal(chosen(pack(alleles), order), pack(expected))
 
 
-def test_joint_counts__of_words_in_another_order():
-    A = random_bits(12, 1200)
-    np.testing.assert_array_equal(joint_counts(np.asfortranarray(A)), joint_counts_numpy(A, A))
-
-
-def test_joint_counts__extreme_words():
-    A = np.array([[0, 2**64 - 1], [2**63, 1], [2**64 - 1, 2**64 - 1]], dtype=np.uint64)
-    np.testing.assert_array_equal(joint_counts(A), [[64, 1, 64], [1, 2, 2], [64, 2, 128]])
-
-
-def test_joint_counts__threads_do_not_matter():
-    A = random_bits(200, 700)
-    np.testing.assert_array_equal(joint_counts(A, n_threads=3), joint_counts(A))
-
-
 def unjitted(monkeypatch, *names):
     for name in names:
         monkeypatch.setattr(_kernels, name, getattr(_kernels, name).py_func)
-
-
-def test_joint_counts__unjitted(monkeypatch):
-    monkeypatch.setattr(_bit_counts, "_count_tiles", _bit_counts._count_tiles.py_func)
-    A = random_bits(70, 130)
-    np.testing.assert_array_equal(joint_counts(A), joint_counts_numpy(A, A))
-
-
-def test_joint_counts__of_more_words_than_a_tile():
-    A = random_bits(17, 64 * (_bit_counts.TILE_WORDS + 1))
-    np.testing.assert_array_equal(joint_counts(A), joint_counts_numpy(A, A))
 
 
 def random_entries(n_variants, n_rows, largest=LARGEST_ENTRY):
@@ -149,18 +207,6 @@ def test_add_joint_products__adds_to_what_is_there_and_leaves_the_rest():
     np.testing.assert_array_equal(np.triu(sums), np.triu(expected))
 
 
-@pytest.mark.parametrize("add", [add_counted, add_counted.py_func])
-def test_add_counted__equals_sums_over_rows(add):
-    rng = np.random.default_rng(8)
-    base, step = rng.integers(-8192, 8193, size=(2, 5))
-    a = rng.integers(0, 3, size=(50, 5))
-    t = np.column_stack([base + step * a, np.full(50, 2048)])
-    sums = np.arange(36).reshape(6, 6)
-    expected = np.triu(sums + t.T @ t) + np.tril(sums, -1)
-    add(sums, a.T @ a, a.sum(axis=0), base, step, 50, 2048)
-    np.testing.assert_array_equal(sums, expected)
-
-
 def test_joint_products__unjitted(monkeypatch):
     unjitted(monkeypatch, "add_tile_row", "mirror", "_rows_together")
     T = random_entries(19, 61)
@@ -169,17 +215,24 @@ def test_joint_products__unjitted(monkeypatch):
 
 GENERIC = """
 import numpy as np
+from dpgrs.linalg._bit_counts import _add_tiles
 from dpgrs.linalg._kernels import add_joint_products, add_tile_row
+from dpgrs.linalg.statistics import gram
 T = np.random.default_rng(5).integers(-8192, 8193, size=(20, 77)).astype(np.int16)
 T[0] = -8192
 sums = np.zeros((20, 20), dtype=np.int64)
 add_joint_products(T, sums)
 assert (np.triu(sums) == np.triu(T.astype(np.int64) @ T.T.astype(np.int64))).all()
 assert "pmaddwd" not in next(iter(add_tile_row.inspect_asm().values()))
+bits = np.random.default_rng(6).integers(0, 2**63, size=(20, 3)).astype(np.uint64)
+alleles = np.unpackbits(bits.view(np.uint8), axis=1, bitorder="little").astype(np.int64)
+t = np.vstack([2 * alleles - 1, np.ones((1, 192), dtype=np.int64)])
+assert (gram(bits, n_haplotypes=192, rows="haplotypes") == t @ t.T).all()
+assert "vpopcntq" not in next(iter(_add_tiles.inspect_asm().values()))
 """
 
 
-def test_joint_products__on_a_processor_without_avx2(tmp_path):
+def test_kernels__on_a_processor_without_avx2(tmp_path):
     own = {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": "", "NUMBA_CACHE_DIR": str(tmp_path)}
     subprocess.run([sys.executable, "-c", GENERIC], env=os.environ | own, check=True)
 
@@ -238,20 +291,3 @@ def test_scale_rows__rounds_towards_zero(kernel, dtype):
     out = np.empty((2, 3), dtype=dtype)
     kernel(entries, chosen, scale, out)
     np.testing.assert_array_equal(out, np.trunc(entries[:, chosen] * scale))
-
-
-@pytest.mark.parametrize("centre", [centre_counts, centre_counts.py_func])
-def test_centre_counts__equals_numpy(centre):
-    A = random_bits(9, 200)
-    counts = joint_counts_numpy(A, A)
-    totals, n_last = 2 * counts[-1], counts[-1, -1]
-    expected = 4 * counts - totals - totals[:, np.newaxis] + n_last
-    centre(counts)
-    np.testing.assert_array_equal(counts, expected)
-
-
-def test_joint_counts__two_sets_with_symmetric_counts():
-    A = random_bits(70, 512)
-    B = A[:, ::-1].copy()
-    # A_i & reversed(A_j) and A_j & reversed(A_i) are each other's reversal.
-    np.testing.assert_array_equal(joint_counts(A, B), joint_counts_numpy(A, B))

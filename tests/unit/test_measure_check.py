@@ -17,23 +17,26 @@ from dpgrs.io.tables.phenotypes import binary_constants
 from dpgrs.privacy.statement.content import PublicInput
 from dpgrs.release import reference_check
 from dpgrs.release.constants import reference_sums
+from dpgrs.release.measure_check import scored_problems
 from dpgrs.release.pgs_catalog import Constants
 from dpgrs.release.verify import verify_release
 from forged_releases import edit, seal
 from release_data import OUTCOMES, SITES, make_bundle, make_content, make_terms
 
 N_PEOPLE, PREVALENCE, SCALE = 200, 0.3, np.sqrt(0.3 * 0.7)
-MEASURES, FIRST = "measures.tsv", "^height\t"
+MEASURES, SCALES, FIRST = "measures.tsv", "outcome_scales.tsv", "^height\t"
+# Whether outcomes are 0/1, and the prevalence in the population of the first one.
+QUANTITATIVE, BINARY, CASE_CONTROL = (False, None), (True, PREVALENCE), (True, 0.0123456789)
 
 
-def measures_of(y, score, *, is_binary):
-    if not is_binary:
+def measures_of(y, score, *, prevalence):
+    if prevalence is None:
         return quantitative_measures(y, score)
     is_case = (y > 0).astype(float)
-    return binary_measures(is_case, score, risk=0.3 + SCALE * score, prevalence=PREVALENCE)
+    return binary_measures(is_case, score, risk=0.3 + SCALE * score, prevalence=prevalence)
 
 
-def make_release(folder, *, is_binary):
+def make_release(folder, *, is_binary, population):
     """Write a bundle with measures, of 0/1 outcomes with constants or of quantitative ones without."""
     rng = np.random.default_rng(4)
     alleles = rng.integers(0, 2, (len(SITES), 2 * N_PEOPLE))
@@ -53,10 +56,11 @@ def make_release(folder, *, is_binary):
         }
         for name, error, whole, n in zip(OUTCOMES, mse, np.nanmean(Y**2, axis=1), n_known, strict=True)
     ]
+    prevalences = [population, *[PREVALENCE if is_binary else None] * 2]
     lines = [
         {"outcome": name} | one._asdict()
-        for name, y, score in zip(OUTCOMES, Y, s, strict=True)
-        for one in measures_of(y[np.isfinite(y)], score[np.isfinite(y)], is_binary=is_binary)
+        for name, y, score, own in zip(OUTCOMES, Y, s, prevalences, strict=True)
+        for one in measures_of(y[np.isfinite(y)], score[np.isfinite(y)], prevalence=own)
     ]
     tables, content = {"measures": pd.DataFrame(lines)}, {"accuracy": accuracy}
     terms = make_terms(rows="people", unit="person")
@@ -69,7 +73,7 @@ def make_release(folder, *, is_binary):
             ).public_inputs,
             given,
         )
-        tables["scales"] = binary_constants(OUTCOMES, PREVALENCE)
+        tables["scales"] = binary_constants(OUTCOMES, PREVALENCE).assign(population_prevalence=prevalences)
     bundle = make_bundle(
         folder,
         terms=terms,
@@ -87,12 +91,13 @@ def make_release(folder, *, is_binary):
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """Return a function of whether outcomes are 0/1 that gives a bundle, its people and their alleles."""
+    """Return a function of what outcomes are that gives a bundle, its people and their alleles."""
 
     @cache
-    def make(is_binary):
+    def make(kind):
         folder = tmp_path_factory.mktemp("made")
-        bundle, alleles = make_release(folder, is_binary=is_binary)
+        is_binary, population = kind
+        bundle, alleles = make_release(folder, is_binary=is_binary, population=population)
         return bundle, folder / "public", alleles
 
     return make
@@ -100,10 +105,10 @@ def made(tmp_path_factory):
 
 @pytest.fixture
 def release(made, tmp_path, monkeypatch):
-    """Return a function of whether outcomes are 0/1 that gives a bundle of its own, and its people."""
+    """Return a function of what outcomes are that gives a bundle of its own, and its people."""
 
-    def copy(is_binary):
-        bundle, public, alleles = made(is_binary)
+    def copy(kind):
+        bundle, public, alleles = made(kind)
         panel = SimpleNamespace(
             variants=SITES,
             n_haplotypes=2 * N_PEOPLE,
@@ -116,9 +121,13 @@ def release(made, tmp_path, monkeypatch):
     return copy
 
 
-@pytest.mark.parametrize("is_binary", [False, True])
-def test_verify_release__measures_hold(release, is_binary):
-    bundle, public = release(is_binary)
+@pytest.mark.parametrize("kind", [QUANTITATIVE, BINARY, CASE_CONTROL])
+def test_verify_release__measures_hold(release, kind):
+    bundle, public = release(kind)
+    # Of other outcomes the file is what it was before there was such a column.
+    assert (kind == CASE_CONTROL) == (
+        (bundle / SCALES).exists() and "\tpopulation_prevalence\n" in (bundle / SCALES).read_text()
+    )
     assert verify_release(bundle)["accuracy"] == "recomputed"
     assert verify_release(bundle, reference=public)["accuracy"] == "scored"
 
@@ -154,6 +163,11 @@ OF_BINARY = {
         "the r2_liability of height in measures.tsv must follow from r2_added, the prevalence",
     ),
     "prevalence": (rf"{FIRST}prevalence.*\n", "", "the r2_liability of height in measures.tsv must go with"),
+    "another prevalence": (
+        rf"{FIRST}prevalence\t0.3",
+        "height\tprevalence\t0.2",
+        "the prevalence of height in measures.tsv must be 0.3, as in outcome_scales.tsv",
+    ),
     "odds": (
         rf"{FIRST}or_per_sd\t",
         "height\tor_per_sd\t-",
@@ -163,21 +177,49 @@ OF_BINARY = {
 }
 
 
-FORGED = [(is_binary, *change) for is_binary in (False, True) for change in ANY.values()]
-FORGED += [(True, *change) for change in OF_BINARY.values()]
+FORGED = [(kind, *change) for kind in (QUANTITATIVE, BINARY) for change in ANY.values()]
+FORGED += [(BINARY, *change) for change in OF_BINARY.values()]
 
 
-@pytest.mark.parametrize(("is_binary", "old", "new", "line"), FORGED, ids=[*ANY, *ANY, *OF_BINARY])
-def test_verify_release__finds_forged_measures(release, is_binary, old, new, line):
-    bundle, _ = release(is_binary)
+@pytest.mark.parametrize(("kind", "old", "new", "line"), FORGED, ids=[*ANY, *ANY, *OF_BINARY])
+def test_verify_release__finds_forged_measures(release, kind, old, new, line):
+    bundle, _ = release(kind)
     edit(bundle / MEASURES, old, new)
     seal(bundle)
     with pytest.raises(DpgrsError, match=line):
         verify_release(bundle)
 
 
+OTHER_PREVALENCE = "the prevalence of height in measures.tsv must be"
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "line"),
+    [
+        (SCALES, r"\t0\.0123456789$", "\t0.02", f"{OTHER_PREVALENCE} 0.02, as in outcome_scales.tsv"),
+        (SCALES, r"\t0\.0123456789$", "\t", f"{OTHER_PREVALENCE} in no line: none is stated"),
+        (SCALES, r"\t0\.0123456789$", "\t1.5", "outcome_scales.tsv must have prevalences between 0 and 1"),
+        (SCALES, r"\t0\.0123456789$", "", "outcome_scales.tsv must have outcome, centre"),
+        (SCALES, "population_prevalence", "prevalence", "outcome_scales.tsv must have outcome, centre"),
+        (
+            MEASURES,
+            rf"{FIRST}prevalence\t0.0123457",
+            "height\tprevalence\t0.3",
+            f"{OTHER_PREVALENCE} 0.0123457, as in outcome_scales.tsv",
+        ),
+        (MEASURES, rf"{FIRST}prevalence.*\n", "", f"{OTHER_PREVALENCE} 0.0123457, as in outcome_scales.tsv"),
+    ],
+)
+def test_verify_release__finds_prevalences_that_are_not_those_stated(release, file, old, new, line):
+    bundle, _ = release(CASE_CONTROL)
+    edit(bundle / file, old, new)
+    seal(bundle)
+    with pytest.raises(DpgrsError, match=line):
+        verify_release(bundle)
+
+
 def test_verify_release__finds_another_area_on_the_people(release):
-    bundle, public = release(True)
+    bundle, public = release(BINARY)
     edit(bundle / MEASURES, rf"{FIRST}auc\t[\d.]+\t[\d.]+\t[\d.]+", "height\tauc\t0.9\t0.8\t0.95")
     seal(bundle)
     assert verify_release(bundle)
@@ -185,6 +227,21 @@ def test_verify_release__finds_another_area_on_the_people(release):
         DpgrsError, match=r"the auc of height in measures\.tsv must be that of its weights and"
     ):
         verify_release(bundle, reference=public)
+
+
+@pytest.mark.parametrize("moved", [0.0, 1e-15, -1e-15])
+def test_scored_problems__alike_scores_may_be_in_any_order(tmp_path, moved):
+    """Of sums that are the same but for the order of their addition the last digits differ."""
+    y, score = np.tile([0.0, 1.0], 20), np.repeat(np.arange(5) / 10, 8) + np.tile([0, 0.2, 0.1, 0], 10)
+    lines = [{"outcome": "a"} | one._asdict() for one in binary_measures(y, score, risk=y)]
+    pd.DataFrame(lines).to_csv(tmp_path / MEASURES, sep="\t", index=False, float_format="%.6f")
+    domain = {"data_domain": {"outcomes": ["a"]}, "guarantee": {"rows": "people"}, "public_inputs": []}
+    found = [
+        scored_problems(domain, {MEASURES: tmp_path / MEASURES}, y[np.newaxis], own[np.newaxis])
+        for own in (score + moved * y, score + 0.05 * y)
+    ]
+    assert found[0] == []
+    assert any("the auc of a in measures.tsv must be that of its weights" in line for line in found[1])
 
 
 def test_verify_release__measures_without_sums(tmp_path):

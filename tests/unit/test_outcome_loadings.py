@@ -58,6 +58,18 @@ def test_read_outcome_loadings__raise_on_what_is_no_table_of_loadings(read, chan
         read(TABLE.replace(*change))
 
 
+@pytest.mark.parametrize("size", [1e-154, 1e-162, 9e-7])
+def test_read_outcome_loadings__raise_on_a_component_that_carries_next_to_nothing(read, size):
+    """Far below, squares lose their digits and then are 0, which the map would be made of."""
+    table = "outcome,a,b,origin\nheight,{0},{1},x\nbmi,-{1},{2},\n"
+    line = f"column `b`: must have a loading of 1e-06 or more in size, got {size:g} as the largest. Leave"
+    with pytest.raises(DpgrsError, match=line):
+        read(table.format(2 * size, size / 2, size))
+    # As the smaller ones of a component they do no harm.
+    found = read(f"outcome,a,b,origin\nheight,0.5,{size},x\nbmi,{size},1e-6,\n")
+    assert found.values[0, 1] == size
+
+
 def test_read_outcome_loadings__raise_on_no_component(read):
     with pytest.raises(DpgrsError, match="one for each component must be there"):
         read("outcome,origin\nheight,x\n")

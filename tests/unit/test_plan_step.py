@@ -20,6 +20,7 @@ from dpgrs.study.release_cost import total_epsilon
 from dpgrs.study.settings import resolve
 from dpgrs.study.settings_files import read_settings
 from ledger_requests import DATASET, KEY, STATISTIC, identity, new_ledger, reserve
+from result_files import columns_of
 
 # Small panels and few outcomes, so that a plan takes no time.
 SMALL = ("panel={size: 8}", "outcomes={count: 3}", "privacy={epsilon: 2, accounting: gdp}")
@@ -366,6 +367,7 @@ def test_command__json_for_programs():
     plan = json.loads(result.stdout)
     assert plan == plan_study(read_settings("study.yaml", changes=SMALL), heritabilities=(0.2, 0.6))
     assert plan["assumptions"]["people"] == 2504
+    assert list(plan) == columns_of("dpgrs plan --json")[0]
 
 
 @pytest.mark.parametrize(

@@ -77,7 +77,7 @@ def test_controlled_problems__approval_is_missing(name):
         ({"cohort": {"vcf": "chr{chrom}.vcf.gz"}}, "`people.consent.file` must be given where the path"),
         (
             {"cohort": {"vcf": "chr{chrom}.vcf.gz", "part": True}},
-            "`cohort.vcf` must name the consent group of its people, got chr{chrom}.vcf.gz. Keep the names",
+            "`people.consent.file` must be given where the path in `cohort.vcf` names no consent group",
         ),
         (
             {"cohort": {"source": "plink", "vcf": None, "plink": "chr{chrom}"}},

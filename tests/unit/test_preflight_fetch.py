@@ -179,3 +179,14 @@ def test_problems__a_simulated_cohort():
     assert (
         "`cohort.source` must be vcf where `cohort.fetch` is given, got simulate. Say `source: vcf`." in lines
     )
+
+
+@pytest.mark.parametrize("reference", ["downloads/chr{chrom}.vcf", "elsewhere/chr{chrom}.vcf"])
+@pytest.mark.parametrize("rows", ["haplotypes", "people"])
+def test_problems__a_reference_takes_files_that_are_there(reference, rows):
+    raw = {"cohort": COHORT | {"rows": rows}, "methods": "auto", "privacy": {"bounds": "tight"}}
+    public = {"reference": reference, "origin": "x", "same_ancestry": True}
+    (line,) = problems(resolve(raw | {"public": public}))
+    assert line.startswith("`public.reference` must be held against the people of the cohort before any job,")
+    assert "got downloads/chr1.vcf (and 1 more), which is yet to be fetched. Fetch it first: dpgrs " in line
+    assert line.endswith(f"{HOST}/chr1.vcf --manifest {HOST}/md5.txt --output downloads/chr1.vcf")

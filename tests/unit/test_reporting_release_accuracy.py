@@ -27,6 +27,37 @@ def test_pages__charged_accuracy_is_shown_with_its_cost(tmp_path):
     assert "R2 −0.5000 with noise" in text_of(arguments["output"] / THIRD)
 
 
+def test_pages__accuracy_beyond_what_is_possible_is_shown_at_its_limit(tmp_path):
+    accuracy = {"r2": np.array([1.25, 0.5, -0.5]), "mse": np.array([-0.25, 0.5, 1.5])}
+    arguments = make_release(tmp_path / "study", outcomes=OUTCOMES, accuracy=accuracy)
+    render_release_report(**arguments, processes=1)
+    overview = (arguments["output"] / "index.html").read_text()
+    cells = r"</a>( \*)?</th>.*?</td>\s+<td[^>]*>([^<]*)</td>\s+<td[^>]*>([^<]*)</td>"
+    shown = re.findall(cells, overview, flags=re.S)
+    assert shown == [(" *", "1.000", "0.000"), ("", "0.500", "0.500"), ("", "−0.500", "1.500")]
+    assert "* Because of noise, the released R² is above 1" in overview
+    first, second = (text_of(arguments["output"] / page) for page in (FIRST, SECOND))
+    assert "R2 1.2500 with noise" in first
+    assert "because of noise. Read R² as 1, the mean squared error as 0." in first
+    assert "because of noise" not in second
+
+
+def test_beyond_possible__numbers_of_people_below_0(tmp_path):
+    value = "R^2 0.2000 with noise of standard deviation 0.9000, mean squared error 0.8000 with 0.1000"
+    counts = (
+        "-3.5 cases with 20.1, 96.0 controls with 30.1",
+        "-3.5 cases with 20.1, -6.0 controls with 9.1",
+        "",
+    )
+    stated = [
+        {"name": name, "value": f"{value}, 92.5 rows with 8.1, {own}", "cost": "epsilon 1 at delta 0.1"}
+        for name, own in zip(OUTCOMES, counts, strict=True)
+    ]
+    data = make_data(make_statement(tmp_path, accuracy=stated))
+    wanted = [["the number of cases as 0"], ["the number of cases as 0", "the number of controls as 0"], []]
+    assert [data.beyond_possible(place) for place in range(3)] == wanted
+
+
 def test_pages__accuracy_on_public_people_says_on_how_many(tmp_path):
     for name, counts in (("same", (60, 60, 60)), ("other", (60, 46, 60))):
         costs = [f"none, measured on {n_people} people of the public reference" for n_people in counts]

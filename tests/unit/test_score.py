@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -11,9 +12,11 @@ import pytest
 from click.testing import CliRunner
 
 from dpgrs.cli.main import main
+from dpgrs.io import scoring_files
 from dpgrs.io import target as targets
 from dpgrs.io.known_positions import SNPS
-from dpgrs.scoring import sums
+from dpgrs.scoring import score_files, sums
+from dpgrs.scoring.apply import apply_scores
 from plink_sets import write_bed
 from release_data import make_bundle, make_scores
 from score_targets import HEADER, make_score, make_target, sums_by_hand, write_score, write_target
@@ -128,7 +131,10 @@ def test_score__fills_by_public_frequencies(tmp_path, rng):
 def test_score__of_a_release_is_in_its_unit(tmp_path):
     scores = make_scores()
     bundle = make_bundle(tmp_path)
-    (bundle / "outcome_scales.tsv").write_text("outcome\tcentre\tscale\torigin\nheight\t170\t9\tx\n")
+    case = scores.outcomes[1]
+    (bundle / "outcome_scales.tsv").write_text(
+        f"outcome\tcentre\tscale\tis_binary\torigin\nheight\t170\t9\tFalse\tx\n{case}\t0.2\t0.4\tTrue\tx\n"
+    )
     sites = scores.sites.assign(bare=scores.sites["contig"].str.removeprefix("chr"))
     sites = sites.sort_values(["bare", "position", "ref", "alt"])
     calls = np.random.default_rng(1).integers(0, 2, size=(len(sites), 6))
@@ -144,11 +150,14 @@ def test_score__of_a_release_is_in_its_unit(tmp_path):
     ):
         raw = weights[sites.index] @ calls
         np.testing.assert_allclose(found[f"{name}.sum"], raw, rtol=1e-12)
-        centre, scale = (170, 9) if name == "height" else (0, 1)
+        centre, scale = {"height": (170, 9), case: (0.2, 0.4)}.get(name, (0, 1))
         np.testing.assert_allclose(found[f"{name}.score"], centre + scale * (constant + raw), rtol=1e-12)
     assert "no constant" not in said
     units = [one["unit"] for one in json.loads((tmp_path / "out" / "summary.json").read_text())["scores"]]
-    assert units == ["the outcome's own"] + ["standard deviations of the outcome"] * 2
+    assert units == ["the outcome's own"] * 2 + ["standard deviations of the outcome"]
+    _, _, limits, spreads = apply_scores([tmp_path / "a.vcf"], [bundle]).shown()
+    assert limits.tolist() == [[-np.inf, np.inf], [0, 1], [-np.inf, np.inf]]
+    assert spreads.tolist() == [9, 0.4, 1]
 
 
 def test_score__says_of_each_variant_why(tmp_path):
@@ -333,6 +342,29 @@ def test_score__refuses_a_target_of_another_build(tmp_path):
     assert (found.exit_code, "must say the build of the target" in found.output) == (2, True)
     options = ["--genome-build", "GRCh37"]
     scored(tmp_path / "out", tmp_path / "a.vcf", tmp_path / "y.txt", options=options)
+
+
+def test_score__reads_each_head_and_each_table_once(tmp_path, rng, monkeypatch):
+    records = make_target(rng, n_people=N, n_records=70)
+    write_target(tmp_path / "a.vcf.gz", records)
+    for name in ("y1.txt", "y2.txt"):
+        write_score(tmp_path / name, records, make_score(rng, records))
+    opened = []
+
+    def noted(module, name):
+        function = getattr(module, name)
+
+        def note(given, *options, **named):
+            opened.append((name, Path(given).name))
+            return function(given, *options, **named)
+
+        monkeypatch.setattr(module, name, note)
+
+    noted(score_files, "head_of")
+    noted(scoring_files, "_all_at_once")
+    scored(tmp_path / "out", tmp_path / "a.vcf.gz", tmp_path / "y1.txt", tmp_path / "y2.txt")
+    files = ("y1.txt", "y2.txt")
+    assert sorted(opened) == [(name, file) for name in ("_all_at_once", "head_of") for file in files]
 
 
 def test_score__of_the_same_variants_is_matched_once(tmp_path):

@@ -7,7 +7,7 @@ import pytest
 
 from dpgrs.errors import DpgrsError
 from dpgrs.io import scoring_files
-from dpgrs.io.scoring_files import open_effects, stated_builds
+from dpgrs.io.scoring_files import head_of, open_effects
 
 HEAD = "###PGS\n#genome_build=GRCh37\n#HmPOS_build=GRCh38\n\n"
 NAMES = "rsID\tchr_name\tchr_position\teffect_allele\tother_allele\teffect_weight\tis_dominant\n"
@@ -37,7 +37,7 @@ def test_parts__hold_what_the_cells_say(tmp_path, ending):
     assert rows.is_additive.tolist() == [True, False, True, True]
     assert rows.id.tolist() == ["rs1", ".", "rs3", "rs4"]
     assert np.isnan(rows.frequency).all()
-    assert stated_builds(path) == ["GRCh37", "GRCh38"]
+    assert head_of(path).builds == ["GRCh37", "GRCh38"]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from dataclasses import replace
 from itertools import permutations, product
 
@@ -229,11 +230,16 @@ def taken():
     sums(terms=terms_of(resolve(CONFIG), site_digest="0" * 64)).save("sums.npz")
 
 
-def lines_of(raw):
-    """Return what a check says of sums or parts; other files of the study are not there."""
+def every_line(raw):
+    """Return what a check says; but for sums no file of the study is there."""
     with pytest.raises(UsageError) as raised:
         check(raw)
-    return [line for line in str(raised.value).splitlines() if "cohort.sums" in line or "cohort.part" in line]
+    return str(raised.value).splitlines()
+
+
+def lines_of(raw):
+    """Return what a check says of sums or parts."""
+    return [line for line in every_line(raw) if "cohort.sums" in line or "cohort.part" in line]
 
 
 def changed(**sections):
@@ -246,6 +252,25 @@ def test_check__takes_sums_of_its_terms():
     assert lines_of(changed(cohort={"sums": None, "vcf": "x.vcf", "part": True})) == []
 
 
+def test_check__takes_codes_of_consent_that_every_site_has_a_table_for():
+    config = changed(people={"consent": {"allow": ["1"]}})
+    own = config | {
+        "cohort": CONFIG["cohort"] | {"sums": None, "vcf": "x.vcf", "part": True},
+        "people": {"consent": {"file": "c.tsv", "allow": ["1"]}},
+    }
+    agreed, of_site = (terms_of(resolve(raw), site_digest="0" * 64) for raw in (config, own))
+    assert agreed == of_site
+    assert agreed["identity"]["people"] == {"consent": {"column": "consent", "allow": ["1"]}}
+    sums(terms=agreed).save("sums.npz")
+    assert lines_of(config) == lines_of(own) == []
+    for raw in (config, own):
+        assert not [line for line in every_line(raw) if "people." in line]
+    without = own | {"people": config["people"]}
+    assert any("must come with `people.consent.file`" in line for line in every_line(without))
+    nobody = config | {"people": {"consent": {"allow": ["0"]}}}
+    assert any("`people.consent.allow` must hold codes of people" in line for line in every_line(nobody))
+
+
 @pytest.mark.usefixtures("taken")
 @pytest.mark.parametrize(
     ("raw", "said"),
@@ -256,6 +281,14 @@ def test_check__takes_sums_of_its_terms():
         (changed(cohort={"vcf": "x.vcf"}), "`cohort.vcf` must be left out with `cohort.sums`"),
         (changed(outcomes={"file": "y.tsv"}), "`outcomes.file` must be left out with `cohort.sums`"),
         (changed(people={"keep": "k.txt"}), "`people.keep` must be left out with `cohort.sums`"),
+        (
+            changed(people={"consent": {"file": "c.tsv", "allow": ["1"]}}),
+            "`people.consent.file` must be left out with `cohort.sums`",
+        ),
+        (
+            changed(people={"consent": {"allow": ["1"]}}),
+            "must be of the same identity, people.consent.allow as the study",
+        ),
         (changed(covariates={"file": "x.tsv"}), "`covariates.file` must be left out with `cohort.sums`"),
         (changed(outcomes={"scales": None}), "`outcomes.scales` must be given with `cohort.sums`, got null"),
         (changed(covariates={"pcs": 2}), "`covariates.pcs` must be 0 with `cohort.sums`"),
@@ -306,11 +339,14 @@ def test_take_sums__takes_statistics_and_names(tmp_path):
     assert (found.names, found.rows, found.values[D].shape) == (NAMES, "people", (3, 0))
 
 
-def test_export__raise_on_scales_that_are_newer_than_outcomes(folder, monkeypatch):
+@pytest.mark.parametrize("name", ["scales.tsv", "consent.tsv"])
+def test_export__raise_on_tables_that_are_newer_than_outcomes(folder, monkeypatch, name):
     study = folder / "results" / "release"
     made = [study / "private/trial1/statistics.npz", study / "private/trial1/outcomes.zarr"]
     monkeypatch.setattr(site_sums, "require_made_by", lambda _, files: [*files] == [*made, files[2]])
-    part, own = sums(SITES["north"]), changed(cohort={"sums": None, "vcf": "x.vcf", "part": True})
+    of_site = {"cohort": {"sums": None, "vcf": "x.vcf", "part": True}}
+    part, own = sums(SITES["north"]), changed(**of_site, people={"consent": {"file": "consent.tsv"}})
+    (folder / "consent.tsv").touch()
     made[0].parent.mkdir(parents=True)
     part.statistics.save(made[0])
     part.outcomes.save(made[1])
@@ -318,8 +354,8 @@ def test_export__raise_on_scales_that_are_newer_than_outcomes(folder, monkeypatc
     write_text(study / "public/sites.tsv", "sites\n")
     assert sums_of_study(study, site="north").sites == ("north",)
     later = made[1].stat().st_mtime_ns + 1
-    os.utime(folder / "scales.tsv", ns=(later, later))
-    with pytest.raises(DpgrsError, match=r"`scales\.tsv` must be what outcomes were made by"):
+    os.utime(folder / name, ns=(later, later))
+    with pytest.raises(DpgrsError, match=rf"`{re.escape(name)}` must be what sums were made by"):
         sums_of_study(study, site="north")
 
 

@@ -6,6 +6,7 @@ from click.testing import CliRunner
 
 from dpgrs.cli.main import main
 from dpgrs.evaluation.table_trials import median_r2
+from result_files import columns_of
 
 RNG = np.random.default_rng(0)
 N_ROWS = 1500
@@ -45,6 +46,7 @@ def test_tabular__json_is_one_object_with_a_value_for_each_trial(table):
     terms = ["--method", "k-tukey", "--k", 2, "--epsilon", 4, "--delta", 1e-5]
     result = as_json(table, *terms, "--rows-per-coefficient", 1)
     assert list(result)[:7] == KEYS
+    assert list(result) == columns_of("dpgrs tabular --json")[0]
     assert [result[name] for name in KEYS[:5]] == ["k-tukey", 4, 1e-5, 2, 3]
     assert len(result["r2"]) == 3
     assert result["r2_median"] == np.median(result["r2"]) > 0.8

@@ -12,7 +12,7 @@ from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.trials import save_labelled
 from dpgrs.linalg.linear_fit import LinearFit
 from dpgrs.methods.labels import exact_label, fit_label
-from dpgrs.scoring.score_files import read_scores
+from dpgrs.scoring.score_files import list_scores, read_scores
 from dpgrs.scoring.writing import caveats
 from dpgrs.steps import write_scores as step
 from dpgrs.steps.write_scores import _told_apart, write_scores
@@ -63,7 +63,7 @@ def write_files(tmp_path, monkeypatch):
 
 def test_write_scores__are_predictions_of_people(write_files):
     folder, fits = write_files("ridge")
-    sites, (scores,) = read_scores([folder], build="GRCh38")
+    sites, (scores,) = read_scores(list_scores([folder]), build="GRCh38")
     assert [one.name for one in scores.outcomes] == ["LDL_HDL", "b"]
     assert folder.stat().st_mode & 0o777 == 0o700
     copies = np.random.default_rng(7).integers(0, 3, (SIZE, 5))
@@ -78,7 +78,7 @@ def test_write_scores__are_predictions_of_people(write_files):
 
 def test_write_scores__of_several_terms_are_told_apart(write_files):
     folder, fits = write_files("blup")
-    _, (scores,) = read_scores([folder], build=None)
+    _, (scores,) = read_scores(list_scores([folder]), build=None)
     names = [one.name for one in scores.outcomes]
     assert names == ["LDL_HDL.eps1", "LDL_HDL.eps5", "b.eps1", "b.eps5"]
     weights = np.stack(
@@ -104,7 +104,7 @@ def test_write_scores__raise_on_what_was_not_fitted_or_has_no_build(write_files,
 def test_write_scores__are_marked_where_they_are_applied(write_files):
     """Neither console nor page may pass scores of exact weights for protected ones."""
     folder, _ = write_files("ridge")
-    _, (scores,) = read_scores([folder], build=None)
+    _, (scores,) = read_scores(list_scores([folder]), build=None)
     (source,) = {one.source for one in scores.outcomes}
     told = {"name": "height", "unit": None, "source": source}
     (line, *_) = caveats({"counts": {}, "scores": [told, told | {"name": "b", "source": ""}]})

@@ -18,6 +18,7 @@ from score_targets import HEADER, letters, make_score, make_target, write_target
 from study_runs import REPOSITORY, SMALL
 
 pytestmark = pytest.mark.workflow
+MODULE_OF_PACKAGE = (REPOSITORY / "docs" / "how-to" / "module.md").read_text().split("```")[3]
 
 
 @pytest.fixture(scope="module")
@@ -94,6 +95,25 @@ def test_installed__runs_a_study_by_the_rules_of_the_wheel(installed, tmp_path):
     # The demo is the same with all cores.
     plan = dpgrs(installed, tmp_path, "demo", "--dry-run", is_light=False)
     assert "results/demo/metrics.tsv" in plan
+
+
+def test_installed__puts_configurations_and_profiles_into_a_folder(installed, tmp_path):
+    shipped = [*REPOSITORY.glob("config/*.yaml"), *REPOSITORY.glob("workflow/profiles/*/config.yaml")]
+    said = dpgrs(installed, tmp_path, "init")
+    assert sorted(said.split()) == sorted(str(path.relative_to(REPOSITORY)) for path in shipped)
+    assert all(
+        (tmp_path / path.relative_to(REPOSITORY)).read_bytes() == path.read_bytes() for path in shipped
+    )
+    assert "`dpgrs key create` makes the key" in dpgrs(installed, tmp_path, "plan", "config/release.yaml")
+
+
+def test_installed__is_imported_as_a_module(installed, tmp_path):
+    snakefile = tmp_path / "Snakefile"
+    snakefile.write_text(MODULE_OF_PACKAGE)
+    (tmp_path / "study.yaml").write_text(yaml.safe_dump(SMALL))
+    options = ("--snakefile", snakefile, "--configfile", "study.yaml", "--dry-run", "mine")
+    plan = dpgrs(installed, tmp_path, "run", "--cores", "1", *options, is_light=False)
+    assert "results/small/metrics.tsv" in plan
 
 
 def test_installed__plans_and_verifies_without_the_repository(installed, tmp_path):

@@ -9,6 +9,7 @@ import pytest
 from dpgrs.io.covariates import Covariates
 from dpgrs.release.verify import verify_release
 from release_studies import SHORT_RELEASE, bundle, released_site
+from result_files import unlike_the_page
 from study_runs import run
 
 N_PEOPLE, N_REFERENCE, N_KEPT = 200, 60, 50  # the second as in `released_site`
@@ -46,6 +47,7 @@ def test_release__bundles_covariates_and_replays_them_for_nothing(site):
     files, ledger = bundle(site, "release"), (site / "ledger.jsonl").read_bytes()
     assert {"covariate_weights.tsv", "pca_loadings.tsv"} <= files.keys()
     results = site / "results" / "release"
+    assert unlike_the_page(results) == []
     # The stated R^2 follows from the published weights, constants and covariates.
     assert verify_release(results / "release", reference=results / "public")["accuracy"] == "scored"
     page = (site / "results" / "release" / "report" / "outcomes" / "01" / "outcome_0001.html").read_text()

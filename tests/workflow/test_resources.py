@@ -18,12 +18,23 @@ MIDDLE = {
 }
 
 
+# A target of its own, that a study alone does not make.
+BOTH = ("all", "score")
+
+
+def scoring(settings, target, **options):
+    return settings | {"score": {"target": target} | options}
+
+
 @pytest.mark.workflow
 @pytest.mark.parametrize("settings", [SMALL, MIDDLE], ids=lambda settings: settings["study"])
 def test_jobs__ask_for_what_they_take(tmp_path, settings):
     run(tmp_path, settings, is_warm=False)
-    table = asked_and_used(tmp_path, settings)
+    settings = scoring(settings, "results/*/private/cohort/*.vcf.gz", weights_of="ridge")
+    run(tmp_path, settings, *BOTH, is_warm=False)
+    table = asked_and_used(tmp_path, settings, *BOTH)
     assert {"make_panel", "compute_statistics/1", "fit_weights/1", "render_report"} <= set(table["job"])
+    assert {"write_scores", "score"} <= set(table["job"])
     require_enough(table)
 
 
@@ -31,8 +42,11 @@ def test_jobs__ask_for_what_they_take(tmp_path, settings):
 def test_release__jobs_ask_for_what_they_take_and_note_it_in_private(tmp_path_factory):
     # As in test_release.py, which shares it.
     with shared_site(tmp_path_factory, RELEASE, people=200, is_measured=True) as site:
-        table = asked_and_used(site, RELEASE)
-        assert {"draw/1.reusecov-statistics", "ingest_reference/21", "measure_release"} <= set(table["job"])
+        settings = scoring(RELEASE, "cohort/{chrom}.vcf.gz")
+        run(site, settings, *BOTH, is_warm=False)
+        table = asked_and_used(site, settings, *BOTH)
+        own = {"draw/1.reusecov-statistics", "ingest_reference/21", "measure_release", "score"}
+        assert own <= set(table["job"])
         require_enough(table)
         noted = [path for path in site.rglob("*.tsv") if b"max_rss" in path.read_bytes()]
         assert len(noted) == len(table)

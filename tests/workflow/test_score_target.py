@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from release_studies import RELEASE, bundle, shared_site
+from result_files import unlike_the_page
 from score_targets import make_score, make_target, sums_by_hand, write_score, write_target
 from study_runs import SMALL, figures_reported, results, run
 
@@ -56,6 +57,7 @@ def test_score_target__scores_people_and_makes_nothing_else(site, records):
     assert "A (60)" in (scored / "report" / "index.html").read_text()
     assert json.loads((scored / "summary.json").read_text())["target"] == ["1.vcf.gz", "2.vcf.gz"]
     assert {name.split("/")[0] for name in results(site, "scored")} == {"private"}
+    assert unlike_the_page(site / "results" / "scored") == []
     # Of its log, too, nobody else may learn how many people there are.
     made = [*(site / "results").rglob("*"), site / ".snakemake"]
     assert not [path for path in made if stat.S_IMODE(path.stat().st_mode) & 0o077]
@@ -106,4 +108,5 @@ def test_score_target__applies_the_release_of_the_study_and_leaves_it_as_it_is(t
         assert [one["used"] for one in scores] == [20] * 3
         assert {one["unit"] for one in scores} == {"standard deviations of the outcome"}
         assert "Nothing to be done" in run(folder, target).stdout
+        assert unlike_the_page(folder / "results" / "release") == []
         assert (bundle(folder, "release"), (folder / "ledger.jsonl").read_bytes()) == before

@@ -1,5 +1,9 @@
-"""Three simulated sites against one: sums leave each encrypted, and their release is that of all people."""
+"""Three simulated sites against one: sums leave each encrypted, and their release is that of all people.
 
+Who did not consent is left out: of one cohort and of two sites by tables, of the third by its files.
+"""
+
+import json
 import shutil
 
 import pysam
@@ -13,12 +17,13 @@ from study_runs import run
 
 pytestmark = pytest.mark.release
 LEDGER = ("ledger.jsonl", "ledger.jsonl.head")
-COHORT = SHORT_RELEASE["cohort"]
-PART = SHORT_RELEASE | {
+COHORT, AGREED = SHORT_RELEASE["cohort"], {"allow": ["1"]}
+WHOLE = SHORT_RELEASE | {"people": {"consent": AGREED | {"file": "consent.tsv"}}}
+PART = WHOLE | {
     "cohort": COHORT | {"part": True},
     "privacy": {"epsilon": 2},
 }
-SUMS = SHORT_RELEASE | {"cohort": COHORT | {"vcf": None, "sums": "sums.npz"}}
+SUMS = SHORT_RELEASE | {"cohort": COHORT | {"vcf": None, "sums": "sums.npz"}, "people": {"consent": AGREED}}
 
 
 @pytest.fixture(scope="module")
@@ -26,11 +31,28 @@ def one(tmp_path_factory):
     """A release of everybody, with a copy of its ledger as it was before."""
 
     def prepare(folder):
+        write_consent(folder, people_of(folder))
         for name in LEDGER:
             shutil.copy(folder / name, folder / f"{name}.before")
 
-    with released_site(tmp_path_factory.mktemp("one"), SHORT_RELEASE, people=90, prepare=prepare) as folder:
+    with released_site(tmp_path_factory.mktemp("one"), WHOLE, people=90, prepare=prepare) as folder:
         yield folder
+
+
+def people_of(folder):
+    """List the people of a cohort."""
+    with pysam.VariantFile(str(folder / "cohort" / "21.vcf.gz")) as file:
+        return list(file.header.samples)
+
+
+def consents(sample):
+    """Tell whether a person did: one in nine did not."""
+    return int(sample.strip("abcdefghijklmnopqrstuvwxyz_")) % 9 > 0
+
+
+def write_consent(folder, people):
+    codes = "".join(f"{sample}\t{1 if consents(sample) else 2}\n" for sample in people)
+    (folder / "consent.tsv").write_text(f"sample\tconsent\n{codes}")
 
 
 def take_people(source, target, samples):
@@ -50,20 +72,23 @@ def dpgrs(*arguments):
     return done.output
 
 
-def test_sites__release_what_one_cohort_of_all_people_does(one, tmp_path):
-    with pysam.VariantFile(str(one / "cohort" / "21.vcf.gz")) as file:
-        people = list(file.header.samples)
+def test_sites__release_what_one_cohort_of_all_people_does(one, tmp_path, monkeypatch):
+    people = people_of(one)
     key, exports = tmp_path / "secret" / "coordinator.key", []
     public = dpgrs("site", "key", key).split()[2].rstrip(".")
     # Sizes differ, and a later site comes first.
-    for name, chosen in {"c": people[70:], "a": people[:20], "b": people[20:70]}.items():
+    consented = [sample for sample in people[70:] if consents(sample)]
+    assert 0 < len(consented) < 20
+    for name, chosen in {"c": consented, "a": people[:20], "b": people[20:70]}.items():
         folder = tmp_path / name
         take_people(one / "cohort" / "21.vcf.gz", folder / "cohort" / "21.vcf.gz", chosen)
+        write_consent(folder, chosen)
         (folder / "reference").symlink_to(one / "reference")
         said = run(folder, PART).stdout
         assert "dpgrs site export results/release" in said
         assert not (folder / "results/release/private/trial1/drawn").exists()
-        dpgrs("site", "export", folder / "results/release", "--name", name, "--to", public)
+        monkeypatch.chdir(folder)
+        dpgrs("site", "export", "results/release", "--name", name, "--to", public)
         exports.append(folder / "results/release/private" / f"{name}.age")
         assert exports[-1].stat().st_mode & 0o777 == 0o600
 
@@ -75,6 +100,10 @@ def test_sites__release_what_one_cohort_of_all_people_does(one, tmp_path):
     dpgrs("site", "combine", *exports, "--key", key, "--output", coordinator / "sums.npz")
     assert "Charged: epsilon 2; in all epsilon 2 of 4 is spent" in run(coordinator, SUMS).stdout
     assert bundle(coordinator, "release") == bundle(one, "release")
+    statement = json.loads(bundle(coordinator, "release")["privacy_statement.json"])
+    assert ("choice of people", "consent codes 1") in [
+        (found["name"], found["value"]) for found in statement["public_inputs"]
+    ]
     for name in LEDGER:
         assert (coordinator / name).read_bytes() == (one / name).read_bytes()
     for name in ("report/index.html", "private/trial1/statistics.npz"):

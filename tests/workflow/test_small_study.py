@@ -8,6 +8,7 @@ import pytest
 
 from dpgrs.methods.registry import METHODS, methods_that
 from html_pages import Page
+from result_files import unlike_the_page
 from study_runs import SMALL, figures_reported, results, run
 
 FROM_STATISTICS = [name for name in methods_that("is_post_processing") if not METHODS[name].takes_ld]
@@ -50,6 +51,10 @@ def test_small_study__metrics_are_complete(metrics):
     assert set(private["epsilon"].astype(float)) == {1.0, 5.0}
     assert set(private["neighbours"]) == {"add-remove"}
     assert pd.to_numeric(metrics["r2"]).notna().all()
+
+
+def test_small_study__files_and_columns_are_those_of_the_page(study):
+    assert unlike_the_page(study / "results" / "small") == []
 
 
 def test_small_study__reference_is_ridge(metrics):

@@ -15,7 +15,7 @@ from dpgrs.cli.fetch import COMMANDS as FETCHING
 from dpgrs.cli.ledger import key, ledger, plan, release
 from dpgrs.cli.options import AT_LEAST_1, SHARE
 from dpgrs.cli.people import COMMANDS as PEOPLE
-from dpgrs.cli.run import demo, run
+from dpgrs.cli.run import demo, init, run
 from dpgrs.cli.score import score
 from dpgrs.cli.site import site
 from dpgrs.cli.store import store
@@ -145,6 +145,7 @@ def audit_mechanisms(context, mechanisms, of_releases, mode, seed, is_json, is_m
 for command in (
     choose_features,
     demo,
+    init,
     experiment,
     key,
     ledger,

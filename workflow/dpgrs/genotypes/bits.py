@@ -4,6 +4,7 @@ import numpy as np
 
 WORD_BITS = 64
 PEOPLE_OF_WORD = WORD_BITS // 2
+EVEN_BITS = np.uint64(0x5555555555555555)
 
 
 def word_count(n_haplotypes):
@@ -47,3 +48,8 @@ def unpack(words, n_haplotypes):
     """
     as_bytes = np.ascontiguousarray(words).astype("<u8", copy=False).view(np.uint8)
     return np.unpackbits(as_bytes, axis=-1, count=n_haplotypes, bitorder="little")
+
+
+def phases_swapped(words):
+    """Exchange the two haplotypes of every person: neighbouring bits of (..., n_words) uint64 are swapped."""
+    return (words & EVEN_BITS) << np.uint64(1) | words >> np.uint64(1) & EVEN_BITS

@@ -13,6 +13,7 @@ import zlib
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -52,6 +53,36 @@ ROWS_AT_A_TIME = 2**18
 # Of a file on disk: a larger one is read row by row.
 LARGEST_AT_ONCE = 2**26
 _REMARK = re.compile(rb"#[#\s]|#\w+=|\s*$")
+
+
+class Head(NamedTuple):
+    """The first lines of a file of effects.
+
+    Attributes
+    ----------
+    names : list of str, the first line of the table.
+    remarks : dict of what lines above it say, names in lower case.
+    """
+
+    names: list
+    remarks: dict
+
+    @property
+    def builds(self):
+        """List of the builds that positions are told in: its own, and that which it is harmonised to."""
+        stated = (BUILDS.get(self.remarks.get(name, "").lower()) for name in ("genome_build", "hmpos_build"))
+        return [build for build in stated if build]
+
+
+def head_of(path):
+    """Read the head of a file of effects.
+
+    Raises
+    ------
+    DpgrsError
+        Missing or unreadable file.
+    """
+    return Head(header_of(rows_of(path), path), remarks_of(path))
 
 
 @dataclass(frozen=True)
@@ -158,13 +189,14 @@ class EffectRows:
 _KNOWN = np.array(sorted(POSITIONS))
 
 
-def open_effects(path, *, build):
+def open_effects(path, *, build, head=None):
     """Look at the head of a file of effects.
 
     Parameters
     ----------
     path : the file, plain or gzipped.
     build : ``GRCh37``, ``GRCh38`` or None, where that of the study is not known.
+    head : Head, from `head_of`; None reads it.
 
     Returns
     -------
@@ -175,8 +207,8 @@ def open_effects(path, *, build):
     DpgrsError
         Missing or unreadable file, no column of a place, an allele or an effect, or another genome build.
     """
-    remarks, columns = remarks_of(path), {}
-    names = header_of(rows_of(path), path)
+    names, remarks = head or head_of(path)
+    columns = {}
     header = [plain_name(name) for name in names]
     named = COLUMNS
     if build and BUILDS.get(remarks.get("hmpos_build", "").lower()) == build:
@@ -201,13 +233,6 @@ def open_effects(path, *, build):
         )
     flags = [header.index(name) for name in NOT_ADDITIVE if name in header]
     return EffectsFile(path, build, columns, flags, names, remarks)
-
-
-def stated_builds(path):
-    """Return the builds that positions of a file are told in: its own, and that which it is harmonised to."""
-    remarks = remarks_of(path)
-    stated = (BUILDS.get(remarks.get(name, "").lower()) for name in ("genome_build", "hmpos_build"))
-    return [build for build in stated if build]
 
 
 def require_build(path, build, known, *, key=KEY):

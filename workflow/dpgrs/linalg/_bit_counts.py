@@ -3,8 +3,6 @@
 Kernels return integers, so neither blocking nor the number of threads can change a result.
 """
 
-from itertools import product
-
 import numba
 import numpy as np
 from llvmlite import ir
@@ -12,57 +10,58 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
+from dpgrs.genotypes.bits import phases_swapped
 from dpgrs.threads import map_in_threads
+from dpgrs.types import Rows
 
-BLOCK = 4  # 4 x 4 counts fit into the 32 vector registers of AVX-512
-VECTOR_WORDS = 8  # of 512 bits; without AVX-512 half as many are counted at a time
-TILE_VARIANTS = 64  # two tiles of 64 variants by 512 words, 512 KiB, stay in the L2 cache
+LANES = 8  # variants of a panel, side by side: a vector of AVX-512, two of AVX2
+TILE = 64  # variants: two tiles of 512 words, 512 KiB, stay in the L2 cache
 TILE_WORDS = 512
 WORD = ir.IntType(64)
-INDEX = ir.IntType(32)
+LANE = ir.IntType(32)
 
 
-def joint_counts(A, B=None, *, n_threads=1):
-    """Count the bits that two sets of variants share.
+def add_products_of_calls(words, group, base, step, n_rows, intercept, sums, *, rows, n_threads=1):
+    """Add the sums of t t' over rows of calls, t = b + s a, with a constant last; a are ALT alleles of a row.
 
     Parameters
     ----------
-    A, B : (n_variants, n_words) uint64 with symmetric counts: ``A[i] & B[j]`` and ``A[j] & B[i]`` hold
-        equally many 1 bits. Only the upper triangle is counted. B is A by default.
+    words : (n_variants, n_words) uint64, haplotypes as bits; 0 where one does not count.
+    group : (n_words,) int64, ascending from 0, the group of each word's rows.
+    base, step : (n_groups, n_variants) int64, b and s of each group's rows; s s' is below 2^31.
+    n_rows : (n_groups,) int64, the rows that count; sums of b over rows, and of s a, are below 2^30.
+    intercept : int, the constant.
+    sums : (n_variants + 1, n_variants + 1) int64, in place and in its upper triangle alone (`mirror`).
+    rows : Rows
     n_threads : int, at least 1.
-
-    Returns
-    -------
-    (n_variants, n_variants) int64, entry (i, j) the number of 1 bits of ``A[i] & B[j]``.
     """
-    n_variants = len(A)
-    A = _padded(A)
-    B = A if B is None else _padded(B)
-    counts = np.zeros((len(A), len(B)), dtype=np.int64)
-    tiles = range(0, len(A), TILE_VARIANTS)
-    map_in_threads(lambda first: _count_tiles(A, B, first, counts), tiles, n_threads=n_threads)
-    return counts[:n_variants, :n_variants]
+    starts = np.searchsorted(group, np.arange(len(base)))
+    alleles = np.add.reduceat(np.bitwise_count(words), starts, axis=1, dtype=np.int64).T
+    # The constant is one more variant, of which nobody has the allele.
+    size = -(-len(sums) // LANES) * LANES
+    terms = np.zeros((3, len(base), size), dtype=np.int32)
+    terms[:, :, : len(words)] = base, step, step * alleles
+    terms[0, :, len(words)] = intercept
+    panels = _panels(words, size)
+    others = panels[np.newaxis]
+    if Rows(rows) == Rows.PEOPLE:
+        # sum (a1 + a2)(b1 + b2): the two alleles of a person meet straight and crosswise.
+        others = np.stack([panels, phases_swapped(panels)])
+    cuts = np.unique([*starts, *range(0, len(group), TILE_WORDS), len(group)])
+    parts = cuts, group[cuts[:-1]]
+    map_in_threads(
+        lambda top: _add_tiles(panels, others, top, *parts, *terms, n_rows, sums),
+        range(0, len(sums), TILE),
+        n_threads=n_threads,
+    )
 
 
-@numba.njit(nogil=True, cache=True)
-def centre_counts(counts):
-    """Turn sums of a a' into sums of t t', in place, where t = 2 a - a_last and the last a is a constant.
-
-    Parameters
-    ----------
-    counts : (n, n) int64 symmetric.
-    """
-    totals, n_last = 2 * counts[-1], counts[-1, -1]
-    for i in range(len(counts)):
-        for j in range(len(counts)):
-            counts[i, j] = 4 * counts[i, j] - totals[i] - totals[j] + n_last
-
-
-def _padded(words):
-    """Append zeros up to whole blocks of variants and vectors of words; words of a variant lie together."""
+def _panels(words, size):
+    """Return (size / LANES, n_words, LANES), with variants of zeros up to `size`."""
     n_variants, n_words = words.shape
-    padding = [(0, -n_variants % BLOCK), (0, -n_words % VECTOR_WORDS)]
-    return np.ascontiguousarray(np.pad(words, padding))
+    padded = np.zeros((size, n_words), dtype=np.uint64)
+    padded[:n_variants] = words
+    return np.ascontiguousarray(padded.reshape(-1, LANES, n_words).transpose(0, 2, 1))
 
 
 @intrinsic
@@ -109,6 +108,31 @@ def counts_within(genotypes, masks):
 
 
 @numba.njit(nogil=True, cache=True)
+def row_weights(genotypes, weights):
+    """Sum the weights of the variants of which each haplotype has the allele.
+
+    Parameters
+    ----------
+    genotypes : (n_variants, n_words) uint64
+    weights : (n_variants,) int64
+
+    Returns
+    -------
+    (64 n_words,) int64
+    """
+    n_variants, n_words = genotypes.shape
+    sums = np.zeros(64 * n_words, dtype=np.int64)
+    for first in range(0, n_words, TILE):
+        for variant in range(n_variants):
+            weight = weights[variant]
+            for word in range(first, min(first + TILE, n_words)):
+                bits, own = genotypes[variant, word], sums[64 * word : 64 * word + 64]
+                for place in range(64):
+                    own[place] += weight & -np.int64(bits >> np.uint64(place) & np.uint64(1))
+    return sums
+
+
+@numba.njit(nogil=True, cache=True)
 def chosen_bits(genotypes, order):
     """Return some of the bits of every variant.
 
@@ -136,91 +160,106 @@ def chosen_bits(genotypes, order):
 
 
 @numba.njit(nogil=True, cache=True)
-def _count_tiles(A, B, first, counts):
-    """Fill in the counts of a tile of variants of A, from `first` on, against B's, and mirror them."""
-    n_variants, n_words = A.shape
-    for tile in range(first, n_variants, TILE_VARIANTS):
-        for start in range(0, n_words, TILE_WORDS):
-            words = slice(start, min(start + TILE_WORDS, n_words))
-            for i in range(first, min(first + TILE_VARIANTS, n_variants), BLOCK):
-                for j in range(max(tile, i), min(tile + TILE_VARIANTS, n_variants), BLOCK):
-                    block = counts[i : i + BLOCK, j : j + BLOCK]
-                    _add_shared(A[i : i + BLOCK, words], B[j : j + BLOCK, words], block)
-        for i in range(first, min(first + TILE_VARIANTS, n_variants)):
-            for j in range(max(tile, i + 1), min(tile + TILE_VARIANTS, n_variants)):
-                counts[j, i] = counts[i, j]
-
-
-def _add_shared(a, b, counts):
-    """Add the bits that each of a few variants shares with each of a few others.
+def _add_tiles(panels, others, top, cuts, groups, base, step, pull, n_rows, sums):
+    """Add the sums of a tile of variants, from `top` on, with all that follow.
 
     Parameters
     ----------
-    a, b : (BLOCK, n_words) uint64, n_words a multiple of VECTOR_WORDS, words of a variant side by side.
-    counts : (BLOCK, BLOCK) int64, counts of a row side by side, in place.
+    panels : (n_panels, n_words, LANES) uint64
+    others : (1 or 2, n_panels, n_words, LANES) uint64, what the panels are compared with.
+    top : int
+    cuts : (n_parts + 1,) int64, words where parts begin, each of one group, and where the last ends.
+    groups : (n_parts,) int64
+    base, step, pull : (n_groups, n_panels * LANES) int32, b, s and the sum of s a.
+    n_rows, sums : as in `add_products_of_calls`.
     """
-    for i in range(BLOCK):
-        for j in range(BLOCK):
-            for word in a[i] & b[j]:
-                counts[i, j] += _popcount(word)
+    n, size = len(sums), step.shape[1]
+    tile = np.empty((TILE, TILE), dtype=np.int64)
+    for left in range(top, size, TILE):
+        tile[:] = 0
+        width = min(TILE, size - left)
+        for group in range(len(base)):
+            b, p = base[group, left : left + width], pull[group, left : left + width]
+            for i in range(top, min(top + TILE, n)):
+                own = base[group, i]
+                of_all = np.int32(n_rows[group] * own + pull[group, i])
+                for j in range(width):
+                    tile[i - top, j] += np.int64(of_all) * np.int64(b[j]) + np.int64(own) * np.int64(p[j])
+        for part in range(len(groups)):
+            own, start, stop = step[groups[part]], cuts[part], cuts[part + 1]
+            for i in range(top, min(top + TILE, size), LANES):
+                for j in range(max(left, i), left + width, LANES):
+                    factors = own[i : i + LANES], own[j : j + LANES]
+                    block = tile[i - top : i - top + LANES, j - left : j - left + LANES]
+                    for other in others:
+                        given = panels[i // LANES, start:stop], other[j // LANES, start:stop]
+                        _add_shared(given[0], given[1], factors[0], factors[1], block)
+        for i in range(top, min(top + TILE, n)):
+            for j in range(max(left, i), min(left + TILE, n)):
+                sums[i, j] += tile[i - top, j - left]
+
+
+def _add_shared(a, b, left, right, sums):
+    """Add factors times the bits that each variant of a panel shares with each of another.
+
+    Parameters
+    ----------
+    a, b : (n_words, LANES) uint64, contiguous.
+    left, right : (LANES,) int32, the factors, whose products are below 2^31.
+    sums : (LANES, LANES) int64 in place, of a row side by side.
+    """
+    counts = np.bitwise_count(a[:, :, np.newaxis] & b[:, np.newaxis]).sum(axis=0, dtype=np.int64)
+    sums += counts * np.multiply.outer(left, right)
 
 
 @overload(_add_shared)
-def _add_shared_compiled(a, b, counts):
-    return lambda a, b, counts: _add_shared_vectors(a, b, a.shape[1], counts)
+def _add_shared_compiled(a, b, left, right, sums):
+    return lambda a, b, left, right, sums: _add_shared_vectors(a, b, len(a), left, right, sums)
 
 
 @intrinsic
-def _add_shared_vectors(typing_context, a, b, n_words, counts):
-    """Count in vectors of 512 bits, of which LLVM by itself takes halves."""
+def _add_shared_vectors(typing_context, a, b, n_words, left, right, sums):
+    """Count in vectors whose lanes are variants, so that no vector is ever summed up."""
+    vector, narrow = ir.VectorType(WORD, LANES), ir.VectorType(LANE, LANES)
+
+    def at_row(builder, array, place, kind):
+        return builder.bitcast(builder.gep(array, [place]), kind.as_pointer())
+
+    def everywhere(builder, single):
+        chosen = builder.insert_element(
+            ir.Constant(ir.VectorType(single.type, LANES), ir.Undefined), single, LANE(0)
+        )
+        return builder.shuffle_vector(chosen, chosen, ir.Constant(narrow, [0] * LANES))
 
     def generate(context, builder, signature, arguments):
-        is_wide = "+avx512vpopcntdq" in context.codegen().magic_tuple()[2]
-        vector = ir.VectorType(WORD, VECTOR_WORDS if is_wide else VECTOR_WORDS // 2)
+        at_once = LANES if "+avx512f" in context.codegen().magic_tuple()[2] else LANES // 2
         ctpop = cgutils.get_or_insert_function(
-            builder.module, ir.FunctionType(vector, [vector]), f"llvm.ctpop.v{vector.count}i64"
+            builder.module, ir.FunctionType(vector, [vector]), f"llvm.ctpop.v{LANES}i64"
         )
-        own, other, out = (_rows(context, builder, signature.args[k], arguments[k]) for k in (0, 1, 3))
-        # Sixteen counts for eight loads: the registers, not the cache, feed the loop.
-        totals = {pair: cgutils.alloca_once(builder, vector) for pair in product(range(BLOCK), repeat=2)}
-        for total in totals.values():
-            builder.store(ir.Constant(vector, None), total)
-        with cgutils.for_range(builder, builder.udiv(arguments[2], WORD(vector.count))) as vectors:
-            place = builder.mul(vectors.index, WORD(vector.count))
-            x, y = (
-                [
-                    builder.load(builder.bitcast(builder.gep(row, [place]), vector.as_pointer()), align=8)
-                    for row in rows
-                ]
-                for rows in (own, other)
-            )
-            for (i, j), total in totals.items():
-                found = builder.call(ctpop, [builder.and_(x[i], y[j])])
-                builder.store(builder.add(builder.load(total), found), total)
-        for (i, j), total in totals.items():
-            at_count = builder.gep(out[i], [WORD(j)])
-            found = _added_lanes(builder, builder.load(total))
-            builder.store(builder.add(builder.load(at_count), found), at_count)
+        a, b, left, right, sums = (
+            context.make_array(signature.args[k])(context, builder, arguments[k]) for k in (0, 1, 3, 4, 5)
+        )
+        width = builder.udiv(builder.extract_value(sums.strides, 0), WORD(8))
+        factors = builder.load(at_row(builder, right.data, WORD(0), narrow), align=4)
+        for first in range(0, LANES, at_once):
+            totals = [cgutils.alloca_once(builder, vector) for _ in range(at_once)]
+            for total in totals:
+                builder.store(ir.Constant(vector, None), total)
+            with cgutils.for_range(builder, arguments[2]) as words:
+                place = builder.mul(words.index, WORD(LANES))
+                y = builder.load(at_row(builder, b.data, place, vector), align=8)
+                for k, total in enumerate(totals):
+                    single = builder.load(builder.gep(a.data, [builder.add(place, WORD(first + k))]))
+                    found = builder.call(ctpop, [builder.and_(everywhere(builder, single), y)])
+                    builder.store(builder.add(builder.load(total), found), total)
+            for k, total in enumerate(totals):
+                single = builder.load(builder.gep(left.data, [WORD(first + k)]))
+                factor = builder.sext(builder.mul(everywhere(builder, single), factors), vector)
+                # Both are below 2^31, which one instruction multiplies.
+                count = builder.sext(builder.trunc(builder.load(total), narrow), vector)
+                at_sums = at_row(builder, sums.data, builder.mul(width, WORD(first + k)), vector)
+                added = builder.add(builder.load(at_sums, align=8), builder.mul(count, factor))
+                builder.store(added, at_sums, align=8)
         return context.get_dummy_value()
 
-    return types.none(a, b, n_words, counts), generate
-
-
-def _rows(context, builder, kind, array):
-    """Return where each of the BLOCK rows of an array begins."""
-    array = context.make_array(kind)(context, builder, array)
-    stride = builder.udiv(builder.extract_value(array.strides, 0), WORD(8))
-    return [builder.gep(array.data, [builder.mul(stride, WORD(k))]) for k in range(BLOCK)]
-
-
-def _added_lanes(builder, vector):
-    """Emit the sum of a vector's entries, half against half."""
-    n_lanes = vector.type.count
-    while n_lanes > 1:
-        n_lanes //= 2
-        halves = [
-            ir.Constant(ir.VectorType(INDEX, n_lanes), list(range(first, first + n_lanes)))
-            for first in (0, n_lanes)
-        ]
-        vector = builder.add(*(builder.shuffle_vector(vector, vector, half) for half in halves))
-    return builder.extract_element(vector, INDEX(0))
+    return types.none(a, b, n_words, left, right, sums), generate

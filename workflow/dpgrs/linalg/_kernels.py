@@ -76,29 +76,6 @@ def mirror(sums):
 
 
 @numba.njit(nogil=True, cache=True)
-def add_counted(sums, counts, alleles, base, step, n_rows, intercept):
-    """Add the sums of t t' over rows t = b + s a with a constant last.
-
-    Parameters
-    ----------
-    sums : (n_variants + 1, n_variants + 1) int64, in place and in its upper triangle alone (`mirror`).
-    counts : (n_variants, n_variants) int64 symmetric, the sums of a a'.
-    alleles : (n_variants,) int64, the sums of a.
-    base, step : (n_variants,) int64, b and s.
-    n_rows : int
-    intercept : int, the constant.
-    """
-    n_variants = len(base)
-    for i in range(n_variants):
-        own, joint = sums[i], counts[i]
-        of_base = n_rows * base[i] + step[i] * alleles[i]
-        for j in range(i, n_variants):
-            own[j] += of_base * base[j] + step[j] * (base[i] * alleles[j] + step[i] * joint[j])
-        own[n_variants] += intercept * of_base
-    sums[n_variants, n_variants] += intercept * intercept * n_rows
-
-
-@numba.njit(nogil=True, cache=True)
 def add_squares(entries, high, low, n_bits):
     """Add the squares of every row's entries, in two halves.
 

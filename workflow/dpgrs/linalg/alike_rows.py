@@ -7,10 +7,10 @@ adds. A second one of people adds the same where nothing is rounded, which is wh
 import numpy as np
 
 from dpgrs.genotypes.bits import WORD_BITS
-from dpgrs.linalg.statistics import phases_swapped
 from dpgrs.types import Rows
 
-LEAST = 256  # rows of one factor that counts of bits add up sooner than products do
+LEAST = 32  # rows of one factor that counts of bits add up sooner than products do
+PIECE, TOGETHER = 2**13, 16  # rows of one factor, and groups, whose bits are copied at a time
 
 
 def alike_rows(factors, *, rows):
@@ -35,6 +35,31 @@ def alike_rows(factors, *, rows):
     ]
 
 
+def row_squares(genotypes, values, *, rows):
+    """Return the squares of rows of calls that are not shrunk, exactly.
+
+    Parameters
+    ----------
+    genotypes : (n_variants, n_words) uint64
+    values : (n_variants, 2) int16, as in `add_alike_rows`.
+    rows : Rows
+
+    Returns
+    -------
+    (n_rows,) int64, rows of all bits.
+    """
+    from dpgrs.linalg._bit_counts import row_weights
+
+    base, step = values[:, 0].astype(np.int64), np.diff(values.astype(np.int64))[:, 0]
+    first = step * (2 * base + step)
+    squares = row_weights(genotypes, first)
+    if Rows(rows) == Rows.PEOPLE:
+        # (b + 2 s)^2 - b^2 is twice what one allele adds, and 2 s^2 more.
+        both = row_weights(genotypes & genotypes >> np.uint64(1), 2 * step**2)
+        squares = squares[::2] + squares[1::2] + both[::2]
+    return squares + base @ base
+
+
 def add_alike_rows(genotypes, groups, values, Y, G, V, *, rows, intercept):
     """Add the sums over groups of rows.
 
@@ -49,33 +74,51 @@ def add_alike_rows(genotypes, groups, values, Y, G, V, *, rows, intercept):
     rows : Rows
     intercept : int, the last entry of each row.
     """
-    from dpgrs.linalg._bit_counts import joint_counts  # brings numba, which takes 0.3 s
-    from dpgrs.linalg._kernels import add_counted, scale_rows, table_sums
+    from dpgrs.linalg._bit_counts import add_products_of_calls  # brings numba, which takes 0.3 s
+    from dpgrs.linalg._kernels import scale_rows, table_sums
 
-    n_alleles, entries = 1 if Rows(rows) == Rows.HAPLOTYPES else 2, np.empty_like(values)
-    for factor, own in groups:
-        bits, _ = rows_alone(genotypes, own, rows=rows)
-        scale_rows(values, np.arange(2), np.full(2, factor), entries)
-        base = entries[:, 0].astype(np.int64)
-        step = entries[:, 1] - base
+    n_alleles = 1 if Rows(rows) == Rows.HAPLOTYPES else 2
+    pieces = [
+        (factor, own[first : first + PIECE]) for factor, own in groups for first in range(0, len(own), PIECE)
+    ]
+    for first in range(0, len(pieces), TOGETHER):
+        factors, chosen = zip(*pieces[first : first + TOGETHER], strict=True)
+        entries = np.empty((len(values), 2 * len(factors)), dtype=values.dtype)
+        scale_rows(values, np.tile([0, 1], len(factors)), np.repeat(factors, 2), entries)
+        base = entries[:, ::2].T.astype(np.int64)
+        step = entries[:, 1::2].T - base
+        words, group = rows_apart(genotypes, chosen, rows=rows)
         if G is not None:
-            counts = joint_counts(bits)
-            if n_alleles == 2:
-                counts += joint_counts(bits, phases_swapped(bits))
-            alleles = np.bitwise_count(bits).sum(axis=1, dtype=np.int64)
-            add_counted(G, counts, alleles, base, step, len(own), intercept)
-        if len(Y):
+            n_rows = np.array([len(own) for own in chosen])
+            add_products_of_calls(words, group, base, step, n_rows, intercept, G, rows=rows)
+        for k, own in enumerate(chosen if len(Y) else []):
             y = Y[:, own]
-            totals, of_alleles = y.sum(axis=1), table_sums(bits, np.repeat(y, n_alleles, axis=1))
-            V[:, :-1] += np.multiply.outer(totals, base) + step * of_alleles
+            totals = y.sum(axis=1)
+            of_alleles = table_sums(words[:, group == k], np.repeat(y, n_alleles, axis=1))
+            V[:, :-1] += np.multiply.outer(totals, base[k]) + step[k] * of_alleles
             V[:, -1] += intercept * totals
 
 
-def rows_alone(genotypes, chosen, *, rows):
-    """Return the genotypes of chosen rows alone, (n_variants, n_words) uint64, and of how many haplotypes."""
+def rows_apart(genotypes, groups, *, rows):
+    """Return the genotypes of groups of rows, each from a new word on.
+
+    Parameters
+    ----------
+    genotypes : (n_variants, n_words) uint64
+    groups : sequence of (n_own,) int64, rows.
+    rows : Rows
+
+    Returns
+    -------
+    words : (n_variants, n_chosen_words) uint64, 0 behind the last row of a group.
+    group : (n_chosen_words,) int64, the number of each word's group.
+    """
     from dpgrs.linalg._bit_counts import chosen_bits
 
-    if Rows(rows) == Rows.PEOPLE:
-        chosen = (2 * chosen[:, np.newaxis] + np.arange(2)).ravel()
-    order = np.pad(chosen, (0, -len(chosen) % WORD_BITS), constant_values=-1)
-    return chosen_bits(genotypes, order), len(chosen)
+    orders = []
+    for chosen in groups:
+        if Rows(rows) == Rows.PEOPLE:
+            chosen = (2 * chosen[:, np.newaxis] + np.arange(2)).ravel()
+        orders.append(np.pad(chosen, (0, -len(chosen) % WORD_BITS), constant_values=-1))
+    group = np.repeat(np.arange(len(orders)), [len(order) // WORD_BITS for order in orders])
+    return chosen_bits(genotypes, np.concatenate(orders)), group

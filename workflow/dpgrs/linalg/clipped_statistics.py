@@ -16,8 +16,9 @@ import numpy as np
 from dpgrs.errors import UsageError
 from dpgrs.genotypes.bits import WORD_BITS
 from dpgrs.genotypes.dosages import DOSAGE_STEP
-from dpgrs.linalg.alike_rows import add_alike_rows, alike_rows, rows_alone
+from dpgrs.linalg.alike_rows import add_alike_rows, alike_rows, row_squares, rows_apart
 from dpgrs.linalg.statistics import (
+    HALF_BITS,
     LARGEST_OUTCOME,
     OUTCOME_STEP,
     VARIANT_BLOCK,
@@ -26,6 +27,7 @@ from dpgrs.linalg.statistics import (
     half_units,
     is_fractional,
     long_rows,
+    longer,
     shrinking,
 )
 from dpgrs.types import Rows
@@ -285,15 +287,15 @@ def clipped_statistics(
     V = np.zeros((len(Y), size), dtype=np.int64)
     whole = {"n_haplotypes": n_haplotypes, "rows": rows, "covariates": covariates}
     if not is_fractional(genotypes) and covariates is None:
-        coding = {"n_haplotypes": n_haplotypes, "rows": rows}
-        factors = _factors(genotypes, frequency, row_norm=row_norm, is_selected=is_selected, **coding)
+        factors = _factors(genotypes, frequency, row_norm=row_norm, is_selected=is_selected, rows=rows)
         groups = alike_rows(factors, rows=rows)
         if groups:
             values = _values_of_calls(frequency, rows=rows)
             add_alike_rows(genotypes, groups, values, Y, G, V, rows=rows, intercept=HALF)
             factors[np.concatenate([own for _, own in groups])] = 0
             others = np.flatnonzero(factors)
-            genotypes, whole["n_haplotypes"] = rows_alone(genotypes, others, rows=rows)
+            genotypes, _ = rows_apart(genotypes, [others], rows=rows)
+            whole["n_haplotypes"] = len(others) * (1 if Rows(rows) == Rows.HAPLOTYPES else 2)
             Y, is_selected = Y[:, others], np.ones(len(others), dtype=bool)
     for part, block, options in row_blocks(genotypes, is_selected, **whole):
         X = frequency_rows(part, frequency, row_norm=row_norm, **options)
@@ -305,13 +307,12 @@ def clipped_statistics(
     return G, V
 
 
-def _factors(bits, frequency, *, row_norm, is_selected, **coding):
+def _factors(bits, frequency, *, row_norm, is_selected, rows):
     """Return the factors by which selected rows are shrunk, (n_rows,) float64; 1 where not, 0 for others."""
     factors = is_selected.astype(np.float64)
-    for part, block, options in row_blocks(bits, is_selected, covariates=None, **coding):
-        T = _frequency_units(part, frequency, **options | {"is_selected": None})
-        is_long, length = long_rows(T, norm=row_norm, step=GENOTYPE_STEP)
-        factors[block][is_long] *= shrinking(length, norm=row_norm, **GRID)
+    squares = row_squares(bits, _values_of_calls(frequency, rows=rows), rows=rows)[: len(factors)]
+    is_long, length = longer(*divmod(squares, 2**HALF_BITS), norm=row_norm, step=GENOTYPE_STEP)
+    factors[is_long] *= shrinking(length, norm=row_norm, **GRID)
     return factors
 
 

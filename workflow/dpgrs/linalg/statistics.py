@@ -34,7 +34,6 @@ HALF_MASK = 2**HALF_BITS - 1
 BELOW_ONE = 1 - 2.0**-48
 # More than float64 loses in a sum of 10^6 squares and its root.
 ABOVE_ROUNDING = 1 + 2.0**-30
-EVEN_BITS = np.uint64(0x5555555555555555)
 
 
 def gram(bits, *, n_haplotypes, rows, is_selected=None, n_threads=1):
@@ -52,20 +51,17 @@ def gram(bits, *, n_haplotypes, rows, is_selected=None, n_threads=1):
     -------
     (n_variants + 1, n_variants + 1) int64 symmetric, in units of `GRAM_STEP`, the intercept last.
     """
-    from dpgrs.linalg._bit_counts import centre_counts, joint_counts  # brings numba, which takes 0.3 s
+    from dpgrs.linalg._bit_counts import add_products_of_calls  # brings numba, which takes 0.3 s
+    from dpgrs.linalg._kernels import mirror
 
     selected = pack(selected_haplotypes(is_selected, n_haplotypes=n_haplotypes, rows=rows))
-    # The selection itself is the bit row of the intercept: allele 1 on every selected haplotype.
-    A = np.vstack([bits & selected, selected])
-    G = joint_counts(A, n_threads=n_threads)
-    if Rows(rows) == Rows.PEOPLE:
-        # sum (a1 + a2)(b1 + b2): the two alleles of a person meet straight and crosswise.
-        G += joint_counts(A, phases_swapped(A), n_threads=n_threads)
-    centre_counts(G)
-    if Rows(rows) == Rows.PEOPLE:
-        # The selection is a dosage of 2, t = 2: twice the intercept.
-        G[-1] //= 2
-        G[:, -1] //= 2
+    n_alleles = 1 if Rows(rows) == Rows.HAPLOTYPES else 2
+    n_selected = np.bitwise_count(selected).sum(keepdims=True, dtype=np.int64) // n_alleles
+    G = np.zeros((len(bits) + 1,) * 2, dtype=np.int64)
+    group, ones = np.zeros(len(selected), dtype=np.int64), np.ones((1, len(bits)), dtype=np.int64)
+    options = {"rows": rows, "n_threads": n_threads}
+    add_products_of_calls(bits & selected, group, -n_alleles * ones, 2 * ones, n_selected, 1, G, **options)
+    mirror(G)
     return G
 
 
@@ -167,8 +163,21 @@ def long_rows(entries, *, norm, step):
     # Squares below 2^62 in two halves: their sums are exact, hence the same in every order.
     high, low = np.zeros((2, entries.shape[1]), dtype=np.int64)
     add_squares(entries, high, low, HALF_BITS)
-    high += low >> HALF_BITS
-    low &= HALF_MASK
+    return longer(high + (low >> HALF_BITS), low & HALF_MASK, norm=norm, step=step)
+
+
+def longer(high, low, *, norm, step):
+    """Tell which rows are longer than a norm by their squares.
+
+    Parameters
+    ----------
+    high, low : (n_rows,) int64: a square is high 2^HALF_BITS + low, low below 2^HALF_BITS.
+    norm, step : as in `clip_norms`.
+
+    Returns
+    -------
+    is_long, length : as `long_rows` gives.
+    """
     largest_high, largest_low = divmod(int((Fraction(norm) / Fraction(step)) ** 2), 2**HALF_BITS)
     is_long = (high > largest_high) | ((high == largest_high) & (low > largest_low))
     return is_long, np.sqrt(high[is_long] * 2.0**HALF_BITS + low[is_long])
@@ -367,8 +376,3 @@ def selected_haplotypes(is_selected, *, n_haplotypes, rows):
     if is_selected is None:
         return np.ones(n_haplotypes, dtype=bool)
     return is_selected if Rows(rows) == Rows.HAPLOTYPES else np.repeat(is_selected, 2)
-
-
-def phases_swapped(words):
-    """Exchange the two haplotypes of every person: neighbouring bits of (..., n_words) uint64 are swapped."""
-    return (words & EVEN_BITS) << np.uint64(1) | words >> np.uint64(1) & EVEN_BITS

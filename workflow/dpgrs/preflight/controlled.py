@@ -17,7 +17,7 @@ PRIVATE_PATHS = tuple(key for key in DATA_PATHS if key not in PUBLIC_PATHS)
 READ_HERE = ("cohort.vcf", "cohort.populations", "outcomes.file", "covariates.file")
 ENCRYPTION_UNCHECKED = (*(key for key in DATA_PATHS if key not in READ_HERE), *SCORED_PATHS)
 GENOTYPES, OUTCOMES = PATTERN_KEYS, ("outcomes.file",)
-CONSENT_KEYS = (*GENOTYPES, "cohort.part", *OUTCOMES, "people.consent.file", "privacy.protection")
+CONSENT_KEYS = (*GENOTYPES, *OUTCOMES, "people.consent.file", "privacy.protection")
 CONTROLLED_KEYS = ("dataset.accession", "cohort.source", "outcomes.source")
 NEEDED_OF_CONTROLLED = {
     "dataset.data_use": "the consent group's code, as HMB-IRB or GRU",
@@ -139,8 +139,7 @@ def consent_problems(inspection):
     is_label = Protection.LABEL in inspection["privacy.protection"]
     key = next((key for key in (OUTCOMES if is_label else GENOTYPES) if inspection[key]), None)
     is_by_path = key is None or any(group is not None for _, group in _named_in(inspection[key]))
-    # Neither may a site, whose table the coordinator would not have.
-    if (is_label or inspection["cohort.part"]) and not is_by_path:
+    if is_label and not is_by_path:
         wanted, fix = "name the consent group of its people", "Keep the names of dbGaP, as `...c1.GRU.txt`."
         lines.append(must(key, wanted, inspection[key], fix))
     elif not inspection["people.consent.file"] and not is_by_path:

@@ -10,6 +10,7 @@ from dpgrs.study.cohort_files import (
     has_genotype_files,
     reference_files_of,
 )
+from dpgrs.study.fetched_files import fetch_command
 from dpgrs.types import Rows
 
 
@@ -18,6 +19,8 @@ def reference_problems(inspection):
     cohort, reference = inspection.config["cohort"], inspection["public.reference"]
     if not (has_genotype_files(cohort) and cohort_pattern(cohort)[1] and reference):
         return []
+    if line := _unfetched(inspection):
+        return [line]
     for chromosome in cohort["chromosomes"]:
         try:
             people, others = (
@@ -48,6 +51,8 @@ def phase_problems(inspection):
     cohort, reference = inspection.config["cohort"], inspection["public.reference"]
     if cohort["source"] == "simulate" or reference is None or cohort["rows"] != Rows.HAPLOTYPES:
         return []
+    if _unfetched(inspection):
+        return []  # said above
     for chromosome in cohort["chromosomes"]:
         try:
             for path in reference_files_of(reference, chromosome):
@@ -55,6 +60,19 @@ def phase_problems(inspection):
         except DpgrsError as error:
             return [f"`public.reference`: {error}"]
     return []
+
+
+def _unfetched(inspection):
+    """Ask for genotypes that the study would fetch: who is in them decides, and by it `methods: auto`."""
+    cohort = inspection.config["cohort"]
+    absent = {path: url for path, url in inspection.absent.items() if path != cohort["populations"]}
+    if not absent:
+        return None
+    path, url = next(iter(absent.items()))
+    more = f" (and {len(absent) - 1} more)" if len(absent) > 1 else ""
+    wanted = "be held against the people of the cohort before any job"
+    got = f"{path}{more}, which is yet to be fetched"
+    return must("public.reference", wanted, got, f"Fetch it first: {fetch_command(cohort, path, url)}")
 
 
 def provisional_problems(inspection):

@@ -6,7 +6,7 @@ from dpgrs.preflight.controlled import is_encrypted
 from dpgrs.study.people_terms import reference_terms_of, terms_of
 
 KEPT = ("public.keep", "genotypes of the reference")
-PEOPLE_KEYS = ("mode", "cohort.source", "people")
+PEOPLE_KEYS = ("mode", "cohort.source", "cohort.sums", "people")
 
 
 def people_problems(inspection):
@@ -69,18 +69,18 @@ def _setting_problems(config, terms):
     if terms.paths and config["cohort"]["source"] == "simulate":
         key, path = next(iter(terms.paths.items()))
         return [f"`{key}` is for `cohort.source: vcf`, got {path} with simulated people. Leave it out."]
-    lines = _consent_problems(terms)
+    lines = _consent_problems(terms, is_of_sites=config["cohort"]["sums"] is not None)
     if config["mode"] == "release" and terms.related:
         lines += _pair_problems(terms.related)
     return lines
 
 
-def _consent_problems(terms):
+def _consent_problems(terms, *, is_of_sites):
     key = "people.consent.allow"
-    if terms.consent is None:
+    if terms.consent is None and not is_of_sites:
         wanted = "come with `people.consent.file`"
         return [f"`{key}` must {wanted}, got it alone. Give the table of codes."] if terms.allow else []
-    if not terms.allow:
+    if terms.consent is not None and not terms.allow:
         return [f"`{key}` must list the codes that let a person in, got null. For example `allow: [1]`."]
     return [
         f"`{key}` must hold codes of people who consented, got `{code}`, which lets nobody in. Leave it out."

@@ -7,7 +7,7 @@ from dpgrs.errors import DpgrsError, must
 from dpgrs.io.genome_builds import KEY, LENGTHS
 from dpgrs.io.tables.tables import read_populations
 from dpgrs.preflight.controlled import HEALTH_ALONE, IN_PATH, SCORED_PATHS
-from dpgrs.scoring.score_files import require_readable, score_builds
+from dpgrs.scoring.score_files import list_scores, require_readable, score_builds
 from dpgrs.study.score_terms import TARGET, genotypes_to_score, scored_folder
 from dpgrs.study.table_cohort import TABLE
 
@@ -90,7 +90,8 @@ def file_problems(inspection):
     own = {stated} if stated else None
     samples = None
     try:
-        builds = score_builds(release) if release else own
+        listed = list_scores(release)
+        builds = score_builds(listed) if release else own
         if len(found) == 2:
             people, _, build = open_people(
                 found["target"],
@@ -100,7 +101,7 @@ def file_problems(inspection):
                 reference=found["reference"] or None,
             )
             samples = people.samples
-            require_readable(release, build=build)
+            require_readable(listed, build=build)
             if not release and own and build not in own:
                 wanted = f"be of the build of the study's scores, {stated}"
                 lines.append(must(TARGET, wanted, build or "none", "Lift one over."))

@@ -11,10 +11,11 @@ from dpgrs.study.site_sums import AGREED, AGREED_KEYS, SiteSums, require_same_te
 from dpgrs.types import Metrics, Protection
 
 PART, SUMS = KEYS = ("cohort.part", "cohort.sums")
-# Of people, who are all in the sums already.
-REPLACED = (*PATTERN_KEYS, "outcomes.file")
-# Of these a coordinator has neither files nor rows.
-UNSUMMED = (*LISTS, "covariates.file")
+# Of people, who are all in the sums already. Each site has a table of its own, the codes are agreed.
+CONSENT = "people.consent.file"
+REPLACED = (*PATTERN_KEYS, "outcomes.file", CONSENT)
+# Of lists a coordinator could not say which there were, and of covariates it has neither files nor rows.
+UNSUMMED = (*(key for key in LISTS if key != CONSENT), "covariates.file")
 TERMS = (*AGREED, *AGREED_KEYS)
 
 
@@ -48,7 +49,7 @@ def unsummed_problems(inspection, key):
     given = _given(inspection)
     if given is None or inspection[key] is None:
         return []
-    fix = "Choose people in the genotype files." if key in LISTS else "Leave it out."
+    fix = "Choose people by `people.consent`." if key in LISTS else "Leave it out."
     return [must(key, f"be left out with `{given}`", inspection[key], fix)]
 
 

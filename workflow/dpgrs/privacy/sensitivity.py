@@ -2,8 +2,7 @@
 
 Everything here but Kendall's correlations and votes has the intercept column x = 1/2 and is in units of x.
 Without a `row_norm` it holds for `half` coding; with one, for `frequency` coding with every row of genotypes
-clipped at that norm. A square is an exact fraction; its root is rounded up, so that no claim lies below the
-truth.
+clipped at that norm. A square is an exact fraction; its root is rounded up, so no claim is below the truth.
 """
 
 import math
@@ -23,8 +22,7 @@ class Sensitivity:
     ----------
     value : float, never below the true worst case.
     norm : str, ``l2``, or ``linf`` for scores of which a choice is made: by how much each may differ.
-    neighbours : Neighbours
-    unit : Unit
+    neighbours, unit : Neighbours and Unit
     proof : str, path of the proof page in the repository.
     """
 
@@ -44,8 +42,7 @@ def gram_sensitivity(n_variants, *, rows, neighbours, unit, row_norm=None, is_wh
     Parameters
     ----------
     n_variants : int
-    rows : Rows
-    neighbours : Neighbours
+    rows, neighbours : Rows and Neighbours
     unit : Unit, ``person`` for two haplotype rows a person.
     row_norm : float > 0, public bound R on the genotypes of a row in `frequency` coding; None for `half`.
     is_whole : bool, whether the Frobenius norm of X'X without the intercept is bounded, R^2 under add-remove
@@ -58,8 +55,12 @@ def gram_sensitivity(n_variants, *, rows, neighbours, unit, row_norm=None, is_wh
     Raises
     ------
     UsageError
-        If the unit is a haplotype while a row is a person, here and in all functions below, or if the norm
-        is not a finite number above 0, here and wherever there is one.
+        Here and below: if the unit is a haplotype but rows are people, or a norm is not finite and above 0.
+
+    Examples
+    --------
+    >>> round(gram_sensitivity(100, rows="people", neighbours="add-remove", unit="person").value, 2)
+    71.24
     """
     if row_norm is not None or is_whole:
         if is_whole:
@@ -120,6 +121,11 @@ def cross_sensitivity(
     ------
     UsageError
         Under add-remove with feature or label protection, or if the protection is none.
+
+    Examples
+    --------
+    >>> cross_sensitivity(1, 4, rows="people", neighbours="add-remove", unit="person", outcome_bound=2).value
+    4.0
     """
     size = _row_square(n_variants, rows=rows, row_norm=row_norm)
     C_squared = n_outcomes * Fraction(outcome_bound) ** 2
@@ -147,9 +153,7 @@ def smallest_eigenvalue_sensitivity(n_variants, *, rows, neighbours, unit, row_n
 
     Parameters
     ----------
-    n_variants : int
-    rows, neighbours, unit : as in `gram_sensitivity`.
-    row_norm : float > 0, as in `gram_sensitivity`.
+    n_variants, rows, neighbours, unit, row_norm : as in `gram_sensitivity`.
     error : float >= 0, public: how far what is computed can lie from the eigenvalue, by floating point and
         by any rounding that the proof page does not show to be free. It counts twice, whatever the unit.
 

@@ -101,9 +101,7 @@ def write_bundle(
         if measures is not None:
             _write_text(folder / MEASURES, table_text(_plain_numbers(measures)))
         if scales is not None:
-            exact = {name: scales[name].map(format_weight) for name in ("centre", "scale")}
-            own = scales.assign(**exact)[["centre", "scale", "is_binary", "origin"]]
-            _write_text(folder / SCALES, table_text(own.reset_index()))
+            _write_text(folder / SCALES, table_text(_plain_scales(scales).reset_index()))
         if covariates is not None:
             exact = {name: covariates[name].map(format_weight) for name in ("centre", "scale")}
             _write_text(folder / COVARIATES, table_text(covariates.assign(**exact)))
@@ -173,6 +171,23 @@ def _plain_table(outcomes, names, columns):
         for name, column in zip(names, columns, strict=True)
     }
     return pd.DataFrame({"outcome": list(outcomes)} | cells)
+
+
+def _plain_scales(scales):
+    """Return constants of outcomes with plain decimals, and the population's prevalence where one is stated.
+
+    It is where it is another than the prevalence of a 0/1 outcome, which is its centre.
+    """
+    columns = ["centre", "scale", "is_binary", "origin"]
+    own = scales["centre"].where(scales["is_binary"])
+    if not scales["population_prevalence"].equals(own):
+        columns.append("population_prevalence")
+    plain = {
+        name: [format_weight(number) if np.isfinite(number) else "" for number in scales[name]]
+        for name in columns
+        if name not in ("is_binary", "origin")
+    }
+    return scales.assign(**plain)[columns]
 
 
 def _plain_numbers(measures):

@@ -26,6 +26,8 @@ from dpgrs.release.folder_check import read_text
 from dpgrs.types import Missing, Penalty, Protection
 
 SCALES, SCALE_COLUMNS = "outcome_scales.tsv", ["outcome", "centre", "scale", "is_binary", "origin"]
+# Where that of an outcome is stated beside its constants.
+POPULATION = "population_prevalence"
 IS_BINARY = {"True": True, "False": False}
 OF_TABLE, OF_SIMULATION = "centre and scale of the outcomes", "prevalence of the outcomes"
 PUBLIC_LD = "genotypes whose linkage disequilibrium the fit takes"
@@ -43,6 +45,7 @@ NUMBER = re.compile(r"[1-9]\d{0,11}(\.0)?", re.ASCII)
 SIZE = r"\d{1,9}(\.\d{1,20})?(e[+-]\d\d)?"  # of six digits
 LARGEST_BOUND, LARGEST_NORM = 1000, 10**9
 CLIP = "1"  # of residuals, always
+PLAIN = re.compile(r"\d+(\.\d+)?", re.ASCII)
 WHOLE, DIGEST, WORDS = r"\d+", "[0-9a-f]{64}", ".+"
 # Every public input that there is, and how its value reads; files of public effects have names of their own.
 VALUES = {
@@ -182,17 +185,25 @@ def scale_problems(statement, files):
         header, *lines = csv.reader(read_text(files[SCALES]).splitlines(), delimiter="\t")
         constants = [
             (outcome, [float(centre), float(scale), IS_BINARY[kind]])
-            for outcome, centre, scale, kind, _ in lines
+            for outcome, centre, scale, kind, *_ in lines
         ]
         values = json.dumps(dict(constants), sort_keys=True, allow_nan=False)
     except (ValueError, KeyError, csv.Error):
         header = constants = []
-    if header != SCALE_COLUMNS or [name for name, _ in constants] != statement["data_domain"]["outcomes"]:
+    has_population = header == [*SCALE_COLUMNS, POPULATION]
+    is_table = (has_population or header == SCALE_COLUMNS) and {*map(len, lines)} == {len(header)}
+    if not is_table or [name for name, _ in constants] != statement["data_domain"]["outcomes"]:
         return [f"{SCALES} must have {', '.join(SCALE_COLUMNS)} of every outcome, in their order"]
+    if has_population and not all(_is_share(line[-1]) for line in lines):
+        return [f"{SCALES} must have prevalences between 0 and 1"]
     held = {OF_TABLE: [hashlib.sha256(values.encode()).hexdigest()], OF_SIMULATION: _prevalences(constants)}
     if [stated[named[0]]] == held[named[0]]:
         return []
     return [f"{SCALES} must hold the {named[0]} of the public inputs"]
+
+
+def _is_share(cell):
+    return not cell or (PLAIN.fullmatch(cell) is not None and 0 < float(cell) < 1)
 
 
 def _prevalences(constants):

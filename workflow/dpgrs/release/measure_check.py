@@ -9,7 +9,7 @@ import numpy as np
 
 from dpgrs.release.covariate_check import FILE as COVARIATES
 from dpgrs.release.folder_check import read_text
-from dpgrs.release.input_check import MEASURED_ON, SCALES
+from dpgrs.release.input_check import MEASURED_ON, SCALE_COLUMNS, SCALES
 from dpgrs.release.prediction_check import NUMBER, SUMS
 from dpgrs.types import Rows
 
@@ -29,6 +29,8 @@ NOTES = {
 }
 # Of numbers of six digits, and of what is worked out from these.
 TOLERANCE = 1e-5
+# Of the largest score: within this two are alike.
+ALIKE = 1e-9
 
 
 def measure_problems(statement, files, sums):
@@ -81,14 +83,16 @@ def scored_problems(statement, files, Y, s):
         known = np.isfinite(y)
         if not known.any():
             continue
-        worked_out = {"r2_added": _squared_correlation(y[known], score[known])}
+        worked_out = {"r2_added": [_squared_correlation(y[known], score[known])] * 2}
         if "auc" in lines:
             middle = (y[known].min() + y[known].max()) / 2
-            worked_out["auc"] = _area(score[known & (y > middle)], score[known & (y < middle)])
+            worked_out["auc"] = _areas(score[known & (y > middle)], score[known & (y < middle)])
         problems += [
             f"the {name} of {outcome} in {FILE} must be that of its weights and these public people"
-            for name, value in worked_out.items()
-            if isfinite(value) and isfinite(lines[name][0]) and abs(value - lines[name][0]) > TOLERANCE
+            for name, (low, high) in worked_out.items()
+            if isfinite(low)
+            and isfinite(lines[name][0])
+            and not low - TOLERANCE <= lines[name][0] <= high + TOLERANCE
         ]
     return problems
 
@@ -165,8 +169,12 @@ def _problems(lines, sums, *, constants, is_of_rows):
 
 def _case_problems(lines, n, y, constants):
     n_cases, K = lines["cases"][0], lines.get(STATED, [float("nan")])[0]
+    wanted = float("nan") if constants is None else constants[3]
+    if isfinite(K) != isfinite(wanted) or abs(K - wanted) > TOLERANCE * wanted:
+        said = f"be {wanted:g}, as in {SCALES}" if isfinite(wanted) else "be in no line: none is stated"
+        yield STATED, said
     if constants is not None and constants[2]:
-        p, scale, _ = constants
+        p, scale, *_ = constants
         if abs(n * p + scale * y - n_cases) > TOLERANCE * (1 + n):
             yield "cases", f"follow from {SUMS} and {SCALES}"
     on_liability, P = lines["r2_liability"], n_cases / n if n else 0.0
@@ -189,11 +197,19 @@ def _on_liability(observed, K, P):
 
 
 def constants_of_outcomes(files):
-    """Return centre, scale and whether it is 0/1 of every outcome that has constants, a dict."""
+    """Return the constants of every outcome that has any, as a dict.
+
+    Each is a tuple: centre, scale, whether it is 0/1, and the population's prevalence, NaN where none is.
+    """
     if SCALES not in files:
         return {}
-    _, *lines = csv.reader(read_text(files[SCALES]).splitlines(), delimiter="\t")
-    return {name: (float(centre), float(scale), kind == "True") for name, centre, scale, kind, _ in lines}
+    header, *lines = csv.reader(read_text(files[SCALES]).splitlines(), delimiter="\t")
+    found = {}
+    for line in lines:
+        name, centre, scale, kind = line[:4]
+        own = line[len(SCALE_COLUMNS)] if len(header) > len(SCALE_COLUMNS) else centre * (kind == "True")
+        found[name] = (float(centre), float(scale), kind == "True", float(own or "nan"))
+    return found
 
 
 def _squared_correlation(y, s):
@@ -202,8 +218,14 @@ def _squared_correlation(y, s):
     return float((y @ s) ** 2 / spread) if spread > 0 else float("nan")
 
 
-def _area(cases, controls):
-    """Return the share of pairs in which the case has the higher score, ties as half."""
+def _areas(cases, controls):
+    """Return the least and the largest share of pairs in which the case has the higher score; NaN of no pair.
+
+    Scores that differ in their last digits alone may be in any order: sums are not added in one order.
+    """
+    if not (len(cases) and len(controls)):
+        return [float("nan")] * 2
     controls = np.sort(controls)
-    below, to = (np.searchsorted(controls, cases, side=side) for side in ("left", "right"))
-    return float((below + to).sum() / (2 * len(cases) * len(controls)))
+    alike = ALIKE * max(np.abs(cases).max(), np.abs(controls).max())
+    found = np.searchsorted(controls, cases - alike), np.searchsorted(controls, cases + alike, side="right")
+    return [float(own.sum() / (len(cases) * len(controls))) for own in found]

@@ -259,6 +259,15 @@ def open_release(directory):
         With all that is wrong with the bundle, or if its scores are not of its statistics.
     UsageError
         If it holds no statistics: the curator left them out, or its method has none.
+
+    Examples
+    --------
+    >>> import dpgrs
+    >>> opened = dpgrs.open_release("release")
+    >>> opened.outcomes, opened.methods[0]
+    (('a', 'b', 'c'), 'reusecov-gauss')
+    >>> opened.fit("blup", heritability=0.4).weights.shape
+    (4, 3)
     """
     verify_release(directory)
     opened = _opened(Path(directory))

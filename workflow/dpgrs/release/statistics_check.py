@@ -177,7 +177,7 @@ def prevalences(statement, files):
     if SCALES not in files:
         return np.full(len(statement["scores"]), np.nan)
     _, *lines = csv.reader(read_text(files[SCALES]).splitlines(), delimiter="\t")
-    return np.array([float(centre) if IS_BINARY[kind] else math.nan for _, centre, _, kind, _ in lines])
+    return np.array([float(centre) if IS_BINARY[kind] else math.nan for _, centre, _, kind, *_ in lines])
 
 
 def shares_budget(statement):

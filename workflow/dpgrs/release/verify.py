@@ -96,6 +96,13 @@ def verify_release(directory, *, reference=None):
         If there is no such folder, or it holds no bundle.
     DpgrsError
         With all problems, one a line.
+
+    Examples
+    --------
+    >>> import dpgrs
+    >>> checked = dpgrs.verify_release("release")
+    >>> checked["n_scores"], checked["unit"], checked["accuracy"]
+    (3, 'person', 'withheld')
     """
     folder = Path(directory)
     _require_bundle(folder)

@@ -1,5 +1,6 @@
 """What the pages of a release are made from: its statement, its scores and public sites; nothing else."""
 
+import re
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from typing import NamedTuple
@@ -11,6 +12,8 @@ from dpgrs.errors import DpgrsError
 from dpgrs.types import Metrics, Neighbours, Unit
 
 N_LARGEST = 20
+# What a statement says of a number of people that noise brought below 0.
+BELOW_0 = re.compile(r"-\d+\.\d (rows|cases|controls) with", re.ASCII)
 # Names of the statistics that are released with noise, as a reader would say them.
 STATISTICS = {
     "count": "number of rows",
@@ -153,6 +156,23 @@ class ReleaseData:
             return None
         own = {item["name"]: item for item in self.statement["accuracy"]}[self.outcomes[outcome]]
         return f"{own['value']} (cost: {own['cost']})"
+
+    @property
+    def possible_accuracy(self):
+        """`accuracy` with values that noise brought beyond what is possible at their limits."""
+        return self.accuracy.assign(
+            r2=self.accuracy["r2"].clip(upper=1), mse=self.accuracy["mse"].clip(lower=0)
+        )
+
+    def beyond_possible(self, outcome):
+        """Return what is to be read in place of numbers beyond what is possible, a list of str."""
+        own = self.accuracy.iloc[outcome]
+        counts = BELOW_0.findall(self.accuracy_in_words(outcome) or "")
+        return [
+            *(["R² as 1"] if own["r2"] > 1 else []),
+            *(["the mean squared error as 0"] if own["mse"] < 0 else []),
+            *(f"the number of {what} as 0" for what in counts),
+        ]
 
     @property
     def n_weights(self):

@@ -35,7 +35,7 @@ def _released(data):
 
 
 def _outcomes(data):
-    links = outcome_links(len(data.outcomes), "outcomes/")
+    links, possible = outcome_links(len(data.outcomes), "outcomes/"), data.possible_accuracy
     rows = []
     for place, (name, score) in enumerate(zip(data.outcomes, data.statement["scores"], strict=True)):
         largest = np.abs(data.weights[place]).argmax()
@@ -47,10 +47,11 @@ def _outcomes(data):
                 "largest": abs(data.weights[place, largest]),
                 "site": data.variants.iloc[data.places(place)[largest]],
                 "score": score,
-                "accuracy": data.accuracy.loc[name],
+                "accuracy": possible.loc[name],
+                "is_beyond": not possible.loc[name].equals(data.accuracy.loc[name]),
             }
         )
-    return {"outcomes": rows}
+    return {"outcomes": rows, "has_beyond": any(row["is_beyond"] for row in rows)}
 
 
 def _promise(data):
@@ -125,6 +126,7 @@ def _accuracy(data):
     return lambda outcome: {
         "accuracy_in_words": data.accuracy_in_words(outcome),
         "is_charged": data.has_charged_accuracy,
+        "beyond": data.beyond_possible(outcome),
     }
 
 

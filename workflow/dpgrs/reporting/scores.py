@@ -1,6 +1,7 @@
 """The page of scored people: variants, distributions, deciles. It is as private as the target."""
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import cycle
 from pathlib import Path
 
@@ -16,6 +17,14 @@ N_BINS = 40
 LINES = ("-", "--", ":")
 LEGEND_LINE = 14
 PAGE, CATEGORY = "index.html", "Scores"
+# Of scores, what is to know of their numbers.
+MISSING = "No numbers, as the score does not vary in the reference."
+BEYOND = (
+    "Some people are below 0 or above 1, beyond what is possible for a share of cases, because of noise in "
+    "the weights or because the score is linear. They are shown as 0 or 1, and in scores.tsv.gz as they are."
+)
+WIDE = "Predictions differ more than the outcome itself: noise in the weights outweighs the rest."
+MOST_NAMED = 10
 
 
 @dataclass(frozen=True)
@@ -29,9 +38,13 @@ class ScoreData:
         ``status`` to the number of variants.
     names : list of n_outcomes str
     units : list of n_outcomes str, what `values` are in.
-    values : (n_outcomes, n_people) float64
+    values : (n_outcomes, n_people) float64; NaN of a score that does not vary in the reference.
     populations : (n_people,) str; None where nobody's is known.
     notes : list of str, what to know of the results.
+    limits : (n_outcomes, 2) float64, between which values can lie, infinite where they can be any number;
+        None: all can.
+    spreads : (n_outcomes,) float64, standard deviation of the outcome in the unit of `values`, NaN where it
+        is not known; None: of none.
     """
 
     variants: list
@@ -40,6 +53,21 @@ class ScoreData:
     values: np.ndarray
     populations: np.ndarray | None = None
     notes: list = field(default_factory=list)
+    limits: np.ndarray | None = None
+    spreads: np.ndarray | None = None
+
+    @cached_property
+    def shown(self):
+        """(n_outcomes, n_people) float64, values moved to their limits."""
+        return self.values if self.limits is None else np.clip(self.values, *self.limits.T[..., np.newaxis])
+
+    @property
+    def remarks(self):
+        """(n_outcomes,) str, why a score has no numbers, or which are not as they were; empty of most."""
+        is_missing = np.isnan(self.values).any(axis=1)
+        is_beyond = (self.shown != self.values).any(axis=1)
+        is_wide = False if self.spreads is None else self.values.std(axis=1) > self.spreads
+        return np.select([is_missing, is_beyond, is_wide], [MISSING, BEYOND, WIDE], "")
 
     @property
     def groups(self):
@@ -63,7 +91,9 @@ def write_score_page(directory, data, *, figures=None):
     """
     directory = Path(directory)
     write_assets(directory)
-    shared = {"mode": "scores", "root": "", "n_people": data.values.shape[1]}
+    n_people = data.values.shape[1]
+    shared = {"mode": "scores", "root": "", "n_people": n_people}
+    few = f"No distribution or decile of fewer than {FEWEST_PEOPLE} people."
     with styled():
         write_page(
             directory / PAGE,
@@ -73,7 +103,7 @@ def write_score_page(directory, data, *, figures=None):
             shared=shared,
             figures=figures,
             others={},
-            notes=data.notes,
+            notes=[*data.notes, *([few] if n_people < FEWEST_PEOPLE else [])],
         )
 
 
@@ -117,11 +147,11 @@ def _distributions(data):
         return None
     figures = {
         f"score{place}": Drawing(
-            distribution_figure(data.values[place], data.units[place], data.groups),
+            distribution_figure(data.shown[place], data.units[place], data.groups),
             f"Distribution of {name}",
         )
         for place, name in enumerate(data.names[:MAX_FIGURED])
-        if np.ptp(data.values[place]) > 0
+        if np.ptp(data.shown[place]) > 0
     }
     hidden = 0
     if data.populations is not None:
@@ -130,6 +160,7 @@ def _distributions(data):
     return {
         "figures": figures,
         "names": {key: named[key] for key in figures},
+        "undrawn": [name for key, name in named.items() if key not in figures],
         "n_more": len(data.names) - len(named),
         "fewest": FEWEST_PEOPLE,
         "n_hidden": hidden,
@@ -139,10 +170,21 @@ def _distributions(data):
 def _deciles(data):
     if data.values.shape[1] < FEWEST_PEOPLE:
         return None
-    edges = np.quantile(data.values, np.arange(1, 10) / 10, axis=1).T
-    moments = zip(data.values.mean(axis=1).tolist(), data.values.std(axis=1).tolist(), strict=True)
-    cells = zip(data.names, data.units, moments, edges.tolist(), strict=True)
-    return {"rows": [(name, unit, *both, own) for name, unit, both, own in cells]}
+    edges = np.quantile(data.shown, np.arange(1, 10) / 10, axis=1).T
+    moments = zip(data.shown.mean(axis=1).tolist(), data.shown.std(axis=1).tolist(), strict=True)
+    remarks = data.remarks.tolist()
+    cells = zip(data.names, data.units, moments, edges.tolist(), remarks, strict=True)
+    rows = [(name, unit, [*both, *own], remark) for name, unit, both, own, remark in cells]
+    return {"rows": rows, "remarks": list(_named(data.names, remarks))}
+
+
+def _named(names, remarks):
+    """Yield each remark with the names of its scores, the first of many."""
+    for remark in (MISSING, BEYOND, WIDE):
+        own = [name for name, one in zip(names, remarks, strict=True) if one == remark]
+        more = f" and {len(own) - MOST_NAMED} more" if len(own) > MOST_NAMED else ""
+        if own:
+            yield ", ".join(own[:MOST_NAMED]) + more, remark
 
 
 SECTIONS = [

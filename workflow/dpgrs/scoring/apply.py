@@ -20,7 +20,7 @@ from dpgrs.scoring.reference import (
     score_reference,
     with_candidates,
 )
-from dpgrs.scoring.score_files import read_scores, score_builds
+from dpgrs.scoring.score_files import list_scores, read_scores, score_builds
 from dpgrs.scoring.sums import ScoreSums
 
 BUILD = "--genome-build"
@@ -102,9 +102,15 @@ class Applied:
         return self.sums / np.maximum(2 * self.n_used, 1)[:, np.newaxis]
 
     def shown(self):
-        """Return what a page shows of people, (n_outcomes, n_people) float64, and units, n_outcomes str.
+        """Return what a page shows of people.
 
-        Predictions where there are any, else ``Z_norm1`` beside a reference, else sums.
+        Returns
+        -------
+        values : (n_outcomes, n_people) float64, predictions where there are any, else ``Z_norm1`` beside a
+            reference, which is NaN of scores that do not vary there, else sums.
+        units : list of n_outcomes str
+        limits : (n_outcomes, 2) float64, between which values can lie: 0 and 1 of shares of cases.
+        spreads : (n_outcomes,) float64, standard deviation of the outcome itself; NaN where it is not known.
         """
         is_told = [not math.isnan(outcome.constant) for outcome in self.outcomes]
         others = self.sums if self.adjusted is None else self.adjusted.mean
@@ -115,7 +121,12 @@ class Applied:
             unit[outcome.has_unit] if told else named
             for outcome, told in zip(self.outcomes, is_told, strict=True)
         ]
-        return np.nan_to_num(values), units
+        limits = [
+            (0.0, 1.0) if told and outcome.is_binary else (-math.inf, math.inf)
+            for outcome, told in zip(self.outcomes, is_told, strict=True)
+        ]
+        scales = np.array([outcome.scale for outcome in self.outcomes])
+        return values, units, np.array(limits), np.where(is_told, scales, math.nan)
 
     def take_sums(self, raw, sums):
         """Make predictions of raw sums, (n_outcomes, n_people), and note what was filled in `sums`."""
@@ -152,7 +163,7 @@ def apply_scores(
     Parameters
     ----------
     target : list of paths, see `dpgrs.io.target.Target`.
-    scores : list of paths, see `dpgrs.scoring.score_files.read_scores`.
+    scores : list of paths, see `dpgrs.scoring.score_files.list_scores`.
     genome_build : ``GRCh37`` or ``GRCh38``, of the target; None where only files may tell.
     frequencies : path of a table of public sites with the frequency of ALT, or None.
     field : ``GT``, calls, or ``DS``, dosages.
@@ -172,10 +183,18 @@ def apply_scores(
     ------
     DpgrsError
         Anything wrong with a file, another genome build, or too few variants matched.
+
+    Examples
+    --------
+    >>> import dpgrs
+    >>> applied = dpgrs.apply_scores(["target.vcf"], ["scores.txt"])
+    >>> applied.samples[:2], applied.sums.shape, applied.n_variants.tolist()
+    (('p0', 'p1'), (1, 6), [8])
     """
     terms = {"genome_build": genome_build, "field": field, "reference": reference}
-    people, there, build = open_people(target, score_builds(scores), **terms)
-    sites, shared = read_scores(scores, build=build)
+    listed = list_scores(scores)
+    people, there, build = open_people(target, score_builds(listed), **terms)
+    sites, shared = read_scores(listed, build=build)
     if frequencies is not None:
         _take_frequencies(sites, frequencies)
     known = None

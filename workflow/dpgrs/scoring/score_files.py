@@ -3,7 +3,7 @@
 import json
 import math
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -14,13 +14,14 @@ from dpgrs.io.allele_matching import is_ambiguous, is_letters, other_strand
 from dpgrs.io.genome_builds import CHROMOSOMES
 from dpgrs.io.scoring_files import (
     NOT_REPORTED,
+    Head,
+    head_of,
     known_rows,
     open_effects,
     require_build,
-    stated_builds,
 )
 from dpgrs.io.tables.phenotypes import read_scales
-from dpgrs.io.tables.tables import number_of
+from dpgrs.io.tables.tables import header_of, number_of, rows_of
 
 STATEMENT, SCALES, COVARIATES = "privacy_statement.json", "outcome_scales.tsv", "covariate_weights.tsv"
 # Where scoring files of a benchmark say that they are none of a release.
@@ -42,9 +43,11 @@ class Outcome:
     constant : float, what makes it a prediction; NaN where it is not told.
     centre, scale : float, of the outcome's own unit; 0 and 1 where it is in standard deviations.
     has_unit : bool, whether centre and scale are those of the outcome.
+    is_binary : bool, whether the outcome is known to be 0 or 1, so that a prediction is a share of cases.
     has_covariates : bool, whether the prediction also takes covariates, which stay at their centres.
     source : str, by its file what protects those whom it was trained on, as ``benchmark: not private``; empty
         where the file says nothing of it.
+    head : Head of the file; None where it was not read yet.
     """
 
     name: str
@@ -53,8 +56,10 @@ class Outcome:
     centre: float = 0.0
     scale: float = 1.0
     has_unit: bool = False
+    is_binary: bool = False
     has_covariates: bool = False
     source: str = ""
+    head: Head | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -107,12 +112,44 @@ class SharedSites:
     weights: np.ndarray
 
 
-def read_scores(paths, *, build):
-    """Read scores.
+def list_scores(paths):
+    """List scores, of which the head of each file is read.
 
     Parameters
     ----------
     paths : list of paths: bundles of releases, folders of scoring files, and single ones.
+
+    Returns
+    -------
+    list of Outcome
+
+    Raises
+    ------
+    DpgrsError
+        No scoring file, a damaged one, two scores of one name.
+    """
+    outcomes = [outcome for path in paths for outcome in _outcomes_of(Path(path))]
+    if unseen := next((one for one in outcomes if not one.name.isprintable()), None):
+        raise DpgrsError(
+            f"`{unseen.path}` must have a name without control characters, got {shown(unseen.name)}. "
+            "Change its `#pgs_id=`."
+        )
+    twice = [name for name, times in Counter(outcome.name for outcome in outcomes).items() if times > 1]
+    if twice:
+        both = [outcome.path for outcome in outcomes if outcome.name == twice[0]]
+        raise UsageError(
+            f"Every score must have a name of its own, got {shown(twice[0])} in `{both[0]}` and in "
+            f"`{both[1]}`. Leave one out, or change its `#pgs_id=`."
+        )
+    return [one if one.head else replace(one, head=head_of(one.path)) for one in outcomes]
+
+
+def read_scores(outcomes, *, build):
+    """Read scores.
+
+    Parameters
+    ----------
+    outcomes : list of Outcome, from `list_scores`.
     build : ``GRCh37``, ``GRCh38`` or None, of the target.
 
     Returns
@@ -123,10 +160,10 @@ def read_scores(paths, *, build):
     Raises
     ------
     DpgrsError
-        No scoring file, a damaged one, another genome build, a weight that is no number, a variant twice, an
-        effect allele that is also the other one; two scores of one name.
+        A damaged file, another genome build, a weight that is no number, a variant twice, an effect allele
+        that is also the other one.
     """
-    outcomes, groups = _named_outcomes(paths), []
+    groups = []
     for outcome in outcomes:
         columns, weights, outcome = _read(outcome, build)
         group = next((one for one in groups if _are_same(one[0], columns)), None)
@@ -148,7 +185,7 @@ def files_of_scores(paths):
     Raises
     ------
     DpgrsError
-        As `read_scores`, as far as heads of files tell.
+        As `list_scores`, as far as names of files tell.
     """
     own = (
         path / name
@@ -159,50 +196,22 @@ def files_of_scores(paths):
     return [outcome.path for path in paths for outcome in _outcomes_of(Path(path))] + list(own)
 
 
-def require_readable(paths, *, build):
-    """Refuse scores that `read_scores` would refuse by the names and heads of their files.
-
-    Parameters
-    ----------
-    paths, build : see `read_scores`.
-
-    Raises
-    ------
-    DpgrsError
-    """
-    for outcome in _named_outcomes(paths):
-        _open(outcome.path, build)
+def require_readable(outcomes, *, build):
+    """Raise the DpgrsError that `read_scores`, of the same arguments, would raise by heads of files alone."""
+    for outcome in outcomes:
+        _open(outcome, build)
 
 
-def score_builds(paths):
+def score_builds(outcomes):
     """Return the builds that all scores can be read in, a set; None where none says any."""
-    stated = [set(stated_builds(outcome.path)) for path in paths for outcome in _outcomes_of(Path(path))]
-    stated = [builds for builds in stated if builds]
+    stated = [set(outcome.head.builds) for outcome in outcomes if outcome.head.builds]
     return set.intersection(*stated) if stated else None
-
-
-def _named_outcomes(paths):
-    """List all scores, each of which must have a name of its own that can be shown."""
-    outcomes = [outcome for path in paths for outcome in _outcomes_of(Path(path))]
-    if unseen := next((one for one in outcomes if not one.name.isprintable()), None):
-        raise DpgrsError(
-            f"`{unseen.path}` must have a name without control characters, got {shown(unseen.name)}. "
-            "Change its `#pgs_id=`."
-        )
-    twice = [name for name, times in Counter(outcome.name for outcome in outcomes).items() if times > 1]
-    if twice:
-        both = [outcome.path for outcome in outcomes if outcome.name == twice[0]]
-        raise UsageError(
-            f"Every score must have a name of its own, got {shown(twice[0])} in `{both[0]}` and in "
-            f"`{both[1]}`. Leave one out, or change its `#pgs_id=`."
-        )
-    return outcomes
 
 
 def _outcomes_of(path):
     """List the scores of a bundle, of a folder of scoring files, or of one."""
     if not path.is_dir():
-        return [Outcome(_name_of(path), path)]
+        return [_outcome_of(path)]
     if not (path / STATEMENT).is_file():
         files = sorted(one for one in path.iterdir() if one.name.endswith((".txt", ".txt.gz")))
         if not files:
@@ -210,7 +219,7 @@ def _outcomes_of(path):
                 f"`{path}` must be the bundle of a release, or a folder of scoring files, got one without "
                 f"{STATEMENT} and without .txt.gz. Name the folder `release` of a study, or a file."
             )
-        return [Outcome(_name_of(one), one) for one in files]
+        return [_outcome_of(one) for one in files]
     try:
         scores = json.loads((path / STATEMENT).read_text(encoding="utf-8"))["scores"]
         named = {one["outcome"]: path / one["file"] for one in scores}
@@ -220,31 +229,42 @@ def _outcomes_of(path):
             "file. Check the bundle: dpgrs release verify"
         ) from None
     scales = read_scales(path / SCALES) if (path / SCALES).is_file() else None
+    binary = set() if scales is None else _binary_outcomes(path / SCALES)
     has_covariates, found = (path / COVARIATES).is_file(), []
     for name, file in named.items():
         units = {}
         if scales is not None and name in scales.index:
             units = {"centre": scales["centre"][name], "scale": scales["scale"][name], "has_unit": True}
+            units["is_binary"] = name in binary
         found.append(Outcome(name, file, has_covariates=has_covariates, **units))
     return found
 
 
-def _name_of(path):
-    """Name a score by its id in the Catalog, or by its file."""
-    name = open_effects(path, build=None).remarks.get("pgs_id", "")
-    return (
-        name
-        if name not in ("", NOT_REPORTED)
-        else path.name.removesuffix(".gz").rpartition(".")[0] or path.name
-    )
+def _binary_outcomes(path):
+    """Return the names of the 0/1 outcomes in a bundle's table of constants, a set."""
+    rows = rows_of(path)
+    header = header_of(rows, path)
+    if "is_binary" not in header:
+        return set()
+    name, kind = header.index("outcome"), header.index("is_binary")
+    return {cells[name] for _, cells in rows if cells[kind] == "True"}
 
 
-def _open(path, build):
-    file = open_effects(path, build=build)
+def _outcome_of(path):
+    """Return the score of a single file, named by its id in the Catalog, or by the file."""
+    head = head_of(path)
+    name = head.remarks.get("pgs_id", "")
+    if name in ("", NOT_REPORTED):
+        name = path.name.removesuffix(".gz").rpartition(".")[0] or path.name
+    return Outcome(name, path, head=head)
+
+
+def _open(outcome, build):
+    file = open_effects(outcome.path, build=build, head=outcome.head)
     if file.is_marginal:
         raise DpgrsError(
-            f"`{path}` must name a column effect_weight, weights that go together, got effects of one "
-            "variant at a time. Make a score of them first (LDpred2, PRS-CS)."
+            f"`{outcome.path}` must name a column effect_weight, weights that go together, got effects of "
+            "one variant at a time. Make a score of them first (LDpred2, PRS-CS)."
         )
     return file
 
@@ -252,7 +272,7 @@ def _open(path, build):
 def _read(outcome, build):
     """Return the columns of a score as a dict, its weights, and the outcome with its constant."""
     path = outcome.path
-    file = _open(path, build)
+    file = _open(outcome, build)
     parts = list(file.parts())
     if not sum(len(part.effect) for part in parts):
         raise DpgrsError(f"`{path}` must hold a variant, got only the names of columns. Fetch it again.")

@@ -15,14 +15,13 @@ from functools import partial
 import numpy as np
 
 from dpgrs.errors import UsageError
-from dpgrs.genotypes.bits import pack
+from dpgrs.genotypes.bits import pack, phases_swapped
 from dpgrs.genotypes.blocks import map_in_parts, variant_blocks
 from dpgrs.genotypes.dosages import LARGEST_DOSAGE, STEPS_PER_ALLELE
 from dpgrs.linalg.statistics import (
     VARIANT_BLOCK,
     is_fractional,
     outcome_parts,
-    phases_swapped,
     selected_haplotypes,
 )
 from dpgrs.types import Rows

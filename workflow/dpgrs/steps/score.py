@@ -33,9 +33,11 @@ def score_people(target, scores, *, output, field="GT", populations=None, **opti
     groups = populations_of(populations, applied.samples) if populations else None
 
     def draw(folder, summary):
-        values, units = applied.shown()
+        values, units, limits, spreads = applied.shown()
         names = [outcome.name for outcome in applied.outcomes]
-        page = ScoreData(summary["variants"], names, units, values, groups, list(caveats(summary)))
+        page = ScoreData(
+            summary["variants"], names, units, values, groups, list(caveats(summary)), limits, spreads
+        )
         write_score_page(folder / REPORT, page, figures=folder / FIGURES)
 
     return write_applied(output, applied, target=target, field=field, draw=draw)

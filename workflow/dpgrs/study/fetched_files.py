@@ -77,10 +77,16 @@ def fetch_problems(config):
     if config["mode"] == "release":
         lines += [
             f"`cohort.fetch` must have nothing left to fetch in a release, got {path}. Fetch it first: "
-            + shlex.join(["dpgrs", "fetch", url, "--manifest", str(fetch["manifest"]), "--output", path])
+            + fetch_command(cohort, path, url)
             for path, url in _absent_files(cohort).items()
         ]
     return lines
+
+
+def fetch_command(cohort, path, url):
+    """Return the command that fetches one file of a cohort, as text for a shell."""
+    manifest = str(cohort["fetch"]["manifest"])
+    return shlex.join(["dpgrs", "fetch", url, "--manifest", manifest, "--output", path])
 
 
 def _misplaced(key, cohort):

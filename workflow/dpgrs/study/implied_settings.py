@@ -17,6 +17,14 @@ RELEASE_DEFAULTS = {
 TABLE_DEFAULTS = {"cohort": {"rows": "people"}, "privacy": {"bounds": "tight"}}
 # Of outcomes that are its columns; null becomes their number.
 COLUMN_DEFAULTS = {"outcomes": {"count": None, "missing": Missing.NONE.value}}
+# Of a table of outcomes, but of their components, of which there are none that are missing.
+FILE_DEFAULTS = {"outcomes": {"count": None, "missing": Missing.COUNTED.value}}
+IMPLIED = {
+    "mode: release": RELEASE_DEFAULTS,
+    "cohort.source: table": TABLE_DEFAULTS,
+    "outcomes.source: table": COLUMN_DEFAULTS,
+    "outcomes.source: file": FILE_DEFAULTS,
+}
 
 
 def with_implied(raw):
@@ -38,9 +46,7 @@ def with_implied(raw):
         return _over(COLUMN_DEFAULTS, raw)
     if _source(raw, "outcomes") != "file":
         return raw
-    # Of components there are none that are missing.
-    missing = Missing.NONE if raw["outcomes"].get("loadings") else Missing.COUNTED
-    return _over({"outcomes": {"count": None, "missing": missing.value}}, raw)
+    return _over(COLUMN_DEFAULTS if raw["outcomes"].get("loadings") else FILE_DEFAULTS, raw)
 
 
 def with_table_sizes(config, raw):

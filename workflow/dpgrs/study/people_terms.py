@@ -12,7 +12,7 @@ class PeopleTerms:
     keep, remove : path of a list of ids: who alone may be in, and who may not.
     consent : path of a table of ids and consent codes.
     consent_column : str, name of its column with the codes.
-    allow : tuple of str, the codes that let a person in.
+    allow : tuple of str, the codes that let a person in; of sums of sites without a table, which each has.
     related : path of a list of ids to leave out, or of a table of pairs with their kinship.
     kinship : float; of each pair above it one person is left out.
     section : str, that of the settings.
@@ -42,7 +42,7 @@ class PeopleTerms:
     def public(self):
         """Dict of what kinds of lists choose the people, and no path; empty where everybody is taken."""
         terms = {name: True for name in ("keep", "remove", "related") if getattr(self, name) is not None}
-        if self.consent is not None:
+        if self.allow:
             terms["consent"] = {"column": self.consent_column, "allow": sorted(self.allow)}
         return terms
 
@@ -51,7 +51,7 @@ class PeopleTerms:
         """The public terms as a reader is told them."""
         said = {"keep": "a list of whom to keep", "remove": "a list of whom to leave out"}
         words = [said[name] for name in self.public if name in said]
-        if self.consent is not None:
+        if self.allow:
             words.append(f"consent codes {', '.join(sorted(self.allow))}")
         return "; ".join([*words, *(["a list of relatives to leave out"] if self.related else [])])
 

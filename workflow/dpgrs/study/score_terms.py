@@ -61,7 +61,7 @@ def scoring_inputs(settings, *, own):
 
     score = settings["score"]
     if not score["target"]:
-        fix = "Say `score: {target: others.vcf.gz}`; config/README.md has the other keys."
+        fix = "Say `score: {target: others.vcf.gz}`; the manual's page `settings` lists the other keys."
         raise UsageError(must(TARGET, "name genotype files for the target `score`", "none", fix))
     genotypes = {name: genotypes_to_score(settings, name) for name in ("target", "reference")}
     named = [score[name] for name in ("populations", "frequencies") if score[name]]

@@ -363,7 +363,7 @@ def _unknown_key(name, schema, prefix):
 def _not_a_section(raw, key):
     """Describe a section that is no mapping; an unquoted pattern makes it arrive as one long text."""
     if not isinstance(raw, str) or not raw.startswith("{"):
-        fix = f"For example `{key}: {{...}}`; config/README.md lists the keys."
+        fix = f"For example `{key}: {{...}}`; The manual's page `settings` lists the keys."
     elif "{chrom}" in raw:
         fix = f"A pattern must be in double quotes: {_quoted(raw, key)}."
     else:

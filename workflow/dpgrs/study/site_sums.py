@@ -208,7 +208,8 @@ def sums_of_study(folder, *, site):
     UsageError
         If the study is none of a site.
     DpgrsError
-        If it has not run, or its files were made by other settings than it states.
+        If it has not run, or its files were made by other settings than it states, or before a table was last
+        written that they follow from.
     """
     private, public = Path(folder) / PRIVATE, Path(folder) / PUBLIC
     settings = private / "settings.json"
@@ -226,12 +227,13 @@ def sums_of_study(folder, *, site):
     require_made_by(Settings(settings), files)
     statistics, outcomes = Statistics.load(files[0]), Outcomes.load(files[1]).of_rows(slice(0))
     terms = terms_of(settings, site_digest=written_digest(files[2]))
-    # The terms hold digests of these as they are now, and outcomes are what they were by then.
-    for name in ("scales", "loadings"):
-        path = settings["outcomes"][name]
+    # The terms hold digests of scales and loadings as they are now, outcomes are what they were by then; and
+    # who withdrew since is in the sums.
+    tables = [settings["outcomes"][name] for name in ("scales", "loadings")]
+    for path in (*tables, settings["people"]["consent"]["file"]):
         if path and Path(path).stat().st_mtime_ns > files[1].stat().st_mtime_ns:
             raise DpgrsError(
-                f"`{path}` must be what outcomes were made by, got a file that is newer. Run the study again."
+                f"`{path}` must be what sums were made by, got a file that is newer. Run the study again."
             )
     return SiteSums(statistics, outcomes, terms, (site,))
 

@@ -10,6 +10,9 @@ from dpgrs.io.tables.tables import find_column, header_of, numbers_of, plain_nam
 
 # Outcomes have variance 1, of which loadings that were printed may carry a little more by rounding.
 LARGEST_SHARE = 1.05
+# Of a component, its largest one: a millionth of a millionth of an outcome's variance is next to nothing, and
+# squares of far smaller ones are no numbers of full precision any more.
+LEAST_LOADING = 1e-6
 
 
 @dataclass(frozen=True)
@@ -91,8 +94,8 @@ def read_outcome_loadings(path):
     ------
     DpgrsError
         Missing or unreadable file, missing columns, an outcome without name or twice, a loading that is
-        missing, an outcome of which components carry more than all, no more outcomes than components, or
-        components that are not linearly independent.
+        missing, an outcome of which components carry more than all, a component without a loading of
+        `LEAST_LOADING`, fewer outcomes than components, or components that are not linearly independent.
     """
     rows = rows_of(path)
     header = header_of(rows, path)
@@ -128,5 +131,12 @@ def read_outcome_loadings(path):
         raise DpgrsError(
             f"`{path}` must have linearly independent components, at most one an outcome, got "
             f"{len(components)} of {len(lines)} outcomes. Leave some out."
+        )
+    largest = np.abs(values).max(axis=0)
+    place = largest.argmin()
+    if largest[place] < LEAST_LOADING:
+        raise DpgrsError(
+            f"`{path}`, column `{[*components][place]}`: must have a loading of {LEAST_LOADING:g} or more in "
+            f"size, got {largest[place]:g} as the largest. Leave the component out."
         )
     return OutcomeLoadings(tuple(lines), tuple(components), values, origin, str(path))

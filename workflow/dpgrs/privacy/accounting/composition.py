@@ -126,6 +126,17 @@ def totals(events, *, delta, group_size=1):
     ------
     UsageError
         If delta is out of its domain, alone or shared by the events, or mu is beyond `LARGEST_MU`.
+
+    Examples
+    --------
+    The same statistics of epsilon 1, released twice:
+
+    >>> import dpgrs, numpy as np
+    >>> X, Y = np.tile([[0], [1]], (50, 2)), np.zeros(100)
+    >>> noisy = dpgrs.noisy_statistics(1.0, X, Y, frequency=[0.5, 0.5], seed=1)
+    >>> once, twice = (dpgrs.totals(noisy.terms.events * n, delta=1e-6) for n in (1, 2))
+    >>> round(once.tight, 3), round(twice.tight, 3), round(twice.basic, 3)
+    (1.0, 1.455, 2.938)
     """
     costs = [event.cost.for_group(group_size) for event in events]
     gaussian = Counter(cost.mu_squared for cost in costs if cost.mu_squared)

@@ -209,7 +209,9 @@ FOUR = {"count": 4}
     ("privacy", "outcomes"),
     [({}, {}), ({"count_share": 0.1}, {}), ({"bounds": "worst-case"}, {}), ({}, COUNTED)],
 )
-def test_settings_of_ledger__are_those_at_which_the_gram_matrix_is_replayed(ledger, privacy, outcomes, stated):
+def test_settings_of_ledger__are_those_at_which_the_gram_matrix_is_replayed(
+    ledger, privacy, outcomes, stated
+):
     terms = {"outcomes": outcomes, "evaluation": WITHHELD}
     first = settings(privacy=privacy | {"gram_share": stated}, **terms)
     assert settings_of_ledger(first, ledger.read()) is None

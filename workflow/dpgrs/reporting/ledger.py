@@ -8,7 +8,17 @@ from dpgrs.reporting.text_table import text_table
 
 DIGITS, JSON_DIGITS = 4, 15
 ACCOUNT_COLUMNS = ("account", "(epsilon, delta)", "limit", "mu^2", "limit", "pure epsilon", "limit")
-REQUEST_COLUMNS = ("request", "status", "account", "mu^2", "pure epsilon", "mechanism", "draws", "outcomes", "dataset version")
+REQUEST_COLUMNS = (
+    "request",
+    "status",
+    "account",
+    "mu^2",
+    "pure epsilon",
+    "mechanism",
+    "draws",
+    "outcomes",
+    "dataset version",
+)
 
 
 def summarise_ledger(path):

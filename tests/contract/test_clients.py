@@ -44,7 +44,8 @@ def released(tmp_path_factory):
     sites = pd.DataFrame(sites, columns=["contig", "position", "ref", "alt", "id"])
     weights = rng.normal(size=(len(STEMS), N_VARIANTS)).round(4)
     stated = {"n_variants": N_VARIANTS, "site_digest": site_digest(sites)}
-    make_bundle(folder, sites=sites, weights=weights, content=stated)
+    frequency = rng.uniform(size=N_VARIANTS)  # a column of the files that nobody needs here
+    make_bundle(folder, sites=sites, weights=weights, frequency=frequency, content=stated)
     write_target(folder / "target.vcf.gz", records, prefix="chr")
     copies = [
         (calls == alleles.index(alt)).sum(axis=1)

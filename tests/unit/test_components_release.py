@@ -215,7 +215,7 @@ def test_verify_release__finds_weights_that_are_of_no_component(study):
     study.bundle(study.config, study.release(study.config))
     folder = study.root / "bundle"
     verify_release(folder)
-    edit(folder / "scores" / "a.txt.gz", r"(\t-?\d+\.\d)\d(\d+)$", r"\g<1>3\2")
+    edit(folder / "scores" / "a.txt.gz", r"(\t-?\d+\.\d)\d(\d+\t)", r"\g<1>3\2")
     seal(folder)
     with pytest.raises(DpgrsError, match="must be sums of weights of components"):
         verify_release(folder)

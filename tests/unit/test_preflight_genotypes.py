@@ -151,6 +151,14 @@ def test_problems__reference_of_the_cohorts_own_people(tmp_path, reference):
     assert any("`public.reference` must hold other people than the cohort" in line for line in lines), lines
 
 
+@pytest.mark.parametrize("there", ["a", "r"])
+def test_problems__each_side_that_is_not_there_is_named_by_its_key(tmp_path, there):
+    write_pgen(tmp_path / there)
+    lines = found({"plink": "a.pgen"}, mode="release", public={"reference": "r.pgen", "origin": "x"})
+    named = [line.partition("`:")[0] for line in lines if "is not there" in line]
+    assert set(named) == {"`public.reference" if there == "a" else "`cohort.plink"}
+
+
 def test_problems__reference_without_phase_has_no_haplotypes(tmp_path):
     write_pgen(tmp_path / "a")
     others = {"psam": ("#IID", "D", "E", "F")}

@@ -1,5 +1,6 @@
 import json
 import math
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -13,13 +14,14 @@ from dpgrs.methods.requests import request_grid
 from dpgrs.privacy.accounting.accountant import gdp_epsilon
 from dpgrs.privacy.ledger.charging import release
 from dpgrs.privacy.ledger.entries import Cost
+from dpgrs.reporting.ledger import describe_ledger
 from dpgrs.study.identity import fit_settings, public_identity
 from dpgrs.study.panel_terms import takes_ld
 from dpgrs.study.release_cost import (
     account_of,
     certain_cost,
     screening_terms,
-    share_of_ledger,
+    settings_of_ledger,
     total_epsilon,
 )
 from dpgrs.study.request_identity import identify_accuracy, identify_part, weights_origin
@@ -207,15 +209,22 @@ FOUR = {"count": 4}
     ("privacy", "outcomes"),
     [({}, {}), ({"count_share": 0.1}, {}), ({"bounds": "worst-case"}, {}), ({}, COUNTED)],
 )
-def test_share_of_ledger__is_that_at_which_the_gram_matrix_is_replayed(ledger, privacy, outcomes, stated):
+def test_settings_of_ledger__are_those_at_which_the_gram_matrix_is_replayed(
+    ledger, privacy, outcomes, stated
+):
     terms = {"outcomes": outcomes, "evaluation": WITHHELD}
     first = settings(privacy=privacy | {"gram_share": stated}, **terms)
-    assert share_of_ledger(first, ledger.read()) is None
+    assert settings_of_ledger(first, ledger.read()) is None
     make_release(first, ledger)
-    share = share_of_ledger(first, ledger.read())
+    found = settings_of_ledger(first, ledger.read())
+    share = found["privacy.gram_share"]
+    assert found["outcomes.missing"] == outcomes.get("missing", "none")
     for own in (None, 0.4):
         later = settings(privacy=privacy | {"gram_share": own}, **terms | {"outcomes": outcomes | FOUR})
-        assert share_of_ledger(later, ledger.read()) == share
+        assert settings_of_ledger(later, ledger.read()) == found
+        other = {"missing": "none" if outcomes else "counted"}
+        later = settings(privacy=privacy | {"gram_share": own}, **terms | {"outcomes": FOUR | other})
+        assert settings_of_ledger(later, ledger.read()) == found
     assert share == (stated or pytest.approx(share))
     later = settings(privacy=privacy | {"gram_share": share}, **terms | {"outcomes": outcomes | FOUR})
     make_release(later, ledger)
@@ -223,13 +232,19 @@ def test_share_of_ledger__is_that_at_which_the_gram_matrix_is_replayed(ledger, p
     assert kinds == ["genotypes", "outcomes", "outcomes"]
 
 
+def test_describe_ledger__says_what_was_drawn_for_how_many_outcomes(ledger):
+    make_release(settings(evaluation=WITHHELD), ledger)
+    rows = [re.split("  +", line) for line in describe_ledger(ledger.path).splitlines()[-2:]]
+    assert [row[6:8] for row in rows] == [["count, gram", "1"], ["cross product", "3"]]
+
+
 @pytest.mark.parametrize(
     "changes",
     [{"privacy": {"epsilon": 2}}, {"methods": ["blup-ld"]}, {"panel": {"size": 5}}, {"seed": 2}],
 )
-def test_share_of_ledger__is_none_where_another_gram_matrix_is_drawn(ledger, changes):
+def test_settings_of_ledger__are_none_where_another_gram_matrix_is_drawn(ledger, changes):
     make_release(settings(evaluation=WITHHELD), ledger)
-    assert share_of_ledger(settings(evaluation=WITHHELD, **changes), ledger.read()) is None
+    assert settings_of_ledger(settings(evaluation=WITHHELD, **changes), ledger.read()) is None
 
 
 def test_certain_cost__of_one_more_outcome_with_a_budget_of_its_own(ledger):

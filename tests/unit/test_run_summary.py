@@ -166,7 +166,7 @@ def test_describe_success__says_of_which_outcome_components_carry_least(
 )
 def test_describe_ahead__says_what_would_be_charged(settings, monkeypatch, cost, charge):
     monkeypatch.setattr("dpgrs.study.run_summary.certain_cost", lambda config, book: cost)
-    monkeypatch.setattr("dpgrs.study.run_summary.share_of_ledger", lambda config, book: None)
+    monkeypatch.setattr("dpgrs.study.run_summary.settings_of_ledger", lambda config, book: None)
     assert describe_ahead(settings) == [
         f"Would be charged: {charge}; so far epsilon 0 of 4 is spent, at delta 1e-06."
     ]

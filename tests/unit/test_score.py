@@ -15,6 +15,7 @@ from dpgrs.cli.main import main
 from dpgrs.io import scoring_files
 from dpgrs.io import target as targets
 from dpgrs.io.known_positions import SNPS
+from dpgrs.release.pgs_catalog import site_digest
 from dpgrs.scoring import score_files, sums
 from dpgrs.scoring.apply import apply_scores
 from plink_sets import write_bed
@@ -126,6 +127,23 @@ def test_score__fills_by_public_frequencies(tmp_path, rng):
     score.write_text("\n".join(told) + "\n")
     other, _ = scored(tmp_path / "other", target, score)
     np.testing.assert_allclose(other, found, rtol=1e-12)
+
+
+def test_score__by_a_bundle_alone_hangs_on_nobody_else(tmp_path):
+    sites = pd.DataFrame(
+        {"contig": "1", "position": [10, 20, 30], "ref": "A", "alt": "C", "id": "."}, index=range(3)
+    )
+    frequency, weights = np.array([0.125, 0.25, 0.5]), np.array([[1.0, 2, 4], [1, 1, 1], [0, 1, 0]])
+    stated = {"n_variants": 3, "site_digest": site_digest(sites)}
+    bundle = make_bundle(tmp_path, sites=sites, weights=weights, frequency=frequency, content=stated)
+    calls = np.array([[[-1, -1], [0, 1], [1, -1]], [[1, 1], [1, 1], [1, 1]], [[0, 1], [0, 0], [0, 0]]])
+    sums = []
+    for name, chosen in (("alone", calls[:1]), ("beside", calls)):
+        records = [("1", 10 * (k + 1), ("A", "C"), chosen[:, k]) for k in range(3)]
+        found, said = scored(tmp_path / name, write_target(tmp_path / f"{name}.vcf", records), bundle)
+        assert "own frequency" not in said
+        sums.append(found.loc["p0", [column for column in found if column.endswith(".sum")]].tolist())
+    assert sums[0] == sums[1] == (weights @ [2 * 0.125, 1, 1 + 0.5]).tolist()
 
 
 def test_score__of_a_release_is_in_its_unit(tmp_path):

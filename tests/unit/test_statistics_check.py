@@ -18,7 +18,7 @@ from dpgrs.io.files import save_arrays
 from dpgrs.linalg import attenuation
 from dpgrs.release.statistics_check import clip_moments
 from dpgrs.release.verify import verify_release
-from forged_releases import edit_statement, seal
+from forged_releases import edit, edit_statement, seal
 
 ARRAYS = "statistics/statistics.npz"
 EFFECTS = "statistics/b.tsv.gz"
@@ -37,6 +37,13 @@ def arrays_of(folder):
 def change(folder, **changed):
     """Write the arrays again, with others in place of some."""
     save_arrays(folder / ARRAYS, dict(sorted((arrays_of(folder) | changed).items())))
+
+
+def set_frequency(*outcomes_and_folder, number="0.0625"):
+    """Change the frequency of the first site in the scoring files of some outcomes."""
+    *outcomes, folder = outcomes_and_folder
+    for outcome in outcomes:
+        edit(folder / "scores" / f"{outcome}.txt.gz", r"(^\d.*\t)[\d.]+$", rf"\g<1>{number}")
 
 
 def scale(name, folder):
@@ -161,8 +168,8 @@ def drop_arrays(folder):
     (folder / ARRAYS).unlink()
 
 
-def of(function, *terms):
-    return lambda folder: function(*terms, folder)
+def of(function, *terms, **options):
+    return lambda folder: function(*terms, folder, **options)
 
 
 @pytest.mark.parametrize(
@@ -171,7 +178,10 @@ def of(function, *terms):
         (of(scale, "gram"), "gram must be symmetric, with n/4"),
         (of(scale, "cross"), "beta must follow"),
         (of(scale, "observed"), "must be of its file|of every site"),
-        (of(scale, "frequency"), "frequency must (follow|be between)"),
+        (of(scale, "frequency"), "frequency must be that of the scores"),
+        (of(set_frequency, "a"), "its frequencies must be those of the other scores"),
+        (of(set_frequency, "a", "b", "c"), "statistics.npz: frequency must be that of the scores"),
+        (of(set_frequency, "a", number="1.5"), "allelefrequency_effect is malformed"),
         (of(scale, "slopes"), "slopes must follow"),
         (of(scale, "squares"), "squares must follow"),
         (reshape, "plain float64 array of shape"),

@@ -1,5 +1,7 @@
 """What of genotype files keeps a release from starting: shared people, no phase, REF that hangs on people."""
 
+from pathlib import Path
+
 from dpgrs.errors import DpgrsError, must
 from dpgrs.io.genotype_forms import form_named, form_of
 from dpgrs.io.vcf.records import SET_REF
@@ -22,13 +24,19 @@ def reference_problems(inspection):
     if line := _unfetched(inspection):
         return [line]
     for chromosome in cohort["chromosomes"]:
-        try:
-            people, others = (
-                inspection.header(tuple(files)).samples
-                for files in (cohort_files(cohort, chromosome), reference_files_of(reference, chromosome))
-            )
-        except DpgrsError as error:
-            return [f"`public.reference`: {error}"]
+        sides = {
+            cohort_pattern(cohort)[0]: cohort_files(cohort, chromosome),
+            "public.reference": reference_files_of(reference, chromosome),
+        }
+        samples, lines = [], []
+        for key, files in sides.items():
+            try:
+                samples.append(inspection.header(tuple(files)).samples)
+            except DpgrsError as error:
+                lines.append(f"`{key}`: {error}")
+        if lines:
+            return lines
+        people, others = samples
         if people == inspection.samples:
             people = inspection.people
         else:  # said by other checks
@@ -87,7 +95,8 @@ def provisional_problems(inspection):
     for chromosome in cohort["chromosomes"]:
         try:
             files = cohort_files(cohort, chromosome)
-            found = next((path for path in files if form_of(path).has_provisional_ref(path)), None)
+            there = (path for path in files if Path(path).exists())
+            found = next((path for path in there if form_of(path).has_provisional_ref(path)), None)
         except DpgrsError:
             return []  # said by other checks
         if found:

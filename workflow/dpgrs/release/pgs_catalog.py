@@ -63,6 +63,8 @@ class Scores:
     standard_errors : (n_outcomes, n_variants) float64 or None, of the weights.
     chosen : (n_outcomes, n_chosen) int64 or None, ascending rows of `sites`: the variants that were chosen in
         private for each outcome, which alone its files hold; None where they hold all.
+    frequency : (n_variants,) float64 or None, of ALT in public people, by which missing calls are filled;
+        never of the cohort.
 
     Raises
     ------
@@ -81,6 +83,7 @@ class Scores:
     source: str
     standard_errors: np.ndarray | None = None
     chosen: np.ndarray | None = None
+    frequency: np.ndarray | None = None
 
     def __post_init__(self):
         _require_names(self.outcomes)
@@ -237,6 +240,8 @@ def write_scoring_file(
     ]
     lines += ["##SOURCE INFORMATION", *(f"#{key}={header_text(value)}" for key, value in source.items())]
     table = table.assign(effect_weight=_column(scores.weights[index], places))
+    if scores.frequency is not None:
+        table = table.assign(allelefrequency_effect=_column(scores.frequency, places))
     if (table["rsID"] == ".").all():
         table = table.drop(columns="rsID")
     write_gzip(path, "\n".join(lines) + "\n" + _table_text(table, header=True))

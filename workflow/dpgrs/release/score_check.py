@@ -13,7 +13,7 @@ def traits_of(statement):
     return {one["outcome"]: one for one in statement["curation"].get("traits", ())}
 
 
-def score_problems(statement, score, files, *, constant):
+def score_problems(statement, score, files, *, constant, frequencies):
     """Check one outcome's files against the format, the statement and its constant.
 
     Parameters
@@ -22,6 +22,7 @@ def score_problems(statement, score, files, *, constant):
     score : dict, one of its scores.
     files : dict of a file's name to its path.
     constant : str, as the table of constants has it; None where it has none.
+    frequencies : dict of a site to the frequency that the scores before say, to which this one's are added.
 
     Returns
     -------
@@ -58,6 +59,9 @@ def score_problems(statement, score, files, *, constant):
         problems.append("its sites must be those of the statement's site_digest")
     if len(file.sites) > domain["n_variants"]:
         problems.append("it must hold no more variants than the data domain")
+    own = dict(zip(file.sites, file.frequencies, strict=False))
+    if any(frequencies.setdefault(site, told) != told for site, told in own.items()):
+        problems.append("its frequencies must be those of the other scores")
     problems = [f"{score['file']}: {problem}" for problem in problems]
     if score["standard_errors"]:
         errors = read_standard_errors(files[score["standard_errors"]])

@@ -31,8 +31,12 @@ LAST_OF_HEADER = ("acknowledgement",)
 # Lines of a header, comments and all; each may be a finding or two.
 LONGEST_HEADER = 100
 SITE = ("chr_name", "chr_position", "effect_allele", "other_allele")
-SCORE_COLUMNS = ((*SITE, "effect_weight"), ("rsID", *SITE, "effect_weight"))
-ERROR_COLUMNS = ((*SITE, "standard_error"),)
+WEIGHT, ERROR, FREQUENCY = "effect_weight", "standard_error", "allelefrequency_effect"
+# Older bundles have no frequencies.
+SCORE_COLUMNS = tuple(
+    (*first, *SITE, WEIGHT, *last) for last in ((), (FREQUENCY,)) for first in ((), ("rsID",))
+)
+ERROR_COLUMNS = ((*SITE, ERROR),)
 CHROMOSOMES = {name: place for place, name in enumerate([*map(str, range(1, 23)), "X"])}
 
 _NUMBER = r"-?(0|[1-9]\d*)(\.\d+)?"
@@ -42,8 +46,9 @@ _PATTERNS = {
     "chr_position": r"[1-9]\d{0,8}",
     "effect_allele": r"[ACGT]+",
     "other_allele": r"[ACGT]+",
-    "effect_weight": _NUMBER,
-    "standard_error": _NUMBER.removeprefix("-?"),
+    WEIGHT: _NUMBER,
+    ERROR: _NUMBER.removeprefix("-?"),
+    FREQUENCY: r"0(\.\d+)?|1",
 }
 
 
@@ -56,6 +61,7 @@ class ScoringFile:
     header : dict of key to value, in the file's order.
     sites : list of (chr_name, chr_position, effect_allele, other_allele), all text.
     numbers : list of text, the weight or standard error of each site.
+    frequencies : list of text, of the effect allele at each site; empty where there are none.
     text : str, the whole file; empty where it cannot be read, of which the only problems are then told.
     problems : list of str.
     """
@@ -63,6 +69,7 @@ class ScoringFile:
     header: dict = field(default_factory=dict)
     sites: list = field(default_factory=list)
     numbers: list = field(default_factory=list)
+    frequencies: list = field(default_factory=list)
     text: str = ""
     problems: list = field(default_factory=list)
 
@@ -192,7 +199,8 @@ def _read_rows(lines, file, allowed_columns):
         seen.add((*site[:2], alleles))
         previous = place
         file.sites.append(site)
-        file.numbers.append(row[columns[-1]])
+        file.numbers.append(row[WEIGHT if WEIGHT in row else ERROR])
+        file.frequencies += [row[FREQUENCY]] if FREQUENCY in row else []
     file.problems += [f"{problem} (row {number})" for problem, number in found.items()]
 
 

@@ -87,10 +87,13 @@ def statistics_problems(statement, files):
     except (ValueError, LookupError, OSError, NotImplementedError, zipfile.BadZipFile) as error:
         return [f"{ARRAYS} must hold the arrays of this release: {error}"]
     problems = [f"{ARRAYS}: {line}" for line in _array_problems(statement, files, arrays)]
+    # All scores are of the same sites.
+    first = read_scoring_file(files[statement["scores"][0]["file"]])
+    sites = first.sites
+    if first.frequencies and list(map(float, first.frequencies)) != arrays["frequency"].tolist():
+        problems.append(f"{ARRAYS}: frequency must be that of the scores")
     if problems or not has_effects(statement):
         return problems
-    # All scores are of the same sites.
-    sites = read_scoring_file(files[statement["scores"][0]["file"]]).sites
     beta, error, n_people = _effects(statement, arrays)
     for index, score in enumerate(statement["scores"]):
         own = (beta[index], error[index], arrays["frequency"], n_people[index])

@@ -122,9 +122,10 @@ def verify_release(directory, *, reference=None):
         problems += covariate_problems(statement, files) + scale_problems(statement, files)
         constants, faults = read_constants(statement, files)
         problems += faults + accuracy_problems(statement, files, constants)
+        frequencies = {}
         for number, score in enumerate(statement["scores"]):
             constant = constants[number][0] if constants and number < len(constants) else None
-            problems += score_problems(statement, score, files, constant=constant)
+            problems += score_problems(statement, score, files, constant=constant, frequencies=frequencies)
         problems += _trace_problems(files, statement)
     if not problems:
         problems = entry_problems(statement, files) + plink_problems(statement, files)

@@ -8,7 +8,17 @@ from dpgrs.reporting.text_table import text_table
 
 DIGITS, JSON_DIGITS = 4, 15
 ACCOUNT_COLUMNS = ("account", "(epsilon, delta)", "limit", "mu^2", "limit", "pure epsilon", "limit")
-REQUEST_COLUMNS = ("request", "status", "account", "mu^2", "pure epsilon", "mechanism", "dataset version")
+REQUEST_COLUMNS = (
+    "request",
+    "status",
+    "account",
+    "mu^2",
+    "pure epsilon",
+    "mechanism",
+    "draws",
+    "outcomes",
+    "dataset version",
+)
 
 
 def summarise_ledger(path):
@@ -80,6 +90,8 @@ def describe_ledger(path):
                 text_above(request.cost.mu_squared, digits=DIGITS),
                 text_above(request.cost.pure_epsilon, digits=DIGITS),
                 str(request.identity["mechanism"]),
+                ", ".join(dict.fromkeys(map(_drawn, request.identity.get("draws", [])))),
+                _n_outcomes(request.identity),
                 str(request.identity["dataset_version"]),
             )
         )
@@ -104,6 +116,16 @@ def describe_budget(account, budget):
         f"The account {account} allows epsilon {shown_epsilon(budget.limit, budget)} at delta "
         f"{shown_delta(budget)} for all releases together ({limits})."
     )
+
+
+def _drawn(draw):
+    """Return what a draw is of, or how it is drawn where that is a choice."""
+    return str(draw.get("statistic") or draw["family"])
+
+
+def _n_outcomes(identity):
+    """Return of how many outcomes a request is; nothing where it is of genotypes alone."""
+    return str(len(identity["outcomes"]["names"])) if "outcomes" in identity else ""
 
 
 def _numbers(cost, rounded, budget):

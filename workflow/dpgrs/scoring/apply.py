@@ -374,7 +374,7 @@ def _require_matched(applied, least):
     ends = np.cumsum([len(one.outcomes) for one in shared])
     status = applied.matching.status[shared[np.searchsorted(ends, worst, side="right")].rows]
     reasons = describe_statuses([one for one in status if one not in USED])
-    others = f", and {len(few) - 1} more scores too few" if len(few) > 1 else ""
+    others = f", and too few of {len(few) - 1} more score{'s' * (len(few) > 2)}" if len(few) > 1 else ""
     share = n_used[worst] / n_variants[worst]
     fix = (
         "Take the score of the target's genome build, or a target with more variants; "

@@ -112,10 +112,10 @@ def caveats(summary):
             f"{_named(marked)}: {shown(said)}. Published scores of people tell of those whom these weights "
             "were trained on"
         )
-    if counts.get("variants_filled_by_own_frequency"):
+    if n_filled := counts.get("variants_filled_by_own_frequency"):
         yield (
-            f"missing calls of {counts['variants_filled_by_own_frequency']:,} variants are filled by the "
-            "target's own frequency, as no public one is told (--frequencies)"
+            f"missing calls of {n_filled:,} variant{'s' * (n_filled > 1)} are filled by the target's own "
+            "frequency, as no public one is told (--frequencies)"
         )
     off = [one for one in scores if one["unit"] and one["unmatched_of_unknown_frequency"]]
     if off:

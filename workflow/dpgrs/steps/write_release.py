@@ -95,6 +95,7 @@ def write_release(
         ),
         standard_errors=None if fit.standard_errors is None else fit.standard_errors[:, :size],
         chosen=fit.chosen,
+        frequency=sites["frequency"].to_numpy(),
         genome_build=settings["release"]["genome_build"],
         terms=content.terms,
         source=_source(content.events),

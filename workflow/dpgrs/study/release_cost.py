@@ -21,7 +21,7 @@ from dpgrs.study.identity import fit_settings, public_identity
 from dpgrs.study.request_identity import fit_identity, identify_accuracy, identify_part
 from dpgrs.study.settings import counts_outcomes
 from dpgrs.study.table_settings import covariate_terms, drawn_counts
-from dpgrs.types import Bounds, Coding, Metrics, Protection
+from dpgrs.types import Bounds, Coding, Metrics, Missing, Protection
 
 # What an identity says that a run finds out: the sites chosen, and by them and the draws all that follows.
 FOUND_LATER = ("sites", "part", "row_norm", "loadings", "ld")
@@ -104,8 +104,8 @@ def certain_cost(config, book):
     return Cost(mu_squared * (1 - Fraction(MARGIN)), pure)
 
 
-def share_of_ledger(config, book):
-    """Return the `privacy.gram_share` with which X'X would be one that the ledger holds, and cost nothing.
+def settings_of_ledger(config, book):
+    """Return the settings with which X'X would be one that the ledger holds, and cost nothing.
 
     Parameters
     ----------
@@ -114,9 +114,18 @@ def share_of_ledger(config, book):
 
     Returns
     -------
-    float, that of the study itself where this is so already; None where there is none, as after a release at
-    another epsilon.
+    dict of `privacy.gram_share` and `outcomes.missing`, those of the study itself where this is so already;
+    None where there are none, as after a release at another epsilon.
     """
+    for missing in sorted(Missing, key=lambda one: one != config["outcomes"]["missing"]):
+        changed = config | {"outcomes": config["outcomes"] | {"missing": missing.value}}
+        if (share := _share_of_ledger(changed, book)) is not None:
+            return {"privacy.gram_share": share, "outcomes.missing": missing.value}
+    return None
+
+
+def _share_of_ledger(config, book):
+    """Return the share with which X'X would be one that the ledger holds, the study's own first."""
     request, (genotypes, *_) = _all_parts(config)
     account = account_of(config["privacy"])
     drawn = [earlier for earlier in book.requests.values() if earlier.account == account]

@@ -8,7 +8,7 @@ from dpgrs.privacy.ledger.entries import Cost
 from dpgrs.privacy.ledger.ledger import Ledger, cost_to, shown_delta, shown_epsilon
 from dpgrs.study.copied_people import n_copies
 from dpgrs.study.panel_terms import takes_ld
-from dpgrs.study.release_cost import account_of, certain_cost, share_of_ledger
+from dpgrs.study.release_cost import account_of, certain_cost, settings_of_ledger
 from dpgrs.study.score_terms import scored_folder
 from dpgrs.study.table_cohort import is_table
 
@@ -47,18 +47,25 @@ def describe_ahead(settings):
 
 
 def _earlier_gram(settings, book):
-    """Say whether X'X is that of an earlier release, or would be with another share of the budget."""
-    share = share_of_ledger(settings, book)
-    if share is None:
+    """Say whether X'X is that of an earlier release, or would be with other settings."""
+    found = settings_of_ledger(settings, book)
+    if found is None:
         return []
-    privacy = settings["privacy"] | {"gram_share": share}
-    cost = certain_cost(settings | {"privacy": privacy}, book)
-    if cost == certain_cost(settings, book):
+    changed = dict(settings)
+    for key, value in found.items():
+        section, name = key.split(".")
+        changed[section] = changed[section] | {name: value}
+    missing = "outcomes.missing"
+    if found[missing] == settings["outcomes"]["missing"]:
+        del found[missing]
+    cost = certain_cost(changed, book)
+    if len(found) == 1 and cost == certain_cost(settings, book):
         return ["X'X is that of an earlier release, and costs nothing: the charge is for outcomes."]
-    charge = shown_epsilon(cost, book.budgets[account_of(privacy)])
+    charge = shown_epsilon(cost, book.budgets[account_of(settings["privacy"])])
+    wanted = " and ".join(f"`{key}: {value}`" for key, value in found.items())
     return [
-        f"X'X of these genotypes was drawn before, with `privacy.gram_share: {share}`. Set it, and X'X is "
-        f"replayed: epsilon {charge} would be charged."
+        f"X'X of these genotypes was drawn before, with {wanted}. Set it so, and X'X is replayed: epsilon "
+        f"{charge} would be charged."
     ]
 
 

@@ -333,10 +333,11 @@ def _file_problems(statement, score, files, sites, beta, error, frequency, n_peo
 def case_counts_of(statement):
     """Return numbers of cases and controls in people, a dict of an outcome to a dict; empty without any."""
     of_person = 2 if statement["guarantee"]["rows"] == Rows.HAPLOTYPES else 1
-    return {
-        one["outcome"]: {name: round(one[name] / of_person) for name in ("cases", "controls")}
-        for one in statement.get("case_counts", ())
-    }
+    found = {}
+    for one in statement.get("case_counts", ()):
+        cases, known = round(one["cases"] / of_person), round(one["known"] / of_person)
+        found[one["outcome"]] = {"cases": cases, "controls": known - cases}
+    return found
 
 
 def metadata(name, content, *, outcome, n_people, genome_build, published, counts=None):

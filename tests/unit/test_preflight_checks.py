@@ -112,7 +112,7 @@ STUDIES = {
         "mode": "release",
         "methods": ["k-blup"],
         "outcomes": {"count": 3},
-        "privacy": {"ledger": "cohort.jsonl", "budget": 2, "outcome_budget": "separate"},
+        "privacy": {"ledger": "cohort.jsonl", "budget": 2, "outcome_budget": "separate", "case_share": 0.1},
         "screening": {"law": "gumbel", "composition": "zcdp"},
     },
 }

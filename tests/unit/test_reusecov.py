@@ -50,22 +50,24 @@ def test_budget__gdp_shares():
     mus = request(gram_share=0.25, count_share=0.2).budget
     total = gdp_mu(1.0, 1e-6) ** 2
     assert {name: mu**2 / total for name, mu in mus.items()} == pytest.approx(
-        {"count": 0.2, "observed": 0.0, "gram": 0.2, "cross": 0.6}
+        {"count": 0.2, "observed": 0.0, "gram": 0.2, "cross": 0.6, "cases": 0.0}
     )
 
 
 @pytest.mark.parametrize(
     ("terms", "shares"),
     [
-        ({}, [0.2, 0.2, 0.15, 0.45]),
-        ({"neighbours": "replace-one"}, [0, 0.2, 0.2, 0.6]),
-        ({"neighbours": "replace-one", "protection": "label"}, [0, 0.2, 0, 0.8]),
-        ({"neighbours": "replace-one", "protection": "feature"}, [0, 0, 0.25, 0.75]),
+        ({}, [0.2, 0.2, 0.15, 0.45, 0]),
+        ({"case_share": 0.2}, [0.2, 0.2, 0.1, 0.3, 0.2]),
+        ({"neighbours": "replace-one"}, [0, 0.2, 0.2, 0.6, 0]),
+        ({"neighbours": "replace-one", "protection": "label"}, [0, 0.2, 0, 0.8, 0]),
+        ({"neighbours": "replace-one", "protection": "label", "case_share": 0.3}, [0, 0.2, 0, 0.5, 0.3]),
+        ({"neighbours": "replace-one", "protection": "feature"}, [0, 0, 0.25, 0.75, 0]),
     ],
 )
 def test_budget__counts_of_outcomes_take_as_much_as_the_count(terms, shares):
     mus = request(gram_share=0.25, count_share=0.2, counts_outcomes=True, **terms).budget
-    assert list(mus) == ["count", "observed", "gram", "cross"]
+    assert list(mus) == ["count", "observed", "gram", "cross", "cases"]
     total = gdp_mu(1.0, 1e-6) ** 2
     assert [mu**2 / total for mu in mus.values()] == pytest.approx(shares)
 
@@ -84,7 +86,7 @@ def test_budget__replace_one_needs_no_count():
 
 def test_request__counts_of_outcomes_tell_draws_apart_where_there_are_any():
     plain, counted = request(), request(counts_outcomes=True)
-    assert len(plain.key) < len(counted.key) == len(asdict(counted)) - 2
+    assert len(plain.key) < len(counted.key) == len(asdict(counted)) - 3
     with pytest.raises(UsageError, match=r"`observed` must be a number of rows for each of 3 outcomes, got"):
         private_statistics(*statistics("haplotypes"), request=counted, noise=BenchmarkNoise(1))
 
@@ -241,6 +243,7 @@ def test_request__noise_sd_is_that_of_the_events(protection, counts_outcomes, te
     noisy = private_statistics(*exact, request=terms, noise=BenchmarkNoise(1), observed=known)
     drawn = {event.statistic: event.sigma for event in noisy.events}
     statistics = {"observed": "outcome counts", "gram": "gram", "cross": "cross product"}
+    statistics |= {"cases": "case counts"}
     expected = {name: drawn.get(statistic, 0.0) for name, statistic in statistics.items()}
     assert terms.noise_sd == pytest.approx(expected, rel=1e-14)
 

@@ -15,6 +15,7 @@ from dpgrs.genotypes.bits import pack
 from dpgrs.linalg.statistics import (
     CROSS_STEP,
     GRAM_STEP,
+    count_cases,
     count_known,
     cross_product,
     gram,
@@ -123,6 +124,22 @@ def test_outcome_counts_sensitivity__is_attained(n_outcomes, neighbours):
     assert claim.value**2 >= n_outcomes
     people = [first + second for first, second in itertools.product(known, repeat=2)]
     of_two_rows = outcome_counts_sensitivity(n_outcomes, **terms | {"rows": "haplotypes"})
+    assert of_two_rows.value == pytest.approx(largest_distance(people, neighbours), rel=1e-14)
+
+
+@pytest.mark.parametrize("neighbours", RELATIONS)
+@pytest.mark.parametrize("n_outcomes", [1, 2, 3])
+def test_outcome_counts_sensitivity__is_attained_by_cases(n_outcomes, neighbours):
+    low, high = -0.5, 2.0  # 0 and 1, standardised by a prevalence of 0.2
+    cases = [
+        count_cases(np.reshape(y, (-1, 1)))
+        for y in itertools.product([low, high, math.nan], repeat=n_outcomes)
+    ]
+    terms = {"neighbours": neighbours, "unit": "person"}
+    claim = outcome_counts_sensitivity(n_outcomes, rows="people", **terms)
+    assert claim.value == pytest.approx(largest_distance(cases, neighbours), rel=1e-14)
+    people = [first + second for first, second in itertools.product(cases, repeat=2)]
+    of_two_rows = outcome_counts_sensitivity(n_outcomes, rows="haplotypes", **terms)
     assert of_two_rows.value == pytest.approx(largest_distance(people, neighbours), rel=1e-14)
 
 

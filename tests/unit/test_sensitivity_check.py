@@ -48,6 +48,7 @@ def claims(relation, row_norm, outcome_norm, protection):
         "cross product": (cross_sensitivity(D, L, protection=protection, **norms, **rows), D * L),
         "smallest eigenvalue": (smallest_eigenvalue_sensitivity(D, **rows), 1),
         "outcome counts": (outcome_counts_sensitivity(L, **relation), L),
+        "case counts": (outcome_counts_sensitivity(L, **relation), L),
         "accuracy": (accuracy_sensitivity(L, **relation, **BOUNDS), 3 * L),
     }
     if relation["neighbours"] == "add-remove":

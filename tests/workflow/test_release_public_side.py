@@ -36,7 +36,8 @@ MORE = {
     "label": {"evaluation": {"metrics": "charged", "epsilon": 1}, "covariates": {"pcs": 2}},
 }
 METHODS = {"feature": "blup", "label": "reusecov-proj"}
-DRAWN = {"feature": {"gram", "cross product"}, "label": {"outcome counts", "cross product", "accuracy"}}
+OF_LABELS = {"outcome counts", "cross product", "case counts", "accuracy"}
+DRAWN = {"feature": {"gram", "cross product"}, "label": OF_LABELS}
 
 pytestmark = pytest.mark.release
 
@@ -48,6 +49,10 @@ def study(folder, protection):
     privacy = {"protection": protection, "neighbours": "replace-one", "ledger": f"{protection}.jsonl"}
     table = {"source": "file", "file": "outcomes.tsv", "test_share": 0.2 if protection == "label" else 0}
     own = {"study": protection, "methods": METHODS[protection], "outcomes": table}
+    if protection == "label":
+        # Of these one is 0/1, whose cases are counted.
+        table |= {"file": "cases.tsv", "scales": "scales.tsv"}
+        privacy |= {"case_share": 0.05}
     own |= {"privacy": RELEASE["privacy"] | privacy, "public": RELEASE["public"] | declared}
     return RELEASE | own | MORE[protection]
 
@@ -66,6 +71,10 @@ def site(tmp_path_factory):
         table.index = pd.Index([f"sim{number:04d}" for number in range(1, N_PEOPLE + 1)], name="sample")
         text = table.mask(rng.random(table.shape) < 0.1).to_csv(sep="\t", na_rep="NA")
         (folder / "outcomes.tsv").write_text(COMMENTS + text)
+        cases = table.assign(weight=table["weight"].gt(0).astype(int))
+        cases.to_csv(folder / "cases.tsv", sep="\t")
+        scales = "outcome\tcentre\tscale\tprevalence\nheight\t0\t1\t-9\nweight\t-9\t-9\t0.5\n"
+        (folder / "scales.tsv").write_text(scales)
         others = pd.Index([f"ref{number:04d}" for number in range(1, 61)], name="sample")
         measured = pd.DataFrame(rng.normal(size=(60, 2)), columns=table.columns, index=others)
         measured.to_csv(folder / "reference.tsv", sep="\t")
@@ -85,6 +94,8 @@ def test_release__is_whole_and_replays_for_nothing(site, protection):
     assert set(book.outputs) == set(book.requests)
     statement = json.loads((results / "release" / "privacy_statement.json").read_text())
     assert {part["statistic"] for part in statement["mechanisms"]} == DRAWN[protection]
+    counted = [(one["outcome"], one["known_sd"] > 0) for one in statement.get("case_counts", ())]
+    assert counted == ([("weight", True)] if protection == "label" else [])
     dataset = study(site, protection)["dataset"]
     assert statement["dataset"]["accession"] == dataset["accession"]
     named = [one for one in statement["public_inputs"] if "of the people of the study" in one["name"]]

@@ -19,9 +19,12 @@ COUNTS_ROWS = (
 COUNTS_OUTCOMES = (
     counts_outcomes(SETTINGS) and not METHODS[SETTINGS["methods"][0]].reads_rows
 )
+# Methods without statistics in the bundle are refused before.
+COUNTS_CASES = SETTINGS["privacy"]["case_share"] is not None
 AUDITED = [
     *(["private_count"] if COUNTS_ROWS else []),
     *(["private_outcome_counts"] if COUNTS_OUTCOMES else []),
+    *(["private_case_counts"] if COUNTS_CASES else []),
     *METHODS[SETTINGS["methods"][0]].all_audited,
     *(["private_accuracy"] if IS_CHARGED else []),
 ]

@@ -197,6 +197,20 @@ def count_known(Y):
     return np.isfinite(Y).sum(axis=1)
 
 
+def count_cases(Y):
+    """Count on how many rows each 0/1 outcome is 1.
+
+    Parameters
+    ----------
+    Y : (n_outcomes, n_rows) float64, NaN where missing; standardised by a prevalence, or 0 and 1.
+
+    Returns
+    -------
+    (n_outcomes,) int64
+    """
+    return np.greater(Y, 0).sum(axis=1)
+
+
 def largest_row_norm(Y, *, n_shared):
     """Bound the norm of a row over the outcomes of one budget, by the rows themselves: for public outcomes.
 

@@ -44,11 +44,12 @@ class AdasspRequest(PrivacyRequest):
 
     @cached_property
     def budget(self):
-        """The mu of ``count``, ``observed``, ``eigenvalue``, ``gram`` and ``cross``, a dict."""
-        counts = self.shares_of_counts
-        shares = (*counts, *[(1 - counts[0] - counts[1]) / 3] * 3)
+        """The mu of ``count``, ``observed``, ``eigenvalue``, ``gram``, ``cross`` and ``cases``, a dict."""
+        counts, cases = self.shares_of_counts, self.share_of_cases
+        shares = (*counts, *[(1 - counts[0] - counts[1] - cases) / 3] * 3, cases)
         mus = split_budget(self.epsilon, self.delta, shares=shares, accounting=self.accounting)
-        return dict(zip(("count", "observed", "eigenvalue", "gram", "cross"), mus, strict=True))
+        names = ("count", "observed", "eigenvalue", "gram", "cross", "cases")
+        return dict(zip(names, mus, strict=True))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +87,7 @@ def private_adassp(gram, cross, n_rows, *, request, noise, **options):
     Parameters
     ----------
     gram, cross, n_rows, request, noise : as in `private_statistics`.
-    **options : its outcome_names and observed.
+    **options : its outcome_names, observed and cases.
 
     Returns
     -------

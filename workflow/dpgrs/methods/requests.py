@@ -51,12 +51,15 @@ class PrivacyRequest:
     covariate_bound : float or None, the public clip of covariates in standard deviations.
     counts_outcomes : bool, whether outcomes may be missing, so that the rows on which each is known are
         counted; public, never found from the data.
+    case_share : float in (0, 1) or None, share of the noisy numbers of cases of all outcomes of a budget;
+        None counts none.
 
     Raises
     ------
     UsageError
         For a share that leaves a mechanism without a budget, no protection, a private number of rows where
-        one side is public, `frequency` coding without a norm, or covariates in another coding.
+        one side is public, cases to count where outcomes are public, `frequency` coding without a norm, or
+        covariates in another coding.
     """
 
     rows: Rows
@@ -77,6 +80,7 @@ class PrivacyRequest:
     n_covariates: int = 0
     covariate_bound: float | None = None
     counts_outcomes: bool = False
+    case_share: float | None = None
 
     # Whether X'X is among what is released or public.
     has_gram = True
@@ -99,7 +103,12 @@ class PrivacyRequest:
                 "`privacy.bounds` must be tight with `covariates`, which share the norm of a row, got "
                 "worst-case. Set it to tight."
             )
-        for name in ("gram_share", "count_share"):
+        if self.counts_cases and self.protection == Protection.FEATURE:
+            raise UsageError(
+                "`privacy.case_share` must be null under feature protection, where outcomes are public, got "
+                f"{self.case_share}. Leave it out."
+            )
+        for name in ("gram_share", "count_share", "case_share"):
             share = getattr(self, name)
             if share is not None and not 0 < share < 1:
                 raise UsageError(f"`privacy.{name}` must be between 0 and 1, got {share}. Change it.")
@@ -107,6 +116,11 @@ class PrivacyRequest:
             raise UsageError(
                 "`privacy.count_share` must be below 0.5 where rows and known outcomes are both counted, got "
                 f"{self.count_share}. Lower it."
+            )
+        if sum(self.shares_of_counts) + self.share_of_cases >= 1:
+            raise UsageError(
+                "`privacy.case_share` must leave something beside the other counts, got "
+                f"{self.case_share}. Lower it."
             )
 
     @property
@@ -118,6 +132,11 @@ class PrivacyRequest:
     def has_private_outcome_counts(self):
         """Whether the rows on which each outcome is known are counted in private: not where Y is public."""
         return self.counts_outcomes and Protection(self.protection) != Protection.FEATURE
+
+    @property
+    def counts_cases(self):
+        """Whether the cases of each outcome are counted, in private."""
+        return self.case_share is not None
 
     @property
     def has_private_gram(self):
@@ -138,6 +157,8 @@ class PrivacyRequest:
             terms = {name: value for name, value in terms.items() if "covariate" not in name}
         if not self.counts_outcomes:
             del terms["counts_outcomes"]
+        if not self.counts_cases:
+            del terms["case_share"]
         return tuple(map(str, terms.values()))
 
     @property
@@ -166,16 +187,17 @@ class PrivacyRequest:
 
     @cached_property
     def observed_claim(self):
-        """The sensitivity of the counts of the outcomes of one budget."""
+        """The sensitivity of the counts of known rows, or of cases, of the outcomes of one budget."""
         return outcome_counts_sensitivity(self.n_outcomes, **self.relation)
 
     @cached_property
     def noise_sd(self):
-        """The standard deviations of the noise on an entry of ``observed``, ``gram`` and ``cross``, a dict.
+        """The standard deviations of the noise on ``observed``, ``cases``, ``gram`` and ``cross``, a dict.
 
-        0 where there is none.
+        Of an entry; 0 where there is none.
         """
         claims = {"observed": self.observed_claim, "gram": self.gram_claim, "cross": self.cross_claim}
+        claims |= {"cases": self.observed_claim}
         shares = {name: self.budget.get(name, 0.0) for name in claims}
         return {name: claim.value / shares[name] if shares[name] else 0.0 for name, claim in claims.items()}
 
@@ -186,6 +208,11 @@ class PrivacyRequest:
             self.count_share if is_private else 0.0
             for is_private in (self.has_private_count, self.has_private_outcome_counts)
         )
+
+    @property
+    def share_of_cases(self):
+        """The share of the numbers of cases; 0 where none are counted."""
+        return self.case_share or 0.0
 
     @property
     def share_of_gram(self):
@@ -224,13 +251,13 @@ class PrivacyRequest:
 
     @cached_property
     def budget(self):
-        """The split of (epsilon, delta): mu of ``count``, ``observed``, ``gram`` and ``cross``, a dict."""
+        """The split of (epsilon, delta): mu of ``count``, ``observed``, ``gram``, ``cross`` and ``cases``."""
         count, observed = self.shares_of_counts
-        rest = 1 - count - observed
+        rest = 1 - count - observed - self.share_of_cases
         gram = rest * self.share_of_gram if self.has_private_gram else 0.0
-        shares = (count, observed, gram, rest - gram)
+        shares = (count, observed, gram, rest - gram, self.share_of_cases)
         mus = split_budget(self.epsilon, self.delta, shares=shares, accounting=self.accounting)
-        return dict(zip(("count", "observed", "gram", "cross"), mus, strict=True))
+        return dict(zip(("count", "observed", "gram", "cross", "cases"), mus, strict=True))
 
 
 def request_grid(

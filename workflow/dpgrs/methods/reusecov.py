@@ -42,6 +42,8 @@ class NoisyStatistics:
         covariates; None where that is its coding.
     observed : (n_outcomes,) float64 above 0, on how many rows each outcome is known: noisy, or public; None
         takes all as known.
+    cases : (n_outcomes,) float64, noisy: on how many rows each outcome is 1, of 0/1 outcomes; noise alone of
+        others. None where they are not counted. No fit takes them.
     slopes : (n_outcomes,) float64 in (0, 1], how much of its effects X'Y shows of each outcome, as it was
         clipped: public (`dpgrs.linalg.attenuation`). None takes all as shown in full.
     steering : Steering, by which the rows were turned: `cross` then has a column for each of its directions,
@@ -56,6 +58,7 @@ class NoisyStatistics:
     events: tuple = ()
     origin: np.ndarray | None = None
     observed: np.ndarray | None = None
+    cases: np.ndarray | None = None
     slopes: np.ndarray | None = None
     steering: Steering | None = None
     loadings: np.ndarray | None = None
@@ -81,10 +84,11 @@ class NoisyStatistics:
         return np.ones(len(self.cross)) if self.slopes is None else self.slopes
 
 
-def private_statistics(gram, cross, n_rows, *, request, noise, outcome_names=None, observed=None):
+def private_statistics(gram, cross, n_rows, *, request, noise, outcome_names=None, observed=None, cases=None):
     """Release the number of rows, X'X and X'Y; where the genotypes are public, X'Y alone.
 
-    Where outcomes may be missing, the numbers of rows on which they are known are released too.
+    Where outcomes may be missing, the numbers of rows on which they are known are released too, and numbers
+    of cases where the request counts them.
 
     Parameters
     ----------
@@ -96,6 +100,7 @@ def private_statistics(gram, cross, n_rows, *, request, noise, outcome_names=Non
     noise : NoiseSource. Its parts are ``genotypes``, and ``outcomes`` with their names for each budget.
     outcome_names : n_outcomes str, public; None numbers them.
     observed : (n_outcomes,) int64, rows on which each outcome is known; read if the request counts them.
+    cases : (n_outcomes,) int64, rows on which each outcome is 1, as in `private_case_counts`; likewise.
 
     Returns
     -------
@@ -103,11 +108,11 @@ def private_statistics(gram, cross, n_rows, *, request, noise, outcome_names=Non
 
     Privacy
     -------
-    Unit and neighbours as requested. The composition of `private_count` and `private_outcome_counts`
-    (docs/proofs/count.md), `private_gram` (docs/proofs/gram.md) and `private_cross_product`
-    (docs/proofs/cross_product.md), one GaussianEvent each, is (epsilon, delta)-DP for the outcomes of one
-    budget; with several budgets the whole costs more (docs/explanation/accounting.md). Public: all of the
-    request; n under replace-one. Not covered: relatives.
+    Unit and neighbours as requested. The composition of `private_count`, `private_outcome_counts` and
+    `private_case_counts` (docs/proofs/count.md), `private_gram` (docs/proofs/gram.md) and
+    `private_cross_product` (docs/proofs/cross_product.md), one GaussianEvent each, is (epsilon, delta)-DP for
+    the outcomes of one budget; with several budgets the whole costs more (docs/explanation/accounting.md).
+    Public: all of the request; n under replace-one. Not covered: relatives.
 
     Raises
     ------
@@ -115,10 +120,11 @@ def private_statistics(gram, cross, n_rows, *, request, noise, outcome_names=Non
         If the statistics do not have the shape of the request.
     """
     names = outcome_names or [str(number) for number in range(len(cross))]
-    require_shapes(gram, cross, observed, names=names, request=request)
+    require_shapes(gram, cross, observed, names=names, request=request, cases=cases)
     n, noisy_gram, events = draw_genotypes(gram, n_rows, request=request, noise=noise)
-    noisy_cross, known, more = draw_outcomes(cross, observed, names=names, request=request, noise=noise)
-    return NoisyStatistics(noisy_gram, noisy_cross, n, events + more, observed=known)
+    drawn = {"names": names, "request": request, "noise": noise, "cases": cases}
+    noisy_cross, counts, more = draw_outcomes(cross, observed, **drawn)
+    return NoisyStatistics(noisy_gram, noisy_cross, n, events + more, **counts)
 
 
 def draw_genotypes(gram, n_rows, *, request, noise):
@@ -143,25 +149,27 @@ def draw_genotypes(gram, n_rows, *, request, noise):
     return n_rows, noisy, events
 
 
-def draw_outcomes(cross, observed, *, names, request, noise, marks=None):
-    """Release X'Y and on how many rows outcomes are known.
+def draw_outcomes(cross, observed, *, names, request, noise, marks=None, cases=None):
+    """Release X'Y, on how many rows outcomes are known, and on how many they are 1.
 
     Parameters
     ----------
-    cross, observed, names, request, noise : as in `private_statistics`.
+    cross, observed, names, request, noise, cases : as in `private_statistics`.
     marks : for each budget a tuple of `data_digest`s of all that its X'Y is made of, where this hangs on what
         was drawn before (`NoiseSource.on`); None where it does not.
 
     Returns
     -------
-    (n_outcomes, n_variants) float64, (n_outcomes,) float64 or None, and a tuple of events.
+    (n_outcomes, n_variants) float64, a dict of ``observed`` and ``cases``, (n_outcomes,) float64 or None, and
+    a tuple of events.
 
     Privacy
     -------
-    As `private_outcome_counts` and `private_cross_product`, once for every budget.
+    As `private_outcome_counts`, `private_cross_product` and `private_case_counts`, once for every budget.
     """
     is_counted, events = request.has_private_outcome_counts, ()
     noisy, known = np.empty((len(cross), request.n_columns)), np.empty(len(cross))
+    found = np.empty(len(cross)) if request.counts_cases else None
     for number, group in enumerate(budget_groups(len(cross), n_shared=request.n_outcomes)):
         outcomes = noise.of("outcomes", *names[group])
         outcomes = outcomes if marks is None else outcomes.on(*marks[number])
@@ -170,10 +178,13 @@ def draw_outcomes(cross, observed, *, names, request, noise, marks=None):
             events += (event,)
         noisy[group], event = private_cross_product(cross[group], request=request, noise=outcomes)
         events += (event,)
-    return noisy, known if is_counted else None, events
+        if found is not None:
+            found[group], event = private_case_counts(cases[group], request=request, noise=outcomes)
+            events += (event,)
+    return noisy, {"observed": known if is_counted else None, "cases": found}, events
 
 
-def require_shapes(gram, cross, observed, *, names, request):
+def require_shapes(gram, cross, observed, *, names, request, cases=None):
     """Raise a UsageError if statistics do not have the shape of a request; None is not looked at."""
     size, shares = request.n_columns + 1, request.n_outcomes
     is_off = gram is not None and gram.shape != (size, size)
@@ -186,14 +197,16 @@ def require_shapes(gram, cross, observed, *, names, request):
         )
     if request.has_private_outcome_counts:
         require_counts(observed, n_outcomes=len(names))
+    if request.counts_cases:
+        require_counts(cases, n_outcomes=len(names), name="cases")
 
 
-def require_counts(observed, *, n_outcomes):
+def require_counts(observed, *, n_outcomes, name="observed"):
     """Raise a UsageError if there is not one number of rows for each outcome."""
     if np.shape(observed) != (n_outcomes,):
         raise UsageError(
-            f"`observed` must be a number of rows for each of {n_outcomes} outcomes, got an array of "
-            f"{np.shape(observed)}. Count the rows on which each is known."
+            f"`{name}` must be a number of rows for each of {n_outcomes} outcomes, got an array of "
+            f"{np.shape(observed)}. Count the rows on which each is {'1' if name == 'cases' else 'known'}."
         )
 
 
@@ -245,6 +258,34 @@ def private_outcome_counts(observed, *, request, noise):
     )
     fewest = max(1.0, SMALLEST_KNOWN * request.noise_sd["observed"])
     return np.maximum(noisy * COUNT_STEP, fewest), event
+
+
+def private_case_counts(cases, *, request, noise):
+    """Release on how many rows each outcome is 1.
+
+    Parameters
+    ----------
+    cases : (n_outcomes,) int64, of the outcomes of one budget: rows on which a 0/1 outcome is 1; 0 of others,
+        which public constants tell apart.
+    request, noise : as in `private_statistics`.
+
+    Returns
+    -------
+    (n_outcomes,) float64, which noise can bring below 0 or above all rows, and the event.
+
+    Privacy
+    -------
+    Unit and neighbours as requested. Sensitivity `outcome_counts_sensitivity`: docs/proofs/count.md. Event
+    GaussianEvent. Public: which outcomes are 0/1.
+    """
+    noisy, event = noise.gaussian(
+        cases * int(1 / COUNT_STEP),
+        name="case counts",
+        step=COUNT_STEP,
+        sensitivity=request.observed_claim,
+        mu=request.budget["cases"],
+    )
+    return noisy * COUNT_STEP, event
 
 
 def private_gram(gram, n, *, request, noise):

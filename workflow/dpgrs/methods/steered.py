@@ -101,7 +101,7 @@ def private_steered_statistics(
     ]
     drawn = {"names": names, "request": request, "noise": noise, "marks": marks}
     cross, counts, more = draw_outcomes(rows.sums(steering), observed, **drawn)
-    drawn = {"observed": counts, "slopes": slopes, "steering": steering}
+    drawn = counts | {"slopes": slopes, "steering": steering}
     return NoisyStatistics(noisy_gram, cross, n, events + more, **drawn)
 
 

@@ -21,6 +21,7 @@ class SteeredStatistics(SharedStatistics):
 
     name = "steered-statistics"
     takes = ("statistics", "panel")
+    draws = MappingProxyType({"genotypes": ("count", "gram"), "outcomes": ("observed", "cross")})
 
     def terms(self, request):
         return steered_request(request)

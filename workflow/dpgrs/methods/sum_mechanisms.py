@@ -41,7 +41,7 @@ class SharedStatistics:
     reads = ()
     is_fitted = False
     kind = NoisyStatistics
-    draws = MappingProxyType({"genotypes": ("count", "gram"), "outcomes": ("observed", "cross")})
+    draws = MappingProxyType({"genotypes": ("count", "gram"), "outcomes": ("observed", "cross", "cases")})
 
     @property
     def methods(self):
@@ -97,6 +97,7 @@ class SharedStatistics:
     def exact(self, request, *, data, names, settings):
         """Return all that `draw` takes beside the noise, as keywords; parameters as in `asked`."""
         exact = data.sums(request, len(names)) | {"request": request, "outcome_names": names}
+        exact |= {"cases": data.cases(request, len(names))} if self._draws_cases(request) else {}
         public = {"origin": data.origin(request.n_variants), "slopes": data.slopes(request, len(names))}
         return exact | public | data.public_loadings
 
@@ -104,7 +105,12 @@ class SharedStatistics:
         """Return what `draw` takes of a cohort without rows, as keywords, to learn what it draws."""
         size = request.n_columns + 1
         gram, cross = (np.zeros((n, size), dtype=np.int64) for n in (size, n_outcomes))
-        return {"gram": gram, "cross": cross, "n_rows": 1, "observed": np.zeros(n_outcomes, dtype=np.int64)}
+        counted = ("observed", "cases") if self._draws_cases(request) else ("observed",)
+        counts = dict.fromkeys(counted, np.zeros(n_outcomes, dtype=np.int64))
+        return {"gram": gram, "cross": cross, "n_rows": 1, **counts}
+
+    def _draws_cases(self, request):
+        return request.counts_cases and "cases" in self.draws["outcomes"]
 
     def remarks(self, drawn):
         """Return what a label says of what was drawn, beside the request and its events, a dict."""
@@ -126,7 +132,7 @@ class SharedStatistics:
 
     def arrays(self, drawn):
         """Return what was drawn as a dict of arrays, for a file; n and events stand in its label."""
-        names = ("gram", "cross", "origin", "observed", "slopes", "loadings")
+        names = ("gram", "cross", "origin", "observed", "cases", "slopes", "loadings")
         arrays = {name: getattr(drawn, name, None) for name in names}
         return {name: array for name, array in arrays.items() if array is not None}
 
@@ -153,7 +159,9 @@ class SharedStatistics:
         for group in budget_groups(len(names), n_shared=request.n_outcomes):
             counts = () if drawn.observed is None else (drawn.observed[group],)
             # What is public has no request of its own, and no other may take its place all the same.
-            parts["outcomes", *names[group]] = (*(() if is_drawn else of_all), *counts, drawn.cross[group])
+            cases = () if drawn.cases is None else (drawn.cases[group],)
+            own = (*counts, drawn.cross[group], *cases)
+            parts["outcomes", *names[group]] = (*(() if is_drawn else of_all), *own)
         return parts
 
     def depends_on(self, part, names, request):
@@ -192,7 +200,7 @@ class Adassp(OwnStatistics):
 
     name = "adassp-statistics"
     draws = MappingProxyType(
-        {"genotypes": ("count", "gram", "eigenvalue"), "outcomes": ("observed", "cross")}
+        {"genotypes": ("count", "gram", "eigenvalue"), "outcomes": ("observed", "cross", "cases")}
     )
 
     def terms(self, request):

@@ -27,6 +27,7 @@ from dpgrs.privacy.noise.study_key import VARIABLE
 from dpgrs.privacy.statement.boosting_rounds import without_round
 from dpgrs.study.copied_people import n_copies
 from dpgrs.study.method_choice import AUTO, candidates, choice_in_words
+from dpgrs.study.release_cost import case_share
 from dpgrs.study.settings import counts_outcomes, examine
 from dpgrs.study.table_cohort import is_table
 from dpgrs.study.table_settings import covariate_terms, drawn_counts, stated_count
@@ -194,6 +195,7 @@ def _requests(config, frequencies):
         rows=config["cohort"]["rows"],
         outcome_bound=outcomes["bound"],
         counts_outcomes=counts_outcomes(config),
+        case_share=case_share(config),
         **{name: privacy[name] for name in REQUEST_TERMS},
     )
     return [

@@ -152,6 +152,7 @@ CHECKS = (
         Check(release.preprocessing_problems, release.PREPROCESSING),
         Check(release.trait_problems, release.TRAITS),
         Check(release.statistics_problems, release.STATISTICS),
+        Check(release.case_problems, release.CASES),
         *each(public_side.list_problems, public_side.LISTS, ("privacy.protection",)),
         Check(public_side.covariate_problems, ("privacy.protection", "covariates.file")),
         Check(

@@ -7,7 +7,8 @@ from dpgrs.preflight.loadings import outcomes_of
 from dpgrs.release.draw_check import BY_METHOD, has_statistics
 from dpgrs.release.folder_check import LARGEST_STATISTICS, MIB, TRACE
 from dpgrs.release.traits import read_traits
-from dpgrs.study.table_settings import covariate_terms
+from dpgrs.study.settings import counts_outcomes
+from dpgrs.study.table_settings import covariate_terms, outcome_constants
 from dpgrs.types import Metrics, Neighbours, Penalty, Protection
 
 # A release is one fit, so these hold one value each; others would be releases, and charges, of their own.
@@ -15,7 +16,7 @@ SINGLE = ("panel.size", "outcomes.count", "privacy.protection", "privacy.epsilon
 RELEASE_ONLY = (
     *("dataset.accession", "dataset.consent", "dataset.version", "dataset.sensitive"),
     *("dataset.approved_by", "dataset.dar_id", "dataset.approval_date", "dataset.acknowledgement"),
-    *("privacy.ledger", "privacy.budget"),
+    *("privacy.ledger", "privacy.budget", "privacy.case_share"),
     *("public.sites", "public.frequencies", "outcomes.traits"),
     *(f"public.{side}.{name}" for side in ("genotypes", "outcomes") for name in ("sha256", "origin")),
     *("evaluation.epsilon", "evaluation.residual_bound", "evaluation.outcomes", "evaluation.covariates"),
@@ -42,6 +43,10 @@ SIZES = (
     "regression.lambda_from",
 )
 STATISTICS = ("release.statistics", "privacy.protection", *SIZES[:-1])
+CASES = (
+    *("privacy.case_share", "privacy.count_share", "privacy.neighbours", "privacy.protection", "methods"),
+    *("outcomes", "cohort.sums", "cohort.part"),
+)
 OF_CONSTANTS = 4  # rows of what is public of variants and outcomes, with headers
 # Beyond these a guarantee is one in name alone.
 LARGEST_DELTA, LARGEST_EPSILON = 1e-4, 20.0
@@ -183,6 +188,41 @@ def size_problems(inspection):
                 "Leave it out."
             )
     return lines
+
+
+def case_problems(inspection):
+    """Refuse to count cases where nothing draws them, no constant says what a case is, or nothing is left."""
+    key, protection, method = CASES[0], inspection["privacy.protection"][0], inspection["methods"][0]
+    share, others = inspection[key], inspection["privacy.count_share"]
+    if share is None:
+        return []
+    is_added = inspection["privacy.neighbours"] == Neighbours.ADD_REMOVE
+    others *= is_added + counts_outcomes(inspection.config)
+    refused = {
+        "under feature protection, where outcomes are public": protection == Protection.FEATURE,
+        f"for `methods: {method}`, whose bundle has no statistics": not has_statistics(method, protection),
+        "with `outcomes.loadings`, which have components drawn": inspection["outcomes.loadings"] is not None,
+        "with `cohort.sums` or `cohort.part`, as sums hold no cases": inspection["cohort.part"]
+        or inspection["cohort.sums"] is not None,
+        "without 0/1 outcomes by `outcomes.prevalence` or `outcomes.scales`": not _has_binary(inspection),
+    }
+    if why := next((why for why, holds in refused.items() if holds), None):
+        return [must(key, f"be null {why}", f"{share:g}", "Leave it out.")]
+    if share + others >= 1:
+        return [must(key, f"be below {1 - others:g}, beside the other counts", f"{share:g}", "Lower it.")]
+    return []
+
+
+def _has_binary(inspection):
+    """Tell whether public constants state any outcome to be 0/1; of a table that cannot be read, yes."""
+    try:
+        names = outcomes_of(inspection, n_outcomes_of(inspection))
+        constants = outcome_constants(inspection["outcomes"], names or ())
+    except DpgrsError:
+        return True  # its own check names it
+    if names is None:
+        return True  # likewise
+    return constants is not None and bool(constants["is_binary"].any())
 
 
 def statistics_problems(inspection):

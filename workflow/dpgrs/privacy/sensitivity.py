@@ -191,7 +191,7 @@ def count_sensitivity(*, rows, neighbours, unit):
 
 
 def outcome_counts_sensitivity(n_outcomes, *, rows, neighbours, unit):
-    """Bound the numbers of rows on which outcomes are known: sqrt(l) under either relation.
+    """Bound the numbers of rows on which outcomes are known, or 1: sqrt(l) under either relation.
 
     A row adds 0 or 1 to each count: one in the place of another moves none further than one row more.
 

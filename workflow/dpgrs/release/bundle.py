@@ -88,9 +88,7 @@ def write_bundle(
         if statistics is not None:
             from dpgrs.release.statistics_files import write_statistics  # brings the check, and scipy
 
-            date = statement["curation"]["publication_date"]
-            known = {"genome_build": scores.genome_build, "published": date}
-            write_statistics(folder, statistics, scores.outcomes, **known)
+            write_statistics(folder, statistics, statement)
         published = {name: provenance[name] for name in PUBLIC_PROVENANCE}
         _write_text(folder / PROVENANCE, _json(published))
         _write_text(folder / PLAIN_LANGUAGE, plain_language(statement))

@@ -30,6 +30,7 @@ from dpgrs.privacy.statement.content import (
 )
 from dpgrs.privacy.statement.statement import ledger_standing
 from dpgrs.release.bundle import OUTCOME_LOADINGS, SCALES
+from dpgrs.release.case_counts import case_counts
 from dpgrs.release.covariates import covariate_inputs
 from dpgrs.release.pgs_catalog import site_digest
 from dpgrs.release.post_processing import found_in_words, post_processing
@@ -128,7 +129,16 @@ def release_content(
         method=method,
         fit={name: value for name, value in fit.items() if name != "method"},
         missing_outcomes=missing,
+        case_counts=_case_counts(settings, label, noisy),
     )
+
+
+def _case_counts(settings, label, noisy):
+    """Return the noisy numbers of cases and controls of 0/1 outcomes; none where they were not drawn."""
+    if not request_of(label).counts_cases:
+        return ()
+    constants = outcome_constants(settings["outcomes"], label["outcomes"])
+    return case_counts(label, noisy, is_binary=constants["is_binary"].to_numpy())
 
 
 def _noise_of_weights(fit, sites, label, noisy):

@@ -46,9 +46,9 @@ class Draws(NamedTuple):
 
 
 COUNT, GRAM = Draws("count", Scope.ALL), Draws("gram", Scope.ALL)
-KNOWN, RESIDUALS = "outcome counts", "boosted residuals"
+KNOWN, CASES, RESIDUALS = "outcome counts", "case counts", "boosted residuals"
 CROSS, EIGENVALUE = "cross product", "smallest eigenvalue"
-REUSECOV = (COUNT, GRAM, Draws(KNOWN, Scope.BUDGET), Draws(CROSS, Scope.BUDGET))
+REUSECOV = (COUNT, GRAM, *(Draws(statistic, Scope.BUDGET) for statistic in (KNOWN, CROSS, CASES)))
 SEPARATE = (COUNT, *(Draws(statistic, Scope.EACH) for statistic in (KNOWN, "gram", CROSS)))
 KENDALL = Draws("Kendall's correlations", Scope.EACH, CHOICE)
 BOOSTED = (
@@ -158,6 +158,7 @@ def _is_drawn(statistic, statement):
     return {
         KNOWN: statement["data_domain"].get("missing_outcomes") == Missing.COUNTED
         and guarantee["protection"] != "feature",
+        CASES: "case_counts" in statement,
         COUNT.statistic: guarantee["neighbours"] == "add-remove",
         GRAM.statistic: guarantee["protection"] != "label",
     }.get(statistic, True)

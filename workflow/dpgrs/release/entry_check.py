@@ -12,6 +12,7 @@ from dpgrs.release.covariate_check import FILE as COVARIATES
 from dpgrs.release.draw_check import (
     ACCURACY,
     BY_METHOD,
+    CASES,
     CHOICE,
     COUNT,
     CROSS,
@@ -129,6 +130,7 @@ def _size_problems(statement, files, *, n_drawn):
         wanted = {
             COUNT.statistic: (1, "of all rows"),
             KNOWN: (n_own, each),
+            CASES: (n_own, each),
             CROSS: (n_own * columns, each),
             GRAM.statistic: (columns * (columns + (3 if has_squares else 1)) // 2, "a triangle"),
             EIGENVALUE: (1, "of X'X"),

@@ -51,7 +51,7 @@ class StatedRequest(PrivacyRequest):
 
     Attributes
     ----------
-    noise_sd : dict of ``gram``, ``cross`` and ``observed`` to float; 0 where there is no noise.
+    noise_sd : dict of ``gram``, ``cross``, ``observed`` and ``cases`` to float; 0 where there is no noise.
     """
 
     noise_sd: dict  # in place of that of a budget
@@ -305,8 +305,8 @@ def _opened(folder):
     if ARRAYS not in files:
         return None
     statement = read_json(files[STATEMENT])
-    sds = {"gram": 0.0, "cross": 0.0, "observed": 0.0}
-    named = {"gram": "gram", "cross product": "cross", "outcome counts": "observed"}
+    named = {"gram": "gram", "cross product": "cross", "outcome counts": "observed", "case counts": "cases"}
+    sds = dict.fromkeys(named.values(), 0.0)
     for part in statement["mechanisms"]:
         if part["statistic"] in named:
             sds[named[part["statistic"]]] = float(part["sigma"])

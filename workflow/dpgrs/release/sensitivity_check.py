@@ -163,6 +163,7 @@ def _products(row, n_columns, entries):
 BY_STATISTIC = {
     "count": (_count, "count"),
     "outcome counts": (_count, "count"),
+    "case counts": (_count, "count"),
     "gram": (_gram, "gram"),
     "cross product": (_cross_product, "cross_product"),
     "smallest eigenvalue": (_smallest_eigenvalue, "smallest_eigenvalue"),

@@ -24,7 +24,7 @@ FIXED = {
 }
 # What has no noise where one side is public, since it hangs on that side alone.
 NEVER_DRAWN = {
-    Protection.FEATURE: ("outcome counts", "count"),
+    Protection.FEATURE: ("outcome counts", "case counts", "count"),
     Protection.LABEL: ("gram", "count"),
 }
 

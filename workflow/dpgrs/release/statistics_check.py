@@ -18,7 +18,7 @@ import yaml
 from scipy.special import log_ndtr, ndtri
 
 from dpgrs.privacy.statement.content import ROWS_INPUT
-from dpgrs.release.draw_check import CROSS, EIGENVALUE, GRAM, KNOWN, has_statistics
+from dpgrs.release.draw_check import CASES, CROSS, EIGENVALUE, GRAM, KNOWN, has_statistics
 from dpgrs.release.entry_check import ROW_NORM, STATED, columns_of, components_of
 from dpgrs.release.folder_check import read_text, unzip
 from dpgrs.release.input_check import IS_BINARY, OUTCOME_BOUND, OUTCOME_NORM, SCALES
@@ -28,7 +28,8 @@ from dpgrs.types import Rows
 FOLDER = "statistics/"
 ARRAYS, META = f"{FOLDER}statistics.npz", "-meta.yaml"
 # By statistic: the array that a draw of it is. The number of rows is in the statement.
-DRAWN = {GRAM.statistic: "gram", KNOWN: "observed", CROSS: "cross", EIGENVALUE: "smallest_eigenvalue"}
+DRAWN = {GRAM.statistic: "gram", KNOWN: "observed", CROSS: "cross", CASES: "cases"}
+DRAWN |= {EIGENVALUE: "smallest_eigenvalue"}
 COLUMNS = ("chromosome", "base_pair_location", "effect_allele", "other_allele", "beta", "standard_error")
 COLUMNS += ("effect_allele_frequency", "neg_log_10_p_value", "n")
 NUMBER = re.compile(r"-?\d{1,400}(\.\d{1,400})?", re.ASCII)
@@ -107,6 +108,7 @@ def array_shapes(statement, files):
         "gram": (n_columns + 1, n_columns + 1),
         "cross": (n_drawn, n_columns),
         "observed": (n_drawn,),
+        "cases": (n_drawn,),
         "smallest_eigenvalue": (),
     }
     drawn = {DRAWN.get(part["statistic"]) for part in statement["mechanisms"]}
@@ -294,6 +296,7 @@ def _file_problems(statement, score, files, sites, beta, error, frequency, n_peo
         n_people=n_people,
         genome_build=statement["data_domain"]["genome_build"],
         published=statement["curation"]["publication_date"],
+        counts=case_counts_of(statement).get(score["outcome"]),
     )
     problems = [] if read_text(files[f"{name}{META}"]) == told else [f"{name}{META} must be of its file"]
     if content[3:8] != bytes(5):
@@ -327,7 +330,17 @@ def _file_problems(statement, score, files, sites, beta, error, frequency, n_peo
     return problems + [f"{name}: {column} must follow from {ARRAYS}" for column in wrong]
 
 
-def metadata(name, content, *, outcome, n_people, genome_build, published):
+def case_counts_of(statement):
+    """Return numbers of cases and controls in people, a dict of an outcome to a dict; empty without any."""
+    of_person = 2 if statement["guarantee"]["rows"] == Rows.HAPLOTYPES else 1
+    found = {}
+    for one in statement.get("case_counts", ()):
+        cases, known = round(one["cases"] / of_person), round(one["known"] / of_person)
+        found[one["outcome"]] = {"cases": cases, "controls": known - cases}
+    return found
+
+
+def metadata(name, content, *, outcome, n_people, genome_build, published, counts=None):
     """Return what goes with a file of GWAS-SSF, the text of a YAML file.
 
     Parameters
@@ -338,14 +351,19 @@ def metadata(name, content, *, outcome, n_people, genome_build, published):
     n_people : int
     genome_build : str
     published : str, ``YYYY-MM-DD``.
+    counts : dict of ``cases`` and ``controls``, in people; None where they are not counted.
     """
+    samples = {"sample_size": n_people}
+    if counts is not None:
+        samples |= {"case_control_study": True}
+        samples |= {"case_count": counts["cases"], "control_count": counts["controls"]}
     told = {
         "author_notes": NOTES,
         "date_metadata_last_modified": published,
         "trait_description": [outcome],
         "genome_assembly": genome_build,
         "coordinate_system": "1-based",
-        "samples": [{"sample_size": n_people}],
+        "samples": [samples],
         "data_file_name": name,
         "file_type": "GWAS-SSF v1.0",
         "data_file_md5sum": hashlib.md5(content, usedforsecurity=False).hexdigest(),

@@ -11,7 +11,7 @@ from dpgrs.linalg.attenuation import clip_moments
 from dpgrs.methods.mechanisms import request_of
 from dpgrs.release.marginal_effects import marginal_effects
 from dpgrs.release.pgs_catalog import CHROMOSOMES, file_rows, file_stems, format_weight, write_gzip
-from dpgrs.release.statistics_check import ARRAYS, META, metadata
+from dpgrs.release.statistics_check import ARRAYS, META, case_counts_of, metadata
 from dpgrs.types import Coding
 
 DIGITS, P_DIGITS = 10, 6
@@ -51,8 +51,8 @@ def released_statistics(label, noisy, sites, *, scales):
 
     Privacy
     -------
-    X'Y, and where they are private X'X, its smallest eigenvalue and counts of outcomes, are the outputs of
-    mechanisms that were charged; all else is public or follows from them.
+    X'Y, and where they are private X'X, its smallest eigenvalue and counts of outcomes and cases, are the
+    outputs of mechanisms that were charged; all else is public or follows from them.
     """
     request, rows, n_drawn = request_of(label), file_rows(sites), len(noisy.cross)
     columns = np.append(rows["row"].to_numpy(), np.arange(len(sites), request.n_columns))
@@ -72,6 +72,9 @@ def released_statistics(label, noisy, sites, *, scales):
         arrays["gram"] = noisy.gram[np.ix_(columns, columns)]
     if request.has_private_outcome_counts:
         arrays["observed"] = noisy.observed
+    if noisy.cases is not None:
+        # Of others it is noise alone.
+        arrays["cases"] = np.where(np.isnan(prevalence), 0.0, noisy.cases)
     if hasattr(noisy, "smallest_eigenvalue"):
         arrays["smallest_eigenvalue"] = np.array(noisy.smallest_eigenvalue)
     effects = None
@@ -83,17 +86,16 @@ def released_statistics(label, noisy, sites, *, scales):
     return ReleasedStatistics(arrays, effects, rows)
 
 
-def write_statistics(folder, statistics, outcomes, *, genome_build, published):
+def write_statistics(folder, statistics, statement):
     """Write the statistics into a bundle.
 
     Parameters
     ----------
     folder : pathlib.Path, of the bundle.
     statistics : ReleasedStatistics
-    outcomes : sequence of str, their names.
-    genome_build : str
-    published : str, ``YYYY-MM-DD``.
+    statement : dict, of the release.
     """
+    outcomes, counts = statement["data_domain"]["outcomes"], case_counts_of(statement)
     arrays = folder / ARRAYS
     arrays.parent.mkdir()
     own = sorted(statistics.arrays.items())
@@ -103,9 +105,15 @@ def write_statistics(folder, statistics, outcomes, *, genome_build, published):
     for index, (name, stem) in enumerate(zip(outcomes, file_stems(outcomes), strict=True)):
         path = arrays.with_name(f"{stem}.tsv.gz")
         write_gzip(path, _summary_statistics(statistics, index))
-        known = {"genome_build": genome_build, "published": published}
-        known |= {"outcome": name, "n_people": int(statistics.effects.n_people[index])}
-        told = metadata(path.name, path.read_bytes(), **known)
+        told = metadata(
+            path.name,
+            path.read_bytes(),
+            outcome=name,
+            n_people=int(statistics.effects.n_people[index]),
+            genome_build=statement["data_domain"]["genome_build"],
+            published=statement["curation"]["publication_date"],
+            counts=counts.get(name),
+        )
         path.with_name(path.name + META).write_text(told, encoding="utf-8", newline="\n")
 
 

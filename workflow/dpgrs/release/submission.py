@@ -18,6 +18,7 @@ from dpgrs.release import submission_template as template
 from dpgrs.release.bundle import ACCURACY_SUMS, STATEMENT
 from dpgrs.release.input_check import HELD_OUT, MEASURED_ON
 from dpgrs.release.prediction_check import read_sums
+from dpgrs.release.statistics_check import case_counts_of
 from dpgrs.release.traits import traits_by_outcome
 from dpgrs.release.verify import verify_release
 from dpgrs.types import Metrics, Neighbours, Rows
@@ -168,6 +169,7 @@ class _Bundle:
     scores : list of _Score
     accuracy : dict of an outcome to its _Accuracy; outcomes of which nothing is told are left out.
     n_tested : dict of an outcome to the public people measured on, int; empty where these are not public.
+    counts : dict of an outcome to its noisy cases and controls, in people; empty where none were counted.
     """
 
     def __init__(self, folder):
@@ -179,6 +181,7 @@ class _Bundle:
             _Score(_name_of(one["file"]), one["outcome"], traits.get(one["outcome"], {}), one)
             for one in self.statement["scores"]
         ]
+        self.counts = case_counts_of(self.statement)
         stated, self.accuracy, self.n_tested = self.statement["accuracy"], {}, {}
         self.is_withheld = stated == Metrics.WITHHELD
         for one in () if self.is_withheld else stated:
@@ -278,6 +281,9 @@ def _samples(bundle, score):
     noisy = " Their number has noise for privacy." if bundle.is_noisy else ""
     n_trained = {} if bundle.n_trained is None else {"n_people": bundle.n_trained}
     told = noisy if n_trained else " Their number is withheld for privacy."
+    if counts := bundle.counts.get(score.outcome):
+        n_trained |= {f"n_{kind}": number for kind, number in counts.items()}
+        told += " The numbers of cases and controls have noise for privacy."
     yield of_cohort | {"stage": DEVELOPMENT, "additional": said + told} | n_trained
     if score.outcome not in bundle.accuracy:
         return
@@ -355,8 +361,13 @@ def _left(bundle):
         left.append(f"{template.SAMPLES}: number of individuals, which the release withholds; {covered}.")
     elif bundle.is_noisy:
         left.append(f"{template.SAMPLES}: leave the noisy number of individuals as it is; {covered}.")
+    is_left = "" if bundle.counts else "cases and controls, "
+    if bundle.counts:
+        left.append(
+            f"{template.SAMPLES}: leave the noisy numbers of cases and controls as they are; {covered}."
+        )
     left.append(
-        f"{template.SAMPLES}: cases and controls, share of men, age, follow-up, definitions of phenotypes, "
+        f"{template.SAMPLES}: {is_left}share of men, age, follow-up, definitions of phenotypes, "
         f"as published before; {covered}, nor is a mean."
     )
     if bundle.n_tested:

@@ -13,6 +13,7 @@ from dpgrs.errors import DpgrsError, UsageError, shown
 from dpgrs.privacy.statement.content import COVARIATES_INPUT
 from dpgrs.privacy.statement.statement import problems_of, words_of
 from dpgrs.privacy.statement.text import plain_language
+from dpgrs.release.case_check import case_problems
 from dpgrs.release.claim_check import claim_problems
 from dpgrs.release.count_check import count_problems
 from dpgrs.release.covariate_check import FILE as COVARIATES
@@ -136,6 +137,8 @@ def verify_release(directory, *, reference=None):
         problems += _word_problems(statement, files)
     if not problems:
         problems = statistics_problems(statement, files)
+    if not problems:
+        problems = case_problems(statement, files)
     if not problems and reference is not None:
         problems = _reference_problems(statement, files, Path(reference))
     if problems:

@@ -79,7 +79,11 @@ def _over_budget(request):
 def _mechanisms(plan):
     listed = [(request["number"], one) for request in plan["requests"] for one in request["mechanisms"]]
     has_choices = any(one["epsilon"] is not None for _, one in listed)
-    is_counted = any(one["statistic"] == "outcome counts" for _, one in listed)
+    counted = {
+        "outcome counts": "rows on which each outcome is known",
+        "case counts": "rows on which each 0/1 outcome is 1",
+    }
+    drawn = {one["statistic"] for _, one in listed}
     columns = ["#", "statistic", "times", "numbers each", "sensitivity", "noise sd", "mu each", "share"]
     rows = [
         [
@@ -97,7 +101,7 @@ def _mechanisms(plan):
     ]
     legend = {
         "count": "number of rows trained on",
-        **({"outcome counts": "rows on which each outcome is known"} if is_counted else {}),
+        **{name: said for name, said in counted.items() if name in drawn},
         "gram": "X'X, genotypes by genotypes: LD",
         "cross product": "X'Y, genotypes by outcomes: GWAS",
         "accuracy": "sums behind R2 and error, if they are charged",

@@ -18,6 +18,7 @@ BELOW_0 = re.compile(r"-\d+\.\d (rows|cases|controls) with", re.ASCII)
 STATISTICS = {
     "count": "number of rows",
     "outcome counts": "rows on which outcomes are known",
+    "case counts": "cases of 0/1 outcomes",
     "gram": "X′X: products of genotypes",
     "cross product": "X′Y: products of genotypes and outcomes",
     "smallest eigenvalue": "smallest eigenvalue of X′X",

@@ -97,6 +97,17 @@ def _weights(data):
     return of_outcome
 
 
+def _cases(data):
+    counts = {one["outcome"]: one for one in data.statement.get("case_counts", ())}
+    rows = data.statement["guarantee"]["rows"]
+
+    def of_outcome(outcome):
+        one = counts.get(data.outcomes[outcome])
+        return None if one is None else {"counts": one, "rows": rows}
+
+    return of_outcome if counts else None
+
+
 def _prediction(data):
     constants = data.constants["constant"]
     return lambda outcome: {
@@ -140,6 +151,7 @@ OVERVIEW = [
 ]
 OF_OUTCOME = [
     Section("Weights along the genome", "released_weights.html", _weights, category="Outcomes"),
+    Section("Cases and controls", "released_cases.html", _cases, anchor="cases"),
     Section("From score to prediction", "prediction.html", _prediction, anchor="prediction"),
     Section("Covariates", "released_covariates.html", _covariates, anchor="covariates"),
     CARRIED,

@@ -192,12 +192,20 @@ def _request(config, *, n_shared):
         delta=privacy["delta"],
         accounting=privacy["accounting"][0],
         counts_outcomes=counts_outcomes(config),
+        case_share=case_share(config),
         **{name: privacy[name] for name in TERMS},
     )
     if not METHODS[config["methods"][0]].draws_from_rows:
         return request
     request, terms = replace(request, outcome_norm=None), screening_terms(config)
     return request if terms is None else ScreenedRequest(**asdict(request), screening=terms)
+
+
+def case_share(config):
+    """Return the share of the numbers of cases in what a release draws; None where it counts none."""
+    drawn = mechanism_of(config["methods"][0]).draws.get("outcomes", ())
+    is_public = config["privacy"]["protection"][0] == Protection.FEATURE
+    return config["privacy"]["case_share"] if "cases" in drawn and not is_public else None
 
 
 def screening_terms(config):

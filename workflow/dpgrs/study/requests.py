@@ -18,8 +18,10 @@ READS_OF_REQUESTS = (
     "privacy.delta",
     "privacy.gram_share",
     "privacy.count_share",
+    "privacy.case_share",
     "privacy.outcome_budget",
 )
+SHARES = ("gram_share", "count_share", "case_share")
 # Of what a release measures.
 READS_OF_METRICS = ("mode", *READS_OF_IDENTITY, *READS_OF_FIT, "evaluation", "privacy.ledger")
 
@@ -49,7 +51,7 @@ def requests_of(settings, *, rows, counts):
         counts_outcomes=counts_outcomes(settings),
         **{
             name: getattr(privacy, name)
-            for name in ("neighbours", "unit", "delta", "gram_share", "count_share", "outcome_budget")
+            for name in ("neighbours", "unit", "delta", *SHARES, "outcome_budget")
         },
     )
 

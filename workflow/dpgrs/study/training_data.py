@@ -7,14 +7,14 @@ from os import PathLike
 import numpy as np
 
 from dpgrs.errors import DpgrsError, UsageError
-from dpgrs.io.outcomes import Outcomes
+from dpgrs.io.outcomes import CHUNK, Outcomes
 from dpgrs.io.panel import Panel, check_same_people
 from dpgrs.io.stored_genotypes import genotypes_of
 from dpgrs.io.trials import Statistics, load_labelled
 from dpgrs.linalg.attenuation import clip_slopes
 from dpgrs.linalg.components import components_of, mapped_loadings
 from dpgrs.linalg.norms import clipped_outcomes
-from dpgrs.linalg.statistics import OUTCOME_STEP, largest_row_norm
+from dpgrs.linalg.statistics import OUTCOME_STEP, count_cases, largest_row_norm
 from dpgrs.methods.chosen import ScreeningData
 from dpgrs.methods.drawn_choices import Choices
 from dpgrs.methods.mechanisms import mechanism_named, request_of
@@ -155,6 +155,18 @@ class TrainingData:
             "n_rows": statistics.n_rows,
             "observed": statistics.n_observed[:n_outcomes],
         }
+
+    def cases(self, request, n_outcomes):
+        """Return on how many training rows each 0/1 outcome is 1, 0 of others: (n_outcomes,) int64.
+
+        Which are 0/1 public constants tell. These standardise them, so that 1 lies above 0, and 0 below.
+        """
+        outcomes, counts = self.outcomes, np.zeros(n_outcomes, dtype=np.int64)
+        values, n_rows = outcomes.values[request.n_variants], CHUNK[1]
+        for start in range(0, len(outcomes.is_training), n_rows):
+            rows = slice(start, start + n_rows)
+            counts += count_cases(values[:n_outcomes, rows][:, outcomes.is_training[rows]])
+        return np.where(np.isnan(outcomes.prevalence[:n_outcomes]), 0, counts)
 
     def origin(self, n_variants):
         """Return the zero of `frequency` coding in `half` coding; None where statistics are in the latter."""

@@ -28,6 +28,7 @@ from dpgrs.methods.adassp import (
     private_adassp,
     private_smallest_eigenvalue,
 )
+from dpgrs.methods.audits.summed import N_OTHERS, ExactStatistics, copied_columns, sum_rows
 from dpgrs.methods.audits.sums import (
     DELTA,
     EPSILON,
@@ -35,15 +36,11 @@ from dpgrs.methods.audits.sums import (
     LONG_MEMBER,
     MEMBER,
     MIRRORED_MEMBER,
-    N_OTHERS,
     OTHER_HAPLOTYPE,
     OTHER_LEVEL,
     OTHER_PERSON,
     TERMS,
-    ExactStatistics,
-    copied_columns,
     gram_share_shown,
-    sum_rows,
     term_text,
 )
 from dpgrs.methods.dp_sgd import SgdRequest, private_sgd

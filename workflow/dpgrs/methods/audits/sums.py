@@ -7,21 +7,16 @@ cancels in the score: an audit catches that too.
 """
 
 import math
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
-from dpgrs.genotypes.bits import pack
-from dpgrs.linalg.clipped_statistics import clipped_statistics
-from dpgrs.linalg.components import components_of
-from dpgrs.linalg.covariates import covariate_units
-from dpgrs.linalg.norms import budget_groups, clipped_outcomes, outcome_norm
-from dpgrs.linalg.row_centred import row_centred_statistics
-from dpgrs.linalg.statistics import LARGEST_BOUND, count_known, cross_product, gram
+from dpgrs.linalg.norms import budget_groups, outcome_norm
+from dpgrs.methods.audits.summed import sum_up
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.reusecov import (
     noisy_entries,
+    private_case_counts,
     private_count,
     private_cross_product,
     private_gram,
@@ -31,18 +26,18 @@ from dpgrs.methods.reusecov import (
 from dpgrs.privacy.audit.audit import HAPLOTYPE, PERSON, TWO_HAPLOTYPES, AuditCase, GaussianLoss
 from dpgrs.privacy.audit.parts import Part, log_likelihood_ratio
 from dpgrs.privacy.sensitivity import count_sensitivity
-from dpgrs.types import Accounting, Coding, Neighbours, Protection, Rows, Unit
+from dpgrs.types import Accounting, Coding, Neighbours, Protection, Unit
 
 # Budgets of which every audited share is a mu of about 2, where an audit sees most.
 EPSILON = {Accounting.GDP: 8.0, Accounting.PAPER: 16.0}
 DELTA = 1e-3
-N_OTHERS = 20  # haplotypes of the other people
 PUBLIC_ROWS = 10  # the n that is public by the time of X'X
 
 TERMS = ("neighbours", "unit", "rows", "accounting")  # of a request
 # Of these only where they are not the default.
-NAMED = ("protection", "coding", "n_covariates", "counts_outcomes", "outcome_norm")
-COUNT, OBSERVED, GRAM, CROSS = "count", "observed", "gram", "cross"  # the names in `PrivacyRequest.budget`
+NAMED = ("protection", "coding", "n_covariates", "counts_outcomes", "case_share", "outcome_norm")
+# The names in `PrivacyRequest.budget`.
+COUNT, OBSERVED, GRAM, CROSS, CASES = "count", "observed", "gram", "cross", "cases"
 
 # Signs of a member's genotypes and outcomes. In X'Y, and in X'X of haplotypes, as many entries rise as fall.
 MEMBER = ((1, -1, 1), (1, -1))
@@ -55,6 +50,8 @@ OTHER_OUTCOMES = ((1, -1, 1), (-1, 1))
 OTHER_GENOTYPES = ((-1, 1, -1), (1, -1))
 # One has the outcome that the other lacks, so that one count falls as the other rises.
 FIRST_ALONE, SECOND_ALONE = ((1, -1, 1), (1, math.nan)), ((1, -1, 1), (math.nan, 1))
+# A case of both outcomes.
+CASE_OF_BOTH = ((1, -1, 1), (1, 1))
 # In `frequency` coding, where these alleles have a frequency of 0: a row of the largest norm, all entries of
 # the largest size (docs/proofs/clipped_gram.md).
 LONG_MEMBER = ((1, 1, 1, 1), (1, -1))
@@ -71,24 +68,6 @@ LOADINGS = np.array([[0.9, 0.0], [0.8, 0.0], [0.0, 0.9], [0.0, 0.8]])
 OF_FOUR, OTHER_OF_FOUR = ((1, 1, 1, 1), (1, math.nan, -1, -1)), ((1, 1, 1, 1), (-1, -1, 1, math.nan))
 # Rows without a mean, at a right angle.
 LEVEL_MEMBER, OTHER_LEVEL = ((1, 1, -1, -1), (1, -1)), ((1, -1, 1, -1), (1, -1))
-
-
-@dataclass(frozen=True)
-class ExactStatistics:
-    """The input of a mechanism: what is summed over all rows.
-
-    Attributes
-    ----------
-    n_rows : int
-    gram : (n_variants + 1, n_variants + 1) int64 in units of the request's `gram_step`.
-    cross : (n_outcomes, n_variants + 1) int64 in units of its `cross_step`.
-    observed : (n_outcomes,) int64, rows on which each outcome is known.
-    """
-
-    n_rows: int
-    gram: np.ndarray
-    cross: np.ndarray
-    observed: np.ndarray
 
 
 def reusecov_cases():
@@ -110,6 +89,9 @@ def reusecov_cases():
             private_outcome_counts, FIRST_ALONE, SECOND_ALONE, **PERSON, **paper, **counted | mostly_count
         ),
         _replaced(private_outcome_counts, FIRST_ALONE, SECOND_ALONE, **PERSON, **label, **counted),
+        _added(private_case_counts, CASE_OF_BOTH, **TWO_HAPLOTYPES, case_share=0.45),
+        _replaced(private_case_counts, MEMBER, OTHER_OUTCOMES, **PERSON, **paper, case_share=0.8),
+        _replaced(private_case_counts, FIRST_ALONE, SECOND_ALONE, **PERSON, **label, case_share=0.2),
         _added(private_gram, MEMBER, **HAPLOTYPE, **mostly_gram),
         _added(private_gram, MEMBER, **PERSON, **paper, **mostly_gram),
         _replaced(private_gram, MEMBER, OTHER_HAPLOTYPE, **TWO_HAPLOTYPES, **paper, **mostly_gram),
@@ -144,6 +126,7 @@ def reusecov_cases():
         ),
         _added(private_statistics, OPPOSED_MEMBER, **PERSON, **counted, gram_share=0.4),
         _added(private_statistics, OPPOSED_MEMBER, **TWO_HAPLOTYPES, **paper, **counted, n_budgets=2),
+        _added(private_statistics, CASE_OF_BOTH, **PERSON, **counted, case_share=0.2, gram_share=0.4),
         _added(
             private_statistics,
             MEMBER_OF_THREE,
@@ -238,13 +221,13 @@ def _case(
     statistics = tuple(name for name in statistics if request.budget[name])
     n_copies = 1 if request.unit == Unit.HAPLOTYPE else 2
     pair = (
-        _sum_up(member, n_copies, request, loadings),
-        _sum_up(other or member, n_copies if other else 0, request, loadings),
+        sum_up(member, n_copies, request, loadings),
+        sum_up(other or member, n_copies if other else 0, request, loadings),
     )
     # Each budget has draws of its own for its outcomes.
     draws = [(name, None) for name in (COUNT, GRAM) if name in statistics]
     for budget in budget_groups(n_columns, n_shared=request.n_outcomes):
-        draws += [(name, budget) for name in (OBSERVED, CROSS) if name in statistics]
+        draws += [(name, budget) for name in (OBSERVED, CROSS, CASES) if name in statistics]
     exact = [_exact_output(one, request) for one in pair]
     parts = tuple(
         Part(name, [_own(name, one[name], request, budget) for one in exact], _noise_scale(name, request))
@@ -285,7 +268,7 @@ def gram_share_shown(request):
 
 def _total_mu(statistics, request, n_budgets):
     """Return the mu of all statistics together: what outcomes are in is drawn once for every budget."""
-    draws = {COUNT: 1, OBSERVED: n_budgets, GRAM: gram_share_shown(request), CROSS: n_budgets}
+    draws = {COUNT: 1, GRAM: gram_share_shown(request)} | dict.fromkeys((OBSERVED, CROSS, CASES), n_budgets)
     return math.sqrt(sum(draws[name] * request.budget[name] ** 2 for name in statistics))
 
 
@@ -299,6 +282,11 @@ def _release_outcome_counts(exact, noise, *, request):
     return {OBSERVED: observed}
 
 
+def _release_case_counts(exact, noise, *, request):
+    cases, _ = private_case_counts(exact.cases, request=request, noise=noise)
+    return {CASES: cases}
+
+
 def _release_gram(exact, noise, *, request):
     G, _ = private_gram(exact.gram, PUBLIC_ROWS, request=request, noise=noise)
     return {GRAM: G}
@@ -310,9 +298,10 @@ def _release_cross(exact, noise, *, request):
 
 
 def _release_all(exact, noise, *, request):
-    options = {"request": request, "noise": noise, "observed": exact.observed}
+    options = {"request": request, "noise": noise, "observed": exact.observed, "cases": exact.cases}
     noisy = private_statistics(exact.gram, exact.cross, exact.n_rows, **options)
-    return {COUNT: noisy.n, OBSERVED: noisy.observed, GRAM: noisy.gram, CROSS: noisy.cross}
+    counts = {COUNT: noisy.n, OBSERVED: noisy.observed, CASES: noisy.cases}
+    return counts | {GRAM: noisy.gram, CROSS: noisy.cross}
 
 
 # How to run a mechanism, and what it protects.
@@ -321,8 +310,9 @@ RELEASES = {
     private_gram: (_release_gram, (GRAM,)),
     private_cross_product: (_release_cross, (CROSS,)),
     private_outcome_counts: (_release_outcome_counts, (OBSERVED,)),
+    private_case_counts: (_release_case_counts, (CASES,)),
     # In the order of the draws.
-    private_statistics: (_release_all, (COUNT, GRAM, OBSERVED, CROSS)),
+    private_statistics: (_release_all, (COUNT, GRAM, OBSERVED, CROSS, CASES)),
 }
 
 
@@ -330,7 +320,8 @@ def _exact_output(exact, request):
     """Return what would be released without noise."""
     cross = exact.cross[:, :-1] * request.cross_step
     gram = exact.gram * request.gram_step
-    return {COUNT: exact.n_rows, OBSERVED: exact.observed, GRAM: gram, CROSS: cross}
+    counts = {COUNT: exact.n_rows, OBSERVED: exact.observed, CASES: exact.cases}
+    return counts | {GRAM: gram, CROSS: cross}
 
 
 def _own(name, numbers, request, budget):
@@ -347,52 +338,6 @@ def _noise_scale(name, request):
     return request.noise_sd[name]
 
 
-def _sum_up(member, n_copies, request, loadings):
-    """Sum up ten people, and one more unit of so many haplotypes."""
-    genotypes, outcomes = member
-    haplotypes_per_row = 1 if request.rows == Rows.HAPLOTYPES else 2
-    n_others, n_rows = N_OTHERS // haplotypes_per_row, n_copies // haplotypes_per_row
-    others = np.arange(N_OTHERS) >> np.arange(request.n_variants)[:, np.newaxis] & 1
-    alleles = np.hstack([others, copied_columns(np.greater(genotypes, 0), n_copies)])
-    Y = np.hstack(
-        [np.zeros((len(outcomes), n_others)), copied_columns(np.multiply(outcomes, LARGEST_BOUND), n_rows)]
-    )
-    covariates = None
-    if request.n_covariates:
-        # The member's are as large as they can be.
-        Z = np.tile(np.repeat([0.0, 1.0], [n_others, n_rows]), (request.n_covariates, 1))
-        bound = request.covariate_bound
-        covariates = covariate_units(Z * bound, bound=bound, rows=request.rows)
-    if loadings is not None:
-        Y = components_of(Y, loadings, bound=request.outcome_bound)
-    options = {"n_haplotypes": alleles.shape[1], "request": request, "covariates": covariates}
-    sums = sum_rows(pack(alleles), request_outcomes(Y, request), **options)
-    return ExactStatistics(Y.shape[1], *sums, count_known(Y))
-
-
-def sum_rows(bits, outcomes, *, n_haplotypes, request, covariates=None):
-    """Sum X'X and X'Y of all rows in the coding of a request, where alleles have public frequencies of 0."""
-    options = {"n_haplotypes": n_haplotypes, "rows": request.rows}
-    if request.coding == Coding.FREQUENCY:
-        options |= {"row_norm": request.row_norm, "covariates": covariates}
-        return clipped_statistics(bits, np.zeros(request.n_variants), outcomes, **options)
-    if request.coding == Coding.ROW_CENTRED:
-        everybody = np.ones(outcomes.shape[1], dtype=bool)
-        return row_centred_statistics(bits, outcomes, is_selected=everybody, **options)
-    return gram(bits, **options), cross_product(bits, outcomes, **options)
-
-
-def request_outcomes(Y, request):
-    """Clip outcomes as the terms of a request say, (n_outcomes, n_rows) int64 in units of `OUTCOME_STEP`."""
-    norms = {"bound": request.outcome_bound, "norm": request.outcome_norm}
-    return clipped_outcomes(Y, n_shared=request.n_outcomes, **norms)
-
-
 def term_text(value):
     """Write a term of a request, a float to four digits."""
     return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-def copied_columns(values, n_copies):
-    """Return so many equal columns: (n_values, n_copies)."""
-    return np.tile(np.reshape(values, (-1, 1)), n_copies)

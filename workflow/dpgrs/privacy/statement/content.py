@@ -97,6 +97,9 @@ SUBGROUPS = (
 )
 ROWS_OF_A_PERSON = {Rows.HAPLOTYPES: "two rows, one for each haplotype", Rows.PEOPLE: "one row"}
 COVARIATES_INPUT = "covariates"  # the public input that names them
+# Notes beside cases that noise brought beyond what can be.
+NO_CASES = "Noise brought the number below 0: it is set to 0."
+ALL_CASES = "Noise brought the number above the rows on which the outcome is known: it is set to all of them."
 
 
 @dataclass(frozen=True)
@@ -208,6 +211,7 @@ class StatementContent:
     is_joined : bool, whether weights of an outcome hang on draws of others, so that it loses what all do.
     missing_outcomes : Missing or None, whether the rows on which each outcome is known were counted; None of
         methods that need no such count.
+    case_counts : tuple of dict, from `dpgrs.release.case_counts.case_counts`; empty where none were counted.
     """
 
     version: str
@@ -234,6 +238,7 @@ class StatementContent:
     person: Total | None = None
     is_joined: bool = False
     missing_outcomes: Missing | None = None
+    case_counts: tuple = ()
 
     @property
     def has_covariates(self):

@@ -146,6 +146,7 @@ def build_statement(content):
             "outcomes": list(content.outcomes),
             **_missing(content.missing_outcomes),
         },
+        **({"case_counts": list(content.case_counts)} if content.case_counts else {}),
         "public_inputs": [asdict(public) for public in content.public_inputs],
         "mechanisms": mechanisms,
         "composition": {

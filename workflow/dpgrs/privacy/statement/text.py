@@ -43,6 +43,7 @@ def plain_language(statement):
         ],
         "What saw private data before the noise": statement["preprocessing"] or ["Nothing."],
         "What was done after the noise": statement["post_processing"] or ["Nothing."],
+        **_case_counts(statement),
         "Accuracy": [*_accuracy(statement["accuracy"]), statement["subgroups"]],
         "Audit": _audit(statement["audit"]),
         "Budget": [budget_in_words(statement), _counters(statement)],
@@ -153,6 +154,18 @@ def _counters(statement):
         f"{ledger['account']}: mu^2 {spent['mu_squared']} spent and {left['mu_squared']} left, pure epsilon "
         f"{spent['pure_epsilon']} spent and {left['pure_epsilon']} left."
     )
+
+
+def _case_counts(statement):
+    """Tell numbers of cases and controls as a section, if there are any."""
+    rows = statement["guarantee"]["rows"]
+    lines = [
+        f"{one['outcome']}: about {one['cases']} cases and {one['controls']} controls among {one['known']} "
+        f"{rows} on which it is known, with noise of standard deviation {one['cases_sd']:g}, "
+        f"{one['controls_sd']:g} and {one['known_sd']:g}." + (f" {one['note']}" if "note" in one else "")
+        for one in statement.get("case_counts", ())
+    ]
+    return {"Cases and controls": lines} if lines else {}
 
 
 def _accuracy(accuracy):

@@ -1,0 +1,381 @@
+"""Noisy numbers of cases and controls: drawn, charged, stated, checked, shown; nothing unless asked for."""
+
+import json
+import re
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+
+from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.io.files import save_arrays
+from dpgrs.io.outcomes import CHUNK, Outcomes
+from dpgrs.io.trials import load_labelled, save_labelled
+from dpgrs.methods.mechanisms import mechanism_of
+from dpgrs.methods.registry import METHODS
+from dpgrs.methods.requests import PrivacyRequest
+from dpgrs.methods.reusecov import private_case_counts, private_statistics
+from dpgrs.preflight.checks import problems
+from dpgrs.privacy.noise.sources import BenchmarkNoise
+from dpgrs.privacy.statement.content import ALL_CASES, NO_CASES
+from dpgrs.release import submission_template as template
+from dpgrs.release.case_counts import case_counts
+from dpgrs.release.draw_check import has_statistics
+from dpgrs.release.submission import fill_template
+from dpgrs.release.verify import verify_release
+from dpgrs.study.released import load_released
+from dpgrs.study.settings import resolve
+from dpgrs.study.training_data import TrainingData
+from forged_releases import edit_statement, seal
+from html_pages import text_of
+from outcome_files import changed_outcomes
+from release_report_data import make_data, write_pages
+from step_studies import N_VARIANTS, NAMES, RAW, HaplotypeStudy, Study
+
+PREVALENCE = np.array([0.3, np.nan, 0.1])
+EXACT = {"a": 90, "c": 20}
+STATEMENT, ARRAYS = "privacy_statement.json", "statistics/statistics.npz"
+
+
+def with_cases(study):
+    """Make the first and the third outcome 0/1, the third known of 200 people; return the path of scales."""
+    with changed_outcomes(study.root / "outcomes.zarr") as outcomes:
+        values, n_copies = outcomes.values[N_VARIANTS], len(outcomes.is_training) // 300
+        outcomes.prevalence[:] = PREVALENCE
+        for place, name in ((0, "a"), (2, "c")):
+            p = PREVALENCE[place]
+            is_case = np.repeat(np.arange(300) < EXACT[name], n_copies)
+            values[place] = (is_case - p) / np.sqrt(p * (1 - p))
+        values[2, 200 * n_copies :] = np.nan
+    scales = study.root / "scales.tsv"
+    scales.write_text("outcome\tcentre\tscale\tprevalence\na\t-9\t-9\t0.3\nb\t0\t1\t-9\nc\t-9\t-9\t0.1\n")
+    return str(scales)
+
+
+def settings_of(study, scales, method="blup", *, missing="counted", **privacy):
+    privacy = {"bounds": "tight", "case_share": 0.25, "epsilon": 4, "unit": "person"} | privacy
+    config = study.settings(method, missing=missing, **privacy)
+    config["outcomes"]["scales"] = scales
+    config["release"]["audit_draws"] = 0
+    return config
+
+
+@pytest.fixture(scope="module")
+def counted(tmp_path_factory):
+    """A study with a bundle of cases and controls: not to be changed."""
+    with pytest.MonkeyPatch.context() as patch:
+        study = Study(tmp_path_factory.mktemp("counted"), patch)
+        config = settings_of(study, with_cases(study))
+        study.bundle(config, study.release(config))
+    return study
+
+
+@pytest.fixture
+def forged(counted, tmp_path):
+    return shutil.copytree(counted.root / "bundle", tmp_path / "forged")
+
+
+def test_release__states_cases_with_their_noise(counted):
+    statement, ((label, drawn),) = counted.statement(), load_labelled(counted.root / "noisy.npz")
+    (event,) = [one for one in statement["mechanisms"] if one["statistic"] == "case counts"]
+    assert (event["entries"], event["proof"], float(event["sensitivity"]) ** 2) == (
+        3,
+        "docs/proofs/count.md",
+        pytest.approx(3),
+    )
+    assert float(event["share"]) == pytest.approx(0.25, rel=1e-3)
+    with np.load(counted.root / "bundle" / ARRAYS) as arrays:
+        assert arrays["cases"][1] == 0  # of no 0/1 outcome
+        assert arrays["cases"][[0, 2]].tolist() == drawn["cases"][[0, 2]].tolist()
+    assert [one["outcome"] for one in statement["case_counts"]] == ["a", "c"]
+    for one, place in zip(statement["case_counts"], (0, 2), strict=True):
+        assert abs(one["cases"] - EXACT[one["outcome"]]) < 6.5 * float(event["sigma"])
+        assert one["cases"] == round(drawn["cases"][place])
+        assert one["known"] == round(min(drawn["observed"][place], label["n"]))
+        assert one["controls"] == one["known"] - one["cases"]
+        assert one["cases_sd"] == pytest.approx(float(event["sigma"]), rel=5e-3)
+        assert one["controls_sd"] == pytest.approx(np.hypot(one["cases_sd"], one["known_sd"]), rel=1e-2)
+    told = (counted.root / "bundle" / "privacy_statement.txt").read_text()
+    (one, _) = statement["case_counts"]
+    assert f"a: about {one['cases']} cases and {one['controls']} controls" in " ".join(told.split())
+    meta = yaml.safe_load((counted.root / "bundle/statistics/a.tsv.gz-meta.yaml").read_text())
+    (sample,) = meta["samples"]
+    assert sample.pop("sample_size") > 0
+    assert sample == {
+        "case_control_study": True,
+        "case_count": one["cases"],
+        "control_count": one["controls"],
+    }
+    other = yaml.safe_load((counted.root / "bundle/statistics/b.tsv.gz-meta.yaml").read_text())
+    assert list(other["samples"][0]) == ["sample_size"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "method", "terms"),
+    [
+        (Study, "adassp", {"bounds": "worst-case"}),
+        (HaplotypeStudy, "reusecov-gauss", {"outcome_budget": "separate", "missing": "none"}),
+        (Study, "blup-shared", {"neighbours": "replace-one", "missing": "none"}),
+    ],
+)
+def test_release__cases_are_charged_stated_and_replayed(tmp_path, monkeypatch, kind, method, terms):
+    study = kind(tmp_path, monkeypatch)
+    config = settings_of(study, with_cases(study), method, **terms)
+    noisy = study.release(config)
+    first, files, statement = noisy.read_bytes(), study.bundle(config, noisy), study.statement()
+    owners = [one["outcome"] for one in statement["mechanisms"] if one["statistic"] == "case counts"]
+    assert owners == (list(NAMES) if "outcome_budget" in terms else [None])
+    one = statement["case_counts"][0]
+    assert (one["known_sd"] == 0) == ("neighbours" in terms)
+    rows_of_person = 2 if kind is HaplotypeStudy else 1
+    assert abs(one["cases"] - rows_of_person * EXACT["a"]) < 6.5 * one["cases_sd"]
+    (row, *_) = fill_template(study.root / "bundle").rows[template.SAMPLES]
+    assert (row["n_cases"], row["n_controls"]) == tuple(
+        round(one[name] / rows_of_person) for name in ("cases", "controls")
+    )
+    before = study.ledger(config).path.read_bytes()
+    noisy.unlink()
+    assert study.release(config).read_bytes() == first
+    assert study.bundle(config, noisy) == files
+    assert study.ledger(config).path.read_bytes() == before
+    ((label, arrays),) = load_labelled(noisy)
+    save_labelled(study.root / "forged.npz", [(label, arrays | {"cases": arrays["cases"] + 1})])
+    with pytest.raises(DpgrsError, match="must be what the ledger charged for"):
+        load_released(study.root / "forged.npz", study.ledger(config).read())
+
+
+def change(**changed):
+    """Forge numbers of the first outcome in the statement alone."""
+
+    def forge(folder):
+        content = json.loads((folder / STATEMENT).read_text())
+        content["case_counts"][0] |= changed
+        (folder / STATEMENT).write_text(json.dumps(content))
+
+    return forge
+
+
+def move_a_control(folder):
+    one = json.loads((folder / STATEMENT).read_text())["case_counts"][0]
+    change(cases=one["cases"] + 1, controls=one["controls"] - 1)(folder)
+
+
+def set_array(place, value):
+    def forge(folder):
+        with np.load(folder / ARRAYS) as held:
+            arrays = dict(held)
+        arrays["cases"][place] = value
+        save_arrays(folder / ARRAYS, dict(sorted(arrays.items())))
+
+    return forge
+
+
+def leave_out(folder):
+    content = json.loads((folder / STATEMENT).read_text())
+    content["case_counts"] = content["case_counts"][:1]
+    (folder / STATEMENT).write_text(json.dumps(content))
+
+
+def drop(folder):
+    content = json.loads((folder / STATEMENT).read_text())
+    del content["case_counts"]
+    (folder / STATEMENT).write_text(json.dumps(content))
+
+
+def lower_sensitivity(folder):
+    (place,) = [
+        number
+        for number, one in enumerate(json.loads((folder / STATEMENT).read_text())["mechanisms"])
+        if one["statistic"] == "case counts"
+    ]
+    edit_statement(folder, ("mechanisms", place, "sensitivity"), "1")
+
+
+@pytest.mark.parametrize(
+    ("forge", "said"),
+    [
+        (move_a_control, "cases of a must follow from"),
+        (change(cases=3), "cases and controls of a must add up|must follow from"),
+        (change(controls=3), "cases and controls of a must add up"),
+        (change(cases_sd=1.0), "the noise of the cases of a must be"),
+        (change(controls_sd=1.0), "the noise of the controls of a must be"),
+        (change(known_sd=1.0), "the noise of the known of a must be"),
+        (change(known=100000), "the known rows of a must be at most"),
+        (change(note=ALL_CASES), "the note of a must be"),
+        (change(note="all is well"), "the note of a must be"),
+        (set_array(0, 7.0), "cases of a must follow from"),
+        (set_array(1, 7.0), "cases must be 0 for b, which is not 0/1"),
+        (set_array(0, 7.0001), "cases must be on the grid"),
+        (leave_out, "an entry for each 0/1 outcome"),
+        (drop, "no draws but those of blup"),
+        (lower_sensitivity, "mu|sensitivity of case counts"),
+    ],
+)
+def test_verify__forged_counts_are_refused(forged, forge, said, monkeypatch):
+    # Words follow from the statement: a forger writes them anew.
+    monkeypatch.setattr("dpgrs.release.verify._word_problems", lambda statement, files: [])
+    monkeypatch.setattr("dpgrs.release.statistics_check._file_problems", lambda *given: [])
+    forge(forged)
+    seal(forged)
+    with pytest.raises(DpgrsError, match=said):
+        verify_release(forged)
+
+
+def test_verify__words_and_metadata_are_those_of_the_counts(forged):
+    move_a_control(forged)
+    seal(forged)
+    with pytest.raises(DpgrsError, match=re.escape("privacy_statement.txt must be what")):
+        verify_release(forged)
+
+
+def test_verify__counts_of_a_bundle_without_statistics_are_held_to_each_other(tmp_path, monkeypatch):
+    study = Study(tmp_path, monkeypatch)
+    config = settings_of(study, with_cases(study))
+    config["release"] |= {"statistics": False}
+    study.bundle(config, study.release(config))
+    folder = study.root / "bundle"
+    assert verify_release(folder)["n_scores"] == 3
+    assert not (folder / ARRAYS).exists()
+    monkeypatch.setattr("dpgrs.release.verify._word_problems", lambda statement, files: [])
+    change(controls=3)(folder)
+    seal(folder)
+    with pytest.raises(DpgrsError, match="cases and controls of a must add up"):
+        verify_release(folder)
+
+
+class NoNoise:
+    """Draws whose noise brings counts to given numbers."""
+
+    def __init__(self, cases, observed=None, n=100):
+        self.cases, self.observed, self.n = np.array(cases), observed, n
+
+
+@pytest.mark.parametrize(
+    ("noisy", "cases", "note"),
+    [
+        (-0.2, 0, NO_CASES),
+        (-300, 0, NO_CASES),
+        (40.4, 40, None),
+        (100, 100, None),
+        (100.5, 100, ALL_CASES),
+        (300, 100, ALL_CASES),
+    ],
+)
+def test_case_counts__what_cannot_be_is_set_to_an_end_with_a_note(noisy, cases, note):
+    events = [{"statistic": "case counts", "sigma": 40.0}, {"statistic": "count", "sigma": 30.0}]
+    label = {"outcomes": ["a", "b"], "events": events}
+    (one,) = case_counts(label, NoNoise([noisy, 3.0]), is_binary=np.array([True, False]))
+    assert (one["outcome"], one["known"], one["cases"], one["controls"]) == ("a", 100, cases, 100 - cases)
+    assert (one["known_sd"], one["cases_sd"], one["controls_sd"]) == (30, 40, 50)
+    assert one.get("note") == note
+
+
+def request(**changes):
+    terms = {"rows": "people", "n_variants": 2, "n_outcomes": 3, "outcome_bound": 3.0}
+    return PrivacyRequest(**terms | {"epsilon": 1.0, "delta": 1e-6} | changes)
+
+
+def test_request__counts_nothing_and_is_as_it_was_unless_asked():
+    assert not request().counts_cases
+    assert "case_share" not in request().key
+    assert len(request().key) == len(request(case_share=0.1).key) - 1
+    exact = np.zeros((3, 3), dtype=np.int64), np.zeros((3, 3), dtype=np.int64), 10
+    without, with_it = (
+        private_statistics(*exact, request=request(**own), noise=BenchmarkNoise(1), cases=np.arange(3))
+        for own in ({}, {"case_share": 0.1})
+    )
+    assert without.cases is None
+    assert [event.statistic for event in without.events] == ["count", "gram", "cross product"]
+    assert [event.statistic for event in with_it.events][-1] == "case counts"
+    cases, own = np.array([0, 1000, 500]), request(case_share=0.1, n_outcomes=1, epsilon=1000.0)
+    noisy = private_statistics(*exact, request=own, noise=BenchmarkNoise(1), cases=cases)
+    assert np.abs(noisy.cases - cases).max() < 7 * own.noise_sd["cases"] < 50  # each has a budget of its own
+    with pytest.raises(UsageError, match="`cases` must be a number of rows for each of 3 outcomes"):
+        private_statistics(*exact, request=request(case_share=0.1), noise=BenchmarkNoise(1))
+
+
+def test_cases__are_of_training_rows_and_of_0_1_outcomes(tmp_path):
+    """More rows than are read at a time, on disk."""
+    rng, n_rows = np.random.default_rng(3), 2 * CHUNK[1] + 5
+    is_training, values = rng.random(n_rows) < 0.7, rng.choice([-0.5, 2.0, np.nan], (3, n_rows))
+    own = {"is_training": is_training, "rows": "people", "prevalence": np.array([0.2, np.nan, 0.2])}
+    Outcomes(NAMES, {2: values}, {}, **own).save(tmp_path / "outcomes.zarr")
+    wanted = [np.count_nonzero(values[place, is_training] == 2) for place in (0, 2)]
+    data = TrainingData(tmp_path / "outcomes.zarr")
+    assert data.cases(request(), 3).tolist() == [wanted[0], 0, wanted[1]]
+    assert data.cases(request(), 1).tolist() == wanted[:1]
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0])
+def test_request__raise_on_share_of_cases(share):
+    with pytest.raises(UsageError, match=r"`privacy.case_share` must be between 0 and 1"):
+        request(case_share=share)
+
+
+def test_request__raise_on_cases_that_leave_nothing_or_are_public():
+    with pytest.raises(UsageError, match=r"`privacy.case_share` must leave something beside"):
+        request(case_share=0.99)
+    with pytest.raises(UsageError, match=r"`privacy.case_share` must be null under feature protection"):
+        request(case_share=0.1, protection="feature", neighbours="replace-one")
+
+
+def test_private_case_counts__are_the_cases_and_noise_of_the_sd_told():
+    asked, cases = request(case_share=0.3, n_outcomes=3000), np.arange(3000)
+    noisy, event = private_case_counts(cases, request=asked, noise=BenchmarkNoise(4))
+    assert event.sigma == pytest.approx(asked.noise_sd["cases"])
+    assert np.std(noisy - cases) == pytest.approx(event.sigma, rel=0.1)
+    assert abs(np.mean(noisy - cases)) < 7 * event.sigma / np.sqrt(3000)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"methods": ["naive"]}, "be null for `methods: naive`, whose bundle has no statistics"),
+        ({"methods": ["k-blup"]}, "be null for `methods: k-blup`"),
+        ({"outcomes": {"count": 3}}, "be null without 0/1 outcomes"),
+        ({"privacy": {"case_share": 0.99}}, "be below 0.99, beside the other counts"),
+        ({"privacy": {"protection": "feature", "neighbours": "replace-one"}}, "be null under feature"),
+        ({"mode": "benchmark"}, "is for `mode: release`, got 0.1 in a benchmark"),
+    ],
+)
+def test_check__cases_are_counted_where_that_means_something(changes, said):
+    raw = RAW | {"methods": ["blup"], "outcomes": {"count": 3, "prevalence": 0.1}}
+    privacy = {"epsilon": 1, "case_share": 0.1} | changes.get("privacy", {})
+    found = problems(resolve(raw | changes | {"privacy": privacy}))
+    assert [line for line in found if "privacy.case_share" in line and said in line]
+
+
+def test_check__cases_of_simulated_0_1_outcomes_are_counted():
+    raw = RAW | {"methods": ["blup"], "outcomes": {"count": 3, "prevalence": 0.1}}
+    found = problems(resolve(raw | {"privacy": {"epsilon": 1, "case_share": 0.1}}))
+    assert not [line for line in found if "case_share" in line]
+
+
+def test_methods__those_with_statistics_draw_cases():
+    for name, row in METHODS.items():
+        if row.may_be_released:
+            drawn = "cases" in mechanism_of(name).draws["outcomes"]
+            assert drawn == has_statistics(name, "full"), name
+
+
+def test_report__says_that_cases_are_noisy_and_nothing_where_none_were_counted(counted, tmp_path):
+    statement = counted.statement()
+    one, scales = statement["case_counts"][0], pd.DataFrame({"is_binary": [True, False, True]}, index=NAMES)
+    scales = scales.assign(centre=0.5, scale=0.5)
+    for name in ("with", "without"):
+        write_pages(replace(make_data(statement), scales=scales), tmp_path / name)
+        statement.pop("case_counts", None)
+    overview, binary, other = (
+        text_of(tmp_path / "with" / page)
+        for page in ("index.html", *(f"outcomes/01/outcome_000{number}.html" for number in (1, 2)))
+    )
+    assert "each outcome’s page has the number with noise" in overview
+    assert f"Cases (noisy){one['cases']:,} ± {one['cases_sd']:g}" in binary.replace(" (noisy) ", " (noisy)")
+    assert "Cases were counted with noise, and paid for" in binary
+    assert "(noisy)" not in other
+    for page in ("index.html", "outcomes/01/outcome_0001.html"):
+        assert "(noisy)" not in text_of(tmp_path / "without" / page)
+    assert "How many of them are cases is not stated" in text_of(tmp_path / "without" / "index.html")

@@ -1,0 +1,82 @@
+"""Exact statistics of the cohorts that audits of sums compare: ten people, and a unit more or another."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpgrs.genotypes.bits import pack
+from dpgrs.linalg.clipped_statistics import clipped_statistics
+from dpgrs.linalg.components import components_of
+from dpgrs.linalg.covariates import covariate_units
+from dpgrs.linalg.norms import clipped_outcomes
+from dpgrs.linalg.row_centred import row_centred_statistics
+from dpgrs.linalg.statistics import LARGEST_BOUND, count_cases, count_known, cross_product, gram
+from dpgrs.types import Coding, Rows
+
+N_OTHERS = 20  # haplotypes of the other people
+
+
+@dataclass(frozen=True)
+class ExactStatistics:
+    """The input of a mechanism: what is summed over all rows.
+
+    Attributes
+    ----------
+    n_rows : int
+    gram : (n_variants + 1, n_variants + 1) int64 in units of the request's `gram_step`.
+    cross : (n_outcomes, n_variants + 1) int64 in units of its `cross_step`.
+    observed : (n_outcomes,) int64, rows on which each outcome is known.
+    cases : (n_outcomes,) int64, rows on which each is above 0; None where nothing counts them.
+    """
+
+    n_rows: int
+    gram: np.ndarray
+    cross: np.ndarray
+    observed: np.ndarray
+    cases: np.ndarray | None = None
+
+
+def sum_up(member, n_copies, request, loadings):
+    """Sum up ten people, and one more unit of so many haplotypes; returns ExactStatistics."""
+    genotypes, outcomes = member
+    haplotypes_per_row = 1 if request.rows == Rows.HAPLOTYPES else 2
+    n_others, n_rows = N_OTHERS // haplotypes_per_row, n_copies // haplotypes_per_row
+    others = np.arange(N_OTHERS) >> np.arange(request.n_variants)[:, np.newaxis] & 1
+    alleles = np.hstack([others, copied_columns(np.greater(genotypes, 0), n_copies)])
+    Y = np.hstack(
+        [np.zeros((len(outcomes), n_others)), copied_columns(np.multiply(outcomes, LARGEST_BOUND), n_rows)]
+    )
+    covariates = None
+    if request.n_covariates:
+        # The member's are as large as they can be.
+        Z = np.tile(np.repeat([0.0, 1.0], [n_others, n_rows]), (request.n_covariates, 1))
+        bound = request.covariate_bound
+        covariates = covariate_units(Z * bound, bound=bound, rows=request.rows)
+    if loadings is not None:
+        Y = components_of(Y, loadings, bound=request.outcome_bound)
+    options = {"n_haplotypes": alleles.shape[1], "request": request, "covariates": covariates}
+    sums = sum_rows(pack(alleles), request_outcomes(Y, request), **options)
+    return ExactStatistics(Y.shape[1], *sums, count_known(Y), count_cases(Y))
+
+
+def sum_rows(bits, outcomes, *, n_haplotypes, request, covariates=None):
+    """Sum X'X and X'Y of all rows in the coding of a request, where alleles have public frequencies of 0."""
+    options = {"n_haplotypes": n_haplotypes, "rows": request.rows}
+    if request.coding == Coding.FREQUENCY:
+        options |= {"row_norm": request.row_norm, "covariates": covariates}
+        return clipped_statistics(bits, np.zeros(request.n_variants), outcomes, **options)
+    if request.coding == Coding.ROW_CENTRED:
+        everybody = np.ones(outcomes.shape[1], dtype=bool)
+        return row_centred_statistics(bits, outcomes, is_selected=everybody, **options)
+    return gram(bits, **options), cross_product(bits, outcomes, **options)
+
+
+def request_outcomes(Y, request):
+    """Clip outcomes as the terms of a request say, (n_outcomes, n_rows) int64 in units of `OUTCOME_STEP`."""
+    norms = {"bound": request.outcome_bound, "norm": request.outcome_norm}
+    return clipped_outcomes(Y, n_shared=request.n_outcomes, **norms)
+
+
+def copied_columns(values, n_copies):
+    """Return so many equal columns: (n_values, n_copies)."""
+    return np.tile(np.reshape(values, (-1, 1)), n_copies)

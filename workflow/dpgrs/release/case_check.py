@@ -1,0 +1,91 @@
+"""Check the noisy numbers of cases and controls of a bundle, by other code than what wrote them."""
+
+import math
+
+import numpy as np
+
+from dpgrs.privacy.statement.content import ALL_CASES, NO_CASES
+from dpgrs.release.draw_check import CASES, COUNT, KNOWN, has_statistics
+from dpgrs.release.statistics_check import ARRAYS, prevalences, read_statistics, rows_of
+from dpgrs.types import Missing
+
+# Of standard deviations, which have three digits.
+THREE_DIGITS = 0.006
+
+
+def case_problems(statement, files):
+    """List what is wrong with the cases and controls of a bundle in which nothing else is.
+
+    Parameters
+    ----------
+    statement : dict that fits the schema.
+    files : dict of a file's name to its path, of the bundle.
+
+    Returns
+    -------
+    list of str
+    """
+    stated = {one["outcome"]: one for one in statement.get("case_counts", ())}
+    if not stated:
+        return []
+    method, protection = statement["method"], statement["guarantee"]["protection"]
+    if not has_statistics(method, protection):
+        return [f"case_counts must not be there: {method} counts no cases under {protection} protection"]
+    names = statement["data_domain"]["outcomes"]
+    is_binary = ~np.isnan(prevalences(statement, files))
+    wanted = [name for name, is_one in zip(names, is_binary, strict=False) if is_one]
+    if [one["outcome"] for one in statement["case_counts"]] != wanted:
+        return ["case_counts must have an entry for each 0/1 outcome, once, in their order, and for no other"]
+    problems = [
+        f"the {what} of {name} must {how}"
+        for name, one in stated.items()
+        for what, how in _entry_problems(statement, one)
+    ]
+    if problems or ARRAYS not in files:
+        return problems
+    arrays = read_statistics(statement, files)
+    known = np.minimum(rows_of(statement), arrays.get("observed", math.inf)) * np.ones(len(names))
+    for name, drawn, most, is_one in zip(names, arrays["cases"], known, is_binary, strict=True):
+        if not is_one and drawn != 0:
+            problems.append(f"{ARRAYS}: cases must be 0 for {name}, which is not 0/1")
+        elif is_one:
+            problems += _drawn_problems(name, stated[name], float(drawn), float(most))
+    return problems
+
+
+def _entry_problems(statement, one):
+    """Compare the numbers of an outcome with each other, with the rows, and with the noise that was drawn."""
+    sigmas = {
+        part["statistic"]: float(part["sigma"])
+        for part in statement["mechanisms"]
+        if part["outcome"] in (None, one["outcome"])
+    }
+    n, is_counted = rows_of(statement), statement["data_domain"].get("missing_outcomes") == Missing.COUNTED
+    if one["known"] > n or not (is_counted or one["known"] == n):
+        yield "known rows", f"be {'at most ' * is_counted}{n}"
+    if one["cases"] + one["controls"] != one["known"]:
+        yield "cases and controls", "add up to the known rows"
+    known_sd = sigmas[KNOWN] if is_counted else sigmas.get(COUNT.statistic, 0.0)
+    noise = {"known": known_sd, "cases": sigmas[CASES]}
+    noise["controls"] = math.sqrt(sum(sd**2 for sd in noise.values()))
+    for what, sd in noise.items():
+        if not math.isclose(one[f"{what}_sd"], sd, rel_tol=THREE_DIGITS):
+            yield f"noise of the {what}", f"be {sd:.3g}"
+    ends = {NO_CASES: 0, ALL_CASES: one["known"]}
+    if "note" in one and ends.get(one["note"]) != one["cases"]:
+        yield "note", "be of cases at an end of what can be"
+
+
+def _drawn_problems(name, one, drawn, most):
+    """Compare what a statement says with the noisy numbers that it follows from."""
+    known = round(most)
+    wanted = {"known": known, "cases": sorted((0, round(drawn), known))[1]}
+    problems = [
+        f"the {what} of {name} must follow from {ARRAYS}, got {one[what]} for {number}"
+        for what, number in wanted.items()
+        if one[what] != number
+    ]
+    note = {drawn < 0: NO_CASES, drawn > known: ALL_CASES}.get(True)
+    if one.get("note") != note:
+        problems.append(f"the note of {name} must be {note or 'left out'}, as {ARRAYS} says")
+    return problems

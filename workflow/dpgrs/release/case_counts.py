@@ -1,0 +1,62 @@
+"""Cases and controls of 0/1 outcomes, as a statement has them: post-processing of noisy counts."""
+
+from math import hypot
+
+import numpy as np
+
+from dpgrs.privacy.statement.content import ALL_CASES, NO_CASES
+
+DIGITS = 3  # of a standard deviation
+
+
+def case_counts(label, noisy, *, is_binary):
+    """Say how many of the rows trained on are cases and controls, of each 0/1 outcome.
+
+    Cases that noise brought below 0 or above the rows on which the outcome is known are set to these, and a
+    note says so; controls are the rest.
+
+    Parameters
+    ----------
+    label, noisy : from `dpgrs.study.released.load_released`.
+    is_binary : (n_outcomes,) bool, public.
+
+    Returns
+    -------
+    tuple of dict, the entries ``case_counts`` of a statement, in rows; empty where cases are not counted.
+
+    Privacy
+    -------
+    Post-processing of `private_case_counts`, and of the counts of rows as released: costs nothing.
+    """
+    if noisy.cases is None:
+        return ()
+    sigmas = {event["statistic"]: float(event["sigma"]) for event in label["events"]}
+    cases_sd = sigmas["case counts"]
+    known_sd = sigmas.get("outcome counts", sigmas.get("count", 0.0))
+    known = np.full(len(noisy.cases), float(noisy.n))
+    if noisy.observed is not None:
+        known = np.minimum(known, noisy.observed)
+    return tuple(
+        _entry(label["outcomes"][place], noisy.cases[place], known[place], cases_sd, known_sd)
+        for place in np.flatnonzero(is_binary)
+    )
+
+
+def _entry(outcome, noisy, known, cases_sd, known_sd):
+    known = round(float(known))
+    cases = min(max(round(float(noisy)), 0), known)
+    note = NO_CASES if noisy < 0 else ALL_CASES if noisy > known else None
+    return {
+        "outcome": outcome,
+        "known": known,
+        "known_sd": _rounded(known_sd),
+        "cases": cases,
+        "cases_sd": _rounded(cases_sd),
+        "controls": known - cases,
+        "controls_sd": _rounded(hypot(cases_sd, known_sd)),
+        **({"note": note} if note else {}),
+    }
+
+
+def _rounded(number):
+    return float(f"{number:.{DIGITS}g}")

@@ -21,7 +21,7 @@ class Terms:
     is_counted : bool, whether the events are all that a ledger counts: not where a sample stays secret, as in
         DP-SGD, nor of what a release cannot draw.
     is_private : False, always: the seed of the noise is public. A release draws secret noise
-        (docs/how-to/release.md).
+        (docs/how-to/use_release.md).
     """
 
     epsilon: float

@@ -24,7 +24,7 @@ class MarginalEffects:
 
 
 def marginal_effects(arrays, *, n, rows, cross_sd):
-    """Divide X'Y by the variance that public frequencies say each variant has (docs/how-to/release.md).
+    """Divide X'Y by the variance that public frequencies say each variant has (docs/how-to/use_release.md).
 
     With v the variance of a row's copies, coded about public frequencies, under Hardy and Weinberg's law,
     y of mean 0 and variance 1, g its clip of slope b and mean square q by public constants, n_j rows on which

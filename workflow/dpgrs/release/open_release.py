@@ -88,7 +88,7 @@ class OpenRelease:
     Attributes
     ----------
     statement : dict, the privacy statement.
-    arrays : dict of float64 arrays (docs/how-to/release.md): ``gram`` (n_columns + 1, n_columns + 1),
+    arrays : dict of float64 arrays (docs/how-to/use_release.md): ``gram`` (n_columns + 1, n_columns + 1),
     ``cross``
         (n_outcomes, n_columns), ``frequency`` (n_variants,) and others; columns are variants in the order of
         the scoring files, then covariates, then the intercept 1/2.

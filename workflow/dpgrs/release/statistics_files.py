@@ -24,7 +24,7 @@ class ReleasedStatistics:
     Attributes
     ----------
     arrays : dict of name to float64 array; columns of X are in the order of the scoring files, covariates and
-        the intercept last (docs/how-to/release.md).
+        the intercept last (docs/how-to/use_release.md).
     effects : MarginalEffects, in the order of the scoring files; None where X'Y is of components, or of
         genotypes that are not centred.
     sites : pandas.DataFrame in that order, as from `dpgrs.release.pgs_catalog.file_rows`.

@@ -269,7 +269,7 @@ def _on_grid(law, step):
 
 
 def _effects(statement, arrays):
-    """Return effects and errors, (n_outcomes, n_variants), and people counted (docs/how-to/use_release.md)."""
+    """Return effects, errors (n_outcomes, n_variants) and people counted (docs/how-to/use_release.md)."""
     p, n = arrays["frequency"], rows_of(statement)
     copies, of_person = (1, 2) if statement["guarantee"]["rows"] == Rows.HAPLOTYPES else (2, 1)
     variance = copies * p * (1 - p)

@@ -86,7 +86,8 @@ def test_release__states_cases_with_their_noise(counted):
         "docs/proofs/count.md",
         pytest.approx(3),
     )
-    assert float(event["share"]) == pytest.approx(0.25, rel=1e-3)
+    (other,) = [one for one in statement["mechanisms"] if one["statistic"] == "cross product"]
+    assert 3 * float(event["share"]) == pytest.approx(float(other["share"]), rel=1e-3)
     with np.load(counted.root / "bundle" / ARRAYS) as arrays:
         assert arrays["cases"][1] == 0  # of no 0/1 outcome
         assert arrays["cases"][[0, 2]].tolist() == drawn["cases"][[0, 2]].tolist()
@@ -133,9 +134,8 @@ def test_release__cases_are_charged_stated_and_replayed(tmp_path, monkeypatch, k
     rows_of_person = 2 if kind is HaplotypeStudy else 1
     assert abs(one["cases"] - rows_of_person * EXACT["a"]) < 6.5 * one["cases_sd"]
     (row, *_) = fill_template(study.root / "bundle").rows[template.SAMPLES]
-    assert (row["n_cases"], row["n_controls"]) == tuple(
-        round(one[name] / rows_of_person) for name in ("cases", "controls")
-    )
+    n_cases, n_known = (round(one[name] / rows_of_person) for name in ("cases", "known"))
+    assert (row["n_cases"], row["n_controls"]) == (n_cases, n_known - n_cases)
     before = study.ledger(config).path.read_bytes()
     noisy.unlink()
     assert study.release(config).read_bytes() == first
@@ -315,9 +315,14 @@ def test_request__raise_on_share_of_cases(share):
         request(case_share=share)
 
 
-def test_request__raise_on_cases_that_leave_nothing_or_are_public():
-    with pytest.raises(UsageError, match=r"`privacy.case_share` must leave something beside"):
-        request(case_share=0.99)
+def test_request__cases_are_paid_for_by_the_products_of_outcomes_alone():
+    without, with_it = request(), request(case_share=0.25)
+    assert with_it.budget["gram"] == without.budget["gram"]
+    own = without.budget["cross"] ** 2 * np.array([0.75, 0.25])
+    assert [with_it.budget[name] ** 2 for name in ("cross", "cases")] == pytest.approx(own)
+
+
+def test_request__raise_on_cases_that_are_public():
     with pytest.raises(UsageError, match=r"`privacy.case_share` must be null under feature protection"):
         request(case_share=0.1, protection="feature", neighbours="replace-one")
 
@@ -336,7 +341,6 @@ def test_private_case_counts__are_the_cases_and_noise_of_the_sd_told():
         ({"methods": ["naive"]}, "be null for `methods: naive`, whose bundle has no statistics"),
         ({"methods": ["k-blup"]}, "be null for `methods: k-blup`"),
         ({"outcomes": {"count": 3}}, "be null without 0/1 outcomes"),
-        ({"privacy": {"case_share": 0.99}}, "be below 0.99, beside the other counts"),
         ({"privacy": {"protection": "feature", "neighbours": "replace-one"}}, "be null under feature"),
         ({"mode": "benchmark"}, "is for `mode: release`, got 0.1 in a benchmark"),
     ],

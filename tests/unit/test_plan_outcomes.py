@@ -76,8 +76,9 @@ def test_plan_study__counts_of_known_outcomes_are_drawn_shown_and_cost_accuracy(
     assert after["r2_without_noise"] == before["r2_without_noise"]
     share = "privacy={epsilon: 1, case_share: 0.2}"
     cases = plan_of(*RELEASE, "outcomes={count: 3, prevalence: 0.1}", share)
-    (drawn,) = [one for one in cases["requests"][0]["mechanisms"] if one["statistic"] == "case counts"]
-    assert (drawn["share"], drawn["entries"]) == (pytest.approx(0.2), 3)
+    drawn = {one["statistic"]: one for one in cases["requests"][0]["mechanisms"]}
+    assert drawn["case counts"]["entries"] == 3
+    assert drawn["case counts"]["share"] == pytest.approx(drawn["cross product"]["share"] / 4)
     assert "case counts    rows on which each 0/1 outcome is 1" in plan_as_text(cases)
     text = plan_as_text(plan_of(*SMALL, outcomes.format("counted")))
     assert "outcome counts  rows on which each outcome is known" in text

@@ -58,10 +58,10 @@ def test_budget__gdp_shares():
     ("terms", "shares"),
     [
         ({}, [0.2, 0.2, 0.15, 0.45, 0]),
-        ({"case_share": 0.2}, [0.2, 0.2, 0.1, 0.3, 0.2]),
+        ({"case_share": 0.2}, [0.2, 0.2, 0.15, 0.36, 0.09]),
         ({"neighbours": "replace-one"}, [0, 0.2, 0.2, 0.6, 0]),
         ({"neighbours": "replace-one", "protection": "label"}, [0, 0.2, 0, 0.8, 0]),
-        ({"neighbours": "replace-one", "protection": "label", "case_share": 0.3}, [0, 0.2, 0, 0.5, 0.3]),
+        ({"neighbours": "replace-one", "protection": "label", "case_share": 0.3}, [0, 0.2, 0, 0.56, 0.24]),
         ({"neighbours": "replace-one", "protection": "feature"}, [0, 0, 0.25, 0.75, 0]),
     ],
 )

@@ -45,8 +45,10 @@ class AdasspRequest(PrivacyRequest):
     @cached_property
     def budget(self):
         """The mu of ``count``, ``observed``, ``eigenvalue``, ``gram``, ``cross`` and ``cases``, a dict."""
-        counts, cases = self.shares_of_counts, self.share_of_cases
-        shares = (*counts, *[(1 - counts[0] - counts[1] - cases) / 3] * 3, cases)
+        counts = self.shares_of_counts
+        third = (1 - counts[0] - counts[1]) / 3
+        cases = third * self.share_of_cases
+        shares = (*counts, third, third, third - cases, cases)
         mus = split_budget(self.epsilon, self.delta, shares=shares, accounting=self.accounting)
         names = ("count", "observed", "eigenvalue", "gram", "cross", "cases")
         return dict(zip(names, mus, strict=True))

@@ -51,8 +51,8 @@ class PrivacyRequest:
     covariate_bound : float or None, the public clip of covariates in standard deviations.
     counts_outcomes : bool, whether outcomes may be missing, so that the rows on which each is known are
         counted; public, never found from the data.
-    case_share : float in (0, 1) or None, share of the noisy numbers of cases of all outcomes of a budget;
-        None counts none.
+    case_share : float in (0, 1) or None, share of the noisy numbers of cases of all outcomes of a budget in
+        what X'Y would get without; None counts none.
 
     Raises
     ------
@@ -116,11 +116,6 @@ class PrivacyRequest:
             raise UsageError(
                 "`privacy.count_share` must be below 0.5 where rows and known outcomes are both counted, got "
                 f"{self.count_share}. Lower it."
-            )
-        if sum(self.shares_of_counts) + self.share_of_cases >= 1:
-            raise UsageError(
-                "`privacy.case_share` must leave something beside the other counts, got "
-                f"{self.case_share}. Lower it."
             )
 
     @property
@@ -211,7 +206,7 @@ class PrivacyRequest:
 
     @property
     def share_of_cases(self):
-        """The share of the numbers of cases; 0 where none are counted."""
+        """The share of the numbers of cases in what is left for outcomes; 0 where none are counted."""
         return self.case_share or 0.0
 
     @property
@@ -253,9 +248,11 @@ class PrivacyRequest:
     def budget(self):
         """The split of (epsilon, delta): mu of ``count``, ``observed``, ``gram``, ``cross`` and ``cases``."""
         count, observed = self.shares_of_counts
-        rest = 1 - count - observed - self.share_of_cases
+        rest = 1 - count - observed
         gram = rest * self.share_of_gram if self.has_private_gram else 0.0
-        shares = (count, observed, gram, rest - gram, self.share_of_cases)
+        # Of what X'Y would get, so that X'X is the same draw with cases and without.
+        cases = (rest - gram) * self.share_of_cases
+        shares = (count, observed, gram, rest - gram - cases, cases)
         mus = split_budget(self.epsilon, self.delta, shares=shares, accounting=self.accounting)
         return dict(zip(("count", "observed", "gram", "cross", "cases"), mus, strict=True))
 

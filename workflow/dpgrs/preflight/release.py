@@ -7,7 +7,6 @@ from dpgrs.preflight.loadings import outcomes_of
 from dpgrs.release.draw_check import BY_METHOD, has_statistics
 from dpgrs.release.folder_check import LARGEST_STATISTICS, MIB, TRACE
 from dpgrs.release.traits import read_traits
-from dpgrs.study.settings import counts_outcomes
 from dpgrs.study.table_settings import covariate_terms, outcome_constants
 from dpgrs.types import Metrics, Neighbours, Penalty, Protection
 
@@ -44,7 +43,7 @@ SIZES = (
 )
 STATISTICS = ("release.statistics", "privacy.protection", *SIZES[:-1])
 CASES = (
-    *("privacy.case_share", "privacy.count_share", "privacy.neighbours", "privacy.protection", "methods"),
+    *("privacy.case_share", "privacy.protection", "methods"),
     *("outcomes", "cohort.sums", "cohort.part"),
 )
 OF_CONSTANTS = 4  # rows of what is public of variants and outcomes, with headers
@@ -191,13 +190,11 @@ def size_problems(inspection):
 
 
 def case_problems(inspection):
-    """Refuse to count cases where nothing draws them, no constant says what a case is, or nothing is left."""
+    """Refuse to count cases where nothing draws them, or no constant says what a case is."""
     key, protection, method = CASES[0], inspection["privacy.protection"][0], inspection["methods"][0]
-    share, others = inspection[key], inspection["privacy.count_share"]
+    share = inspection[key]
     if share is None:
         return []
-    is_added = inspection["privacy.neighbours"] == Neighbours.ADD_REMOVE
-    others *= is_added + counts_outcomes(inspection.config)
     refused = {
         "under feature protection, where outcomes are public": protection == Protection.FEATURE,
         f"for `methods: {method}`, whose bundle has no statistics": not has_statistics(method, protection),
@@ -208,8 +205,6 @@ def case_problems(inspection):
     }
     if why := next((why for why, holds in refused.items() if holds), None):
         return [must(key, f"be null {why}", f"{share:g}", "Leave it out.")]
-    if share + others >= 1:
-        return [must(key, f"be below {1 - others:g}, beside the other counts", f"{share:g}", "Lower it.")]
     return []
 
 

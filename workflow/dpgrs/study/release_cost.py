@@ -130,7 +130,7 @@ def _share_of_ledger(config, book):
     account = account_of(config["privacy"])
     drawn = [earlier for earlier in book.requests.values() if earlier.account == account]
     known = {_as_known(earlier.identity, account) for earlier in drawn}
-    rest = sum(request.budget[name] ** 2 for name in ("gram", "cross"))
+    rest = sum(request.budget.get(name, 0) ** 2 for name in ("gram", "cross", "cases"))
     shares = [request.share_of_gram] + [
         float(f"{float(draw['mu']) ** 2 / rest:.{n_digits}g}")
         for earlier in reversed(drawn)

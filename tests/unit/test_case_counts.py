@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -315,9 +316,22 @@ def test_request__raise_on_share_of_cases(share):
         request(case_share=share)
 
 
-def test_request__cases_are_paid_for_by_the_products_of_outcomes_alone():
+@pytest.mark.parametrize("accounting", ["gdp", "paper"])
+@pytest.mark.parametrize("share", [0.02, 0.25, 0.7])
+def test_request__x_x_is_the_same_draw_with_cases_and_without(accounting, share):
+    """To the last bit: the ledger knows it by its mu."""
+    for n_outcomes in range(1, 30):
+        own = {"accounting": accounting, "n_outcomes": n_outcomes}
+        without, with_it = request(**own).budget, request(**own, case_share=share).budget
+        assert [with_it[name] for name in ("count", "gram")] == [without[name] for name in ("count", "gram")]
+        assert (
+            Fraction(with_it["cross"]) ** 2 + Fraction(with_it["cases"]) ** 2
+            <= Fraction(without["cross"]) ** 2
+        )
+
+
+def test_request__cases_are_paid_for_by_the_products_of_outcomes():
     without, with_it = request(), request(case_share=0.25)
-    assert with_it.budget["gram"] == without.budget["gram"]
     own = without.budget["cross"] ** 2 * np.array([0.75, 0.25])
     assert [with_it.budget[name] ** 2 for name in ("cross", "cases")] == pytest.approx(own)
 

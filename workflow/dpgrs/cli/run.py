@@ -41,7 +41,7 @@ def init():
     for path in files:
         path.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(root / path, path)
-        click.echo(path)
+    click.echo("\n".join(map(str, files)))
 
 
 def run_snakemake(*options):

@@ -46,12 +46,10 @@ class AdasspRequest(PrivacyRequest):
     def budget(self):
         """The mu of ``count``, ``observed``, ``eigenvalue``, ``gram``, ``cross`` and ``cases``, a dict."""
         counts = self.shares_of_counts
-        third = (1 - counts[0] - counts[1]) / 3
-        cases = third * self.share_of_cases
-        shares = (*counts, third, third, third - cases, cases)
+        shares = (*counts, *[(1 - counts[0] - counts[1]) / 3] * 3)
         mus = split_budget(self.epsilon, self.delta, shares=shares, accounting=self.accounting)
-        names = ("count", "observed", "eigenvalue", "gram", "cross", "cases")
-        return dict(zip(names, mus, strict=True))
+        names = ("count", "observed", "eigenvalue", "gram", "cross")
+        return self.with_cases(dict(zip(names, mus, strict=True)))
 
 
 @dataclass(frozen=True, kw_only=True)

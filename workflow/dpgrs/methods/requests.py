@@ -9,7 +9,7 @@ from itertools import product
 from dpgrs.errors import UsageError
 from dpgrs.linalg.clipped_statistics import CLIPPED_CROSS_STEP, CLIPPED_GRAM_STEP
 from dpgrs.linalg.statistics import CROSS_STEP, GRAM_STEP
-from dpgrs.privacy.accounting.accountant import split_budget
+from dpgrs.privacy.accounting.accountant import split_budget, split_mu
 from dpgrs.privacy.sensitivity import (
     cross_sensitivity,
     gram_sensitivity,
@@ -205,11 +205,6 @@ class PrivacyRequest:
         )
 
     @property
-    def share_of_cases(self):
-        """The share of the numbers of cases in what is left for outcomes; 0 where none are counted."""
-        return self.case_share or 0.0
-
-    @property
     def share_of_gram(self):
         """The share of the Gram matrix: `gram_share`, or by default one that public terms alone decide.
 
@@ -250,11 +245,16 @@ class PrivacyRequest:
         count, observed = self.shares_of_counts
         rest = 1 - count - observed
         gram = rest * self.share_of_gram if self.has_private_gram else 0.0
-        # Of what X'Y would get, so that X'X is the same draw with cases and without.
-        cases = (rest - gram) * self.share_of_cases
-        shares = (count, observed, gram, rest - gram - cases, cases)
+        shares = (count, observed, gram, rest - gram)
         mus = split_budget(self.epsilon, self.delta, shares=shares, accounting=self.accounting)
-        return dict(zip(("count", "observed", "gram", "cross", "cases"), mus, strict=True))
+        return self.with_cases(dict(zip(("count", "observed", "gram", "cross"), mus, strict=True)))
+
+    def with_cases(self, budget):
+        """Give the numbers of cases their share of the mu of X'Y: X'X is the same draw with and without."""
+        if not self.counts_cases:
+            return budget | {"cases": 0.0}
+        cross, cases = split_mu(budget["cross"], share=self.case_share)
+        return budget | {"cross": cross, "cases": cases}
 
 
 def request_grid(

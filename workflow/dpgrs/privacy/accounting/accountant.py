@@ -206,6 +206,22 @@ def split_budget(epsilon, delta, *, shares, accounting):
     return tuple(1 / paper_noise_multiplier(cut * epsilon, cut * delta) if cut else 0.0 for cut in cuts)
 
 
+def split_mu(mu, *, share):
+    """Share a Gaussian mechanism's budget out over two, which together never tell more than it.
+
+    Parameters
+    ----------
+    mu : float > 0
+    share : float in (0, 1), of mu^2, of the second.
+
+    Returns
+    -------
+    first, second : float. Both together are mu-GDP, whatever accounting mu is of.
+    """
+    square, share = Fraction(mu) ** 2, Fraction(share)
+    return _root_below(square * (1 - share)), _root_below(square * share)
+
+
 def _trade_off(mu, epsilon):
     """Return delta(epsilon) for mu > 0, to a relative error far below `MARGIN`, or 0 below 1e-300.
 

@@ -75,6 +75,25 @@ def test_plink2__takes_the_table_of_a_release_as_it_is(released):
     np.testing.assert_allclose(theirs.to_numpy().T, by_hand, rtol=DIGITS, atol=DIGITS)
 
 
+def test_plink2__counts_a_missing_call_as_none_where_we_take_its_public_frequency(tmp_path):
+    sites = pd.DataFrame({"contig": "1", "position": [10, 20], "ref": "A", "alt": "C", "id": "."})
+    weights, frequency = np.array([[1.0, 2.5], [1.0, 0.5], [-1.0, 3.0]]), np.array([0.25, 0.125])
+    stated = {"n_variants": 2, "site_digest": site_digest(sites)}
+    make_bundle(tmp_path, sites=sites, weights=weights, frequency=frequency, content=stated)
+    calls = np.array([[[0, 1], [-1, -1]], [[1, 1], [0, 1]]])
+    records = [("1", 10 * (k + 1), ("A", "C"), calls[:, k]) for k in range(2)]
+    write_target(tmp_path / "target.vcf", records)
+    names = ["--set-all-var-ids", "@:#:$1:$2", "--make-pgen", "--out", "target"]
+    run(tmp_path, "plink2", "--vcf", "target.vcf", *names)
+    terms = ["1", "2", "header-read", "no-mean-imputation", "cols=+scoresums", "--score-col-nums", "3-5"]
+    table = "release/plink2/scores_1.tsv.gz"
+    run(tmp_path, "plink2", "--pfile", "target", "--score", table, *terms, "--out", "all")
+    theirs = pd.read_csv(tmp_path / "all.sscore", sep="\t")[[f"{stem}_SUM" for stem in STEMS]].to_numpy().T
+    ours = apply_scores([tmp_path / "target.vcf"], [tmp_path / "release"]).sums
+    missing = np.outer(weights[:, 1], [2 * frequency[1], 0])
+    np.testing.assert_allclose(ours - theirs, missing, rtol=0, atol=DIGITS)
+
+
 def test_pgscatalog_utils__formats_matches_and_adds_up(released):
     folder, by_hand = released
     programs, files = client("pgscatalog-utils"), sorted((folder / "release" / "scores").iterdir())

@@ -46,6 +46,18 @@ def set_frequency(*outcomes_and_folder, number="0.0625"):
         edit(folder / "scores" / f"{outcome}.txt.gz", r"(^\d.*\t)[\d.]+$", rf"\g<1>{number}")
 
 
+def drop_frequencies(outcome, folder):
+    path = folder / "scores" / f"{outcome}.txt.gz"
+    lines = gzip.decompress(path.read_bytes()).decode().splitlines()
+    left = [line if line.startswith("#") else line.rpartition("\t")[0] for line in lines]
+    path.write_bytes(gzip.compress(("\n".join(left) + "\n").encode(), mtime=0))
+
+
+def drop_first_and_forge_others(folder):
+    drop_frequencies("a", folder)
+    set_frequency("b", "c", folder)
+
+
 def scale(name, folder):
     change(folder, **{name: arrays_of(folder)[name] * 2})
 
@@ -182,6 +194,9 @@ def of(function, *terms, **options):
         (of(set_frequency, "a"), "its frequencies must be those of the other scores"),
         (of(set_frequency, "a", "b", "c"), "statistics.npz: frequency must be that of the scores"),
         (of(set_frequency, "a", number="1.5"), "allelefrequency_effect is malformed"),
+        (of(drop_frequencies, "a"), "its frequencies must be those of the other scores"),
+        (of(drop_frequencies, "b"), "its frequencies must be those of the other scores"),
+        (of(drop_first_and_forge_others), "its frequencies must be those of the other scores"),
         (of(scale, "slopes"), "slopes must follow"),
         (of(scale, "squares"), "squares must follow"),
         (reshape, "plain float64 array of shape"),

@@ -22,7 +22,8 @@ def score_problems(statement, score, files, *, constant, frequencies):
     score : dict, one of its scores.
     files : dict of a file's name to its path.
     constant : str, as the table of constants has it; None where it has none.
-    frequencies : dict of a site to the frequency that the scores before say, to which this one's are added.
+    frequencies : dict of a site to the frequency that the scores before say, empty text where they say none,
+        to which this one's are added.
 
     Returns
     -------
@@ -59,8 +60,9 @@ def score_problems(statement, score, files, *, constant, frequencies):
         problems.append("its sites must be those of the statement's site_digest")
     if len(file.sites) > domain["n_variants"]:
         problems.append("it must hold no more variants than the data domain")
-    own = dict(zip(file.sites, file.frequencies, strict=False))
-    if any(frequencies.setdefault(site, told) != told for site, told in own.items()):
+    # A file without frequencies says "" of each site, and so differs from one with them.
+    own = zip(file.sites, file.frequencies or [""] * len(file.sites), strict=True)
+    if any(frequencies.setdefault(site, told) != told for site, told in own):
         problems.append("its frequencies must be those of the other scores")
     problems = [f"{score['file']}: {problem}" for problem in problems]
     if score["standard_errors"]:

@@ -12,6 +12,9 @@ from dpgrs.study.release_cost import account_of, certain_cost, settings_of_ledge
 from dpgrs.study.score_terms import scored_folder
 from dpgrs.study.table_cohort import is_table
 
+# What a run finds out.
+IF_SAME = "if its sites and `privacy.genotype_clip` are the same"
+
 
 def ledger_requests(settings):
     """Return the ids of all requests in the ledger of a release, a set; of a benchmark none.
@@ -60,12 +63,14 @@ def _earlier_gram(settings, book):
         del found[missing]
     cost = certain_cost(changed, book)
     if len(found) == 1 and cost == certain_cost(settings, book):
-        return ["X'X is that of an earlier release, and costs nothing: the charge is for outcomes."]
+        return [
+            f"X'X is that of an earlier release, {IF_SAME}, and costs nothing: the charge is for outcomes."
+        ]
     charge = shown_epsilon(cost, book.budgets[account_of(settings["privacy"])])
     wanted = " and ".join(f"`{key}: {value}`" for key, value in found.items())
     return [
-        f"X'X of these genotypes was drawn before, with {wanted}. Set it so, and X'X is replayed: epsilon "
-        f"{charge} would be charged."
+        f"X'X of these genotypes was drawn before, with {wanted}. Set it so, and X'X is replayed, {IF_SAME}: "
+        f"epsilon {charge} would be charged."
     ]
 
 

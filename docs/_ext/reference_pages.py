@@ -7,7 +7,7 @@ import click
 
 from dpgrs.cli.main import main
 from dpgrs.study.implied_settings import IMPLIED
-from dpgrs.study.settings import domain, keys, load_schema
+from dpgrs.study.settings import domain, load_schema
 from dpgrs.study.verbs import verb_names
 
 NOT_IMPLIED = object()  # null is a default, too
@@ -26,14 +26,27 @@ def add_reference(app, docname, source):
 
 def settings():
     """Yield the lines on each section of the settings, and on each of its keys."""
-    schema = load_schema()
-    sections = {name: part for name, part in schema["properties"].items() if "properties" in part}
-    alone = {name: part for name, part in schema["properties"].items() if name not in sections}
+    sections, alone = parted(load_schema())
     yield from ["## Study", "", *(line for name, part in alone.items() for line in key(name, part))]
-    for section, part in sections.items():
-        yield from [f"## `{section}`", "", words(part["description"]), ""]
-        for name, found in keys(part, f"{section}.").items():
-            yield from key(name, found)
+    for name, part in sections.items():
+        yield from section(name, part)
+
+
+def section(path, schema, heading="##"):
+    """Yield the lines on a section, its keys, and the sections in it."""
+    yield from [f"{heading} `{path}`", "", words(schema["description"]), ""]
+    sections, alone = parted(schema)
+    for name, part in alone.items():
+        yield from key(f"{path}.{name}", part)
+    for name, part in sections.items():
+        yield from section(f"{path}.{name}", part, "###")
+
+
+def parted(schema):
+    """Return the sections of a schema, and its keys."""
+    found = schema["properties"]
+    sections = {name: part for name, part in found.items() if "properties" in part}
+    return sections, {name: part for name, part in found.items() if name not in sections}
 
 
 def key(name, schema):

@@ -382,9 +382,10 @@ def test_manual__shows_every_key_with_its_domain_default_example_and_description
         part = keys()[key]
         assert coerce(yaml.safe_load(default), part) == coerce(part["default"], part), key
         assert coerce(yaml.safe_load(example), part) == coerce(part["examples"][0], part), key
-        choices = [choice for choice in (part.get("items") or part).get("enum", []) if choice]
-        assert all(choice in values for choice in choices), key
+        assert all(choice in values for choice in (part.get("items") or part).get("enum", []) if choice), key
         assert re.fullmatch(r"[A-Z0-9`].+\.", text), key
+    for section in {key.rpartition(".")[0] for key in keys()} - {""}:
+        assert re.search(rf"(?m)^##+ `{section}`\n\n[A-Z].+\.$", shown), section
 
 
 def test_manual__examples_are_settings(repository):

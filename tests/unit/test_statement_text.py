@@ -32,7 +32,7 @@ def test_plain_language__holds_what_matters(tmp_path):
 
 def test_plain_language__says_all_of_it_under_headings(tmp_path):
     statement = make_statement(tmp_path)
-    curation, guarantee = statement["curation"], statement["guarantee"]
+    curation, guarantee, software = (statement[name] for name in ("curation", "guarantee", "software"))
     curation |= {"data_use_terms": "https://" + 60 * "a-", "acknowledgement": "Thanks."}
     text = plain_language(statement)
     assert curation["data_use_terms"] in text
@@ -45,7 +45,8 @@ def test_plain_language__says_all_of_it_under_headings(tmp_path):
     assert said == {
         "What this is": f"{curation['title']}, by {curation['curator']}. "
         f"Intended use: {curation['intended_use']} Terms of use: {curation['data_use_terms']}. "
-        f"License: {curation['license']}. Thanks.",
+        f"License: {curation['license']}. Thanks. Made by dpgrs {software['version']}, commit "
+        f"{software['commit']}. Pages of docs/ that this release names are those of that version's manual.",
         "What is promised": " ".join(
             guarantee[name] for name in ("plain_language", "definition", "contribution")
         ),

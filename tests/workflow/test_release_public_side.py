@@ -73,8 +73,11 @@ def site(tmp_path_factory):
         (folder / "outcomes.tsv").write_text(COMMENTS + text)
         cases = table.assign(weight=table["weight"].gt(0).astype(int))
         cases.to_csv(folder / "cases.tsv", sep="\t")
-        scales = "outcome\tcentre\tscale\tprevalence\nheight\t0\t1\t-9\nweight\t-9\t-9\t0.5\n"
-        (folder / "scales.tsv").write_text(scales)
+        scales = pd.DataFrame(
+            [("height", 0, 1, -9, -9), ("weight", -9, -9, 0.5, 0.1)],
+            columns=["outcome", "centre", "scale", "prevalence", "population_prevalence"],
+        )
+        scales.to_csv(folder / "scales.tsv", sep="\t", index=False)
         others = pd.Index([f"ref{number:04d}" for number in range(1, 61)], name="sample")
         measured = pd.DataFrame(rng.normal(size=(60, 2)), columns=table.columns, index=others)
         measured.to_csv(folder / "reference.tsv", sep="\t")
@@ -96,6 +99,9 @@ def test_release__is_whole_and_replays_for_nothing(site, protection):
     assert {part["statistic"] for part in statement["mechanisms"]} == DRAWN[protection]
     counted = [(one["outcome"], one["known_sd"] > 0) for one in statement.get("case_counts", ())]
     assert counted == ([("weight", True)] if protection == "label" else [])
+    if protection == "label":
+        scales = pd.read_csv(results / "release" / "outcome_scales.tsv", sep="\t", index_col="outcome")
+        assert scales.loc["weight", ["centre", "population_prevalence"]].tolist() == [0.5, 0.1]
     dataset = study(site, protection)["dataset"]
     assert statement["dataset"]["accession"] == dataset["accession"]
     named = [one for one in statement["public_inputs"] if "of the people of the study" in one["name"]]

@@ -28,7 +28,7 @@ from dpgrs.methods.adassp import (
     private_adassp,
     private_smallest_eigenvalue,
 )
-from dpgrs.methods.audits.summed import N_OTHERS, ExactStatistics, copied_columns, sum_rows
+from dpgrs.methods.audits.cohorts import N_OTHERS, ExactStatistics, copied_columns, sum_rows
 from dpgrs.methods.audits.sums import (
     DELTA,
     EPSILON,

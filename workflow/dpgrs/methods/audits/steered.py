@@ -16,7 +16,7 @@ from dpgrs.linalg.clipped_statistics import clipped_gram, frequency_rows
 from dpgrs.linalg.public_ld import PublicLd
 from dpgrs.linalg.statistics import LARGEST_BOUND
 from dpgrs.linalg.steering import SteerableRows
-from dpgrs.methods.audits.summed import request_outcomes
+from dpgrs.methods.audits.cohorts import request_outcomes
 from dpgrs.methods.audits.sums import DELTA, EPSILON, TERMS, tight_norms
 from dpgrs.methods.blup_ld import LdRequest
 from dpgrs.methods.reusecov import noisy_entries

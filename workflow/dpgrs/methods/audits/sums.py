@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 
 from dpgrs.linalg.norms import budget_groups, outcome_norm
-from dpgrs.methods.audits.summed import sum_up
+from dpgrs.methods.audits.cohorts import sum_up
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.reusecov import (
     noisy_entries,

@@ -32,6 +32,7 @@ def plain_language(statement):
             f"Terms of use: {curation['data_use_terms']}. License: {curation['license']}.",
             *([acknowledged] if (acknowledged := curation.get("acknowledgement")) else []),
             *([chosen_in_words(statement)] if n_chosen(statement) else []),
+            _made_by(statement["software"]),
         ],
         "What is promised": [guarantee["plain_language"], guarantee["definition"], guarantee["contribution"]],
         "What is not protected": statement["not_protected"],
@@ -52,6 +53,15 @@ def plain_language(statement):
     for title, lines in sections.items():
         parts += [_heading(title, "-"), *(textwrap.fill(line, 100, **_UNBROKEN) for line in lines)]
     return "\n\n".join(parts) + "\n"
+
+
+def _made_by(software):
+    """Say whose manual holds the pages that a statement names."""
+    commit = f", commit {software['commit']}" if software["commit"] else ""
+    return (
+        f"Made by dpgrs {software['version']}{commit}. Pages of docs/ that this release names are those of "
+        "that version's manual."
+    )
 
 
 def n_chosen(statement):

@@ -2,7 +2,7 @@
 VENV := .venv
 BIN := $(VENV)/bin
 # The first of these that is there; python3 is checked for its version below.
-PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3)
+PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3.13 || command -v python3)
 # What runs is there; so is what tests it.
 READY := $(VENV)/.ready
 DEV := $(VENV)/.dev
@@ -112,8 +112,8 @@ clean:  ## remove the environment and the demo's results
 	rm -rf $(VENV) results/demo
 
 $(READY): requirements.lock pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] not in {(3, 11), (3, 12)})' || { \
-	  echo "dpgrs needs Python 3.11 or 3.12; name one with: make PYTHON=/path/to/python3.11 $(MAKECMDGOALS)" >&2; exit 2; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] not in {(3, 11), (3, 12), (3, 13)})' || { \
+	  echo "dpgrs needs Python 3.11, 3.12 or 3.13; name one with: make PYTHON=/path/to/python3.11 $(MAKECMDGOALS)" >&2; exit 2; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
 	  echo "This Python cannot make virtual environments. On Debian or Ubuntu: apt install python3-venv" >&2; exit 2; }
 	@echo "Setting up $(VENV) (about a minute)"

@@ -15,7 +15,7 @@ from dosage_files import dosage_text
 from dpgrs.errors import DpgrsError
 from dpgrs.io.vcf.blocks import line_blocks
 from dpgrs.io.vcf.dosages import DosageScanner
-from dpgrs.io.vcf.parallel import ParallelScanner
+from dpgrs.io.vcf.parallel import ParallelScanner, _BlockScanner
 from dpgrs.io.vcf.scan import LineScanner
 from dpgrs.io.vcf.text import ContigText
 from vcf_files import record, vcf_text, write_bgzf, write_gzip, write_text
@@ -216,6 +216,23 @@ def test_rows__what_follows_the_contig_is_not_read_by_an_index(tmp_path):
     assert assert_same(path)[1] == 49
     (tmp_path / "a.vcf.gz.tbi").unlink()
     assert "line 56: the record must have as many columns as the header, got fewer" in assert_same(path)
+
+
+@pytest.mark.parametrize("index", ["tbi", None])
+def test_block_scanner__a_block_hangs_on_none_that_its_thread_scanned_before(tmp_path, index):
+    """Which scanner gets a block is for threads to decide: one may have been past the contig already."""
+    lines = [*many((3, "0 1 ."), n=40), *many(n=40, contig="2"), *many(n=4, contig="3")]
+    path = write_blocks(tmp_path / "a.vcf.gz", vcf_text(*lines, contigs=CONTIGS), [400], index=index)
+    text = ContigText(path, "1")
+    options = {"n_samples": 3, "is_phase_required": True, "is_filter_kept": False, "is_compiled": True}
+    blocks = [(part.copy(), start, stop) for part, start, stop in text.blocks(n_bytes=600)]
+    apart = [_BlockScanner(text, LineScanner, **options).scan(block, 4) for block in blocks]
+    scanner = _BlockScanner(text, LineScanner, **options)
+    together = [scanner.scan(block, 4) for block in reversed(blocks)][::-1]
+    assert [apart[0].is_over, apart[-1].is_over] == [False, index == "tbi"]
+    for one, other in zip(together, apart, strict=True):
+        assert one._replace(batches=len(one.batches)) == other._replace(batches=len(other.batches))
+    assert {name for block in apart for name in block.names} == ({b"1"} if index else {b"1", b"2", b"3"})
 
 
 @pytest.mark.parametrize("wanted", ["9", "1"])

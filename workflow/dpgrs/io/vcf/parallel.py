@@ -102,7 +102,7 @@ class _Block(NamedTuple):
     """All that was found in one block of lines; `bad_line`, where there is one, ends it."""
 
     batches: list
-    names: list  # of contigs met so far by the scanner, all of them in this block or in blocks before it
+    names: list  # of contigs
     n_lines: int
     n_records: int
     skipped: Counter
@@ -121,18 +121,16 @@ class _BlockScanner:
     def scan(self, block, n_rows):
         """Return the `_Block` of a block of whole lines, its batches of at most `n_rows`."""
         scanner, feed = self._scanner, self._feed
-        scanner.n_records, scanner.skipped, scanner.haploid_calls = 0, Counter(), 0
-        n_before, feed.block = scanner.n_lines, block
+        feed.block = block
         batches, bad_line = [], None
         try:
             batches.extend(scanner.rows(n_rows))
         except _BadLineError as error:
-            number, *rest = error.args
-            bad_line = (number - n_before, *rest)
+            bad_line = error.args
         return _Block(
             batches,
             feed.names,
-            scanner.n_lines - n_before,
+            scanner.n_lines,
             scanner.n_records,
             scanner.skipped,
             scanner.haploid_calls,

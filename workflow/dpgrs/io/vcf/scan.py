@@ -37,7 +37,8 @@ class LineScanner:
 
     Attributes
     ----------
-    n_records, skipped, haploid_calls : see `dpgrs.io.vcf.vcf.ContigReader`.
+    n_records, skipped, haploid_calls : see `dpgrs.io.vcf.vcf.ContigReader`; of what `rows` last read, as is
+        all else that is counted here.
     """
 
     def __init__(
@@ -56,6 +57,9 @@ class LineScanner:
         )
         self._new_decoder = lambda: CallDecoder(n_samples, is_phase_required=is_phase_required)
         self._decoder = None  # of htslib; most files do not need it
+        self._begin()
+
+    def _begin(self):
         self._names = {}
         self._line = 0
         self._is_over = False
@@ -65,7 +69,7 @@ class LineScanner:
 
     @property
     def n_lines(self):
-        """Lines read so far, those of other contigs too."""
+        """Lines read, those of other contigs too."""
         return self._line
 
     @property
@@ -92,6 +96,7 @@ class LineScanner:
         DpgrsError
             See `dpgrs.io.vcf.vcf.ContigReader.batches`.
         """
+        self._begin()
         rows = self._new_rows(n_rows)
         for text, start, stop in self._text.blocks(**options):
             while start < stop and not self._is_over:
@@ -120,6 +125,8 @@ class LineScanner:
     def _scan(self, text, start, stop, rows):
         """Take what compiled code can take; return where the first line begins that it cannot."""
         start, n, n_lines, n_haploid = self._kernel.scan(text, start, stop, rows)
+        if n_lines:
+            self._names[self._kernel.contig] = None
         self.n_records += n
         self._line += n_lines
         self.haploid_calls += n_haploid
@@ -202,7 +209,7 @@ class _Kernel:
         self._scratch = np.resize(np.frombuffer(b"0|0\t", dtype=np.uint8), n_bytes)
         self.alleles = np.empty(2 * n_samples, dtype=np.int32)
         # No record begins like this. An empty name would be that of lines whose CHROM is empty.
-        self._name, self._contig, self.is_wanted = "", np.frombuffer(b"\n", dtype=np.uint8).copy(), False
+        self.meet_contig(b"\n", is_wanted=False)
         self._format, self._n_subfields = np.frombuffer(b"GT", dtype=np.uint8).copy(), 1
 
     def scan(self, text, start, stop, rows):
@@ -231,7 +238,7 @@ class _Kernel:
 
     def meet_contig(self, name, is_wanted):
         """Take lines of this contig from now on, or pass them over."""
-        self._name = name.decode(errors="replace")
+        self.contig, self._name = name, name.decode(errors="replace")
         self._contig = np.frombuffer(name, dtype=np.uint8).copy()
         self.is_wanted = is_wanted
 

@@ -82,13 +82,30 @@ def test_draw__on_other_sites_or_data_beside_a_bundle_is_refused_before_the_char
     ledger = study.ledger(study.config)
     before = ledger.path.read_bytes()
     study.release(study.config)  # a replay
-    other = changed(study.config, dataset={"version": "2"})
-    with pytest.raises(DpgrsError, match=r"`study` must be new .* Nothing was charged"):
-        study.release(other)
+    for other in ({"dataset": {"version": "2"}}, {"privacy": {"epsilon": [1.0]}}):
+        with pytest.raises(DpgrsError, match=r"`study` must be new .* Nothing was charged"):
+            study.release(changed(study.config, **other))
     sites = read_chosen_sites(study.sites)
     write_sites(study.sites, sites.assign(frequency=sites["frequency"] * 0.9))
     with pytest.raises(DpgrsError, match=r"`study` must be new .* Nothing was charged"):
         study.release(study.config)
+    assert ledger.path.read_bytes() == before
+
+
+def test_draw__within_another_clip_beside_a_bundle_is_refused_before_the_charge(study):
+    """Its norm hangs on the sites, so that no check before a run knows it."""
+    config = changed(study.config, privacy={"bounds": "tight"})
+    (BUNDLE / "privacy_statement.json").unlink()
+    ledger = study.ledger(config)
+    earlier = set(ledger.read().requests)
+    study.release(config)
+    write_statement(*(set(ledger.read().requests) - earlier))
+    before = ledger.path.read_bytes()
+    study.release(config)  # a replay
+    other = changed(config, privacy={"genotype_clip": 0.8})
+    assert bundle_problems(other) == []
+    with pytest.raises(DpgrsError, match=r"`study` must be new .* Nothing was charged"):
+        study.release(other)
     assert ledger.path.read_bytes() == before
 
 

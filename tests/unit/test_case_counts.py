@@ -136,7 +136,8 @@ def test_release__cases_are_charged_stated_and_replayed(tmp_path, monkeypatch, k
     assert abs(one["cases"] - rows_of_person * EXACT["a"]) < 6.5 * one["cases_sd"]
     (row, *_) = fill_template(study.root / "bundle").rows[template.SAMPLES]
     n_cases, n_known = (round(one[name] / rows_of_person) for name in ("cases", "known"))
-    assert (row["n_cases"], row["n_controls"]) == (n_cases, n_known - n_cases)
+    told = tuple(row[f"n_{kind}"] for kind in ("people", "cases", "controls"))
+    assert told == (n_known, n_cases, n_known - n_cases)
     before = study.ledger(config).path.read_bytes()
     noisy.unlink()
     assert study.release(config).read_bytes() == first

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpgrs.errors import DpgrsError
+from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.evaluation.private_metrics import grid_weights
 from dpgrs.io.trials import load_labelled, save_labelled
 from dpgrs.methods.chosen import ScreeningData
@@ -37,6 +37,17 @@ DRAWS = {
     "naive": [(kind, name) for name in NAMES for kind in ("gram", "cross product")],
     "adassp": [("gram", None), ("cross product", None), ("smallest eigenvalue", None)],
 }
+
+
+@pytest.mark.parametrize("method", ["naive", "blup-steered", "k-blup"])
+def test_release__cases_that_nothing_counts_are_refused_before_a_charge(study, method):
+    config = study.settings(method, bounds="tight", accounting="gdp", case_share=0.1)
+    before = study.ledger(config).path.read_bytes()
+    with pytest.raises(
+        UsageError, match=r"`privacy.case_share` must be null for `.+`, which counts no cases"
+    ):
+        study.release(config)
+    assert study.ledger(config).path.read_bytes() == before
 
 
 @pytest.mark.parametrize("bounds", ["worst-case", "tight"])

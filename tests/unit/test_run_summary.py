@@ -160,7 +160,8 @@ def test_describe_success__says_of_which_outcome_components_carry_least(
         (Cost(Fraction("0.14")), "epsilon 1.642"),
         (
             Cost(),
-            "nothing, if sites and outcomes are those of an earlier release, which is replayed",
+            "nothing, if its sites, outcomes and `privacy.genotype_clip` are those of an earlier release, "
+            "which is replayed",
         ),
     ],
 )

@@ -118,3 +118,19 @@ def test_budget_in_words__epsilon_of_the_limit_and_of_what_is_spent(tmp_path):
     assert "may cost one haplotype an epsilon of at most 4.75, at a delta of 0.000001." in text
     assert "which is an epsilon of 2.25," in text
     assert "an epsilon of 0.25 is spent, of at most 0.75." in text
+
+
+@pytest.mark.parametrize(
+    ("missing", "said"),
+    [("counted", "people on which it is known"), ("none", "people, where all without a value are controls")],
+)
+def test_plain_language__says_where_people_without_a_value_are(tmp_path, missing, said):
+    statement = make_statement(tmp_path)
+    statement["guarantee"]["rows"] = "people"
+    statement["data_domain"]["missing_outcomes"] = missing
+    one = {"outcome": "a", "known": 100, "cases": 20, "controls": 80}
+    statement["case_counts"] = [one | {f"{name}_sd": 3.0 for name in ("known", "cases", "controls")}]
+    wanted = (
+        f"a: about 20 cases and 80 controls among 100 {said}, with noise of standard deviation 3, 3 and 3."
+    )
+    assert wanted in told(statement)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from dpgrs.errors import DpgrsError, must
 from dpgrs.io.json_files import read_json
+from dpgrs.privacy.ledger.hash_chain import digest
 from dpgrs.privacy.ledger.ledger import Ledger
 from dpgrs.privacy.private_folders import PRIVATE
 from dpgrs.release.bundle import RELEASE, STATEMENT
@@ -52,12 +53,14 @@ def bundled_statement(folder):
     return read_json(path, fix=fix) if path.is_file() else None
 
 
-def require_no_other_bundle(output, *, ledger, terms, fit=None):
+def require_no_other_bundle(output, asked=(), *, ledger, terms, fit=None):
     """Refuse to charge for a release whose study holds the bundle of another one.
 
     Parameters
     ----------
     output : path of what is released, below the private folder of its study.
+    asked : list of dict, identities of all requests of one mechanism, where they are known by then: a bundle
+        of others that it drew is another release's.
     ledger : Ledger of the dataset.
     terms : dict, what every request of the release says in its public identity.
     fit : dict, as in `require_same_release`, where it is known by then.
@@ -70,9 +73,14 @@ def require_no_other_bundle(output, *, ledger, terms, fit=None):
     private = next((folder for folder in Path(output).parents if folder.name == PRIVATE), None)
     statement = bundled_statement(private.with_name(RELEASE)) if private else None
     known = ledger.read().requests if statement else {}
+    mechanisms, digests = {one["mechanism"] for one in asked}, {digest(one) for one in asked}
+
+    def is_of_this(identity):
+        is_asked = identity["mechanism"] not in mechanisms or digest(identity) in digests
+        return is_asked and terms.items() <= identity.items()
+
     is_other = any(
-        request not in known or not terms.items() <= known[request].identity.items()
-        for request in _requests(statement)
+        request not in known or not is_of_this(known[request].identity) for request in _requests(statement)
     )
     if is_other or (fit is not None and not _is_fitted_by(statement, fit)):
         raise DpgrsError(f"{_taken(private.with_name(RELEASE))} Nothing was charged.")

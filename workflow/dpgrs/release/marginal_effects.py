@@ -59,4 +59,4 @@ def marginal_effects(arrays, *, n, rows, cross_sd):
     sampled = (known * arrays["squares"])[:, np.newaxis] * variance
     beta = arrays["cross"][:, : len(variance)] / shown
     error = np.sqrt(sampled + np.square(cross_sd)[:, np.newaxis]) / shown
-    return MarginalEffects(beta, error, np.rint(known / of_person).astype(np.int64))
+    return MarginalEffects(beta, error, np.rint(np.rint(known) / of_person).astype(np.int64))

@@ -282,7 +282,7 @@ def _effects(statement, arrays):
     with np.errstate(divide="ignore", invalid="ignore"):
         beta = arrays["cross"][:, : len(p)] / scale
         error = np.sqrt(squares + noise[:, np.newaxis] ** 2) / scale
-    return beta, error, np.rint(known / of_person).astype(int).tolist()
+    return beta, error, np.rint(np.rint(known) / of_person).astype(int).tolist()
 
 
 def _file_problems(statement, score, files, sites, beta, error, frequency, n_people):

@@ -14,6 +14,7 @@ from dpgrs.errors import UsageError
 from dpgrs.io.files import replacing
 from dpgrs.methods.registry import METHODS
 from dpgrs.privacy.statement.content import COVARIATES_INPUT, ROWS_INPUT
+from dpgrs.privacy.statement.text import rows_of_cases
 from dpgrs.release import submission_template as template
 from dpgrs.release.bundle import ACCURACY_SUMS, STATEMENT
 from dpgrs.release.input_check import HELD_OUT, MEASURED_ON
@@ -282,8 +283,9 @@ def _samples(bundle, score):
     n_trained = {} if bundle.n_trained is None else {"n_people": bundle.n_trained}
     told = noisy if n_trained else " Their number is withheld for privacy."
     if counts := bundle.counts.get(score.outcome):
+        n_trained = {"n_people": sum(counts.values())}
         n_trained |= {f"n_{kind}": number for kind, number in counts.items()}
-        told += " The numbers of cases and controls have noise for privacy."
+        told += f" Cases and controls have noise for privacy. They are of {rows_of_cases(bundle.statement)}."
     yield of_cohort | {"stage": DEVELOPMENT, "additional": said + told} | n_trained
     if score.outcome not in bundle.accuracy:
         return

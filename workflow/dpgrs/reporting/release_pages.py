@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from dpgrs.privacy.statement.boosting_rounds import gather_rounds
+from dpgrs.privacy.statement.text import rows_of_cases
 from dpgrs.reporting.loadings import CARRIED
 from dpgrs.reporting.outcome_figures import MAX_BARS, WeightsFigure, shared_places
 from dpgrs.reporting.outcome_measures import RELEASED_MEASURES
@@ -99,7 +100,7 @@ def _weights(data):
 
 def _cases(data):
     counts = {one["outcome"]: one for one in data.statement.get("case_counts", ())}
-    rows = data.statement["guarantee"]["rows"]
+    rows = rows_of_cases(data.statement)
 
     def of_outcome(outcome):
         one = counts.get(data.outcomes[outcome])

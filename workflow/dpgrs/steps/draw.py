@@ -135,7 +135,7 @@ def _charge(asked, output, events, *, sites, public):
     """
     ledger, site_digest = Ledger(asked.settings.privacy.ledger), written_digest(sites)
     identity = public_identity(asked.settings.as_dict()) | public
-    require_no_other_bundle(output, ledger=ledger, terms={"sites": site_digest} | identity["dataset"])
+    terms = {"sites": site_digest} | identity["dataset"]
     mechanism, request = asked.mechanism, asked.request
 
     def identify(part):
@@ -149,6 +149,7 @@ def _charge(asked, output, events, *, sites, public):
         account=Account(request.protection, request.unit, request.neighbours),
         ledger=ledger,
         study_key=load_study_key(),
+        allow=lambda asked: require_no_other_bundle(output, asked, ledger=ledger, terms=terms),
     )
     label = asked.label(drawn) | {"requests": list(receipt.requests.items())}
     label |= {name: public[name] for name in ("ld",) if name in public}

@@ -2,6 +2,7 @@
 
 from dataclasses import asdict, dataclass
 
+from dpgrs.errors import UsageError, must
 from dpgrs.methods.mechanisms import fitted_from
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.sum_mechanisms import SharedStatistics
@@ -72,7 +73,16 @@ def draws_of(settings, mechanism, methods, data):
     mechanism : from `dpgrs.methods.mechanisms.mechanism_named`.
     methods : list of str, those with draws of their own; [None] where all share one.
     data : TrainingData
+
+    Raises
+    ------
+    UsageError
+        If cases are to be counted, and the mechanism counts none; before anything is charged.
     """
+    share, drawn = settings.privacy.case_share, mechanism.draws.get("outcomes", ())
+    if share is not None and "cases" not in drawn:
+        wanted = f"be null for `{mechanism.name}`, which counts no cases"
+        raise UsageError(must("privacy.case_share", wanted, share, "Leave it out."))
     outcomes = data.outcomes
     counts = outcomes.drawn_counts(settings.outcomes.count)
     grid = requests_of(settings, rows=outcomes.rows, counts=counts)

@@ -42,7 +42,10 @@ def describe_ahead(settings):
         return []
     book, account = _book(settings), account_of(settings["privacy"])
     cost = certain_cost(settings, book)
-    charge = "nothing, if sites and outcomes are those of an earlier release, which is replayed"
+    charge = (
+        "nothing, if its sites, outcomes and `privacy.genotype_clip` are those of an earlier release, "
+        "which is replayed"
+    )
     if cost != Cost():
         charge = f"epsilon {shown_epsilon(cost, book.budgets[account])}"
     lines = [f"Would be charged: {charge}; so far {_standing(settings)}."]

@@ -37,7 +37,7 @@ class Receipt:
         return {request_id: self.outputs[part] for part, request_id in self.requests.items()}
 
 
-def release(mechanism, *, identify, account, ledger, study_key):
+def release(mechanism, *, identify, account, ledger, study_key, allow=None):
     """Run a mechanism with secret noise, charged before it is drawn.
 
     Parameters
@@ -50,6 +50,8 @@ def release(mechanism, *, identify, account, ledger, study_key):
     account : Account
     ledger : Ledger
     study_key : StudyKey
+    allow : callable that takes the identities of all requests, a list of dict, before the ledger is asked,
+        and raises DpgrsError to refuse them; None allows all.
 
     Returns
     -------
@@ -65,6 +67,8 @@ def release(mechanism, *, identify, account, ledger, study_key):
     mechanism(rehearsal)
     _require_same_terms(chain.from_iterable(rehearsal.draws.values()), account)
     orders = [_order(identify(part), part, draws) for part, draws in rehearsal.draws.items()]
+    if allow is not None:
+        allow([order.identity for order in orders])
     ids = ledger.reserve_all(orders, account, study_key=study_key)
     requests = dict(zip(rehearsal.draws, ids, strict=True))
     noise = ReleaseNoise(study_key, draws=rehearsal.draws, requests=requests)

@@ -7,7 +7,7 @@ from fractions import Fraction
 from dpgrs.privacy.accounting.exact_numbers import text_above
 from dpgrs.privacy.ledger.entries import Cost
 from dpgrs.privacy.statement.content import decimal_text
-from dpgrs.types import Metrics
+from dpgrs.types import Metrics, Missing
 
 DIGITS = 3
 
@@ -166,12 +166,20 @@ def _counters(statement):
     )
 
 
+def rows_of_cases(statement):
+    """Say of which rows cases and controls are: without a count of those with a value, of all."""
+    rows = statement["guarantee"]["rows"]
+    if statement["data_domain"].get("missing_outcomes") == Missing.COUNTED:
+        return f"{rows} on which it is known"
+    return f"{rows}, where all without a value are controls"
+
+
 def _case_counts(statement):
     """Tell numbers of cases and controls as a section, if there are any."""
-    rows = statement["guarantee"]["rows"]
+    rows = rows_of_cases(statement)
     lines = [
         f"{one['outcome']}: about {one['cases']} cases and {one['controls']} controls among {one['known']} "
-        f"{rows} on which it is known, with noise of standard deviation {one['cases_sd']:g}, "
+        f"{rows}, with noise of standard deviation {one['cases_sd']:g}, "
         f"{one['controls_sd']:g} and {one['known_sd']:g}." + (f" {one['note']}" if "note" in one else "")
         for one in statement.get("case_counts", ())
     ]

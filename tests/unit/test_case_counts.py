@@ -393,7 +393,7 @@ def test_report__says_that_cases_are_noisy_and_nothing_where_none_were_counted(c
     )
     assert "each outcome’s page has the number with noise" in overview
     assert f"Cases (noisy){one['cases']:,} ± {one['cases_sd']:g}" in binary.replace(" (noisy) ", " (noisy)")
-    assert "Cases were counted with noise, and paid for" in binary
+    assert "people on which it is known (that number has noise" in binary
     assert "(noisy)" not in other
     for page in ("index.html", "outcomes/01/outcome_0001.html"):
         assert "(noisy)" not in text_of(tmp_path / "without" / page)

@@ -259,19 +259,19 @@ class NoNoise:
     ("noisy", "cases", "note"),
     [
         (-0.2, 0, NO_CASES),
-        (-300, 0, NO_CASES),
+        (0, 0, None),
+        (0.4, 0, None),
         (40.4, 40, None),
         (100, 100, None),
         (100.5, 100, ALL_CASES),
-        (300, 100, ALL_CASES),
     ],
 )
 def test_case_counts__what_cannot_be_is_set_to_an_end_with_a_note(noisy, cases, note):
-    events = [{"statistic": "case counts", "sigma": 40.0}, {"statistic": "count", "sigma": 30.0}]
+    events = [{"statistic": "case counts", "sigma": 40.04}, {"statistic": "count", "sigma": 30.04}]
     label = {"outcomes": ["a", "b"], "events": events}
     (one,) = case_counts(label, NoNoise([noisy, 3.0]), is_binary=np.array([True, False]))
     assert (one["outcome"], one["known"], one["cases"], one["controls"]) == ("a", 100, cases, 100 - cases)
-    assert (one["known_sd"], one["cases_sd"], one["controls_sd"]) == (30, 40, 50)
+    assert (one["known_sd"], one["cases_sd"], one["controls_sd"]) == (30, 40, 50.1)
     assert one.get("note") == note
 
 

@@ -18,6 +18,7 @@ from dpgrs.io.trials import save_labelled
 from dpgrs.linalg.linear_fit import LinearFit
 from dpgrs.linalg.statistics import coded_rows
 from dpgrs.steps import evaluate_trial as step
+from dpgrs.study import score_measures
 from panels import panel_in_memory
 from random_cohorts import random_alleles
 from step_settings import settings_for
@@ -109,6 +110,38 @@ def test_evaluate_trial__parts_of_the_people_change_nothing_but_last_digits(tria
     whole, parts = trial.measure(), trial.measure(64)
     for one, other in zip(whole, parts, strict=True):
         pd.testing.assert_frame_equal(one, other, rtol=1e-12)
+
+
+@pytest.mark.parametrize("at_a_time", [1, 2, 4])
+def test_evaluate_trial__measures_hang_on_no_number_of_scores_in_memory(trial, monkeypatch, at_a_time):
+    """Fits are cut, and several are measured together."""
+    *_, whole = trial.measure()
+    n_units = np.count_nonzero(~trial.is_training) // (len(trial.X) // N_PEOPLE)
+    monkeypatch.setattr(score_measures, "MOST_SCORES", at_a_time * n_units)
+    *_, found = trial.measure()
+    assert len(whole)
+    pd.testing.assert_frame_equal(found, whole, rtol=1e-12)
+
+
+@pytest.mark.parametrize("means", ["of all", "of each"])
+@pytest.mark.parametrize("rows_of_unit", [1, 2])
+def test_measured_people__predictions_of_units_with_covariates(rows_of_unit, means):
+    """Of two columns of a table, the same on both haplotypes of a person, and a component, which is not."""
+    rng, size, n = np.random.default_rng(3), 4, 10
+    X = rng.normal(size=(n * rows_of_unit, size + 3))
+    X[:, size : size + 2] = np.repeat(X[::rows_of_unit, size : size + 2], rows_of_unit, axis=0)
+    own = rng.normal(size=(3, size + 3))
+    fit = LinearFit(rng.normal(size=own.shape), own if means == "of each" else own[0], rng.normal(size=3))
+    people = object.__new__(score_measures.MeasuredPeople)
+    vars(people).update(_rows_of_unit=rows_of_unit, _size=size, _of_table=slice(size, size + 2))
+    constants, slopes = people._of_covariates(fit)
+    units = X.reshape(n, rows_of_unit, -1).sum(axis=1)
+    found = units[:, :size] @ fit.weights[:, :size].T + constants + units[:, size:] @ slopes.T
+    wanted = fit.predict(X).T.reshape(n, rows_of_unit, 3).sum(axis=1)
+    if rows_of_unit == 2:  # a table's covariates count once
+        table = slice(size, size + 2)
+        wanted -= ((X[::2, np.newaxis] - fit.means) * fit.weights)[:, :, table].sum(axis=2)
+    np.testing.assert_allclose(found, wanted)
 
 
 def test_evaluate_trial__measures_of_the_largest_design_are_of_people(trial):

@@ -173,14 +173,16 @@ def _frequency_units(genotypes, frequency, *, n_haplotypes, rows, is_selected, c
         T[len(genotypes) :] = covariates[:, keep]
     for start in range(0, len(genotypes), VARIANT_BLOCK):
         block = slice(start, min(start + VARIANT_BLOCK, len(genotypes)))
-        half = half_coded(genotypes[block], n_haplotypes=n_haplotypes, rows=rows)[:, keep]
+        half = half_coded(genotypes[block], n_haplotypes=n_haplotypes, rows=rows, is_selected=is_selected)
         T[block] = half - means[block, np.newaxis]
     return T
 
 
-def half_coded(genotypes, **options):
-    """Return genotypes in `half` coding, (n_variants, n_rows) int16 in units of `GENOTYPE_STEP`."""
-    return genotypes if is_fractional(genotypes) else half_units(genotypes, **options) * np.int16(HALF)
+def half_coded(genotypes, *, is_selected=None, **options):
+    """Return rows in `half` coding, all or the selected: (n_variants, n_rows) int16 in `GENOTYPE_STEP`."""
+    if is_fractional(genotypes):
+        return genotypes if is_selected is None else genotypes[:, is_selected]
+    return half_units(genotypes, is_selected=is_selected, **options) * np.int16(HALF)
 
 
 def clipped_gram(X):

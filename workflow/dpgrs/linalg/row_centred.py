@@ -33,7 +33,7 @@ def row_centred_statistics(genotypes, Y, *, n_haplotypes, rows, is_selected):
     whole = {"n_haplotypes": n_haplotypes, "rows": rows, "covariates": None}
     for part, block, options in row_blocks(genotypes, is_selected, **whole):
         kept = options["is_selected"]
-        half = half_coded(part, n_haplotypes=options["n_haplotypes"], rows=rows)[:, kept]
+        half = half_coded(part, n_haplotypes=options["n_haplotypes"], rows=rows, is_selected=kept)
         X = centred_rows(half)
         G += clipped_gram(X)
         V += clipped_cross_product(X, Y[:, block][:, kept])

@@ -283,10 +283,9 @@ def coded_rows(genotypes, *, n_haplotypes, rows, is_selected=None):
     (n_selected, n_variants) float64: -1/2 and 1/2 for haplotypes, -1, 0 and 1 for people, between -1 and 1
     for dosages.
     """
-    keep = slice(None) if is_selected is None else is_selected
     if is_fractional(genotypes):
-        return genotypes[:, keep].T * DOSAGE_STEP
-    return half_units(genotypes, n_haplotypes=n_haplotypes, rows=rows)[:, keep].T / 2
+        return genotypes[:, slice(None) if is_selected is None else is_selected].T * DOSAGE_STEP
+    return half_units(genotypes, n_haplotypes=n_haplotypes, rows=rows, is_selected=is_selected).T / 2
 
 
 class CodedRows:
@@ -326,7 +325,7 @@ class CodedRows:
         return coded_rows(bits, n_haplotypes=len(haplotypes), rows=self._rows)
 
 
-def half_units(bits, *, n_haplotypes, rows):
+def half_units(bits, *, n_haplotypes, rows, is_selected=None):
     """Return the genotype matrix in `half` coding and half units, variants first.
 
     Parameters
@@ -334,12 +333,16 @@ def half_units(bits, *, n_haplotypes, rows):
     bits : (n_variants, n_words) uint64
     n_haplotypes : int
     rows : Rows
+    is_selected : (n_rows,) bool, the rows to return; None returns all.
 
     Returns
     -------
-    (n_variants, n_rows) int8: t, as at the top of this page.
+    (n_variants, n_selected) int8: t, as at the top of this page.
     """
-    alleles = unpack(bits, n_haplotypes).astype(np.int8)
+    alleles = unpack(bits, n_haplotypes).view(np.int8)
+    if is_selected is not None:
+        kept = np.flatnonzero(selected_haplotypes(is_selected, n_haplotypes=n_haplotypes, rows=rows))
+        alleles = alleles.take(kept, axis=1)  # a fifth of the time of an index
     if Rows(rows) == Rows.HAPLOTYPES:
         return 2 * alleles - 1
     return 2 * (alleles[:, 0::2] + alleles[:, 1::2]) - 2

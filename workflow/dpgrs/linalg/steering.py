@@ -194,7 +194,7 @@ class SteerableRows:
     def _coded(self, genotypes, *, is_selected, **options):
         if self.frequency is None:
             del options["covariates"]
-            return half_coded(genotypes, **options)[:, is_selected].T
+            return half_coded(genotypes, is_selected=is_selected, **options).T
         options |= {"row_norm": self.row_norm, "is_selected": is_selected}
         return frequency_rows(genotypes, self.frequency, **options)
 

@@ -30,10 +30,10 @@ def case_counts(label, noisy, *, is_binary):
     """
     if noisy.cases is None:
         return ()
-    sigmas = {event["statistic"]: float(event["sigma"]) for event in label["events"]}
+    sigmas = {event["statistic"]: event["sigma"] for event in label["events"]}
     cases_sd = sigmas["case counts"]
     known_sd = sigmas.get("outcome counts", sigmas.get("count", 0.0))
-    known = np.full(len(noisy.cases), float(noisy.n))
+    known = np.full(len(noisy.cases), noisy.n)
     if noisy.observed is not None:
         known = np.minimum(known, noisy.observed)
     return tuple(
@@ -43,8 +43,8 @@ def case_counts(label, noisy, *, is_binary):
 
 
 def _entry(outcome, noisy, known, cases_sd, known_sd):
-    known = round(float(known))
-    cases = min(max(round(float(noisy)), 0), known)
+    known = round(known)
+    cases = min(max(round(noisy), 0), known)
     note = NO_CASES if noisy < 0 else ALL_CASES if noisy > known else None
     return {
         "outcome": outcome,

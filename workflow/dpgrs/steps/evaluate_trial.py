@@ -114,19 +114,18 @@ def evaluate_trial(
         size=largest[0],
     )
     known = {"trial": trial, "n_variants": largest[0], "n_outcomes": largest[1]}
-    found = fitted.of(lambda label: label["reported"] and _is_of(label, *largest))
-    measured = [_measures(people, outcomes.names[: largest[1]], label, arrays) for label, arrays in found]
-    _write(measures, [table.assign(**known) for table in measured], MEASURES)
 
+    def is_measured(label):
+        return label["reported"] and _is_of(label, *largest)
 
-def _measures(people, names, label, arrays):
-    """Return the measures of a fit of outcomes, a table."""
+    terms = [{term: label[term] for term in TERMS} for label in fitted.labels if is_measured(label)]
+    fits = (LinearFit.of(arrays) for _, arrays in fitted.of(is_measured))
     lines = [
-        {"outcome": name} | measure._asdict()
-        for name, own in zip(names, people.measures(LinearFit.of(arrays)), strict=False)
-        for measure in own
+        {"outcome": outcomes.names[outcome]} | terms[number] | one._asdict()
+        for number, outcome, own in people.measures(fits, n_outcomes=largest[1])
+        for one in own
     ]
-    return pd.DataFrame(lines).assign(**{term: label[term] for term in TERMS})
+    _write(measures, [pd.DataFrame(lines).assign(**known)] if lines else [], MEASURES)
 
 
 class _Parts:

@@ -185,9 +185,9 @@ def _measure_in_public(label, fit, *, panel, outcomes, covariates, n_components)
     scores = fit.weights @ (X - no_copies(X.shape[1], n_variants, rows=outcomes.rows)).T
     numbers = found | {"sums": reference_sums(Y, scores)}
     options = {"is_measured": np.ones(Y.shape[1], dtype=bool), "n_components": n_components}
-    measured = MeasuredPeople(panel, outcomes, covariates, size=n_variants, **options).measures(fit)
-    by_outcome = zip(names, measured, strict=True)
-    measures = [{"outcome": name} | one._asdict() for name, own in by_outcome for one in own]
+    people = MeasuredPeople(panel, outcomes, covariates, size=n_variants, **options)
+    measured = people.measures([fit], n_outcomes=len(names))
+    measures = [{"outcome": names[outcome]} | one._asdict() for _, outcome, own in measured for one in own]
     own = {"outcomes": names, "n_people": n_people.tolist(), "measures": measures}
     return found, (own, numbers)
 

@@ -141,9 +141,9 @@ def measures(s):
 
 
 def scored(s):
-    """Bytes of the outcomes, scores and predictions of those held out that are in memory at a time."""
-    n = s.n_rows * s.test_share
-    return 3 * FLOAT * min(max(MOST_SCORES, n), n * max(s.counts))
+    """Bytes of outcomes and scores of those held out that are in memory at a time, and of weights."""
+    n, most = s.n_rows * s.test_share, fits(s) * max(s.counts)
+    return FLOAT * (2 * min(max(MOST_SCORES, n), n * most) + min(MOST_SCORES, most * s.n_columns))
 
 
 def variant_table(s):

@@ -9,7 +9,7 @@ from dpgrs.linalg.linear_fit import LinearFit
 from dpgrs.types import Rows
 
 # Scores that are in memory at a time, at most, if there are not more people.
-MOST_SCORES = 2**22
+MOST_SCORES = 2**23
 
 
 class MeasuredPeople:
@@ -40,31 +40,52 @@ class MeasuredPeople:
         self._people = list(people_parts(slice(0, panel.n_samples), most))
         self.n_units = int(np.count_nonzero(is_measured)) // self._rows_of_unit
 
-    def measures(self, fit):
-        """Yield a list of Measure for each outcome of a LinearFit, in their order."""
-        at_a_time = max(MOST_SCORES // max(self.n_units, 1), 1)
-        for first in range(0, len(fit.weights), at_a_time):
-            outcomes = slice(first, min(first + at_a_time, len(fit.weights)))
-            Y, scores, predictions, covariates = self._read(fit, outcomes)
-            for place, y in enumerate(Y):
-                yield self._measure(first + place, y, scores[place], predictions[place], covariates)
+    def measures(self, fits, *, n_outcomes):
+        """Yield (number of the fit, number of the outcome, list of Measure), the first outcomes of each.
 
-    def _read(self, fit, outcomes):
-        """Return outcomes, scores and predictions, (n_outcomes, n_units), and (n_units, n_covariates)."""
-        means = fit.means if fit.means.ndim == 1 else fit.means[outcomes]
-        fit = LinearFit(fit.weights[outcomes], means, fit.intercept[outcomes])
-        Y, scores, predictions = np.empty((3, len(fit.weights), self.n_units))
+        Genotypes are read once for as many outcomes of fits as may be in memory.
+
+        Parameters
+        ----------
+        fits : iterable of LinearFit; taken one at a time.
+        n_outcomes : int
+        """
+        at_a_time = max(MOST_SCORES // max(self.n_units, self._size), 1)
+        for batch in _batches(fits, n_outcomes, at_a_time):
+            Y, scores, covariates = self._read(batch)
+            own = zip(Y, scores, strict=True)
+            for number, outcomes, fit in batch:
+                constants, slopes = self._of_covariates(fit)
+                for outcome, constant, slope in zip(outcomes, constants, slopes, strict=True):
+                    y, score = next(own)
+                    prediction = score + constant + covariates @ slope
+                    yield number, outcome, self._measure(outcome, y, score, prediction, covariates)
+
+    def _read(self, batch):
+        """Return outcomes and scores, (n_outcomes, n_units), and covariates, (n_units, n_covariates)."""
+        weights = np.vstack([fit.weights[:, : self._size] for *_, fit in batch])
+        Y, scores = np.empty((2, len(weights), self.n_units))
         start, columns = 0, []
         for people in self._people:
             rows = rows_of_people(people, rows=self._outcomes.rows)
             X, is_measured = self._rows(people, rows), self._is_measured[rows]
             units = slice(start, start + len(X) // self._rows_of_unit)
             start = units.stop
-            Y[:, units] = self._values[outcomes, rows][:, is_measured][:, :: self._rows_of_unit]
-            scores[:, units] = self._units(fit.weights[:, : self._size] @ X[:, : self._size].T)
-            predictions[:, units] = self._predict(fit, X)
+            known = [self._values[outcomes.start : outcomes.stop, rows] for _, outcomes, _ in batch]
+            Y[:, units] = np.vstack(known)[:, is_measured][:, :: self._rows_of_unit]
+            scores[:, units] = self._units(weights @ X[:, : self._size].T)
             columns.append(self._units(X[:, self._size :].T))
-        return Y, scores, predictions, np.hstack(columns).T
+        return Y, scores, np.hstack(columns).T
+
+    def _of_covariates(self, fit):
+        """Return what predictions have beside scores: (n_outcomes,), and by covariates of units."""
+        k, slopes = self._rows_of_unit, fit.weights[:, self._size :].copy()
+        constants = k * (fit.intercept - (fit.weights * fit.means).sum(axis=1))
+        if k > 1:
+            weights = fit.weights[:, self._of_table]
+            constants += (weights * fit.means[..., self._of_table]).sum(axis=1)
+            slopes[:, : weights.shape[1]] /= k
+        return constants, slopes
 
     def _measure(self, outcome, y, score, prediction, covariates):
         known, prevalence = np.isfinite(y), self._outcomes.prevalence[outcome]
@@ -96,15 +117,29 @@ class MeasuredPeople:
             is_selected=self._is_measured[rows],
         )
 
-    def _predict(self, fit, X):
-        predicted = self._units(fit.predict(X))
-        if self._rows_of_unit > 1:
-            weights = fit.weights[:, self._of_table]
-            at_means = (weights * fit.means[..., self._of_table]).sum(axis=1)
-            predicted -= weights @ X[::2, self._of_table].T - at_means[:, np.newaxis]
-        return predicted
-
     def _units(self, rows):
         """Add up the rows, the last axis, of each unit."""
         n_units = rows.shape[-1] // self._rows_of_unit
         return rows.reshape(*rows.shape[:-1], n_units, self._rows_of_unit).sum(axis=-1)
+
+
+def _batches(fits, n_outcomes, at_a_time):
+    """Yield lists of (number of a fit, range of outcomes, LinearFit of these), of so many at most."""
+    batch, room = [], at_a_time
+    for number, fit in enumerate(fits):
+        stop = 0
+        while stop < n_outcomes:
+            outcomes = range(stop, min(stop + room, n_outcomes))
+            batch.append((number, outcomes, _of(fit, slice(outcomes.start, outcomes.stop))))
+            stop, room = outcomes.stop, room - len(outcomes)
+            if not room:
+                yield batch
+                batch, room = [], at_a_time
+    if batch:
+        yield batch
+
+
+def _of(fit, outcomes):
+    """Return the fit of a slice of the outcomes."""
+    means = fit.means if fit.means.ndim == 1 else fit.means[outcomes]
+    return LinearFit(fit.weights[outcomes], means, fit.intercept[outcomes])

@@ -52,14 +52,18 @@ class MeasuredPeople:
         """
         at_a_time = max(MOST_SCORES // max(self.n_units, self._size), 1)
         for batch in _batches(fits, n_outcomes, at_a_time):
-            Y, scores, covariates = self._read(batch)
-            own = zip(Y, scores, strict=True)
-            for number, outcomes, fit in batch:
-                constants, slopes = self._of_covariates(fit)
-                for outcome, constant, slope in zip(outcomes, constants, slopes, strict=True):
-                    y, score = next(own)
-                    prediction = score + constant + covariates @ slope
-                    yield number, outcome, self._measure(outcome, y, score, prediction, covariates)
+            yield from self._together(batch)
+
+    def _together(self, batch):
+        """Yield as `measures`, of what is in memory together, and no longer than it is measured."""
+        Y, scores, covariates = self._read(batch)
+        own = zip(Y, scores, strict=True)
+        for number, outcomes, fit in batch:
+            constants, slopes = self._of_covariates(fit)
+            for outcome, constant, slope in zip(outcomes, constants, slopes, strict=True):
+                y, score = next(own)
+                prediction = score + constant + covariates @ slope
+                yield number, outcome, self._measure(outcome, y, score, prediction, covariates)
 
     def _read(self, batch):
         """Return outcomes and scores, (n_outcomes, n_units), and covariates, (n_units, n_covariates)."""
@@ -71,8 +75,11 @@ class MeasuredPeople:
             X, is_measured = self._rows(people, rows), self._is_measured[rows]
             units = slice(start, start + len(X) // self._rows_of_unit)
             start = units.stop
-            known = [self._values[outcomes.start : outcomes.stop, rows] for _, outcomes, _ in batch]
-            Y[:, units] = np.vstack(known)[:, is_measured][:, :: self._rows_of_unit]
+            place = 0
+            for _, outcomes, _ in batch:
+                y = self._values[outcomes.start : outcomes.stop, rows][:, is_measured]
+                Y[place : place + len(y), units] = y[:, :: self._rows_of_unit]
+                place += len(y)
             scores[:, units] = self._units(weights @ X[:, : self._size].T)
             columns.append(self._units(X[:, self._size :].T))
         return Y, scores, np.hstack(columns).T

@@ -183,7 +183,7 @@ NEEDS = {
         ),
         lambda s: len(s.sizes) * (1 + len(s.counts)) * summing(s) / s.n_shards,
     ),
-    "add-statistics": Need(lambda s: 4 * products(s), lambda s: s.n_shards * products(s)),
+    "add-statistics": Need(lambda s: 6 * products(s), lambda s: s.n_shards * products(s)),
     "take-sums": Need(lambda s: 5 * products(s), lambda s: 10 * products(s)),
     "choose-exactly": Need(
         lambda s: of_rows(s, "exact") + 3 * products(s) + all_outcomes(s),

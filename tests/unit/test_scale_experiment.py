@@ -69,7 +69,7 @@ def test_compare_and_judge__say_what_was_checked(table):
     numbers = scale.compare(table, SETTINGS)
     assert list(zip(numbers["study"], numbers["rule"], strict=True)) == RULES
     assert (numbers["s"] == numbers["modelled"]).all()
-    assert set(numbers["size"]) == {"500,000 x 5,000 x 10", "4,000 x 100,000 x 40"}
+    assert set(numbers["size"]) == {"500,000 x 5,000 x 10", "16,000 x 100,000 x 40"}
     biobank = numbers.set_index(["study", "rule"]).loc[("choices", "draw"), "biobank, s"]
     assert float(biobank) == pytest.approx(seconds("choices", "draw", 500_000, 1_000_000, 2000), rel=1e-3)
     assert set(numbers["MB"]) == {"400"}

@@ -1,5 +1,6 @@
 """The step that measures fits on the test rows, a part of the people at a time."""
 
+from dataclasses import replace
 from itertools import product
 from types import SimpleNamespace
 
@@ -11,6 +12,7 @@ from dpgrs.evaluation.binary_metrics import TOO_FEW_FOR_TENTHS
 from dpgrs.evaluation.intervals import added_r2
 from dpgrs.evaluation.metrics import TERMS, mse, r_squared
 from dpgrs.evaluation.roc import area_under_curve
+from dpgrs.evaluation.rows import joined_rows
 from dpgrs.genotypes.bits import pack
 from dpgrs.io.files import write_table
 from dpgrs.io.outcomes import Outcomes
@@ -166,3 +168,38 @@ def test_evaluate_trial__measures_of_the_largest_design_are_of_people(trial):
     np.testing.assert_allclose(of_c.loc["auc", ["value", "low", "high"]].astype(float), expected)
     assert of_c.loc["calibration", "note"] == TOO_FEW_FOR_TENTHS
     assert "auc" not in own.loc["b"].index
+
+
+def test_evaluate_trial__of_chosen_variants_reads_these_alone(trial, tmp_path, monkeypatch):
+    rng, chosen = np.random.default_rng(4), np.array([[1, 4], [0, 4], [1, 2]])
+    weights = np.zeros((3, N_VARIANTS))
+    np.put_along_axis(weights, chosen, rng.normal(size=chosen.shape), axis=1)
+    fit = LinearFit(weights, rng.normal(size=N_VARIANTS), np.arange(3.0))
+    label = PRIVATE | {"method": "k-blup", "n_variants": N_VARIANTS, "n_outcomes": 3}
+    write_table(tmp_path / "seconds.tsv", pd.DataFrame({"seconds": [1.0]}))
+    widths = []
+    for module in (step, score_measures):
+        monkeypatch.setattr(module, "joined_rows", widely(widths, joined_rows))
+
+    def measured(fit):
+        widths.clear()
+        save_labelled(tmp_path / "weights.npz", [(label, fit.arrays())])
+        return trial.measure()
+
+    whole = measured(fit)
+    assert set(widths) == {N_VARIANTS}
+    for one, other in zip(measured(replace(fit, chosen=chosen)), whole, strict=True):
+        assert len(one)
+        pd.testing.assert_frame_equal(one, other, rtol=1e-12)
+    assert set(widths) == {4}
+
+
+def widely(widths, function):
+    """Return a function that notes how wide what it returns is."""
+
+    def noted(*arguments, **options):
+        found = function(*arguments, **options)
+        widths.append(found.shape[1])
+        return found
+
+    return noted

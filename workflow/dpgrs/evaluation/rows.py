@@ -6,7 +6,7 @@ from dpgrs.linalg.clipped_statistics import GENOTYPE_STEP
 from dpgrs.linalg.statistics import coded_rows
 
 
-def joined_rows(panel, size, *, rows, covariates=None, is_selected=None):
+def joined_rows(panel, size, *, rows, covariates=None, is_selected=None, columns=None):
     """Return X as fits predict from: genotypes in `half` coding, then covariates, without a clip of rows.
 
     Parameters
@@ -16,13 +16,15 @@ def joined_rows(panel, size, *, rows, covariates=None, is_selected=None):
     rows : Rows
     covariates : Covariates or None.
     is_selected : (n_rows,) bool, the rows to return; None returns all.
+    columns : (n_columns,) int64, the variants of that panel to return; None returns all.
 
     Returns
     -------
-    (n_selected, size + n_covariates) float64.
+    (n_selected, n_columns + n_covariates) float64.
     """
+    variants = panel.of_size(size)
     X = coded_rows(
-        panel.genotypes(panel.of_size(size)),
+        panel.genotypes(variants if columns is None else variants[columns]),
         n_haplotypes=panel.n_haplotypes,
         rows=rows,
         is_selected=is_selected,

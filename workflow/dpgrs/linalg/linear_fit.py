@@ -45,11 +45,20 @@ class LinearFit:
         return kept if self.chosen is None else kept | {"weights": self.weights_of_chosen}
 
     @classmethod
-    def of(cls, arrays):
-        """Return the LinearFit of what `arrays` gave."""
+    def of(cls, arrays, columns=None):
+        """Return the LinearFit of what `arrays` gave.
+
+        Parameters
+        ----------
+        arrays : dict
+        columns : (n,) int64, ascending: of a fit of chosen variants, the only ones that the rows it predicts
+            from have; all that were chosen are among them. None for all.
+        """
         fit = cls(**arrays)
         if fit.chosen is None:
             return fit
+        if columns is not None:
+            fit = replace(fit, means=fit.means[..., columns], chosen=np.searchsorted(columns, fit.chosen))
         weights = np.zeros((len(fit.weights), fit.means.shape[-1]))
         np.put_along_axis(weights, fit.chosen, fit.weights, axis=1)
         return replace(fit, weights=weights)

@@ -17,7 +17,8 @@ from dpgrs.io.panel_parts import PanelPart, people_at_a_time, people_parts, rows
 from dpgrs.io.tables.populations import populations_of
 from dpgrs.io.trials import load_labelled
 from dpgrs.linalg.linear_fit import LinearFit
-from dpgrs.study.score_measures import MeasuredPeople
+from dpgrs.methods.registry import METHODS
+from dpgrs.study.score_measures import MeasuredPeople, n_read
 
 POPULATION_METRICS = ["trial", "outcome", *TERMS, "n_variants", "n_outcomes", "population", "n_rows", "r2"]
 
@@ -74,9 +75,11 @@ def evaluate_trial(
     groups = None
     if populations is not None:
         groups = per_row(populations_of(populations, panel.sample_id), rows=outcomes.rows)
-    parts = _Parts(panel, outcomes, covariates, groups)
+    fitted = load_labelled(weights)
+    columns = {size: None if covariates else _columns_of(fitted, size) for size in outcomes.values}
+    parts = _Parts(panel, outcomes, covariates, groups, columns)
     counts = settings.outcomes.count or [len(outcomes.names)]
-    largest, fitted = (max(outcomes.values), max(counts)), load_labelled(weights)
+    largest = max(outcomes.values), max(counts)
     elapsed = read_table(seconds, needed=["seconds"])["seconds"]
     errors = parts.errors_of(fitted, has_groups=lambda label: _is_of(label, *largest))
     of_ridge = {
@@ -112,6 +115,7 @@ def evaluate_trial(
         is_measured=~outcomes.is_training,
         n_components=settings.covariates.pcs,
         size=largest[0],
+        columns=columns[largest[0]],
     )
     known = {"trial": trial, "n_variants": largest[0], "n_outcomes": largest[1]}
 
@@ -119,7 +123,7 @@ def evaluate_trial(
         return label["reported"] and _is_of(label, *largest)
 
     terms = [{term: label[term] for term in TERMS} for label in fitted.labels if is_measured(label)]
-    fits = (LinearFit.of(arrays) for _, arrays in fitted.of(is_measured))
+    fits = (LinearFit.of(arrays, columns[largest[0]]) for _, arrays in fitted.of(is_measured))
     lines = [
         {"outcome": outcomes.names[outcome]} | terms[number] | one._asdict()
         for number, outcome, own in people.measures(fits, n_outcomes=largest[1])
@@ -128,12 +132,26 @@ def evaluate_trial(
     _write(measures, [pd.DataFrame(lines).assign(**known)] if lines else [], MEASURES)
 
 
+def _columns_of(fitted, size):
+    """Return the variants of a panel that fits of that size have, ascending; None where one has all."""
+    found = []
+    for label in fitted.labels:
+        if label["n_variants"] == size and not METHODS[label["method"]].is_screened:
+            return None
+    for _, arrays in fitted.of(lambda label: label["n_variants"] == size):
+        if "chosen" not in arrays:
+            return None
+        found.append(arrays["chosen"].ravel())
+    return np.unique(np.concatenate(found)) if found else None
+
+
 class _Parts:
     """The rows of a trial, some people at a time."""
 
-    def __init__(self, panel, outcomes, covariates, groups):
+    def __init__(self, panel, outcomes, covariates, groups, columns):
         self._panel, self._outcomes, self._covariates, self._groups = panel, outcomes, covariates, groups
-        most = people_at_a_time(max(panel.n_variants, len(outcomes.names)))
+        self._columns = columns
+        most = people_at_a_time(max(n_read(panel, list(columns.values())), len(outcomes.names)))
         self._people = list(people_parts(slice(0, panel.n_samples), most))
         self.n_training = int(np.count_nonzero(outcomes.is_training))
         self._measure()
@@ -169,7 +187,7 @@ class _Parts:
             X = {size: self._test_rows(size, people, part) for size in part.values}
             for own, (label, arrays) in zip(found, fitted, strict=True):
                 size = label["n_variants"]
-                predicted = LinearFit.of(arrays).predict(X[size])
+                predicted = LinearFit.of(arrays, self._columns[size]).predict(X[size])
                 Y = part.values[size][: len(predicted), ~part.is_training]
                 own.all.add(Y, predicted)
                 for name, (_, errors) in own.by_group.items():
@@ -190,7 +208,8 @@ class _Parts:
         if covariates is not None:
             covariates = covariates.of_rows(rows_of_people(people, rows=part.rows))
         panel = PanelPart(self._panel, people)
-        return joined_rows(panel, size, rows=part.rows, covariates=covariates, is_selected=~part.is_training)
+        own = {"columns": self._columns[size], "is_selected": ~part.is_training}
+        return joined_rows(panel, size, rows=part.rows, covariates=covariates, **own)
 
 
 def _is_of_all(label):

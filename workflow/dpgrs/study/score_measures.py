@@ -12,6 +12,20 @@ from dpgrs.types import Rows
 MOST_SCORES = 2**23
 
 
+def n_read(panel, columns):
+    """Return the entries of a row that are in memory, where fits have these columns each.
+
+    Parameters
+    ----------
+    panel : Panel
+    columns : list of (n_columns,) int64, or None where fits have all.
+    """
+    if any(one is None for one in columns):
+        return panel.n_variants
+    # Beside them rows have outcomes and predictions, which are few where variants are many.
+    return min(4 * max(map(len, columns)), panel.n_variants)
+
+
 class MeasuredPeople:
     """People whose outcomes are predicted and known.
 
@@ -27,16 +41,21 @@ class MeasuredPeople:
     is_measured : (n_rows,) bool
     n_components : int, covariates that are principal components of genotypes, the last of all.
     size : int, of the panel.
+    columns : (n_columns,) int64, the variants of that panel that fits have; None where they have all.
     """
 
-    def __init__(self, panel, outcomes, covariates, *, is_measured, n_components, size):
-        self._panel, self._outcomes, self._covariates, self._size = panel, outcomes, covariates, size
+    def __init__(self, panel, outcomes, covariates, *, is_measured, n_components, size, columns=None):
+        self._panel, self._outcomes, self._covariates = panel, outcomes, covariates
+        self._size, self._options = (
+            size if columns is None else len(columns),
+            {"size": size, "columns": columns},
+        )
         self._is_measured, self._values = is_measured, outcomes.values[size]
         is_shared = Rows(outcomes.rows) == Rows.HAPLOTYPES and not outcomes.effects
         self._rows_of_unit = 2 if is_shared else 1
         n_covariates = 0 if covariates is None else len(covariates.names)
-        self._of_table = slice(size, size + n_covariates - n_components)
-        most = people_at_a_time(max(panel.n_variants, len(outcomes.names)))
+        self._of_table = slice(self._size, self._size + n_covariates - n_components)
+        most = people_at_a_time(max(n_read(panel, [columns]), len(outcomes.names)))
         self._people = list(people_parts(slice(0, panel.n_samples), most))
         self.n_units = int(np.count_nonzero(is_measured)) // self._rows_of_unit
 
@@ -118,7 +137,7 @@ class MeasuredPeople:
         covariates = None if self._covariates is None else self._covariates.of_rows(rows)
         return joined_rows(
             PanelPart(self._panel, people),
-            self._size,
+            **self._options,
             rows=self._outcomes.rows,
             covariates=covariates,
             is_selected=self._is_measured[rows],

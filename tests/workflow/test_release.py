@@ -78,7 +78,7 @@ def test_release__again_there_is_nothing_to_do(site):
         "Bundle: results/release/release",
         "Replayed: nothing was charged; epsilon 2 of 4 is spent, at delta 1e-06.",
     ]
-    assert "Would be charged: nothing, if sites" in run(site, RELEASE, "--dry-run").stdout
+    assert "Would be charged: nothing, if its sites" in run(site, RELEASE, "--dry-run").stdout
     assert ledger_bytes(site) == before
 
 

@@ -46,10 +46,8 @@ class MeasuredPeople:
 
     def __init__(self, panel, outcomes, covariates, *, is_measured, n_components, size, columns=None):
         self._panel, self._outcomes, self._covariates = panel, outcomes, covariates
-        self._size, self._options = (
-            size if columns is None else len(columns),
-            {"size": size, "columns": columns},
-        )
+        self._variants = {"size": size, "columns": columns}
+        self._size = size if columns is None else len(columns)
         self._is_measured, self._values = is_measured, outcomes.values[size]
         is_shared = Rows(outcomes.rows) == Rows.HAPLOTYPES and not outcomes.effects
         self._rows_of_unit = 2 if is_shared else 1
@@ -69,7 +67,7 @@ class MeasuredPeople:
         fits : iterable of LinearFit; taken one at a time.
         n_outcomes : int
         """
-        at_a_time = max(MOST_SCORES // max(self.n_units, self._size), 1)
+        at_a_time = max(MOST_SCORES // max(self.n_units, self._size, 1), 1)
         for batch in _batches(fits, n_outcomes, at_a_time):
             yield from self._together(batch)
 
@@ -137,7 +135,7 @@ class MeasuredPeople:
         covariates = None if self._covariates is None else self._covariates.of_rows(rows)
         return joined_rows(
             PanelPart(self._panel, people),
-            **self._options,
+            **self._variants,
             rows=self._outcomes.rows,
             covariates=covariates,
             is_selected=self._is_measured[rows],

@@ -10,7 +10,7 @@ import pytest
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.covariates import Covariates
 from dpgrs.io.outcomes import Outcomes
-from dpgrs.io.panel_parts import people_parts, rows_of_people, shard_of, simulated_at_a_time
+from dpgrs.io.panel_parts import people_parts, rows_of_people, shard_of
 from dpgrs.io.trials import Statistics
 from dpgrs.linalg import statistics
 from dpgrs.linalg.statistics import half_units
@@ -196,10 +196,6 @@ def test_shard_of__cuts_people_into_whole_words():
         assert max(lengths) - min(lengths) <= 64
     with pytest.raises(UsageError, match="must be at most `--shards`, 2, got 3"):
         shard_of(100, shard=3, n_shards=2)
-
-
-def test_simulated_at_a_time__fewer_of_wide_panels():
-    assert [simulated_at_a_time(n) for n in (1, 4096, 100_000, 10**9)] == [4096, 4096, 167, 1]
 
 
 def test_people_parts__are_whole_words_one_at_least():

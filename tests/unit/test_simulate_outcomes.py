@@ -190,7 +190,7 @@ def test_network__one_unit_is_the_part_above_the_mean():
     inner[0, 3] = 1.5
     network = Network(inner, outer)
     centred = 1.5 * (X[:, 3] - X[:, 3].mean())
-    found = network.values(X, centres=np.array([1.5 * X[:, 3].mean()]))
+    found = network.values(network.inner @ X.T, centres=np.array([1.5 * X[:, 3].mean()]))
     np.testing.assert_allclose(found, 2 * np.maximum(centred, 0), atol=4 * HIDDEN_STEP)
     np.testing.assert_array_equal(network.slopes, np.where(np.arange(D) == 3, 1.5, 0))
 
@@ -202,7 +202,7 @@ def test_network__public_terms_are_those_of_normal_units():
     means, variances = draws.standard_normal(D), draws.random(D)
     rows = means + np.sqrt(variances) * draws.standard_normal((100_000, D))
     centres, mean, sd = network.public_terms(means, variances)
-    values = network.values(rows, centres=centres)
+    values = network.values(network.inner @ rows.T, centres=centres)
     # 1e5 draws: the limits are more than five standard errors wide.
     assert mean == pytest.approx(values.mean(), abs=0.02 * sd)
     assert sd == pytest.approx(values.std(), rel=0.02)

@@ -27,8 +27,8 @@ ALLOWED = {
     "evaluation": {"genotypes", "privacy", "linalg", "methods"},
     "reporting": {"io", "privacy", "selection", "methods", "evaluation"},
     "study": {
-        *("genotypes", "io", "fetching", "privacy", "scoring", "linalg", "methods", "evaluation"),
-        "reporting",
+        *("genotypes", "io", "fetching", "privacy", "simulation", "scoring", "linalg", "methods"),
+        *("evaluation", "reporting"),
     },
     "release": {"genotypes", "io", "privacy", "linalg", "methods", "study"},
     "preflight": {"io", "privacy", "scoring", "selection", "methods", "study", "release"},

@@ -2,16 +2,14 @@
 
 from tempfile import TemporaryDirectory
 
-from dpgrs.evaluation.split import per_row, row_names, split_rows
+from dpgrs.evaluation.split import per_row, split_rows
 from dpgrs.experiments.haplotype_panel import make_panel, panel_of_people
 from dpgrs.experiments.primo_fits import NON_PRIVATE, PUBLIC, TERMS, TIGHT, configuration, measure
 from dpgrs.io.outcomes import Outcomes, simulated_names
-from dpgrs.io.panel_parts import PanelPart, people_parts, simulated_at_a_time
-from dpgrs.linalg.statistics import coded_rows
 from dpgrs.public_random import uniforms
-from dpgrs.simulation.outcomes import SimulatedOutcomes
 from dpgrs.study.public_ld_files import ld_of_panel, save_ld
 from dpgrs.study.settings import resolve
+from dpgrs.study.simulated_rows import SimulatedRows
 from dpgrs.types import Rows
 
 TEST_SHARE, PUBLIC_SHARE = 0.2, 0.5
@@ -109,31 +107,18 @@ def make_cohort(part, trial, settings, files, folder):
     known = {"size": max(settings["sizes"]), "people": n_copies(part, settings)}
     panel = make_panel(files, ["1"], folder, seed=seed + trial, **known)
     count = max(settings["counts"])
-    parts = list(people_parts(slice(0, panel.n_samples), simulated_at_a_time(panel.n_variants)))
-
-    def coded(people, size):
-        own = PanelPart(panel, people)
-        return coded_rows(own.genotypes(own.of_size(size)), n_haplotypes=own.n_haplotypes, rows=rows)
-
-    def simulated(size):
-        found = SimulatedOutcomes(
-            variant_rank=panel.variant_rank[panel.of_size(size)],
-            n_outcomes=count,
-            heritability=settings["heritability"],
-            width=settings["width"] if part == NETWORK else None,
-            seed=seed,
-            key=key,
-        )
-        found.measure(lambda: (coded(people, size) for people in parts))
-        return found
-
-    made = {size: simulated(size) for size in settings["sizes"]}
+    simulated = SimulatedRows(
+        panel,
+        settings["sizes"],
+        rows=rows,
+        n_outcomes=count,
+        heritability=settings["heritability"],
+        width=settings["width"] if part == NETWORK else None,
+        seed=seed,
+        key=key,
+    )
     is_training = split_rows(panel.sample_id, rows=rows, test_share=TEST_SHARE, seed=seed, key=key)
-
-    def of_people(people):
-        row_id = row_names(panel.sample_id[people], rows=rows)
-        return {size: one.of_rows(coded(people, size), row_id=row_id) for size, one in made.items()}
-
-    outcomes = Outcomes(tuple(simulated_names(count)), dict.fromkeys(made), {}, is_training, rows)
-    outcomes.save(f"{folder}/outcomes.zarr", map(of_people, parts))
+    values = dict.fromkeys(settings["sizes"])
+    outcomes = Outcomes(tuple(simulated_names(count)), values, {}, is_training, rows)
+    outcomes.save(f"{folder}/outcomes.zarr", simulated.parts())
     return panel, Outcomes.load(f"{folder}/outcomes.zarr")

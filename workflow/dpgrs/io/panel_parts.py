@@ -7,8 +7,8 @@ from dpgrs.genotypes.bits import PEOPLE_OF_WORD
 from dpgrs.io.panel import Panel
 from dpgrs.types import Rows
 
-# Of people who are in memory together times the entries of a row; of those simulated together, at most.
-PART_ENTRIES, SIMULATED_PEOPLE = 2**24, 2**12
+# Of people who are in memory together times the entries of a row.
+PART_ENTRIES = 2**24
 
 
 @dataclass(frozen=True)
@@ -41,14 +41,6 @@ class PanelPart:
 def people_at_a_time(n_entries):
     """Return how many people are in memory at a time, by the entries of one row of theirs."""
     return max(PART_ENTRIES // n_entries, 1)
-
-
-def simulated_at_a_time(n_variants):
-    """Return of how many people outcomes are simulated together, by the panel's size alone.
-
-    A mean over parts hangs on them in its last digits, and so must on nothing else.
-    """
-    return min(SIMULATED_PEOPLE, people_at_a_time(n_variants))
 
 
 def people_parts(people, n_most):

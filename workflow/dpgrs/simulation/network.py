@@ -25,21 +25,20 @@ class Network:
         self.inner, self.outer = inner, outer
         self.slopes = outer @ inner / 2  # Stein's lemma: a unit passes on half of the slope
 
-    def values(self, X, *, centres):
+    def values(self, entering, *, centres):
         """Return f of rows, exact whatever the order of sums in BLAS.
 
         Parameters
         ----------
-        X : (n_rows, n_variants) float64, `half` coding.
+        entering : (width, n_rows) float64, inner'x of each row.
         centres : (width,) float64, the means of inner'x.
 
         Returns
         -------
         (n_rows,) float64
         """
-        entering = self.inner @ X.T
         values = self.outer @ _on_grid(np.maximum(entering - _on_grid(centres)[:, np.newaxis], 0))
-        assert values.shape == (len(X),)
+        assert values.shape == entering.shape[1:]
         return values
 
     def public_terms(self, means, variances):

@@ -95,19 +95,19 @@ class SimulatedOutcomes:
 
         Parameters
         ----------
-        blocks : function that returns an iterable over parts of the rows, each (n_rows, n_variants) float64,
-            in `half` coding; called once, or twice for networks.
+        blocks : function that returns an iterable over parts of the rows, each as in `of_rows`; called once,
+            or twice for networks.
         """
         if self._public_moments is None:
             if self._networks is not None:
                 entering = [_Moments() for _ in self._networks]
                 for X in blocks():
-                    for moments, network in zip(entering, self._networks, strict=True):
-                        moments.add(network.inner @ X.T)
+                    for moments, own in zip(entering, self._entering(X), strict=True):
+                        moments.add(own, X)
                 self._centres = [moments.mean for moments in entering]
             moments = _Moments()
             for X in blocks():
-                moments.add(self._genetic_values(X))
+                moments.add(self._genetic_values(X), X)
             self._mean, self._sd = moments.mean, moments.sd
         elif self._networks is not None:
             terms = [network.public_terms(*self._public_moments) for network in self._networks]
@@ -131,7 +131,8 @@ class SimulatedOutcomes:
 
         Parameters
         ----------
-        X : (n_rows, n_variants) float64, `half` coding.
+        X : (n_rows, n_variants) float64, `half` coding, or `dpgrs.study.simulated_rows.CodedPeople`, whose
+            entries are made when they are asked for.
         row_id : (n_rows,) str, all different.
 
         Returns
@@ -159,11 +160,29 @@ class SimulatedOutcomes:
     def _genetic_values(self, X):
         """Return (n_outcomes, n_rows) float64."""
         if self._networks is None:
-            return self._slopes @ X.T
+            return _products(self._slopes, X)
         values = np.empty((len(self._networks), len(X)))
-        for own, network, centres in zip(values, self._networks, self._centres, strict=True):
-            own[:] = network.values(X, centres=centres)
+        terms = zip(values, self._networks, self._entering(X), self._centres, strict=True)
+        for own, network, entering, centres in terms:
+            own[:] = network.values(entering, centres=centres)
         return values
+
+    def _entering(self, X):
+        """Return what enters the units of each network, a list of (width, n_rows) float64."""
+        if not self._networks:
+            return []
+        inner = np.concatenate([network.inner for network in self._networks])
+        return np.split(_products(inner, X), len(self._networks))
+
+
+def _products(weights, X):
+    """Return weights X', (n_weights, n_rows), exact whatever the blocks of variants."""
+    if isinstance(X, np.ndarray):
+        return weights @ X.T
+    products = np.zeros((len(weights), len(X)))
+    for block, rows, own in X.blocks():
+        products[:, rows] += weights[:, block] @ own.T
+    return products
 
 
 class _Moments:
@@ -172,8 +191,12 @@ class _Moments:
     def __init__(self):
         self._n = self.mean = self._squares = 0.0
 
-    def add(self, values):
-        """Take a part, (n_series, n_rows) float64."""
+    def add(self, values, X):
+        """Take the (n_series, n_rows) values of rows, in the parts that X names if it is no array."""
+        for part in [slice(None)] if isinstance(X, np.ndarray) else X.row_parts:
+            self._add(values[:, part])
+
+    def _add(self, values):
         mean, total = values.mean(axis=1), self._n + values.shape[1]
         squares, shift = ((values - mean[:, np.newaxis]) ** 2).sum(axis=1), mean - self.mean
         self._squares = self._squares + squares + shift**2 * (self._n * values.shape[1] / total)

@@ -5,14 +5,13 @@ from pathlib import Path
 import numpy as np
 
 from dpgrs.errors import UsageError
-from dpgrs.evaluation.split import per_row, row_names, split_rows
+from dpgrs.evaluation.split import per_row, split_rows
 from dpgrs.io.outcomes import Outcomes, simulated_names
 from dpgrs.io.panel import Panel
-from dpgrs.io.panel_parts import PanelPart, people_parts, simulated_at_a_time
+from dpgrs.io.panel_parts import people_parts
 from dpgrs.io.tables.outcome_loadings import read_outcome_loadings
-from dpgrs.linalg.statistics import coded_rows, column_moments
-from dpgrs.simulation.outcomes import SimulatedOutcomes
 from dpgrs.study.outcome_table import OutcomeTable
+from dpgrs.study.simulated_rows import SIMULATED_PEOPLE, SimulatedRows
 
 READS = (
     "mode",
@@ -76,13 +75,11 @@ def make_outcomes(
         keeps_both_sides=not is_release,
     )
     effects, prevalence, population = {}, None, None
-    people = list(people_parts(slice(0, panel.n_samples), simulated_at_a_time(panel.n_variants)))
     if table is None:
-        simulated = {size: _simulated(panel, size, people, settings, trial) for size in sizes}
-        effects = {size: one.effects for size, one in simulated.items()}
+        simulated = _simulated(panel, settings, trial)
+        effects, parts = simulated.effects, simulated.parts()
         names = simulated_names(count)
         prevalence = None if terms.prevalence is None else np.full(count, terms.prevalence)
-        parts = (_parts_of_simulated(panel, simulated, part, rows=rows) for part in people)
     else:
         found = OutcomeTable(
             table,
@@ -96,6 +93,7 @@ def make_outcomes(
             folder=output.parent,
         )
         names, prevalence, population = found.names, found.prevalence, found.population_prevalence
+        people = people_parts(slice(0, panel.n_samples), SIMULATED_PEOPLE)
         parts = (dict.fromkeys(sizes, per_row(found.of_people(part), rows=rows)) for part in people)
     names = tuple(names)
     own = (None, None)
@@ -106,38 +104,21 @@ def make_outcomes(
     Outcomes(names, values, effects, is_training, rows, prevalence, *own, population).save(output, parts)
 
 
-def _simulated(panel, size, people, settings, trial):
-    """Return the SimulatedOutcomes of a panel size, measured over all people."""
-    terms, rows, columns = settings.outcomes, settings.cohort.rows, panel.of_size(size)
+def _simulated(panel, settings, trial):
+    terms = settings.outcomes
     if terms.count is None:
         raise UsageError("`outcomes.count` must be given for simulated outcomes, got null. Give it.")
-    is_release = settings.mode == "release"
-    simulated = SimulatedOutcomes(
-        variant_rank=panel.variant_rank[columns],
+    return SimulatedRows(
+        panel,
+        settings.panel.size,
+        rows=settings.cohort.rows,
+        by_frequency=settings.mode == "release",
         n_outcomes=max(terms.count),
         heritability=terms.heritability,
         causal_share=terms.causal_share,
         n_factors=terms.factors,
         width=terms.network,
         prevalence=terms.prevalence,
-        public_moments=column_moments(panel.frequency[columns], rows=rows) if is_release else None,
         seed=settings.seed,
         key=(trial,),
     )
-    simulated.measure(lambda: (_coded(panel, columns, part, rows=rows) for part in people))
-    return simulated
-
-
-def _parts_of_simulated(panel, simulated, people, *, rows):
-    """Return the outcomes of some people by panel size."""
-    row_id = row_names(panel.sample_id[people], rows=rows)
-    return {
-        size: one.of_rows(_coded(panel, panel.of_size(size), people, rows=rows), row_id=row_id)
-        for size, one in simulated.items()
-    }
-
-
-def _coded(panel, columns, people, *, rows):
-    """Return genotypes of some people in `half` coding, (n_rows, n_variants) float64."""
-    part = PanelPart(panel, people)
-    return coded_rows(part.genotypes(columns), n_haplotypes=part.n_haplotypes, rows=rows)

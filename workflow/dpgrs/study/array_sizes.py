@@ -5,11 +5,12 @@ import math
 from dpgrs.evaluation.attacks import MOST_PEOPLE
 from dpgrs.io.haplotype_store import rows_per_batch
 from dpgrs.io.outcomes import CHUNK
-from dpgrs.io.panel_parts import people_at_a_time, simulated_at_a_time
+from dpgrs.io.panel_parts import people_at_a_time
 from dpgrs.io.stored_genotypes import BLOCK_BYTES
 from dpgrs.linalg.statistics import LEAST_OUTCOMES, PART_ENTRIES, VARIANT_BLOCK
 from dpgrs.study.exact_statistics import people_of_part
 from dpgrs.study.score_measures import MOST_SCORES
+from dpgrs.study.simulated_rows import CODED_ENTRIES, READ_ENTRIES, people_together
 
 MB = 10**6
 FLOAT = 8
@@ -81,9 +82,12 @@ def chunks_of_outcomes(s):
 
 
 def part_of_simulated(s):
-    """Bytes of the rows of X and Y that are simulated at a time."""
-    n_rows = min(s.n_people, simulated_at_a_time(s.n_variants)) * s.rows_a_person
-    return n_rows * (s.n_columns + len(s.sizes) * s.n_outcomes) * FLOAT
+    """Bytes of the rows of X, some variants of it, and Y that are simulated at a time."""
+    n_values = len(s.sizes) * s.n_outcomes * s.rows_a_person
+    n_people = min(s.n_people, people_together(n_values))
+    n_entries = n_people * s.rows_a_person * s.n_columns
+    coded, read = (min(n_entries, most) for most in (CODED_ENTRIES, READ_ENTRIES))
+    return (coded + n_people * n_values) * FLOAT + read / 2
 
 
 def rows_of_part(s):

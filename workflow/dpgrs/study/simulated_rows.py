@@ -1,0 +1,110 @@
+"""Outcomes that are simulated from a panel, some people and some variants at a time."""
+
+from dpgrs.evaluation.split import row_names
+from dpgrs.genotypes.bits import PEOPLE_OF_WORD
+from dpgrs.io.panel_parts import people_parts, rows_of_people
+from dpgrs.linalg.statistics import coded_rows, column_moments, is_fractional
+from dpgrs.simulation.outcomes import SimulatedOutcomes
+
+# People whose genetic values are measured together: a mean over parts hangs on them in its last digits.
+SIMULATED_PEOPLE = 2**12
+# Such parts that are read together, if they have so few values: a chunk of genotypes holds no more people.
+MOST_PARTS, MOST_VALUES = 16, 2**23
+# Genotypes that are read, and coded, at a time.
+READ_ENTRIES, CODED_ENTRIES = 2**25, 2**20
+
+
+def people_together(n_values):
+    """Return how many people are simulated together, by the values of one, of all rows and panel sizes."""
+    n_parts = MOST_VALUES // (SIMULATED_PEOPLE * max(n_values, 1))
+    return SIMULATED_PEOPLE * min(max(n_parts, 1), MOST_PARTS)
+
+
+class CodedPeople:
+    """Genotypes of some people of a panel in `half` coding, which are read when they are asked for.
+
+    Parameters
+    ----------
+    panel : Panel
+    columns : (n_variants,) int64, the variants.
+    people : slice, as in `Panel.genotypes`.
+    rows : Rows
+
+    Attributes
+    ----------
+    row_parts : list of slice, the rows of at most `SIMULATED_PEOPLE` people each.
+    """
+
+    def __init__(self, panel, columns, people, *, rows):
+        self._panel, self._columns, self._people, self._rows = panel, columns, people, rows
+        self._parts = list(people_parts(slice(0, people.stop - people.start), SIMULATED_PEOPLE))
+        self.row_parts = [rows_of_people(part, rows=rows) for part in self._parts]
+
+    def __len__(self):
+        return self.row_parts[-1].stop
+
+    def blocks(self):
+        """Yield slices of variants and of rows, and their (n_rows, n_block) float64, variants in order."""
+        step = max(READ_ENTRIES // max(len(self), 1), 1)
+        for first in range(0, len(self._columns), step):
+            genotypes = self._panel.genotypes(self._columns[first : first + step], self._people)
+            for people, rows in zip(self._parts, self.row_parts, strict=True):
+                for block, own in self._coded(genotypes, people, n_rows=rows.stop - rows.start):
+                    yield slice(first + block.start, first + block.stop), rows, own
+
+    def _coded(self, genotypes, people, *, n_rows):
+        """Yield slices of variants of an array and their entries for some of the people."""
+        first, last = people.start, people.stop
+        if not is_fractional(genotypes):
+            first, last = first // PEOPLE_OF_WORD, -(-last // PEOPLE_OF_WORD)
+        terms = {"n_haplotypes": 2 * (people.stop - people.start), "rows": self._rows}
+        step = max(CODED_ENTRIES // max(n_rows, 1), 1)
+        for start in range(0, len(genotypes), step):
+            own = genotypes[start : start + step, first:last]
+            yield slice(start, start + len(own)), coded_rows(own, **terms)
+
+
+class SimulatedRows:
+    """Outcomes of all people, simulated for each size of a panel.
+
+    Parameters
+    ----------
+    panel : Panel
+    sizes : list of int, sizes of the panel.
+    rows : Rows
+    n_outcomes : int
+    by_frequency : bool, whether they are scaled by the panel's frequencies, as in a release, where these are
+        public, and not by all rows.
+    terms : further ones of `SimulatedOutcomes`.
+    """
+
+    def __init__(self, panel, sizes, *, rows, n_outcomes, by_frequency=False, **terms):
+        self._panel, self._rows = panel, rows
+        n_values = rows_of_people(slice(0, len(sizes) * n_outcomes), rows=rows).stop
+        self._people = list(people_parts(slice(0, panel.n_samples), people_together(n_values)))
+        self._columns = {size: panel.of_size(size) for size in sizes}
+        self._simulated = {}
+        for size, columns in self._columns.items():
+            known = {"variant_rank": panel.variant_rank[columns]}
+            if by_frequency:
+                known["public_moments"] = column_moments(panel.frequency[columns], rows=rows)
+            own = SimulatedOutcomes(n_outcomes=n_outcomes, **known, **terms)
+            own.measure(lambda columns=columns: (self._coded(columns, people) for people in self._people))
+            self._simulated[size] = own
+
+    @property
+    def effects(self):
+        """Dict of size to (n_outcomes, n_variants) float64, as those of `SimulatedOutcomes`."""
+        return {size: own.effects for size, own in self._simulated.items()}
+
+    def parts(self):
+        """Yield, for some people after the others, a dict of size to (n_outcomes, n_rows) float64."""
+        for people in self._people:
+            row_id = row_names(self._panel.sample_id[people], rows=self._rows)
+            yield {
+                size: own.of_rows(self._coded(self._columns[size], people), row_id=row_id)
+                for size, own in self._simulated.items()
+            }
+
+    def _coded(self, columns, people):
+        return CodedPeople(self._panel, columns, people, rows=self._rows)

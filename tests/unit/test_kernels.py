@@ -115,9 +115,12 @@ def test_row_weights__equal_sums_over_variants(weigh):
     np.testing.assert_array_equal(found[alleles.shape[1] :], 0)
 
 
-@pytest.mark.parametrize(("n_variants", "n_haplotypes"), [(1, 1), (3, 65), (130, 5008)])
-def test_counts_within__equals_numpy(n_variants, n_haplotypes):
-    A, masks = random_bits(n_variants, n_haplotypes), random_bits(3, n_haplotypes)
+@pytest.mark.parametrize(
+    ("n_variants", "n_haplotypes", "n_masks"),
+    [(1, 1, 3), (3, 65, 3), (130, 5008, 3), (2, WORDS_OF_TILE + 65, _bit_counts.TILE + 2)],
+)
+def test_counts_within__equals_numpy(n_variants, n_haplotypes, n_masks):
+    A, masks = random_bits(n_variants, n_haplotypes), random_bits(n_masks, n_haplotypes, seed=1)
     expected = [np.bitwise_count(words & A).sum(axis=1, dtype=np.int64) for words in masks]
     np.testing.assert_array_equal(counts_within(A, masks), expected)
     np.testing.assert_array_equal(counts_within.py_func(A, masks), expected)

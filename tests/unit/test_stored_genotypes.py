@@ -10,7 +10,7 @@ from dpgrs.io.stored_genotypes import StoredGenotypes, genotypes_of
 from dpgrs.methods.chosen import private_choices
 from dpgrs.privacy.noise.base import InBlocks, data_digest
 from dpgrs.privacy.noise.sources import BenchmarkNoise
-from dpgrs.selection import dp_sis, greedy_kendall
+from dpgrs.selection import dp_kendall, dp_sis, greedy_kendall
 from dpgrs.selection.dp_kendall import KendallRequest, genotype_pairs
 from dpgrs.selection.dp_sis import SisRequest, genotype_sis_scores
 from panels import panel_in_memory
@@ -61,8 +61,12 @@ def test_genotypes_of__more_bits_than_a_block_stay_where_they_are(monkeypatch):
 
 
 @pytest.mark.parametrize("rows", ["people", "haplotypes"])
-def test_choices__of_stored_genotypes_are_those_of_genotypes_in_memory(stored, rows):
+@pytest.mark.parametrize("n_scores", [1, 7, 10**6])
+def test_choices__of_stored_genotypes_are_those_of_genotypes_in_memory(stored, rows, n_scores, monkeypatch):
     data = cohort(rows, n_people=90, missing=0.2)
+    wanted = data.greedy_choices(4)
+    monkeypatch.setattr(dp_kendall, "SCORES_AT_A_TIME", n_scores)
+    assert np.array_equal(stored(data).greedy_choices(4), wanted)
     other, terms = stored(data), {"n_haplotypes": data.n_haplotypes, "rows": rows}
     assert other.genotype_digest == data.genotype_digest
     for own, found in zip(data.pairs, genotype_pairs(other.genotypes, data.Y, **terms), strict=True):

@@ -94,7 +94,7 @@ def _popcount_compiled(word):
 
 @numba.njit(nogil=True, cache=True)
 def counts_within(genotypes, masks):
-    """Count the bits that each variant has in each of a few masks, with one look at the genotypes.
+    """Count the bits that each variant has in each of some masks, with one look at the genotypes for many.
 
     Parameters
     ----------
@@ -107,12 +107,15 @@ def counts_within(genotypes, masks):
     """
     n_variants, n_words = genotypes.shape
     counts = np.zeros((len(masks), n_variants), dtype=np.int64)
-    for i in range(n_variants):
-        for k in range(len(masks)):
-            found = 0
-            for w in range(n_words):
-                found += _popcount(genotypes[i, w] & masks[k, w])
-            counts[k, i] = found
+    for first in range(0, len(masks), TILE):
+        for start in range(0, n_words, TILE_WORDS):
+            for i in range(n_variants):
+                own = genotypes[i, start : start + TILE_WORDS]
+                for k in range(first, min(first + TILE, len(masks))):
+                    mask, found = masks[k, start : start + TILE_WORDS], 0
+                    for w in range(len(own)):
+                        found += _popcount(own[w] & mask[w])
+                    counts[k, i] += found
     return counts
 
 

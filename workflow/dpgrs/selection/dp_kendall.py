@@ -27,6 +27,7 @@ from dpgrs.selection.kendall_rounds import side_by_side
 from dpgrs.types import Composition, Neighbours, PairKernel, Protection, Rows, Selection, Unit
 
 LARGEST_SCORE = 2**62
+SCORES_AT_A_TIME = 2**20  # of variants with those that were chosen last
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,7 +147,8 @@ class GenotypePairs:
 
     def feature_scores(self, number):
         """Compare all features with one of them: (n_variants,) int64."""
-        return feature_scores(self.genotypes, self.genotypes[number], **self._of_rows)
+        terms = self._rows | {"is_selected": self.is_selected}
+        return feature_scores(self.genotypes, self.genotypes[number], **terms)
 
     def parts_of_feature_scores(self, numbers, others):
         """Compare all features with one of them for each outcome, with one look at the genotypes.
@@ -158,18 +160,23 @@ class GenotypePairs:
 
         Yields
         ------
-        slice of the features, and a generator of their int64 scores for each outcome.
+        slice of the features, and their int64 scores for each outcome.
         """
-        outcomes, features = [self, *others], self.genotypes[np.asarray(numbers)]
-        compare = [
-            comparison_with(feature, **one._of_rows) for feature, one in zip(features, outcomes, strict=True)
-        ]
+        outcomes = [self, *others]
+        are_selected = [one.is_selected for one in outcomes]
+        compare = comparison_with(
+            self.genotypes[np.asarray(numbers)], **self._rows, are_selected=are_selected
+        )
+        step = max(SCORES_AT_A_TIME // len(outcomes), 1)
         for columns, block in variant_blocks(self.genotypes):
-            yield columns, (map_in_parts(own, block, n_threads=self.n_threads) for own in compare)
+            for first in range(0, len(block), step):
+                own = block[first : first + step]
+                place = slice(columns.start + first, columns.start + first + len(own))
+                yield place, map_in_parts(compare, own, n_threads=self.n_threads)
 
     @property
-    def _of_rows(self):
-        return {"n_haplotypes": self.n_haplotypes, "rows": self.rows, "is_selected": self.is_selected}
+    def _rows(self):
+        return {"n_haplotypes": self.n_haplotypes, "rows": self.rows}
 
 
 class TablePairs:

@@ -170,31 +170,47 @@ def feature_scores(genotypes, feature, *, n_haplotypes, rows, is_selected=None):
     -------
     (n_variants,) int64
     """
-    options = {"n_haplotypes": n_haplotypes, "rows": rows, "is_selected": is_selected}
-    compare = comparison_with(feature, **options)
-    return np.concatenate([compare(block) for _, block in variant_blocks(genotypes)])
+    compare = comparison_with([feature], n_haplotypes=n_haplotypes, rows=rows, are_selected=[is_selected])
+    return np.concatenate([compare(block)[0] for _, block in variant_blocks(genotypes)])
 
 
-def comparison_with(feature, *, n_haplotypes, rows, is_selected=None):
-    """Return a function of some genotypes that returns what `feature_scores` does; so the parameters."""
+def comparison_with(features, *, n_haplotypes, rows, are_selected):
+    """Return a function of some genotypes that returns their scores with each of some variants at once.
+
+    Parameters
+    ----------
+    features : sequence of (n_words,) uint64 or (n_rows,) int16, the variants, one at least.
+    n_haplotypes, rows : as in `feature_scores`.
+    are_selected : sequence, for each of them, of `is_selected` as in `feature_scores`.
+
+    Returns
+    -------
+    function of (n_variants, ...) genotypes that returns (n_features, n_variants) int64.
+    """
     from dpgrs.linalg._bit_counts import counts_within  # brings numba, which takes 0.3 s
 
-    if is_fractional(feature):
-        keep = slice(None) if is_selected is None else is_selected
-        return lambda genotypes: _dosage_products(genotypes, feature, keep)
-    selected = pack(selected_haplotypes(is_selected, n_haplotypes=n_haplotypes, rows=rows))
-    feature = feature & selected
-    factors = [selected, feature]
+    if is_fractional(features[0]):
+        kept = [slice(None) if one is None else one for one in are_selected]
+        return lambda genotypes: np.array(
+            [_dosage_products(genotypes, *own) for own in zip(features, kept, strict=True)]
+        )
+    options = {"n_haplotypes": n_haplotypes, "rows": rows}
+    selected = np.array([pack(selected_haplotypes(one, **options)) for one in are_selected])
+    features = np.array(features) & selected
+    # Where nothing is missing all look at the same rows, so that how many carry a variant is counted once.
+    row_sets, of_feature = np.unique(selected, axis=0, return_inverse=True)
+    factors = [row_sets, features]
     if Rows(rows) == Rows.PEOPLE:
         # sum (a1 + a2)(b1 + b2): the two alleles of a person meet straight and crosswise.
-        factors.append(phases_swapped(feature))
-    masks = np.array(factors)
-    n_selected, n_carried = np.bitwise_count([selected, feature]).sum(axis=1, dtype=np.int64)
-    n_rows = n_selected // (len(factors) - 1)
+        factors.append(phases_swapped(features))
+    masks = np.concatenate(factors)
+    n_rows, n_carried = (np.bitwise_count(own).sum(axis=1, dtype=np.int64) for own in (selected, features))
+    n_rows //= len(factors) - 1
 
     def compare(genotypes):
-        counts = counts_within(genotypes, masks)
-        return n_rows * counts[1:].sum(axis=0) - n_carried * counts[0]
+        of_rows, joint = np.split(counts_within(genotypes, masks), [len(row_sets)])
+        joint = joint.reshape(-1, *features.shape[:1], len(genotypes)).sum(axis=0)
+        return n_rows[:, np.newaxis] * joint - n_carried[:, np.newaxis] * of_rows[of_feature]
 
     return compare
 

@@ -14,10 +14,12 @@ from dpgrs.reporting.svg import PALETTE, new_figure
 AXES = ("people", "variants", "outcomes")
 # By what the seconds of a rule grow, n rows, d variants and l outcomes: exponents of each, beside a start.
 ROWS = ((1, 1, 0), (1, 0, 1), (1, 1, 1))
+# Names of variants are hashed, and each row has a random stream of its own.
+PANEL, SIMULATED = ((0, 1, 0), (1, 1, 0)), ((1, 0, 0), *ROWS)
 TERMS = {
     "sums": {
-        "make_panel": ((1, 1, 0),),
-        "make_outcomes": ROWS,
+        "make_panel": PANEL,
+        "make_outcomes": SIMULATED,
         "compute_statistics": ((0, 2, 0), (1, 2, 0), *ROWS),
         "draw": ((0, 2, 0), (0, 1, 1)),
         "fit_weights": ((0, 3, 0), (0, 2, 1)),
@@ -25,10 +27,10 @@ TERMS = {
     },
     # Of so many variants an outcome, however many there are.
     "choices": {
-        "make_panel": ((1, 1, 0),),
-        "make_outcomes": ROWS,
+        "make_panel": PANEL,
+        "make_outcomes": SIMULATED,
         "choose_exactly": ROWS,
-        "draw": ROWS,
+        "draw": ((0, 1, 1), (1, 1, 0), (1, 1, 1)),
         "fit_weights": ((0, 0, 1),),
         "evaluate_trial": ROWS,
     },

@@ -11,7 +11,7 @@ SIMULATED_PEOPLE = 2**12
 # Such parts that are read together, if they have so few values: a chunk of genotypes holds no more people.
 MOST_PARTS, MOST_VALUES = 16, 2**23
 # Genotypes that are read, and coded, at a time.
-READ_ENTRIES, CODED_ENTRIES = 2**25, 2**20
+READ_ENTRIES, CODED_ENTRIES = 2**25, 2**18
 
 
 def people_together(n_values):

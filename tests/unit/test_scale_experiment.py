@@ -57,7 +57,10 @@ def test_exponents__are_of_the_seconds_beyond_the_start(table):
     doubled = own.assign(
         seconds=own["seconds"] + (own["part"] == "people-3") * (own["seconds"] - model.start)
     )
-    assert scale.exponents(doubled, model)["people"][0] == pytest.approx(1.5, abs=1e-6)
+    times = SIZES["sums"]["people-3"][0] / SIZES["sums"]["people-2"][0]
+    assert scale.exponents(doubled, model)["people"][0] == pytest.approx(
+        1 + np.log(2) / np.log(times), abs=1e-6
+    )
 
 
 def test_exponents__of_what_is_too_short_are_left_out(table):
@@ -69,7 +72,7 @@ def test_compare_and_judge__say_what_was_checked(table):
     numbers = scale.compare(table, SETTINGS)
     assert list(zip(numbers["study"], numbers["rule"], strict=True)) == RULES
     assert (numbers["s"] == numbers["modelled"]).all()
-    assert set(numbers["size"]) == {"500,000 x 5,000 x 10", "16,000 x 100,000 x 40"}
+    assert set(numbers["size"]) == {"500,000 x 5,000 x 10", "80,000 x 100,000 x 120"}
     biobank = numbers.set_index(["study", "rule"]).loc[("choices", "draw"), "biobank, s"]
     assert float(biobank) == pytest.approx(seconds("choices", "draw", 500_000, 1_000_000, 2000), rel=1e-3)
     assert set(numbers["MB"]) == {"400"}

@@ -252,7 +252,6 @@ def _add_signs_vectors(typing_context, a, b, n_words, n, left, right, sums):
         has_wide = "+avx512f" in context.codegen().magic_tuple()[2]
         at_once = LANES if has_wide else LANES // 2
         ctpop = _function(builder, f"llvm.ctpop.v{LANES}i64", vector, vector)
-        of_three = _function(builder, "llvm.x86.avx512.pternlog.q.512", vector, vector, vector, vector, LANE)
         a, b, left, right, sums = (
             context.make_array(signature.args[k])(context, builder, arguments[k]) for k in (0, 1, 4, 5, 6)
         )
@@ -261,16 +260,20 @@ def _add_signs_vectors(typing_context, a, b, n_words, n, left, right, sums):
         is_odd = builder.and_(arguments[2], WORD(1))
         of_odd = everywhere(builder, builder.neg(is_odd))
 
+        def of_three(table, *bits):
+            kinds = vector, vector, vector, vector, LANE
+            return builder.call(_function(builder, "llvm.x86.avx512.pternlog.q.512", *kinds), [*bits, table])
+
         def xor(bits, place, k):
             y = builder.load(at_row(builder, b.data, place, vector), align=8)
             x = everywhere(builder, builder.load(builder.gep(a.data, [builder.add(place, WORD(k))])))
             if has_wide:
-                return builder.call(of_three, [bits, y, x, XOR])
+                return of_three(XOR, bits, y, x)
             return builder.xor(bits, builder.xor(x, y))
 
         def carry(before, between, after):
             if has_wide:
-                return builder.call(of_three, [before, between, after, CARRY])
+                return of_three(CARRY, before, between, after)
             return builder.xor(before, builder.and_(between, builder.not_(builder.xor(before, after))))
 
         for first in range(0, LANES, at_once):

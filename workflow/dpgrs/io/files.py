@@ -225,6 +225,7 @@ def _write_arrays(target, arrays):
         for name, array in pairs:
             with file.open(f"{name}.npy", "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, np.asanyarray(array), allow_pickle=False)
+            del array  # before there is another
 
 
 def load_arrays(path, *, content=None):

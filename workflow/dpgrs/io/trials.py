@@ -258,9 +258,10 @@ def save_labelled(path, items):
     labels = []
 
     def named():
-        for i, (label, arrays) in enumerate(items):
+        for label, arrays in items:
             labels.append(label)
-            yield from ((f"{name}/{i}", array) for name, array in arrays.items())
+            yield from ((f"{name}/{len(labels) - 1}", array) for name, array in arrays.items())
+            del arrays  # before there are others
         yield "labels", np.array(json.dumps(labels))
 
     save_arrays(path, named())

@@ -380,11 +380,9 @@ def fit_reusecov(noisy, *, penalty, keeps_negative=False):
 
 
 def noisy_entries(n_variants, *, rows, coding=Coding.HALF):
-    """Return the index of the entries of X'X's upper triangle that carry noise; the others are n/4."""
-    size = n_variants + 1
-    if Coding(coding) == Coding.ROW_CENTRED:
-        return np.triu_indices(n_variants)  # rows without an intercept
-    if Rows(rows) == Rows.HAPLOTYPES and Coding(coding) == Coding.HALF:
-        return np.triu_indices(size, k=1)
-    i, j = np.triu_indices(size)  # the last one is the intercept with itself
-    return i[:-1], j[:-1]
+    """Tell which entries of X'X carry noise, a square of bool: its upper triangle without what is n/4."""
+    is_public_diagonal = Rows(rows) == Rows.HAPLOTYPES and Coding(coding) == Coding.HALF
+    entries = ~np.tri(n_variants + 1, k=0 if is_public_diagonal else -1, dtype=bool)
+    # Of the intercept its product with itself; of centred rows, which have none, all.
+    entries[slice(None) if Coding(coding) == Coding.ROW_CENTRED else -1, -1] = False
+    return entries

@@ -102,6 +102,7 @@ def draw(
             labels.append(label)
             took.append(elapsed)
             yield label, arrays
+            del arrays
 
     save_labelled(output, drawn())
     if seconds is not None:

@@ -55,6 +55,13 @@ def test_rules__ask_by_their_verb_and_note_what_they_took():
     assert len(verbs) > 30
 
 
+def test_make_outcomes__asks_for_the_hidden_units_of_networks():
+    plain, wide = (shape_of(outcomes={"count": 100, "network": width}) for width in (None, 30))
+    needed = [NEEDS["make-outcomes"].memory(shape) for shape in (plain, wide)]
+    # Of 2,000 people, both haplotypes of each, what enters each unit, and its weights.
+    assert needed[1] - needed[0] > 29 * 100 * (4000 + 500) * 8
+
+
 @pytest.mark.parametrize("verb", NEEDS)
 def test_resources__grow_with_the_study_and_the_attempt(verb):
     small = shape_of()

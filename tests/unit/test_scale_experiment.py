@@ -18,8 +18,9 @@ PER_UNIT = 4e-9
 
 
 def seconds(kind, rule, *size):
-    """Two seconds of start, and the same for each product by which a rule grows."""
-    return 2.0 + PER_UNIT * sum(
+    """Two seconds for each start, and the same for each product by which a rule grows."""
+    n_starts = -(-2 * size[0] // 262_144) if rule == "compute_statistics" else 1
+    return 2.0 * n_starts + PER_UNIT * sum(
         np.prod(np.power(size, term, dtype=float)) for term in scale.TERMS[kind][rule]
     )
 
@@ -50,16 +51,19 @@ def test_model__of_smaller_sizes_has_the_seconds_of_the_largest(table, kind, rul
     assert model.seconds(*largest) == pytest.approx(seconds(kind, rule, *largest), rel=1e-6)
 
 
-def test_exponents__are_of_the_seconds_beyond_the_start(table):
-    own, model = fitted(table, "sums", "evaluate_trial")
+@pytest.mark.parametrize("rule", ["evaluate_trial", "compute_statistics"])
+def test_exponents__are_of_the_seconds_beyond_the_start(table, rule):
+    """Also of shards, each of which has one."""
+    own, model = fitted(table, "sums", rule)
     found = scale.exponents(own, model)
-    assert found["people"] == pytest.approx((1.0, 1.0), abs=1e-6)
+    assert found["people"] == pytest.approx((1.0, 1.0), abs=1e-5)
     doubled = own.assign(
-        seconds=own["seconds"] + (own["part"] == "people-3") * (own["seconds"] - model.start)
+        seconds=own["seconds"]
+        + (own["part"] == "people-3") * (own["seconds"] - model.starts(*(own[axis] for axis in scale.AXES)))
     )
     times = SIZES["sums"]["people-3"][0] / SIZES["sums"]["people-2"][0]
     assert scale.exponents(doubled, model)["people"][0] == pytest.approx(
-        1 + np.log(2) / np.log(times), abs=1e-6
+        1 + np.log(2) / np.log(times), abs=1e-5
     )
 
 

@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpgrs.io import stored_genotypes
+from dpgrs.io import panel_parts, stored_genotypes
+from dpgrs.io.panel_parts import held_parts, people_parts
 from dpgrs.io.stored_genotypes import StoredGenotypes, genotypes_of
 from dpgrs.methods.chosen import private_choices
 from dpgrs.privacy.noise.base import InBlocks, data_digest
@@ -48,6 +49,30 @@ def test_stored__is_the_array(monkeypatch, n_together):
     assert all(np.array_equal(wanted[columns], block) for columns, block in blocks)
     digest = data_digest(InBlocks(stored.dtype, stored.shape, (block for _, block in blocks)))
     assert digest == data_digest(wanted)
+
+
+@pytest.mark.parametrize("is_fractional", [False, True])
+@pytest.mark.parametrize(("n_bytes", "n_reads"), [(2**20, 2), (8 * 6 * 4, 5), (1, 19)])
+def test_held_parts__are_the_people_in_order_whose_genotypes_are_read_once(
+    monkeypatch, is_fractional, n_bytes, n_reads
+):
+    """Of 19 words, the last with three people, at most ten words are unpacked together."""
+    n_samples = 32 * (N_WORDS - 1) + 3
+    bits = random_bits(8, 2 * n_samples)
+    if is_fractional:
+        bits, n_bytes = np.arange(8 * n_samples, dtype=np.int16).reshape(8, n_samples), 8 * n_bytes
+    panel, reads = panel_in_memory(bits, n_haplotypes=2 * n_samples), []
+    monkeypatch.setattr(panel_parts, "BLOCK_BYTES", n_bytes)
+    monkeypatch.setattr(panel_parts, "CHUNK_PEOPLE", 320)
+    read = panel.genotypes
+    monkeypatch.setattr(panel, "genotypes", lambda *chosen: reads.append(chosen) or read(*chosen))
+    parts = list(held_parts(panel, COLUMNS, n_most=32))
+    assert len(reads) == n_reads
+    assert [part.people for part in parts] == list(people_parts(slice(0, n_samples), 32))
+    assert sum(part.n_haplotypes for part in parts) == 2 * n_samples
+    for chosen in (COLUMNS, COLUMNS[[1, 4]]):
+        found = np.concatenate([part.genotypes(chosen) for part in parts], axis=1)
+        np.testing.assert_array_equal(found, bits[chosen])
 
 
 def test_genotypes_of__more_bits_than_a_block_stay_where_they_are(monkeypatch):

@@ -22,9 +22,8 @@ def joined_rows(panel, size, *, rows, covariates=None, is_selected=None, columns
     -------
     (n_selected, n_columns + n_covariates) float64.
     """
-    variants = panel.of_size(size)
     X = coded_rows(
-        panel.genotypes(variants if columns is None else variants[columns]),
+        panel.genotypes(selected_variants(panel, size, columns=columns)),
         n_haplotypes=panel.n_haplotypes,
         rows=rows,
         is_selected=is_selected,
@@ -32,6 +31,12 @@ def joined_rows(panel, size, *, rows, covariates=None, is_selected=None, columns
     if covariates is None:
         return X
     return np.hstack([X, selected_units(covariates, is_selected).T * GENOTYPE_STEP])
+
+
+def selected_variants(panel, size, *, columns=None):
+    """Return the ascending indices in a panel of the variants of a size of it, or of some of these."""
+    variants = panel.of_size(size)
+    return variants if columns is None else variants[columns]
 
 
 def selected_units(covariates, is_selected):

@@ -7,9 +7,11 @@ import pandas as pd
 from scipy.optimize import nnls
 
 from dpgrs.experiments.frame import Experiment, Verdict
-from dpgrs.experiments.scale_trial import run_trial  # noqa: F401
+from dpgrs.experiments.scale_trial import run_trial, study_of  # noqa: F401
 from dpgrs.reporting.rendering import Drawing
 from dpgrs.reporting.svg import PALETTE, new_figure
+from dpgrs.study.settings import resolve
+from dpgrs.study.shape import Shape
 
 AXES = ("people", "variants", "outcomes")
 # By what the seconds of a rule grow, n rows, d variants and l outcomes: exponents of each, beside a start.
@@ -30,11 +32,13 @@ TERMS = {
         "make_panel": PANEL,
         "make_outcomes": SIMULATED,
         "choose_exactly": ROWS,
-        "draw": ((0, 1, 1), (1, 1, 0), (1, 1, 1)),
+        "draw": ((0, 1, 1), *ROWS),
         "fit_weights": ((0, 0, 1),),
         "evaluate_trial": ROWS,
     },
 }
+# Rules whose jobs are those of shards of people, each of which starts anew.
+SHARDED = ("compute_statistics",)
 # Seconds that come from a clock, of which less is noise.
 LEAST = 0.5
 
@@ -47,28 +51,46 @@ def summarise(rows, settings):
 
 
 class Model(NamedTuple):
-    """Seconds of a rule: those of its start, and constants of the products by which it grows."""
+    """Seconds of a rule: those of the start of each job, and constants of the products by which it grows."""
 
-    terms: tuple
+    kind: str
+    rule: str
     start: float
     constants: np.ndarray
 
     @classmethod
     def of(cls, table, kind, rule):
         """Fit the seconds in a table of one rule, least squares of relative errors, no constant below 0."""
-        terms, seconds = TERMS[kind][rule], table["seconds"].to_numpy()
-        design = np.column_stack([np.ones(len(table)), cls._products(terms, *(table[axis] for axis in AXES))])
+        seconds, sizes = table["seconds"].to_numpy(), [table[axis] for axis in AXES]
+        design = np.column_stack([_n_starts(rule, *sizes), _products(TERMS[kind][rule], *sizes)])
         (start, *constants), _ = nnls(design / seconds[:, np.newaxis], np.ones(len(table)))
-        return cls(terms, start, np.array(constants))
+        return cls(kind, rule, start, np.array(constants))
 
     def seconds(self, *size):
         """Return the seconds of people, variants and outcomes, numbers or arrays."""
-        return self.start + self._products(self.terms, *size) @ self.constants
+        return self.starts(*size) + self.growth(*size)
 
-    @staticmethod
-    def _products(terms, *size):
-        size = np.array(size, dtype=float)
-        return np.stack([np.prod(size.T ** np.array(term), axis=-1) for term in terms], axis=-1)
+    def starts(self, *size):
+        """Return the seconds that all jobs take to start."""
+        return self.start * _n_starts(self.rule, *size)
+
+    def growth(self, *size):
+        """Return the seconds beyond these."""
+        return _products(TERMS[self.kind][self.rule], *size) @ self.constants
+
+
+def _n_starts(rule, *size):
+    """Return the jobs that grow with the size."""
+    sizes = np.array(size).T
+    if rule not in SHARDED:
+        return np.ones(sizes.shape[:-1])
+    n_shards = [Shape(resolve(study_of(*map(int, one)))).n_shards for one in sizes.reshape(-1, 3)]
+    return np.reshape(n_shards, sizes.shape[:-1])
+
+
+def _products(terms, *size):
+    sizes = np.array(size, dtype=float).T
+    return np.stack([np.prod(sizes ** np.array(term), axis=-1) for term in terms], axis=-1)
 
 
 def exponents(own, model):
@@ -90,8 +112,9 @@ def exponents(own, model):
         if not groups:
             continue
         last = max(groups, key=len).tail(2)
-        modelled = model.seconds(*(last[name].to_numpy() for name in AXES)) - model.start
-        (low, high), span = last["seconds"] - model.start, np.log(last[axis]).diff().iloc[-1]
+        sizes = [last[name].to_numpy() for name in AXES]
+        modelled, span = model.growth(*sizes), np.log(last[axis]).diff().iloc[-1]
+        low, high = last["seconds"].to_numpy() - model.starts(*sizes)
         if min(low, modelled[0]) >= LEAST:
             found[axis] = np.log(high / low) / span, np.log(modelled[1] / modelled[0]) / span
     return found

@@ -17,7 +17,8 @@ from dpgrs.io.sealed_zarr import Kind, checked, open_sealed, read_sealed, seal
 KIND = Kind("dpgrs haplotype store", 2, "haplotype store", "dpgrs ingest-chromosome")
 
 _CHUNK_BYTES = 2**22
-_CHUNK_WORDS = 2**11  # some 65,000 people: who reads these reads little of others
+CHUNK_PEOPLE = 2**16  # who reads these reads little of others
+_CHUNK_WORDS = word_count(2 * CHUNK_PEOPLE)
 _DOSAGE_BYTES = 2**24  # of all people; two batches of them are in memory at a time
 _CHUNK_VARIANTS = 10_000
 _BITS_CODEC = {"id": "blosc", "cname": "lz4", "clevel": 5, "shuffle": 0}

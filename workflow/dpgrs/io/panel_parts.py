@@ -2,9 +2,13 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from dpgrs.errors import UsageError
 from dpgrs.genotypes.bits import PEOPLE_OF_WORD
+from dpgrs.io.haplotype_store import CHUNK_PEOPLE
 from dpgrs.io.panel import Panel
+from dpgrs.io.stored_genotypes import BLOCK_BYTES
 from dpgrs.types import Rows
 
 # Of people who are in memory together times the entries of a row.
@@ -17,11 +21,11 @@ class PanelPart:
 
     Attributes
     ----------
-    panel : Panel
+    panel : Panel or HeldGenotypes
     people : slice, as in `Panel.genotypes`.
     """
 
-    panel: Panel
+    panel: "Panel | HeldGenotypes"
     people: slice
 
     @property
@@ -36,6 +40,55 @@ class PanelPart:
     def genotypes(self, selection=slice(None)):
         """Return the genotypes of variants, as `Panel.genotypes`."""
         return self.panel.genotypes(selection, self.people)
+
+
+class HeldGenotypes:
+    """Genotypes of some variants and people of a panel that are in memory.
+
+    Parameters
+    ----------
+    panel : Panel
+    columns : (n_columns,) int64, the variants, in ascending order.
+    people : slice, as in `Panel.genotypes`.
+
+    Attributes
+    ----------
+    n_samples : int, of the panel.
+    """
+
+    def __init__(self, panel, columns, people):
+        self.n_samples = panel.n_samples
+        self._panel, self._columns, self._first = panel, columns, people.start
+        self._people_of_entry = 1 if panel.has_dosages else PEOPLE_OF_WORD
+        self._genotypes = panel.genotypes(columns, people)
+
+    def of_size(self, size):
+        """Return the indices of a panel size, as `Panel.of_size`."""
+        return self._panel.of_size(size)
+
+    def genotypes(self, selection, people):
+        """Return those of some of the variants and of the people, as `Panel.genotypes`."""
+        first, last = people.start - self._first, people.stop - self._first
+        own = slice(first // self._people_of_entry, -(-last // self._people_of_entry))
+        return self._genotypes[np.searchsorted(self._columns, selection), own]
+
+
+def held_parts(panel, columns, *, n_most):
+    """Yield PanelParts of at most `n_most` people, all in order, that have some of the variants.
+
+    A chunk on disk has many people, and is unpacked once for all parts of these that `BLOCK_BYTES` hold.
+
+    Parameters
+    ----------
+    panel : Panel
+    columns : (n_columns,) int64, the variants, in ascending order.
+    n_most : int
+    """
+    n_together = int(BLOCK_BYTES // ((2 if panel.has_dosages else 0.25) * max(len(columns), 1)))
+    for people in people_parts(slice(0, panel.n_samples), min(max(n_together, n_most), CHUNK_PEOPLE)):
+        held = HeldGenotypes(panel, columns, people)
+        for part in people_parts(people, n_most):
+            yield PanelPart(held, part)
 
 
 def people_at_a_time(n_entries):

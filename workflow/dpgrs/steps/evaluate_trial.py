@@ -7,13 +7,13 @@ import numpy as np
 import pandas as pd
 
 from dpgrs.evaluation.metrics import MEASURES, METRICS, TERMS, Means, SquaredErrors
-from dpgrs.evaluation.rows import joined_rows
+from dpgrs.evaluation.rows import joined_rows, selected_variants
 from dpgrs.evaluation.split import per_row
 from dpgrs.io.covariates import Covariates
 from dpgrs.io.files import read_table, write_table
 from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.panel import Panel
-from dpgrs.io.panel_parts import PanelPart, people_at_a_time, people_parts, rows_of_people
+from dpgrs.io.panel_parts import held_parts, people_at_a_time, people_parts, rows_of_people
 from dpgrs.io.tables.populations import populations_of
 from dpgrs.io.trials import load_labelled
 from dpgrs.linalg.linear_fit import LinearFit
@@ -151,8 +151,9 @@ class _Parts:
     def __init__(self, panel, outcomes, covariates, groups, columns):
         self._panel, self._outcomes, self._covariates, self._groups = panel, outcomes, covariates, groups
         self._columns = columns
-        most = people_at_a_time(max(n_read(panel, list(columns.values())), len(outcomes.names)))
-        self._people = list(people_parts(slice(0, panel.n_samples), most))
+        self._most = people_at_a_time(max(n_read(panel, list(columns.values())), len(outcomes.names)))
+        own = [selected_variants(panel, size, columns=columns[size]) for size in outcomes.values]
+        self._variants = np.unique(np.concatenate(own))
         self.n_training = int(np.count_nonzero(outcomes.is_training))
         self._measure()
 
@@ -163,7 +164,7 @@ class _Parts:
         is_test = ~self._outcomes.is_training
         names = [] if self._groups is None else np.unique(self._groups[is_test]).tolist()
         self._by_group = {size: {name: Means(n_outcomes) for name in names} for size in sizes}
-        for people in self._people:
+        for people in people_parts(slice(0, self._panel.n_samples), self._most):
             rows = rows_of_people(people, rows=self._outcomes.rows)
             part = self._outcomes.of_rows(rows)
             for size, Y in part.values.items():
@@ -180,11 +181,11 @@ class _Parts:
         has_groups : function of a label, whether populations are told apart.
         """
         found = [self._nothing(label, has_groups(label)) for label in fitted.labels]
-        for people in self._people:
-            rows = rows_of_people(people, rows=self._outcomes.rows)
+        for panel in held_parts(self._panel, self._variants, n_most=self._most):
+            rows = rows_of_people(panel.people, rows=self._outcomes.rows)
             part = self._outcomes.of_rows(rows)
             groups = None if self._groups is None else self._groups[rows][~part.is_training]
-            X = {size: self._test_rows(size, people, part) for size in part.values}
+            X = {size: self._test_rows(size, panel, part) for size in part.values}
             for own, (label, arrays) in zip(found, fitted, strict=True):
                 size = label["n_variants"]
                 predicted = LinearFit.of(arrays, self._columns[size]).predict(X[size])
@@ -203,11 +204,10 @@ class _Parts:
             {name: (own.n_rows, SquaredErrors(own.values[:count])) for name, own in by_group.items()},
         )
 
-    def _test_rows(self, size, people, part):
+    def _test_rows(self, size, panel, part):
         covariates = self._covariates
         if covariates is not None:
-            covariates = covariates.of_rows(rows_of_people(people, rows=part.rows))
-        panel = PanelPart(self._panel, people)
+            covariates = covariates.of_rows(rows_of_people(panel.people, rows=part.rows))
         own = {"columns": self._columns[size], "is_selected": ~part.is_training}
         return joined_rows(panel, size, rows=part.rows, covariates=covariates, **own)
 

@@ -83,7 +83,7 @@ def chunks_of_outcomes(s):
 
 def part_of_simulated(s):
     """Bytes of the rows of X, some variants of it, and Y that are simulated at a time."""
-    n_values = len(s.sizes) * s.n_outcomes * s.rows_a_person
+    n_values = len(s.sizes) * s.n_series * s.rows_a_person
     n_people = min(s.n_people, people_together(n_values))
     n_entries = n_people * s.rows_a_person * s.n_columns
     coded, read = (min(n_entries, most) for most in (CODED_ENTRIES, READ_ENTRIES))
@@ -182,8 +182,8 @@ def attacking(s):
 
 
 def held_out(s):
-    """Bytes of the rows that are predicted at a time: as they are read, and those held out as numbers."""
+    """Bytes of the rows that are predicted at a time, as read and as numbers, and of bits of more people."""
     n_people = min(s.n_people, people_at_a_time(max(s.n_variants, s.n_outcomes)))
     read = 3 * s.n_variants + len(s.sizes) * s.n_outcomes * FLOAT
     numbers = s.test_share * FLOAT * (sum(s.sizes) + s.n_covariates + 4 * s.n_outcomes)
-    return n_people * s.rows_a_person * (read + numbers)
+    return n_people * s.rows_a_person * (read + numbers) + min(genotypes(s), BLOCK_BYTES)

@@ -159,11 +159,11 @@ NEEDS = {
     "make-outcomes": Need(
         lambda s: (
             4 * part_of_simulated(s)
-            + 3 * s.n_columns * s.n_outcomes * FLOAT
+            + 3 * s.n_columns * s.n_series * FLOAT
             + 2 * chunks_of_outcomes(s)
             + table(s)
         ),
-        lambda s: len(s.sizes) * s.n_rows * (10**5 + 2 * s.n_outcomes * (1000 + s.n_columns)),
+        lambda s: len(s.sizes) * s.n_rows * (10**5 + 2 * s.n_series * (1000 + s.n_columns)),
     ),
     "make-loadings": Need(
         lambda s: genotypes(s) + 2.5 * rows(s) + 4 * square(s),

@@ -3,8 +3,8 @@
 import numpy as np
 
 from dpgrs.evaluation.binary_metrics import binary_measures, quantitative_measures, two_values
-from dpgrs.evaluation.rows import joined_rows
-from dpgrs.io.panel_parts import PanelPart, people_at_a_time, people_parts, rows_of_people
+from dpgrs.evaluation.rows import joined_rows, selected_variants
+from dpgrs.io.panel_parts import held_parts, people_at_a_time, rows_of_people
 from dpgrs.linalg.linear_fit import LinearFit
 from dpgrs.types import Rows
 
@@ -53,8 +53,7 @@ class MeasuredPeople:
         self._rows_of_unit = 2 if is_shared else 1
         n_covariates = 0 if covariates is None else len(covariates.names)
         self._of_table = slice(self._size, self._size + n_covariates - n_components)
-        most = people_at_a_time(max(n_read(panel, [columns]), len(outcomes.names)))
-        self._people = list(people_parts(slice(0, panel.n_samples), most))
+        self._most = people_at_a_time(max(n_read(panel, [columns]), len(outcomes.names)))
         self.n_units = int(np.count_nonzero(is_measured)) // self._rows_of_unit
 
     def measures(self, fits, *, n_outcomes):
@@ -87,9 +86,10 @@ class MeasuredPeople:
         weights = np.vstack([fit.weights[:, : self._size] for *_, fit in batch])
         Y, scores = np.empty((2, len(weights), self.n_units))
         start, columns = 0, []
-        for people in self._people:
-            rows = rows_of_people(people, rows=self._outcomes.rows)
-            X, is_measured = self._rows(people, rows), self._is_measured[rows]
+        variants = selected_variants(self._panel, **self._variants)
+        for panel in held_parts(self._panel, variants, n_most=self._most):
+            rows = rows_of_people(panel.people, rows=self._outcomes.rows)
+            X, is_measured = self._rows(panel, rows), self._is_measured[rows]
             units = slice(start, start + len(X) // self._rows_of_unit)
             start = units.stop
             place = 0
@@ -131,10 +131,10 @@ class MeasuredPeople:
             prevalence=population if np.isfinite(population) else None,
         )
 
-    def _rows(self, people, rows):
+    def _rows(self, panel, rows):
         covariates = None if self._covariates is None else self._covariates.of_rows(rows)
         return joined_rows(
-            PanelPart(self._panel, people),
+            panel,
             **self._variants,
             rows=self._outcomes.rows,
             covariates=covariates,

@@ -147,6 +147,11 @@ class Shape:
         """The largest number of outcomes that are drawn together."""
         return self.counts[-1]
 
+    @property
+    def n_series(self):
+        """The sums over variants that make the outcomes: one each, or the hidden units of their networks."""
+        return self.n_outcomes * (self._config["outcomes"]["network"] or 1)
+
     @cached_property
     def n_covariates(self):
         """The covariates, of a table and principal components together."""

@@ -73,14 +73,15 @@ class SimulatedRows:
     sizes : list of int, sizes of the panel.
     rows : Rows
     n_outcomes : int
+    width : int or None, hidden units of networks; here and in the next of `SimulatedOutcomes`.
     by_frequency : bool, whether they are scaled by the panel's frequencies, as in a release, where these are
         public, and not by all rows.
-    terms : further ones of `SimulatedOutcomes`.
+    terms : further ones.
     """
 
-    def __init__(self, panel, sizes, *, rows, n_outcomes, by_frequency=False, **terms):
+    def __init__(self, panel, sizes, *, rows, n_outcomes, width=None, by_frequency=False, **terms):
         self._panel, self._rows = panel, rows
-        n_values = rows_of_people(slice(0, len(sizes) * n_outcomes), rows=rows).stop
+        n_values = rows_of_people(slice(0, len(sizes) * n_outcomes * (width or 1)), rows=rows).stop
         self._people = list(people_parts(slice(0, panel.n_samples), people_together(n_values)))
         self._columns = {size: panel.of_size(size) for size in sizes}
         self._simulated = {}
@@ -88,7 +89,7 @@ class SimulatedRows:
             known = {"variant_rank": panel.variant_rank[columns]}
             if by_frequency:
                 known["public_moments"] = column_moments(panel.frequency[columns], rows=rows)
-            own = SimulatedOutcomes(n_outcomes=n_outcomes, **known, **terms)
+            own = SimulatedOutcomes(n_outcomes=n_outcomes, width=width, **known, **terms)
             own.measure(lambda columns=columns: (self._coded(columns, people) for people in self._people))
             self._simulated[size] = own
 

@@ -224,6 +224,22 @@ def test_training_data__rows_that_were_clipped_over_other_outcomes_are_not_drawn
 
 
 @pytest.mark.parametrize("study", ["people"], indirect=True)
+def test_training_data__of_clipped_rows_alone_is_read(study):
+    """Whole rows are summed too, for fits without privacy, but no noise is drawn on them."""
+    sums(study, 1, bounds="tight", mode="benchmark")
+    whole = Statistics.load(study.folder / "whole.npz")
+    data = TrainingData(study.folder / "outcomes.zarr", statistics=study.folder / "whole.npz")
+    assert whole.gram is not None
+    assert data.statistics.gram is None
+    terms = {"rows": "people", "n_variants": D, "outcome_bound": 2.5, "epsilon": 1.0, "delta": 1e-6}
+    request = PrivacyRequest(n_outcomes=N_OUTCOMES, **terms)
+    exact = data.sums(data.within_bounds(request, N_OUTCOMES), N_OUTCOMES)
+    np.testing.assert_array_equal(exact["gram"], whole.clipped[D, N_OUTCOMES].gram)
+    with pytest.raises(UsageError, match=f"tight bounds, got none that are for {N_OUTCOMES} outcomes on {D}"):
+        data.sums(request, N_OUTCOMES)
+
+
+@pytest.mark.parametrize("study", ["people"], indirect=True)
 def test_training_data__a_shard_is_not_drawn_of(study):
     sums(study, 2, bounds="tight", mode="release")
     drawn_from(study, n_outcomes=N_OUTCOMES)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from dpgrs.errors import DpgrsError, UsageError
-from dpgrs.io.files import load_arrays, readable_arrays, save_arrays
+from dpgrs.io.files import readable_arrays, save_arrays
 from dpgrs.io.json_files import write_json
 from dpgrs.types import Coding, Rows
 
@@ -191,8 +191,10 @@ class Statistics:
         return arrays
 
     @classmethod
-    def load(cls, path):
-        return cls.of(_load(path, "n_rows", "n_observed", "rows", "outcome_bound"))
+    def load(cls, path, *, is_for_draws=False):
+        """Read what `save` wrote; for draws without X'X of whole rows, if there is one of clipped rows."""
+        names = "n_rows", "n_observed", "rows", "outcome_bound"
+        return cls.of(_load(path, *names, without="gram" if is_for_draws and _has_clipped(path) else None))
 
     @classmethod
     def of(cls, arrays):
@@ -333,8 +335,15 @@ class Labelled(Sequence):
             return self.labels[place], {name: arrays[key] for name, key in self._names[place].items()}
 
 
-def _load(path, *names):
-    arrays = load_arrays(path)
+def _has_clipped(path):
+    """Tell whether a file of statistics holds those of clipped rows."""
+    with readable_arrays(path) as arrays:
+        return any(name.startswith("clipped/") for name in arrays)
+
+
+def _load(path, *names, without=None):
+    with readable_arrays(path) as found:
+        arrays = {name: found[name] for name in found if name != without}
     if not arrays.keys() >= set(names):
         raise DpgrsError(
             f"`{path}` must hold {', '.join(names)}, got another kind of file. Name the right one."

@@ -142,11 +142,10 @@ def draw_genotypes(gram, n_rows, *, request, noise):
     if request.has_private_count:
         n_rows, event = private_count(n_rows, request=request, noise=genotypes)
         events += (event,)
-    noisy = None if gram is None else gram * request.gram_step
-    if request.has_private_gram:
-        noisy, event = private_gram(gram, n_rows, request=request, noise=genotypes)
-        events += (event,)
-    return n_rows, noisy, events
+    if not request.has_private_gram:
+        return n_rows, None if gram is None else gram * request.gram_step, events
+    noisy, event = private_gram(gram, n_rows, request=request, noise=genotypes)
+    return n_rows, noisy, (*events, event)
 
 
 def draw_outcomes(cross, observed, *, names, request, noise, marks=None, cases=None):

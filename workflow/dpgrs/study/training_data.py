@@ -55,7 +55,7 @@ class TrainingData:
         """
         found = self._paths["statistics"]
         if _is_path(found):
-            found = Statistics.load(found)
+            found = Statistics.load(found, is_for_draws=True)
         if found.people is not None:
             raise DpgrsError(
                 "The statistics must be of all people, got those of a shard. Add the shards (add-statistics)."
@@ -141,10 +141,10 @@ class TrainingData:
         if request.coding != Coding.HALF:
             part = statistics.clipped[request.n_variants, n_outcomes]
             gram, cross = part.gram, part.cross
-        elif (statistics.gram_step, statistics.cross_step) != (request.gram_step, request.cross_step):
+        elif statistics.clipped or not _has_units(statistics, request):
             raise UsageError(
-                "Statistics of dosages or covariates must be within tight bounds, got none that are for "
-                f"{n_outcomes} outcomes on {request.n_variants} variants. Compute them for these numbers."
+                f"The exact statistics must be within tight bounds, got none that are for {n_outcomes} "
+                f"outcomes on {request.n_variants} variants. Compute them for these numbers."
             )
         else:
             size = request.n_variants
@@ -244,6 +244,11 @@ class TrainingData:
             (request_of(label), label["n_outcomes"]): mechanism.restore(label, arrays)
             for label, arrays in found
         }
+
+
+def _has_units(statistics, request):
+    """Tell whether statistics are in the units of a request."""
+    return (statistics.gram_step, statistics.cross_step) == (request.gram_step, request.cross_step)
 
 
 def _is_path(given):

@@ -21,6 +21,9 @@ from dpgrs.privacy.noise.depth_sampler import certified_deep_point
 from dpgrs.privacy.noise.rounds import in_rounds
 from dpgrs.privacy.noise.stream import KeyStream
 
+# Entries whose seeded noise is in memory at a time.
+SEEDED_BLOCK = 2**16
+
 
 class BenchmarkNoise(NoiseSource):
     """Seeded noise for benchmarks: anyone with the seed can take it off again.
@@ -239,13 +242,19 @@ def _in_steps(scale, step):
 
 def _seeded(event, statistic, generator):
     """Draw by numpy's laws: the same but for float64."""
+    noisy = np.array(statistic, dtype=np.int64, order="C")
+    blocks = np.split(noisy.reshape(-1), range(SEEDED_BLOCK, noisy.size, SEEDED_BLOCK))
     if isinstance(event, LaplaceEvent):
         # The difference of two geometric numbers is discrete Laplace.
         tails = -math.expm1(-event.step / event.scale)
-        first, second = generator.geometric(tails, size=(2, *statistic.shape))
-        return statistic + first - second
-    normal = generator.standard_normal(statistic.shape)
-    return statistic + np.rint(normal * (event.sigma / event.step)).astype(np.int64)
+        for block in blocks:
+            block += generator.geometric(tails, size=block.shape)
+        for block in blocks:
+            block -= generator.geometric(tails, size=block.shape)
+        return noisy
+    for block in blocks:
+        block += np.rint(generator.standard_normal(block.shape) * (event.sigma / event.step)).astype(np.int64)
+    return noisy
 
 
 def _exact_choice(event, scores, unit, stream):

@@ -57,14 +57,11 @@ def test_exponents__are_of_the_seconds_beyond_the_start(table, rule):
     own, model = fitted(table, "sums", rule)
     found = scale.exponents(own, model)
     assert found["people"] == pytest.approx((1.0, 1.0), abs=1e-5)
-    doubled = own.assign(
-        seconds=own["seconds"]
-        + (own["part"] == "people-3") * (own["seconds"] - model.starts(*(own[axis] for axis in scale.AXES)))
-    )
-    times = SIZES["sums"]["people-3"][0] / SIZES["sums"]["people-2"][0]
-    assert scale.exponents(doubled, model)["people"][0] == pytest.approx(
-        1 + np.log(2) / np.log(times), abs=1e-5
-    )
+    starts = model.starts(*(own[axis] for axis in scale.AXES))
+    steeper = own.assign(seconds=starts + (own["seconds"] - starts) ** 1.3)
+    for axis, (measured, modelled) in scale.exponents(steeper, model).items():
+        assert measured == pytest.approx(1.3 * modelled, rel=1e-5), axis
+        assert modelled == pytest.approx(found[axis][1])
 
 
 def test_exponents__of_what_is_too_short_are_left_out(table):

@@ -94,7 +94,7 @@ def _products(terms, *size):
 
 
 def exponents(own, model):
-    """Compare how seconds beyond the start grow with the model, between the two largest sizes of each axis.
+    """Compare how seconds beyond the start grow with the model, a line through the logs along each axis.
 
     Parameters
     ----------
@@ -111,12 +111,13 @@ def exponents(own, model):
         groups = [part.sort_values(axis) for _, part in own.groupby(others) if part[axis].nunique() > 1]
         if not groups:
             continue
-        last = max(groups, key=len).tail(2)
-        sizes = [last[name].to_numpy() for name in AXES]
-        modelled, span = model.growth(*sizes), np.log(last[axis]).diff().iloc[-1]
-        low, high = last["seconds"].to_numpy() - model.starts(*sizes)
-        if min(low, modelled[0]) >= LEAST:
-            found[axis] = np.log(high / low) / span, np.log(modelled[1] / modelled[0]) / span
+        line = max(groups, key=len)
+        sizes = [line[name].to_numpy() for name in AXES]
+        both = np.array([line["seconds"] - model.starts(*sizes), model.growth(*sizes)])
+        is_long = (both >= LEAST).all(axis=0)
+        if np.count_nonzero(is_long) > 1:
+            slopes, _ = np.polyfit(np.log(line[axis][is_long]), np.log(both[:, is_long]).T, 1)
+            found[axis] = tuple(slopes)
     return found
 
 

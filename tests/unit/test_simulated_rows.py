@@ -39,6 +39,7 @@ def test_simulated_rows__are_those_of_genotypes_in_memory(monkeypatch, rows, opt
     whole = outcomes_of(panel, rows=rows, **options)
     n_rows = 2 * N_PEOPLE if rows == "haplotypes" else N_PEOPLE
     monkeypatch.setattr(simulated_rows, "READ_ENTRIES", 7 * n_rows)
+    monkeypatch.setattr(simulated_rows, "CODED_PEOPLE", 32)
     monkeypatch.setattr(simulated_rows, "CODED_ENTRIES", 3 * n_rows)
     in_blocks = outcomes_of(panel, rows=rows, **options)
     for size, (Y, effects) in whole.items():

@@ -16,8 +16,8 @@ from dpgrs.study.shape import Shape
 AXES = ("people", "variants", "outcomes")
 # By what the seconds of a rule grow, n rows, d variants and l outcomes: exponents of each, beside a start.
 ROWS = ((1, 1, 0), (1, 0, 1), (1, 1, 1))
-# Names of variants are hashed, and each row has a random stream of its own.
-PANEL, SIMULATED = ((0, 1, 0), (1, 1, 0)), ((1, 0, 0), *ROWS)
+# A panel has names of people and of variants; each simulated row has a random stream of its own.
+PANEL, SIMULATED = ((1, 0, 0), (0, 1, 0), (1, 1, 0)), ((1, 0, 0), *ROWS)
 TERMS = {
     "sums": {
         "make_panel": PANEL,
@@ -32,7 +32,7 @@ TERMS = {
         "make_panel": PANEL,
         "make_outcomes": SIMULATED,
         "choose_exactly": ROWS,
-        "draw": ((0, 1, 1), *ROWS),
+        "draw": ROWS,
         "fit_weights": ((0, 0, 1),),
         "evaluate_trial": ROWS,
     },
@@ -46,6 +46,8 @@ LEAST = 0.5
 def summarise(rows, settings):
     """Return the least seconds of all trials, since other work only adds to them, and the most memory."""
     keys = ["kind", "part", *AXES, "rule"]
+    # Where a trial has no rows, its columns have no type.
+    rows = rows.astype(dict.fromkeys(AXES, int))
     found = rows.groupby(keys, sort=False).agg({"seconds": "min", "used": "max", "asked": "max"})
     return found.reset_index()
 

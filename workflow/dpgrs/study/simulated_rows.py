@@ -10,8 +10,8 @@ from dpgrs.simulation.outcomes import SimulatedOutcomes
 SIMULATED_PEOPLE = 2**12
 # Such parts that are read together, if they have so few values: a chunk of genotypes holds no more people.
 MOST_PARTS, MOST_VALUES = 16, 2**23
-# Genotypes that are read, and coded, at a time.
-READ_ENTRIES, CODED_ENTRIES = 2**25, 2**18
+# Genotypes that are read, and coded, at a time: of few people, whose sums over variants stay in the cache.
+READ_ENTRIES, CODED_ENTRIES, CODED_PEOPLE = 2**25, 2**18, 2**9
 
 
 def people_together(n_values):
@@ -37,8 +37,9 @@ class CodedPeople:
 
     def __init__(self, panel, columns, people, *, rows):
         self._panel, self._columns, self._people, self._rows = panel, columns, people, rows
-        self._parts = list(people_parts(slice(0, people.stop - people.start), SIMULATED_PEOPLE))
-        self.row_parts = [rows_of_people(part, rows=rows) for part in self._parts]
+        self._everybody = slice(0, people.stop - people.start)
+        parts = people_parts(self._everybody, SIMULATED_PEOPLE)
+        self.row_parts = [rows_of_people(part, rows=rows) for part in parts]
 
     def __len__(self):
         return self.row_parts[-1].stop
@@ -48,7 +49,8 @@ class CodedPeople:
         step = max(READ_ENTRIES // max(len(self), 1), 1)
         for first in range(0, len(self._columns), step):
             genotypes = self._panel.genotypes(self._columns[first : first + step], self._people)
-            for people, rows in zip(self._parts, self.row_parts, strict=True):
+            for people in people_parts(self._everybody, CODED_PEOPLE):
+                rows = rows_of_people(people, rows=self._rows)
                 for block, own in self._coded(genotypes, people, n_rows=rows.stop - rows.start):
                     yield slice(first + block.start, first + block.stop), rows, own
 

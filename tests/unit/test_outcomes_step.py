@@ -290,6 +290,16 @@ def test_make_outcomes__simulated_for_haplotypes(simulate):
     assert (values[::2] != values[1::2]).any()
 
 
+def test_make_outcomes__raise_on_a_folder_with_files_before_anything_is_simulated(tmp_path, monkeypatch):
+    (tmp_path / "outcomes.zarr").mkdir()
+    (tmp_path / "outcomes.zarr" / "notes.txt").write_text("mine\n")
+    monkeypatch.setattr(outcomes_step, "SimulatedRows", None)
+    settings = settings_for("make-outcomes", outcomes={"count": 2})
+    with pytest.raises(UsageError, match="must be a new name, got a folder with files"):
+        outcomes_step.make_outcomes(settings, "panel", trial=1, output=tmp_path / "outcomes.zarr")
+    assert (tmp_path / "outcomes.zarr" / "notes.txt").read_text() == "mine\n"
+
+
 def test_make_outcomes__raise_without_a_number_of_simulated_ones(simulate):
     with pytest.raises(UsageError, match=r"`outcomes\.count` must be given for simulated outcomes"):
         simulate(np.arange(len(PEOPLE)), mode="release", count=None)

@@ -6,6 +6,7 @@ import numpy as np
 
 from dpgrs.errors import UsageError
 from dpgrs.evaluation.split import per_row, split_rows
+from dpgrs.io.files import require_new
 from dpgrs.io.outcomes import Outcomes, simulated_names
 from dpgrs.io.panel import Panel
 from dpgrs.io.panel_parts import people_parts
@@ -62,7 +63,10 @@ def make_outcomes(
     DpgrsError
         If the table and the genotypes share too few people, or a public table is another one, or of other
         people, or outcomes of the table plainly are not standardised; all of these depend on private data.
+    UsageError
+        If `output` is a folder that holds something.
     """
+    require_new(output)
     panel, rows, sizes = Panel.open(panel), settings.cohort.rows, settings.panel.size
     terms, is_release = settings.outcomes, settings.mode == "release"
     count = max(terms.count) if terms.count else None

@@ -86,17 +86,17 @@ class MeasuredPeople:
         weights = np.vstack([fit.weights[:, : self._size] for *_, fit in batch])
         Y, scores = np.empty((2, len(weights), self.n_units))
         start, columns = 0, []
+        first = min(outcomes.start for _, outcomes, _ in batch)
+        last = max(outcomes.stop for _, outcomes, _ in batch)
         variants = selected_variants(self._panel, **self._variants)
         for panel in held_parts(self._panel, variants, n_most=self._most):
             rows = rows_of_people(panel.people, rows=self._outcomes.rows)
             X, is_measured = self._rows(panel, rows), self._is_measured[rows]
             units = slice(start, start + len(X) // self._rows_of_unit)
             start = units.stop
-            place = 0
-            for _, outcomes, _ in batch:
-                y = self._values[outcomes.start : outcomes.stop, rows][:, is_measured]
-                Y[place : place + len(y), units] = y[:, :: self._rows_of_unit]
-                place += len(y)
+            y = self._values[first:last, rows][:, is_measured][:, :: self._rows_of_unit]
+            own = [y[outcomes.start - first : outcomes.stop - first] for _, outcomes, _ in batch]
+            Y[:, units] = np.concatenate(own)
             scores[:, units] = self._units(weights @ X[:, : self._size].T)
             columns.append(self._units(X[:, self._size :].T))
         return Y, scores, np.hstack(columns).T

@@ -73,6 +73,17 @@ def test_figures__of_the_page_and_of_the_file_are_the_same(tmp_path, data):
     } <= set(texts(svg))
 
 
+def test_draw_svg__numbers_at_logarithmic_axes_are_written_out():
+    """A dollar sign is a letter in our figures, so powers of ten would stand there as source."""
+    with styled():
+        figure, [[wide, narrow]] = new_figure(300, 100, left=40, right=10, top=10, bottom=30, ncols=2)
+        wide.loglog([1, 1e6], [0.01, 10])
+        narrow.loglog([2e4, 8e4], [3, 7])
+        found = {*texts(draw_svg(figure))}
+    assert found >= {"0.01", "1", "10,000", "1,000,000"}
+    assert not [text for text in found if "$" in text]
+
+
 def test_spread_figure__quartiles_of_the_outcomes(data):
     accuracy = Accuracy.of(data.metrics, outcomes=data.outcomes, trials=2)
 

@@ -186,6 +186,8 @@ def _figure(table, rules):
                 line = max(groups, key=len)
                 axis.plot(line[name], line["seconds"], color=colour, marker="o", markersize=3, label=rule)
         axis.set(xscale="log", yscale="log", xlabel=name)
+        axis.set_xticks(sorted({*axis.lines[0].get_xdata()}) if axis.lines else [])
+        axis.minorticks_off()
     axes[0].set_ylabel("seconds of a core")
     figure.legend(*axes[0].get_legend_handles_labels(), loc="lower center", ncols=3)
     return figure

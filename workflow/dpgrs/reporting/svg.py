@@ -97,12 +97,25 @@ def draw_svg(figure, *, is_packed=False):
     """
     if hasattr(figure, "svg"):
         return figure.svg(is_packed=is_packed)
+    for axes in figure.axes:
+        _write_out_powers(axes.xaxis)
+        _write_out_powers(axes.yaxis)
     buffer = io.StringIO()
     figure.savefig(buffer, format="svg", metadata=METADATA)
     svg = buffer.getvalue()
     # A hundredth of a point cannot be seen, and what lies below it may differ between machines.
     svg = re.sub(r' d="[^"]*"', lambda path: re.sub(r"(\.\d\d)\d+", r"\1", path[0]), svg)
     return svg[svg.index("<svg") :].strip()
+
+
+def _write_out_powers(axis):
+    """Write out the numbers at a logarithmic axis, which matplotlib would set as mathematics."""
+    from matplotlib.ticker import FuncFormatter, LogFormatterMathtext, NullFormatter  # as above
+
+    if isinstance(axis.get_major_formatter(), LogFormatterMathtext):
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+    if isinstance(axis.get_minor_formatter(), LogFormatterMathtext):
+        axis.set_minor_formatter(NullFormatter())
 
 
 def inline_svg(svg, *, prefix, label):

@@ -12,6 +12,8 @@ from dpgrs.io.json_files import write_json
 from dpgrs.types import Coding, Rows
 
 _GRAM_STEP, _CROSS_STEP = 2.0**-2, 2.0**-17  # of calls
+# Arrays that all statistics have.
+_NEEDED = ("n_rows", "n_observed", "rows", "outcome_bound")
 # Of sums of several sites, beside their statistics.
 SUMMED_NAMES = "outcome_names"
 
@@ -193,8 +195,15 @@ class Statistics:
     @classmethod
     def load(cls, path, *, is_for_draws=False):
         """Read what `save` wrote; for draws without X'X of whole rows, if there is one of clipped rows."""
-        names = "n_rows", "n_observed", "rows", "outcome_bound"
-        return cls.of(_load(path, *names, without="gram" if is_for_draws and _has_clipped(path) else None))
+        with readable_arrays(path) as found:
+            is_clipped = any(name.startswith("clipped/") for name in found)
+            left_out = {"gram"} if is_for_draws and is_clipped else set()
+            arrays = {name: found[name] for name in found if name not in left_out}
+        if not arrays.keys() >= {*_NEEDED}:
+            raise DpgrsError(
+                f"`{path}` must hold {', '.join(_NEEDED)}, got another kind of file. Name the right one."
+            )
+        return cls.of(arrays)
 
     @classmethod
     def of(cls, arrays):
@@ -333,22 +342,6 @@ class Labelled(Sequence):
             return [self[one] for one in range(*place.indices(len(self)))]
         with readable_arrays(self._path) as arrays:
             return self.labels[place], {name: arrays[key] for name, key in self._names[place].items()}
-
-
-def _has_clipped(path):
-    """Tell whether a file of statistics holds those of clipped rows."""
-    with readable_arrays(path) as arrays:
-        return any(name.startswith("clipped/") for name in arrays)
-
-
-def _load(path, *names, without=None):
-    with readable_arrays(path) as found:
-        arrays = {name: found[name] for name in found if name != without}
-    if not arrays.keys() >= set(names):
-        raise DpgrsError(
-            f"`{path}` must hold {', '.join(names)}, got another kind of file. Name the right one."
-        )
-    return arrays
 
 
 def _by_size(arrays, name):

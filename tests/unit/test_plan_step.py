@@ -16,6 +16,7 @@ from dpgrs.preflight.checks import problems
 from dpgrs.privacy.ledger.entries import Account, GaussianCharge, exact_text
 from dpgrs.privacy.ledger.ledger import Order
 from dpgrs.privacy.noise.sources import BenchmarkNoise
+from dpgrs.reporting.plan import plan_as_text
 from dpgrs.study.release_cost import total_epsilon
 from dpgrs.study.settings import resolve
 from dpgrs.study.settings_files import read_settings
@@ -133,6 +134,16 @@ def test_plan_study__rows_follow_from_people():
     assert rows("cohort={rows: people}") == 800
     assert rows("outcomes={test_share: 0.5}") == 1000
     assert rows("cohort={simulation: {people: 200}}", people=None) == 320
+
+
+def test_plan_study__says_the_rows_that_a_file_of_outcomes_implies():
+    outcomes = "outcomes={source: file, file: absent.tsv, count: 3}"
+    plan = plan_of(*SMALL, outcomes)
+    assert (plan["rows"], plan["privacy"]["bounds"], plan["privacy"]["unit"]) == ("people", "tight", "person")
+    assert plan["assumptions"]["training_rows"] == 800
+    assert "Rows people, unit person, neighbours add-remove, tight bounds." in plan_as_text(plan)
+    plan = plan_of(*SMALL, outcomes, "cohort={rows: haplotypes}", "privacy={bounds: worst-case}")
+    assert "Rows haplotypes, unit haplotype, neighbours add-remove, worst-case bounds." in plan_as_text(plan)
 
 
 def test_plan_study__too_many_combinations_are_one_line():

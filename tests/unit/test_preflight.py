@@ -319,7 +319,10 @@ def test_problems__private_data_show_patterns_of_ids():
 
 def test_problems__haplotypes_cannot_be_protected_in_rows_of_people():
     line = only(found(cohort={"rows": "people"}, privacy={"unit": "haplotype"}))
-    assert line.startswith("`privacy.unit` must be person where `cohort.rows` is people, got haplotype.")
+    assert line == (
+        "`privacy.unit` must be person where `cohort.rows` is people, got haplotype. Leave it out, or say "
+        "`cohort: {rows: haplotypes}`."
+    )
 
 
 def test_check__good_configuration_is_resolved():

@@ -54,8 +54,8 @@ def plan_study(settings, *, people=None, heritabilities=()):
 
     Returns
     -------
-    dict of JSON values: ``study``, ``mode``, ``privacy``, ``assumptions``, ``ledger`` (None without one),
-    ``not_planned`` (methods without an expected accuracy, and why), ``requests``, and lines of text:
+    dict of JSON values: ``study``, ``mode``, ``rows``, ``privacy``, ``assumptions``, ``ledger`` (None without
+    one), ``not_planned`` (methods without an expected accuracy, and why), ``requests``, and lines of text:
     ``choice``, what `methods: auto` takes and why; where it is asked for all that it chooses from is planned;
     ``problems`` that keep the study from starting, and ``hints`` about files, a key and a ledger that may be
     yet to come: together, all that a run would list before its first job.
@@ -88,6 +88,7 @@ def plan_study(settings, *, people=None, heritabilities=()):
     return {
         "study": config["study"],
         "mode": config["mode"],
+        "rows": config["cohort"]["rows"],
         "privacy": {name: config["privacy"][name] for name in (*REQUEST_TERMS, "outcome_budget", "bounds")},
         "assumptions": {"people": people, "training_rows": n_rows}
         | {"frequencies": panel.of_frequencies, "linkage": panel.of_ld}

@@ -30,6 +30,7 @@ from dpgrs.preflight import (
 )
 from dpgrs.preflight.inspection import Inspection
 from dpgrs.study.cohort_files import COHORT_KEYS
+from dpgrs.study.implied_settings import implied_in_words
 from dpgrs.study.method_choice import AUTO, choice_in_words
 from dpgrs.study.settings import PATHS, PATTERN_KEYS, examine, keys
 from dpgrs.study.settings_files import is_endless
@@ -274,8 +275,9 @@ def check(raw, *, tell=None):
     lines += problems(config, doubtful=frozenset(problem.key for problem in found), tell=tell)
     if lines:
         raise UsageError("\n".join(lines))
-    if tell and AUTO in (raw.get("methods") or ()):
-        for line in choice_in_words(config):
+    if tell:
+        is_chosen = AUTO in (raw.get("methods") or ())
+        for line in implied_in_words(raw) + (choice_in_words(config) if is_chosen else []):
             tell(line)
     return config
 

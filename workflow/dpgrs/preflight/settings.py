@@ -109,7 +109,8 @@ def unit_problems(inspection):
     """Refuse to protect less than a row."""
     if inspection["cohort.rows"] == Rows.PEOPLE and inspection["privacy.unit"] == Unit.HAPLOTYPE:
         wanted = "be person where `cohort.rows` is people"
-        return [must("privacy.unit", wanted, "haplotype", "Leave it out.")]
+        fix = "Leave it out, or say `cohort: {rows: haplotypes}`."
+        return [must("privacy.unit", wanted, "haplotype", fix)]
     return []
 
 

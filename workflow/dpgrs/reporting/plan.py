@@ -34,8 +34,9 @@ def _head(plan):
     privacy = plan["privacy"]
     return (
         f"Plan of study {plan['study']}, mode {plan['mode']}. Nothing was drawn, charged or written.\n"
-        f"Unit {privacy['unit']}, neighbours {privacy['neighbours']}, {privacy['bounds']} bounds, "
-        f"{privacy['outcome_budget']} budget of the outcomes.\nEach # is a release of its own."
+        f"Rows {plan['rows']}, unit {privacy['unit']}, neighbours {privacy['neighbours']}, "
+        f"{privacy['bounds']} bounds.\n"
+        f"Budget of the outcomes: {privacy['outcome_budget']}. Each # is a release of its own."
     )
 
 

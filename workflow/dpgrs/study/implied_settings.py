@@ -13,15 +13,17 @@ RELEASE_DEFAULTS = {
     "outcomes": {"test_share": 0},
     "privacy": {"accounting": ["gdp"], "bounds": "tight"},
 }
-# Of a table of real numbers.
-TABLE_DEFAULTS = {"cohort": {"rows": "people"}, "privacy": {"bounds": "tight"}}
+# A table of real numbers and measured phenotypes have one row a person.
+PEOPLE_DEFAULTS = {"cohort": {"rows": "people"}, "privacy": {"bounds": "tight"}}
 # Of outcomes that are its columns; null becomes their number.
 COLUMN_DEFAULTS = {"outcomes": {"count": None, "missing": Missing.NONE.value}}
 # Of a table of outcomes, but of their components, of which there are none that are missing.
-FILE_DEFAULTS = {"outcomes": {"count": None, "missing": Missing.COUNTED.value}}
+FILE_DEFAULTS = PEOPLE_DEFAULTS | {"outcomes": {"count": None, "missing": Missing.COUNTED.value}}
+# What version 0.1.0 used for the keys of PEOPLE_DEFAULTS.
+EARLIER_DEFAULTS = {"cohort": {"rows": "haplotypes"}, "privacy": {"bounds": "worst-case"}}
 IMPLIED = {
     "mode: release": RELEASE_DEFAULTS,
-    "cohort.source: table": TABLE_DEFAULTS,
+    "cohort.source: table": PEOPLE_DEFAULTS,
     "outcomes.source: table": COLUMN_DEFAULTS,
     "outcomes.source: file": FILE_DEFAULTS,
 }
@@ -41,12 +43,41 @@ def with_implied(raw):
     if raw.get("mode") == "release":
         raw = _over(RELEASE_DEFAULTS, raw)
     if _source(raw, "cohort") == TABLE:
-        raw = _over(TABLE_DEFAULTS, raw)
+        raw = _over(PEOPLE_DEFAULTS, raw)
     if _source(raw, "outcomes") == TABLE:
         return _over(COLUMN_DEFAULTS, raw)
     if _source(raw, "outcomes") != "file":
         return raw
-    return _over(COLUMN_DEFAULTS if raw["outcomes"].get("loadings") else FILE_DEFAULTS, raw)
+    is_of_components = raw["outcomes"].get("loadings")
+    return _over(PEOPLE_DEFAULTS | COLUMN_DEFAULTS if is_of_components else FILE_DEFAULTS, raw)
+
+
+def implied_in_words(raw):
+    """Say which rows and bounds follow from a file of outcomes, where version 0.1.0 used others.
+
+    Parameters
+    ----------
+    raw : dict, as Snakemake merged it.
+
+    Returns
+    -------
+    list of str, at most one line.
+    """
+    if _source(raw, "outcomes") != "file" or _source(raw, "cohort") == TABLE:
+        return []
+    stated = _over(RELEASE_DEFAULTS, raw) if raw.get("mode") == "release" else raw
+    new, earlier = [], []
+    for section, defaults in PEOPLE_DEFAULTS.items():
+        for name, value in defaults.items():
+            if name not in (stated.get(section) or {}):
+                new.append(f"`{section}: {{{name}: {value}}}`")
+                earlier.append(f"`{section}: {{{name}: {EARLIER_DEFAULTS[section][name]}}}`")
+    if not new:
+        return []
+    return [
+        f"Defaults with `outcomes.source: file`: {', '.join(new)}. To repeat a study of version 0.1.0, state "
+        f"{', '.join(earlier)}."
+    ]
 
 
 def with_table_sizes(config, raw):

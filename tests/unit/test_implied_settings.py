@@ -1,0 +1,46 @@
+import pytest
+
+from dpgrs.study.implied_settings import implied_in_words
+from dpgrs.study.settings import resolve
+
+
+@pytest.mark.parametrize("mode", ["benchmark", "release"])
+@pytest.mark.parametrize("more", [{}, {"loadings": "loadings.tsv"}])
+def test_resolve__a_row_is_a_person_where_outcomes_come_from_a_file(mode, more):
+    raw = {"mode": mode, "outcomes": {"source": "file", "file": "phenotypes.tsv"} | more}
+    config = resolve(raw)
+    privacy = config["privacy"]
+    assert (config["cohort"]["rows"], privacy["bounds"], privacy["unit"]) == ("people", "tight", "person")
+    assert resolve(config) == config
+    stated = raw | {"cohort": {"rows": "haplotypes"}, "privacy": {"bounds": "worst-case"}}
+    config = resolve(stated)
+    privacy = config["privacy"]
+    named = (config["cohort"]["rows"], privacy["bounds"], privacy["unit"])
+    assert named == ("haplotypes", "worst-case", "haplotype")
+    config = resolve({"outcomes": {"source": "simulate"}})
+    assert (config["cohort"]["rows"], config["privacy"]["bounds"]) == ("haplotypes", "worst-case")
+
+
+def test_implied_in_words__names_the_defaults_of_a_file_of_outcomes_that_are_not_stated():
+    raw = {"outcomes": {"source": "file"}}
+    (line,) = implied_in_words(raw)
+    assert line == (
+        "Defaults with `outcomes.source: file`: `cohort: {rows: people}`, `privacy: {bounds: tight}`. To "
+        "repeat a study of version 0.1.0, state `cohort: {rows: haplotypes}`, `privacy: {bounds: "
+        "worst-case}`."
+    )
+    (line,) = implied_in_words(raw | {"cohort": {"rows": "haplotypes"}})
+    assert line == (
+        "Defaults with `outcomes.source: file`: `privacy: {bounds: tight}`. To repeat a study of version "
+        "0.1.0, state `privacy: {bounds: worst-case}`."
+    )
+    # Releases had tight bounds before.
+    (line,) = implied_in_words(raw | {"mode": "release"})
+    assert line == (
+        "Defaults with `outcomes.source: file`: `cohort: {rows: people}`. To repeat a study of version "
+        "0.1.0, state `cohort: {rows: haplotypes}`."
+    )
+    stated = raw | {"cohort": {"rows": "haplotypes"}, "privacy": {"bounds": "tight"}}
+    # Studies of a table of real numbers had both before.
+    table = raw | {"cohort": {"source": "table"}}
+    assert [implied_in_words(one) for one in (stated, table, resolve(raw), {})] == [[], [], [], []]

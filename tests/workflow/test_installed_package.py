@@ -2,14 +2,17 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import zipfile
+from importlib.metadata import packages_distributions
 
 import numpy as np
 import pytest
 import yaml
+from packaging.utils import canonicalize_name
 
 from dpgrs import __version__ as dpgrs_version
 from dpgrs.cli.main import EXTRAS
@@ -39,20 +42,35 @@ def installed(tmp_path_factory):
         archive.extractall(folder / "site")
     shutil.rmtree(source)
     # Read by Python at its start: the libraries of the extra are as if they were not installed.
-    (folder / "light").mkdir()
-    (folder / "light" / "sitecustomize.py").write_text(
-        f"import sys\nsys.modules.update(dict.fromkeys({EXTRAS['workflow']!r}))\n"
-    )
+    hide_modules(folder / "light", EXTRAS["workflow"])
+    hide_modules(folder / "locked", unlocked_modules())
     return folder / "site"
 
 
+def hide_modules(folder, names):
+    """Write a folder that hides modules from a Python with it on its path, as if they were not installed."""
+    folder.mkdir()
+    (folder / "sitecustomize.py").write_text(f"import sys\nsys.modules.update(dict.fromkeys({names!r}))\n")
+
+
+def unlocked_modules():
+    """Return the importable names of this environment that requirements.lock does not install."""
+    locked = re.findall(r"(?m)^([\w.-]+)==", (REPOSITORY / "requirements.lock").read_text())
+    installed_by_lock = {*locked, "dpgrs", "pip"}
+    return [
+        module
+        for module, packages in packages_distributions().items()
+        if not {canonicalize_name(package) for package in packages} & installed_by_lock
+    ]
+
+
 def dpgrs(installed, folder, *arguments, status=0, is_light=True):
-    """Run a command on the wheel's modules; libraries come from this environment."""
-    light = [str(installed.with_name("light"))] * is_light
+    """Run a command on the wheel's modules; libraries are the base's, or those of requirements.lock."""
+    libraries = str(installed.with_name("light" if is_light else "locked"))
     process = subprocess.run(
         [sys.executable, "-m", "dpgrs", *map(str, arguments)],
         cwd=folder,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join([*light, str(installed)])},
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([libraries, str(installed)])},
         capture_output=True,
         text=True,
     )
@@ -92,6 +110,8 @@ def test_installed__runs_a_study_by_the_rules_of_the_wheel(installed, tmp_path):
     provenance = json.loads((tmp_path / "results" / "small" / "provenance.json").read_text())
     assert (provenance["dpgrs"], provenance["commit"]) == (dpgrs_version, None)
     assert (tmp_path / "results" / "small" / "report" / "index.html").is_file()
+    dpgrs(installed, tmp_path, "run", *options, "--report", "small.html", is_light=False)
+    assert "by_epsilon.svg" in (tmp_path / "small.html").read_text()
     # The demo is the same with all cores.
     plan = dpgrs(installed, tmp_path, "demo", "--dry-run", is_light=False)
     assert "results/demo/metrics.tsv" in plan

@@ -23,7 +23,7 @@ MUTANTS := .mutants/venv
 DOCS := .docs/venv
 
 .PHONY: run test lint unit test-audits test-workflow test-release test-experiments test-faults test-slurm test-studies \
-  benchmark frontier experiments fuzz mutants reliability docs lock clean help
+  benchmark frontier experiments fuzz mutants reliability reference docs lock clean help
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -84,6 +84,9 @@ $(MUTANTS)/.ready:
 
 reliability: $(DEV)  ## break a small release in many ways, resume it, and write what was seen into docs/measurements/reliability.md
 	PYTHONPATH=workflow:tests $(BIN)/python -m reliability.run $(FAULTS)
+
+reference: $(READY)  ## write docs/reference/settings.md and commands.md anew from the program
+	$(BIN)/python docs/_ext/reference_pages.py
 
 docs: $(DOCS)/.ready  ## build the manual as a site into docs/_build/html, without a warning
 	$(DOCS)/bin/python -m sphinx -n -W --keep-going -q -c docs . docs/_build/html

@@ -4,11 +4,11 @@ import sys
 from pathlib import Path
 
 DOCS = Path(__file__).parent
-sys.path[:0] = [str(DOCS / "_ext"), str(DOCS.parent / "workflow")]
+sys.path.insert(0, str(DOCS / "_ext"))
 
 project = "dpgrs"
 root_doc = "docs/README"
-extensions = ["myst_parser", "site_pages", "reference_pages"]
+extensions = ["myst_parser", "site_pages"]
 include_patterns = ["*.md", "config/*.md", "docs/**.md"]
 exclude_patterns = [".*", "results", "resources", "tests", "workflow", "envs", "docs/_build"]
 myst_heading_anchors = 4

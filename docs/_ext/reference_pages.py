@@ -1,106 +1,86 @@
-"""What the site adds to pages of reference: all keys by the schema, all commands by the command line."""
+"""Write the pages of reference that are made from the program: all settings, and all commands.
 
-import json
+`make reference` runs it; a test compares the pages with what it would write.
+"""
+
 import re
+from collections.abc import Iterator
+from pathlib import Path
 
 import click
 
-from dpgrs.cli.main import main
-from dpgrs.study.implied_settings import IMPLIED
-from dpgrs.study.settings import domain, load_schema
-from dpgrs.study.verbs import verb_names
+from dpgrs.cli.main import STEPS, main
+from dpgrs.study.setting_help import SettingHelp, describe_sections, describe_settings
 
-NOT_IMPLIED = object()  # null is a default, too
-STEPS = """## Steps of the workflow
+FOLDER = Path(__file__).parents[1] / "reference"
+MADE = "<!-- Made by `make reference`: change the program, then run it. -->\n"
+SETTINGS = """# Settings
 
-A step is a command, too: it reads files, and writes files. `snakemake --printshellcmds` shows how they are
-called.
+All settings of a study, with the values that each takes, its default and an example.
+`dpgrs settings KEY` prints the same. How to write a file of settings:
+[config/README.md](../../config/README.md).
+"""
+COMMANDS = """# Commands
+
+What `dpgrs COMMAND --help` prints for each command.
+`dpgrs run` and `dpgrs demo` pass their options to Snakemake.
+"""
+STEPS_NOTE = """Snakemake calls these commands: each reads files, and writes files.
+`snakemake --printshellcmds` prints the calls.
 """
 
 
-def add_reference(app, docname, source):
-    """Append what a page of reference is about."""
-    if made := {"docs/reference/settings": settings, "docs/reference/commands": commands}.get(docname):
-        source[0] += "\n" + "\n".join(made())
-
-
-def settings():
-    """Yield the lines on each section of the settings, and on each of its keys."""
-    sections, alone = parted(load_schema())
-    yield from ["## Study", "", *(line for name, part in alone.items() for line in key(name, part))]
-    for name, part in sections.items():
-        yield from section(name, part)
-
-
-def section(path, schema, heading="##"):
-    """Yield the lines on a section, its keys, and the sections in it."""
-    yield from [f"{heading} `{path}`", "", words(schema["description"]), ""]
-    sections, alone = parted(schema)
-    for name, part in alone.items():
-        yield from key(f"{path}.{name}", part)
-    for name, part in sections.items():
-        yield from section(f"{path}.{name}", part, "###")
-
-
-def parted(schema):
-    """Return the sections of a schema, and its keys."""
-    found = schema["properties"]
-    sections = {name: part for name, part in found.items() if "properties" in part}
-    return sections, {name: part for name, part in found.items() if name not in sections}
-
-
-def key(name, schema):
-    """Return the lines on a key."""
-    default, example = as_yaml(schema["default"]), as_yaml(schema["examples"][0])
-    values = domain(schema)
-    known = f"{values[0].upper()}{values[1:]}. Default: `{default}`. Example: `{example}`.{implied(name)}"
-    return [f"### `{name}`", "", words(schema["description"]), "", known, ""]
-
-
-def implied(name):
-    """Return the defaults of a key that follow from other settings, in words."""
-    *section, last = name.split(".")
-    found = {
-        setting: (defaults.get(section[0], {}) if section else defaults).get(last, NOT_IMPLIED)
-        for setting, defaults in IMPLIED.items()
+def pages() -> dict[str, str]:
+    """Return the text of each page by the name of its file."""
+    return {
+        "settings.md": "\n".join([MADE, SETTINGS, *settings()]),
+        "commands.md": "\n".join([MADE, COMMANDS, *commands()]),
     }
-    return "".join(
-        f" With `{setting}` the default is `{as_yaml(value)}`."
-        for setting, value in found.items()
-        if value is not NOT_IMPLIED
-    )
 
 
-def as_yaml(value):
-    """Return a value as a file of settings has it."""
-    return value if isinstance(value, str) else json.dumps(value, default=str)
+def settings() -> Iterator[str]:
+    """Yield the lines on each section of the settings, and on each of its keys."""
+    described = describe_settings()
+    yield from ["## Study", "", *section_lines("", described)]
+    for section, description in describe_sections():
+        heading = "##" if "." not in section else "###"
+        yield from [f"{heading} `{section}`", "", with_links(description), ""]
+        yield from section_lines(section, described)
 
 
-def words(text):
-    """Return a description on one line, with links to the pages that it names."""
-    return re.sub(r"docs/([\w-]+)/([\w-]+)\.md", r"[\2](../\1/\2.md)", " ".join(text.split()))
+def section_lines(section: str, described: list[SettingHelp]) -> Iterator[str]:
+    """Yield the lines on the keys of a section."""
+    for setting in described:
+        if setting.key.rpartition(".")[0] == section:
+            yield from [f"### `{setting.key}`", "", with_links(setting.description), "", setting.facts, ""]
 
 
-def commands():
-    """Yield the help of all commands, those for people first."""
-    steps = set(verb_names())
-    context = click.Context(main, info_name="dpgrs")
-    names = main.list_commands(context)
-    for heading, chosen in (("## For people\n", set(names) - steps), (STEPS, steps)):
-        yield heading
-        for name in sorted(chosen):
-            yield from helps(main.get_command(context, name), context, name)
+def with_links(text: str) -> str:
+    """Return a description with links to the pages that it names."""
+    return re.sub(r"docs/([\w-]+)/([\w-]+)\.md", r"[\2](../\1/\2.md)", text)
 
 
-def helps(command, parent, name):
+def commands() -> Iterator[str]:
+    """Yield the help of all commands, by the sections of `dpgrs --help`."""
+    # The page must not depend on the width of a terminal.
+    context = click.Context(main, info_name="dpgrs", terminal_width=98, **main.context_settings)
+    for heading, names in main.sections().items():
+        yield from [f"## {heading}", ""]
+        if heading == STEPS:
+            yield STEPS_NOTE
+        for name in names:
+            yield from help_lines(main.get_command(context, name), context, name)
+
+
+def help_lines(command: click.Command, parent: click.Context, name: str) -> Iterator[str]:
     """Yield the help of a command, and of those of its group."""
-    context = click.Context(command, info_name=name, parent=parent, max_content_width=100)
+    context = click.Context(command, info_name=name, parent=parent, **command.context_settings)
     yield from [f"### `{context.command_path}`", "", "```text", command.get_help(context), "```", ""]
     if isinstance(command, click.Group):
         for inner in command.list_commands(context):
-            yield from helps(command.get_command(context, inner), context, inner)
+            yield from help_lines(command.get_command(context, inner), context, inner)
 
 
-def setup(app):
-    app.connect("source-read", add_reference)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}
+if __name__ == "__main__":
+    for name, text in pages().items():
+        (FOLDER / name).write_text(text, encoding="utf-8")

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from dpgrs.cli.main import EXTRAS, main
-from dpgrs.study.settings import resolve
-from dpgrs.study.verbs import settings_read
+from dpgrs.cli.main import EXTRAS, SECTIONS, STEPS, main
+from dpgrs.study.settings import keys, resolve
+from dpgrs.study.verbs import settings_read, verb_names
 from study_runs import REPOSITORY
 from vcf_files import record, vcf_text, write_bgzf
 
@@ -42,8 +42,51 @@ def test_main__every_verb_explains_itself(verb):
     assert command.help
     options = [option for option in command.params if isinstance(option, click.Option)]
     assert [option.name for option in options if not option.help] == []
+    # A help that starts with a pronoun or preposition describes something that its reader does not see.
+    fragment = r"(Which|Whether (they|it)|Those|That|Of|By)\b"
+    assert [option.name for option in options if re.match(fragment, option.help)] == []
     # A delta is no chance: docs/proofs/odds.md.
     assert [option.name for option in options if "delta" in option.name and "hance" in option.help] == []
+
+
+def test_main__help_lists_commands_by_section_and_steps_after_them():
+    text = invoke("--help").stdout
+    headings = re.findall(r"(?m)^(\S.*):$", text)
+    assert headings == ["Options", *SECTIONS, STEPS]
+    for_people, _, steps = text.partition(f"\n{STEPS}:\n")
+    for name in (name for names in SECTIONS.values() for name in names):
+        assert re.search(rf"(?m)^  {name}  +[A-Z]", for_people), name
+    assert set(re.findall(r"[a-z][a-z-]+", steps)) >= set(verb_names())
+    sections = main.sections()
+    in_sections = [name for names in sections.values() for name in names]
+    assert sorted(in_sections) == main.list_commands(None)
+    assert not set(verb_names()) - set(sections[STEPS])
+
+
+def test_settings__lists_all_keys_or_describes_those_of_a_name():
+    lines = invoke("settings").stdout.splitlines()
+    assert [line.partition(":")[0] for line in lines if line[0] != " "] == list(keys())
+    assert lines[:2] == ["study: demo", "  Name of the study; its results go to `results/<study>/`."]
+    described = invoke("settings", "privacy.epsilon").stdout
+    assert described.startswith("privacy.epsilon:\n  Privacy loss, or a list of them;")
+    assert "Default: `[1, 5]`. Example: `[0.5, 1, 2]`." in described
+    headings = re.findall(r"(?m)^(\S+):$", invoke("settings", "panel").stdout)
+    assert headings == [key for key in keys() if key.startswith("panel.")]
+    assert "With `mode: release` the default is `1`." in invoke("settings", "trials").stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("privacy.epsilom", "`privacy.epsilom` is not a key. Did you mean `privacy.epsilon`?"),
+        ("privcy.epsilon", "`privcy` is not a key. Did you mean `privacy`?"),
+        ("epsilon", "`epsilon` is not a key. Did you mean `privacy.epsilon`?"),
+        ("study.x", "`study.x` is not a key. `dpgrs settings` lists all keys."),
+    ],
+)
+def test_settings__refuses_a_name_that_is_none_with_what_was_meant(name, line):
+    result = invoke("settings", name)
+    assert (result.exit_code, result.stderr) == (2, f"dpgrs: {line}\n")
 
 
 def test_main__failure_is_one_line_and_exit_1(tmp_path):

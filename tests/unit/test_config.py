@@ -1,5 +1,4 @@
 import copy
-import importlib.util
 import json
 import os.path
 import re
@@ -368,11 +367,7 @@ def test_examine__names_the_keys_in_doubt():
 
 
 def test_manual__shows_every_key_with_its_domain_default_example_and_description(repository):
-    path = repository / "docs" / "_ext" / "reference_pages.py"
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    pages = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(pages)
-    shown = "\n".join(pages.settings())
+    shown = (repository / "docs" / "reference" / "settings.md").read_text()
     form = r"(?m)^### `([\w.]+)`\n\n(.+)\n\n(.+)\. Default: `(.+?)`\. Example: `(.+?)`\.( With .+)?$"
     rows = re.findall(form, shown)
     assert sorted(key for key, *_ in rows) == sorted(keys())

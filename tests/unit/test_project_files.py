@@ -1,5 +1,6 @@
 """Files by which a project is found, cited and joined agree, and their links lead somewhere."""
 
+import importlib.util
 import re
 import shlex
 
@@ -53,6 +54,16 @@ def test_links__lead_to_files_and_headings_that_are_there(page):
         file = (page.parent / name).resolve() if name else page
         assert file.exists(), target
         assert not anchor or anchor in anchors(file), target
+
+
+def test_reference__pages_are_what_the_program_says():
+    path = REPOSITORY / "docs" / "_ext" / "reference_pages.py"
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    for name, text in made.pages().items():
+        is_current = (REPOSITORY / "docs" / "reference" / name).read_text() == text
+        assert is_current, f"docs/reference/{name} is not current: run `make reference`"
 
 
 def test_make__targets_on_pages_are_in_the_makefile():

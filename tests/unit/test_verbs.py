@@ -50,7 +50,7 @@ def test_read_verb__of_a_step():
         ("output", "Path", False),
     ]
     assert [one.default for one in verb.parameters] == [NEEDED, NEEDED, None, False, 1, 1, NEEDED]
-    assert verb.parameters[-1].help == "the statistics."
+    assert verb.parameters[-1].help == "the statistics to write."
     assert "privacy.bounds" in verb.reads
 
 

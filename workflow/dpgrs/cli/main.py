@@ -5,6 +5,7 @@ import gc
 import json
 import os
 import sys
+import textwrap
 import traceback
 
 import click
@@ -17,6 +18,7 @@ from dpgrs.cli.options import AT_LEAST_1, SHARE
 from dpgrs.cli.people import COMMANDS as PEOPLE
 from dpgrs.cli.run import demo, init, run
 from dpgrs.cli.score import score
+from dpgrs.cli.settings import settings
 from dpgrs.cli.site import site
 from dpgrs.cli.store import store
 from dpgrs.cli.tabular import choose_features, tabular
@@ -37,6 +39,16 @@ EXTRAS = {
     ),
     "gan": ("jax", "optax"),
 }
+# Commands for people, by what one wants to do; all others are steps that Snakemake calls.
+SECTIONS = {
+    "Run a study": ("init", "settings", "plan", "run", "demo"),
+    "Make or check a release": ("key", "ledger", "release", "site", "closeout"),
+    "Apply scores": ("score",),
+    "Fit tables of open data": ("tabular", "choose"),
+    "Prepare genotypes": ("fetch-manifest", "fetch", "store"),
+    "Test what is claimed": ("audit", "experiment"),
+}
+STEPS = "Steps of a study"
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
@@ -49,6 +61,31 @@ class Verbs(click.Group):
     def get_command(self, context, name):
         """Return a command; that of a step is made when it is asked for."""
         return command_of(name) if name in verb_names() else super().get_command(context, name)
+
+    def sections(self):
+        """Return the names of all commands by section, the steps last."""
+        chosen = {name for names in SECTIONS.values() for name in names}
+        return SECTIONS | {STEPS: tuple(name for name in self.list_commands(None) if name not in chosen)}
+
+    def format_commands(self, context, formatter):
+        """Write the commands by section, each with its summary; steps have their names only."""
+        sections = self.sections()
+        steps = sections.pop(STEPS)
+        for heading, names in sections.items():
+            with formatter.section(heading):
+                commands = [self.get_command(context, name) for name in names]
+                summaries = [command.get_short_help_str(limit=200) for command in commands]
+                formatter.write_dl(list(zip(names, summaries, strict=True)))
+        with formatter.section(STEPS):
+            indent = " " * formatter.current_indent
+            lines = textwrap.wrap(
+                f"Snakemake calls these; `dpgrs STEP --help` describes one. {', '.join(steps)}",
+                formatter.width,
+                initial_indent=indent,
+                subsequent_indent=indent,
+                break_on_hyphens=False,
+            )
+            formatter.write("\n".join([*lines, ""]))
 
     def invoke(self, context):
         try:
@@ -102,7 +139,7 @@ def fail(context, error, *, exit_code):
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 @click.pass_context
 def main(context, verbose, quiet):
-    """Differentially private genomic risk scores: the steps of the workflow, one verb each."""
+    """Differentially private genomic risk scores from genotypes and many phenotypes."""
     # Results must not depend on the number of cores. Numpy, which reads these, is loaded by the verbs.
     os.environ.update(dict.fromkeys(ONE_THREAD, "1"))
     # Imports make a million objects and no garbage: fewer looks for it, and none at the end, save 0.4 s.
@@ -113,17 +150,21 @@ def main(context, verbose, quiet):
 
 @main.command("audit")
 @click.option("--mechanism", "mechanisms", multiple=True, help="Name of a private_* function; default: all.")
-@click.option("--of-releases", is_flag=True, help="Leave out what a release cannot draw.")
-@click.option("--draws", type=AT_LEAST_1, default=4000, show_default=True, help="Draws of each input.")
+@click.option("--of-releases", is_flag=True, help="Leave out mechanisms that no release can use.")
+@click.option("--draws", type=AT_LEAST_1, default=4000, show_default=True, help="Draws from each input.")
 @click.option(
     "--confidence", type=SHARE, default=0.999999, show_default=True, help="Confidence of an observed loss."
 )
 @click.option(
-    "--mode", type=click.Choice(["release", "benchmark"]), default="release", help="Noise of this mode."
+    "--mode",
+    type=click.Choice(["release", "benchmark"]),
+    default="release",
+    show_default=True,
+    help="Mode whose code draws the noise.",
 )
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the noise.")
 @click.option("--json", "is_json", is_flag=True, help="Print JSON.")
-@click.option("--markdown", "is_markdown", is_flag=True, help="A table for a page; no single statistics.")
+@click.option("--markdown", "is_markdown", is_flag=True, help="Print a Markdown table, one row per case.")
 @click.option("--output", type=click.Path(), help="File to write as JSON, in place of standard output.")
 @click.pass_obj
 def audit_mechanisms(context, mechanisms, of_releases, mode, seed, is_json, is_markdown, output, **options):
@@ -153,6 +194,7 @@ for command in (
     release,
     run,
     score,
+    settings,
     site,
     store,
     tabular,

@@ -18,12 +18,17 @@ def _shown(*names, help, **options):
 # Ranges that hang on the table, or where nan would pass, are checked with it: one line says what is wrong.
 @click.command()
 @path_option("--csv", "Table with names in its first line; commas, tabs or semicolons, plain or gzipped.")
-@click.option("--target", help="Column of outcomes; default: the last that stays.")
-@click.option("--one-hot", default="", help="Columns of labels, by commas: a feature for each level.")
-@click.option("--drop", default="", help="Columns to leave out, by commas, such as one of ids.")
-@click.option("--method", type=click.Choice(tabular_methods()), required=True, help="Method.")
-@_shown("--k", type=int, default=5, help="Features of a method that chooses.")
-@_shown("--epsilon", type=float, default=round(math.log(3), 4), help="Privacy loss of all parts together.")
+@click.option("--target", help="Column of outcomes; default: the last column that is not dropped.")
+@click.option("--one-hot", default="", help="Columns of labels, by commas; each level becomes a feature.")
+@click.option("--drop", default="", help="Columns to leave out, by commas, such as sample ids.")
+@click.option("--method", type=click.Choice(tabular_methods()), required=True, help="Method to fit.")
+@_shown("--k", type=int, default=5, help="Number of features that k-, l- and s- methods choose.")
+@_shown(
+    "--epsilon",
+    type=float,
+    default=round(math.log(3), 4),
+    help="Privacy loss of one trial in all.",
+)
 @_shown("--delta", type=float, default=1e-5, help="Delta of (epsilon, delta).")
 @_shown("--trials", type=click.IntRange(1, 10_000), default=10, help="Random splits, each with own noise.")
 @_shown("--seed", type=click.IntRange(min=0), default=1, help="Public seed of splits and noise.")
@@ -60,9 +65,9 @@ def tabular(csv, one_hot, drop, lasso_penalty, lasso_scaling, is_json, **options
 
 @click.command("choose")
 @path_option("--csv", "Table, as for `tabular`.")
-@click.option("--target", help="Column of outcomes; default: the last that stays.")
-@click.option("--one-hot", default="", help="Columns of labels, by commas: a feature for each level.")
-@click.option("--drop", default="", help="Columns to leave out, by commas, such as one of ids.")
+@click.option("--target", help="Column of outcomes; default: the last column that is not dropped.")
+@click.option("--one-hot", default="", help="Columns of labels, by commas; each level becomes a feature.")
+@click.option("--drop", default="", help="Columns to leave out, by commas, such as sample ids.")
 @click.option("--selector", type=choice(TableSelector), required=True, help="How features are chosen.")
 @_shown("--k", type=int, default=5, help="Features to choose.")
 @_shown("--epsilon", type=float, default=1.0, help="Privacy loss of all k together.")

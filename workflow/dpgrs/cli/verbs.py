@@ -15,7 +15,7 @@ KINDS = {
     "bool": click.BOOL,
 }
 OUTPUT = "output"  # what a verb names its main product
-HOW = "Settings of the study: a configuration, or a settings.json of its results. Default: the schema's."
+HOW = "Study file (YAML), or the settings.json of a finished study. Default: the demo study."
 
 
 def command_of(name):

@@ -14,7 +14,7 @@ def add_statistics(shards: list[Path], *, output: Path):
     Parameters
     ----------
     shards : statistics of all shards of a trial, in their order.
-    output : the statistics of all rows.
+    output : the statistics of all rows to write.
 
     Raises
     ------

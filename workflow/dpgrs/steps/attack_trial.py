@@ -136,10 +136,11 @@ def attack_trial(
     outcomes : outcomes and split of the trial.
     statistics : exact statistics.
     noisy : noisy statistics.
-    weights : of all methods.
+    weights : weights of all methods.
     trial : number of the trial, from 1.
-    covariates : which the attacker of weights knows too; of statistics the part of the variants is attacked.
-    output : the table, with the columns `ATTACKS` (docs/measurements/attacks.md).
+    covariates : covariates, if the fits use any. The attacker of weights knows them; the attacker of
+        statistics uses only the rows of X'X and X'Y that belong to variants.
+    output : the table of attacks to write (docs/measurements/attacks.md).
 
     Raises
     ------

@@ -22,8 +22,8 @@ def choose_exactly(settings, panel: Path, outcomes: Path, *, threads: int = 1, o
     settings : Settings
     panel : the panel.
     outcomes : outcomes and split of the trial.
-    threads : threads that compare genotypes with outcomes; they change no byte.
-    output : the choices, and of one selector the exact Kendall scores, which the pages show of all.
+    threads : number of threads; the result does not depend on it.
+    output : the choices to write, and once the exact Kendall scores of all variants.
     """
     data = TrainingData(outcomes, panel=panel, n_threads=threads)
     used = {METHODS[name].selector for name in settings.methods}

@@ -26,9 +26,9 @@ def choose_people(
     ----------
     settings : Settings
     genotypes : the files of one chromosome; headers alone are read.
-    is_reference : whether they are of the public reference.
-    counts : counts by reason, JSON; not in a release, whose counts nobody may see.
-    output : the list.
+    is_reference : choose the people of the public reference rather than of the study.
+    counts : file for the numbers of people left out by reason, JSON. Releases write none.
+    output : the list of people to write.
 
     Raises
     ------

@@ -26,9 +26,9 @@ def choose_sites(settings, stores: list[Path] = (), *, qc: Path, output: Path):
     Parameters
     ----------
     settings : Settings
-    stores : of a public reference, one a chromosome, where no table lists the sites.
-    qc : what became of all sites.
-    output : the table of sites.
+    stores : haplotype stores of the public reference, one per chromosome, unless tables list the sites.
+    qc : table to write of all candidate sites, each with the reason why it was left out.
+    output : the table of sites to write.
     """
     public, filters = settings.public, filters_of(settings.panel)
     stores = [HaplotypeStore.open(store) for store in stores] if public.sites is None else []

@@ -11,8 +11,8 @@ def collect_tables(tables: list[Path], *, output: Path):
 
     Parameters
     ----------
-    tables : of the trials.
-    output : the table of all.
+    tables : tables of the trials.
+    output : the joined table to write.
     """
     headers, bodies = zip(*map(_split, tables), strict=True)
     if len(set(headers)) > 1:

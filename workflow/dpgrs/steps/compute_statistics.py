@@ -40,11 +40,11 @@ def compute_statistics(
         in a benchmark alone, as such numbers are exact.
     panel : the panel.
     outcomes : outcomes and split of a trial.
-    covariates : further columns of X, for `tight` bounds alone.
-    without_gram : whether X'X is left out, where nothing is drawn from it.
-    shard : of which people, from 1.
-    shards : parts that people are cut into, whose statistics `dpgrs add-statistics` adds.
-    output : the statistics.
+    covariates : covariates as further columns of X; they need `privacy.bounds: tight`.
+    without_gram : leave out X'X, which a study needs only if noise is drawn on it.
+    shard : number of the group of people to sum over, from 1.
+    shards : number of groups that people are divided into; `dpgrs add-statistics` adds their statistics.
+    output : the statistics to write.
 
     Raises
     ------

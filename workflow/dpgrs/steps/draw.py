@@ -69,19 +69,20 @@ def draw(
     ----------
     settings : Settings
     outcomes : outcomes and split of the trial.
-    mechanism : name of what draws, such as reusecov-statistics.
-    method : method to draw for, where each has its own draws.
-    statistics : exact statistics, for what draws from sums.
-    panel : the panel, for what draws from rows.
-    choices : choices of variants, drawn before; of a benchmark.
-    ld : linkage disequilibrium of public genotypes, for what draws by it.
-    sites : public sites; of a release.
-    loadings : public loadings of principal components; of a release.
+    mechanism : name of the mechanism, such as reusecov-statistics.
+    method : method to draw for, if the mechanism draws separately for each.
+    statistics : exact statistics, for mechanisms that draw from sums.
+    panel : the panel, for mechanisms that draw from rows.
+    choices : private choices of variants that an earlier run of this command drew, in benchmarks.
+    ld : linkage disequilibrium of public genotypes, for mechanisms that use it.
+    sites : public sites, in releases.
+    loadings : public loadings of principal components, in releases.
     trial : number of the trial, from 1.
-    threads : threads that compare genotypes with outcomes, for choices; they change no byte.
-    output : what was drawn.
-    events : record of what was drawn, JSON; of a release the ledger knows all before they are stored.
-    seconds : the time that each draw took; of a benchmark.
+    threads : number of threads that compare genotypes with outcomes for choices; the result does not depend
+        on it.
+    output : the noisy results to write.
+    events : record of the draws to write, JSON. In a release, the ledger has them before they are written.
+    seconds : table to write of the time that each draw took, in benchmarks.
     """
     drawing = mechanism_named(mechanism)
     if settings.mode == "release":

@@ -62,14 +62,14 @@ def evaluate_trial(
     settings : Settings
     panel : the panel.
     outcomes : outcomes and split of the trial.
-    weights : of all methods.
-    seconds : that each fit took.
+    weights : weights of all methods.
+    seconds : the time that each fit took.
     trial : number of the trial, from 1.
     populations : table of sample and population.
-    covariates : those that fits have weights of.
-    metrics : table by outcome, to write.
-    population_metrics : table by population, of the largest panel and outcome count alone, to write.
-    measures : table of measures with intervals, of these alone too, to write.
+    covariates : covariates of the test rows, if fits have weights of covariates.
+    metrics : table by outcome to write.
+    population_metrics : table by population to write, for the largest panel and all outcomes.
+    measures : table to write of further measures with intervals, for the largest panel and all outcomes.
     """
     panel, outcomes, covariates = Panel.open(panel), Outcomes.load(outcomes), Covariates.load(covariates)
     groups = None

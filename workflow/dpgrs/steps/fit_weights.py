@@ -61,16 +61,16 @@ def fit_weights(
     Parameters
     ----------
     settings : Settings
-    drawn : what was drawn, by one mechanism or by several.
-    draw_seconds : the time that each took, of a benchmark.
+    drawn : noisy results from one or several mechanisms.
+    draw_seconds : table of the time that each draw took, in benchmarks.
     statistics : exact statistics, for fits without privacy.
-    choices : choices without privacy, for fits of these.
-    panel : the panel, for fits of these.
-    outcomes : outcomes, for fits of these, and where they are public.
-    ld : linkage disequilibrium of public genotypes, for fits that take it.
+    choices : choices of variants without privacy, for fits that use them.
+    panel : the panel, for fits on choices without privacy.
+    outcomes : outcomes, for fits on choices without privacy and fits with public outcomes.
+    ld : linkage disequilibrium of public genotypes, for fits that use it.
     effects : public effects, for fits that start from them.
-    output : the weights.
-    seconds : the time that each fit took.
+    output : the weights to write.
+    seconds : table to write of the time that each fit took.
 
     Returns
     -------

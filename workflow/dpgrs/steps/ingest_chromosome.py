@@ -25,13 +25,13 @@ def ingest_chromosome(
     Parameters
     ----------
     settings : Settings
-    genotypes : its files.
+    genotypes : genotype files of the chromosome.
     chromosome : the contig to read, with or without `chr`.
-    people : list of the people to take, one id a line; all if left out.
-    is_reference : the people are public: they are read by their calls, and REF may be provisional.
-    is_copied : haplotypes are copied, so that phase is needed whatever the rows.
+    people : list of the people to read, one id a line; all people if left out.
+    is_reference : the people are public: hard calls are read, and REF alleles may be provisional.
+    is_copied : the store will be a source of copied haplotypes, which need phased calls.
     threads : threads that read a VCF.
-    output : the store.
+    output : the store to write.
     progress : bool, whether to show a running count; by default where standard error is a terminal.
 
     Returns

@@ -42,8 +42,8 @@ def make_covariates(
     table : table of covariates.
     scales : public constants of its columns.
     loadings : loadings of principal components, from make-loadings.
-    people_counts : how many have each covariate, for the operator.
-    output : the covariates.
+    people_counts : file for the number of people with each covariate, shown to the operator only.
+    output : the covariates to write.
 
     Raises
     ------

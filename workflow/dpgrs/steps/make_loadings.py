@@ -17,7 +17,7 @@ def make_loadings(settings, panel: Path, *, output: Path):
     ----------
     settings : Settings; components are those of rows as in the study.
     panel : the panel of the public reference, or in a benchmark of the cohort itself as a stand-in.
-    output : the table of loadings.
+    output : the table of loadings to write.
     """
     panel, rows, n_components = Panel.open(panel), settings.cohort.rows, settings.covariates.pcs
     X = coded_rows(panel.genotypes(), n_haplotypes=panel.n_haplotypes, rows=rows)

@@ -51,12 +51,13 @@ def make_outcomes(
     ----------
     settings : Settings
     panel : the panel.
-    trial : number of the trial, from 1: it tells the trials' draws apart.
-    table : table of real outcomes; they are simulated if it is left out.
-    scales : public constants that standardise the table's outcomes, which are taken as they are otherwise.
-    loadings : public loadings of the outcomes on components, which are drawn in their place.
-    people_counts : how many have each outcome, for the operator.
-    output : outcomes and split.
+    trial : number of the trial, from 1; each trial has its own public random numbers.
+    table : table of measured outcomes; without it, outcomes are simulated.
+    scales : public constants that standardise the outcomes of the table; without them, values are used as
+        they are.
+    loadings : public loadings by which components replace the outcomes.
+    people_counts : file for the number of people with each outcome, shown to the operator only.
+    output : outcomes and split, to write.
 
     Raises
     ------

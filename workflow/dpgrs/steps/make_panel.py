@@ -22,10 +22,12 @@ def make_panel(
     Parameters
     ----------
     settings : Settings
-    stores : one a chromosome, in genome order.
-    sites : public sites of a release, taken as they are; otherwise the cohort's own genotypes decide.
-    qc : what became of all variants, where no sites are given.
-    output : the panel.
+    stores : haplotype stores, one per chromosome, in genome order.
+    sites : public sites of a release, all of which are taken. Without them, the filters use the genotypes
+        of the cohort.
+    qc : table to write of all variants, each with the reason why it was left out; without public sites
+        only.
+    output : the panel to write.
 
     Returns
     -------

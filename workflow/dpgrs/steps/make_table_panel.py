@@ -29,8 +29,8 @@ def make_table_panel(settings, table: Path, *, ranges: Path, outcomes: Path | No
     settings : Settings
     table : the table.
     ranges : public ranges of its columns.
-    outcomes : its columns that are outcomes, to write.
-    output : the panel.
+    outcomes : file to write of the columns that are outcomes.
+    output : the panel to write.
 
     Returns
     -------

@@ -23,9 +23,9 @@ def match_effects(
     ----------
     settings : Settings
     effects : scoring files or summary statistics.
-    sites : public sites, of a study that has them.
-    panel : the panel, of one without.
-    output : effects of every panel size, per copy of ALT.
+    sites : public sites, if the study has them.
+    panel : the panel, if the study has no public sites.
+    output : table to write of the effects for every panel size, per copy of ALT.
 
     Returns
     -------

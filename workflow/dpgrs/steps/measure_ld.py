@@ -15,7 +15,7 @@ def measure_ld(settings, panel: Path, *, output: Path):
     ----------
     settings : Settings
     panel : the panel of a public reference, at the sites of the study.
-    output : linkage disequilibrium of every panel size.
+    output : file to write of linkage disequilibrium for every panel size.
 
     Returns
     -------

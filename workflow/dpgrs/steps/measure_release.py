@@ -84,19 +84,20 @@ def measure_release(
     Parameters
     ----------
     settings : Settings
-    drawn : what the release drew.
+    drawn : noisy results of the release.
     outcomes : outcomes of the people to measure on.
-    weights : of one fit.
-    seconds : that it took.
-    panel : the panel of the people to measure on, unless metrics are withheld.
-    sites : public sites, where metrics are charged.
-    covariates : those that the fit has weights of.
+    weights : weights of one fit.
+    seconds : the time that the fit took.
+    panel : the panel of the people to measure on; not needed if metrics are withheld.
+    sites : public sites, if metrics are charged.
+    covariates : covariates of these people, if the fit has weights of covariates.
     loadings : public loadings of principal components.
-    ld : linkage disequilibrium of public genotypes, of fits that take it.
-    effects : public effects, of fits that start from them.
-    output : the table of metrics.
-    accuracy : the numbers that it follows from, which are noisy where they are charged.
-    events : record of what was drawn, JSON.
+    ld : linkage disequilibrium of public genotypes, for fits that use it.
+    effects : public effects, for fits that start from them.
+    output : the table of metrics to write.
+    accuracy : file to write of the sums that the metrics are computed from; they are noisy if they are
+        charged.
+    events : record of the draws to write, JSON.
 
     Raises
     ------

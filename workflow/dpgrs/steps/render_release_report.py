@@ -45,10 +45,10 @@ def render_release_report(
     ----------
     bundle : folder of the release; it is verified first.
     sites : the public sites, for their frequencies and names.
-    metrics : the release's metrics, where only R^2 and error that were charged for stand.
+    metrics : the metrics of the release; pages show R^2 and error only if they were charged.
     output : folder to write, beside the bundle: pages link to its files.
-    figures : folder to make of the figures as files, of the first ten outcomes, and the statement.
-    processes : how many processes write outcome pages; the pages do not depend on it.
+    figures : folder to write of figures as files, for the first ten outcomes, and of the statement.
+    processes : number of processes that write outcome pages; the pages do not depend on it.
 
     Raises
     ------

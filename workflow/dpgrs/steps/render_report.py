@@ -91,24 +91,24 @@ def render_report(
     Parameters
     ----------
     settings : Settings
-    metrics : of the study.
-    population_metrics : by population.
-    measures : measures with intervals.
-    panel : the panel.
-    outcomes : of the first trial, here and in the next two, whose weights the pages show.
-    weights : of all methods.
-    statistics : exact statistics, of a study that sums them.
+    metrics : table of metrics by outcome.
+    population_metrics : table of metrics by population.
+    measures : table of measures with intervals.
+    panel : the panel of the first trial.
+    outcomes : outcomes of the first trial.
+    weights : weights of all methods in the first trial.
+    statistics : exact statistics of the first trial, if the study has them.
     attacks : table of attacks.
-    choices : variants that were chosen.
+    choices : table of chosen variants.
     people : counts of people who were left out, JSON.
-    people_counts : counts of people in a table.
-    qc : what became of all variants.
+    people_counts : counts of people with a value of an outcome or covariate.
+    qc : table of all variants, each with the reason why it was left out.
     genotypes : summary of the genotypes; with `--qc` it gets a page.
-    covariates : further columns of X.
+    covariates : covariates of the first trial.
     effects : public effects.
-    figures : folder to make of the figures as files; of outcomes those of the first ten.
-    processes : processes that write outcome pages, which do not depend on it.
-    output : folder of the pages.
+    figures : folder to write of figures as files, for the first ten outcomes.
+    processes : number of processes that write outcome pages; the pages do not depend on it.
+    output : folder of the pages to write.
 
     Raises
     ------

@@ -24,11 +24,11 @@ def resample_chromosome(
     ----------
     settings : Settings
     source : the store of a chromosome.
-    populations : table of the populations of its people, which are kept apart; they are one if left out.
-    genetic_map : genetic map of the chromosome; 1 cM a megabase if left out.
-    table : where to write of which populations the copies are, the same for all chromosomes.
-    threads : threads that copy; they change no byte.
-    output : the store of the copies.
+    populations : table of sample and population; copies mix haplotypes of one population only.
+    genetic_map : genetic map of the chromosome; 1 cM/Mb if left out.
+    table : table to write of the populations of the copied people, the same for all chromosomes.
+    threads : number of threads; the result does not depend on it.
+    output : the store of the copies to write.
     """
     copies = settings.cohort.copies
     made = resample_store(

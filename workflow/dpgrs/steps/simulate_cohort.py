@@ -18,9 +18,9 @@ def simulate_cohort(
     ----------
     settings : Settings
     directory : folder for ``{chrom}.vcf.gz`` and its index.
-    chromosome : which one.
-    populations : table of the people, the same for all chromosomes.
-    reference : folder for the VCF of a second cohort that is public.
+    chromosome : the chromosome to simulate.
+    populations : table to write of sample and population, the same for all chromosomes.
+    reference : folder for the VCF of a second, public cohort.
     """
     options = {"chromosomes": [chromosome], "seed": settings.seed}
     options |= {"reference": reference, "populations": populations}

@@ -44,9 +44,9 @@ def summarise_genotypes(settings, stores: list[Path], *, populations: Path | Non
     Parameters
     ----------
     settings : Settings
-    stores : one a chromosome, in genome order.
+    stores : haplotype stores, one per chromosome, in genome order.
     populations : table of sample and population.
-    output : the summary.
+    output : the summary to write.
     """
     seed = settings.seed
     stores = [HaplotypeStore.open(store) for store in stores]

@@ -29,10 +29,10 @@ def take_sums(settings, sums: Path, *, sites: Path, of_outcomes: bool = False, o
     Parameters
     ----------
     settings : Settings
-    sums : from `dpgrs site combine`.
+    sums : sums from `dpgrs site combine`.
     sites : the public sites.
-    of_outcomes : whether to take the outcomes, of nobody, rather than the statistics.
-    output : statistics of all rows, or outcomes: their names and public terms.
+    of_outcomes : write the names and public terms of the outcomes rather than the statistics.
+    output : the statistics of all rows to write; with `--of-outcomes` the outcomes.
 
     Raises
     ------

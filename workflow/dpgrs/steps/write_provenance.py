@@ -12,7 +12,7 @@ def write_provenance(settings: Path, results: list[Path] = (), *, output: Path):
     Parameters
     ----------
     settings : the resolved settings, JSON.
-    results : files to digest.
-    output : the record, JSON.
+    results : files to record the digests of.
+    output : the record to write, JSON.
     """
     write_json(output, provenance(read_json(settings), results))

@@ -55,14 +55,14 @@ def write_release(
     ----------
     settings : the resolved configuration, JSON.
     sites : the public sites.
-    drawn : what the release drew.
-    weights : of one fit.
-    accuracy : the numbers that the metrics follow from.
+    drawn : noisy results of the release.
+    weights : weights of one fit.
+    accuracy : the sums that the metrics are computed from.
     audit : audits of the mechanisms, from `dpgrs audit --json`; none if `release.audit_draws` is 0.
     loadings : public loadings of principal components.
-    ld : linkage disequilibrium of public genotypes, of fits that take it.
-    effects : public effects, of fits that start from them.
-    traits : the table of what the outcomes are, in the curator's words.
+    ld : linkage disequilibrium of public genotypes, for fits that use it.
+    effects : public effects, for fits that start from them.
+    traits : table that describes the outcomes, written by the curator.
     output : folder to write; an earlier bundle there is replaced.
 
     Raises

@@ -24,10 +24,10 @@ def write_scores(settings, weights: Path, panel: Path, outcomes: Path, *, output
 
     Parameters
     ----------
-    weights : of all fits of a trial.
+    weights : weights of all fits of a trial.
     panel : the panel.
-    outcomes : the outcomes of the trial.
-    output : folder to write, as private as the cohort.
+    outcomes : outcomes of the trial.
+    output : folder to write; it is as private as the cohort.
 
     Raises
     ------

@@ -10,7 +10,7 @@ def write_settings(settings: str, *, output: Path):
 
     Parameters
     ----------
-    settings : JSON.
-    output : the record.
+    settings : the resolved settings, JSON.
+    output : the record to write.
     """
     write_text(output, f"{settings}\n")

@@ -3,7 +3,10 @@
 import gzip
 
 import numpy as np
+import pandas as pd
+from click.testing import CliRunner
 
+from dpgrs.cli.main import main
 from vcf_files import record, vcf_text
 
 HEADER = "chr_name\tchr_position\teffect_allele\tother_allele\teffect_weight\n"
@@ -80,3 +83,22 @@ def sums_by_hand(records, rows, *, frequency=None):
         p = (calls[is_known] == allele).mean() if frequency is None else frequency[place, allele]
         found += weight * ((calls == allele).sum(axis=1) + p * (~is_known).sum(axis=1))
     return found
+
+
+def run(*arguments):
+    """Run `dpgrs score`."""
+    return CliRunner().invoke(main, ["score", *map(str, arguments)])
+
+
+def scored(output, target, *scores, options=()):
+    """Score a target; return its table of scores, and the console."""
+    targets = target if isinstance(target, list) else [target]
+    named = [part for score in scores for part in ("--score", score)]
+    found = run(*targets, *named, "--output", output, *options)
+    assert found.exit_code == 0, found.output
+    return pd.read_csv(output / "scores.tsv.gz", sep="\t", index_col="sample"), found.output
+
+
+def match_of(output):
+    """Return the table of what became of each variant."""
+    return pd.read_csv(output / "match.tsv.gz", sep="\t", dtype=str, keep_default_na=False)

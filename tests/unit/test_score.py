@@ -9,9 +9,7 @@ import pandas as pd
 import pysam
 import pysam.bcftools
 import pytest
-from click.testing import CliRunner
 
-from dpgrs.cli.main import main
 from dpgrs.io import scoring_files
 from dpgrs.io import target as targets
 from dpgrs.io.known_positions import SNPS
@@ -20,7 +18,17 @@ from dpgrs.scoring import score_files, sums
 from dpgrs.scoring.apply import apply_scores
 from plink_sets import write_bed
 from release_data import make_bundle, make_scores
-from score_targets import HEADER, make_score, make_target, sums_by_hand, write_score, write_target
+from score_targets import (
+    HEADER,
+    make_score,
+    make_target,
+    match_of,
+    run,
+    scored,
+    sums_by_hand,
+    write_score,
+    write_target,
+)
 from vcf_files import record, vcf_text
 
 N = 70
@@ -29,22 +37,6 @@ N = 70
 @pytest.fixture
 def rng():
     return np.random.default_rng(5)
-
-
-def run(*arguments):
-    return CliRunner().invoke(main, ["score", *map(str, arguments)])
-
-
-def scored(output, target, *scores, options=()):
-    targets = target if isinstance(target, list) else [target]
-    named = [part for score in scores for part in ("--score", score)]
-    found = run(*targets, *named, "--output", output, *options)
-    assert found.exit_code == 0, found.output
-    return pd.read_csv(output / "scores.tsv.gz", sep="\t", index_col="sample"), found.output
-
-
-def match_of(output):
-    return pd.read_csv(output / "match.tsv.gz", sep="\t", dtype=str, keep_default_na=False)
 
 
 @pytest.mark.parametrize("prefix", ["", "chr"])
@@ -278,6 +270,7 @@ GOOD = f"{HEADER}1\t10\tC\tA\t1\n"
         (f"{HEADER}7\t10\tC\tA\t1\n", "got 0 of 1 (0.0%; 1 not in the target)"),
         (f"{GOOD}1\t20\tC\tA\tmuch\n", "row 2: effect_weight must be a finite number"),
         (f"{GOOD}1\t20\tC\tA\tinf\n", "row 2: effect_weight must be a finite number"),
+        (f"#constant=1,5\n{GOOD}", "`#constant=` must be a finite number, got 1,5"),
         (HEADER, "must hold a variant, got only the names"),
         (GOOD.replace("effect_weight", "beta"), "must name a column effect_weight"),
         ("", "y.txt` must be a table with names in its first line, but is empty"),

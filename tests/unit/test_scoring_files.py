@@ -7,7 +7,8 @@ import pytest
 
 from dpgrs.errors import DpgrsError
 from dpgrs.io import scoring_files
-from dpgrs.io.scoring_files import head_of, open_effects
+from dpgrs.io.effects_head import head_of
+from dpgrs.io.scoring_files import open_effects
 
 HEAD = "###PGS\n#genome_build=GRCh37\n#HmPOS_build=GRCh38\n\n"
 NAMES = "rsID\tchr_name\tchr_position\teffect_allele\tother_allele\teffect_weight\tis_dominant\n"
@@ -86,3 +87,46 @@ def test_parts__hold_frequencies_and_ratios(tmp_path):
     rows = rows_of(path)
     np.testing.assert_array_equal(rows.effect, [np.log(2), np.nan])
     np.testing.assert_array_equal(rows.frequency, [0.25, np.nan])
+
+
+@pytest.mark.parametrize(
+    ("line", "build"),
+    [
+        ("#genome_build=GRCh37", "GRCh37"),
+        ("# genome_build=GRCh37", "GRCh37"),
+        ("#genome_build = hg19", "GRCh37"),
+        ("## genome_build : GRCh38.p13", "GRCh38"),
+        ("#Genome_Build: hg38", "GRCh38"),
+        ("# Original Genome Build = hg19", "GRCh37"),
+        ("#genome_build=b37 (hs37d5)", "GRCh37"),
+        ("#genome_build=human_g1k_v37", "GRCh37"),
+        ("#genome_build=38", "GRCh38"),
+        ("#genome_build=hg18", "NCBI36"),
+        ("#genome_build=GRCh37,,,,,", "GRCh37"),
+        ('"#genome_build=GRCh37",,,,,', "GRCh37"),
+        ("#genome_build=NR", None),
+        ("#genome_build=T2T-CHM13v2.0", "T2T-CHM13v2.0"),
+    ],
+)
+@pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_head__states_its_build(tmp_path, line, build, ending, mark):
+    names = NAMES.replace("\t", ",") if ",," in line else NAMES
+    text = f"{line}\n# PGS ID = TOY\n{names}{names.replace('rsID', '.')}"
+    (tmp_path / "a.txt").write_text(mark + text.replace("\n", ending), newline="")
+    head = head_of(tmp_path / "a.txt")
+    assert (head.own_build, head.remarks["pgs_id"]) == (build, "TOY")
+    assert head.names == NAMES.strip().split("\t")
+
+
+def test_head__of_any_length_is_read_whole(tmp_path):
+    (tmp_path / "a.txt").write_text(f"#citation={'x' * 70_000}\u2028y\n#genome_build=GRCh37\n{NAMES}")
+    assert head_of(tmp_path / "a.txt").builds == ["GRCh37"]
+
+
+@pytest.mark.parametrize("build", [None, "GRCh38"])
+@pytest.mark.parametrize("stated", ["hg18", "T2T-CHM13v2.0"])
+def test_open_effects__refuses_a_build_without_positions_of_the_genotypes(tmp_path, build, stated):
+    (tmp_path / "a.txt").write_text(f"# genome build = {stated}\n{NAMES}{ROWS[0]}\n")
+    with pytest.raises(DpgrsError, match=f"got {stated}. Take the file"):
+        open_effects(tmp_path / "a.txt", build=build)

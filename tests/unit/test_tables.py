@@ -5,8 +5,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpgrs.errors import DpgrsError
+from dpgrs.io.sites import read_sites
 from dpgrs.io.tables import tables
+from dpgrs.io.tables.csv_tables import read_feature_table
+from dpgrs.io.tables.genetic_maps import read_map
+from dpgrs.io.tables.outcome_loadings import read_outcome_loadings
+from dpgrs.io.tables.people import find_people, read_consent, read_ids, read_pairs
+from dpgrs.io.tables.phenotypes import read_outcomes, read_scales
+from dpgrs.io.tables.real_tables import read_real_table
+from dpgrs.io.tables.table_samples import outcome_people
 from dpgrs.io.tables.tables import describe_mismatch, header_of, ids_of, read_populations, rows_of
+from dpgrs.release.traits import read_traits
 
 
 def test_describe_mismatch__none_where_one_person_is_common():
@@ -133,3 +142,37 @@ def test_read_populations__1000_genomes_panel(real_data):
     assert table.loc["HG00096"].to_dict() == {"population": "GBR", "super_population": "EUR"}
     assert table["super_population"].nunique() == 5
     assert table["population"].nunique() == 26
+
+
+READERS = {
+    "populations": (read_populations, "sample\tpop\nHG1\tGBR\nHG2\tYRI\n"),
+    "phenotypes": (read_outcomes, "IID\theight\tweight\nHG1\t1.5\t2\nHG2\tNA\t3\n"),
+    "phenotypes of PLINK": (read_outcomes, "#FID IID height\nHG1 HG1 1.5\nHG2 HG2 3\n"),
+    "people of phenotypes": (outcome_people, "sample,height\nHG1,1.5\nHG2,2\n"),
+    "scales": (read_scales, "outcome\tcentre\tscale\nheight\t170\t9\n"),
+    "loadings of outcomes": (read_outcome_loadings, "outcome\torigin\tPC1\na\tx\t0.5\nb\tx\t0.25\n"),
+    "ids": (read_ids, "HG1\nHG2\n"),
+    "named ids": (read_ids, "IID\tsex\nHG1\t1\nHG2\t2\n"),
+    "chosen people": (lambda path: find_people(path, ["HG0", "HG1", "HG2"]), "HG1\nHG2\n"),
+    "consent": (lambda path: read_consent(path, column="code"), "sample\tcode\nHG1\t1\nHG2\t0\n"),
+    "pairs": (read_pairs, "ID1\tID2\tKINSHIP\nHG1\tHG2\t0.25\n"),
+    "sites": (read_sites, "contig\tposition\tref\talt\tfrequency\n1\t10\tA\tC\t0.25\n"),
+    "map": (read_map, "position\tcM\n1\t0\n100\t0.5\n"),
+    "traits": (read_traits, "outcome\treported_trait\nheight\tBody height\n"),
+    "features": (read_feature_table, "a,b,y\n1,2,3\n4,5,6\n"),
+    "numbers": (lambda path: read_real_table(path).names, "a,b\n1,2\n3,4\n"),
+}
+
+
+@pytest.mark.parametrize("kind", READERS)
+def test_readers__lose_nothing_to_a_byte_order_mark_and_refuse_utf_16(tmp_path, kind):
+    read, text = READERS[kind]
+    path = tmp_path / "table.txt"
+    path.write_text(text)
+    expected = repr(read(path))
+    path.write_bytes(b"\xef\xbb\xbf" + text.replace("\n", "\r\n").encode())
+    assert repr(read(path)) == expected
+    for code in ("utf-16", "utf-16-le", "utf-16-be"):
+        path.write_text(text, encoding=code)
+        with pytest.raises(DpgrsError):
+            read(path)

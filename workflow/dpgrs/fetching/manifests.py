@@ -67,7 +67,7 @@ def read_entries(manifest, urls):
     names = [place.rpartition("/")[2] for place in places.values()]
     found = {url: [] for url in urls}
     n_entries = 0
-    with Path(manifest).open(encoding="utf-8", errors="replace") as file:
+    with Path(manifest).open(encoding="utf-8-sig", errors="replace") as file:
         for line in file:
             # A whole site has a million lines.
             if n_entries and not any(name in line for name in names):

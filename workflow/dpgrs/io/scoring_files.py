@@ -8,25 +8,26 @@ References
 .. [2] https://github.com/EBISPOT/gwas-summary-statistics-standard
 """
 
+import codecs
 import re
 import zlib
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
-from dpgrs.errors import DpgrsError
+from dpgrs.errors import DpgrsError, shown
+from dpgrs.io.effects_head import head_of
 from dpgrs.io.genome_builds import KEY, LENGTHS, BuildCheck
 from dpgrs.io.known_positions import POSITIONS
 from dpgrs.io.tables.tables import (
     BLANKS,
+    REMARK,
     find_column,
     header_of,
     number_of,
     plain_name,
-    remarks_of,
     rows_of,
 )
 
@@ -45,44 +46,12 @@ NUMBERS = ("weight", "beta", "ratio", "frequency")
 # Of a harmonised file, in another build than its own.
 HARMONISED = {"contig": {"hm_chr"}, "position": {"hm_pos"}}
 NEEDED = {"contig": "chr_name", "position": "chr_position", "effect_allele": "effect_allele"}
-BUILDS = {"hg19": "GRCh37", "hg38": "GRCh38", **{build.lower(): build for build in LENGTHS}}
 # What a row may say of how its effect adds up; no score of single alleles has it.
 NOT_ADDITIVE = ("is_haplotype", "is_diplotype", "is_interaction", "is_dominant", "is_recessive")
-NOT_REPORTED = "NR"
 ROWS_AT_A_TIME = 2**18
 # Of a file on disk: a larger one is read row by row.
 LARGEST_AT_ONCE = 2**26
-_REMARK = re.compile(rb"#[#\s]|#\w+=|\s*$")
-
-
-class Head(NamedTuple):
-    """The first lines of a file of effects.
-
-    Attributes
-    ----------
-    names : list of str, the first line of the table.
-    remarks : dict of what lines above it say, names in lower case.
-    """
-
-    names: list
-    remarks: dict
-
-    @property
-    def builds(self):
-        """List of the builds that positions are told in: its own, and that which it is harmonised to."""
-        stated = (BUILDS.get(self.remarks.get(name, "").lower()) for name in ("genome_build", "hmpos_build"))
-        return [build for build in stated if build]
-
-
-def head_of(path):
-    """Read the head of a file of effects.
-
-    Raises
-    ------
-    DpgrsError
-        Missing or unreadable file.
-    """
-    return Head(header_of(rows_of(path), path), remarks_of(path))
+_REMARK = re.compile(REMARK.pattern.encode())
 
 
 @dataclass(frozen=True)
@@ -207,19 +176,19 @@ def open_effects(path, *, build, head=None):
     DpgrsError
         Missing or unreadable file, no column of a place, an allele or an effect, or another genome build.
     """
-    names, remarks = head or head_of(path)
+    head = head or head_of(path)
+    names, remarks = head
     columns = {}
     header = [plain_name(name) for name in names]
     named = COLUMNS
-    if build and BUILDS.get(remarks.get("hmpos_build", "").lower()) == build:
+    if build and head.harmonised_build == build:
         named = COLUMNS | HARMONISED
-    else:
-        stated = remarks.get("genome_build", "")
-        if build and stated not in ("", NOT_REPORTED) and BUILDS.get(stated.lower()) != build:
-            raise DpgrsError(
-                f"`{path}` must be of the genotypes' genome build, {build}, got {stated}. Take the file that "
-                "is harmonised to that build."
-            )
+    elif head.own_build and head.own_build != build and (build or head.own_build not in LENGTHS):
+        wanted = f"the genotypes' genome build, {build}" if build else f"genome build {' or '.join(LENGTHS)}"
+        raise DpgrsError(
+            f"`{path}` must be of {wanted}, got {shown(head.stated_build)}. Take the file that is harmonised "
+            "to that build."
+        )
     for name, aliases in named.items():
         place = find_column(header, aliases)
         if place is not None:
@@ -276,6 +245,7 @@ def _all_at_once(path, names, places):
             from isal import igzip
 
             data = igzip.decompress(data)
+        data = data.removeprefix(codecs.BOM_UTF8)
         at, end = 0, data.find(b"\n")
         while end >= 0 and _REMARK.match(data, at, end):
             at, end = end + 1, data.find(b"\n", end + 1)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dpgrs.io.allele_matching import Places, is_ambiguous, match_pairs
-from dpgrs.scoring.score_files import Sites
+from dpgrs.scoring.sites import Sites
 
 MATCHED, SWAPPED, FLIPPED, BOTH = "matched", "swapped", "flipped", "flipped and swapped"
 ABSENT, OTHER_ALLELES = "not in the target", "other alleles in the target"

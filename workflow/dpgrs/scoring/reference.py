@@ -12,7 +12,8 @@ from dpgrs.io.panel import site_names, thinning_rank
 from dpgrs.linalg.principal_components import reference_loadings
 from dpgrs.scoring._kernels import count_calls, fill_calls
 from dpgrs.scoring.matching import Matching
-from dpgrs.scoring.score_files import Outcome, SharedSites, Sites
+from dpgrs.scoring.score_files import Outcome, SharedSites
+from dpgrs.scoring.sites import Sites
 from dpgrs.scoring.sums import ScoreSums
 from dpgrs.types import Rows
 

@@ -4,32 +4,21 @@ import json
 import math
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
 from dpgrs.errors import DpgrsError, UsageError, shown
-from dpgrs.io.allele_matching import is_ambiguous, is_letters, other_strand
-from dpgrs.io.genome_builds import CHROMOSOMES
-from dpgrs.io.scoring_files import (
-    NOT_REPORTED,
-    Head,
-    head_of,
-    known_rows,
-    open_effects,
-    require_build,
-)
+from dpgrs.io.effects_head import NOT_STATED, Head, head_of
+from dpgrs.io.scoring_files import known_rows, open_effects, require_build
 from dpgrs.io.tables.phenotypes import read_scales
 from dpgrs.io.tables.tables import header_of, number_of, rows_of
+from dpgrs.scoring.sites import Sites, require_distinct, site_problems, union_of
 
 STATEMENT, SCALES, COVARIATES = "privacy_statement.json", "outcome_scales.tsv", "covariate_weights.tsv"
 # Where scoring files of a benchmark say that they are none of a release.
 SOURCE = "dp_source"
-# Why a variant of a score cannot be looked for.
-NO_PLACE, OTHER_CHROMOSOME = "no position", "chromosome other than 1-22 and X"
 COLUMNS = ("contig", "position", "effect_allele", "other_allele", "frequency", "is_additive")
-NOT_LETTERS, NOT_ADDITIVE = "alleles not of A, C, G, T", "not additive"
 
 
 @dataclass(frozen=True)
@@ -60,40 +49,6 @@ class Outcome:
     has_covariates: bool = False
     source: str = ""
     head: Head | None = field(default=None, compare=False)
-
-
-@dataclass(frozen=True)
-class Sites:
-    """Variants of scores, each with its effect allele.
-
-    Attributes
-    ----------
-    contig, position, effect_allele, other_allele : (n_variants,) arrays, see
-        `dpgrs.io.scoring_files.EffectRows`.
-    frequency : (n_variants,) float64, public, of the effect allele, NaN where not told.
-    problem : (n_variants,) object array of str, why a variant cannot be looked for; else empty.
-    """
-
-    contig: np.ndarray
-    position: np.ndarray
-    effect_allele: np.ndarray
-    other_allele: np.ndarray
-    frequency: np.ndarray
-    problem: np.ndarray
-
-    def __len__(self):
-        return len(self.position)
-
-    @cached_property
-    def contigs(self):
-        """The contigs on which there is something to look for."""
-        return sorted(set(self.contig[self.problem == ""]))
-
-    def names(self, rows):
-        """Yield how messages name variants."""
-        for row in rows:
-            alleles = f"{self.effect_allele[row]}:{self.other_allele[row] or '?'}"
-            yield shown(f"{self.contig[row]}:{self.position[row]}:{alleles}")
 
 
 @dataclass
@@ -172,7 +127,7 @@ def read_scores(outcomes, *, build):
         else:
             group[1].append(outcome)
             group[2].append(weights)
-    every, rows = _union([sites for *_, sites in groups])
+    every, rows = union_of([sites for *_, sites in groups])
     return every, [
         SharedSites(members, own, np.stack(weights, axis=1))
         for own, (_, members, weights, _) in zip(rows, groups, strict=True)
@@ -254,7 +209,7 @@ def _outcome_of(path):
     """Return the score of a single file, named by its id in the Catalog, or by the file."""
     head = head_of(path)
     name = head.remarks.get("pgs_id", "")
-    if name in ("", NOT_REPORTED):
+    if name.lower() in NOT_STATED:
         name = path.name.removesuffix(".gz").rpartition(".")[0] or path.name
     return Outcome(name, path, head=head)
 
@@ -285,73 +240,26 @@ def _read(outcome, build):
             f"`{path}`, row {row}: effect_weight must be a finite number, got another. Correct the cell, or "
             "remove the row."
         )
-    told = {"constant": number_of(file.remarks.get("constant", "")), "source": file.remarks.get(SOURCE, "")}
-    return columns, weights, replace(outcome, **told)
+    remarks = {"constant": _constant_of(path, file.remarks), "source": file.remarks.get(SOURCE, "")}
+    return columns, weights, replace(outcome, **remarks)
+
+
+def _constant_of(path, remarks):
+    """Return the constant that a file states, NaN if it states none."""
+    text = remarks.get("constant", "")
+    constant = number_of(text)
+    if math.isnan(constant) and text.lower() not in NOT_STATED:
+        raise DpgrsError(f"`{path}`: `#constant=` must be a finite number, got {shown(text)}. Correct it.")
+    return constant
 
 
 def _checked(path, columns, build):
     """Return the variants of a score, once for all scores that have the same."""
-    sites = Sites(*(columns[name] for name in COLUMNS[:-1]), problem=_problems(columns))
-    _require_distinct(path, sites)
+    sites = Sites(*(columns[name] for name in COLUMNS[:-1]), problem=site_problems(columns))
+    require_distinct(path, sites)
     if columns["id"] is not None:
         require_build(path, build, [known_rows(columns["contig"], columns["position"], columns["id"])])
     return sites
-
-
-def _problems(columns):
-    is_additive = columns["is_additive"]
-    found = np.full(len(is_additive), "", dtype=object)
-    chromosomes, letters = set(CHROMOSOMES), {}
-    for names in ("effect_allele", "other_allele"):
-        letters |= {text: is_letters(text) for text in set(columns[names])}
-    letters |= {"": True}
-    is_letter = [letters[one] and one != "" and letters[two] for one, two in _alleles(columns)]
-    found[~np.array(is_letter, dtype=bool)] = NOT_LETTERS
-    is_known = {contig: contig in chromosomes for contig in set(columns["contig"])}
-    found[~np.array([is_known[contig] for contig in columns["contig"]], dtype=bool)] = OTHER_CHROMOSOME
-    found[(columns["position"] < 1) | (columns["contig"] == "")] = NO_PLACE
-    found[~is_additive] = NOT_ADDITIVE
-    return found
-
-
-def _alleles(columns):
-    return zip(columns["effect_allele"], columns["other_allele"], strict=True)
-
-
-def _require_distinct(path, sites):
-    """Refuse a variant that is there twice, also with its alleles swapped or from the other strand."""
-    alleles = zip(sites.effect_allele, sites.other_allele, strict=True)
-    keys, same = {}, np.flatnonzero((sites.effect_allele == sites.other_allele) & (sites.problem == ""))
-    if len(same):
-        name = next(sites.names(same))
-        raise DpgrsError(
-            f"`{path}`, row {same[0] + 1}: the effect allele must differ from the other one, got {name}. "
-            "Correct the row, or remove it."
-        )
-    kinds = {}
-    for row, (contig, position, pair) in enumerate(
-        zip(sites.contig, sites.position.tolist(), alleles, strict=True)
-    ):
-        if sites.problem[row]:
-            continue
-        kind = kinds.get(pair)
-        if kind is None:
-            kind = kinds[pair] = _either_way(*pair)
-        first = keys.setdefault((contig, position, kind), row)
-        if first != row:
-            name, other = sites.names([row, first])
-            raise DpgrsError(
-                f"`{path}`, row {row + 1}: every variant must be there once, got {name}, which is {other} of "
-                f"row {first + 1}. Remove one of the two."
-            )
-
-
-def _either_way(effect, other):
-    """Name a pair of alleles, whichever is the effect's, and on whichever strand one letter is told."""
-    pair = tuple(sorted((effect, other)))
-    if len(effect) != len(other) or is_ambiguous(effect, other):
-        return pair
-    return min(pair, tuple(sorted(map(other_strand, pair))))
 
 
 def _are_same(one, other):
@@ -359,38 +267,3 @@ def _are_same(one, other):
     return len(one["position"]) == len(other["position"]) and all(
         np.array_equal(one[name], other[name], equal_nan=name == "frequency") for name in COLUMNS
     )
-
-
-def _union(lists):
-    """Return the variants of all lists, each once, and the rows of each list among them."""
-    if len(lists) == 1:
-        return lists[0], [np.arange(len(lists[0]))]
-    keys, rows, source = {}, [], []
-    for number, sites in enumerate(lists):
-        own = zip(
-            sites.contig,
-            sites.position.tolist(),
-            sites.effect_allele,
-            sites.other_allele,
-            sites.problem,
-            strict=True,
-        )
-        found = np.fromiter(
-            (keys.setdefault(key, len(keys)) for key in own), dtype=np.int64, count=len(sites)
-        )
-        new = np.flatnonzero(found >= (sum(map(len, source))))
-        new = new[np.unique(found[new], return_index=True)[1]]
-        source.append([(number, int(row)) for row in new])
-        rows.append(found)
-    parts = [
-        {name: getattr(lists[number], name)[[row for _, row in own]] for name in Sites.__dataclass_fields__}
-        for number, own in enumerate(source)
-    ]
-    every = Sites(
-        **{name: np.concatenate([part[name] for part in parts]) for name in Sites.__dataclass_fields__}
-    )
-    for sites, own in zip(lists, rows, strict=True):
-        # Another file may tell a frequency.
-        is_new = np.isnan(every.frequency[own]) & ~np.isnan(sites.frequency)
-        every.frequency[own[is_new]] = sites.frequency[is_new]
-    return every, rows

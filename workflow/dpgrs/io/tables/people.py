@@ -230,7 +230,7 @@ def find_people(path, samples):
         If the file cannot be read, is empty, or names somebody else.
     """
     try:
-        ids = {line for line in read_bytes(path).decode("utf-8").splitlines() if line}
+        ids = {line for line in read_bytes(path).decode("utf-8-sig").splitlines() if line}
     except (OSError, ValueError):
         raise DpgrsError(f"`{path}` must be a list of ids. Make it: dpgrs choose-people") from None
     places = np.array([place for place, sample in enumerate(samples) if sample in ids], dtype=np.int64)

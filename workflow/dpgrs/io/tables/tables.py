@@ -3,6 +3,7 @@
 Such tables hold private data, so messages name files, lines and columns, never a sample or a value.
 """
 
+import codecs
 import csv
 import gzip
 import math
@@ -10,7 +11,7 @@ import re
 import zlib
 from contextlib import contextmanager, suppress
 from functools import partial
-from itertools import chain, takewhile
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +23,6 @@ from dpgrs.io.files import digest_file, read_bytes, require_regular
 # Of a row of text; a longer one would be taken into memory before anything could be said of it.
 LONGEST_LINE = 1 << 24
 MOST_COLUMNS = 20_000
-LONGEST_REMARKS = 1 << 16
 SAMPLE_COLUMNS = {"sample", "sample_id", "iid", "id"}
 FAMILY_COLUMN = "fid"
 POPULATION_COLUMNS = {"population", "pop"}
@@ -35,6 +35,10 @@ BLANKS = " \t\r\n\u00a0"
 QUOTING = ",;"
 OF_NUMBERS = re.compile(r"[0-9.eE+-]*")
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+# A line above the names of a table: blank, or a comment as dbGaP and the PGS Catalog write it, also in the
+# quotes of a spreadsheet; `#IID` is a name of PLINK's.
+REMARK = re.compile(r'"?#([#\s]|[\w.() -]+=|[\w.() -]+:\s)|\s*$')
+UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def describe_mismatch(table_ids, sample_ids, *, shows_ids, of="the genotypes"):
@@ -137,19 +141,22 @@ def ids_of(path, place):
 
 
 def remarks_of(path):
-    """Return what lines ``#name=value`` above a table say, a dict; names in lower case.
+    """Return what lines ``#name=value`` above a table state, a dict.
 
-    What cannot be read says nothing: `rows_of` tells why.
+    Names are in lower case with ``_`` for blanks. A table that cannot be read has none: `rows_of` raises.
     """
-    path, remarks = Path(path), {}
-    with suppress(OSError, EOFError, zlib.error, UnicodeDecodeError):
-        own = gzip.open if _is_gzip(path) else open
-        with own(path, "rt", encoding="utf-8") as file:
-            lines = file.read(LONGEST_REMARKS).splitlines()
-        for line in takewhile(lambda line: line.startswith("#"), lines):
-            name, is_one, value = line.lstrip("#").partition("=")
-            remarks |= {name.lower(): value.strip()} if is_one else {}
-    return remarks
+    with suppress(DpgrsError), _opened(Path(path)) as (_, lines):
+        return lines.remarks
+    return {}
+
+
+def _remark_of(line):
+    """Return the name and the value of a line above a table; without a value both are empty."""
+    # A spreadsheet pads lines with separators, and puts those that contain one in quotes.
+    text = line.strip(BLANKS + ",;")
+    text = text.strip('"').replace('""', '"') if text.startswith('"') else text
+    name, _, value = text.lstrip("#").partition("=" if "=" in text else ":")
+    return ("_".join(name.lower().split()), value.strip()) if value else ("", "")
 
 
 def _cells(path):
@@ -209,7 +216,9 @@ def _opened(path):
             lines = _Lines(path, file)
             first = next(lines, "")
             # dbGaP and the PGS Catalog write comments above the names; `#IID` is a name of PLINK's.
-            while first and re.match(r"#[#\s]|#\w+=|\s*$", first):
+            while first and REMARK.match(first):
+                name, value = _remark_of(first)
+                lines.remarks |= {name: value} if name else {}
                 lines.size, first = 0, next(lines, "")
             yield first, lines
     except FileNotFoundError:
@@ -222,9 +231,11 @@ def _opened(path):
         raise DpgrsError(
             f"`{path}` must be readable: {error.strerror or error}. Correct it and its rights."
         ) from None
-    except (UnicodeDecodeError, csv.Error):
+    except (UnicodeDecodeError, csv.Error) as error:
+        is_utf_16 = isinstance(error, UnicodeDecodeError) and error.object[:2] in UTF_16
+        got = ", got UTF-16" if is_utf_16 else ""
         raise DpgrsError(
-            f"`{path}` must be UTF-8 text in columns, plain or gzipped. Export it as such."
+            f"`{path}` must be UTF-8 text in columns, plain or gzipped{got}. Export it as such."
         ) from None
 
 
@@ -249,10 +260,12 @@ class _Lines:
     ----------
     number : int, of the last line.
     size : int, characters of the row so far; whoever takes rows sets it to 0 between them.
+    remarks : dict, see `remarks_of`; filled as the lines above the names are read.
     """
 
     def __init__(self, path, file):
         self._path, self._file, self.number, self.size = path, file, 0, 0
+        self.remarks = {}
 
     def __iter__(self):
         return self
@@ -260,6 +273,8 @@ class _Lines:
     def __next__(self):
         line = self._file.readline(LONGEST_LINE + 1)
         self.number += 1
+        if self.number == 1 and "\0" in line:
+            raise DpgrsError(f"`{self._path}` must be UTF-8 text in columns, got UTF-16. Export it as such.")
         self.size += len(line)
         if self.size > LONGEST_LINE:
             raise DpgrsError(

@@ -102,7 +102,7 @@ def repair_ledger(path):
 )
 @click.option("--json", "is_json", is_flag=True, help="Print JSON.")
 def plan(path, changes, is_json, **assumed):
-    """Estimate the privacy cost and accuracy of a study; touches nothing.
+    """Estimate the privacy cost and accuracy of a study, before any private data are read.
 
     CONFIG is a file or a stream: `/dev/stdin`, `<(...)`.
     """

@@ -1,7 +1,8 @@
 """What a study would spend, and what it can be expected to buy, before anything is touched.
 
 Every combination of a configuration's lists is a request. The mechanism is rehearsed on synthetic statistics,
-which tells what would be drawn and charged; nothing private is read, and nothing is drawn or written.
+which tells what would be drawn and charged. Nothing is drawn or written. Of private tables the names of the
+columns are read, of the cohort's genotypes nothing: a plan does not depend on the people.
 """
 
 import math
@@ -58,7 +59,7 @@ def plan_study(settings, *, people=None, heritabilities=()):
     one), ``not_planned`` (methods without an expected accuracy, and why), ``requests``, and lines of text:
     ``choice``, what `methods: auto` takes and why; where it is asked for all that it chooses from is planned;
     ``problems`` that keep the study from starting, and ``hints`` about files, a key and a ledger that may be
-    yet to come: together, all that a run would list before its first job.
+    yet to come. A run lists more before its first job: it reads the private files, too.
 
     Raises
     ------
@@ -271,7 +272,7 @@ def _book(config):
 
 def _problems(config, *, doubtful):
     """Return the lines that keep a study from starting, and those about a file or key yet to come."""
-    lines = problems(config, doubtful=doubtful)
+    lines = problems(config, doubtful=doubtful, headers_only=True)
     # Plans are made before there is access or a ledger, and by people who will never hold the key.
     path, awaited = config["privacy"]["ledger"], [f"`{VARIABLE}`"]
     if not (path and Path(path).exists()):

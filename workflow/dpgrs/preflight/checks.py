@@ -62,15 +62,18 @@ class Check(NamedTuple):
     find : function of an Inspection to a list of str, one line a problem: what, where, how to mend it.
     reads : tuple of str, dotted keys and sections; where a value of theirs is in doubt, it does not run.
     mode : str, the mode that it is of; empty for both.
+    needs_data : bool, whether it reads private files beyond their headers; a plan leaves it out.
     """
 
     find: Callable
     reads: tuple
     mode: str = ""
+    needs_data: bool = False
 
     def lines(self, inspection):
         """List what it finds, if it can run."""
         is_due = self.mode in ("", inspection.mode) and inspection.is_clear(*self.reads)
+        is_due &= not (self.needs_data and inspection.headers_only)
         return self.find(inspection) if is_due else []
 
 
@@ -82,6 +85,11 @@ def each(find, keys, beside=()):
 def only(mode, *checks):
     """Return checks as those of one mode."""
     return tuple(check._replace(mode=mode) for check in checks)
+
+
+def of_data(find, reads):
+    """Return a check that reads private files beyond their headers."""
+    return Check(find, reads, needs_data=True)
 
 
 # Once nothing is wrong with these, it is known what a release costs.
@@ -137,7 +145,7 @@ CHECKS = (
         Check(sites.site_problems, sites.SITE_KEYS),
         *each(sites.filter_problems, ("panel.ambiguous", "panel.multiallelic", "panel.classes")),
         *each(sites.genotype_problems, sites.OFF, ("public.sites",)),
-        Check(genotypes.provisional_problems, GENOTYPES),
+        of_data(genotypes.provisional_problems, GENOTYPES),
         Check(ledger.key_problems, ("cohort.part",)),
         Check(sums.source_problems, ("cohort.source", *sums.KEYS)),
         *each(sums.replaced_problems, sums.REPLACED, ("cohort.sums",)),
@@ -147,7 +155,7 @@ CHECKS = (
         Check(sums.protection_problems, ("privacy.protection", *sums.KEYS)),
         Check(sums.method_problems, ("methods", *sums.KEYS)),
         Check(sums.metric_problems, ("evaluation.metrics", *sums.KEYS)),
-        Check(sums.file_problems, sums.TERMS),
+        of_data(sums.file_problems, sums.TERMS),
         *each(release.needed_problems, release.NEEDED_OF_THE_CURATOR),
         *each(release.path_problems, release.TOLD),
         Check(release.preprocessing_problems, release.PREPROCESSING),
@@ -160,7 +168,7 @@ CHECKS = (
             public_side.genotype_digest_problems,
             (*GENOTYPES, "privacy.protection", "public.genotypes.sha256"),
         ),
-        Check(
+        of_data(
             public_side.outcome_digest_problems,
             ("privacy.protection", "outcomes.file", "public.outcomes.sha256"),
         ),
@@ -194,7 +202,7 @@ CHECKS = (
     *only("benchmark", *each(table_cohort.ignored_problems, table_cohort.GENOTYPE_KEYS, ("cohort.source",))),
     *each(table_cohort.unused_problems, TABLE_KEYS, ("cohort.source",)),
     Check(table_cohort.outcome_source_problems, ("cohort.source", *TABLE_OUTCOMES)),
-    Check(
+    of_data(
         table_cohort.table_problems,
         ("cohort.source", *TABLE_KEYS, "outcomes.source", "outcomes.count", "panel.size"),
     ),
@@ -244,9 +252,9 @@ CHECKS = (
     Check(scoring.method_problems, scoring.OWN),
     *each(scoring.place_problems, controlled.SCORED_PATHS, ("study",)),
     Check(scoring.ancestry_problems, controlled.SCORED_PATHS),
-    Check(scoring.file_problems, scoring.KEYS),
+    of_data(scoring.file_problems, scoring.KEYS),
     Check(settings.count_problems, ("outcomes.missing", "privacy.neighbours", "privacy.count_share")),
-    Check(settings.memory_problems, tuple(keys())),
+    of_data(settings.memory_problems, tuple(keys())),
 )
 
 
@@ -282,7 +290,7 @@ def check(raw, *, tell=None):
     return config
 
 
-def problems(config, *, doubtful=frozenset(), tell=None):
+def problems(config, *, doubtful=frozenset(), tell=None, headers_only=False):
     """List everything that can be seen to go wrong.
 
     Parameters
@@ -290,10 +298,11 @@ def problems(config, *, doubtful=frozenset(), tell=None):
     config : dict from `dpgrs.study.settings.resolve`.
     doubtful : set of str, keys whose values are not what the user meant; what depends on them is not judged.
     tell : as in `check`.
+    headers_only : as in `Inspection`.
 
     Returns
     -------
     list of str, one line a problem: what, where, how to mend it.
     """
-    inspection = Inspection(config, tell=tell, doubtful=doubtful)
+    inspection = Inspection(config, tell=tell, doubtful=doubtful, headers_only=headers_only)
     return list(dict.fromkeys(line for check in CHECKS for line in check.lines(inspection)))

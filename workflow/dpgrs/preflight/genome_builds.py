@@ -36,7 +36,8 @@ def position_problems(inspection):
     if build_problems(inspection):
         return []  # what a header tells, positions need not tell again
     stated, lines = inspection["release.genome_build"], []
-    for path, chromosomes in _genotype_files(inspection.config).items() if stated else ():
+    files = _genotype_files(inspection.config, with_cohort=not inspection.headers_only)
+    for path, chromosomes in files.items() if stated else ():
         try:
             listed = form_named(path).sites(path, chromosomes)
         except DpgrsError:
@@ -71,10 +72,10 @@ def table_problems(variants, *, path, build):
     return []
 
 
-def _genotype_files(config):
-    """Return the files of cohort and reference, with the chromosomes that are read from each."""
+def _genotype_files(config, *, with_cohort):
+    """Return the files of the reference, and perhaps of the cohort, with the chromosomes read from each."""
     cohort, reference = config["cohort"], config["public"]["reference"]
-    has_files = has_genotype_files(cohort) and cohort_pattern(cohort)[1]
+    has_files = with_cohort and has_genotype_files(cohort) and cohort_pattern(cohort)[1]
     found = defaultdict(set)
     for chromosome in cohort["chromosomes"]:
         try:

@@ -1,5 +1,6 @@
 """What of genotype files keeps a release from starting: shared people, no phase, REF that hangs on people."""
 
+from functools import partial
 from pathlib import Path
 
 from dpgrs.errors import DpgrsError, must
@@ -25,17 +26,21 @@ def reference_problems(inspection):
         return [line]
     for chromosome in cohort["chromosomes"]:
         sides = {
-            cohort_pattern(cohort)[0]: cohort_files(cohort, chromosome),
-            "public.reference": reference_files_of(reference, chromosome),
+            cohort_pattern(cohort)[0]: partial(cohort_files, cohort),
+            "public.reference": partial(reference_files_of, reference),
         }
+        if inspection.headers_only:
+            del sides[cohort_pattern(cohort)[0]]
         samples, lines = [], []
-        for key, files in sides.items():
+        for key, files_of in sides.items():
             try:
-                samples.append(inspection.header(tuple(files)).samples)
+                samples.append(inspection.header(tuple(files_of(chromosome))).samples)
             except DpgrsError as error:
                 lines.append(f"`{key}`: {error}")
         if lines:
             return lines
+        if inspection.headers_only:
+            continue
         people, others = samples
         if people == inspection.samples:
             people = inspection.people

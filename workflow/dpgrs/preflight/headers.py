@@ -50,6 +50,34 @@ def read_headers(cohort, *, absent, read):
     return headers, lines
 
 
+def absent_files(cohort, *, absent):
+    """List the genotype files of a cohort that are not there, one line each, and open none.
+
+    Parameters
+    ----------
+    cohort, absent : as in `read_headers`.
+    """
+    if not has_genotype_files(cohort):
+        return []
+    (key, pattern), lines = cohort_pattern(cohort), []
+    if pattern is None or is_encrypted(pattern):
+        return []
+    for chromosome in cohort["chromosomes"]:
+        if pattern.replace("{chrom}", chromosome) in absent:
+            continue
+        try:
+            files = cohort_files(cohort, chromosome)
+        except DpgrsError as error:
+            lines.append(f"`{key}`: {error}")
+            continue
+        lines += [
+            f"`{key}`: `{path}` is not there. Mend the path, or fetch the file."
+            for path in files
+            if not path.exists()
+        ]
+    return lines
+
+
 def simulation_problems(inspection):
     """Find keys of files, and chromosomes, that a simulated cohort does not have."""
     cohort = inspection.config["cohort"]

@@ -7,7 +7,7 @@ from operator import getitem
 from dpgrs.errors import DpgrsError
 from dpgrs.io.genotype_files import genotype_header
 from dpgrs.io.tables.phenotypes import outcome_names
-from dpgrs.preflight.headers import HEADER_KEYS, read_headers
+from dpgrs.preflight.headers import HEADER_KEYS, absent_files, read_headers
 from dpgrs.preflight.people import PEOPLE_KEYS, chosen_people, chosen_reference
 from dpgrs.preflight.table_cohort import TableInspection, inspect_table
 from dpgrs.privacy.ledger.ledger import Ledger
@@ -38,6 +38,8 @@ class Inspection:
     config : dict from `dpgrs.study.settings.resolve`.
     tell : function of a line for the operator alone; None tells nobody.
     doubtful : set of str, keys whose values are not what the user meant.
+    headers_only : bool, whether the names of columns are all that may be read of a private table, and nothing
+        of the cohort's genotypes. Then no line depends on the people.
 
     Attributes
     ----------
@@ -48,8 +50,9 @@ class Inspection:
     book : function of the path of a ledger; it returns a Book.
     """
 
-    def __init__(self, config, *, tell=None, doubtful=frozenset()):
+    def __init__(self, config, *, tell=None, doubtful=frozenset(), headers_only=False):
         self.config, self.tell, self._doubtful = config, tell, doubtful
+        self.headers_only = headers_only
         self.mode = config["mode"] if self.is_clear("mode") else None
         self.shows_ids = self.mode == "benchmark"
         self.header, self.names = cache(genotype_header), cache(outcome_names)
@@ -80,6 +83,8 @@ class Inspection:
     @fact(*HEADER_KEYS, unknown=({}, []))
     def genotypes(self):
         """Dict of chromosome to VcfHeader of the cohort, and what keeps others from being read."""
+        if self.headers_only:
+            return {}, absent_files(self.config["cohort"], absent=self.absent)
         return read_headers(self.config["cohort"], absent=self.absent, read=self.header)
 
     @fact("cohort.chromosomes", "public.reference", unknown={})
@@ -94,12 +99,14 @@ class Inspection:
     @cached_property
     def samples(self):
         """The ids of the people with genotypes, or of a table's rows; None where none can be read."""
+        if self.headers_only:
+            return None
         return self.table.row_id if is_table(self.config) else _samples(self.genotypes[0])
 
     @fact(*TABLE_KEYS, "cohort.source", "outcomes.source", unknown=TableInspection())
     def table(self):
         """The TableInspection of a study of a table of real numbers."""
-        return inspect_table(self.config)
+        return TableInspection() if self.headers_only else inspect_table(self.config)
 
     @fact(*PEOPLE_KEYS)
     def choice(self):

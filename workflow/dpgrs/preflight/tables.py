@@ -16,7 +16,7 @@ from dpgrs.io.tables.phenotypes import (
     standardise,
 )
 from dpgrs.io.tables.table_samples import describe_chosen, sample_outcomes
-from dpgrs.io.tables.tables import describe_mismatch, read_populations
+from dpgrs.io.tables.tables import column_names, describe_mismatch, read_populations
 from dpgrs.preflight.controlled import encrypted_line, is_encrypted
 from dpgrs.study.table_cohort import takes_columns
 from dpgrs.study.table_values import raw_problems
@@ -33,6 +33,9 @@ def population_problems(inspection):
     if is_encrypted(path):
         return [encrypted_line(key, path)]
     try:
+        if inspection.headers_only:
+            column_names(path)
+            return []
         ids = read_populations(path).index
     except DpgrsError as error:
         return [f"`{key}`: {error}"]
@@ -74,7 +77,7 @@ def outcome_problems(inspection):
         lines.append(must("outcomes.count", wanted, max(counts), "Lower it, or leave it out to use all."))
     if names is None or faults:
         return lines + faults
-    if not inspection.shows_ids:
+    if inspection.headers_only or not inspection.shows_ids:
         return lines
     return lines + raw_problems(chosen[0] if chosen else scale.describe())
 
@@ -165,6 +168,8 @@ def count_table(inspection, key, *, kind, columns=None, judge=None, is_told=True
     count, told = PeopleCount(kind, people or ()), []
     try:
         names = inspection.names(path)
+        if inspection.headers_only:
+            return names, []
         sample = sample_outcomes(path, columns=columns, people=people and set(people))
         if sample is not None:
             count.add_ids(sample.ids)

@@ -239,6 +239,10 @@ def _notes(plan):
             f"The {assumed['n_covariates']} covariates share norm and noise with the variants; the R2 is "
             "that of the variants, as if covariates explained nothing."
         )
+    lines.append(
+        "The plan does not depend on the people: it read the names of columns in private tables, and nothing "
+        "of the cohort's genotypes. A dry run checks these files."
+    )
     lines += plan["choice"]
     unplanned = [f"{method} ({reason})" for method, reason in plan["not_planned"].items()]
     if unplanned:

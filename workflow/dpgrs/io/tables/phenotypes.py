@@ -19,6 +19,7 @@ from dpgrs.io.tables.tables import (
     FAMILY_COLUMN,
     SAMPLE_COLUMNS,
     add_once,
+    column_names,
     find_column,
     header_of,
     numbers_of,
@@ -95,7 +96,7 @@ def require_size(path, *, n_people, n_values):
 
 
 def outcome_names(path):
-    """Return the names of the outcomes of a table, without a look at a value.
+    """Return the names of the outcomes of a table, without reading a value.
 
     Raises
     ------
@@ -106,7 +107,7 @@ def outcome_names(path):
         return list(load_outcome_arrays(path))
     if is_parquet(path):
         return parquet_names(path)[1]
-    return text_names(header_of(rows_of(path), path), path)[2]
+    return text_names(column_names(path), path)[2]
 
 
 def match_outcomes(table, sample_ids):

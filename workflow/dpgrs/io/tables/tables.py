@@ -120,6 +120,14 @@ def rows_of(path):
             yield line, cells
 
 
+def column_names(path):
+    """Return the names of the columns of a text table, whatever stands in the lines below them."""
+    with _opened(Path(path), errors="surrogateescape") as (first, _):
+        first = first.encode(errors="surrogateescape").decode()
+        names = _fitted(next(_split(_separator(first), [first]), []), None, path, 1)
+    return header_of(iter([(1, names)]), path)
+
+
 def ids_of(path, place):
     """Yield the number of each line below the names, its cell at a place, and a function for all its cells.
 
@@ -204,15 +212,16 @@ def _cell_of(text, mark, width, place):
 
 
 @contextmanager
-def _opened(path):
+def _opened(path, *, errors="strict"):
     """Open a table; give its first line, that of the names, and an iterator over the lines below it."""
     require_regular(path)
     try:
         own = gzip.open if _is_gzip(path) else open
-        with own(path, "rt", encoding="utf-8-sig", newline="") as file:
+        text = {"mode": "rt", "encoding": "utf-8-sig", "errors": errors}
+        with own(path, newline="", **text) as file:
             is_old = file.readline(LONGEST_LINE + 1).endswith("\r")
         # Where a single carriage return is no end of a line, ends are found in half the time.
-        with own(path, "rt", encoding="utf-8-sig", newline="" if is_old else "\n") as file:
+        with own(path, newline="" if is_old else "\n", **text) as file:
             lines = _Lines(path, file)
             first = next(lines, "")
             # dbGaP and the PGS Catalog write comments above the names; `#IID` is a name of PLINK's.

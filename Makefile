@@ -36,7 +36,7 @@ test: lint unit  ## lint and run all tests but the slow suites
 lint: $(DEV)  ## check the style of Python and Snakemake code
 	$(BIN)/ruff check setup.py workflow tests config docs/conf.py docs/_ext
 	$(BIN)/ruff format --check setup.py workflow tests config docs/conf.py docs/_ext
-	$(BIN)/snakefmt --check workflow/Snakefile workflow/rules config/experiments/Snakefile
+	$(BIN)/snakefmt --check Snakefile workflow/Snakefile workflow/rules config/experiments/Snakefile
 	$(BIN)/snakemake --lint
 
 unit: $(DEV)

@@ -60,14 +60,17 @@ def run(folder, settings, *arguments, cores=2, check=True, is_warm=True, variabl
     return process
 
 
-def on_console(command, *, is_warm, variables=None):
-    """Run a command line that begins with `SNAKEMAKE`; return the completed process, its streams joined."""
+def on_console(command, *, is_warm, variables=None, folder=None):
+    """Run a command line that begins with `SNAKEMAKE`; return the completed process, its streams joined.
+
+    It starts in `folder`, or in the folder of the tests.
+    """
     variables = environment() | (variables or {})
     if is_warm and not variables.keys() & HOOKS:
         program, found = warm_python_of_tests()
         command, variables = [program, "-m", "snakemake", *command[1:]], variables | found
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
-    return subprocess.run(command, **streams, text=True, env=variables, check=False)
+    return subprocess.run(command, **streams, text=True, env=variables, check=False, cwd=folder)
 
 
 def load_experiment(name):

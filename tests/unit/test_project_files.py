@@ -13,7 +13,9 @@ from dpgrs.cli.main import main
 from study_runs import REPOSITORY
 
 PAGES = [
-    path for pattern in ("*.md", "config/*.md", "docs/**/*.md") for path in sorted(REPOSITORY.glob(pattern))
+    path
+    for pattern in ("*.md", "config/*.md", "docs/**/*.md", "results/README.md")
+    for path in sorted(REPOSITORY.glob(pattern))
 ]
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 

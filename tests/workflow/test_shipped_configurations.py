@@ -1,6 +1,7 @@
 """Every configuration that is shipped gives a valid plan of jobs."""
 
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from dpgrs.io.files import file_digest
 from dpgrs.privacy.noise.study_key import VARIABLE
 from dpgrs.study.settings import resolve
 from release_studies import APPROVAL, CURATION, make_key, make_ledger
-from study_runs import REPOSITORY, run
+from study_runs import REPOSITORY, SNAKEFILE, SNAKEMAKE, on_console, run
 from vcf_files import record, vcf_text, write_gzip
 
 # Not of a study.
@@ -121,6 +122,39 @@ def test_documented_release__with_a_public_side(protection, tmp_path, monkeypatc
     plan = run(tmp_path, settings, "--configfile", shipped, tmp_path / "study.yaml", "--dry-run").stdout
     assert f"results/{protection}/release" in plan
     assert "Would be charged: epsilon 2; so far epsilon 0 of 4 is spent" in plan
+
+
+@pytest.mark.parametrize("folder", ["elsewhere", "clone"])
+def test_snakefile_at_the_top__plans_the_jobs_of_the_workflow(folder, tmp_path):
+    top = ["--snakefile", REPOSITORY / "Snakefile", "--directory", tmp_path]
+    if folder == "clone":
+        # As in a clone: Snakemake finds the file, its settings and its profile by itself.
+        for name in ("Snakefile", "config", "workflow", "profiles", "envs"):
+            (tmp_path / name).symlink_to(REPOSITORY / name)
+        top = []
+    plans = [
+        on_console(
+            [SNAKEMAKE, *arguments, "--cores", "2", "--dry-run"], is_warm=folder != "clone", folder=tmp_path
+        )
+        for arguments in (top, ["--snakefile", SNAKEFILE, "--directory", tmp_path])
+    ]
+    assert [plan.returncode for plan in plans] == [0, 0]
+    found, expected = (plan.stdout for plan in plans)
+    # Without the profile a change of code would draw noise again.
+    assert "profiles/default for setting default command line arguments" in found
+    jobs = [re.search(r"(?ms)^job +count\n.*?^total +\d+$", text)[0] for text in (found, expected)]
+    assert jobs[0] == jobs[1]
+    assert re.search(r"(?m)^all +1$", jobs[0])
+
+
+def test_results__of_studies_are_ignored_by_git():
+    if not (REPOSITORY / ".git").exists():
+        pytest.skip("not a clone of git")
+    asked = ["results/README.md", "results/demo", "results/demo/metrics.tsv", "elsewhere/results/demo"]
+    ignored = subprocess.run(
+        ["git", "-C", REPOSITORY, "check-ignore", *asked], stdout=subprocess.PIPE, text=True, check=True
+    )
+    assert ignored.stdout.splitlines() == asked[1:]
 
 
 def test_demo_configuration__holds_a_name_alone():

@@ -1,6 +1,11 @@
 """The report in a real browser, opened from disk with no network."""
 
+import re
 import shutil
+import subprocess
+import unicodedata
+from base64 import b64decode
+from collections import Counter
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -41,6 +46,16 @@ FRAMES = """
             says: hint.content.includes("Scroll sideways") && parseFloat(hint.height) > 10,
         };
     });
+"""
+# All that frames of tables and figures hold, and the banner.
+FRAMED = """
+    const framed = document.querySelectorAll(".banner, .scroll th, .scroll td, .wide text");
+    return Array.from(framed, (one) => one.textContent).join("\\n");
+"""
+# The colour of the banner's text and of what is behind it.
+BANNER = """
+    const style = getComputedStyle(document.querySelector(".banner"));
+    return [style.color, style.backgroundColor];
 """
 FLAGS = (
     "--headless",
@@ -160,6 +175,38 @@ def test_pages__open_without_errors_or_sideways_scroll(browser, reports, mode, p
         assert all(says == is_long for says, is_long in browser.execute_script(TALL))
     finally:
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def words(text):
+    """Count the words of a text; longer ones may be broken."""
+    return Counter(re.findall(r"\b[A-Za-z]{3,12}\b", unicodedata.normalize("NFKC", text)))
+
+
+@pytest.mark.parametrize(("mode", "page"), [*product(BANNER_COLORS, PAGES)])
+def test_pages__print_every_column(browser, reports, tmp_path, mode, page):
+    if not shutil.which("pdftotext"):
+        pytest.skip("no pdftotext; install the Debian package poppler-utils")
+    browser.get((reports[mode] / page).as_uri())
+    framed = words(browser.execute_script(FRAMED))
+    assert framed.total() > 30
+    printed = browser.execute_cdp_cmd("Page.printToPDF", {"preferCSSPageSize": True})
+    (tmp_path / "page.pdf").write_bytes(b64decode(printed["data"]))
+    command = ["pdftotext", tmp_path / "page.pdf", "-"]
+    text = subprocess.run(command, check=True, capture_output=True, encoding="utf-8").stdout
+    # Heads stand again on each page where a table goes on.
+    assert framed - words(text) == Counter()
+
+
+@pytest.mark.parametrize("mode", BANNER_COLORS)
+def test_pages__banner_is_legible_on_paper(browser, reports, mode):
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    try:
+        browser.get((reports[mode] / PAGES[0]).as_uri())
+        color, behind = browser.execute_script(BANNER)
+    finally:
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+    assert behind == "rgba(0, 0, 0, 0)"
+    assert color == BANNER_COLORS[mode].replace("rgba", "rgb").replace(", 1)", ")")
 
 
 @pytest.mark.parametrize("n_variants", [300, 1200])

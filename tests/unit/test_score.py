@@ -16,6 +16,7 @@ from dpgrs.io.known_positions import SNPS
 from dpgrs.release.pgs_catalog import site_digest
 from dpgrs.scoring import score_files, sums
 from dpgrs.scoring.apply import apply_scores
+from forged_releases import seal
 from plink_sets import write_bed
 from release_data import make_bundle, make_scores
 from score_targets import (
@@ -145,6 +146,7 @@ def test_score__of_a_release_is_in_its_unit(tmp_path):
     (bundle / "outcome_scales.tsv").write_text(
         f"outcome\tcentre\tscale\tis_binary\torigin\nheight\t170\t9\tFalse\tx\n{case}\t0.2\t0.4\tTrue\tx\n"
     )
+    seal(bundle)
     sites = scores.sites.assign(bare=scores.sites["contig"].str.removeprefix("chr"))
     sites = sites.sort_values(["bare", "position", "ref", "alt"])
     calls = np.random.default_rng(1).integers(0, 2, size=(len(sites), 6))

@@ -13,9 +13,10 @@ from dpgrs.io.effects_head import NOT_STATED, Head, head_of
 from dpgrs.io.scoring_files import known_rows, open_effects, require_build
 from dpgrs.io.tables.phenotypes import read_scales
 from dpgrs.io.tables.tables import header_of, number_of, rows_of
+from dpgrs.scoring.seals import STATEMENT, require_seals
 from dpgrs.scoring.sites import Sites, require_distinct, site_problems, union_of
 
-STATEMENT, SCALES, COVARIATES = "privacy_statement.json", "outcome_scales.tsv", "covariate_weights.tsv"
+SCALES, COVARIATES = "outcome_scales.tsv", "covariate_weights.tsv"
 # Where scoring files of a benchmark say that they are none of a release.
 SOURCE = "dp_source"
 COLUMNS = ("contig", "position", "effect_allele", "other_allele", "frequency", "is_additive")
@@ -81,9 +82,13 @@ def list_scores(paths):
     Raises
     ------
     DpgrsError
-        No scoring file, a damaged one, two scores of one name.
+        No scoring file, a damaged one, two scores of one name, a bundle that was changed.
     """
-    outcomes = [outcome for path in paths for outcome in _outcomes_of(Path(path))]
+    outcomes = []
+    for path in map(Path, paths):
+        own = _outcomes_of(path)
+        require_seals(path, [outcome.path for outcome in own] + _tables_of(path))
+        outcomes += own
     if unseen := next((one for one in outcomes if not one.name.isprintable()), None):
         raise DpgrsError(
             f"`{unseen.path}` must have a name without control characters, got {shown(unseen.name)}. "
@@ -142,13 +147,14 @@ def files_of_scores(paths):
     DpgrsError
         As `list_scores`, as far as names of files tell.
     """
-    own = (
-        path / name
-        for path in map(Path, paths)
-        for name in (STATEMENT, SCALES, COVARIATES)
-        if (path / name).is_file()
-    )
-    return [outcome.path for path in paths for outcome in _outcomes_of(Path(path))] + list(own)
+    paths = [Path(path) for path in paths]
+    tables = [table for path in paths for table in _tables_of(path)]
+    return [outcome.path for path in paths for outcome in _outcomes_of(path)] + tables
+
+
+def _tables_of(path):
+    """List what a bundle says of its scores beside their files; a path that is no bundle has no such file."""
+    return [path / name for name in (STATEMENT, SCALES, COVARIATES) if (path / name).is_file()]
 
 
 def require_readable(outcomes, *, build):

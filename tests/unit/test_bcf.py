@@ -1,3 +1,5 @@
+import gzip
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -81,6 +83,35 @@ def test_reader__every_kind_of_bcf(tmp_path, kind, index, contig):
     assert header.contigs == {"1": 1_000_000, "2": 1_000_000, "3": 1_000_000}
     expected = read(tmp_path / "a.vcf", contig)
     assert read(bcf, contig) == (expected if contig != "3" else expected.replace("a.vcf", "a.bcf"))
+
+
+def as_vcf_4_4(bcf):
+    """Say VCF 4.4 in the header of a BCF, and clear the phase of each call's first allele, as of 4.3."""
+    content = gzip.decompress(bcf.read_bytes()).replace(b"VCFv4.2", b"VCFv4.4")
+    # Two small integers for each of three people: 2 (allele + 1) + phase; 0x81 is none.
+    pairs = re.compile(rb"(?<=\x21)([\x00-\x05][\x00-\x05\x81]){3}")
+    content = pairs.sub(lambda found: bytes(b & ~(i % 2 == 0) for i, b in enumerate(found[0])), content)
+    with pysam.BGZFile(str(bcf), "wb") as file:
+        file.write(content)
+    return bcf
+
+
+def test_reader__of_vcf_4_4_whose_writer_left_the_first_phase_out(tmp_path):
+    """As bcftools 1.16 wrote it: htslib prints `/0|1` for `0|1`."""
+    calls = (record(4, "0|1 1|0 1|1"), record(5, "0|1:7 0|0:8 .|.:9", format_="GT:DP"), record(6, "1 0|1 ."))
+    text = vcf_text(*calls).replace(
+        "#CHROM", '##FORMAT=<ID=DP,Number=1,Type=Integer,Description="d">\n#CHROM'
+    )
+    bcf = as_vcf_4_4(write_bcf(tmp_path / "a.bcf", text))
+    with pysam.VariantFile(str(bcf)) as file:
+        assert "/0|1" in str(next(iter(file)))
+    assert read(bcf) == read(tmp_path / "a.vcf")
+    assert read(bcf)[3][0][:2] == ("1", 4)
+
+
+def test_reader__of_vcf_4_4_refuses_calls_without_phase(tmp_path):
+    bcf = as_vcf_4_4(write_bcf(tmp_path / "a.bcf", vcf_text(record(4, "0|0 0/1 1|1"))))
+    assert "is heterozygous and unphased" in read_error(bcf)
 
 
 def test_reader__no_gt(tmp_path):

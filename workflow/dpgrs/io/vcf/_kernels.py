@@ -100,10 +100,12 @@ def decode_calls(text, start, stop, n_subfields, n_alts, is_phase_required, alle
             first, second = _digit(text[at]), _digit(text[at + 2])
             at += 3
         else:
-            first, at = _allele(text, at, stop)
+            prefix = text[at] if at < stop else TAB  # VCF 4.4 may state the phase of the first allele
+            first, at = _allele(text, at + 1 if prefix in (PIPE, SLASH) else at, stop)
             separator = text[at] if at < stop else TAB
             if separator in (PIPE, SLASH):
                 second, at = _allele(text, at + 1, stop)
+                separator = SLASH if prefix == SLASH else separator
             elif first >= 0:
                 n_haploid += 1
                 separator = PIPE

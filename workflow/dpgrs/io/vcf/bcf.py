@@ -11,6 +11,7 @@ import pysam.bcftools
 from dpgrs.errors import DpgrsError
 from dpgrs.io.files import require_regular
 from dpgrs.io.vcf.blocks import BLOCK_BYTES
+from dpgrs.io.vcf.records import N_FIXED_COLUMNS, PHASE_OF_FIRST
 from dpgrs.io.vcf.text import COPY_AGAIN, find_index, match_contig, record_error
 from dpgrs.io.vcf.vcf import ContigReader, VcfHeader, declared_contig, sample_ids
 
@@ -157,8 +158,18 @@ def _open(path):
 
 
 def _line(path, record):
+    """Return a record as a line, without phases of first alleles.
+
+    htslib prints that phase in files of VCF 4.4 and later, but older writers leave its bit 0. If a call
+    has two alleles, the phase of the second one is the phase of the call.
+    """
     try:
-        return str(record).encode()
+        line = str(record).encode()
+        if b"\t/" not in line and b"\t|" not in line:
+            return line
+        *fixed, columns = line.split(b"\t", N_FIXED_COLUMNS - 1)
+        is_first = columns.partition(b"\t")[0].split(b":")[0] == b"GT"
+        return b"\t".join([*fixed, PHASE_OF_FIRST.sub(b"", columns) if is_first else columns])
     except UnicodeDecodeError as error:
         site = f"{record.contig}\t{record.pos}".encode()
         raise record_error(path, None, site, "the record must be text in UTF-8. Mend it.") from error

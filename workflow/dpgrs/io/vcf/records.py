@@ -21,7 +21,10 @@ _POSITION = re.compile(r"0*[1-9][0-9]{0,9}")
 _LETTERS = re.compile(r"[A-Za-z]+")
 _SYMBOLIC = re.compile(r"<.+>|.*[\[\]].*|\.[A-Za-z]+|[A-Za-z]+\.")
 _LONG_NUMBER = re.compile(rb"\t[^:\t]*\d{5}")
-_CALL = re.compile(rb"(\.|\d+)([|/](\.|\d+))*")
+_CALL = re.compile(rb"[|/]?(\.|\d+)([|/](\.|\d+))*")
+# VCF 4.4: a call may begin with the phase of its first allele. A call is phased if both alleles are.
+PHASE_OF_FIRST = re.compile(rb"(?<=\t)[|/](?=[.\d])")
+_UNPHASED_FIRST = re.compile(rb"(?<=\t)/(\.|\d+)[|/]")
 
 _NOT_LISTED = "has an allele that the record does not list"
 
@@ -134,7 +137,7 @@ class CallDecoder:
         if too_long := _LONG_NUMBER.search(columns):  # cyvcf2 would take 65537 for 1
             _refuse(np.arange(columns.count(b"\t")) == columns.count(b"\t", 0, too_long.start()), _NOT_LISTED)
         try:
-            calls = self._parse(columns)
+            calls = self._parse(_without_prefixes(columns))
         except Exception as error:  # cyvcf2 raises nothing more precise
             problem = (
                 _malformed_call(columns) or "the FORMAT and sample columns do not agree. Mend the record."
@@ -167,6 +170,17 @@ def _with_gt_first(calls):
         if len(fields) <= gt and fields != [b"."]:
             raise BadRecordError(f"the call of {sample_place(sample)} is malformed. Mend the record.")
     return b"\t".join([b"GT", *(fields[gt] if len(fields) > gt else b"." for fields in parts)])
+
+
+def _without_prefixes(columns):
+    """Return columns with GT first in which no call begins with a phase, as htslib read them before VCF 4.4.
+
+    Examples
+    --------
+    >>> _without_prefixes(b"GT\\t|0|1\\t/0|1\\t/0/1\\t|1")
+    b'GT\\t0|1\\t0/1\\t0/1\\t1'
+    """
+    return PHASE_OF_FIRST.sub(b"", _UNPHASED_FIRST.sub(rb"\1/", columns))
 
 
 def _call_parser(n_samples):

@@ -57,13 +57,17 @@ def test_outcome_page__shows_measures_of_a_binary_outcome_with_intervals(data, t
 
 def test_outcome_page__says_why_the_liability_scale_is_withheld(data, tmp_path):
     measured, _ = with_measures(data, prevalence=None)
-    assert f"R², liability: {NO_PREVALENCE}." in pages_of(measured, tmp_path)[0]
+    assert f"r², liability: {NO_PREVALENCE}." in pages_of(measured, tmp_path)[0]
 
 
 def test_outcome_page__of_a_quantitative_outcome_shows_r2_alone(data, tmp_path):
     measured, _ = with_measures(data, prevalence=0.2)
     _, page = pages_of(measured, tmp_path)
     assert "the squared correlation of score and outcome" in page
+    # One R^2 on a page: what has intervals is another number, and has another name.
+    _, intervals = page.split("Accuracy with intervals")
+    assert "Method Squared correlation (r²) " in intervals
+    assert "1 − RSS/TSS" in page
     assert "AUC" not in page
     assert "Calibration." not in page
 

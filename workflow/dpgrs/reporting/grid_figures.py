@@ -10,7 +10,7 @@ from dpgrs.reporting.styles import LINES, WIDTH, limits, series_styles
 from dpgrs.reporting.svg import FAINT, MUTED, few_ticks, new_figure, text_width
 from dpgrs.reporting.terms import ACCOUNTING_NAMES, format_r2, protected_in_brief
 
-LOWEST = -0.1
+LOWEST = -0.3
 PANEL_HEIGHT, GAP_ABOVE, GAP_BETWEEN = 118, 28, 14
 LEFT, RIGHT, BOTTOM = 50, 12, 38
 LEGEND_LINE = 15

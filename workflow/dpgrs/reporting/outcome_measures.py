@@ -16,12 +16,13 @@ from dpgrs.reporting.svg import FAINT, MARKERS, MUTED, PALETTE, marker_size
 
 TRIAL = 1  # whose people pages show
 # Of a table's columns: the measure, its name, and its digits after the point.
-OF_ALL = [("r2_added", "R²", 3)]
+# R² is 1 - RSS/TSS on all pages; squared correlations are named as such.
+OF_ALL = [("r2_added", "Squared correlation (r²)", 3)]
 OF_BINARY = [
     ("auc", "AUC", 3),
-    ("r2_added", "R², 0/1 scale", 3),
-    ("r2_liability", "R², liability", 3),
-    ("nagelkerke_added", "R², Nagelkerke", 3),
+    ("r2_added", "Squared correlation (r²)", 3),
+    ("r2_liability", "r², liability", 3),
+    ("nagelkerke_added", "Nagelkerke’s R²", 3),
     ("or_per_sd", "Odds ratio per SD", 2),
     ("or_top_tenth", "Odds ratio, top tenth", 2),
 ]

@@ -85,7 +85,7 @@ def test_release__what_checks_a_bundle_trusts_nothing_that_makes_one():
     assert len(checks) > 5
     # What is known of a method, and the words into which a checked statement is put.
     facts = {"dpgrs.methods.registry", "dpgrs.methods.joined", "dpgrs.release.registry"}
-    facts |= {"dpgrs.release.post_processing"}
+    facts |= {"dpgrs.release.post_processing", "dpgrs.release.effects_metadata"}
     for path in checks:
         own = [
             name for name in imported_modules(path) if name.startswith(("dpgrs.release.", "dpgrs.methods."))

@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 
-from dpgrs.privacy.statement.content import ALL_CASES, NO_CASES
+from dpgrs.privacy.statement.content import ALL_CASES, AT_FLOOR, NO_CASES
 from dpgrs.release.draw_check import CASES, COUNT, KNOWN, has_statistics
-from dpgrs.release.statistics_check import ARRAYS, prevalences, read_statistics, rows_of
+from dpgrs.release.statistics_check import ARRAYS, LEAST_SDS, floors, prevalences, read_statistics, rows_of
 from dpgrs.types import Missing
 
 # Of standard deviations, which have three digits.
@@ -45,11 +45,14 @@ def case_problems(statement, files):
         return problems
     arrays = read_statistics(statement, files)
     known = np.minimum(rows_of(statement), arrays.get("observed", math.inf)) * np.ones(len(names))
-    for name, drawn, most, is_one in zip(names, arrays["cases"], known, is_binary, strict=True):
+    is_floor = arrays.get("observed", np.full(len(names), math.inf)) <= floors(statement)
+    for name, drawn, most, is_one, is_least in zip(
+        names, arrays["cases"], known, is_binary, is_floor, strict=True
+    ):
         if not is_one and drawn != 0:
             problems.append(f"{ARRAYS}: cases must be 0 for {name}, which is not 0/1")
         elif is_one:
-            problems += _drawn_problems(name, stated[name], float(drawn), float(most))
+            problems += _drawn_problems(name, stated[name], float(drawn), float(most), is_floor=is_least)
     return problems
 
 
@@ -71,12 +74,17 @@ def _entry_problems(statement, one):
     for what, sd in noise.items():
         if not math.isclose(one[f"{what}_sd"], sd, rel_tol=THREE_DIGITS):
             yield f"noise of the {what}", f"be {sd:.3g}"
-    ends = {NO_CASES: 0, ALL_CASES: one["known"]}
-    if "note" in one and ends.get(one["note"]) != one["cases"]:
+    note, floor = one.get("note", ""), round(max(1, LEAST_SDS * known_sd))
+    if note.startswith(AT_FLOOR) and not (is_counted and one["known"] <= floor):
+        yield "note", "not be of a floor"
+    elif is_counted and one["known"] < floor and not note.startswith(AT_FLOOR):
+        yield "note", f"say that at least {floor} known rows are released"
+    ends, note = {NO_CASES: 0, ALL_CASES: one["known"]}, note.removeprefix(AT_FLOOR).strip()
+    if note and ends.get(note) != one["cases"]:
         yield "note", "be of cases at an end of what can be"
 
 
-def _drawn_problems(name, one, drawn, most):
+def _drawn_problems(name, one, drawn, most, *, is_floor):
     """Compare what a statement says with the noisy numbers that it follows from."""
     known = round(most)
     wanted = {"known": known, "cases": sorted((0, round(drawn), known))[1]}
@@ -85,7 +93,8 @@ def _drawn_problems(name, one, drawn, most):
         for what, number in wanted.items()
         if one[what] != number
     ]
-    note = {drawn < 0: NO_CASES, drawn > known: ALL_CASES}.get(True)
-    if one.get("note") != note:
+    ends = {drawn < 0: NO_CASES, drawn > known: ALL_CASES}.get(True)
+    note = " ".join(filter(None, (AT_FLOOR if is_floor else None, ends)))
+    if one.get("note", "") != note:
         problems.append(f"the note of {name} must be {note or 'left out'}, as {ARRAYS} says")
     return problems

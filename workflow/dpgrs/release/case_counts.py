@@ -4,16 +4,19 @@ from math import hypot
 
 import numpy as np
 
-from dpgrs.privacy.statement.content import ALL_CASES, NO_CASES
+from dpgrs.methods.reusecov import SMALLEST_KNOWN
+from dpgrs.privacy.statement.content import ALL_CASES, AT_FLOOR, NO_CASES
 
 DIGITS = 3  # of a standard deviation
+ROUNDING = 1e-6  # of a sigma, which is written as a decimal
 
 
 def case_counts(label, noisy, *, is_binary):
     """Say how many of the rows trained on are cases and controls, of each 0/1 outcome.
 
     Cases that noise brought below 0 or above the rows on which the outcome is known are set to these, and a
-    note says so; controls are the rest.
+    note says so; controls are the rest. A note also says where the known rows are the smallest number that is
+    released, whatever was drawn.
 
     Parameters
     ----------
@@ -33,19 +36,25 @@ def case_counts(label, noisy, *, is_binary):
     sigmas = {event["statistic"]: event["sigma"] for event in label["events"]}
     cases_sd = sigmas["case counts"]
     known_sd = sigmas.get("outcome counts", sigmas.get("count", 0.0))
-    known = np.full(len(noisy.cases), noisy.n)
+    known, is_floor = np.full(len(noisy.cases), noisy.n), np.zeros(len(noisy.cases), dtype=bool)
     if noisy.observed is not None:
         known = np.minimum(known, noisy.observed)
+        is_floor = noisy.observed <= max(1.0, SMALLEST_KNOWN * known_sd) * (1 + ROUNDING)
     return tuple(
-        _entry(label["outcomes"][place], noisy.cases[place], known[place], cases_sd, known_sd)
+        _entry(
+            label["outcomes"][place], noisy.cases[place], known[place], is_floor[place], cases_sd, known_sd
+        )
         for place in np.flatnonzero(is_binary)
     )
 
 
-def _entry(outcome, noisy, known, cases_sd, known_sd):
+def _entry(outcome, noisy, known, is_floor, cases_sd, known_sd):
     known = round(known)
     cases = min(max(round(noisy), 0), known)
-    note = NO_CASES if noisy < 0 else ALL_CASES if noisy > known else None
+    notes = [*([AT_FLOOR] if is_floor else [])]
+    if noisy < 0 or noisy > known:
+        notes.append(NO_CASES if noisy < 0 else ALL_CASES)
+    note = " ".join(notes)
     return {
         "outcome": outcome,
         "known": known,

@@ -4,7 +4,6 @@ Whether scores follow from them takes the fits: `dpgrs.release.open_release` loo
 """
 
 import csv
-import hashlib
 import io
 import itertools
 import math
@@ -14,11 +13,11 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
-import yaml
 from scipy.special import log_ndtr, ndtri
 
 from dpgrs.privacy.statement.content import ROWS_INPUT
 from dpgrs.release.draw_check import CASES, CROSS, EIGENVALUE, GRAM, KNOWN, has_statistics
+from dpgrs.release.effects_metadata import case_counts_of, metadata
 from dpgrs.release.entry_check import ROW_NORM, STATED, columns_of, components_of
 from dpgrs.release.folder_check import read_text, unzip
 from dpgrs.release.input_check import IS_BINARY, OUTCOME_BOUND, OUTCOME_NORM, SCALES
@@ -38,10 +37,9 @@ OF_EFFECTS, OF_P, OF_CLIPS = 1e-8, 1e-4, 0.02
 # Bytes of a zip file beside names and contents, sizes of 64 bits with each member, without any comment.
 OF_MEMBER, OF_DIRECTORY, OF_END = 50, 46, 22
 GRID, NODES, RARE = 2**13, 1000, 1e-12
-NOTES = (
-    "Differentially private: effects hold noise, which is in the standard errors; sample sizes hold noise "
-    "unless they are public; allele frequencies are those of public people. See privacy_statement.json."
-)
+# Of the noise of the number of known rows: fewer are never released.
+LEAST_SDS = 3
+SIGMA_ROUNDING = 1e-6
 
 
 def statistics_names(statement):
@@ -95,8 +93,9 @@ def statistics_problems(statement, files):
     if problems or not has_effects(statement):
         return problems
     beta, error, n_people = _effects(statement, arrays)
+    is_floor = is_raised(statement, arrays)
     for index, score in enumerate(statement["scores"]):
-        own = (beta[index], error[index], arrays["frequency"], n_people[index])
+        own = (beta[index], error[index], arrays["frequency"], n_people[index], is_floor[index])
         problems += _file_problems(statement, score, files, sites, *own)
     return problems
 
@@ -216,8 +215,13 @@ def _array_problems(statement, files, arrays):
             own = own[-1:]
         if (G != G.T).any() or (own != n / 4).any():
             problems.append("gram must be symmetric, with n/4 where it is no secret")
-    if "observed" in arrays and (arrays["observed"] < 1).any():
-        problems.append("observed must be at least 1")
+    if "observed" in arrays:
+        least, grid = floors(statement), _grid_of(statement, KNOWN)
+        is_drawn = np.rint(arrays["observed"] / grid) * grid == arrays["observed"]
+        if not (is_drawn | (arrays["observed"] <= least)).all():
+            problems.append("observed must be on the grid of its noise, or the smallest number released")
+        if (arrays["observed"] < least * (1 - 2 * SIGMA_ROUNDING)).any():
+            problems.append(f"observed must be at least 1 and {LEAST_SDS} standard deviations of its noise")
     if ((arrays["frequency"] < 0) | (arrays["frequency"] > 1)).any():
         problems.append("frequency must be between 0 and 1")
     wanted = clip_moments(prevalences(statement, files), *clips_of(statement), shares_budget(statement))
@@ -285,7 +289,7 @@ def _effects(statement, arrays):
     return beta, error, np.rint(np.rint(known) / of_person).astype(int).tolist()
 
 
-def _file_problems(statement, score, files, sites, beta, error, frequency, n_people):
+def _file_problems(statement, score, files, sites, beta, error, frequency, n_people, is_floor):
     """Compare the file of the effects on one outcome, and its metadata, with what they must be."""
     name = effects_name(score)
     content, is_there = files[name].read_bytes(), frequency * (1 - frequency) > 0
@@ -297,6 +301,7 @@ def _file_problems(statement, score, files, sites, beta, error, frequency, n_peo
         genome_build=statement["data_domain"]["genome_build"],
         published=statement["curation"]["publication_date"],
         counts=case_counts_of(statement).get(score["outcome"]),
+        is_floor=is_floor,
     )
     problems = [] if read_text(files[f"{name}{META}"]) == told else [f"{name}{META} must be of its file"]
     if content[3:8] != bytes(5):
@@ -330,45 +335,22 @@ def _file_problems(statement, score, files, sites, beta, error, frequency, n_peo
     return problems + [f"{name}: {column} must follow from {ARRAYS}" for column in wrong]
 
 
-def case_counts_of(statement):
-    """Return numbers of cases and controls in people, a dict of an outcome to a dict; empty without any."""
-    of_person = 2 if statement["guarantee"]["rows"] == Rows.HAPLOTYPES else 1
-    found = {}
-    for one in statement.get("case_counts", ()):
-        cases, known = round(one["cases"] / of_person), round(one["known"] / of_person)
-        found[one["outcome"]] = {"cases": cases, "controls": known - cases}
-    return found
+def floors(statement):
+    """Return the smallest numbers of known rows that are released, (n_drawn,) float64; 0 of uncounted ones.
 
-
-def metadata(name, content, *, outcome, n_people, genome_build, published, counts=None):
-    """Return what goes with a file of GWAS-SSF, the text of a YAML file.
-
-    Parameters
-    ----------
-    name : str, of the file.
-    content : bytes
-    outcome : str
-    n_people : int
-    genome_build : str
-    published : str, ``YYYY-MM-DD``.
-    counts : dict of ``cases`` and ``controls``, in people; None where they are not counted.
+    n_drawn is the number of outcomes, or of components in their place.
     """
-    samples = {"sample_size": n_people}
-    if counts is not None:
-        samples |= {"case_control_study": True}
-        samples |= {"case_count": counts["cases"], "control_count": counts["controls"]}
-    told = {
-        "author_notes": NOTES,
-        "date_metadata_last_modified": published,
-        "trait_description": [outcome],
-        "genome_assembly": genome_build,
-        "coordinate_system": "1-based",
-        "samples": [samples],
-        "data_file_name": name,
-        "file_type": "GWAS-SSF v1.0",
-        "data_file_md5sum": hashlib.md5(content, usedforsecurity=False).hexdigest(),
-        "analysis_software": "dpgrs",
-        "is_harmonised": False,
-        "is_sorted": True,
-    }
-    return yaml.safe_dump(told, sort_keys=False, allow_unicode=True)
+    drawn = [part for part in statement["mechanisms"] if part["statistic"] == KNOWN]
+    least = [max(1.0, LEAST_SDS * float(part["sigma"])) * (1 + SIGMA_ROUNDING) for part in drawn]
+    return np.repeat(least, [part["entries"] for part in drawn]) if drawn else np.zeros(1)
+
+
+def is_raised(statement, arrays):
+    """Tell of each outcome whether its number of known rows is the smallest one released, a list of bool."""
+    if "observed" not in arrays:
+        return [False] * len(statement["scores"])
+    return (arrays["observed"] <= floors(statement)).tolist()
+
+
+def _grid_of(statement, statistic):
+    return next(float(part["grid"]) for part in statement["mechanisms"] if part["statistic"] == statistic)

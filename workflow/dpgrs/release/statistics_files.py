@@ -9,9 +9,10 @@ from scipy.stats import norm
 from dpgrs.io.files import save_arrays
 from dpgrs.linalg.attenuation import clip_moments
 from dpgrs.methods.mechanisms import request_of
+from dpgrs.release.effects_metadata import case_counts_of, metadata
 from dpgrs.release.marginal_effects import marginal_effects
 from dpgrs.release.pgs_catalog import CHROMOSOMES, file_rows, file_stems, format_weight, write_gzip
-from dpgrs.release.statistics_check import ARRAYS, META, case_counts_of, metadata
+from dpgrs.release.statistics_check import ARRAYS, META, is_raised
 from dpgrs.types import Coding
 
 DIGITS, P_DIGITS = 10, 6
@@ -98,7 +99,7 @@ def write_statistics(folder, statistics, statement):
     outcomes, counts = statement["data_domain"]["outcomes"], case_counts_of(statement)
     arrays = folder / ARRAYS
     arrays.parent.mkdir()
-    own = sorted(statistics.arrays.items())
+    own, is_floor = sorted(statistics.arrays.items()), is_raised(statement, statistics.arrays)
     save_arrays(arrays, {name: np.asarray(array, dtype="<f8", order="C") for name, array in own})
     if statistics.effects is None:
         return
@@ -113,6 +114,7 @@ def write_statistics(folder, statistics, statement):
             genome_build=statement["data_domain"]["genome_build"],
             published=statement["curation"]["publication_date"],
             counts=counts.get(name),
+            is_floor=is_floor[index],
         )
         path.with_name(path.name + META).write_text(told, encoding="utf-8", newline="\n")
 

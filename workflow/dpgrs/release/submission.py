@@ -17,9 +17,9 @@ from dpgrs.privacy.statement.content import COVARIATES_INPUT, ROWS_INPUT
 from dpgrs.privacy.statement.text import rows_of_cases
 from dpgrs.release import submission_template as template
 from dpgrs.release.bundle import ACCURACY_SUMS, STATEMENT
+from dpgrs.release.effects_metadata import case_counts_of
 from dpgrs.release.input_check import HELD_OUT, MEASURED_ON
 from dpgrs.release.prediction_check import read_sums
-from dpgrs.release.statistics_check import case_counts_of
 from dpgrs.release.traits import traits_by_outcome
 from dpgrs.release.verify import verify_release
 from dpgrs.types import Metrics, Neighbours, Rows
@@ -183,6 +183,10 @@ class _Bundle:
             for one in self.statement["scores"]
         ]
         self.counts = case_counts_of(self.statement)
+        self.notes_of_counts = {
+            one["outcome"]: f" {one['note']}" if "note" in one else ""
+            for one in self.statement.get("case_counts", ())
+        }
         stated, self.accuracy, self.n_tested = self.statement["accuracy"], {}, {}
         self.is_withheld = stated == Metrics.WITHHELD
         for one in () if self.is_withheld else stated:
@@ -286,6 +290,7 @@ def _samples(bundle, score):
         n_trained = {"n_people": sum(counts.values())}
         n_trained |= {f"n_{kind}": number for kind, number in counts.items()}
         told += f" Cases and controls have noise for privacy. They are of {rows_of_cases(bundle.statement)}."
+        told += bundle.notes_of_counts[score.outcome]
     yield of_cohort | {"stage": DEVELOPMENT, "additional": said + told} | n_trained
     if score.outcome not in bundle.accuracy:
         return

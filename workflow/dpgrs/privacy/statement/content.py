@@ -100,6 +100,11 @@ COVARIATES_INPUT = "covariates"  # the public input that names them
 # Notes beside cases that noise brought beyond what can be.
 NO_CASES = "Noise brought the number below 0: it is set to 0."
 ALL_CASES = "Noise brought the number above the rows on which the outcome is known: it is set to all of them."
+# Beside a number of known rows that is the smallest one released, `dpgrs.methods.reusecov.SMALLEST_KNOWN`.
+AT_FLOOR = (
+    "The noisy number of rows on which the outcome is known was below 3 standard deviations of its noise and "
+    "was raised to these: it is a floor, not a count, and the true number may be much smaller."
+)
 
 
 @dataclass(frozen=True)

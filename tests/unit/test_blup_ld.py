@@ -308,3 +308,30 @@ def test_drawn_gram__is_eigenvalues_and_symmetric_chance(rng):
     sd = np.sqrt(np.outer(a, a) * (chance + chance[:, np.newaxis]))
     upper = np.triu(np.random.default_rng(4).standard_normal((D, D)) * sd)
     np.testing.assert_array_equal(found, np.diag(a) + upper + np.triu(upper, 1).T)
+
+
+def in_blocks(rng, n, *, d=4000, of_block=200, step=4, strength=0.5):
+    """Return all columns, in blocks of neighbours that go together, and every fourth of them."""
+    X = np.concatenate(
+        [correlated(rng, n, strength=strength, d=of_block) for _ in range(d // of_block)], axis=1
+    )
+    return X, X[:, ::step]
+
+
+def test_fit_blup_ld__is_calibrated_where_the_panel_matches_and_causal_variants_are_missing(rng):
+    """An average over mismatches takes the missing causal variants for one, and shrinks weights tenfold."""
+    theta = rng.standard_normal(4000)
+    (X, shown), (new_X, new), (_, panel) = (in_blocks(rng, n) for n in (8000, 2000, 1500))
+    theta *= np.sqrt(0.5) / (X @ theta).std()
+    y, new_y = (rows @ theta + np.sqrt(0.5) * rng.standard_normal(len(rows)) for rows in (X, new_X))
+    places = {"contig": np.repeat(np.arange(20), 50).astype(str), "position": np.arange(1000) * 10_000}
+    ld, cross_sd = public_ld(panel, **places, rows_per_person=1), 40.0
+    V = (y @ shown)[np.newaxis] + cross_sd * rng.standard_normal((1, 1000))
+    accuracy = {}
+    for is_matched in (False, True):
+        fit, _ = fit_blup_ld(ld, V, len(X), cross_sd=cross_sd, is_matched=is_matched)
+        prediction = new @ fit.weights[0]
+        slope = new_y @ prediction / (prediction @ prediction)
+        accuracy[is_matched] = slope, 1 - ((new_y - prediction) ** 2).sum() / (new_y**2).sum()
+    assert accuracy[True][0] == pytest.approx(1, abs=0.2), accuracy
+    assert accuracy[True][1] > accuracy[False][1], accuracy

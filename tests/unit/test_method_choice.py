@@ -3,13 +3,12 @@
 import pytest
 
 from dpgrs.errors import UsageError
-from dpgrs.methods.registry import METHODS
+from dpgrs.methods.registry import MATCHED_PEOPLE, METHODS
 from dpgrs.planning.plan import plan_study
 from dpgrs.preflight.checks import check, problems
 from dpgrs.reporting.plan import plan_as_text
 from dpgrs.study.method_choice import (
     ALONE,
-    MANY_PEOPLE,
     REASONS,
     candidates,
     choice_in_words,
@@ -104,7 +103,7 @@ def test_chosen_methods__count_of_a_table_of_outcomes(tmp_path):
 
 
 def test_chosen_methods__few_public_people_do_not_stand_for_the_cohorts_own(tmp_path):
-    people = [f"P{number}" for number in range(MANY_PEOPLE)]
+    people = [f"P{number}" for number in range(MATCHED_PEOPLE)]
     panel, keep = tmp_path / "panel.vcf.gz", tmp_path / "keep.txt"
     write_gzip(panel, vcf_text(record(5, " ".join(["0|1"] * len(people))), samples=people))
     keep.write_text("\n".join(people[1:]))

@@ -17,8 +17,10 @@ from dpgrs.linalg.linear_fit import LinearFit
 from dpgrs.methods.blup import NEGLIGIBLE, BlupFit, OutcomesSeen
 from dpgrs.methods.blup_model import ratio_where, require_terms
 from dpgrs.methods.blup_shared import SHARED, Seen, shared_effects, shows_factors
+from dpgrs.methods.registry import MATCHED_PEOPLE
 from dpgrs.methods.reusecov import SHOWN_IN_FULL
 from dpgrs.methods.steered import STEERED, SteeredRequest
+from dpgrs.types import Rows
 
 
 class Mismatch(NamedTuple):
@@ -64,11 +66,22 @@ def _few_in_words(fit):
     )
 
 
+def _difference_in_words(fit):
+    """Say whether the fit models a difference between the public genotypes and the cohort's."""
+    if fit.get("same_ancestry"):
+        return (
+            "The public genotypes are stated to be of the cohort's ancestry. If they are of "
+            f"{MATCHED_PEOPLE} people or more, the fit models no difference from the cohort; otherwise it "
+            "averages over differences, by the likelihood of the released numbers."
+        )
+    return "How far these are from the cohort's is averaged over, by the likelihood of the released numbers."
+
+
 STEPS = (
     STEERED,
     SHOWN_IN_FULL,
     "The Gram matrix is that of public genotypes: nothing about the cohort's own is released.",
-    "How far these are from the cohort's is averaged over, by the likelihood of the released numbers.",
+    _difference_in_words,
     "A noise-aware best linear unbiased prediction (docs/explanation/public_ld.md).",
     _shared_in_words,
     _few_in_words,
@@ -88,13 +101,15 @@ def ld_request(request):
     return LdRequest(**asdict(request))
 
 
-def fit_blup_ld(ld, cross, n, *, cross_sd, heritability=None, **known):
+def fit_blup_ld(ld, cross, n, *, cross_sd, heritability=None, is_matched=False, **known):
     """Estimate effects from noisy X'Y and public linkage disequilibrium.
 
     Parameters
     ----------
     ld : PublicLd
     cross, n, cross_sd, heritability : as in `dpgrs.methods.blup.fit_blup`.
+    is_matched : bool, whether the public genotypes are of the cohort's population: the fit then models no
+        mismatch, and the mismatch that is returned serves a warning only.
     **known : inflation, slopes, steering and effects, too. The mismatch is judged without public effects, and
         with these outcomes do not share causes.
 
@@ -118,7 +133,7 @@ def fit_blup_ld(ld, cross, n, *, cross_sd, heritability=None, **known):
         nothing = np.zeros((len(cross), len(spectrum.first)))
         return BlupFit(nothing, None, nothing[:, 0]), Mismatch()
     known |= {"cross_sd": cross_sd, "heritability": heritability}
-    return OverMismatches(OutcomesSeen.of(cross, spectrum, n, **known)).fit()
+    return OverMismatches(OutcomesSeen.of(cross, spectrum, n, **known), is_matched=is_matched).fit()
 
 
 @dataclass(frozen=True)
@@ -128,9 +143,11 @@ class OverMismatches:
     Attributes
     ----------
     seen : OutcomesSeen, without one.
+    is_matched : bool, whether the fit models no mismatch.
     """
 
     seen: OutcomesSeen
+    is_matched: bool = False
 
     @cached_property
     def tried(self):
@@ -144,6 +161,8 @@ class OverMismatches:
 
     def average(self, of):
         """Average over mismatches what a function returns of an OutcomesSeen: arrays, as a tuple."""
+        if self.is_matched:
+            return of(self.tried[0])
         total = None
         for one, share in zip(self.tried, softmax(self.evidence + np.log(PRIOR)), strict=True):
             if share > NEGLIGIBLE:
@@ -163,7 +182,8 @@ class OverMismatches:
         if seen.effects is not None:
             weights, heritability, correlations = self.average(_fitted)
             return BlupFit(weights, None, heritability, correlations), likely
-        shared = shared_fit(self.tried[np.argmax(evidence + np.log(PRIOR))]) if may_share else None
+        best = 0 if self.is_matched else np.argmax(evidence + np.log(PRIOR))
+        shared = shared_fit(self.tried[best]) if may_share else None
         if shared is not None:
             return shared, likely
         weights, heritability = self.average(_fitted)
@@ -254,6 +274,8 @@ def blup_ld(noisy, *, request, terms):
     ld, known = terms.ld[request.n_variants], dict(noisy.model_terms)
     known |= {"cross_sd": request.noise_sd["cross"], "heritability": terms.heritability}
     known |= {"steering": noisy.steering, "effects": terms.effects}
+    n_people = ld.n_rows / (2 if Rows(request.rows) == Rows.HAPLOTYPES else 1)
+    known["is_matched"] = terms.same_ancestry and n_people >= MATCHED_PEOPLE
     found, mismatch = fit_blup_ld(ld, noisy.cross, noisy.n, **known)
     n_outcomes, n_variants = found.weights.shape
     seen = {"mismatch": np.array(mismatch), "correlations": found.correlations}
@@ -290,8 +312,9 @@ def misfit_in_words(fits):
         return []
     words = " and ".join(_differences(chance, steepness))
     return [
-        f"Public genotypes differ from the cohort's: {words}. They may be of another ancestry. "
-        "`methods: blup`, which takes the cohort's own Gram matrix, may serve better."
+        f"Public genotypes differ from the cohort's: {words}. They may be of another ancestry, and then "
+        "`methods: blup`, which takes the cohort's own Gram matrix, may serve better. If they are of the "
+        "same ancestry, many causal variants may be missing from the score's variants."
     ]
 
 

@@ -78,6 +78,7 @@ class FitTerms:
     heritability : float in (0, 1), stated for BLUP; None estimates it.
     is_joint : bool, whether projections share one ball over all outcomes or variants, as the paper does.
     ld : dict of panel size to PublicLd, for fits on public linkage disequilibrium.
+    same_ancestry : bool, whether the people of `ld` are stated to be of the cohort's ancestry.
     effects : PublicEffects, for fits that take them, of outcomes and panel of one fit; None goes without.
     """
 
@@ -86,6 +87,7 @@ class FitTerms:
     heritability: float | None = None
     is_joint: bool = False
     ld: dict = field(default_factory=dict)
+    same_ancestry: bool = False
     effects: PublicEffects | None = None
 
     @classmethod

@@ -43,6 +43,7 @@ class Method:
     reads_fractions : bool, whether what draws for it in a benchmark alone reads dosages, too.
     takes_outcomes : bool, whether its fit uses the outcomes themselves where they are public.
     takes_ld : bool, whether its fit takes linkage disequilibrium of a public reference.
+    reads_ancestry : bool, whether its fit takes a reference of stated ancestry to match the cohort.
     takes_effects : bool, whether its fit starts from public effects, where a study has them.
     of_rows : str or None, the RowFitter (`dpgrs.methods.row_fits`) that fits it from rows; None where it
         takes sums, or needs public ranges of columns.
@@ -75,6 +76,7 @@ class Method:
     reads_fractions: bool = False
     takes_outcomes: bool = False
     takes_ld: bool = False
+    reads_ancestry: bool = False
     takes_effects: bool = False
     of_rows: str | None = None
     reads_count: bool = False
@@ -167,6 +169,8 @@ class Method:
 named = partial(selectors.named, package="dpgrs.methods")
 RIDGE = ("lambda", "lambda_from")
 # What rows share.
+# A public reference of stated ancestry and of this many people is taken to match the cohort.
+MATCHED_PEOPLE = 500
 BLUP = {"exactness": Exactness.EXACT, "reads": ("heritability",), "ridge": RidgeOf.HALF}
 NOT_PRIVATE = {"protections": (Protection.NONE,), "mechanism": None, "audits": None}
 LEAST_SQUARES = NOT_PRIVATE | {"of_rows": "row_fits.LEAST_SQUARES"}
@@ -266,6 +270,7 @@ METHODS = {
         **BLUP,
         mechanism="steered_mechanisms.SteeredProducts",
         takes_ld=True,
+        reads_ancestry=True,
         takes_effects=True,
         most_columns=LARGEST_DECOMPOSED,
         audited=STEERED,

@@ -8,6 +8,7 @@ from dpgrs.methods.fits import FitTerms
 from dpgrs.methods.mechanisms import mechanism_of_study
 from dpgrs.methods.planning import expected_fit, expected_r2
 from dpgrs.methods.registry import METHODS
+from dpgrs.study.method_choice import has_same_ancestry
 from dpgrs.study.table_cohort import is_table
 from dpgrs.study.table_settings import covariate_terms
 from dpgrs.types import Bounds, Coding, Neighbours, Protection
@@ -83,7 +84,7 @@ def plan_accuracy(request, count, *, n_rows, frequency, ld, heritabilities, conf
     own = {"has_ld": ld is not None, "bounds": config["privacy"]["bounds"], "of_table": is_table(config)}
     methods = planned_methods(config["methods"], request.protection, **own)
     model = {"n_rows": n_rows, "frequency": frequency, "n_outcomes": count, "ld": ld}
-    model["terms"] = FitTerms.of(config["regression"])
+    model["terms"] = FitTerms.of(config["regression"], same_ancestry=has_same_ancestry(config))
     expected = [
         {
             "method": method,

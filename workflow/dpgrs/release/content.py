@@ -247,6 +247,10 @@ def _public_inputs(settings, digest, label, fit):
     yield PublicInput("allele frequencies", "in the site list", origin)
     if "ld" in fit:
         yield PublicInput("genotypes whose linkage disequilibrium the fit takes", fit["ld"], origin)
+    if "same_ancestry" in fit:
+        yield PublicInput(
+            "ancestry of the public genotypes", "stated to be the cohort's", "chosen in the configuration"
+        )
     yield PublicInput(
         "outcome bound", f"{label['request']['outcome_bound']:g}", "chosen in the configuration"
     )

@@ -31,6 +31,7 @@ POPULATION = "population_prevalence"
 IS_BINARY = {"True": True, "False": False}
 OF_TABLE, OF_SIMULATION = "centre and scale of the outcomes", "prevalence of the outcomes"
 PUBLIC_LD = "genotypes whose linkage disequilibrium the fit takes"
+ANCESTRY, SAME_ANCESTRY = "ancestry of the public genotypes", "stated to be the cohort's"
 OF_EFFECTS = "effects of "  # and the name of a file
 OUTCOME_BOUND, OUTCOME_NORM = "outcome bound", "norm of a row of outcomes"
 RESIDUAL_BOUND, LARGEST_RESIDUAL = "residual bound", "largest residual of a round"
@@ -70,6 +71,7 @@ VALUES = {
     OF_SIMULATION: SIZE,
     STATED: DIGEST,
     PUBLIC_LD: WORDS,
+    ANCESTRY: SAME_ANCESTRY,
     COVARIATES_INPUT: WORDS,
     BOUND: f"{SIZE} standard deviations",
     SCALES_OF_COVARIATES: DIGEST,
@@ -261,6 +263,7 @@ def _twins(statement):
             "lambda": [f"{fit['lambda']:g}"] if is_stated else [],
             "heritability": [f"{one:g}" for one in [fit["heritability"]] if one is not None],
             PUBLIC_LD: _where(method.takes_ld, fit, "ld"),
+            ANCESTRY: _stated_ancestry(method, fit),
             OF_EFFECTS: list(files) if may_have_effects or "effects" not in fit else AMISS,
         },
         "mechanisms": {
@@ -273,6 +276,13 @@ def _twins(statement):
             ],
         },
     }
+
+
+def _stated_ancestry(method, fit):
+    """Return the public inputs that state an ancestry, a list; `AMISS` if the method uses none."""
+    if "same_ancestry" not in fit:
+        return []
+    return [SAME_ANCESTRY] if method.reads_ancestry else AMISS
 
 
 def _where(is_needed, section, name):

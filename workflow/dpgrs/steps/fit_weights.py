@@ -22,6 +22,7 @@ from dpgrs.methods.public_effects import PublicEffects
 from dpgrs.methods.registry import METHODS
 from dpgrs.release.pgs_catalog import file_stems
 from dpgrs.study.identity import fit_settings
+from dpgrs.study.method_choice import has_same_ancestry
 from dpgrs.study.public_effects_files import load_effects
 from dpgrs.study.public_ld_files import load_ld
 from dpgrs.study.released import seal
@@ -36,6 +37,8 @@ READS = (
     "regression.lambda_from",
     "regression.heritability",
     "regression.joint_projection",
+    "cohort.source",
+    "public.same_ancestry",
 )
 
 
@@ -119,7 +122,8 @@ def _non_private_fits(statistics, methods, penalty):
 
 def _drawn_fits(drawn, took, settings, public, ld, effects):
     found_ld = {} if ld is None else {size: one for size, (one, _) in load_ld(ld).items()}
-    all_terms = FitTerms.of(settings.regression, ld=found_ld)
+    is_stated = has_same_ancestry(settings)
+    all_terms = FitTerms.of(settings.regression, ld=found_ld, same_ancestry=is_stated)
     told = _told(effects, max((label["outcomes"] for label in drawn.labels), key=len, default=()))
     for number, (label, arrays) in enumerate(drawn):
         request, mechanism, count = request_of(label), mechanism_of_file(label), label["n_outcomes"]

@@ -1,5 +1,7 @@
 """By which settings a release is known again: those that define its data, and those that make its weights."""
 
+from dpgrs.methods.registry import METHODS
+from dpgrs.study.method_choice import has_same_ancestry
 from dpgrs.study.people_terms import terms_of
 
 # On which `public_identity` hangs, and which public files a release may be made from.
@@ -38,6 +40,8 @@ READS_OF_FIT = (
     "regression.lambda_from",
     "regression.heritability",
     "regression.joint_projection",
+    "cohort.source",
+    "public.same_ancestry",
 )
 
 
@@ -95,4 +99,6 @@ def fit_settings(config):
     """Return the settings on which the weights of a release hang, beside its statistics: all are public."""
     regression = config["regression"]
     names = ("lambda", "lambda_from", "heritability", "joint_projection")
-    return {"method": config["methods"][0]} | {name: regression[name] for name in names}
+    fit = {"method": config["methods"][0]} | {name: regression[name] for name in names}
+    is_stated = METHODS[fit["method"]].reads_ancestry and has_same_ancestry(config)
+    return fit | ({"same_ancestry": True} if is_stated else {})

@@ -4,7 +4,7 @@ from itertools import product
 
 from dpgrs.errors import DpgrsError
 from dpgrs.methods.joined import joins_outcomes
-from dpgrs.methods.registry import METHODS
+from dpgrs.methods.registry import MATCHED_PEOPLE, METHODS
 from dpgrs.study.table_cohort import is_fractional
 from dpgrs.types import Bounds
 
@@ -12,12 +12,10 @@ AUTO, DEFAULT, ALONE = "auto", "blup", "reusecov-gauss"
 # From so many outcomes under one budget and weights of all of them on, X'Y gains by steering whatever the
 # heritability (docs/measurements/frontier.md).
 MANY_OUTCOMES, MANY_WEIGHTS = 100, 20_000
-# From so many public people on they tell more of X'X than the cohort's own with its noise, at epsilon 5, too.
-MANY_PEOPLE = 500
 # What it chooses from, the first that is called for, and why.
 REASONS = {
-    "blup-ld": f"public genotypes of the cohort's ancestry, whose files and list name {MANY_PEOPLE} people "
-    "or more, stand for X'X, so that X'Y has the whole budget",
+    "blup-ld": "public genotypes of the cohort's ancestry, whose files and list name "
+    f"{MATCHED_PEOPLE} people or more, stand for X'X, so that X'Y has the whole budget",
     "blup-hedged": "public genotypes are at hand, and the released numbers show how far they fit",
     "blup-steered": f"{MANY_OUTCOMES} outcomes or more share a budget, with {MANY_WEIGHTS:,} weights or more "
     "in all, and X'Y is steered by the noisy X'X",
@@ -80,7 +78,7 @@ def _chosen(config, protection, n_variants, n_outcomes):
     """Choose for one request: the first that serves and is called for, or what the preflight refuses."""
     is_many = n_outcomes >= MANY_OUTCOMES
     called_for = {
-        "blup-ld": _is_alike(config) and _n_public_people(config) >= MANY_PEOPLE,
+        "blup-ld": has_same_ancestry(config) and _n_public_people(config) >= MATCHED_PEOPLE,
         "blup-steered": is_many and n_outcomes * n_variants >= MANY_WEIGHTS,
         "blup-shared": is_many,
         ALONE: not _serves(DEFAULT, config, protection),
@@ -109,7 +107,8 @@ def _serves(name, config, protection):
     )
 
 
-def _is_alike(config):
+def has_same_ancestry(config):
+    """Tell whether the public reference is known to be of the cohort's ancestry: stated, or simulated."""
     return config["cohort"]["source"] == "simulate" or config["public"]["same_ancestry"]
 
 

@@ -68,7 +68,7 @@ def test_in_markdown__means_over_cases_beside_the_reference():
 def test_draw__tells_what_is_below_the_figure(paper, tmp_path):
     rows = [
         CELL | {"group": group, "case": f"{group}-1", "method": "blup", "n_outcomes": count, "r2": r2}
-        for group, count, r2 in (("matched", 1, 0.3), (LAST_VERSION, 1, 0.25), (LAST_VERSION, 10, 0.2))
+        for group, count, r2 in (("matched", 1, 0.3), ("matched", 10, 0.2), (LAST_VERSION, 1, 0.25))
     ]
     path = tmp_path / "figure.png"
     figure = draw(mean_r2([pd.DataFrame([row]) for row in rows]), paper, path)
@@ -76,5 +76,5 @@ def test_draw__tells_what_is_below_the_figure(paper, tmp_path):
     (axis,) = figure.axes
     assert [text.get_text() for text in axis.texts] == ["-990"]
     lines = {line.get_label(): list(line.get_ydata()) for line in axis.lines}
-    assert lines["blup of the last version"] == [0.25, 0.2]
+    assert lines["blup: no panel, the default of a release"] == [0.3, 0.2]
     assert lines["PRIMO: Gauss, best lambda (peeked)"] == pytest.approx([0.04])

@@ -15,7 +15,7 @@ LINES = {
     "blup-ld: public LD, known ancestry": ("matched", "blup-ld"),
     "blup-hedged: public LD, any ancestry": ("matched", "blup-hedged"),
     "blup-steered: no panel": ("matched", "blup-steered"),
-    "blup of the last version": (LAST_VERSION, "blup"),
+    "blup: no panel, the default of a release": ("matched", "blup"),
 }
 # Likewise of the paper's terms: method, protection and how it got its penalty.
 LINES_OF_PAPER = {

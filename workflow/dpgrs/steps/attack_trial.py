@@ -140,7 +140,7 @@ def attack_trial(
     trial : number of the trial, from 1.
     covariates : covariates, if the fits use any. The attacker of weights knows them; the attacker of
         statistics uses only the rows of X'X and X'Y that belong to variants.
-    output : the table of attacks to write (docs/measurements/attacks.md).
+    output : the table of attacks to write (docs/reference/files.md lists its columns).
 
     Raises
     ------

@@ -63,7 +63,8 @@ def write_release(
     ld : linkage disequilibrium of public genotypes, for fits that use it.
     effects : public effects, for fits that start from them.
     traits : table that describes the outcomes, written by the curator.
-    output : folder to write; an earlier bundle there is replaced.
+    output : folder to write. An earlier bundle of the same release there is written again; a bundle of
+        another release is refused.
 
     Raises
     ------

@@ -182,7 +182,7 @@ def test_rules__no_input_is_ancient():
 
 def test_modules__stay_small():
     sources = [*MODULES, *(REPOSITORY / "tests").rglob("*.py"), *(REPOSITORY / "workflow").rglob("*.smk")]
-    assert [path.name for path in sources if len(path.read_text().splitlines()) > 400] == []
+    assert [path.name for path in sources if len(path.read_text().splitlines()) > 600] == []
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/development.md"])

@@ -30,7 +30,11 @@ def ledger():
 
 @ledger.command("init")
 @path_argument("path")
-@click.option("--accession", required=True, help="Accession or cohort without a version: phs000688, not phs000688.v1.p1.")
+@click.option(
+    "--accession",
+    required=True,
+    help="Accession or cohort without a version: phs000688, not phs000688.v1.p1.",
+)
 @click.option("--consent", required=True, help="Consent group, as in `dataset.consent` of the study.")
 @account_terms
 def init_ledger(path, protection, unit, neighbours, **options):

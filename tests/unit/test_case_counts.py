@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 import yaml
 
+from case_studies import EXACT, DrawnCases, settings_of, with_cases
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.files import save_arrays
 from dpgrs.io.outcomes import CHUNK, Outcomes
@@ -18,10 +19,10 @@ from dpgrs.io.trials import load_labelled, save_labelled
 from dpgrs.methods.mechanisms import mechanism_of
 from dpgrs.methods.registry import METHODS
 from dpgrs.methods.requests import PrivacyRequest
-from dpgrs.methods.reusecov import SMALLEST_KNOWN, private_case_counts, private_statistics
+from dpgrs.methods.reusecov import private_case_counts, private_statistics
 from dpgrs.preflight.checks import problems
 from dpgrs.privacy.noise.sources import BenchmarkNoise
-from dpgrs.privacy.statement.content import ALL_CASES, AT_FLOOR, NO_CASES
+from dpgrs.privacy.statement.content import ALL_CASES, NO_CASES
 from dpgrs.release import submission_template as template
 from dpgrs.release.case_counts import case_counts
 from dpgrs.release.draw_check import has_statistics
@@ -32,36 +33,10 @@ from dpgrs.study.settings import resolve
 from dpgrs.study.training_data import TrainingData
 from forged_releases import edit_statement, seal
 from html_pages import text_of
-from outcome_files import changed_outcomes
 from release_report_data import make_data, write_pages
-from step_studies import N_VARIANTS, NAMES, RAW, HaplotypeStudy, Study
+from step_studies import NAMES, RAW, HaplotypeStudy, Study
 
-PREVALENCE = np.array([0.3, np.nan, 0.1])
-EXACT = {"a": 90, "c": 20}
 STATEMENT, ARRAYS = "privacy_statement.json", "statistics/statistics.npz"
-
-
-def with_cases(study):
-    """Make the first and the third outcome 0/1, the third known of 200 people; return the path of scales."""
-    with changed_outcomes(study.root / "outcomes.zarr") as outcomes:
-        values, n_copies = outcomes.values[N_VARIANTS], len(outcomes.is_training) // 300
-        outcomes.prevalence[:] = PREVALENCE
-        for place, name in ((0, "a"), (2, "c")):
-            p = PREVALENCE[place]
-            is_case = np.repeat(np.arange(300) < EXACT[name], n_copies)
-            values[place] = (is_case - p) / np.sqrt(p * (1 - p))
-        values[2, 200 * n_copies :] = np.nan
-    scales = study.root / "scales.tsv"
-    scales.write_text("outcome\tcentre\tscale\tprevalence\na\t-9\t-9\t0.3\nb\t0\t1\t-9\nc\t-9\t-9\t0.1\n")
-    return str(scales)
-
-
-def settings_of(study, scales, method="blup", *, missing="counted", **privacy):
-    privacy = {"bounds": "tight", "case_share": 0.25, "epsilon": 4, "unit": "person"} | privacy
-    config = study.settings(method, missing=missing, **privacy)
-    config["outcomes"]["scales"] = scales
-    config["release"]["audit_draws"] = 0
-    return config
 
 
 @pytest.fixture(scope="module")
@@ -248,13 +223,6 @@ def test_verify__counts_of_a_bundle_without_statistics_are_held_to_each_other(tm
         verify_release(folder)
 
 
-class NoNoise:
-    """Draws whose noise brings counts to given numbers."""
-
-    def __init__(self, cases, observed=None, n=100):
-        self.cases, self.observed, self.n = np.array(cases), observed, n
-
-
 @pytest.mark.parametrize(
     ("noisy", "cases", "note"),
     [
@@ -269,57 +237,10 @@ class NoNoise:
 def test_case_counts__what_cannot_be_is_set_to_an_end_with_a_note(noisy, cases, note):
     events = [{"statistic": "case counts", "sigma": 40.04}, {"statistic": "count", "sigma": 30.04}]
     label = {"outcomes": ["a", "b"], "events": events}
-    (one,) = case_counts(label, NoNoise([noisy, 3.0]), is_binary=np.array([True, False]))
+    (one,) = case_counts(label, DrawnCases([noisy, 3.0]), is_binary=np.array([True, False]))
     assert (one["outcome"], one["known"], one["cases"], one["controls"]) == ("a", 100, cases, 100 - cases)
     assert (one["known_sd"], one["cases_sd"], one["controls_sd"]) == (30, 40, 50.1)
     assert one.get("note") == note
-
-
-@pytest.mark.parametrize(
-    ("observed", "noisy", "note"),
-    [(90.0, 20, AT_FLOOR), (90.01, 20, None), (90.0, -3, f"{AT_FLOOR} {NO_CASES}")],
-)
-def test_case_counts__known_rows_at_their_floor_are_told_as_a_floor(observed, noisy, note):
-    events = [{"statistic": "case counts", "sigma": 40.0}, {"statistic": "outcome counts", "sigma": 30.0}]
-    label, drawn = {"outcomes": ["a"], "events": events}, NoNoise([noisy], observed=np.array([observed]))
-    (one,) = case_counts(label, drawn, is_binary=np.array([True]))
-    assert one["known"] == 90
-    assert one.get("note") == note
-    assert f"below {SMALLEST_KNOWN} standard deviations" in AT_FLOOR
-
-
-def test_release__known_rows_at_their_floor_are_told_as_a_floor_everywhere(tmp_path, monkeypatch):
-    study = Study(tmp_path, monkeypatch)
-    scales = with_cases(study)
-    with changed_outcomes(study.root / "outcomes.zarr") as outcomes:
-        outcomes.values[N_VARIANTS][2, 3:] = np.nan  # of three people
-    config = settings_of(study, scales, epsilon=1)
-    study.bundle(config, study.release(config))
-    folder = study.root / "bundle"
-    with np.load(folder / ARRAYS) as arrays:
-        assert arrays["observed"][2] < arrays["observed"][0]
-    statement = json.loads((folder / STATEMENT).read_text())
-    one, other = statement["case_counts"]
-    assert other["known"] == pytest.approx(SMALLEST_KNOWN * other["known_sd"], rel=0.01)
-    assert other["note"].startswith(AT_FLOOR)
-    assert AT_FLOOR not in one.get("note", "")
-    assert AT_FLOOR in " ".join((folder / "privacy_statement.txt").read_text().split())
-    notes = [
-        yaml.safe_load((folder / f"statistics/{name}.tsv.gz-meta.yaml").read_text())["author_notes"]
-        for name in NAMES
-    ]
-    assert ["is a floor, not a count" in note for note in notes] == [False, False, True]
-    rows = fill_template(folder).rows[template.SAMPLES]
-    assert [AT_FLOOR in row["additional"] for row in rows][2] is True
-    assert AT_FLOOR not in rows[0]["additional"]
-    verify_release(folder)
-    # Words follow from the statement: a forger writes them anew.
-    monkeypatch.setattr("dpgrs.release.verify._word_problems", lambda statement, files: [])
-    del statement["case_counts"][1]["note"]
-    (folder / STATEMENT).write_text(json.dumps(statement))
-    seal(folder)
-    with pytest.raises(DpgrsError, match="the note of c must be"):
-        verify_release(folder)
 
 
 def request(**changes):

@@ -1,6 +1,5 @@
 """Genotypes from files that list their variants apart from calls: the list first, then calls by number."""
 
-import re
 from collections import Counter
 
 import numpy as np
@@ -9,14 +8,13 @@ import pandas as pd
 from dpgrs.errors import DpgrsError
 from dpgrs.genotypes.bits import word_count
 from dpgrs.genotypes.dosages import DTYPE, dosage_steps, nearest_planes
-from dpgrs.io.vcf.records import SET_REF, BadRecordError, require_distinct_alleles, skip_reason
+from dpgrs.io.vcf.records import SET_REF, BadRecordError, require_distinct_alleles, usable_alts
 from dpgrs.io.vcf.text import match_contig, record_error
 from dpgrs.io.vcf.vcf import VariantBatch, check_terms
 
 # In the place of the second allele, where a call has one.
 NO_ALLELE = -2
 _DOSAGE_ROWS = 64
-_LETTERS = re.compile(r"[A-Za-z]+")
 
 
 class ListedReader:
@@ -31,6 +29,7 @@ class ListedReader:
     keep_filtered : bool, whether to keep variants whose FILTER is neither PASS nor ``.``.
     known_ref : bool, whether to refuse files in which REF of any variant is provisional.
     field : ``GT``, or ``DS`` for dosages; calls without one give whole ones.
+    keeps_symbols : bool, see `dpgrs.io.vcf.vcf.ContigReader`.
 
     Attributes
     ----------
@@ -57,7 +56,15 @@ class ListedReader:
     """
 
     def __init__(
-        self, header, contig, *, phased="required", keep_filtered=False, known_ref=False, field="GT"
+        self,
+        header,
+        contig,
+        *,
+        phased="required",
+        keep_filtered=False,
+        known_ref=False,
+        field="GT",
+        keeps_symbols=False,
     ):
         check_terms(phased, field)
         if known_ref and self.has_provisional_ref(header.path):
@@ -67,6 +74,7 @@ class ListedReader:
         self._header = header
         self._contig = contig
         self._keep_filtered = keep_filtered
+        self._keeps_symbols = keeps_symbols
         self._last_record = -1
         self.n_records = 0
         self.skipped = Counter()
@@ -170,16 +178,14 @@ class ListedReader:
         """Return (allele number, allele) of the ALTs to keep, and count the others by reason."""
         try:
             # PLINK 1 writes 0 for an allele that nobody carries.
-            reasons = [skip_reason("." if alt == "0" else alt) for alt in alts]
-            kept = [(k, alt) for k, alt in enumerate(alts, start=1) if not reasons[k - 1]]
-            if kept and not _LETTERS.fullmatch(ref):
-                raise BadRecordError(f"`REF` must be letters, got {ref}. Mend the record.")
+            named = ["." if alt == "0" else alt for alt in alts]
+            kept, reasons = usable_alts(ref, named, keeps_symbols=self._keeps_symbols)
             require_distinct_alleles(ref, alts)
         except BadRecordError as problem:
             raise self._error(record["contig"], record["position"], problem) from None
-        for reason in filter(None, reasons):
+        for reason in reasons:
             self.skipped[reason] += n_records
-        return kept
+        return [(number, alts[number - 1]) for number in kept]
 
     def _batch(self, rows, read):
         records, place = np.unique(rows["record"].to_numpy(), return_inverse=True)

@@ -117,7 +117,9 @@ class _Records:
             is_of_dosages = self._has_dosages and "DS" in record.FORMAT
             has_genotypes = is_of_dosages or "GT" in record.FORMAT
             is_usable = has_genotypes and (self._is_filter_kept or record.FILTER is None)
-            kept = [k for k, alt in enumerate(record.ALT, start=1) if alt.isascii() and alt.isalpha()]
+            kept = [
+                k for k, alt in enumerate(record.ALT, start=1) if _is_letters(record.REF) and _is_letters(alt)
+            ]
             if is_usable and kept:
                 yield from (self._dosages if is_of_dosages else self._calls)(record, kept)
 
@@ -167,6 +169,10 @@ class _Records:
         else:
             second = np.where(is_haploid, first, second)
         return first, second, int(np.count_nonzero(is_haploid))
+
+
+def _is_letters(allele):
+    return allele.isascii() and allele.isalpha()
 
 
 def _open(path):

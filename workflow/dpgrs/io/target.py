@@ -27,7 +27,8 @@ class Piece(NamedTuple):
     Attributes
     ----------
     path : pathlib.Path, of their file.
-    columns : dict of (n_rows,) arrays: contig (without ``chr``), position, id, ref and alt in capitals.
+    columns : dict of (n_rows,) arrays: contig (without ``chr``), position, id, ref and alt in capitals. ALT
+        may be no letters, such as ``*``; stores have none of these.
     calls : function from (n,) ascending rows to (n, n_people) calls. int8: copies of ALT, or -1 and -2 where
         one of two alleles is missing and the other is REF or ALT, and further below 0 where both are. uint16:
         dosages in units of `DOSAGE_STEP`, `MISSING_STEPS` where missing.
@@ -65,6 +66,7 @@ class Target:
         self._stores = _stores_of(self.paths)
         self.header = _header_of(self._stores) if self._stores else genotype_header(self.paths)
         self.samples, self._field = self.header.samples, field
+        self._terms = {"phased": "any", "keep_filtered": True, "field": field, "keeps_symbols": True}
         self.n_records = self.n_haploid = 0
 
     def pieces(self, contigs):
@@ -115,7 +117,7 @@ class Target:
             start = stop
 
     def _listed_pieces(self, form, path, contigs):
-        reader = form.reader(path, None, phased="any", keep_filtered=True, field=self._field)
+        reader = form.reader(path, None, **self._terms)
         table = reader.sites(contigs)
         columns = _columns({name: table[name] for name in SITE})
         records, alleles = table["record"].to_numpy(), table["allele"].to_numpy()
@@ -136,7 +138,7 @@ class Target:
             start = stop
 
     def _whole_pieces(self, form, path, contigs):
-        reader = form.whole_reader(path, contigs, phased="any", keep_filtered=True, field=self._field)
+        reader = form.whole_reader(path, contigs, **self._terms)
         n_rows = min(max(4 * BATCH_BYTES // len(self.samples), FEWEST_ROWS), MOST_ROWS)
         held = None
         for batch in reader.batches(n_rows):

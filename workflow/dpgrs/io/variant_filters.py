@@ -21,11 +21,11 @@ USABLE = len(REASONS)
 SETTINGS = {"class": "classes", "ld": "ld_r2"}
 # As the reader of VCFs names what it skips.
 SKIPPED = {
-    "filtered": "filtered",
-    "no_gt": "no_gt",
-    "no_alt": "no_alt",
-    "symbolic": "symbolic_allele",
-    "star": "star_allele",
+    "filtered": ("filtered",),
+    "no_gt": ("no_gt",),
+    "no_alt": ("no_alt",),
+    "symbolic": ("symbolic_allele", "no_letters"),
+    "star": ("star_allele",),
 }
 
 CALLS = ("call_rate", "least_call_rate", "half_calls")
@@ -213,7 +213,10 @@ def with_records(counts, stores):
     for store in stores:
         own = store.attributes.get("counts", {})
         skipped = own.get("skipped", {})
-        read = {name: skipped.get(reason, 0) if own else None for name, reason in SKIPPED.items()}
+        read = {
+            name: sum(skipped.get(reason, 0) for reason in reasons) if own else None
+            for name, reasons in SKIPPED.items()
+        }
         chromosome = store.variants["contig"].iloc[0].removeprefix("chr")
         told[chromosome] = {"records": own.get("n_records"), **read, "stored": store.n_variants}
         shares = missing_shares(store)

@@ -23,7 +23,8 @@ class Found:
     ----------
     variant, row : (n_pairs,) int64, of the scores, and of the piece of the target.
     sign : (n_pairs,) int8, 1 where the row counts the effect allele. -1 where the effect allele is REF: its
-        copies are two, less those of all ALTs of the same kind; each of them is a pair.
+        copies are two, less those of all ALTs of the same kind, and of those that are no letters, such as
+        ``*``; each of them is a pair.
     """
 
     variant: np.ndarray
@@ -87,6 +88,8 @@ class Matching:
         refs, alts = columns["ref"][row], columns["alt"][row]
         effects, others = self.sites.effect_allele[variant], self.sites.other_allele[variant]
         sign, is_flipped = match_pairs(effects, others, refs, alts)
+        is_symbol = is_no_letters(alts)
+        sign = np.where(is_symbol, 0, sign)
         # Letters as given come first.
         as_given = _any_of(variant, (sign != 0) & ~is_flipped)
         sign = np.where(is_flipped & as_given, 0, sign)
@@ -104,7 +107,9 @@ class Matching:
         is_pair = sign != 0
         for place in np.flatnonzero(is_used & (sign == 0)):
             is_ref = self.status[variant[place]] in (SWAPPED, BOTH)
-            is_pair[place] = is_ref and kind[place] == own_kind[int(variant[place])]
+            ref, is_as_long = own_kind[int(variant[place])]
+            is_alike = is_symbol[place] or kind[place][1] == is_as_long
+            is_pair[place] = is_ref and refs[place] == ref and is_alike
         sign = np.where(is_pair & (sign == 0), -1, sign)
         kept = np.flatnonzero(is_pair & is_used)
         return Found(variant[kept], row[kept], sign[kept])
@@ -144,6 +149,12 @@ class Matching:
         """(n_variants,) bool, which are in the sums."""
         used = frozenset(USED)
         return np.fromiter((one in used for one in self.status), dtype=bool, count=len(self.status))
+
+
+def is_no_letters(alts):
+    """Tell which ALTs are no letters, such as ``*`` or ``<DEL>``, (n,) bool."""
+    letters = {alt: alt.isalpha() for alt in set(alts)}
+    return np.fromiter((not letters[alt] for alt in alts), dtype=bool, count=len(alts))
 
 
 def _any_of(variant, is_so):

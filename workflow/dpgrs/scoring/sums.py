@@ -8,7 +8,7 @@ import numpy as np
 from dpgrs.genotypes.dosages import DOSAGE_STEP
 from dpgrs.io.target import MISSING_STEPS
 from dpgrs.scoring._kernels import count_calls, fill_calls, fill_steps
-from dpgrs.scoring.matching import NO_CALLS
+from dpgrs.scoring.matching import NO_CALLS, is_no_letters
 
 # Of dosages that one thread has at a time, and of rows that are multiplied together. Neither hangs on the
 # number of threads, so that this changes no result.
@@ -66,11 +66,12 @@ class ScoreSums:
             for start, stop in pairwise(ends):
                 own = slice(start, stop)
                 rows, local = np.unique(row[own], return_inverse=True)
-                yield self._block(piece.calls(rows), record[rows], variant[own], local, sign[own])
+                is_symbol = is_no_letters(piece.columns["alt"][rows])
+                yield self._block(piece.calls(rows), record[rows], is_symbol, variant[own], local, sign[own])
 
-    def _block(self, calls, record, variant, row, sign):
+    def _block(self, calls, record, is_symbol, variant, row, sign):
         """Return calls, ALT frequencies and (n_rows, n_outcomes) weights of rows, and note constants."""
-        frequency, known, alleles = self._frequencies(calls, variant, row, sign)
+        frequency, known, alleles = self._frequencies(calls, is_symbol, variant, row, sign)
         is_called = (known > 0) | ~np.isnan(frequency)
         lost = np.unique(variant[~is_called[row]])
         if len(lost):
@@ -88,7 +89,7 @@ class ScoreSums:
             self._constants[columns] += 2 * one.weights[mine].sum(axis=0)
         return calls, np.nan_to_num(frequency), W
 
-    def _frequencies(self, calls, variant, row, sign):
+    def _frequencies(self, calls, is_symbol, variant, row, sign):
         """Return the frequency of ALT that fills a row, known alleles and all alleles, (n_rows,) each."""
         known, copies = np.empty(len(calls), dtype=np.int64), np.empty(len(calls), dtype=np.int64)
         if calls.dtype == np.int8:
@@ -99,10 +100,13 @@ class ScoreSums:
             copies = DOSAGE_STEP * np.where(is_known, calls, 0).sum(axis=1)
         frequency = np.full(len(calls), np.nan)
         public = self._matching.sites.frequency[variant]
-        # Of a row among several ALTs the frequency of REF tells too little.
-        _, place, n_rows = np.unique(variant, return_inverse=True, return_counts=True)
+        # Of a row among several ALTs the frequency of REF tells too little. An ALT that is no letters adds 0:
+        # the row of letters has all that REF leaves.
+        place = np.unique(variant, return_inverse=True)[1]
+        n_rows = np.bincount(place, weights=~is_symbol[row])
         is_told = ~np.isnan(public) & (n_rows[place] == 1)
-        frequency[row[is_told]] = np.where(sign[is_told] > 0, public[is_told], 1 - public[is_told])
+        of_alt = np.where(sign[is_told] > 0, public[is_told], 1 - public[is_told])
+        frequency[row[is_told]] = np.where(is_symbol[row[is_told]], 0, of_alt)
         alleles = np.full(len(calls), 2 * calls.shape[1])
         is_own = np.isnan(frequency) & (known > 0)
         frequency[is_own] = copies[is_own] / known[is_own]

@@ -19,6 +19,7 @@ SET_REF = (
 # int() takes digits of all scripts, and raises where there are thousands of them.
 _POSITION = re.compile(r"0*[1-9][0-9]{0,9}")
 _LETTERS = re.compile(r"[A-Za-z]+")
+_PRINTABLE = re.compile(r"[!-~]+")
 _SYMBOLIC = re.compile(r"<.+>|.*[\[\]].*|\.[A-Za-z]+|[A-Za-z]+\.")
 _LONG_NUMBER = re.compile(rb"\t[^:\t]*\d{5}")
 _CALL = re.compile(rb"[|/]?(\.|\d+)([|/](\.|\d+))*")
@@ -47,7 +48,7 @@ class Record(NamedTuple):
 
 
 def parse_record(line):
-    """Split a line of the right number of columns, and check POS, REF, and that no allele is there twice.
+    """Split a line of the right number of columns, and check POS, and that no allele is there twice.
 
     Raises
     ------
@@ -58,8 +59,6 @@ def parse_record(line):
     if not (_POSITION.fullmatch(position) and int(position.lstrip("0")) < 2**31):
         got = shown(position) or "nothing"
         raise BadRecordError(f"`POS` must be a whole number from 1 to 2^31 - 1, got {got}. Mend the record.")
-    if not _LETTERS.fullmatch(ref):
-        raise BadRecordError(f"`REF` must be letters, got {shown(ref) or 'nothing'}. Mend the record.")
     record = Record(
         contig=contig,
         position=int(position.lstrip("0")),
@@ -86,25 +85,58 @@ def require_distinct_alleles(ref, alts):
         raise BadRecordError("REF and ALT must be alleles of their own, got one twice. Mend the record.")
 
 
-def skip_reason(alt):
-    """Return why an ALT has no sequence of its own, or None if it has one.
+def skip_reason(ref, alt):
+    """Return why an ALT cannot be used, or None if REF and ALT are letters.
 
     Raises
     ------
     BadRecordError
-        Neither letters nor a known symbol.
+        An ALT that is empty, or not of printable characters of ASCII.
     """
     if alt == ".":
         return "no_alt"
+    _require_printable("ALT", alt)
+    if not _LETTERS.fullmatch(ref):
+        return "no_letters"
     if alt == "*":
         return "star_allele"
     if _SYMBOLIC.fullmatch(alt):
         return "symbolic_allele"
-    if not _LETTERS.fullmatch(alt):
+    return None if _LETTERS.fullmatch(alt) else "no_letters"
+
+
+def _require_printable(column, allele):
+    if not _PRINTABLE.fullmatch(allele):
         raise BadRecordError(
-            f"`ALT` must be letters, `*`, `.` or `<...>`, got {shown(alt) or 'nothing'}. Mend the record."
+            f"`{column}` must be of printable characters, got {shown(allele) or 'nothing'}. Mend the record."
         )
-    return None
+
+
+def usable_alts(ref, alts, *, keeps_symbols=False):
+    """Return which ALTs to keep, and why others are skipped.
+
+    Parameters
+    ----------
+    ref : str
+    alts : list of str
+    keeps_symbols : bool, whether to keep an ALT that is no letters, such as ``*``: it takes the place of REF.
+
+    Returns
+    -------
+    kept : list of int, numbers of alleles; 1 is the first ALT.
+    skipped : list of str, a reason for each other ALT.
+
+    Raises
+    ------
+    BadRecordError
+        An allele that is empty, or not of printable characters of ASCII.
+    """
+    _require_printable("REF", ref)
+    reasons = [skip_reason(ref, alt) for alt in alts]
+    if keeps_symbols and _LETTERS.fullmatch(ref):
+        reasons = [reason if reason == "no_alt" else None for reason in reasons]
+    kept = [number for number, reason in enumerate(reasons, start=1) if not reason]
+    return kept, [reason for reason in reasons if reason]
 
 
 class CallDecoder:

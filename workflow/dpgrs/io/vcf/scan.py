@@ -17,7 +17,7 @@ from dpgrs.io.vcf.records import (
     BadRecordError,
     CallDecoder,
     parse_record,
-    skip_reason,
+    usable_alts,
 )
 from dpgrs.io.vcf.text import COPY_AGAIN, HEADER_AGAIN
 
@@ -33,7 +33,8 @@ class LineScanner:
     ----------
     text : ContigText
     n_samples : int
-    is_phase_required, is_filter_kept, is_known_ref, is_compiled : bool, see `dpgrs.io.vcf.vcf.ContigReader`.
+    is_phase_required, is_filter_kept, is_known_ref, is_compiled, keeps_symbols : bool, see
+        `dpgrs.io.vcf.vcf.ContigReader`.
 
     Attributes
     ----------
@@ -42,13 +43,22 @@ class LineScanner:
     """
 
     def __init__(
-        self, text, *, n_samples, is_phase_required, is_filter_kept, is_compiled, is_known_ref=False
+        self,
+        text,
+        *,
+        n_samples,
+        is_phase_required,
+        is_filter_kept,
+        is_compiled,
+        is_known_ref=False,
+        keeps_symbols=False,
     ):
         self._text = text
         self._n_samples = n_samples
         self._is_filter_kept = is_filter_kept
         self._is_compiled = is_compiled
         self._is_known_ref = is_known_ref
+        self._keeps_symbols = keeps_symbols
         self._kernel = _Kernel(
             n_samples,
             is_phase_required=is_phase_required,
@@ -183,9 +193,9 @@ class LineScanner:
         if not (has_calls or b"GT" in record.calls.partition(b"\t")[0].split(b":")):
             self.skipped["no_gt"] += 1
             return []
-        reasons = [skip_reason(alt) for alt in record.alts]
-        self.skipped.update(reason for reason in reasons if reason)
-        return [k for k, reason in enumerate(reasons, start=1) if not reason]
+        kept, reasons = usable_alts(record.ref, record.alts, keeps_symbols=self._keeps_symbols)
+        self.skipped.update(reasons)
+        return kept
 
     def _alleles(self, record):
         """Return (n_haplotypes,) allele numbers, -1 where missing, and the number of haploid calls."""

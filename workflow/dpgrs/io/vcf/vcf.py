@@ -114,6 +114,7 @@ class ContigReader:
     keep_filtered : bool, whether to keep records whose FILTER is neither PASS nor ``.``.
     known_ref : bool, whether a record whose REF is provisional (``INFO/PR``) is an error.
     field : ``GT``, calls, or ``DS``, dosages of people.
+    keeps_symbols : bool, whether an ALT that is no letters, such as ``*`` or ``<DEL>``, is a row, too.
     is_compiled : bool, whether to scan lines of the common form with compiled code; it changes no result.
     n_threads : int, those that inflate and scan; it changes no result.
 
@@ -121,7 +122,8 @@ class ContigReader:
     ----------
     n_records : int, records of the contig read so far.
     skipped : Counter, by reason: records that are ``filtered`` or have ``no_gt``, and single ALT alleles that
-        are ``no_alt`` (``.``), ``star_allele`` (``*``) or ``symbolic_allele`` (``<...>`` and breakends).
+        are ``no_alt`` (``.``), ``star_allele`` (``*``), ``symbolic_allele`` (``<...>`` and breakends) or
+        ``no_letters`` (anything else, or beside such a REF).
     missing_alleles : int, bits set in the missing planes given out so far.
     haploid_calls : int, calls of one allele in the records used so far.
 
@@ -145,6 +147,7 @@ class ContigReader:
         keep_filtered=False,
         known_ref=False,
         field="GT",
+        keeps_symbols=False,
         is_compiled=True,
         n_threads=N_THREADS,
     ):
@@ -159,6 +162,7 @@ class ContigReader:
             "is_filter_kept": keep_filtered,
             "is_known_ref": known_ref,
             "is_compiled": is_compiled,
+            "keeps_symbols": keeps_symbols,
         }
         self.n_records = 0
         self.skipped = Counter()

@@ -368,7 +368,7 @@ def test_command__says_last_what_a_release_would_be_refused_for():
     assert refused.count("- `privacy.") == 2
     assert "Export" not in refused
     assert hints.startswith("Still to be done where it will run:\n- `privacy.ledger`")
-    for column in ("an outcome", "tight", "mu each", "weight sd"):
+    for column in ("an outcome", "tight", "mu", "weight sd"):
         assert f"\n  {column} " in result.stdout
 
 

@@ -1,10 +1,14 @@
 """Commands of those who answer for a dataset: the study key and the ledger."""
 
 import json
+from time import monotonic
 
 import click
 
 from dpgrs.cli.options import AT_LEAST_1, FiniteRange, account_terms, path_argument
+
+# A plan of so many variants takes several seconds a request.
+SLOW_PLAN, SECONDS_UNTIL_PROGRESS = 1000, 5
 
 
 @click.group()
@@ -105,7 +109,8 @@ def repair_ledger(path):
     help="Assumed share of variance that the variants explain; default: as configured. May be repeated.",
 )
 @click.option("--json", "is_json", is_flag=True, help="Print JSON.")
-def plan(path, changes, is_json, **assumed):
+@click.pass_obj
+def plan(context, path, changes, is_json, **assumed):
     """Estimate the privacy cost and accuracy of a study, before any private data are read.
 
     CONFIG is a file or a stream: `/dev/stdin`, `<(...)`.
@@ -114,8 +119,22 @@ def plan(path, changes, is_json, **assumed):
     from dpgrs.reporting.plan import plan_as_text
     from dpgrs.study.settings_files import read_settings
 
-    found = plan_study(read_settings(path, changes=changes), **assumed)
+    progress = iter if context["quiet"] else _with_progress
+    found = plan_study(read_settings(path, changes=changes), progress=progress, **assumed)
     click.echo(json.dumps(found, indent=2) if is_json else plan_as_text(found))
+
+
+def _with_progress(requests):
+    """Yield the requests of a plan; where they take long, print the cost of each before its R2 is known."""
+    from dpgrs.planning.accuracy import MOST_PLANNED
+    from dpgrs.reporting.plan import answer
+
+    begin = monotonic()
+    for request in requests:
+        is_slow = SLOW_PLAN <= request["n_variants"] <= MOST_PLANNED
+        if is_slow or monotonic() - begin > SECONDS_UNTIL_PROGRESS:
+            click.echo(f"{answer(request)} Working out what R2 to expect.", err=True)
+        yield request
 
 
 @click.group()

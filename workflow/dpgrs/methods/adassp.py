@@ -107,6 +107,7 @@ def private_adassp(gram, cross, n_rows, *, request, noise, **options):
         If the statistics do not have the shape of the request, or are of more than `LARGEST_VARIANTS`.
     """
     terms = adassp_request(request)
+    _require_few_columns(terms)
     noisy = private_statistics(gram, cross, n_rows, request=terms, noise=noise, **options)
     eigenvalue, event = private_smallest_eigenvalue(gram, request=terms, noise=noise.of("genotypes"))
     released = vars(noisy) | {"events": (*noisy.events, event)}
@@ -136,11 +137,7 @@ def private_smallest_eigenvalue(gram, *, request, noise):
     UsageError
         With more than `LARGEST_VARIANTS` variants and covariates.
     """
-    if request.n_columns > LARGEST_VARIANTS:
-        raise UsageError(
-            f"`panel.size` and covariates must be at most {LARGEST_VARIANTS} together for adassp, got "
-            f"{request.n_columns}. Lower them, or leave the method out."
-        )
+    _require_few_columns(request)
     step = eigenvalue_step(request.n_columns, rows=request.rows, row_norm=request.row_norm)
     noisy, event = noise.gaussian(
         eigenvalue_steps(gram[:-1, :-1] * request.gram_step, step=step),
@@ -155,6 +152,15 @@ def private_smallest_eigenvalue(gram, *, request, noise):
         mu=request.budget["eigenvalue"],
     )
     return float(noisy) * step, event
+
+
+def _require_few_columns(request):
+    """Raise a UsageError if there are more variants and covariates than are factored exactly."""
+    if request.n_columns > LARGEST_VARIANTS:
+        raise UsageError(
+            f"`panel.size` and covariates must be at most {LARGEST_VARIANTS} together for adassp, got "
+            f"{request.n_columns}. Lower them, or leave the method out."
+        )
 
 
 def eigenvalue_step(n_variants, *, rows, row_norm=None):

@@ -378,6 +378,14 @@ def fit_reusecov(noisy, *, penalty, keeps_negative=False):
     return LinearFit(weights, means, np.zeros(len(weights)))
 
 
+def n_noisy_entries(request):
+    """Count the `noisy_entries` of X'X of a request, without making them."""
+    d = request.n_columns
+    if request.coding == Coding.FREQUENCY or (request.coding == Coding.HALF and request.rows == Rows.PEOPLE):
+        return (d + 1) * (d + 2) // 2 - 1
+    return d * (d + 1) // 2
+
+
 def noisy_entries(n_variants, *, rows, coding=Coding.HALF):
     """Tell which entries of X'X carry noise, a square of bool: its upper triangle without what is n/4."""
     is_public_diagonal = Rows(rows) == Rows.HAPLOTYPES and Coding(coding) == Coding.HALF

@@ -104,7 +104,9 @@ class SharedStatistics:
     def zeros(self, request, n_outcomes):
         """Return what `draw` takes of a cohort without rows, as keywords, to learn what it draws."""
         size = request.n_columns + 1
-        gram, cross = (np.zeros((n, size), dtype=np.int64) for n in (size, n_outcomes))
+        # Of X'X only the shape: it may be larger than the memory.
+        gram = np.broadcast_to(np.int64(0), (size, size))
+        cross = np.zeros((n_outcomes, size), dtype=np.int64)
         counted = ("observed", "cases") if self._draws_cases(request) else ("observed",)
         counts = dict.fromkeys(counted, np.zeros(n_outcomes, dtype=np.int64))
         return {"gram": gram, "cross": cross, "n_rows": 1, **counts}

@@ -13,6 +13,9 @@ from dpgrs.study.table_cohort import is_table
 from dpgrs.study.table_settings import covariate_terms
 from dpgrs.types import Bounds, Coding, Neighbours, Protection
 
+# The time of a planned R^2 grows with the number of variants to the power of 2.6: here it takes ten minutes.
+MOST_PLANNED = 5000
+
 
 def within_bounds(request, bounds, *, frequency, config):
     """Give a request the norms at which a run would clip its rows, and under `tight` bounds its covariates.
@@ -63,26 +66,37 @@ def unplanned_methods(methods, protections, **known):
     return {name: reason for name, reason in reasons.items() if reason}
 
 
-def plan_accuracy(request, count, *, n_rows, frequency, ld, heritabilities, config):
+def plan_accuracy(request, count, *, config, **model):
     """Expect the accuracy of a request, and compare bounds and neighbours.
 
     Parameters
     ----------
     request : PrivacyRequest, with the bounds of the study.
     count : int, outcomes of the study.
-    n_rows : int, rows to train on.
-    frequency : (n_variants,) float64, planned ALT allele frequencies.
-    ld : PublicLd of the public panel, or None.
-    heritabilities : list of float, assumed; the comparison takes the first.
     config : dict from `dpgrs.study.settings.resolve`.
+    **model : n_rows, the rows to train on; frequency, (n_variants,) float64, planned ALT allele frequencies;
+        ld, PublicLd of the public panel, or None; heritabilities, list of float, assumed, of which the
+        comparison takes the first.
 
     Returns
     -------
-    dict of JSON values: ``expected``, one for each planned method and heritability, and
-    ``bounds_and_neighbours``, one for each pair of them, R^2 being that of the first planned method.
+    dict of JSON values: ``expected``, one for each planned method and heritability;
+    ``bounds_and_neighbours``, one for each pair of them, R^2 being that of the first planned method; and
+    ``no_accuracy``, the reason why no R^2 is planned, or None.
     """
+    try:
+        return _planned(request, count, config=config, **model)
+    except MemoryError:
+        reason = "there is too little memory for matrices of X'X"
+        return _planned(request, count, config=config, **model, no_accuracy=reason)
+
+
+def _planned(request, count, *, n_rows, frequency, ld, heritabilities, config, no_accuracy=None):
+    """Do the work of `plan_accuracy`; with a reason for no accuracy, all but the expected R^2."""
+    if request.n_variants > MOST_PLANNED:
+        no_accuracy = f"it takes matrices of X'X, which a plan makes of at most {MOST_PLANNED:,} variants"
     own = {"has_ld": ld is not None, "bounds": config["privacy"]["bounds"], "of_table": is_table(config)}
-    methods = planned_methods(config["methods"], request.protection, **own)
+    methods = [] if no_accuracy else planned_methods(config["methods"], request.protection, **own)
     model = {"n_rows": n_rows, "frequency": frequency, "n_outcomes": count, "ld": ld}
     model["terms"] = FitTerms.of(config["regression"], same_ancestry=has_same_ancestry(config))
     expected = [
@@ -118,7 +132,7 @@ def plan_accuracy(request, count, *, n_rows, frequency, ld, heritabilities, conf
                 "r2": r2,
             }
         )
-    return {"expected": expected, "bounds_and_neighbours": compared}
+    return {"expected": expected, "bounds_and_neighbours": compared, "no_accuracy": no_accuracy}
 
 
 def _of_variants(request):

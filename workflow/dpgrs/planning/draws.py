@@ -1,5 +1,7 @@
 """What a study would draw: its mechanisms on synthetic statistics, without a draw."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from dpgrs.errors import UsageError
@@ -7,9 +9,23 @@ from dpgrs.evaluation.private_metrics import AccuracyRequest, private_accuracy
 from dpgrs.methods.chosen import ScreeningData
 from dpgrs.methods.chosen_requests import request_of_rows
 from dpgrs.methods.mechanisms import mechanism_of_study
+from dpgrs.methods.reusecov import n_noisy_entries
+from dpgrs.privacy.accounting.events import GaussianEvent
+from dpgrs.privacy.noise.claims import scale_of
 from dpgrs.privacy.noise.sources import Rehearsal
 from dpgrs.study.release_cost import screening_terms
 from dpgrs.types import Bounds, Metrics, Rows
+
+# X'X of more variants is not made for a rehearsal: its events follow from those of so many variants.
+MOST_REHEARSED = 512
+# The share of the budget that each statistic has, by its name in events.
+BUDGET_NAMES = {
+    "count": "count",
+    "outcome counts": "observed",
+    "case counts": "cases",
+    "gram": "gram",
+    "cross product": "cross",
+}
 
 
 def rehearse(request, count, *, frequency, config):
@@ -33,8 +49,13 @@ def rehearse(request, count, *, frequency, config):
         If metrics are to be charged without a budget.
     """
     rehearsal, mechanism = Rehearsal(), mechanism_of_study(config)
-    if "statistics" in mechanism.takes:
-        mechanism.draw(**mechanism.zeros(request, count), request=request, noise=rehearsal)
+    takes_sums = "statistics" in mechanism.takes
+    # AdaSSP's eigenvalue has a grid that depends on the number of variants, of which it takes few.
+    is_resized = takes_sums and "eigenvalue" not in mechanism.draws["genotypes"]
+    is_resized &= request.n_variants > MOST_REHEARSED
+    if takes_sums:
+        few = replace(request, n_variants=MOST_REHEARSED) if is_resized else request
+        mechanism.draw(**mechanism.zeros(few, count), request=few, noise=rehearsal)
     else:
         _rehearse_rows(mechanism, request, count, frequency=frequency, config=config, noise=rehearsal)
     if config["evaluation"]["metrics"] == Metrics.CHARGED:
@@ -42,10 +63,24 @@ def rehearse(request, count, *, frequency, config):
         private_accuracy(sums, request=_accuracy_request(request, config["evaluation"]), noise=rehearsal)
     shared, own = [], {}
     for (kind, *outcomes), draws in rehearsal.draws.items():
+        if is_resized and kind in ("genotypes", "outcomes"):
+            terms = mechanism.terms(request)
+            draws = [(_event_of_all_variants(event, terms), digest) for event, digest in draws]
         is_shared = kind == "genotypes" or len(outcomes) == count
         events = shared if is_shared else own.setdefault(outcomes[0], [])
         events += [event for event, _ in draws]
     return shared, own
+
+
+def _event_of_all_variants(event, terms):
+    """Return the event of a statistic of sums that was rehearsed on fewer variants than the terms have."""
+    name = BUDGET_NAMES[event.statistic]
+    claims = {"gram": terms.gram_claim, "cross": terms.cross_claim}
+    entries = {"gram": n_noisy_entries(terms), "cross": terms.n_outcomes * terms.n_columns}
+    mu, sensitivity = float(terms.budget[name]), claims.get(name, event.sensitivity)
+    sigma = scale_of(sensitivity, share=mu, norm=GaussianEvent.norm, step=event.step, name=event.statistic)
+    changed = {"mu": mu, "sigma": sigma, "sensitivity": sensitivity}
+    return replace(event, **changed, entries=entries.get(name, event.entries))
 
 
 def _rehearse_rows(mechanism, request, count, *, frequency, config, noise):

@@ -43,7 +43,7 @@ DIGITS, MOST_REQUESTS = 6, 1000
 FEWEST_PEOPLE = 2
 
 
-def plan_study(settings, *, people=None, heritabilities=()):
+def plan_study(settings, *, people=None, heritabilities=(), progress=iter):
     """Work out costs, what the ledger would say, and the accuracy to expect of every request.
 
     Parameters
@@ -52,6 +52,8 @@ def plan_study(settings, *, people=None, heritabilities=()):
     people : int, assumed number of people, trained or tested on; None takes that of a simulated cohort.
     heritabilities : sequence of float, assumed shares of variance that the panel explains; empty takes
         `outcomes.heritability`.
+    progress : callable that takes the list of requests, with their costs, and yields them one by one: before
+        the accuracy of each is worked out.
 
     Returns
     -------
@@ -75,7 +77,9 @@ def plan_study(settings, *, people=None, heritabilities=()):
     found, hints = _problems(config, doubtful=frozenset(doubt.key for doubt in doubts))
     if missing:
         raise UsageError("\n".join(dict.fromkeys(missing + found)))
-    choice, config = choice_in_words(config), _beside(config, settings)
+    is_asked = AUTO in (settings.get("methods") or ())
+    choice = choice_in_words(config, is_asked=is_asked)
+    config = _with_candidates(config) if is_asked else config
     n_rows = _training_rows(config, people)
     heritabilities = list(heritabilities) or [config["outcomes"]["heritability"]]
     book = _book(config)
@@ -83,9 +87,12 @@ def plan_study(settings, *, people=None, heritabilities=()):
     for number, (request, count) in enumerate(asked, start=1):
         known = {"frequency": panel.frequencies[request.n_variants], "config": config}
         costs = _costs(request, count, book=book, **known)
-        model = {"n_rows": n_rows, "ld": panel.ld.get(request.n_variants), **known}
-        accuracy = plan_accuracy(request, count, heritabilities=heritabilities, **model)
-        requests.append({"number": number, **_terms(request, count), **costs, **accuracy})
+        requests.append({"number": number, **_terms(request, count), **costs})
+    for planned, (request, count) in zip(progress(requests), asked, strict=True):
+        size = request.n_variants
+        model = {"n_rows": n_rows, "ld": panel.ld.get(size), "frequency": panel.frequencies[size]}
+        model |= {"config": config, "heritabilities": heritabilities}
+        planned |= plan_accuracy(request, count, **model)
     return {
         "study": config["study"],
         "mode": config["mode"],
@@ -111,10 +118,8 @@ def plan_study(settings, *, people=None, heritabilities=()):
     }
 
 
-def _beside(config, settings):
-    """Return a configuration with all that `methods: auto` chooses from, if the settings ask for it."""
-    if AUTO not in (settings.get("methods") or ()):
-        return config
+def _with_candidates(config):
+    """Return a configuration with all methods that `methods: auto` chooses from."""
     return config | {"methods": list(dict.fromkeys([*config["methods"], *candidates(config)]))}
 
 

@@ -23,7 +23,7 @@ def plan_as_text(plan):
     -------
     str, several tables and notes.
     """
-    parts = [_head(plan), _totals(plan), _mechanisms(plan), _ledger(plan)]
+    parts = [_head(plan), _answers(plan), _totals(plan), _mechanisms(plan), _ledger(plan)]
     parts += [_expected(plan), _compared(plan), _notes(plan)]
     parts.append(_listed(f"This {plan['mode']} would not start:", plan["problems"]))
     parts.append(_listed("Still to be done where it will run:", plan["hints"]))
@@ -40,9 +40,43 @@ def _head(plan):
     )
 
 
+def _answers(plan):
+    """Say of each request what it costs, and the R2 of the method of which most is expected."""
+    return "\n".join(_fill(answer(request)) for request in plan["requests"])
+
+
+def answer(request):
+    """Say on one line what a request of a plan costs and what R2 is expected.
+
+    Parameters
+    ----------
+    request : dict, one of the ``requests`` of `dpgrs.planning.plan.plan_study`; the accuracy may be yet to
+        come.
+
+    Returns
+    -------
+    str
+    """
+    outcomes = f"{request['n_outcomes']:,} outcome{'s' * (request['n_outcomes'] != 1)}"
+    terms = f"{request['protection']}, {request['accounting']}, epsilon {request['epsilon']:g}"
+    line = f"# {request['number']} ({terms}, {request['n_variants']:,} variants, {outcomes}): "
+    line += f"costs epsilon {request['whole_study']['ledger']:.3f}"
+    if "expected" not in request:
+        return f"{line}."
+    if request["no_accuracy"]:
+        return f"{line}. No R2 is planned: {request['no_accuracy']}."
+    if not request["expected"]:
+        return f"{line}. No R2 is planned for these methods."
+    best = max(request["expected"], key=lambda expected: expected["r2"])
+    return (
+        f"{line}, expected R2 {_r2(best['r2'])} with {best['method']} ({_r2(best['r2_without_noise'])} "
+        "without noise)."
+    )
+
+
 def _totals(plan):
     has_person = any(request["person"] for request in plan["requests"])
-    columns = ["#", "protection", "accounting", "asked", "variants", "outcomes", "an outcome"]
+    columns = ["#", "protection", "accounting", "requested", "variants", "outcomes", "an outcome"]
     columns += ["all outcomes", "tight"] + ["a person"] * has_person
     rows = [
         [
@@ -60,7 +94,7 @@ def _totals(plan):
         for request in plan["requests"]
     ]
     legend = {
-        "asked": "in the settings: for each outcome, or for all of them under a joint budget",
+        "requested": "in the settings: for each outcome, or for all of them under a joint budget",
         "an outcome": f"what the results of one outcome tell at most about a {plan['privacy']['unit']}",
         "all outcomes": "what the results of all tell together: this is what a ledger counts",
         "tight": "the same by the best bound known; lower only where noise is not all Gaussian",
@@ -69,7 +103,7 @@ def _totals(plan):
         legend["a person"] = "all outcomes, for both haplotypes together"
     if any(map(_over_budget, plan["requests"])):
         legend["!"] = "above `privacy.budget`, refused before any job"
-    title = f"Epsilon at delta {plan['privacy']['delta']:g}: asked for, and spent"
+    title = f"Epsilon at delta {plan['privacy']['delta']:g}: requested, and spent"
     return "\n".join([title, text_table(columns, rows), _legend(legend)])
 
 
@@ -85,7 +119,7 @@ def _mechanisms(plan):
         "case counts": "rows on which each 0/1 outcome is 1",
     }
     drawn = {one["statistic"] for _, one in listed}
-    columns = ["#", "statistic", "times", "numbers each", "sensitivity", "noise sd", "mu each", "share"]
+    columns = ["#", "statistic", "times", "numbers each", "sensitivity", "noise sd", "mu", "share"]
     rows = [
         [
             str(number),
@@ -108,7 +142,7 @@ def _mechanisms(plan):
         "accuracy": "sums behind R2 and error, if they are charged",
         "numbers each": "how many are drawn at a time",
         "sensitivity": f"how far one {plan['privacy']['unit']} can move these numbers, all together",
-        "mu each": "sensitivity/noise sd; the less, the better one is hidden",
+        "mu": "sensitivity/noise sd; the less, the better one is hidden",
         "share": "of the sum of mu^2, which is what a budget is cut from",
     }
     if any(one["statistic"].startswith("boosted") for _, one in listed):
@@ -131,7 +165,7 @@ def _ledger(plan):
         return ""
     if not ledger["exists"]:
         return f"Ledger {ledger['path']}: not there yet, so it is not known what is left."
-    columns = ["#", "account", "cost", "spent", "limit", "remains", "epsilon then", "limit", "at delta"]
+    columns = ["#", "account", "cost", "spent", "limit", "remains", "total after", "limit", "at delta"]
     rows = [
         [
             str(request["number"]),
@@ -157,7 +191,7 @@ def _ledger(plan):
     legend = {
         "account": "protection/unit/neighbours",
         "cost to remains": "mu^2 of this #, of all before it, allowed in all, and left after it",
-        "epsilon then": "of all before it and this #, at the delta of the account; its limit",
+        "total after": "epsilon of all before it and this #, at the delta of the account; its limit",
     }
     note = "Each # is taken as a new request, alone. A replay of an earlier one costs nothing."
     return "\n".join([_fill(title), text_table(columns, rows), _legend(legend), *map(_fill, faults), note])
@@ -196,7 +230,17 @@ def _expected(plan):
 
 
 def _compared(plan):
-    columns = ["#", "bounds", "neighbours", "noise sd X'X", "noise sd X'Y", "method", "h2", "R2", "own"]
+    columns = [
+        "#",
+        "bounds",
+        "neighbours",
+        "noise sd X'X",
+        "noise sd X'Y",
+        "method",
+        "h2",
+        "R2",
+        "this study",
+    ]
     rows = [
         [
             str(request["number"]),
@@ -216,7 +260,7 @@ def _compared(plan):
         "bounds": "`privacy.bounds`; tight clips rows about their root mean square",
         "noise sd": "of an entry of X'X and of X'Y, at the same epsilon and delta",
         "R2": "of the first planned method, as above",
-        "own": "* what this study asks for",
+        "this study": "* what this study asks for",
     }
     return "\n".join(["What bounds and neighbours cost", text_table(columns, rows), _legend(legend)])
 

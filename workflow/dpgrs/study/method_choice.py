@@ -50,22 +50,23 @@ def with_chosen_methods(config):
     return config | {"methods": list(dict.fromkeys(found))}
 
 
-def choice_in_words(config, *, says_default=True):
+def choice_in_words(config, *, says_default=True, is_asked=True):
     """Say which methods of a study `methods: auto` takes, and why: a list of str, a line each.
 
     Parameters
     ----------
     config : dict with every key of the schema.
     says_default : bool, whether to say it of the default of a release, too.
+    is_asked : bool, whether the study asks for `methods: auto`.
     """
     chosen = [name for name in chosen_methods(config) if name in config["methods"]]
     chosen = [name for name in chosen if says_default or name != DEFAULT]
-    return [reason_in_words(name) for name in chosen]
+    return [reason_in_words(name, is_asked=is_asked) for name in chosen]
 
 
-def reason_in_words(name):
-    """Say why `methods: auto` takes a method, one of `REASONS`."""
-    return f"`methods: auto` takes {name} here: {REASONS[name]}."
+def reason_in_words(name, *, is_asked=True):
+    """Say why `methods: auto` takes a method, one of `REASONS`, or would take it if the study asked."""
+    return f"`methods: auto` {'takes' if is_asked else 'would choose'} {name} here: {REASONS[name]}."
 
 
 def candidates(config):

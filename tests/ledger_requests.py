@@ -1,6 +1,9 @@
 """A ledger with one account, requests to it, and the study key of all tests."""
 
-from dpgrs.privacy.ledger.entries import Account, GaussianCharge
+from fractions import Fraction
+
+from dpgrs.privacy.ledger.caps import exceeds_cap
+from dpgrs.privacy.ledger.entries import Account, GaussianCharge, make_budget
 from dpgrs.privacy.ledger.hash_chain import appending_to
 from dpgrs.privacy.ledger.ledger import Ledger, Order, start_ledger
 from dpgrs.privacy.noise.study_key import StudyKey, create_study_key
@@ -13,9 +16,23 @@ STATISTIC, OTHER_STATISTIC, OUTPUT = "a" * 64, "b" * 64, "c" * 64
 
 def new_ledger(folder, *, account=ACCOUNT, **terms):
     """Begin a ledger in a folder; by default it allows mu^2 = 1."""
-    path = folder / "cohort.jsonl"
-    start_ledger(path, **DATASET, account=account, **({"delta": "1e-6", "mu_squared": "1"} | terms))
+    path, terms = folder / "cohort.jsonl", {"delta": "1e-6", "mu_squared": "1"} | terms
+    reason = reason_for(account, **{name: terms[name] for name in terms if name != "people_at_most"})
+    start_ledger(path, **DATASET, account=account, **terms, **reason)
     return Ledger(path)
+
+
+def reason_for(account, **limits):
+    """Return the reason, as an argument, that an account of these limits needs; none for most."""
+    budget = make_budget(**limits)
+    is_beyond = exceeds_cap(account.cost_to_person(budget.limit), Fraction(budget.delta))
+    return {"beyond_20": "a test"} if is_beyond else {}
+
+
+def open_account(ledger, account, *, delta="1e-6", **limits):
+    """Open one more account in a ledger, whatever it allows."""
+    reason = reason_for(account, delta=delta, **limits)
+    ledger.open_account(account, make_budget(delta=delta, **limits), **reason)
 
 
 def create_fixed_key():

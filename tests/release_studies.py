@@ -12,7 +12,7 @@ from dpgrs.privacy.ledger.entries import Account
 from dpgrs.privacy.ledger.ledger import start_ledger
 from dpgrs.privacy.noise.study_key import VARIABLE
 from dpgrs.simulation.cohorts import simulate_cohort
-from ledger_requests import create_fixed_key
+from ledger_requests import create_fixed_key, reason_for
 from study_runs import KILL_AT, run
 
 CURATION = {
@@ -75,7 +75,14 @@ def make_ledger(
     """Begin a ledger with one account: for full protection under add-remove, for others under replace-one."""
     account = Account(protection, unit, "add-remove" if protection == "full" else "replace-one")
     budget = {"epsilon": epsilon, "pure_epsilon": pure_epsilon, "delta": "1e-6"}
-    start_ledger(path, accession=accession, consent=consent, account=account, **budget)
+    start_ledger(
+        path,
+        accession=accession,
+        consent=consent,
+        account=account,
+        **budget,
+        **reason_for(account, **budget),
+    )
     return path
 
 

@@ -14,7 +14,6 @@ from dpgrs.privacy.ledger.entries import (
     LaplaceCharge,
     PureCharge,
     Request,
-    make_budget,
 )
 from dpgrs.privacy.ledger.ledger import Ledger, Order, start_ledger
 from dpgrs.privacy.ledger.verify import verify_ledger
@@ -31,6 +30,7 @@ from ledger_requests import (
     gaussian,
     identity,
     new_ledger,
+    open_account,
     reserve,
 )
 
@@ -89,7 +89,7 @@ def test_reserve__another_request_with_the_same_statistic_is_charged_and_gets_a_
 
 def test_reserve__another_account_is_another_request(tmp_path):
     ledger = new_ledger(tmp_path)
-    ledger.open_account(HAPLOTYPE, make_budget(delta="1e-6", mu_squared="1"))
+    open_account(ledger, HAPLOTYPE, mu_squared="1")
     assert reserve(ledger, mu="0.1") != reserve(ledger, mu="0.1", account=HAPLOTYPE)
 
 
@@ -241,7 +241,7 @@ def test_reserve__any_course_of_events_agrees_with_a_model(tmp_path_factory, eve
 
 def test_accounts__a_haplotype_release_costs_a_person_twice_the_loss(tmp_path):
     ledger = new_ledger(tmp_path)
-    ledger.open_account(HAPLOTYPE, make_budget(delta="1e-6", mu_squared="2", pure_epsilon="1"))
+    open_account(ledger, HAPLOTYPE, mu_squared="2", pure_epsilon="1")
     reserve(ledger, mu="0.1", account=HAPLOTYPE)
     reserve(ledger, mu="0.5")
     # A haplotype less may replace a person's row, which is two steps of adding and removing.
@@ -273,13 +273,13 @@ def test_accounts__raise_where_one_calls_public_what_the_other_protects(tmp_path
         ledger = new_ledger(tmp_path / name, account=Account(*one))
         before = ledger.path.read_bytes()
         with pytest.raises(UsageError, match=f"public what the other protects: .*{public}"):
-            ledger.open_account(Account(*other), make_budget(delta="1e-6", mu_squared="1"))
+            open_account(ledger, Account(*other), mu_squared="1")
         assert ledger.path.read_bytes() == before
 
 
 def test_accounts__raise_on_second_opening(ledger):
     with pytest.raises(UsageError, match="must be new"):
-        ledger.open_account(ACCOUNT, make_budget(delta="1e-6", mu_squared="9"))
+        open_account(ledger, ACCOUNT, mu_squared="9")
     assert ledger.read().budgets[ACCOUNT].limit == Cost(mu_squared=Fraction(1))
 
 
@@ -339,7 +339,7 @@ def test_verify__finds_an_account_over_its_limit(ledger):
 
 
 def test_verify__finds_a_person_over_the_limit_by_haplotype_releases(ledger):
-    ledger.open_account(HAPLOTYPE, make_budget(delta="1e-6", mu_squared="1", pure_epsilon="1"))
+    open_account(ledger, HAPLOTYPE, mu_squared="1", pure_epsilon="1")
     request = Request.of(
         identity(), gaussian("0.51"), HAPLOTYPE, statistic_digest=STATISTIC, study_key=KEY
     )  # 0.2601 to a haplotype, 1.0404 to a person

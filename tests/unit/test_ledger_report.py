@@ -1,5 +1,6 @@
 """What is read of a ledger, and what is shown of it to programs and to people."""
 
+import json
 import re
 from dataclasses import asdict
 from fractions import Fraction
@@ -33,10 +34,14 @@ def test_summarise_ledger__says_all_of_every_request(tmp_path):
     first, second = reserve(ledger, charges=gaussian("0.5")), reserve(ledger, mu="1", number=2)
     ledger.complete(first, OUTPUT)
     summary, account = summarise_ledger(ledger.path), asdict(ACCOUNT)
+    entries = map(json.loads, ledger.path.read_text().splitlines())
+    times = [entry["time"] for entry in entries if entry["kind"] == "reserved"]
+    assert (summary["people_at_most"], summary["accounts"][0]["beyond_20"]) == (None, None)
     assert [one["account"] for one in summary["accounts"]] == [account]
     assert summary["requests"] == [
         {
             "id": first,
+            "time": times[0],
             "status": "completed",
             "output_digest": OUTPUT,
             "account": account,
@@ -45,6 +50,7 @@ def test_summarise_ledger__says_all_of_every_request(tmp_path):
         },
         {
             "id": second,
+            "time": times[1],
             "status": "reserved",
             "output_digest": None,
             "account": account,
@@ -74,7 +80,7 @@ def test_reports__what_is_spent_is_rounded_up_and_what_is_allowed_down(tmp_path)
     assert counters == ["0.1112", "0.3333", "0.1667", "0.6666"]
     assert (spent, limit) == tuple(f"({account[name]['epsilon']}, 0.000001)" for name in ("spent", "limit"))
     assert cells(request[:12]) == [
-        *(request[:12], "reserved", str(ACCOUNT)),
+        *(request[:12], summary["requests"][0]["time"][:10], "reserved", str(ACCOUNT)),
         *("0.1112", "0.1667", "gram", "v1"),
     ]
 

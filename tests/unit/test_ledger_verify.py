@@ -14,11 +14,21 @@ from dpgrs.privacy.ledger.entries import (
     LaplaceCharge,
     PureCharge,
     Request,
-    make_budget,
 )
 from dpgrs.privacy.ledger.hash_chain import digest
 from dpgrs.privacy.ledger.verify import verify_ledger
-from ledger_requests import ACCOUNT, KEY, OUTPUT, STATISTIC, forge, gaussian, identity, new_ledger, reserve
+from ledger_requests import (
+    ACCOUNT,
+    KEY,
+    OUTPUT,
+    STATISTIC,
+    forge,
+    gaussian,
+    identity,
+    new_ledger,
+    open_account,
+    reserve,
+)
 
 HAPLOTYPE = Account("full", "haplotype", "add-remove")
 CHARGES = [
@@ -48,7 +58,7 @@ def test_verify__an_account_holds_just_what_was_charged(tmp_path, charges, size)
         texts = {name: exact_text(value) for name, value in allowed.items()}
         ledger = new_ledger(tmp_path / f"{number}", **texts)
         if size == 2:
-            ledger.open_account(HAPLOTYPE, make_budget(delta="1e-6", mu_squared="9", pure_epsilon="9"))
+            open_account(ledger, HAPLOTYPE, mu_squared="9", pure_epsilon="9")
         forge(ledger, entry)
         if number == 0:
             assert verify_ledger(ledger.path)["reserved"] == 1
@@ -67,7 +77,7 @@ def test_verify__an_account_that_is_opened_later_has_spent_what_was_released_bef
         reserve(ledger, charges=first)
         # Each release by the person counts as two steps for a haplotype.
         limits = {"mu_squared": str(4 * Decimal(limit)), "pure_epsilon": str(2 * Decimal(limit))}
-        ledger.open_account(HAPLOTYPE, make_budget(delta="1e-6", **limits))
+        open_account(ledger, HAPLOTYPE, **limits)
         forge(ledger, request_of(second, number=2))
         if is_over:
             with pytest.raises(DpgrsError, match="line 5: an account is over its limit"):

@@ -282,7 +282,7 @@ def test_plan_study__release_that_waits_for_its_ledger_and_key(monkeypatch):
     [
         ("methods=[ridge]", "`methods` must have a guarantee"),
         ("privacy={epsilon: [1, 2]}", "`privacy.epsilon` must be one value in a release, got 1.0, 2.0"),
-        ("privacy={epsilon: 30}", "`privacy.epsilon` must be at most 20"),
+        ("privacy={epsilon: 30}", "`privacy.epsilon` must cost a person at most epsilon 20"),
         ("privacy={delta: 0.01}", "`privacy.delta` must be at most"),
         ("dataset={accession: null}", "`dataset.accession` must be given"),
         ("screening={scaling: paper}", "`screening.scaling` must be public in a release, got paper"),

@@ -52,8 +52,20 @@ def test_release__a_complete_study_passes(study, method, bounds):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"privacy": {"delta": 0.001}}, "`privacy.delta` must be at most 0.0001 in a release, got 0.001"),
-        ({"privacy": {"epsilon": 30}}, "`privacy.epsilon` must be at most 20 in a release, got 30"),
+        (
+            {"privacy": {"delta": 0.001}},
+            "`privacy.delta` must be at most 0.0001, got 0.001: more promises nothing. Lower it.",
+        ),
+        (
+            {"privacy": {"epsilon": 30}},
+            "`privacy.epsilon` must cost a person at most epsilon 20 in the whole release, got 30 at delta "
+            "1e-06. Lower it, or give the reason for more in `privacy.beyond_20`, which the bundle prints.",
+        ),
+        (
+            {"privacy": {"beyond_20": "open data"}},
+            "`privacy.beyond_20` must be null for a release that costs a person at most epsilon 20, got a "
+            "reason with epsilon 1 at delta 1e-06. Leave it out.",
+        ),
         ({"trials": 2}, "`trials` must be 1 in a release, got 2."),
         (
             {"release": {"title": "height (cm)/leg/arm"}},
@@ -294,7 +306,8 @@ def test_release__charged_metrics_pass(study):
         ),
         (
             CHARGED | {"evaluation": {"metrics": "charged", "epsilon": 21}},
-            "`evaluation.epsilon` must be at most 20 in a release, got 21",
+            "`privacy.epsilon` must cost a person at most epsilon 20 in the whole release, got 21.07 at "
+            "delta 1e-06. Lower it, lower `evaluation.epsilon`, or give",
         ),
         (
             {"evaluation": {"epsilon": 0.5}},

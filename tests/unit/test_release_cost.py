@@ -235,7 +235,7 @@ def test_settings_of_ledger__are_those_at_which_the_gram_matrix_is_replayed(
 def test_describe_ledger__says_what_was_drawn_for_how_many_outcomes(ledger):
     make_release(settings(evaluation=WITHHELD), ledger)
     rows = [re.split("  +", line) for line in describe_ledger(ledger.path).splitlines()[-2:]]
-    assert [row[6:8] for row in rows] == [["count, gram", "1"], ["cross product", "3"]]
+    assert [row[7:9] for row in rows] == [["count, gram", "1"], ["cross product", "3"]]
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from scipy.special import ndtr
 from audit_data import make_audit
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.privacy.accounting.accountant import gdp_delta
-from dpgrs.privacy.ledger.entries import Account, Cost, GaussianCharge, PureCharge, make_budget
+from dpgrs.privacy.ledger.entries import Account, Cost, GaussianCharge, PureCharge
 from dpgrs.privacy.statement.content import (
     NOT_PROTECTED_UNDER,
     PUBLIC_SIDE,
@@ -30,7 +30,7 @@ from dpgrs.privacy.statement.statement import (
     validate,
 )
 from dpgrs.release.side_check import side_problems
-from ledger_requests import ACCOUNT, new_ledger, reserve
+from ledger_requests import ACCOUNT, new_ledger, open_account, reserve
 from release_data import FIT, make_content, make_events, make_statement, make_terms
 
 
@@ -334,7 +334,7 @@ def test_factor__is_short_and_rounded_up(epsilon, text):
 def test_ledger_standing__of_a_person_counts_both_haplotypes(tmp_path):
     ledger = new_ledger(tmp_path, pure_epsilon="1")
     account = Account("full", "haplotype", "add-remove")
-    ledger.open_account(account, make_budget(delta="1e-6", mu_squared="1", pure_epsilon="1"))
+    open_account(ledger, account, mu_squared="1", pure_epsilon="1")
     charges = [GaussianCharge("gram", "1", "4"), PureCharge("choice", "0.2")]
     reserve(ledger, charges=charges, account=account)
     last = reserve(ledger, mu="0.25")

@@ -14,6 +14,7 @@ from dpgrs.study.settings import resolve
 from release_studies import CURATION, bundle, copied_site, leave_out, run_and_kill, shared_site
 from study_runs import run
 
+REASON = "the people are simulated"
 SETTINGS = {
     "study": "measured",
     "mode": "release",
@@ -28,7 +29,7 @@ SETTINGS = {
     "panel": {"size": 10},
     "methods": "reusecov-gauss",
     "outcomes": {"count": 2, "test_share": 0.5},
-    "privacy": {"epsilon": 20, "ledger": "ledger.jsonl", "outcome_budget": "separate"},
+    "privacy": {"epsilon": 20, "ledger": "ledger.jsonl", "outcome_budget": "separate", "beyond_20": REASON},
     "evaluation": {"metrics": "charged", "epsilon": 20},
     "release": CURATION,
 }
@@ -78,6 +79,8 @@ def test_release__metrics_are_measured_and_in_the_statement(site):
 
 def test_release__statement_counts_the_metrics(site):
     guarantee, composition = (statement(site)[name] for name in ("guarantee", "composition"))
+    assert statement(site)["curation"]["beyond_20"] == REASON
+    assert REASON in " ".join(bundle(site, "measured")["privacy_statement.txt"].decode().split())
     total = total_epsilon(resolve(SETTINGS))
     assert float(guarantee["epsilon"]) >= total * (1 - 1e-12)
     assert float(guarantee["epsilon"]) == pytest.approx(total, rel=1e-5)

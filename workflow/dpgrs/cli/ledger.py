@@ -40,31 +40,36 @@ def ledger():
     help="Accession or cohort without a version: phs000688, not phs000688.v1.p1.",
 )
 @click.option("--consent", required=True, help="Consent group, as in `dataset.consent` of the study.")
+@click.option(
+    "--people-at-most",
+    type=click.IntRange(1, 10**10),
+    help="Public bound on the people in all versions of the dataset; delta must be at most one over it.",
+)
 @account_terms
 def init_ledger(path, protection, unit, neighbours, **options):
     """Begin the ledger of a dataset, with one account."""
     from dpgrs.privacy.ledger.entries import Account
     from dpgrs.privacy.ledger.ledger import start_ledger
-    from dpgrs.reporting.ledger import describe_budget
+    from dpgrs.reporting.ledger import describe_account
 
     account = Account(protection, unit, neighbours)
-    budget = start_ledger(path, account=account, **options)
+    book = start_ledger(path, account=account, **options)
     dataset = f"{options['accession']}, consent group {options['consent']}"
-    click.echo(f"Made the ledger {path} of {dataset}. {describe_budget(account, budget)}")
+    click.echo(f"Made the ledger {path} of {dataset}. {describe_account(book, account)}")
 
 
 @ledger.command("add-account")
 @path_argument("path")
 @account_terms
-def add_account(path, protection, unit, neighbours, **options):
+def add_account(path, protection, unit, neighbours, beyond_20, **options):
     """Open one more account in a ledger."""
     from dpgrs.privacy.ledger.entries import Account, make_budget
     from dpgrs.privacy.ledger.ledger import Ledger
-    from dpgrs.reporting.ledger import describe_budget
+    from dpgrs.reporting.ledger import describe_account
 
-    account, budget = Account(protection, unit, neighbours), make_budget(**options)
-    Ledger(path).open_account(account, budget)
-    click.echo(f"Opened an account in the ledger {path}. {describe_budget(account, budget)}")
+    account, ledger = Account(protection, unit, neighbours), Ledger(path)
+    ledger.open_account(account, make_budget(**options), beyond_20=beyond_20)
+    click.echo(f"Opened an account in the ledger {path}. {describe_account(ledger.read(), account)}")
 
 
 @ledger.command("show")

@@ -49,6 +49,11 @@ def account_terms(command):
         click.option("--delta", default="1e-6", show_default=True, help="Delta of that total; exact text."),
         click.option("--mu-squared", help="Limit of the Gaussian counter; exact text."),
         click.option("--pure-epsilon", default="0", show_default=True, help="Limit of the pure counter."),
+        click.option(
+            "--beyond-20",
+            metavar="REASON",
+            help="Why a person may lose more than epsilon 20 in all; the ledger keeps and shows the reason.",
+        ),
     )
 
 

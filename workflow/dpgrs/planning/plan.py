@@ -22,8 +22,9 @@ from dpgrs.privacy.accounting.accountant import MARGIN
 from dpgrs.privacy.accounting.composition import study_totals, total_cost
 from dpgrs.privacy.accounting.events import GaussianEvent
 from dpgrs.privacy.accounting.exact_numbers import shown_above, text_above, text_below
+from dpgrs.privacy.ledger.caps import strict_budget
 from dpgrs.privacy.ledger.entries import Account
-from dpgrs.privacy.ledger.ledger import Ledger
+from dpgrs.privacy.ledger.ledger import Ledger, shown_delta, shown_epsilon
 from dpgrs.privacy.noise.study_key import VARIABLE
 from dpgrs.privacy.statement.boosting_rounds import without_round
 from dpgrs.study.copied_people import n_copies
@@ -325,6 +326,18 @@ def _verdicts(book, request, events, *, dataset):
                 "after_epsilon": shown_above(budget.epsilon(after), digits=DIGITS),
                 "limit_epsilon": shown_above(budget.epsilon(budget.limit), digits=DIGITS),
                 "refusals": faults + is_over,
+                "strict": _at_strict_delta(book, budget, after),
             }
         )
     return verdicts
+
+
+def _at_strict_delta(book, budget, spent):
+    """Return a spent and an allowed epsilon at a delta small for so many people; None without one."""
+    strict = strict_budget(budget, book.people_at_most)
+    if strict is None:
+        return None
+    shown = {"after_epsilon": spent, "limit_epsilon": budget.limit}
+    return {"delta": shown_delta(strict)} | {
+        name: shown_epsilon(cost, strict) for name, cost in shown.items()
+    }

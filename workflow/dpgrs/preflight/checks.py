@@ -92,12 +92,11 @@ def of_data(find, reads):
     return Check(find, reads, needs_data=True)
 
 
-# Once nothing is wrong with these, it is known what a release costs.
-TERMS = only(
+# If nothing is wrong with these, the cost of a release is known.
+PRICE_TERMS = only(
     "release",
     *each(release.single_problems, release.SINGLE),
-    Check(release.delta_problems, ("privacy.delta",)),
-    Check(release.epsilon_problems, ("privacy.epsilon",)),
+    Check(ledger.delta_problems, ("privacy.delta", "privacy.ledger", "cohort.part")),
     Check(release.trial_problems, ("trials",)),
     Check(release.neighbour_problems, ("privacy.neighbours", "privacy.protection", "outcomes.test_share")),
     Check(release.filtered_problems, ("cohort.keep_filtered",)),
@@ -108,6 +107,19 @@ TERMS = only(
     Check(release.penalty_problems, ("privacy.protection", "regression.lambda_from")),
     Check(release.held_out_problems, ("outcomes.test_share", "evaluation.metrics")),
     Check(release.charge_problems, ("evaluation.epsilon", "evaluation.metrics")),
+)
+
+
+def _cap_problems(inspection):
+    """Compare the cost of a release with the cap, if it is known."""
+    is_priced = not any(check.lines(inspection) for check in PRICE_TERMS)
+    return ledger.cap_problems(inspection) if is_priced else []
+
+
+# If nothing is wrong with these, it is known what the ledger allows.
+TERMS = PRICE_TERMS + only(
+    "release",
+    Check(_cap_problems, tuple(keys())),
     *each(ledger.dataset_problems, ledger.EXAMPLES),
     Check(ledger.ledger_problems, ("privacy.ledger", "cohort.part")),
     *each(ledger.name_problems, ("dataset.accession", "dataset.consent"), ("privacy.ledger", "cohort.part")),

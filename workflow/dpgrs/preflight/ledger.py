@@ -1,11 +1,14 @@
 """What keeps a release from its ledger and key: names, budgets, costs that it is certain to refuse."""
 
+from fractions import Fraction
+
 from dpgrs.errors import DpgrsError, must
 from dpgrs.io.trials import summed_outcomes
+from dpgrs.privacy.ledger.caps import LARGEST_EPSILON, delta_problem, exceeds_cap, person_in_words
 from dpgrs.privacy.ledger.ledger import refusals
 from dpgrs.privacy.noise.study_key import load_study_key
 from dpgrs.release.bundle_room import bundle_problems
-from dpgrs.study.release_cost import account_of, certain_cost, total_epsilon
+from dpgrs.study.release_cost import account_of, certain_cost, total_epsilon, whole_cost
 from dpgrs.study.table_settings import drawn_counts
 from dpgrs.types import Metrics
 
@@ -60,6 +63,42 @@ def budget_problems(inspection):
         return []
     wanted = f"be at least {total:.4g}, what this study spends"
     return [must("privacy.budget", wanted, f"{budget:g}", "Raise it, or ask for less.")]
+
+
+def delta_problems(inspection):
+    """Refuse a delta that allows to publish the record of somebody, by the ledger's bound on the people."""
+    book = _book(inspection)
+    problem = delta_problem(Fraction(repr(inspection["privacy.delta"])), book and book.people_at_most)
+    return [must("privacy.delta", *problem, "Lower it.")] if problem else []
+
+
+def cap_problems(inspection):
+    """Refuse a release of which all parts together cost a person more than the cap, unless a reason is given.
+
+    A release that the ledger holds already is refused, too: what it costs does not depend on its replay.
+    """
+    privacy, reason = inspection.config["privacy"], inspection["privacy.beyond_20"]
+    if inspection["cohort.part"] or not _is_counted(inspection):
+        return []
+    try:
+        account, cost = account_of(privacy), whole_cost(_counted(inspection))
+    except DpgrsError:
+        return []  # other checks judge neighbours and bounds
+    delta = Fraction(repr(privacy["delta"]))
+    is_beyond, got = exceeds_cap(account.cost_to_person(cost), delta), person_in_words(account, cost, delta)
+    if is_beyond == (reason is not None):
+        return []
+    if not is_beyond:
+        bound = f"be null for a release that costs a person at most epsilon {LARGEST_EPSILON}"
+        return [must("privacy.beyond_20", bound, f"a reason with epsilon {got}", "Leave it out.")]
+    fixes = ["Lower it"]
+    if inspection["evaluation.metrics"] == Metrics.CHARGED:
+        fixes.append("lower `evaluation.epsilon`")
+    if privacy["outcome_budget"] == "separate":
+        fixes.append("ask for fewer outcomes, or a joint budget")
+    fix = f"{', '.join(fixes)}, or give the reason for more in `privacy.beyond_20`, which the bundle prints."
+    bound = f"cost a person at most epsilon {LARGEST_EPSILON} in the whole release"
+    return [must("privacy.epsilon", bound, got, fix)]
 
 
 def account_problems(inspection):

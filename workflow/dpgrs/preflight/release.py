@@ -15,7 +15,7 @@ SINGLE = ("panel.size", "outcomes.count", "privacy.protection", "privacy.epsilon
 RELEASE_ONLY = (
     *("dataset.accession", "dataset.consent", "dataset.version", "dataset.sensitive"),
     *("dataset.approved_by", "dataset.dar_id", "dataset.approval_date", "dataset.acknowledgement"),
-    *("privacy.ledger", "privacy.budget", "privacy.case_share"),
+    *("privacy.ledger", "privacy.budget", "privacy.beyond_20", "privacy.case_share"),
     *("public.sites", "public.frequencies", "outcomes.traits"),
     *(f"public.{side}.{name}" for side in ("genotypes", "outcomes") for name in ("sha256", "origin")),
     *("evaluation.epsilon", "evaluation.residual_bound", "evaluation.outcomes", "evaluation.covariates"),
@@ -27,6 +27,7 @@ NEEDED_OF_THE_CURATOR = (
 TOLD = (
     *NEEDED_OF_THE_CURATOR,
     *("release.title", "release.citation", "release.preprocessing", "dataset.acknowledgement"),
+    "privacy.beyond_20",
 )
 PREPROCESSING = ("release.preprocessing", "cohort.source", "outcomes.source")
 MEASURED = ("evaluation.metrics", "evaluation.outcomes", "outcomes.source")
@@ -47,8 +48,6 @@ CASES = (
     *("outcomes", "cohort.sums", "cohort.part"),
 )
 OF_CONSTANTS = 4  # rows of what is public of variants and outcomes, with headers
-# Beyond these a guarantee is one in name alone.
-LARGEST_DELTA, LARGEST_EPSILON = 1e-4, 20.0
 
 
 def penalty_problems(inspection):
@@ -93,20 +92,6 @@ def single_problems(inspection, key):
         return []
     got = ", ".join(map(str, value))
     return [must(key, "be one value in a release", got, "Each is a release of its own.")]
-
-
-def delta_problems(inspection):
-    """Refuse a delta at which somebody's data may lie open."""
-    delta, wanted = inspection["privacy.delta"], f"be at most {LARGEST_DELTA:g} in a release"
-    if delta <= LARGEST_DELTA:
-        return []
-    got = f"{delta:g}: it is the chance that somebody's data lie open"
-    return [must("privacy.delta", wanted, got, "Take far less than one over the number of people.")]
-
-
-def epsilon_problems(inspection):
-    """Refuse an epsilon that promises nothing."""
-    return _largest_epsilon("privacy.epsilon", max(inspection["privacy.epsilon"]))
 
 
 def trial_problems(inspection):
@@ -277,14 +262,14 @@ def held_out_problems(inspection):
 
 
 def charge_problems(inspection):
-    """Ask for a budget of the metrics that promises something."""
+    """Ask for a budget of the metrics."""
     epsilon, key = inspection["evaluation.epsilon"], "evaluation.epsilon"
     if inspection["evaluation.metrics"] != Metrics.CHARGED:
         return []
     if epsilon is None:
         wanted = f"be given for `evaluation.metrics: {Metrics.CHARGED}`"
         return [must(key, wanted, "null", "Give the metrics a budget, as 0.5.")]
-    return _largest_epsilon(key, epsilon)
+    return []
 
 
 def needed_problems(inspection, key):
@@ -320,10 +305,3 @@ def trait_problems(inspection):
     except DpgrsError as error:
         return [f"`outcomes.traits`: {error}"]
     return []
-
-
-def _largest_epsilon(key, epsilon):
-    if epsilon <= LARGEST_EPSILON:
-        return []
-    got = f"{epsilon:g}: more promises nothing"
-    return [must(key, f"be at most {LARGEST_EPSILON:g} in a release", got, "Lower it.")]

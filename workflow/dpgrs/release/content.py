@@ -234,6 +234,7 @@ def _curation(settings, traits):
     elsewhere = ("genome_build", "preprocessing", "audit_draws", "statistics")
     said = {name: value or "" for name, value in settings["release"].items() if name not in elsewhere}
     said["acknowledgement"] = settings["dataset"]["acknowledgement"] or ""
+    said["beyond_20"] = settings["privacy"]["beyond_20"] or ""
     said |= {"title": settings["release"]["title"] or settings["study"], "traits": traits}
     return Curation(**said)
 

@@ -3,6 +3,7 @@
 from dataclasses import asdict
 
 from dpgrs.privacy.accounting.exact_numbers import shown_above, text_above, text_below
+from dpgrs.privacy.ledger.caps import LARGEST_EPSILON, strict_budget
 from dpgrs.privacy.ledger.ledger import Ledger, shown_delta, shown_epsilon
 from dpgrs.reporting.text_table import text_table
 
@@ -10,6 +11,7 @@ DIGITS, JSON_DIGITS = 4, 15
 ACCOUNT_COLUMNS = ("account", "(epsilon, delta)", "limit", "mu^2", "limit", "pure epsilon", "limit")
 REQUEST_COLUMNS = (
     "request",
+    "date (UTC)",
     "status",
     "account",
     "mu^2",
@@ -30,7 +32,7 @@ def summarise_ledger(path):
 
     Returns
     -------
-    dict of accession, consent, accounts and requests. Numbers are decimal text.
+    dict of accession, consent, people_at_most, accounts and requests. Numbers of costs are decimal text.
 
     Raises
     ------
@@ -41,18 +43,21 @@ def summarise_ledger(path):
     return {
         "accession": book.accession,
         "consent": book.consent,
+        "people_at_most": book.people_at_most,
         "accounts": [
             {
                 "account": asdict(account),
                 "delta": budget.delta,
                 "spent": _numbers(book.spent(account), text_above, budget),
                 "limit": _numbers(budget.limit, text_below, budget),
+                "beyond_20": book.reasons.get(account),
             }
             for account, budget in book.budgets.items()
         ],
         "requests": [
             {
                 "id": request_id,
+                "time": book.times[request_id],
                 "status": book.status(request_id),
                 "output_digest": book.outputs.get(request_id),
                 "account": asdict(request.account),
@@ -85,6 +90,7 @@ def describe_ledger(path):
         requests.append(
             (
                 request_id[:12],
+                book.times[request_id][:10],
                 book.status(request_id),
                 str(request.account),
                 text_above(request.cost.mu_squared, digits=DIGITS),
@@ -95,27 +101,53 @@ def describe_ledger(path):
                 str(request.identity["dataset_version"]),
             )
         )
-    title = f"Dataset {book.accession}, consent group {book.consent}"
-    tables = text_table(ACCOUNT_COLUMNS, accounts), text_table(REQUEST_COLUMNS, requests)
-    return "\n\n".join([title, *tables])
+    bound = "" if book.people_at_most is None else f", at most {book.people_at_most:,} people"
+    title = f"Dataset {book.accession}, consent group {book.consent}{bound}"
+    remarks = [
+        f"{account}: {remark}"
+        for account in book.budgets
+        for remark in _remarks(book, account, is_spent=True)
+    ]
+    parts = [title, text_table(ACCOUNT_COLUMNS, accounts), "\n".join(remarks)]
+    return "\n\n".join(filter(None, [*parts, text_table(REQUEST_COLUMNS, requests)]))
 
 
-def describe_budget(account, budget):
-    """Say in one sentence what an account allows.
+def describe_account(book, account):
+    """Say what an account of a ledger allows.
 
     Parameters
     ----------
-    account : Account
-    budget : Budget
+    book : Book
+    account : Account, one of the book's.
     """
+    budget = book.budgets[account]
     counters = {"mu^2": budget.limit.mu_squared, "pure epsilon": budget.limit.pure_epsilon}
     limits = " and ".join(
         f"{name} {text_below(value, digits=DIGITS)}" for name, value in counters.items() if value
     )
-    return (
+    allowed = (
         f"The account {account} allows epsilon {shown_epsilon(budget.limit, budget)} at delta "
         f"{shown_delta(budget)} for all releases together ({limits})."
     )
+    if book.people_at_most is None:
+        allowed += " Delta is not compared with the number of people, on which no bound is stated."
+    return " ".join([allowed, *_remarks(book, account)])
+
+
+def _remarks(book, account, *, is_spent=False):
+    """List sentences on an account: its epsilon at a delta small for so many people, a reason beyond 20."""
+    budget, remarks = book.budgets[account], []
+    strict = strict_budget(budget, book.people_at_most)
+    if strict is not None:
+        epsilon = shown_epsilon(budget.limit, strict)
+        spent = f"epsilon {shown_epsilon(book.spent(account), strict)} of {epsilon} is spent"
+        remarks.append(
+            f"At delta {shown_delta(strict)}, a hundredth of one over the number of people, "
+            f"{spent if is_spent else f'that is epsilon {epsilon}'}."
+        )
+    if account in book.reasons:
+        remarks.append(f"Reason for a limit above epsilon {LARGEST_EPSILON}: {book.reasons[account]}")
+    return remarks
 
 
 def _drawn(draw):

@@ -193,8 +193,17 @@ def _ledger(plan):
         "cost to remains": "mu^2 of this #, of all before it, allowed in all, and left after it",
         "total after": "epsilon of all before it and this #, at the delta of the account; its limit",
     }
+    strict = [
+        f"# {request['number']} leaves epsilon {small['after_epsilon']} of {small['limit_epsilon']} spent at "
+        f"delta {small['delta']}, a hundredth of one over the number of people ({verdict['account']})."
+        for request in plan["requests"]
+        for verdict in request["ledger"]
+        if (small := verdict["strict"])
+    ]
     note = "Each # is taken as a new request, alone. A replay of an earlier one costs nothing."
-    return "\n".join([_fill(title), text_table(columns, rows), _legend(legend), *map(_fill, faults), note])
+    return "\n".join(
+        [_fill(title), text_table(columns, rows), _legend(legend), *map(_fill, [*strict, *faults]), note]
+    )
 
 
 def _expected(plan):

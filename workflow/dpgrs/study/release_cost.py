@@ -68,10 +68,16 @@ def total_epsilon(config):
     privacy = config["privacy"]
     if privacy["outcome_budget"] == "joint" and config["evaluation"]["metrics"] != Metrics.CHARGED:
         return privacy["epsilon"][0]
+    cost = whole_cost(config)
+    return gdp_epsilon(math.sqrt(cost.mu_squared), privacy["delta"]) + float(cost.pure_epsilon)
+
+
+def whole_cost(config):
+    """Return the Cost of all parts of a release to a unit of its account, replays too."""
     parts = _all_parts(config)[1]
     mu_squared = sum(part.times * part.cost.mu_squared for part in parts)
-    pure = sum(part.times * part.cost.pure_epsilon for part in parts)
-    return gdp_epsilon(math.sqrt(mu_squared), privacy["delta"]) + float(pure)
+    pure = sum((part.times * part.cost.pure_epsilon for part in parts), Fraction(0))
+    return Cost(mu_squared, pure)
 
 
 def certain_cost(config, book):

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from dpgrs.io.json_files import read_json
 from dpgrs.methods.mechanisms import mechanism_of
+from dpgrs.privacy.ledger.caps import strict_budget
 from dpgrs.privacy.ledger.entries import Cost
 from dpgrs.privacy.ledger.ledger import Ledger, cost_to, shown_delta, shown_epsilon
 from dpgrs.study.copied_people import n_copies
@@ -200,7 +201,12 @@ def _standing(settings):
     book, account = _book(settings), account_of(settings["privacy"])
     budget = book.budgets[account]
     spent, limit = (shown_epsilon(cost, budget) for cost in (book.spent(account), budget.limit))
-    return f"epsilon {spent} of {limit} is spent, at delta {shown_delta(budget)}"
+    standing = f"epsilon {spent} of {limit} is spent, at delta {shown_delta(budget)}"
+    strict = strict_budget(budget, book.people_at_most)
+    if strict is None:
+        return standing
+    spent, limit = (shown_epsilon(cost, strict) for cost in (book.spent(account), budget.limit))
+    return f"{standing} ({spent} of {limit} at delta {shown_delta(strict)})"
 
 
 def _book(settings):

@@ -193,6 +193,10 @@ class Account:
         is_replaced = self.unit == Unit.PERSON and self.neighbours == Neighbours.REPLACE_ONE
         return 1 if is_replaced else 2
 
+    def cost_to_person(self, cost):
+        """Return what a person loses by what costs a unit `cost`: a person has two haplotypes."""
+        return cost.for_group(2 if self.unit == Unit.HAPLOTYPE else 1)
+
     @property
     def _protected(self):
         has_private_count = self.neighbours == Neighbours.ADD_REMOVE

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.privacy.accounting.exact_numbers import shown_above, text_above, text_below
+from dpgrs.privacy.ledger.caps import require_caps
 from dpgrs.privacy.ledger.entries import Account, Budget, Cost, Request, make_budget
 from dpgrs.privacy.ledger.hash_chain import appending_to, creating_chain, reading_chain
 from dpgrs.privacy.private_folders import require_private_place
@@ -50,6 +51,10 @@ class Book:
     budgets : dict of Account to Budget.
     requests : dict of request id to Request, oldest first.
     outputs : dict of request id to the digest of its output, for completed requests.
+    people_at_most : int, a public bound on the number of people in all versions of the dataset; None if the
+        curator stated none.
+    reasons : dict of Account to the reason for a limit above `LARGEST_EPSILON`; of these accounts only.
+    times : dict of request id to the time of its entry, text.
     """
 
     accession: str
@@ -57,6 +62,9 @@ class Book:
     budgets: dict = field(default_factory=dict)
     requests: dict = field(default_factory=dict)
     outputs: dict = field(default_factory=dict)
+    people_at_most: int | None = None
+    reasons: dict = field(default_factory=dict)
+    times: dict = field(default_factory=dict)
 
     def spent(self, account):
         """Return what all requests, also those to other accounts, have cost the unit of an account."""
@@ -84,13 +92,14 @@ class Ledger:
     def __init__(self, path):
         self.path = Path(path)
 
-    def create(self, *, accession, consent):
+    def create(self, *, accession, consent, people_at_most=None):
         """Begin the ledger of a dataset.
 
         Parameters
         ----------
         accession, consent : str, accession or cohort, and consent group, without a version: versions of a
             dataset share its ledger.
+        people_at_most : int, a public bound on the number of people in all versions; None states none.
 
         Raises
         ------
@@ -105,20 +114,24 @@ class Ledger:
                 f"got {accession!r} and {consent!r}. Give both."
             )
         with creating_chain(self.path) as chain:
-            chain.append({"kind": "dataset", "format": FORMAT, "accession": accession, "consent": consent})
+            bound = {} if people_at_most is None else {"people_at_most": people_at_most}
+            dataset = {"accession": accession, "consent": consent} | bound
+            chain.append({"kind": "dataset", "format": FORMAT} | dataset)
 
-    def open_account(self, account, budget):
+    def open_account(self, account, budget, *, beyond_20=None):
         """Allow releases under one more protection, unit and neighbour relation. A budget is never changed.
 
         Parameters
         ----------
         account : Account
         budget : Budget
+        beyond_20 : str, the reason for a limit above `LARGEST_EPSILON`; None for a limit up to it.
 
         Raises
         ------
         UsageError
-            If the account exists, or one account would call public what the other protects.
+            If the account exists, one account would call public what the other protects, or its limit is
+            beyond the caps.
         """
         with appending_to(self.path) as chain:
             book = _book(chain.entries, self.path)
@@ -133,7 +146,9 @@ class Ledger:
                         f"The account {account} must agree with {other} on what is public, but one calls "
                         f"public what the other protects: {', '.join(sorted(public))}. Keep to one of them."
                     )
-            chain.append({"kind": "account", "account": asdict(account), "budget": asdict(budget)})
+            require_caps(account, budget, people_at_most=book.people_at_most, beyond_20=beyond_20)
+            reason = {} if beyond_20 is None else {"beyond_20": beyond_20}
+            chain.append({"kind": "account", "account": asdict(account), "budget": asdict(budget)} | reason)
 
     def reserve_all(self, orders, account, *, study_key):
         """Count the costs of a release, before its noise is drawn, and fix its request ids.
@@ -216,13 +231,14 @@ class Ledger:
             return _book(chain.entries, self.path)
 
 
-def start_ledger(path, *, accession, consent, account, **terms):
-    """Begin a ledger with one account; the terms are those of `make_budget`, whose result is returned."""
+def start_ledger(path, *, accession, consent, account, people_at_most=None, beyond_20=None, **terms):
+    """Begin a ledger with one account, by the terms of `make_budget`; return its Book."""
     budget = make_budget(**terms)
+    require_caps(account, budget, people_at_most=people_at_most, beyond_20=beyond_20)
     ledger = Ledger(path)
-    ledger.create(accession=accession, consent=consent)
-    ledger.open_account(account, budget)
-    return budget
+    ledger.create(accession=accession, consent=consent, people_at_most=people_at_most)
+    ledger.open_account(account, budget, beyond_20=beyond_20)
+    return ledger.read()
 
 
 def shown_epsilon(cost, budget):
@@ -269,7 +285,9 @@ def _book(entries, path):
     if not entries:
         raise DpgrsError(f"The ledger {path} is empty. Begin it with `dpgrs ledger init`.")
     try:
-        book = Book(entries[0]["accession"], entries[0]["consent"])
+        dataset = entries[0]
+        bound = dataset.get("people_at_most")
+        book = Book(dataset["accession"], dataset["consent"], people_at_most=bound)
         for entry in entries:
             _enter(book, entry)
     except (KeyError, TypeError, ValueError, UsageError):
@@ -285,9 +303,13 @@ def _enter(book, entry):
         case "dataset" if entry["format"] == FORMAT and entry["number"] == 0:
             pass
         case "account":
-            book.budgets[Account(**entry["account"])] = Budget(**entry["budget"])
+            account = Account(**entry["account"])
+            book.budgets[account] = Budget(**entry["budget"])
+            if "beyond_20" in entry:
+                book.reasons[account] = entry["beyond_20"]
         case "reserved":
             book.requests[entry["hash"]] = Request.from_entry(entry)
+            book.times[entry["hash"]] = entry["time"]
         case "completed":
             book.outputs[entry["request"]] = entry["output_digest"]
         case kind:

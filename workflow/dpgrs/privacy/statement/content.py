@@ -168,6 +168,7 @@ class Curation:
     region : str, where the people come from, or whose law applies.
     publication_date : str, ``YYYY-MM-DD``, set by the curator; never the time of a run.
     acknowledgement : str, of who gave the data, in the words that their terms ask for; empty for none.
+    beyond_20 : str, why a person may lose more than epsilon 20 by the release; empty where nobody does.
     traits : tuple of dict, what outcomes are, from `dpgrs.release.traits.read_traits`; empty for none.
     """
 
@@ -180,6 +181,7 @@ class Curation:
     region: str
     publication_date: str
     acknowledgement: str = ""
+    beyond_20: str = ""
     traits: tuple = ()
 
 

@@ -225,8 +225,11 @@ def validate(statement):
 
 
 def _curation(curation):
-    """Return what the curator says; no acknowledgement and no traits where there are none."""
-    said, optional = asdict(curation) | {"traits": list(curation.traits)}, ("acknowledgement", "traits")
+    """Return what the curator says, without the optional fields that are empty."""
+    said, optional = (
+        asdict(curation) | {"traits": list(curation.traits)},
+        ("acknowledgement", "beyond_20", "traits"),
+    )
     return {name: value for name, value in said.items() if value or name not in optional}
 
 

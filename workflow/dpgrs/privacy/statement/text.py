@@ -10,6 +10,7 @@ from dpgrs.privacy.statement.content import decimal_text
 from dpgrs.types import Metrics, Missing
 
 DIGITS = 3
+BEYOND_20 = "The curator's reason why a person may lose more than epsilon 20"
 
 _UNBROKEN = {"break_long_words": False, "break_on_hyphens": False}
 
@@ -34,7 +35,12 @@ def plain_language(statement):
             *([chosen_in_words(statement)] if n_chosen(statement) else []),
             _made_by(statement["software"]),
         ],
-        "What is promised": [guarantee["plain_language"], guarantee["definition"], guarantee["contribution"]],
+        "What is promised": [
+            guarantee["plain_language"],
+            guarantee["definition"],
+            guarantee["contribution"],
+            *([f"{BEYOND_20}: {curation['beyond_20']}"] if "beyond_20" in curation else []),
+        ],
         "What is not protected": statement["not_protected"],
         "Who is trusted, and with what": [statement["trust_model"], statement["randomness"]],
         "What the guarantee rests on": statement["assumptions"],

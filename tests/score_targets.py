@@ -102,3 +102,18 @@ def scored(output, target, *scores, options=()):
 def match_of(output):
     """Return the table of what became of each variant."""
     return pd.read_csv(output / "match.tsv.gz", sep="\t", dtype=str, keep_default_na=False)
+
+
+def copy_sums_by_hand(records, rows, tables):
+    """Return (n_people,) sums of what 0, 1 and 2 copies add, expected over each missing allele."""
+    found = np.zeros(len(records[0][3]))
+    for (place, allele, *_), table in zip(rows, tables, strict=True):
+        calls = records[place][3]
+        p = (calls[calls >= 0] == allele).mean()
+        for person, call in enumerate(calls):
+            chances = np.array([1.0])
+            for one in call:
+                of_effect = p if one < 0 else float(one == allele)
+                chances = np.convolve(chances, [1 - of_effect, of_effect])
+            found[person] += chances @ table
+    return found

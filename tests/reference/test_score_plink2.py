@@ -88,3 +88,38 @@ def test_score__takes_male_x_as_plink2_does(tmp_path):
     ours = apply_scores([tmp_path / "a.vcf"], [tmp_path / "y.txt"])
     np.testing.assert_allclose(theirs, ours.sums[0], rtol=DIGITS, atol=1e-12)
     assert ours.counts["haploid_calls"] == 8 * is_male.sum()
+
+
+@pytest.mark.parametrize("model", ["dominant", "recessive"])
+@pytest.mark.parametrize("field", ["GT", "DS"])
+def test_score__takes_dominant_and_recessive_as_plink2_does(tmp_path, model, field):
+    """Also between whole numbers of copies; no call is missing."""
+    rng = np.random.default_rng(3)
+    records = [one for one in make_target(rng, n_people=N, n_records=70) if len(one[2]) == 2]
+    write_target(tmp_path / "a.vcf", records)
+    if field == "DS":
+        dosages = [np.round(rng.uniform(0, 2, N) * 2**12) / 2**12 for _ in records]
+        lines = (tmp_path / "a.vcf").read_text().splitlines()
+        head = [line for line in lines if line.startswith("#")]
+        head.insert(-1, '##FORMAT=<ID=DS,Number=A,Type=Float,Description="d">')
+        body = [line.split("\t") for line in lines if not line.startswith("#")]
+        body = [
+            "\t".join([*cells[:8], "DS", *(f"{value:.12g}" for value in own)])
+            for cells, own in zip(body, dosages, strict=True)
+        ]
+        (tmp_path / "a.vcf").write_text("\n".join([*head, *body]) + "\n")
+    dosage = ["dosage=DS"] if field == "DS" else []
+    plink2("--vcf", tmp_path / "a.vcf", *dosage, "--make-pgen", "--out", tmp_path / "p")
+    rows = make_score(rng, records)
+    write_score(tmp_path / "y.txt", records, rows, flips=True)
+    lines = (tmp_path / "y.txt").read_text().splitlines()
+    ends = ["effect_type", *[model] * len(rows)]
+    (tmp_path / "y.txt").write_text(
+        "".join(f"{line}\t{end}\n" for line, end in zip(lines, ends, strict=True))
+    )
+    write_plink_score(tmp_path / "y.score", records, rows)
+    score = ["--score", tmp_path / "y.score", 1, 2, 3, "header-read", model, "cols=+scoresums"]
+    plink2("--pfile", tmp_path / "p", *score, "--out", tmp_path / "s")
+    theirs = pd.read_csv(tmp_path / "s.sscore", sep="\t")["weight_SUM"]
+    ours = apply_scores([tmp_path / "p.pgen"], [tmp_path / "y.txt"], field=field)
+    np.testing.assert_allclose(theirs, ours.sums[0], rtol=1e-4 if field == "DS" else DIGITS, atol=1e-3)

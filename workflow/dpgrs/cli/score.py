@@ -30,6 +30,13 @@ from dpgrs.cli.options import AT_LEAST_1, FiniteRange, path_argument, path_optio
     show_default=True,
     help="Least share of a score's variants that must be in the target.",
 )
+@click.option(
+    "--duplicates",
+    type=click.Choice(["refuse", "first", "sum"]),
+    default="refuse",
+    show_default=True,
+    help="Of a variant that a score lists again: refuse the score, or count its first row, or all its rows.",
+)
 @click.option("--drop-ambiguous", is_flag=True, help="Leave A/T and C/G out, rather than take them as given.")
 @click.option("--match-only", is_flag=True, help="Write the match of each variant, and score nobody.")
 @click.option(

@@ -4,7 +4,7 @@ import re
 from typing import NamedTuple
 
 from dpgrs.io.genome_builds import LENGTHS
-from dpgrs.io.tables.tables import BLANKS, header_of, remarks_of, rows_of
+from dpgrs.io.tables.tables import BLANKS, header_of, plain_name, remarks_of, rows_of
 
 # What states the build of a file's own positions; the second is of format 1.0 (2019-21).
 BUILD_REMARKS = (
@@ -18,6 +18,8 @@ BUILDS = {
     **{"19": "GRCh37", "18": "NCBI36", "17": "NCBI35"},
 }
 NOT_STATED = {"", "nr", "na", "n/a", "none", "not reported", "unknown", "."}
+WEIGHT = "effect_weight"
+_WEIGHT_OF = re.compile(rf"#?{WEIGHT}[_.](.+)", re.IGNORECASE)
 _BUILD = re.compile(r"(?:grch|hg|ncbi|hs|b|build|v)[ _.-]?(\d+)", re.IGNORECASE)
 
 
@@ -32,6 +34,17 @@ class Head(NamedTuple):
 
     names: list
     remarks: dict
+
+    @property
+    def weight_columns(self):
+        """Dict of scores to the places of their weights: an empty name, or NAME of ``effect_weight_NAME``."""
+        found = {}
+        for place, name in enumerate(self.names):
+            if plain_name(name) == WEIGHT:
+                found[""] = place
+            elif match := _WEIGHT_OF.fullmatch(name):
+                found[name if match[1] in found else match[1]] = place
+        return found
 
     @property
     def stated_build(self):

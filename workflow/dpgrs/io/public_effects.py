@@ -39,17 +39,18 @@ def match_effects(file, sites):
     for rows in file.parts():
         if rows.id is not None:
             known.append(known_rows(rows.contig, rows.position, rows.id))
+        effects = rows.effects[:, 0]
         used = np.flatnonzero(rows.is_additive & (rows.position > 0))
         told, site = places.pairs(rows.contig[used], rows.position[used])
         told = used[told]
         signs, _ = match_pairs(rows.effect_allele[told], rows.other_allele[told], refs[site], alts[site])
         has_other = ~ambiguous[site] & (signs == 0)
-        is_without = ~ambiguous[site] & (signs != 0) & np.isnan(rows.effect[told])
+        is_without = ~ambiguous[site] & (signs != 0) & np.isnan(effects[told])
         is_used = ~(ambiguous[site] | has_other | is_without)
         counts["ambiguous"] += int(ambiguous[site].sum())
         counts["other alleles"] += int(has_other.sum())
         counts["without effect"] += int(is_without.sum())
-        values[site[is_used]] = (signs * rows.effect[told])[is_used]
+        values[site[is_used]] = (signs * effects[told])[is_used]
         np.add.at(times, site[is_used], 1)
     require_build(file.path, file.build, known)
     counts |= {"matched": int((times == 1).sum()), "repeated": int((times > 1).sum())}

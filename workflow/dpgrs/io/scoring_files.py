@@ -12,21 +12,32 @@ import codecs
 import re
 import zlib
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
 import numpy as np
 
 from dpgrs.errors import DpgrsError, shown
+from dpgrs.io.chromosomes import accession_build, chromosome_name
+from dpgrs.io.effect_cells import mapped, numbers_in, one_allele, positions_in
+from dpgrs.io.effect_types import (
+    ADDITIVE,
+    DOSAGE_COLUMNS,
+    TYPE_COLUMN,
+    effect_types,
+    truth_of,
+    type_of,
+)
+from dpgrs.io.effect_types import COLUMNS as TYPE_COLUMNS
 from dpgrs.io.effects_head import head_of
 from dpgrs.io.genome_builds import KEY, LENGTHS, BuildCheck
 from dpgrs.io.known_positions import POSITIONS
 from dpgrs.io.tables.tables import (
-    BLANKS,
+    MISSING,
     REMARK,
     find_column,
     header_of,
-    number_of,
     plain_name,
     rows_of,
 )
@@ -36,18 +47,16 @@ COLUMNS = {
     "position": {"chr_position", "base_pair_location", "position", "pos"},
     "effect_allele": {"effect_allele"},
     "other_allele": {"other_allele", "reference_allele"},
-    "weight": {"effect_weight"},
     "beta": {"beta"},
     "ratio": {"odds_ratio", "or", "hazard_ratio", "hr"},
     "frequency": {"allelefrequency_effect", "effect_allele_frequency"},
     "id": {"rsid", "rs_id", "hm_rsid"},
+    "accession": {"accession"},
 }
-NUMBERS = ("weight", "beta", "ratio", "frequency")
+NUMBERS = ("beta", "ratio", "frequency")
 # Of a harmonised file, in another build than its own.
-HARMONISED = {"contig": {"hm_chr"}, "position": {"hm_pos"}}
+HARMONISED = {"contig": {"hm_chr"}, "position": {"hm_pos"}, "inferred": {"hm_inferotherallele"}}
 NEEDED = {"contig": "chr_name", "position": "chr_position", "effect_allele": "effect_allele"}
-# What a row may say of how its effect adds up; no score of single alleles has it.
-NOT_ADDITIVE = ("is_haplotype", "is_diplotype", "is_interaction", "is_dominant", "is_recessive")
 ROWS_AT_A_TIME = 2**18
 # Of a file on disk: a larger one is read row by row.
 LARGEST_AT_ONCE = 2**26
@@ -63,7 +72,8 @@ class EffectsFile:
     path : of the file.
     build : ``GRCh37``, ``GRCh38`` or None, of the study.
     columns : dict of the keys of `COLUMNS` to places.
-    flags : list of int, places of the columns of `NOT_ADDITIVE`.
+    weights : dict of the scores of the file to places, see `dpgrs.io.effects_head.Head.weight_columns`.
+    types : dict of the names of `dpgrs.io.effect_types.COLUMNS` to places.
     names : list of str, the first line of the table.
     remarks : dict of what its head says, names in lower case.
     """
@@ -71,14 +81,20 @@ class EffectsFile:
     path: str
     build: str | None
     columns: dict
-    flags: list
+    weights: dict
+    types: dict
     names: list
     remarks: dict
 
     @property
+    def scores(self):
+        """The scores whose weights the file has, a tuple of str, see `Head.weight_columns`."""
+        return tuple(self.weights) or ("",)
+
+    @property
     def is_marginal(self):
         """Whether effects are of one variant at a time: a score alone has weights that go together."""
-        return "weight" not in self.columns
+        return not self.weights and DOSAGE_COLUMNS[0] not in self.types
 
     def parts(self):
         """Yield `EffectRows` after `EffectRows`, in the order of the file.
@@ -88,7 +104,7 @@ class EffectsFile:
         DpgrsError
             Damaged file, or a row of other columns than the first.
         """
-        places = sorted({*self.columns.values(), *self.flags})
+        places = sorted({*self.columns.values(), *self.weights.values(), *self.types.values()})
         cells = _all_at_once(self.path, self.names, places)
         if cells is not None:
             yield self._rows(cells, 1)
@@ -105,26 +121,76 @@ class EffectsFile:
         texts = {place: pa.array(own, pa.string()) for place, own in cells.items()}
         of = {name: texts[place] for name, place in self.columns.items()}
         n_rows = len(of["position"])
-        none = np.full(n_rows, np.nan)
-        numbers = {name: _numbers(of[name]) if name in of else none for name in NUMBERS}
-        ratio = numbers["ratio"]
-        effect = np.log(ratio, out=none.copy(), where=ratio > 0)
-        for name in ("beta", "weight"):
-            if name in of:
-                effect = np.where(np.isnan(numbers[name]), effect, numbers[name])
-        blank = np.full(n_rows, "", dtype=object)
-        flags = [_mapped(texts[place], lambda text: text.lower() == "true") for place in self.flags]
+        effect_allele = mapped(of["effect_allele"], str.upper)
+        numbers = {name: numbers_in(of[name]) for name in NUMBERS if name in of}
+        types, dosage_weights = self._types(texts, n_rows, first)
         return EffectRows(
-            contig=_mapped(of["contig"], lambda text: text.removeprefix("chr")),
-            position=_positions(of["position"]),
-            effect_allele=_mapped(of["effect_allele"], str.upper),
-            other_allele=_mapped(of["other_allele"], str.upper) if "other_allele" in of else blank,
-            effect=effect,
-            frequency=numbers["frequency"],
-            id=_mapped(of["id"], str) if "id" in self.columns else None,
-            is_additive=~np.any([np.zeros(n_rows, bool), *flags], axis=0).astype(bool),
+            contig=mapped(of["contig"], self._contig),
+            position=positions_in(of["position"]),
+            effect_allele=effect_allele,
+            other_allele=self._other_allele(of, effect_allele),
+            effects=self._effects(texts, numbers, n_rows),
+            frequency=numbers.get("frequency", np.full(n_rows, np.nan)),
+            id=mapped(of["id"], str) if "id" in self.columns else None,
+            accessions=frozenset(of["accession"].unique().to_pylist() if "accession" in of else ()),
+            types=types,
+            dosage_weights=dosage_weights,
             first=first,
         )
+
+    def _contig(self, text):
+        """Return the plain name of a chromosome; an accession must be of the file's build."""
+        build = accession_build(text)
+        if build and self.build and build != self.build:
+            raise DpgrsError(
+                f"`{self.path}` must be of the genotypes' genome build, {self.build}, got {shown(text)} of "
+                f"{build}. Take the file that is harmonised to that build."
+            )
+        return chromosome_name(text)
+
+    def _other_allele(self, of, effect_allele):
+        """Return the other allele, the inferred one where none is stated, (n_rows,) object array of str."""
+        found = np.full(len(effect_allele), "", dtype=object)
+        if "other_allele" in of:
+            found = mapped(of["other_allele"], one_allele)
+        if "inferred" not in of:
+            return found
+        inferred = mapped(of["inferred"], one_allele)
+        is_inferred = (found == "") & (inferred != effect_allele)
+        return np.where(is_inferred, inferred, found)
+
+    def _effects(self, texts, numbers, n_rows):
+        """Return what a copy adds in each score, (n_rows, n_scores) float64, NaN where none is stated."""
+        if self.weights or not self.is_marginal:
+            none = [np.full(n_rows, np.nan)]
+            return np.stack([numbers_in(texts[place]) for place in self.weights.values()] or none, axis=1)
+        effect = np.full(n_rows, np.nan)
+        if "ratio" in numbers:
+            np.log(numbers["ratio"], out=effect, where=numbers["ratio"] > 0)
+        if "beta" in numbers:
+            effect = np.where(np.isnan(numbers["beta"]), effect, numbers["beta"])
+        return effect[:, np.newaxis]
+
+    def _types(self, texts, n_rows, first):
+        """Return how copies of each row add up, and weights of dosages: (n_rows,) and (n_rows, 3) or None."""
+        flags = {
+            name: mapped(texts[place], partial(truth_of, path=self.path, column=name)).astype(bool)
+            for name, place in self.types.items()
+            if name not in (TYPE_COLUMN, *DOSAGE_COLUMNS)
+        }
+        stated = mapped(texts[self.types[TYPE_COLUMN]], type_of) if TYPE_COLUMN in self.types else None
+        has_weights, dosage_weights = np.zeros(n_rows, dtype=bool), None
+        if DOSAGE_COLUMNS[0] in self.types:
+            cells = [texts[self.types[name]] for name in DOSAGE_COLUMNS]
+            dosage_weights = np.stack([numbers_in(one) for one in cells], axis=1)
+            is_stated = np.stack([mapped(one, lambda text: text not in MISSING) for one in cells], axis=1)
+            is_number, has_weights = ~np.isnan(dosage_weights), is_stated.any(axis=1).astype(bool)
+            if len(bad := np.flatnonzero(has_weights & ~is_number.all(axis=1))):
+                raise DpgrsError(
+                    f"`{self.path}`, row {first + bad[0]}: {', '.join(DOSAGE_COLUMNS)} must be three finite "
+                    "numbers or all be empty. Correct the cells, or remove the row."
+                )
+        return effect_types(n_rows, flags=flags, stated=stated, has_weights=has_weights), dosage_weights
 
 
 @dataclass(frozen=True)
@@ -136,11 +202,13 @@ class EffectRows:
     contig : (n_rows,) object array of str, without ``chr``.
     position : (n_rows,) int64, 1-based, 0 where there is none.
     effect_allele, other_allele : (n_rows,) object arrays of str in capitals, empty where not told.
-    effect : (n_rows,) float64, per copy of the effect allele, NaN where none is told. Odds and hazard ratios
-        are logarithms.
+    effects : (n_rows, n_scores) float64, per copy of the effect allele, NaN where none is told. Odds and
+        hazard ratios are logarithms.
     frequency : (n_rows,) float64, of the effect allele, NaN where not told.
     id : (n_rows,) object array of str, None where the file has no such column.
-    is_additive : (n_rows,) bool, whether copies of single alleles add up.
+    accessions : frozenset of str, the scores that rows are of, as far as a column states it.
+    types : (n_rows,) object array of str, see `dpgrs.io.effect_types.effect_types`.
+    dosage_weights : (n_rows, 3) float64, of 0, 1 and 2 copies, NaN where none are told; None without columns.
     first : int, the number of the first row, from 1 below the names.
     """
 
@@ -148,24 +216,32 @@ class EffectRows:
     position: np.ndarray
     effect_allele: np.ndarray
     other_allele: np.ndarray
-    effect: np.ndarray
+    effects: np.ndarray
     frequency: np.ndarray
     id: np.ndarray | None
-    is_additive: np.ndarray
+    accessions: frozenset
+    types: np.ndarray
+    dosage_weights: np.ndarray | None
     first: int
+
+    @property
+    def is_additive(self):
+        """(n_rows,) bool, whether every copy of a single allele adds the same."""
+        return self.types == ADDITIVE
 
 
 _KNOWN = np.array(sorted(POSITIONS))
 
 
-def open_effects(path, *, build, head=None):
-    """Look at the head of a file of effects.
+def open_effects(path, *, build, head=None, several=False):
+    """Read the head of a file of effects.
 
     Parameters
     ----------
     path : the file, plain or gzipped.
     build : ``GRCh37``, ``GRCh38`` or None, where that of the study is not known.
     head : Head, from `head_of`; None reads it.
+    several : bool, whether the file may have weights of several scores.
 
     Returns
     -------
@@ -193,15 +269,26 @@ def open_effects(path, *, build, head=None):
         place = find_column(header, aliases)
         if place is not None:
             columns[name] = place
+    weights = head.weight_columns
+    types = {name: header.index(name) for name in TYPE_COLUMNS if name in header}
     lacking = [example for name, example in NEEDED.items() if name not in columns]
-    lacking += [] if columns.keys() & {"weight", "beta", "ratio"} else ["effect_weight, beta or odds_ratio"]
+    some = [name in types for name in DOSAGE_COLUMNS]
+    if any(some) and not all(some):
+        lacking += [name for name in DOSAGE_COLUMNS if name not in types]
+    if not weights and not any(some) and not columns.keys() & {"beta", "ratio"}:
+        lacking.append("effect_weight, beta or odds_ratio")
     if lacking:
         raise DpgrsError(
             f"`{path}`: must name columns of place, allele and effect, got none for {', '.join(lacking)}. "
             "Take a scoring file of the PGS Catalog, or summary statistics in GWAS-SSF."
         )
-    flags = [header.index(name) for name in NOT_ADDITIVE if name in header]
-    return EffectsFile(path, build, columns, flags, names, remarks)
+    if len(weights) > 1 and not (several and not any(some)):
+        reason = "one column of weights beside weights of dosages" if several else "one column of weights"
+        raise DpgrsError(
+            f"`{path}` must have {reason}, got {len(weights)}: "
+            f"{', '.join(shown(names[place]) for place in weights.values())}. Leave one."
+        )
+    return EffectsFile(path, build, columns, weights, types, names, remarks)
 
 
 def require_build(path, build, known, *, key=KEY):
@@ -267,39 +354,3 @@ def _all_at_once(path, names, places):
     columns = {place: column.combine_chunks() for place, column in zip(places, table.columns, strict=True)}
     # A line of blanks alone is no row.
     return None if pc.any(pc.equal(columns[places[0]], "")).as_py() else columns
-
-
-def _mapped(texts, function):
-    """Return what a function makes of texts, which mostly repeat, an object array."""
-    texts = texts.dictionary_encode()
-    values = [function(text.strip(BLANKS)) for text in texts.dictionary.to_pylist()]
-    if not values:
-        return np.zeros(0, dtype=object)
-    found = np.empty(len(values), dtype=object)
-    found[:] = values
-    return found[texts.indices.to_numpy(zero_copy_only=False).astype(np.int64)]
-
-
-def _numbers(texts):
-    """Return the numbers of texts, (n,) float64, NaN where there is none."""
-    import pyarrow as pa
-
-    try:
-        numbers = texts.cast(pa.float64()).to_numpy(zero_copy_only=False).copy()
-    except pa.ArrowInvalid:
-        numbers = np.array([number_of(text.strip(BLANKS)) for text in texts.to_pylist()], dtype=float)
-    numbers[~np.isfinite(numbers)] = np.nan
-    return numbers
-
-
-def _positions(texts):
-    """Return positions, (n,) int64, 0 where there is none."""
-    import pyarrow as pa
-
-    try:
-        return np.maximum(texts.cast(pa.int64()).to_numpy(zero_copy_only=False), 0)
-    except pa.ArrowInvalid:
-        cells = (text.strip(BLANKS) for text in texts.to_pylist())
-        return np.array(
-            [int(text) if text.isdecimal() and len(text) < 12 else 0 for text in cells], dtype=np.int64
-        )

@@ -21,7 +21,7 @@ from dpgrs.scoring.reference import (
     with_candidates,
 )
 from dpgrs.scoring.score_files import list_scores, read_scores, score_builds
-from dpgrs.scoring.sums import ScoreSums
+from dpgrs.scoring.sums import ScoreSums, expected_sums
 
 BUILD = "--genome-build"
 LEAST_MATCHED = 0.75
@@ -131,7 +131,7 @@ class Applied:
     def take_sums(self, raw, sums):
         """Make predictions of raw sums, (n_outcomes, n_people), and note what was filled in `sums`."""
         frequency, is_used = self.matching.sites.frequency, self.matching.is_used
-        shift, self.n_unknown = _unmatched(self.shared, frequency, is_used)
+        shift, self.n_unknown = expected_sums(self.shared, frequency, is_used)
         constant, centre, scale = (
             np.array([getattr(outcome, name) for outcome in self.outcomes])[:, np.newaxis]
             for name in ("constant", "centre", "scale")
@@ -156,6 +156,7 @@ def apply_scores(
     only_match=False,
     reference=None,
     components=4,
+    duplicates="refuse",
     threads=2,
 ):
     """Score the people of genotype files.
@@ -173,6 +174,7 @@ def apply_scores(
     reference : list of paths of a public panel, as `target`, or None. Then only variants that it has are
         used, its frequencies fill missing calls where no others are told, and scores are put beside its own.
     components : int, principal components of the reference by which scores are adjusted.
+    duplicates : ``refuse``, or what counts of a variant that a score lists again: ``first`` or ``sum``.
     threads : int; they change no result.
 
     Returns
@@ -194,7 +196,7 @@ def apply_scores(
     terms = {"genome_build": genome_build, "field": field, "reference": reference}
     listed = list_scores(scores)
     people, there, build = open_people(target, score_builds(listed), **terms)
-    sites, shared = read_scores(listed, build=build)
+    sites, shared = read_scores(listed, build=build, duplicates=duplicates)
     if frequencies is not None:
         _take_frequencies(sites, frequencies)
     known = None
@@ -351,17 +353,6 @@ def _take_frequencies(sites, path):
     for taken in (is_flipped, ~is_flipped):
         own = np.flatnonzero(taken & (sign != 0))
         sites.frequency[sought[own]] = np.where(sign[own] > 0, frequency[own], 1 - frequency[own])
-
-
-def _unmatched(shared, frequency, is_used):
-    """Return what variants that are not in the sums add to predictions, and how many nothing is known of."""
-    shift, n_unknown = [], []
-    for one in shared:
-        left_out = np.flatnonzero(~is_used[one.rows])
-        public = frequency[one.rows[left_out]]
-        shift.append(2 * np.nan_to_num(public) @ one.weights[left_out])
-        n_unknown.append(np.full(len(one.outcomes), np.isnan(public).sum()))
-    return np.concatenate(shift), np.concatenate(n_unknown)
 
 
 def _require_matched(applied, least):

@@ -4,22 +4,24 @@ import json
 import math
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from pathlib import Path
 
 import numpy as np
 
 from dpgrs.errors import DpgrsError, UsageError, shown
+from dpgrs.io.effect_types import APPLIED, copy_effects
 from dpgrs.io.effects_head import NOT_STATED, Head, head_of
 from dpgrs.io.scoring_files import known_rows, open_effects, require_build
 from dpgrs.io.tables.phenotypes import read_scales
 from dpgrs.io.tables.tables import header_of, number_of, rows_of
 from dpgrs.scoring.seals import STATEMENT, require_seals
-from dpgrs.scoring.sites import Sites, require_distinct, site_problems, union_of
+from dpgrs.scoring.sites import REFUSE, REPEATED, Sites, settle_duplicates, site_problems, union_of
 
 SCALES, COVARIATES = "outcome_scales.tsv", "covariate_weights.tsv"
 # Where scoring files of a benchmark say that they are none of a release.
 SOURCE = "dp_source"
-COLUMNS = ("contig", "position", "effect_allele", "other_allele", "frequency", "is_additive")
+COLUMNS = ("contig", "position", "effect_allele", "other_allele", "frequency", "types")
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,7 @@ class Outcome:
     source : str, by its file what protects those whom it was trained on, as ``benchmark: not private``; empty
         where the file says nothing of it.
     head : Head of the file; None where it was not read yet.
+    column : str, which of the file's scores, see `dpgrs.io.effects_head.Head.weight_columns`.
     """
 
     name: str
@@ -50,6 +53,7 @@ class Outcome:
     has_covariates: bool = False
     source: str = ""
     head: Head | None = field(default=None, compare=False)
+    column: str = ""
 
 
 @dataclass
@@ -60,12 +64,18 @@ class SharedSites:
     ----------
     outcomes : list of Outcome
     rows : (n_variants,) int64, their variants among those of all scores.
-    weights : (n_variants, n_outcomes) float64
+    weights : (n_variants, n_outcomes) float64, what the first copy of an effect allele adds.
+    none : (n_variants, n_outcomes) float64, what a person without a copy gets; 0 everywhere if None.
+    second : (n_variants, n_outcomes) float64, what the second copy adds beyond the first; 0 if None.
+    types : (n_variants,) object array of str, see `dpgrs.io.effect_types.effect_types`; None of components.
     """
 
     outcomes: list
     rows: np.ndarray
     weights: np.ndarray
+    none: np.ndarray | None = None
+    second: np.ndarray | None = None
+    types: np.ndarray | None = None
 
 
 def list_scores(paths):
@@ -99,18 +109,19 @@ def list_scores(paths):
         both = [outcome.path for outcome in outcomes if outcome.name == twice[0]]
         raise UsageError(
             f"Every score must have a name of its own, got {shown(twice[0])} in `{both[0]}` and in "
-            f"`{both[1]}`. Leave one out, or change its `#pgs_id=`."
+            f"`{both[1]}`. Leave one out, or change its `#pgs_id=` or the name of its column of weights."
         )
     return [one if one.head else replace(one, head=head_of(one.path)) for one in outcomes]
 
 
-def read_scores(outcomes, *, build):
+def read_scores(outcomes, *, build, duplicates=REFUSE):
     """Read scores.
 
     Parameters
     ----------
     outcomes : list of Outcome, from `list_scores`.
     build : ``GRCh37``, ``GRCh38`` or None, of the target.
+    duplicates : str of `DUPLICATES`, what becomes of a variant that a score lists again.
 
     Returns
     -------
@@ -124,19 +135,36 @@ def read_scores(outcomes, *, build):
         that is also the other one.
     """
     groups = []
-    for outcome in outcomes:
-        columns, weights, outcome = _read(outcome, build)
+    for _, own in groupby(outcomes, key=lambda outcome: outcome.path):
+        columns, effects, members = _read(list(own), build)
         group = next((one for one in groups if _are_same(one[0], columns)), None)
         if group is None:
-            groups.append((columns, [outcome], [weights], _checked(outcome.path, columns, build)))
+            sites = _checked(members[0].path, columns, build, duplicates)
+            groups.append((columns, sites, members, [effects]))
         else:
-            group[1].append(outcome)
-            group[2].append(weights)
-    every, rows = union_of([sites for *_, sites in groups])
+            group[2].extend(members)
+            group[3].append(effects)
+        _require_weights(members, effects, groups[-1][1] if group is None else group[1])
+    every, rows = union_of([sites for _, sites, *_ in groups])
     return every, [
-        SharedSites(members, own, np.stack(weights, axis=1))
-        for own, (_, members, weights, _) in zip(rows, groups, strict=True)
+        _shared_sites(columns, sites, members, own, parts)
+        for own, (columns, sites, members, parts) in zip(rows, groups, strict=True)
     ]
+
+
+def _shared_sites(columns, sites, members, rows, parts):
+    """Put the scores of the same variants together; `parts` are lists of what copies add, file by file."""
+    joined = []
+    for values in zip(*parts, strict=True):
+        if all(one is None for one in values):
+            joined.append(None)
+            continue
+        shapes = [first.shape for _, first, _ in parts]
+        own = [np.zeros(shape) if one is None else one for one, shape in zip(values, shapes, strict=True)]
+        joined.append(np.concatenate(own, axis=1))
+        joined[-1][sites.problem == REPEATED] = 0
+    none, first, second = joined
+    return SharedSites(members, rows, first, none, second, columns["types"])
 
 
 def files_of_scores(paths):
@@ -172,7 +200,7 @@ def score_builds(outcomes):
 def _outcomes_of(path):
     """List the scores of a bundle, of a folder of scoring files, or of one."""
     if not path.is_dir():
-        return [_outcome_of(path)]
+        return _outcomes_in(path)
     if not (path / STATEMENT).is_file():
         files = sorted(one for one in path.iterdir() if one.name.endswith((".txt", ".txt.gz")))
         if not files:
@@ -180,7 +208,7 @@ def _outcomes_of(path):
                 f"`{path}` must be the bundle of a release, or a folder of scoring files, got one without "
                 f"{STATEMENT} and without .txt.gz. Name the folder `release` of a study, or a file."
             )
-        return [_outcome_of(one) for one in files]
+        return [outcome for one in files for outcome in _outcomes_in(one)]
     try:
         scores = json.loads((path / STATEMENT).read_text(encoding="utf-8"))["scores"]
         named = {one["outcome"]: path / one["file"] for one in scores}
@@ -211,58 +239,92 @@ def _binary_outcomes(path):
     return {cells[name] for _, cells in rows if cells[kind] == "True"}
 
 
-def _outcome_of(path):
-    """Return the score of a single file, named by its id in the Catalog, or by the file."""
+def _outcomes_in(path):
+    """Return the scores of a single file, named by its id in the Catalog, by the file, or by columns."""
     head = head_of(path)
     name = head.remarks.get("pgs_id", "")
     if name.lower() in NOT_STATED:
         name = path.name.removesuffix(".gz").rpartition(".")[0] or path.name
-    return Outcome(name, path, head=head)
+    return [Outcome(one or name, path, head=head, column=one) for one in head.weight_columns or ("",)]
 
 
 def _open(outcome, build):
-    file = open_effects(outcome.path, build=build, head=outcome.head)
+    file = open_effects(outcome.path, build=build, head=outcome.head, several=True)
     if file.is_marginal:
+        got = "odds or hazard ratios" if "beta" not in file.columns else "effects of one variant at a time"
         raise DpgrsError(
-            f"`{outcome.path}` must name a column effect_weight, weights that go together, got effects of "
-            "one variant at a time. Make a score of them first (LDpred2, PRS-CS)."
+            f"`{outcome.path}` must name a column effect_weight, weights that go together, got {got}. Make a "
+            "score of the effects of a GWAS first (LDpred2, PRS-CS). If ratios are of a score, write their "
+            "natural logarithms as effect_weight."
         )
     return file
 
 
-def _read(outcome, build):
-    """Return the columns of a score as a dict, its weights, and the outcome with its constant."""
-    path = outcome.path
-    file = _open(outcome, build)
+def _read(outcomes, build):
+    """Return the columns of a file as a dict, what copies add in its scores, and these with their constants.
+
+    What copies add are the three arrays of `dpgrs.io.effect_types.copy_effects`.
+    """
+    path = outcomes[0].path
+    file = _open(outcomes[0], build)
     parts = list(file.parts())
-    if not sum(len(part.effect) for part in parts):
+    if not sum(len(part.position) for part in parts):
         raise DpgrsError(f"`{path}` must hold a variant, got only the names of columns. Fetch it again.")
+    if len(accessions := frozenset().union(*(part.accessions for part in parts))) > 1:
+        raise DpgrsError(
+            f"`{path}` must hold one score, got {len(accessions)} in the column `accession`. Write each "
+            "score to its own file."
+        )
     columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in COLUMNS}
     columns["id"] = None if parts[0].id is None else np.concatenate([part.id for part in parts])
-    weights = np.concatenate([part.effect for part in parts])
-    if np.isnan(weights).any():
-        row = int(np.isnan(weights).argmax()) + 1
+    # What a haplotype adds on average does not follow from the frequency of an allele.
+    columns["frequency"][~np.isin(columns["types"].astype(str), APPLIED)] = np.nan
+    types, effects, dosage_weights = (
+        None if getattr(parts[0], name) is None else np.concatenate([getattr(part, name) for part in parts])
+        for name in ("types", "effects", "dosage_weights")
+    )
+    own = [file.scores.index(outcome.column) for outcome in outcomes]
+    effects = copy_effects(types, effects[:, own], dosage_weights)
+    constant = _constant_of(path, file.remarks, len(file.scores))
+    remarks = {"constant": constant, "source": file.remarks.get(SOURCE, "")}
+    return columns, effects, [replace(outcome, **remarks) for outcome in outcomes]
+
+
+def _require_weights(outcomes, effects, sites):
+    """Refuse a variant without a weight, unless it cannot be used; such a one then weighs nothing."""
+    is_unknown = np.any([np.isnan(values) for values in effects if values is not None], axis=0)
+    bad, of_score = np.nonzero(is_unknown & (sites.problem == "")[:, np.newaxis])
+    if len(bad):
+        names, column = outcomes[0].head.names, outcomes[of_score[0]].column
+        place = outcomes[0].head.weight_columns.get(column)
+        name = "effect_weight" if place is None else names[place]
         raise DpgrsError(
-            f"`{path}`, row {row}: effect_weight must be a finite number, got another. Correct the cell, or "
-            "remove the row."
+            f"`{outcomes[0].path}`, row {bad[0] + 1}: {name} must be a finite number, got another. Correct "
+            "the cell, or remove the row."
         )
-    remarks = {"constant": _constant_of(path, file.remarks), "source": file.remarks.get(SOURCE, "")}
-    return columns, weights, replace(outcome, **remarks)
+    for values in effects:
+        if values is not None:
+            values[is_unknown] = 0
 
 
-def _constant_of(path, remarks):
+def _constant_of(path, remarks, n_scores):
     """Return the constant that a file states, NaN if it states none."""
     text = remarks.get("constant", "")
     constant = number_of(text)
     if math.isnan(constant) and text.lower() not in NOT_STATED:
         raise DpgrsError(f"`{path}`: `#constant=` must be a finite number, got {shown(text)}. Correct it.")
+    if n_scores > 1 and not math.isnan(constant):
+        raise DpgrsError(
+            f"`{path}`: `#constant=` must be of one score, got {n_scores} columns of weights. Leave it out, "
+            "or write each score to its own file."
+        )
     return constant
 
 
-def _checked(path, columns, build):
+def _checked(path, columns, build, duplicates):
     """Return the variants of a score, once for all scores that have the same."""
     sites = Sites(*(columns[name] for name in COLUMNS[:-1]), problem=site_problems(columns))
-    require_distinct(path, sites)
+    settle_duplicates(path, sites, duplicates=duplicates)
     if columns["id"] is not None:
         require_build(path, build, [known_rows(columns["contig"], columns["position"], columns["id"])])
     return sites

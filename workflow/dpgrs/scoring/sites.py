@@ -7,11 +7,14 @@ import numpy as np
 
 from dpgrs.errors import DpgrsError, shown
 from dpgrs.io.allele_matching import is_ambiguous, is_letters, other_strand
+from dpgrs.io.effect_types import APPLIED
 from dpgrs.io.genome_builds import CHROMOSOMES
 
+# What becomes of a variant that a score lists again.
+REFUSE, FIRST, SUM = DUPLICATES = ("refuse", "first", "sum")
 # Why a variant of a score cannot be looked for.
 NO_PLACE, OTHER_CHROMOSOME = "no position", "chromosome other than 1-22 and X"
-NOT_LETTERS, NOT_ADDITIVE = "alleles not of A, C, G, T", "not additive"
+NOT_LETTERS, REPEATED = "alleles not of A, C, G, T", "again in the score, left out"
 
 
 @dataclass(frozen=True)
@@ -50,8 +53,8 @@ class Sites:
 
 def site_problems(columns):
     """Return why variants cannot be looked for, (n_variants,) object array of str, empty where they can."""
-    is_additive = columns["is_additive"]
-    found = np.full(len(is_additive), "", dtype=object)
+    types = columns["types"]
+    found = np.full(len(types), "", dtype=object)
     chromosomes, letters = set(CHROMOSOMES), {}
     for names in ("effect_allele", "other_allele"):
         letters |= {text: is_letters(text) for text in set(columns[names])}
@@ -61,25 +64,54 @@ def site_problems(columns):
     is_known = {contig: contig in chromosomes for contig in set(columns["contig"])}
     found[~np.array([is_known[contig] for contig in columns["contig"]], dtype=bool)] = OTHER_CHROMOSOME
     found[(columns["position"] < 1) | (columns["contig"] == "")] = NO_PLACE
-    found[~is_additive] = NOT_ADDITIVE
-    return found
+    return np.where(np.isin(types.astype(str), APPLIED), found, types).astype(object)
 
 
 def _alleles(columns):
     return zip(columns["effect_allele"], columns["other_allele"], strict=True)
 
 
-def require_distinct(path, sites):
-    """Refuse a variant that is there twice, also with its alleles swapped or from the other strand."""
-    alleles = zip(sites.effect_allele, sites.other_allele, strict=True)
-    keys, same = {}, np.flatnonzero((sites.effect_allele == sites.other_allele) & (sites.problem == ""))
+def settle_duplicates(path, sites, *, duplicates):
+    """Refuse a variant that a score lists again, or leave it out; with ``sum`` it counts again.
+
+    Parameters
+    ----------
+    path : of the file, for messages.
+    sites : Sites, of which `problem` may be written to.
+    duplicates : str of `DUPLICATES`.
+
+    Raises
+    ------
+    DpgrsError
+        A variant again, also with its alleles swapped or from the other strand, where that is refused; an
+        effect allele that is also the other one.
+    """
+    same = np.flatnonzero((sites.effect_allele == sites.other_allele) & (sites.problem == ""))
     if len(same):
         name = next(sites.names(same))
         raise DpgrsError(
             f"`{path}`, row {same[0] + 1}: the effect allele must differ from the other one, got {name}. "
             "Correct the row, or remove it."
         )
-    kinds = {}
+    if duplicates == SUM:
+        return
+    first = _first_rows(sites)
+    again = np.flatnonzero(first != np.arange(len(sites)))
+    if len(again) and duplicates == REFUSE:
+        row, earlier = again[0], first[again[0]]
+        name, other = sites.names([row, earlier])
+        raise DpgrsError(
+            f"`{path}`, row {row + 1}: every variant must be there once, got {name}, which is {other} of "
+            f"row {earlier + 1}. Remove one of the two, or choose what counts: `--duplicates first` or "
+            "`--duplicates sum`."
+        )
+    sites.problem[again] = REPEATED
+
+
+def _first_rows(sites):
+    """Return the first row of each row's variant, (n_variants,) int64; rows with a problem are their own."""
+    alleles = zip(sites.effect_allele, sites.other_allele, strict=True)
+    found, keys, kinds = np.arange(len(sites)), {}, {}
     for row, (contig, position, pair) in enumerate(
         zip(sites.contig, sites.position.tolist(), alleles, strict=True)
     ):
@@ -88,13 +120,26 @@ def require_distinct(path, sites):
         kind = kinds.get(pair)
         if kind is None:
             kind = kinds[pair] = _either_way(*pair)
-        first = keys.setdefault((contig, position, kind), row)
-        if first != row:
-            name, other = sites.names([row, first])
-            raise DpgrsError(
-                f"`{path}`, row {row + 1}: every variant must be there once, got {name}, which is {other} of "
-                f"row {first + 1}. Remove one of the two."
-            )
+        found[row] = keys.setdefault((contig, position, kind), row)
+    is_single = (sites.other_allele == "") & (sites.problem == "")
+    if is_single.any():
+        _note_single(sites, found, is_single)
+    return found
+
+
+def _note_single(sites, found, is_single):
+    """Write to `found` which variants are told by one allele that another row of their place has."""
+    places = set(zip(sites.contig[is_single], sites.position[is_single].tolist(), strict=True))
+    rows = {}
+    for row, place in enumerate(zip(sites.contig, sites.position.tolist(), strict=True)):
+        if place in places and not sites.problem[row]:
+            rows.setdefault(place, []).append(row)
+    for own in rows.values():
+        for number, row in enumerate(own):
+            for earlier in own[:number]:
+                one, two = ({sites.effect_allele[k], sites.other_allele[k]} - {""} for k in (row, earlier))
+                if (is_single[row] or is_single[earlier]) and one & two:
+                    found[row] = min(found[row], found[earlier])
 
 
 def _either_way(effect, other):

@@ -8,6 +8,7 @@ import numpy as np
 
 from dpgrs import __version__
 from dpgrs.errors import shown
+from dpgrs.io.effect_types import ADDITIVE
 from dpgrs.io.files import replacing
 from dpgrs.io.genotype_files import as_paths
 from dpgrs.scoring.ancestry import ADJUSTED
@@ -93,6 +94,9 @@ def notes(summary):
         n_used = one["used"]
         said = ", ".join(f"{times:,} {name}" for name, times in one["status"].items())
         yield f"{one['scores']}: {n_used:,} of {one['variants']:,} variants used ({said})"
+        if one["effect_types_used"].keys() - {ADDITIVE}:
+            used = (f"{times:,} as {name}" for name, times in one["effect_types_used"].items())
+            yield f"{one['scores']}: of these {', '.join(used)}"
         if one["ambiguous_used"]:
             yield (
                 f"{one['scores']}: {one['ambiguous_used']:,} of these are A/T or C/G, which read the same on "
@@ -147,6 +151,7 @@ def _summary_of_list(shared, matching):
         "variants": len(status),
         "used": int(is_used.sum()),
         "status": dict(Counter(status.tolist()).most_common()),
+        "effect_types_used": dict(Counter(shared.types[is_used].tolist()).most_common()),
         "ambiguous_used": int((is_used & matching.is_ambiguous[shared.rows]).sum()),
     }
 
@@ -202,6 +207,7 @@ def _write_match(path, applied):
             "chr_position": None,
             "effect_allele": sites.effect_allele[rows],
             "other_allele": sites.other_allele[rows],
+            "effect_type": one.types,
             "status": applied.matching.status[rows],
             "ambiguous": np.where(applied.matching.is_ambiguous[rows], "yes", "no").astype(object),
             "target": applied.matching.target[rows],

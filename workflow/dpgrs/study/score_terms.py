@@ -13,7 +13,10 @@ from dpgrs.study.shape import Shape
 
 TARGET = "score.target"
 # Options of `dpgrs score` that are keys by the same name.
-SAME = ("components", "populations", "frequencies", "genome_build", "field", "min_matched", "drop_ambiguous")
+SAME = (
+    *("components", "populations", "frequencies", "genome_build", "field", "min_matched", "duplicates"),
+    "drop_ambiguous",
+)
 # Bytes of a row of a scoring file: few, so that what follows is an upper bound of most files.
 ROW_BYTES, PACKED_ROW_BYTES = 15, 4
 

@@ -1,0 +1,54 @@
+"""Cells of a file of effects as arrays: numbers, positions, alleles; each text that repeats is read once."""
+
+import re
+
+import numpy as np
+
+from dpgrs.io.allele_matching import is_letters
+from dpgrs.io.tables.tables import BLANKS, MISSING, number_of
+
+_SEVERAL = re.compile(r" *[/,;|] *")
+
+
+def mapped(texts, function):
+    """Return what a function makes of texts, which mostly repeat, an object array."""
+    texts = texts.dictionary_encode()
+    values = [function(text.strip(BLANKS)) for text in texts.dictionary.to_pylist()]
+    if not values:
+        return np.zeros(0, dtype=object)
+    found = np.empty(len(values), dtype=object)
+    found[:] = values
+    return found[texts.indices.to_numpy(zero_copy_only=False).astype(np.int64)]
+
+
+def one_allele(text):
+    """Return an allele in capitals, an empty text if none or more than one is stated."""
+    letters = text.upper()
+    alleles = _SEVERAL.split(letters)
+    is_several = len(alleles) > 1 and all(map(is_letters, alleles))
+    return "" if is_several or text in MISSING or letters == "NR" else letters
+
+
+def numbers_in(texts):
+    """Return the numbers of texts, (n,) float64, NaN where there is none."""
+    import pyarrow as pa
+
+    try:
+        numbers = texts.cast(pa.float64()).to_numpy(zero_copy_only=False).copy()
+    except pa.ArrowInvalid:
+        numbers = np.array([number_of(text.strip(BLANKS)) for text in texts.to_pylist()], dtype=float)
+    numbers[~np.isfinite(numbers)] = np.nan
+    return numbers
+
+
+def positions_in(texts):
+    """Return positions, (n,) int64, 0 where there is none."""
+    import pyarrow as pa
+
+    try:
+        return np.maximum(texts.cast(pa.int64()).to_numpy(zero_copy_only=False), 0)
+    except pa.ArrowInvalid:
+        cells = (text.strip(BLANKS) for text in texts.to_pylist())
+        return np.array(
+            [int(text) if text.isdecimal() and len(text) < 12 else 0 for text in cells], dtype=np.int64
+        )

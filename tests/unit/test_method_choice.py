@@ -4,7 +4,7 @@ import pytest
 
 from dpgrs.errors import UsageError
 from dpgrs.methods.registry import MATCHED_PEOPLE, METHODS
-from dpgrs.planning.plan import plan_study
+from dpgrs.planning.plan import _better_choices, plan_study
 from dpgrs.preflight.checks import check, problems
 from dpgrs.reporting.plan import plan_as_text
 from dpgrs.study.method_choice import (
@@ -146,3 +146,12 @@ def test_plan__compares_what_auto_chooses_from():
     assert plan["choice"][0] in " ".join(plan_as_text(plan).split())
     alone = plan_study(small | {"methods": ["blup-ld"]}, people=200)
     assert list(alone["not_planned"]) == ["blup-ld"]
+
+
+@pytest.mark.parametrize(("r2", "words"), [(0.33, "R2 0.46 of blup, and 0.33 of blup-ld"), (0.456, None)])
+def test_plan__names_a_method_of_which_it_expects_more_than_of_what_auto_takes(r2, words):
+    config = resolve({"methods": "auto", "privacy": {"bounds": "tight"}})
+    expected = [{"method": "blup-ld", "r2": r2}, {"method": "blup", "r2": 0.46}, {"method": "ols", "r2": 0.6}]
+    request = {"number": 3, "protection": "full", "n_variants": 100, "n_outcomes": 1, "expected": expected}
+    lines = _better_choices(config, [request])
+    assert [words in line and line.startswith("# 3") for line in lines] == [True] * bool(words)

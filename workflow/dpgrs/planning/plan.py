@@ -28,7 +28,7 @@ from dpgrs.privacy.ledger.ledger import Ledger, shown_delta, shown_epsilon
 from dpgrs.privacy.noise.study_key import VARIABLE
 from dpgrs.privacy.statement.boosting_rounds import without_round
 from dpgrs.study.copied_people import n_copies
-from dpgrs.study.method_choice import AUTO, candidates, choice_in_words
+from dpgrs.study.method_choice import AUTO, candidates, choice_in_words, method_of_request
 from dpgrs.study.release_cost import case_share
 from dpgrs.study.settings import counts_outcomes, examine
 from dpgrs.study.table_cohort import is_table
@@ -40,6 +40,9 @@ LISTS = ("protection", "accounting", "epsilon")
 # What preflight says of a file that may be yet to come.
 ABSENT = (" is not there", " matches no file", " has no .pgen and no .bed")
 DIGITS, MOST_REQUESTS = 6, 1000
+TERMS_OF_CHOICE = ("protection", "n_variants", "n_outcomes")
+# Differences of R^2 that decide nothing between methods (docs/measurements/frontier.md).
+NEGLIGIBLE_R2 = 0.005
 # What frequencies are looked at with where the number is not known.
 FEWEST_PEOPLE = 2
 
@@ -94,6 +97,8 @@ def plan_study(settings, *, people=None, heritabilities=(), progress=iter):
         model = {"n_rows": n_rows, "ld": panel.ld.get(size), "frequency": panel.frequencies[size]}
         model |= {"config": config, "heritabilities": heritabilities}
         planned |= plan_accuracy(request, count, **model)
+    if is_asked:
+        choice += _better_choices(config, requests)
     return {
         "study": config["study"],
         "mode": config["mode"],
@@ -122,6 +127,22 @@ def plan_study(settings, *, people=None, heritabilities=(), progress=iter):
 def _with_candidates(config):
     """Return a configuration with all methods that `methods: auto` chooses from."""
     return config | {"methods": list(dict.fromkeys([*config["methods"], *candidates(config)]))}
+
+
+def _better_choices(config, requests):
+    """Name the requests of which this plan expects more by another method than by the one that auto takes."""
+    lines = []
+    for request in requests:
+        expected = {one["method"]: one["r2"] for one in reversed(request["expected"])}
+        chosen = method_of_request(config, **{name: request[name] for name in TERMS_OF_CHOICE})
+        best = max(set(expected) & set(candidates(config)), key=expected.get, default=chosen)
+        if chosen in expected and expected[best] > expected[chosen] + NEGLIGIBLE_R2:
+            lines.append(
+                f"# {request['number']}: this plan expects R2 {expected[best]:.2f} of {best}, and "
+                f"{expected[chosen]:.2f} of {chosen}, which `methods: auto` takes without knowing the number "
+                f"of people. State `methods: {best}`."
+            )
+    return lines
 
 
 def _noted(lines, work_out, *given):

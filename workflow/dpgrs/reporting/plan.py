@@ -297,6 +297,11 @@ def _notes(plan):
         "of the cohort's genotypes. A dry run checks these files."
     )
     lines += plan["choice"]
+    if any(one["method"] == "blup-ld" for request in plan["requests"] for one in request["expected"]):
+        lines.append(
+            "The R2 of blup-ld can be too low for a cohort many times larger than the public reference: a "
+            "run may reach more."
+        )
     unplanned = [f"{method} ({reason})" for method, reason in plan["not_planned"].items()]
     if unplanned:
         lines.append(f"Methods without a planned R2: {', '.join(unplanned)}.")

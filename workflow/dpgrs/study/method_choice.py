@@ -37,7 +37,7 @@ def chosen_methods(config):
     list of str
     """
     requests = product(config["privacy"]["protection"], config["panel"]["size"], _counts(config))
-    return list(dict.fromkeys(_chosen(config, *one) for one in requests))
+    return list(dict.fromkeys(method_of_request(config, *one) for one in requests))
 
 
 def with_chosen_methods(config):
@@ -75,7 +75,7 @@ def candidates(config):
     return [name for name in REASONS if any(_serves(name, config, one) for one in protections)]
 
 
-def _chosen(config, protection, n_variants, n_outcomes):
+def method_of_request(config, protection, n_variants, n_outcomes):
     """Choose for one request: the first that serves and is called for, or what the preflight refuses."""
     is_many = n_outcomes >= MANY_OUTCOMES
     called_for = {

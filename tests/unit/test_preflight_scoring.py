@@ -105,6 +105,17 @@ def test_problems__of_a_target_of_another_build_than_the_scores_of_the_study(len
     assert found({"target": "b.vcf", "weights_of": "ridge"}) == wanted
 
 
+def test_problems__of_a_bundle_that_was_changed():
+    bundle = make_bundle(Path())
+    score = {"target": "c{chrom}.vcf", "release": str(bundle)}
+    assert not any("digest" in line for line in found(score))
+    path = next((bundle / "scores").glob("*.txt.gz"))
+    path.write_bytes(path.read_bytes() + b"0")
+    (line,) = found(score)
+    assert line.startswith("`score`: ")
+    assert "must have the digest that SHA256SUMS lists, got another" in line
+
+
 def test_scoring_inputs__are_all_files_that_are_read():
     bundle = make_bundle(Path())
     write_bed(Path("p"))

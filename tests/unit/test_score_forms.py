@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpgrs
-from dpgrs.errors import DpgrsError
+from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.scoring_files import open_effects
 from score_targets import HEADER, match_of, run, scored
 from vcf_files import record, vcf_text
@@ -88,6 +88,12 @@ def test_score__that_lists_a_variant_again_is_used_with_an_option(tmp_path, targ
         np.testing.assert_array_equal(both[name], np.add(again, [0, 1.5, 3]))
 
 
+def test_apply_scores__takes_no_other_option_for_repeats(tmp_path, target):
+    (tmp_path / "y.txt").write_text(f"{HEADER}1\t10\tC\tA\t1\n")
+    with pytest.raises(UsageError, match="`duplicates` must be refuse, first, sum, got last"):
+        dpgrs.apply_scores([target], [tmp_path / "y.txt"], duplicates="last")
+
+
 def test_score__left_out_of_a_score_is_in_no_prediction(tmp_path, target):
     names = HEADER.replace("\n", "\tallelefrequency_effect\n")
     rows = "1\t10\tC\tA\t1\t0.5\n1\t10\tC\tA\t5\t0.5\n1\t90\tC\tA\t2\t0.25\n"
@@ -141,6 +147,15 @@ def test_score__reads_all_names_of_chromosomes(tmp_path, target, name):
     (tmp_path / "y.txt").write_text(f"{HEADER}{name}\t10\tC\tA\t1\n")
     found, _ = scored(tmp_path / "out", target, tmp_path / "y.txt")
     assert found["y.sum"].tolist() == [0, 1, 2]
+
+
+def test_score__takes_frequencies_by_any_name_of_a_chromosome(tmp_path):
+    (tmp_path / "a.vcf").write_text(vcf_text(record(10, "./. 0/1 1/1")))
+    (tmp_path / "y.txt").write_text(f"{HEADER}chr01\t10\tC\tA\t1\n")
+    (tmp_path / "f.tsv").write_text("contig\tposition\tref\talt\tfrequency\nNC_000001.11\t10\tA\tC\t0.125\n")
+    options = ["--frequencies", tmp_path / "f.tsv"]
+    found, _ = scored(tmp_path / "out", tmp_path / "a.vcf", tmp_path / "y.txt", options=options)
+    assert found["y.sum"].tolist() == [0.25, 1, 2]
 
 
 def test_score__refuses_accessions_of_another_build(tmp_path, target):

@@ -9,6 +9,7 @@ import numpy as np
 
 from dpgrs.errors import DpgrsError
 from dpgrs.io.allele_matching import Places, is_ambiguous, match_pairs
+from dpgrs.io.chromosomes import chromosome_name
 from dpgrs.io.scoring_files import known_rows, require_build
 
 
@@ -31,7 +32,7 @@ def match_effects(file, sites):
     DpgrsError
         A damaged file; no site is matched, or known SNPs lie where another genome build has them.
     """
-    contigs = sites["contig"].astype(str).str.removeprefix("chr").to_numpy(dtype=object)
+    contigs = sites["contig"].astype(str).map(chromosome_name).to_numpy(dtype=object)
     refs, alts = (sites[name].str.upper().to_numpy(dtype=object) for name in ("ref", "alt"))
     ambiguous = np.array([is_ambiguous(*pair) for pair in zip(refs, alts, strict=True)], dtype=bool)
     places = Places(contigs, sites["position"].to_numpy(dtype=np.int64))

@@ -9,6 +9,7 @@ import numpy as np
 
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.allele_matching import Places, match_pairs
+from dpgrs.io.chromosomes import chromosome_name
 from dpgrs.io.genome_builds import LENGTHS, BuildCheck, declared_builds
 from dpgrs.io.sites import read_sites
 from dpgrs.io.target import Target
@@ -21,6 +22,7 @@ from dpgrs.scoring.reference import (
     with_candidates,
 )
 from dpgrs.scoring.score_files import list_scores, read_scores, score_builds
+from dpgrs.scoring.sites import DUPLICATES
 from dpgrs.scoring.sums import ScoreSums, expected_sums
 
 BUILD = "--genome-build"
@@ -193,6 +195,8 @@ def apply_scores(
     >>> applied.samples[:2], applied.sums.shape, applied.n_variants.tolist()
     (('p0', 'p1'), (1, 6), [8])
     """
+    if duplicates not in DUPLICATES:
+        raise UsageError(f"`duplicates` must be {', '.join(DUPLICATES)}, got {duplicates}. Correct it.")
     terms = {"genome_build": genome_build, "field": field, "reference": reference}
     listed = list_scores(scores)
     people, there, build = open_people(target, score_builds(listed), **terms)
@@ -341,7 +345,7 @@ def _of_build(pieces, build, path):
 def _take_frequencies(sites, path):
     """Take public frequencies of effect alleles from a table of sites, where it has them."""
     table = read_sites(path)
-    contigs = table["contig"].astype(str).str.removeprefix("chr").to_numpy(dtype=object)
+    contigs = table["contig"].astype(str).map(chromosome_name).to_numpy(dtype=object)
     refs, alts = (table[name].str.upper().to_numpy(dtype=object) for name in ("ref", "alt"))
     sought, site = Places(contigs, table["position"].to_numpy(dtype=np.int64)).pairs(
         sites.contig, sites.position

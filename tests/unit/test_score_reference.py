@@ -13,7 +13,7 @@ from dpgrs.io.ingest import ingest_chromosome
 from dpgrs.linalg.principal_components import project, reference_loadings
 from dpgrs.linalg.statistics import coded_rows
 from dpgrs.scoring import reference as references
-from score_targets import make_score, make_target, sums_by_hand, write_score, write_target
+from score_targets import copy_sums_by_hand, make_score, make_target, sums_by_hand, write_score, write_target
 
 N, N_THERE, N_RECORDS = 40, 80, 280
 
@@ -69,6 +69,18 @@ def test_reference__has_the_same_variants(tmp_path, study):
 
 def test_reference__that_is_the_target_gives_its_own(tmp_path, study):
     ours, theirs = scored(tmp_path, target="there.vcf.gz")
+    pd.testing.assert_frame_equal(ours[theirs.columns], theirs, rtol=1e-9, atol=1e-9)
+
+
+def test_reference__counts_recessive_weights_on_both_sides(tmp_path, study):
+    _, there, rows = study
+    names, *lines = (tmp_path / "y.txt").read_text().splitlines()
+    text = [f"{names}\teffect_type", *(f"{line}\trecessive" for line in lines)]
+    (tmp_path / "y.txt").write_text("\n".join(text) + "\n")
+    ours, theirs = scored(tmp_path, target="there.vcf.gz")
+    tables = [(0, 0, weight) for *_, weight in rows[20:]]
+    by_hand = copy_sums_by_hand(there, rows[20:], tables)
+    np.testing.assert_allclose(theirs["y.sum"], by_hand, rtol=1e-10, atol=1e-10)
     pd.testing.assert_frame_equal(ours[theirs.columns], theirs, rtol=1e-9, atol=1e-9)
 
 

@@ -1,10 +1,12 @@
 """Jobs that would ask for more memory than one may are named before any job."""
 
+import os
 import re
 
 import pytest
 
 from dpgrs.preflight.checks import problems
+from dpgrs.study import memory_limit
 from dpgrs.study.memory_limit import jobs_above
 from dpgrs.study.settings import resolve
 
@@ -32,6 +34,26 @@ def test_memory_limit__names_the_jobs_that_would_ask_for_more():
     )
     assert re.findall(r"`([a-z-]+)` [0-9,]+[,.]", line.split("ask for: ")[1] + ".") == [*above]
     assert lines(max(above.values())) == lines(None) == []
+
+
+def test_memory_limit__of_the_machine_holds_unless_another_is_stated():
+    config = resolve(LARGE)
+    most = max(jobs_above(config, 0).values())
+    (line,) = problems(config, memory_mb=10_000)
+    assert line.startswith("Jobs ask for more memory than the 10,000 MB that they can have here: ")
+    assert f"`draw` {jobs_above(config, 10_000)['draw']:,}" in line
+    assert problems(config, memory_mb=most) == problems(config) == []
+    stated = resolve(LARGE | {"scale": {"memory_per_job": most}})
+    assert problems(stated, memory_mb=10_000) == []
+
+
+@pytest.mark.parametrize(("limit", "expected"), [("5000000", 5), ("max", None), (str(10**18), None)])
+def test_machine_memory__is_that_of_the_machine_or_its_control_group(tmp_path, monkeypatch, limit, expected):
+    n_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    monkeypatch.setattr(memory_limit, "CONTROL_GROUP", tmp_path / "memory.max")
+    assert memory_limit.machine_memory_mb() == n_bytes // 10**6
+    (tmp_path / "memory.max").write_text(f"{limit}\n")
+    assert memory_limit.machine_memory_mb() == (expected or n_bytes // 10**6)
 
 
 def test_memory_limit__of_what_a_mechanism_reads():

@@ -3,7 +3,7 @@
 import pytest
 
 from dpgrs.methods.chosen_requests import ScreeningTerms, screened_request
-from dpgrs.methods.registry import methods_that
+from dpgrs.methods.registry import METHODS, methods_that
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.preflight import selection
 from dpgrs.preflight.checks import problems
@@ -41,6 +41,21 @@ def test_screening_problems__more_coefficients_than_bas_takes():
     assert found("k-blup", **settings) == []
     (line,) = found("k-bas", **settings)
     assert line == "`screening.size` must be below 4096 for `methods: k-bas`, got 4096. Lower it."
+
+
+@pytest.mark.parametrize("method", methods_that("most_columns"))
+def test_column_problems__more_variants_than_a_method_takes_in_a_benchmark(method):
+    row = METHODS[method]
+    size = row.most_columns - 1
+    settings = {"public": {"reference": "r{chrom}.vcf"}, "privacy": {"bounds": "tight"}}
+
+    def lines(size):
+        return [line for line in found(method, panel={"size": size}, **settings) if "`panel.size` m" in line]
+
+    assert lines(size) == []
+    line = f"`panel.size` must be at most {size} for `methods: {method}`, got {size + 1}. Lower it."
+    # What chooses variants first is fitted on few.
+    assert lines(size + 1) == ([] if row.is_screened else [line])
 
 
 def test_screening_problems__nothing_left_for_the_count():

@@ -37,6 +37,7 @@ def test_shipped_configuration__dry_run(config, tmp_path, monkeypatch):
     plan = run(tmp_path, {}, *arguments).stdout
     assert f"results/{settings['study']}/metrics.tsv" in plan
     assert "compute-statistics" in plan
+    assert "rules that are not present" not in plan
     # Without a network: what would be fetched is named, and nothing else is asked for.
     for chromosome in settings["cohort"]["chromosomes"] if settings["cohort"]["fetch"]["vcf"] else []:
         url, path = (

@@ -75,9 +75,22 @@ def checked_settings(raw):
 
         require_plain(workflow.configfiles)
         # Who has outcomes and covariates: on the console, before anything is drawn, and in no record of Snakemake's.
-        return check(raw, tell=partial(print, file=sys.stderr))
+        return check(
+            raw, tell=partial(print, file=sys.stderr), memory_mb=memory_of_jobs()
+        )
     except UsageError as error:
         refuse(error)
+
+
+def memory_of_jobs():
+    """Return the megabytes that jobs can have: what `--resources` says, else those of this machine; None on a cluster."""
+    from dpgrs.study.memory_limit import machine_memory_mb
+
+    stated = workflow.resource_settings.resources.get("mem_mb")
+    if (limit := getattr(stated, "value", stated)) is not None:
+        return int(limit)
+    # Only executors of clusters take a number of jobs; no executor is known yet.
+    return machine_memory_mb() if workflow.resource_settings.nodes is None else None
 
 
 def hand_overrides_over():

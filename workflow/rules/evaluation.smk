@@ -5,6 +5,13 @@
 include: "qc.smk"
 
 
+localrules:
+    collect_metrics,
+    collect_population_metrics,
+    collect_measures,
+    collect_attacks,
+
+
 rule evaluate_trial:
     input:
         panel=f"{PRIVATE}/panel.zarr",

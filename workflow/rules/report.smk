@@ -5,10 +5,6 @@
 localrules:
     write_settings,
     write_provenance,
-    collect_metrics,
-    collect_population_metrics,
-    collect_measures,
-    collect_attacks,
 
 
 rule write_settings:

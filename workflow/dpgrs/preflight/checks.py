@@ -253,6 +253,7 @@ CHECKS = (
     ),
     Check(settings.bounds_problems, ("mode", "methods", "privacy.bounds")),
     Check(settings.method_problems, ("methods", "privacy.protection", "privacy.neighbours")),
+    *only("benchmark", Check(settings.column_problems, ("methods", "panel.size", "covariates"))),
     *only("release", Check(selection.scaling_problems, ("screening.scaling",))),
     Check(selection.choice_problems, ("methods", "screening.size", "panel.size")),
     Check(selection.column_problems, ("methods", "screening.size")),
@@ -270,7 +271,7 @@ CHECKS = (
 )
 
 
-def check(raw, *, tell=None):
+def check(raw, *, tell=None, memory_mb=None):
     """Resolve a configuration and look for every problem that can be seen before a job runs.
 
     Parameters
@@ -278,6 +279,7 @@ def check(raw, *, tell=None):
     raw : dict, as Snakemake merged it.
     tell : function of a line for the operator alone, who is in the tables of outcomes and covariates; None
         tells nobody.
+    memory_mb : int, the memory that jobs can have, unless the settings state another limit; None if unknown.
 
     Returns
     -------
@@ -291,8 +293,8 @@ def check(raw, *, tell=None):
     if is_endless(raw):
         raise UsageError("Settings must have an end, got aliases that repeat without one. Write them out.")
     config, found = examine(raw)
-    lines = [problem.line for problem in found]
-    lines += problems(config, doubtful=frozenset(problem.key for problem in found), tell=tell)
+    lines, doubtful = [problem.line for problem in found], frozenset(problem.key for problem in found)
+    lines += problems(config, doubtful=doubtful, tell=tell, memory_mb=memory_mb)
     if lines:
         raise UsageError("\n".join(lines))
     if tell:
@@ -302,19 +304,20 @@ def check(raw, *, tell=None):
     return config
 
 
-def problems(config, *, doubtful=frozenset(), tell=None, headers_only=False):
+def problems(config, *, doubtful=frozenset(), tell=None, headers_only=False, memory_mb=None):
     """List everything that can be seen to go wrong.
 
     Parameters
     ----------
     config : dict from `dpgrs.study.settings.resolve`.
     doubtful : set of str, keys whose values are not what the user meant; what depends on them is not judged.
-    tell : as in `check`.
+    tell, memory_mb : as in `check`.
     headers_only : as in `Inspection`.
 
     Returns
     -------
     list of str, one line a problem: what, where, how to mend it.
     """
-    inspection = Inspection(config, tell=tell, doubtful=doubtful, headers_only=headers_only)
+    options = {"tell": tell, "doubtful": doubtful, "headers_only": headers_only, "memory_mb": memory_mb}
+    inspection = Inspection(config, **options)
     return list(dict.fromkeys(line for check in CHECKS for line in check.lines(inspection)))

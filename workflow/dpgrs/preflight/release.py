@@ -4,6 +4,7 @@ from dpgrs.errors import DpgrsError, must
 from dpgrs.methods.registry import METHODS, methods_that
 from dpgrs.preflight.ledger import n_outcomes_of
 from dpgrs.preflight.loadings import outcomes_of
+from dpgrs.preflight.settings import column_problems
 from dpgrs.release.draw_check import BY_METHOD, has_statistics
 from dpgrs.release.folder_check import LARGEST_STATISTICS, MIB, TRACE
 from dpgrs.release.traits import read_traits
@@ -149,18 +150,13 @@ def method_problems(inspection):
 
 def size_problems(inspection):
     """Refuse more variants or outcomes than a method's mechanism can do, before hours of computing."""
-    size, n_outcomes, lines = max(inspection["panel.size"]), n_outcomes_of(inspection) or 0, []
+    size, n_outcomes = max(inspection["panel.size"]), n_outcomes_of(inspection) or 0
+    lines = column_problems(inspection)
     n_covariates = covariate_terms(inspection.config["covariates"]).get("n_covariates", 0)
     n_columns = size + n_covariates + 1
     beside = f" with {n_covariates} covariates" if n_covariates else ""
     for name in inspection["methods"]:
         method, rule = METHODS[name], inspection["regression.lambda_from"]
-        # What chooses variants first is fitted on few, see `preflight.selection`.
-        if method.most_columns and not method.is_screened and n_columns > method.most_columns:
-            most = method.most_columns - n_covariates - 1
-            lines.append(
-                f"`panel.size` must be at most {most} for `methods: {name}`{beside}, got {size}. Lower it."
-            )
         if method.most_entries and n_outcomes > (most := method.most_entries // n_columns**2):
             lines.append(
                 f"`outcomes.count` must be at most {most} for `methods: {name}` at `panel.size: {size}`"

@@ -10,6 +10,7 @@ from dpgrs.preflight.headers import BRACED
 from dpgrs.study.fetched_files import fetch_problems
 from dpgrs.study.memory_limit import jobs_above
 from dpgrs.study.settings import counts_outcomes
+from dpgrs.study.table_settings import covariate_terms
 from dpgrs.types import Bounds, Protection, Rows, Unit
 
 ADDRESSES = ("mode", *(f"cohort.{name}" for name in ("source", "vcf", "populations", "chromosomes", "fetch")))
@@ -55,14 +56,38 @@ def method_problems(inspection):
     return lines
 
 
+def column_problems(inspection):
+    """Refuse more variants and covariates than a method can be fitted on, before hours of computing."""
+    size = max(inspection["panel.size"])
+    n_covariates = covariate_terms(inspection.config["covariates"]).get("n_covariates", 0)
+    beside = f" with {n_covariates} covariates" if n_covariates else ""
+    # The intercept is a column, too. What chooses variants first is fitted on few, see `preflight.selection`.
+    limits = {
+        name: METHODS[name].most_columns - n_covariates - 1
+        for name in inspection["methods"]
+        if METHODS[name].most_columns and not METHODS[name].is_screened
+    }
+    return [
+        f"`panel.size` must be at most {most} for `methods: {name}`{beside}, got {size}. Lower it."
+        for name, most in limits.items()
+        if size > most
+    ]
+
+
 def memory_problems(inspection):
-    """Name the jobs that would ask for more memory than one may."""
+    """Name the jobs that would ask for more memory than one may, or than there is where they would run."""
     key = "scale.memory_per_job"
-    limit = inspection[key]
+    limit = inspection[key] or inspection.memory_mb
     above = jobs_above(inspection.config, limit) if limit else {}
     if not above:
         return []
     asked = ", ".join(f"`{verb}` {mb:,}" for verb, mb in above.items())
+    if not inspection[key]:
+        return [
+            f"Jobs ask for more memory than the {limit:,} MB that they can have here: {asked}. Take fewer "
+            f"variants, outcomes or people, leave out methods, or run the study where there is more. `{key}` "
+            "states another limit: jobs ask for what they may need at most."
+        ]
     fix = "Raise it where a machine has as much; else take fewer variants, outcomes or people."
     return [must(key, f"be {max(above.values()):,} or more, as jobs ask for: {asked}", f"{limit:,}", fix)]
 

@@ -1,11 +1,27 @@
 """Which jobs of a study would ask for more memory than one may, known before any job."""
 
+import os
+from pathlib import Path
 from types import SimpleNamespace
 
 from dpgrs.methods.mechanisms import mechanisms_of
+from dpgrs.study.array_sizes import MB
 from dpgrs.study.resources import resources_of
 from dpgrs.study.shape import Shape
 from dpgrs.study.table_cohort import is_table
+
+# Of a container or a job of a cluster, in bytes, or `max`.
+CONTROL_GROUP = Path("/sys/fs/cgroup/memory.max")
+
+
+def machine_memory_mb():
+    """Return the memory of this machine, or of its control group, in MB; None if it is not known."""
+    try:
+        n_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (ValueError, OSError):
+        return None
+    limit = CONTROL_GROUP.read_text().strip() if CONTROL_GROUP.is_file() else ""
+    return min(n_bytes, int(limit) if limit.isdecimal() else n_bytes) // MB
 
 
 def jobs_above(config, limit):

@@ -51,7 +51,7 @@ def make_report_data(
     outcome_counts = outcome_counts or tuple(sorted({1, n_outcomes}))
     outcomes = (NASTY_NAME, *(f"simulated_{i:04d}" for i in range(2, n_outcomes + 1)))
     effects = random.normal(size=(n_outcomes, n_variants)) * (random.random((n_outcomes, n_variants)) < 0.2)
-    fits = [(method, "none", "", "", "", np.nan) for method in ("ols", "ridge")]
+    fits = [(method, "none", "", "", "", np.nan) for method in ("ols", "gblup")]
     fits += [(*terms, epsilon) for terms in private for epsilon in epsilons]
     shape = (trials, len(panel_sizes), len(outcome_counts))
     metrics = pd.DataFrame(

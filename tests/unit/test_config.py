@@ -257,7 +257,7 @@ def test_resolve__count_follows_source():
         (
             "methods",
             ["elastic-net"],
-            "`methods`, entry 1, must be one of ols, ridge, reusecov-gauss, ",
+            "`methods`, entry 1, must be one of ols, ridge, gblup, reusecov-gauss, ",
         ),
     ],
 )

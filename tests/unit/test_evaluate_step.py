@@ -30,7 +30,7 @@ PREVALENCE, SCALE = 0.4, np.sqrt(0.4 * 0.6)
 POPULATIONS = np.array(["YRI", "CEU", "CHB"])[np.arange(N_PEOPLE) % 3]
 PRIVATE = {"method": "blup", "protection": "full", "neighbours": "add-remove", "unit": "person"}
 PRIVATE |= {"accounting": "gdp", "epsilon": 1.0, "delta": 1e-6, "reported": True}
-FREE = dict.fromkeys(TERMS) | {"method": "ridge", "protection": "none", "reported": True}
+FREE = dict.fromkeys(TERMS) | {"method": "gblup", "protection": "none", "reported": True}
 
 
 @pytest.fixture(params=["haplotypes", "people"])
@@ -81,17 +81,17 @@ def test_evaluate_trial__measures_every_fit_on_the_test_rows(trial):
     metrics, _, _ = trial.measure()
     is_test, n_rows = ~trial.is_training, np.count_nonzero(trial.is_training)
     assert metrics["n_rows"].unique().tolist() == [n_rows]
-    assert metrics.groupby("method").size().to_dict() == {"blup": 4, "ridge": 4}
+    assert metrics.groupby("method").size().to_dict() == {"blup": 4, "gblup": 4}
     mean = np.nanmean(trial.Y[:, trial.is_training], axis=1)
-    for method, count in (("ridge", 1), ("ridge", 3), ("blup", 1), ("blup", 3)):
+    for method, count in (("gblup", 1), ("gblup", 3), ("blup", 1), ("blup", 3)):
         own = metrics[(metrics["method"] == method) & (metrics["n_outcomes"] == count)]
         # Without privacy one fit is that of all numbers of outcomes.
-        predicted = trial.fits[3 if method == "ridge" else count].predict(trial.X[is_test])[:count]
+        predicted = trial.fits[3 if method == "gblup" else count].predict(trial.X[is_test])[:count]
         Y = trial.Y[:count, is_test]
         np.testing.assert_allclose(own["mse"], mse(Y, predicted))
         np.testing.assert_allclose(own["r2"], r_squared(Y, predicted, training_mean=mean[:count]))
-        of_ridge = mse(trial.Y[:, is_test], trial.fits[3].predict(trial.X[is_test]))
-        np.testing.assert_allclose(own["mse_nonprivate"], of_ridge[:count])
+        of_gblup = mse(trial.Y[:, is_test], trial.fits[3].predict(trial.X[is_test]))
+        np.testing.assert_allclose(own["mse_nonprivate"], of_gblup[:count])
 
 
 def test_evaluate_trial__populations_are_measured_about_their_own_mean(trial):
@@ -149,7 +149,7 @@ def test_measured_people__predictions_of_units_with_covariates(rows_of_unit, mea
 def test_evaluate_trial__measures_of_the_largest_design_are_of_people(trial):
     _, _, found = trial.measure()
     is_test, rows_a_person = ~trial.is_training, len(trial.X) // N_PEOPLE
-    assert set(zip(found["method"], found["outcome"], strict=True)) == set(product(("blup", "ridge"), NAMES))
+    assert set(zip(found["method"], found["outcome"], strict=True)) == set(product(("blup", "gblup"), NAMES))
     assert set(found["n_outcomes"]) == {3}
     of_people = (trial.X[is_test] @ trial.fits[3].weights.T).T.reshape(3, -1, rows_a_person).sum(axis=-1)
     Y = trial.Y[:, is_test][:, ::rows_a_person]

@@ -3,7 +3,7 @@ import pytest
 
 from dpgrs.genotypes.bits import pack
 from dpgrs.linalg.statistics import coded_rows, cross_product, gram, grid_outcomes
-from dpgrs.methods.ols import fit_ols, fit_ridge
+from dpgrs.methods.ols import fit_gblup, fit_ols, fit_ridge
 from random_cohorts import random_alleles
 
 OPTIONS = {"n_haplotypes": 300, "rows": "haplotypes"}
@@ -40,6 +40,31 @@ def test_fit_ridge__tends_to_ols_and_to_the_mean():
     data = statistics(random_alleles(4, 300), outcomes())
     np.testing.assert_allclose(fit_ridge(*data, penalty=1e-12).weights, fit_ols(*data).weights, rtol=1e-8)
     np.testing.assert_allclose(fit_ridge(*data, penalty=1e12).weights, 0, atol=1e-10)
+
+
+@pytest.mark.parametrize("share", [0, 0.3])
+def test_fit_gblup__finds_the_penalty_that_predicts_new_rows_best(share):
+    """Between nothing and all: the fixed penalties that are better on the true effects are hardly better."""
+    rng, alleles = np.random.default_rng(3), random_alleles(60, 300)
+    X = coded_rows(pack(alleles), **OPTIONS)
+    effects = rng.standard_normal((20, 60))
+    signal = effects @ (X - X.mean(axis=0)).T
+    scale = np.sqrt(0.3) / signal.std(axis=1, keepdims=True)
+    Y = signal * scale + np.sqrt(0.7) * rng.standard_normal(signal.shape) + 0.2
+    Y[rng.random(Y.shape) < share] = np.nan
+    data = statistics(alleles, grid_outcomes(Y, bound=6.0))
+    n_observed = np.isfinite(Y).sum(axis=1)
+
+    def error(fit):
+        return ((fit.weights - effects * scale) ** 2).mean()
+
+    fit = fit_gblup(*data, n_observed=n_observed)
+    penalties = np.geomspace(1e-4, 10, 25)
+    fixed = [error(fit_ridge(*data, penalty=one, n_observed=n_observed)) for one in penalties]
+    assert error(fit) < 1.03 * min(fixed)
+    assert error(fit) < 0.8 * error(fit_ols(*data, n_observed=n_observed))
+    assert 0 < np.argmin(fixed) < len(penalties) - 1
+    np.testing.assert_allclose(fit.intercept, np.nanmean(Y, axis=1), atol=1e-4)
 
 
 def test_fit_ridge__an_outcome_does_not_depend_on_the_others():

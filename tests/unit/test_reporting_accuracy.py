@@ -78,15 +78,15 @@ def test_summary__matches_pandas_and_begins_with_the_largest_design(data):
 
 def test_summary__withheld_values_are_counted_and_change_no_ratio(data):
     metrics = data.metrics.assign(mse_nonprivate=1.0, mse=2.0)
-    withheld = (metrics["outcome"] == data.outcomes[0]) & (metrics["method"] == "ridge")
+    withheld = (metrics["outcome"] == data.outcomes[0]) & (metrics["method"] == "gblup")
     metrics.loc[withheld, ["r2", "mse"]] = np.nan
 
-    row = next(row for row in summary(metrics) if row["fit"].method == "ridge")
+    row = next(row for row in summary(metrics) if row["fit"].method == "gblup")
 
     assert row["missing"] == 2
     assert row["mse_ratio"] == 2.0
     only_nothing = next(
-        row for row in summary(metrics) if row["fit"].method == "ridge" and row["n_outcomes"] == 1
+        row for row in summary(metrics) if row["fit"].method == "gblup" and row["n_outcomes"] == 1
     )
     assert np.isnan(only_nothing["mean"])
     assert np.isnan(only_nothing["mse_ratio"])
@@ -129,9 +129,9 @@ def test_summary__errors_are_those_of_the_best_fit_without_privacy_on_the_same_r
     ).assign(accounting="", epsilon=np.nan, outcome="a", n_variants=1, n_outcomes=1, status="ok", r2=0.0)
     metrics.loc[4, ["accounting", "epsilon"]] = ["gdp", 1.0]
 
-    def ratios(ridge):
-        return {row["fit"].method: row["mse_ratio"] for row in summary(metrics.assign(mse_nonprivate=ridge))}
+    def ratios(gblup):
+        return {row["fit"].method: row["mse_ratio"] for row in summary(metrics.assign(mse_nonprivate=gblup))}
 
     assert ratios(9.0) == {"ols": 2 / 1.5, "s": 1.0, "blup": 2.0}
-    # Ridge regression counts where it is not among the methods, too.
+    # GBLUP counts where it is not among the methods, too.
     assert ratios(0.5) == {"ols": 4.0, "s": 3.0, "blup": 6.0}

@@ -9,7 +9,7 @@ from html_pages import Page
 from report_data import make_report_data
 
 
-def make_metrics(cells, *, ridge=0.4, total=1.0):
+def make_metrics(cells, *, gblup=0.4, total=1.0):
     """Make metrics of two trials of two outcomes; `cells` maps a fit and its design to its mean R^2."""
     rows = [
         dict(
@@ -20,13 +20,13 @@ def make_metrics(cells, *, ridge=0.4, total=1.0):
             )
         )
         | {"trial": trial, "outcome": name, "r2": r2 + shift, "mse": (1 - r2 - shift) * total}
-        | {"mse_nonprivate": (1 - ridge) * total, "n_rows": 1536}
+        | {"mse_nonprivate": (1 - gblup) * total, "n_rows": 1536}
         for cell, r2 in cells.items()
         for trial, name, shift in ((1, "a", -0.004), (2, "a", 0.002), (1, "b", 0.001), (2, "b", 0.001))
     ]
-    reference = {"method": "ridge", "protection": "none", "accounting": "", "epsilon": np.nan}
+    reference = {"method": "gblup", "protection": "none", "accounting": "", "epsilon": np.nan}
     reference |= {"n_variants": 100, "n_outcomes": 1, "n_rows": 1536}
-    reference |= {"r2": ridge, "mse": 0.6, "mse_nonprivate": 0.6}
+    reference |= {"r2": gblup, "mse": 0.6, "mse_nonprivate": 0.6}
     return pd.DataFrame([*rows, reference])
 
 
@@ -60,8 +60,8 @@ def test_at_chance_level__where_the_best_private_method_stays_below_a_hundredth(
 def test_at_chance_level__not_where_there_is_nothing_to_predict(total):
     cells = {cell("blup"): 0.002}
 
-    assert at_chance_level(make_metrics(cells, ridge=0.009, total=total), least_r2=0.01) == ([], 1)
-    assert len(at_chance_level(make_metrics(cells, ridge=0.011, total=total), least_r2=0.01)[0]) == 1
+    assert at_chance_level(make_metrics(cells, gblup=0.009, total=total), least_r2=0.01) == ([], 1)
+    assert len(at_chance_level(make_metrics(cells, gblup=0.011, total=total), least_r2=0.01)[0]) == 1
 
 
 def test_chance_r2__is_what_a_score_without_knowledge_stays_below():

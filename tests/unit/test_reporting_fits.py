@@ -53,9 +53,11 @@ def test_fit__label(fit, label):
     assert fit.brief == label.replace(" accounting", "")
 
 
-def test_reference__prefers_ridge():
-    assert reference([OLS, RIDGE, private(1.0)]) == RIDGE
-    assert reference([OLS, private(1.0)]) == OLS
+def test_reference__prefers_gblup_and_least_squares_to_a_fixed_penalty():
+    gblup = Fit("gblup", "none", "", None)
+    assert reference([OLS, RIDGE, gblup, private(1.0)]) == gblup
+    assert reference([RIDGE, OLS, private(1.0)]) == OLS
+    assert reference([RIDGE, private(1.0)]) == RIDGE
     assert reference([private(1.0)]) is None
 
 

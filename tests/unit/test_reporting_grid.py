@@ -69,10 +69,10 @@ def test_r2_figure__against_outcomes_draws_means_and_the_range_of_trials(demo):
 def test_r2_figure__against_epsilon_references_are_level_lines(demo):
     axis = panels(draw(demo, BY_EPSILON))["12 variants, 3 outcomes"]
 
-    ridge = demo.query("n_variants == 12 and n_outcomes == 3 and method == 'ridge'")["r2"].mean()
-    x, y = drawn(axis, color=series_styles(curves(demo)[0])["Ridge (not private)"]["color"], linestyle="-")
+    gblup = demo.query("n_variants == 12 and n_outcomes == 3 and method == 'gblup'")["r2"].mean()
+    x, y = drawn(axis, color=series_styles(curves(demo)[0])["GBLUP (not private)"]["color"], linestyle="-")
     assert x == list(axis.get_xlim())
-    np.testing.assert_allclose(y, ridge)
+    np.testing.assert_allclose(y, gblup)
     gdp = demo.query("n_variants == 12 and n_outcomes == 3 and accounting == 'gdp'")
     x, y = drawn(axis, color=look_of("reusecov-gauss")[0], linewidth=1.5)
     np.testing.assert_allclose(y, gdp.groupby("epsilon")["r2"].mean())
@@ -91,7 +91,7 @@ def test_views__only_what_varies():
     ("query", "labels"),
     [
         ("method == 'reusecov-gauss' and accounting == 'gdp'", ["ReuseCovGauss (full, exact accounting)"]),
-        ("protection == 'none'", ["OLS (not private)", "Ridge (not private)"]),
+        ("protection == 'none'", ["OLS (not private)", "GBLUP (not private)"]),
     ],
 )
 def test_r2_figure__one_design_is_one_panel_with_points_inside(demo, query, labels):

@@ -147,11 +147,11 @@ def test_overview__shows_the_numbers_of_the_metrics(data, report):
     page = Page(report / "index.html")
 
     largest = data.metrics.query("n_variants == 24 and n_outcomes == 3")
-    ridge = largest[largest["method"] == "ridge"]
+    gblup = largest[largest["method"] == "gblup"]
     for name in data.outcomes:
-        value = ridge.loc[ridge["outcome"] == name, "r2"].mean()
+        value = gblup.loc[gblup["outcome"] == name, "r2"].mean()
         assert f"{value:.9g}" in page.values("data-value")
-    assert f"{ridge['r2'].mean():.3f} for Ridge (not private)" in page.text
+    assert f"{gblup['r2'].mean():.3f} for GBLUP (not private)" in page.text
 
 
 def test_outcome_page__says_the_terms_in_plain_words(report):

@@ -281,21 +281,21 @@ def test_outcome_page__next_crosses_the_border_of_chunks(browser, report):
 
 
 def test_sorting__numbers_both_ways_and_back_to_the_first_order(overview):
-    ridge = heading(overview, "outcome-table", "Ridge (not private)")
+    gblup = heading(overview, "outcome-table", "GBLUP (not private)")
     before = numbers(overview, 3)
     assert before not in (sorted(before), sorted(before, reverse=True))
-    assert ridge.get_attribute("aria-sort") == "none"
+    assert gblup.get_attribute("aria-sort") == "none"
 
-    click(overview, ridge.find_element(By.TAG_NAME, "button"))
-    assert ridge.get_attribute("aria-sort") == "descending"
+    click(overview, gblup.find_element(By.TAG_NAME, "button"))
+    assert gblup.get_attribute("aria-sort") == "descending"
     assert numbers(overview, 3) == sorted(before, reverse=True)
 
-    click(overview, ridge.find_element(By.TAG_NAME, "button"))
-    assert ridge.get_attribute("aria-sort") == "ascending"
+    click(overview, gblup.find_element(By.TAG_NAME, "button"))
+    assert gblup.get_attribute("aria-sort") == "ascending"
     assert numbers(overview, 3) == sorted(before)
 
     click(overview, heading(overview, "outcome-table", "No.").find_element(By.TAG_NAME, "button"))
-    assert ridge.get_attribute("aria-sort") == "none"
+    assert gblup.get_attribute("aria-sort") == "none"
     assert numbers(overview, 3) == before
 
 

@@ -45,7 +45,7 @@ def test_small_study__metrics_are_complete(metrics):
     assert metrics.groupby("trial")["n_rows"].unique().map(list).to_dict() == {1: [140], 2: [144]}
     assert set(metrics["status"]) == {"ok"}
     non_private = metrics[metrics["protection"] == "none"]
-    assert set(non_private["method"]) == {"ols", "ridge"}
+    assert set(non_private["method"]) == {"ols", "gblup"}
     assert (non_private[TERMS[2:]] == "").all(axis=None)
     private = metrics[metrics["protection"] == "full"]
     assert set(private["epsilon"].astype(float)) == {1.0, 5.0}
@@ -57,9 +57,9 @@ def test_small_study__files_and_columns_are_those_of_the_page(study):
     assert unlike_the_page(study / "results" / "small") == []
 
 
-def test_small_study__reference_is_ridge(metrics):
-    ridge = metrics[metrics["method"] == "ridge"]
-    assert (ridge["mse"] == ridge["mse_nonprivate"]).all()
+def test_small_study__reference_is_gblup(metrics):
+    gblup = metrics[metrics["method"] == "gblup"]
+    assert (gblup["mse"] == gblup["mse_nonprivate"]).all()
     keys = ["trial", "outcome", "n_variants"]
     by_cell = metrics.groupby(keys)["mse_nonprivate"].nunique()
     assert (by_cell == 1).all()

@@ -12,7 +12,7 @@ import pandas as pd
 
 from dpgrs.evaluation.rows import joined_rows
 from dpgrs.methods.fits import FitTerms, fit_released, moved_by_public_side, moved_into_ellipsoid
-from dpgrs.methods.ols import fit_sums
+from dpgrs.methods.ols import fit_exactly
 from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.study.in_process import draws_of_study, training_data
 from dpgrs.study.panel_terms import takes_ld
@@ -98,7 +98,7 @@ def ridge_path(statistics, test, *, counts, penalties=PENALTIES):
     known = {"method": NON_PRIVATE, "protection": "none", "epsilon": math.nan}
     for size in statistics.cross:
         for penalty in penalties:
-            r2, mse = test[size].errors(fit_sums(statistics, size, penalty=penalty))
+            r2, mse = test[size].errors(fit_exactly("ridge", statistics, size, {"lambda": penalty}))
             for count in counts:
                 cell = {"n_variants": size, "n_outcomes": count, "penalty": penalty}
                 yield known | cell | means(r2[:count], mse[:count])

@@ -1,9 +1,31 @@
-"""Least squares and ridge regression without privacy: the references."""
+"""Fits from exact sums, without privacy: least squares, ridge regression, and GBLUP, the reference."""
+
+from typing import NamedTuple
 
 import numpy as np
 
 from dpgrs.linalg.linear_fit import LinearFit, centred_gram, ridge_weights
 from dpgrs.linalg.statistics import CROSS_STEP, GRAM_STEP
+from dpgrs.methods.blup import fit_blup
+
+
+class CentredSums(NamedTuple):
+    """Sums of n rows about the means of their columns.
+
+    Attributes
+    ----------
+    gram : (n_variants, n_variants) float64.
+    cross : (n_outcomes, n_variants) float64, over the rows on which an outcome is known.
+    means : (n_variants,) float64, of the columns.
+    intercept : (n_outcomes,) float64, means of the outcomes.
+    inflation : (n_outcomes,) float64, all rows over those on which an outcome is known.
+    """
+
+    gram: np.ndarray
+    cross: np.ndarray
+    means: np.ndarray
+    intercept: np.ndarray
+    inflation: np.ndarray
 
 
 def fit_ols(gram, cross, n_rows, **known):
@@ -31,18 +53,58 @@ def fit_ridge(gram, cross, n_rows, *, penalty, n_observed=None, gram_step=GRAM_S
     -------
     LinearFit, whose intercept is the outcome's mean.
     """
+    steps = {"gram_step": gram_step, "cross_step": cross_step}
+    sums = _centred(gram, cross, n_rows, n_observed=n_observed, **steps)
+    V = sums.cross * sums.inflation[:, np.newaxis]
+    return LinearFit(ridge_weights(sums.gram, V, n_rows, penalty=penalty), sums.means, sums.intercept)
+
+
+def fit_gblup(
+    gram, cross, n_rows, *, heritability=None, n_observed=None, gram_step=GRAM_STEP, cross_step=CROSS_STEP
+):
+    """Fit BLUP without noise: ridge regression whose penalty follows from each outcome's heritability.
+
+    The marginal likelihood of the training rows tells the heritability (`dpgrs.methods.blup_model`), so no
+    test row has a part in it. Outcomes have a variance of about 1.
+
+    Parameters
+    ----------
+    heritability : float in (0, 1), as stated; None estimates it for every outcome.
+    gram, cross, n_rows, n_observed, gram_step, cross_step : as in `fit_ridge`, and so is the result.
+    """
+    steps = {"gram_step": gram_step, "cross_step": cross_step}
+    sums = _centred(gram, cross, n_rows, n_observed=n_observed, **steps)
+    inflation = sums.inflation if (sums.inflation > 1).any() else None
+    exact = {"gram_sd": 0, "cross_sd": 0, "heritability": heritability, "inflation": inflation}
+    return LinearFit(fit_blup(sums.gram, sums.cross, n_rows, **exact).weights, sums.means, sums.intercept)
+
+
+def fit_exactly(method, statistics, size, regression):
+    """Fit all outcomes on a panel size from exact Statistics, by a method without privacy that takes sums.
+
+    Parameters
+    ----------
+    method : str, `gblup`, `ols` or `ridge`.
+    statistics : Statistics
+    size : int
+    regression : dict, that section of the settings.
+
+    Returns
+    -------
+    LinearFit
+    """
+    known = {"gram_step": statistics.gram_step, "cross_step": statistics.cross_step}
+    known |= {"n_observed": statistics.n_observed}
+    sums = (statistics.gram_of_size(size), statistics.cross[size], statistics.n_rows)
+    if method == "gblup":
+        return fit_gblup(*sums, heritability=regression["heritability"], **known)
+    return fit_ridge(*sums, penalty=regression["lambda"] if method == "ridge" else 0.0, **known)
+
+
+def _centred(gram, cross, n_rows, *, n_observed, gram_step, cross_step):
     n_observed = np.maximum(n_rows if n_observed is None else n_observed, 1)
     G_c, means = centred_gram(gram * gram_step, n_rows)
     V = cross * cross_step
     totals = 2 * V[:, -1]
-    V_c = V[:, :-1] - np.outer(totals, means)
-    scale = np.broadcast_to(n_rows / n_observed, totals.shape)
-    weights = ridge_weights(G_c, V_c * scale[:, np.newaxis], n_rows, penalty=penalty)
-    return LinearFit(weights, means, totals / n_observed)
-
-
-def fit_sums(statistics, size, *, penalty):
-    """Fit all outcomes on a panel size from exact Statistics; `penalty` and result as of `fit_ridge`."""
-    steps = {"gram_step": statistics.gram_step, "cross_step": statistics.cross_step}
-    sums = (statistics.gram_of_size(size), statistics.cross[size], statistics.n_rows)
-    return fit_ridge(*sums, penalty=penalty, n_observed=statistics.n_observed, **steps)
+    inflation = np.broadcast_to(n_rows / n_observed, totals.shape)
+    return CentredSums(G_c, V[:, :-1] - np.outer(totals, means), means, totals / n_observed, inflation)

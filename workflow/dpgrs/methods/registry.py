@@ -173,6 +173,7 @@ RIDGE = ("lambda", "lambda_from")
 MATCHED_PEOPLE = 500
 BLUP = {"exactness": Exactness.EXACT, "reads": ("heritability",), "ridge": RidgeOf.HALF}
 NOT_PRIVATE = {"protections": (Protection.NONE,), "mechanism": None, "audits": None}
+EXACT_SUMS = NOT_PRIVATE | {"takes_covariates": True}
 LEAST_SQUARES = NOT_PRIVATE | {"of_rows": "row_fits.LEAST_SQUARES"}
 BOOSTED = {
     "exactness": Exactness.GRIDDED,
@@ -196,11 +197,12 @@ CHOSEN_BLUP = {
     "audited": (*SUMS, "private_chosen_statistics"),
     "steps": "chosen.STEPS",
 }
+# The fit without privacy that private ones are compared with: no test row has a part in its penalty.
+REFERENCE_METHOD = "gblup"
 METHODS = {
     "ols": Method(label="OLS", **LEAST_SQUARES, takes_covariates=True, ridge=RidgeOf.NOTHING),
-    "ridge": Method(
-        label="Ridge", **NOT_PRIVATE, reads=("lambda",), takes_covariates=True, ridge=RidgeOf.LAMBDA
-    ),
+    "ridge": Method(label="Ridge", **EXACT_SUMS, reads=("lambda",), ridge=RidgeOf.LAMBDA),
+    "gblup": Method(label="GBLUP", **EXACT_SUMS, reads=("heritability",), ridge=RidgeOf.HALF),
     "reusecov-gauss": Method(
         label="ReuseCovGauss",
         look=("#0072b2", "o"),

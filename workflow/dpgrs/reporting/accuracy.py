@@ -110,13 +110,13 @@ def summary(metrics):
 def _best_errors(metrics, fits):
     """Return, for each row, the error of the design's best fit without privacy on the same outcome and trial.
 
-    Ridge regression is among them, whether a study has it among its methods or not.
+    GBLUP is among them, whether a study has it among its methods or not.
     """
     cell, best = ["outcome", "trial"], pd.Series(np.nan, metrics.index)
     for _, rows in metrics.groupby(["n_variants", "n_outcomes"]):
-        ridge = rows.drop_duplicates(cell).assign(fit=-1, mse=lambda own: own["mse_nonprivate"])
+        gblup = rows.drop_duplicates(cell).assign(fit=-1, mse=lambda own: own["mse_nonprivate"])
         free = rows[[not fits[code].is_private for code in rows["fit"]]]
-        errors = pd.concat([ridge, free]).pivot(index=cell, columns="fit", values="mse")
+        errors = pd.concat([gblup, free]).pivot(index=cell, columns="fit", values="mse")
         means = mean(errors.to_numpy(dtype=float), axis=0)
         place = np.argmin(np.where(np.isfinite(means), means, np.inf))
         own = errors.iloc[:, place].reindex(pd.MultiIndex.from_frame(rows[cell]))

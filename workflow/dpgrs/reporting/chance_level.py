@@ -54,8 +54,8 @@ def chance_r2(metrics, *, test_share):
 def at_chance_level(metrics, *, least_r2, words=GENOTYPE_WORDS):
     """Find the terms and designs at which no private method has a mean R^2 of `least_r2` or more.
 
-    The mean is over outcomes and trials. Left out are designs at which ridge regression without privacy, on
-    the same rows, has no such R^2 either, where it was fitted: there is nothing to predict.
+    The mean is over outcomes and trials. Left out are designs at which GBLUP, without privacy on the same
+    rows, has no such R^2 either, where it was fitted: there is nothing to predict.
 
     Parameters
     ----------
@@ -71,11 +71,11 @@ def at_chance_level(metrics, *, least_r2, words=GENOTYPE_WORDS):
     private = metrics[metrics["protection"] != Protection.NONE]
     # Noise may push R^2 beyond what squares of errors can hold.
     with np.errstate(all="ignore"):
-        ridge = 1 - (1 - private["r2"]) * private["mse_nonprivate"] / private["mse"]
-        table = private.assign(ridge=ridge)
-        means = table.groupby([*TERMS, *DESIGN, "method"], sort=False)[["r2", "ridge"]].mean()
+        gblup = 1 - (1 - private["r2"]) * private["mse_nonprivate"] / private["mse"]
+        table = private.assign(gblup=gblup)
+        means = table.groupby([*TERMS, *DESIGN, "method"], sort=False)[["r2", "gblup"]].mean()
     best = means.groupby([*TERMS, *DESIGN], sort=False).max().reset_index()
-    is_at_chance = (best["r2"] < least_r2) & ~(best["ridge"] < least_r2)
+    is_at_chance = (best["r2"] < least_r2) & ~(best["gblup"] < least_r2)
     found = []
     for terms, cells in best.assign(is_at_chance=is_at_chance).groupby(TERMS, sort=False):
         designs = cells.loc[cells["is_at_chance"], DESIGN]

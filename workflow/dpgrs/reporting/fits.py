@@ -5,11 +5,12 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from dpgrs.methods.registry import METHODS
+from dpgrs.methods.registry import METHODS, REFERENCE_METHOD
 from dpgrs.reporting.terms import ACCOUNTING_NAMES
 from dpgrs.types import Protection
 
-REFERENCE_METHOD = "ridge"
+# Fits without privacy that others are compared with: the first that a study has.
+REFERENCES = (REFERENCE_METHOD, "ols", "ridge")
 # Between a method and how it was made, of fits with noise that are not private all the same.
 NOTE = ", "
 SHOWN_PRIVATE_FITS = 4
@@ -82,7 +83,10 @@ def label_fits(table):
 def reference(fits):
     """Return the non-private fit, without noise, that others are compared with, or None."""
     candidates = [fit for fit in fits if not fit.is_private and NOTE not in fit.method]
-    return next((fit for fit in candidates if fit.method == REFERENCE_METHOD), next(iter(candidates), None))
+    candidates.sort(
+        key=lambda fit: REFERENCES.index(fit.method) if fit.method in REFERENCES else len(REFERENCES)
+    )
+    return next(iter(candidates), None)
 
 
 def best_fits(fits, r2):

@@ -124,7 +124,7 @@ class OutcomeFits:
         """Return, per fit, a dict of fit, mean, low and high R^2 over trials, and the ratio of errors."""
         accuracy = self._accuracy
         free = [place for place, fit in enumerate(accuracy.fits) if not fit.is_private]
-        # The errors of ridge regression are there in a study of sums, whether it is among the methods or not.
+        # The errors of GBLUP are there in a study of sums, whether it is among the methods or not.
         errors = np.concatenate([accuracy.mse[free, outcome], accuracy.mse_nonprivate[:, outcome]])
         best = np.fmin.reduce(mean(errors, axis=1))
         rows = []

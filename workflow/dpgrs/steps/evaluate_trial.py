@@ -17,7 +17,7 @@ from dpgrs.io.panel_parts import held_parts, people_at_a_time, people_parts, row
 from dpgrs.io.tables.populations import populations_of
 from dpgrs.io.trials import load_labelled
 from dpgrs.linalg.linear_fit import LinearFit
-from dpgrs.methods.registry import METHODS
+from dpgrs.methods.registry import METHODS, REFERENCE_METHOD
 from dpgrs.study.score_measures import MeasuredPeople, n_read
 
 POPULATION_METRICS = ["trial", "outcome", *TERMS, "n_variants", "n_outcomes", "population", "n_rows", "r2"]
@@ -82,10 +82,10 @@ def evaluate_trial(
     largest = max(outcomes.values), max(counts)
     elapsed = read_table(seconds, needed=["seconds"])["seconds"]
     errors = parts.errors_of(fitted, has_groups=lambda label: _is_of(label, *largest))
-    of_ridge = {
+    of_reference = {
         label["n_variants"]: found.all
         for label, found in zip(fitted.labels, errors, strict=True)
-        if label["method"] == "ridge"
+        if label["method"] == REFERENCE_METHOD
     }
     tables, population_tables = [], []
     for label, found, fit_seconds in zip(fitted.labels, errors, elapsed, strict=True):
@@ -93,7 +93,7 @@ def evaluate_trial(
             continue
         size = label["n_variants"]
         # Without any statistics of the training rows there is none.
-        reference = of_ridge[size].mse if size in of_ridge else np.full(len(outcomes.names), np.nan)
+        reference = of_reference[size].mse if size in of_reference else np.full(len(outcomes.names), np.nan)
         for count in counts if _is_of_all(label) else [label["n_outcomes"]]:
             known = {"trial": trial, "outcome": outcomes.names[:count]}
             known |= {"n_variants": size, "n_outcomes": count} | {term: label[term] for term in TERMS}

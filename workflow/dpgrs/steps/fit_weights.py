@@ -17,9 +17,9 @@ from dpgrs.methods.chosen_exactly import fit_chosen_exactly
 from dpgrs.methods.fits import FitTerms
 from dpgrs.methods.labels import exact_label, fit_label, timed
 from dpgrs.methods.mechanisms import fitted_from, mechanism_of_file, request_of
-from dpgrs.methods.ols import fit_sums
+from dpgrs.methods.ols import fit_exactly
 from dpgrs.methods.public_effects import PublicEffects
-from dpgrs.methods.registry import METHODS
+from dpgrs.methods.registry import METHODS, REFERENCE_METHOD
 from dpgrs.release.pgs_catalog import file_stems
 from dpgrs.study.identity import fit_settings
 from dpgrs.study.method_choice import has_same_ancestry
@@ -58,8 +58,8 @@ def fit_weights(
 ):
     """Fit the weights of all outcomes, by every method, on every panel, from what was drawn.
 
-    With exact statistics ridge is always fitted, as the reference of the metrics; labels say which fits are
-    to be reported. It takes lambda as it is.
+    With exact statistics GBLUP is always fitted, as the reference of the metrics; labels say which fits are
+    to be reported. Ridge takes lambda as it is.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def fit_weights(
         methods, files = settings.methods, {"ld": ld, "effects": effects}
         if statistics is not None:
             exact = Statistics.load(statistics)
-            yield from _non_private_fits(exact, methods, settings.regression["lambda"])
+            yield from _non_private_fits(exact, methods, settings.regression)
         public = None if outcomes is None else Outcomes.load(outcomes)
         for path, times in zip_longest(drawn, draw_seconds):
             times = None if times is None else read_table(times, needed=["seconds"])["seconds"]
@@ -111,11 +111,11 @@ def fit_weights(
     return {"warnings": warnings} if warnings else None
 
 
-def _non_private_fits(statistics, methods, penalty):
-    penalties = {"ridge": penalty} | ({"ols": 0.0} if "ols" in methods else {})
+def _non_private_fits(statistics, methods, regression):
+    names = [name for name in ("ols", "ridge") if name in methods]
     for size, cross in statistics.cross.items():
-        for method, own in penalties.items():
-            fit, elapsed = timed(fit_sums, statistics, size, penalty=own)
+        for method in (REFERENCE_METHOD, *names):
+            fit, elapsed = timed(fit_exactly, method, statistics, size, regression)
             label = exact_label(method, size, len(cross)) | {"reported": method in methods}
             yield label, fit.arrays(), elapsed
 

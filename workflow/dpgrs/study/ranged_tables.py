@@ -19,7 +19,7 @@ from dpgrs.methods.chosen import exact_choices
 from dpgrs.methods.chosen_exactly import fit_chosen_exactly
 from dpgrs.methods.fits import FitTerms
 from dpgrs.methods.mechanisms import mechanism_of
-from dpgrs.methods.ols import fit_sums
+from dpgrs.methods.ols import fit_exactly
 from dpgrs.methods.registry import METHODS
 from dpgrs.methods.tukey import Status
 from dpgrs.privacy.noise.sources import BenchmarkNoise
@@ -304,8 +304,7 @@ def _fit(settings, data, key):
     (method,), (size,) = settings.methods, data.outcomes.values
     row = METHODS[method]
     if row.is_non_private and not row.is_screened:
-        penalty = settings.regression["lambda"] if row.reads else 0.0
-        return fit_sums(data.statistics, size, penalty=penalty), Status.RELEASED
+        return fit_exactly(method, data.statistics, size, settings.regression), Status.RELEASED
     if row.is_non_private:
         terms = {"n_choices": settings.screening.size, "outcome_bound": settings.outcomes.bound}
         rows = data.rows(size)

@@ -34,6 +34,7 @@ def make(tmp_path, monkeypatch):
         people_counts=None,
         loadings=None,
         is_public=False,
+        is_reference=False,
         **terms,
     ):
         lines = [["sample", *columns], *zip(PEOPLE, *columns.values(), strict=True), *others]
@@ -45,7 +46,7 @@ def make(tmp_path, monkeypatch):
         sections |= {"public": {"outcomes": {"sha256": file_digest(table)}}} if is_public else {}
         settings = settings_for("make-outcomes", mode=mode, **sections)
         files = {"table": table, "scales": scales, "people_counts": people_counts, "output": output}
-        files |= {"loadings": loadings}
+        files |= {"loadings": loadings, "is_reference": is_reference}
         outcomes_step.make_outcomes(settings, "panel", trial=1, **files)
         return Outcomes.load(output)
 
@@ -106,6 +107,8 @@ def test_make_outcomes__too_few_people_are_told_to_the_log_alone(make, tmp_path,
     counts = tmp_path / "counts.tsv"
     make({"good": STANDARD}, others=others, mode=mode, least_share=0.4, people_counts=counts)
     assert counts.read_text().splitlines()[1] == "outcome\tgood\t40\t40\t81\t40\t0"
+    # A table of the reference may hold everybody.
+    assert make({"good": STANDARD}, others=others, mode=mode, is_reference=True).names == ("good",)
 
 
 @pytest.mark.parametrize("mode", ["release", "benchmark"])

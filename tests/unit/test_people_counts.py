@@ -58,6 +58,12 @@ def test_problem__too_few_of_either_side(n_both, n_others, least_share, is_enoug
         assert not any(str(number) in problem.removeprefix(start) for number in (n_both, n_others))
 
 
+@pytest.mark.parametrize(("n_both", "is_enough"), [(150, True), (149, False), (0, False)])
+def test_problem__others_in_a_table_that_may_have_them_do_not_count(n_both, is_enough):
+    problem = counted(n_both, 10_000).problem(0.5, shows_ids=False, allows_others=True)
+    assert (problem is None) == is_enough
+
+
 @pytest.mark.parametrize(
     ("least_share", "few"),
     [(1.0, ["bmi", "sbp", "n10", "n9", "none"]), (0.5, ["sbp", "n10", "n9", "none"]), (0, ["n9", "none"])],

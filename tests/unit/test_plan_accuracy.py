@@ -113,6 +113,22 @@ def test_plan_as_text__study_without_a_method_to_plan_shows_costs_alone():
     assert "What bounds and neighbours cost" in text
 
 
+@pytest.mark.parametrize("method", ["k-blup", "s-blup", "bas"])
+def test_plan_as_text__of_rows_shows_no_noise_that_nothing_draws(method):
+    """The noise of X'X of all variants is no noise of X'X of those that are chosen, or of scaled rows."""
+    plan = plan_of(*RELEASE, f"methods=[{method}]", "panel={size: 20}")
+    assert plan["requests"][0]["bounds_and_neighbours"] == []
+    assert "What bounds and neighbours cost" not in plan_as_text(plan)
+
+
+@pytest.mark.parametrize("method", ["blup-ld", "naive"])
+def test_plan_study__has_noise_of_gram_where_it_is_drawn(method):
+    [request] = plan_of(*RELEASE, f"methods=[{method}]")["requests"]
+    [own] = [line for line in request["bounds_and_neighbours"] if line["is_own"]]
+    drawn = [one["noise_sd"] for one in request["mechanisms"] if one["statistic"] == "gram"]
+    assert [own["noise_sd_gram"]] == pytest.approx(drawn) if drawn else own["noise_sd_gram"] is None
+
+
 def test_plan_as_text__says_whose_costs_are_not_shown():
     methods = "methods=[blup, k-ols, k-blup, adassp]"
     text = " ".join(plan_as_text(plan_of(*SMALL, methods)).split())

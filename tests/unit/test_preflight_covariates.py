@@ -123,7 +123,7 @@ def test_problems__too_few_people_are_counted_and_refused(shows_ids):
     assert found(people, more={"outcomes": {"least_share": 0.4}}, **options) == []
     write_reference(age="1", sex="1")
     public = {"more": MEASURED, "reference": [*REFERENCE, *CROWD, "X"]}
-    assert "`evaluation.covariates`: `r.tsv` must share at least 0.5" in only(found(**public))
+    assert "`evaluation.covariates`: `r.tsv` must have at least 0.5" in only(found(**public))
 
 
 FEW_VALUES = (

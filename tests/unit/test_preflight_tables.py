@@ -130,11 +130,11 @@ def test_problems__many_bad_outcomes_are_counted():
 REFERENCE = [f"R{number}" for number in range(1, 10)] + ["R0", "S1", "S2"]
 
 
-def found_of_reference(names, people=REFERENCE, cells=None, **outcomes):
-    """Judge a table of the reference with these columns, beside a study of height and case."""
+def found_of_reference(names, people=REFERENCE, cells=None, others=(), **outcomes):
+    """Judge a table of the reference and of others, beside a study of height and case."""
     write_outcomes(**RAW)
-    cells = cells or ["0"] * len(names)
-    lines = ["\t".join(line) for line in [["sample", *names], *([name, *cells] for name in REFERENCE)]]
+    cells, listed = cells or ["0"] * len(names), [*REFERENCE, *others]
+    lines = ["\t".join(line) for line in [["sample", *names], *([name, *cells] for name in listed)]]
     Path("r.tsv").write_text("\n".join(lines) + "\n")
     settings = {"outcomes": {"source": "file", "file": "outcomes.tsv", **outcomes}, "mode": "release"}
     settings["evaluation"] = {"metrics": "public", "outcomes": "r.tsv"}
@@ -166,8 +166,14 @@ def test_reference_problems__other_outcomes(names, got):
 def test_reference_problems__too_few_people():
     people = [*REFERENCE, *CROWD, "X"]
     line = only(found_of_reference(["height", "case"], people=people))
-    assert "`r.tsv` must share at least 0.5 (`outcomes.least_share`) of its" in line
+    assert (
+        "`r.tsv` must have at least 0.5 (`outcomes.least_share`) of the people of `public.reference`" in line
+    )
     assert found_of_reference(["height", "case"], people=people, least_share=0.3) == []
+
+
+def test_reference_problems__a_table_that_holds_everybody():
+    assert found_of_reference(["height", "case"], others=[f"X{number}" for number in range(500)]) == []
 
 
 def test_reference_problems__columns_of_too_few_values():

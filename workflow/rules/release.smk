@@ -76,6 +76,12 @@ use rule make_outcomes as make_reference_outcomes with:
     resources:
         **resources_of("make-outcomes", REFERENCE),
     params:
+        table=lambda wildcards, input: flags(
+            table=list(input.table),
+            scales=list(input.scales),
+            loadings=list(input.get("loadings", [])),
+            is_reference=True,
+        ),
         settings=settings_of_reference("make-outcomes"),
 
 
@@ -94,6 +100,13 @@ use rule make_covariates as make_reference_covariates with:
         f"{BENCHMARKS}/make_reference_covariates.tsv"
     resources:
         **resources_of("make-covariates", REFERENCE),
+    params:
+        files=lambda wildcards, input: flags(
+            table=list(input.table),
+            scales=list(input.scales),
+            loadings=list(input.loadings),
+            is_reference=True,
+        ),
 
 
 # A mechanism where the metrics are charged, see draw.

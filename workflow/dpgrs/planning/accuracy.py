@@ -5,7 +5,7 @@ from itertools import product
 
 from dpgrs.linalg.norms import outcome_norm, row_norm_of
 from dpgrs.methods.fits import FitTerms
-from dpgrs.methods.mechanisms import mechanism_of_study
+from dpgrs.methods.mechanisms import mechanism_of_study, takes_sums
 from dpgrs.methods.planning import expected_fit, expected_r2
 from dpgrs.methods.registry import METHODS
 from dpgrs.study.method_choice import has_same_ancestry
@@ -81,7 +81,8 @@ def plan_accuracy(request, count, *, config, **model):
     Returns
     -------
     dict of JSON values: ``expected``, one for each planned method and heritability;
-    ``bounds_and_neighbours``, one for each pair of them, R^2 being that of the first planned method; and
+    ``bounds_and_neighbours``, one for each pair of them, R^2 being that of the first planned method, and none
+    where methods draw from rows, as of variants that they choose; and
     ``no_accuracy``, the reason why no R^2 is planned, or None.
     """
     try:
@@ -110,8 +111,9 @@ def _planned(request, count, *, n_rows, frequency, ld, heritabilities, config, n
     is_full, mechanism = request.protection == Protection.FULL, mechanism_of_study(config)
     # Rows with covariates are clipped whatever is asked.
     all_bounds = [Bounds.TIGHT] if request.n_covariates else [Bounds.WORST_CASE, Bounds.TIGHT]
-    compared = []
-    for bounds, neighbours in product(all_bounds, Neighbours if is_full else [Neighbours.REPLACE_ONE]):
+    has_gram = any("gram" in names for names in mechanism.draws.values())
+    compared, all_neighbours = [], Neighbours if is_full else [Neighbours.REPLACE_ONE]
+    for bounds, neighbours in product(all_bounds if takes_sums(config["methods"]) else [], all_neighbours):
         other = within_bounds(request, bounds, frequency=frequency, config=config)
         other = replace(other, neighbours=neighbours)
         r2 = None
@@ -119,13 +121,13 @@ def _planned(request, count, *, n_rows, frequency, ld, heritabilities, config, n
             r2 = expected[0]["r2"] if expected else None
         elif planned_methods(methods[:1], request.protection, **own | {"bounds": bounds}):
             r2 = expected_r2(methods[0], _of_variants(other), heritability=heritabilities[0], **model)
-        noise_sd = mechanism.terms(other).noise_sd if "statistics" in mechanism.takes else other.noise_sd
+        noise_sd = mechanism.terms(other).noise_sd
         compared.append(
             {
                 "bounds": bounds.value,
                 "neighbours": neighbours.value,
                 "is_own": other == request,
-                "noise_sd_gram": noise_sd["gram"],
+                "noise_sd_gram": noise_sd["gram"] if has_gram else None,
                 "noise_sd_cross": noise_sd["cross"],
                 "method": methods[0] if methods else None,
                 "heritability": heritabilities[0],

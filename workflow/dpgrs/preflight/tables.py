@@ -164,7 +164,14 @@ def count_table(inspection, key, *, kind, columns=None, judge=None, is_told=True
         if is_encrypted(path):
             return None, []  # said by the checks of controlled data
         # A table of private people may be named by mistake, so ids are not quoted.
-        people, whose = inspection.reference_people, {"shows_ids": False, "of": "`public.reference`"}
+        people, whose = (
+            inspection.reference_people,
+            {
+                "shows_ids": False,
+                "of": "`public.reference`",
+                "allows_others": True,
+            },
+        )
     count, told = PeopleCount(kind, people or ()), []
     try:
         names = inspection.names(path)

@@ -255,7 +255,7 @@ def _compared(plan):
             str(request["number"]),
             line["bounds"],
             line["neighbours"],
-            f"{line['noise_sd_gram']:.4g}",
+            "-" if line["noise_sd_gram"] is None else f"{line['noise_sd_gram']:.4g}",
             f"{line['noise_sd_cross']:.4g}",
             line["method"] or "-",
             f"{line['heritability']:g}",
@@ -265,9 +265,11 @@ def _compared(plan):
         for request in plan["requests"]
         for line in request["bounds_and_neighbours"]
     ]
+    if not rows:
+        return ""
     legend = {
         "bounds": "`privacy.bounds`; tight clips rows about their root mean square",
-        "noise sd": "of an entry of X'X and of X'Y, at the same epsilon and delta",
+        "noise sd": "of an entry of X'X (- if it is not drawn) and of X'Y, at the same epsilon and delta",
         "R2": "of the first planned method, as above",
         "this study": "* what this study asks for",
     }

@@ -29,6 +29,7 @@ def make_covariates(
     scales: Path | None = None,
     loadings: Path | None = None,
     people_counts: Path | None = None,
+    is_reference: bool = False,
     output: Path,
 ):
     """Standardise, clip and round covariates, and project genotypes on principal components.
@@ -43,6 +44,7 @@ def make_covariates(
     scales : public constants of its columns.
     loadings : loadings of principal components, from make-loadings.
     people_counts : file for the number of people with each covariate, shown to the operator only.
+    is_reference : the people are those of the public reference; the table may have any number of others.
     output : the covariates to write.
 
     Raises
@@ -59,6 +61,7 @@ def make_covariates(
             "least_share": settings.outcomes.least_share,
             "output": people_counts,
             "is_release": is_release,
+            "is_reference": is_reference,
         }
         parts.append(_of_table(panel.sample_id, table, names, scales, rows=rows, bound=bound, **counting))
     if loadings is not None:

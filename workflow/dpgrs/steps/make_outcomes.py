@@ -40,6 +40,7 @@ def make_outcomes(
     scales: Path | None = None,
     loadings: Path | None = None,
     people_counts: Path | None = None,
+    is_reference: bool = False,
     output: Path,
 ):
     """Simulate outcomes, or read them from a table, and split people into training and test rows.
@@ -57,6 +58,7 @@ def make_outcomes(
         they are.
     loadings : public loadings by which components replace the outcomes.
     people_counts : file for the number of people with each outcome, shown to the operator only.
+    is_reference : the people are those of the public reference; the table may have any number of others.
     output : outcomes and split, to write.
 
     Raises
@@ -95,6 +97,7 @@ def make_outcomes(
             least_share=terms.least_share,
             counts=people_counts,
             is_release=is_release,
+            is_reference=is_reference,
             folder=output.parent,
         )
         names, prevalence, population = found.names, found.prevalence, found.population_prevalence

@@ -9,7 +9,7 @@ from dpgrs.io.tables.people_counts import describe_counts
 TELL_NOBODY = "This depends on private data: tell nobody that it failed."
 
 
-def require_enough(counts, *, path, least_share, output, is_release):
+def require_enough(counts, *, path, least_share, output, is_release, is_reference=False):
     """Tell how many people with genotypes have outcomes or covariates, and refuse where too few have them.
 
     Whatever is drawn takes what is made after this. The counts are exact: standard error is the operator's
@@ -22,6 +22,7 @@ def require_enough(counts, *, path, least_share, output, is_release):
     least_share : float, as in `PeopleCount.problem`.
     output : path of the table of counts; None writes none.
     is_release : bool, whether a failure says that it depends on private data.
+    is_reference : bool, whether it is of the public reference: the table may then have any number of others.
 
     Raises
     ------
@@ -31,7 +32,7 @@ def require_enough(counts, *, path, least_share, output, is_release):
     """
     for line in describe_counts(counts.table):
         print(line, file=sys.stderr)
-    problem = counts.problem(least_share, shows_ids=False)
+    problem = counts.problem(least_share, shows_ids=False, allows_others=is_reference)
     if problem:
         raise DpgrsError(f"`{path}` {problem} {TELL_NOBODY if is_release else ''}".strip())
     if output is not None:

@@ -33,7 +33,7 @@ class OutcomeTable:
     scales : path of the public constants that standardise them; None takes them as they are.
     public_digest : str, the SHA-256 of a table that is public; None of a private one.
     least_share, counts : as `dpgrs.study.counted_people.require_enough` takes them; counts is its output.
-    is_release : bool
+    is_release, is_reference : bool, as in `require_enough`.
     folder : where there is room for the values of these people, 8 bytes each.
 
     Attributes
@@ -50,7 +50,18 @@ class OutcomeTable:
     """
 
     def __init__(
-        self, path, sample_id, *, count, scales, public_digest, least_share, counts, is_release, folder
+        self,
+        path,
+        sample_id,
+        *,
+        count,
+        scales,
+        public_digest,
+        least_share,
+        counts,
+        is_release,
+        folder,
+        is_reference=False,
     ):
         self._path, self._is_release = path, is_release
         self._require_published(public_digest)
@@ -78,7 +89,14 @@ class OutcomeTable:
                 f"`outcomes.file`, `{path}`, must be of the people of the panel and no others under feature "
                 "protection, got others. Take the genotypes of the same people."
             )
-        require_enough(known, path=path, least_share=least_share, output=counts, is_release=is_release)
+        require_enough(
+            known,
+            path=path,
+            least_share=least_share,
+            output=counts,
+            is_release=is_release,
+            is_reference=is_reference,
+        )
         found = scale.describe()
         key = "outcomes.columns" if is_of_arrays(path) else "outcomes.file"
         if not is_release and (lines := raw_problems(found, key=key)):

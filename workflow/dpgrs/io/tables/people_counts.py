@@ -86,7 +86,7 @@ class PeopleCount:
         who = "" if self.is_whole else f" among {self._n_chosen:,} people chosen"
         return describe_counts(self.table, who=who)
 
-    def problem(self, least_share, *, shows_ids, of="the genotypes"):
+    def problem(self, least_share, *, shows_ids, of="the genotypes", allows_others=False):
         """Say that nobody, or too few people, are in both or have a value of a column; None if enough do.
 
         Parameters
@@ -94,6 +94,7 @@ class PeopleCount:
         least_share : float, of the people with genotypes and of the people of the table, each; of the former
             also for each column, and whatever it is `FEWEST_OBSERVED` people.
         shows_ids, of : as in `describe_mismatch`.
+        allows_others : bool, whether the table may have any number of people without genotypes.
 
         Returns
         -------
@@ -103,7 +104,12 @@ class PeopleCount:
         if not self._n_both:
             return describe_mismatch(self._examples, list(self._people), shows_ids=shows_ids, of=of)
         n_people, share = len(self._people), f"{least_share:g} (`outcomes.least_share`)"
-        if self._n_both < least_share * max(n_people, self._n_ids):
+        if allows_others and self._n_both < least_share * n_people:
+            return (
+                f"must have at least {share} of the people of {of}, got fewer. Name people alike, add the "
+                "missing ones, or lower the share if that is how it is."
+            )
+        if not allows_others and self._n_both < least_share * max(n_people, self._n_ids):
             return (
                 f"must share at least {share} of its sample ids, and of the people of {of}, got fewer. Look "
                 "at the counts: name people alike, take some out, or lower it if that is how it is."

@@ -75,7 +75,7 @@ def test_score__that_lists_a_variant_again_is_used_with_an_option(tmp_path, targ
     assert (found.exit_code, found.output.count("\n")) == (1, 1)
     assert "row 3: every variant must be there once" in found.output
     assert "`--duplicates first` or `--duplicates sum`" in found.output
-    options = ["--min-matched", "0.5", "--duplicates"]
+    options = ["--min-matched", "1", "--duplicates"]
     first, said = scored(tmp_path / "first", target, tmp_path / "y.txt", options=[*options, "first"])
     assert first["y.sum"].tolist() == [0, 1.5, 3]
     assert match_of(tmp_path / "first")["status"].tolist()[2] == "again in the score, left out"
@@ -140,6 +140,15 @@ def test_score__takes_the_inferred_other_allele_where_none_is_stated(tmp_path):
     match = match_of(tmp_path / "out")
     assert match["other_allele"].tolist() == ["A", "A", "", "A"]
     assert match["status"].tolist() == ["matched", "matched", "matched", "no position"]
+
+
+def test_score__harmonised_to_another_build_is_refused_for_that(tmp_path, target):
+    head = "#genome_build=NR\n#HmPOS_build=GRCh38\n"
+    names = "rsID\teffect_allele\teffect_weight\thm_chr\thm_pos\n"
+    (tmp_path / "y.txt").write_text(f"{head}{names}rs1\tC\t1\t1\t10\n")
+    options = ["--genome-build", "GRCh37", "--output", tmp_path / "out"]
+    found = run(target, "--score", tmp_path / "y.txt", *options)
+    assert (found.exit_code, "genome build, GRCh37, got those of GRCh38" in found.output) == (1, True)
 
 
 @pytest.mark.parametrize("name", ["chr1", "01", "Chr1", "CHR1", "NC_000001.11"])

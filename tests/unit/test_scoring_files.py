@@ -34,7 +34,7 @@ def test_parts__hold_what_the_cells_say(tmp_path, ending):
     assert rows.position.tolist() == [10, 0, 12, 0]
     assert rows.effect_allele.tolist() == ["A", "A", "AC", "T"]
     assert rows.other_allele.tolist() == ["G", "G", "", "C"]
-    np.testing.assert_array_equal(rows.effect, [0.1, -1e-300, np.nan, 1234567.890123456789])
+    np.testing.assert_array_equal(rows.effects[:, 0], [0.1, -1e-300, np.nan, 1234567.890123456789])
     assert rows.is_additive.tolist() == [True, False, True, True]
     assert rows.id.tolist() == ["rs1", ".", "rs3", "rs4"]
     assert np.isnan(rows.frequency).all()
@@ -85,7 +85,7 @@ def test_parts__hold_frequencies_and_ratios(tmp_path):
         "1\t10\tA\tG\t2\t0.25\n1\t11\tA\tG\t0\tNA\n"
     )
     rows = rows_of(path)
-    np.testing.assert_array_equal(rows.effect, [np.log(2), np.nan])
+    np.testing.assert_array_equal(rows.effects[:, 0], [np.log(2), np.nan])
     np.testing.assert_array_equal(rows.frequency, [0.25, np.nan])
 
 

@@ -277,10 +277,16 @@ def open_effects(path, *, build, head=None, several=False):
         lacking += [name for name in DOSAGE_COLUMNS if name not in types]
     if not weights and not any(some) and not columns.keys() & {"beta", "ratio"}:
         lacking.append("effect_weight, beta or odds_ratio")
+    has_place = columns.keys() >= {"contig", "position"}
+    if build and head.harmonised_build not in (None, build) and not has_place:
+        raise DpgrsError(
+            f"`{path}` must have positions of the genotypes' genome build, {build}, got those of "
+            f"{shown(head.harmonised_build)}. Take the file that is harmonised to that build."
+        )
     if lacking:
         raise DpgrsError(
             f"`{path}`: must name columns of place, allele and effect, got none for {', '.join(lacking)}. "
-            "Take a scoring file of the PGS Catalog, or summary statistics in GWAS-SSF."
+            "Take a harmonised scoring file of the PGS Catalog, or summary statistics in GWAS-SSF."
         )
     if len(weights) > 1 and not (several and not any(some)):
         reason = "one column of weights beside weights of dosages" if several else "one column of weights"

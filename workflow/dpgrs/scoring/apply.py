@@ -22,7 +22,7 @@ from dpgrs.scoring.reference import (
     with_candidates,
 )
 from dpgrs.scoring.score_files import list_scores, read_scores, score_builds
-from dpgrs.scoring.sites import DUPLICATES
+from dpgrs.scoring.sites import DUPLICATES, REPEATED
 from dpgrs.scoring.sums import ScoreSums, expected_sums
 
 BUILD = "--genome-build"
@@ -89,8 +89,9 @@ class Applied:
 
     @property
     def n_variants(self):
-        """(n_outcomes,) int64, variants of each score."""
-        return np.concatenate([np.full(len(one.outcomes), len(one.rows)) for one in self.shared])
+        """(n_outcomes,) int64, variants of each score, each counted once if repeats are left out."""
+        is_own = self.matching.status != REPEATED
+        return np.concatenate([np.full(len(one.outcomes), is_own[one.rows].sum()) for one in self.shared])
 
     @property
     def n_used(self):

@@ -9,6 +9,7 @@ from numcodecs import Blosc
 from zarr.codecs import BloscCodec
 
 PAD = -2
+MISSING, LEFT_OUT = 0x7F800001, 0x7F800002  # two NaNs of float32
 
 
 def padded(rows, dtype, fill):
@@ -23,7 +24,8 @@ def arrays_of(vcf):
     file_samples, contigs = file.samples, list(file.seqnames)
     records = list(file)
     filters = ["PASS", *sorted({name for one in records for name in one.FILTERS} - {"PASS"})]
-    calls = [one.genotype.array() for one in records]
+    no_calls = np.full((len(file_samples), 3), -1)
+    calls = [one.genotype.array() if "GT" in one.FORMAT else no_calls for one in records]
     ploidy = max(one.shape[1] - 1 for one in calls)
     genotypes = np.full((len(records), len(file_samples), ploidy), PAD, dtype=np.int8)
     for row, one in zip(genotypes, calls, strict=True):
@@ -42,15 +44,27 @@ def arrays_of(vcf):
         "variant_position": np.array([one.POS for one in records], dtype=np.int32),
         "variant_PR": np.array([bool(one.INFO.get("PR")) for one in records]),
     }
-    if any("DS" in one.FORMAT for one in records):
-        n_alts = max(len(one.ALT) for one in records)
-        dosages = np.full((len(records), len(file_samples), n_alts), np.nan, dtype=np.float32)
-        for row, one in zip(dosages, records, strict=True):
-            if "DS" in one.FORMAT:
-                values = one.format("DS")
-                row[:, : values.shape[1]] = values
-        found["call_DS"] = dosages
+    for name in ("DS", "HDS", "GP"):
+        if any(name in one.FORMAT for one in records):
+            found[f"call_{name}"] = _numbers(records, name, len(file_samples))
+    if not any("GT" in one.FORMAT for one in records):
+        found |= dict.fromkeys(["call_genotype", "call_genotype_mask", "call_genotype_phased"])
     return found
+
+
+def _numbers(records, name, n_samples):
+    """Return a field as float32, with the NaN of the specification for what is missing or left out."""
+    values = {place: one.format(name) for place, one in enumerate(records) if name in one.FORMAT}
+    width = max(own.shape[1] for own in values.values())
+    found = np.full((len(records), n_samples, width), MISSING, dtype=np.uint32)
+    for place, own in values.items():
+        is_missing = np.isnan(own)
+        bits = own.astype(np.float32).view(np.uint32)
+        # htslib has what is left out behind the others as another NaN, which cyvcf2 does not tell.
+        is_left_out = is_missing & (np.arange(own.shape[1]) > 0) & (np.isnan(own[:, -1:]))
+        found[place, :, own.shape[1] :] = LEFT_OUT
+        found[place, :, : own.shape[1]] = np.where(is_left_out, LEFT_OUT, np.where(is_missing, MISSING, bits))
+    return found.view(np.float32)
 
 
 def write_vcf_zarr(path, vcf, *, zarr_format=2, n_chunk=2, is_of_a_vcf=True, **changes):

@@ -1,7 +1,15 @@
 """The same cohort gives the same sums in every form of genotype files, and they are the sums by hand."""
 
+import re
+
+import numpy as np
 import pytest
 
+from dpgrs.errors import DpgrsError
+from dpgrs.genotypes.bits import unpack
+from dpgrs.io.haplotype_store import HaplotypeStore
+from dpgrs.io.ingest import ingest_chromosome
+from dpgrs.io.store_check import check_store
 from dpgrs.scoring.apply import apply_scores
 from genotype_forms import write_called_bgen, write_called_pgen, write_forms, write_score
 
@@ -89,3 +97,86 @@ def test_sums__alleles_that_are_no_letters_are_passed_over(tmp_path):
     paths = forms_of_calls(tmp_path, records)
     score = write_score(tmp_path / "s.txt", [(1, 1000, "A", "G", 1), (1, 950, "T", "A", 8)])
     assert_sums(paths, score, [1, 0])
+
+
+def sums_of_dosages(paths, score):
+    return {name: sums_of(path, score, field="DS") for name, path in paths.items()}
+
+
+@pytest.mark.parametrize(
+    ("keys", "columns", "expected"),
+    [
+        # A dosage of one allele counts twice, as its call does.
+        ("GT:DS", "1:1 1:. 1/1:2 0:0 0:0.25 0/1:0.5", [2, 2, 2, 0, 0.5, 0.5]),
+        ("DS:GT", "0.75:1 2:1/1 .:1 .:.", [1.5, 2, 2, 5.5 / 3]),
+        ("GT:HDS", "1:0.75 0/1:0.25,1 .:. 1/1:.", [1.5, 1.25, 4.75 / 3, 2]),
+        ("HDS", "0.75 0.25,1 0 1,1", [1.5, 1.25, 0, 2]),
+        ("GP", "0.25,0.75 0.25,0.5,0.25 1,0 0,0,1", [1.5, 1, 0, 2]),
+        ("HDS:DS", "0.75:0.75 0.25,1:1.25 0:0 1,1:2", [1.5, 1.25, 0, 2]),
+    ],
+)
+def test_sums__of_dosages_on_x_are_twice_those_of_one_allele(tmp_path, keys, columns, expected):
+    paths = write_forms(tmp_path, [(5_000_000, "A", "G", keys, columns)], contig="X")
+    score = write_score(tmp_path / "s.txt", [("X", 5_000_000, "G", "A", 1)])
+    for name, found in sums_of_dosages(paths, score).items():
+        assert found == pytest.approx(expected, abs=1e-12), name
+
+
+@pytest.mark.parametrize(
+    ("keys", "columns", "problem"),
+    [
+        ("GT:DS", "1:2 1/1:2", "must be a number from 0 to 1, as the call has one allele"),
+        ("DS", "1 2", "nothing says whether sample 1 (column 10) has one copy of chromosome X or two"),
+        ("GT:DS", "0/0:0 .:0.5", "nothing says whether sample 2 (column 11) has one copy of chromosome X"),
+        ("GT:HDS", "1:0.5,0.5 0/0:0,0", "must have a number from 0 to 1 for each allele"),
+        ("GP", "0.5,0.25,0 1,0,0", "must have a probability for each call, which add up to 1"),
+    ],
+)
+def test_sums__raise_on_dosages_that_are_none(tmp_path, keys, columns, problem):
+    paths = write_forms(tmp_path, [(5_000_000, "A", "G", keys, columns)], contig="X")
+    score = write_score(tmp_path / "s.txt", [("X", 5_000_000, "G", "A", 1)])
+    for path in paths.values():
+        with pytest.raises(DpgrsError, match=re.escape(problem)):
+            sums_of(path, score, field="DS")
+
+
+# By DS, HDS, GP and the call, each if those before it are missing.
+MIXED = "0/0:0.5:1,1:0,0,1 0/0:.:0.25,1:0,0,1 0/0:.:.:0.25,0.5,0.25 0/1:.:.:. ./.:.:.:."
+
+
+def test_sums__of_each_person_by_the_first_field_that_is_there(tmp_path):
+    paths = write_forms(tmp_path, [(1000, "A", "G", "GT:DS:HDS:GP", MIXED)])
+    score = write_score(tmp_path / "s.txt", [("1", 1000, "G", "A", 1)])
+    for name, path in paths.items():
+        applied = apply_scores([path], [score], field="DS")
+        assert applied.sums[0].tolist() == [0.5, 1.25, 1, 1, 3.75 / 4], name
+        assert applied.counts["calls_as_dosages"] == 1, name
+
+
+def test_sums__of_calls_in_a_file_without_dosages_are_counted(tmp_path):
+    paths = forms_of_calls(tmp_path, [(1000, "A", "G", "GT", "0/0 0/1 1/1 ./.")])
+    score = write_score(tmp_path / "s.txt", [("1", 1000, "G", "A", 1)])
+    for name in ("vcf", "vcf.gz", "bcf", "vcz", "pgen"):
+        applied = apply_scores([paths[name]], [score], field="DS")
+        assert applied.sums[0].tolist() == [0, 1, 2, 1], name
+        assert applied.counts["calls_as_dosages"] == 3, name
+        assert "calls_as_dosages" not in apply_scores([paths[name]], [score]).counts
+
+
+def test_ingest__of_dosages_is_the_same_of_every_form(tmp_path, capsys):
+    records = [
+        (1000, "A", "G", "GT:DS:HDS:GP", MIXED),
+        (2000, "C", "T", "HDS", "0,0.5 1,1 . 0.25,0.25 0,0"),
+        (3000, "C", "T,*", "GP", "1,0,0,0,0,0 0,0.5,0.5,0,0,0 0,0,0,0,0,1 0,0,0,1,0,0 0,0,0,0,0,0"),
+    ]
+    for name, path in write_forms(tmp_path, records).items():
+        options = {"phased": "any", "field": "DS", "store": tmp_path / f"{name}.zarr"}
+        counts = ingest_chromosome(path, chromosome="1", **options)
+        store = HaplotypeStore.open(tmp_path / f"{name}.zarr")
+        steps = np.array([[0.5, 1.25, 1, 1, 0], [0.5, 2, 0, 0.5, 0], [0, 1.5, 0, 0, 0]])
+        assert (store.dosages() / 4096).tolist() == steps.tolist(), name
+        missing = unpack(store.missing(), 10)[:, ::2].tolist()
+        assert missing == [[0, 0, 0, 0, 1], [0, 0, 1, 0, 0], [0, 0, 0, 0, 1]], name
+        assert counts["calls_as_dosages"] == 1, name
+        assert "has genotypes without a dosage (DS, HDS, GP) on chromosome 1" in capsys.readouterr().err
+        check_store(tmp_path / f"{name}.zarr", tmp_path / "a.vcf")

@@ -6,7 +6,8 @@ import numpy as np
 from dpgrs.genotypes.bits import WORD_BITS
 from dpgrs.genotypes.dosages import STEPS_PER_ALLELE
 
-TAB, COLON, COMMA, DOT, ZERO, ONE, NINE, MINUS, LOWER_E, UPPER_E = b"\t:,.019-eE"
+TAB, COLON, COMMA, DOT, ZERO, ONE, NINE, MINUS, PLUS, LOWER_E, UPPER_E = b"\t:,.019-+eE"
+PIPE, SLASH = b"|/"
 MISSING, ODD = -1, -2
 # Up to nine digits, whatever the exponent, no decimal lies halfway between two steps; down to 10^-9 all
 # products stay within int64.
@@ -110,6 +111,106 @@ def decode_dosages(text, place, steps):
                 if alt + 1 == n_alts:
                     return sample
                 at += 1
+        while at < len(text) and text[at] != TAB:
+            at += 1
+        at += 1
+    return ALL_TAKEN
+
+
+@_jit
+def count_alleles(text, place, copies):
+    """Count the alleles of every sample's call.
+
+    Parameters
+    ----------
+    text : (n_bytes,) uint8, the sample columns of a line.
+    place : int, of GT among the subfields that FORMAT names.
+    copies : (n_samples,) int8, filled: 0 where a call is left out or a dot.
+    """
+    at = 0
+    for sample in range(len(copies)):
+        begin = find_subfield(text, at, place)
+        copies[sample] = 0
+        if begin >= 0:
+            at, n_more, is_dot = begin, 0, True
+            while at < len(text) and text[at] != TAB and text[at] != COLON:
+                n_more += at > begin and (text[at] == PIPE or text[at] == SLASH)
+                is_dot &= text[at] == DOT or (at == begin and (text[at] == PIPE or text[at] == SLASH))
+                at += 1
+            copies[sample] = 0 if is_dot else n_more + 1
+        while at < len(text) and text[at] != TAB:
+            at += 1
+        at += 1
+
+
+@_jit
+def read_number(text, at):
+    """Read a decimal, with or without an exponent: its value, NaN for a dot, and the place after it.
+
+    The value is -1 for anything else.
+    """
+    value, n_digits, n_dots, n_behind = 0.0, 0, 0, 0
+    begin = at
+    while at < len(text) and (ZERO <= text[at] <= NINE or text[at] == DOT):
+        if text[at] == DOT:
+            n_dots += 1
+        else:
+            value = 10 * value + (text[at] - ZERO)
+            n_digits += 1
+            n_behind += n_dots
+        at += 1
+    if n_digits == 0:
+        return (np.nan if at - begin == 1 else -1.0), at
+    tens, is_below = 0, False
+    if at < len(text) and (text[at] == LOWER_E or text[at] == UPPER_E):
+        at += 1
+        if at < len(text) and (text[at] == MINUS or text[at] == PLUS):
+            is_below = text[at] == MINUS
+            at += 1
+        first = at
+        while at < len(text) and ZERO <= text[at] <= NINE:
+            tens = min(10 * tens + (text[at] - ZERO), 400)
+            at += 1
+        if at == first:
+            return -1.0, at
+    # One division by a power of ten, which is exact up to 10^22, as Python's own numbers are read.
+    scale, tens = 1.0, n_behind + (tens if is_below else -tens)
+    for _ in range(abs(tens)):
+        scale *= 10.0
+    return (-1.0 if n_dots > 1 else value / scale if tens >= 0 else value * scale), at
+
+
+@_jit
+def read_numbers(text, place, numbers, counts):
+    """Read one subfield of every sample: decimals or dots with commas between them.
+
+    Parameters
+    ----------
+    text, place : see `decode_dosages`.
+    numbers : (n_samples, n_most) float64, filled, NaN where missing or left out.
+    counts : (n_samples,) int64, filled: how many there are; 0 for a dot alone.
+
+    Returns
+    -------
+    int, the first sample with more of them or with one of another form, or `ALL_TAKEN`.
+    """
+    at = 0
+    for sample in range(len(counts)):
+        begin = find_subfield(text, at, place)
+        numbers[sample], counts[sample] = np.nan, 0
+        if begin >= 0:
+            at, n = begin, 0
+            while True:
+                value, at = read_number(text, at)
+                is_last = at == len(text) or text[at] == TAB or text[at] == COLON
+                if n == numbers.shape[1] or value < 0 or not (is_last or text[at] == COMMA):
+                    return sample
+                numbers[sample, n] = value
+                n += 1
+                if is_last:
+                    break
+                at += 1
+            counts[sample] = 0 if n == 1 and np.isnan(numbers[sample, 0]) else n
         while at < len(text) and text[at] != TAB:
             at += 1
         at += 1

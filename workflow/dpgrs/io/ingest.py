@@ -51,8 +51,8 @@ def ingest_chromosome(
     Returns
     -------
     dict of n_records (of that chromosome), n_variants (rows), skipped (counts by reason), missing_alleles
-    (over all rows) and haploid_calls (over all records used). The store keeps them in its attributes, with
-    the names and digests of the source files.
+    (over all rows) and haploid_calls (over all records used); with dosages also calls_as_dosages (over all
+    rows). The store keeps them in its attributes, with the names and digests of the source files.
 
     Raises
     ------
@@ -99,10 +99,14 @@ def ingest_chromosome(
             "missing_alleles": missing_alleles,
             "haploid_calls": reader.haploid_calls,
         }
+        if has_dosages:
+            counts["calls_as_dosages"] = reader.calls_as_dosages
         if not writer.n_variants:
             raise DpgrsError(_nothing_usable(header.path, chromosome, counts))
         if has_half_calls and phased == "any" and _may_be_haploid(str(chromosome)):
             print(_half_calls(header.path, chromosome), file=sys.stderr)
+        if counts.get("calls_as_dosages"):
+            print(_calls_as_dosages(header.path, chromosome), file=sys.stderr)
         writer.attributes.update(
             source=source.result(),
             options={"chromosome": str(chromosome), **options},
@@ -159,6 +163,13 @@ def _half_calls(path, chromosome):
         f"dpgrs: warning: `{path}` has calls such as `1/.` on chromosome {chromosome}, as some callers write "
         "the one allele of a man: they count once, and what is missing is filled. Where `1` is meant, which "
         "counts twice, convert them: bcftools +fixploidy (docs/explanation/ingest.md)"
+    )
+
+
+def _calls_as_dosages(path, chromosome):
+    return (
+        f"dpgrs: warning: `{path}` has genotypes without a dosage (DS, HDS, GP) on chromosome {chromosome}: "
+        "their calls are taken. Their number is `calls_as_dosages` in the counts of the store."
     )
 
 

@@ -33,7 +33,8 @@ class ListedReader:
 
     Attributes
     ----------
-    n_records, skipped, missing_alleles, haploid_calls : counters, see `dpgrs.io.vcf.vcf.ContigReader`.
+    n_records, skipped, missing_alleles, haploid_calls, calls_as_dosages : counters, see
+        `dpgrs.io.vcf.vcf.ContigReader`.
 
     Raises
     ------
@@ -52,7 +53,8 @@ class ListedReader:
       (n, n_samples) bool, whether the order of a call's alleles is known;
     - or, with (n,) numbers of alleles too, (n, n_samples) dosages, below 0 where missing.
 
-    Perhaps also `counts`, which takes the same and returns int8 copies of the allele, as `reader` has them.
+    It counts `calls_as_dosages`. Perhaps also `counts`, which takes the same and returns int8 copies of the
+    allele, as `reader` has them.
     """
 
     def __init__(
@@ -75,11 +77,15 @@ class ListedReader:
         self._contig = contig
         self._keep_filtered = keep_filtered
         self._keeps_symbols = keeps_symbols
-        self._last_record = -1
+        self._last_record, self._variants = -1, None
         self.n_records = 0
         self.skipped = Counter()
         self.missing_alleles = 0
         self.haploid_calls = 0
+
+    @property
+    def calls_as_dosages(self):
+        return self._variants.calls_as_dosages if self._variants and self._has_dosages else 0
 
     def batches(self, n_variants):
         """Yield `VariantBatch` after `VariantBatch`, each of `n_variants` but the last, in file order.
@@ -90,7 +96,7 @@ class ListedReader:
             Damaged file, contig not in the file, or a bad record, with its contig and position and the place
             of the sample.
         """
-        variants = self.variants_of(self._header)
+        variants = self._variants = self.variants_of(self._header)
         name = match_contig(self._header.path, self._contig, variants.contigs)
         records = variants.records([name])
         self.n_records = len(records)

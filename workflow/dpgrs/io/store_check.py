@@ -114,7 +114,7 @@ class _Records:
             if self._is_ref_known and PROVISIONAL in str(record).split("\t", 8)[7].split(";"):
                 place = f"{record.CHROM}:{record.POS}"
                 raise DpgrsError(f"the VCF must have REF of the genome at {place}, got `INFO/PR`. {SET_REF}")
-            is_of_dosages = self._has_dosages and "DS" in record.FORMAT
+            is_of_dosages = self._has_dosages and not {"DS", "HDS", "GP"}.isdisjoint(record.FORMAT)
             has_genotypes = is_of_dosages or "GT" in record.FORMAT
             is_usable = has_genotypes and (self._is_filter_kept or record.FILTER is None)
             kept = [
@@ -144,14 +144,18 @@ class _Records:
             yield expected
 
     def _dosages(self, record, kept):
-        values = record.format("DS")[self._places]
-        alleles = None
+        alleles, is_one = None, False
         if "GT" in record.FORMAT:
+            calls = record.genotype.array()[self._places]
             first, second, _ = self._alleles(record.genotype.array())
+            is_one = (calls[:, 0] >= 0) & ((calls[:, 1] == -2) if calls.shape[1] > 2 else True)
             alleles = np.stack([first, second], axis=1)[self._places].ravel()
         for k in kept:
-            # One dot may stand for all ALTs.
-            dosages = np.where(np.isnan(values).all(axis=1), np.nan, values[:, min(k, values.shape[1]) - 1])
+            dosages = np.full(len(self._places), np.nan)
+            for name, taken in (("DS", _of_ds), ("HDS", _of_hds), ("GP", _of_gp)):
+                if name in record.FORMAT:
+                    values = taken(record.format(name)[self._places], k, is_one)
+                    dosages = np.where(np.isnan(dosages), values, dosages)
             if alleles is not None:
                 dosages = np.where(np.isnan(dosages), _counted(alleles, k), dosages)
             expected = _of_dosages(record, k, dosages)
@@ -169,6 +173,26 @@ class _Records:
         else:
             second = np.where(is_haploid, first, second)
         return first, second, int(np.count_nonzero(is_haploid))
+
+
+def _of_ds(values, number, is_one):
+    # One dot may stand for all ALTs.
+    dosages = np.where(np.isnan(values).all(axis=1), np.nan, values[:, min(number, values.shape[1]) - 1])
+    return np.where(is_one, 2 * dosages, dosages)
+
+
+def _of_hds(values, number, is_one):
+    n_values = np.count_nonzero(~np.isnan(values), axis=1)
+    return np.where(n_values > 0, 2 * np.nansum(values, axis=1) / np.maximum(n_values, 1), np.nan)
+
+
+def _of_gp(values, number, is_one):
+    n_alleles = values.shape[1]
+    pairs = [(one, two) for two in range(n_alleles) for one in range(two + 1)][: values.shape[1]]
+    copies = np.array([(one == number) * 1.0 + (two == number) for one, two in pairs])
+    is_there = np.nansum(values, axis=1) > 0
+    found = np.where(is_one, 2 * values[:, number], np.nan_to_num(values) @ copies)
+    return np.where(is_there, np.minimum(found, 2), np.nan)
 
 
 def _is_letters(allele):

@@ -52,8 +52,8 @@ class Target:
     ----------
     samples : tuple of str
     header : dpgrs.io.vcf.vcf.VcfHeader, with the contigs of all files.
-    n_records, n_haploid : int, counted while they are read: records on the contigs asked for, and calls of
-        one allele, which count twice.
+    n_records, n_haploid, n_calls_as_dosages : int, counted while they are read: records on the contigs asked
+        for, calls of one allele, which count twice, and calls that stand for dosages that are not there.
 
     Raises
     ------
@@ -67,7 +67,11 @@ class Target:
         self.header = _header_of(self._stores) if self._stores else genotype_header(self.paths)
         self.samples, self._field = self.header.samples, field
         self._terms = {"phased": "any", "keep_filtered": True, "field": field, "keeps_symbols": True}
-        self.n_records = self.n_haploid = 0
+        self.begin()
+
+    def begin(self):
+        """Count anew."""
+        self.n_records = self.n_haploid = self.n_calls_as_dosages = 0
 
     def pieces(self, contigs):
         """Yield `Piece` after `Piece`.
@@ -125,9 +129,10 @@ class Target:
         read, ends = reader.reader(), _group_ends(columns)
 
         def calls_from(first, rows):
-            n_before = reader.haploid_calls
+            n_haploid, n_calls = reader.haploid_calls, reader.calls_as_dosages
             found = read(records[first + rows], alleles[first + rows])
-            self.n_haploid += reader.haploid_calls - n_before
+            self.n_haploid += reader.haploid_calls - n_haploid
+            self.n_calls_as_dosages += reader.calls_as_dosages - n_calls
             return reader.steps(found, MISSING_STEPS) if self._field == "DS" else found
 
         start = 0
@@ -153,6 +158,7 @@ class Target:
             yield self._piece(path, held)
         self.n_records += reader.n_records
         self.n_haploid += reader.haploid_calls
+        self.n_calls_as_dosages += reader.calls_as_dosages
 
     def _piece(self, path, part):
         return Piece(path, part.columns, lambda rows: part.calls(rows, len(self.samples)))

@@ -216,6 +216,8 @@ def apply_scores(
         options = {"n_components": components, "threads": threads, "least": min_matched}
         _score(applied, people, known, **options)
     applied.counts |= {"records": people.n_records, "haploid_calls": people.n_haploid}
+    if field == "DS":
+        applied.counts["calls_as_dosages"] = people.n_calls_as_dosages
     return applied
 
 
@@ -260,7 +262,7 @@ def _score(applied, people, known, *, n_components, threads, least):
         found = score_reference(known, own, shared, taken, **options)
         sums_there, components_there, projection, shift = found
         projections = [projection]
-        people.n_records = people.n_haploid = 0
+        people.begin()
         keeps_ambiguous = applied.matching.keeps_ambiguous
         applied.matching = Matching(sites, keeps_ambiguous=keeps_ambiguous)
     n_people = len(people.samples)

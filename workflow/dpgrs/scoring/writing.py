@@ -121,6 +121,11 @@ def caveats(summary):
             f"missing calls of {n_filled:,} variant{'s' * (n_filled > 1)} are filled by the target's own "
             "frequency, as no public one is told (--frequencies)"
         )
+    if n_calls := counts.get("calls_as_dosages"):
+        yield (
+            f"the target has no dosage (DS, HDS, GP) of {n_calls:,} genotype{'s' * (n_calls > 1)}: "
+            "the calls are taken"
+        )
     off = [one for one in scores if one["unit"] and one["unmatched_of_unknown_frequency"]]
     if off:
         yield (

@@ -106,6 +106,8 @@ class BgenReader(ListedReader):
 class _BgenVariants:
     """The variants of a BGEN, walked over once, or found by its index; see `ListedReader`."""
 
+    calls_as_dosages = 0
+
     def __init__(self, path):
         self._path, self._head = path, read_bgen_header(path)
         self._is_indexed = index_of(path) is not None

@@ -29,6 +29,7 @@ _VARIANT_MAJOR = b"\x01"
 _PGEN_MODES = (b"\x02", b"\x03", b"\x04", b"\x10", b"\x11")
 _VARIABLE_WIDTH, _PGEN_BLOCK = b"\x10", 2**16
 _REF_KNOWN, _REF_BY_VARIANT = 1, 3
+_CALLS_ALONE, _DOSAGE_BITS = 2, 0x60
 
 
 def read_plink_header(path):
@@ -73,18 +74,36 @@ def has_provisional_ref(path):
     # https://github.com/chrchang/plink-ng/tree/master/pgen_spec: the two highest bits of byte 11.
     with path.open("rb") as file:
         header = file.read(12)
-        kind = header[11] >> 6
-        if kind != _REF_BY_VARIANT or header[2:3] != _VARIABLE_WIDTH:
-            return kind != _REF_KNOWN
+    kind = header[11] >> 6
+    if kind != _REF_BY_VARIANT or header[2:3] != _VARIABLE_WIDTH:
+        return kind != _REF_KNOWN
+    return any(any(flags) for _, flags in _pgen_blocks(path))
+
+
+def has_dosages(path):
+    """Tell whether any variant of a ``.pgen`` has dosages beside its calls; True if its head does not say."""
+    with path.open("rb") as file:
+        header = file.read(12)
+    if header[2:3] != _VARIABLE_WIDTH:
+        return header[2] > _CALLS_ALONE
+    has_wide_types = bool(header[11] & 4)  # narrow ones know no dosages
+    return has_wide_types and any(
+        max(kind & _DOSAGE_BITS for kind in types) for types, _ in _pgen_blocks(path)
+    )
+
+
+def _pgen_blocks(path):
+    """Yield, of each block of a ``.pgen`` of variable width, the types of its records and flags of REF."""
+    with path.open("rb") as file:
+        header = file.read(12)
         n_variants = int.from_bytes(header[3:7], "little")
         sizes = [min(_PGEN_BLOCK, n_variants - first) for first in range(0, n_variants, _PGEN_BLOCK)]
         file.seek(8 * len(sizes), os.SEEK_CUR)
+        has_flags = header[11] >> 6 == _REF_BY_VARIANT
         for n in sizes:
-            types = n if header[11] & 4 else -(-n // 2)
-            file.seek(types + n * (1 + (header[11] & 3)) + n * (header[11] >> 4 & 3), os.SEEK_CUR)
-            if any(file.read(-(-n // 8))):
-                return True
-    return False
+            types = file.read(n if header[11] & 4 else -(-n // 2))
+            file.seek(n * (1 + (header[11] & 3)) + n * (header[11] >> 4 & 3), os.SEEK_CUR)
+            yield types, file.read(-(-n // 8)) if has_flags else b""
 
 
 def first_plink_site(path):
@@ -154,6 +173,7 @@ class _PlinkVariants:
 
     def __init__(self, header):
         self._path, self._table = header.path, read_variants(plink_files(header.path).variants)
+        self.calls_as_dosages = 0
         self._terms = {"n_samples": len(header.samples), "n_alts": _count_alts(self._table)}
         self.contigs = self._table["contig"].unique().tolist()
 
@@ -167,7 +187,16 @@ class _PlinkVariants:
         return decode(self._path, **self._terms)
 
     def dosages(self):
-        return pgen_dosages(self._path, **self._terms)
+        read_dosages = pgen_dosages(self._path, **self._terms)
+        if has_dosages(self._path):  # a call that is as good as certain has none
+            return read_dosages
+
+        def read(records, alleles):
+            dosages = read_dosages(records, alleles)
+            self.calls_as_dosages += int(np.count_nonzero(dosages >= 0))
+            return dosages
+
+        return read
 
     def counts(self):
         decode = bed_counts if self._path.suffix == ".bed" else pgen_counts

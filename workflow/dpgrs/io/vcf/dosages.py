@@ -1,15 +1,22 @@
-"""Dosages of the lines of one contig, one row per ALT allele: the subfield DS of every sample."""
+"""Dosages of the lines of one contig, one row per ALT allele: of every sample DS, HDS, GP or the call."""
 
 import re
 
 import numpy as np
 
-from dpgrs.genotypes.dosages import DTYPE, LARGEST_DOSAGE, STEPS_PER_ALLELE
+from dpgrs.genotypes.dosages import DTYPE, LARGEST_DOSAGE, STEPS_PER_ALLELE, dosage_steps
 from dpgrs.io import _dosage_kernels as kernels
-from dpgrs.io.vcf.records import BadRecordError, sample_place
+from dpgrs.io.dosage_fields import (
+    DS,
+    FIELDS,
+    GP,
+    HDS,
+    dosages_of,
+    everybody_has_two,
+    settled_copies,
+)
+from dpgrs.io.vcf.records import BadRecordError, refuse_samples, sample_place
 from dpgrs.io.vcf.scan import LineScanner, Rows
-
-FIELD = b"DS"
 
 _DECIMAL = re.compile(rb"(\d{1,30}\.?\d{0,30}|\.\d{1,30})([eE][+-]?\d{1,3})?")
 
@@ -17,8 +24,8 @@ _DECIMAL = re.compile(rb"(\d{1,30}\.?\d{0,30}|\.\d{1,30})([eE][+-]?\d{1,3})?")
 class DosageScanner(LineScanner):
     """Reads the dosages of one contig, and counts; see `LineScanner` for parameters and attributes.
 
-    A person without a dosage is taken by the call, as plink2 does: whether a record has the subfield may hang
-    on somebody else, and a row must not.
+    A person without DS is read by HDS, else by GP, else by the call, which is counted: whether a record has a
+    subfield may depend on somebody else, and a row must not.
     """
 
     def _new_rows(self, n_rows):
@@ -30,29 +37,57 @@ class DosageScanner(LineScanner):
 
     def _split(self, line):
         record = self._parse(line)
-        keys = record.calls.partition(b"\t")[0].split(b":")
-        if FIELD not in keys:
-            return [(site, _steps_of_calls(alleles, k), k) for site, alleles, k in super()._split(line)]
-        kept = self._usable_alts(record, has_calls=True)
+        keys = record.calls.partition(b"\t")[0].decode(errors="replace").split(":")
+        fields = {name: keys.index(name) for name in ("GT", *FIELDS) if name in keys}
+        kept = self._usable_alts(record, has_calls=not fields.keys().isdisjoint(FIELDS))
         if not kept:
             return []
-        steps = self._steps(record)
-        if b"GT" in keys and (steps == kernels.MISSING).any():
+        steps = self._steps(record, fields)
+        if "GT" in fields and (steps == kernels.MISSING).any():
+            is_missing = steps == kernels.MISSING
             self._fill_by_calls(steps, record)
+            is_by_call = is_missing & (steps != kernels.MISSING)
+            self.calls_as_dosages += int(is_by_call[[k - 1 for k in kept]].sum())
         site = (record.contig, record.position, record.id, record.ref)
         return [((*site, record.alts[k - 1]), steps[k - 1], k) for k in kept]
 
-    def _steps(self, record):
-        """Return (n_alts, n_samples) dosages in whole steps, `kernels.MISSING` where missing."""
-        format_, _, columns = record.calls.partition(b"\t")
-        place = format_.split(b":").index(FIELD)
-        steps = np.empty((len(record.alts), self._n_samples), dtype=np.int32)
-        is_taken = self._is_compiled and (
-            kernels.decode_dosages(np.frombuffer(columns, dtype=np.uint8), place, steps) == kernels.ALL_TAKEN
-        )
-        if not is_taken:
+    def _steps(self, record, fields):
+        """Return (n_alts, n_samples) dosages in whole steps, `kernels.MISSING` where no field has any."""
+        columns = record.calls.partition(b"\t")[2]
+        text, n_alts = np.frombuffer(columns, dtype=np.uint8), len(record.alts)
+        copies = np.zeros(self._n_samples, dtype=np.int8)
+        if "GT" in fields:
+            kernels.count_alleles(text, fields["GT"], copies)
+            refuse_samples(copies > 2, "has more than two alleles")
+        elif everybody_has_two(record.contig):
+            copies[:] = 2
+        steps = None
+        if DS in fields:
+            steps = self._steps_of_ds(columns, text, fields[DS], n_alts)
+            if (copies == 2).all() and (steps != kernels.MISSING).all():
+                return steps
+        widths = {DS: n_alts, HDS: 2, GP: (n_alts + 1) * (n_alts + 2) // 2}
+        found = {
+            name: _numbers(text, fields[name], name, widths[name], self._n_samples)
+            for name in widths
+            if name in fields
+        }
+        numbers, counts = ({name: one[place] for name, one in found.items()} for place in (0, 1))
+        copies = settled_copies(copies, record.contig, n_alts, counts)
+        values = dosages_of(numbers, counts, copies, record.contig, n_alts)
+        by_fields = dosage_steps(np.nan_to_num(values)).astype(np.int32)
+        by_fields[np.isnan(values)] = kernels.MISSING
+        if steps is None:
+            return by_fields
+        # What the field DS has of two alleles is rounded by its decimals.
+        return np.where((steps != kernels.MISSING) & (copies != 1), steps, by_fields)
+
+    def _steps_of_ds(self, columns, text, place, n_alts):
+        """Return (n_alts, n_samples) steps of the field DS as it is written."""
+        steps = np.empty((n_alts, self._n_samples), dtype=np.int32)
+        if not (self._is_compiled and kernels.decode_dosages(text, place, steps) == kernels.ALL_TAKEN):
             for sample, fields in enumerate(columns.split(b"\t")):
-                steps[:, sample] = _sample_steps(fields.split(b":"), place, sample, n_alts=len(record.alts))
+                steps[:, sample] = _sample_steps(fields.split(b":"), place, sample, n_alts=n_alts)
         return steps
 
     def _fill_by_calls(self, steps, record):
@@ -77,6 +112,17 @@ class _DosageRows(Rows):
 
     def batch(self):
         return *super().batch(), self.dosages[: self.n]
+
+
+def _numbers(text, place, name, n_most, n_samples):
+    """Return the (n_samples, n_most) numbers of a field, NaN where missing, and how many each sample has."""
+    numbers, counts = np.empty((n_samples, n_most)), np.empty(n_samples, dtype=np.int64)
+    bad = kernels.read_numbers(text, place, numbers, counts)
+    if bad != kernels.ALL_TAKEN:
+        raise BadRecordError(
+            f"`{name}` of {sample_place(bad)} must have numbers, at most {n_most}. Mend the record."
+        )
+    return numbers, counts
 
 
 def _steps_of_calls(alleles, number):

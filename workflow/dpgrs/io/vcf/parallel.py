@@ -31,7 +31,7 @@ class ParallelScanner:
 
     Attributes
     ----------
-    n_records, skipped, haploid_calls : see `dpgrs.io.vcf.vcf.ContigReader`.
+    n_records, skipped, haploid_calls, calls_as_dosages : see `dpgrs.io.vcf.vcf.ContigReader`.
     """
 
     def __init__(self, text, *, n_threads, new_scanner=LineScanner, **options):
@@ -45,7 +45,7 @@ class ParallelScanner:
         self._n_lines = 0
         self.n_records = 0
         self.skipped = Counter()
-        self.haploid_calls = 0
+        self.haploid_calls = self.calls_as_dosages = 0
 
     def rows(self, n_rows, **options):
         """Yield (columns, haplotypes, missing), dosages too; see `dpgrs.io.vcf.scan.LineScanner.rows`."""
@@ -96,6 +96,7 @@ class ParallelScanner:
         self.n_records += block.n_records
         self.skipped += block.skipped
         self.haploid_calls += block.haploid_calls
+        self.calls_as_dosages += block.calls_as_dosages
 
 
 class _Block(NamedTuple):
@@ -107,6 +108,7 @@ class _Block(NamedTuple):
     n_records: int
     skipped: Counter
     haploid_calls: int
+    calls_as_dosages: int
     is_over: bool
     bad_line: tuple | None
 
@@ -134,6 +136,7 @@ class _BlockScanner:
             scanner.n_records,
             scanner.skipped,
             scanner.haploid_calls,
+            scanner.calls_as_dosages,
             scanner.is_over,
             bad_line,
         )

@@ -167,7 +167,9 @@ class CallDecoder:
         """
         columns = _with_gt_first(record.calls)
         if too_long := _LONG_NUMBER.search(columns):  # cyvcf2 would take 65537 for 1
-            _refuse(np.arange(columns.count(b"\t")) == columns.count(b"\t", 0, too_long.start()), _NOT_LISTED)
+            refuse_samples(
+                np.arange(columns.count(b"\t")) == columns.count(b"\t", 0, too_long.start()), _NOT_LISTED
+            )
         try:
             calls = self._parse(_without_prefixes(columns))
         except Exception as error:  # cyvcf2 raises nothing more precise
@@ -178,12 +180,12 @@ class CallDecoder:
         if problem := _malformed_call(columns):  # htslib takes signs and blanks before a number
             raise BadRecordError(problem)
         first, second, is_phased, is_haploid = _two_alleles(calls)
-        _refuse(np.maximum(first, second) > len(record.alts), _NOT_LISTED)
+        refuse_samples(np.maximum(first, second) > len(record.alts), _NOT_LISTED)
         if self._is_phase_required:
             is_mixed = (first != second) & ~is_phased & ~is_haploid
             is_half = is_mixed & (np.minimum(first, second) < 0)
             remedy = "Phase the file, or use people as rows (`rows: people`)."
-            _refuse(is_mixed & ~is_half, "is heterozygous and unphased", remedy)
+            refuse_samples(is_mixed & ~is_half, "is heterozygous and unphased", remedy)
             first, second = np.where(is_half, -1, (first, second))
         else:
             second = np.where(is_haploid, first, second)
@@ -243,12 +245,12 @@ def _two_alleles(calls):
     # cyvcf2 has -1 for a dot and fills up calls of fewer alleles with -2.
     second, *surplus = others or [np.full_like(first, -2)]
     for more in surplus:
-        _refuse(more != -2, "has more than two alleles")
+        refuse_samples(more != -2, "has more than two alleles")
     is_haploid = (second == -2) & (first >= 0)
     return first, np.maximum(second, -1), calls[:, -1] != 0, is_haploid
 
 
-def _refuse(is_bad, problem, remedy="Mend the record."):
+def refuse_samples(is_bad, problem, remedy="Mend the record."):
     """Raise for the first bad sample, by its place: names of people stay out of messages."""
     if is_bad.any():
         raise BadRecordError(f"the call of {sample_place(int(is_bad.argmax()))} {problem}. {remedy}")

@@ -38,8 +38,8 @@ class LineScanner:
 
     Attributes
     ----------
-    n_records, skipped, haploid_calls : see `dpgrs.io.vcf.vcf.ContigReader`; of what `rows` last read, as is
-        all else that is counted here.
+    n_records, skipped, haploid_calls, calls_as_dosages : see `dpgrs.io.vcf.vcf.ContigReader`; of what `rows`
+        last read, as is all else that is counted here.
     """
 
     def __init__(
@@ -76,6 +76,7 @@ class LineScanner:
         self.n_records = 0
         self.skipped = Counter()
         self.haploid_calls = 0
+        self.calls_as_dosages = 0
 
     @property
     def n_lines(self):

@@ -126,6 +126,7 @@ class ContigReader:
         ``no_letters`` (anything else, or beside such a REF).
     missing_alleles : int, bits set in the missing planes given out so far.
     haploid_calls : int, calls of one allele in the records used so far.
+    calls_as_dosages : int, calls that stand for dosages that are not there, of all rows given out so far.
 
     Notes
     -----
@@ -167,7 +168,7 @@ class ContigReader:
         self.n_records = 0
         self.skipped = Counter()
         self.missing_alleles = 0
-        self.haploid_calls = 0
+        self.haploid_calls = self.calls_as_dosages = 0
 
     def batches(self, n_variants):
         """Yield `VariantBatch` after `VariantBatch`, each of `n_variants` but the last, in file order.
@@ -182,7 +183,7 @@ class ContigReader:
         scanner = self._scanner(text)
         for columns, haplotypes, missing, *dosages in scanner.rows(n_variants):
             self.n_records, self.haploid_calls = scanner.n_records, scanner.haploid_calls
-            self.skipped = scanner.skipped
+            self.skipped, self.calls_as_dosages = scanner.skipped, scanner.calls_as_dosages
             self.missing_alleles += int(np.bitwise_count(missing).sum())
             yield VariantBatch(columns, haplotypes, missing, *dosages)
         self.n_records, self.skipped = scanner.n_records, scanner.skipped

@@ -10,8 +10,9 @@ import numpy as np
 import pandas as pd
 
 from dpgrs.errors import DpgrsError
+from dpgrs.io.dosage_fields import DS, FIELDS, dosages_of, settled_copies
 from dpgrs.io.listed_reader import NO_ALLELE, ListedReader
-from dpgrs.io.vcf.records import PROVISIONAL, sample_place
+from dpgrs.io.vcf.records import PROVISIONAL, BadRecordError, sample_place
 from dpgrs.io.vcf.text import COPY_AGAIN, record_error
 from dpgrs.io.vcf.vcf import VcfHeader, require_names
 
@@ -20,14 +21,15 @@ HELD_BYTES = 2**28
 MAKE = "Make it of a VCF: vcf2zarr convert a.vcf.gz a.vcz"
 
 _NEEDED = {
-    "call_genotype": 3,
     "variant_position": 1,
     "variant_contig": 1,
     "variant_allele": 2,
     "contig_id": 1,
     "sample_id": 1,
 }
-_CALLS, _PHASES, _MASK, _DOSAGES = ("call_genotype", "call_genotype_phased", "call_genotype_mask", "call_DS")
+_CALLS, _PHASES, _MASK = ("call_genotype", "call_genotype_phased", "call_genotype_mask")
+_FIELDS = tuple(f"call_{name}" for name in FIELDS)
+_FILL = 0x7F800002  # the NaN of what a vector of fewer numbers leaves out
 _BLOSC_HEAD, _BLOSC_SIZE = 16, slice(12, 16)
 # What only a VCF leaves: bio2zarr also reads PLINK files, whose REF may have been chosen by the people.
 _OF_A_VCF = ("vcf_meta_information", "vcf_header")
@@ -127,7 +129,7 @@ class _VcfZarrVariants:
     """The arrays of a VCF Zarr; see `ListedReader`."""
 
     def __init__(self, path):
-        self._path = path
+        self._path, self.calls_as_dosages = path, 0
         with opened(path) as group:
             self._names = np.array(group["contig_id"][:].tolist(), dtype=object)
             numbers = group["variant_contig"][:].astype(np.int64)
@@ -167,6 +169,8 @@ class _VcfZarrVariants:
 
         def read(records):
             with opened(self._path, is_new=False) as group:
+                if _CALLS not in group:
+                    raise DpgrsError(f"`{self._path}` has no calls. Read its dosages: `field: DS`")
                 calls = genotypes.take(group, records)
                 shape = calls.shape[:2]
                 has_phases = phases.name in group
@@ -179,28 +183,45 @@ class _VcfZarrVariants:
         return read
 
     def dosages(self):
-        read_calls, fields = self.calls(), _Chunks(_DOSAGES)
+        read_calls, chunks = self.calls(), {name: _Chunks(f"call_{name}") for name in FIELDS}
 
         def read(records, alleles):
             numbers, place = np.unique(records, return_inverse=True)
-            calls, _ = read_calls(numbers)
-            first, second = calls[:, 0::2][place], calls[:, 1::2][place]
-            second = np.where((second == NO_ALLELE) & (first >= 0), first, second)
-            by_calls = (first == alleles[:, np.newaxis]) + (second == alleles[:, np.newaxis]).astype(float)
-            by_calls[(first < 0) | (second < 0)] = -1
             with opened(self._path, is_new=False) as group:
-                if fields.name not in group:
-                    return by_calls
-                values = fields.take(group, numbers).astype(np.float64)
-            values = values.reshape(*values.shape[:2], -1)[place, :, alleles - 1]
-            is_bad = (values < 0) | (values > 2)
-            if is_bad.any():
-                row, sample = np.argwhere(is_bad)[0]
-                problem = f"the dosage of {sample_place(int(sample))} must be a number from 0 to 2."
-                raise self._error(records[row], f"{problem} Mend the record.")
-            return np.where(np.isnan(values), by_calls, values)
+                has_calls = _CALLS in group
+                fields = {name: own.take(group, numbers) for name, own in chunks.items() if own.name in group}
+                n_samples = group["sample_id"].shape[0]
+            calls = read_calls(numbers)[0] if has_calls else np.full((len(numbers), 2 * n_samples), -1)
+            found = np.empty((len(records), n_samples))
+            for row, record in enumerate(numbers):
+                mine = np.flatnonzero(place == row)
+                own = {name: _numbers_of(values[row]) for name, values in fields.items()}
+                found[mine] = self._record_dosages(record, calls[row], own, alleles[mine])
+            return found
 
         return read
+
+    def _record_dosages(self, record, calls, fields, alleles):
+        """Return (n_rows, n_samples) dosages of alleles of a record, -1 where missing; count its calls."""
+        first, second = calls[0::2], calls[1::2]
+        is_one = (second == NO_ALLELE) & (first >= 0)
+        is_without_calls = (calls < 0).all()  # as of a record without GT
+        copies = np.where(is_one, 1, np.where((second == NO_ALLELE) | is_without_calls, 0, 2))
+        second = np.where(is_one, first, second)
+        n_alts = int(self._n_alts[record])
+        values, counts = ({name: one[place] for name, one in fields.items()} for place in (0, 1))
+        if DS in values:
+            values[DS] = values[DS][:, :n_alts]
+        try:
+            copies = settled_copies(copies, self._contigs[record], n_alts, counts)
+            dosages = dosages_of(values, counts, copies, self._contigs[record], n_alts)[alleles - 1]
+        except BadRecordError as problem:
+            raise self._error(record, str(problem)) from None
+        by_calls = (first == alleles[:, np.newaxis]) + (second == alleles[:, np.newaxis]).astype(float)
+        by_calls[:, (first < 0) | (second < 0)] = -1
+        is_by_call = np.isnan(dosages)
+        self.calls_as_dosages += int(np.count_nonzero(is_by_call & (by_calls >= 0)))
+        return np.where(is_by_call, by_calls, dosages)
 
     def _require_listed(self, calls, records):
         is_bad = calls.max(axis=(1, 2), initial=-1) > self._n_alts[records]
@@ -242,6 +263,18 @@ class _Chunks:
         return found
 
 
+def _numbers_of(values):
+    """Return (n_samples, n_most) float64 numbers of a field of a record, and how many each sample has."""
+    values = values.reshape(len(values), -1)
+    with np.errstate(invalid="ignore"):  # a NaN of VCF Zarr signals, which numpy would put on the console
+        numbers = values.astype(np.float64)
+    is_left_out = np.zeros(values.shape, dtype=bool)
+    if values.dtype == np.float32:
+        is_left_out = values.view(np.uint32) == _FILL
+    counts = np.where(np.isnan(numbers).all(axis=1), 0, (~is_left_out).sum(axis=1))
+    return numbers, counts
+
+
 def _taken(array, rows):
     """Return ascending rows of an array, of which it reads what lies between the first and the last."""
     if not len(rows):
@@ -261,16 +294,17 @@ def _filters(group, mine):
 def _require_arrays(path, group):
     """Refuse a group without the arrays, or with some of other variants or samples."""
     lacking = [name for name in _NEEDED if name not in group]
+    calls = [name for name in (_CALLS, *_FIELDS) if name in group]
+    lacking += [] if calls else [_CALLS]
     if lacking:
         raise DpgrsError(f"`{path}` is no VCF Zarr: it has no `{lacking[0]}`. {MAKE}")
     shapes = {name: group[name].shape for name in _NEEDED}
     n_variants, n_samples = shapes["variant_position"][:1], shapes["sample_id"][:1]
     is_whole = (
         all(len(shapes[name]) == n for name, n in _NEEDED.items())
-        and all(
-            shapes[name][:1] == n_variants for name in ("variant_contig", "variant_allele", "call_genotype")
-        )
-        and shapes["call_genotype"][1:2] == n_samples
+        and all(shapes[name][:1] == n_variants for name in ("variant_contig", "variant_allele"))
+        and all(group[name].shape[:2] == n_variants + n_samples for name in calls)
+        and (_CALLS not in calls or len(group[_CALLS].shape) == 3)
     )
     if not is_whole:
         raise _damage(path)
@@ -281,7 +315,7 @@ def _require_whole_chunks(path, group):
 
     Zarr writes no chunk of zeros alone. But where a call is missing, its chunk has no zeros alone.
     """
-    for name in (*_NEEDED, _PHASES, _MASK, _DOSAGES):
+    for name in (*_NEEDED, _CALLS, _PHASES, _MASK, *_FIELDS):
         if name not in group or group[name].shards:
             continue
         if any(type(one).__name__.startswith("Blosc") for one in group[name].compressors):
@@ -290,7 +324,7 @@ def _require_whole_chunks(path, group):
                     size = int.from_bytes(file.read(_BLOSC_HEAD)[_BLOSC_SIZE], "little")
                 if size != (path / name / chunk).stat().st_size:
                     raise _damage(path)
-    if _MASK in group and group[_MASK].chunks == group[_CALLS].chunks:
+    if _MASK in group and _CALLS in group and group[_MASK].chunks == group[_CALLS].chunks:
         lost = _chunks_of(path / _MASK) - _chunks_of(path / _CALLS)
         if lost:
             raise _damage(path)

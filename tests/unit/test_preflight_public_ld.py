@@ -95,7 +95,7 @@ def files(tmp_path, monkeypatch):
 def test_problems__a_benchmark_shares_nobody_with_its_reference(files):
     (line,) = found(STUDY)
     assert line == (
-        "`public.reference` must be other people than the cohort, got some of the same on chromosome 1. Keep "
+        "`public.reference` must share no sample id with the cohort, got shared ids on chromosome 1. Keep "
         "others by `people.keep` or `public.keep`."
     )
     assert found(STUDY, people={"keep": "ab.txt"}) == []
@@ -108,7 +108,7 @@ def test_problems__a_benchmark_shares_nobody_with_its_reference(files):
         == []
     )
     (line,) = [line for line in found(RELEASE, **kept) if "people" in line]
-    assert line.startswith("`public.reference` must hold other people than the cohort, got some of the same")
+    assert line.startswith("`public.reference` must share no sample id with the cohort, got shared ids")
 
 
 @pytest.mark.parametrize(

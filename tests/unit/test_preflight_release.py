@@ -215,7 +215,7 @@ def test_release__reference_of_the_cohorts_own_people(study, tmp_path):
         lines = all_found(merged(study, {"cohort": cohort, "public": public, "people": people}))
         lines = [line for line in lines if line.startswith("`public.reference`")]
         assert len(lines) == n_lines, lines
-        assert all("`public.reference` must hold other people than the cohort" in line for line in lines)
+        assert all("`public.reference` must share no sample id with the cohort" in line for line in lines)
 
 
 def test_release__real_data_need_a_word_about_what_was_done_before(study):

@@ -68,8 +68,8 @@ def test_pages__accuracy_on_public_people_says_on_how_many(tmp_path):
         data = make_data(make_statement(tmp_path / name, accuracy=stated))
         write_pages(data, tmp_path / name / "report")
     same, other = (text_of(tmp_path / name / "report" / "index.html") for name in ("same", "other"))
-    assert "it was measured on 60 people of the public reference, none of whom" in same
-    assert "with a known outcome, as many as the outcome’s page says, none of whom" in other
+    assert "it was measured on 60 people of the public reference, none of whose" in same
+    assert "with a known outcome, as many as the outcome’s page says, none of whose" in other
     page = text_of(tmp_path / "other" / "report" / SECOND)
     assert "R2 0.5000 (cost: none, measured on 46 people of the public reference)" in page
 

@@ -42,7 +42,7 @@ EXTRAS = {
 # Commands for people, by what one wants to do; all others are steps that Snakemake calls.
 SECTIONS = {
     "Run a study": ("init", "settings", "plan", "run", "demo"),
-    "Make or check a release": ("key", "ledger", "release", "site", "closeout"),
+    "Make or check a release": ("key", "ledger", "release", "site", "compare-people", "closeout"),
     "Apply scores": ("score",),
     "Fit tables of open data": ("tabular", "choose"),
     "Prepare genotypes": ("fetch-manifest", "fetch", "store"),

@@ -28,4 +28,25 @@ def closeout(study, remove):
         click.echo(f"Your own files stay; whether they may is up to you: {', '.join(own)}", err=True)
 
 
-COMMANDS = (closeout,)
+@click.command("compare-people")
+@path_argument("cohort", nargs=-1, required=True)
+@click.option(
+    "--reference",
+    type=click.Path(),
+    multiple=True,
+    required=True,
+    help="Genotype file of the public reference. May be repeated.",
+)
+def compare_people(cohort, reference):
+    """Count people of a COHORT who are in a public reference, by genotypes and whatever their ids.
+
+    COHORT is one or several genotype files; one long chromosome of both is enough. Counts are printed for the
+    operator only, and nothing is written. A release compares ids only, and does not run this comparison.
+    """
+    from dpgrs.io.same_people import count_same_people
+
+    for line in count_same_people(cohort, reference).in_words():
+        click.echo(line)
+
+
+COMMANDS = (closeout, compare_people)

@@ -47,15 +47,16 @@ def reference_problems(inspection):
         else:  # said by other checks
             people, _ = chosen_people(inspection.config, people, shows_ids=False)
         if inspection.mode == "release":  # which sites a file has hangs on everybody in it
-            wanted, fix = "hold other people than the cohort", "Take them out of one side."
+            wanted, fix = "share no sample id with the cohort", "Take these people out of one side."
         else:
-            wanted, fix = "be other people than the cohort", "Keep others by `people.keep` or `public.keep`."
+            wanted = "share no sample id with the cohort"
+            fix = "Keep others by `people.keep` or `public.keep`."
             if others == inspection.reference_samples:
                 others = inspection.reference_people
             else:
                 others, _ = chosen_reference(inspection.config, others, shows_ids=False)
         if set(people) & set(others):
-            return [must("public.reference", wanted, f"some of the same on chromosome {chromosome}", fix)]
+            return [must("public.reference", wanted, f"shared ids on chromosome {chromosome}", fix)]
     return []
 
 

@@ -1,0 +1,132 @@
+"""Whether people of two sets of genotype files are the same, by genotypes and whatever their ids."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpgrs.errors import DpgrsError
+from dpgrs.genotypes.kinship import SAME_PERSON, has_same_person
+from dpgrs.io.target import Target
+from dpgrs.public_random import uniforms
+
+COMMON = 0.05  # least frequency of the rarer allele in the reference
+# Variants compared; fewer cannot tell people apart.
+MOST_COMPARED, FEWEST_COMPARED = 4000, 200
+MOST_COMMON = 40_000  # common variants of the reference that are looked for in the cohort
+SEED = 1
+
+
+@dataclass(frozen=True)
+class SamePeople:
+    """How many people have somebody in the reference with nearly the same genotypes.
+
+    Attributes
+    ----------
+    n_variants : int, variants compared.
+    n_people, n_same : int, people of the cohort, and those with somebody alike in the reference.
+    n_reference, n_alike : int, people of the reference, and those with somebody else alike in the reference.
+    """
+
+    n_variants: int
+    n_people: int
+    n_same: int
+    n_reference: int
+    n_alike: int
+
+    def in_words(self):
+        """Put the counts into words, for the operator only; a list of str."""
+        lines = [
+            f"{self.n_same:,} of {self.n_people:,} people of the cohort have somebody in the reference with "
+            f"nearly the same genotypes (kinship above {SAME_PERSON}), by {self.n_variants:,} common "
+            "variants."
+        ]
+        if self.n_same:
+            lines.append(
+                "These people, or their identical twins, would not be protected: frequencies and LD of the "
+                "reference are published exactly. Take them out of the reference."
+            )
+        if self.n_alike:
+            lines.append(
+                f"{self.n_alike:,} of {self.n_reference:,} people of the reference are as much alike to "
+                "somebody else in it: people who are in it twice, or too short a piece of the genome."
+            )
+        lines.append("These counts depend on private data: publish none of them.")
+        return lines
+
+
+def count_same_people(cohort, reference):
+    """Compare the people of a cohort with those of a reference, by common variants of both.
+
+    Parameters
+    ----------
+    cohort, reference : lists of paths of genotype files, as of `dpgrs.io.target.Target`.
+
+    Returns
+    -------
+    SamePeople
+
+    Raises
+    ------
+    DpgrsError
+        If a file cannot be read, or both share too few common variants.
+    """
+    common = _common_calls(Target(reference))
+    calls = _calls_at(Target(cohort), common)
+    if len(calls) < FEWEST_COMPARED:
+        raise DpgrsError(
+            f"Cohort and reference must share at least {FEWEST_COMPARED} variants that are common in the "
+            f"reference, got {len(calls)}. Name files of the same chromosomes and build."
+        )
+    first, second = np.stack(list(calls.values())), np.stack([common[site] for site in calls])
+    return SamePeople(
+        len(calls),
+        first.shape[1],
+        int(has_same_person(first, second).sum()),
+        second.shape[1],
+        int(has_same_person(second, second, is_within=True).sum()),
+    )
+
+
+def _common_calls(target):
+    """Read the calls of common variants: a dict of site to (n_people,) int8, at most `MOST_COMMON`."""
+    kept = {}
+    for piece, sites in _pieces(target):
+        calls = piece.calls(np.arange(len(sites)))
+        for row in np.flatnonzero(_is_common(calls)):
+            kept[sites[row]] = calls[row].copy()
+        kept = _some(kept, MOST_COMMON)
+    return kept
+
+
+def _calls_at(target, wanted):
+    """Read the calls of wanted sites, as `_common_calls` does, at most `MOST_COMPARED`."""
+    kept = {}
+    for piece, sites in _pieces(target):
+        rows = np.array([row for row, site in enumerate(sites) if site in wanted], dtype=np.int64)
+        if len(rows):
+            kept |= dict(zip([sites[row] for row in rows], piece.calls(rows), strict=True))
+        kept = _some(kept, MOST_COMPARED)
+    return kept
+
+
+def _pieces(target):
+    """Yield the pieces of the autosomes, and the names of their sites."""
+    for piece in target.pieces(target.autosomes):
+        columns = [piece.columns[name] for name in ("contig", "position", "ref", "alt")]
+        yield piece, [":".join(map(str, site)) for site in zip(*columns, strict=True)]
+
+
+def _some(kept, most):
+    """Return entries of which at most so many are kept, by public random numbers of their sites."""
+    if len(kept) <= most:
+        return kept
+    sites = list(kept)
+    order = np.argsort(uniforms(SEED, sites, "same people"), kind="stable")[:most]
+    return {sites[place]: kept[sites[place]] for place in np.sort(order)}
+
+
+def _is_common(calls):
+    """Tell which variants are common, by the calls that are known."""
+    is_known = calls >= 0
+    frequency = np.where(is_known, calls, 0).sum(axis=1) / np.maximum(2 * is_known.sum(axis=1), 1)
+    return np.minimum(frequency, 1 - frequency) >= COMMON

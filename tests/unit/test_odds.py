@@ -9,9 +9,16 @@ from scipy.optimize import brentq
 from scipy.special import log_ndtr, ndtr
 
 from dpgrs.errors import UsageError
-from dpgrs.privacy.accounting.accountant import LARGEST_MU, gdp_delta, gdp_mu, odds_chance
+from dpgrs.privacy.accounting.accountant import (
+    LARGEST_MU,
+    gdp_delta,
+    gdp_mu,
+    odds_chance,
+    right_share,
+    right_share_of_terms,
+)
 from dpgrs.privacy.ledger.entries import Cost
-from dpgrs.release.claim_check import chance_bound
+from dpgrs.release.claim_check import Loss, chance_bound, right_guesses
 
 CASES = [(0.5, 1e-6), (1.0, 1e-6), (2.0, 1e-6), (5.0, 1e-6), (1.0, 1e-4), (0.3, 0.01)]
 
@@ -152,3 +159,46 @@ def test_odds_chance__limits():
 def test_odds_chance__raise_on_arguments(mu, epsilon):
     with pytest.raises(UsageError, match="must be"):
         odds_chance(mu, epsilon)
+
+
+def share_of_right(first, second):
+    """Return how often the better guess is right between two laws on the same cells, at even odds."""
+    return np.maximum(first, second).sum() / 2
+
+
+@pytest.mark.parametrize(("mu", "pure"), [(0.448, 0.0), (1.02, 0.0), (0.3, 0.2), (0.05, 1.5), (2.0, 3.0)])
+def test_right_share__is_attained_and_holds_whatever_is_done_with_the_result(mu, pure):
+    """Randomised response beside normal noise: cells of both, and these merged by random rules."""
+    edges = np.r_[-np.inf, np.linspace(-9, 9 + mu, 40_001), np.inf]
+    first, second = cell_masses(edges, mu), cell_masses(edges, 0.0)
+    told = 1 / (1 + math.exp(-pure))
+    first, second = (np.r_[p * law, (1 - p) * law] for p, law in ((told, first), (1 - told, second)))
+    share, rng = right_share(mu, pure), np.random.default_rng(2)
+    assert share == pytest.approx(share_of_right(first, second), abs=1e-7)
+    for cells in (2, 40, 4000):
+        labels = rng.integers(0, cells, len(first))
+        assert share_of_right(merged(first, labels), merged(second, labels)) <= share
+    loss = Loss(Fraction(mu) ** 2, Fraction(pure))
+    assert float(right_guesses(loss)) == pytest.approx(100 * share, rel=1e-8)
+    assert right_guesses(loss) <= Cost(loss.mu_squared, loss.pure).right_guesses == math.ceil(100 * share)
+
+
+def test_right_share__ends():
+    assert right_share(0.0) == 0.5
+    assert right_share(0.0, math.log(3)) == pytest.approx(0.75)
+    assert right_share(100.0) == right_share(0.0, 800.0) == 1.0
+    assert (Cost().right_guesses, right_guesses(Loss())) == (50, 50)
+    with pytest.raises(UsageError, match="pure_epsilon` must be a finite number >= 0, got -1"):
+        right_share(1.0, -1)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), CASES)
+def test_right_share__of_terms_is_attained_and_covers_normal_noise(epsilon, delta):
+    """The worst (epsilon, delta) laws have four results: two that tell all, and randomised response."""
+    told = (1 - delta) / (1 + math.exp(-epsilon))
+    first, second = np.array([delta, told, 1 - delta - told, 0]), np.array([0, 1 - delta - told, told, delta])
+    for one, other in ((first, second), (second, first)):
+        assert np.maximum(one - math.exp(epsilon) * other, 0).sum() == pytest.approx(delta, rel=1e-6)
+    share = right_share_of_terms(epsilon, delta)
+    assert share == pytest.approx(share_of_right(first, second), abs=1e-8)
+    assert right_share(gdp_mu(epsilon, delta)) < share

@@ -159,17 +159,16 @@ def test_outcome_page__says_the_terms_in_plain_words(report):
 
     for words in (
         "10⁻⁶",
-        "5.44 times, chance 2 × 10⁻⁶",
-        "14.8 times",
+        "full 1 10⁻⁶ 55 60 ",
+        "a blind guess is right 50 times in 100",
         "add-remove",
         "two rows",
         "Relatives",
         "public seed 1",
     ):
         assert words in text
-    # Twice the delta of a person, (1 + e) 1e-6, is shown and rounded up, and no promise is made in this mode.
-    assert "chance 7.44 × 10⁻⁶" in text
-    assert "more than 2eε with a chance of at most 2δ" in text
+    # No odds of 2 e^epsilon beside those of releases, e^epsilon.
+    assert "2eε" not in text
     assert "one more been in them" in text
     assert "protects nobody" in text
 
@@ -215,7 +214,7 @@ def test_pages__a_grid_of_methods_and_protections(tmp_path):
     for name in ("full", "feature", "label"):
         assert f"the best fit under {name} protection" in text
     for words in (
-        "full 1 10⁻⁶ 5.44 times, chance 2 × 10⁻⁶",
+        "full 1 10⁻⁶ 55 60 ",
         "genotypes and outcomes add-remove: one haplotype is added or removed",
         "outcomes; genotypes count as public replace-one: one haplotype is replaced by another",
         "Feature protection: the weights would be nearly as likely had the genotypes of any one haplotype",

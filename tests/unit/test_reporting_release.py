@@ -245,9 +245,9 @@ def test_outcome_page__largest_weights_of_many(tmp_path):
 def test_pages__say_the_terms_of_haplotype_and_person(report):
     for path in (report / "index.html", report / FIRST):
         text = text_of(path)
-        assert "This release, for one haplotype 1 10⁻⁶ 2.72 times 5.3 × 10⁻⁵" in text
+        assert "This release, for one haplotype 55 1 10⁻⁶ 2.72 times 5.3 × 10⁻⁵" in text
         # delta of a person, (1 + e) 1e-6, is rounded up.
-        assert "This release, for one person 2 3.72 × 10⁻⁶ 7.39 times 8.5 × 10⁻⁵" in text
+        assert "This release, for one person 60 2 3.72 × 10⁻⁶ 7.39 times 8.5 × 10⁻⁵" in text
         assert "What the guarantee rests on" in text or path.name != "index.html"
         assert "account full/haplotype/add-remove" in text
         assert "Relatives" in text

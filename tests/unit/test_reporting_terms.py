@@ -18,21 +18,24 @@ from dpgrs.reporting.terms import (
 )
 
 
-def terms(epsilon=1.0, *, unit="haplotype", rows="haplotypes", neighbours="add-remove", protection="full"):
+def terms(
+    epsilon=1.0,
+    *,
+    unit="haplotype",
+    rows="haplotypes",
+    neighbours="add-remove",
+    protection="full",
+    method="blup",
+):
     record = pd.Series({"delta": 1e-6, "unit": unit, "neighbours": neighbours})
-    return Terms.of(
-        Fit("reusecov-gauss", protection, "gdp", epsilon), record, rows=rows, has_covariates=False
-    )
+    return Terms.of(Fit(method, protection, "gdp", epsilon), record, rows=rows, has_covariates=False)
 
 
 def test_terms__two_haplotypes_of_a_person_are_a_group_of_two():
     found = terms(1.0)
 
-    assert found.odds == pytest.approx(2 * math.e)
-    assert found.chance == pytest.approx(2e-6)
+    assert (found.right_guesses, found.person_right_guesses) == (55, 60)
     assert found.person_epsilon == 2.0
-    assert found.person_odds == pytest.approx(2 * math.e**2)
-    assert found.person_chance == pytest.approx(2 * (1 + math.e) * 1e-6)
     assert found.person_delta == pytest.approx((1 + math.e) * 1e-6)
 
 
@@ -40,7 +43,14 @@ def test_terms__two_haplotypes_of_a_person_are_a_group_of_two():
 def test_terms__a_person_as_unit_is_covered_as_they_stand(rows):
     found = terms(1.0, unit="person", rows=rows)
 
-    assert (found.person_epsilon, found.person_delta, found.person_odds) == (1.0, 1e-6, found.odds)
+    assert (found.person_epsilon, found.person_delta) == (1.0, 1e-6)
+    assert found.person_right_guesses == found.right_guesses == 55
+
+
+@pytest.mark.parametrize(("method", "right"), [("blup", (59, 68)), ("tukey", (89, 99)), ("k-blup", (89, 99))])
+def test_terms__guesses_follow_from_terms_alone_where_not_all_noise_is_normal(method, right):
+    found = terms(2.0, method=method)
+    assert (found.right_guesses, found.person_right_guesses) == right
 
 
 def test_terms__words_follow_protection_and_neighbours():
@@ -67,9 +77,9 @@ def test_protected_in_words__covariates_go_with_the_genotypes(protection, words)
 def test_terms__a_boundless_epsilon_overflows_to_infinity():
     found = terms(1000.0)
 
-    assert found.odds == math.inf
-    assert found.person_delta == found.person_chance == 1.0
-    assert format_scientific(found.odds) == "∞"
+    assert (found.right_guesses, found.person_right_guesses) == (100, 100)
+    assert found.person_delta == 1.0
+    assert format_scientific(math.inf) == "∞"
 
 
 @pytest.mark.parametrize(

@@ -183,9 +183,9 @@ def test_build_statement__loss_of_a_person_as_told_or_void(tmp_path):
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
     told = make_statement(tmp_path / "a", person=Total(2, "0.000002"))["guarantee"]["person"]
-    assert told == {"epsilon": "2", "delta": "0.000002", "chance": "0.000085"}
+    assert told == {"epsilon": "2", "delta": "0.000002", "chance": "0.000085", "right_guesses": "60"}
     void = make_statement(tmp_path / "b", make_terms(epsilon=20.0))["guarantee"]["person"]
-    assert void == {"epsilon": "40", "delta": "1", "chance": "0.0028"}
+    assert void == {"epsilon": "40", "delta": "1", "chance": "0.0028", "right_guesses": "100"}
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.5, 1e-6), (1.0, 1e-6), (5.0, 1e-6), (1.0, 1e-4)])
@@ -198,6 +198,9 @@ def test_build_statement__a_chance_is_never_below_what_normal_noise_shows(tmp_pa
     assert shown > 5 * delta
     assert shown < float(guarantee["chance"]) < 3 * shown
     assert f"with a chance of at most {guarantee['chance']}," in guarantee["plain_language"]
+    right = math.ceil(100 * float(ndtr(mu / 2)))
+    assert guarantee["right_guesses"] == guarantee["person"]["right_guesses"] == str(right)
+    assert f"guess it right at most {right} times in 100," in guarantee["plain_language"]
 
 
 def test_build_statement__chances_are_of_what_was_drawn(tmp_path):

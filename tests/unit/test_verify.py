@@ -126,13 +126,17 @@ NUMBERS = [
         ["guarantee", "plain_language"],
         "The odds of anything that a reader may conclude about that haplotype change by a factor of at most "
         "e^1 = 2.72, apart from a chance of 0.000001.",
-        "the plain-language line must hold e\\^1 and a chance of 0.000053",
+        "the plain-language line must hold 55 guesses in 100, e\\^1 and a chance of 0.000053",
     ),
     (
         ["guarantee", "chance"],
         "0.000001",
         "guarantee must cover its mechanisms: at its epsilon chance is 5.2",
     ),
+    (["guarantee", "right_guesses"], "54", "guarantee must cover its mechanisms: .* right_guesses is 54.7"),
+    (["guarantee", "right_guesses"], "56", "plain-language line must hold 56 guesses in 100"),
+    (["ledger", "spent", "right_guesses"], "50", "ledger.spent must cover .* right_guesses"),
+    (["guarantee", "person", "right_guesses"], "59", "loss of a person must cover .* right_guesses is 59.3"),
     (["guarantee", "chance"], "0.00054", "plain-language line must hold"),
     (["guarantee", "person", "chance"], "0.00008", "loss of a person must cover .* chance is 8.4"),
     (["composition", "per_outcome", "chance"], "0.00005", "per_outcome must cover .* chance"),

@@ -40,6 +40,11 @@ ASSUMED_OF = {
 }
 
 
+# How the plain-language line tells guesses in 100, a factor and its chance.
+OF_UNIT = r"right at most {} times in 100, if .* by more than e\^{} = (\S+) with a chance of at most {},"
+OF_PERSON = r"right at most {} times in 100, the factor is e\^{} = (\S+) and the chance at most {}\.$"
+
+
 @dataclass(frozen=True)
 class Loss:
     """What mechanisms lose together.
@@ -136,6 +141,19 @@ def chance_bound(mu_squared, epsilon):
             middle = (low + high) / 2
             low, high = (low, middle) if _log_ratio(middle, mu) > epsilon else (middle, high)
         return mp.ncdf(mu - high)
+
+
+def right_guesses(loss):
+    """Bound how many of 100 guesses between neighbours at even odds are right: an mpmath.mpf.
+
+    Randomised response beside normal noise attains it (docs/proofs/odds.md).
+    """
+    with mp.workdps(40):
+        pure, mu = _to_mpf(loss.pure), mp.sqrt(_to_mpf(loss.mu_squared))
+        told = 1 / (1 + mp.exp(-pure))
+        if not mu:
+            return 100 * told
+        return 100 * (told * mp.ncdf(mu / 2 + pure / mu) + (1 - told) * mp.ncdf(mu / 2 - pure / mu))
 
 
 def _log_ratio(c, mu):
@@ -317,16 +335,17 @@ def _profile_problems(profile, total):
 
 def _line_problems(guarantee):
     """Check that the plain-language line tells the factors and the chances of the guarantee."""
-    told = [(guarantee, r"more than e\^{} = (\S+) with a chance of at most {},")]
+    told = [(guarantee, OF_UNIT)]
     if guarantee["unit"] != "person":
-        told.append((guarantee["person"], r"factor is e\^{} = (\S+) and the chance at most {}\.$"))
+        told.append((guarantee["person"], OF_PERSON))
     problems = []
     for claim, form in told:
-        words = form.format(*(re.escape(claim[name]) for name in ("epsilon", "chance")))
+        words = form.format(*(re.escape(claim[name]) for name in ("right_guesses", "epsilon", "chance")))
         found = re.search(words, guarantee["plain_language"])
         if not (found and _is_factor(found[1], claim["epsilon"])):
             problems.append(
-                f"the plain-language line must hold e^{claim['epsilon']} and a chance of {claim['chance']}"
+                f"the plain-language line must hold {claim['right_guesses']} guesses in 100, "
+                f"e^{claim['epsilon']} and a chance of {claim['chance']}"
             )
     if f"is not delta, {guarantee['delta']}," not in guarantee["plain_language"]:
         problems.append(
@@ -384,6 +403,7 @@ def _covering_problems(name, claim, loss):
     needed = {
         "delta": smallest_delta(loss.mu_squared, epsilon - loss.pure),
         "chance": chance_bound(loss.mu_squared, epsilon - loss.pure),
+        "right_guesses": right_guesses(loss),
     }
     return [
         f"{name} must cover its mechanisms: at its epsilon {number} is {mp.nstr(value, 6)}, "

@@ -41,13 +41,17 @@ AUDITED = {f"private_{name.replace(' ', '_')}": said for name, said in STATISTIC
 
 
 class TermsRow(NamedTuple):
-    """A line of the table of terms: whose loss, and epsilon, delta, e^epsilon and its chance as Decimal."""
+    """A line of the table of terms: whose loss, how many of 100 guesses are right, and Decimals.
+
+    These are epsilon, delta, e^epsilon and its chance.
+    """
 
     label: str
     epsilon: Decimal
     delta: Decimal
     odds: Decimal
     chance: Decimal
+    right_guesses: str
 
 
 @dataclass(frozen=True)
@@ -226,4 +230,4 @@ def terms_rows(statement):
 def _terms_row(label, total):
     epsilon, delta, chance = (Decimal(total[name]) for name in ("epsilon", "delta", "chance"))
     # More digits than anybody reads; what is shown is rounded up.
-    return TermsRow(label, epsilon, delta, Context(prec=30).exp(epsilon), chance)
+    return TermsRow(label, epsilon, delta, Context(prec=30).exp(epsilon), chance, total["right_guesses"])

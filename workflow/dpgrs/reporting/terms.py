@@ -3,10 +3,14 @@
 import math
 import re
 from decimal import ROUND_CEILING, Decimal
+from fractions import Fraction
 from typing import NamedTuple
 
 from markupsafe import Markup, escape
 
+from dpgrs.methods.registry import METHODS
+from dpgrs.privacy.accounting.accountant import gdp_mu, right_share_of_terms
+from dpgrs.privacy.ledger.entries import Cost
 from dpgrs.types import Accounting, Neighbours, Protection, Rows, Unit
 
 MISSING = "–"
@@ -30,9 +34,10 @@ class Terms(NamedTuple):
     epsilon, delta : float
     unit : str, whose data one unit of privacy covers.
     protected, neighbours, changes : str, what is protected and which data sets are compared.
-    odds, chance : float, 2 e^epsilon and 2 delta: odds of what is true grow by more than the one with a
-        chance of at most the other (docs/proofs/odds.md).
-    person_epsilon, person_delta, person_odds, person_chance : float, the same for a person with all rows.
+    right_guesses : int, of 100 guesses between neighbours at even odds at most so many are right
+        (docs/proofs/odds.md).
+    person_epsilon, person_delta : float, for a person with all rows.
+    person_right_guesses : int, likewise.
     """
 
     epsilon: float
@@ -41,12 +46,10 @@ class Terms(NamedTuple):
     protected: str
     neighbours: str
     changes: str
-    odds: float
-    chance: float
+    right_guesses: int
     person_epsilon: float
     person_delta: float
-    person_odds: float
-    person_chance: float
+    person_right_guesses: int
 
     @classmethod
     def of(cls, fit, record, *, rows, has_covariates, features="genotypes"):
@@ -74,13 +77,25 @@ class Terms(NamedTuple):
             protected_in_words(fit.protection, has_covariates=has_covariates, features=features),
             str(record.neighbours),
             CHANGES[record.neighbours].format(record.unit),
-            2 * _exp(fit.epsilon),
-            min(1.0, 2 * float(record.delta)),
+            _right_guesses(fit, record.delta),
             person_epsilon,
             person_delta,
-            2 * _exp(person_epsilon),
-            min(1.0, 2 * person_delta),
+            _right_guesses(fit, record.delta, is_group=is_group),
         )
+
+
+def _right_guesses(fit, delta, *, is_group=False):
+    """Bound right guesses in 100: by the normal noise of a fit if all of its loss is that, else by its terms.
+
+    Normal noise that is (epsilon, delta)-DP is mu-GDP with mu at most `gdp_mu`, by any accounting.
+    """
+    method = METHODS.get(fit.method)
+    if method is not None and method.may_be_released and not method.is_screened:
+        mu = Fraction(gdp_mu(fit.epsilon, delta))
+        return Cost(mu**2).for_group(2 if is_group else 1).right_guesses
+    epsilon = 2 * fit.epsilon if is_group else fit.epsilon
+    delta = min(1.0, (1 + _exp(fit.epsilon)) * delta) if is_group else delta
+    return math.ceil(100 * right_share_of_terms(epsilon, delta))
 
 
 def protected_in_brief(protection, features="genotypes"):

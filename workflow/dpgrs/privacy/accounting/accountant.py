@@ -13,7 +13,7 @@ import math
 from fractions import Fraction
 
 import numpy as np
-from scipy.special import erfcx, ndtr
+from scipy.special import erfcx, expit, ndtr
 
 from dpgrs.errors import UsageError
 from dpgrs.privacy.accounting.exact_numbers import float_below
@@ -108,6 +108,45 @@ def gdp_epsilon(mu, delta):
     if mu == 0 or _trade_off(mu, 0.0) <= _safe(delta):
         return 0.0
     return _root(lambda epsilon: _safe(delta) - _trade_off(mu, epsilon))
+
+
+def right_share(mu, pure_epsilon=0.0):
+    """Bound how often a guess between two neighbours is right if both were equally likely, rounded up.
+
+    p Phi(mu/2 + e/mu) + (1 - p) Phi(mu/2 - e/mu), p = 1/(1 + exp(-e)), for mu-GDP and mechanisms of the pure
+    epsilon e, whatever is made of the results (docs/proofs/odds.md).
+
+    Parameters
+    ----------
+    mu : float in [0, `LARGEST_MU`]
+    pure_epsilon : float >= 0
+
+    Returns
+    -------
+    float in [1/2, 1]
+
+    Examples
+    --------
+    >>> round(right_share(gdp_mu(2.0, 1e-6)), 3)
+    0.589
+    """
+    _require_mu(mu)
+    _require("pure_epsilon", pure_epsilon, "a finite number >= 0", 0 <= pure_epsilon < math.inf)
+    if mu == pure_epsilon == 0:
+        return 0.5
+    right = float(expit(pure_epsilon))
+    if mu > 0:
+        ratio = pure_epsilon / mu
+        right = right * float(ndtr(mu / 2 + ratio)) + float(expit(-pure_epsilon)) * float(
+            ndtr(mu / 2 - ratio)
+        )
+    return min(1.0, right * (1 + MARGIN))
+
+
+def right_share_of_terms(epsilon, delta):
+    """Return this bound from (epsilon, delta)-DP only: (e^epsilon + delta)/(e^epsilon + 1), rounded up."""
+    _require("epsilon", epsilon, "a finite number >= 0", 0 <= epsilon < math.inf)
+    return min(1.0, float(expit(epsilon) + delta * expit(-epsilon)) * (1 + MARGIN))
 
 
 def odds_chance(mu, epsilon):

@@ -11,12 +11,20 @@ References
 .. [2] Rogers, Roth, Ullman, Vadhan (2016). Privacy odometers and filters. NeurIPS.
 """
 
+import math
 from dataclasses import asdict, dataclass, fields
 from fractions import Fraction
 from functools import cached_property
 
 from dpgrs.errors import UsageError
-from dpgrs.privacy.accounting.accountant import SMALLEST_DELTA, gdp_delta, gdp_epsilon, gdp_mu, odds_chance
+from dpgrs.privacy.accounting.accountant import (
+    SMALLEST_DELTA,
+    gdp_delta,
+    gdp_epsilon,
+    gdp_mu,
+    odds_chance,
+    right_share,
+)
 from dpgrs.privacy.accounting.exact_numbers import exact, exact_positive, exact_text, float_below, root_above
 from dpgrs.privacy.ledger.hash_chain import digest
 from dpgrs.types import Neighbours, Protection, Unit
@@ -95,6 +103,12 @@ class Cost:
         """
         rest = epsilon - self.pure_epsilon
         return Fraction(odds_chance(root_above(self.mu_squared), float_below(rest)))
+
+    @property
+    def right_guesses(self):
+        """Of 100 guesses between neighbours at even odds, at most how many are right: an int, rounded up."""
+        pure = root_above(self.pure_epsilon**2)
+        return math.ceil(100 * right_share(root_above(self.mu_squared), pure))
 
 
 @dataclass(frozen=True)

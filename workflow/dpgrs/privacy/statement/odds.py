@@ -16,7 +16,7 @@ PROFILE_SHARES = tuple(Fraction(number, 5) for number in range(1, 11))
 
 
 def with_chance(total, costs):
-    """Say of an (epsilon, delta) how likely odds of what is true rise by more than e^epsilon.
+    """Say of an (epsilon, delta) how often guesses are right and how likely odds rise by more than e^epsilon.
 
     Parameters
     ----------
@@ -25,11 +25,12 @@ def with_chance(total, costs):
 
     Returns
     -------
-    dict, with ``chance`` too: rounded up, of the worst cost.
+    dict, with ``chance`` and ``right_guesses`` too: rounded up, of the worst cost.
     """
-    epsilon = Fraction(total["epsilon"])
-    worst = max(cost.odds_chance(epsilon) for cost in set(costs))
-    return total | {"chance": text_above(worst, digits=CHANCE_DIGITS)}
+    epsilon, costs = Fraction(total["epsilon"]), set(costs)
+    worst = max(cost.odds_chance(epsilon) for cost in costs)
+    right = max(cost.right_guesses for cost in costs)
+    return total | {"chance": text_above(worst, digits=CHANCE_DIGITS), "right_guesses": str(right)}
 
 
 def describe_profile(cost, epsilon):
@@ -62,7 +63,7 @@ def plain_line(terms, guarantee, person, *, protected):
     Parameters
     ----------
     terms : dict of text, `Terms.as_text`.
-    guarantee, person : dict of epsilon, delta and chance, text; of a unit and of a person.
+    guarantee, person : dict of epsilon, delta, chance and right_guesses, text; of a unit and of a person.
     protected : str, from `Protection.of_unit`.
 
     Returns
@@ -76,16 +77,18 @@ def plain_line(terms, guarantee, person, *, protected):
     }[Neighbours(terms["neighbours"])]
     epsilon = guarantee["epsilon"]
     line = (
-        f"Suppose a reader knows everything but {unknown}. This release multiplies that reader's odds of "
-        f"what is true by more than e^{epsilon} = {factor(epsilon)} with a chance of at most "
-        f"{guarantee['chance']}, and divides them by more than that with no greater chance. The chance is "
-        f"over the secret noise, and is not delta, {guarantee['delta']}, which bounds what the definition "
-        "says."
+        f"Suppose a reader knows everything but {unknown}. This release lets the reader guess it right at "
+        f"most {guarantee['right_guesses']} times in 100, if both answers were equally likely before; a "
+        "blind guess is right 50 times. The release multiplies the reader's odds of what is true by more "
+        f"than e^{epsilon} = {factor(epsilon)} with a chance of at most {guarantee['chance']}, and divides "
+        "them by more than that with no greater chance. The chance is over the secret noise, and is not "
+        f"delta, {guarantee['delta']}, which bounds what the definition says."
     )
     if unit == Unit.PERSON:
         return line
     return line + (
-        f" A person has two haplotypes, for whom the factor is e^{person['epsilon']} = "
+        f" A person has two haplotypes, of whom guesses are right at most {person['right_guesses']} times in "
+        f"100, the factor is e^{person['epsilon']} = "
         f"{factor(person['epsilon'])} and the chance at most {person['chance']}."
     )
 

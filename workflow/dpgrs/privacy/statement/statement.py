@@ -85,6 +85,7 @@ def ledger_standing(book, account, request_ids):
             "pure_epsilon": text_above(spent.pure_epsilon, digits=DIGITS),
             "epsilon": epsilon,
             "chance": text_above(spent.odds_chance(Fraction(epsilon)), digits=CHANCE_DIGITS),
+            "right_guesses": str(spent.right_guesses),
         },
         "remaining": {
             name: text_below(getattr(budget.limit, name) - getattr(spent, name), digits=DIGITS)

@@ -44,8 +44,9 @@ def trial(request, tmp_path, monkeypatch):
     Y = rng.standard_normal((3, N_VARIANTS)) @ X.T + rng.standard_normal((3, len(X)))
     Y[0, ::7] = np.nan
     rows_a_person = len(X) // N_PEOPLE
+    Y[2] = ((Y[2] > 0) - PREVALENCE) / SCALE
     # Both haplotypes of a person have that person's outcome.
-    Y[2] = np.repeat(((Y[2] > 0)[::rows_a_person] - PREVALENCE) / SCALE, rows_a_person)
+    Y = np.repeat(Y[:, ::rows_a_person], rows_a_person, axis=1)
     is_training = np.repeat(np.arange(N_PEOPLE) % 4 > 0, rows_a_person)
     known = {"prevalence": np.array([np.nan, np.nan, PREVALENCE])}
     Outcomes(NAMES, {N_VARIANTS: Y}, {}, is_training, rows, **known).save(tmp_path / "outcomes.zarr")
@@ -77,7 +78,15 @@ def trial(request, tmp_path, monkeypatch):
     return SimpleNamespace(measure=measure, X=X, Y=Y, is_training=is_training, fits=fits)
 
 
-def test_evaluate_trial__measures_every_fit_on_the_test_rows(trial):
+def of_people(trial, fit, is_selected):
+    """Return outcomes of selected people and what a fit predicts of them: of one row, or of both together."""
+    rows_a_person = len(trial.X) // N_PEOPLE
+    X = (trial.X[is_selected] - fit.means).reshape(-1, rows_a_person, N_VARIANTS).sum(axis=1)
+    predicted = fit.intercept[:, np.newaxis] + fit.weights @ X.T
+    return trial.Y[: len(predicted), is_selected][:, ::rows_a_person], predicted
+
+
+def test_evaluate_trial__measures_every_fit_on_the_test_people(trial):
     metrics, _, _ = trial.measure()
     is_test, n_rows = ~trial.is_training, np.count_nonzero(trial.is_training)
     assert metrics["n_rows"].unique().tolist() == [n_rows]
@@ -86,11 +95,11 @@ def test_evaluate_trial__measures_every_fit_on_the_test_rows(trial):
     for method, count in (("gblup", 1), ("gblup", 3), ("blup", 1), ("blup", 3)):
         own = metrics[(metrics["method"] == method) & (metrics["n_outcomes"] == count)]
         # Without privacy one fit is that of all numbers of outcomes.
-        predicted = trial.fits[3 if method == "gblup" else count].predict(trial.X[is_test])[:count]
-        Y = trial.Y[:count, is_test]
+        Y, predicted = of_people(trial, trial.fits[3 if method == "gblup" else count], is_test)
+        Y, predicted = Y[:count], predicted[:count]
         np.testing.assert_allclose(own["mse"], mse(Y, predicted))
         np.testing.assert_allclose(own["r2"], r_squared(Y, predicted, training_mean=mean[:count]))
-        of_gblup = mse(trial.Y[:, is_test], trial.fits[3].predict(trial.X[is_test]))
+        of_gblup = mse(*of_people(trial, trial.fits[3], is_test))
         np.testing.assert_allclose(own["mse_nonprivate"], of_gblup[:count])
 
 
@@ -101,9 +110,8 @@ def test_evaluate_trial__populations_are_measured_about_their_own_mean(trial):
     for name in ("CEU", "CHB", "YRI"):
         is_own = ~trial.is_training & (groups == name)
         own = found[(found["population"] == name) & (found["method"] == "blup")]
-        assert own["n_rows"].unique().tolist() == [np.count_nonzero(is_own)]
-        Y = trial.Y[:, is_own]
-        predicted = trial.fits[3].predict(trial.X[is_own])
+        Y, predicted = of_people(trial, trial.fits[3], is_own)
+        assert own["n_rows"].unique().tolist() == [Y.shape[1]]
         expected = r_squared(Y, predicted, training_mean=np.nanmean(Y, axis=1))
         np.testing.assert_allclose(own["r2"], expected)
 

@@ -7,6 +7,7 @@ from dpgrs.reporting.fits import best_fits, shown_private
 from dpgrs.reporting.grid_figures import LOWEST, r2_figure
 from dpgrs.reporting.grid_layout import curves, lay_out, left_out_words, views
 from dpgrs.reporting.rendering import Drawing, Section, outcome_links
+from dpgrs.types import Rows
 
 
 def _accuracy(data):
@@ -29,6 +30,7 @@ def _accuracy(data):
         # With the values that a figure has no room for, in words.
         "grid": [(view, left_out_words(lay_out(*drawn, view), view)) for view in shown],
         "lowest": LOWEST,
+        "is_of_both_haplotypes": data.effects is None and data.study.rows == Rows.HAPLOTYPES,
         "has_exact": any(not fit.is_private for fit in data.accuracy.fits),
         "summary": summary(data.metrics),
         "figures": figures,

@@ -18,7 +18,7 @@ from dpgrs.io.tables.populations import populations_of
 from dpgrs.io.trials import load_labelled
 from dpgrs.linalg.linear_fit import LinearFit
 from dpgrs.methods.registry import METHODS, REFERENCE_METHOD
-from dpgrs.study.score_measures import MeasuredPeople, n_read
+from dpgrs.study.score_measures import MeasuredPeople, n_read, rows_of_unit
 
 POPULATION_METRICS = ["trial", "outcome", *TERMS, "n_variants", "n_outcomes", "population", "n_rows", "r2"]
 
@@ -55,7 +55,8 @@ def evaluate_trial(
 ):
     """Predict the test rows by every fit, and measure R^2 and error.
 
-    A fit without privacy does not depend on the number of outcomes and stands for each.
+    A fit without privacy does not depend on the number of outcomes and stands for each. Where both haplotypes
+    of a person have the measured outcome of that person, their predictions are added: R^2 is of people.
 
     Parameters
     ----------
@@ -77,7 +78,7 @@ def evaluate_trial(
         groups = per_row(populations_of(populations, panel.sample_id), rows=outcomes.rows)
     fitted = load_labelled(weights)
     columns = {size: None if covariates else _columns_of(fitted, size) for size in outcomes.values}
-    parts = _Parts(panel, outcomes, covariates, groups, columns)
+    parts = _Parts(panel, outcomes, covariates, groups, columns, n_components=settings.covariates.pcs)
     counts = settings.outcomes.count or [len(outcomes.names)]
     largest = max(outcomes.values), max(counts)
     elapsed = read_table(seconds, needed=["seconds"])["seconds"]
@@ -148,9 +149,11 @@ def _columns_of(fitted, size):
 class _Parts:
     """The rows of a trial, some people at a time."""
 
-    def __init__(self, panel, outcomes, covariates, groups, columns):
+    def __init__(self, panel, outcomes, covariates, groups, columns, *, n_components):
         self._panel, self._outcomes, self._covariates, self._groups = panel, outcomes, covariates, groups
         self._columns = columns
+        self._rows_of_unit = rows_of_unit(outcomes)
+        self._n_of_table = 0 if covariates is None else len(covariates.names) - n_components
         self._most = people_at_a_time(max(n_read(panel, list(columns.values())), len(outcomes.names)))
         own = [selected_variants(panel, size, columns=columns[size]) for size in outcomes.values]
         self._variants = np.unique(np.concatenate(own))
@@ -184,24 +187,40 @@ class _Parts:
         for panel in held_parts(self._panel, self._variants, n_most=self._most):
             rows = rows_of_people(panel.people, rows=self._outcomes.rows)
             part = self._outcomes.of_rows(rows)
-            groups = None if self._groups is None else self._groups[rows][~part.is_training]
+            groups = None
+            if self._groups is not None:
+                groups = self._groups[rows][~part.is_training][:: self._rows_of_unit]
             X = {size: self._test_rows(size, panel, part) for size in part.values}
             for own, (label, arrays) in zip(found, fitted, strict=True):
                 size = label["n_variants"]
-                predicted = LinearFit.of(arrays, self._columns[size]).predict(X[size])
-                Y = part.values[size][: len(predicted), ~part.is_training]
+                predicted = self._predict_units(LinearFit.of(arrays, self._columns[size]), X[size])
+                Y = part.values[size][: len(predicted), ~part.is_training][:, :: self._rows_of_unit]
                 own.all.add(Y, predicted)
                 for name, (_, errors) in own.by_group.items():
                     errors.add(Y[:, groups == name], predicted[:, groups == name])
         return found
 
+    def _predict_units(self, fit, X):
+        """Predict rows, or people by both haplotypes; then mean and covariates of a table count once."""
+        predicted = fit.predict(X)
+        if self._rows_of_unit == 1:
+            return predicted
+        n_covariates = 0 if self._covariates is None else len(self._covariates.names)
+        start = X.shape[1] - n_covariates
+        table = slice(start, start + self._n_of_table)
+        of_table = LinearFit(fit.weights[:, table], fit.means[..., table], fit.intercept)
+        return predicted[:, ::2] + predicted[:, 1::2] - of_table.predict(X[::2, table])
+
     def _nothing(self, label, has_groups):
         size, count = label["n_variants"], label["n_outcomes"]
-        by_group = self._by_group[size] if has_groups else {}
+        by_group = self._by_group[size].items() if has_groups else ()
         return Found(
             # An outcome that is on no training row is compared with 0.
             SquaredErrors(np.nan_to_num(self._training[size].values[:count])),
-            {name: (own.n_rows, SquaredErrors(own.values[:count])) for name, own in by_group.items()},
+            {
+                name: (own.n_rows // self._rows_of_unit, SquaredErrors(own.values[:count]))
+                for name, own in by_group
+            },
         )
 
     def _test_rows(self, size, panel, part):

@@ -26,6 +26,11 @@ def n_read(panel, columns):
     return min(4 * max(map(len, columns)), panel.n_variants)
 
 
+def rows_of_unit(outcomes):
+    """Return how many rows have one outcome: both haplotypes of a person, if it was measured on people."""
+    return 2 if Rows(outcomes.rows) == Rows.HAPLOTYPES and not outcomes.effects else 1
+
+
 class MeasuredPeople:
     """People whose outcomes are predicted and known.
 
@@ -49,8 +54,7 @@ class MeasuredPeople:
         self._variants = {"size": size, "columns": columns}
         self._size = size if columns is None else len(columns)
         self._is_measured, self._values = is_measured, outcomes.values[size]
-        is_shared = Rows(outcomes.rows) == Rows.HAPLOTYPES and not outcomes.effects
-        self._rows_of_unit = 2 if is_shared else 1
+        self._rows_of_unit = rows_of_unit(outcomes)
         n_covariates = 0 if covariates is None else len(covariates.names)
         self._of_table = slice(self._size, self._size + n_covariates - n_components)
         self._most = people_at_a_time(max(n_read(panel, [columns]), len(outcomes.names)))

@@ -102,6 +102,7 @@ def test_choose_people__each_by_the_first_reason_and_in_the_genotypes_order(writ
         "n_chosen": 2,
         "left_out": {"not_kept": 1, "removed": 1, "no_consent": 0, "related": 1},
         "unknown": {"keep": 1, "remove": 0, "consent": 1, "related": 0},
+        "alike": {"keep": 0, "remove": 0, "consent": 0, "related": 0},
     }
 
 
@@ -243,3 +244,11 @@ def test_choose_people__counts_are_written_where_they_are_asked_for(tmp_path, wr
     assert (tmp_path / "p.txt").read_text() == "B\nC\n"
     counts = json.loads((tmp_path / "c.json").read_text())
     assert (counts["left_out"], counts["unknown"]) == ({"removed": 1}, {"remove": 1})
+
+
+def test_choose_people__counts_ids_of_lists_that_are_almost_those_of_the_genotypes(write):
+    """Whoever withdrew under such an id is still in: the operator is told."""
+    removed = write("hg1\nHG2\u200b\nHg3\nHG4\nelse\n")
+    chosen, counts = choose_people(["HG1", "HG2", "HG3", "HG4", "HG5"], PeopleTerms(remove=removed))
+    assert chosen == ["HG1", "HG2", "HG3", "HG5"]
+    assert (counts["unknown"], counts["alike"]) == ({"remove": 4}, {"remove": 3})

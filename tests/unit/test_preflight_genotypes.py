@@ -151,6 +151,20 @@ def test_problems__reference_of_the_cohorts_own_people(tmp_path, reference):
     assert any("`public.reference` must share no sample id with the cohort" in line for line in lines), lines
 
 
+def test_problems__reference_of_people_whose_ids_are_almost_those_of_the_cohort(tmp_path):
+    told = []
+    write_bed(tmp_path / "a", fam=["0 A1 0 0 0 -9", "0 A2 0 0 0 -9", "0 A3 0 0 0 -9"])
+    write_bed(tmp_path / "r", fam=["0 a1 0 0 0 -9", "0 B2 0 0 0 -9", "0 B3 0 0 0 -9"])
+    cohort = {"source": "plink", "chromosomes": [1], "rows": "people", "plink": "a"}
+    settings = {"cohort": cohort, "mode": "release", "public": {"reference": "r.bed", "origin": "x"}}
+    lines = problems(resolve(settings), tell=told.append)
+    assert not any("share no sample id" in line for line in lines)
+    assert told == [
+        "public.reference: 1 of its ids are not in the cohort, and differ from one there only in case, "
+        "blanks or invisible characters: they count as other people. Write them alike if they are the same."
+    ]
+
+
 @pytest.mark.parametrize("there", ["a", "r"])
 def test_problems__each_side_that_is_not_there_is_named_by_its_key(tmp_path, there):
     write_pgen(tmp_path / there)

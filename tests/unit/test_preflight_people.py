@@ -111,3 +111,24 @@ def test_chosen_people__a_release_shows_neither_ids_nor_numbers(people, message)
     (line,) = choose(people, mode="release")[1]
     assert message in line
     assert "HG00096" not in line
+
+
+@pytest.mark.parametrize("mode", ["benchmark", "release"])
+def test_chosen_people__tell_the_operator_of_ids_that_differ_in_nothing_seen(mode):
+    told, samples = [], ("HG1", "hg1", "HG1 ", "HG\u200b1", "HG2", "\uff28G2", "HG3")
+    assert choose({}, mode=mode, samples=samples, tell=told.append) == (samples, [])
+    assert told == [
+        "4 of 7 sample ids of the genotypes differ from another one only in case, blanks or invisible "
+        "characters. One person under two ids is in the data twice and loses twice as much: leave one out by "
+        "`people.remove`."
+    ]
+
+
+def test_chosen_people__tell_of_ids_in_a_list_that_are_almost_in_the_genotypes():
+    told = []
+    Path("leave.txt").write_text("A\nb\nZ\n")
+    assert choose({"remove": "leave.txt"}, tell=told.append) == (["B", "C"], [])
+    assert told[1] == (
+        "leave.txt: 2 of its ids are not in the genotypes. 1 of these differ from one there only in case, "
+        "blanks or invisible characters: are they the same people?"
+    )

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from dpgrs.io.tables.alike_ids import AlikeIds
 from dpgrs.preflight import tables
 from dpgrs.study.settings import resolve
 from found_by import found_by
@@ -113,6 +114,33 @@ def test_problems__people_are_counted_for_the_operator_alone(shows_ids):
         found(good=STANDARD, **options | {"people": ("X",)})
     )
     assert "0 of 1 people" in told[0]
+
+
+@pytest.mark.parametrize("shows_ids", [True, False])
+def test_problems__ids_that_are_almost_those_of_others_are_counted_for_the_operator(shows_ids):
+    told, (first, *rest) = [], CROWD
+    people = (first.lower(), *rest, "ELSE")
+    assert found(good=STANDARD, people=people, shows_ids=shows_ids, tell=told.append) == []
+    assert told[2:] == [
+        "outcomes.tsv: 2 of its ids are not in the genotypes, and differ from one there only in case, blanks "
+        "or invisible characters: they count as other people. Write them alike if they are the same."
+    ]
+
+
+def test_alike_ids__within_a_table_and_over_its_parts():
+    alike = AlikeIds(["A", "B"], of="the cohort")
+    alike.add(["A", "a"])
+    assert alike.in_words()[0] == (
+        "1 of its ids differ from another of its ids only in case, blanks or invisible characters: one "
+        "person twice?"
+    )
+    alike.add(["C", "A\u00ad", "\ufeffc"])
+    assert [line.split()[0] for line in alike.in_words()] == ["3", "2"]
+    assert "not in the cohort" in alike.in_words()[1]
+    for ids in (["A", "B"], ["A1", "A2", "A-1", "A_1"], []):
+        none = AlikeIds(["A", "B"])
+        none.add(ids)
+        assert none.in_words() == []
 
 
 def test_problems__columns_beyond_the_count_are_not_read():

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from dpgrs.errors import DpgrsError, must
 from dpgrs.io.genotype_forms import form_named, form_of
+from dpgrs.io.tables.alike_ids import AlikeIds
 from dpgrs.io.vcf.records import SET_REF
 from dpgrs.preflight.people import chosen_people, chosen_reference
 from dpgrs.study.cohort_files import (
@@ -57,6 +58,11 @@ def reference_problems(inspection):
                 others, _ = chosen_reference(inspection.config, others, shows_ids=False)
         if set(people) & set(others):
             return [must("public.reference", wanted, f"shared ids on chromosome {chromosome}", fix)]
+    if inspection.tell and inspection.people and inspection.reference_people:
+        alike = AlikeIds(inspection.people, of="the cohort")
+        alike.add(inspection.reference_people)
+        for line in alike.in_words():
+            inspection.tell(f"public.reference: {line}")
     return []
 
 

@@ -1,6 +1,7 @@
 """What keeps the people of a study from being chosen: lists that are mixed up, or unfit for a release."""
 
 from dpgrs.errors import DpgrsError
+from dpgrs.io.tables.alike_ids import ONLY, count_alike
 from dpgrs.io.tables.people import choose_people, is_never_allowed, is_pair_table
 from dpgrs.preflight.controlled import is_encrypted
 from dpgrs.study.people_terms import reference_terms_of, terms_of
@@ -37,7 +38,14 @@ def chosen_people(config, samples, *, shows_ids, tell=None):
     """
     terms = terms_of(config)
     lines = _setting_problems(config, terms)
-    return (samples, lines) if lines else _chosen(samples, terms, shows_ids, tell)
+    people, lines = (samples, lines) if lines else _chosen(samples, terms, shows_ids, tell)
+    if tell is not None and (n_alike := count_alike(people or ())):
+        tell(
+            f"{n_alike:,} of {len(people):,} sample ids of the genotypes differ from another one {ONLY}. "
+            "One person under two ids is in the data twice and loses twice as much: leave one out by "
+            "`people.remove`."
+        )
+    return people, lines
 
 
 def chosen_reference(config, samples, *, shows_ids, tell=None):
@@ -58,7 +66,12 @@ def _chosen(samples, terms, shows_ids, tell):
         tell(f"{counts['n_chosen']:,} of {counts['n_people']:,} people with {whose} are chosen (`{key}`).")
         for name, number in counts["unknown"].items():
             if number:
-                tell(f"{getattr(terms, name)}: {number:,} of its ids are not in the {whose}.")
+                almost = counts["alike"][name]
+                same = f" {almost:,} of these differ from one there {ONLY}: are they the same people?"
+                tell(
+                    f"{getattr(terms, name)}: {number:,} of its ids are not in the {whose}."
+                    f"{same if almost else ''}"
+                )
     if len(people) < 2:
         got = f"{counts['n_chosen']} of {counts['n_people']}" if shows_ids else "fewer"
         return people, [f"`{key}` must leave at least 2 people of the {whose}, got {got}. Choose more."]

@@ -6,6 +6,7 @@ from itertools import zip_longest
 import pandas as pd
 
 from dpgrs.errors import DpgrsError, must
+from dpgrs.io.tables.alike_ids import AlikeIds
 from dpgrs.io.tables.people_counts import PeopleCount
 from dpgrs.io.tables.phenotypes import (
     OutcomeScale,
@@ -173,6 +174,7 @@ def count_table(inspection, key, *, kind, columns=None, judge=None, is_told=True
             },
         )
     count, told = PeopleCount(kind, people or ()), []
+    alike = AlikeIds(people or (), of=whose.get("of", "the genotypes")) if inspection.tell else None
     try:
         names = inspection.names(path)
         if inspection.headers_only:
@@ -181,14 +183,18 @@ def count_table(inspection, key, *, kind, columns=None, judge=None, is_told=True
         if sample is not None:
             count.add_ids(sample.ids)
             told.append(str(sample))
+            if alike:
+                alike.add(sample.ids)
         for table in outcome_chunks(path, columns=columns) if sample is None else [sample.table]:
             own = count.add(table) if sample is None else count.add_chosen(table)
+            if alike and sample is None:
+                alike.add(table.index.tolist())
             if judge:
                 judge(own if people else table, count.is_whole)
     except DpgrsError as error:
         return None, [f"`{key}`: {error}"]
     if inspection.tell and is_told:
-        for line in told + (count.in_words() if people else []):
+        for line in told + (count.in_words() if people else []) + alike.in_words():
             inspection.tell(f"{path}: {line}")
     if not people:
         return names, []

@@ -12,6 +12,7 @@ import numpy as np
 from dpgrs.errors import DpgrsError
 from dpgrs.genotypes.bits import pack, unpack
 from dpgrs.io.files import read_bytes
+from dpgrs.io.tables.alike_ids import plain_id
 from dpgrs.io.tables.tables import (
     MISSING,
     SAMPLE_COLUMNS,
@@ -38,15 +39,17 @@ def choose_people(samples, terms, *, shows_ids=False):
     Returns
     -------
     chosen : list of str, in the order of `samples`.
-    counts : dict of n_people, n_chosen, left_out (people by the first reason that held) and unknown (ids of
-        each list that are not in the genotypes).
+    counts : dict of n_people, n_chosen, left_out (people by the first reason that held), unknown (ids of
+        each list that are not in the genotypes) and alike (those of them that are like one there, by
+        `plain_id`).
 
     Raises
     ------
     DpgrsError
         If a file cannot be read or shares no id with the genotypes, or nobody is left.
     """
-    left, reasons, unknown = list(samples), {}, {}
+    left, reasons, unknown, alike = list(samples), {}, {}, {}
+    plain_samples = set(map(plain_id, samples))
 
     def drop(reason, ids):
         reasons[reason] = sum(sample in ids for sample in left)
@@ -61,6 +64,7 @@ def choose_people(samples, terms, *, shows_ids=False):
         if any('"' in sample for sample in strangers):
             raise DpgrsError(f"`{path}` must hold ids as the genotypes do, got quotes. Take them off.")
         unknown[name] = len(strangers)
+        alike[name] = sum(plain_id(sample) in plain_samples for sample in strangers)
         return set(ids)
 
     if terms.keep is not None:
@@ -76,8 +80,8 @@ def choose_people(samples, terms, *, shows_ids=False):
     if not left:
         asked = ", ".join(f"`{key}`" for key in terms.paths)
         raise DpgrsError(f"{asked} must leave people of the genotypes, got none. Correct what they ask for.")
-    counts = {"n_people": len(samples), "n_chosen": len(left), "left_out": reasons, "unknown": unknown}
-    return left, counts
+    counts = {"n_people": len(samples), "n_chosen": len(left), "left_out": reasons}
+    return left, counts | {"unknown": unknown, "alike": alike}
 
 
 def is_never_allowed(code):

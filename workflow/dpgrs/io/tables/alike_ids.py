@@ -1,0 +1,59 @@
+"""Sample ids that differ only in case, blanks or invisible characters: perhaps one person under two ids.
+
+dpgrs takes them as different people. Whoever is in the data twice loses twice as much, so the operator is
+told how many there are.
+"""
+
+import unicodedata
+
+ONLY = "only in case, blanks or invisible characters"
+
+
+def plain_id(sample):
+    """Return an id in lower case, without blanks and invisible characters, compatible letters made one."""
+    if sample.isascii() and sample.isalnum():
+        return sample.lower()
+    text = unicodedata.normalize("NFKC", sample).casefold()
+    return "".join(letter for letter in text if letter.isprintable() and not letter.isspace())
+
+
+def count_alike(ids):
+    """Return how many of different ids are like an earlier one."""
+    return len(ids) - len(set(map(plain_id, ids)))
+
+
+class AlikeIds:
+    """Counts ids of a table that are like others, part of it by part.
+
+    Parameters
+    ----------
+    sample_ids : sequence of str, the people with genotypes.
+    of : str, whose genotypes they are.
+    """
+
+    def __init__(self, sample_ids, *, of="the genotypes"):
+        self._people, self._of = set(sample_ids), of
+        self._plain_people, self._seen = set(map(plain_id, sample_ids)), set()
+        self._n_ids, self._n_almost = 0, 0
+
+    def add(self, ids):
+        """Count some ids, each of which is given once."""
+        plain = list(map(plain_id, ids))
+        self._seen.update(plain)
+        self._n_ids += len(ids)
+        self._n_almost += sum(
+            name in self._plain_people and sample not in self._people
+            for sample, name in zip(ids, plain, strict=True)
+        )
+
+    def in_words(self):
+        """Put the counts into words; a list of str, empty if no id is like another."""
+        lines, n_twice = [], self._n_ids - len(self._seen)
+        if n_twice:
+            lines.append(f"{n_twice:,} of its ids differ from another of its ids {ONLY}: one person twice?")
+        if self._n_almost:
+            lines.append(
+                f"{self._n_almost:,} of its ids are not in {self._of}, and differ from one there {ONLY}: "
+                "they count as other people. Write them alike if they are the same."
+            )
+        return lines

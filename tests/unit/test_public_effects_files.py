@@ -82,7 +82,18 @@ def test_match_effects__leaves_out_what_is_listed_twice_and_what_does_not_add_up
     )
     values, counts = matched(tmp_path / "a.txt", text)
     assert values.tolist() == [0.0, 3.0, 0.0, 0.0]
-    assert describe_counts(counts, 4) == "1 of 4 variants matched (left out: 1 repeated)"
+    words = "1 of 4 variants matched (left out: 1 not additive, 1 repeated)"
+    assert describe_counts(counts, 4) == words
+
+
+@pytest.mark.parametrize("kind", ["dominant", "recessive", "nonadditive"])
+def test_match_effects__takes_no_other_effect_type_as_additive(tmp_path, kind):
+    names = COLUMNS.replace("\n", "\teffect_type\tdosage_0_weight\tdosage_1_weight\tdosage_2_weight\n")
+    weights = "0\t1\t5" if kind == "nonadditive" else "\t\t"
+    rows = f"1\t10\tG\tA\t1\t{kind}\t{weights}\n1\t20\tA\tC\t3\tadditive\t\t\t\n"
+    values, counts = matched(tmp_path / "a.txt", names + rows)
+    assert values.tolist() == [0.0, 3.0, 0.0, 0.0]
+    assert counts["not additive"] == 1
 
 
 @pytest.mark.parametrize("name", ["odds_ratio", "OR", "hazard_ratio"])

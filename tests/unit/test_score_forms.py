@@ -151,6 +151,20 @@ def test_score__harmonised_to_another_build_is_refused_for_that(tmp_path, target
     assert (found.exit_code, "genome build, GRCh37, got those of GRCh38" in found.output) == (1, True)
 
 
+def test_score__refuses_frequencies_in_percent(tmp_path, target):
+    names = HEADER.replace("\n", "\tallelefrequency_effect\n")
+    (tmp_path / "y.txt").write_text(f"{names}1\t10\tC\tA\t1\t0.5\n1\t20\tC\tA\t1\t25\n")
+    found = run(target, "--score", tmp_path / "y.txt", "--output", tmp_path / "out")
+    assert (found.exit_code, found.output.count("\n")) == (1, 1)
+    assert "row 2: the frequency of an allele must be from 0 to 1" in found.output
+
+
+def test_score__reads_positions_as_pandas_writes_them(tmp_path, target):
+    (tmp_path / "y.txt").write_text(f"{HEADER}1\t10.0\tC\tA\t1\n")
+    found, _ = scored(tmp_path / "out", target, tmp_path / "y.txt")
+    assert found["y.sum"].tolist() == [0, 1, 2]
+
+
 @pytest.mark.parametrize("name", ["chr1", "01", "Chr1", "CHR1", "NC_000001.11"])
 def test_score__reads_all_names_of_chromosomes(tmp_path, target, name):
     (tmp_path / "y.txt").write_text(f"{HEADER}{name}\t10\tC\tA\t1\n")

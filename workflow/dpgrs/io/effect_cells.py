@@ -48,7 +48,8 @@ def positions_in(texts):
     try:
         return np.maximum(texts.cast(pa.int64()).to_numpy(zero_copy_only=False), 0)
     except pa.ArrowInvalid:
-        cells = (text.strip(BLANKS) for text in texts.to_pylist())
+        # pandas writes whole numbers beside missing ones with `.0`.
+        cells = (text.strip(BLANKS).removesuffix(".0") for text in texts.to_pylist())
         return np.array(
             [int(text) if text.isdecimal() and len(text) < 12 else 0 for text in cells], dtype=np.int64
         )

@@ -25,7 +25,7 @@ def match_effects(file, sites):
     -------
     values : (n_sites,) float64, per copy of ALT, 0 where none is told.
     counts : dict of ``matched`` and, of what was left out at the place of a site, ``other alleles``,
-        ``ambiguous`` (the same on both strands), ``repeated`` and ``without effect``.
+        ``ambiguous`` (the same on both strands), ``repeated``, ``not additive`` and ``without effect``.
 
     Raises
     ------
@@ -41,9 +41,12 @@ def match_effects(file, sites):
         if rows.id is not None:
             known.append(known_rows(rows.contig, rows.position, rows.id))
         effects = rows.effects[:, 0]
-        used = np.flatnonzero(rows.is_additive & (rows.position > 0))
+        used = np.flatnonzero(rows.position > 0)
         told, site = places.pairs(rows.contig[used], rows.position[used])
         told = used[told]
+        is_additive = rows.is_additive[told]
+        counts["not additive"] += int((~is_additive).sum())
+        told, site = told[is_additive], site[is_additive]
         signs, _ = match_pairs(rows.effect_allele[told], rows.other_allele[told], refs[site], alts[site])
         has_other = ~ambiguous[site] & (signs == 0)
         is_without = ~ambiguous[site] & (signs != 0) & np.isnan(effects[told])

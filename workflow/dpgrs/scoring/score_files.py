@@ -277,8 +277,14 @@ def _read(outcomes, build):
         )
     columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in COLUMNS}
     columns["id"] = None if parts[0].id is None else np.concatenate([part.id for part in parts])
+    frequency = columns["frequency"]
+    if len(bad := np.flatnonzero((frequency < 0) | (frequency > 1))):
+        raise DpgrsError(
+            f"`{path}`, row {bad[0] + 1}: the frequency of an allele must be from 0 to 1, got another. "
+            "Correct the column, or remove it."
+        )
     # What a haplotype adds on average does not follow from the frequency of an allele.
-    columns["frequency"][~np.isin(columns["types"].astype(str), APPLIED)] = np.nan
+    frequency[~np.isin(columns["types"].astype(str), APPLIED)] = np.nan
     types, effects, dosage_weights = (
         None if getattr(parts[0], name) is None else np.concatenate([getattr(part, name) for part in parts])
         for name in ("types", "effects", "dosage_weights")

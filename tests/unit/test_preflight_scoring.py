@@ -50,9 +50,9 @@ def test_problems__none_of_scores_for_people_of_others():
     ("change", "line"),
     [
         ({"target": []}, "`score.target` must name genotype files where `score.release` is given, got none."),
-        ({"release": []}, "`score.weights_of` must be one of ols, ridge, reusecov-gauss, blup, got null."),
-        ({"release": [], "weights_of": "bas"}, "`score.weights_of` must be one of ols, ridge"),
-        ({"weights_of": "ridge"}, "`score.weights_of` must be null but for a benchmark with a target"),
+        ({"release": []}, "`score.weights_of` must be one of ols, gblup, reusecov-gauss, blup, got null."),
+        ({"release": [], "weights_of": "bas"}, "`score.weights_of` must be one of ols, gblup"),
+        ({"weights_of": "gblup"}, "`score.weights_of` must be null but for a benchmark with a target"),
         ({"target": "b*.vcf"}, "`score.target`: `b*.vcf` matches no file."),
         ({"target": "b.vcf"}, "`score`: `b.vcf` "),
         ({"target": "{x}.vcf"}, "`score.target` must have no placeholder but {chrom}, got {x}."),
@@ -102,7 +102,7 @@ def test_problems__of_a_target_of_another_build_than_the_scores_of_the_study(len
     )
     line = f"`score.target` must be of the build of the study's scores, GRCh38, got {build}. Lift one over."
     wanted = [] if build == "GRCh38" else [line]
-    assert found({"target": "b.vcf", "weights_of": "ridge"}) == wanted
+    assert found({"target": "b.vcf", "weights_of": "gblup"}) == wanted
 
 
 def test_problems__of_a_bundle_that_was_changed():

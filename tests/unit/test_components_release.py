@@ -173,6 +173,18 @@ def test_write_release__raise_on_other_loadings_than_were_drawn_by(study):
         study.bundle(study.config, noisy)
 
 
+def test_write_release__raise_on_other_scales_than_were_drawn_by(study):
+    """Else the statement and `outcome_scales.tsv` would name constants that were not used."""
+    path = study.root / "scales.tsv"
+    text = "outcome\tcentre\tscale\torigin\n" + "".join(f"{name}\t0\t1\ta survey\n" for name in NAMES)
+    path.write_text(text)
+    study.config["outcomes"]["scales"] = str(path)
+    noisy = study.release(study.config)
+    path.write_text(text.replace("\t1\t", "\t2\t"))
+    with pytest.raises(DpgrsError, match=r"released by other `outcomes\.scales`"):
+        study.bundle(study.config, noisy)
+
+
 def test_verify_release__finds_loadings_that_do_not_fit(study):
     study.bundle(study.config, study.release(study.config))
     folder, known = study.root / "bundle", (study.root / "bundle" / FILE).read_text()

@@ -5,6 +5,7 @@ import os
 import re
 from dataclasses import replace
 from itertools import permutations, product
+from pathlib import Path
 
 import pyrage
 import pytest
@@ -20,9 +21,11 @@ from dpgrs.preflight.checks import check
 from dpgrs.privacy.age_files import create_age_key, encrypted
 from dpgrs.steps.export_sums import combine, export
 from dpgrs.steps.take_sums import take_sums
-from dpgrs.study import site_sums
+from dpgrs.study.input_files import content_marks
+from dpgrs.study.made_by import note, settings_along
 from dpgrs.study.settings import resolve
 from dpgrs.study.site_sums import AGREED, AGREED_KEYS, SiteSums, combined, sums_of_study, terms_of
+from dpgrs.study.step_settings import Settings
 from dpgrs.study.verbs import read_verb
 from sites import CONFIG, NAMES, SCALES, SITES, TERMS, D, all_sites, changed_gram, set_entry, sums
 from step_settings import settings_for
@@ -339,23 +342,31 @@ def test_take_sums__takes_statistics_and_names(tmp_path):
     assert (found.names, found.rows, found.values[D].shape) == (NAMES, "people", (3, 0))
 
 
-@pytest.mark.parametrize("name", ["scales.tsv", "consent.tsv"])
-def test_export__raise_on_tables_that_are_newer_than_outcomes(folder, monkeypatch, name):
+@pytest.mark.parametrize("name", ["scales.tsv", "consent.tsv", "cohort.vcf"])
+def test_export__raise_on_files_that_have_changed(folder, name):
+    """Under an older time, as `cp -p` and `rsync -a` leave it."""
     study = folder / "results" / "release"
-    made = [study / "private/trial1/statistics.npz", study / "private/trial1/outcomes.zarr"]
-    monkeypatch.setattr(site_sums, "require_made_by", lambda _, files: [*files] == [*made, files[2]])
-    of_site = {"cohort": {"sums": None, "vcf": "x.vcf", "part": True}}
-    part, own = sums(SITES["north"]), changed(**of_site, people={"consent": {"file": "consent.tsv"}})
-    (folder / "consent.tsv").touch()
-    made[0].parent.mkdir(parents=True)
-    part.statistics.save(made[0])
-    part.outcomes.save(made[1])
-    write_json(study / "private/settings.json", resolve(own))
-    write_text(study / "public/sites.tsv", "sites\n")
+    private, sites = study / "private", study / "public" / "sites.tsv"
+    of_site = {"cohort": {"sums": None, "vcf": "cohort.vcf", "part": True}}
+    own = resolve(changed(**of_site, people={"consent": {"file": "consent.tsv", "allow": ["1"]}}))
+    own |= {"outcomes": own["outcomes"] | {"file": "table.tsv"}}
+    part, settings = sums(SITES["north"]), Settings(own)
+    for file in ("consent.tsv", "cohort.vcf", "table.tsv"):
+        (folder / file).write_text("a\t1\n")
+    (private / "trial1").mkdir(parents=True)
+    write_json(private / "settings.json", own)
+    write_text(sites, "sites\n")
+    paths = [Path(one) for one in ("consent.tsv", "cohort.vcf", "table.tsv", "scales.tsv")]
+    note(sites, {})
+    for made, name_made in ((part.statistics, "statistics.npz"), (part.outcomes, "outcomes.zarr")):
+        output = private / "trial1" / name_made
+        made.save(output)
+        marks = content_marks(settings, paths, study=study, genotypes=["cohort.vcf"])
+        note(output, settings_along(None, [sites], output=output, marks=marks))
     assert sums_of_study(study, site="north").sites == ("north",)
-    later = made[1].stat().st_mtime_ns + 1
-    os.utime(folder / name, ns=(later, later))
-    with pytest.raises(DpgrsError, match=rf"`{re.escape(name)}` must be what sums were made by"):
+    (folder / name).write_text("a\t0\n")
+    os.utime(folder / name, (0, 0))
+    with pytest.raises(DpgrsError, match=rf"`{re.escape(name)}` must be as it was when the study read it"):
         sums_of_study(study, site="north")
 
 

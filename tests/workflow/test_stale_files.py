@@ -1,5 +1,6 @@
 """Files that were made by other settings are made anew for a release, or it is refused before any job."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -7,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from dpgrs.io.trials import Statistics
+from dpgrs.privacy.ledger.ledger import Ledger
 from dpgrs.simulation.cohorts import simulate_cohort
 from release_studies import SHORT_RELEASE, make_key, make_ledger
 from study_runs import SNAKEFILE, command, environment, run
@@ -177,3 +180,108 @@ def test_release__outcomes_of_a_table_in_place_of_simulated_ones_are_read(begun)
     os.utime(begun / "table.tsv", (0, 0))
     settings = SHORT_RELEASE | {"outcomes": {"source": "file", "file": "table.tsv", "count": None}}
     assert jobs(begun, settings) == {"make_outcomes"}
+
+
+PEOPLE = [f"sim{number:04d}" for number in range(1, 61)]
+OF_LISTS = SHORT_RELEASE | {
+    "people": {
+        "keep": "keep.txt",
+        "remove": "remove.txt",
+        "related": "related.txt",
+        "consent": {"file": "consent.tsv", "column": "consent", "allow": ["1"]},
+    },
+    "outcomes": {"source": "file", "file": "table.tsv", "scales": "scales.tsv", "count": None},
+    "covariates": {"file": "covariates.tsv", "scales": "covariate_scales.tsv"},
+}
+# A file of each kind, and the jobs that it makes run again.
+JOBS = ("choose_people", "ingest_chromosome", "make_panel", "make_outcomes", "make_covariates")
+RERUN = {
+    "remove.txt": JOBS,
+    "cohort/21.vcf.gz": JOBS,
+    "scales.tsv": ("make_outcomes",),
+    "covariates.tsv": ("make_covariates",),
+}
+LONG_PAST = 1_577_836_800  # seconds, at the start of 2020
+
+
+def write_lists(folder, *, withdrawn=()):
+    """Write the lists and tables of `OF_LISTS`, with a time that is long past."""
+    codes = "".join(f"{person}\t{0 if person in withdrawn else 1}\n" for person in PEOPLE)
+    values = "".join(f"{person}\t{number % 7 / 3 - 1}\n" for number, person in enumerate(PEOPLE))
+    texts = {
+        "keep.txt": "".join(f"{person}\n" for person in PEOPLE),
+        "remove.txt": f"{PEOPLE[0]}\n",
+        "related.txt": f"{PEOPLE[1]}\n",
+        "consent.tsv": f"sample\tconsent\n{codes}",
+        "table.tsv": f"sample\theight\n{values}",
+        "scales.tsv": "outcome\tcentre\tscale\torigin\nheight\t0\t1\ta register\n",
+        "covariates.tsv": f"sample\tage\n{values}",
+        "covariate_scales.tsv": "covariate\tcentre\tscale\torigin\nage\t0\t1\ta register\n",
+    }
+    for name, text in texts.items():
+        (folder / name).write_text(text)
+        os.utime(folder / name, (LONG_PAST, LONG_PAST))
+
+
+@pytest.fixture(scope="module")
+def summed(tmp_path_factory):
+    """A release of many lists and tables up to its statistics."""
+    folder = tmp_path_factory.mktemp("summed")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DPGRS_STUDY_KEY", "set again by make_key")
+        make_key(folder)
+        make_ledger(folder / "ledger.jsonl")
+        options = {"chromosomes": ["21"], "people": 60, "length": 100_000, "seed": 5}
+        simulate_cohort(folder / "cohort", reference=folder / "reference", reference_people=60, **options)
+        write_lists(folder)
+        run(folder, OF_LISTS, "--until", "compute_statistics")
+        yield folder
+
+
+@pytest.fixture
+def copied(summed, tmp_path):
+    return Path(shutil.copytree(summed, tmp_path / "study"))
+
+
+def test_release__all_files_of_the_user_have_stamps(summed):
+    stamps = (summed / "results/release/private/made/inputs").glob("*.json")
+    listed = {path.name for path in summed.glob("*.t[sx][tv]")}
+    genotypes = {"cohort/21.vcf.gz", "reference/21.vcf.gz"}
+    assert {json.loads(path.read_text())[0] for path in stamps} == listed | genotypes
+    assert len(listed) == 8
+
+
+@pytest.mark.parametrize("name", RERUN)
+def test_release__a_file_that_changes_under_an_older_time_is_read_again(copied, name):
+    content = (copied / name).read_bytes()
+    (copied / name).write_bytes(content + (b"\n" if name.endswith("v") else content[-28:]))
+    os.utime(copied / name, (LONG_PAST, LONG_PAST))
+    plan = run(copied, OF_LISTS, "--dry-run", "--until", "compute_statistics").stdout
+    assert {job for job in JOBS if f"rule {job}:" in plan} == {*RERUN[name]}
+    assert "rule compute_statistics:" in plan
+
+
+def test_release__nobody_who_withdrew_is_summed_or_charged_for(copied):
+    private = copied / "results" / "release" / "private"
+    assert Statistics.load(private / "trial1" / "statistics.npz").n_rows == 58
+    write_lists(copied, withdrawn=PEOPLE[10:15])
+    run(copied, OF_LISTS)
+    assert Statistics.load(private / "trial1" / "statistics.npz").n_rows == 53
+    assert not {*PEOPLE[10:15]} & {*(private / "people.txt").read_text().split()}
+    assert len(Ledger(copied / "ledger.jsonl").read().requests) == 2
+    assert "Nothing to be done" in run(copied, OF_LISTS).stdout
+
+
+def test_benchmark__a_list_that_changes_under_an_older_time_is_read_again(begun, tmp_path):
+    shutil.copytree(begun / "cohort", tmp_path / "cohort")
+    (tmp_path / "remove.txt").write_text("sim0001\n")
+    cohort = {"source": "vcf", "vcf": "cohort/21.vcf.gz", "chromosomes": ["21"]}
+    settings = {"study": "open", "cohort": cohort, "people": {"remove": "remove.txt"}, "panel": {"size": 20}}
+    chosen = tmp_path / "results" / "open" / "private" / "people.txt"
+    run(tmp_path, settings, "--until", "choose_people")
+    assert "sim0002" in chosen.read_text()
+    (tmp_path / "remove.txt").write_text("sim0002\n")
+    os.utime(tmp_path / "remove.txt", (LONG_PAST, LONG_PAST))
+    run(tmp_path, settings, "--until", "choose_people")
+    assert "sim0002" not in chosen.read_text()
+    assert "rule choose_people:" not in run(tmp_path, settings, "--until", "choose_people").stdout

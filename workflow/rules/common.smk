@@ -35,6 +35,7 @@ from dpgrs.study.settings_files import require_plain, write_overrides
 from dpgrs.preflight.controlled import is_controlled
 from dpgrs.errors import UsageError
 from dpgrs.study.fetched_files import files_to_fetch
+from dpgrs.study.input_files import stamps_of
 from dpgrs.methods.mechanisms import mechanism_named, mechanisms_of, takes_sums
 from dpgrs.methods.registry import METHODS
 from dpgrs.study.panel_terms import has_public_sites, takes_ld
@@ -347,8 +348,8 @@ CHOOSES_EXACTLY = bool(SCREENED_USED) and not IS_RELEASE
 COMPARES_SUMS = takes_sums(SETTINGS["methods"]) and not IS_RELEASE
 
 RESULTS = f"results/{SETTINGS['study']}"
-PRIVATE = f"{RESULTS}/private"
-PUBLIC = f"{RESULTS}/public"
+PRIVATE, PUBLIC = f"{RESULTS}/private", f"{RESULTS}/public"
+stamps = partial(stamps_of, private=PRIVATE, writes=workflow.is_main_process)
 TRIAL = f"{PRIVATE}/trial{{trial}}"
 # Where people are summed elsewhere, names and terms alone.
 OUTCOMES = f"{TRIAL}/{'summed_' if HAS_SUMS else ''}outcomes.zarr"

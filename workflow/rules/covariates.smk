@@ -35,6 +35,12 @@ rule make_covariates:
         table=covariates_file("covariates", "file"),
         scales=covariates_file("covariates", "scales"),
         loadings=LOADINGS,
+        stamps=stamps(
+            [
+                *covariates_file("covariates", "file"),
+                *covariates_file("covariates", "scales"),
+            ]
+        ),
     output:
         covariates=f"{PRIVATE}/covariates.npz",
         counts=COVARIATE_COUNTS,

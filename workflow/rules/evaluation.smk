@@ -19,6 +19,7 @@ rule evaluate_trial:
         weights=f"{TRIAL}/weights.npz",
         seconds=f"{TRIAL}/fit_seconds.tsv",
         populations=populations_file(),
+        stamps=stamps(populations_file()),
         covariates=COVARIATES,
     output:
         metrics=f"{TRIAL}/metrics.tsv",

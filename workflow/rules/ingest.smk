@@ -37,6 +37,12 @@ rule choose_people:
             cohort_files(SETTINGS["cohort"], CHROMOSOMES[0])
         ),
         lists=list(PEOPLE.paths.values()),
+        stamps=lambda wildcards: [
+            *stamps(
+                cohort_files(SETTINGS["cohort"], CHROMOSOMES[0]), is_genotypes=True
+            ),
+            *stamps(PEOPLE.paths.values()),
+        ],
     output:
         people=f"{PRIVATE}/people.txt",
         # Exact numbers of people, which a release may not show.
@@ -65,6 +71,7 @@ rule ingest_chromosome:
         genotypes=genotype_files,
         tables=genotype_tables,
         people=people_file(),
+        stamps=lambda wildcards: stamps(genotype_files(wildcards), is_genotypes=True),
     output:
         store=directory(
             f"{PRIVATE}/{'source' if IS_COPIED else 'store'}/{{chrom}}.zarr"
@@ -100,6 +107,12 @@ if IS_COPIED:
             source=f"{PRIVATE}/source/{{chrom}}.zarr",
             populations=source_populations_file(),
             genetic_map=lambda wildcards: map_files(SETTINGS, wildcards.chrom),
+            stamps=lambda wildcards: stamps(
+                [
+                    *source_populations_file(),
+                    *map_files(SETTINGS, wildcards.chrom),
+                ]
+            ),
         output:
             store=directory(f"{PRIVATE}/store/{{chrom}}.zarr"),
             table=(

@@ -7,6 +7,7 @@ rule make_outcomes:
         table=outcomes_file(),
         scales=scales_file(),
         loadings=outcome_loadings_file(),
+        stamps=stamps([*outcomes_file(), *scales_file(), *outcome_loadings_file()]),
     output:
         outcomes=directory(f"{TRIAL}/outcomes.zarr"),
         counts=outcome_counts(TRIAL),

@@ -11,6 +11,13 @@ use rule choose_people as choose_reference_people with:
             reference_files_of(SETTINGS["public"]["reference"], CHROMOSOMES[0])
         ),
         lists=list(REFERENCE_PEOPLE.paths.values()),
+        stamps=lambda wildcards: [
+            *stamps(
+                reference_files_of(SETTINGS["public"]["reference"], CHROMOSOMES[0]),
+                is_genotypes=True,
+            ),
+            *stamps(REFERENCE_PEOPLE.paths.values()),
+        ],
     output:
         people=f"{PUBLIC}/people.txt",
     log:
@@ -32,6 +39,7 @@ use rule ingest_chromosome as ingest_reference with:
         genotypes=reference_files,
         tables=reference_tables,
         people=reference_people_file(),
+        stamps=lambda wildcards: stamps(reference_files(wildcards), is_genotypes=True),
     output:
         store=directory(f"{PUBLIC}/store/{{chrom}}.zarr"),
     log:
@@ -52,6 +60,7 @@ rule choose_sites:
     input:
         stores=reference_stores(),
         tables=public_tables(),
+        stamps=stamps(public_tables()),
     output:
         sites=f"{PUBLIC}/sites.tsv",
         qc=QC,
@@ -113,6 +122,7 @@ rule measure_ld:
 rule match_effects:
     input:
         effects=SETTINGS["public"]["effects"],
+        stamps=stamps(SETTINGS["public"]["effects"] or []),
         sites=SITES,
         panel=[] if SITES else [f"{PRIVATE}/panel.zarr"],
     output:

@@ -5,6 +5,7 @@ rule summarise_genotypes:
     input:
         stores=expand(f"{PRIVATE}/store/{{chrom}}.zarr", chrom=CHROMOSOMES),
         populations=populations_file(),
+        stamps=stamps(populations_file()),
     output:
         summary=GENOTYPE_SUMMARY,
     log:

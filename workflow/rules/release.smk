@@ -67,6 +67,10 @@ use rule make_outcomes as make_reference_outcomes with:
             else []
         ),
         scales=scales_file(),
+        stamps=stamps(
+            [path for path in [SETTINGS["evaluation"]["outcomes"]] if path]
+            + scales_file()
+        ),
     output:
         outcomes=directory(f"{PUBLIC}/trial{{trial}}/outcomes.zarr"),
     log:
@@ -92,6 +96,12 @@ use rule make_covariates as make_reference_covariates with:
         table=covariates_file("evaluation", "covariates"),
         scales=covariates_file("covariates", "scales"),
         loadings=LOADINGS,
+        stamps=stamps(
+            [
+                *covariates_file("evaluation", "covariates"),
+                *covariates_file("covariates", "scales"),
+            ]
+        ),
     output:
         covariates=f"{PUBLIC}/covariates.npz",
     log:
@@ -177,6 +187,7 @@ rule write_release:
         ld=LD,
         effects=EFFECTS,
         traits=traits_file(),
+        stamps=stamps(traits_file()),
     output:
         # The last file of the bundle; a folder as output would get a file of Snakemake's own into it.
         sums=f"{RESULTS}/release/SHA256SUMS",

@@ -1,4 +1,5 @@
 # Scores applied to people, who need not be those of the study: a target of its own, that nothing else asks for.
+from itertools import chain
 
 SCORED = scored_folder(RESULTS)
 # This study's own: a bundle, by its last file, or what a benchmark has in its place.
@@ -37,6 +38,9 @@ if not IS_RELEASE:
 rule score:
     input:
         unpack(lambda wildcards: scoring_inputs(SETTINGS, own=OWN_FILE)),
+        stamps=lambda wildcards: stamps(
+            chain(*scoring_inputs(SETTINGS, own=OWN_FILE).values()), is_genotypes=True
+        ),
     output:
         scored=report(
             directory(SCORED),

@@ -4,6 +4,7 @@
 rule take_sums:
     input:
         sums=SETTINGS["cohort"]["sums"],
+        stamps=stamps([SETTINGS["cohort"]["sums"]]),
         sites=SITES,
     output:
         taken=STATISTICS,

@@ -5,6 +5,7 @@ rule make_table_panel:
     input:
         table=SETTINGS["cohort"]["table"],
         ranges=SETTINGS["cohort"]["ranges"],
+        stamps=stamps([SETTINGS["cohort"]["table"], SETTINGS["cohort"]["ranges"]]),
     output:
         panel=directory(f"{PRIVATE}/panel.zarr"),
         outcomes=outcomes_file() if takes_columns(SETTINGS) else [],

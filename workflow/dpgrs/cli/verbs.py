@@ -15,6 +15,7 @@ KINDS = {
     "bool": click.BOOL,
 }
 OUTPUT = "output"  # what a verb names its main product
+GENOTYPES = "genotypes"  # what a verb names the user's genotype files
 HOW = "Study file (YAML), or the settings.json of a finished study. Default: the demo study."
 
 
@@ -33,7 +34,8 @@ def command_of(name):
 
     @click.pass_obj
     def run(context, **given):
-        from dpgrs.study.made_by import note, require_made_by, settings_along
+        from dpgrs.study.input_files import content_marks, require_unchanged
+        from dpgrs.study.made_by import note, require_made_by, settings_along, study_of
         from dpgrs.study.step_settings import load_settings
 
         step = getattr(importlib.import_module(f"dpgrs.steps.{_own(name)}"), _own(name))
@@ -42,11 +44,13 @@ def command_of(name):
         if verb.charges_for and settings.mode == "release":
             held = [path for one in verb.charges_for for path in files.get(one, [])]
             require_made_by(settings, held)
-        made = None
+        made, marks, study = None, {}, None
         if output is not None:
-            made = settings_along(
-                settings, [path for paths in files.values() for path in paths], output=output
-            )
+            study, everything = study_of(output), [path for paths in files.values() for path in paths]
+            if study is not None:
+                genotypes = files.get(GENOTYPES, [])
+                marks = content_marks(settings, everything, study=study, genotypes=genotypes)
+            made = settings_along(settings, everything, output=output, marks=marks)
             note(output, None)
         places = [given.pop(one.name) for one in verb.parameters if one.is_argument]
         if verb.reads:
@@ -55,6 +59,7 @@ def command_of(name):
             given["progress"] = False if context["quiet"] else None
         found = step(*places, **given)
         if output is not None:
+            require_unchanged({key: [mark] for key, mark in marks.items()}, study=study)
             note(output, made)
         if found is not None:
             click.echo(json.dumps(found), err=True)  # counts, which the rules keep as a log

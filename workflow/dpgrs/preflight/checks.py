@@ -32,7 +32,8 @@ from dpgrs.preflight.inspection import Inspection
 from dpgrs.study.cohort_files import COHORT_KEYS
 from dpgrs.study.implied_settings import implied_in_words
 from dpgrs.study.method_choice import AUTO, choice_in_words
-from dpgrs.study.settings import PATHS, PATTERN_KEYS, examine, keys
+from dpgrs.study.path_settings import PATHS, PATTERN_KEYS
+from dpgrs.study.settings import examine, keys
 from dpgrs.study.settings_files import is_endless
 from dpgrs.study.table_cohort import TABLE_KEYS
 

@@ -3,7 +3,7 @@
 import re
 
 from dpgrs.errors import must
-from dpgrs.study.settings import PATHS, PATTERN_KEYS
+from dpgrs.study.path_settings import PATHS, PATTERN_KEYS
 from dpgrs.types import Protection
 
 ENCRYPTED = (".ncbi_enc", ".ngc")

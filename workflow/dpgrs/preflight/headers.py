@@ -8,7 +8,7 @@ from dpgrs.io.genotype_forms import form_named, form_of_source
 from dpgrs.preflight.controlled import encrypted_line, is_encrypted
 from dpgrs.study.cohort_files import COHORT_KEYS, cohort_files, cohort_pattern, has_genotype_files
 from dpgrs.study.copied_people import needs_phase
-from dpgrs.study.settings import SOURCES
+from dpgrs.study.path_settings import SOURCES
 
 HEADER_KEYS = (*COHORT_KEYS, "cohort.rows", "cohort.copies.people")
 BRACED = re.compile(r"{[^{}]*}")

@@ -8,7 +8,7 @@ from dpgrs.io.genotype_files import with_companions
 from dpgrs.io.tables.table_samples import outcome_people
 from dpgrs.preflight.controlled import WITH_VERSION, is_controlled
 from dpgrs.study.cohort_files import cohort_files, cohort_pattern
-from dpgrs.study.settings import PATTERN_KEYS
+from dpgrs.study.path_settings import PATTERN_KEYS
 from dpgrs.types import Neighbours, Protection
 
 # What each protection takes as public.

@@ -6,7 +6,7 @@ from dpgrs.errors import DpgrsError, must
 from dpgrs.methods.mechanisms import mechanism_of
 from dpgrs.preflight.public_side import LISTS
 from dpgrs.privacy.private_folders import OPEN_TO_OTHERS
-from dpgrs.study.settings import PATTERN_KEYS
+from dpgrs.study.path_settings import PATTERN_KEYS
 from dpgrs.study.site_sums import AGREED, AGREED_KEYS, SiteSums, require_same_terms, terms_of
 from dpgrs.types import Metrics, Protection
 

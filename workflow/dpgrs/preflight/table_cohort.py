@@ -4,7 +4,8 @@ from typing import NamedTuple
 
 from dpgrs.errors import DpgrsError, must
 from dpgrs.io.tables.column_ranges import read_ranges
-from dpgrs.study.settings import SOURCES, keys
+from dpgrs.study.path_settings import SOURCES
+from dpgrs.study.settings import keys
 from dpgrs.study.table_cohort import TABLE, CohortTable, is_table, look_at_cohort_table, takes_columns
 from dpgrs.study.table_values import constant_problems, range_problems
 

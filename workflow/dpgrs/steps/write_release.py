@@ -136,11 +136,13 @@ def _require_same_data(settings, files, label, book):
     wanted = public["dataset"] | exact_values(named) | files
     for part, request in label["requests"]:
         identity = book.requests[request].identity
-        if identity.get("outcomes", public["outcomes"]).get("loadings") != public["outcomes"].get("loadings"):
-            raise DpgrsError(
-                "The statistics of the outcomes were released by other `outcomes.loadings` than the study's. "
-                "Run the study again."
-            )
+        outcomes = identity.get("outcomes", public["outcomes"])
+        for name in ("loadings", "scales"):
+            if outcomes.get(name) != public["outcomes"].get(name):
+                raise DpgrsError(
+                    f"The statistics of the outcomes were released by other `outcomes.{name}` than the "
+                    "study's. Run the study again."
+                )
         # By which X'Y was steered; the fit has held its file against the label.
         steered = {"ld": label.get("ld")} if part[0] == "outcomes" else {}
         other = [name for name, value in (wanted | steered).items() if identity.get(name) != value]

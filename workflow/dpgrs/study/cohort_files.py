@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from dpgrs.io.genotype_files import find_genotype_files, with_companions
-from dpgrs.study.settings import PATTERN_KEYS, SOURCES
+from dpgrs.study.path_settings import PATTERN_KEYS, SOURCES
 
 COHORT_KEYS = ("cohort.source", *PATTERN_KEYS, "cohort.sums", "cohort.chromosomes")
 

@@ -1,19 +1,29 @@
 """How files of a study were made: noted as they are made, and held against the settings of a release.
 
 Snakemake makes anew what other settings made, unless it is told not to. What is charged rests on no such
-word: a note holds all settings that a file hangs on, its own and those of what it was made from, and digests
-of these. Notes are as private as the files: all lie in the private folder.
+word: a note holds all settings that a file hangs on, its own and those of what it was made from, digests of
+these, and marks of the user's own files that were read (`dpgrs.study.input_files`). Notes are as private as
+the files: all lie in the private folder.
 """
 
 import hashlib
 import json
 from fnmatch import fnmatch
 from pathlib import Path
+from types import MappingProxyType
 
 from dpgrs.errors import DpgrsError
 from dpgrs.io.json_files import read_json, write_json
 from dpgrs.io.sealed_zarr import fingerprint
 from dpgrs.privacy.private_folders import PRIVATE
+from dpgrs.study.input_files import (
+    FILE,
+    IDENTITY_TABLES,
+    changed_file,
+    file_key,
+    named_tables,
+    require_unchanged,
+)
 from dpgrs.study.step_settings import Settings
 
 NOTES, RESULTS, PUBLIC = "made", "results", "public"
@@ -30,7 +40,7 @@ UNDECLARED = ("people", "public.genotypes", "public.outcomes")
 ANEW = "Remove it, and run the study again; a replay costs nothing."
 
 
-def settings_along(settings, files, *, output):
+def settings_along(settings, files, *, output, marks=MappingProxyType({})):
     """Add up the settings that files were made by, and those of the step that reads them.
 
     Parameters
@@ -39,12 +49,18 @@ def settings_along(settings, files, *, output):
     files : list of Path, what the step takes. Of what no step of the study wrote nothing is told.
     output : Path of what it makes. What is private may be made from what is public, whose settings are held
         by themselves.
+    marks : dict from `dpgrs.study.input_files.content_marks`, of the user's own files that the step reads.
 
     Returns
     -------
     dict of str to list of str: every value of a setting, by its dotted key, as JSON; every digest of a file.
+
+    Raises
+    ------
+    DpgrsError
+        If one of the user's files changed since the study read it first.
     """
-    found = {key: {value} for key, value in own_settings(settings).items()}
+    found = {key: {value} for key, value in (own_settings(settings) | marks).items()}
     for path in filter(_is_made, files):
         parts = _place(path)[1].parts
         if SHARDS not in parts:
@@ -52,8 +68,11 @@ def settings_along(settings, files, *, output):
         if not note_of(path).exists() and parts[0] not in SIMULATED:
             found[UNKNOWN + _name(path)] = {"none"}
         for key, values in _read(path).items():
-            if key.startswith((CONTENT, UNKNOWN)) or _is_public(path) == _is_public(output):
+            if key.startswith((CONTENT, UNKNOWN, FILE)) or _is_public(path) == _is_public(output):
                 found.setdefault(key, set()).update(values)
+    for key in marks:
+        if len(found[key]) > 1:
+            raise changed_file(key)
     return {key: sorted(values) for key, values in sorted(found.items())}
 
 
@@ -86,9 +105,9 @@ def require_made_by(settings, files):
     Raises
     ------
     DpgrsError
-        Naming the file and the settings, without values.
+        Naming the file and the settings, without values; also where a file of the user's has changed since.
     """
-    own, contents = own_settings(settings), {}
+    own, contents, marks = own_settings(settings), {}, {}
     sites = [CONTENT + _name(path) for path in files if _is_public(path) and path.name == SITES]
     for path in files:
         place = note_of(path)
@@ -98,6 +117,8 @@ def require_made_by(settings, files):
             )
         known = {key: value for key, value in own.items() if not (_is_public(path) and _is_undeclared(key))}
         noted = _read(path)
+        for key in [key for key in noted if key.startswith(FILE)]:
+            marks.setdefault(key, set()).update(noted.pop(key))
         if lacking := [key for key in noted if key.startswith(UNKNOWN)]:
             raise DpgrsError(
                 f"`{path}` must be made from files with notes, got none: {', '.join(lacking)}. {ANEW}"
@@ -119,6 +140,15 @@ def require_made_by(settings, files):
                     f"`{path}` and what else is read must be made from one {key.removeprefix(CONTENT)}, got "
                     f"several. {ANEW}"
                 )
+    if files:
+        study = study_of(files[0])
+        require_unchanged(marks, study=study)
+        # Where metrics are not charged, less is read.
+        named = named_tables(settings, IDENTITY_TABLES) if sites else []
+        if lacking := [path for path in named if Path(path).exists() and file_key(path, study) not in marks]:
+            raise DpgrsError(
+                f"`{lacking[0]}` must be among the files that the study read, got another. {ANEW}"
+            )
 
 
 def note_of(path):
@@ -128,6 +158,12 @@ def note_of(path):
         return None
     folder, name = found
     return folder.with_name(PRIVATE) / NOTES / (f"{PUBLIC}/" * (folder.name == PUBLIC) + f"{name}.json")
+
+
+def study_of(path):
+    """Return the folder of the study that a file lies in; None of others."""
+    found = _place(path)
+    return found and found[0].parent
 
 
 def own_settings(settings):

@@ -24,44 +24,11 @@ from dpgrs.methods.registry import METHODS
 from dpgrs.study.fetched_files import implied_populations
 from dpgrs.study.implied_settings import with_implied, with_table_sizes
 from dpgrs.study.method_choice import AUTO, with_chosen_methods
+from dpgrs.study.path_settings import PATHS
 from dpgrs.types import Missing, Rows, Unit
 
 SCHEMA = Path(__file__).parents[1] / "schemas/config.schema.yaml"
 UNIT_OF_ROWS = {Rows.HAPLOTYPES: Unit.HAPLOTYPE, Rows.PEOPLE: Unit.PERSON}
-# Of `cohort.source`, each with a key of its own for the genotype files.
-SOURCES = ("vcf", "plink", "bgen")
-PATTERN_KEYS = tuple(f"cohort.{source}" for source in SOURCES)
-PATHS = (
-    *PATTERN_KEYS,
-    "cohort.sums",
-    "cohort.table",
-    "cohort.ranges",
-    "cohort.populations",
-    "cohort.copies.map",
-    "people.keep",
-    "people.remove",
-    "people.consent.file",
-    "people.related",
-    "outcomes.file",
-    "outcomes.scales",
-    "outcomes.loadings",
-    "outcomes.traits",
-    "covariates.file",
-    "covariates.scales",
-    "evaluation.outcomes",
-    "evaluation.covariates",
-    "privacy.ledger",
-    "public.sites",
-    "public.frequencies",
-    "public.reference",
-    "public.keep",
-    "public.effects",
-    "score.target",
-    "score.release",
-    "score.reference",
-    "score.populations",
-    "score.frequencies",
-)
 LONGEST_NAME, LONGEST_PATH = 255, 4095  # of Linux
 QUOTED_PATTERN = """--config 'cohort={vcf: "d/chr{chrom}.vcf.gz", chromosomes: [1, 2]}'"""
 

@@ -36,8 +36,9 @@ from dpgrs.study.code import package_digest
 from dpgrs.study.exact_statistics import added
 from dpgrs.study.identity import public_identity
 from dpgrs.study.made_by import PUBLIC, SITES, require_made_by
+from dpgrs.study.path_settings import PATHS
 from dpgrs.study.request_identity import exact_values
-from dpgrs.study.settings import PATHS, keys
+from dpgrs.study.settings import keys
 from dpgrs.study.step_settings import Settings
 from dpgrs.study.sums_check import STATISTICS, is_possible, largest
 
@@ -208,8 +209,8 @@ def sums_of_study(folder, *, site):
     UsageError
         If the study is none of a site.
     DpgrsError
-        If it has not run, or its files were made by other settings than it states, or before a table was last
-        written that they follow from.
+        If it has not run, its files were made by other settings than it states, or a file of the user's has
+        changed since.
     """
     private, public = Path(folder) / PRIVATE, Path(folder) / PUBLIC
     settings = private / "settings.json"
@@ -227,14 +228,6 @@ def sums_of_study(folder, *, site):
     require_made_by(Settings(settings), files)
     statistics, outcomes = Statistics.load(files[0]), Outcomes.load(files[1]).of_rows(slice(0))
     terms = terms_of(settings, site_digest=written_digest(files[2]))
-    # The terms hold digests of scales and loadings as they are now, outcomes are what they were by then; and
-    # who withdrew since is in the sums.
-    tables = [settings["outcomes"][name] for name in ("scales", "loadings")]
-    for path in (*tables, settings["people"]["consent"]["file"]):
-        if path and Path(path).stat().st_mtime_ns > files[1].stat().st_mtime_ns:
-            raise DpgrsError(
-                f"`{path}` must be what sums were made by, got a file that is newer. Run the study again."
-            )
     return SiteSums(statistics, outcomes, terms, (site,))
 
 

@@ -1,0 +1,245 @@
+"""Lists and tables that change under an older time: nothing is charged for what was made from them before."""
+
+import importlib
+import json
+import os
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from dpgrs.cli.main import main
+from dpgrs.errors import DpgrsError
+from dpgrs.io.json_files import read_json
+from dpgrs.study.input_files import (
+    ABSENT,
+    BY_TIME,
+    IDENTITY_TABLES,
+    LARGE,
+    TABLES,
+    content_mark,
+    stamp_input,
+)
+from dpgrs.study.made_by import note, note_of, require_made_by
+from dpgrs.study.path_settings import PATHS, PATTERN_KEYS
+from dpgrs.study.requests import reads_of_draw
+from dpgrs.study.settings import resolve
+from dpgrs.study.step_settings import Settings
+from dpgrs.study.verbs import settings_read
+from plink_sets import write_bed
+
+LISTED = "listed.tsv"
+CHOOSE_PEOPLE = ("choose-people", "cohort.vcf")
+CHOOSE_SITES = ("choose-sites", "--qc", "qc.tsv")
+MAKE_OUTCOMES = ("make-outcomes", "--trial", "1", "panel.zarr")
+INGEST = ("ingest-chromosome", "--chromosome", "1")
+MAKE_COVARIATES = ("make-covariates", "panel.zarr")
+# The verb that reads the file of each setting, and its arguments. Without `LISTED` settings name the file.
+READ_BY = {
+    "cohort.sums": ("take-sums", LISTED, "--sites", "sites.tsv"),
+    "cohort.table": ("make-table-panel", LISTED, "--ranges", "ranges.tsv"),
+    "cohort.ranges": ("make-table-panel", "table.tsv", "--ranges", LISTED),
+    "people.keep": CHOOSE_PEOPLE,
+    "people.remove": CHOOSE_PEOPLE,
+    "people.consent.file": CHOOSE_PEOPLE,
+    "people.related": CHOOSE_PEOPLE,
+    "outcomes.file": (*MAKE_OUTCOMES, "--table", LISTED),
+    "outcomes.scales": (*MAKE_OUTCOMES, "--scales", LISTED),
+    "outcomes.loadings": (*MAKE_OUTCOMES, "--loadings", LISTED),
+    "covariates.file": (*MAKE_COVARIATES, "--table", LISTED),
+    "covariates.scales": (*MAKE_COVARIATES, "--scales", LISTED),
+    "evaluation.outcomes": (*MAKE_OUTCOMES, "--table", LISTED),
+    "evaluation.covariates": (*MAKE_COVARIATES, "--table", LISTED),
+    "public.sites": CHOOSE_SITES,
+    "public.frequencies": CHOOSE_SITES,
+    "public.keep": CHOOSE_PEOPLE,
+    "public.effects": ("match-effects", LISTED),
+}
+# Of benchmarks, or words about a release: nothing that is charged follows from them.
+UNCHARGED = {"cohort.populations", "cohort.copies.map", "outcomes.traits"}
+
+
+@pytest.fixture
+def private(tmp_path, monkeypatch):
+    """The private folder of a study, in the working folder."""
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "results" / "small" / "private"
+    folder.mkdir(parents=True, mode=0o700)
+    return folder
+
+
+def write_old(path, text, *, year=2020):
+    """Write a file with a time that is long past."""
+    path.write_text(text)
+    seconds = (year - 1970) * 31_557_600
+    os.utime(path, (seconds, seconds))
+
+
+def with_setting(key, value):
+    """Return the resolved settings of a release with one key given."""
+    if key == "public.effects":
+        value = [value]
+    for name in reversed(key.split(".")):
+        value = {name: value}
+    return resolve({"methods": ["reusecov-gauss"]} | value) | {"mode": "release"}
+
+
+def run_verb(monkeypatch, config, verb, *arguments, output, step=lambda: None):
+    """Run a verb whose step writes one line, after `step` was called."""
+    own = verb.replace("-", "_")
+
+    def write(*_, output, **__):
+        step()
+        output.write_text("made\n")
+
+    monkeypatch.setattr(importlib.import_module(f"dpgrs.steps.{own}"), own, write)
+    given = [verb, "--settings", settings_read(config, verb), "--output", str(output)]
+    return CliRunner().invoke(main, [*given, *arguments])
+
+
+def charge(private, config, *files):
+    """Ask for a draw from files of the study; return what the console says."""
+    note(private / "outcomes.zarr", {"mode": ['"release"']})
+    settings = settings_read(config, "draw", reads_of_draw(config, "reusecov-statistics"))
+    outputs = ["--output", str(private / "drawn.npz"), "--events", str(private / "events.json")]
+    what = ["--mechanism", "reusecov-statistics", "--statistics", str(private / "statistics.npz")]
+    found = CliRunner().invoke(
+        main, ["draw", "--settings", settings, str(private / "outcomes.zarr"), *what, *outputs, *files]
+    )
+    assert found.exit_code != 0
+    return found.output
+
+
+def test_tables__are_all_settings_of_files_but_genotypes():
+    genotypes = {*PATTERN_KEYS, "public.reference", *(key for key in PATHS if key.startswith("score."))}
+    assert set(TABLES) == {*PATHS} - genotypes - {"privacy.ledger"}
+    assert READ_BY.keys() | UNCHARGED == set(TABLES)
+    assert set(IDENTITY_TABLES) > {"people.consent.file", "outcomes.scales", "covariates.file"}
+
+
+@pytest.mark.parametrize("key", READ_BY)
+def test_draw__is_not_charged_after_a_list_has_changed(private, monkeypatch, key):
+    listed, statistics = private.parents[2] / LISTED, private / "statistics.npz"
+    write_old(listed, "a\t1\n")
+    config = with_setting(key, LISTED)
+    found = run_verb(monkeypatch, config, *READ_BY[key], output=statistics)
+    assert found.exit_code == 0, found.output
+    assert "must be as it was when the study read it" not in charge(private, config)
+    write_old(listed, "a\t0\n", year=2019)
+    assert "`listed.tsv` must be as it was when the study read it, got a file" in charge(private, config)
+    listed.unlink()
+    assert "`listed.tsv` must be as it was when the study read it, got a file" in charge(private, config)
+
+
+@pytest.mark.parametrize("key", IDENTITY_TABLES)
+def test_require_made_by__raise_on_a_list_that_was_not_read(private, key):
+    """The ledger's identity of a request names it, and other settings made the files."""
+    sites = private.parent / "public" / "sites.tsv"
+    sites.parent.mkdir()
+    sites.write_text("sites\n")
+    note(sites, {})
+    (private.parents[2] / "listed.tsv").write_text("a\t1\n")
+    config = with_setting(key, "listed.tsv")
+    with pytest.raises(DpgrsError, match=r"`listed\.tsv` must be among the files that the study read"):
+        require_made_by(Settings(config), [sites])
+
+
+@pytest.mark.parametrize("name", ["set.bed", "set.bim", "set.fam"])
+def test_draw__is_not_charged_after_genotypes_have_changed(private, monkeypatch, name):
+    folder = private.parents[2]
+    write_bed(folder / "set")
+    config = with_setting("cohort.plink", "set")
+    found = run_verb(monkeypatch, config, "ingest-chromosome", "set.bed", output=private / "statistics.npz")
+    assert found.exit_code == 0, found.output
+    assert "must be as it was" not in charge(private, config)
+    content = (folder / name).read_bytes()
+    (folder / name).write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    os.utime(folder / name, (0, 0))
+    assert f"`{name}` must be as it was when the study read it" in charge(private, config)
+
+
+def test_content_mark__of_large_genotypes_is_size_and_time(tmp_path):
+    path = tmp_path / "cohort.vcf"
+    with path.open("wb") as file:
+        file.truncate(LARGE)
+    mark = content_mark(path, is_genotypes=True)
+    assert mark.startswith(BY_TIME)
+    assert len(content_mark(path)) == 64
+    with path.open("r+b") as file:
+        file.truncate(LARGE + 1)
+    assert content_mark(path, is_genotypes=True) != mark
+    longer = content_mark(path, is_genotypes=True)
+    os.utime(path, (0, 0))
+    assert content_mark(path, is_genotypes=True) != longer
+    assert content_mark(tmp_path / "none") == ABSENT
+
+
+def test_ingest__raise_on_a_list_that_changes_meanwhile(private, monkeypatch):
+    folder, store = private.parents[2], private / "store.zarr"
+    write_old(folder / "keep.txt", "a\n")
+    (folder / "cohort.vcf").write_text("##\n")
+    config = with_setting("people.keep", "keep.txt")
+    found = run_verb(
+        monkeypatch,
+        config,
+        *INGEST,
+        "cohort.vcf",
+        output=store,
+        step=lambda: write_old(folder / "keep.txt", "b\n"),
+    )
+    assert "`keep.txt` must be as it was when the study read it" in found.output
+    assert found.exit_code == 1
+    assert not note_of(store).exists()
+
+
+def test_ingest__raise_on_a_list_that_changed_since_people_were_chosen(private, monkeypatch):
+    folder, people = private.parents[2], private / "people.txt"
+    write_old(folder / "keep.txt", "a\n")
+    (folder / "cohort.vcf").write_text("##\n")
+    config = with_setting("people.keep", "keep.txt")
+    assert run_verb(monkeypatch, config, *CHOOSE_PEOPLE, output=people).exit_code == 0
+    write_old(folder / "keep.txt", "b\n")
+    arguments = ["cohort.vcf", "--people", str(people)]
+    found = run_verb(monkeypatch, config, *INGEST, *arguments, output=private / "store.zarr")
+    assert "`keep.txt` must be as it was when the study read it" in found.output
+    assert not (private / "store.zarr").exists()
+
+
+def test_notes__of_the_users_files_hold_digests(private, monkeypatch):
+    folder = private.parents[2]
+    (folder / "keep.txt").write_text("a\n")
+    (folder / "cohort.vcf").write_text("##\n")
+    config = with_setting("people.keep", str(folder / "keep.txt"))
+    run_verb(monkeypatch, config, *CHOOSE_PEOPLE, output=private / "people.txt")
+    noted = read_json(note_of(private / "people.txt"))
+    assert noted[f"file {folder / 'keep.txt'}"] == [content_mark(folder / "keep.txt")]
+    assert noted["file cohort.vcf"] == [content_mark(folder / "cohort.vcf")]
+
+
+def test_stamp_input__is_new_when_content_is(tmp_path):
+    listed = tmp_path / "keep.txt"
+    write_old(listed, "a\n")
+
+    def stamp(*, writes=True):
+        return Path(stamp_input(listed, private=tmp_path / "private", writes=writes))
+
+    path = stamp()
+    assert json.loads(path.read_text()) == [str(listed), content_mark(listed)]
+    assert path.stat().st_mode & 0o777 == 0o600
+    os.utime(path, (1, 1))
+    assert (stamp(), path.stat().st_mtime) == (path, 1)
+    write_old(listed, "b\n", year=2019)
+    assert (stamp(writes=False), path.stat().st_mtime) == (path, 1)
+    assert stamp() == path
+    assert path.stat().st_mtime > listed.stat().st_mtime + 1
+
+
+def test_stamp_input__of_a_file_that_a_rule_makes_is_older(tmp_path):
+    """So that what was made from it in the same run is not made again in the next."""
+    made = tmp_path / "made.vcf"
+    path = Path(stamp_input(made, private=tmp_path / "private"))
+    os.utime(path, (1, 1))
+    made.write_text("##\n")
+    stamp_input(made, private=tmp_path / "private")
+    assert path.stat().st_mtime == 1
+    assert json.loads(path.read_text()) == [str(made), content_mark(made)]

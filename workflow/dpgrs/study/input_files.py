@@ -1,0 +1,167 @@
+"""The user's own files that a study reads: what they held when a step read them, and what they hold now.
+
+Snakemake compares times. A file that was replaced under an older time, as by `cp -p`, `rsync -a` or from a
+backup, looks unchanged to it.
+"""
+
+import hashlib
+import json
+import os
+from functools import cache
+from pathlib import Path
+
+from dpgrs.errors import DpgrsError
+from dpgrs.io.files import file_digest, folder_digest, write_closed
+from dpgrs.study.identity import READS_OF_IDENTITY
+from dpgrs.study.path_settings import PATHS, PATTERN_KEYS
+
+# Lists and tables. Steps get genotypes by their options; what is scored is not charged for.
+TABLES = tuple(
+    key
+    for key in PATHS
+    if key not in (*PATTERN_KEYS, "public.reference", "privacy.ledger") and not key.startswith("score.")
+)
+IDENTITY_TABLES = tuple(key for key in TABLES if key.startswith(READS_OF_IDENTITY))
+FILE = "file "
+LARGE = 2**24  # bytes of genotypes, from which on their size and time are compared
+BY_TIME, ABSENT = "size and time ", "absent or unreadable"
+STAMPS = "made/inputs"
+
+
+def content_mark(path, *, is_genotypes=False):
+    """Return the SHA-256 of a file or folder, as text; of large genotypes a mark of sizes and times."""
+    path = Path(path)
+    try:
+        files = [one for one in (path, *sorted(path.rglob("*"))) if one.is_file()]
+        listing = [(one.name, one.stat().st_size, one.stat().st_mtime_ns) for one in files]
+        if is_genotypes and sum(size for _, size, _ in listing) >= LARGE:
+            return BY_TIME + hashlib.sha256(json.dumps(listing).encode()).hexdigest()
+        if path.is_dir():
+            return folder_digest(path)
+        return file_digest(path) if files else ABSENT
+    except OSError:
+        return ABSENT
+
+
+def named_tables(settings, keys=TABLES):
+    """List the paths of the lists and tables that Settings name by these keys."""
+    paths = []
+    for key in keys:
+        value = settings.as_dict() if settings else {}
+        for name in key.split("."):
+            value = value.get(name) if isinstance(value, dict) else None
+        paths += value if isinstance(value, list | tuple) else [value] if value else []
+    return paths
+
+
+def content_marks(settings, files, *, study, genotypes=()):
+    """Return the marks of the user's own files that a step reads, a dict of str by `FILE` and the path.
+
+    Parameters
+    ----------
+    settings : Settings of the step, or None: the lists and tables that they name count as read.
+    files : list of Path, all that the step is given.
+    study : Path of the study's folder, absolute. Files in it have notes, and are left out.
+    genotypes : list of Path, those of the files that hold genotypes; tables beside them count as read.
+    """
+    companions = _with_companions(genotypes) if genotypes else []
+    large = {Path(path) for path in genotypes}
+    paths = {Path(path) for path in (*named_tables(settings), *files, *companions)}
+    return {
+        file_key(path, study): content_mark(path, is_genotypes=path in large)
+        for path in sorted(paths)
+        if path.exists() and study not in path.absolute().parents
+    }
+
+
+def file_key(path, study):
+    """Return the key of a file in notes: a relative path is relative to the folder that holds `results`."""
+    path = Path(path)
+    return FILE + (str(path) if path.is_absolute() else os.path.relpath(path, study.parents[1]))
+
+
+def require_unchanged(marks, *, study):
+    """Refuse files that do not hold what they held when the study read them.
+
+    Parameters
+    ----------
+    marks : dict of str to the marks of a file, as notes hold them.
+    study : Path of the study's folder.
+
+    Raises
+    ------
+    DpgrsError
+        Naming the file.
+    """
+    for key, noted in marks.items():
+        name = key.removeprefix(FILE)
+        is_genotypes = any(mark.startswith(BY_TIME) for mark in noted)
+        if {*noted} != {content_mark(study.parents[1] / name, is_genotypes=is_genotypes)}:
+            raise changed_file(key)
+
+
+def changed_file(key):
+    """Return the error that a file of the user's has changed."""
+    return DpgrsError(
+        f"`{key.removeprefix(FILE)}` must be as it was when the study read it, got a file that has changed. "
+        "Run the study again: it reads the file anew."
+    )
+
+
+def stamps_of(paths, *, private, is_genotypes=False, writes=True):
+    """Return the stamps of the user's own files among the inputs of a rule; each file is read once in a run.
+
+    Parameters
+    ----------
+    paths : inputs of a rule; what the study makes needs no stamp.
+    private, is_genotypes, writes : as in `stamp_input`. Tables beside genotypes have stamps of their own.
+    """
+    own = [Path(path) for path in paths if Path(private).parent not in Path(path).parents]
+    tables = [path for path in _with_companions(own) if path not in own] if is_genotypes else []
+    options = {"private": private, "writes": writes}
+    return [
+        *(_stamp_once(path, is_genotypes=is_genotypes, **options) for path in own),
+        *(_stamp_once(path, **options) for path in tables),
+    ]
+
+
+def stamp_input(path, *, private, is_genotypes=False, writes=True):
+    """Return the path of a small file that is written whenever the content of a file of the user's is new.
+
+    Rules take it as an input, so that Snakemake runs them again.
+
+    Parameters
+    ----------
+    path : of the user's file.
+    private : the private folder of the study.
+    is_genotypes : bool, as in `content_mark`.
+    writes : bool, whether to write; jobs only name them.
+    """
+    name = hashlib.sha256(f"{path} {is_genotypes}".encode()).hexdigest()[:16]
+    stamp = Path(private, STAMPS, f"{name}.json")
+    if writes:
+        _write_stamp(stamp, str(path), content_mark(path, is_genotypes=is_genotypes))
+    return str(stamp)
+
+
+_stamp_once = cache(stamp_input)
+
+
+def _with_companions(genotypes):
+    from dpgrs.io.genotype_files import with_companions  # brings numba
+
+    return with_companions(genotypes)
+
+
+def _write_stamp(stamp, path, mark):
+    """Write a stamp if the mark is new."""
+    content = json.dumps([path, mark]).encode()
+    earlier = stamp.read_bytes() if stamp.is_file() else None
+    if content == earlier:
+        return
+    # A file that a rule has made since is newer than what was made of it before.
+    made_since = stamp.stat().st_mtime_ns if earlier == json.dumps([path, ABSENT]).encode() else None
+    stamp.parent.mkdir(parents=True, exist_ok=True)
+    write_closed(stamp, content)
+    if made_since is not None:
+        os.utime(stamp, ns=(made_since, made_since))

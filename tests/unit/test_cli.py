@@ -91,9 +91,30 @@ def test_settings__refuses_a_name_that_is_none_with_what_was_meant(name, line):
 
 def test_main__failure_is_one_line_and_exit_1(tmp_path):
     arguments = ["--chromosome", "1", "--output", tmp_path / "1.zarr"]
-    result = invoke("ingest-chromosome", tmp_path / "absent.vcf", *arguments)
+    (tmp_path / "empty.vcf").touch()
+    result = invoke("ingest-chromosome", tmp_path / "empty.vcf", *arguments)
     assert result.exit_code == 1
-    assert re.fullmatch(r"dpgrs: `.*absent\.vcf`[^\n]+\n", result.stderr)
+    assert re.fullmatch(r"dpgrs: `.*empty\.vcf`[^\n]+\n", result.stderr)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "ingest-chromosome absent --chromosome 1 --output 1.zarr",
+        "ledger show absent",
+        "ledger verify absent",
+        "plan absent",
+        "release verify absent",
+        "score absent.vcf --score absent --output scored",
+        "site combine absent --key absent --output sums",
+        "tabular --csv absent --method bas",
+    ],
+)
+def test_main__a_path_that_is_not_there_ends_with_2(tmp_path, monkeypatch, command):
+    monkeypatch.chdir(tmp_path)
+    result = invoke(*command.split())
+    assert result.exit_code == 2
+    assert re.fullmatch(r"dpgrs: [^\n]*absent[^\n]*\n", result.stderr)
 
 
 def options_of(command):
@@ -164,7 +185,7 @@ def test_extras__are_those_of_the_package():
 def test_main__traceback_on_request(tmp_path):
     arguments = ["--chromosome", "1", "--output", tmp_path / "1.zarr"]
     result = invoke("-vv", "ingest-chromosome", tmp_path / "absent.vcf", *arguments)
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "Traceback" in result.stderr
 
 

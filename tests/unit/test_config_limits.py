@@ -23,6 +23,11 @@ from dpgrs.study.settings import examine, keys
             f"a/{'x' * 256}",
             "`cohort.vcf` must be a path of at most 4095 characters, 255 bytes a name",
         ),
+        (
+            "cohort.vcf",
+            "s3://b/chr{chrom}.vcf.gz",
+            "`cohort.vcf` must be a path on this machine, got s3://b/chr{chrom}.vcf.gz. Download the file",
+        ),
         ("privacy.ledger", "a/" * 2500, "`privacy.ledger` must be a path of at most 4095 characters"),
         ("release.title", "[" * 100_000 + "{chrom}", None),
         ("release.title", "long " * 2000, None),

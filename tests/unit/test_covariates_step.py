@@ -125,7 +125,7 @@ def test_make_covariates__raise_on_columns_values_and_people(study):
     with pytest.raises(DpgrsError, match=r"must have a line for every covariate, got none for `other`"):
         study.make(names=["other"])
     study.scales.write_text(SCALES + "sex\t0\t1\tNA\n")
-    with pytest.raises(DpgrsError, match="must have a column `sex`, got none"):
+    with pytest.raises(DpgrsError, match="must have a column for each name, got none for `sex`"):
         study.make(names=["sex"])
     study.scales.write_text("covariate\tprevalence\nage\t0.5\n")
     with pytest.raises(DpgrsError, match=r"Column `age` must hold 0 and 1 alone.*tell nobody") as failure:

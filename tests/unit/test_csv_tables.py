@@ -36,7 +36,7 @@ BAD = {
     "target missing": (TEXT, {"target": "prise"}, "`--target` must be a column", "`price`?"),
     "label missing": (TEXT, {"one_hot": ["shape"]}, "`--one-hot` must be a column", "There are `size`, `col"),
     "target as labels": (TEXT, {"one_hot": ["price"]}, "must name features", "`price`"),
-    "text": (TEXT, {}, "line 2, column `colour`: must be a finite number", "`--one-hot colour`"),
+    "text": (TEXT, {}, "line 2, column `colour`: must be a number", "`--one-hot colour`"),
     "text in the target": (TEXT, {"target": "colour"}, "got `red`", "Correct the cell"),
     "NaN": (TEXT.replace("1e-3", "nan"), {"one_hot": ["colour"]}, "line 3, column `weight`", "got `nan`"),
     "infinite": (TEXT.replace("-4", "-inf"), {"one_hot": ["colour"]}, "line 5, column `weight`", "`-inf`"),

@@ -352,5 +352,5 @@ def test_ingest__a_folder(tmp_path):
     result = CliRunner().invoke(
         main, ["ingest-chromosome", str(tmp_path), "--chromosome", "1", "--output", str(tmp_path / "s")]
     )
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "is not there" in result.stderr or "is a folder" in result.stderr

@@ -107,7 +107,7 @@ def test_read_outcomes__in_parts_as_in_one(write, tmp_path, monkeypatch):
         pd.testing.assert_frame_equal(scale.describe(), describe_scale(whole))
         assert read_outcomes(path, columns=slice(2)).columns.tolist() == ["a", "b"]
         pd.testing.assert_frame_equal(read_outcomes(path, columns=["c", "a"]), whole[["c", "a"]])
-        with pytest.raises(DpgrsError, match="must have a column `d`, got none"):
+        with pytest.raises(DpgrsError, match="must have a column for each name, got none for `d`"):
             read_outcomes(path, columns=["d"])
         monkeypatch.setattr(phenotypes, "MOST_PEOPLE", 30)
         with pytest.raises(DpgrsError, match=r"at most 30 people, and .* values in the columns"):

@@ -313,7 +313,9 @@ def test_problems__private_data_show_patterns_of_ids():
     lines = found(
         mode="release", cohort=vcf_cohort(chromosomes=[1]), outcomes={"source": "file", "file": "table.tsv"}
     )
-    assert any("got AAA9 where those have AA99999." in line for line in lines)
+    assert any(
+        "got AAA9 where those have AA99999 (patterns: A is a letter, 9 a digit)." in line for line in lines
+    )
     assert not re.search("sim1|HG0", "".join(lines))
 
 

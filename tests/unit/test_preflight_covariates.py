@@ -202,13 +202,13 @@ def test_problems__a_table_of_the_reference_is_needed_to_measure_on_it():
         ("sample\tage\tsex\nR1\tx\t1\n", "`evaluation.covariates`: `r.tsv`, line 2, column `age`: must be a"),
         (
             "sample\tage\nR1\t1\n",
-            "`evaluation.covariates`: `r.tsv` must have a column `sex`, got none. Correct the name, or add "
-            "the column.",
+            "`evaluation.covariates`: `r.tsv` must have a column for each name, got none for `sex`. Correct "
+            "the names, or add columns.",
         ),
         (
             "sample\tage\tsex\nHG00096\t1\t1\n",
             "`evaluation.covariates`: `r.tsv` must share sample ids with `public.reference`, got AA99999 "
-            "where those have A99. Rename one side.",
+            "where those have A99 (patterns: A is a letter, 9 a digit). Rename one side.",
         ),
     ],
 )

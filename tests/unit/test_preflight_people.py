@@ -104,7 +104,11 @@ def test_chosen_people__a_release_takes_fixed_lists_alone():
     ("people", "message"),
     [
         ({"keep": "ids.txt"}, "`people` must leave at least 2 people of the genotypes, got fewer."),
-        ({"keep": "others.txt"}, "must share sample ids with the genotypes, got AA99999 where those have A."),
+        (
+            {"keep": "others.txt"},
+            "must share sample ids with the genotypes, got AA99999 where those have A (patterns: A is a "
+            "letter, 9 a digit).",
+        ),
     ],
 )
 def test_chosen_people__a_release_shows_neither_ids_nor_numbers(people, message):

@@ -214,7 +214,7 @@ def test_reference_problems__columns_of_too_few_values():
 def test_reference_problems__other_people():
     line = only(found_of_reference(["height", "case"], people=["NA12878"]))
     wanted = "`evaluation.outcomes`: `r.tsv` must share sample ids with `public.reference`"
-    assert line.startswith(f"{wanted}, got A9 where those have AA99999.")
+    assert line.startswith(f"{wanted}, got A9 where those have AA99999 (patterns: ")
 
 
 def test_problems__terms_of_simulated_outcomes_beside_a_table():

@@ -112,7 +112,7 @@ def test_sample__cells_are_judged_in_chosen_rows_alone(tmp_path, name):
         first = next(row for row, own in enumerate(IDS) if (own in chosen) == is_chosen)
         path = write(tmp_path / name, b=["x" if row == first else "1" for row in range(N)])
         line = first + (1 if name.endswith(".parquet") else 2)
-        complaint = rf"line {line}, column `b`: must be a finite number, at most 1e\+50, got `x`"
+        complaint = rf"line {line}, column `b`: must be a number, got `x`"
         with pytest.raises(UsageError, match=complaint):
             read_real_table(path, **options)
         if is_chosen:

@@ -65,6 +65,11 @@ def test_write_overrides__mean_in_a_file_what_they_mean_on_the_command_line():
         ("a: [1\n", [], "`absent.yaml` must be a configuration in YAML or JSON"),
         ("- 1\n", [], "`absent.yaml` must be a configuration in YAML or JSON"),
         ("", [], "`absent.yaml` must be a configuration in YAML or JSON"),
+        (
+            "study: x\ncohort: {vcf: chr{chrom}.vcf.gz}\n",
+            [],
+            'Put the pattern in quotes, as in vcf: "chr{chrom}.vcf.gz".',
+        ),
         ("study: x\n", ["epsilon"], "`--config` must be KEY=VALUE, got epsilon"),
         ("study: x\n", ["privacy={epsilon: [1}"], "`privacy` must be keys with values"),
         ("study: x\n", ["privacy={epsilom: 1}"], "Did you mean `privacy.epsilon`?"),

@@ -27,7 +27,9 @@ def test_describe_mismatch__three_ids_of_each_side_or_their_patterns():
     assert "HG00000, HG00001, HG00002 where those have x-1, y-2, é-33." in describe_mismatch(
         *sides, shows_ids=True
     )
-    assert "got AA99999 where those have A-9, A-99, A." in describe_mismatch(*sides, shows_ids=False)
+    assert "got AA99999 where those have A-9, A-99, A (patterns: A is a letter" in describe_mismatch(
+        *sides, shows_ids=False
+    )
 
 
 @pytest.mark.parametrize(

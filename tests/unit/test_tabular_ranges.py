@@ -103,6 +103,15 @@ def test_tabular__scales_stand_for_ranges(folder, scale):
     assert ("which no epsilon covers" in result.stderr) == (scale == ["data"])
 
 
+def test_tabular__a_target_with_a_range_and_no_scale_is_warned_of(folder):
+    line = "`price` has a range and no scale: it is centred in the middle of its range"
+    options = ("--method", "blup", "--trials", 1)
+    assert line in run(folder, *options, "--ranges", "ranges.csv").stderr
+    scaled = ("--scale", "scales_of_outcomes.csv", "--ranges", "ranges_of_features.csv")
+    assert line not in run(folder, *options, *scaled).stderr
+    assert line not in run(folder, *options, "--scale", "scales.csv").stderr
+
+
 def test_tabular__settings_of_dp_sgd_are_as_asked_for(folder):
     asked = ["--method", "dp-sgd", "--ranges", "ranges.csv", "--trials", 1]
 

@@ -148,7 +148,7 @@ BAD = {
 
 @pytest.mark.parametrize(("options", "message"), BAD.values(), ids=BAD.keys())
 def test_tabular__bad_input_is_one_line(table, options, message):
-    result = run(table, *options, exit_code=1 if "--scale" in options else 2)
+    result = run(table, *options, exit_code=2)
     (line,) = result.stderr.splitlines()
     assert line.startswith("dpgrs: ")
     assert message in line

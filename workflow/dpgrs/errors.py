@@ -13,6 +13,20 @@ class UsageError(DpgrsError):
     exit_code = 2
 
 
+class CellError(DpgrsError):
+    """A cell of a private table that is no number: its message quotes the cell only where that is asked for.
+
+    Attributes
+    ----------
+    quoted : str, the message with the cell, for open data.
+    """
+
+    def __init__(self, place, cell):
+        super().__init__(f"{place}: must be a finite number or NA. Correct the cell.")
+        fix = "Write decimals with a point." if "," in cell else "Correct the cell."
+        self.quoted = f"{place}: must be a finite number or NA, got `{shown(cell)}`. {fix}"
+
+
 def must(key, wanted, got, fix):
     """Word what is wrong with a setting: "`key` must <wanted>, got <got>. <fix>"."""
     return f"`{key}` must {wanted}, got {got}. {fix}"
@@ -29,6 +43,18 @@ def require_domains(terms, *domains):
     for name, domain, is_met in domains:
         if not is_met:
             raise UsageError(f"`{name}` must be {domain}, got {getattr(terms, name)}. Change it.")
+
+
+def named(names, *, most=20):
+    """Write names as a message lists them: each in its quotes, and how many more there are.
+
+    Parameters
+    ----------
+    names : list of str
+    most : int, those to write.
+    """
+    more = [f"{len(names) - most:,} more"] * (len(names) > most)
+    return ", ".join([*(f"`{shown(name)}`" for name in names[:most]), *more])
 
 
 def shown(text, *, n_characters=40):

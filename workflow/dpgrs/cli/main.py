@@ -93,7 +93,8 @@ class Verbs(click.Group):
         except DpgrsError as error:
             fail(context, error, exit_code=error.exit_code)
         except OSError as error:
-            fail(context, words_of(error), exit_code=1)
+            # A path that is not there is misuse.
+            fail(context, words_of(error), exit_code=2 if isinstance(error, FileNotFoundError) else 1)
         except ModuleNotFoundError as error:
             if (line := words_of_missing(error, context.invoked_subcommand)) is None:
                 raise

@@ -35,7 +35,7 @@ from dpgrs.cli.options import AT_LEAST_1, FiniteRange, path_argument, path_optio
     type=click.Choice(["refuse", "first", "sum"]),
     default="refuse",
     show_default=True,
-    help="Of a variant that a score lists again: refuse the score, or count its first row, or all its rows.",
+    help="If a score lists a variant twice: refuse it, count the first row, or count all rows.",
 )
 @click.option("--drop-ambiguous", is_flag=True, help="Leave A/T and C/G out, rather than take them as given.")
 @click.option("--match-only", is_flag=True, help="Write the match of each variant, and score nobody.")

@@ -180,8 +180,8 @@ def _with_count(config):
         raise UsageError(str(error)) from None
     if count == 0:
         raise UsageError(
-            "`outcomes.count` must be given where neither `outcomes.file` nor `outcomes.scales` lists "
-            "outcomes yet, got null. Say how many you plan for: --config 'outcomes={count: 10}'"
+            "`outcomes.count` must be the number of outcomes that you plan for, as neither `outcomes.file` "
+            "nor `outcomes.scales` is there to count them, got null. Say it: --config 'outcomes={count: 10}'"
         )
     known = {} if name == "file" else {"outcomes": f"{count}, the lines of {outcomes[name]}"}
     return config | {"outcomes": outcomes | {"count": [count]}}, known

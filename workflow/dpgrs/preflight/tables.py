@@ -5,8 +5,9 @@ from itertools import zip_longest
 
 import pandas as pd
 
-from dpgrs.errors import DpgrsError, must
+from dpgrs.errors import CellError, DpgrsError, must
 from dpgrs.io.tables.alike_ids import AlikeIds
+from dpgrs.io.tables.missing_codes import MissingCodes
 from dpgrs.io.tables.people_counts import PeopleCount
 from dpgrs.io.tables.phenotypes import (
     OutcomeScale,
@@ -173,7 +174,7 @@ def count_table(inspection, key, *, kind, columns=None, judge=None, is_told=True
                 "allows_others": True,
             },
         )
-    count, told = PeopleCount(kind, people or ()), []
+    count, codes, told = PeopleCount(kind, people or ()), MissingCodes(), []
     alike = AlikeIds(people or (), of=whose.get("of", "the genotypes")) if inspection.tell else None
     try:
         names = inspection.names(path)
@@ -189,12 +190,21 @@ def count_table(inspection, key, *, kind, columns=None, judge=None, is_told=True
             own = count.add(table) if sample is None else count.add_chosen(table)
             if alike and sample is None:
                 alike.add(table.index.tolist())
+            codes.add(table)
             if judge:
                 judge(own if people else table, count.is_whole)
+    except CellError as error:
+        is_open = inspection.shows_ids and not is_reference
+        return None, [f"`{key}`: {error.quoted if is_open else error}"]
     except DpgrsError as error:
         return None, [f"`{key}`: {error}"]
     if inspection.tell and is_told:
-        for line in told + (count.in_words() if people else []) + alike.in_words():
+        for line in [
+            *told,
+            *(count.in_words() if people else []),
+            *alike.in_words(),
+            *codes.in_words(),
+        ]:
             inspection.tell(f"{path}: {line}")
     if not people:
         return names, []

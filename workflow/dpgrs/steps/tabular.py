@@ -126,6 +126,13 @@ def caveats(result):
     lines = [f"Benchmark: not private. {why}"]
     if result["scale"] == OWN_SCALE:
         lines.append("Columns are centred and scaled by the rows' own values, which no epsilon covers.")
+    if result["ranges"] is not None and result["scale"] is None:
+        target = result["target"]
+        lines.append(
+            f"`{target}` has a range and no scale: it is centred in the middle of its range, and R2 can be "
+            "far below 0 where most of its values lie elsewhere. Give `--scale` with the line "
+            f"`{target},centre,scale` in place of its range."
+        )
     return lines
 
 

@@ -267,8 +267,11 @@ def _text_faults(value, key):
             wanted, name = "text in Unicode", 0
         if key in PATHS and (name > LONGEST_NAME or len(text or "") > LONGEST_PATH):
             wanted = f"a path of at most {LONGEST_PATH} characters, {LONGEST_NAME} bytes a name"
+        fix = "Correct it."
+        if key in PATHS and re.match(r"[a-z][a-z0-9+.-]*://", text or ""):
+            wanted, fix = "a path on this machine", "Download the file first."
         if wanted:
-            return [Problem(key, f"`{key}` must be {wanted}, got {ascii(_show(text))[1:-1]}. Correct it.")]
+            return [Problem(key, f"`{key}` must be {wanted}, got {ascii(_show(text))[1:-1]}. {fix}")]
     return []
 
 

@@ -132,9 +132,12 @@ def _read(path):
         fault = f"line {line}, column {column}: a character that YAML does not allow. Remove it."
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
-        fault = (
-            f"line {mark.line + 1}, column {mark.column + 1}: {error.problem}. Look there and just before."
-        )
+        lines = text.splitlines()
+        # Without quotes YAML takes the braces of a pattern for its own.
+        has_pattern = mark.line < len(lines) and "{chrom}" in lines[mark.line]
+        fix = 'Put the pattern in quotes, as in vcf: "chr{chrom}.vcf.gz".' if has_pattern else ""
+        fix = fix or "Look there and just before."
+        fault = f"line {mark.line + 1}, column {mark.column + 1}: {error.problem}. {fix}"
     except RecursionError:
         fault = "its brackets are nested too deeply. Correct them."
     except ValueError as error:

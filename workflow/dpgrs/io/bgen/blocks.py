@@ -10,7 +10,7 @@ import struct
 from contextlib import closing
 from typing import NamedTuple
 
-from dpgrs.errors import DpgrsError
+from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.files import require_regular
 from dpgrs.io.vcf.text import COPY_AGAIN
 
@@ -84,7 +84,7 @@ def require_bgen(path):
     """Refuse a file that is missing, unreadable or empty."""
     require_regular(path)
     if not path.is_file():
-        raise DpgrsError(f"`{path}` is not there. Mend the path, or fetch the file.")
+        raise UsageError(f"`{path}` is not there. Mend the path, or fetch the file.")
     if not os.access(path, os.R_OK):
         raise DpgrsError(f"`{path}` cannot be read. Mend its permissions.")
     if path.stat().st_size == 0:

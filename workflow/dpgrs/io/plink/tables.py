@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
-from dpgrs.errors import DpgrsError
+from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.files import require_regular
 from dpgrs.io.vcf.text import COPY_AGAIN, first_repeat
 from dpgrs.io.vcf.vcf import declared_contig
@@ -127,7 +127,7 @@ def require_file(path):
     if not path.is_file():
         packed = path.with_name(f"{path.name}.zst")
         fix = f"Decompress it: zstd -d {packed}" if packed.is_file() else "Mend the path, or fetch the file."
-        raise DpgrsError(f"`{path}` is not there. {fix}")
+        raise UsageError(f"`{path}` is not there. {fix}")
     if not os.access(path, os.R_OK):
         raise DpgrsError(f"`{path}` cannot be read. Mend its permissions.")
     if path.stat().st_size == 0:

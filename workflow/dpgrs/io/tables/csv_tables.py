@@ -286,9 +286,9 @@ def numbers_of_column(column, *, is_label_possible=True, naming=OPTIONS):
         else:
             labels, ids = (naming.with_column(key, column.name) for key in (naming.one_hot, naming.drop))
             fix = f"If these are labels, add `{labels}`; if they are ids, `{ids}`."
-        raise UsageError(
-            f"{column.place(row)}: must be a finite number, at most {LARGEST_VALUE:g}, got `{text}`. {fix}"
-        )
+        is_number = not np.isnan(numbers[row])
+        domain = f"a finite number, at most {LARGEST_VALUE:g}" if is_number else "a number"
+        raise UsageError(f"{column.place(row)}: must be {domain}, got `{text}`. {fix}")
     return numbers
 
 

@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from dpgrs.errors import DpgrsError
+from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.files import require_regular
 from dpgrs.io.tables.tables import MISSING_NUMBER, MOST_COLUMNS, is_id, require_people, sample_index
 
@@ -185,7 +185,7 @@ def _read_from(path, read):
     try:
         return read()
     except FileNotFoundError:
-        raise DpgrsError(f"`{path}` must be a table, but is not there. Correct the path.") from None
+        raise UsageError(f"`{path}` must be a table, but is not there. Correct the path.") from None
     except pyarrow.ArrowInvalid:
         raise DpgrsError(
             f"`{path}` must be a whole Parquet file, but is cut off or of another kind. Fetch it again."

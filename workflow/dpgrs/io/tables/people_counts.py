@@ -111,8 +111,9 @@ class PeopleCount:
             )
         if not allows_others and self._n_both < least_share * max(n_people, self._n_ids):
             return (
-                f"must share at least {share} of its sample ids, and of the people of {of}, got fewer. Look "
-                "at the counts: name people alike, take some out, or lower it if that is how it is."
+                f"must share at least {share} of its sample ids, and of the people of {of}, got fewer. "
+                "Check that both have the same ids; else take out people who are only in one, or lower "
+                "`outcomes.least_share`."
             )
         most = self._values
         if not self.is_whole:

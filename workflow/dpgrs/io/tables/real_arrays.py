@@ -150,7 +150,7 @@ def _opened(path):
         with Path(path).open("rb") as file:
             yield file
     except FileNotFoundError:
-        raise DpgrsError(f"`{path}` must be a table, but is not there. Correct the path.") from None
+        raise UsageError(f"`{path}` must be a table, but is not there. Correct the path.") from None
     except (OSError, ValueError, EOFError, zipfile.BadZipFile):
         raise DpgrsError(f"`{path}` must be a whole file of numpy arrays. Write it again.") from None
 

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from dpgrs.errors import DpgrsError
+from dpgrs.errors import CellError, DpgrsError, UsageError
 from dpgrs.io.files import digest_file, read_bytes, require_regular
 
 # Of a row of text; a longer one would be taken into memory before anything could be said of it.
@@ -58,7 +58,9 @@ def describe_mismatch(table_ids, sample_ids, *, shows_ids, of="the genotypes"):
     if set(table_ids) & set(sample_ids):
         return None
     theirs, ours = (_examples(ids, shows_ids=shows_ids) for ids in (table_ids, sample_ids))
-    return f"must share sample ids with {of}, got {theirs} where those have {ours}. Rename one side."
+    of_patterns = "" if shows_ids else " (patterns: A is a letter, 9 a digit)"
+    of_sides = f"got {theirs} where those have {ours}{of_patterns}"
+    return f"must share sample ids with {of}, {of_sides}. Rename one side."
 
 
 def read_populations(path):
@@ -231,7 +233,7 @@ def _opened(path, *, errors="strict"):
                 lines.size, first = 0, next(lines, "")
             yield first, lines
     except FileNotFoundError:
-        raise DpgrsError(f"`{path}` must be a table, but is not there. Correct the path.") from None
+        raise UsageError(f"`{path}` must be a table, but is not there. Correct the path.") from None
     except (EOFError, zlib.error):
         raise DpgrsError(
             f"`{path}` must be a whole gzip file, but is cut off or damaged. Fetch it again."
@@ -377,9 +379,7 @@ def numbers_of(cells, names, path, line):
             numbers[places] = list(map(float, given.values()))
     if not np.isfinite(numbers[places]).all():
         bad = next(place for place in places if math.isnan(number_of(given[place])))
-        raise DpgrsError(
-            f"`{path}`, line {line}, column `{names[bad]}`: must be a finite number or NA. Correct the cell."
-        )
+        raise CellError(f"`{path}`, line {line}, column `{names[bad]}`", given[bad])
     numbers[numbers == MISSING_NUMBER] = np.nan
     return numbers
 

@@ -5,7 +5,7 @@ import os
 import zlib
 from collections import deque
 
-from dpgrs.errors import DpgrsError, shown
+from dpgrs.errors import DpgrsError, UsageError, shown
 from dpgrs.io.files import require_regular
 from dpgrs.io.vcf import blocks as vcf_blocks
 from dpgrs.io.vcf.blocks import (
@@ -203,7 +203,7 @@ def find_index(path):
     """
     require_regular(path)
     if not path.is_file():
-        raise DpgrsError(f"`{path}` is not there. Mend the path, or fetch the file.")
+        raise UsageError(f"`{path}` is not there. Mend the path, or fetch the file.")
     if not os.access(path, os.R_OK):
         raise DpgrsError(f"`{path}` cannot be read. Mend its permissions.")
     size = path.stat().st_size

@@ -9,7 +9,7 @@ from zipfile import is_zipfile
 import numpy as np
 import pandas as pd
 
-from dpgrs.errors import DpgrsError
+from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.dosage_fields import DS, FIELDS, dosages_of, settled_copies
 from dpgrs.io.listed_reader import NO_ALLELE, ListedReader
 from dpgrs.io.vcf.records import PROVISIONAL, BadRecordError, sample_place
@@ -110,7 +110,7 @@ def opened(path, *, is_new=True):
     from zarr.storage import LocalStore, ZipStore
 
     if not path.exists():
-        raise DpgrsError(f"`{path}` is not there. Mend the path, or fetch the file.")
+        raise UsageError(f"`{path}` is not there. Mend the path, or fetch the file.")
     if path.is_file() and not is_zipfile(path):
         raise _damage(path)
     try:

@@ -295,7 +295,7 @@ def _locked(path, flags, lock):
     try:
         descriptor = os.open(path, flags, 0o600)
     except FileNotFoundError:
-        raise DpgrsError(
+        raise UsageError(
             f"The ledger {path} does not exist. Correct the path; if it was "
             "lost, restore it from a copy. Only for a dataset that never had one: `dpgrs ledger init`."
         ) from None

@@ -11,6 +11,7 @@ from dpgrs.errors import DpgrsError
 from dpgrs.methods.reusecov import SMALLEST_KNOWN
 from dpgrs.privacy.statement.content import AT_FLOOR, NO_CASES
 from dpgrs.release import submission_template as template
+from dpgrs.release.case_check import _entry_problems
 from dpgrs.release.case_counts import case_counts
 from dpgrs.release.submission import fill_template
 from dpgrs.release.verify import verify_release
@@ -32,6 +33,32 @@ def test_case_counts__known_rows_at_their_floor_are_told_as_a_floor(observed, no
     assert one["known"] == 90
     assert one.get("note") == note
     assert f"below {SMALLEST_KNOWN} standard deviations" in AT_FLOOR
+
+
+@pytest.mark.parametrize(
+    ("n", "known", "problems"),
+    [
+        (80, 80, []),
+        (90, 90, []),
+        (200, 95, []),
+        (200, 80, [("note", "say that at least 90 known rows are released")]),
+        (80, 79, [("note", "say that at least 90 known rows are released")]),
+    ],
+)
+def test_entry_problems__few_rows_may_be_fewer_than_the_floor(n, known, problems):
+    """Of 80 rows at most 80 are known: a noisy 90 or more is no floor."""
+    mechanisms = [
+        {"statistic": name, "outcome": None, "sigma": sigma}
+        for name, sigma in {"case counts": "40", "outcome counts": "30"}.items()
+    ]
+    statement = {
+        "mechanisms": mechanisms,
+        "public_inputs": [{"name": "number of rows", "value": str(n)}],
+        "data_domain": {"missing_outcomes": "counted"},
+    }
+    one = {"outcome": "a", "known": known, "cases": 20, "controls": known - 20}
+    one |= {"known_sd": 30.0, "cases_sd": 40.0, "controls_sd": 50.0}
+    assert list(_entry_problems(statement, one)) == problems
 
 
 def test_release__known_rows_at_their_floor_are_told_as_a_floor_everywhere(tmp_path, monkeypatch):

@@ -74,10 +74,11 @@ def _entry_problems(statement, one):
     for what, sd in noise.items():
         if not math.isclose(one[f"{what}_sd"], sd, rel_tol=THREE_DIGITS):
             yield f"noise of the {what}", f"be {sd:.3g}"
+    # Few rows may be fewer than the floor: known rows are then all of them.
     note, floor = one.get("note", ""), round(max(1, LEAST_SDS * known_sd))
     if note.startswith(AT_FLOOR) and not (is_counted and one["known"] <= floor):
         yield "note", "not be of a floor"
-    elif is_counted and one["known"] < floor and not note.startswith(AT_FLOOR):
+    elif is_counted and one["known"] < min(floor, n) and not note.startswith(AT_FLOOR):
         yield "note", f"say that at least {floor} known rows are released"
     ends, note = {NO_CASES: 0, ALL_CASES: one["known"]}, note.removeprefix(AT_FLOOR).strip()
     if note and ends.get(note) != one["cases"]:

@@ -126,8 +126,8 @@ def test_largest_safe_step__ends_before_the_volume_that_there_is_not():
     assert largest_safe_step(regions, rate=Fraction(1), limit=Fraction(10**400)) == t - 2
 
 
-# The depth is drawn on one slice of the sorted models and the point on another, and coordinates after the
-# first of the depth are drawn from the next smaller box.
+# The depth is drawn on one slice of the sorted models and the point on another. The coordinate of the drawn
+# depth is chosen by the lengths of the next smaller box in all others.
 
 
 def our_points(models, exact_depth, n_points):
@@ -140,17 +140,26 @@ def share_with_two_coordinates(points, models, exact_depth):
     return np.mean((depths == exact_depth).sum(axis=1) >= 2)
 
 
-def test_draw_point__has_corners_unlike_the_published_one():
+def test_draw_point__has_all_corners_and_the_published_one_too_few():
     models, rng = models_on_grid(RNG.standard_normal((8, 3)), 2.0**-40), np.random.default_rng(1)
-    published = published_points(models, np.full(2000, 2), rng)
+    points = {
+        "ours": our_points(models, 2, 2000),
+        "published": published_points(models, np.full(2000, 2), rng),
+    }
     low, high = np.sort(models, axis=0)[[1, 2]], np.sort(models, axis=0)[[-2, -3]]
     outer, inner = (high - low)[0], (high - low)[1]
-    shell, single = outer.prod() - inner.prod(), ((outer - inner) * inner.prod() / inner).sum()
-    expected = 1 - single / shell
-    assert share_with_two_coordinates(published, models, 2) == 0 < 0.1 < expected
-    # 2,000 draws: within 5 standard errors.
-    share = share_with_two_coordinates(our_points(models, 2, 2000), models, 2)
-    assert share == pytest.approx(expected, abs=5 * math.sqrt(expected / 2000))
+    # By the coordinate j that is the first of the drawn depth: the weight of j, and the points of which no
+    # later coordinate has that depth.
+    after = [np.prod(outer[j + 1 :]) for j in range(3)]
+    no_more = [np.prod(inner[j + 1 :]) / after[j] for j in range(3)]
+    smaller = (outer - inner) * inner.prod() / inner
+    weights = {"ours": smaller / [np.prod(inner[j + 1 :]) for j in range(3)] * after, "published": smaller}
+    expected = {name: 1 - np.average(no_more, weights=weights[name]) for name in points}
+    assert 0.1 < expected["published"] < expected["ours"] - 0.1
+    for name, drawn in points.items():
+        # 2,000 draws: within 5 standard errors.
+        spread = 5 * math.sqrt(expected[name] / 2000)
+        assert share_with_two_coordinates(drawn, models, 2) == pytest.approx(expected[name], abs=spread)
 
 
 def test_draw_point__has_the_depth_that_was_drawn_unlike_the_published_one():

@@ -11,7 +11,6 @@ PUBLISHED, OURS = "published", "ours"
 DEFECTS = {
     "tukey-check": errata_tukey.check_noise,
     "tukey-weights": errata_tukey.draw_weights,
-    "tukey-corners": errata_tukey.corners,
     "groups": errata_choices.groups_of_rows,
     "tau-b": errata_choices.tied_ranks,
     "sis-scaling": errata_choices.scaling,

@@ -16,17 +16,12 @@ from dpgrs.privacy.noise.depth_sampler import DepthRegions
 EPSILON, DELTA = 1.0, 1e-5
 HALF = EPSILON / 2  # for the check, and for the draw
 STEP = 2.0**-40
-# Between two places lie so many points of the grid that the places themselves do not count.
-SIDE = 2.0**40
 REQUEST = TukeyRequest(epsilon=EPSILON, delta=DELTA, rows_per_coefficient=1.0, neighbours="replace-one")
 TERMS = {"epsilon": EPSILON, "delta": DELTA}
 # Of one coordinate: far models hold the safe step down, and a thin interval beside a wide one is a step less
 # deep. The neighbour has one far model less and one on the right more.
 FAR, THIN = -1e50, 0.0824
 ON_A_LINE = {FAR: 76, 0.0: 124, 1.0: 1, 1.0 + THIN: 199}, {FAR: 75, 0.0: 124, 1.0: 1, 1.0 + THIN: 200}
-# Of either coordinate of two: the left of two intervals is one less deep, and in the second coordinate of the
-# neighbour both are one deeper.
-LEFT, N_MODELS = 238, 480
 FEWEST_ON_A_SIDE, MOST_ON_A_SIDE = 100, 300
 # One point of hundreds of models takes 0.1 s.
 SHARE = 0.05
@@ -38,7 +33,11 @@ def models_at(counts):
 
 
 def published_points(models, depths, rng, *, skipped=0):
-    """Draw a point of each depth as the public code does: it never has two coordinates of that depth.
+    """Draw a point of each depth as the public code does.
+
+    One coordinate has exactly the depth. Coordinates before it are deeper, and those after it at least as
+    deep. The code chooses this coordinate by the lengths of the next smaller box in all others, also in those
+    after it.
 
     Parameters
     ----------
@@ -55,12 +54,16 @@ def published_points(models, depths, rng, *, skipped=0):
     low, high = np.sort(models, axis=0)[skipped:], np.sort(models, axis=0)[::-1][skipped:]
     outer, inner = np.asarray(depths) - 1, np.asarray(depths)
     pieces = np.stack([low[inner] - low[outer], high[outer] - high[inner]])
-    # The first coordinate of the depth, and all others from the next smaller box.
     lengths = pieces.sum(axis=0)
-    ends = np.cumsum(lengths, axis=1)
+    smaller = high[inner] - low[inner]
+    weights = lengths * smaller.prod(axis=1, keepdims=True) / smaller
+    ends = np.cumsum(weights, axis=1)
     rows = np.arange(len(outer))
     j = (rng.random(len(outer)) * ends[:, -1] >= ends.T).sum(axis=0).clip(max=ends.shape[1] - 1)
-    points = rng.uniform(np.minimum(low[inner], high[inner]), np.maximum(low[inner], high[inner]))
+    is_after = np.arange(models.shape[1]) > j[:, np.newaxis]
+    points = rng.uniform(
+        np.where(is_after, low[outer], low[inner]), np.where(is_after, high[outer], high[inner])
+    )
     is_left = rng.random(len(outer)) * lengths[rows, j] < pieces[0][rows, j]
     starts = np.where(is_left, low[outer, j], high[inner, j])
     stops = np.where(is_left, low[inner, j], high[outer, j])
@@ -178,39 +181,3 @@ def thin_chance(models, *, rate):
     sides = [np.sum(models <= place / STEP) for place in (0.5, 1 + THIN / 2)]
     wide, thin = (min(below, len(models) - below) for below in sides)
     return float(expit(math.log(THIN) + float(rate) * (thin - wide)))
-
-
-def corners():
-    """No point has two coordinates of the depth that was drawn: the corners of a box are left out."""
-    places = np.repeat([0.0, 1.0, 2.0], [LEFT, 1, N_MODELS - 1 - LEFT])
-    first = np.column_stack([places, places])
-    second = first.copy()
-    second[-1, 1] = 0.0  # one model, whose second coordinate goes from the right to the left
-    pair = [models_on_grid(models, STEP) for models in (first, second)]
-    rate, limit = safety_terms(HALF, DELTA)
-    steps = [step_of(models, rate=rate, limit=limit) for models in pair]
-
-    def draw(rng, n_draws, is_second):
-        models = pair[is_second]
-        depths = drawn_depths(models, rate=rate, n_draws=n_draws, rng=rng)
-        points = published_points(models, depths, rng)
-        return (points < SIDE).all(axis=1) & passes(steps[is_second], n_draws=n_draws, rng=rng)
-
-    def draw_ours(noise, is_second):
-        weights = _our_fit(pair[is_second], noise).weights
-        return weights is not None and bool((weights < 1).all())
-
-    # Three squares of the lower depth and one of the higher, or two and two.
-    rise = math.exp(rate)
-    chances = [
-        chance_to_pass(step) / weight for step, weight in zip(steps, (3 + rise, 2 + 2 * rise), strict=True)
-    ]
-    return Defect(
-        fault="draw: coordinates after the first from the next smaller box",
-        source="Tukey, public code",
-        share=SHARE,
-        **TERMS,
-        published=draw,
-        ours=draw_ours,
-        exact=(math.inf, loss_of_chances(*chances, delta=DELTA)),
-    )

@@ -50,6 +50,11 @@ ASSAYS = {
     "khan": Assay(-3.0, 3.0),
     "sorlie": Assay(-4.0, 4.0),
     "west": Assay(-2.0, 2.0),
+    "alon": Assay(100.0, 16_000.0, is_log=True),
+    "gravier": Assay(-3.0, 3.0),
+    "shipp": Assay(100.0, 16_000.0, is_log=True),
+    "su": Assay(-3.0, 3.0),
+    "subramanian": Assay(0.0, 16.0),
     SYNTHETIC: Assay(-2.0, 2.0),
 }
 LARGEST_SYNTHETIC = 16.0  # of y, of which the model gives a standard deviation of about 7

@@ -1,6 +1,7 @@
 """DPKendall, section 4: seven methods on tables, their medians, ranks and how many of these are positive."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -41,6 +42,10 @@ PRINTED = {
         "diamonds": (0.97, -910, -1e8, -4.9, 0.91, 0.71, 0.88),
         "Bike_Sharing_Demand": (0.4, -0.44, -4.8e10, -0.48, -0.0098, -0.42, 0.32),
         "house_sales": (0.76, -410, -1.4e15, 0.068, -0.26, -4.0, -5.3),
+        "pol": (0.46, -3.4, NONE, -0.46, -0.023, -0.48, -0.43),
+        "MiamiHousing2016": (0.72, -3100, -8.8e4, -4.7, -190, -2.8, 0.66),
+        "california-ratios": (0.62, -3.0, -15, -1.3, -5.9, -5.9e4, -0.26),
+        "analcatdata_supreme": (0.43, -0.056, NONE, -0.046, NONE, -0.049, NONE),
     },
     10: {
         "cpu_act": (0.74, 0.53, NONE, 0.35, 0.18, 0.73, 0.082),
@@ -49,6 +54,9 @@ PRINTED = {
         "diamonds": (0.98, -370, -1e8, -3400, -1.8, -1000, 0.42),
         "Bike_Sharing_Demand": (0.4, -0.43, -2.3e10, -0.49, -2.4e9, -0.48, -2.5e8),
         "house_sales": (0.75, -950, -1.7e15, -1.3, -1.5e15, -25, -1.4e5),
+        "pol": (0.46, -0.82, NONE, -0.44, -1.7, -0.48, -16),
+        "MiamiHousing2016": (0.71, -37, -1.5e4, -7.2, -4800, -85, -20),
+        "analcatdata_supreme": (0.43, -0.032, NONE, -0.5, NONE, -0.11, NONE),
     },
 }
 
@@ -56,6 +64,8 @@ PRINTED = {
 def run_trial(part, trial, settings, files):
     """Fit all methods on one random split, for every k and reading, with noise of their own."""
     table = read_feature_table(files[0], target=None, one_hot=settings["one_hot"].get(part, ()), drop=())
+    if part == "california-ratios":
+        table = with_ratios(table)
     key, n_rows = ("kendall_tables", part, trial), len(table.X)
     split = random_split(n_rows, max(round(TEST_SHARE * n_rows), 1), seed=settings["seed"], key=key)
     rows = []
@@ -72,6 +82,25 @@ def run_trial(part, trial, settings, files):
                 own = {"k": k, "reading": reading, "method": name, "r2": found.r2}
                 rows.append(own | {"status": str(found.fit.status), "chosen": ", ".join(chosen)})
     return rows
+
+
+def with_ratios(table):
+    """Return OpenML's houses as its set `california` has them: rooms, bedrooms and people of a household.
+
+    Parameters
+    ----------
+    table : FeatureTable of `houses`.
+
+    Returns
+    -------
+    FeatureTable with as many columns.
+    """
+    X = table.X.copy()
+    households = table.features.index("households")
+    for name in ("total_rooms", "total_bedrooms"):
+        X[:, table.features.index(name)] /= table.X[:, households]
+    X[:, households] = table.X[:, table.features.index("population")] / table.X[:, households]
+    return replace(table, X=X)
 
 
 def summarise(rows, settings):
@@ -142,6 +171,12 @@ def counts(table):
     return flags.groupby(keys, sort=False).sum()
 
 
+def leads_of_kendall(table):
+    """Count the sets on which K-Tukey is above L-Tukey, as a dict by k and reading."""
+    wide = table.pivot_table(index=["k", "reading", "part"], columns="method", values="median")
+    return (wide["k-tukey"] > wide["l-tukey"]).groupby(level=["k", "reading"]).sum().to_dict()
+
+
 def draw(table, settings):
     """Draw the paper's figures 1 and 2 on the sets at hand: a bar for each method and reading."""
     found = counts(table)
@@ -185,9 +220,9 @@ def settings_of(table):
 
 
 def judge(table, settings):
-    """Hold that K-Tukey is positive on more sets than any other private method, as in the paper."""
+    """Hold that K-Tukey is above 0 most often, and above L-Tukey as often as in the paper."""
     sizes, readings = settings_of(table)
-    found = counts(table)["positive"]
+    found, leads = counts(table)["positive"], leads_of_kendall(table)
     words, holds = [], True
     for k in sizes:
         of_k = {reading: found.loc[k, reading] for reading in readings}
@@ -195,19 +230,22 @@ def judge(table, settings):
         words.append(
             f"k = {k}: K-Tukey is above 0 on {said} of {table.loc[table['k'] == k, 'part'].nunique()} sets"
         )
+        said = ", ".join(f"{leads[k, reading]} ({reading})" for reading in readings)
+        words.append(f"it is above L-Tukey on {said} of them")
         holds &= all(own["k-tukey"] == own.max() for own in of_k.values())
+        holds &= all(leads[k, reading] >= leads[k, PAPER] for reading in readings)
     reason = "; ".join(words) + "."
     if holds:
         return Verdict.REPRODUCED, f"{reason} No private method is above 0 more often."
-    return Verdict.WITH_DIFFERENCE, f"{reason} Not everywhere is it the method that is above 0 most often."
+    return Verdict.WITH_DIFFERENCE, f"{reason} The paper's lead of K-Tukey is not found everywhere."
 
 
 EXPERIMENT = Experiment(
     paper="DPKendall (NeurIPS 2023)",
     shows="Figures 1, 2, 4 and 5",
     choices=(
-        "Eight of the 25 sets are at hand, six of them wide enough for k = 10; the paper's numbers are those "
-        "of the same sets.",
+        "Twelve of the 25 sets are at hand, nine of them wide enough for k = 10. The paper's numbers are of "
+        "the same sets.",
         "The Tukey mechanism has the noise that its guarantee needs; the public code has a quarter of it at "
         "epsilon 1 (docs/explanation/tukey.md).",
         "Ours: permute-and-flip, Lassos with a penalty of 0.1 on standardised columns, 1 to 2 rows for each "

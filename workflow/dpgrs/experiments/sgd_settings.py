@@ -41,12 +41,14 @@ def fit_grid(X, Y, *, terms, settings, key, row_step):
         largest = SgdRequest(**terms, **own).row_norm_squared ** 0.5
         request = SgdRequest(**terms, **own, clip=clip * largest)
         noise = BenchmarkNoise(settings["seed"], *key, *setting)
-        sample = _sample(noise, request, n=len(X))
+        sample = poisson_sample_of(noise, request, n=len(X))
         found = private_sgd(X, Y, request=request, noise=noise, sample=sample, row_step=row_step)
         yield dict(zip(SETTING, setting, strict=True)), found.fit
 
 
-def _sample(noise, request, *, n):
+def poisson_sample_of(noise, request, *, n):
+    """Return the function by which `private_sgd` samples n rows in each step."""
+
     def sample(step):
         return noise.poisson_sample(n, name=f"step {step}", probability=request.sampling_rate)
 

@@ -33,13 +33,10 @@ def run_trial(part, trial, settings, files):
     order = rng.permutation(len(y))
     n_test = round(TEST_SHARE * len(y))
     test, training = order[:n_test], order[n_test:]
-    # By the largest of the data, which is not private. The intercept is the mechanism's own.
-    X = np.trunc(X[:, :-1] / np.abs(X[:, :-1]).max(axis=0) / DOSAGE_STEP) * DOSAGE_STEP
     y = y / np.abs(y).max()
-    Y, rows = grid_outcomes(y[np.newaxis, training], bound=1.0), []
-    public = {"rows": Rows.PEOPLE, "unit": Unit.PERSON, "n_outcomes": 1, "outcome_bound": 1.0}
-    terms = public | {"epsilon": EPSILON, "delta": DELTA, "n_variants": X.shape[1]}
-    known = {"terms": terms, "settings": settings, "key": key, "row_step": DOSAGE_STEP}
+    X, outcomes = rows_within_bounds(X, y)
+    Y, rows = outcomes[:, training], []
+    known = {"terms": sgd_terms(X.shape[1]), "settings": settings, "key": key, "row_step": DOSAGE_STEP}
     for setting, fit in fit_grid(X[training], Y, **known):
         row = {"n": len(y), "d": X.shape[1] + 1} | setting
         for name, seen in (("r2_training", training), ("r2_test", test)):
@@ -47,6 +44,29 @@ def run_trial(part, trial, settings, files):
             row[name] = float(r_squared(y[np.newaxis, seen], fit.predict(X[seen]), training_mean=mean)[0])
         rows.append(row)
     return rows
+
+
+def rows_within_bounds(X, y):
+    """Divide columns and outcome by the largest of the data, which is not private.
+
+    Parameters
+    ----------
+    X : (n_rows, d), an intercept last, which DP-SGD has of its own.
+    y : (n_rows,)
+
+    Returns
+    -------
+    X : (n_rows, d - 1) float64 within 1, on the grid of dosages.
+    Y : (1, n_rows), as from `grid_outcomes`.
+    """
+    X = np.trunc(X[:, :-1] / np.abs(X[:, :-1]).max(axis=0) / DOSAGE_STEP) * DOSAGE_STEP
+    return X, grid_outcomes(y[np.newaxis] / np.abs(y).max(), bound=1.0)
+
+
+def sgd_terms(n_variants):
+    """Return the public terms of a request of DP-SGD for one outcome within 1, as a dict."""
+    public = {"rows": Rows.PEOPLE, "unit": Unit.PERSON, "n_outcomes": 1, "outcome_bound": 1.0}
+    return public | {"epsilon": EPSILON, "delta": DELTA, "n_variants": n_variants}
 
 
 def summarise(rows, settings):

@@ -24,7 +24,7 @@ BENCHMARK = SMALL | {
     "study": "benchmark",
     "methods": ["ridge", "reusecov-gauss", *METHODS],
     "cohort": SMALL["cohort"] | {"chromosomes": ["22"]},
-    "privacy": {"epsilon": [100], "bounds": "tight"},
+    "privacy": {"epsilon": [100], "bounds": "tight", "protection": "full", "accounting": ["gdp", "paper"]},
     "screening": {"size": 3},
     "trials": 1,
 }

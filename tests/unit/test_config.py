@@ -372,8 +372,9 @@ def test_manual__shows_every_key_with_its_domain_default_example_and_description
     rows = re.findall(form, shown)
     assert sorted(key for key, *_ in rows) == sorted(keys())
     for key, text, values, default, example, implied in rows:
-        for setting, value in re.findall(r" With `(.+?)` the default is `(.+?)`\.", implied):
-            assert pick(resolve(settings(*setting.split(": "))), key) == yaml.safe_load(value), key
+        for stated, value in re.findall(r" With (.+?) the default is `(.+?)`\.", implied):
+            for setting in re.findall("`(.+?)`", stated):
+                assert pick(resolve(settings(*setting.split(": "))), key) == yaml.safe_load(value), key
         part = keys()[key]
         assert coerce(yaml.safe_load(default), part) == coerce(part["default"], part), key
         assert coerce(yaml.safe_load(example), part) == coerce(part["examples"][0], part), key

@@ -44,3 +44,27 @@ def test_implied_in_words__names_the_defaults_of_a_file_of_outcomes_that_are_not
     # Studies of a table of real numbers had both before.
     table = raw | {"cohort": {"source": "table"}}
     assert [implied_in_words(one) for one in (stated, table, resolve(raw), {})] == [[], [], [], []]
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        *({"cohort": {"source": source}} for source in ("vcf", "plink", "bgen", "table")),
+        {"outcomes": {"source": "file"}},
+        {"mode": "release"},
+    ],
+)
+def test_resolve__real_data_and_releases_have_full_protection_and_few_methods(raw):
+    config, demo = resolve(raw), resolve({})
+    assert config["privacy"]["protection"] == ["full"]
+    assert set(config["methods"]) < set(demo["methods"])
+    assert "k-blup" not in config["methods"]
+    assert resolve(raw | {"methods": "ols", "privacy": {"protection": "label"}})["methods"] == ["ols"]
+    assert resolve(raw | {"privacy": {"protection": "label"}})["privacy"]["protection"] == ["label"]
+
+
+def test_resolve__the_demo_shows_what_the_project_names():
+    demo = resolve({})
+    assert set(demo["privacy"]["protection"]) == {"full", "feature", "label"}
+    named = {"reusecov-gauss", "reusecov-proj", "reusecov-ellipsoid", "blup", "k-blup"}
+    assert named < set(demo["methods"])

@@ -35,7 +35,7 @@ def settings(*, count=3, tight=True, public=PANEL, **others):
         ({}, ["blup-hedged"]),
         ({"public": PANEL | {"same_ancestry": True}}, ["blup-ld"]),
         ({"public": {"same_ancestry": True}}, ["blup"]),
-        ({"cohort": {"source": "simulate", "vcf": None}}, ["blup-ld"]),
+        ({"cohort": {"source": "simulate", "vcf": None}, "privacy": {"protection": "full"}}, ["blup-ld"]),
         ({"public": {}}, ["blup"]),
         ({"public": {}, "count": 200}, ["blup-steered"]),
         ({"public": {}, "count": 99}, ["blup"]),
@@ -120,7 +120,7 @@ def test_reasons__are_of_methods_that_can_be_released():
 
 
 def test_check__says_what_auto_is_where_it_is_asked_for():
-    simulated = {"study": "s", "privacy": {"bounds": "tight"}}
+    simulated = {"study": "s", "privacy": {"bounds": "tight", "protection": "full"}}
     told = []
     assert check(simulated | {"methods": "auto"}, tell=told.append)["methods"] == ["blup-ld"]
     assert told == choice_in_words(resolve(simulated | {"methods": "auto"}))
@@ -137,7 +137,7 @@ def test_auto__is_suggested_where_a_name_is_wrong():
 
 def test_plan__compares_what_auto_chooses_from():
     small = {"panel": {"size": 20}, "outcomes": {"count": 2}}
-    small |= {"privacy": {"bounds": "tight", "epsilon": 5, "accounting": "gdp"}}
+    small |= {"privacy": {"bounds": "tight", "epsilon": 5, "protection": "full"}}
     plan = plan_study(small | {"methods": "auto"}, people=200)
     (request,) = plan["requests"]
     seen = [one["method"] for one in request["expected"]] + list(plan["not_planned"])

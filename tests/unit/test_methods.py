@@ -55,7 +55,7 @@ def test_methods__exactness_is_one_of_the_classes():
 
 
 def test_problems__a_method_needs_one_of_its_protections():
-    (line,) = found(methods=["ridge", "reusecov-proj"])
+    (line,) = found(methods=["ridge", "reusecov-proj"], privacy={"protection": "full"})
     assert line == (
         "`privacy.protection` must have feature or label for `methods: reusecov-proj`, got full. "
         "Add it, or leave the method out."
@@ -80,7 +80,7 @@ def test_problems__a_method_needs_one_of_its_protections():
     ],
 )
 def test_problems__no_budget_for_each_outcome_where_a_fit_joins_them(method, changes, is_joined):
-    privacy = changes.get("privacy", {}) | {"outcome_budget": "separate"}
+    privacy = {"protection": ["full"], "outcome_budget": "separate"} | changes.get("privacy", {})
     lines = [line for line in found(methods=[method], **changes | {"privacy": privacy}) if "budget" in line]
     told = f"`privacy.outcome_budget` must be joint for `methods: {method}`, whose fits take all outcomes"
     assert [line.startswith(told) for line in lines] == [True] * is_joined

@@ -25,6 +25,8 @@ from result_files import columns_of
 
 # Small panels and few outcomes, so that a plan takes no time.
 SMALL = ("panel={size: 8}", "outcomes={count: 3}", "privacy={epsilon: 2, accounting: gdp}")
+# Of a benchmark, in place of the demo's methods.
+FULL_PROTECTION = ("methods=[ols, gblup, reusecov-gauss, blup]", "privacy={protection: full}")
 RELEASE = ("mode=release", "cohort={rows: people}", *SMALL)
 
 
@@ -37,6 +39,7 @@ def empty_folder(tmp_path, monkeypatch):
 
 
 def plan_of(*changes, people=1000, **assumed):
+    changes = changes if "mode=release" in changes else (*FULL_PROTECTION, *changes)
     return plan_study(read_settings("study.yaml", changes=changes), people=people, **assumed)
 
 
@@ -50,7 +53,11 @@ def snapshot(folder):
 
 
 def test_plan_study__every_combination_is_a_request():
-    changes = ["panel={size: [4, 8]}", "outcomes={count: [1, 3]}", "privacy={epsilon: [1, 2]}"]
+    changes = [
+        "panel={size: [4, 8]}",
+        "outcomes={count: [1, 3]}",
+        "privacy={epsilon: [1, 2], accounting: [gdp, paper]}",
+    ]
     requests = plan_of(*changes)["requests"]
     asked = [(r["accounting"], r["epsilon"], r["n_variants"], r["n_outcomes"]) for r in requests]
     assert len(set(asked)) == len(asked) == 16
@@ -345,7 +352,7 @@ def test_command__demo_fits_100_columns_and_writes_nothing(empty_folder, reposit
     result = subprocess.run(command, capture_output=True, text=True, check=True)
     assert max(map(len, result.stdout.splitlines())) <= 100
     assert "Nothing was drawn, charged or written." in result.stdout
-    assert "R2 of 0 or less is expected of # 2, 6 with reusecov-gauss" in result.stdout
+    assert "R2 of 0 or less is expected of # 2, 6, 10 with reusecov-gauss" in result.stdout
     assert snapshot(empty_folder) == before
 
 

@@ -80,7 +80,11 @@ STUDIES = {
         "privacy": {"bounds": "tight", "protection": "label", "outcome_budget": "separate"},
     },
     "public LD, simulated": {"methods": ["blup-ld"], "public": {"reference": "r{chrom}.vcf", "origin": "x"}},
-    "public effects": {"methods": ["blup"], "public": {"effects": ["score.txt"]}},
+    "public effects": {
+        "methods": ["blup"],
+        "privacy": {"protection": "full"},
+        "public": {"effects": ["score.txt"]},
+    },
     "scored": {
         "score": {
             **{"target": "c{chrom}.vcf", "release": "score.txt", "reference": "r{chrom}.vcf"},
@@ -88,7 +92,7 @@ STUDIES = {
         },
         "cohort": {"chromosomes": [1, 2]},
     },
-    "scored by its own": {"score": {"target": "c1.vcf", "weights_of": "ridge"}},
+    "scored by its own": {"score": {"target": "c1.vcf", "weights_of": "gblup"}},
     "release": RELEASE | {"score": {"target": "c1.vcf"}},
     "sites": RELEASE
     | {"public": {"sites": "sites.tsv", "origin": "x"}, "panel": {"size": 1, "missing": 0.1}},

@@ -19,7 +19,9 @@ def found(tmp_path, monkeypatch):
 
     def found(*, outcomes=None, **changes):
         named = {"count": 2, "loadings": "l.tsv"} | (outcomes or {})
-        return found_by(loadings, resolve(STUDY | changes | {"outcomes": named}))
+        study = STUDY | changes | {"outcomes": named}
+        study["privacy"] = {"protection": "full"} | study["privacy"]
+        return found_by(loadings, resolve(study))
 
     return found
 

@@ -50,7 +50,7 @@ def test_problems__none_of_scores_for_people_of_others():
     ("change", "line"),
     [
         ({"target": []}, "`score.target` must name genotype files where `score.release` is given, got none."),
-        ({"release": []}, "`score.weights_of` must be one of ols, gblup, reusecov-gauss, blup, got null."),
+        ({"release": []}, "`score.weights_of` must be one of ols, gblup, reusecov-gauss, reusecov-proj"),
         ({"release": [], "weights_of": "bas"}, "`score.weights_of` must be one of ols, gblup"),
         ({"weights_of": "gblup"}, "`score.weights_of` must be null but for a benchmark with a target"),
         ({"target": "b*.vcf"}, "`score.target`: `b*.vcf` matches no file."),

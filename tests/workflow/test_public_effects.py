@@ -130,7 +130,7 @@ def test_benchmark__follows_the_true_effects_whichever_allele_they_name(tmp_path
         "panel": {"size": [40]},
         "outcomes": {"count": [3]},
         "methods": ["ridge", "blup"],
-        "privacy": {"epsilon": [5], "bounds": "tight", "accounting": ["gdp"]},
+        "privacy": {"protection": "full", "epsilon": [5], "bounds": "tight"},
     }
 
     def accuracy(settings):

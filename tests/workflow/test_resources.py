@@ -12,7 +12,7 @@ MIDDLE = {
     "cohort": {"chromosomes": ["22"], "simulation": {"people": 1000, "length": 300_000}},
     "panel": {"size": [20, 150]},
     "outcomes": {"count": [1, 30]},
-    "privacy": {"epsilon": [1], "accounting": ["gdp"], "bounds": "tight"},
+    "privacy": {"protection": "full", "epsilon": [1], "bounds": "tight"},
     "methods": ["ols", "ridge", "reusecov-gauss", "blup-ld", "adassp", "dp-sgd", "k-ols", "s-blup"],
     "trials": 1,
 }

@@ -16,7 +16,7 @@ SCREENING = SMALL | {
     "study": "screening",
     "methods": ["ridge", "blup", *SCREENED],
     "cohort": SMALL["cohort"] | {"chromosomes": ["21"]},
-    "privacy": {"epsilon": [2000], "accounting": "gdp", "bounds": "tight"},
+    "privacy": {"protection": "full", "epsilon": [2000], "bounds": "tight"},
     "screening": {"size": 2, "share": 0.5},
     "trials": 1,
 }

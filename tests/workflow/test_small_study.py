@@ -74,7 +74,7 @@ def test_small_study__second_run_does_nothing(study):
     [
         ({"panel": SMALL["panel"] | {"maf": 0.2}}, "make_panel"),
         ({"seed": 2}, "draw"),
-        ({"privacy": {"epsilon": [1, 4]}}, "draw"),
+        ({"privacy": SMALL["privacy"] | {"epsilon": [1, 4]}}, "draw"),
         ({"regression": {"lambda": 0.7}}, "fit_weights"),
         ({"evaluation": {"metrics": "withheld"}}, None),
     ],

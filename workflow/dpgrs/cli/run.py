@@ -25,7 +25,7 @@ def run(options):
 @click.command("demo", context_settings=FOR_SNAKEMAKE)
 @click.argument("options", nargs=-1, type=click.UNPROCESSED, metavar="[OPTIONS OF SNAKEMAKE]...")
 def demo(options):
-    """Run the demo study in this folder on all cores: simulated people, about two minutes."""
+    """Run the demo study in this folder on all cores: simulated people, about a minute on two cores."""
     run_snakemake("--cores", "all", *options)
 
 

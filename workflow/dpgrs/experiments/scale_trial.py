@@ -33,7 +33,7 @@ def study_of(people, variants, outcomes, *, kind="sums"):
     cohort = {"simulation": simulation, "chromosomes": [str(number + 1) for number in range(n_chromosomes)]}
     if people > SOURCE_PEOPLE:
         cohort["copies"] = {"people": people}
-    privacy = {"bounds": "tight", "epsilon": [5], "accounting": "gdp"}
+    privacy = {"protection": "full", "bounds": "tight", "epsilon": [5]}
     own = {"panel": {"size": variants}, "outcomes": {"count": outcomes}, "privacy": privacy, "trials": 1}
     return {"study": STUDY, "methods": [*METHODS[kind]], "cohort": cohort} | own
 

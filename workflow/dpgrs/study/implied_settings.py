@@ -1,4 +1,4 @@
-"""Defaults that follow from other settings: of a release, of a table of outcomes, and of a table of rows."""
+"""Defaults that follow from other settings: of a release, of real data, of tables of outcomes and of rows."""
 
 from dpgrs.errors import DpgrsError
 from dpgrs.study.table_cohort import TABLE, is_table, look_at_cohort_table, takes_columns
@@ -11,7 +11,12 @@ RELEASE_DEFAULTS = {
     "cohort": {"keep_filtered": True},
     "panel": {"classes": ["snp"], "missing": 1},
     "outcomes": {"test_share": 0},
-    "privacy": {"accounting": ["gdp"], "bounds": "tight"},
+    "privacy": {"protection": ["full"], "bounds": "tight"},
+}
+# Of genotypes, outcomes or a table of the user's. The demo study shows more, which takes time and few need.
+REAL_DATA_DEFAULTS = {
+    "methods": ["ols", "gblup", "reusecov-gauss", "blup"],
+    "privacy": {"protection": ["full"]},
 }
 # A table of real numbers and measured phenotypes have one row a person.
 PEOPLE_DEFAULTS = {"cohort": {"rows": "people"}, "privacy": {"bounds": "tight"}}
@@ -21,12 +26,6 @@ COLUMN_DEFAULTS = {"outcomes": {"count": None, "missing": Missing.NONE.value}}
 FILE_DEFAULTS = PEOPLE_DEFAULTS | {"outcomes": {"count": None, "missing": Missing.COUNTED.value}}
 # What version 0.1.0 used for the keys of PEOPLE_DEFAULTS.
 EARLIER_DEFAULTS = {"cohort": {"rows": "haplotypes"}, "privacy": {"bounds": "worst-case"}}
-IMPLIED = {
-    "mode: release": RELEASE_DEFAULTS,
-    "cohort.source: table": PEOPLE_DEFAULTS,
-    "outcomes.source: table": COLUMN_DEFAULTS,
-    "outcomes.source: file": FILE_DEFAULTS,
-}
 
 
 def with_implied(raw):
@@ -42,6 +41,8 @@ def with_implied(raw):
     """
     if raw.get("mode") == "release":
         raw = _over(RELEASE_DEFAULTS, raw)
+    if _source(raw, "cohort") not in (None, "simulate") or _source(raw, "outcomes") == "file":
+        raw = _over(REAL_DATA_DEFAULTS, raw)
     if _source(raw, "cohort") == TABLE:
         raw = _over(PEOPLE_DEFAULTS, raw)
     if _source(raw, "outcomes") == TABLE:
@@ -120,3 +121,15 @@ def _over(defaults, raw):
         if isinstance(section, dict) and isinstance(raw.get(name), dict):
             merged[name] = {**section, **raw[name]}
     return merged
+
+
+# By the setting that they follow from, for the manual.
+IMPLIED = {
+    "mode: release": RELEASE_DEFAULTS,
+    **dict.fromkeys(
+        ("cohort.source: vcf", "cohort.source: plink", "cohort.source: bgen"), REAL_DATA_DEFAULTS
+    ),
+    "cohort.source: table": _over(REAL_DATA_DEFAULTS, PEOPLE_DEFAULTS),
+    "outcomes.source: table": COLUMN_DEFAULTS,
+    "outcomes.source: file": _over(REAL_DATA_DEFAULTS, FILE_DEFAULTS),
+}

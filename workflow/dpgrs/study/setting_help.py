@@ -34,9 +34,12 @@ class SettingHelp:
     @property
     def facts(self) -> str:
         """Values, defaults and example, in sentences."""
+        settings_by_default = {}
+        for setting, default in self.implied_defaults.items():
+            settings_by_default.setdefault(default, []).append(f"`{setting}`")
         implied = "".join(
-            f" With `{setting}` the default is `{default}`."
-            for setting, default in self.implied_defaults.items()
+            f" With {' or '.join(settings)} the default is `{default}`."
+            for default, settings in settings_by_default.items()
         )
         values = f"{self.values[0].upper()}{self.values[1:]}"
         return f"{values}. Default: `{self.default}`. Example: `{self.example}`.{implied}"

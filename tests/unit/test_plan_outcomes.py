@@ -46,7 +46,9 @@ def test_plan_study__outcomes_that_are_not_there_yet_are_counted_from_their_cons
         plan_as_text(plan).split()
     )
     Path("s.tsv").write_text("outcome\tcentre\n")
-    with pytest.raises(UsageError, match=r"`outcomes.count` must be given where neither"):
+    with pytest.raises(
+        UsageError, match=r"`outcomes.count` must be the number of outcomes that you plan for"
+    ):
         plan_of(*mode, table)
 
 
@@ -54,8 +56,8 @@ def test_plan_study__outcomes_that_nothing_lists_must_be_counted_by_hand():
     with pytest.raises(UsageError) as caught:
         plan_of(*RELEASE, "outcomes={source: file, file: absent.tsv, scales: absent.tsv, count: null}")
     assert str(caught.value).splitlines()[0] == (
-        "`outcomes.count` must be given where neither `outcomes.file` nor `outcomes.scales` lists outcomes "
-        "yet, got null. Say how many you plan for: --config 'outcomes={count: 10}'"
+        "`outcomes.count` must be the number of outcomes that you plan for, as neither `outcomes.file` nor "
+        "`outcomes.scales` is there to count them, got null. Say it: --config 'outcomes={count: 10}'"
     )
     plan = plan_of(*RELEASE, "outcomes={source: file, file: absent.tsv, count: 2}")
     assert plan["requests"][0]["n_outcomes"] == 2

@@ -10,7 +10,7 @@ from dpgrs.reporting.plan import plan_as_text
 from dpgrs.study.settings_files import read_settings
 
 # Small panels and few outcomes, so that a plan takes no time.
-SMALL = ("panel={size: 8}", "outcomes={count: 3}", "privacy={epsilon: 2, accounting: gdp}")
+SMALL = ("panel={size: 8}", "outcomes={count: 3}", "privacy={epsilon: 2, protection: full}")
 RELEASE = ("mode=release", "cohort={rows: people}", *SMALL)
 
 
@@ -135,7 +135,7 @@ def test_plan_as_text__says_whose_costs_are_not_shown():
     reasons = "k-ols (not private), k-blup (chooses variants first), adassp (draws noise of its own)."
     assert f"Methods without a planned R2: {reasons}" in text
     assert "those of ReuseCov's statistics, not of k-blup, adassp: each draws noise of its own" in text
-    for changes in (SMALL, (*RELEASE, "methods=[naive]")):
+    for changes in ((*SMALL, "methods=[ols, blup]"), (*RELEASE, "methods=[naive]")):
         assert "those of ReuseCov's statistics" not in plan_as_text(plan_of(*changes))
 
 

@@ -195,11 +195,13 @@ def test_pack_dosages__is_nearest_planes(pack_dosages, steps):
 def test_decode_dosages__never_reads_beyond_its_text(text, place, n_alts, n_samples):
     steps = np.full((n_alts, n_samples), 12345, dtype=np.int32)
     columns = np.frombuffer(b"7\t1:2:3,1" + text, dtype=np.uint8)
-    compiled = kernels.decode_dosages(columns[9:], place, steps)
+    is_pair, plain_pair = np.zeros((2, n_samples), dtype=bool)
+    compiled = kernels.decode_dosages(columns[9:], place, steps, is_pair)
     plain_steps = np.full_like(steps, 12345)
-    plain = kernels.decode_dosages.py_func(columns[9:].copy(), place, plain_steps)
+    plain = kernels.decode_dosages.py_func(columns[9:].copy(), place, plain_steps, plain_pair)
     assert compiled == plain
     assert np.array_equal(steps, plain_steps)
+    assert np.array_equal(is_pair, plain_pair)
     assert ((steps >= kernels.MISSING) & (steps <= LARGEST_DOSAGE) | (steps == 12345)).all()
 
 
@@ -233,10 +235,10 @@ def test_reader__raise_where_there_are_no_dosages(tmp_path):
     vcf = write_text(tmp_path / "a.vcf", dosage_text(ds(10, "0|0:0 0|0:0 0|0:0"), contigs=("1", "X")))
     with pytest.raises(UsageError, match="`phased` must be any"):
         genotype_reader(vcf, "1", field="DS")
-    for name in ("X", "chrX", "MT", "23", "chr24", "26", "CHRX", "chrM", "PAR1", "NC_000023.11", "X_par"):
+    for name in ("X", "chrX", "MT", "23", "chr24", "26", "CHRX", "chrM", "NC_000023.11", "X_par"):
         with pytest.raises(DpgrsError, match="go up to 1 or to 2"):
             genotype_reader(vcf, name, phased="any", field="DS")
-    for name in ("1", "chr22", "01", "NC_000021.9"):
+    for name in ("1", "chr22", "01", "NC_000021.9", "PAR1", "XY"):  # of which everybody has two
         assert genotype_reader(vcf, name, phased="any", field="DS")
     assert genotype_header(vcf).samples == ("A", "B", "C")
 

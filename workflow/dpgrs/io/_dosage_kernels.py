@@ -77,7 +77,7 @@ def find_subfield(text, at, place):
 
 
 @_jit
-def decode_dosages(text, place, steps):
+def decode_dosages(text, place, steps, is_pair):
     """Read one subfield of every sample: a decimal for each ALT, or a dot.
 
     Parameters
@@ -85,6 +85,7 @@ def decode_dosages(text, place, steps):
     text : (n_bytes,) uint8, the sample columns of a line.
     place : int, of the subfield among those that FORMAT names.
     steps : (n_alts, n_samples) int32, filled: dosages in whole steps, or `MISSING`.
+    is_pair : (n_samples,) bool, filled: whether the first subfield has a call of two digits, as of GT.
 
     Returns
     -------
@@ -93,6 +94,13 @@ def decode_dosages(text, place, steps):
     n_alts, n_samples = steps.shape
     at = 0
     for sample in range(n_samples):
+        is_pair[sample] = (
+            at + 3 < len(text)
+            and text[at + 3] == COLON
+            and (text[at + 1] == PIPE or text[at + 1] == SLASH)
+            and ZERO <= text[at] <= NINE
+            and ZERO <= text[at + 2] <= NINE
+        )
         begin = find_subfield(text, at, place)
         steps[:, sample] = MISSING
         if begin >= 0:

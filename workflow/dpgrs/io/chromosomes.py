@@ -49,6 +49,24 @@ def part_of_x(text):
     return _PARTS.get(_bare(text))
 
 
+def everybody_has_two(text):
+    """Tell whether everybody has two copies of a chromosome, by its name."""
+    return chromosome_name(text) in AUTOSOMES or part_of_x(text) is not None
+
+
+def is_chromosome(name, asked):
+    """Tell whether a file's name of a chromosome is the one asked for, of which X has its regions, too.
+
+    Examples
+    --------
+    >>> is_chromosome("chr1", "01"), is_chromosome("PAR1", "X"), is_chromosome("X", "PAR1")
+    (True, True, False)
+    """
+    if region := part_of_x(asked):
+        return part_of_x(name) == region
+    return chromosome_name(name) == chromosome_name(asked)
+
+
 def accession_build(text):
     """Return the build of an accession of RefSeq, ``GRCh37`` or ``GRCh38``; None of any other name.
 

@@ -5,18 +5,13 @@ A person whose call has one allele, as a man's on X, has a dosage of one allele:
 
 import numpy as np
 
-from dpgrs.io.chromosomes import AUTOSOMES, chromosome_name, part_of_x
+from dpgrs.io.chromosomes import everybody_has_two
 from dpgrs.io.vcf.records import BadRecordError, sample_place
 
 DS, HDS, GP = "DS", "HDS", "GP"
 FIELDS = (DS, HDS, GP)  # of a person the first that is there counts
 # By how much rounded probabilities may differ from 1 in sum.
 LARGEST_REST = 0.05
-
-
-def everybody_has_two(contig):
-    """Tell whether everybody has two copies of a chromosome, by its name."""
-    return chromosome_name(contig) in AUTOSOMES or part_of_x(contig) is not None
 
 
 def settled_copies(copies, contig, n_alts, counts):

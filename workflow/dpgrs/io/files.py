@@ -17,6 +17,8 @@ import numpy as np
 from dpgrs.errors import DpgrsError, UsageError
 
 RUN_AGAIN = "Remove it, and run the study again."
+COPY_AGAIN = "Copy or download the file again."
+FETCH_IT = "Mend the path, or fetch the file."
 
 
 @contextmanager
@@ -112,6 +114,31 @@ def require_regular(path):
             f"`{path}` must be a regular file, or a link to one, got a pipe, a socket or a device. Write "
             "what it gives into a file."
         )
+
+
+def require_file(path, *, absent=FETCH_IT):
+    """Refuse what is no file that can be read: a folder, a link to nothing, or an empty file.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+    absent : str, the remedy for a file that is not there.
+
+    Raises
+    ------
+    DpgrsError
+    """
+    require_regular(path)
+    if path.is_dir():
+        raise UsageError(f"`{path}` is a folder. Name a file.")
+    if path.is_symlink() and not path.exists():
+        raise UsageError(f"`{path}` is a link to a file that is not there. Mend the link, or fetch the file.")
+    if not path.is_file():
+        raise UsageError(f"`{path}` is not there. {absent}")
+    if not os.access(path, os.R_OK):
+        raise DpgrsError(f"`{path}` cannot be read. Mend its permissions.")
+    if path.stat().st_size == 0:
+        raise DpgrsError(f"`{path}` is empty. {COPY_AGAIN}")
 
 
 def write_closed(path, content):

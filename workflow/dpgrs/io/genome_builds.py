@@ -1,6 +1,5 @@
 """The genome builds of a release, told apart by the lengths of their chromosomes and by well-known SNPs."""
 
-import re
 from collections import defaultdict
 from pathlib import Path
 from typing import NamedTuple
@@ -8,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dpgrs.errors import DpgrsError, must
+from dpgrs.io.chromosomes import AUTOSOMES, accession_build, chromosome_name
 from dpgrs.io.known_positions import PLACES, POSITIONS
 
 KEY = "release.genome_build"
@@ -41,22 +41,26 @@ LENGTHS = {
 # The assembly of stdpopsim's human catalogue, which a test holds against it.
 SIMULATED_BUILD = "GRCh38"
 
-# By number, or by accession in RefSeq.
-_AUTOSOME = re.compile(r"(chr)?(0?[1-9]|1\d|2[0-2])|NC_0000(0[1-9]|1\d|2[0-2])(\.\d+)?", re.IGNORECASE)
-
 
 def is_autosome(contig):
-    """Tell whether everybody has two of a chromosome, by its name; of an unknown name it is not known."""
-    return _AUTOSOME.fullmatch(contig) is not None
+    """Tell whether a chromosome is one of 1 to 22, by its name; of an unknown name it is not known."""
+    return chromosome_name(contig) in AUTOSOMES
 
 
 class DeclaredBuild(NamedTuple):
-    """The build that a VCF's header gives away by the length of one chromosome."""
+    """The build that a VCF's header gives away by the length of one chromosome, or by its accession."""
 
     path: Path
     chromosome: str
-    length: int
+    length: int | None
     build: str
+
+    @property
+    def clue(self):
+        """What of the header gives the build away, a text."""
+        if self.length is None:
+            return f"its contig {self.chromosome}"
+        return f"the length {self.length} of chromosome {self.chromosome}"
 
 
 def declared_builds(headers):
@@ -71,15 +75,27 @@ def declared_builds(headers):
 
     Returns
     -------
-    list of DeclaredBuild, one for each chromosome whose declared length is that of a known build.
+    list of DeclaredBuild, one for each chromosome whose declared length is that of a known build, or whose
+    name is an accession of one.
     """
-    return [
-        DeclaredBuild(header.path, chromosome, length, build)
-        for chromosome, header in headers.items()
-        for length in _declared_lengths(header, chromosome.removeprefix("chr"))
-        for build, lengths in LENGTHS.items()
-        if length == lengths.get(chromosome.removeprefix("chr"))
-    ]
+    found = []
+    for chromosome, header in headers.items():
+        name = chromosome_name(chromosome)
+        for contig, length in header.contigs.items():
+            if chromosome_name(contig) != name:
+                continue
+            builds = [build for build, lengths in LENGTHS.items() if length and length == lengths.get(name)]
+            if builds:
+                found.append(DeclaredBuild(header.path, chromosome, length, builds[0]))
+            elif build := accession_build(contig):
+                found.append(DeclaredBuild(header.path, contig, None, build))
+    return found
+
+
+def builds_of_header(header):
+    """Return the builds that a header gives away by any of its contigs, a dict of build to the clue."""
+    declared = declared_builds(dict.fromkeys(map(chromosome_name, header.contigs), header))
+    return {one.build: one.clue for one in reversed(declared)}
 
 
 class BuildCheck:
@@ -116,13 +132,13 @@ class BuildCheck:
         contigs, ids = (np.asarray(variants[name], dtype=object) for name in ("contig", "id"))
         positions = np.asarray(variants["position"], dtype=np.int64)
         for contig in dict.fromkeys(contigs):
-            end = LENGTHS[self._build].get(contig.removeprefix("chr"))
+            end = LENGTHS[self._build].get(chromosome_name(contig))
             if end is not None and positions.max() > end:
                 self._refuse_beyond(positions[contigs == contig], contig, end)
         # Few are left to be looked at one by one.
         near = np.isin(positions, _POSITIONS)
         for contig, position, own in zip(contigs[near], positions[near].tolist(), ids[near], strict=True):
-            name, build = PLACES.get((contig.removeprefix("chr"), position), (None, None))
+            name, build = PLACES.get((chromosome_name(contig), position), (None, None))
             if name in own.split(";"):
                 self._found[build][name] = f"{contig}:{position}"
 
@@ -148,10 +164,5 @@ class BuildCheck:
         beyond = positions[positions > end]
         if len(beyond):
             wanted = f"be a build that has position {contig}:{beyond[0]} of {self._path}"
-            got = f"{self._build}, whose chromosome {contig.removeprefix('chr')} ends at {end}"
+            got = f"{self._build}, whose chromosome {chromosome_name(contig)} ends at {end}"
             raise DpgrsError(must(self._key, wanted, got, "Correct it, or lift the positions over."))
-
-
-def _declared_lengths(header, bare):
-    found = (header.contigs.get(name) for name in (bare, f"chr{bare}"))
-    return [length for length in found if length is not None]

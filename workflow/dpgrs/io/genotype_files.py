@@ -6,8 +6,9 @@ from pathlib import Path
 import numpy as np
 
 from dpgrs.errors import DpgrsError
+from dpgrs.io.chromosomes import everybody_has_two, is_chromosome
 from dpgrs.io.files import file_digest, folder_digest
-from dpgrs.io.genome_builds import is_autosome
+from dpgrs.io.genome_builds import builds_of_header
 from dpgrs.io.genotype_forms import PLINK, form_named, form_of
 from dpgrs.io.vcf.vcf import N_THREADS, VcfHeader
 
@@ -82,8 +83,20 @@ def genotype_header(paths):
                 f"`{other.path}` must hold the same people in the same order as `{first.path}`, as parts of "
                 "one chromosome do. Select them with `bcftools view --samples-file`, or correct the pattern."
             )
+        _require_same_build(first, other)
         contigs |= {name: length for name, length in other.contigs.items() if length or name not in contigs}
     return VcfHeader(first.path, first.samples, contigs)
+
+
+def _require_same_build(first, other):
+    """Refuse a file whose header declares another genome build than the first one."""
+    one, two = builds_of_header(first), builds_of_header(other)
+    if one and two and not one.keys() & two.keys():
+        (build, clue), (another, other_clue) = next(iter(one.items())), next(iter(two.items()))
+        raise DpgrsError(
+            f"`{other.path}` must be of the genome build of `{first.path}`, {build} by {clue}, got {another} "
+            f"by {other_clue}. Lift one over, or leave it out."
+        )
 
 
 def genotype_reader(
@@ -117,7 +130,7 @@ def genotype_reader(
     """
     paths = as_paths(paths)
     terms = {"phased": phased, "keep_filtered": keep_filtered, "known_ref": known_ref, "field": field}
-    if field == "DS" and not is_autosome(chromosome):
+    if field == "DS" and not everybody_has_two(chromosome):
         raise DpgrsError(
             f"`{paths[0]}` does not say whether the dosages of men on chromosome {chromosome}, which is none "
             "of 1 to 22, go up to 1 or to 2. Leave the chromosome out, or read its calls: `field: GT`."
@@ -148,7 +161,7 @@ def order_parts(paths, chromosome):
     paths = as_paths(paths)
     sites = {path: site for path in paths if (site := form_of(path).first_site(path))}
     for path, (contig, _) in sites.items():
-        if contig.removeprefix("chr") != chromosome.removeprefix("chr"):
+        if not is_chromosome(contig, chromosome):
             raise DpgrsError(
                 f"`{path}` must begin with chromosome {chromosome}, as a part of it, got {contig}. Write a "
                 "pattern that matches parts of one chromosome alone, such as chr{chrom}_*.vcf.gz."

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from dpgrs.errors import DpgrsError
+from dpgrs.io.chromosomes import chromosome_name
 from dpgrs.io.genome_builds import BuildCheck, is_autosome
 from dpgrs.io.genotype_files import describe_files, genotype_header, genotype_reader
 from dpgrs.io.haplotype_store import StoreWriter, rows_per_batch
@@ -74,7 +75,7 @@ def ingest_chromosome(
     }
     reader = genotype_reader(genotypes, str(chromosome), n_threads=threads, **options)
     has_dosages, samples = field == "DS", header.samples
-    batches = reader.batches(rows_per_batch(len(samples), has_dosages=has_dosages))
+    batches = _plainly_named(reader.batches(rows_per_batch(len(samples), has_dosages=has_dosages)))
     if genome_build is not None:
         batches = _of_build(batches, BuildCheck(header.path, genome_build))
     if people is not None:
@@ -113,6 +114,17 @@ def ingest_chromosome(
             counts=counts,
         )
     return counts
+
+
+def _plainly_named(batches):
+    """Write the plain name of a chromosome where a file has a synonym; with or without ``chr`` it stays."""
+    for batch in batches:
+        contigs = np.asarray(batch.columns["contig"], dtype=object)
+        names = {contig: chromosome_name(contig) for contig in set(contigs)}
+        if all(contig.removeprefix("chr") == name for contig, name in names.items()):
+            yield batch
+        else:
+            yield batch._replace(columns=batch.columns | {"contig": [names[contig] for contig in contigs]})
 
 
 def _of_build(batches, check):

@@ -8,6 +8,7 @@ import pandas as pd
 from dpgrs.errors import DpgrsError
 from dpgrs.genotypes.bits import word_count
 from dpgrs.genotypes.dosages import DTYPE, dosage_steps, nearest_planes
+from dpgrs.io.chromosomes import chromosome_name, is_chromosome, part_of_x
 from dpgrs.io.vcf.records import SET_REF, BadRecordError, require_distinct_alleles, usable_alts
 from dpgrs.io.vcf.text import match_contig, record_error
 from dpgrs.io.vcf.vcf import VariantBatch, check_terms
@@ -97,10 +98,14 @@ class ListedReader:
             of the sample.
         """
         variants = self._variants = self.variants_of(self._header)
-        name = match_contig(self._header.path, self._contig, variants.contigs)
-        records = variants.records([name])
+        names = [name for name in variants.contigs if is_chromosome(name, self._contig)]
+        # X may lie there in parts; another name twice, or none, is refused.
+        plain = [name for name in names if part_of_x(name) is None]
+        if len(plain) > 1 or not names:
+            match_contig(self._header.path, self._contig, plain or variants.contigs)
+        records = variants.records(names)
         self.n_records = len(records)
-        rows = self._usable_rows(records)
+        rows = self._in_order(self._usable_rows(records))
         read, batch = (
             (variants.dosages(), self._dosage_batch) if self._has_dosages else (variants.calls(), self._batch)
         )
@@ -125,10 +130,19 @@ class ListedReader:
         """
         self._variants = self.variants_of(self._header)
         wanted = set(contigs)
-        names = [name for name in self._variants.contigs if name.removeprefix("chr") in wanted]
+        names = [name for name in self._variants.contigs if chromosome_name(name) in wanted]
         records = self._variants.records(names)
         self.n_records = len(records)
-        return self._usable_rows(records)
+        return self._in_order(self._usable_rows(records))
+
+    def _in_order(self, rows):
+        """Return rows with the pseudoautosomal parts of X, which are contigs of their own, where they lie."""
+        parts = {name: chromosome_name(name) for name in rows["contig"].unique()}
+        if len(set(parts.values())) == len(parts):
+            return rows
+        place = pd.factorize(rows["contig"].map(parts))[0]
+        order = np.lexsort((rows["record"], rows["position"], place))
+        return rows.iloc[order].reset_index(drop=True)
 
     def reader(self):
         """Return a function from records and numbers of their alleles, (n,) each, as of `sites`, to calls.

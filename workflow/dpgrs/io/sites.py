@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 
 from dpgrs.errors import DpgrsError, UsageError, shown
+from dpgrs.io.chromosomes import chromosome_name
 from dpgrs.io.files import read_table, write_table
 from dpgrs.io.panel import alternate_frequency, site_names
 from dpgrs.io.selection import thin
@@ -125,8 +126,8 @@ def choose_sites(sites, *, chromosomes, size, maf, seed, stores=(), linkage=None
         raise UsageError(
             "`missing`, `hwe` and `ld_r2` need genotypes, got a table of sites. Give stores of a reference."
         )
-    names = [str(chromosome).removeprefix("chr") for chromosome in chromosomes]
-    sites = sites[sites["contig"].str.removeprefix("chr").isin(names)]
+    names = [chromosome_name(str(chromosome)) for chromosome in chromosomes]
+    sites = sites[sites["contig"].map(chromosome_name).isin(names)]
     reasons = drop_reasons(sites, filters=filters)
     is_plain = (sites["ref"] + sites["alt"]).str.fullmatch("[ACGT]{2}").to_numpy()
     reasons[~is_plain] = REASONS.index("class")
@@ -140,7 +141,7 @@ def choose_sites(sites, *, chromosomes, size, maf, seed, stores=(), linkage=None
         what, never = "public sites on these chromosomes", ("class", "multiallelic", "ambiguous")
         raise DpgrsError(too_few(counts, size=size, what=what, fix="give more sites", fixed=never))
     chosen = usable.assign(rank=rank)[is_chosen]
-    order = chosen["contig"].str.removeprefix("chr").map(names.index)
+    order = chosen["contig"].map(chromosome_name).map(names.index)
     chosen = (
         chosen.assign(order=order).sort_values(["order", "position"], kind="stable").drop(columns="order")
     )

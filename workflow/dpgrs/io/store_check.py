@@ -7,6 +7,7 @@ import numpy as np
 from dpgrs.errors import DpgrsError
 from dpgrs.genotypes.bits import unpack
 from dpgrs.genotypes.dosages import DOSAGE_STEP, hard_calls
+from dpgrs.io.chromosomes import chromosome_name, is_chromosome, part_of_x
 from dpgrs.io.genotype_files import as_paths, order_parts
 from dpgrs.io.genotype_forms import PLINK, form_named
 from dpgrs.io.haplotype_store import HaplotypeStore
@@ -19,10 +20,6 @@ _MAKE_AGAIN = "Make the store again: dpgrs ingest-chromosome"
 
 # cyvcf2 gives dosages as float32: what lies halfway between two steps may go either way.
 _LARGEST_ROUNDING = DOSAGE_STEP / 2 + 2.0**-21
-
-
-# PLINK has them as contigs of their own, and writes all of them as X into a VCF.
-_PARTS_OF_X = ("PAR1", "PAR2", "XY")
 
 
 class _Expected(NamedTuple):
@@ -92,10 +89,10 @@ class _Records:
                 require_one_header(path)  # htslib takes it for records of other contigs
         self._paths, self._files = paths, [_open(path) for path in paths]
         samples = self._files[0].samples
-        self._contigs = {options["chromosome"].removeprefix("chr")}
-        if is_of_plink and self._contigs <= set(_PARTS_OF_X):
+        self._chromosomes = {options["chromosome"]}
+        if is_of_plink and part_of_x(options["chromosome"]):
             # plink2 writes PAR1 and PAR2 as X; XY, by version, as X or as it is.
-            self._contigs.add("X")
+            self._chromosomes.add("X")
         self._is_phase_required = options["phased"] == "required"
         self._is_filter_kept = options["keep_filtered"]
         self._is_ref_known = options.get("known_ref", False)
@@ -108,7 +105,7 @@ class _Records:
 
     def __iter__(self):
         for record in self._read():
-            if record.CHROM.removeprefix("chr") not in self._contigs:
+            if not any(is_chromosome(record.CHROM, asked) for asked in self._chromosomes):
                 continue
             self.counts["n_records"] += 1
             if self._is_ref_known and PROVISIONAL in str(record).split("\t", 8)[7].split(";"):
@@ -222,14 +219,13 @@ def _compare_chunk(store, path, chunk, expected):
     missing = store.missing(chunk)
     missing = np.zeros_like(haplotypes) if missing is None else unpack(missing, store.n_haplotypes)
     steps = store.dosages(chunk) if store.has_dosages else None
-    is_of_plink = _is_of_plink(store)
     for i, site in enumerate(store.variants[chunk].itertuples(index=False, name=None)):
         found = next(expected, None)
         if found is None:
             raise _difference(store, path, f"at {_name(site)}: the VCF has no such record there")
         contig, position, id_, *alleles = site
-        if is_of_plink and contig.removeprefix("chr") in _PARTS_OF_X:
-            contig = found.site[0]
+        if chromosome_name(contig) == chromosome_name(found.site[0]):
+            contig = found.site[0]  # synonyms
         if found.site != (contig, position, id_ or ".", *alleles):
             raise _difference(
                 store, path, f"at {_name(site)}: the VCF has {_name(found.site)} there, or another id"
@@ -262,7 +258,7 @@ def _compare_counts(store, path, records):
 
 def _difference(store, path, where):
     chromosome = store.attributes["options"]["chromosome"]
-    is_part = _is_of_plink(store) and chromosome.removeprefix("chr") in ("X", *_PARTS_OF_X)
+    is_part = _is_of_plink(store) and chromosome_name(chromosome) == "X"
     remedy = f", or export that part of X alone: plink2 --chr {chromosome}" if is_part else ""
     return DpgrsError(f"`{store.path}` differs from `{path}` {where}. {_MAKE_AGAIN}{remedy}")
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from dpgrs.errors import DpgrsError
 from dpgrs.genotypes.bits import unpack
+from dpgrs.io.chromosomes import chromosome_name
 from dpgrs.io.genome_builds import is_autosome
 from dpgrs.io.genotype_files import as_paths, genotype_header
 from dpgrs.io.genotype_forms import VCF, form_named, form_of
@@ -101,7 +102,7 @@ class Target:
     @property
     def autosomes(self):
         """The autosomes that headers name, without ``chr``, a set; all of them where no header does."""
-        named = {contig.removeprefix("chr") for contig in self.header.contigs}
+        named = {chromosome_name(contig) for contig in self.header.contigs}
         return {contig for contig in named if is_autosome(contig)} or set(map(str, range(1, 23)))
 
     def _store_pieces(self, store, contigs):
@@ -198,7 +199,11 @@ def _stores_of(paths):
     """Open haplotype stores, which are folders; [] of files. Their people must be the same."""
     from dpgrs.io.haplotype_store import HaplotypeStore
 
-    if not any(path.is_dir() and form_named(path) is VCF for path in paths):
+    folders = [path for path in paths if path.is_dir() and form_named(path) is VCF]
+    for path in folders:
+        if not ({"zarr.json", ".zgroup"} & {own.name for own in path.iterdir()}):
+            raise DpgrsError(f"`{path}` is a folder, and no haplotype store. Name a file.")
+    if not folders:
         return []
     stores = [HaplotypeStore.open(path) for path in paths]
     for store in stores[1:]:
@@ -226,7 +231,7 @@ def _columns(columns):
         return found[codes]
 
     return {
-        "contig": mapped("contig", lambda text: text.removeprefix("chr")),
+        "contig": mapped("contig", chromosome_name),
         "position": np.asarray(columns["position"], dtype=np.int64),
         "id": np.asarray(columns["id"], dtype=object),
         "ref": mapped("ref", str.upper),

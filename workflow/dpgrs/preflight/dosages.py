@@ -1,7 +1,7 @@
 """What can be seen to be wrong with a study whose X holds fractions before any job: dosages, or a table."""
 
 from dpgrs.errors import DpgrsError, must
-from dpgrs.io.genome_builds import is_autosome
+from dpgrs.io.chromosomes import everybody_has_two
 from dpgrs.io.genotype_forms import form_named
 from dpgrs.methods.registry import METHODS
 from dpgrs.study.cohort_files import cohort_files, cohort_pattern, has_genotype_files
@@ -38,7 +38,7 @@ def dosage_problems(inspection):
 
 
 def _chromosome_problems(cohort):
-    others = [name for name in cohort["chromosomes"] if not is_autosome(name)]
+    others = [name for name in cohort["chromosomes"] if not everybody_has_two(name)]
     if not others:
         return []
     wanted = "be 1 to 22 with `cohort.field: DS`, as nothing says how far the dosages of men go elsewhere"

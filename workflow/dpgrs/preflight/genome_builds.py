@@ -18,6 +18,10 @@ def build_problems(inspection):
     theirs = declared_builds(inspection.reference)
     mixed = next(((one, other) for one in ours for other in theirs if one.build != other.build), None)
     lines = [_mixed_builds(*mixed)] if mixed else []
+    if stated is None and (other := next((one for one in ours if one.build != ours[0].build), None)):
+        key = f"cohort.{inspection['cohort.source']}"
+        wanted = f"be of one genome build, {ours[0].build} by {_evidence(ours[0])}"
+        lines.append(must(key, wanted, f"{other.build} by {_evidence(other)}", "Lift one over."))
     if stated is None:
         return lines + ([_missing_build(ours + theirs)] if inspection["mode"] == "release" else [])
     # Where the two differ, the cohort's positions are those that are released.
@@ -102,4 +106,6 @@ def _mixed_builds(cohort, reference):
 
 
 def _evidence(declared):
+    if declared.length is None:
+        return f"{declared.path}, whose contig is {declared.chromosome}"
     return f"{declared.path}, whose chromosome {declared.chromosome} has length {declared.length}"

@@ -3,6 +3,7 @@
 import re
 
 from dpgrs.errors import DpgrsError, must
+from dpgrs.io.chromosomes import AUTOSOMES, chromosome_name, is_chromosome
 from dpgrs.io.genotype_files import order_parts
 from dpgrs.io.genotype_forms import form_named, form_of_source
 from dpgrs.preflight.controlled import encrypted_line, is_encrypted
@@ -12,7 +13,6 @@ from dpgrs.study.path_settings import SOURCES
 
 HEADER_KEYS = (*COHORT_KEYS, "cohort.rows", "cohort.copies.people")
 BRACED = re.compile(r"{[^{}]*}")
-AUTOSOMES = frozenset(str(number) for number in range(1, 23))
 
 
 def read_headers(cohort, *, absent, read):
@@ -93,7 +93,7 @@ def simulation_problems(inspection):
         for key, source in (*zip(SOURCES, SOURCES, strict=True), ("populations", "vcf"))
         if cohort[key] is not None
     ]
-    foreign = [name for name in cohort["chromosomes"] if name.removeprefix("chr") not in AUTOSOMES]
+    foreign = [name for name in cohort["chromosomes"] if chromosome_name(name) not in AUTOSOMES]
     if foreign:
         fix = "Correct them, or give VCFs with `source: vcf`."
         lines.append(must("cohort.chromosomes", "be among 1 to 22 for simulation", ", ".join(foreign), fix))
@@ -138,14 +138,13 @@ def _pattern_problems(cohort, key, path):
 
 def _contig_problems(headers):
     """Find chromosomes that a header does not declare; a header that declares none is not judged."""
-    names = [chromosome.removeprefix("chr") for chromosome in headers]
+    names = [chromosome_name(chromosome) for chromosome in headers]
     lines = []
     if len(set(names)) < len(names):
-        fix = "Name each once, with or without `chr`."
+        fix = "Name each once: `chr1` and `01` are 1, and `XY` and `PAR1` are parts of X."
         lines.append(must("cohort.chromosomes", "name every chromosome once", ", ".join(headers), fix))
     for chromosome, header in headers.items():
-        name = chromosome.removeprefix("chr")
-        if header.contigs and not {name, f"chr{name}"} & set(header.contigs):
+        if header.contigs and not any(is_chromosome(name, chromosome) for name in header.contigs):
             declared = ", ".join(list(header.contigs)[:5])
             wanted = f"be contigs of {header.path}, such as {declared}"
             lines.append(must("cohort.chromosomes", wanted, chromosome, "Correct the name or the path."))

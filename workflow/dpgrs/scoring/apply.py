@@ -253,7 +253,7 @@ def _score(applied, people, known, *, n_components, threads, least):
     """Add up all scores, those of a reference first, if there is one."""
     sites, shared, projections = applied.matching.sites, applied.shared, []
     if known:
-        _require_matched(applied, least)
+        _require_matched(applied, least, n_records=people.n_records)
         is_used = applied.matching.is_used
         taken = found_components(known.candidates, is_used[len(sites) - len(known.candidates) :])
         problem = np.where(is_used, sites.problem, applied.matching.status).astype(object)
@@ -268,7 +268,7 @@ def _score(applied, people, known, *, n_components, threads, least):
     n_people = len(people.samples)
     sums = ScoreSums(applied.matching, shared + projections, n_people=n_people, n_threads=threads)
     sums.add_all(_pieces(people, sites, applied.build))
-    _require_matched(applied, least)
+    _require_matched(applied, least, n_records=people.n_records)
     n_outcomes = len(applied.outcomes)
     applied.take_sums(sums.sums[:n_outcomes], sums)
     if known:
@@ -290,7 +290,7 @@ def _score(applied, people, known, *, n_components, threads, least):
 def _pieces(people, sites, build):
     """Return the pieces of a target with the variants of scores, held against a genome build."""
     pieces = people.pieces(sites.contigs)
-    return pieces if build is None else _of_build(pieces, build, people.header.path)
+    return pieces if build is None else _of_build(pieces, build)
 
 
 def _agreed_build(people, told, stated):
@@ -336,13 +336,15 @@ def _require_same_build(reference, build):
         )
 
 
-def _of_build(pieces, build, path):
-    """Pass pieces on, and refuse positions of another build."""
-    check = BuildCheck(path, build, key=BUILD)
+def _of_build(pieces, build):
+    """Pass pieces on, and refuse a file with positions of another build."""
+    checks = {}
     for piece in pieces:
+        check = checks.setdefault(piece.path, BuildCheck(piece.path, build, key=BUILD))
         check.add(piece.columns)
         yield piece
-    check.finish()
+    for check in checks.values():
+        check.finish()
 
 
 def _take_frequencies(sites, path):
@@ -362,7 +364,7 @@ def _take_frequencies(sites, path):
         sites.frequency[sought[own]] = np.where(sign[own] > 0, frequency[own], 1 - frequency[own])
 
 
-def _require_matched(applied, least):
+def _require_matched(applied, least, *, n_records):
     """Refuse scores of which too few variants are in the sums."""
     n_used, n_variants, shared = applied.n_used, applied.n_variants, applied.shared
     few = np.flatnonzero((n_used < least * n_variants) | (n_used == 0))
@@ -374,10 +376,11 @@ def _require_matched(applied, least):
     reasons = describe_statuses([one for one in status if one not in USED])
     others = f", and too few of {len(few) - 1} more score{'s' * (len(few) > 2)}" if len(few) > 1 else ""
     share = n_used[worst] / n_variants[worst]
-    fix = (
-        "Take the score of the target's genome build, or a target with more variants; "
-        "`--match-only` writes what became of each variant"
-    )
+    if n_records:
+        fix = "Take the score of the target's genome build, or a target with more variants"
+    else:
+        fix = "The target has nothing on the chromosomes of the score: give files of these, or mend the names"
+    fix += "; `--match-only` writes what became of each variant"
     allow = (
         f", and `--min-matched {np.floor(100 * share) / 100:g}` scores all the same" if n_used[worst] else ""
     )

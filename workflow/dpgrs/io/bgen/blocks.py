@@ -10,8 +10,8 @@ import struct
 from contextlib import closing
 from typing import NamedTuple
 
-from dpgrs.errors import DpgrsError, UsageError
-from dpgrs.io.files import require_regular
+from dpgrs.errors import DpgrsError
+from dpgrs.io.files import require_file
 from dpgrs.io.vcf.text import COPY_AGAIN
 
 _MAGIC = (b"bgen", b"\0\0\0\0")
@@ -59,7 +59,7 @@ def read_bgen_header(path):
     DpgrsError
         Missing, empty or cut file, no BGEN, or one of layout 1, which is BGEN 1.1.
     """
-    require_bgen(path)
+    require_file(path)
     with BgenFile(path) as file:
         offset, length, n_variants, n_samples = file.numbers("<IIII", 0)
         if length < 20 or file.bytes(16, 4) not in _MAGIC:
@@ -78,17 +78,6 @@ def read_bgen_header(path):
         if not 4 + length <= start <= file.size:
             raise file.damage()
         return BgenHeader(n_variants, n_samples, compression, samples, start)
-
-
-def require_bgen(path):
-    """Refuse a file that is missing, unreadable or empty."""
-    require_regular(path)
-    if not path.is_file():
-        raise UsageError(f"`{path}` is not there. Mend the path, or fetch the file.")
-    if not os.access(path, os.R_OK):
-        raise DpgrsError(f"`{path}` cannot be read. Mend its permissions.")
-    if path.stat().st_size == 0:
-        raise DpgrsError(f"`{path}` is empty. {COPY_AGAIN}")
 
 
 class BgenFile:

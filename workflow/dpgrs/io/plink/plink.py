@@ -9,6 +9,7 @@ import os
 import numpy as np
 
 from dpgrs.errors import DpgrsError, shown
+from dpgrs.io.chromosomes import chromosome_name, is_chromosome, part_of_x
 from dpgrs.io.listed_reader import ListedReader
 from dpgrs.io.plink.calls import bed_calls, bed_counts, pgen_calls, pgen_counts, pgen_dosages
 from dpgrs.io.plink.tables import (
@@ -22,7 +23,7 @@ from dpgrs.io.vcf.text import COPY_AGAIN, record_error
 from dpgrs.io.vcf.vcf import VcfHeader
 
 # Their calls may be haploid, which PLINK does not write down.
-SEX_CHROMOSOMES = ("X", "Y", "MT", "M")
+SEX_CHROMOSOMES = ("X", "Y", "MT")
 
 _MAGIC = b"\x6c\x1b"
 _VARIANT_MAJOR = b"\x01"
@@ -132,8 +133,9 @@ def read_plink_sites(path, chromosomes):
         Missing, damaged or malformed table, or a position that is none.
     """
     table = read_variants(plink_files(path).variants, columns=("contig", "position", "id"))
-    names = {chromosome.removeprefix("chr") for chromosome in chromosomes}
-    table = table[table["contig"].str.removeprefix("chr").isin(names)]
+    names = table["contig"].unique()
+    wanted = [name for name in names if any(is_chromosome(name, chromosome) for chromosome in chromosomes)]
+    table = table[table["contig"].isin(wanted)]
     return table.assign(position=_positions(path, table))
 
 
@@ -224,7 +226,7 @@ def require_phase(path, contig):
 
 def _is_sex_chromosome(contig):
     """Tell whether people may have one of a chromosome, by its name."""
-    return contig.removeprefix("chr").upper() in SEX_CHROMOSOMES
+    return part_of_x(contig) is None and chromosome_name(contig) in SEX_CHROMOSOMES
 
 
 def _check_bed(files, *, n_samples, n_variants):

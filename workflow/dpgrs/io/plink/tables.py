@@ -1,11 +1,10 @@
 """The text files of PLINK: which people (.fam, .psam) and variants (.bim, .pvar) a set of files holds."""
 
-import os
 from pathlib import Path
 from typing import NamedTuple
 
-from dpgrs.errors import DpgrsError, UsageError
-from dpgrs.io.files import require_regular
+from dpgrs.errors import DpgrsError
+from dpgrs.io import files
 from dpgrs.io.vcf.text import COPY_AGAIN, first_repeat
 from dpgrs.io.vcf.vcf import declared_contig
 
@@ -117,21 +116,16 @@ def read_declared_contigs(path):
 
 
 def require_file(path):
-    """Refuse a file that is missing, unreadable or empty, and one that is there in a compressed form alone.
+    """Refuse a file that is missing, unreadable or empty, and one that is there in a compressed form only.
 
     Raises
     ------
     DpgrsError
     """
-    require_regular(path)
-    if not path.is_file():
-        packed = path.with_name(f"{path.name}.zst")
-        fix = f"Decompress it: zstd -d {packed}" if packed.is_file() else "Mend the path, or fetch the file."
-        raise UsageError(f"`{path}` is not there. {fix}")
-    if not os.access(path, os.R_OK):
-        raise DpgrsError(f"`{path}` cannot be read. Mend its permissions.")
-    if path.stat().st_size == 0:
-        raise DpgrsError(f"`{path}` is empty. {COPY_AGAIN}")
+    packed = path.with_name(f"{path.name}.zst")
+    files.require_file(
+        path, absent=f"Decompress it: zstd -d {packed}" if packed.is_file() else files.FETCH_IT
+    )
 
 
 def _iid_column(path, header):

@@ -9,6 +9,7 @@ import pysam
 import pysam.bcftools
 
 from dpgrs.errors import DpgrsError
+from dpgrs.io.chromosomes import is_chromosome
 from dpgrs.io.files import require_regular
 from dpgrs.io.vcf.blocks import BLOCK_BYTES
 from dpgrs.io.vcf.records import N_FIXED_COLUMNS, PHASE_OF_FIRST
@@ -97,7 +98,7 @@ class BcfText:
 
     def has(self, name):
         """Tell whether a name, as bytes, is that of the contig."""
-        return name.removeprefix(b"chr") == self._contig.removeprefix("chr").encode()
+        return is_chromosome(name.decode(errors="replace"), self._contig)
 
     def record_error(self, number, line, problem):
         """Return the error for a record."""

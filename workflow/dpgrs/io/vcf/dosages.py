@@ -6,13 +6,13 @@ import numpy as np
 
 from dpgrs.genotypes.dosages import DTYPE, LARGEST_DOSAGE, STEPS_PER_ALLELE, dosage_steps
 from dpgrs.io import _dosage_kernels as kernels
+from dpgrs.io.chromosomes import everybody_has_two
 from dpgrs.io.dosage_fields import (
     DS,
     FIELDS,
     GP,
     HDS,
     dosages_of,
-    everybody_has_two,
     settled_copies,
 )
 from dpgrs.io.vcf.records import BadRecordError, refuse_samples, sample_place
@@ -56,16 +56,18 @@ class DosageScanner(LineScanner):
         columns = record.calls.partition(b"\t")[2]
         text, n_alts = np.frombuffer(columns, dtype=np.uint8), len(record.alts)
         copies = np.zeros(self._n_samples, dtype=np.int8)
-        if "GT" in fields:
+        steps, is_pair = None, False
+        if DS in fields:
+            steps, is_pair = self._steps_of_ds(columns, text, fields[DS], n_alts)
+        if fields.get("GT") == 0 and np.all(is_pair):
+            copies[:] = 2
+        elif "GT" in fields:
             kernels.count_alleles(text, fields["GT"], copies)
             refuse_samples(copies > 2, "has more than two alleles")
         elif everybody_has_two(record.contig):
             copies[:] = 2
-        steps = None
-        if DS in fields:
-            steps = self._steps_of_ds(columns, text, fields[DS], n_alts)
-            if (copies == 2).all() and (steps != kernels.MISSING).all():
-                return steps
+        if DS in fields and (copies == 2).all() and (steps != kernels.MISSING).all():
+            return steps
         widths = {DS: n_alts, HDS: 2, GP: (n_alts + 1) * (n_alts + 2) // 2}
         found = {
             name: _numbers(text, fields[name], name, widths[name], self._n_samples)
@@ -83,12 +85,14 @@ class DosageScanner(LineScanner):
         return np.where((steps != kernels.MISSING) & (copies != 1), steps, by_fields)
 
     def _steps_of_ds(self, columns, text, place, n_alts):
-        """Return (n_alts, n_samples) steps of the field DS as it is written."""
+        """Return (n_alts, n_samples) steps of DS as it is written, and who is known to have a call of two."""
         steps = np.empty((n_alts, self._n_samples), dtype=np.int32)
-        if not (self._is_compiled and kernels.decode_dosages(text, place, steps) == kernels.ALL_TAKEN):
-            for sample, fields in enumerate(columns.split(b"\t")):
-                steps[:, sample] = _sample_steps(fields.split(b":"), place, sample, n_alts=n_alts)
-        return steps
+        is_pair = np.empty(self._n_samples, dtype=bool)
+        if self._is_compiled and kernels.decode_dosages(text, place, steps, is_pair) == kernels.ALL_TAKEN:
+            return steps, is_pair
+        for sample, fields in enumerate(columns.split(b"\t")):
+            steps[:, sample] = _sample_steps(fields.split(b":"), place, sample, n_alts=n_alts)
+        return steps, False
 
     def _fill_by_calls(self, steps, record):
         """Put whole dosages where they are missing and calls are not."""

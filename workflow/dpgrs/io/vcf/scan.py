@@ -158,7 +158,9 @@ class LineScanner:
         if found != self._n_samples + N_FIXED_COLUMNS:
             # No numbers, which would tell how many people there are.
             got = "fewer" if found < self._n_samples + N_FIXED_COLUMNS else "more"
-            problem = f"the record must have as many columns as the header, got {got}. {COPY_AGAIN}"
+            has_blanks = b" " in b"".join(line.split(b"\t")[:5])
+            fix = "It has blanks: put tabs between the columns." if has_blanks else COPY_AGAIN
+            problem = f"the record must have as many columns as the header, got {got}. {fix}"
             raise self._text.record_error(self._line, line, problem)
         self._kernel.meet_contig(name, is_wanted)
         if not is_wanted:

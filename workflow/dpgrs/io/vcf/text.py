@@ -1,12 +1,12 @@
 """The text of a VCF: whole or an error, by the index where there is one."""
 
 import gzip
-import os
 import zlib
 from collections import deque
 
-from dpgrs.errors import DpgrsError, UsageError, shown
-from dpgrs.io.files import require_regular
+from dpgrs.errors import DpgrsError, shown
+from dpgrs.io.chromosomes import is_chromosome
+from dpgrs.io.files import COPY_AGAIN, require_file
 from dpgrs.io.vcf import blocks as vcf_blocks
 from dpgrs.io.vcf.blocks import (
     BGZF_END,
@@ -19,7 +19,6 @@ from dpgrs.io.vcf.blocks import (
 )
 from dpgrs.io.vcf.index import read_index
 
-COPY_AGAIN = "Copy or download the file again."
 HEADER_AGAIN = (
     "a line that begins with `#` must stand above all records: after a second header they may be of other "
     "people. Join files with bcftools concat."
@@ -79,7 +78,6 @@ class ContigText:
 
     def __init__(self, path, contig):
         self._path, self._contig = path, contig
-        self._aliases = {name.encode() for name in _aliases(contig)}
         self._index = find_index(path)
         self._places = read_index(self._index) if self._index else None
         # The count guards against an index that is older than its file. Without a count, scan the whole file.
@@ -119,7 +117,7 @@ class ContigText:
 
     def has(self, name):
         """Tell whether a name, as bytes, is that of the contig."""
-        return name in self._aliases
+        return is_chromosome(name.decode(errors="replace"), self._contig)
 
     def record_error(self, number, line, problem):
         """Return the error for a line; `number`, from 1 below the header, is not used where the index was."""
@@ -201,14 +199,8 @@ def find_index(path):
     DpgrsError
         Missing, unreadable or empty file, a BGZF file without its end mark, or an index beside another file.
     """
-    require_regular(path)
-    if not path.is_file():
-        raise UsageError(f"`{path}` is not there. Mend the path, or fetch the file.")
-    if not os.access(path, os.R_OK):
-        raise DpgrsError(f"`{path}` cannot be read. Mend its permissions.")
+    require_file(path)
     size = path.stat().st_size
-    if size == 0:
-        raise DpgrsError(f"`{path}` is empty. {COPY_AGAIN}")
     with path.open("rb") as file:
         is_packed = is_bgzf(file.read(18))
         file.seek(max(0, size - len(BGZF_END)))
@@ -240,14 +232,14 @@ def require_one_header(path):
 
 
 def match_contig(path, contig, names):
-    """Return the one of `names` that is `contig`, up to a leading ``chr``.
+    """Return the one of `names` that is `contig`, see `dpgrs.io.chromosomes.is_chromosome`.
 
     Raises
     ------
     DpgrsError
         None of them is, or two.
     """
-    found = [name for name in _aliases(contig) if name in names]
+    found = [name for name in names if is_chromosome(name, contig)]
     if not found:
         there = shown(", ".join(list(names)[:30]), n_characters=600) or "no records at all"
         raise DpgrsError(
@@ -256,11 +248,6 @@ def match_contig(path, contig, names):
     if len(found) > 1:
         raise DpgrsError(f"`{path}` names one contig both {found[0]} and {found[1]}. Rename one of them.")
     return found[0]
-
-
-def _aliases(contig):
-    bare = contig.removeprefix("chr")
-    return bare, f"chr{bare}"
 
 
 def _open(path):

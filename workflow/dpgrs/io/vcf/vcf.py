@@ -235,6 +235,11 @@ def sample_ids(path, line):
     DpgrsError
         No samples, ids that are empty, hold a control character, or are not distinct or not in UTF-8.
     """
+    if any(b" " in column for column in line.split(b"\t")[:N_FIXED_COLUMNS]):
+        raise DpgrsError(
+            f"`{path}` must have tabs between the columns of its #CHROM line, got blanks. Put a tab "
+            "in place of each gap, in all lines."
+        )
     try:
         samples = tuple(line.decode().split("\t")[N_FIXED_COLUMNS:])
     except UnicodeDecodeError as error:

@@ -1,5 +1,6 @@
 """All wanted contigs of a VCF or BCF in one pass, in the order of the file."""
 
+from dpgrs.io.chromosomes import chromosome_name
 from dpgrs.io.vcf.bcf import BcfText
 from dpgrs.io.vcf.text import ContigText
 from dpgrs.io.vcf.vcf import ContigReader
@@ -10,7 +11,7 @@ class _AnyContig:
 
     def has(self, name):
         """Tell whether a name, as bytes, is that of a wanted contig."""
-        return name.decode(errors="replace").removeprefix("chr") in self._contig
+        return chromosome_name(name.decode(errors="replace")) in self._contig
 
     def require_complete(self, names, n_records):
         """Refuse nothing: what breaks off is found by who inflates."""

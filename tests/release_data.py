@@ -16,6 +16,7 @@ from dpgrs.privacy.sensitivity import (
     cross_sensitivity,
     gram_sensitivity,
 )
+from dpgrs.privacy.statement.conditions import CHECKED_FILES, CHECKS, LEAST_SHARE
 from dpgrs.privacy.statement.content import (
     ORIGIN_OF_ROWS,
     ROWS_INPUT,
@@ -184,6 +185,9 @@ def make_content(folder, terms=None, *, drawn=None, **changed):
         "number of rows": "5008",
         "seed": "1",
         "outcome names": str(n_outcomes),
+        CHECKED_FILES: "genotypes, table of outcomes",
+        CHECKS: "people, values, scale, binary",
+        LEAST_SHARE: "0.5",
     }
     if (missing := changed.get("missing_outcomes", "none")) is not None:
         inputs["whether outcomes may be missing"] = missing
@@ -278,10 +282,10 @@ def make_measured_bundle(folder, *, content=(), **changed):
 
 def make_charged_bundle(folder, *, content=()):
     """Write a bundle whose outcomes have budgets of their own, and its accuracy draws, too."""
-    *shared, cross = make_events(make_terms())
+    *shared, cross = make_events(make_terms(), n_outcomes=1)
     drawn = [(event, None) for event in shared]
     accuracy = make_accuracy_event(make_terms(), n_outcomes=1)
-    for event in (replace(cross, entries=len(SITES)), accuracy):
+    for event in (cross, accuracy):
         drawn += [(event, name) for name in OUTCOMES]
     cost = "epsilon 0.7 at delta 0.000001, for each outcome alone"
     value = "R^2 0.1000 with noise of standard deviation 0.0100, mean squared error 0.9000 with 0.0100"

@@ -62,6 +62,7 @@ def test_release__says_what_was_public_where_little_is(study):
         "seed": (str(config["seed"]), "simulation, thinning and split alone"),
         "outcome names": ("3", "given by the curator"),
         "lambda": (f"{config['regression']['lambda']:g}", chosen),
+        "files that the checks read": ("none: the cohort is simulated", chosen),
     }
     assert statement["expected_noise_sd"] == expected_noise_sd(
         request_of(label),

@@ -127,7 +127,7 @@ def test_build_statement__one_side(tmp_path, protection, words):
         build_statement(replace(content, terms=changed))
     statement = build_statement(of_one_side(content, changed))
     assert words in statement["guarantee"]["plain_language"]
-    assert f"privacy of the {words.split()[-2]}:" in statement["guarantee"]["definition"]
+    assert f"privacy of the {words.split()[-2]} among" in statement["guarantee"]["definition"]
     assert statement["not_protected"][:2] == list(NOT_PROTECTED_UNDER[protection])
     assert side_problems(statement) == [
         f"the mechanisms must not draw {name} under {protection} protection, where it is public"
@@ -152,7 +152,7 @@ def test_build_statement__covariates_go_with_the_genotypes(tmp_path, protection,
         content = of_one_side(content, content.terms)
     guarantee = build_statement(content)["guarantee"]
     assert f"possibilities the {words} of one person are" in guarantee["plain_language"]
-    assert f"privacy of the {words}: for any two" in guarantee["definition"]
+    assert f"privacy of the {words} among data sets that meet the conditions" in guarantee["definition"]
     assert f"in which the {words} of one person are replaced" in guarantee["definition"]
 
 

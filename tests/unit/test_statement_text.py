@@ -50,6 +50,7 @@ def test_plain_language__says_all_of_it_under_headings(tmp_path):
         "What is promised": " ".join(
             guarantee[name] for name in ("plain_language", "definition", "contribution")
         ),
+        "What the existence of this release reveals": " ".join(statement["conditions"]),
         "What is not protected": " ".join(statement["not_protected"]),
         "Who is trusted, and with what": f"{statement['trust_model']} {statement['randomness']}",
         "What the guarantee rests on": " ".join(statement["assumptions"]),

@@ -181,7 +181,7 @@ NUMBERS = [
     (["software", "version"], "9.9", "version and commit"),
     (["software", "commit"], None, "version and commit"),
     (["curation", "license"], "see /home/someone/LICENSE", "path of the machine"),
-    (["format_version"], 2, "format_version"),
+    (["format_version"], 3, "format_version must be 2"),
     (["audit"], "fine", "audit"),
     (["audit"], make_audit() | {"mechanisms": []}, "audit.mechanisms"),
     (["audit"], make_audit() | {"confidence": "1.5"}, "audit.confidence must be below 1"),
@@ -371,8 +371,7 @@ def test_verify_release__slashes_in_outcome_names_are_no_path(tmp_path):
 
 def test_verify_release__outcomes_with_budgets_of_their_own(tmp_path):
     """Per outcome less is spent than in all, if events serve one outcome each."""
-    *shared, cross = make_events(make_terms())
-    own = replace(cross, entries=cross.entries // len(OUTCOMES))
+    *shared, own = make_events(make_terms(), n_outcomes=1)
     drawn = [(event, None) for event in shared] + [(own, name) for name in OUTCOMES]
     content = {"drawn": drawn, "per_outcome": Total(1.0, 1e-6)}
     folder = make_bundle(tmp_path, terms=make_terms(epsilon=2.0), content=content)

@@ -10,6 +10,15 @@ class Rows(StrEnum):
     PEOPLE = "people"
 
 
+class TableCheck(StrEnum):
+    """A check of the tables of outcomes and covariates that a study may leave out."""
+
+    PEOPLE = "people"
+    VALUES = "values"
+    SCALE = "scale"
+    BINARY = "binary"
+
+
 class Coding(StrEnum):
     """How alleles become numbers.
 

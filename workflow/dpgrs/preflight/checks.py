@@ -29,6 +29,7 @@ from dpgrs.preflight import (
     tables,
 )
 from dpgrs.preflight.inspection import Inspection
+from dpgrs.study.checked_data import conditions_ahead
 from dpgrs.study.cohort_files import COHORT_KEYS
 from dpgrs.study.implied_settings import implied_in_words
 from dpgrs.study.method_choice import AUTO, choice_in_words
@@ -41,7 +42,10 @@ from dpgrs.study.table_cohort import TABLE_KEYS
 WITHOUT_BRACES = sorted({*PATHS} - {"privacy.ledger", *PATTERN_KEYS})
 # What several checks read.
 GENOTYPES = COHORT_KEYS
-OUTCOMES = ("outcomes.source", "outcomes.file", "outcomes.count", "outcomes.least_share")
+OUTCOMES = (
+    *("outcomes.source", "outcomes.file", "outcomes.count"),
+    *("outcomes.least_share", "outcomes.checks"),
+)
 TABLE_OUTCOMES = ("outcomes.source", "outcomes.columns", "outcomes.file")
 COVARIATES = ("covariates.file", "covariates.pcs")
 SCALED = ("covariates.file", "covariates.scales", "covariates.columns")
@@ -245,8 +249,11 @@ CHECKS = (
     Check(covariates.bounds_problems, ("privacy.bounds", *COVARIATES)),
     Check(covariates.method_problems, ("methods", *COVARIATES)),
     Check(covariates.component_problems, ("mode", "covariates.pcs", "panel.size", *REFERENCE)),
-    Check(covariates.table_problems, ("covariates", "outcomes.least_share")),
-    Check(covariates.reference_problems, (*covariates.MEASURED, *SCALED, "outcomes.least_share")),
+    Check(covariates.table_problems, ("covariates", "outcomes.least_share", "outcomes.checks")),
+    Check(
+        covariates.reference_problems,
+        (*covariates.MEASURED, *SCALED, "outcomes.least_share", "outcomes.checks"),
+    ),
     Check(dosages.dosage_problems, (*dosages.DOSAGE_KEYS, *GENOTYPES)),
     Check(
         settings.budget_problems,
@@ -295,6 +302,8 @@ def check(raw, *, tell=None, memory_mb=None):
         raise UsageError("Settings must have an end, got aliases that repeat without one. Write them out.")
     config, found = examine(raw)
     lines, doubtful = [problem.line for problem in found], frozenset(problem.key for problem in found)
+    if tell and config["mode"] == "release":
+        tell(_revealed(config))
     lines += problems(config, doubtful=doubtful, tell=tell, memory_mb=memory_mb)
     if lines:
         raise UsageError("\n".join(lines))
@@ -303,6 +312,14 @@ def check(raw, *, tell=None, memory_mb=None):
         for line in implied_in_words(raw) + (choice_in_words(config) if is_chosen else []):
             tell(line)
     return config
+
+
+def _revealed(config):
+    """Tell the operator, before any count, what the existence of a release reveals."""
+    return (
+        f"{len(conditions_ahead(config))} checks read private data. That a release exists reveals that its "
+        "data passed them. Set `outcomes.least_share` and `outcomes.checks` now, not by the counts below."
+    )
 
 
 def problems(config, *, doubtful=frozenset(), tell=None, headers_only=False, memory_mb=None):

@@ -22,7 +22,7 @@ from dpgrs.io.tables.tables import column_names, describe_mismatch, read_populat
 from dpgrs.preflight.controlled import encrypted_line, is_encrypted
 from dpgrs.study.table_cohort import takes_columns
 from dpgrs.study.table_values import raw_problems
-from dpgrs.types import Metrics
+from dpgrs.types import Metrics, TableCheck
 
 SIMULATED = ("outcomes.factors", "outcomes.network", "outcomes.prevalence")
 
@@ -66,7 +66,8 @@ def outcome_problems(inspection):
 
     def judge(table, is_whole):
         with noting(faults, "outcomes.scales"):
-            standard = table if constants is None else standardise(table, constants)
+            requires = {"requires_binary": TableCheck.BINARY in outcomes["checks"]}
+            standard = table if constants is None else standardise(table, constants, **requires)
             if is_whole:
                 scale.add(standard)
             else:
@@ -79,7 +80,8 @@ def outcome_problems(inspection):
         lines.append(must("outcomes.count", wanted, max(counts), "Lower it, or leave it out to use all."))
     if names is None or faults:
         return lines + faults
-    if inspection.headers_only or not inspection.shows_ids:
+    is_judged = inspection.shows_ids and TableCheck.SCALE in outcomes["checks"]
+    if inspection.headers_only or not is_judged:
         return lines
     return lines + raw_problems(chosen[0] if chosen else scale.describe())
 
@@ -208,7 +210,8 @@ def count_table(inspection, key, *, kind, columns=None, judge=None, is_told=True
             inspection.tell(f"{path}: {line}")
     if not people:
         return names, []
-    problem = count.problem(inspection["outcomes.least_share"], **whose)
+    checks = inspection["outcomes.checks"]
+    problem = count.problem(inspection["outcomes.least_share"], checks=checks, **whose)
     return names, [f"`{key}`: `{path}` {problem}"] if problem else []
 
 

@@ -79,7 +79,7 @@ def claim_problems(statement):
     terms = {part[name] for part in statement["mechanisms"] for name in SIZES if name in part}
     if sum(map(len, terms)) > MOST_DIGITS:
         return [f"the different sensitivities and scales must have at most {MOST_DIGITS} digits together"]
-    losses = [_loss(part) for part in statement["mechanisms"]]
+    losses = [loss_of(part) for part in statement["mechanisms"]]
     total, problems = sum(losses, Loss()), []
     for part, loss in zip(statement["mechanisms"], losses, strict=True):
         problems += _mechanism_problems(part, loss, total, statement["guarantee"])
@@ -164,7 +164,7 @@ def _to_mpf(fraction):
     return mp.mpf(fraction.numerator) / fraction.denominator
 
 
-def _loss(part):
+def loss_of(part):
     if part["mechanism"] == GAUSSIAN:
         return Loss(mu_squared=_ratio(part) ** 2)
     return Loss(pure=_ratio(part) if part["mechanism"] == LAPLACE else Fraction(part["epsilon"]))

@@ -34,6 +34,7 @@ from dpgrs.release.case_counts import case_counts
 from dpgrs.release.covariates import covariate_inputs
 from dpgrs.release.pgs_catalog import site_digest
 from dpgrs.release.post_processing import found_in_words, post_processing
+from dpgrs.study.checked_data import check_inputs
 from dpgrs.study.identity import public_identity
 from dpgrs.study.method_choice import choice_in_words
 from dpgrs.study.people_terms import terms_of
@@ -278,6 +279,7 @@ def _public_inputs(settings, digest, label, fit):
         )
     if settings["cohort"]["field"] == "DS":
         yield PublicInput("genotypes", "imputed dosages", f"rounded to multiples of {DOSAGE_STEP:g}")
+    yield from check_inputs(settings)
     people = terms_of(settings)
     if people.public:
         yield PublicInput("choice of people", people.in_words, "fixed lists, whose ids stay private")

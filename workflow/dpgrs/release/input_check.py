@@ -9,6 +9,14 @@ from fractions import Fraction
 from itertools import zip_longest
 
 from dpgrs.methods.registry import METHODS
+from dpgrs.privacy.statement.conditions import (
+    CHECKED_FILES,
+    CHECKS,
+    LEAST_SHARE,
+    NO_CHECKS,
+    NO_FILES,
+    CheckedFile,
+)
 from dpgrs.privacy.statement.content import (
     COVARIATES_INPUT,
     NOT_RELEASED,
@@ -23,7 +31,7 @@ from dpgrs.release.covariate_check import SCALES as SCALES_OF_COVARIATES
 from dpgrs.release.draw_check import ACCURACY, BY_METHOD, ON_TURNED_ROWS, RESIDUALS
 from dpgrs.release.entry_check import ROW_NORM, STATED, choices_of
 from dpgrs.release.folder_check import read_text
-from dpgrs.types import Missing, Penalty, Protection
+from dpgrs.types import Missing, Penalty, Protection, TableCheck
 
 SCALES, SCALE_COLUMNS = "outcome_scales.tsv", ["outcome", "centre", "scale", "is_binary", "origin"]
 # Where that of an outcome is stated beside its constants.
@@ -32,6 +40,7 @@ IS_BINARY = {"True": True, "False": False}
 OF_TABLE, OF_SIMULATION = "centre and scale of the outcomes", "prevalence of the outcomes"
 PUBLIC_LD = "genotypes whose linkage disequilibrium the fit takes"
 ANCESTRY, SAME_ANCESTRY = "ancestry of the public genotypes", "stated to be the cohort's"
+CHOICE_OF_PEOPLE = "choice of people"
 OF_EFFECTS = "effects of "  # and the name of a file
 OUTCOME_BOUND, OUTCOME_NORM = "outcome bound", "norm of a row of outcomes"
 RESIDUAL_BOUND, LARGEST_RESIDUAL = "residual bound", "largest residual of a round"
@@ -55,7 +64,7 @@ VALUES = {
     ROWS_INPUT: WORDS,
     "seed": WHOLE,
     "genotypes": "imputed dosages",
-    "choice of people": WORDS,
+    CHOICE_OF_PEOPLE: WORDS,
     "lambda": SIZE,
     "heritability": SIZE,
     OUTCOME_BOUND: SIZE,
@@ -73,6 +82,9 @@ VALUES = {
     PUBLIC_LD: WORDS,
     ANCESTRY: SAME_ANCESTRY,
     COVARIATES_INPUT: WORDS,
+    CHECKED_FILES: WORDS,
+    CHECKS: WORDS,
+    LEAST_SHARE: SIZE,
     BOUND: f"{SIZE} standard deviations",
     SCALES_OF_COVARIATES: DIGEST,
     STATED_LOADINGS: DIGEST,
@@ -121,7 +133,7 @@ def input_problems(statement):
         for name, values in held.items()
         if stated.get(name, []) != values
     ]
-    problems += _row_problems(statement) + _value_problems(stated)
+    problems += _row_problems(statement) + _value_problems(stated) + _check_problems(stated)
     rule = statement["fit"]["lambda_from"]
     if rule not in set(Penalty):
         problems.append(f"fit.lambda_from must be one of {', '.join(Penalty)}, got {rule}")
@@ -147,6 +159,40 @@ def _is_sound(name, value):
         return True
     is_written = re.fullmatch(VALUES[name], value, flags=re.ASCII) is not None
     return is_written and (name not in LARGEST or 0 < float(value) <= LARGEST[name])
+
+
+def _check_problems(stated):
+    """Check that the files and checks that conditions follow from agree with each other."""
+    if CHECKED_FILES not in stated:
+        return []  # named already
+    files, problems = _listed(stated, CHECKED_FILES, CheckedFile, NO_FILES), []
+    checks = _listed(stated, CHECKS, TableCheck, NO_CHECKS)
+    if files is None or (CHECKS in stated and checks is None):
+        return [f"the {CHECKED_FILES} and the {CHECKS} must be of those that dpgrs has, in its order"]
+    tables = {CheckedFile.OUTCOMES, CheckedFile.COVARIATES} & {*files}
+    needed = {
+        CHECKS: bool(tables),
+        LEAST_SHARE: bool({TableCheck.PEOPLE, TableCheck.VALUES} & {*(checks or ())}),
+        CHOICE_OF_PEOPLE: CheckedFile.PEOPLE in files,
+    }
+    problems += [
+        f"the public inputs must {'' if is_needed else 'not '}name the {name} with these files and checks"
+        for name, is_needed in needed.items()
+        if (name in stated) != is_needed
+    ]
+    has_scales = SCALES_OF_COVARIATES in stated
+    if (CheckedFile.COVARIATES in files) != has_scales:
+        problems.append(
+            f"the {CHECKED_FILES} must have a table of covariates if and only if it has constants"
+        )
+    return problems
+
+
+def _listed(stated, name, kinds, nothing):
+    """Return what a public input lists, a list; None where it is no list of some of these, in their order."""
+    (value, *_) = stated.get(name, [nothing])
+    found = [] if value == nothing else value.split(", ")
+    return found if found == [kind for kind in kinds if kind in found] else None
 
 
 def _row_problems(statement):

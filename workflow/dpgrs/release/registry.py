@@ -110,7 +110,8 @@ def _privacy_loss(statement):
     guarantee, person = statement["guarantee"], statement["guarantee"]["person"]
     return {
         "privacy_unit": guarantee["unit"].capitalize(),
-        "privacy_unit_details": f"{guarantee['definition']} Neighbours: {guarantee['neighbours']}.",
+        "privacy_unit_details": f"{guarantee['definition']} Neighbours: {guarantee['neighbours']}.\n"
+        f"Conditions:\n{_items(statement['conditions'])}",
         "privacy_parameters": {
             "epsilon": float(guarantee["epsilon"]),
             "delta": float(guarantee["delta"]),

@@ -14,7 +14,9 @@ from dpgrs.privacy.statement.content import (
 )
 from dpgrs.types import Neighbours, Protection
 
-PROTECTED = re.compile(r"-differential privacy of the (.+?): for any two data sets in which (.+?), and any")
+PROTECTED = re.compile(
+    r"-differential privacy of the (.+?) among data sets that .+? data sets in which (.+?), and any"
+)
 # What every release says, whatever it is of.
 FIXED = {
     "randomness": RANDOMNESS,

@@ -10,8 +10,9 @@ from pathlib import Path
 
 from dpgrs import __version__
 from dpgrs.errors import DpgrsError, UsageError, shown
+from dpgrs.privacy.statement.conditions import conditions_of
 from dpgrs.privacy.statement.content import COVARIATES_INPUT
-from dpgrs.privacy.statement.statement import problems_of, words_of
+from dpgrs.privacy.statement.statement import FORMAT_VERSION, problems_of, words_of
 from dpgrs.privacy.statement.text import plain_language
 from dpgrs.release.case_check import case_problems
 from dpgrs.release.claim_check import claim_problems
@@ -35,6 +36,7 @@ from dpgrs.release.folder_check import (
 from dpgrs.release.input_check import SCALES, input_problems, scale_problems
 from dpgrs.release.measure_check import FILE as MEASURES
 from dpgrs.release.measure_check import measure_problems, scored_problems
+from dpgrs.release.number_check import number_problems
 from dpgrs.release.plink_check import plink_files, plink_problems
 from dpgrs.release.post_processing import is_post_processing
 from dpgrs.release.prediction_check import CONSTANTS, accuracy_problems, read_constants, read_sums
@@ -134,6 +136,7 @@ def verify_release(directory, *, reference=None):
         problems += count_problems(statement, files)
     if not problems:
         problems = sensitivity_problems(statement, n_columns=columns_of(statement, files))
+        problems += number_problems(statement)
         problems += _word_problems(statement, files)
     if not problems:
         problems = statistics_problems(statement, files)
@@ -260,11 +263,27 @@ def _read_statement(files):
     statement, problems = _read_json(files, STATEMENT)
     if problems or STATEMENT not in files:
         return None, problems
+    if other := _other_format(statement):
+        return None, [f"{STATEMENT}: {other}"]
     try:
         faults = problems_of(statement)
     except RecursionError:
         faults = ["it must not be nested as deep as it is"]
     return (None if faults else statement), [f"{STATEMENT}: {fault}" for fault in faults]
+
+
+def _other_format(statement):
+    """Say which version of the program checks a statement of an earlier or later format; None of this one."""
+    stated = statement.get("format_version") if isinstance(statement, dict) else None
+    if not isinstance(stated, int) or stated == FORMAT_VERSION:
+        return None
+    software = statement.get("software")
+    version = shown(str(software.get("version"))) if isinstance(software, dict) else "another version"
+    commit = shown(str(software.get("commit"))) if isinstance(software, dict) else "none"
+    return (
+        f"format_version must be {FORMAT_VERSION} for dpgrs {__version__}, got {stated}. Check the bundle "
+        f"with the program that made it: dpgrs {version}, commit {commit}"
+    )
 
 
 def _read_json(files, name):
@@ -337,6 +356,8 @@ def _word_problems(statement, files):
     wrong = [
         f"the {name} must be what the terms and draws say" for name in words if stated[name] != words[name]
     ]
+    if statement["conditions"] != conditions_of(statement):
+        wrong.append("the conditions must be what the public inputs and the terms say")
     if not is_post_processing(
         statement["post_processing"],
         statement["method"],

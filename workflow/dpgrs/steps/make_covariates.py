@@ -17,8 +17,9 @@ from dpgrs.linalg.statistics import column_moments
 from dpgrs.study.counted_people import TELL_NOBODY, require_enough
 from dpgrs.study.table_settings import table_columns
 from dpgrs.study.table_values import ClippedValues
+from dpgrs.types import TableCheck
 
-READS = ("mode", "cohort.rows", "covariates", "outcomes.least_share")
+READS = ("mode", "cohort.rows", "covariates", "outcomes.least_share", "outcomes.checks")
 
 
 def make_covariates(
@@ -59,6 +60,7 @@ def make_covariates(
         names = table_columns(settings.covariates)
         counting = {
             "least_share": settings.outcomes.least_share,
+            "checks": settings.outcomes.checks,
             "output": people_counts,
             "is_release": is_release,
             "is_reference": is_reference,
@@ -85,7 +87,8 @@ def _of_table(sample_id, path, names, scales, *, rows, bound, is_release, **coun
     counts.add(table)
     require_enough(counts, path=path, is_release=is_release, **counting)
     try:
-        standard = standardise(table, constants)
+        requires_binary = TableCheck.BINARY in counting["checks"]
+        standard = standardise(table, constants, requires_binary=requires_binary)
     except DpgrsError as error:
         raise DpgrsError(f"{error} {TELL_NOBODY}" if is_release else str(error)) from None
     if not is_release:  # which does not judge values, as they are private

@@ -27,6 +27,7 @@ READS = (
     "outcomes.prevalence",
     "outcomes.test_share",
     "outcomes.least_share",
+    "outcomes.checks",
     "public.outcomes.sha256",
 )
 
@@ -95,6 +96,7 @@ def make_outcomes(
             scales=scales,
             public_digest=settings.public.outcomes.sha256,
             least_share=terms.least_share,
+            checks=terms.checks,
             counts=people_counts,
             is_release=is_release,
             is_reference=is_reference,

@@ -9,7 +9,7 @@ from dpgrs.io.tables.people_counts import describe_counts
 TELL_NOBODY = "This depends on private data: tell nobody that it failed."
 
 
-def require_enough(counts, *, path, least_share, output, is_release, is_reference=False):
+def require_enough(counts, *, path, least_share, checks, output, is_release, is_reference=False):
     """Tell how many people with genotypes have outcomes or covariates, and refuse where too few have them.
 
     Whatever is drawn takes what is made after this. The counts are exact: standard error is the operator's
@@ -19,7 +19,7 @@ def require_enough(counts, *, path, least_share, output, is_release, is_referenc
     ----------
     counts : PeopleCount, of a whole table.
     path : of the table, for messages.
-    least_share : float, as in `PeopleCount.problem`.
+    least_share, checks : as in `PeopleCount.problem`.
     output : path of the table of counts; None writes none.
     is_release : bool, whether a failure says that it depends on private data.
     is_reference : bool, whether it is of the public reference: the table may then have any number of others.
@@ -32,7 +32,8 @@ def require_enough(counts, *, path, least_share, output, is_release, is_referenc
     """
     for line in describe_counts(counts.table):
         print(line, file=sys.stderr)
-    problem = counts.problem(least_share, shows_ids=False, allows_others=is_reference)
+    options = {"allows_others": is_reference, "checks": checks}
+    problem = counts.problem(least_share, shows_ids=False, **options)
     if problem:
         raise DpgrsError(f"`{path}` {problem} {TELL_NOBODY if is_release else ''}".strip())
     if output is not None:

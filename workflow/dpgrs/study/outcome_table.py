@@ -20,6 +20,7 @@ from dpgrs.io.tables.phenotypes import (
 )
 from dpgrs.study.counted_people import TELL_NOBODY, require_enough
 from dpgrs.study.table_values import raw_problems
+from dpgrs.types import TableCheck
 
 
 class OutcomeTable:
@@ -32,7 +33,8 @@ class OutcomeTable:
     count : int, of the first outcomes that are taken; None takes all.
     scales : path of the public constants that standardise them; None takes them as they are.
     public_digest : str, the SHA-256 of a table that is public; None of a private one.
-    least_share, counts : as `dpgrs.study.counted_people.require_enough` takes them; counts is its output.
+    least_share, checks, counts : as `dpgrs.study.counted_people.require_enough` takes them; counts is its
+        output. Of the checks ``scale`` and ``binary`` are those of values.
     is_release, is_reference : bool, as in `require_enough`.
     folder : where there is room for the values of these people, 8 bytes each.
 
@@ -58,12 +60,13 @@ class OutcomeTable:
         scales,
         public_digest,
         least_share,
+        checks,
         counts,
         is_release,
         folder,
         is_reference=False,
     ):
-        self._path, self._is_release = path, is_release
+        self._path, self._is_release, self._checks = path, is_release, checks
         self._require_published(public_digest)
         self.names, self.prevalence, constants = outcome_names(path)[:count], None, None
         self.population_prevalence = None
@@ -89,14 +92,11 @@ class OutcomeTable:
                 f"`outcomes.file`, `{path}`, must be of the people of the panel and no others under feature "
                 "protection, got others. Take the genotypes of the same people."
             )
-        require_enough(
-            known,
-            path=path,
-            least_share=least_share,
-            output=counts,
-            is_release=is_release,
-            is_reference=is_reference,
-        )
+        limits = {"least_share": least_share, "checks": checks}
+        limits |= {"is_release": is_release, "is_reference": is_reference}
+        require_enough(known, path=path, output=counts, **limits)
+        if TableCheck.SCALE not in checks:
+            return
         found = scale.describe()
         key = "outcomes.columns" if is_of_arrays(path) else "outcomes.file"
         if not is_release and (lines := raw_problems(found, key=key)):
@@ -123,6 +123,6 @@ class OutcomeTable:
 
     def _standardised(self, part, constants):
         try:
-            return standardise(part, constants)
+            return standardise(part, constants, requires_binary=TableCheck.BINARY in self._checks)
         except DpgrsError as error:
             raise DpgrsError(f"{error} {TELL_NOBODY}" if self._is_release else str(error)) from None

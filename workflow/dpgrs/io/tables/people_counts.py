@@ -11,6 +11,7 @@ from dpgrs.io.files import read_table
 from dpgrs.io.tables.phenotypes import FEWEST_OBSERVED
 from dpgrs.io.tables.table_samples import share_error
 from dpgrs.io.tables.tables import describe_mismatch
+from dpgrs.types import TableCheck
 
 COLUMNS = ["kind", "name", "people", "in_table", "ids", "values", "missing"]
 # Names that a summary has room for, all of them or those with the fewest values.
@@ -86,7 +87,15 @@ class PeopleCount:
         who = "" if self.is_whole else f" among {self._n_chosen:,} people chosen"
         return describe_counts(self.table, who=who)
 
-    def problem(self, least_share, *, shows_ids, of="the genotypes", allows_others=False):
+    def problem(
+        self,
+        least_share,
+        *,
+        shows_ids,
+        of="the genotypes",
+        allows_others=False,
+        checks=tuple(TableCheck),
+    ):
         """Say that nobody, or too few people, are in both or have a value of a column; None if enough do.
 
         Parameters
@@ -95,28 +104,32 @@ class PeopleCount:
             also for each column, and whatever it is `FEWEST_OBSERVED` people.
         shows_ids, of : as in `describe_mismatch`.
         allows_others : bool, whether the table may have any number of people without genotypes.
+        checks : container of TableCheck; without ``people`` or ``values`` that part is left out.
 
         Returns
         -------
         str, the end of a sentence that begins with the table's name, without any count, but with the names of
         all columns of too few; or None.
         """
-        if not self._n_both:
+        is_checked, n_people = TableCheck.PEOPLE in checks, len(self._people)
+        if is_checked and not self._n_both:
             return describe_mismatch(self._examples, list(self._people), shows_ids=shows_ids, of=of)
-        n_people, share = len(self._people), f"{least_share:g} (`outcomes.least_share`)"
-        if allows_others and self._n_both < least_share * n_people:
+        share = f"{least_share:g} (`outcomes.least_share`)"
+        if is_checked and allows_others and self._n_both < least_share * n_people:
             return (
                 f"must have at least {share} of the people of {of}, got fewer. Name people alike, add the "
                 "missing ones, or lower the share if that is how it is."
             )
-        if not allows_others and self._n_both < least_share * max(n_people, self._n_ids):
+        if is_checked and not allows_others and self._n_both < least_share * max(n_people, self._n_ids):
             return (
                 f"must share at least {share} of its sample ids, and of the people of {of}, got fewer. "
                 "Check that both have the same ids; else take out people who are only in one, or lower "
                 "`outcomes.least_share`."
             )
+        if TableCheck.VALUES not in checks:
+            return None
         most = self._values
-        if not self.is_whole:
+        if not self.is_whole and self._n_chosen:
             error = share_error(self._n_chosen, self._n_both)
             most = np.minimum(self._values / self._n_chosen + error, 1) * self._n_both
         is_few = most < max(least_share * n_people, FEWEST_OBSERVED)

@@ -202,13 +202,14 @@ def scales_digest(constants):
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
 
-def standardise(table, constants):
+def standardise(table, constants, *, requires_binary=True):
     """Standardise outcomes by public constants.
 
     Parameters
     ----------
     table : pandas.DataFrame from `read_outcomes`.
     constants : pandas.DataFrame from `constants_of`.
+    requires_binary : bool, whether a binary outcome must hold 0 and 1.
 
     Returns
     -------
@@ -220,7 +221,7 @@ def standardise(table, constants):
         If a binary outcome has values beside 0 and 1. That depends on private data; the message names the
         column alone.
     """
-    for name in constants.index[constants["is_binary"]]:
+    for name in constants.index[constants["is_binary"]] if requires_binary else ():
         if not table[name].dropna().isin((0.0, 1.0)).all():
             raise DpgrsError(
                 f"Column `{name}` must hold 0 and 1 alone, as it has a prevalence, got other values. "

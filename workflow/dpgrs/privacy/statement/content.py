@@ -88,7 +88,8 @@ NOT_PROTECTED = (
     "settings that were chosen by looking at the same people: they are not counted.",
     "Whoever is in the data more than once, under two sample ids or at two sites: of somebody who is in k "
     "times, mu and pure epsilon are k times as large.",
-    "Whether a release was refused or failed.",
+    "That the data set of this release meets the conditions of the release, and whether any other release "
+    "was refused or failed.",
     "Everything listed under public inputs.",
 )
 SUBGROUPS = (

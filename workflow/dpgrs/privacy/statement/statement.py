@@ -18,6 +18,7 @@ from jsonschema import Draft202012Validator
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.privacy.accounting.exact_numbers import root_above, text_above, text_below
 from dpgrs.privacy.ledger.entries import Cost
+from dpgrs.privacy.statement.conditions import CHECKED_FILES, conditions_of
 from dpgrs.privacy.statement.content import (
     ASSUMED_OF,
     ASSUMPTIONS,
@@ -40,10 +41,13 @@ from dpgrs.privacy.statement.odds import CHANCE_DIGITS, describe_profile, plain_
 from dpgrs.types import Metrics, Neighbours, Protection, Rows, Unit
 
 SCHEMA = Path(__file__).parents[2] / "schemas/privacy_statement.schema.yaml"
-FORMAT, FORMAT_VERSION = "dpgrs privacy statement", 1
+FORMAT, FORMAT_VERSION = "dpgrs privacy statement", 2
 
 # What every release rests on; each is named with its origin.
-REQUIRED_INPUTS = ("site list", "allele frequencies", "outcome bound", "number of rows", "seed")
+REQUIRED_INPUTS = (
+    *("site list", "allele frequencies", "outcome bound", "number of rows", "seed"),
+    CHECKED_FILES,
+)
 
 
 def ledger_standing(book, account, request_ids):
@@ -89,6 +93,10 @@ def ledger_standing(book, account, request_ids):
         },
         "remaining": {
             name: text_below(getattr(budget.limit, name) - getattr(spent, name), digits=DIGITS)
+            for name in ("mu_squared", "pure_epsilon")
+        },
+        "limit": {
+            name: text_below(getattr(budget.limit, name), digits=DIGITS)
             for name in ("mu_squared", "pure_epsilon")
         },
     }
@@ -140,6 +148,7 @@ def build_statement(content):
         },
         "profile": describe_profile(cost, terms["epsilon"]),
         "assumptions": words["assumptions"],
+        "conditions": [],
         "data_domain": {
             "genome_build": content.genome_build,
             "n_variants": int(content.n_variants),
@@ -172,6 +181,7 @@ def build_statement(content):
         "scores": [],
         "files": {},
     }
+    statement["conditions"] = conditions_of(statement)
     validate(statement)
     return statement
 
@@ -287,9 +297,11 @@ def _definition(terms, protected):
         Neighbours.REPLACE_ONE: f"the {protected} of one {unit} are replaced by any others",
     }[Neighbours(terms["neighbours"])]
     return (
-        f"({terms['epsilon']}, {terms['delta']})-differential privacy of the {protected}: for any two data "
-        f"sets in which {change}, and any set of results, the probability of the set under one is at most "
-        "e^epsilon times that under the other, plus delta."
+        f"({terms['epsilon']}, {terms['delta']})-differential privacy of the {protected} among data sets "
+        "that meet the conditions of this release. For any two of these data sets in which "
+        f"{change}, and any set of results, the probability of the set under one is at most e^epsilon times "
+        "its probability under the other, plus delta. The existence of this release reveals, without noise, "
+        "that its data set meets the conditions."
     )
 
 

@@ -41,6 +41,7 @@ def plain_language(statement):
             guarantee["contribution"],
             *([f"{BEYOND_20}: {curation['beyond_20']}"] if "beyond_20" in curation else []),
         ],
+        "What the existence of this release reveals": statement["conditions"],
         "What is not protected": statement["not_protected"],
         "Who is trusted, and with what": [statement["trust_model"], statement["randomness"]],
         "What the guarantee rests on": statement["assumptions"],

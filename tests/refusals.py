@@ -1,0 +1,55 @@
+"""Every refusal that a private step of a release can raise, as the syntax trees say, and its condition."""
+
+import ast
+from collections import Counter
+
+from dpgrs.privacy.statement.conditions import Condition
+from dpgrs.study.code import PACKAGE, reached_files
+
+# The steps that read private data before or at a draw.
+STEPS = (
+    *("choose_people", "ingest_chromosome", "make_panel", "make_outcomes", "make_covariates"),
+    *("compute_statistics", "add_statistics", "take_sums", "export_sums", "draw", "measure_release"),
+)
+# Readers of genotype files: whatever they refuse, the form of a file or of its calls is at fault.
+READERS = ("io/vcf/", "io/plink/", "io/bgen/")
+# Rooms whose misuse by the program (UsageError) is refused by what is no data of people: settings and terms.
+OF_TERMS = (
+    *("api/", "evaluation/", "experiments/", "fetching/", "methods/", "privacy/", "release/", "reporting/"),
+    *("scoring/", "selection/", "simulation/", "errors.py"),
+)
+# Of the other modules: a line for each function that refuses, with the number of its refusals.
+PUBLIC = "no private data"
+
+
+def refusals():
+    """Return the numbers of refusals, a Counter of (module, function), but for those of `READERS`."""
+    found = Counter()
+    for file in reached_files(*(f"steps/{name}.py" for name in STEPS)):
+        if file.suffix != ".py" or not file.is_relative_to(PACKAGE):
+            continue
+        module = file.relative_to(PACKAGE).as_posix()
+        if not module.startswith(READERS):
+            _count(ast.parse(file.read_text(encoding="utf-8")), (), module, found)
+    return found
+
+
+def _count(node, names, module, found):
+    """Count the calls of errors in the functions of a syntax tree."""
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        names = (*names, node.name)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+        is_of_terms = node.func.id == "UsageError" and module.startswith(OF_TERMS)
+        if node.func.id in ("DpgrsError", "UsageError") and not is_of_terms:
+            found[module, ".".join(names)] += 1
+    for child in ast.iter_child_nodes(node):
+        _count(child, names, module, found)
+
+
+def listed(text):
+    """Return what a table lists: a dict of (module, function) to number and conditions."""
+    rows = (line.split("\t") for line in text.splitlines()[1:])
+    return {(module, function): (int(number), said.split(", ")) for module, function, number, said in rows}
+
+
+KNOWN = {*Condition, PUBLIC}

@@ -135,9 +135,9 @@ def test_release__replay_with_another_key_is_refused(ledger):
 
 def test_complete__notes_every_output_once(ledger):
     _, receipt = run(ledger)
-    complete(receipt, ledger)
+    complete(receipt, ledger, study="height")
     before = ledger.path.read_bytes()
-    complete(run(ledger)[1], ledger)
+    complete(run(ledger)[1], ledger, study="height")
     assert ledger.path.read_bytes() == before
     assert len(ledger.read().outputs) == 3
 

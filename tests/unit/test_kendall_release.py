@@ -57,7 +57,7 @@ def no_draw(monkeypatch):
 def test_release__is_charged_exactly_and_replayed_for_nothing(ledger):
     y = study()[1]
     chosen, receipt = release_choices(ledger, {"a": y})
-    complete(receipt, ledger)
+    complete(receipt, ledger, study="height")
     assert spent(ledger) == Fraction(3, 4)
     again, same = release_choices(ledger, {"a": y})
     assert (again, same) == (chosen, receipt)
@@ -112,7 +112,7 @@ def test_release__code_that_scores_a_later_round_otherwise_is_not_stored(ledger,
     y = study()[1]
     # With few features it might choose the same; at a small epsilon these choices are all noise.
     terms = {"X": study(n_features=200)[0], "epsilon": 0.01, "n_choices": 20}
-    complete(release_choices(ledger, {"a": y}, **terms)[1], ledger)
+    complete(release_choices(ledger, {"a": y}, **terms)[1], ledger, study="height")
     honest = RoundScores.add
     monkeypatch.setattr(RoundScores, "add", lambda own, columns, scores: honest(own, columns, scores // 2))
     _, receipt = release_choices(ledger, {"a": y}, **terms)
@@ -143,7 +143,7 @@ def test_release__outcomes_side_by_side_have_the_draws_of_one_after_the_other(le
         return {name: own.tolist() for name, (own, _) in zip(outcomes, drawn, strict=True)}
 
     alone, receipt = release_choices(ledger, outcomes, X=X, epsilon=0.3, n_choices=9)
-    complete(receipt, ledger)
+    complete(receipt, ledger, study="height")
     charged = ledger.path.read_bytes()
     chosen, again = release_choices(ledger, outcomes, mechanism=together, epsilon=0.3, n_choices=9)
     assert (chosen, again) == (alone, receipt)

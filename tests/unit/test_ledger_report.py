@@ -32,7 +32,7 @@ def test_read__knows_one_format(tmp_path, number, is_known):
 def test_summarise_ledger__says_all_of_every_request(tmp_path):
     ledger = new_ledger(tmp_path, mu_squared="9")
     first, second = reserve(ledger, charges=gaussian("0.5")), reserve(ledger, mu="1", number=2)
-    ledger.complete(first, OUTPUT)
+    ledger.complete(first, OUTPUT, study="height")
     summary, account = summarise_ledger(ledger.path), asdict(ACCOUNT)
     entries = map(json.loads, ledger.path.read_text().splitlines())
     times = [entry["time"] for entry in entries if entry["kind"] == "reserved"]
@@ -42,6 +42,7 @@ def test_summarise_ledger__says_all_of_every_request(tmp_path):
         {
             "id": first,
             "time": times[0],
+            "study": "height",
             "status": "completed",
             "output_digest": OUTPUT,
             "account": account,
@@ -51,6 +52,7 @@ def test_summarise_ledger__says_all_of_every_request(tmp_path):
         {
             "id": second,
             "time": times[1],
+            "study": None,
             "status": "reserved",
             "output_digest": None,
             "account": account,

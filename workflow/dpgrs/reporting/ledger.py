@@ -12,6 +12,7 @@ ACCOUNT_COLUMNS = ("account", "(epsilon, delta)", "limit", "mu^2", "limit", "pur
 REQUEST_COLUMNS = (
     "request",
     "date (UTC)",
+    "study",
     "status",
     "account",
     "mu^2",
@@ -58,6 +59,7 @@ def summarise_ledger(path):
             {
                 "id": request_id,
                 "time": book.times[request_id],
+                "study": book.studies.get(request_id),
                 "status": book.status(request_id),
                 "output_digest": book.outputs.get(request_id),
                 "account": asdict(request.account),
@@ -91,6 +93,7 @@ def describe_ledger(path):
             (
                 request_id[:12],
                 book.times[request_id][:10],
+                book.studies.get(request_id, ""),
                 book.status(request_id),
                 str(request.account),
                 text_above(request.cost.mu_squared, digits=DIGITS),

@@ -158,6 +158,6 @@ def _charge(asked, output, events, *, sites, public):
     receipt = replace(receipt, outputs=output_digests(mechanism.outputs(drawn, asked.names, request)))
     check(receipt, ledger)
     # Before it is stored: of a run that is killed here another machine could give a second output.
-    complete(receipt, ledger)
+    complete(receipt, ledger, study=asked.settings.study)
     save_labelled(output, [(label, mechanism.arrays(drawn))])
     write_events(events, [label])

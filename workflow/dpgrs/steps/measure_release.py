@@ -137,7 +137,7 @@ def measure_release(
     found = measure(sums, request=request)
     status = np.where(np.isnan(found.r2), Metrics.WITHHELD.value, "ok")
     write({"r2": found.r2, "mse": found.mse, "status": status}, [(own, {"sums": sums})], [own])
-    complete(receipt, ledger)
+    complete(receipt, ledger, study=settings.study)
 
 
 def _charge(label, weights, request, ledger, *, panel, outcomes, covariates, identity, site_digest, fit):

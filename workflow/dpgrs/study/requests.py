@@ -23,7 +23,7 @@ READS_OF_REQUESTS = (
 )
 SHARES = ("gram_share", "count_share", "case_share")
 # Of what a release measures.
-READS_OF_METRICS = ("mode", *READS_OF_IDENTITY, *READS_OF_FIT, "evaluation", "privacy.ledger")
+READS_OF_METRICS = ("mode", "study", *READS_OF_IDENTITY, *READS_OF_FIT, "evaluation", "privacy.ledger")
 
 
 def requests_of(settings, *, rows, counts):
@@ -64,5 +64,5 @@ def reads_of_draw(config, mechanism):
     config : dict from `dpgrs.study.settings.resolve`.
     mechanism : str, its name.
     """
-    of_mode = (*READS_OF_IDENTITY, "privacy.ledger") if config["mode"] == "release" else ("seed",)
+    of_mode = ("study", *READS_OF_IDENTITY, "privacy.ledger") if config["mode"] == "release" else ("seed",)
     return ["mode", *READS_OF_REQUESTS, *mechanism_named(mechanism).reads, *of_mode]

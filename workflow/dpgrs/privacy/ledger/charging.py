@@ -82,15 +82,15 @@ def check(receipt, ledger):
     ledger.check_all(receipt.by_request)
 
 
-def complete(receipt, ledger):
-    """Note in the ledger what the output of a release is.
+def complete(receipt, ledger, *, study):
+    """Note in the ledger what the output of a release is, and the name of its study.
 
     Raises
     ------
     DpgrsError
         If a replay gave another output than the first time.
     """
-    ledger.complete_all(receipt.by_request)
+    ledger.complete_all(receipt.by_request, study=study)
 
 
 def _require_same_terms(draws, account):

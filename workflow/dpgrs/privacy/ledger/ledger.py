@@ -55,6 +55,7 @@ class Book:
         curator stated none.
     reasons : dict of Account to the reason for a limit above `LARGEST_EPSILON`; of these accounts only.
     times : dict of request id to the time of its entry, text.
+    studies : dict of request id to the name of the study that completed it, which 0.1.0 did not enter.
     """
 
     accession: str
@@ -65,6 +66,7 @@ class Book:
     people_at_most: int | None = None
     reasons: dict = field(default_factory=dict)
     times: dict = field(default_factory=dict)
+    studies: dict = field(default_factory=dict)
 
     def spent(self, account):
         """Return what all requests, also those to other accounts, have cost the unit of an account."""
@@ -196,16 +198,17 @@ class Ledger:
                 book.requests[chain.append(request.entry())["hash"]] = request
         return [book.find(request.identity_digest)[0] for request in requests]
 
-    def complete(self, request_id, output_digest):
+    def complete(self, request_id, output_digest, *, study=None):
         """Do the work of `complete_all` for one request."""
-        self.complete_all({request_id: output_digest})
+        self.complete_all({request_id: output_digest}, study=study)
 
-    def complete_all(self, outputs):
+    def complete_all(self, outputs, *, study=None):
         """Note that the outputs of requests are stored. All are checked before the first is noted.
 
         Parameters
         ----------
         outputs : dict of request id, from `reserve_all`, to the SHA-256 of its noisy output in hexadecimal.
+        study : str, the name of the study, for readers of the ledger; None leaves it out.
 
         Raises
         ------
@@ -219,7 +222,8 @@ class Ledger:
             _require_same_outputs(book, outputs)
             for request_id, output_digest in outputs.items():
                 if request_id not in book.outputs:
-                    chain.append({"kind": COMPLETED, "request": request_id, "output_digest": output_digest})
+                    output = {"request": request_id, "output_digest": output_digest}
+                    chain.append({"kind": COMPLETED} | output | ({} if study is None else {"study": study}))
 
     def check_all(self, outputs):
         """Raise what `complete_all` would raise, before outputs are stored."""
@@ -312,6 +316,8 @@ def _enter(book, entry):
             book.times[entry["hash"]] = entry["time"]
         case "completed":
             book.outputs[entry["request"]] = entry["output_digest"]
+            if "study" in entry:
+                book.studies[entry["request"]] = entry["study"]
         case kind:
             raise ValueError(kind)
 

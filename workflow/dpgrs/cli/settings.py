@@ -17,7 +17,7 @@ def settings(key):
     if key is None:
         for setting in described:
             first_sentence = f"{setting.description.partition('. ')[0].rstrip('.')}."
-            formatter.write_text(f"{setting.key}: {setting.default}")
+            formatter.write(f"{setting.key}: {setting.default}\n")
             with formatter.indentation():
                 formatter.write_text(first_sentence)
     else:

@@ -6,7 +6,7 @@ A claim that is larger than its draws need promises nothing false, but the progr
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 
-from dpgrs.release.claim_check import Loss, chance_bound, loss_of, smallest_delta
+from dpgrs.release.claim_check import Loss, chance_bound, loss_of, right_guesses, smallest_delta
 from dpgrs.release.draw_check import ACCURACY, CASES, COUNT, CROSS, GRAM, KNOWN, ON_TURNED_ROWS
 from dpgrs.release.entry_check import ROW_NORM
 
@@ -22,6 +22,7 @@ OF_CALLS = {GRAM.statistic: Fraction(1, 4), CROSS: Fraction(1, 2**17)}
 OF_CLIPPED = {GRAM.statistic: Fraction(1, 2**24), CROSS: Fraction(1, 2**28)}
 # A chance is rounded up to two digits, a remainder down to fifteen.
 TWO_DIGITS, FIFTEEN_DIGITS = Fraction(111, 100), Fraction(1, 10**13)
+ONE_GUESS = 1.001  # guesses are whole numbers, rounded up
 # The accounting lowers delta by less than this, and epsilons are rounded up at the sixth digit.
 ACCOUNTING = Fraction(1, 10**5)
 # Epsilons of the profile, of the claimed one beyond its pure part.
@@ -83,7 +84,10 @@ def _total_problems(statement: Mapping) -> Iterator[str]:
 
 
 def _chance_problems(name: str, claim: Mapping, loss: Loss) -> Iterator[str]:
-    """Check that a chance is no larger than two digits of what the losses give."""
+    """Check that a chance is no larger than two digits of what the losses give, and guesses than the next."""
+    guesses = right_guesses(loss)
+    if float(claim["right_guesses"]) > float(guesses) + ONE_GUESS:
+        yield f"the right guesses of {name} must be {float(guesses):.4g}, got {claim['right_guesses']}"
     exact = chance_bound(loss.mu_squared, Fraction(claim["epsilon"]) - loss.pure)
     if Fraction(claim["chance"]) > Fraction(str(exact)) * TWO_DIGITS:
         yield f"the chance of {name} must be {float(exact):.2g}, got {claim['chance']}"

@@ -26,6 +26,7 @@ from dpgrs.study.training_data import TrainingData
 # Rules give of these what the mechanism reads, see `dpgrs.study.requests.reads_of_draw`.
 READS = (
     "mode",
+    "study",
     "seed",
     "panel.size",
     "outcomes",

@@ -46,6 +46,7 @@ from dpgrs.types import Metrics
 # Rules give of these `dpgrs.study.requests.READS_OF_METRICS`.
 READS = (
     "mode",
+    "study",
     "seed",
     "methods",
     "outcomes",

@@ -74,6 +74,15 @@ def test_verify__every_number_that_is_changed_is_found(bundle, tmp_path):
     assert accepted == FREE
 
 
+def test_refits__of_estimated_heritability_too(tmp_path, monkeypatch):
+    """The norms in a statement have six digits; here that moves weights by more than a refit may differ."""
+    study = Study(tmp_path, monkeypatch)
+    config = settings_of(study, with_cases(study))
+    study.bundle(config, study.release(config))
+    assert config["regression"]["heritability"] is None
+    assert refits(study.root / "bundle")
+
+
 def is_accepted(bundle, folder, path, value):
     """Forge a number, and the words that follow from the statement, and tell whether that is accepted."""
     shutil.copytree(bundle, folder)

@@ -10,7 +10,7 @@ import pandas as pd
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.json_files import read_json
 from dpgrs.io.loadings import read_loadings
-from dpgrs.linalg.attenuation import clip_moments, clip_slopes
+from dpgrs.linalg.attenuation import clip_moments
 from dpgrs.linalg.clipped_statistics import grid_frequency
 from dpgrs.linalg.components import mapped_loadings
 from dpgrs.linalg.statistics import column_moments
@@ -195,7 +195,7 @@ class OpenRelease:
 
     @property
     def _clips(self):
-        """What the clip of the outcomes hangs on, as the arguments of `clip_slopes`."""
+        """What the clip of the outcomes hangs on, as the arguments of `clip_moments`."""
         bound, norm = clips_of(self.statement)
         n_shared = len(self.arrays["cross"]) if shares_budget(self.statement) else 1
         terms = {"bound": bound, "norm": None if np.isinf(norm) else norm, "n_shared": n_shared}
@@ -208,7 +208,8 @@ class OpenRelease:
     @property
     def _noisy(self):
         known = {name: self.arrays.get(name) for name in ("gram", "cross", "observed")}
-        known["slopes"] = clip_slopes(**self._clips)
+        # Those of the fit: the statement's norms have six digits, and small differences of slopes can grow.
+        known["slopes"] = self.arrays["slopes"]
         request, known["origin"] = self._request, None
         if request.coding == Coding.FREQUENCY:
             origin = column_moments(grid_frequency(self.arrays["frequency"]), rows=request.rows)[0]

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
+from dpgrs.evaluation.private_metrics import SQUARE_STEP
 from dpgrs.methods.registry import METHODS
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.privacy.accounting.exact_numbers import exact_text
@@ -160,6 +161,7 @@ def make_accuracy_event(terms, *, n_outcomes):
     claim = accuracy_sensitivity(n_outcomes, outcome_bound=3.0, residual_bound=3.0, **relation)
     sigma = cross.sigma * claim.value / cross.sensitivity.value
     terms = {"sensitivity": claim, "sigma": sigma, "mu": claim.value / sigma, "entries": 3 * n_outcomes}
+    terms["step"] = SQUARE_STEP
     return replace(cross, statistic="accuracy", **terms)
 
 

@@ -287,7 +287,7 @@ def test_load_accuracy__raise_on_other_terms(study, part):
 def test_load_accuracy__raise_on_incomplete_request(study):
     """As if killed before the ledger was told; the next run completes what is paid for."""
     with pytest.MonkeyPatch.context() as killed:
-        killed.setattr(step, "complete", lambda *_: None)
+        killed.setattr(step, "complete", lambda *_, **__: None)
         run(study)
     with pytest.raises(DpgrsError, match="an incomplete request"):
         load(study)

@@ -12,6 +12,7 @@ from dpgrs.methods.chosen_requests import ScreeningTerms, request_of_rows
 from dpgrs.methods.mechanisms import mechanism_of
 from dpgrs.methods.registry import METHODS, methods_that
 from dpgrs.methods.requests import PrivacyRequest
+from dpgrs.methods.reusecov import COUNT_STEP
 from dpgrs.privacy.accounting.events import MECHANISM_VERSION
 from dpgrs.privacy.noise.sources import Rehearsal
 from dpgrs.privacy.sensitivity import outcome_counts_sensitivity
@@ -320,7 +321,7 @@ def test_verify_release__finds_draws_of_more_or_fewer_numbers(tmp_path, place, e
     count, *others = make_events(make_terms())
     claim = outcome_counts_sensitivity(3, rows="haplotypes", unit="haplotype", neighbours="add-remove")
     known = replace(count, statistic=KNOWN, entries=3, sensitivity=claim, sigma=claim.value / count.mu)
-    known = replace(known, mu=claim.value / known.sigma)
+    known = replace(known, mu=claim.value / known.sigma, step=COUNT_STEP)
     drawn = [(event, None) for event in (count, *others, known)]
     content = {"drawn": drawn, "missing_outcomes": "counted", "per_outcome": Total(2.0, 1e-6)}
     folder = make_bundle(tmp_path, terms=make_terms(epsilon=2.0), content=content)

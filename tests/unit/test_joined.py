@@ -1,7 +1,6 @@
 """Outcomes with budgets of their own: what is told of one does not move with the draws of others."""
 
 import json
-from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -22,7 +21,7 @@ from dpgrs.study.training_data import TrainingData
 from dpgrs.types import Protection
 from forged_releases import STATEMENT, edit_statement, seal
 from outcome_files import changed_outcomes
-from release_data import FIT, OUTCOMES, SITES, make_bundle, make_events, make_terms
+from release_data import FIT, OUTCOMES, make_bundle, make_events, make_terms
 from step_settings import settings_for
 from step_studies import N_VARIANTS, NAMES
 
@@ -91,9 +90,8 @@ def test_accepted__are_fits_of_each_outcome_by_itself(study):
 
 
 def test_verify_release__asks_for_the_total_of_all_where_public_effects_join_outcomes(tmp_path):
-    *shared, cross = make_events(make_terms())
-    own = replace(cross, entries=len(SITES))
-    drawn = [(event, None) for event in shared] + [(own, name) for name in OUTCOMES]
+    *shared, cross = make_events(make_terms(), n_outcomes=1)
+    drawn = [(event, None) for event in shared] + [(cross, name) for name in OUTCOMES]
     content = {"drawn": drawn, "method": "blup", "fit": FIT | {"heritability": 0.5}}
     content |= {"per_outcome": Total(1.0, 1e-6)}
     folder = make_bundle(tmp_path, terms=make_terms(epsilon=2.0), content=content)

@@ -40,7 +40,7 @@ def request_of(n_variants=30, *, rows="haplotypes", **terms):
 @pytest.fixture(autouse=True)
 def empty_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    Path("study.yaml").write_text("study: tiny\nprivacy: {epsilon: 2, accounting: gdp}\n")
+    Path("study.yaml").write_text("study: tiny\nprivacy: {epsilon: 2, accounting: gdp, protection: full}\n")
 
 
 def plan_of(*changes, **options):

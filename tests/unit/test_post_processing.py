@@ -1,7 +1,5 @@
 """What a statement says was done after the noise, and that it contradicts nothing that hangs on it."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -17,7 +15,7 @@ from dpgrs.release.post_processing import (
 )
 from dpgrs.release.verify import verify_release
 from dpgrs.study.method_choice import REASONS, reason_in_words
-from release_data import FIT, OUTCOMES, SITES, make_bundle, make_events, make_terms
+from release_data import FIT, OUTCOMES, make_bundle, make_events, make_terms
 
 KNOWN = {"protection": "full", "missing_outcomes": "none"}
 COUNT, CENTRED, CUT_OFF = "is taken as at least 1.", "own intercept column", "eigenvalues, which only noise"
@@ -55,9 +53,8 @@ def is_said(said, method, fit, **known):
 
 def made_of(folder, said, **content):
     """Write a bundle that says this was done after the noise; outcomes have budgets of their own."""
-    count, gram, cross = make_events(make_terms())
-    own = [(replace(cross, entries=len(SITES)), name) for name in OUTCOMES]
-    drawn = [(count, None), (gram, None), *own]
+    count, gram, cross = make_events(make_terms(), n_outcomes=1)
+    drawn = [(count, None), (gram, None), *((cross, name) for name in OUTCOMES)]
     content |= {"drawn": drawn, "per_outcome": Total(1.0, 1e-6), "method": "reusecov-ellipsoid"}
     folder.mkdir()
     content["post_processing"] = said

@@ -314,7 +314,9 @@ def test_problems__of_public_effects(tmp_path, monkeypatch, changes, line):
     write_score(tmp_path / "a.txt", SITES, [1, 2, 3, 4])
     write_statistics(tmp_path / "b.tsv", SITES, [1, 2, 3, 4])
     write_score(tmp_path / "c.txt", SITES, [1, 2, 3, 4], build="GRCh37")
-    found = [one for one in problems(resolve(PRESENT | changes)) if "is not there" not in one]
+    privacy = {"protection": "full"} | changes.get("privacy", {})
+    settings = resolve(PRESENT | changes | {"privacy": privacy})
+    found = [one for one in problems(settings) if "is not there" not in one]
     assert found == ([] if line is None else [line])
 
 

@@ -289,6 +289,7 @@ def test_load_released__raise_on_a_benchmark_that_says_adassp(study):
     path, files = study.root / "benchmark.npz", {"statistics": study.root / "statistics.npz"}
     terms = {
         "accountings": ["gdp"],
+        "protections": ["full"],
         "epsilons": [2.0],
         "sizes": [N_VARIANTS],
         "counts": [3],

@@ -89,10 +89,10 @@ def test_release__says_what_was_public_where_much_is(study):
     # At a larger epsilon the clip counts for too much beside the noise, so that there are no standard errors.
     terms = {"neighbours": "replace-one", "bounds": "tight", "missing": "counted"}
     config = study.settings("blup", epsilon=1, **terms)
-    noisy = study.release(config)
     scales = study.root / "scales.tsv"
     scales.write_text("outcome\tcentre\tscale\n" + "".join(f"{name}\t170\t5\n" for name in NAMES[::-1]))
     config["outcomes"] |= {"scales": str(scales), "test_share": 0.25}
+    noisy = study.release(config)
     config["regression"]["heritability"] = 0.4
     config["cohort"]["field"] = "DS"
     config["public"]["origin"] = "a public panel"

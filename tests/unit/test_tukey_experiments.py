@@ -23,6 +23,7 @@ from dpgrs.experiments.tukey_models_trial import REQUEST, adassp_of_data_bounds,
 from dpgrs.methods.tukey_check import smallest_passing
 from dpgrs.privacy.noise.base import data_digest
 from dpgrs.privacy.noise.sources import BenchmarkNoise
+from dpgrs.reporting.svg import styled
 
 
 @pytest.mark.parametrize("d", [2, 3])
@@ -156,6 +157,13 @@ def test_time__exponents_are_fitted():
     np.testing.assert_allclose(numbers["m, 100 to 200"], 1)
     np.testing.assert_allclose(numbers["d, 2 to 8"], 2)
     assert tukey_time.judge(table, {})[0] == Verdict.REPRODUCED
+    with styled():
+        assert set(tukey_time.draw(table, {})) == {"seconds"}
+        methods = pd.DataFrame([{"part": "methods", "step": "AdaSSP", "m": 0, "d": 3, "seconds": 0.25}])
+        figure = tukey_time.draw(pd.concat([table, methods]), {})["methods"].figure
+    (axis,) = figure.axes
+    assert [label.get_text() for label in axis.get_yticklabels()] == ["AdaSSP"]
+    assert [bar.get_width() for bar in axis.patches] == [0.25]
 
 
 def test_sgd__names_the_best_setting_and_the_one_that_nine_tenths_are_below():

@@ -135,7 +135,7 @@ def compare(table, settings):
 
 
 def draw(table, settings):
-    """Draw seconds against the number of models, as the paper, and of coefficients."""
+    """Draw seconds against the number of models, as the paper, and of coefficients, and those of methods."""
     figure, (axes,) = new_figure(420, 190, left=44, right=10, top=12, bottom=52, ncols=2)
     for axis, part in zip(axes, ("m", "d"), strict=True):
         for (step, label), colour in zip(STEPS.items(), PALETTE, strict=False):
@@ -144,9 +144,17 @@ def draw(table, settings):
         axis.set(xlabel="models m" if part == "m" else "coefficients d")
     axes[0].set_ylabel("seconds of a core")
     figure.legend(*axes[0].get_legend_handles_labels(), loc="lower center", ncols=2)
-    return {
+    drawings = {
         "seconds": Drawing(figure, "Time against the number of models and of coefficients (figure 2, right).")
     }
+    methods = table[table["part"] == METHODS]
+    if len(methods):
+        figure, ((axis,),) = new_figure(420, 150, left=120, right=10, top=8, bottom=34)
+        axis.barh(methods["step"], methods["seconds"], color=PALETTE[0])
+        axis.invert_yaxis()
+        axis.set(xscale="log", xlabel="seconds of a core")
+        drawings["methods"] = Drawing(figure, "Time of the paper's methods on its synthetic set.")
+    return drawings
 
 
 def judge(table, settings):

@@ -9,6 +9,7 @@ from dpgrs.experiments import primo_haplotypes
 from dpgrs.experiments.haplotype_panel import panel_of_people
 from dpgrs.experiments.primo_fits import PUBLIC, TIGHT
 from dpgrs.genotypes.bits import unpack
+from dpgrs.simulation.resampling import resample_store
 from dpgrs.types import Rows
 from vcf_files import record, vcf_text, write_text
 
@@ -64,6 +65,21 @@ def test_run_trial__of_copies_has_as_many_people_and_no_public_panel(files, tmp_
     assert np.mean(is_seen) > 0.5
     rows = pd.DataFrame(primo_haplotypes.run_trial("many", 1, settings, files))
     assert set(rows["terms"]) == {"none", "ours", TIGHT}
+
+
+def test_make_cohort__of_a_generated_part_takes_people_of_the_generator(files, tmp_path, monkeypatch):
+    made = []
+
+    def imitate(source, output, *, people, seed):
+        made.append((people, seed))
+        return resample_store(source, output, people=people, seed=seed)
+
+    monkeypatch.setattr(primo_haplotypes, "imitate_store", imitate)
+    settings = SETTINGS | {"copies": {"many": 500, "generated-600": 600}}
+    panel, _ = primo_haplotypes.make_cohort("many", 2, settings, files, tmp_path / "copies")
+    assert (panel.n_samples, made) == (500, [])
+    panel, _ = primo_haplotypes.make_cohort("generated-600", 2, settings, files, tmp_path / "generated")
+    assert (panel.n_samples, made) == (600, [(600, 3)])
 
 
 def alleles_of(panel):

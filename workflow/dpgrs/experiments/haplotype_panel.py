@@ -12,7 +12,7 @@ from dpgrs.simulation.resampling import resample_store
 MAF = 0.01
 
 
-def make_panel(files, chromosomes, folder, *, size, seed, people=None):
+def make_panel(files, chromosomes, folder, *, size, seed, people=None, make_people=resample_store):
     """Ingest phased VCFs and make a panel.
 
     Parameters
@@ -22,7 +22,8 @@ def make_panel(files, chromosomes, folder, *, size, seed, people=None):
     folder : path, to write stores and panel to.
     size : int, variants.
     seed : int, names them.
-    people : int, how many copies of the people are taken in their place; None takes these.
+    people : int, how many made people are taken in the place of the real ones; None takes the real ones.
+    make_people : function that makes them, `resample_store` or `imitate_store`.
 
     Returns
     -------
@@ -33,8 +34,8 @@ def make_panel(files, chromosomes, folder, *, size, seed, people=None):
         store = f"{folder}/{chromosome}"
         ingest_chromosome(file, chromosome=chromosome, store=store, progress=False)
         if people is not None:
-            resample_store(store, f"{store}-copies", people=people, seed=seed)
-            store = f"{store}-copies"
+            make_people(store, f"{store}-made", people=people, seed=seed)
+            store = f"{store}-made"
         stores.append(HaplotypeStore.open(store))
     selection = select_panel(stores, size=size, maf=MAF, seed=seed)
     write_panel(f"{folder}/panel", stores, selection)

@@ -3,7 +3,7 @@
 from dpgrs.experiments import primo_haplotypes
 from dpgrs.experiments.frame import Experiment, Verdict
 from dpgrs.experiments.primo_fits import NON_PRIVATE, best_of_path
-from dpgrs.experiments.primo_haplotypes import PEOPLE, n_copies
+from dpgrs.experiments.primo_haplotypes import GENERATED, PEOPLE, n_copies
 from dpgrs.experiments.primo_tables import (
     by_line,
     draw_lines,
@@ -34,6 +34,7 @@ def draw(table, settings):
     drawings = {}
     for part, own in table.groupby("part", sort=False):
         drawings |= draw_ratios(own, "ratio" if n_copies(part, settings) is None else part)
+    table = table[~table["part"].str.startswith(GENERATED)]
     if table["people"].nunique() > 1:
         private = without_fixed(table[table["method"] != NON_PRIVATE])
         most = private[private["n_variants"] == private["n_variants"].max()]
@@ -52,7 +53,8 @@ def judge(table, settings):
     said, is_told = [], []
     for people, part in sorted({*table[["people", "part"]].itertuples(index=False, name=None)}):
         words, is_so = judge_ratios(gauss[part], projected[part])
-        where = "the real n" if n_copies(part, settings) is None else f"{people:,} copies of people"
+        made = "people of a generator" if part.startswith(GENERATED) else "copies of people"
+        where = "the real n" if n_copies(part, settings) is None else f"{people:,} {made}"
         said.append(f"at {where} {words}")
         is_told.append(is_so)
     reason = f"By the paper's terms, each at its best lambda: {'; '.join(said)}."
@@ -66,7 +68,9 @@ EXPERIMENT = Experiment(
     choices=(
         *primo_haplotypes.CHOICES,
         *primo_haplotypes.BEST,
-        "The paper has up to a million samples of a generative network that we have not. `copies` are "
+        "The paper has up to a million samples of a generative network that we have not. `generated` are "
+        "those of a network of ours, trained on all people without their populations; it needs the extra "
+        "`gan`. `copies` are "
         "mosaics of the real haplotypes by the copying model of Li and Stephens, those that are predicted, "
         "too: they show what so many rows do to noise, not how scores carry over to so many people. Copies "
         "of the same few people are no public panel for each other, so none have one. The same on many "

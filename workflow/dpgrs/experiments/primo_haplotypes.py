@@ -7,6 +7,7 @@ from dpgrs.experiments.haplotype_panel import make_panel, panel_of_people
 from dpgrs.experiments.primo_fits import NON_PRIVATE, PUBLIC, TERMS, TIGHT, configuration, measure
 from dpgrs.io.outcomes import Outcomes, simulated_names
 from dpgrs.public_random import uniforms
+from dpgrs.simulation.imitation import imitate_store
 from dpgrs.study.public_ld_files import ld_of_panel, save_ld
 from dpgrs.study.settings import resolve
 from dpgrs.study.simulated_rows import SimulatedRows
@@ -15,6 +16,7 @@ from dpgrs.types import Rows
 TEST_SHARE, PUBLIC_SHARE = 0.2, 0.5
 PEOPLE = 2_504  # of the file of haplotypes
 NETWORK = "network"  # the part whose outcomes are of networks
+GENERATED = "generated"  # the parts whose people are of a generator start so
 BOUNDS = {"paper": "paper", "ours": "worst-case", TIGHT: "tight", PUBLIC: "tight"}
 COHORT = (
     "5,008 haplotypes of 140 kb of chromosome 1 (1000 Genomes, phase 3), other random common variants in "
@@ -36,12 +38,12 @@ BEST = (
 )
 
 
-def run_trial(part, trial, settings, files):
+def run_trial(part, trial, settings, files, *, terms=TERMS):
     """Measure all methods by the terms of the paper and by ours; figures share the cohort of a trial."""
     known = {"source": "vcf", "sizes": settings["sizes"], "counts": settings["counts"]}
     known["epsilons"] = settings["epsilons"]
     configs = {
-        name: configuration(TERMS[name], methods=methods, bounds=BOUNDS[name], **known)
+        name: configuration(terms[name], methods=methods, bounds=BOUNDS.get(name, "worst-case"), **known)
         for name, methods in settings["methods"].items()
     }
     options = {"seed": settings["seed"], "key": ("primo haplotypes", trial, part)}
@@ -56,7 +58,7 @@ def run_trial(part, trial, settings, files):
 
 
 def n_copies(part, settings):
-    """Return how many people of a part are copies of the real ones; None where there are these alone."""
+    """Return how many people of a part are made, as copies or by a generator; None where all are real."""
     return settings.get("copies", {}).get(part)
 
 
@@ -96,7 +98,7 @@ def make_cohort(part, trial, settings, files, folder):
     ----------
     part, trial, files : as in `Experiment.run_trial`.
     settings : dict, with `seed`, `sizes`, `counts`, `heritability`, `width` for networks, and of parts whose
-        people are copies `copies`, a dict of part to their number.
+        people are made `copies`, a dict of part to their number.
     folder : path, to write panel and outcomes to.
 
     Returns
@@ -105,6 +107,8 @@ def make_cohort(part, trial, settings, files, folder):
     """
     key, seed, rows = ("primo haplotypes", trial), settings["seed"], Rows.HAPLOTYPES
     known = {"size": max(settings["sizes"]), "people": n_copies(part, settings)}
+    if part.startswith(GENERATED):
+        known["make_people"] = imitate_store
     panel = make_panel(files, ["1"], folder, seed=seed + trial, **known)
     count = max(settings["counts"])
     simulated = SimulatedRows(

@@ -5,7 +5,7 @@ import numpy as np
 from dpgrs.evaluation.rows import joined_rows
 from dpgrs.evaluation.split import row_names
 from dpgrs.experiments.frame import Experiment, Verdict
-from dpgrs.experiments.primo_fits import best_of_path
+from dpgrs.experiments.primo_fits import TERMS, best_of_path
 from dpgrs.experiments.primo_tables import (
     Columns,
     at_each_epsilon,
@@ -27,7 +27,7 @@ PARTS = {"pixels": "pixels on pixels", "linear": "a noisy linear model of pixels
 SGD = "dp-sgd"
 
 
-def run_trial(part, trial, settings, files):
+def run_trial(part, trial, settings, files, *, terms=TERMS):
     """Measure all methods on images of the trial's own; what is public comes from the other images.
 
     Part `pixels` predicts pixels from others, `linear` what a noisy linear model makes of them.
@@ -51,12 +51,12 @@ def run_trial(part, trial, settings, files):
             seen = others[:, targets]
             return ((own[:, targets] - seen.mean(axis=0)) / seen.std(axis=0)).T
         X = joined_rows(panel, size, rows=Rows.PEOPLE)
-        terms = {"row_id": row_names(panel.sample_id, rows=Rows.PEOPLE), "variant_rank": panel.variant_rank}
-        terms |= {"n_outcomes": max(counts), "heritability": settings["heritability"]}
-        return simulate_outcomes(X, **terms, seed=settings["seed"], key=key)[0]
+        known = {"row_id": row_names(panel.sample_id, rows=Rows.PEOPLE), "variant_rank": panel.variant_rank}
+        known |= {"n_outcomes": max(counts), "heritability": settings["heritability"]}
+        return simulate_outcomes(X, **known, seed=settings["seed"], key=key)[0]
 
     sizes = {"sizes": [settings["pixels"]], "counts": counts}
-    return run_table(columns, make_outcomes, **sizes, settings=settings, key=(*key, part))
+    return run_table(columns, make_outcomes, **sizes, settings=settings, key=(*key, part), terms=terms)
 
 
 def summarise(rows, settings):

@@ -19,12 +19,13 @@ from dpgrs.experiments.sgd_settings import (
     with_names,
 )
 from dpgrs.linalg.statistics import CALL_STEP, grid_outcomes
-from dpgrs.types import Rows, Unit
+from dpgrs.methods.dp_sgd import SgdRequest
+from dpgrs.types import Accounting, Rows, Unit
 
 PUBLIC = {"rows": Rows.HAPLOTYPES, "unit": Unit.HAPLOTYPE, "outcome_bound": 3.0, "delta": 1e-6}
 
 
-def run_trial(part, trial, settings, files):
+def run_trial(part, trial, settings, files, *, accounting=Accounting.GDP, request_type=SgdRequest):
     """Fit every setting of the grid for each number of outcomes, and measure on the test rows."""
     ((size,), (epsilon,)), rows = (settings["sizes"], settings["epsilons"]), []
     with TemporaryDirectory() as folder:
@@ -34,7 +35,9 @@ def run_trial(part, trial, settings, files):
         Y = grid_outcomes(outcomes.values[size][:, outcomes.is_training], bound=PUBLIC["outcome_bound"])
     for count in settings["counts"]:
         terms = PUBLIC | {"n_variants": size, "n_outcomes": count, "epsilon": epsilon}
+        terms |= {"accounting": accounting}
         known = {"terms": terms, "settings": settings, "key": ("primo_sgd", part, trial, count)}
+        known |= {"request_type": request_type}
         for setting, fit in fit_grid(X, Y[:count], **known, row_step=CALL_STEP):
             rows.append({"n_outcomes": count} | setting | {"r2": test.errors(fit)[0].mean()})
     return rows

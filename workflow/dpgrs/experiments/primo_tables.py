@@ -67,7 +67,7 @@ class Columns(NamedTuple):
     centre: np.ndarray
 
 
-def run_table(columns, make_outcomes, *, sizes, counts, settings, key, is_training=None):
+def run_table(columns, make_outcomes, *, sizes, counts, settings, key, is_training=None, terms=TERMS):
     """Measure all methods of a plan on one table.
 
     Parameters
@@ -79,6 +79,7 @@ def run_table(columns, make_outcomes, *, sizes, counts, settings, key, is_traini
         `delta` where it is not the default of a study.
     key : tuple of str and int, tells trials apart.
     is_training : (n_rows,) bool; None leaves a fifth of the rows out at random.
+    terms : dict of the names of `methods` to terms, as `TERMS`.
 
     Returns
     -------
@@ -95,12 +96,11 @@ def run_table(columns, make_outcomes, *, sizes, counts, settings, key, is_traini
     seed, names = settings["seed"], [f"x{j}" for j in range(1, columns.values.shape[1] + 1)]
     table = RealTable.numbered("trial", names, columns.values)
     if is_training is None:
-        terms = {"rows": Rows.PEOPLE, "test_share": TEST_SHARE, "seed": seed, "key": key}
-        is_training = split_rows(table.row_id, **terms)
+        is_training = split_rows(table.row_id, rows=Rows.PEOPLE, test_share=TEST_SHARE, seed=seed, key=key)
     known = {"source": "table", "sizes": sizes, "counts": counts, "epsilons": settings["epsilons"]}
     known |= {name: settings[name] for name in ("genotype_clip", "delta") if name in settings}
     configs = {
-        name: configuration(TERMS[name], methods=own, **known) for name, own in settings["methods"].items()
+        name: configuration(terms[name], methods=own, **known) for name, own in settings["methods"].items()
     }
     with panel_of_table(table, columns[1:], size=max(sizes), seed=seed) as panel:
         values = {size: make_outcomes(panel, size) for size in sizes}

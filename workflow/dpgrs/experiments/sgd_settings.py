@@ -20,7 +20,7 @@ AS_IT_IS = (100, 1.0, 1.0)
 LESS_SHARE = 0.9
 
 
-def fit_grid(X, Y, *, terms, settings, key, row_step):
+def fit_grid(X, Y, *, terms, settings, key, row_step, request_type=SgdRequest):
     """Fit each setting of a grid, the defaults first.
 
     Parameters
@@ -29,6 +29,7 @@ def fit_grid(X, Y, *, terms, settings, key, row_step):
     terms : dict of the terms of a `PrivacyRequest`.
     settings : dict, with `seed`, `sampling_rate` and a list for each of `SETTING`.
     key : tuple of str and int, tells noise apart.
+    request_type : class of the request, `SgdRequest` or one of its kind.
 
     Yields
     ------
@@ -39,7 +40,7 @@ def fit_grid(X, Y, *, terms, settings, key, row_step):
         steps, clip, rate = setting
         own = {"steps": steps, "sampling_rate": settings["sampling_rate"], "learning_rate": rate}
         largest = SgdRequest(**terms, **own).row_norm_squared ** 0.5
-        request = SgdRequest(**terms, **own, clip=clip * largest)
+        request = request_type(**terms, **own, clip=clip * largest)
         noise = BenchmarkNoise(settings["seed"], *key, *setting)
         sample = poisson_sample_of(noise, request, n=len(X))
         found = private_sgd(X, Y, request=request, noise=noise, sample=sample, row_step=row_step)

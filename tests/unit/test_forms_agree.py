@@ -11,6 +11,7 @@ from dpgrs.io.haplotype_store import HaplotypeStore
 from dpgrs.io.ingest import ingest_chromosome
 from dpgrs.io.store_check import check_store
 from dpgrs.scoring.apply import apply_scores
+from dpgrs.scoring.writing import caveats
 from genotype_forms import write_called_bgen, write_called_pgen, write_forms, write_score
 
 CALLED = ("vcf", "vcf.gz", "bcf", "vcz", "pgen", "bgen")
@@ -180,3 +181,15 @@ def test_ingest__of_dosages_is_the_same_of_every_form(tmp_path, capsys):
         assert counts["calls_as_dosages"] == 1, name
         assert "has genotypes without a dosage (DS, HDS, GP) on chromosome 1" in capsys.readouterr().err
         check_store(tmp_path / f"{name}.zarr", tmp_path / "a.vcf")
+
+
+def test_sums__of_stores_are_said_to_lack_alts_that_are_no_letters(tmp_path):
+    records = [(1000, "A", "G,*", "GT", "0|2 1|0 2|2"), (2000, "C", "T", "GT", "0|1 0|0 1|1")]
+    vcf = write_forms(tmp_path, records)["vcf"]
+    ingest_chromosome(vcf, chromosome="1", store=tmp_path / "s.zarr", phased="any")
+    score = write_score(tmp_path / "s.txt", [(1, 1000, "A", "G", 1)])
+    stored, read = (apply_scores(path, [score]) for path in (tmp_path / "s.zarr", vcf))
+    assert stored.counts["alts_left_out_of_stores"] == 1
+    assert "alts_left_out_of_stores" not in read.counts
+    (line,) = (one for one in caveats({"counts": stored.counts, "scores": []}) if "stores left out" in one)
+    assert "1 ALT allele without letters" in line

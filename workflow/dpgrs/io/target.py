@@ -13,6 +13,7 @@ from dpgrs.io.chromosomes import chromosome_name
 from dpgrs.io.genome_builds import is_autosome
 from dpgrs.io.genotype_files import as_paths, genotype_header
 from dpgrs.io.genotype_forms import VCF, form_named, form_of
+from dpgrs.io.vcf.records import WITHOUT_LETTERS
 from dpgrs.io.vcf.vcf import VcfHeader
 
 MISSING_STEPS = 2**16 - 1
@@ -69,6 +70,12 @@ class Target:
         self.samples, self._field = self.header.samples, field
         self._terms = {"phased": "any", "keep_filtered": True, "field": field, "keeps_symbols": True}
         self.begin()
+
+    @property
+    def n_alts_left_out(self) -> int:
+        """How many ALT alleles without letters the stores left out: REF is counted in place of each."""
+        skipped = [store.attributes.get("counts", {}).get("skipped", {}) for store in self._stores]
+        return sum(counts.get(reason, 0) for counts in skipped for reason in WITHOUT_LETTERS)
 
     def begin(self):
         """Count anew."""

@@ -218,6 +218,8 @@ def apply_scores(
     applied.counts |= {"records": people.n_records, "haploid_calls": people.n_haploid}
     if field == "DS":
         applied.counts["calls_as_dosages"] = people.n_calls_as_dosages
+    if people.n_alts_left_out:
+        applied.counts["alts_left_out_of_stores"] = people.n_alts_left_out
     return applied
 
 

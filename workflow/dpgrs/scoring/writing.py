@@ -126,6 +126,11 @@ def caveats(summary):
             f"the target has no dosage (DS, HDS, GP) of {n_calls:,} genotype{'s' * (n_calls > 1)}: "
             "the calls are taken"
         )
+    if n_alts := counts.get("alts_left_out_of_stores"):
+        yield (
+            f"the stores left out {n_alts:,} ALT allele{'s' * (n_alts > 1)} without letters, as `*`: a "
+            "person who has one is counted as having REF. Score the genotype files to avoid this"
+        )
     off = [one for one in scores if one["unit"] and one["unmatched_of_unknown_frequency"]]
     if off:
         yield (

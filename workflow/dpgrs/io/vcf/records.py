@@ -85,6 +85,10 @@ def require_distinct_alleles(ref, alts):
         raise BadRecordError("REF and ALT must be alleles of their own, got one twice. Mend the record.")
 
 
+# Reasons of `skip_reason` for alleles that a person can have in place of REF.
+WITHOUT_LETTERS = ("no_letters", "star_allele", "symbolic_allele")
+
+
 def skip_reason(ref, alt):
     """Return why an ALT cannot be used, or None if REF and ALT are letters.
 

@@ -26,7 +26,7 @@ def start(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [
-        (["-m", "dpgrs", "ledger", "show", "none.jsonl"], 1),
+        (["-m", "dpgrs", "ledger", "show", "none.jsonl"], 2),
         (["-m", "dpgrs", "no-verb"], 2),
         (["-m", "dpgrs", "--version"], 0),
         (["-c", "import os; print(os.getcwd(), os.umask(0), flush=True); os.kill(os.getpid(), 9)"], -9),

@@ -45,7 +45,7 @@ def require_domains(terms, *domains):
             raise UsageError(f"`{name}` must be {domain}, got {getattr(terms, name)}. Change it.")
 
 
-def named(names, *, most=20):
+def listed(names, *, most=20):
     """Write names as a message lists them: each in its quotes, and how many more there are.
 
     Parameters

@@ -55,15 +55,16 @@ def published_points(models, depths, rng, *, skipped=0):
     outer, inner = np.asarray(depths) - 1, np.asarray(depths)
     pieces = np.stack([low[inner] - low[outer], high[outer] - high[inner]])
     lengths = pieces.sum(axis=0)
-    smaller = high[inner] - low[inner]
-    weights = lengths * smaller.prod(axis=1, keepdims=True) / smaller
+    # Half of the models on either side leave a box of which low and high are swapped.
+    smaller = np.abs(high[inner] - low[inner])
+    others = [np.delete(smaller, j, axis=1).prod(axis=1) for j in range(models.shape[1])]
+    weights = lengths * np.stack(others, axis=1)
     ends = np.cumsum(weights, axis=1)
     rows = np.arange(len(outer))
     j = (rng.random(len(outer)) * ends[:, -1] >= ends.T).sum(axis=0).clip(max=ends.shape[1] - 1)
     is_after = np.arange(models.shape[1]) > j[:, np.newaxis]
-    points = rng.uniform(
-        np.where(is_after, low[outer], low[inner]), np.where(is_after, high[outer], high[inner])
-    )
+    ends_of_box = np.where(is_after, low[outer], low[inner]), np.where(is_after, high[outer], high[inner])
+    points = rng.uniform(np.minimum(*ends_of_box), np.maximum(*ends_of_box))
     is_left = rng.random(len(outer)) * lengths[rows, j] < pieces[0][rows, j]
     starts = np.where(is_left, low[outer, j], high[inner, j])
     stops = np.where(is_left, low[inner, j], high[outer, j])

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from dpgrs.errors import DpgrsError, named
+from dpgrs.errors import DpgrsError, listed
 from dpgrs.io.tables.outcome_arrays import OUTCOME_ARRAYS, load_outcome_arrays
 from dpgrs.io.tables.parquet import parquet_columns, parquet_numbers
 from dpgrs.io.tables.tables import (
@@ -190,7 +190,7 @@ def constants_of(names, scales, *, path, kind="outcome"):
     unknown = [name for name in names if name not in scales.index]
     if unknown:
         raise DpgrsError(
-            f"`{path}` must have a line for every {kind}, got none for {named(unknown)}. "
+            f"`{path}` must have a line for every {kind}, got none for {listed(unknown)}. "
             "Add centre and scale, or a prevalence."
         )
     return scales.loc[list(names)]
@@ -305,7 +305,7 @@ def picked(names, columns, path):
     missing = [name for name in columns if name not in known]
     if missing:
         raise DpgrsError(
-            f"`{path}` must have a column for each name, got none for {named(missing)}. Correct the names, "
+            f"`{path}` must have a column for each name, got none for {listed(missing)}. Correct the names, "
             "or add columns."
         )
     return list(columns)

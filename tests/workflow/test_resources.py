@@ -30,7 +30,7 @@ def scoring(settings, target, **options):
 @pytest.mark.parametrize("settings", [SMALL, MIDDLE], ids=lambda settings: settings["study"])
 def test_jobs__ask_for_what_they_take(tmp_path, settings):
     run(tmp_path, settings, is_warm=False)
-    settings = scoring(settings, "results/*/private/cohort/*.vcf.gz", weights_of="gblup")
+    settings = scoring(settings, "results/*/private/cohort/*.vcf.gz", weights_of="ols")
     run(tmp_path, settings, *BOTH, is_warm=False)
     table = asked_and_used(tmp_path, settings, *BOTH)
     assert {"make_panel", "compute_statistics/1", "fit_weights/1", "render_report"} <= set(table["job"])

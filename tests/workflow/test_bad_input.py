@@ -130,6 +130,24 @@ def test_clone__in_a_folder_with_braces_is_one_line(tmp_path):
     assert "The path of this clone must have no braces" in own_lines(process.stdout)[-1]
 
 
+@pytest.mark.parametrize(
+    ("settings", "options", "message"),
+    [
+        (SMALL, ("--resources", "runtime=20"), "than the 20 minutes that they can have: `make-panel` "),
+        (
+            {"panel": {"size": 100_000}, "methods": "blup", "scale": {"memory_per_job": 10**7}},
+            (),
+            "than the 30 days that they can have: `draw` 1,274 days",
+        ),
+    ],
+)
+def test_run_time__beyond_what_is_allowed_is_refused_before_any_job(tmp_path, settings, options, message):
+    process = run(tmp_path, settings, "--dry-run", *options, check=False)
+    assert process.returncode == 2
+    (line,) = own_lines(process.stdout)
+    assert message in line
+
+
 def test_settings__that_are_a_program_are_refused(tmp_path):
     process = run(tmp_path, SMALL | {"__use_yte__": True, "trials": "?1 + 1"}, "--dry-run", check=False)
     assert process.returncode == 2

@@ -36,6 +36,7 @@ from dpgrs.preflight.controlled import is_controlled
 from dpgrs.errors import UsageError
 from dpgrs.study.fetched_files import files_to_fetch
 from dpgrs.study.input_files import stamps_of
+from dpgrs.study.job_limits import LONGEST_JOB, machine_memory_mb
 from dpgrs.methods.mechanisms import mechanism_named, mechanisms_of, takes_sums
 from dpgrs.methods.registry import METHODS
 from dpgrs.study.panel_terms import has_public_sites, takes_ld
@@ -77,7 +78,10 @@ def checked_settings(raw):
         require_plain(workflow.configfiles)
         # Who has outcomes and covariates: on the console, before anything is drawn, and in no record of Snakemake's.
         return check(
-            raw, tell=partial(print, file=sys.stderr), memory_mb=memory_of_jobs()
+            raw,
+            tell=partial(print, file=sys.stderr),
+            memory_mb=memory_of_jobs(),
+            runtime_minutes=stated_limit("runtime") or LONGEST_JOB,
         )
     except UsageError as error:
         refuse(error)
@@ -85,13 +89,17 @@ def checked_settings(raw):
 
 def memory_of_jobs():
     """Return the megabytes that jobs can have: what `--resources` says, else those of this machine; None on a cluster."""
-    from dpgrs.study.memory_limit import machine_memory_mb
-
-    stated = workflow.resource_settings.resources.get("mem_mb")
-    if (limit := getattr(stated, "value", stated)) is not None:
-        return int(limit)
+    if (limit := stated_limit("mem_mb")) is not None:
+        return limit
     # Only executors of clusters take a number of jobs; no executor is known yet.
     return machine_memory_mb() if workflow.resource_settings.nodes is None else None
+
+
+def stated_limit(name):
+    """Return what `--resources` says of a resource, which is the most that any job gets; None if nothing."""
+    stated = workflow.resource_settings.resources.get(name)
+    limit = getattr(stated, "value", stated)
+    return None if limit is None else int(limit)
 
 
 def hand_overrides_over():

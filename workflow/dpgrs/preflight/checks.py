@@ -276,10 +276,11 @@ CHECKS = (
     of_data(scoring.file_problems, scoring.KEYS),
     Check(settings.count_problems, ("outcomes.missing", "privacy.neighbours", "privacy.count_share")),
     of_data(settings.memory_problems, tuple(keys())),
+    of_data(settings.runtime_problems, tuple(keys())),
 )
 
 
-def check(raw, *, tell=None, memory_mb=None):
+def check(raw, *, tell=None, **job_limits):
     """Resolve a configuration and look for every problem that can be seen before a job runs.
 
     Parameters
@@ -287,7 +288,8 @@ def check(raw, *, tell=None, memory_mb=None):
     raw : dict, as Snakemake merged it.
     tell : function of a line for the operator alone, who is in the tables of outcomes and covariates; None
         tells nobody.
-    memory_mb : int, the memory that jobs can have, unless the settings state another limit; None if unknown.
+    **job_limits : int, ``memory_mb``, the memory that jobs can have, unless the settings state another limit,
+        and ``runtime_minutes``; None if unknown.
 
     Returns
     -------
@@ -304,7 +306,7 @@ def check(raw, *, tell=None, memory_mb=None):
     lines, doubtful = [problem.line for problem in found], frozenset(problem.key for problem in found)
     if tell and config["mode"] == "release":
         tell(_revealed(config))
-    lines += problems(config, doubtful=doubtful, tell=tell, memory_mb=memory_mb)
+    lines += problems(config, doubtful=doubtful, tell=tell, **job_limits)
     if lines:
         raise UsageError("\n".join(lines))
     if tell:
@@ -322,20 +324,20 @@ def _revealed(config):
     )
 
 
-def problems(config, *, doubtful=frozenset(), tell=None, headers_only=False, memory_mb=None):
+def problems(config, *, doubtful=frozenset(), tell=None, headers_only=False, **job_limits):
     """List everything that can be seen to go wrong.
 
     Parameters
     ----------
     config : dict from `dpgrs.study.settings.resolve`.
     doubtful : set of str, keys whose values are not what the user meant; what depends on them is not judged.
-    tell, memory_mb : as in `check`.
+    tell, **job_limits : as in `check`.
     headers_only : as in `Inspection`.
 
     Returns
     -------
     list of str, one line a problem: what, where, how to mend it.
     """
-    options = {"tell": tell, "doubtful": doubtful, "headers_only": headers_only, "memory_mb": memory_mb}
-    inspection = Inspection(config, **options)
+    options = {"tell": tell, "doubtful": doubtful, "headers_only": headers_only}
+    inspection = Inspection(config, **options, **job_limits)
     return list(dict.fromkeys(line for check in CHECKS for line in check.lines(inspection)))

@@ -40,7 +40,7 @@ class Inspection:
     doubtful : set of str, keys whose values are not what the user meant.
     headers_only : bool, whether the names of columns are all that may be read of a private table, and nothing
         of the cohort's genotypes. Then no line depends on the people.
-    memory_mb : int, the memory that jobs can have, or None.
+    memory_mb, runtime_minutes : int, the memory and the run time that jobs can have, or None.
 
     Attributes
     ----------
@@ -51,9 +51,18 @@ class Inspection:
     book : function of the path of a ledger; it returns a Book.
     """
 
-    def __init__(self, config, *, tell=None, doubtful=frozenset(), headers_only=False, memory_mb=None):
+    def __init__(
+        self,
+        config,
+        *,
+        tell=None,
+        doubtful=frozenset(),
+        headers_only=False,
+        memory_mb=None,
+        runtime_minutes=None,
+    ):
         self.config, self.tell, self._doubtful = config, tell, doubtful
-        self.headers_only, self.memory_mb = headers_only, memory_mb
+        self.headers_only, self.memory_mb, self.runtime_minutes = headers_only, memory_mb, runtime_minutes
         self.mode = config["mode"] if self.is_clear("mode") else None
         self.shows_ids = self.mode == "benchmark"
         self.header, self.names = cache(genotype_header), cache(outcome_names)

@@ -8,11 +8,12 @@ from dpgrs.methods.joined import joins_outcomes
 from dpgrs.methods.registry import METHODS
 from dpgrs.preflight.headers import BRACED
 from dpgrs.study.fetched_files import fetch_problems
-from dpgrs.study.memory_limit import jobs_above
+from dpgrs.study.job_limits import jobs_above
 from dpgrs.study.settings import counts_outcomes
 from dpgrs.study.table_settings import covariate_terms
 from dpgrs.types import Bounds, Protection, Rows, Unit
 
+MINUTES_OF_DAY = 24 * 60
 ADDRESSES = ("mode", *(f"cohort.{name}" for name in ("source", "vcf", "populations", "chromosomes", "fetch")))
 
 
@@ -90,6 +91,24 @@ def memory_problems(inspection):
         ]
     fix = "Raise it where a machine has as much; else take fewer variants, outcomes or people."
     return [must(key, f"be {max(above.values()):,} or more, as jobs ask for: {asked}", f"{limit:,}", fix)]
+
+
+def runtime_problems(inspection):
+    """Name the jobs that would ask for more run time than one may."""
+    limit = inspection.runtime_minutes
+    above = jobs_above(inspection.config, limit, resource="runtime") if limit else {}
+    if not above:
+        return []
+    asked = ", ".join(f"`{verb}` {_duration(minutes)}" for verb, minutes in above.items())
+    return [
+        f"Jobs ask for more run time than the {_duration(limit)} that they can have: {asked}. Take fewer "
+        f"variants, outcomes or people, or leave out methods. `--resources runtime={max(above.values())}` "
+        "states another limit, in minutes: jobs ask for what one slow core may need at most."
+    ]
+
+
+def _duration(minutes):
+    return f"{minutes / MINUTES_OF_DAY:,.0f} days" if minutes > 2 * MINUTES_OF_DAY else f"{minutes:,} minutes"
 
 
 def budget_problems(inspection):

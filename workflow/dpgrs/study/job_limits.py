@@ -1,4 +1,4 @@
-"""Which jobs of a study would ask for more memory than one may, known before any job."""
+"""Which jobs of a study would ask for more memory or run time than one may, known before any job."""
 
 import os
 from pathlib import Path
@@ -12,6 +12,8 @@ from dpgrs.study.table_cohort import is_table
 
 # Of a container or a job of a cluster, in bytes, or `max`.
 CONTROL_GROUP = Path("/sys/fs/cgroup/memory.max")
+# The run time of a job in minutes, 30 days, unless `--resources runtime=N` states another limit.
+LONGEST_JOB = 30 * 24 * 60
 
 
 def machine_memory_mb():
@@ -24,28 +26,30 @@ def machine_memory_mb():
     return min(n_bytes, int(limit) if limit.isdecimal() else n_bytes) // MB
 
 
-def jobs_above(config, limit):
+def jobs_above(config, limit, *, resource="mem_mb"):
     """Say which jobs would ask for more: those that every study of its kind has, at their first attempt.
 
     Parameters
     ----------
     config : dict from `dpgrs.study.settings.resolve`.
-    limit : int, in MB.
+    limit : int, in the unit of the resource.
+    resource : str, `mem_mb` in MB or `runtime` in minutes.
 
     Returns
     -------
-    dict of verb to MB, in the order of the data.
+    dict of verb to what it asks for, in the order of the data.
     """
     shape, is_release = Shape(config), config["mode"] == "release"
     draws = [one.name for one in mechanisms_of(config["methods"], is_release=is_release)]
+    attempt = {"attempt": 1} | ({"threads": 1} if resource == "mem_mb" else {})
     asked = {
         verb: max(
-            resources_of(verb, shape)["mem_mb"](SimpleNamespace(mechanism=name), threads=1, attempt=1)
+            resources_of(verb, shape)[resource](SimpleNamespace(mechanism=name), **attempt)
             for name in (draws if verb == "draw" else [None])
         )
         for verb in _verbs(config, shape, is_release=is_release)
     }
-    return {verb: mb for verb, mb in asked.items() if mb > limit}
+    return {verb: amount for verb, amount in asked.items() if amount > limit}
 
 
 def _verbs(config, shape, *, is_release):

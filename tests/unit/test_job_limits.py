@@ -1,4 +1,4 @@
-"""Jobs that would ask for more memory than one may are named before any job."""
+"""Jobs that would ask for more memory or run time than one may are named before any job."""
 
 import os
 import re
@@ -6,8 +6,8 @@ import re
 import pytest
 
 from dpgrs.preflight.checks import problems
-from dpgrs.study import memory_limit
-from dpgrs.study.memory_limit import jobs_above
+from dpgrs.study import job_limits
+from dpgrs.study.job_limits import LONGEST_JOB, jobs_above
 from dpgrs.study.settings import resolve
 
 LARGE = {
@@ -50,10 +50,10 @@ def test_memory_limit__of_the_machine_holds_unless_another_is_stated():
 @pytest.mark.parametrize(("limit", "expected"), [("5000000", 5), ("max", None), (str(10**18), None)])
 def test_machine_memory__is_that_of_the_machine_or_its_control_group(tmp_path, monkeypatch, limit, expected):
     n_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    monkeypatch.setattr(memory_limit, "CONTROL_GROUP", tmp_path / "memory.max")
-    assert memory_limit.machine_memory_mb() == n_bytes // 10**6
+    monkeypatch.setattr(job_limits, "CONTROL_GROUP", tmp_path / "memory.max")
+    assert job_limits.machine_memory_mb() == n_bytes // 10**6
     (tmp_path / "memory.max").write_text(f"{limit}\n")
-    assert memory_limit.machine_memory_mb() == (expected or n_bytes // 10**6)
+    assert job_limits.machine_memory_mb() == (expected or n_bytes // 10**6)
 
 
 def test_memory_limit__of_what_a_mechanism_reads():
@@ -76,3 +76,16 @@ def test_memory_limit__of_the_jobs_that_a_study_has(raw, there, absent):
     found = {*jobs_above(resolve(LARGE | raw), 0)}
     assert there <= found
     assert not absent & found
+
+
+def test_runtime_limit__names_the_jobs_that_would_ask_for_more():
+    config = resolve({"panel": {"size": 100_000}, "methods": "blup"})
+    above = jobs_above(config, LONGEST_JOB, resource="runtime")
+    assert {*above} == {"draw", "fit-weights"}
+    (line,) = problems(config, runtime_minutes=LONGEST_JOB)
+    message = "Jobs ask for more run time than the 30 days that they can have: `draw` 1,274 days"
+    assert line.startswith(message)
+    assert f"`--resources runtime={max(above.values())}`" in line
+    assert problems(config, runtime_minutes=max(above.values())) == problems(config) == []
+    (line,) = problems(resolve({"methods": "blup"}), runtime_minutes=20)
+    assert "the 20 minutes that they can have: `make-panel` 24 minutes," in line

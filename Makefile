@@ -10,6 +10,10 @@ DEV := $(VENV)/.dev
 SIDE_BY_SIDE := --durations 15 --dist worksteal --numprocesses
 OF_STUDIES := tests/workflow tests/contract
 STUDIES := workflow or release or experiments or faults or slurm
+# What is marked so runs at night only; `make nightly` runs all.
+MARKED := not nightly
+# Where `make nightly` writes what its suites print.
+NIGHTLY := .nightly
 FUZZ_SECONDS ?= 600
 # Modules of workflow/dpgrs to change, such as privacy/noise/sources.py; empty means all on which a guarantee hangs.
 MODULES ?=
@@ -23,7 +27,7 @@ MUTANTS := .mutants/venv
 DOCS := .docs/venv
 
 .PHONY: run test lint unit test-audits test-workflow test-release test-experiments test-faults test-slurm test-studies \
-  benchmark frontier experiments fuzz mutants reliability reference docs lock clean help
+  nightly benchmark frontier experiments fuzz mutants reliability reference docs lock clean help
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -40,10 +44,10 @@ lint: $(DEV)  ## check the style of Python and Snakemake code
 	$(BIN)/snakemake --lint
 
 unit: $(DEV)
-	$(BIN)/pytest $(SIDE_BY_SIDE) auto --ignore tests/statistical -m "not ($(STUDIES))"
+	$(BIN)/pytest $(SIDE_BY_SIDE) auto --ignore tests/statistical -m "($(MARKED)) and not ($(STUDIES))"
 
 test-audits: $(DEV)  ## audit every mechanism at worst-case neighbours, with controls that must be caught, and hold draws to exact laws
-	$(BIN)/pytest $(SIDE_BY_SIDE) auto tests/statistical
+	$(BIN)/pytest $(SIDE_BY_SIDE) auto -m "$(MARKED)" tests/statistical
 
 test-workflow:  ## whole studies, forced anew, at chance level, of people and of real files, and bad input
 test-release:  ## whole releases with metrics that are paid for, replayed and refused
@@ -52,11 +56,23 @@ test-faults:  ## kill, damage and starve runs and releases at many places and re
 test-slurm:  ## run the demo through a real single-machine SLURM (needs root, slurm-wlm, munge)
 
 test-workflow test-release test-experiments test-faults test-slurm: test-%: $(DEV)
-	$(BIN)/pytest $(SIDE_BY_SIDE) auto -m $* $(OF_STUDIES)
+	$(BIN)/pytest $(SIDE_BY_SIDE) auto -m "($(MARKED)) and $*" $(OF_STUDIES)
 
 # One worker more than cores: a run through SLURM mostly waits.
 test-studies: $(DEV)  ## the five above at once
-	$(BIN)/pytest $(SIDE_BY_SIDE) $$(($$(getconf _NPROCESSORS_ONLN) + 1)) -m "$(STUDIES)" $(OF_STUDIES)
+	$(BIN)/pytest $(SIDE_BY_SIDE) $$(($$(getconf _NPROCESSORS_ONLN) + 1)) -m "($(MARKED)) and ($(STUDIES))" $(OF_STUDIES)
+
+# Each suite runs, whether those before it passed or not; none may skip a test.
+nightly: $(DEV)  ## lint, the manual and every test, also those that no other target runs; ends with a summary (hours)
+	@mkdir -p $(NIGHTLY); failures=0; rm -f $(NIGHTLY)/*; \
+	for suite in lint docs unit test-audits test-studies; do \
+	  began=$$(date +%s); outcome=passed; \
+	  DPGRS_NO_SKIPS=1 $(MAKE) --no-print-directory $$suite MARKED="nightly or not nightly" \
+	    >$(NIGHTLY)/$$suite.log 2>&1 || { outcome=FAILED; failures=$$((failures + 1)); }; \
+	  echo "$$suite: $$outcome after $$(($$(date +%s) - began)) s, see $(NIGHTLY)/$$suite.log" | tee -a $(NIGHTLY)/summary; \
+	  grep -hE '^(FAILED|ERROR) |^=+ .* in .*=$$|^make.*Error' $(NIGHTLY)/$$suite.log >>$(NIGHTLY)/summary; \
+	done; \
+	echo "Summary, also in $(NIGHTLY)/summary:"; cat $(NIGHTLY)/summary; [ $$failures = 0 ]
 
 benchmark: $(DEV)  ## measure speed as ratios of two things in one run
 	$(BIN)/pytest --benchmark-enable -s tests/benchmarks

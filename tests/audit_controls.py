@@ -85,6 +85,23 @@ def broken(case, control, *terms, **options):
     return replace(case, run=lambda exact, noise: case.run(exact, control(noise, *terms, **options)))
 
 
+def of_each_mechanism(cases):
+    """Return of each mechanism the name of one case, of those with most draws the last: what runs by day."""
+    by_draws = sorted(cases.items(), key=lambda item: len(item[1].parts))
+    return list({case.mechanism: name for name, case in by_draws}.values())
+
+
+def with_each_noise(cases):
+    """Return names of cases, each with "release" if a release can draw its noise, and with "benchmark"."""
+    modes = {True: ["release", "benchmark"], False: ["benchmark"]}
+    return [(name, mode) for name, case in cases.items() for mode in modes[case.is_for_releases]]
+
+
+def with_noise_of_most(cases, names):
+    """Return of `with_each_noise` the first for each name: noise of a release where there is any."""
+    return [(name, "release" if cases[name].is_for_releases else "benchmark") for name in names]
+
+
 def draws_that_show_halved(case):
     """Return how many draws catch a case with halved noise, with a probability of at least 1 - 1e-9."""
     rates = case.claim.error_rates(2.0)

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from audit_controls import SpoiledNoise, broken, run_audit
+from audit_controls import SpoiledNoise, broken, of_each_mechanism, run_audit
 from dpgrs.privacy.audit.audit import (
     ENOUGH_TO_VARY,
     N_DRAWS,
@@ -29,10 +29,11 @@ from dpgrs.privacy.audit.audit import (
 from dpgrs.privacy.noise.sources import BenchmarkNoise, NoiseSource
 from dpgrs.privacy.sensitivity import Sensitivity
 from dpgrs.steps.audit import choose_cases
+from nightly import rest_at_night
 
 # The others are in test_tukey_audit.py and test_kendall_audit.py.
 CASES = {case.name: case for case in choose_cases() if isinstance(case.claim, GaussianLoss)}
-ONE_EACH = list({case.mechanism: name for name, case in CASES.items()}.values())
+ONE_EACH = of_each_mechanism(CASES)
 N_NUMBERS = 16  # more than any case releases in one statistic
 
 
@@ -50,18 +51,20 @@ class RepeatedNoise(NoiseSource):
         return statistic + np.rint(normals * event.sigma / event.step).astype(np.int64), event
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", rest_at_night(CASES, ONE_EACH))
 def test_mechanisms__lose_no_more_than_claimed(name):
-    """One case of each mechanism with all draws; the others with enough to show halved noise."""
+    """One case of each mechanism with all draws; at night the others with enough to show halved noise."""
     n_draws = N_DRAWS if name in ONE_EACH else ENOUGH_TO_VARY
     assert run_audit(CASES[name], mode="release", n_draws=n_draws).is_within_claim
 
 
-@pytest.mark.parametrize("name", ONE_EACH)
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", [name for name in ONE_EACH if CASES[name].is_for_releases])
 def test_mechanisms__benchmark_noise_is_as_strong(name):
     assert run_audit(CASES[name]).is_within_claim
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", ONE_EACH)
 def test_mechanisms__noise_too_small_by_sqrt2_is_caught(name):
     assert not run_audit(broken(CASES[name], SpoiledNoise, math.sqrt(2))).is_within_claim

@@ -1,9 +1,10 @@
 """Controls of all audits: mechanisms whose noise is halved or absent, in all draws or one, must be caught.
 
-They are made of the cases themselves, so that no case is without. Keys are fixed, so a result never changes.
-Under other keys a control of normal noise would fail its test, since it is not caught, with a probability
-below 1e-9 (`test_rates__*` here and in test_audit.py), and one of halved pure noise with that of the tests of
-its mechanism. A choice without noise is always the same, and always caught.
+They are made of the cases themselves, so that no case is without; by day one case of each mechanism has them.
+Keys are fixed, so a result never changes. Under other keys a control of normal noise would fail its test,
+since it is not caught, with a probability below 1e-9 (`test_rates__*` here and in test_audit.py), and one of
+halved pure noise with that of the tests of its mechanism. A choice without noise is always the same, and
+always caught.
 """
 
 import math
@@ -12,17 +13,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from audit_controls import SpoiledNoise, broken, draws_that_show_halved, run_audit
+from audit_controls import SpoiledNoise, broken, draws_that_show_halved, of_each_mechanism, run_audit
 from dpgrs.errors import DpgrsError
 from dpgrs.methods import steered
 from dpgrs.privacy.audit import parts
 from dpgrs.privacy.audit.audit import ENOUGH_TO_VARY, alarm_probability
 from dpgrs.steps.audit import choose_cases
+from nightly import rest_at_night
 
 CASES = {case.name: case for case in choose_cases()}
-every_case = pytest.mark.parametrize("name", CASES)
+ONE_EACH = of_each_mechanism(CASES)
+every_case = pytest.mark.parametrize("name", rest_at_night(CASES, ONE_EACH))
 # Every draw of every mechanism with normal noise.
 DRAWS = [(name, number) for name, case in CASES.items() for number in range(len(case.parts))]
+BY_DAY = [(name, number) for name, number in DRAWS if name in ONE_EACH]
 STEERED = [name for name in CASES if name.startswith("private_steered_statistics")]
 # Those in which the map hangs on what is private: on an X'X of their own, on the count.
 TURNED_BY_X = [name for name in STEERED if "gram" not in CASES[name].terms]
@@ -45,7 +49,7 @@ def test_cases__absent_noise_is_caught_in_every_part(name):
     assert all(part.is_constant and not part.is_within_claim for part in result.parts)
 
 
-@pytest.mark.parametrize(("name", "number"), DRAWS)
+@pytest.mark.parametrize(("name", "number"), rest_at_night(DRAWS, BY_DAY))
 def test_parts__a_statistic_with_halved_noise_is_caught(name, number):
     """The others are honest, and the likelihood ratio of all together may not show it."""
     case = broken(CASES[name], SpoiledNoise, 2, number=number)
@@ -83,7 +87,7 @@ def test_steered__rows_turned_by_exact_statistics_are_caught(name, is_of_x, monk
 
 
 @pytest.mark.parametrize("entries", [np.s_[:, 0], np.s_[1, 2]], ids=["a direction", "an entry"])
-@pytest.mark.parametrize("name", STEERED)
+@pytest.mark.parametrize("name", rest_at_night(STEERED, [name for name in STEERED if name in ONE_EACH]))
 def test_steered__an_entry_without_noise_is_caught(name, entries, monkeypatch):
     honest = steered.draw_outcomes
 

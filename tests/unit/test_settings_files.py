@@ -13,7 +13,7 @@ from snakemake.utils import update_config
 from dpgrs.errors import UsageError
 from dpgrs.preflight.checks import check
 from dpgrs.study.settings import resolve
-from dpgrs.study.settings_files import read_settings, require_plain, write_overrides
+from dpgrs.study.settings_files import deep_merge, read_settings, require_plain, write_overrides
 
 
 @pytest.fixture(autouse=True)
@@ -43,6 +43,13 @@ def test_read_settings__lies_settings_over_others_as_snakemake_does(below, above
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("dpgrs.study.settings_files.BASE", Path("below.json"))
         assert read_settings("above.json") == expected
+
+
+def test_deep_merge__leaves_what_it_merges_as_it_is():
+    below, above = {"a": {"b": 1, "c": {"d": [2]}}}, {"a": {"c": {"d": [3]}}, "e": {}}
+    copies = json.loads(json.dumps([below, above]))
+    assert deep_merge(below, above) == {"a": {"b": 1, "c": {"d": [3]}}, "e": {}}
+    assert [below, above] == copies
 
 
 def test_write_overrides__mean_in_a_file_what_they_mean_on_the_command_line():

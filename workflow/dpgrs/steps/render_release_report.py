@@ -8,6 +8,7 @@ import pandas as pd
 
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.files import replacing
+from dpgrs.io.scoring_files import open_effects
 from dpgrs.io.sites import SITE_COLUMNS, read_chosen_sites
 from dpgrs.privacy.statement.text import budget_in_words, n_chosen
 from dpgrs.release.bundle import (
@@ -26,7 +27,7 @@ from dpgrs.reporting.data import VARIANT_COLUMNS, read_metrics
 from dpgrs.reporting.release_data import ReleaseData
 from dpgrs.reporting.writing import write_report
 
-SITE = {"chr_name": "contig", "chr_position": "position", "effect_allele": "alt", "other_allele": "ref"}
+SITE = {"contig": "contig", "position": "position", "alt": "effect_allele", "ref": "other_allele"}
 ACCURACY = ["r2", "mse"]
 
 
@@ -87,9 +88,10 @@ def render_release_report(
 
 def _read_score(path):
     """Read the table of a scoring file, with the names of columns that the package uses for sites."""
-    text = dict.fromkeys(("chr_name", "effect_allele", "other_allele"), str)
-    table = pd.read_csv(path, sep="\t", comment="#", dtype=text, keep_default_na=False)
-    return table.rename(columns=SITE)
+    parts = list(open_effects(path, build=None).parts())
+    columns = {name: np.concatenate([getattr(part, held) for part in parts]) for name, held in SITE.items()}
+    effects = np.concatenate([part.effects[:, 0] for part in parts])
+    return pd.DataFrame(columns | {"effect_weight": effects})
 
 
 def _variants(sites, digest):

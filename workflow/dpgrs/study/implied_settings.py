@@ -1,6 +1,7 @@
 """Defaults that follow from other settings: of a release, of real data, of tables of outcomes and of rows."""
 
 from dpgrs.errors import DpgrsError
+from dpgrs.study.settings_files import deep_merge
 from dpgrs.study.table_cohort import TABLE, is_table, look_at_cohort_table, takes_columns
 from dpgrs.types import Missing
 
@@ -40,17 +41,17 @@ def with_implied(raw):
     dict
     """
     if raw.get("mode") == "release":
-        raw = _over(RELEASE_DEFAULTS, raw)
+        raw = deep_merge(RELEASE_DEFAULTS, raw)
     if _source(raw, "cohort") not in (None, "simulate") or _source(raw, "outcomes") == "file":
-        raw = _over(REAL_DATA_DEFAULTS, raw)
+        raw = deep_merge(REAL_DATA_DEFAULTS, raw)
     if _source(raw, "cohort") == TABLE:
-        raw = _over(PEOPLE_DEFAULTS, raw)
+        raw = deep_merge(PEOPLE_DEFAULTS, raw)
     if _source(raw, "outcomes") == TABLE:
-        return _over(COLUMN_DEFAULTS, raw)
+        return deep_merge(COLUMN_DEFAULTS, raw)
     if _source(raw, "outcomes") != "file":
         return raw
     is_of_components = raw["outcomes"].get("loadings")
-    return _over(PEOPLE_DEFAULTS | COLUMN_DEFAULTS if is_of_components else FILE_DEFAULTS, raw)
+    return deep_merge(PEOPLE_DEFAULTS | COLUMN_DEFAULTS if is_of_components else FILE_DEFAULTS, raw)
 
 
 def implied_in_words(raw):
@@ -66,7 +67,7 @@ def implied_in_words(raw):
     """
     if _source(raw, "outcomes") != "file" or _source(raw, "cohort") == TABLE:
         return []
-    stated = _over(RELEASE_DEFAULTS, raw) if raw.get("mode") == "release" else raw
+    stated = deep_merge(RELEASE_DEFAULTS, raw) if raw.get("mode") == "release" else raw
     new, earlier = [], []
     for section, defaults in PEOPLE_DEFAULTS.items():
         for name, value in defaults.items():
@@ -114,22 +115,13 @@ def _source(raw, section):
     return raw[section].get("source") if isinstance(raw.get(section), dict) else None
 
 
-def _over(defaults, raw):
-    """Lay settings over defaults, section by section."""
-    merged = {**defaults, **raw}
-    for name, section in defaults.items():
-        if isinstance(section, dict) and isinstance(raw.get(name), dict):
-            merged[name] = {**section, **raw[name]}
-    return merged
-
-
 # By the setting that they follow from, for the manual.
 IMPLIED = {
     "mode: release": RELEASE_DEFAULTS,
     **dict.fromkeys(
         ("cohort.source: vcf", "cohort.source: plink", "cohort.source: bgen"), REAL_DATA_DEFAULTS
     ),
-    "cohort.source: table": _over(REAL_DATA_DEFAULTS, PEOPLE_DEFAULTS),
+    "cohort.source: table": deep_merge(REAL_DATA_DEFAULTS, PEOPLE_DEFAULTS),
     "outcomes.source: table": COLUMN_DEFAULTS,
-    "outcomes.source: file": _over(REAL_DATA_DEFAULTS, FILE_DEFAULTS),
+    "outcomes.source: file": deep_merge(REAL_DATA_DEFAULTS, FILE_DEFAULTS),
 }

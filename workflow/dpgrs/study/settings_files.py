@@ -40,9 +40,9 @@ def read_settings(path, *, changes=()):
     """
     raw = {}
     for source in [BASE] * BASE.is_file() + [path]:
-        _lay_over(raw, _read(source))
+        raw = deep_merge(raw, _read(source))
     for change in changes:
-        _lay_over(raw, _parse(change))
+        raw = deep_merge(raw, _parse(change))
     return raw
 
 
@@ -84,13 +84,23 @@ def require_plain(paths):
             )
 
 
-def _lay_over(below, above):
-    """Change nested settings, in place, to what others say, by Snakemake's rules."""
+def deep_merge(below, above):
+    """Return nested settings with others laid over them, by Snakemake's rules; both stay as they are.
+
+    A section is merged key by key, and any other value replaces what is below it. An empty section states
+    nothing.
+
+    Examples
+    --------
+    >>> deep_merge({"a": {"b": 1, "c": [2]}, "d": 3}, {"a": {"c": [4]}, "d": {"e": 5}})
+    {'a': {'b': 1, 'c': [4]}, 'd': {'e': 5}}
+    """
+    if not above:
+        return below
+    merged = dict(below) if isinstance(below, dict) else {}
     for key, value in above.items():
-        if not isinstance(below, dict):
-            below = {}
-        below[key] = _lay_over(below.get(key, {}), value) if isinstance(value, dict) else value
-    return below
+        merged[key] = deep_merge(merged.get(key, {}), value) if isinstance(value, dict) else value
+    return merged
 
 
 class _Loader(yaml.SafeLoader):

@@ -27,7 +27,7 @@ MUTANTS := .mutants/venv
 DOCS := .docs/venv
 
 .PHONY: run test lint unit test-audits test-workflow test-release test-experiments test-faults test-slurm test-studies \
-  nightly benchmark frontier experiments fuzz mutants reliability reference docs lock clean help
+  nightly benchmark frontier experiments fuzz mutants reliability golden reference docs lock clean help
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -100,6 +100,9 @@ $(MUTANTS)/.ready:
 
 reliability: $(DEV)  ## break a small release in many ways, resume it, and write what was seen into docs/measurements/reliability.md
 	PYTHONPATH=workflow:tests $(BIN)/python -m reliability.run $(FAULTS)
+
+golden: $(DEV)  ## write digests of what releases draw and publish, where a case is new or a version was raised
+	$(BIN)/pytest --write-goldens tests/contract/test_golden_releases.py
 
 reference: $(READY)  ## write docs/reference/settings.md and commands.md anew from the program
 	$(BIN)/python docs/_ext/reference_pages.py

@@ -25,6 +25,11 @@ settings.register_profile(
 settings.load_profile("steady")
 
 
+def pytest_addoption(parser):
+    """Let `make golden` write the table of `tests/contract/test_golden_releases.py`."""
+    parser.addoption("--write-goldens", action="store_true", help="write digests of new releases or versions")
+
+
 @pytest.fixture(scope="session", autouse=True)
 def stopped_clock():
     """All ledgers have one time, which enters the ids of requests: noise is the same in every run."""

@@ -14,17 +14,14 @@ from dpgrs.methods.chosen_requests import ScreeningTerms, screened_request
 from dpgrs.methods.mechanisms import mechanism_of
 from dpgrs.methods.registry import METHODS, methods_that
 from dpgrs.methods.requests import PrivacyRequest
-from dpgrs.privacy.ledger.hash_chain import digest
 from dpgrs.privacy.noise.sources import NoiseSource, Rehearsal
 from dpgrs.privacy.statement.audits import mechanism_of as audited_name
 from dpgrs.release.claim_check import smallest_delta
-from dpgrs.steps import draw as draw_step
 from dpgrs.study.identity import fit_settings
 from dpgrs.study.released import load_released, load_weights
 from dpgrs.study.released_accuracy import load_accuracy
 from draws import draw_seeded, fit_as_released
 from flips import after_flips
-from ledger_requests import DATASET
 from step_studies import N_VARIANTS, NAMES
 
 RELEASED = methods_that("may_be_released")
@@ -100,24 +97,6 @@ def test_release__an_outcome_of_naive_alone_costs_its_own_draws_and_the_count(st
     assert composition["whole_study"]["epsilon"] == "2"
 
 
-# Digests of releases by this version of the mechanisms: one of another is charged again.
-IDENTITY = {
-    "dataset": DATASET | {"dataset_version": "1"},
-    "genotypes": {"seed": 1, "test_share": 0.5},
-    "outcomes": {"source": "file"},
-}
-FIRST = {
-    "worst-case": [
-        "c46c83949b336353aabce657e67d580df6eeeed146176fab47d2abf0e57032c8",
-        "cc8c774a68c2676e4cbfbd349f43943dba59fb8affc669ee3702e6409bb4c6fd",
-    ],
-    "tight": [
-        "573a621b213ecb2b71bb40a05881ef54e470ff43f5e64941c6f2d7e39bca38c6",
-        "4b14158c31858834c4d2d4e724f06ef74cd63b049071a9adddfb882bf5e6beb0",
-    ],
-}
-
-
 @pytest.mark.parametrize("method", ["reusecov-gauss", "k-blup"])
 def test_release__a_flipped_bit_in_the_sites_is_seen_before_a_charge(study, method):
     config = study.settings(method)
@@ -127,15 +106,6 @@ def test_release__a_flipped_bit_in_the_sites_is_seen_before_a_charge(study, meth
         "Remove it, and run the study again."
     ] * 3
     assert not study.ledger(config).read().requests
-
-
-@pytest.mark.parametrize("bounds", FIRST)
-def test_identity__of_reusecov_stays_what_it_is(study, bounds, monkeypatch):
-    monkeypatch.setattr(draw_step, "public_identity", lambda config: IDENTITY)
-    config = study.settings("reusecov-gauss", gram_share=0.25, count_share=0.03125, bounds=bounds)
-    study.release(config)
-    requests = study.ledger(config).read().requests.values()
-    assert [digest(request.identity) for request in requests] == FIRST[bounds]
 
 
 def test_identity__every_mechanism_has_its_own_noise(study):

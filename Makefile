@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 DEV := $(VENV)/.dev
 # One worker for each core; one that has nothing left to do takes tests of another.
 SIDE_BY_SIDE := --durations 15 --dist worksteal --numprocesses
-OF_STUDIES := tests/workflow tests/contract
+OF_STUDIES := tests/workflow tests/contract tests/papers
 STUDIES := workflow or release or experiments or faults or slurm
 # What is marked so runs at night only; `make nightly` runs all.
 MARKED := not nightly
@@ -44,10 +44,10 @@ lint: $(DEV)  ## check the style of Python and Snakemake code
 	$(BIN)/snakemake --lint
 
 unit: $(DEV)
-	$(BIN)/pytest $(SIDE_BY_SIDE) auto --ignore tests/statistical -m "($(MARKED)) and not ($(STUDIES))"
+	$(BIN)/pytest $(SIDE_BY_SIDE) auto --ignore tests/statistical --ignore tests/papers/statistical -m "($(MARKED)) and not ($(STUDIES))"
 
 test-audits: $(DEV)  ## audit every mechanism at worst-case neighbours, with controls that must be caught, and hold draws to exact laws
-	$(BIN)/pytest $(SIDE_BY_SIDE) auto -m "$(MARKED)" tests/statistical
+	$(BIN)/pytest $(SIDE_BY_SIDE) auto -m "$(MARKED)" tests/statistical tests/papers/statistical
 
 test-workflow:  ## whole studies, forced anew, at chance level, of people and of real files, and bad input
 test-release:  ## whole releases with metrics that are paid for, replayed and refused

@@ -3,12 +3,12 @@
 import numpy as np
 
 from dpgrs.evaluation.split import row_names
-from dpgrs.experiments.haplotype_panel import make_panel
 from dpgrs.io.outcomes import Outcomes, simulated_names
 from dpgrs.io.panel import Panel
 from dpgrs.linalg.statistics import coded_rows
 from dpgrs.simulation.outcomes import simulate_outcomes
 from dpgrs.types import Rows
+from dpgrs_papers.experiments.haplotype_panel import make_panel
 from vcf_files import record, vcf_text, write_gzip
 
 N_PEOPLE, N_VARIANTS = 60, 12

@@ -15,7 +15,7 @@ STEPS = (
 READERS = ("io/vcf/", "io/plink/", "io/bgen/")
 # Rooms whose misuse by the program (UsageError) is refused by what is no data of people: settings and terms.
 OF_TERMS = (
-    *("api/", "evaluation/", "experiments/", "fetching/", "methods/", "privacy/", "release/", "reporting/"),
+    *("api/", "evaluation/", "fetching/", "methods/", "privacy/", "release/", "reporting/"),
     *("scoring/", "selection/", "simulation/", "errors.py"),
 )
 # Of the other modules: a line for each function that refuses, with the number of its refusals.

@@ -4,7 +4,7 @@ from itertools import combinations
 
 import numpy as np
 
-from dpgrs.experiments.errata_choices import printed_classes
+from dpgrs_papers.experiments.errata_choices import printed_classes
 
 
 def all_sets(n, k):

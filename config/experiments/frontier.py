@@ -16,7 +16,11 @@ from typing import NamedTuple
 import pandas as pd
 import yaml
 
-from dpgrs.experiments.frontier_files import (
+from dpgrs.io.genotype_files import find_genotype_files, genotype_header
+from dpgrs.io.tables.tables import read_populations
+from dpgrs.public_random import uniforms
+from dpgrs.study.panel_terms import takes_ld
+from dpgrs_papers.experiments.frontier_files import (
     OUTCOMES,
     at_penalty,
     last_version,
@@ -29,7 +33,7 @@ from dpgrs.experiments.frontier_files import (
     write_loadings,
     write_scores,
 )
-from dpgrs.experiments.frontier_tables import (
+from dpgrs_papers.experiments.frontier_tables import (
     LAST_VERSION,
     draw,
     in_markdown,
@@ -37,10 +41,6 @@ from dpgrs.experiments.frontier_tables import (
     mean_r2,
     paper_in_markdown,
 )
-from dpgrs.io.genotype_files import find_genotype_files, genotype_header
-from dpgrs.io.tables.tables import read_populations
-from dpgrs.public_random import uniforms
-from dpgrs.study.panel_terms import takes_ld
 
 PROJECT = Path(__file__).resolve().parents[2]
 CONFIG = Path(__file__).with_suffix(".yaml")

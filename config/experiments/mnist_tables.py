@@ -11,9 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
-from dpgrs.experiments.primo_mnist import LARGEST, LIT_SHARE
 from dpgrs.io.files import save_arrays
 from dpgrs.public_random import generator
+from dpgrs_papers.experiments.primo_mnist import LARGEST, LIT_SHARE
 
 IMAGES, PIXELS, SEED = 10_000, 392, 1
 # A centre must lie within its range, also of a pixel that is lit in no image.

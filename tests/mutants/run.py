@@ -43,7 +43,7 @@ from mutants.operators import OPERATORS
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE, KEPT = ROOT / "workflow" / "dpgrs", ROOT / ".mutants"
-TESTS = ("tests/unit", "tests/contract", "tests/reference")
+TESTS = ("tests/unit", "tests/papers/unit", "tests/contract", "tests/reference")
 STEPS = ("draw", "make_outcomes", "measure_release", "write_release")
 STUDY = ("exact_statistics", "made_by", "released", "released_accuracy", "request_identity", "training_data")
 # Where a wrong line may break a guarantee; compiled kernels cannot be changed in a fork.

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from dpgrs.experiments.errata_choices import printed_classes
 from dpgrs.privacy.noise.canonical_lipschitz import certified_set, seeded_set
 from dpgrs.privacy.noise.stream import KeyStream
+from dpgrs_papers.experiments.errata_choices import printed_classes
 from subset_laws import all_sets, law, printed_law
 
 FALSE_FAILURE = 1e-6

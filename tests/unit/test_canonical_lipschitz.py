@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpgrs.experiments.errata_choices import printed_classes
 from dpgrs.privacy.noise import _sampler_twins as twins
 from dpgrs.privacy.noise import canonical_lipschitz
 from dpgrs.privacy.noise.canonical_lipschitz import SetClasses, certified_set, seeded_set
 from dpgrs.privacy.noise.stream import KeyStream
+from dpgrs_papers.experiments.errata_choices import printed_classes
 from subset_laws import all_sets, law, printed_law, utilities
 
 TERMS = {"epsilon": Fraction(1), "sensitivity": Fraction(10), "gamma": Fraction(1, 2)}

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from dpgrs.cli.main import EXTRAS, SECTIONS, STEPS, main
+from dpgrs.cli.main import EXTRAS, OTHERS, SECTIONS, STEPS, main
 from dpgrs.study.settings import keys, resolve
 from dpgrs.study.verbs import settings_read, verb_names
 from study_runs import REPOSITORY
@@ -52,7 +52,8 @@ def test_main__every_verb_explains_itself(verb):
 def test_main__help_lists_commands_by_section_and_steps_after_them():
     text = invoke("--help").stdout
     headings = re.findall(r"(?m)^(\S.*):$", text)
-    assert headings == ["Options", *SECTIONS, STEPS]
+    assert headings == ["Options", *main.sections()]
+    assert [*SECTIONS, STEPS] == [one for one in headings if one not in ("Options", OTHERS)]
     for_people, _, steps = text.partition(f"\n{STEPS}:\n")
     for name in (name for names in SECTIONS.values() for name in names):
         assert re.search(rf"(?m)^  {name}  +[A-Z]", for_people), name

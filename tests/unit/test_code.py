@@ -2,10 +2,12 @@ import ast
 import inspect
 import re
 from functools import cache
+from importlib.metadata import EntryPoint
 
 import pytest
 
 from dpgrs.cli.main import main
+from dpgrs.study import code
 from dpgrs.study.code import PACKAGE, code_digest, package_digest, reached_files
 from study_runs import REPOSITORY
 
@@ -51,6 +53,65 @@ def test_code_digest__changes_with_what_is_reached_alone(tmp_path, name):
     digests = [code_digest("steps/fit.py", package=package) for package in (before, after)]
     assert (digests[0] == digests[1]) == (name not in REACHED)
     assert package_digest(before) != package_digest(after)
+
+
+PLUGIN = {
+    "other/__init__.py": "",
+    "other/rows.py": 'FIT = Row(fit="other.fits:fit", read="dpgrs.io.late.read")\n',
+    "other/fits.py": "from dpgrs.io.far import far\nfrom other.parts import sums\nimport numpy\n",
+    "other/parts/sums.py": 'PAGES = "parts"\n',
+    "other/parts/sums.html": "",
+    # Not reached:
+    "other/pages.html": "",
+    "other/rest.py": "",
+}
+POINTS = [EntryPoint("fit", "other.rows:FIT", "dpgrs.methods")]
+
+
+@pytest.fixture
+def plugin(tmp_path, monkeypatch):
+    """A package that adds a row, beside one that it adds it to."""
+    for name, text in PLUGIN.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
+        (tmp_path / name).write_text(text)
+    package = write_package(tmp_path / "dpgrs")
+    (package / "io" / "far.py").write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(code, "points", lambda kind: POINTS if kind == "methods" else [])
+    yield package
+    forget()
+
+
+def forget():
+    """Let nothing be kept of which packages there are, and of what their files import."""
+    for function in (code._named_in, code._plugins, code._of_other_packages, code._other_files):
+        function.cache_clear()
+
+
+def test_reached_files__are_those_of_other_packages_too(plugin, tmp_path):
+    forget()
+    reached = {
+        file.relative_to(tmp_path).as_posix() for file in reached_files("steps/fit.py", package=plugin)
+    }
+    assert reached == {f"dpgrs/{name}" for name in (*REACHED, "io/far.py")} | {*list(PLUGIN)[1:5]}
+
+
+@pytest.mark.parametrize("name", list(PLUGIN))
+def test_code_digest__changes_with_what_is_reached_of_other_packages(plugin, tmp_path, name):
+    digests = []
+    for text in ("", "# changed\n"):
+        forget()
+        with (tmp_path / name).open("a") as file:
+            file.write(text)
+        digests.append(code_digest("steps/fit.py", package=plugin))
+    assert (digests[0] != digests[1]) == (name in list(PLUGIN)[1:5])
+
+
+def test_code_digest__is_of_modules_of_other_packages(plugin, tmp_path):
+    forget()
+    reached = reached_files(tmp_path / "other" / "fits.py", package=plugin)
+    names = {file.relative_to(tmp_path).as_posix() for file in reached}
+    assert names == {*list(PLUGIN)[2:5], "dpgrs/io/far.py"}
 
 
 def test_package_digest__leaves_out_what_is_compiled(tmp_path):

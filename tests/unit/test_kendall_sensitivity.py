@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from dpgrs.errors import UsageError
-from dpgrs.experiments.errata_choices import published_correlation
 from dpgrs.privacy.sensitivity import kendall_sensitivity
 from dpgrs.selection.kendall import (
     correlations,
@@ -18,6 +17,7 @@ from dpgrs.selection.kendall import (
     rank_weights,
 )
 from dpgrs.selection.merge_sort import sign_scores
+from dpgrs_papers.experiments.errata_choices import published_correlation
 from kendall_pairs import packed
 from row_enumeration import RELATIONS, UNIT_OF_A_ROW
 

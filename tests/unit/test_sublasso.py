@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from dpgrs.errors import DpgrsError, UsageError
-from dpgrs.experiments.errata_choices import equal_groups
 from dpgrs.privacy.noise.base import data_digest
 from dpgrs.privacy.noise.sources import BenchmarkNoise, Rehearsal, ReleaseNoise
 from dpgrs.privacy.noise.study_key import StudyKey
@@ -24,6 +23,7 @@ from dpgrs.selection.sublasso import (
     number_of_groups,
     private_sublasso,
 )
+from dpgrs_papers.experiments.errata_choices import equal_groups
 
 RNG = np.random.default_rng(0)
 N_UNITS, D, CAUSAL = 400, 30, [3, 11, 27]

@@ -26,7 +26,7 @@ MODULE_OF_PACKAGE = (REPOSITORY / "docs" / "how-to" / "module.md").read_text().s
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
-    """A folder with nothing but the unpacked wheel, and one that hides the libraries of jobs."""
+    """Folders of the unpacked wheels of dpgrs and of the papers, and some that hide libraries."""
     folder = tmp_path_factory.mktemp("wheel")
     # A build leaves files beside its sources.
     source = folder / "source"
@@ -36,10 +36,12 @@ def installed(tmp_path_factory):
     for name in ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE"):
         shutil.copy(REPOSITORY / name, source)
     build = ["wheel", "--no-deps", "--no-build-isolation", "--disable-pip-version-check", "--wheel-dir"]
-    subprocess.run([sys.executable, "-m", "pip", *build, folder, source], check=True, capture_output=True)
-    [wheel] = folder.glob("*.whl")
-    with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(folder / "site")
+    projects = (source, source / "workflow")
+    subprocess.run([sys.executable, "-m", "pip", *build, folder, *projects], check=True, capture_output=True)
+    for name, start in (("site", "dpgrs-"), ("papers", "dpgrs_papers-")):
+        [wheel] = folder.glob(f"{start}*.whl")
+        with zipfile.ZipFile(wheel) as archive:
+            archive.extractall(folder / name)
     shutil.rmtree(source)
     # Read by Python at its start: the libraries of the extra are as if they were not installed.
     hide_modules(folder / "light", EXTRAS["workflow"])
@@ -50,7 +52,10 @@ def installed(tmp_path_factory):
 def hide_modules(folder, names):
     """Write a folder that hides modules from a Python with it on its path, as if they were not installed."""
     folder.mkdir()
-    (folder / "sitecustomize.py").write_text(f"import sys\nsys.modules.update(dict.fromkeys({names!r}))\n")
+    # An installation that is editable puts the clone on the path.
+    lines = ["import sys", f"sys.modules.update(dict.fromkeys({names!r}))"]
+    lines += [f"sys.path[:] = [path for path in sys.path if path != {str(REPOSITORY / 'workflow')!r}]"]
+    (folder / "sitecustomize.py").write_text("\n".join(lines))
 
 
 def unlocked_modules():
@@ -64,13 +69,14 @@ def unlocked_modules():
     ]
 
 
-def dpgrs(installed, folder, *arguments, status=0, is_light=True):
+def dpgrs(installed, folder, *arguments, status=0, is_light=True, with_papers=False):
     """Run a command on the wheel's modules; libraries are the base's, or those of requirements.lock."""
-    libraries = str(installed.with_name("light" if is_light else "locked"))
+    libraries = installed.with_name("light" if is_light else "locked")
+    paths = [libraries, installed, *([installed.with_name("papers")] if with_papers else [])]
     process = subprocess.run(
         [sys.executable, "-m", "dpgrs", *map(str, arguments)],
         cwd=folder,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join([libraries, str(installed)])},
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(map(str, paths))},
         capture_output=True,
         text=True,
     )
@@ -117,6 +123,14 @@ def test_installed__runs_a_study_by_the_rules_of_the_wheel(installed, tmp_path):
     assert "results/demo/metrics.tsv" in plan
 
 
+def test_installed__papers_are_in_a_wheel_of_their_own(installed, tmp_path):
+    assert "Figures and tables of the papers" not in dpgrs(installed, tmp_path, "--help")
+    said = dpgrs(installed, tmp_path, "experiment", "--help", status=2)
+    assert "No such command 'experiment'" in said
+    assert "Figures and tables of the papers" in dpgrs(installed, tmp_path, "--help", with_papers=True)
+    assert "[default: 2000" in dpgrs(installed, tmp_path, "store", "imitate", "--help", with_papers=True)
+
+
 def test_installed__puts_configurations_and_profiles_into_a_folder(installed, tmp_path):
     shipped = [*REPOSITORY.glob("config/*.yaml"), *REPOSITORY.glob("workflow/profiles/*/config.yaml")]
     said = dpgrs(installed, tmp_path, "init")
@@ -153,10 +167,11 @@ def test_installed__plans_and_verifies_without_the_repository(installed, tmp_pat
 
 
 def test_installed__holds_all_files_of_the_package(installed):
-    own = {
-        path.relative_to(REPOSITORY / "workflow").as_posix()
-        for path in (REPOSITORY / "workflow" / "dpgrs").rglob("*")
-        if path.is_file() and "__pycache__" not in path.parts
-    }
-    there = {path.relative_to(installed).as_posix() for path in installed.rglob("*") if path.is_file()}
-    assert own <= there
+    for name, site in (("dpgrs", installed), ("dpgrs_papers", installed.with_name("papers"))):
+        own = {
+            path.relative_to(REPOSITORY / "workflow").as_posix()
+            for path in (REPOSITORY / "workflow" / name).rglob("*")
+            if path.is_file() and "__pycache__" not in path.parts
+        }
+        assert own <= {path.relative_to(site).as_posix() for path in site.rglob("*") if path.is_file()}
+    assert not (installed / "dpgrs_papers").exists()

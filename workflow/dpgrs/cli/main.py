@@ -11,7 +11,6 @@ import traceback
 import click
 
 import dpgrs
-from dpgrs.cli.experiment import experiment
 from dpgrs.cli.fetch import COMMANDS as FETCHING
 from dpgrs.cli.ledger import key, ledger, plan, release
 from dpgrs.cli.options import AT_LEAST_1, SHARE
@@ -24,6 +23,7 @@ from dpgrs.cli.store import store
 from dpgrs.cli.tabular import choose_features, tabular
 from dpgrs.cli.verbs import command_of
 from dpgrs.errors import DpgrsError, shown
+from dpgrs.plugins import points
 from dpgrs.study.verbs import verb_names
 
 OUT_OF_MEMORY = (
@@ -46,9 +46,9 @@ SECTIONS = {
     "Apply scores": ("score",),
     "Fit tables of open data": ("tabular", "choose"),
     "Prepare genotypes": ("fetch-manifest", "fetch", "store"),
-    "Test what is claimed": ("audit", "experiment"),
+    "Test what is claimed": ("audit",),
 }
-STEPS = "Steps of a study"
+OTHERS, STEPS = "Added by other packages", "Steps of a study"
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
@@ -64,8 +64,10 @@ class Verbs(click.Group):
 
     def sections(self):
         """Return the names of all commands by section, the steps last."""
-        chosen = {name for names in SECTIONS.values() for name in names}
-        return SECTIONS | {STEPS: tuple(name for name in self.list_commands(None) if name not in chosen)}
+        listed = {name for names in SECTIONS.values() for name in names}
+        others = tuple(point.name for point in points("commands") if " " not in point.name)
+        steps = tuple(name for name in self.list_commands(None) if name not in {*listed, *others})
+        return SECTIONS | ({OTHERS: others} if others else {}) | {STEPS: steps}
 
     def format_commands(self, context, formatter):
         """Write the commands by section, each with its summary; steps have their names only."""
@@ -188,7 +190,6 @@ for command in (
     choose_features,
     demo,
     init,
-    experiment,
     key,
     ledger,
     plan,
@@ -203,3 +204,8 @@ for command in (
     main.add_command(command)
 for command in (*FETCHING, *PEOPLE):
     main.add_command(command)
+# Of other packages; `store imitate` is a command of the group `store`.
+for point in points("commands"):
+    *groups, name = point.name.split()
+    group = main.commands[groups[0]] if groups else main
+    group.add_command(point.load(), name)

@@ -4,7 +4,7 @@ import sys
 
 import click
 
-from dpgrs.cli.options import AT_LEAST_1, FiniteRange, path_argument, people_terms
+from dpgrs.cli.options import FiniteRange, path_argument, people_terms
 
 
 @click.group()
@@ -51,37 +51,10 @@ def resample(context, store, output, table, genetic_map, effective_size, mutatio
     from dpgrs.simulation.resampling import CopyingModel, resample_store
 
     options |= {"model": CopyingModel(effective_size, mutation), "genetic_map": genetic_map}
-    _make_people(context, resample_store, store, output, table, options)
+    make_people(context, resample_store, store, output, table, options)
 
 
-@store.command("imitate")
-@path_argument("store")
-@path_argument("output")
-@people_terms
-@click.option("--window", type=AT_LEAST_1, default=256, show_default=True, help="Variants made together.")
-@click.option(
-    "--overlap",
-    type=click.IntRange(min=0),
-    default=64,
-    show_default=True,
-    help="Common variants before a window that its generator is given.",
-)
-@click.option(
-    "--steps", type=AT_LEAST_1, default=2000, show_default=True, help="Steps of training, of each window."
-)
-@click.pass_obj
-def imitate(context, store, output, table, window, overlap, steps, **options):
-    """Make many people by a generator trained on the few of a STORE (GAN), as private as these are.
-
-    Needs the extra `dpgrs[gan]`.
-    """
-    from dpgrs.simulation.imitation import ImitationModel, imitate_store
-
-    options["model"] = ImitationModel(window, overlap, steps)
-    _make_people(context, imitate_store, store, output, table, options)
-
-
-def _make_people(context, make, store, output, table, options):
+def make_people(context, make, store, output, table, options):
     """Make a store of people with a progress bar, and their table if there is to be one."""
     from dpgrs.io.files import write_table
     from dpgrs.io.haplotype_store import HaplotypeStore

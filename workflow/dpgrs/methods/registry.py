@@ -401,5 +401,5 @@ def table_methods():
 
 
 # Last, as such a package imports what is above.
-selectors.join(selectors.SELECTORS, "dpgrs.selectors")
-selectors.join(METHODS, "dpgrs.methods")
+selectors.join(selectors.SELECTORS, "selectors")
+selectors.join(METHODS, "methods")

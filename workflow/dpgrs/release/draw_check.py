@@ -2,9 +2,9 @@
 
 from collections import defaultdict
 from enum import StrEnum
-from importlib.metadata import entry_points
 from typing import NamedTuple
 
+from dpgrs.plugins import points
 from dpgrs.privacy.accounting.events import MECHANISM_VERSION
 from dpgrs.privacy.statement.boosting_rounds import of_round, without_round
 from dpgrs.privacy.statement.content import NOISE
@@ -77,7 +77,7 @@ BY_METHOD = {
 ON_TURNED_ROWS = ("blup-steered", "blup-ld")
 PROVED = frozenset(BY_METHOD)
 # Of methods of other packages, which say so themselves.
-BY_METHOD |= {point.name: point.load() for point in entry_points(group="dpgrs.draws")}
+BY_METHOD |= {point.name: point.load() for point in points("draws")}
 ACCURACY = Draws("accuracy", Scope.BUDGET)
 FREE = "none"  # how the cost of an accuracy begins that was measured on public people
 

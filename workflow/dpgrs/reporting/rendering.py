@@ -44,7 +44,8 @@ class Section(NamedTuple):
     Attributes
     ----------
     title : str, its heading.
-    template : str, a file of ``templates/sections``, which knows the context and what all pages share.
+    template : str, a file of ``templates/sections``, or a jinja2.Template; it knows the context and what all
+        pages share.
     context : function of the study's data that returns what is shown as a dict, its figures as a dict of name
         to `Drawing` in it, or None where there is nothing to show. On the pages of outcomes it returns such a
         function of an outcome's index, or None. Pages with figures of matplotlib are written within `styled`.
@@ -145,7 +146,7 @@ def write_page(path, template, sections, subject, *, shared, figures=None, prefi
     Parameters
     ----------
     path : file to write.
-    template : str, that of the head of the page.
+    template : str or jinja2.Template, that of the head of the page.
     sections : list of Section.
     subject : what their contexts take.
     shared : dict, what the head and all sections know; ``mode`` and ``root`` among it.
@@ -170,11 +171,11 @@ def write_page(path, template, sections, subject, *, shared, figures=None, prefi
                 whole = draw_svg(figure) if "data-bars" in svg else svg
                 save_svg(whole, folder / f"{prefix}{name}.svg", words=stamp)
         known = shared | context | {"figures": drawn}
-        text = _environment().get_template(section.template).render(known)
+        text = environment().get_template(section.template).render(known)
         bodies.append((section, Markup(text)))
     links = [] if others is None else [(f"#{section.anchor}", section.name) for section, _ in bodies]
     links += (others or {}).items()
-    _write(path, _environment().get_template(template).render(shared | head, sections=bodies, links=links))
+    _write(path, environment().get_template(template).render(shared | head, sections=bodies, links=links))
 
 
 def outcome_pages(template, sections, data, *, shared, head, figures=None):
@@ -219,8 +220,9 @@ def outcome_pages(template, sections, data, *, shared, head, figures=None):
 
 
 @cache
-def _environment():
-    environment = jinja2.Environment(
+def environment():
+    """Return what makes pages of templates."""
+    made = jinja2.Environment(
         loader=jinja2.FileSystemLoader([TEMPLATES, TEMPLATES / "sections"]),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
@@ -228,7 +230,7 @@ def _environment():
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters |= {
+    made.filters |= {
         "bound": format_bound,
         "count": format_count,
         "r2": format_r2,
@@ -237,10 +239,10 @@ def _environment():
         "plural": plural,
         "typeset": typeset,
     }
-    macros = vars(environment.get_template("macros.html").module)
-    environment.globals |= {name: macro for name, macro in macros.items() if not name.startswith("_")}
-    environment.globals["accounting_names"] = ACCOUNTING_NAMES
-    return environment
+    macros = vars(made.get_template("macros.html").module)
+    made.globals |= {name: macro for name, macro in macros.items() if not name.startswith("_")}
+    made.globals["accounting_names"] = ACCOUNTING_NAMES
+    return made
 
 
 def _write(path, text):

@@ -6,9 +6,9 @@ A selector chooses variants for one outcome by itself, in private and, as its tw
 import importlib
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import entry_points
 
 from dpgrs.errors import UsageError
+from dpgrs.plugins import points
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,12 +116,12 @@ SELECTORS = {
 }
 
 
-def join(rows, group):
-    """Let the rows join that other installed packages name as entry points of a group."""
-    for point in entry_points(group=group):
+def join(rows, kind):
+    """Let the rows join that other installed packages name as entry points of a kind."""
+    for point in points(kind):
         if point.name in rows:
             raise UsageError(
-                f"An entry point of `{group}` must have a name of its own, got {point.name}. Remove the "
+                f"An entry point of `dpgrs.{kind}` must have a name of its own, got {point.name}. Remove the "
                 "package that has it, or ask its authors."
             )
         rows[point.name] = point.load()

@@ -3,21 +3,22 @@
 import hashlib
 import re
 from functools import cache
-from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
+
+from dpgrs.plugins import points
 
 PACKAGE = Path(__file__).resolve().parents[1]
 # Beside the package in a clone; `setup.py` puts it, and the rules, below the package of a wheel.
 BESIDE, BELOW = PACKAGE.parent / "Snakefile", PACKAGE / "clone" / "workflow" / "Snakefile"
 SNAKEFILE = BELOW if BELOW.is_file() else BESIDE
 # Every job reads every module that a rule may reach: a syntax tree of each would take half a second.
-IMPORT = re.compile(
-    r"^[ \t]*(?:from (dpgrs[.\w]*) import (\([^)]*\)|.*)|import (dpgrs[.\w]*))", flags=re.MULTILINE
-)
+IMPORT = re.compile(r"^[ \t]*(?:from ([.\w]+) import (\([^)]*\)|.*)|import ([.\w]+))", flags=re.MULTILINE)
 TEXT = re.compile(r'"([\w./]+)"')
 # A row of a registry names a function or a class so, of a module beside it or below.
 PLACE = re.compile(r'"(\w+(?:\.\w+)*)\.\w+"')
+# A row of another package names it so.
+PLACE_OF_OTHERS = re.compile(r'"(\w+(?:\.\w+)*):\w+"')
 
 
 def code_digest(*modules, package=PACKAGE):
@@ -29,7 +30,8 @@ def code_digest(*modules, package=PACKAGE):
 
     Parameters
     ----------
-    *modules : str, relative to the package, such as ``"steps/fit.py"``.
+    *modules : str, relative to the package, such as ``"steps/fit.py"``, or the path of a module of another
+        package that adds to this one.
     package : Path
 
     Returns
@@ -73,27 +75,55 @@ def _named_in(file, package):
     """Return the files that a module imports or reads."""
     if file.suffix != ".py":
         return frozenset()
+    packages = {"dpgrs": package} | _plugins()
     text, named = file.read_text(encoding="utf-8"), set()
     for source, names, whole in IMPORT.findall(text):
-        place = package.joinpath(*(source or whole).split(".")[1:])
+        if (place := _place(source or whole, packages)) is None:
+            continue
         # What is imported may be a module, or stand in one.
         places = [place, *(place / name for name in re.findall(r"\w+", names))]
-        named |= {path for one in places for path in (one.with_suffix(".py"), one / "__init__.py")}
+        named |= {path for one in places for path in _files_of(one)}
         if "named" in re.findall(r"\w+", names):
             rows = place.with_suffix(".py").read_text(encoding="utf-8")
             below = (module.replace(".", "/") for module in PLACE.findall(rows))
             named |= {place.parent / f"{path}.py" for path in below} | _of_other_packages()
     texts = {found for found in TEXT.findall(text) if "/" in found or found.isidentifier()}
-    named |= {path for path, tails in _other_files(package).items() if tails & texts}
+    [home] = [one for one in packages.values() if file.is_relative_to(one)] or [file]
+    named |= {path for path, tails in _other_files(home).items() if tails & texts}
     return frozenset(path for path in named if path.is_file())
+
+
+def _place(module, packages):
+    """Return the path of a module without its ending; None where it is of no package that counts."""
+    top, *below = module.split(".")
+    return packages[top].joinpath(*below) if top in packages else None
+
+
+def _files_of(place):
+    return (place.with_suffix(".py"), place / "__init__.py")
+
+
+@cache
+def _plugins():
+    """Map the names of other packages that add rows or commands to their places, as of `_place`."""
+    kinds = ("methods", "selectors", "commands")
+    tops = {point.module.partition(".")[0] for kind in kinds for point in points(kind)}
+    origins = {top: Path(find_spec(top).origin) for top in sorted(tops)}
+    return {
+        top: origin.parent if origin.stem == "__init__" else origin.with_suffix("")
+        for top, origin in origins.items()
+    }
 
 
 @cache
 def _of_other_packages():
-    """Return the modules of other packages that name rows of registries, a set."""
-    groups = (f"dpgrs.{name}" for name in ("methods", "selectors"))
-    modules = {point.module for group in groups for point in entry_points(group=group)}
-    return {Path(find_spec(module).origin) for module in modules}
+    """Return the modules of other packages that hold rows, and those that the rows name, a set."""
+    packages = _plugins()
+    modules = {point.module for kind in ("methods", "selectors") for point in points(kind)}
+    listing = {file for module in modules for file in _files_of(_place(module, packages)) if file.is_file()}
+    texts = (file.read_text(encoding="utf-8") for file in listing)
+    places = (_place(module, packages) for text in texts for module in PLACE_OF_OTHERS.findall(text))
+    return listing | {file for place in places if place for file in _files_of(place)}
 
 
 @cache
@@ -115,7 +145,12 @@ def _is_source(path):
 
 def _digest(files, package):
     digest = hashlib.sha256()
-    own = {file: file.relative_to(package).as_posix() for file in files if file.is_relative_to(package)}
-    for name, file in sorted((own.get(file, file.name), file) for file in files):
+    roots = [package, *(place.parent for place in _plugins().values())]
+    for name, file in sorted((_name(file, roots), file) for file in files):
         digest.update(name.encode() + b"\0" + file.read_bytes() + b"\0")
     return digest.hexdigest()[:16]
+
+
+def _name(file, roots):
+    """Return the name of a file below the package, or below the folder of another package."""
+    return next((file.relative_to(root).as_posix() for root in roots if file.is_relative_to(root)), file.name)

@@ -1,0 +1,65 @@
+"""Commands of experiments, as `config/experiments/Snakefile` calls them, and of the generative network."""
+
+import json
+
+import click
+
+from dpgrs.cli.options import AT_LEAST_1, path_argument, people_terms
+from dpgrs.cli.store import make_people
+
+
+@click.group()
+def experiment():
+    """Figures and tables of the papers, one trial at a time."""
+
+
+@experiment.command("trial")
+@click.argument("name")
+@click.argument("part")
+@click.argument("trial", type=AT_LEAST_1)
+@path_argument("files", nargs=-1)
+@click.option("--settings", required=True, help="Seed and grid, as JSON.")
+@click.option("--output", type=click.Path(), required=True, help="Table to write.")
+def run_one_trial(name, part, trial, files, settings, output):
+    """Run one trial of one part, on the FILES of that part."""
+    from dpgrs_papers.experiments.results import run_trial
+
+    run_trial(name, part, trial, settings=json.loads(settings), files=files, output=output)
+
+
+@experiment.command("gather")
+@click.argument("name")
+@path_argument("folder")
+@click.option("--terms", required=True, help="Parts, trials, seed and grid, as JSON.")
+def gather_trials(name, folder, terms):
+    """Write table, figures, page and summary of the trials in a FOLDER."""
+    from dpgrs_papers.experiments.results import gather
+
+    gather(name, folder=folder, terms=json.loads(terms))
+
+
+@click.command("imitate")
+@path_argument("store")
+@path_argument("output")
+@people_terms
+@click.option("--window", type=AT_LEAST_1, default=256, show_default=True, help="Variants made together.")
+@click.option(
+    "--overlap",
+    type=click.IntRange(min=0),
+    default=64,
+    show_default=True,
+    help="Common variants before a window that its generator is given.",
+)
+@click.option(
+    "--steps", type=AT_LEAST_1, default=2000, show_default=True, help="Steps of training, of each window."
+)
+@click.pass_obj
+def imitate(context, store, output, table, window, overlap, steps, **options):
+    """Make many people by a generator trained on the few of a STORE (GAN), as private as these are.
+
+    Needs the extra `dpgrs[gan]`.
+    """
+    from dpgrs_papers.imitation.imitation import ImitationModel, imitate_store
+
+    options["model"] = ImitationModel(window, overlap, steps)
+    make_people(context, imitate_store, store, output, table, options)

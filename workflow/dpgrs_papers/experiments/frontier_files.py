@@ -1,0 +1,196 @@
+"""What cases of the frontier take beside settings of a study: files made of outcomes, and PRIMO's fits."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from dpgrs.io.outcomes import Outcomes
+from dpgrs.io.panel import Panel
+from dpgrs.linalg.statistics import coded_rows
+from dpgrs.public_random import generator
+from dpgrs_papers.experiments.primo_fits import NON_PRIVATE, PATH, TERMS, configuration, measure
+
+OUTCOMES = "private/trial1/outcomes.zarr"
+# Clips no row: outcomes are bounded by 3. Rows of so many outcomes were clipped before the frontier, too.
+UNCLIPPED, CLIPPED_BEFORE = {"outcome_clip": 3}, 10
+ORIGIN = "Outcomes of the people of the public panel"
+
+
+def write_if_new(path, text):
+    """Write text; a file that holds it already stays, as Snakemake looks at its time."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.is_file() or path.read_text() != text:
+        path.write_text(text)
+
+
+def made(folder):
+    """Return the Panel and the Outcomes, in memory, of the first trial of a study in a folder."""
+    outcomes = Outcomes.load(Path(folder, OUTCOMES))
+    values = {size: np.asarray(values) for size, values in outcomes.values.items()}
+    return Panel.open(Path(folder, "private", "panel.zarr")), replace(outcomes, values=values)
+
+
+def with_own_share(panel, shared, own, *, own_share=0.5):
+    """Return outcomes that share causes in part.
+
+    Parameters
+    ----------
+    panel : Panel
+    shared, own : Outcomes of its rows, of variance 1 and independent.
+    own_share : float in [0, 1], of the variance.
+
+    Returns
+    -------
+    Outcomes, of the same heritability if both have one.
+    """
+    first, second = np.sqrt([1 - own_share, own_share])
+    values, effects = (
+        {size: first * one[size] + second * other[size] for size in one}
+        for one, other in ((shared.values, own.values), (shared.effects, own.effects))
+    )
+    return replace(shared, values=values, effects=effects)
+
+
+def with_residuals_of(panel, shared, own):
+    """Return outcomes whose genes are shared, and all else their own.
+
+    Parameters
+    ----------
+    panel, shared, own : as of `with_own_share`.
+
+    Returns
+    -------
+    Outcomes
+    """
+    values = {}
+    for size, effects in shared.effects.items():
+        genotypes = panel.genotypes(panel.of_size(size))
+        X = coded_rows(genotypes, n_haplotypes=panel.n_haplotypes, rows=shared.rows)
+        genetic = (effects - own.effects[size]) @ X.T
+        values[size] = own.values[size] + genetic - genetic.mean(axis=1, keepdims=True)
+    return replace(shared, values=values)
+
+
+def measured(terms, panel, outcomes, *, methods, seed, counts, epsilons, **privacy):
+    """Measure methods as a study does, ReuseCov along the path of penalties of PRIMO's figures.
+
+    Parameters
+    ----------
+    terms : ``paper`` or ``ours``, of `dpgrs_papers.experiments.primo_fits.TERMS`.
+    panel, outcomes : as from `made`.
+    methods : list of str
+    seed : int
+    counts, epsilons : list of int and of float.
+    privacy : further keys of that section.
+
+    Returns
+    -------
+    DataFrame, as from `dpgrs_papers.experiments.primo_fits.measure`.
+    """
+    known = {"source": "vcf", "sizes": list(outcomes.values), "counts": counts, "epsilons": epsilons}
+    config = configuration(TERMS[terms], methods=methods, **known, **privacy)
+    return pd.DataFrame(measure(panel, outcomes, configs={terms: config}, seed=seed, key=("frontier",)))
+
+
+def last_version(panel, outcomes, *, counts, **known):
+    """Measure BLUP as it was before the frontier: rows of fewer than ten outcomes are not clipped.
+
+    Parameters
+    ----------
+    panel, outcomes, counts, **known : as of `measured`.
+
+    Returns
+    -------
+    DataFrame, as from `measured`.
+    """
+    own = [count for count in counts if count < CLIPPED_BEFORE], [c for c in counts if c >= CLIPPED_BEFORE]
+    known |= {"methods": ["blup"], "bounds": "tight"}
+    return pd.concat(
+        [
+            measured("ours", panel, outcomes, counts=few, **known, **clip)
+            for few, clip in zip(own, (UNCLIPPED, {}), strict=True)
+            if few
+        ]
+    )
+
+
+def measure_once(path, folders, function, *, mix=None):
+    """Write what a function measures on what studies made, unless it is there and newer.
+
+    Parameters
+    ----------
+    path : of a table.
+    folders : of studies of the same panel.
+    function : of Panel and Outcomes, which returns a DataFrame.
+    mix : function of the Panel and the Outcomes of all folders, which returns one; None where there is one.
+    """
+    sources = [Path(folder, OUTCOMES) for folder in folders]
+    if path.is_file() and all(path.stat().st_mtime > one.stat().st_mtime for one in sources):
+        return
+    panels, outcomes = zip(*map(made, folders), strict=True)
+    panel, outcomes = panels[0], mix(panels[0], *outcomes) if mix else outcomes[0]
+    function(panel, outcomes).to_csv(path, sep="\t", index=False)
+
+
+def at_penalty(rows, penalty):
+    """Return the rows of a path's one penalty for ridge, and those of all that has none."""
+    is_on_path = rows["which"] == PATH
+    is_ridge = (rows["method"] == NON_PRIVATE) & np.isclose(rows["penalty"], penalty)
+    return rows[~is_on_path | is_ridge]
+
+
+def write_loadings(path, outcomes, *, n_components):
+    """Write loadings of outcomes on the first principal components of their correlations.
+
+    Parameters
+    ----------
+    path : of a table as `outcomes.loadings` names it.
+    outcomes : Outcomes of one panel size, of other people than the study's.
+    n_components : int
+    """
+    (values,) = outcomes.values.values()
+    spread, axes = np.linalg.eigh(np.corrcoef(values))
+    loadings = axes[:, ::-1][:, :n_components] * np.sqrt(spread[::-1][:n_components])
+    names = [f"c{number}" for number in range(1, n_components + 1)]
+    table = pd.DataFrame(loadings, columns=names)
+    table.insert(0, "outcome", outcomes.names)
+    table["origin"] = ORIGIN
+    write_if_new(path, table.to_csv(sep="\t", index=False, lineterminator="\n"))
+
+
+def write_scores(folder, panel, outcomes, *, correlation, seed):
+    """Write public effects of each outcome, as far as they go with the true ones.
+
+    Parameters
+    ----------
+    folder : path, where a file for each outcome is put, named after it.
+    panel : Panel
+    outcomes : Outcomes of it, simulated, of one panel size.
+    correlation : float in [-1, 1], of the score's effects with the true ones.
+    seed : int
+
+    Returns
+    -------
+    list of str, the paths.
+    """
+    ((size, effects),) = outcomes.effects.items()
+    sites, paths = panel.variants.iloc[panel.of_size(size)], []
+    for name, true in zip(outcomes.names, effects, strict=True):
+        other = generator(seed, "frontier scores", name).standard_normal(size) * true.std()
+        weights = correlation * true + np.sqrt(1 - correlation**2) * other
+        table = pd.DataFrame(
+            {
+                "chr_name": sites["contig"].str.removeprefix("chr"),
+                "chr_position": sites["position"],
+                "effect_allele": sites["alt"],
+                "other_allele": sites["ref"],
+                "effect_weight": weights,
+            }
+        )
+        paths.append(str(Path(folder, f"{name}.txt")))
+        text = table.to_csv(sep="\t", index=False, lineterminator="\n")
+        write_if_new(paths[-1], "#genome_build=GRCh37\n" + text)
+    return paths

@@ -1,0 +1,172 @@
+"""Table and figure of the frontier: cases beside each other, and beside what the PRIMO paper does."""
+
+import pandas as pd
+from matplotlib.ticker import NullLocator
+
+from dpgrs.methods.registry import METHODS
+from dpgrs.reporting.svg import INK, new_figure, styled
+from dpgrs_papers.experiments.primo_fits import CELL, EVIDENCE, FIXED, PEEKED, best_of_path
+from dpgrs_papers.experiments.primo_tables import by_line
+
+LAST_VERSION = "last-version"
+# A line of the figure: group and method.
+LINES = {
+    "no privacy: ridge": ("matched", "ridge"),
+    "blup-ld: public LD, known ancestry": ("matched", "blup-ld"),
+    "blup-hedged: public LD, any ancestry": ("matched", "blup-hedged"),
+    "blup-steered: no panel": ("matched", "blup-steered"),
+    "blup: no panel, the default of a release": ("matched", "blup"),
+}
+# Likewise of the paper's terms: method, protection and how it got its penalty.
+LINES_OF_PAPER = {
+    "PRIMO: Gauss, best lambda (peeked)": ("reusecov-gauss", "full", PEEKED),
+    "PRIMO: Gauss, lambda 0.1": ("reusecov-gauss", "full", FIXED),
+    "PRIMO: projection, X alone private, best lambda (peeked)": ("reusecov-proj", "feature", PEEKED),
+}
+LOWEST, HIGHEST = -0.06, 0.55  # of the figure; what is below stands at its edge, with its value
+BELOW, GREY = -0.045, "#999999"
+
+
+def mean_r2(tables):
+    """Return R^2 of cases, means over outcomes and trials.
+
+    Parameters
+    ----------
+    tables : list of DataFrame, one a case, with group, case, method, `CELL` and r2.
+    """
+    keys = ["group", "case", "method", *CELL]
+    if not tables:
+        return pd.DataFrame(columns=[*keys, "r2"])
+    means = [one.groupby(keys, dropna=False, sort=False)["r2"].mean().reset_index() for one in tables]
+    return pd.concat(means, ignore_index=True)
+
+
+def lines_of_paper(tables):
+    """Return what the paper does at the best penalty and at the fixed one, over all cases.
+
+    Parameters
+    ----------
+    tables : list of DataFrame, one a case, as from `dpgrs_papers.experiments.frontier_files.measured`.
+
+    Returns
+    -------
+    DataFrame, as from `best_of_path`.
+    """
+    if not tables:
+        return pd.DataFrame()
+    table = best_of_path(pd.concat(tables, ignore_index=True).assign(part="paper"), keeps_fixed=True)
+    return table[table["which"] != EVIDENCE]
+
+
+def in_markdown(table, reference):
+    """Yield lines: a cell of the grid each, means over the cases of a group ± their standard error.
+
+    Parameters
+    ----------
+    table : DataFrame, as from `mean_r2`.
+    reference : DataFrame with group, `CELL` and r2, a str.
+    """
+    methods = list(dict.fromkeys(table["method"]))
+    known = reference.set_index(["group", *CELL])["r2"]
+    yield f"| case | epsilon, variants, outcomes | {' | '.join(methods)} | reference |"
+    yield "| --- " * (len(methods) + 3) + "|"
+    # What is not private is the same at every epsilon.
+    private = table[table["epsilon"].notna()]
+    for key, _ in private.groupby(["group", *CELL], sort=False):
+        group, epsilon, n_variants, n_outcomes = key
+        is_cell = (table["group"] == group) & (table["epsilon"].isna() | (table["epsilon"] == epsilon))
+        is_cell &= (table["n_variants"] == n_variants) & (table["n_outcomes"] == n_outcomes)
+        found = [_figure(table.loc[is_cell & (table["method"] == method), "r2"]) for method in methods]
+        cell = f"{epsilon:g}, {n_variants}, {n_outcomes}"
+        yield f"| {group} | {cell} | {' | '.join(found)} | {known.get(key, '')} |"
+
+
+def paper_in_markdown(paper):
+    """Yield lines of a table: a line of `lines_of_paper` each, and a column a cell."""
+    keys = {"epsilon": "{:g}", "n_variants": "{}", "n_outcomes": "{}"}
+    found = by_line(paper, keys)
+    yield f"| {' | '.join(['by the paper', *found.columns[1:]])} |"
+    yield "| --- " * len(found.columns) + "|"
+    for line in found.itertuples(index=False):
+        yield f"| {line[0]} | {' | '.join(map(_short, line[1:]))} |"
+
+
+def draw(table, paper, path, *, n_variants=400):
+    """Draw R^2 against the number of outcomes, a panel for each epsilon, and write it as PNG.
+
+    Parameters
+    ----------
+    table, paper : DataFrame, as from `mean_r2` and `lines_of_paper`; the latter may be empty.
+    path : of the figure.
+    n_variants : int
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    found = table[table["n_variants"] == n_variants]
+    counts = sorted(found.loc[found["group"] == "matched", "n_outcomes"].unique())
+    epsilons = sorted(found["epsilon"].dropna().unique())
+    with styled():
+        figure, (axes,) = new_figure(
+            640, 300, left=40, right=12, top=24, bottom=104, ncols=max(len(epsilons), 1), sharey=True
+        )
+        for axis, epsilon in zip(axes, epsilons, strict=False):
+            for name, (group, method) in LINES.items():
+                means = _means(found, group, method, epsilon)
+                colour = INK if method == "ridge" else METHODS[method].look[0]
+                _draw_line(axis, means, name, "--" if method == "ridge" else "-", colour)
+            for name, terms in LINES_OF_PAPER.items():
+                means = _means_of_paper(paper, terms, epsilon, n_variants)
+                _draw_line(axis, means, name, ":", _colour(terms))
+            axis.set(xscale="log", title=f"epsilon {epsilon:g}", xlabel="outcomes", ylim=(LOWEST, HIGHEST))
+            axis.axhline(0, color=INK, linewidth=0.5)
+            axis.xaxis.set_minor_locator(NullLocator())
+            axis.set_xticks(counts, map(str, counts))
+        axes[0].set_ylabel("R² in other people")
+        figure.legend(*axes[0].get_legend_handles_labels(), loc="lower center", ncols=2, fontsize=7)
+        figure.savefig(path, dpi=200)
+    return figure
+
+
+def _colour(terms):
+    method, _, which = terms
+    return METHODS[method].look[0] if which == PEEKED else GREY
+
+
+def _means(table, group, method, epsilon):
+    own = table[(table["group"] == group) & (table["method"] == method)]
+    own = own[own["epsilon"].isna() | (own["epsilon"] == epsilon)]
+    return own.groupby("n_outcomes")["r2"].mean()
+
+
+def _means_of_paper(paper, terms, epsilon, n_variants):
+    if paper.empty:
+        return pd.Series(dtype=float)
+    cell = (paper["epsilon"] == epsilon) & (paper["n_variants"] == n_variants) & (paper["terms"] == "paper")
+    for column, value in zip(("method", "protection", "which"), terms, strict=True):
+        cell &= paper[column] == value
+    return paper[cell].groupby("n_outcomes")["r2"].mean()
+
+
+def _draw_line(axis, means, name, style, colour):
+    """Draw a line; what lies below the figure stands at its lower edge as a triangle with its value."""
+    seen = means.where(means >= LOWEST)
+    axis.plot(seen.index, seen, style, color=colour, marker="o", markersize=3.5, label=name)
+    for x, value in means[means < LOWEST].items():
+        axis.plot([x], [BELOW], marker="v", markersize=4, color=colour)
+        words = {"xytext": (0, 4), "textcoords": "offset points", "ha": "center", "fontsize": 6}
+        axis.annotate(_short(value), (x, BELOW), color=colour, **words)
+
+
+def _figure(values):
+    if values.empty:
+        return ""
+    spread = f" ± {values.sem():.3f}" if len(values) > 1 else ""
+    return f"{values.mean():.3f}{spread}"
+
+
+def _short(value):
+    if pd.isna(value):
+        return ""
+    return f"{value:.3f}" if abs(value) < 1 else f"{value:,.3g}" if abs(value) < 1000 else f"{value:,.0f}"

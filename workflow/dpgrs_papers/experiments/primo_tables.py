@@ -1,0 +1,307 @@
+"""What PRIMO's figures share: lines and figures, what is said of them, and panel and outcomes of a table."""
+
+from itertools import chain
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from matplotlib.ticker import FuncFormatter, NullLocator
+
+from dpgrs.errors import UsageError
+from dpgrs.evaluation.split import split_rows
+from dpgrs.io.outcomes import Outcomes, simulated_names
+from dpgrs.io.tables.real_columns import RealTable
+from dpgrs.methods.registry import METHODS
+from dpgrs.reporting.rendering import Drawing
+from dpgrs.reporting.svg import INK, new_figure
+from dpgrs.study.in_process import panel_of_table
+from dpgrs.study.table_cohort import ranged_methods
+from dpgrs.types import Rows
+from dpgrs_papers.experiments.primo_fits import (
+    EVIDENCE,
+    FIXED,
+    FIXED_PENALTY,
+    LINE,
+    NON_PRIVATE,
+    OWN,
+    PEEKED,
+    PUBLIC,
+    TERMS,
+    TIGHT,
+    configuration,
+    measure,
+)
+
+TEST_SHARE = 0.2
+WIDE, MANY = 3, 12  # panels that leave room for two columns of a legend, and lines that need them
+FEW = 5  # values of an axis that are all written there
+PROTECTIONS = {"full": "", "feature": ", X private", "label": ", Y private", "none": ""}
+RULES = {
+    PEEKED: "best lambda (peeked)",
+    FIXED: f"lambda {FIXED_PENALTY:g}",
+    EVIDENCE: "lambda by evidence",
+    OWN: "",
+}
+WORDS = {"paper": "the paper's terms", TIGHT: "tight bounds", PUBLIC: "half of the people"}
+STYLES = {"paper": ":", "ours": "-", TIGHT: "-", PUBLIC: (0, (5, 1)), "none": "--"}
+LINE_WIDTHS = {TIGHT: 1.8, PUBLIC: 1.8}
+STYLES_OF_RULES = {EVIDENCE: "-.", FIXED: (0, (6, 2))}
+KEPT = 0.8  # of cells, to count as the same order
+NAMES = [*LINE, "which"]
+CELLS = {"epsilon": "epsilon {:g}", "n_variants": "d = {}", "n_outcomes": "l = {:,}"}
+MARKS = {"full": "o", "feature": "s", "label": "^", "none": None}
+
+
+class Columns(NamedTuple):
+    """Columns of a table and what is public of them.
+
+    Attributes
+    ----------
+    values : (n_rows, n_columns) float64
+    low, high, centre : (n_columns,) float64, public: between which values lie, and a guess of their mean.
+    """
+
+    values: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    centre: np.ndarray
+
+
+def run_table(columns, make_outcomes, *, sizes, counts, settings, key, is_training=None, terms=TERMS):
+    """Measure all methods of a plan on one table.
+
+    Parameters
+    ----------
+    columns : Columns
+    make_outcomes : function of a Panel and a size that returns (n_outcomes, n_rows) float64, standardised.
+    sizes, counts : list of int, columns and outcomes.
+    settings : dict, with `seed`, `epsilons`, `genotype_clip` and `methods`, a dict of terms to methods, and
+        `delta` where it is not the default of a study.
+    key : tuple of str and int, tells trials apart.
+    is_training : (n_rows,) bool; None leaves a fifth of the rows out at random.
+    terms : dict of the names of `methods` to terms, as `TERMS`.
+
+    Returns
+    -------
+    list of dict, as from `measure`.
+
+    Raises
+    ------
+    UsageError
+        For a method that takes alleles alone.
+    """
+    for method in chain.from_iterable(settings["methods"].values()):
+        if method not in ranged_methods():
+            raise UsageError(f"`methods` must be of those for tables, got {method}. Leave it out.")
+    seed, names = settings["seed"], [f"x{j}" for j in range(1, columns.values.shape[1] + 1)]
+    table = RealTable.numbered("trial", names, columns.values)
+    if is_training is None:
+        is_training = split_rows(table.row_id, rows=Rows.PEOPLE, test_share=TEST_SHARE, seed=seed, key=key)
+    known = {"source": "table", "sizes": sizes, "counts": counts, "epsilons": settings["epsilons"]}
+    known |= {name: settings[name] for name in ("genotype_clip", "delta") if name in settings}
+    configs = {
+        name: configuration(terms[name], methods=own, **known) for name, own in settings["methods"].items()
+    }
+    with panel_of_table(table, columns[1:], size=max(sizes), seed=seed) as panel:
+        values = {size: make_outcomes(panel, size) for size in sizes}
+        names = tuple(simulated_names(max(counts)))
+        outcomes = Outcomes(names, values, {}, is_training, Rows.PEOPLE)
+        return measure(panel, outcomes, configs=configs, seed=seed, key=key)
+
+
+def label(terms, method, protection, which):
+    """Name a line of a figure, a str."""
+    words = [METHODS[method].label + PROTECTIONS[protection], RULES[which]]
+    if method == NON_PRIVATE:
+        words.append("not private")
+    else:
+        words.append(WORDS.get(terms, ""))
+    return ", ".join(filter(None, words))
+
+
+def with_lines(table):
+    """Add the column `line`, the name of each row's line."""
+    return table.assign(line=[label(*row) for row in table[NAMES].itertuples(index=False)])
+
+
+def wide(table, keys, *, value="r2"):
+    """Return a column a line, and a row for each value of keys; ridge without privacy stands at each epsilon.
+
+    Parameters
+    ----------
+    table : DataFrame, as from `dpgrs_papers.experiments.primo_fits.best_of_path`.
+    keys : dict of a column of it to its name.
+    value : str, the column to show.
+    """
+    table = at_each_epsilon(with_lines(table))
+    found = table.pivot_table(index=list(keys), columns="line", values=value, sort=False).reset_index()
+    return found.rename(columns=keys).rename_axis(columns=None)
+
+
+def by_line(table, keys, *, value="r2"):
+    """Return a row a line, and a column a cell; parameters as in `by_cell`."""
+    return by_cell(with_lines(table), keys, ["line"], value=value)
+
+
+def by_cell(table, keys, names, *, value="r2"):
+    """Return a column for each cell.
+
+    Parameters
+    ----------
+    table, value : as in `wide`.
+    keys : dict of a column that tells cells apart to its name, a format.
+    names : list of str, columns that tell rows apart.
+    """
+    table = at_each_epsilon(table).sort_values(list(keys), kind="stable")
+    cells = [table[key].map(name.format) for key, name in keys.items()]
+    table = table.assign(cell=cells[0].str.cat(cells[1:], sep=", "))
+    found = table.pivot_table(index=names, columns="cell", values=value, sort=False)
+    return found.reset_index().rename_axis(columns=None)
+
+
+def at_each_epsilon(table):
+    """Repeat what is not private for each epsilon."""
+    is_private = table["epsilon"].notna()
+    others = table[~is_private]
+    epsilons = table.loc[is_private, "epsilon"].unique()
+    return pd.concat([table[is_private], *(others.assign(epsilon=epsilon) for epsilon in epsilons)])
+
+
+def draw_lines(panels, *, x, y, xlabel, ylabel, limits, yscale="linear"):
+    """Draw the lines of several tables side by side, against a logarithmic axis.
+
+    Gauss by the evidence under the paper's terms is left to the table: lines are many.
+
+    Parameters
+    ----------
+    panels : dict of a title to a table, as from `best_of_path`.
+    x, y : str, columns.
+    xlabel, ylabel : str
+    limits : pair of float, of y; what is beyond is not seen. None shows all.
+    yscale : str, of matplotlib; `symlog` is linear up to 1.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    panels = {
+        title: own[(own["terms"] != "paper") | (own["which"] != EVIDENCE)] for title, own in panels.items()
+    }
+    n_columns = 1 if len(panels) < WIDE else 2
+    n_lines = len(pd.concat(panels.values())[NAMES].drop_duplicates())
+    if n_lines > MANY:
+        n_columns = 2
+    bottom = 44 + 9 * -(-n_lines // n_columns)
+    left = 46 if yscale == "linear" else 66
+    layout = {"left": left, "right": 8, "top": 18, "bottom": bottom, "ncols": len(panels), "sharey": True}
+    figure, (axes,) = new_figure(left + 14 + 180 * len(panels), 168 + bottom, **layout)
+    lines = {}
+    for axis, (title, table) in zip(axes, panels.items(), strict=True):
+        for (terms, method, protection, which), own in table.groupby(NAMES, sort=False):
+            look, own = METHODS[method].look, own.sort_values(x)
+            (lines[label(terms, method, protection, which)],) = axis.plot(
+                own[x],
+                own[y],
+                linestyle=STYLES_OF_RULES.get(which, STYLES[terms]),
+                color=look[0] if look else INK,
+                marker=MARKS[protection],
+                markersize=3,
+                linewidth=LINE_WIDTHS.get(terms, 1),
+            )
+        axis.set(xscale="log", yscale=yscale, title=title, xlabel=xlabel)
+        if len(seen := table[x].unique()) <= FEW:
+            axis.set_xticks(seen)
+        with_plain_numbers(axis)
+    if limits is not None:
+        axes[0].set_ylim(*limits)
+    axes[0].set_ylabel(ylabel)
+    figure.legend(lines.values(), lines, loc="lower center", ncols=n_columns, fontsize=6, labelspacing=0.3)
+    return figure
+
+
+def with_plain_numbers(axis):
+    """Write numbers at an axis as they are, in place of powers, and none between the ticks."""
+    for ruler in (axis.xaxis, axis.yaxis):
+        ruler.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+    axis.xaxis.set_minor_locator(NullLocator())
+
+
+def without_fixed(table):
+    """Leave out the fixed penalty, which is far off the scale of the best."""
+    return table[table["which"] != FIXED]
+
+
+def draw_ratios(table, name):
+    """Draw the log MSE ratio against l and against d, a dict of `Drawing` by the name and the axis.
+
+    The fixed penalty is left to the table.
+    """
+    private = without_fixed(table[table["method"] != NON_PRIVATE])
+    ratios = {"y": "log_ratio", "ylabel": "log MSE ratio", "limits": None}
+    drawings = {}
+    for x, xlabel, other, of_panel in (
+        ("n_outcomes", "outcomes l", "n_variants", "d"),
+        ("n_variants", "columns d", "n_outcomes", "l"),
+    ):
+        panels = {f"{of_panel} = {value}": own for value, own in private.groupby(other)}
+        figure = draw_lines(panels, x=x, xlabel=xlabel, **ratios)
+        drawings[f"{name}_{xlabel[-1]}"] = Drawing(figure, f"Log MSE ratio against {xlabel} (figure 4).")
+    return drawings
+
+
+def paper_ratios(table):
+    """Return the log MSE ratios by the paper's terms, each at its best penalty.
+
+    Parameters
+    ----------
+    table : DataFrame, as from `best_of_path`.
+
+    Returns
+    -------
+    gauss, projected : Series by part, d and l: of Gauss under full protection, and of feature projection.
+    """
+    peeked = table[(table["terms"] == "paper") & (table["which"] == PEEKED)]
+    lines = peeked.assign(line=peeked["method"] + " " + peeked["protection"])
+    ratio = lines.pivot_table(index=["part", "n_variants", "n_outcomes"], columns="line", values="log_ratio")
+    return ratio["reusecov-gauss full"], ratio["reusecov-proj feature"]
+
+
+def judge_order(gauss, projected, parts):
+    """Hold that the same of Gauss and projection is ahead in both parts.
+
+    Parameters
+    ----------
+    gauss, projected : as from `paper_ratios`.
+    parts : pair of str, outcomes of a linear model and of a network.
+
+    Returns
+    -------
+    said : str
+    is_told : bool
+    """
+    both = pd.DataFrame({part: (projected < gauss)[part] for part in parts}).dropna()
+    is_kept = both[parts[0]] == both[parts[1]]
+    said = f"outcomes of a network keep which of the two is ahead in {is_kept.sum()} of {len(both)} cells"
+    return said, bool(is_kept.mean() >= KEPT)
+
+
+def judge_ratios(gauss, projected):
+    """Hold that Gauss is not behind projection, and that its ratio grows with l.
+
+    Parameters
+    ----------
+    gauss, projected : as from `paper_ratios`, of one part.
+
+    Returns
+    -------
+    said : str
+    is_told : bool
+    """
+    is_ahead, grown = gauss <= projected, gauss.unstack("n_outcomes")
+    is_growing = bool((np.diff(grown, axis=1) > 0).all())
+    said = (
+        f"Gauss under full protection is not behind feature projection in {is_ahead.sum()} of "
+        f"{len(is_ahead)} cells, and its log MSE ratio {'grows' if is_growing else 'does not grow'} with l "
+        f"at every d, to {grown.to_numpy().max():.3f}"
+    )
+    return said, bool(is_ahead.all()) and is_growing

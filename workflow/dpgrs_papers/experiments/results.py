@@ -1,0 +1,146 @@
+"""From the trials of an experiment to its table, figures, page and summary."""
+
+from pathlib import Path
+
+import pandas as pd
+
+from dpgrs.errors import UsageError
+from dpgrs.io.files import read_table, replacing, write_table
+from dpgrs.reporting.rendering import Section, environment, write_assets, write_page
+from dpgrs.reporting.svg import draw_svg, save_svg, styled
+from dpgrs_papers.experiments.frame import find
+from dpgrs_papers.experiments.plans import Form
+
+TEMPLATES = Path(__file__).with_name("templates")
+
+
+def trial_file(folder, part, trial):
+    """Return where the rows of a trial lie in the folder of an experiment."""
+    return Path(folder, "trials", part, f"{trial}.tsv")
+
+
+def run_trial(name, part, trial, *, settings, files, output):
+    """Run one trial of one part and write its rows.
+
+    Parameters
+    ----------
+    name : str, of the experiment.
+    part, trial, settings, files : as in `Experiment.run_trial`.
+    output : file to write.
+
+    Raises
+    ------
+    UsageError
+        If there is no such experiment.
+    """
+    rows = pd.DataFrame(find(name).run_trial(part, trial, settings, [Path(file) for file in files]))
+    rows.insert(0, "part", part)
+    rows.insert(1, "trial", trial)
+    write_table(output, rows)
+
+
+def gather(name, *, folder, terms):
+    """Write table, figures, page and summary of an experiment of which all trials have run.
+
+    Parameters
+    ----------
+    name : str
+    folder : of the experiment; results go there.
+    terms : dict, see `Plan.terms`.
+
+    Raises
+    ------
+    DpgrsError
+        If a trial is missing or damaged.
+    """
+    experiment, settings, folder = find(name), terms["settings"], Path(folder)
+    files = [
+        trial_file(folder, part, trial) for part in terms["parts"] for trial in range(1, terms["trials"] + 1)
+    ]
+    if not files:
+        raise UsageError(f"`{name}` must have parts and trials, got none. Add them.")
+    rows = pd.concat([read_table(file) for file in files], ignore_index=True)
+    table = experiment.summarise(rows, settings)
+    numbers = experiment.compare(table, settings)
+    verdict, reason = experiment.judge(table, settings)
+    write_table(folder / "table.tsv", table)
+    write_table(folder / "numbers.tsv", numbers)
+    (folder / "figures").mkdir(exist_ok=True)
+    with replacing(folder / "summary.md") as temporary:
+        temporary.write_text(
+            "\n".join(summary(name, experiment, numbers, verdict, reason, terms=terms)), encoding="utf-8"
+        )
+    with styled():
+        drawings = experiment.draw(table, settings)
+        for label, drawing in drawings.items():
+            save_svg(draw_svg(drawing.figure), folder / "figures" / f"{label}.svg")
+        _write_report(name, experiment, numbers, drawings, folder, terms=terms, said=f"{verdict}: {reason}")
+
+
+def summary(name, experiment, numbers, verdict, reason, *, terms):
+    """Yield the lines of a summary, to be pasted into a page."""
+    yield f"## {experiment.paper}: {experiment.shows}"
+    yield ""
+    yield f"**{verdict[:1].upper()}{verdict[1:]}**: {reason}"
+    yield ""
+    asked = f" --config {terms['form']}=true" if terms["form"] in {Form.QUICK, Form.WHOLE} else ""
+    yield f"{extent(terms)} By `snakemake -s config/experiments/Snakefile {name}{asked}`."
+    yield ""
+    yield from in_markdown(numbers)
+    if experiment.choices:
+        yield ""
+    yield from (f"- {choice}" for choice in experiment.choices)
+    yield ""
+
+
+def extent(terms):
+    """Say how much of an experiment was run, a str."""
+    parts = ", ".join(terms["parts"])
+    said = f"{terms['trials']} trials each of {parts}."
+    if terms["form"] == Form.QUICK:
+        said = f"Quick form, far smaller than the paper's: {said}"
+    return f"{said} Cut: {terms['rule']}" if terms["rule"] else said
+
+
+def in_markdown(table):
+    """Yield the lines of a data frame as a table in Markdown; floats with three significant digits."""
+    yield f"| {' | '.join(map(str, table.columns))} |"
+    yield "| --- " * len(table.columns) + "|"
+    for row in table.itertuples(index=False):
+        yield f"| {' | '.join(map(shown_cell, row))} |"
+
+
+def shown_cell(value):
+    """Return a cell as text: floats with three significant digits, missing ones empty."""
+    if isinstance(value, float):
+        return "" if value != value else f"{value:.3g}"
+    return str(value)
+
+
+def _write_report(name, experiment, numbers, drawings, folder, *, terms, said):
+    sections = [
+        Section(
+            "Figures",
+            _template("experiment_figures.html"),
+            lambda _: {"figures": drawings, "drawings": drawings},
+        ),
+        Section("Numbers", _template("experiment_numbers.html"), lambda _: shown),
+    ]
+    cells = [[shown_cell(value) for value in row] for row in numbers.itertuples(index=False)]
+    shown = {"columns": list(numbers.columns), "rows": cells, "choices": experiment.choices}
+    write_assets(folder / "report")
+    write_page(
+        folder / "report" / "index.html",
+        _template("experiment.html"),
+        sections if drawings else sections[1:],
+        None,
+        shared={"mode": "benchmark", "root": ""},
+        title=name.replace("_", " "),
+        experiment=experiment,
+        said=said,
+        extent=extent(terms),
+    )
+
+
+def _template(name):
+    return environment().from_string((TEMPLATES / name).read_text(encoding="utf-8"))

@@ -1,0 +1,86 @@
+"""One split of one table of the Tukey and DPKendall papers: BLUP and other methods by public scales."""
+
+import numpy as np
+
+from dpgrs.evaluation.table_trials import fit_split
+from dpgrs.methods.compositions import TableRequest
+from dpgrs.methods.registry import table_methods
+from dpgrs.privacy.noise.sources import BenchmarkNoise
+from dpgrs.public_random import generator
+from dpgrs.types import Neighbours
+from dpgrs_papers.experiments.primo_fits import REPLACED
+from dpgrs_papers.experiments.primo_tables import Columns, run_table
+from dpgrs_papers.experiments.tukey_data import DELTA, EPSILON, TEST_SHARE, read_part
+
+LARGEST = 4.0  # public, in standard deviations of the earlier study: what lies beyond is clipped
+RARE = 0.1  # for the standard deviation of a column that is constant there, such as a rare level
+OF_SUMS, OF_ROWS = ("blup", "adassp"), ("bas", "k-tukey")
+# By the terms of `primo_fits`.
+RELATIONS = {"ours": Neighbours.ADD_REMOVE, REPLACED: Neighbours.REPLACE_ONE}
+OLS, EARLIER = "nondp", "earlier study alone"
+
+
+def run_trial(part, trial, settings, files):
+    """Fit all methods on nine tenths of the rows, less those of the earlier study; R^2 on the others."""
+    key, seed = ("tables_best", part, trial), settings["seed"]
+    rng = generator(seed, *key)
+    X, y = read_part(part, files, rng)
+    n_test = round(TEST_SHARE * len(y))
+    test, earlier, training = np.split(rng.permutation(len(y)), [n_test, n_test + settings["earlier_rows"]])
+    X, y = scaled(X[:, :-1], earlier), scaled(y, earlier)
+    rows = []
+
+    def note(method, relation, r2):
+        cell = {"n": len(y), "d": X.shape[1] + 1, "method": method, "relation": relation}
+        rows.append(cell | {"r2": -np.inf if r2 is None else r2})
+
+    def fitted(name, of, relation=Neighbours.ADD_REMOVE):
+        request = TableRequest(epsilon=EPSILON, delta=DELTA, k=settings["k"], neighbours=relation)
+        known = {"method": table_methods()[name], "request": request}
+        return fit_split(X, y, (test, of), noise=BenchmarkNoise(seed, *key, relation), **known).r2
+
+    note(OLS, "", fitted(OLS, training))
+    note(EARLIER, "", fitted(OLS, earlier))
+    for relation in RELATIONS.values():
+        for name in OF_ROWS:
+            note(name, relation, fitted(name, training, relation))
+    kept = np.concatenate([test, training])
+    ranges = (np.full(X.shape[1], bound) for bound in (-LARGEST, LARGEST, 0.0))
+    asked = {"seed": seed, "epsilons": [EPSILON], "delta": DELTA}
+    asked["genotype_clip"] = settings["row_clip"] * root_mean_square(X[earlier])
+    asked["methods"] = {terms: list(OF_SUMS) for terms in RELATIONS}
+    measured = run_table(
+        Columns(X[kept], *ranges),
+        lambda panel, size: y[np.newaxis, kept],
+        sizes=[X.shape[1]],
+        counts=[1],
+        settings=asked,
+        key=key,
+        is_training=np.arange(len(kept)) >= n_test,
+    )
+    for row in measured:
+        if row["method"] in OF_SUMS:
+            note(row["method"], RELATIONS[row["terms"]], row["r2"])
+    return rows
+
+
+def scaled(values, earlier):
+    """Return columns less the mean of the rows of an earlier study, and over their standard deviation."""
+    centre, spread = values[earlier].mean(axis=0), values[earlier].std(axis=0)
+    return (values - centre) / np.where(spread > 0, spread, RARE)
+
+
+def root_mean_square(X):
+    """Return the root mean square of the norms of rows, in units of `privacy.genotype_clip`.
+
+    Parameters
+    ----------
+    X : (n_rows, n_columns) float64 in standard deviations.
+
+    Returns
+    -------
+    float. Entries are values over `LARGEST`, and a row of columns whose centre is halfway between low and
+    high is said to be as long as the root of half their number (docs/measurements/tables.md).
+    """
+    squares = (np.clip(X / LARGEST, -1, 1) ** 2).sum(axis=1)
+    return float(np.sqrt(squares.mean() / (X.shape[1] / 2)))

@@ -1,0 +1,1 @@
+"""People that a generative network makes, trained on those of a store."""

@@ -12,10 +12,11 @@ from functools import partial
 import pytest
 from scipy.special import expit
 
-from audit_controls import with_each_noise
+from audit_controls import with_each_noise, with_noise_of_most
 from dpgrs.privacy.audit.audit import RangeLoss, alarm_probability, audit
 from dpgrs.privacy.noise.sources import NoiseSource
 from dpgrs.steps.audit import choose_cases, noise_of
+from nightly import rest_at_night
 
 MECHANISMS = ["private_lower_count", "private_tukey", "private_deep_point"]
 CASES = {case.name: case for case in choose_cases(MECHANISMS)}
@@ -50,7 +51,9 @@ def run_audit(case, *, mode="benchmark"):
     return audit(case, lambda run, draw: with_noise(run, case.name, draw))
 
 
-@pytest.mark.parametrize(("name", "mode"), with_each_noise(CASES))
+@pytest.mark.parametrize(
+    ("name", "mode"), rest_at_night(with_each_noise(CASES), with_noise_of_most(CASES, CASES))
+)
 def test_mechanisms__lose_no_more_than_claimed(name, mode):
     """Where the errors lie within 5.5 standard errors: 4,000 draws of an input fail that once in 10^7."""
     result = run_audit(CASES[name], mode=mode)

@@ -6,7 +6,7 @@ import yaml
 
 from study_runs import REPOSITORY, run
 
-pytestmark = [pytest.mark.experiments, pytest.mark.realdata]
+pytestmark = [pytest.mark.experiments, pytest.mark.realdata, pytest.mark.nightly]
 
 # Numbers of outcomes; at the last one are more outcomes than rows.
 COUNTS = [100, 1000, 5000]

@@ -9,6 +9,7 @@ from dpgrs_papers.experiments.genome_screening import COMPARED
 from dpgrs_papers.experiments.plans import Form, read_plans
 from dpgrs_papers.experiments.scale import TERMS
 from experiment_runs import SNAKEFILE, numbers_of, run_experiment
+from nightly import at_night
 
 pytestmark = pytest.mark.experiments
 PLANS = SNAKEFILE.with_name("experiments.yaml")
@@ -37,7 +38,7 @@ def test_instability__sis_takes_more_than_two_stage_and_a_lost_trial_is_run_alon
     assert kept.stat().st_mtime_ns == before
 
 
-@pytest.mark.parametrize("form", [None, "whole"])
+@pytest.mark.parametrize("form", [None, at_night("whole")])
 def test_experiments__plan_of_all(form, real_data, tmp_path):
     plan = run_experiment("all", tmp_path, "--dry-run", data=real_data, form=form)
     found = read_plans(PLANS, form or Form.CUT)
@@ -51,6 +52,7 @@ def test_experiments__each_plan_has_a_module():
     assert all(find(name).shows for name in plans)
 
 
+@pytest.mark.nightly
 def test_kendall_tables__paper_and_ours_side_by_side(real_data, tmp_path):
     run_experiment("kendall_tables", tmp_path, data=real_data)
     numbers = numbers_of("kendall_tables", tmp_path).set_index(["set", "reading"])
@@ -91,6 +93,7 @@ def test_genome_screening__finds_without_noise_what_it_finds_at_large_epsilon(re
             assert float(numbers.loc[name, "of the exact choice at 50"]) > 0.9
 
 
+@pytest.mark.nightly
 def test_kendall_time__has_exponents_of_both(tmp_path):
     run_experiment("kendall_time", tmp_path)
     numbers = numbers_of("kendall_time", tmp_path).set_index("selector")
@@ -99,6 +102,7 @@ def test_kendall_time__has_exponents_of_both(tmp_path):
     assert numbers["exponent of features"].str.contains("paper").all()
 
 
+@pytest.mark.nightly
 def test_scale__runs_whole_studies_and_models_their_seconds(tmp_path):
     run_experiment("scale", tmp_path, is_warm=False)
     table = pd.read_csv(tmp_path / "results" / "experiments" / "quick" / "scale" / "table.tsv", sep="\t")
@@ -125,6 +129,7 @@ def test_errata__published_recipes_lose_more_than_they_claim_and_ours_do_not(tmp
     assert (exact <= table["claimed"] * (1 + 1e-9))[is_ours].all()
 
 
+@pytest.mark.nightly
 @pytest.mark.realdata
 def test_dp_sis__is_ahead_of_two_stage_up_to_the_truth_of_sorlie(real_data, tmp_path):
     require_microarray(real_data)
@@ -144,6 +149,7 @@ def test_dp_sis__is_ahead_of_two_stage_up_to_the_truth_of_sorlie(real_data, tmp_
     assert {path.stem for path in (folder / "figures").glob("*.svg")} == {"accuracy", "lead", "sets"}
 
 
+@pytest.mark.nightly
 @pytest.mark.realdata
 def test_table_1__of_two_sets(real_data, tmp_path):
     require_microarray(real_data)
@@ -153,6 +159,7 @@ def test_table_1__of_two_sets(real_data, tmp_path):
     assert r2["west"] == pytest.approx(0.6644, abs=0.002)
 
 
+@pytest.mark.nightly
 @pytest.mark.realdata
 def test_primo_mnist__methods_are_in_their_order(real_data, tmp_path):
     if not (real_data / "mnist").is_dir():
@@ -171,6 +178,7 @@ def test_primo_mnist__methods_are_in_their_order(real_data, tmp_path):
     assert (blup > numbers[of_paper].astype(float)).all()
 
 
+@pytest.mark.nightly
 def test_primo_gaussian__blup_is_near_what_the_outcomes_hold(tmp_path):
     run_experiment("primo_gaussian", tmp_path)
     numbers = numbers_of("primo_gaussian", tmp_path).set_index(["data", "d", "l"]).sort_index()

@@ -5,7 +5,7 @@ import pytest
 
 from study_runs import load_experiment
 
-pytestmark = [pytest.mark.experiments, pytest.mark.realdata]
+pytestmark = [pytest.mark.experiments, pytest.mark.realdata, pytest.mark.nightly]
 
 
 def test_frontier__of_matched_halves(real_data, tmp_path, monkeypatch, capfd):

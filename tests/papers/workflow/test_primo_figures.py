@@ -41,6 +41,7 @@ def test_fig2__gauss_and_projection_at_both_ends(real_data, tmp_path):
     assert {path.stem for path in figures.glob("*.svg")} == {"whole", "zoomed"}
 
 
+@pytest.mark.nightly
 def test_fig4__ratio_grows_with_outcomes_and_columns(real_data, tmp_path):
     ratio = lines_of("primo_fig4", tmp_path, real_data)
     gauss, real, copies = f"ReuseCovGauss, {OF_PAPER}", "n = 2,504", "n = 10,000"
@@ -57,6 +58,7 @@ def test_fig4__ratio_grows_with_outcomes_and_columns(real_data, tmp_path):
     assert (ratio.loc[RIDGE] == 0).all()
 
 
+@pytest.mark.nightly
 def test_path__the_fixed_penalty_drowns_where_the_best_does_not(real_data, tmp_path):
     run_experiment("primo_path", tmp_path, data=real_data)
     numbers = numbers_of("primo_path", tmp_path).set_index(["line", "lambda"])
@@ -70,6 +72,7 @@ def test_path__the_fixed_penalty_drowns_where_the_best_does_not(real_data, tmp_p
     assert abs(r2["ReuseCovGauss", 1e4]) < 0.01
 
 
+@pytest.mark.nightly
 def test_fig5__networks_are_seen_in_part(real_data, tmp_path):
     r2 = lines_of("primo_fig5", tmp_path, real_data)
     # 0.49 and 0.39: about 0.73 of h2 is linear.
@@ -80,6 +83,7 @@ def test_fig5__networks_are_seen_in_part(real_data, tmp_path):
         assert own["BLUP"] > own[f"ReuseCovProj, X private, {OF_PAPER}"] > own[f"ReuseCovGauss, {OF_PAPER}"]
 
 
+@pytest.mark.nightly
 def test_sgd__gains_by_tuning(real_data, tmp_path):
     run_experiment("primo_sgd", tmp_path, data=real_data)
     numbers = numbers_of("primo_sgd", tmp_path).set_index("l")
@@ -89,6 +93,7 @@ def test_sgd__gains_by_tuning(real_data, tmp_path):
         assert 0.3 < default <= tuned < 0.55
 
 
+@pytest.mark.nightly
 def test_sgd_runs__all_rows_in_a_step_are_better_than_a_tenth(real_data, tmp_path):
     run_experiment("primo_sgd_runs", tmp_path, data=real_data)
     r2 = numbers_of("primo_sgd_runs", tmp_path).set_index(["part", "line"])["l = 10"].astype(float)
@@ -99,6 +104,7 @@ def test_sgd_runs__all_rows_in_a_step_are_better_than_a_tenth(real_data, tmp_pat
     assert r2["haplotypes", RIDGE] > everybody > tenth + 0.01
 
 
+@pytest.mark.nightly
 def test_ablations__each_change_counts(real_data, tmp_path):
     run_experiment("primo_ablations", tmp_path, data=real_data)
     folder = tmp_path / "results" / "experiments" / "quick" / "primo_ablations"

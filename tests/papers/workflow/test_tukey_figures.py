@@ -5,7 +5,7 @@ import pytest
 
 from experiment_runs import numbers_of, run_experiment
 
-pytestmark = pytest.mark.experiments
+pytestmark = [pytest.mark.experiments, pytest.mark.nightly]
 
 
 def test_check__more_coefficients_need_more_models_and_the_published_tight_one_fewest(tmp_path):

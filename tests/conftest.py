@@ -76,8 +76,12 @@ def pytest_collection():
         gc.freeze()
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Begin with the runs through SLURM: they mostly wait, and longest."""
+    """Leave ratios of speed to the night. Begin with runs through SLURM: they mostly wait, and longest."""
+    for item in items:
+        if item.path.parent == REPOSITORY / "tests" / "benchmarks":
+            item.add_marker(pytest.mark.nightly)
     items.sort(key=lambda item: item.get_closest_marker("slurm") is None)
 
 

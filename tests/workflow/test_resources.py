@@ -3,6 +3,7 @@
 import pytest
 
 from job_resources import asked_and_used, require_enough
+from nightly import at_night
 from release_studies import RELEASE, bundle, shared_site
 from study_runs import SMALL, run
 
@@ -27,7 +28,7 @@ def scoring(settings, target, **options):
 
 
 @pytest.mark.workflow
-@pytest.mark.parametrize("settings", [SMALL, MIDDLE], ids=lambda settings: settings["study"])
+@pytest.mark.parametrize("settings", [SMALL, at_night(MIDDLE)], ids=["small", "middle"])
 def test_jobs__ask_for_what_they_take(tmp_path, settings):
     run(tmp_path, settings, is_warm=False)
     settings = scoring(settings, "results/*/private/cohort/*.vcf.gz", weights_of="ols")

@@ -55,12 +55,11 @@ def cluster(folder, monkeypatch):
         yield cluster
 
 
+@pytest.mark.nightly
 def test_slurm__same_bytes_as_local_run(cluster, tmp_path):
     local, through_slurm = tmp_path / "local", tmp_path / "slurm"
     run(local, STUDY)
-    # Quotes within `--config` get through every shell.
-    quoted = ("--config", 'panel={"size": 10}')
-    submit(through_slurm, STUDY | {"panel": {"size": 12}}, *quoted)
+    submit(through_slurm, STUDY)
 
     expected, found = results(local, "small"), results(through_slurm, "small")
     assert list(found) == list(expected)
@@ -74,6 +73,7 @@ def test_slurm__same_bytes_as_local_run(cluster, tmp_path):
     assert len(jobs) == 6
 
 
+@pytest.mark.nightly
 def test_slurm__shards_cut_off_and_resumed_have_the_same_bytes_as_a_local_run_in_one(cluster, tmp_path):
     """Their sum is cancelled once; in the next run, which makes nothing else, the node's daemon is killed."""
     # Seven whole words of people.
@@ -123,7 +123,9 @@ def test_slurm__release_is_a_replay_of_a_local_one(cluster, tmp_path):
     (tmp_path / "site").mkdir()
     with released_site(tmp_path / "site", SHORT_RELEASE, people=80) as site:
         copy = copied_site(site, tmp_path / "copy")
-        submit(copy, SHORT_RELEASE)
+        # Quotes within `--config` get through every shell.
+        other = SHORT_RELEASE | {"panel": SHORT_RELEASE["panel"] | {"size": 19}}
+        submit(copy, other, "--config", 'panel={"size": 20}')
         assert bundle(copy, "release") == bundle(site, "release")
         assert (copy / "ledger.jsonl").read_bytes() == (site / "ledger.jsonl").read_bytes()
     assert {job["JobState"] for job in cluster.finished_jobs()} == {"COMPLETED"}

@@ -13,7 +13,8 @@ from dpgrs.genotypes.bits import pack, unpack
 from dpgrs.io.haplotype_store import HaplotypeStore, StoreWriter
 from study_runs import REPOSITORY
 
-pytestmark = pytest.mark.workflow
+# Its libraries, 390 MB, are installed for it.
+pytestmark = [pytest.mark.workflow, pytest.mark.nightly]
 
 N_PEOPLE, WINDOW = 200, 8
 CONTIGS = ["1"] * 24 + ["2"] * 8

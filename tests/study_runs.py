@@ -49,27 +49,30 @@ def command(folder, settings, *arguments, cores=2):
     return [SNAKEMAKE, *fixed, "--cores", str(cores), *arguments]
 
 
-def run(folder, settings, *arguments, cores=2, check=True, is_warm=True, variables=None):
+def run(folder, settings, *arguments, cores=2, check=True, is_warm=True, variables=None, packages=()):
     """Run a study as a user without an activated environment would; return the completed process.
 
     Standard output and error are joined, as on a console. `variables` are added to the environment. What they
-    change, or `HOOKS`, and what is measured, is run without a warm Python (`warm_python.py`).
+    change, or `HOOKS`, and what is measured, is run without a warm Python (`warm_python.py`). `packages` are
+    folders of packages that are installed beside dpgrs.
     """
     given = command(folder, settings, *arguments, cores=cores)
-    process = on_console(given, is_warm=is_warm and not variables, variables=variables)
+    process = on_console(
+        given, is_warm=is_warm and not variables, variables=variables, packages=tuple(packages)
+    )
     if check:
         assert process.returncode == 0, process.stdout
     return process
 
 
-def on_console(command, *, is_warm, variables=None, folder=None):
+def on_console(command, *, is_warm, variables=None, folder=None, packages=()):
     """Run a command line that begins with `SNAKEMAKE`; return the completed process, its streams joined.
 
-    It starts in `folder`, or in the folder of the tests.
+    It starts in `folder`, or in the folder of the tests; `packages` are as of `run`.
     """
-    variables = environment() | (variables or {})
+    variables = environment(packages) | (variables or {})
     if is_warm and not variables.keys() & HOOKS:
-        program, found = warm_python_of_tests()
+        program, found = warm_python_of_tests(packages)
         command, variables = [program, "-m", "snakemake", *command[1:]], variables | found
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
     return subprocess.run(command, **streams, text=True, env=variables, check=False, cwd=folder)
@@ -84,23 +87,22 @@ def load_experiment(name):
     return module
 
 
-def environment():
+def environment(packages=()):
     """Return the environment without what an activated virtual environment or pytest adds.
 
-    The one folder on PYTHONPATH makes the noise of a release a function of the code; see `every_process`.
+    The first folder on PYTHONPATH makes the noise of a release a function of the code; see `every_process`.
     """
     added = ("PYTHON", "VIRTUAL_ENV", "COVERAGE", *ONE_THREAD)
     kept = {name: value for name, value in os.environ.items() if not name.startswith(added)}
     own = str(Path(sys.executable).parent)
     kept["PATH"] = os.pathsep.join(part for part in kept["PATH"].split(os.pathsep) if part != own)
-    return kept | {"PYTHONPATH": str(EVERY_PROCESS)}
+    return kept | {"PYTHONPATH": os.pathsep.join(map(str, [EVERY_PROCESS, *packages]))}
 
 
 @cache
-def warm_python_of_tests():
-    """Start one for this process, with the packages of a step, on one thread."""
-    packages = {"PYTHONPATH": f"{EVERY_PROCESS}{os.pathsep}{REPOSITORY / 'workflow'}"}
-    return warm_python(environment() | dict.fromkeys(ONE_THREAD, "1") | packages)
+def warm_python_of_tests(packages=()):
+    """Start one for this process, with the packages of a step and others, on one thread."""
+    return warm_python(environment((*packages, REPOSITORY / "workflow")) | dict.fromkeys(ONE_THREAD, "1"))
 
 
 def results(folder, study):

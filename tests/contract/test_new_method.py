@@ -4,7 +4,6 @@ The package is `plugin/made_up.py` and its entry points; no file of dpgrs knows 
 """
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -14,11 +13,10 @@ import pandas as pd
 import pytest
 
 from release_studies import SHORT_RELEASE, released_site
-from study_runs import EVERY_PROCESS, SMALL, environment, run
+from study_runs import REPOSITORY, SMALL, environment, run
 
-PLUGIN = Path(__file__).with_name("plugin")
 # Where Python looks for modules, and for entry points beside them.
-WITH_PLUGIN = {"PYTHONPATH": os.pathsep.join([str(EVERY_PROCESS), str(PLUGIN)])}
+PLUGIN = Path(__file__).with_name("plugin")
 METHODS = ["made-up", "m-blup"]
 BENCHMARK = SMALL | {
     "study": "benchmark",
@@ -33,14 +31,12 @@ pytestmark = pytest.mark.workflow
 
 def dpgrs(folder, *arguments):
     """Run a command where the package is installed, and return what it prints."""
-    package = str(Path(__file__).parents[2] / "workflow")
-    paths = os.pathsep.join([WITH_PLUGIN["PYTHONPATH"], package])
     return subprocess.run(
         [sys.executable, "-m", "dpgrs", *map(str, arguments)],
         capture_output=True,
         text=True,
         cwd=folder,
-        env=environment() | {"PYTHONPATH": paths},
+        env=environment((PLUGIN, REPOSITORY / "workflow")),
         check=False,
     )
 
@@ -48,7 +44,7 @@ def dpgrs(folder, *arguments):
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
     folder = tmp_path_factory.mktemp("benchmark")
-    run(folder, BENCHMARK, variables=WITH_PLUGIN)
+    run(folder, BENCHMARK, packages=[PLUGIN])
     return folder / "results" / "benchmark"
 
 
@@ -67,9 +63,8 @@ def test_benchmark__an_update_of_the_package_draws_and_fits_again(results, tmp_p
     shutil.copytree(PLUGIN, tmp_path / "plugin")
     with (tmp_path / "plugin" / "made_up.py").open("a") as file:
         file.write("# updated\n")
-    paths = os.pathsep.join([str(EVERY_PROCESS), str(tmp_path / "plugin")])
-    folder = results.parents[1]
-    plan = run(folder, BENCHMARK, "--dry-run", variables={"PYTHONPATH": paths}).stdout
+    folder, updated = results.parents[1], [tmp_path / "plugin"]
+    plan = run(folder, BENCHMARK, "--dry-run", packages=updated, is_warm=False).stdout
     assert "rule draw:" in plan
     assert "rule fit_weights:" in plan
     assert "rule compute_statistics:" not in plan
@@ -89,7 +84,7 @@ def test_release__is_audited_charged_bundled_verified_and_shown(tmp_path, monkey
         "release": SHORT_RELEASE["release"] | {"audit_draws": 100},
         "privacy": SHORT_RELEASE["privacy"] | {"bounds": "tight"},
     }
-    monkeypatch.setattr("release_studies.run", lambda *given, **_: run(*given, variables=WITH_PLUGIN))
+    monkeypatch.setattr("release_studies.run", lambda *given, **_: run(*given, packages=[PLUGIN]))
     with released_site(tmp_path, settings, people=200, pure_epsilon="2") as site:
         results = site / "results" / "release"
         statement = json.loads((results / "release" / "privacy_statement.json").read_text())

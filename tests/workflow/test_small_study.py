@@ -85,9 +85,9 @@ def test_small_study__changed_settings_are_noticed(study, change, rule):
 
 
 def test_small_study__forced_rerun_one_core_and_shards_give_the_same_bytes(study, tmp_path):
-    """Three shards of 180 rows in place of one, and each step a Python of its own."""
+    """Three shards of 180 rows in place of one."""
     settings, expected = SMALL | {"scale": {"rows_per_shard": 64}}, results(study, "small")
-    console = run(tmp_path, settings, cores=1, is_warm=False).stdout
+    console = run(tmp_path, settings, cores=1).stdout
     assert "rule add_statistics:" in console
     for arguments in ([], ["--forcerun", "draw"]):
         run(tmp_path, settings, *arguments)

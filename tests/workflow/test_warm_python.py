@@ -1,4 +1,5 @@
-"""A warm Python does as Python does; that it makes the same bytes is seen in test_small_study.py."""
+"""A warm Python does as Python does; that it makes the same bytes is seen in test_release.py, whose first
+release runs without it."""
 
 import subprocess
 import sys

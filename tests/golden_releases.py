@@ -260,7 +260,7 @@ class GoldenStudy(Study):
         """Fit the weights by what public files the case has; return their path."""
         output, files = self.root / "weights.npz", self._files | {"outcomes": self._outcomes}
         settings = settings_for("fit-weights", **config)
-        fit_weights(settings, [noisy], **files, output=output, seconds=self.root / "s.tsv")
+        fit_weights(settings, [noisy], **files, output=output)
         return output
 
     def measure(self, config, noisy):
@@ -270,7 +270,6 @@ class GoldenStudy(Study):
             noisy,
             self._outcomes,
             self.fit(config, noisy),
-            self.root / "s.tsv",
             **self._files | {"panel": "panel", "sites": self.sites},
             output=self.root / "metrics.tsv",
             accuracy=self.root / "accuracy.npz",

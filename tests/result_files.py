@@ -19,9 +19,11 @@ def named(first):
     return names
 
 
-def columns_of(section):
+def columns_of(section, *, is_release=False):
     """Return the columns or keys that a section of the page lists, and the names of all files with them."""
     text = re.split(r"(?m)^#+ ", PAGE.read_text().partition(f"\n### `{section}`\n")[2])[0]
+    if is_release:
+        text = re.sub(r"(?m)^\|.*; not in a release \|\n", "", text)
     same = re.search(r"(?m)^The same columns: (.*)$", text)
     _, columns = _tables(text, "column|key")
     return columns, [section, *(re.findall(r"`(.+?)`", same[1]) if same else [])]
@@ -32,7 +34,7 @@ def unlike_the_page(root):
     patterns, sections = named("file"), re.findall(r"(?m)^### `(\S+)`$", PAGE.read_text())
     columns = {}
     for section in sections:
-        listed, names = columns_of(section)
+        listed, names = columns_of(section, is_release=(root / "release").exists())
         columns |= dict.fromkeys(names, listed)
     files = [path for path in sorted(root.rglob("*")) if path.is_file() and not path.name.endswith(BESIDE)]
     found = []

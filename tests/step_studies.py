@@ -136,7 +136,7 @@ class Study:
     def fit(self, config, noisy):
         """Fit the weights; return their path."""
         settings, output = settings_for("fit-weights", **config), self.root / "weights.npz"
-        fit_weights(settings, [noisy], output=output, seconds=self.root / "s.tsv")
+        fit_weights(settings, [noisy], output=output)
         return output
 
     def measure(self, config, noisy, *, skipped=0):
@@ -153,7 +153,6 @@ class Study:
             noisy,
             held_out,
             self.fit(config, noisy),
-            self.root / "s.tsv",
             panel="panel",
             sites=self.sites,
             output=self.root / "metrics.tsv",

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from dpgrs.errors import DpgrsError
-from dpgrs.evaluation.metrics import METRICS
+from dpgrs.evaluation.metrics import RELEASED_METRICS
 from dpgrs.evaluation.private_metrics import AccuracyRequest, accuracy_sums, grid_weights, measure
 from dpgrs.genotypes.dosages import LARGEST_DOSAGE, half_coded
 from dpgrs.io.outcomes import Outcomes
@@ -68,7 +68,7 @@ def study(tmp_path, monkeypatch):
             name: tmp_path / f"{name}.npz"
             for name in ("outcomes", "statistics", "noisy", "weights", "accuracy")
         },
-        **{name: tmp_path / f"{name}.tsv" for name in ("seconds", "metrics", "sites")},
+        **{name: tmp_path / f"{name}.tsv" for name in ("metrics", "sites")},
     )
     folder.sites.write_text("public sites\n")
     own = {"effects": {}, "is_training": is_training, "rows": "people"}
@@ -128,7 +128,7 @@ def train(study, *, outcome_budget="joint"):
             events=study.root / "events.json",
         )
     settings = settings_for("fit-weights", methods=["reusecov-gauss"], regression={"lambda": PENALTY})
-    fit_weights(settings, [study.noisy], output=study.weights, seconds=study.seconds)
+    fit_weights(settings, [study.noisy], output=study.weights)
 
 
 def written_by(study, evaluation, **files):
@@ -142,7 +142,6 @@ def written_by(study, evaluation, **files):
             study.noisy,
             study.outcomes,
             study.weights,
-            study.seconds,
             output=study.metrics,
             accuracy=study.accuracy,
             events=study.root / "accuracy_events.json",
@@ -180,7 +179,7 @@ def test_measure_release__measures_the_held_out_people(study):
         accuracy_sums(study.Y, study.X, grid_weights(fit_of(study)), outcome_bound=3.0, residual_bound=2.0),
         request=request,
     )
-    assert list(table) == METRICS
+    assert list(table) == RELEASED_METRICS
     assert table["outcome"].tolist() == list(NAMES)
     assert set(table["status"]) == {"ok"}
     for name in ("r2", "mse"):
@@ -362,7 +361,7 @@ def test_measure_release__public_raise_on_other_outcomes(study):
 def test_measure_release__withheld_terms_alone_and_no_charge(study):
     before = study.ledger.path.read_bytes()
     table = written_by(study, {"metrics": "withheld"})
-    assert list(table) == METRICS
+    assert list(table) == RELEASED_METRICS
     assert set(table["status"]) == {"withheld"}
     assert table[["r2", "mse", "mse_nonprivate"]].isna().all(axis=None)
     ((label, _),) = load_labelled(study.noisy)

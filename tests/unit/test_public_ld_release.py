@@ -120,7 +120,7 @@ def release(study, ld=None):
 
 def fit(study, ld):
     settings, output = settings_for("fit-weights", **study.config), study.root / "weights.npz"
-    fit_weights(settings, [study.root / "noisy.npz"], ld=ld, output=output, seconds=study.root / "s.tsv")
+    fit_weights(settings, [study.root / "noisy.npz"], ld=ld, output=output)
     return output
 
 
@@ -133,7 +133,6 @@ def measure(study, ld):
         study.root / "noisy.npz",
         held_out,
         fit(study, ld),
-        study.root / "s.tsv",
         panel="panel",
         sites=study.sites,
         ld=ld,

@@ -26,7 +26,8 @@ rule fit_weights:
         effects=EFFECTS,
     output:
         weights=f"{TRIAL}/weights.npz",
-        seconds=f"{TRIAL}/fit_seconds.tsv",
+        # Told of benchmarks only, as that of draws.
+        seconds=[] if IS_RELEASE else [f"{TRIAL}/fit_seconds.tsv"],
     log:
         f"{LOGS}/fit_weights/{{trial}}.log",
     benchmark:
@@ -53,8 +54,9 @@ rule fit_weights:
                 )
             }
         ),
+        options=lambda wildcards, output: flags(seconds=list(output.seconds)),
         settings=settings_of("fit-weights"),
         code=code_read("fit-weights"),
     shell:
         "python -m dpgrs fit-weights --settings {params.settings:q} {input.drawn} {params.files} --output {output.weights}"
-        " --seconds {output.seconds} 2> {log}"
+        " {params.options} 2> {log}"

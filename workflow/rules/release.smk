@@ -129,7 +129,6 @@ rule measure_release:
             else expand(OUTCOMES, trial=1)
         ),
         weights=f"{PRIVATE}/trial1/weights.npz",
-        seconds=f"{PRIVATE}/trial1/fit_seconds.tsv",
         panel=MEASURED_PANEL,
         sites=SITES if IS_CHARGED else [],
         audit=AUDIT if IS_CHARGED else [],
@@ -171,7 +170,7 @@ rule measure_release:
         ),
     shell:
         "python -m dpgrs measure-release --settings {params.settings:q} {input.drawn} {input.outcomes} {input.weights}"
-        " {input.seconds} {params.files} --output {output.metrics} --accuracy {output.accuracy} --events {output.events}"
+        " {params.files} --output {output.metrics} --accuracy {output.accuracy} --events {output.events}"
         " 2> {log}"
 
 

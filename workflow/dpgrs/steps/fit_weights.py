@@ -54,7 +54,7 @@ def fit_weights(
     ld: Path | None = None,
     effects: Path | None = None,
     output: Path,
-    seconds: Path,
+    seconds: Path | None = None,
 ):
     """Fit the weights of all outcomes, by every method, on every panel, from what was drawn.
 
@@ -73,7 +73,7 @@ def fit_weights(
     ld : linkage disequilibrium of public genotypes, for fits that use it.
     effects : public effects, for fits that start from them.
     output : the weights to write.
-    seconds : table to write of the time that each fit took.
+    seconds : table to write of the time that each fit took, in benchmarks.
 
     Returns
     -------
@@ -106,7 +106,8 @@ def fit_weights(
             yield label, arrays
 
     save_labelled(output, labelled())
-    write_table(seconds, pd.DataFrame({"seconds": took}))
+    if seconds is not None:
+        write_table(seconds, pd.DataFrame({"seconds": took}))
     warnings = misfit_in_words(mismatches)
     return {"warnings": warnings} if warnings else None
 

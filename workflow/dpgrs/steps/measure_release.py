@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from dpgrs.errors import DpgrsError
-from dpgrs.evaluation.metrics import METRICS, TERMS, mse, r_squared
+from dpgrs.evaluation.metrics import RELEASED_METRICS, TERMS, mse, r_squared
 from dpgrs.evaluation.private_metrics import (
     AccuracyRequest,
     accuracy_sums,
@@ -17,7 +17,7 @@ from dpgrs.evaluation.private_metrics import (
 )
 from dpgrs.evaluation.rows import joined_rows, selected_units
 from dpgrs.io.covariates import Covariates
-from dpgrs.io.files import read_table, write_table, written_digest
+from dpgrs.io.files import write_table, written_digest
 from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.panel import Panel, check_same_people
 from dpgrs.io.trials import load_labelled, save_labelled, write_events
@@ -68,7 +68,6 @@ def measure_release(
     drawn: Path,
     outcomes: Path,
     weights: Path,
-    seconds: Path,
     *,
     panel: Path | None = None,
     sites: Path | None = None,
@@ -88,7 +87,6 @@ def measure_release(
     drawn : noisy results of the release.
     outcomes : outcomes of the people to measure on.
     weights : weights of one fit.
-    seconds : the time that the fit took.
     panel : the panel of the people to measure on; not needed if metrics are withheld.
     sites : public sites, if metrics are charged.
     covariates : covariates of these people, if the fit has weights of covariates.
@@ -117,8 +115,8 @@ def measure_release(
         """Write the table, what it follows from, and what was drawn for it."""
         save_labelled(accuracy, numbers)
         write_events(events, drawn)
-        table = _terms(label, weights, seconds)
-        write_table(output, table.assign(mse_nonprivate=np.nan, **columns)[METRICS])
+        table = _terms(label, weights)
+        write_table(output, table.assign(mse_nonprivate=np.nan, **columns)[RELEASED_METRICS])
 
     if settings.evaluation.metrics == Metrics.WITHHELD:
         write({"r2": np.nan, "mse": np.nan, "status": Metrics.WITHHELD.value}, [], [])
@@ -194,12 +192,12 @@ def _measure_in_public(label, fit, *, panel, outcomes, covariates, n_components)
     return found, (own, numbers)
 
 
-def _terms(released, weights, seconds):
+def _terms(released, weights):
     """Return one row for each outcome: the terms of its fit, and the number of rows that was released."""
     ((label, _),) = load_labelled(weights)
     known = {name: label[name] for name in (*TERMS, "n_variants", "n_outcomes")}
     known |= {"trial": 1, "outcome": released["outcomes"], "n_rows": released["n"]}
-    return pd.DataFrame(known | {"seconds": read_table(seconds, needed=["seconds"])["seconds"].item()})
+    return pd.DataFrame(known)
 
 
 def _sum_up(panel, size, outcomes, covariates, weights, request):

@@ -63,6 +63,7 @@ def test_mechanisms__lose_no_more_than_claimed(name, mode):
         assert wrong == pytest.approx(result.n_draws * expected, abs=5.5 * sd)
 
 
+@pytest.mark.nightly
 @every_case
 def test_mechanisms__noise_too_small_by_sqrt2_is_caught(name):
     case = CASES[name]

@@ -15,6 +15,7 @@ from dpgrs.privacy.noise.study_key import VARIABLE
 from dpgrs.release.verify import verify_release
 from every_process.stopped_clock import StoppedClock
 from ledger_requests import reserve
+from nightly import at_night
 from release_studies import (
     RELEASE,
     bundle,
@@ -228,7 +229,11 @@ def test_release__a_full_disk_under_snakemake_still_says_what_was_charged(copy):
 @pytest.mark.faults
 @pytest.mark.parametrize(
     "place",
-    ["privacy.noise.sources.ReleaseNoise._draw", *(f"steps.draw.{step}" for step in AFTER_THE_DRAW)],
+    [
+        "privacy.noise.sources.ReleaseNoise._draw",
+        *(at_night(f"steps.draw.{step}") for step in AFTER_THE_DRAW[:2]),
+        f"steps.draw.{AFTER_THE_DRAW[2]}",
+    ],
 )
 def test_release__killed_at_a_step_resumes_at_no_new_cost(copy, place):
     """The mechanism's job kills itself with SIGKILL at one step; the next run replays."""

@@ -31,6 +31,7 @@ def test_kill__seeded_points(whole, tmp_path):
     require_as_whole(faults.kill(whole, tmp_path / "study", points), n_points=3)
 
 
+@pytest.mark.nightly
 def test_limit_files__names_what_the_system_says(whole, tmp_path):
     require_as_whole(faults.limit_files(whole, tmp_path / "study", [0.9]), n_points=1)
 
@@ -40,6 +41,7 @@ def test_damage_shard__is_named_and_made_again(whole, tmp_path):
     require_as_whole(faults.damage_shard(whole, tmp_path / "study", points), n_points=1)
 
 
+@pytest.mark.nightly
 def test_run_twice__the_second_is_refused(whole, tmp_path):
     points = faults.pair_points(whole, SEED)[:1]
     require_as_whole(faults.run_twice(whole, tmp_path / "study", points), n_points=1)

@@ -1,12 +1,18 @@
 """What `methods: auto` is: by public settings and the number of outcomes alone."""
 
+import numpy as np
 import pytest
+from scipy.special import ndtri
 
 from dpgrs.errors import UsageError
+from dpgrs.linalg.public_ld import public_ld
+from dpgrs.methods.fits import FitTerms
+from dpgrs.methods.planning import expected_r2
 from dpgrs.methods.registry import MATCHED_PEOPLE, METHODS
-from dpgrs.planning.plan import _better_choices, plan_study
+from dpgrs.planning.plan import NEGLIGIBLE_R2, _better_choices, _requests, plan_study
 from dpgrs.preflight.checks import check, problems
 from dpgrs.reporting.plan import plan_as_text
+from dpgrs.study.identity import fit_settings, public_identity
 from dpgrs.study.method_choice import (
     ALONE,
     REASONS,
@@ -14,11 +20,15 @@ from dpgrs.study.method_choice import (
     choice_in_words,
     chosen_methods,
 )
+from dpgrs.study.people_terms import training_rows
+from dpgrs.study.requests import reads_of_draw
 from dpgrs.study.settings import examine, resolve
+from dpgrs.study.verbs import settings_read
 from vcf_files import record, vcf_text, write_gzip
 
 VCF = {"source": "vcf", "vcf": "{chrom}.vcf.gz", "chromosomes": ["1"]}
 PANEL = {"reference": "panel.vcf.gz", "origin": "a panel"}
+REQUEST = {"protection": "full", "accounting": "gdp", "epsilon": 5.0, "n_variants": 100, "n_outcomes": 1}
 
 
 def settings(*, count=3, tight=True, public=PANEL, **others):
@@ -150,8 +160,109 @@ def test_plan__compares_what_auto_chooses_from():
 
 @pytest.mark.parametrize(("r2", "words"), [(0.33, "R2 0.46 of blup, and 0.33 of blup-ld"), (0.456, None)])
 def test_plan__names_a_method_of_which_it_expects_more_than_of_what_auto_takes(r2, words):
-    config = resolve({"methods": "auto", "privacy": {"bounds": "tight"}})
+    config = examine(settings(public=PANEL | {"same_ancestry": True}))[0]
     expected = [{"method": "blup-ld", "r2": r2}, {"method": "blup", "r2": 0.46}, {"method": "ols", "r2": 0.6}]
-    request = {"number": 3, "protection": "full", "n_variants": 100, "n_outcomes": 1, "expected": expected}
+    request = REQUEST | {"number": 3, "expected": expected}
     lines = _better_choices(config, [request])
     assert [words in line and line.startswith("# 3") for line in lines] == [True] * bool(words)
+    assert all("State `cohort.planned_people`, or `methods: blup`." in line for line in lines)
+    config["cohort"]["planned_people"] = 1000
+    lines = _better_choices(config, [request])
+    assert all("takes for 1000 planned people. State `methods: blup`." in line for line in lines)
+    assert len(lines) == bool(words)
+
+
+def correlated_panel(n_variants, n_people):
+    """Return frequencies and linkage disequilibrium of two chromosomes on which neighbours go together."""
+    stream = np.random.default_rng(0)
+    frequencies = np.exp(stream.uniform(np.log(0.01), np.log(0.5), n_variants))
+    latent = stream.standard_normal((n_variants, 2 * n_people))
+    for variant in set(range(n_variants)) - {0, n_variants // 2}:
+        latent[variant] = 0.9 * latent[variant - 1] + np.sqrt(1 - 0.9**2) * latent[variant]
+    rows = (ndtri(frequencies) > latent.T) - frequencies
+    contig = np.where(np.arange(n_variants) < n_variants // 2, "21", "22")
+    return frequencies, public_ld(rows, contig=contig, position=np.arange(n_variants), rows_per_person=2)
+
+
+@pytest.mark.parametrize(("people", "taken"), [(500, "blup-ld"), (30_000, "blup-hedged")])
+def test_chosen_methods__of_planned_people_are_those_of_which_the_plan_expects_most(people, taken):
+    size = 30
+    frequencies, ld = correlated_panel(size, 500)
+    raw = settings(count=1, public={}, privacy={"protection": "full", "epsilon": 5}, panel={"size": size})
+    config = resolve(raw | {"cohort": {"planned_people": people, "simulation": {"reference_people": 500}}})
+    assert config["methods"] == [taken]
+    ((request, _),) = _requests(config, {size: frequencies})
+    model = {"n_rows": training_rows(config, people), "frequency": frequencies, "ld": ld}
+    model |= {"terms": FitTerms.of(config["regression"], same_ancestry=True)}
+    expected = {
+        name: expected_r2(name, request, heritability=0.5, n_outcomes=1, **model)
+        for name in ("blup-ld", "blup-hedged", "blup")
+    }
+    assert max(expected.values()) <= expected[taken] + NEGLIGIBLE_R2
+    assert expected[{"blup-ld": "blup", "blup-hedged": "blup-ld"}[taken]] < expected[taken] - NEGLIGIBLE_R2
+
+
+def test_chosen_methods__of_planned_people_have_steered_outcomes_where_the_plan_expects_more_of_them():
+    raw = settings(count=100, public={}, privacy={"protection": "full", "epsilon": 5}, panel={"size": 40})
+    assert resolve(raw)["methods"] == ["blup-shared"]
+    choice = plan_study(raw, people=2000)["choice"]
+    assert "of blup-steered, and" in choice[1]
+    assert choice[1].endswith("State `cohort.planned_people`, or `methods: blup-steered`.")
+    planned = raw | {"cohort": VCF | {"planned_people": 2000}}
+    assert resolve(planned)["methods"] == ["blup-steered"]
+    plan = plan_study(planned)
+    assert len(plan["choice"]) == 1
+    assert plan["assumptions"]["people"] == 2000
+    assert "2000 people (`cohort.planned_people`)" in " ".join(plan_as_text(plan).split())
+
+
+SAME = PANEL | {"same_ancestry": True}
+
+
+@pytest.mark.parametrize(
+    ("people", "terms", "expected"),
+    [
+        (100_000, {"public": SAME}, ["blup-hedged"]),
+        (100_000, {"public": SAME, "panel": {"size": 1000}}, ["blup-ld"]),
+        (100_000, {"public": SAME, "privacy": {"epsilon": [0.1, 5]}}, ["blup-ld", "blup-hedged"]),
+        (100_000, {"public": SAME | {"effects": ["a.txt"]}}, ["blup"]),
+        (100_000, {"public": SAME, "tight": False}, ["blup"]),
+        (100_000, {"public": {}, "count": 10}, ["blup-steered"]),
+        (100_000, {"public": {}, "count": 9}, ["blup"]),
+        (100, {"public": {}, "count": 10}, ["blup"]),
+        (100_000, {"public": {}, "count": 10, "tight": False}, ["blup-steered"]),
+        (100_000, {"public": {}, "count": 10, "privacy": {"bounds": "paper"}}, ["blup"]),
+        (100_000, {"public": {}, "count": 10, "privacy": {"protection": "label"}}, ["blup"]),
+        (100_000, {"public": {}, "count": 10, "privacy": {"outcome_budget": "separate"}}, ["reusecov-gauss"]),
+        (100_000, {"public": SAME, "cohort": {"rows": "people"}}, ["blup-hedged"]),
+        # The preflight refuses this unit.
+        (
+            100_000,
+            {"public": SAME, "cohort": {"rows": "people"}, "privacy": {"unit": "haplotype"}},
+            ["blup-ld"],
+        ),
+    ],
+)
+def test_chosen_methods__of_planned_people(people, terms, expected):
+    raw = settings(**terms)
+    raw["cohort"] = raw["cohort"] | {"planned_people": people}
+    assert examine(raw)[0]["methods"] == expected
+
+
+def test_chosen_methods__of_a_simulated_cohort_and_of_copies_have_their_number():
+    raw = {"methods": "auto", "privacy": {"protection": "full", "bounds": "tight"}}
+    assert resolve(raw)["methods"] == ["blup-ld"]
+    for cohort in ({"simulation": {"people": 100_000}}, {"copies": {"people": 100_000}}):
+        assert resolve(raw | {"cohort": cohort})["methods"] == ["blup-hedged"]
+        few = {"planned_people": 2000}
+        assert resolve(raw | {"cohort": cohort | few})["methods"] == ["blup-ld"]
+
+
+def test_planned_people__are_in_no_draw_and_no_identity():
+    raw = {"methods": "blup", "cohort": VCF}
+    plain, planned = (resolve(raw | {"cohort": VCF | own}) for own in ({}, {"planned_people": 1000}))
+    assert public_identity(plain) == public_identity(planned)
+    assert fit_settings(plain) == fit_settings(planned)
+    for mode in ({"mode": "benchmark"}, {"mode": "release"}):
+        keys = reads_of_draw(plain | mode, "reusecov-statistics")
+        assert settings_read(plain | mode, "draw", keys) == settings_read(planned | mode, "draw", keys)

@@ -105,7 +105,11 @@ def repair_ledger(path):
 @click.option(
     "--config", "changes", multiple=True, metavar="KEY=VALUE", help="Setting to change. May be repeated."
 )
-@click.option("--people", type=AT_LEAST_1, help="Assumed number of people; default: of a simulated cohort.")
+@click.option(
+    "--people",
+    type=AT_LEAST_1,
+    help="Assumed number of people; default: `cohort.planned_people`, or of a simulated cohort.",
+)
 @click.option(
     "--heritability",
     "heritabilities",

@@ -27,8 +27,8 @@ from dpgrs.privacy.ledger.entries import Account
 from dpgrs.privacy.ledger.ledger import Ledger, shown_delta, shown_epsilon
 from dpgrs.privacy.noise.study_key import VARIABLE
 from dpgrs.privacy.statement.boosting_rounds import without_round
-from dpgrs.study.copied_people import n_copies
 from dpgrs.study.method_choice import AUTO, candidates, choice_in_words, method_of_request
+from dpgrs.study.people_terms import planned_people, training_rows
 from dpgrs.study.release_cost import case_share
 from dpgrs.study.settings import counts_outcomes, examine
 from dpgrs.study.table_cohort import is_table
@@ -40,7 +40,7 @@ LISTS = ("protection", "accounting", "epsilon")
 # What preflight says of a file that may be yet to come.
 ABSENT = (" is not there", " matches no file", " has no .pgen and no .bed")
 DIGITS, MOST_REQUESTS = 6, 1000
-TERMS_OF_CHOICE = ("protection", "n_variants", "n_outcomes")
+TERMS_OF_CHOICE = ("protection", "accounting", "epsilon", "n_variants", "n_outcomes")
 # Differences of R^2 that decide nothing between methods (docs/measurements/frontier.md).
 NEGLIGIBLE_R2 = 0.005
 # What frequencies are looked at with where the number is not known.
@@ -53,7 +53,8 @@ def plan_study(settings, *, people=None, heritabilities=(), progress=iter):
     Parameters
     ----------
     settings : dict, as from `dpgrs.study.settings_files.read_settings`; resolved ones may be given, too.
-    people : int, assumed number of people, trained or tested on; None takes that of a simulated cohort.
+    people : int, assumed number of people, trained or tested on; None takes `cohort.planned_people`, or the
+        number of a simulated cohort.
     heritabilities : sequence of float, assumed shares of variance that the panel explains; empty takes
         `outcomes.heritability`.
     progress : callable that takes the list of requests, with their costs, and yields them one by one: before
@@ -75,6 +76,7 @@ def plan_study(settings, *, people=None, heritabilities=(), progress=iter):
     """
     config, doubts = examine(settings)
     missing = [doubt.line for doubt in doubts]
+    is_planned = people is None and config["cohort"]["planned_people"] is not None
     people = _noted(missing, _people, config, people)
     config, assumed = _noted(missing, _with_count, config) or (config, {})
     panel = _noted(missing, planned_panel, config, people or FEWEST_PEOPLE)
@@ -84,7 +86,7 @@ def plan_study(settings, *, people=None, heritabilities=(), progress=iter):
     is_asked = AUTO in (settings.get("methods") or ())
     choice = choice_in_words(config, is_asked=is_asked)
     config = _with_candidates(config) if is_asked else config
-    n_rows = _training_rows(config, people)
+    n_rows = training_rows(config, people)
     heritabilities = list(heritabilities) or [config["outcomes"]["heritability"]]
     book = _book(config)
     asked, requests = _requests(config, panel.frequencies), []
@@ -105,6 +107,7 @@ def plan_study(settings, *, people=None, heritabilities=(), progress=iter):
         "rows": config["cohort"]["rows"],
         "privacy": {name: config["privacy"][name] for name in (*REQUEST_TERMS, "outcome_budget", "bounds")},
         "assumptions": {"people": people, "training_rows": n_rows}
+        | ({"people_from": "cohort.planned_people"} if is_planned else {})
         | {"frequencies": panel.of_frequencies, "linkage": panel.of_ld}
         | assumed
         | _components(config["outcomes"])
@@ -131,7 +134,10 @@ def _with_candidates(config):
 
 def _better_choices(config, requests):
     """Name the requests of which this plan expects more by another method than by the one that auto takes."""
-    lines = []
+    lines, people = [], planned_people(config)
+    by, setting = f"for {people} planned people", ""
+    if people is None:
+        by, setting = "without knowing the number of people", "`cohort.planned_people`, or "
     for request in requests:
         expected = {one["method"]: one["r2"] for one in reversed(request["expected"])}
         chosen = method_of_request(config, **{name: request[name] for name in TERMS_OF_CHOICE})
@@ -139,8 +145,8 @@ def _better_choices(config, requests):
         if chosen in expected and expected[best] > expected[chosen] + NEGLIGIBLE_R2:
             lines.append(
                 f"# {request['number']}: this plan expects R2 {expected[best]:.2f} of {best}, and "
-                f"{expected[chosen]:.2f} of {chosen}, which `methods: auto` takes without knowing the number "
-                f"of people. State `methods: {best}`."
+                f"{expected[chosen]:.2f} of {chosen}, which `methods: auto` takes {by}. "
+                f"State {setting}`methods: {best}`."
             )
     return lines
 
@@ -154,16 +160,12 @@ def _noted(lines, work_out, *given):
 
 
 def _people(config, people):
-    if people is not None:
-        return people
-    if (copied := n_copies(config)) is not None:
-        return copied
-    if config["cohort"]["source"] != "simulate":
+    if people is None and (people := planned_people(config)) is None:
         raise UsageError(
             "`--people` must be given where the cohort is not simulated, got nothing: how many there are is "
-            "private. State the number that you plan for."
+            "private. State the number that you plan for, here or as `cohort.planned_people`."
         )
-    return config["cohort"]["simulation"]["people"]
+    return people
 
 
 def _with_count(config):
@@ -193,11 +195,6 @@ def _components(outcomes):
         return {}
     (count,), (own,) = outcomes["count"], drawn_counts(outcomes)
     return {"outcomes": f"{own} components of {count}, by the loadings of {outcomes['loadings']}"}
-
-
-def _training_rows(config, people):
-    trained = max(round(people * (1 - config["outcomes"]["test_share"])), 1)
-    return trained * (2 if config["cohort"]["rows"] == Rows.HAPLOTYPES else 1)
 
 
 def _requests(config, frequencies):

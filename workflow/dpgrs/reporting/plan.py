@@ -283,9 +283,10 @@ def _r2(value):
 def _notes(plan):
     assumed = plan["assumptions"]
     outcomes = f"outcomes: {assumed['outcomes']}; " if "outcomes" in assumed else ""
+    setting = f" (`{assumed['people_from']}`)" if "people_from" in assumed else ""
     lines = [
-        f"Assumed, not read: {assumed['people']} people, {assumed['training_rows']} rows to train on; "
-        f"{outcomes}allele frequencies {assumed['frequencies']}, and so the norms of tight bounds; "
+        f"Assumed, not read: {assumed['people']} people{setting}, {assumed['training_rows']} rows to "
+        f"train on; {outcomes}allele frequencies {assumed['frequencies']}, and so the norms of tight bounds; "
         "normal effects on all variants.",
         f"Assumed of linkage disequilibrium: {assumed['linkage']}.",
     ]

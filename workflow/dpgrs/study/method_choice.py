@@ -1,17 +1,24 @@
 """What `methods: auto` is of a study: a choice by public settings alone (docs/how-to/plan.md)."""
 
+import math
 from itertools import product
 
 from dpgrs.errors import DpgrsError
 from dpgrs.methods.joined import joins_outcomes
 from dpgrs.methods.registry import MATCHED_PEOPLE, METHODS
+from dpgrs.study.people_terms import planned_people, rows_per_person, training_rows
 from dpgrs.study.table_cohort import is_fractional
-from dpgrs.types import Bounds
+from dpgrs.types import Bounds, Coding, Protection
 
 AUTO, DEFAULT, ALONE = "auto", "blup", "reusecov-gauss"
 # From so many outcomes under one budget and weights of all of them on, X'Y gains by steering whatever the
 # heritability (docs/measurements/frontier.md).
 MANY_OUTCOMES, MANY_WEIGHTS = 100, 20_000
+# Where the number of people is planned, `_rows_to_noise` decides, too. From so many roots of the public rows
+# on a fit on the public X'X loses; from so many on X'Y of some outcomes gains by steering
+# (docs/measurements/plan.md#what-auto-takes).
+ROWS_BEYOND_PUBLIC, ROWS_TO_STEER, OUTCOMES_TO_STEER = 2, 25, 10
+TERMS_OF_REQUEST = ("delta", "neighbours", "unit", "gram_share", "count_share")
 # What it chooses from, the first that is called for, and why.
 REASONS = {
     "blup-ld": "public genotypes of the cohort's ancestry, whose files and list name "
@@ -36,8 +43,9 @@ def chosen_methods(config):
     -------
     list of str
     """
-    requests = product(config["privacy"]["protection"], config["panel"]["size"], _counts(config))
-    return list(dict.fromkeys(method_of_request(config, *one) for one in requests))
+    privacy, sizes = config["privacy"], config["panel"]["size"]
+    lists = (privacy["protection"], privacy["accounting"], privacy["epsilon"], sizes, _counts(config))
+    return list(dict.fromkeys(method_of_request(config, *request) for request in product(*lists)))
 
 
 def with_chosen_methods(config):
@@ -75,17 +83,65 @@ def candidates(config):
     return [name for name in REASONS if any(_serves(name, config, one) for one in protections)]
 
 
-def method_of_request(config, protection, n_variants, n_outcomes):
+def method_of_request(config, protection, accounting, epsilon, n_variants, n_outcomes):
     """Choose for one request: the first that serves and is called for, or what the preflight refuses."""
     is_many = n_outcomes >= MANY_OUTCOMES
+    ratio = _rows_to_noise(config, protection, accounting, epsilon, n_variants, n_outcomes)
+    is_steered = ratio is not None and ratio >= ROWS_TO_STEER and n_outcomes >= OUTCOMES_TO_STEER
     called_for = {
-        "blup-ld": has_same_ancestry(config) and _n_public_people(config) >= MATCHED_PEOPLE,
-        "blup-steered": is_many and n_outcomes * n_variants >= MANY_WEIGHTS,
+        "blup-ld": _trusts_public(config, ratio),
+        "blup-steered": (is_many and n_outcomes * n_variants >= MANY_WEIGHTS)
+        or (is_steered and config["privacy"]["outcome_budget"] == "joint"),
         "blup-shared": is_many,
         ALONE: not _serves(DEFAULT, config, protection),
     }
     serving = (name for name in REASONS if _serves(name, config, protection))
     return next((name for name in serving if called_for.get(name, True)), DEFAULT)
+
+
+def _trusts_public(config, ratio):
+    """Tell whether public genotypes stand for X'X: of the cohort's ancestry, and of people enough."""
+    if not has_same_ancestry(config):
+        return False
+    n_public = _n_public_people(config)
+    most = ROWS_BEYOND_PUBLIC * math.sqrt(n_public * rows_per_person(config))
+    return n_public >= MATCHED_PEOPLE and (ratio is None or ratio <= most)
+
+
+def _rows_to_noise(config, protection, accounting, epsilon, n_variants, n_outcomes):
+    """Divide the planned rows by the noise of X'X in variances of a column; None where the plan has no R2.
+
+    Two digits, so that every machine makes the same choice.
+    """
+    people, privacy = planned_people(config), config["privacy"]
+    if people is None or protection != Protection.FULL or privacy["bounds"] == Bounds.PAPER:
+        return None
+    from dpgrs.linalg.norms import outcome_norm
+    from dpgrs.methods.requests import TYPICAL_VARIANCE, PrivacyRequest
+
+    variance = TYPICAL_VARIANCE * 2 / rows_per_person(config)
+    n_shared = n_outcomes if privacy["outcome_budget"] == "joint" else 1
+    bound, tight = config["outcomes"]["bound"], {}
+    if privacy["bounds"] == Bounds.TIGHT:
+        tight = {
+            "coding": Coding.FREQUENCY,
+            "row_norm": privacy["genotype_clip"] * math.sqrt(n_variants * variance),
+            "outcome_norm": outcome_norm(n_shared, factor=privacy["outcome_clip"], bound=bound),
+        }
+    try:
+        request = PrivacyRequest(
+            rows=config["cohort"]["rows"],
+            n_variants=n_variants,
+            n_outcomes=n_shared,
+            outcome_bound=bound,
+            epsilon=epsilon,
+            accounting=accounting,
+            **{name: privacy[name] for name in TERMS_OF_REQUEST},
+            **tight,
+        )
+        return float(f"{training_rows(config, people) * variance / request.noise_sd['gram']:.2g}")
+    except DpgrsError:
+        return None  # the preflight says what is wrong
 
 
 def _serves(name, config, protection):

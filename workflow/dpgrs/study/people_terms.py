@@ -1,6 +1,9 @@
-"""What is asked of the people of a study, as settings: files of ids, consent codes, relatives."""
+"""What is asked of the people of a study, as settings: files of ids, consent codes, relatives, a number."""
 
 from dataclasses import dataclass
+
+from dpgrs.study.copied_people import n_copies
+from dpgrs.types import Rows
 
 
 @dataclass(frozen=True)
@@ -73,3 +76,21 @@ def terms_of(config):
 def reference_terms_of(config):
     """Return the PeopleTerms of the public reference of a resolved configuration."""
     return PeopleTerms(keep=config["public"]["keep"], section="public")
+
+
+def planned_people(config):
+    """Return the public number of people, planned, of copies or of a simulated cohort; None without one."""
+    cohort = config["cohort"]
+    simulated = cohort["simulation"]["people"] if cohort["source"] == "simulate" else None
+    return cohort["planned_people"] or n_copies(config) or simulated
+
+
+def training_rows(config, people):
+    """Return how many rows so many people give to train on."""
+    trained = max(round(people * (1 - config["outcomes"]["test_share"])), 1)
+    return trained * rows_per_person(config)
+
+
+def rows_per_person(config):
+    """Return how many rows of X are a person's."""
+    return 2 if config["cohort"]["rows"] == Rows.HAPLOTYPES else 1

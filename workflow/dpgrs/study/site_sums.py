@@ -52,7 +52,10 @@ AGREED = (
 # And what the statement of the release says of all sites, and what genotypes are read by.
 AGREED_KEYS = ("release.genome_build", "release.preprocessing")
 # Of one side each; of methods it is agreed what draws for them.
-OWN = ("cohort.part", "dataset.approved_by", "dataset.dar_id", "dataset.approval_date", "methods", *PATHS)
+OWN = (
+    *("cohort.part", "cohort.planned_people", "methods"),
+    *("dataset.approved_by", "dataset.dar_id", "dataset.approval_date", *PATHS),
+)
 # Of these arrays nothing is summed.
 TERMS, SITE_NAMES, EXPORTS = "site_terms", "site_names", "exports"
 OUTCOME_TERMS = (SUMMED_NAMES, "prevalence", "components", "loadings")

@@ -71,9 +71,11 @@ def make_ledger(
     pure_epsilon="0",
     unit="person",
     protection="full",
+    neighbours=None,
 ):
-    """Begin a ledger with one account: for full protection under add-remove, for others under replace-one."""
-    account = Account(protection, unit, "add-remove" if protection == "full" else "replace-one")
+    """Begin a ledger with one account: by default under add-remove for full protection, else replace-one."""
+    neighbours = neighbours or ("add-remove" if protection == "full" else "replace-one")
+    account = Account(protection, unit, neighbours)
     budget = {"epsilon": epsilon, "pure_epsilon": pure_epsilon, "delta": "1e-6"}
     start_ledger(
         path,

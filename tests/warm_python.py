@@ -22,7 +22,7 @@ import tempfile
 from importlib import import_module
 from pathlib import Path
 
-MODULES, VARIABLE = ("dpgrs", "snakemake"), "DPGRS_TEST_WARM"
+MODULES, VARIABLE = ("dpgrs", "snakemake", "steps_in_turn"), "DPGRS_TEST_WARM"
 CLIENT = f"""#!{sys.executable} -IS
 import marshal
 import os

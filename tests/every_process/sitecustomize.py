@@ -4,6 +4,7 @@ The ledger's clock stands still. Jobs on a cluster are asked for every two secon
 `KILL_AT` names a function, a process that calls it kills itself with SIGKILL; where `FULL_AT` names one, it
 finds a full disk there; where `STOP_AT` names one, it stops until it gets SIGCONT. Where `DRAWN_INTO` names a
 file, secret noise is noted there by digest; where `CLOCK_OFF` is a number, clocks are off by it, in seconds.
+Draws can be replayed (`replayed_draws.py`).
 """
 
 import errno
@@ -17,6 +18,7 @@ import sys
 import time
 from pathlib import Path
 
+import replayed_draws
 from stopped_clock import StoppedClock
 
 # The executor for SLURM adds ten seconds whenever it asked in vain, up to three minutes.
@@ -92,6 +94,7 @@ if CLOCK_OFF in os.environ:
 CHANGES = {
     "dpgrs.privacy.ledger.hash_chain.datetime": lambda _: StoppedClock,
     WAIT: lambda _: property(lambda _: 2, lambda *_: None),
+    **replayed_draws.CHANGES,
 }
 if DRAWN_INTO in os.environ:
     CHANGES["dpgrs.privacy.noise.sources.ReleaseNoise._draw"] = noting

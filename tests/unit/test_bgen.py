@@ -289,3 +289,32 @@ def test_kernels__as_plain_python():
     for n_bits in (1, 7, 8, 16, 32):
         for at in range(0, 8 * 35, 11):
             assert kernels.read_bits(raw, at, n_bits) == whole >> at & (2**n_bits - 1)
+
+
+@pytest.mark.parametrize("is_phased", [True, False])
+def test_kernels__of_common_variants_do_what_those_of_all_do(is_phased):
+    rng, n_samples = np.random.default_rng(5), 2_000
+    first = rng.choice([*range(256), *[0, 255, 229, 230, 25, 26] * 40], n_samples)
+    second = rng.integers(0, 255 if is_phased else 255 - first, n_samples, endpoint=True)
+    second = np.where(rng.random(n_samples) < 0.5, second, 255 if is_phased else 255 - first)
+    raw = np.stack([first, second], axis=1).astype(np.uint8).ravel()
+    padded = np.concatenate([raw, np.zeros(kernels.PADDING, dtype=np.uint8)])
+    ploidy = np.where(rng.random(n_samples) < 0.1, 2 | 128, 2).astype(np.uint8)
+    # With a person of one copy more the general kernels decode the others.
+    longer, general = np.append(padded, np.uint8(0)), np.append(ploidy, np.uint8(1))
+    assert kernels.is_common(ploidy, 2, 8)
+    assert not kernels.is_common(general, 2, 8)
+    calls, expected = (np.full(2 * n_samples + more, 7, dtype=np.int8) for more in (0, 2))
+    assert kernels.decode_calls(padded, ploidy, 2, is_phased, 8, calls) == kernels.ALL_TAKEN
+    assert kernels.decode_calls(longer, general, 2, is_phased, 8, expected) == kernels.ALL_TAKEN
+    np.testing.assert_array_equal(calls, expected[:-2])
+    for allele in (0, 1):
+        doses, held = np.empty(n_samples), np.empty(n_samples + 1)
+        assert kernels.decode_dosages(padded, ploidy, 2, is_phased, 8, allele, doses) == kernels.ALL_TAKEN
+        assert kernels.decode_dosages(longer, general, 2, is_phased, 8, allele, held) == kernels.ALL_TAKEN
+        np.testing.assert_array_equal(doses, held[:-1])
+    if not is_phased:
+        [person, *_] = np.flatnonzero(ploidy == 2)
+        padded[2 * person : 2 * person + 2] = 200, 56
+        assert kernels.decode_calls(padded, ploidy, 2, is_phased, 8, calls) == person
+        assert kernels.decode_dosages(padded, ploidy, 2, is_phased, 8, 1, doses) == person

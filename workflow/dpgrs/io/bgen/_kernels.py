@@ -66,23 +66,46 @@ def likely_choice(raw, at, n_bits, n_choices):
 
 
 @_jit
-def decode_common(raw, ploidy, alleles):
-    """Do what `decode_calls` does of two alleles with phase in 8 bits, where everybody has two of them.
+def is_common(ploidy, n_alleles, n_bits):
+    """Tell whether a variant has two alleles, 8 bits, and two copies in everybody, as most have."""
+    return n_alleles == 2 and n_bits == 8 and np.all(ploidy & _PLOIDY == DIPLOID)
 
-    Returns
-    -------
-    bool; if not, `alleles` hold nothing.
-    """
+
+@_jit
+def decode_common_calls(raw, ploidy, is_phased, alleles):
+    """Do what `decode_calls` does where `is_common`."""
     for sample in range(len(ploidy)):
-        if ploidy[sample] != DIPLOID:
-            if ploidy[sample] != DIPLOID | _MISSING_FLAG:
-                return False
-            alleles[2 * sample] = alleles[2 * sample + 1] = -1
+        first, second = np.int64(raw[2 * sample]), np.int64(raw[2 * sample + 1])
+        left = 255 - first - second
+        if ploidy[sample] & _MISSING_FLAG:
+            one = other = -1
+        elif is_phased:
+            one = 0 if first >= _CERTAIN else 1 if first <= 255 - _CERTAIN else -1
+            other = 0 if second >= _CERTAIN else 1 if second <= 255 - _CERTAIN else -1
+        elif left < 0:
+            return sample
+        elif first >= _CERTAIN:
+            one = other = 0
+        elif second >= _CERTAIN:
+            one, other = 0, 1
         else:
-            for place in range(2 * sample, 2 * sample + 2):
-                value = raw[place]
-                alleles[place] = 0 if value >= _CERTAIN else 1 if value <= 255 - _CERTAIN else -1
-    return True
+            one = other = 1 if left >= _CERTAIN else -1
+        alleles[2 * sample], alleles[2 * sample + 1] = one, other
+    return ALL_TAKEN
+
+
+@_jit
+def decode_common_dosages(raw, ploidy, is_phased, allele, dosages):
+    """Do what `decode_dosages` does where `is_common`."""
+    for sample in range(len(ploidy)):
+        first, second = np.int64(raw[2 * sample]), np.int64(raw[2 * sample + 1])
+        is_missing = ploidy[sample] & _MISSING_FLAG
+        if not is_phased and first + second > 255 and not is_missing:
+            return sample
+        of_ref = first + second if is_phased else 2 * first + second
+        copies = of_ref if allele == 0 else 510 - of_ref
+        dosages[sample] = -1 if is_missing else copies / 255.0
+    return ALL_TAKEN
 
 
 @_jit
@@ -101,8 +124,8 @@ def decode_calls(raw, ploidy, n_alleles, is_phased, n_bits, alleles):
     -------
     int, the place of the first sample whose probabilities add up to more than 1, or `ALL_TAKEN`.
     """
-    if is_phased and n_alleles == 2 and n_bits == 8 and decode_common(raw, ploidy, alleles):
-        return ALL_TAKEN
+    if is_common(ploidy, n_alleles, n_bits):
+        return decode_common_calls(raw, ploidy, is_phased, alleles)
     at = 0
     n_pairs = n_alleles * (n_alleles + 1) // 2
     for sample in range(len(ploidy)):
@@ -166,6 +189,8 @@ def decode_dosages(raw, ploidy, n_alleles, is_phased, n_bits, allele, dosages):
     -------
     int, see `decode_calls`.
     """
+    if is_common(ploidy, n_alleles, n_bits):
+        return decode_common_dosages(raw, ploidy, is_phased, allele, dosages)
     at, whole = 0, np.float64((np.int64(1) << n_bits) - 1)
     n_pairs = n_alleles * (n_alleles + 1) // 2
     for sample in range(len(ploidy)):

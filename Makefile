@@ -24,10 +24,16 @@ NAMES ?=
 # Numbers of what `reliability` does, from 1 on; none means all.
 FAULTS ?=
 MUTANTS := .mutants/venv
+# Of the two ends of the ranges of pyproject.toml: which versions, and which Python has wheels of them.
+ENDS := .ends
+RESOLUTION_lowest := lowest-direct
+RESOLUTION_newest := highest
+PYTHON_lowest ?= 3.11
+PYTHON_newest ?= 3.13
 DOCS := .docs/venv
 
 .PHONY: run test lint unit test-audits test-workflow test-release test-experiments test-faults test-slurm test-studies \
-  nightly benchmark frontier experiments fuzz mutants reliability golden reference docs lock clean help
+  test-lowest test-newest nightly benchmark frontier experiments fuzz mutants reliability golden reference docs lock clean help
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -61,6 +67,16 @@ test-workflow test-release test-experiments test-faults test-slurm: test-%: $(DE
 # One worker more than cores: a run through SLURM mostly waits.
 test-studies: $(DEV)  ## the five above at once
 	$(BIN)/pytest $(SIDE_BY_SIDE) $$(($$(getconf _NPROCESSORS_ONLN) + 1)) -m "($(MARKED)) and ($(STUDIES))" $(OF_STUDIES)
+
+test-lowest:  ## unit tests and releases on the lowest versions that pyproject.toml allows (needs uv)
+test-newest:  ## the same on the newest versions (needs uv)
+
+# Tools of the tests are the newest at both ends: nobody who installs dpgrs depends on them.
+test-lowest test-newest: test-%:
+	@uv venv --quiet --clear --python $(PYTHON_$*) $(ENDS)/$*
+	@uv pip install --quiet --python $(ENDS)/$* --resolution $(RESOLUTION_$*) -e '.[workflow]'
+	@uv pip install --quiet --python $(ENDS)/$* -e '.[workflow,dev]'
+	$(ENDS)/$*/bin/pytest $(SIDE_BY_SIDE) auto --ignore tests/statistical -m "($(MARKED)) and not ($(STUDIES))"
 
 # Each suite runs, whether those before it passed or not; none may skip a test.
 nightly: $(DEV)  ## lint, the manual and every test, also those that no other target runs; ends with a summary (hours)

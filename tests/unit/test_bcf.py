@@ -8,6 +8,7 @@ import pysam.bcftools
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from packaging.version import Version
 
 from dpgrs.errors import DpgrsError
 from dpgrs.io.genotype_files import genotype_header, genotype_reader
@@ -104,7 +105,8 @@ def test_reader__of_vcf_4_4_whose_writer_left_the_first_phase_out(tmp_path):
     )
     bcf = as_vcf_4_4(write_bcf(tmp_path / "a.bcf", text))
     with pysam.VariantFile(str(bcf)) as file:
-        assert "/0|1" in str(next(iter(file)))
+        prints_first_phase = Version(pysam.version.__htslib_version__) >= Version("1.22")
+        assert ("/0|1" in str(next(iter(file)))) == prints_first_phase
     assert read(bcf) == read(tmp_path / "a.vcf")
     assert read(bcf)[3][0][:2] == ("1", 4)
 

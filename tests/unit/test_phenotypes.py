@@ -300,7 +300,7 @@ def test_read_outcomes__parquet_with_an_index_and_whole_numbers_as_ids(tmp_path)
 )
 def test_read_outcomes__raise_on_bad_parquet(tmp_path, columns, message):
     path = tmp_path / "y.parquet"
-    types = {"sample": "str"} if columns.get("sample") == [] else {}
+    types = {"sample": "string"} if columns.get("sample") == [] else {}
     pd.DataFrame(columns).astype(types).to_parquet(path)
     with pytest.raises(DpgrsError, match=re.escape(message)) as caught:
         read_outcomes(path)

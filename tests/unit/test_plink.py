@@ -112,7 +112,7 @@ def test_header__every_kind_of_psam(tmp_path, psam):
         ("a.fam", ("f A 0 0 1 -9",) * 3, "distinct IIDs, got the same for samples 1 and 2"),
         ("a.fam", ("A 0",) * 3, "`a.fam` must have 6 columns, got 2."),
         ("a.fam", (FAM[0], "f B\x1b[31m 0 0 1 -9", FAM[2]), "control characters, got another for sample 2"),
-        ("b.psam", (*PSAM[:3], "C\x00 1"), "control characters, got another for sample 3"),
+        ("b.psam", (*PSAM[:3], "C\x00 1"), "`b.psam` must be text in UTF-8"),
         (
             "a.bim",
             ("1 . 0 ٢٠ C A", *BIM[1:]),

@@ -182,8 +182,9 @@ class ListedReader:
                 self.skipped["filtered"] += int((~is_passed).sum())
             records = records[is_passed]
         # Each pair of REF and ALTs is looked at once: there are few beside the records.
-        pair, pairs = pd.MultiIndex.from_frame(records[["ref", "alt"]]).factorize()
+        pair = records.groupby(["ref", "alt"], sort=False).ngroup().to_numpy()
         first, n_records = np.unique(pair, return_index=True, return_counts=True)[1:]
+        pairs = records[["ref", "alt"]].iloc[first].itertuples(index=False)
         kept = [
             self._usable_alts(ref, alts.split(","), records.iloc[record], n_records=int(count))
             for (ref, alts), record, count in zip(pairs, first, n_records, strict=True)

@@ -1,5 +1,6 @@
 """The text files of PLINK: which people (.fam, .psam) and variants (.bim, .pvar) a set of files holds."""
 
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -164,11 +165,19 @@ def _lines(path):
         yield from file
 
 
+def _require_no_nul(path):
+    """Raise a ValueError where a file has a NUL, at which a cell ends for pandas 2, but not for pandas 3."""
+    with path.open("rb") as file:
+        if any(b"\0" in part for part in iter(partial(file.read, 2**20), b"")):
+            raise ValueError
+
+
 def _read_table(path, places, *, separator, n_skipped):
     """Read columns by their place as text; a short row is an error."""
     import pandas as pd  # takes 0.2 s, and who asks for the names of files needs none
 
     try:
+        _require_no_nul(path)
         table = pd.read_csv(
             path,
             sep=separator,

@@ -58,6 +58,7 @@ def test_release__draws_components_and_publishes_weights_of_outcomes(site):
     assert "components of the outcomes, f, g" in " ".join(Page(report / "index.html").text.split())
 
 
+@pytest.mark.nightly
 def test_release__is_replayed_from_nothing_at_no_cost(site, tmp_path):
     copy = copied_site(site, tmp_path / "copy")
     first, before = bundle(site, "components"), (site / "ledger.jsonl").read_bytes()

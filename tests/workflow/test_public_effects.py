@@ -74,6 +74,7 @@ def test_release__says_which_effects_it_started_from(site):
     assert files != plain
 
 
+@pytest.mark.nightly
 def test_release__is_replayed_from_nothing_at_no_cost(site, copy):
     settings = told(PLAIN, "score.txt.gz", "other.txt", study="told")
     assert "Replayed: nothing was charged" in run(copy, settings).stdout

@@ -11,6 +11,7 @@ from dpgrs.io.haplotype_store import HaplotypeStore
 from dpgrs.privacy.ledger.ledger import Ledger
 from dpgrs.release.verify import verify_release
 from html_pages import Page
+from nightly import at_night
 from release_studies import SHORT_RELEASE, bundle, copied_site, shared_site
 from study_runs import run
 
@@ -82,6 +83,7 @@ def test_release__draws_no_gram_matrix_and_says_what_stands_for_it(site):
     assert "How far these are from the cohort's is averaged over" in page
 
 
+@pytest.mark.nightly
 def test_release__is_replayed_from_nothing_at_no_cost(site, copy):
     first, before = bundle(site, "ld"), (site / "ledger.jsonl").read_bytes()
     assert "Replayed: nothing was charged" in run(copy, SETTINGS).stdout
@@ -89,7 +91,7 @@ def test_release__is_replayed_from_nothing_at_no_cost(site, copy):
     assert (copy / "ledger.jsonl").read_bytes() == before
 
 
-@pytest.mark.parametrize("is_listed", [False, True])
+@pytest.mark.parametrize("is_listed", [at_night(False), True])
 def test_release__accuracy_of_other_public_genotypes_is_another_request(copy, site, is_listed):
     """Other weights follow from the same noisy X'Y: their accuracy must have noise of its own."""
     public = SETTINGS["public"]

@@ -44,6 +44,7 @@ def test_1000genomes__all_people_of_a_region(real_data, tmp_path):
     assert set(by_population["population"]) == {"AFR", "AMR", "EAS", "EUR", "SAS"}
 
 
+@pytest.mark.nightly
 def test_1000genomes__all_chromosomes_plain_gzip_without_index(real_data, tmp_path):
     pattern = real_data / "1kg" / "phase3_subset" / "1KG_phase3_subset_chr{chrom}.vcf.gz"
     chromosomes = [str(number) for number in range(1, 23)]

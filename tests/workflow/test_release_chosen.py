@@ -96,6 +96,7 @@ def test_release_of_chosen__pages_show_the_chosen_alone(site):
     assert not list((site / "results" / "chosen").glob("*choices*"))
 
 
+@pytest.mark.nightly
 def test_release_of_chosen__replayed_from_nothing(site, tmp_path):
     copy = copied_site(site, tmp_path / "copy")
     ledger = (copy / "ledger.jsonl").read_bytes()
@@ -121,6 +122,7 @@ def test_release_of_chosen__other_choices_are_another_release(site, tmp_path, ch
     assert (copy / "ledger.jsonl").read_bytes() == ledger
 
 
+@pytest.mark.nightly
 def test_release_of_chosen__by_dp_sis_all_at_once(site, tmp_path):
     copy = copied_site(site, tmp_path / "copy")
     make_ledger(copy / "sis.jsonl", epsilon="2", pure_epsilon="0.6")
@@ -142,6 +144,7 @@ def test_release_of_chosen__by_dp_sis_all_at_once(site, tmp_path):
     assert (copy / "sis.jsonl").read_bytes() == ledger
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("method", "n_weights"), [("bas", 20), ("k-bas", K)])
 def test_release_of_rows__by_boosted_adassp(site, tmp_path, method, n_weights):
     copy = copied_site(site, tmp_path / "copy")

@@ -19,11 +19,12 @@ from dpgrs.privacy.noise.sources import BenchmarkNoise, NoiseSource
 from dpgrs.privacy.sensitivity import Sensitivity
 from dpgrs.selection.audits import sis as sis_audits
 from dpgrs.steps.audit import choose_cases, seeded_noise
+from nightly import at_night
 from subset_laws import all_sets, law
 
 CASES = {case.name: case for case in choose_cases([sis_audits.private_sis.__name__])}
 every_case = pytest.mark.parametrize("name", CASES)
-every_mode = pytest.mark.parametrize("mode", ["release", "benchmark"])
+every_mode = pytest.mark.parametrize("mode", ["release", at_night("benchmark")])
 
 
 class WeakSets(NoiseSource):
@@ -61,6 +62,7 @@ def test_sis__loses_no_more_than_claimed(name, mode):
     assert honest_audit(name, mode).is_within_claim
 
 
+@pytest.mark.nightly
 @every_case
 def test_sis__noise_too_small_by_sqrt2_is_caught(name):
     assert not run_audit(weakened(CASES[name], math.sqrt(2))).is_within_claim
@@ -78,7 +80,7 @@ def test_rates__sis(name):
     assert alarm_probability(claim, claim.error_rates()) < 1e-8
     for factor in (math.sqrt(2), 2.0):
         assert 1 - alarm_probability(claim, claim.error_rates(factor)) < 1e-6
-    result = honest_audit(name, "benchmark")
+    result = honest_audit(name, "release")
     for expected, wrong in zip(claim.error_rates(), result.false_guesses, strict=True):
         sd = math.sqrt(result.n_draws * expected * (1 - expected))
         assert wrong == pytest.approx(result.n_draws * expected, abs=5.5 * sd)
@@ -142,6 +144,7 @@ def test_sets__lose_no_more_than_claimed(mode):
     assert run_audit(set_case(THRESHOLD), mode=mode).is_within_claim
 
 
+@pytest.mark.nightly
 def test_sets__halved_noise_is_caught():
     assert not run_audit(weakened(set_case(THRESHOLD), 2), n_draws=N_CONTROL).is_within_claim
 

@@ -12,7 +12,8 @@ OF_STUDIES := tests/workflow tests/contract tests/papers
 STUDIES := workflow or release or experiments or faults or slurm
 # What is marked so runs at night only; `make nightly` runs all.
 MARKED := not nightly
-# Where `make nightly` writes what its suites print.
+# The targets of `make nightly`, and where it writes what they print.
+AT_NIGHT := lint docs unit test-audits test-studies $(if $(shell command -v uv),test-lowest test-newest)
 NIGHTLY := .nightly
 FUZZ_SECONDS ?= 600
 # Modules of workflow/dpgrs to change, such as privacy/noise/sources.py; empty means all on which a guarantee hangs.
@@ -82,7 +83,7 @@ test-lowest test-newest: test-%:
 nightly: $(DEV)  ## lint, the manual and every test, also those that no other target runs; ends with a summary (hours)
 	@mkdir -p $(NIGHTLY); failures=0; rm -f $(NIGHTLY)/*; \
 	export PYTEST_DEBUG_TEMPROOT=$$(mktemp -d); trap 'rm -rf "$$PYTEST_DEBUG_TEMPROOT"' EXIT; \
-	for suite in lint docs unit test-audits test-studies; do \
+	for suite in $(AT_NIGHT); do \
 	  began=$$(date +%s); outcome=passed; \
 	  DPGRS_NO_SKIPS=1 $(MAKE) --no-print-directory $$suite MARKED="nightly or not nightly" \
 	    >$(NIGHTLY)/$$suite.log 2>&1 || { outcome=FAILED; failures=$$((failures + 1)); }; \

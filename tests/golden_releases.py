@@ -382,7 +382,7 @@ def in_parts(name, content):
         return text, []
     lines, numbers = [head], []
     for line in text.splitlines(keepends=True):
-        is_header = line.startswith("#")
+        is_header = line.startswith("#") and not line.startswith("#constant=")
         numbers += [] if is_header else map(float, DECIMAL.findall(line))
         lines.append(line if is_header else DECIMAL.sub("?", line))
     return lines, numbers

@@ -1,55 +1,66 @@
 """What a fit reads of the settings is known to steps, seal, identity, statement and refit of a release."""
 
+import ast
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import yaml
 
+from dpgrs import fit_keys
+from dpgrs.fit_keys import FIT_KEYS, FitKey, regression_keys, regression_of, stated
 from dpgrs.methods.fits import FitTerms
 from dpgrs.release import open_release as opening
-from dpgrs.steps.fit_weights import READS
-from dpgrs.study.identity import READS_OF_FIT, fit_settings
+from dpgrs.study.identity import fit_settings
 from dpgrs.study.released import load_released, seal
 from dpgrs.study.request_identity import fit_identity
-from dpgrs.study.requests import READS_OF_METRICS
 from dpgrs.study.settings import SCHEMA, resolve
+from study_runs import REPOSITORY
 
-
-class Noted(dict):
-    """Settings that note the names of what is read."""
-
-    def __init__(self):
-        self.names = []
-
-    def __getitem__(self, name):
-        self.names.append(name)
-
-
-def keys_of_fits():
-    """Return the keys of the section ``regression`` that fits of a release read."""
-    noted = Noted()
-    FitTerms.of(noted)
-    return noted.names
-
-
-KEYS = keys_of_fits()
+KEYS = [*regression_keys()]
 # Another value than the default, as the schema has it for readers.
 SECTION = yaml.safe_load(SCHEMA.read_text(encoding="utf-8"))["properties"]["regression"]["properties"]
 OTHER = {key: SECTION[key]["examples"][0] for key in KEYS}
 
 
-@pytest.mark.parametrize("key", KEYS)
-def test_fit_key__is_among_what_steps_read(key):
-    lacking = [
-        name
-        for name, reads in (
-            ("fit_weights.READS", READS),
-            ("READS_OF_FIT", READS_OF_FIT),
-            ("READS_OF_METRICS", READS_OF_METRICS),
-        )
-        if f"regression.{key}" not in reads
-    ]
-    assert not lacking
+def test_fit_keys__a_made_up_one_is_known_wherever_one_must_be(tmp_path):
+    """It is added to two files, by a process that has imported nothing before."""
+    root = tmp_path / "private"
+    root.mkdir(mode=0o700)
+    command = [sys.executable, REPOSITORY / "tests" / "made_up_key.py", root]
+    paths = [str(REPOSITORY / name) for name in ("workflow", "tests")]
+    found = subprocess.run(
+        command, env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)}, capture_output=True, check=True
+    )
+    assert json.loads(found.stdout) == {
+        "steps": [True, True],
+        "fit": [{"made_up": 0.25}],
+        "number of seals": 2,
+        "identities": ["0.25", None],
+        "statement": 0.25,
+        "inputs": ["0.25"],
+        "verify": True,
+        "refit": [{"made_up": 0.25}],
+    }
+
+
+@pytest.mark.parametrize(("name", "value"), [("same_ancestry", True), ("made_up", 0.25)])
+def test_regression_of__takes_what_a_statement_lacks_as_absent(name, value, monkeypatch):
+    monkeypatch.setitem(FIT_KEYS, "made_up", FitKey({"type": "number"}, joining=(), absent=(0.5,)))
+    fit = {key: section["default"] for key, section in SECTION.items() if key in KEYS}
+    assert regression_of(fit) == fit | {"made_up": 0.5}
+    assert regression_of(fit | {name: value}).get("made_up") == (value if name == "made_up" else 0.5)
+    assert stated(fit | {"made_up": 0.5, "same_ancestry": False}) == fit
+    assert stated(fit | {name: value}) == fit | {name: value}
+
+
+def test_fit_keys__import_nothing():
+    tree = ast.parse(Path(fit_keys.__file__).read_text(encoding="utf-8"))
+    assert not [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
 
 
 @pytest.fixture

@@ -50,6 +50,7 @@ from dpgrs.preflight.engine import (
 )
 from dpgrs.preflight.records import require_records
 from dpgrs.privacy.private_folders import RECORDS as SNAKEMAKE_RECORDS, close_folder
+from dpgrs.study.identity import READS_OF_FIT
 from dpgrs.study.requests import READS_OF_METRICS, reads_of_draw
 from dpgrs.study.resources import resources_of
 from dpgrs.study.rule_options import flags

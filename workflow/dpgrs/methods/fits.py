@@ -4,6 +4,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from dpgrs.fit_keys import regression_keys
 from dpgrs.linalg.covariates import entry_scale
 from dpgrs.linalg.denoising import denoised_means
 from dpgrs.linalg.linear_fit import LinearFit, centred_gram
@@ -80,6 +81,7 @@ class FitTerms:
     ld : dict of panel size to PublicLd, for fits on public linkage disequilibrium.
     same_ancestry : bool, whether the people of `ld` are stated to be of the cohort's ancestry.
     effects : PublicEffects, for fits that take them, of outcomes and panel of one fit; None goes without.
+    further : dict of the keys of ``regression`` that have no attribute here (`dpgrs.fit_keys`).
     """
 
     penalty: float
@@ -89,12 +91,15 @@ class FitTerms:
     ld: dict = field(default_factory=dict)
     same_ancestry: bool = False
     effects: PublicEffects | None = None
+    further: dict = field(default_factory=dict)
 
     @classmethod
     def of(cls, regression, **public):
         """Take them from the section ``regression`` of the settings of a study, and from public files."""
-        names = ("lambda", "lambda_from", "heritability", "joint_projection")
-        return cls(*(regression[name] for name in names), **public)
+        keys = regression_keys()
+        own = {key.term: regression[name] for name, key in keys.items() if key.term}
+        further = {name: regression[name] for name, key in keys.items() if not key.term}
+        return cls(**own, further=further, **public)
 
 
 def fit_released(method, noisy, *, request, terms, outcomes=None):

@@ -1,8 +1,9 @@
 """Which fits take what was drawn for other outcomes: then no outcome has a budget of its own."""
 
+from dpgrs.fit_keys import FIT_KEYS, value_of
 from dpgrs.methods.registry import METHODS
 from dpgrs.selection.registry import SELECTORS
-from dpgrs.types import Penalty, Protection
+from dpgrs.types import Protection
 
 SHARED = "blup-shared"
 
@@ -13,7 +14,7 @@ def joins_outcomes(name, regression, *, protection, has_effects):
     Parameters
     ----------
     name : str, a method.
-    regression : dict of heritability, lambda_from and joint_projection, as in a configuration.
+    regression : dict of the keys of a fit, as in a configuration or a statement.
     protection : Protection; fits that take public outcomes take those of all.
     has_effects : bool, whether a study has public effects: how far these hold, all outcomes tell together.
 
@@ -30,12 +31,10 @@ def joins_outcomes(name, regression, *, protection, has_effects):
         return True  # of another package, of which nothing is known
     if not (method.is_post_processing or method.is_steered):
         return False
-    joining = {
-        "heritability": regression["heritability"] is None,
-        "lambda_from": regression["lambda_from"] == Penalty.EVIDENCE,
-        "joint_projection": bool(regression["joint_projection"]),
-    }
     is_always = method.is_steered or method.takes_ld or name == SHARED
     is_always |= method.takes_outcomes and protection == Protection.FEATURE
     is_always |= method.takes_effects and has_effects
-    return is_always or any(joining.get(key, False) for key in method.reads)
+    joining = {name: FIT_KEYS[name].joining for name in method.reads if name in FIT_KEYS}
+    return is_always or any(
+        value_of(name, regression) in values for name, values in joining.items() if values
+    )

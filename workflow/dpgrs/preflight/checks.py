@@ -5,6 +5,7 @@ from functools import partial
 from typing import NamedTuple
 
 from dpgrs.errors import UsageError
+from dpgrs.fit_keys import regression_keys
 from dpgrs.preflight import (
     controlled,
     copies,
@@ -53,7 +54,7 @@ REFERENCE = ("cohort.source", "public.reference")
 SITES = ("public.sites", "public.frequencies", "public.reference", "public.keep")
 CONSENT = ("dataset.consent", "dataset.data_use", "people.consent.allow")
 JOINING = (
-    *(f"regression.{name}" for name in ("heritability", "lambda_from", "joint_projection")),
+    *(f"regression.{name}" for name, key in regression_keys().items() if key.joining),
     "public.effects",
 )
 SHARES = ("methods", "screening.share", "screening.count_share")

@@ -3,6 +3,7 @@
 from fractions import Fraction
 
 from dpgrs import __version__
+from dpgrs.fit_keys import further_inputs
 from dpgrs.genotypes.dosages import DOSAGE_STEP
 from dpgrs.io.tables.outcome_loadings import read_outcome_loadings
 from dpgrs.io.tables.phenotypes import scales_digest
@@ -314,3 +315,4 @@ def _inputs_of_fit(fit, request):
         yield PublicInput("lambda", f"{fit['lambda']:g}", chosen)
     if fit["heritability"] is not None:
         yield PublicInput("heritability", f"{fit['heritability']:g}", chosen)
+    yield from (PublicInput(name, value, chosen) for name, value in further_inputs(fit).items())

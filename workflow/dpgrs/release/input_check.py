@@ -8,6 +8,7 @@ import re
 from fractions import Fraction
 from itertools import zip_longest
 
+from dpgrs.fit_keys import FIT_KEYS, further_inputs
 from dpgrs.methods.registry import METHODS
 from dpgrs.privacy.statement.conditions import (
     CHECKED_FILES,
@@ -91,6 +92,7 @@ VALUES = {
     HELD_OUT: r"a share of 0\.\d+",
     MEASURED_ON: "simulated|from a table",
     **dict.fromkeys(PUBLIC_SIDE.values(), DIGEST),
+    **dict.fromkeys(further_inputs(FIT_KEYS), WORDS),
 }
 # Bounds and norms, which are above 0.
 LARGEST = dict.fromkeys((OUTCOME_BOUND, RESIDUAL_BOUND), LARGEST_BOUND)
@@ -308,6 +310,7 @@ def _twins(statement):
         "fit": {
             "lambda": [f"{fit['lambda']:g}"] if is_stated else [],
             "heritability": [f"{one:g}" for one in [fit["heritability"]] if one is not None],
+            **{name: [value] for name, value in further_inputs(fit).items()},
             PUBLIC_LD: _where(method.takes_ld, fit, "ld"),
             ANCESTRY: _stated_ancestry(method, fit),
             OF_EFFECTS: list(files) if may_have_effects or "effects" not in fit else AMISS,

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.fit_keys import regression_of
 from dpgrs.io.json_files import read_json
 from dpgrs.io.loadings import read_loadings
 from dpgrs.linalg.attenuation import clip_moments
@@ -39,7 +40,6 @@ from dpgrs.release.statistics_check import (
 from dpgrs.release.verify import STATEMENT, verify_release
 from dpgrs.types import Coding, Missing
 
-OF_FIT = ("lambda", "lambda_from", "heritability", "joint_projection")
 SITE_COLUMNS = ("chromosome", "position", "effect_allele", "other_allele")
 # Of the largest weight, and of slopes: public inputs have six digits, machines differ in the last ones.
 TOLERANCE = 1e-5
@@ -165,9 +165,12 @@ class OpenRelease:
                 f"{reason}, got {method}. Take one of them, or the published scores."
             )
         changes = {name.removesuffix("_"): value for name, value in changes.items()}
-        if unknown := sorted(changes.keys() - set(OF_FIT)):
-            raise UsageError(f"A fit must be changed by {', '.join(OF_FIT)}, got {unknown[0]}. Correct it.")
-        terms = FitTerms.of({name: self.statement["fit"][name] for name in OF_FIT} | changes)
+        regression = regression_of(self.statement["fit"])
+        if unknown := sorted(changes.keys() - regression.keys()):
+            raise UsageError(
+                f"A fit must be changed by {', '.join(regression)}, got {unknown[0]}. Correct it."
+            )
+        terms = FitTerms.of(regression | changes)
         found = mechanism_of(method).fit(method, self._noisy, request=self._request, terms=terms)
         return self._refit(published(found))
 

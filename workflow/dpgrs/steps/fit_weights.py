@@ -31,15 +31,8 @@ from dpgrs.study.training_data import TrainingData, public_outcomes
 
 # A file of effects, perhaps after an outcome: the name that comes before what tells its kind.
 NAMED_AFTER = re.compile(r"(.*?)(?:\.(?:txt|tsv|csv))?(?:\.gz)?")
-READS = (
-    "methods",
-    "regression.lambda",
-    "regression.lambda_from",
-    "regression.heritability",
-    "regression.joint_projection",
-    "cohort.source",
-    "public.same_ancestry",
-)
+# Rules give of these `dpgrs.study.identity.READS_OF_FIT`.
+READS = ("methods", "regression", "cohort.source", "public.same_ancestry")
 
 
 def fit_weights(

@@ -1,5 +1,6 @@
 """By which settings a release is known again: those that define its data, and those that make its weights."""
 
+from dpgrs.fit_keys import reads_of_fit, regression_keys, stated
 from dpgrs.methods.registry import METHODS
 from dpgrs.study.method_choice import has_same_ancestry
 from dpgrs.study.people_terms import terms_of
@@ -34,15 +35,7 @@ READS_OF_IDENTITY = (
 )
 
 # And `fit_settings`.
-READS_OF_FIT = (
-    "methods",
-    "regression.lambda",
-    "regression.lambda_from",
-    "regression.heritability",
-    "regression.joint_projection",
-    "cohort.source",
-    "public.same_ancestry",
-)
+READS_OF_FIT = ("methods", *reads_of_fit())
 
 
 def public_identity(config):
@@ -97,8 +90,7 @@ def public_identity(config):
 
 def fit_settings(config):
     """Return the settings on which the weights of a release hang, beside its statistics: all are public."""
-    regression = config["regression"]
-    names = ("lambda", "lambda_from", "heritability", "joint_projection")
-    fit = {"method": config["methods"][0]} | {name: regression[name] for name in names}
-    is_stated = METHODS[fit["method"]].reads_ancestry and has_same_ancestry(config)
-    return fit | ({"same_ancestry": True} if is_stated else {})
+    method, regression = config["methods"][0], config["regression"]
+    values = {name: regression[name] for name in regression_keys()}
+    values["same_ancestry"] = METHODS[method].reads_ancestry and has_same_ancestry(config)
+    return {"method": method} | stated(values)

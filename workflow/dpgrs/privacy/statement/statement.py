@@ -16,6 +16,7 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.fit_keys import FIT_KEYS
 from dpgrs.privacy.accounting.exact_numbers import root_above, text_above, text_below
 from dpgrs.privacy.ledger.entries import Cost
 from dpgrs.privacy.statement.conditions import CHECKED_FILES, conditions_of
@@ -320,6 +321,9 @@ def _require_inputs(public_inputs, protection):
 def definition(name):
     """Return a definition of the schema, a dict that refers to no other; None for the whole schema."""
     schema = yaml.load(SCHEMA.read_text(encoding="utf-8"), yaml.CSafeLoader)
+    fit = schema["properties"]["fit"]
+    fit["properties"] |= {name: key.schema for name, key in FIT_KEYS.items()}
+    fit["required"] = [name for name, key in FIT_KEYS.items() if not key.absent]
     return _inlined(schema if name is None else schema["$defs"][name], schema["$defs"])
 
 

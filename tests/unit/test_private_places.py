@@ -56,8 +56,9 @@ def test_close_folder__raise_where_it_stays_open_or_is_no_folder(tmp_path, monke
 
 def test_require_closed__the_workflows_folders_pass(site):
     note(checksums={})
-    # Of a benchmark in the same folder, on other people.
-    note("@long/other", log="results/b/logs/x.log", checksums=digests("results/b/private/trial1/x.npz"))
+    # Of public files a guess confirms nothing, and records of other versions have no such key.
+    note("@long/other", checksums=digests("results/b/public/sites.tsv"))
+    Path(".snakemake/metadata/older").write_text('{"rule": "draw"}')
     require_closed(EXACT)
 
 
@@ -88,23 +89,41 @@ def test_require_closed__a_link_out_of_the_private_folder_leads_to_a_closed_one(
         {"checksums": digests(EXACT), "log": None},
         {"checksums": digests(EXACT), "name": "@a-long-name/in-parts"},
         {"checksums": digests(EXACT), "log": "results/b/logs/x.log"},
+        # Of a benchmark in the same folder.
+        {"checksums": digests("results/b/private/trial1/x.npz")},
+        {"checksums": digests("results/a/public/../private/trial1/x.npz")},
+        {"checksums": digests("public/phenotypes.tsv")},
+        # As Snakemake 9.0 writes them.
+        {"checksums": {EXACT: "0" * 64}},
+        {"checksums": [EXACT]},
     ],
 )
 def test_require_closed__raise_on_digests_in_snakemakes_records(site, record):
     note(**record)
-    with pytest.raises(DpgrsError, match=r"metadata` must hold no digests of private files .* Remove that"):
+    with pytest.raises(DpgrsError, match=r"metadata` must hold no digests but of public .* Remove that"):
         require_closed(EXACT)
 
 
-def test_require_closed__raise_on_half_a_record_with_digests_and_on_a_database(site):
-    path = note(checksums=digests(EXACT))
-    path.write_text(path.read_text()[:-9])
+@pytest.mark.parametrize("content", ["", '{"rule": ', "[]", "null", "\xff\xfe{}"])
+def test_require_closed__raise_on_a_record_that_cannot_be_read(site, content):
+    note(checksums={}).write_text(content, encoding="latin-1")
     with pytest.raises(DpgrsError, match="must hold no digests"):
         require_closed(EXACT)
-    path.write_text('{"rule": ')
-    require_closed(EXACT)
-    Path(".snakemake/metadata.db").touch()
-    with pytest.raises(DpgrsError, match="must hold Snakemake's records as files"):
+
+
+def test_require_closed__a_link_in_a_public_folder_makes_nothing_public(site):
+    Path(EXACT).touch()
+    Path("results/a/public").mkdir()
+    Path("results/a/public/x.npz").symlink_to(Path(EXACT).absolute())
+    note(checksums=digests("results/a/public/x.npz"))
+    with pytest.raises(DpgrsError, match="must hold no digests"):
+        require_closed(EXACT)
+
+
+@pytest.mark.parametrize("name", ["metadata.db", "metadata.db-wal"])
+def test_require_closed__raise_on_a_database(site, name):
+    Path(".snakemake", name).touch()
+    with pytest.raises(DpgrsError, match=f"got a database. Remove `{name}` there"):
         require_closed(EXACT)
 
 

@@ -8,7 +8,7 @@ from dpgrs.errors import DpgrsError, UsageError
 # A folder that holds one of these is shared, published or committed as a whole.
 PROJECT_MARKS = (".git", "Snakefile", "workflow/Snakefile")
 # What the workflow keeps of people lies below a folder of this name, and Snakemake's records in the other.
-PRIVATE, RECORDS = "private", Path(".snakemake")
+PRIVATE, PUBLIC, RECORDS = "private", "public", Path(".snakemake")
 OPEN_TO_OTHERS = 0o077
 
 
@@ -73,8 +73,8 @@ def require_closed(*files, records=RECORDS):
     ----------
     *files : private files that a step reads or writes. Each must lie in a closed folder: the nearest one
         above it that is named ``private``, which a workflow makes, or else its own.
-    records : folder of Snakemake's records, which must be closed, and hold no digest of these files nor of
-        what they were made from; need not be there.
+    records : folder of Snakemake's records, which must be closed, be readable, and hold digests of public
+        files only; need not be there.
 
     Raises
     ------
@@ -88,16 +88,17 @@ def require_closed(*files, records=RECORDS):
                 f"`{folder}` must be closed to other users before anything is charged, got mode "
                 f"{folder.stat().st_mode & 0o777:o}. Close it with `chmod 700`."
             )
-    if (records / "metadata.db").exists():
+    if databases := sorted(records.glob("*.db*")):
         raise DpgrsError(
             f"`{records}` must hold Snakemake's records as files before anything is charged, got a database. "
-            "Remove `metadata.db` there, and run without `--persistence-backend`."
+            f"Remove `{databases[0].name}` there, and run without `--persistence-backend`."
         )
     kept = [path for path in (records / "metadata").rglob("*") if path.is_file()]
-    if any(_has_digest(path, folders) for path in kept):
+    if any(_may_have_digest(path) for path in kept):
         raise DpgrsError(
-            f"`{records / 'metadata'}` must hold no digests of private files before anything is charged, by "
-            "which a guess could be confirmed. Remove that folder, and run the study again."
+            f"`{records / 'metadata'}` must hold no digests but of public files before anything is charged: "
+            "one could confirm a guess of a private file. Remove that folder, and run the study again with "
+            "`--max-checksum-file-size 0`."
         )
 
 
@@ -112,18 +113,20 @@ def _is_open(folder):
     return bool(folder.stat().st_mode & OPEN_TO_OTHERS)
 
 
-def _has_digest(path, folders):
-    """Tell whether a record has digests, and is of a job that read from one of the folders or logs there."""
+def _may_have_digest(path):
+    """Tell whether a record of Snakemake's has a digest of a file that is not public, or is unreadable."""
     try:
-        text = path.read_text(encoding="utf-8", errors="replace")
+        digests = json.loads(path.read_bytes()).get("input_checksums") or {}
+        return not all(_is_public(name) for name in digests)
     except FileNotFoundError:
         return False  # of another job, which began anew meanwhile
-    if "sha256" not in text:
-        return False
-    try:
-        record = json.loads(text)
-        digests, logs = record["input_checksums"], record["log"] or ()
-    except (ValueError, KeyError, TypeError):
-        return True  # half a record, of a run that was killed
-    places = [Path(name).resolve() for name in (*digests, *logs)] if digests else ()
-    return any(place.is_relative_to(folder) for place in places for folder in folders)
+    except (ValueError, AttributeError, TypeError):
+        return True  # half a record, of a run that was killed, or another form
+
+
+def _is_public(name):
+    """Tell whether a file lies in the public folder of a study, wherever a link or ``..`` leads."""
+    folder = Path.cwd() / "results"
+    parts = Path(name).resolve().parts
+    top = folder.resolve().parts
+    return parts[: len(top)] == top and parts[len(top) + 1 : len(top) + 2] == (PUBLIC,)

@@ -31,10 +31,12 @@ RESOLUTION_lowest := lowest-direct
 RESOLUTION_newest := highest
 PYTHON_lowest ?= 3.11
 PYTHON_newest ?= 3.13
+# Versions of Snakemake to compare with the locked one.
+SNAKEMAKES ?= 9.0.0
 DOCS := .docs/venv
 
 .PHONY: run test lint unit test-audits test-workflow test-release test-experiments test-faults test-slurm test-studies \
-  test-lowest test-newest nightly benchmark frontier experiments fuzz mutants reliability golden reference docs lock clean help
+  test-lowest test-newest test-snakemake-versions nightly benchmark frontier experiments fuzz mutants reliability golden reference docs lock clean help
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -91,6 +93,17 @@ nightly: $(DEV)  ## lint, the manual and every test, also those that no other ta
 	  grep -hE '^(FAILED|ERROR) |^=+ .* in .*=$$|^make.*Error' $(NIGHTLY)/$$suite.log >>$(NIGHTLY)/summary; \
 	done; \
 	echo "Summary, also in $(NIGHTLY)/summary:"; cat $(NIGHTLY)/summary; [ $$failures = 0 ]
+
+test-snakemake-versions: $(DEV) $(SNAKEMAKES:%=.snakemakes/%/.ready)  ## a whole release and its replays under other versions of Snakemake (SNAKEMAKES): the same bytes
+	PYTHONPATH=tests $(BIN)/python -m snakemake_versions $(BIN)/python $(SNAKEMAKES:%=.snakemakes/%/bin/python)
+
+# All other packages are those of the tests.
+.snakemakes/%/.ready: $(DEV)
+	@$(BIN)/python -m venv --clear .snakemakes/$*
+	@$(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' > \
+	  $$(.snakemakes/$*/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/dpgrs_packages.pth
+	@.snakemakes/$*/bin/python -m pip install --quiet --disable-pip-version-check "snakemake[reports]==$*"
+	@touch $@
 
 benchmark: $(DEV)  ## measure speed as ratios of two things in one run
 	$(BIN)/pytest --benchmark-enable -s tests/benchmarks

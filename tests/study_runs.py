@@ -25,7 +25,7 @@ DRAWN_INTO, CLOCK_OFF = "DPGRS_TEST_DRAWN_INTO", "DPGRS_TEST_CLOCK_OFF"
 HOOKS = {KILL_AT, FULL_AT, STOP_AT, DRAWN_INTO, CLOCK_OFF}
 
 # By time, or by how a study was cut into jobs.
-OF_RUNS = ("logs/", "benchmarks/", "made/trial1/shards/", "made/trial2/shards/")
+OF_RUNS = ("logs/", "benchmarks/", "made/settings/", "made/trial1/shards/", "made/trial2/shards/")
 TIMED = ("provenance.json", ".snakemake_timestamp")
 
 # A study of a few seconds that takes every step.

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from dpgrs.cli.main import main
 from dpgrs.errors import DpgrsError
-from dpgrs.study.made_by import note, note_of, require_made_by, settings_along
+from dpgrs.study.made_by import made_otherwise, note, note_of, require_made_by, settings_along
 from dpgrs.study.requests import reads_of_draw
 from dpgrs.study.settings import resolve
 from dpgrs.study.step_settings import Settings
@@ -94,7 +94,7 @@ def test_settings_along__shards_tell_by_what_they_are_made_of(private):
         ({"panel.maf": ["0.1", "0.2"]}, r"got others of panel\.maf"),
         ({"outcomes.network.width": ["3"]}, r"got others of outcomes\.network\.width"),
         ({"outcomes": ["null"]}, "got others of outcomes"),
-        (None, "must have a note of the settings that it was made by, got none"),
+        (None, "must have a note of how it was made, as it is now, got none"),
     ],
 )
 def test_require_made_by__raise_on_other_settings_or_none(private, made_by, words):
@@ -193,4 +193,95 @@ def test_draw__charges_for_nothing_that_a_benchmark_made(private, mode):
 def test_verbs_of_a_release__charge_for_all_public_files_that_they_take(verb):
     found = read_verb(verb)
     public = {"sites", "loadings", "ld", "effects"} & {one.name for one in found.parameters}
-    assert {"sites", "ld"} <= public <= set(found.charges_for)
+    assert {"sites", "ld"} <= public <= set(found.rests_on)
+
+
+def test_require_made_by__raise_on_a_file_that_is_not_the_one_of_its_note(private):
+    """Half-written, edited, or of another study, whatever its time."""
+    statistics = made(private / "trial1" / "statistics.npz", "YX", settings=RELEASE)
+    require_made_by(RELEASE, [statistics])
+    for content in ("Y", "", "other"):
+        statistics.write_text(content)
+        with pytest.raises(DpgrsError, match=r"statistics\.npz` must have a note of how it was made, as"):
+            require_made_by(RELEASE, [statistics])
+    statistics.write_text("YX")
+    require_made_by(RELEASE, [statistics])
+
+
+def test_require_made_by__raise_on_a_file_on_the_way_that_was_replaced(private):
+    """The shard of another study has a note, and this is no note on it."""
+    shard = made(private / "trial1" / "shards" / "1_of_2.npz", "S", settings=RELEASE)
+    shard.write_text("other")
+    statistics = made(private / "trial1" / "statistics.npz", "YX", settings=RELEASE, of=[shard])
+    with pytest.raises(DpgrsError, match=r"files with notes, got none: note of private/trial1/shards/1_of_2"):
+        require_made_by(RELEASE, [statistics])
+
+
+def test_require_made_by__raise_on_files_of_other_code(private, monkeypatch):
+    """Also of a step far back on the way."""
+    panel = private / "panel.zarr"
+    found = settings_along(None, [], output=panel, verb="make-panel")
+    panel.write_text("P")
+    note(panel, found)
+    statistics = made(private / "trial1" / "statistics.npz", "YX", of=[panel])
+    require_made_by(RELEASE, [statistics])
+    monkeypatch.setattr("dpgrs.study.made_by.code_read", lambda verb: "of another version")
+    with pytest.raises(DpgrsError, match="by this version of the program, got another code of make-panel"):
+        require_made_by(RELEASE, [statistics])
+
+
+@pytest.mark.parametrize(
+    ("verb", "metrics", "is_refused"),
+    [
+        ("draw", None, False),
+        ("measure-release", "charged", False),
+        ("measure-release", "public", True),
+        ("fit-weights", None, True),
+    ],
+)
+def test_require_made_by__of_what_draws_the_version_of_mechanisms_counts(
+    private, monkeypatch, verb, metrics, is_refused
+):
+    """An update of the code must draw nothing anew."""
+    path = private / "trial1" / "drawn" / "x.npz"
+    settings = Settings({"mode": "release", "evaluation": {"metrics": metrics}})
+    found = settings_along(settings, [], output=path, verb=verb)
+    path.parent.mkdir()
+    path.write_text("X")
+    note(path, found)
+    monkeypatch.setattr("dpgrs.study.made_by.code_read", lambda verb: "of another version")
+    if is_refused:
+        with pytest.raises(DpgrsError, match=f"got another code of {verb}"):
+            require_made_by(settings, [path])
+    else:
+        require_made_by(settings, [path])
+    monkeypatch.setattr("dpgrs.study.made_by.OF_MECHANISMS", "version of mechanisms 0")
+    with pytest.raises(DpgrsError, match=f"got another code of {verb}"):
+        require_made_by(settings, [path])
+
+
+def test_made_otherwise__finds_files_of_other_settings(private):
+    statistics = made(private / "trial1" / "statistics.npz", settings=Settings({"mode": "benchmark"}))
+    made(private / "panel.zarr", settings=RELEASE)
+    sites = made(private.parent / "public" / "sites.tsv", settings=Settings({"outcomes": {"count": [4]}}))
+    # Lists of people of the reference are none of the study's.
+    made(private.parent / "public" / "people.txt", settings=Settings({"people": {"keep": 1}}))
+    assert made_otherwise(Settings(RELEASE.as_dict() | {"people": {"keep": None}}), private=private) == {
+        sites: ["outcomes.count"],
+        statistics: ["mode"],
+    }
+    statistics.unlink()
+    assert list(made_otherwise(RELEASE, private=private)) == [sites]
+
+
+def test_verbs_of_a_release__rest_on_all_that_others_of_them_write():
+    """What is measured or published is held against its notes, and every file of these has one."""
+    assert read_verb("measure-release").writes == ("output", "accuracy")
+    assert {"drawn", "weights"} <= set(read_verb("measure-release").rests_on)
+    found = read_verb("write-release")
+    assert {"drawn", "weights", "accuracy"} <= set(found.rests_on)
+    assert found.writes == ("output",)
+    for name in ("draw", "measure-release", "write-release"):
+        verb = read_verb(name)
+        assert {*verb.rests_on, *verb.writes} <= {one.name for one in verb.parameters}
+        assert not {*verb.rests_on} & {*verb.writes}

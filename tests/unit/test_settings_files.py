@@ -7,13 +7,19 @@ from pathlib import Path
 
 import pytest
 from snakemake.cli import parse_config
-from snakemake.common.configfile import load_configfile
 from snakemake.utils import update_config
 
-from dpgrs.errors import UsageError
+from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.preflight.checks import check
 from dpgrs.study.settings import resolve
-from dpgrs.study.settings_files import deep_merge, read_settings, require_plain, write_overrides
+from dpgrs.study.settings_files import (
+    OF_STUDIES,
+    deep_merge,
+    hand_settings_over,
+    read_settings,
+    require_plain,
+    settings_handed_over,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -52,17 +58,39 @@ def test_deep_merge__leaves_what_it_merges_as_it_is():
     assert [below, above] == copies
 
 
-def test_write_overrides__mean_in_a_file_what_they_mean_on_the_command_line():
+def test_read_settings__changes_mean_what_they_mean_on_the_command_line():
     Path("study.yaml").write_text("study: x\ncohort: {rows: people}\n")
     changes = ["seed=7", "privacy={delta: 1e-7}", 'cohort={vcf: "a {chrom}.vcf.gz", source: vcf}', "panel="]
-    path = write_overrides(parse_config(changes), "records/overrides")
-    assert path.is_absolute()
-    assert path.parent == Path("records/overrides").absolute()
-    by_file = read_settings("study.yaml")
-    update_config(by_file, load_configfile(path))
-    assert by_file == read_settings("study.yaml", changes=changes) | {"seed": 7}
-    assert write_overrides(parse_config(changes), "records/overrides") == path
-    assert write_overrides(parse_config(["seed=8"]), "records/overrides") != path
+    by_snakemake = read_settings("study.yaml")
+    update_config(by_snakemake, parse_config(changes))
+    assert by_snakemake == read_settings("study.yaml", changes=changes) | {"seed": 7}
+
+
+def test_hand_settings_over__each_study_has_its_own(monkeypatch):
+    monkeypatch.delenv(OF_STUDIES, raising=False)
+    assert settings_handed_over("a") is None
+    for study in ("a", "b"):
+        hand_settings_over({"study": study, "seed": 1}, f"private/{study}")
+    # As an import in the same process, and as a run within this one.
+    hand_settings_over({"study": "b", "seed": 1}, "private/b")
+    with pytest.raises(UsageError, match="imported with one configuration, got two of `b`"):
+        hand_settings_over({"study": "b", "seed": 2}, "private/b")
+    monkeypatch.setattr("os.getpid", lambda: 0)
+    hand_settings_over({"study": "b", "seed": 2}, "private/b")
+    assert settings_handed_over("a") == {"study": "a", "seed": 1}
+    assert settings_handed_over("b") == {"study": "b", "seed": 2}
+    assert settings_handed_over("c") is None
+    assert [path.stat().st_mode & 0o777 for path in Path("private").glob("*/*.json")] == [0o600] * 3
+
+
+@pytest.mark.parametrize("content", [None, "", '{"study": "a", "seed": 2}'])
+def test_settings_handed_over__raise_on_what_was_not_written(monkeypatch, content):
+    monkeypatch.delenv(OF_STUDIES, raising=False)
+    hand_settings_over({"study": "a", "seed": 1}, "private")
+    (path,) = Path("private").iterdir()
+    path.unlink() if content is None else path.write_text(content)
+    with pytest.raises(DpgrsError, match=r"private/\w+\.json` must be "):
+        settings_handed_over("a")
 
 
 @pytest.mark.parametrize(

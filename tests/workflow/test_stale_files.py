@@ -1,9 +1,9 @@
-"""Files that were made by other settings are made anew for a release, or it is refused before any job."""
+"""Files that were made otherwise than the settings say are made anew for a release, or nothing is charged."""
 
 import json
 import os
+import re
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,14 +12,14 @@ from dpgrs.io.trials import Statistics
 from dpgrs.privacy.ledger.ledger import Ledger
 from dpgrs.simulation.cohorts import simulate_cohort
 from release_studies import SHORT_RELEASE, make_key, make_ledger
-from study_runs import SNAKEFILE, command, environment, run
+from study_runs import SNAKEFILE, command, on_console, run
 
 pytestmark = pytest.mark.release
 
 
 @pytest.fixture(scope="module")
 def begun(tmp_path_factory):
-    """A release up to its outcomes."""
+    """A release up to its statistics."""
     folder = tmp_path_factory.mktemp("begun")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DPGRS_STUDY_KEY", "set again by make_key")
@@ -27,61 +27,198 @@ def begun(tmp_path_factory):
         make_ledger(folder / "ledger.jsonl")
         options = {"chromosomes": ["21"], "people": 60, "length": 100_000, "seed": 5}
         simulate_cohort(folder / "cohort", reference=folder / "reference", reference_people=60, **options)
-        run(folder, SHORT_RELEASE, "--until", "make_outcomes")
+        run(folder, SHORT_RELEASE, "--until", "compute_statistics")
         yield folder
+
+
+@pytest.fixture
+def attacked(begun, tmp_path):
+    return Path(shutil.copytree(begun, tmp_path / "study"))
 
 
 def with_share(share):
     return SHORT_RELEASE | {"outcomes": SHORT_RELEASE["outcomes"] | {"test_share": share}}
 
 
-def jobs(folder, settings):
-    """Return the names of the jobs of data that would run by the times of files alone."""
-    plan = run(folder, settings, "--dry-run", "--rerun-triggers", "mtime", "--until", "make_outcomes").stdout
+# Of settings that the draw reads itself, and that earlier steps alone read.
+OTHERS = {
+    "outcomes.test_share": with_share(0.3),
+    "panel.maf": SHORT_RELEASE | {"panel": SHORT_RELEASE["panel"] | {"maf": 0.2}},
+}
+BY_TIME = ("--rerun-triggers", "mtime")
+DRAW = ("--until", "draw")
+
+
+def jobs(folder, settings, *arguments):
+    """Return the names of the jobs of data that would run."""
+    plan = run(folder, settings, "--dry-run", *arguments, "--until", "make_outcomes").stdout
     return {name for name in ("ingest_chromosome", "make_panel", "make_outcomes") if f"rule {name}:" in plan}
 
 
-def test_release__data_of_other_settings_are_made_anew_whatever_the_triggers(begun):
+def require_uncharged(folder, found, message):
+    """Fail if a run was not refused with a message, or something was charged or drawn."""
+    assert found.returncode in (1, 2)
+    assert re.search(message, found.stdout), found.stdout
+    assert "Traceback (most recent call last)" not in found.stdout
+    for ledger in folder.rglob("ledger.jsonl"):
+        assert Ledger(ledger).read().requests == {}
+    assert not list(folder.rglob("reusecov-statistics.npz"))
+
+
+def test_release__data_of_other_settings_are_made_anew(begun):
     assert jobs(begun, SHORT_RELEASE) == set()
     assert jobs(begun, with_share(0.3)) == {"make_outcomes"}
     (begun / "remove.txt").write_text("sim0001\n")
     os.utime(begun / "remove.txt", (0, 0))
     fewer = SHORT_RELEASE | {"people": {"remove": "remove.txt"}}
-    assert jobs(begun, fewer) == {"ingest_chromosome", "make_panel", "make_outcomes"}
+    assert jobs(begun, fewer, *BY_TIME) == {"ingest_chromosome", "make_panel", "make_outcomes"}
+    told = run(begun, with_share(0.3), "--dry-run", *BY_TIME, "--until", "make_outcomes").stdout
+    name = "results/release/private/trial1/outcomes.zarr"
+    assert f"{name} was made by other settings (outcomes.test_share): it is made anew, or" in told
 
 
-def test_release__data_without_a_record_are_refused(begun, tmp_path):
-    folder = Path(shutil.copytree(begun, tmp_path / "study"))
-    assert run(folder, SHORT_RELEASE, "--dry-run").returncode == 0
-    shutil.rmtree(folder / ".snakemake")
-    found = run(folder, SHORT_RELEASE, "--dry-run", check=False)
-    assert found.returncode == 2
-    assert "Snakemake must have a record of `results/release/p" in found.stdout
-    assert "Traceback" not in found.stdout
-    for name in ("private", "public"):
-        shutil.rmtree(folder / "results" / "release" / name)
-    assert run(folder, SHORT_RELEASE, "--dry-run").returncode == 0
+@pytest.mark.parametrize("key", OTHERS)
+def test_release__nothing_is_charged_for_data_of_other_settings_without_their_trigger(attacked, key):
+    found = run(attacked, OTHERS[key], *BY_TIME, *DRAW, check=False)
+    require_uncharged(attacked, found, rf"must be made by the settings of the release, got others of {key}\.")
 
 
+def test_release__overrides_between_runs_are_other_settings(attacked):
+    changed = ["--config", 'panel={"size": 20, "maf": 0.2}']
+    found = run(attacked, SHORT_RELEASE, *BY_TIME, *changed, *DRAW, check=False)
+    require_uncharged(attacked, found, r"got others of panel\.maf\.")
+    # And the same by default are made anew.
+    assert "make_panel" in jobs(attacked, SHORT_RELEASE, *changed)
+
+
+def test_release__without_snakemakes_records_the_notes_count(attacked):
+    shutil.rmtree(attacked / ".snakemake")
+    found = run(attacked, OTHERS["panel.maf"], *DRAW, check=False)
+    require_uncharged(attacked, found, r"got others of panel\.maf\.")
+    assert run(attacked, SHORT_RELEASE, "--until", "draw").returncode == 0
+    assert len(Ledger(attacked / "ledger.jsonl").read().requests) == 2
+
+
+def test_release__without_notes_nothing_is_charged(attacked):
+    # Without the stamps of the user's files all would be made anew.
+    made = attacked / "results" / "release" / "private" / "made"
+    for path in made.rglob("*.json"):
+        if "inputs" not in path.parts:
+            path.unlink()
+    found = run(attacked, SHORT_RELEASE, *BY_TIME, *DRAW, check=False)
+    require_uncharged(attacked, found, "must have a note of how it was made, as it is now, got none")
+
+
+# Files of another study that take the place of this one's.
+FOREIGN = {
+    "trial1/statistics.npz": "must have a note of how it was made, as it is now, got none",
+    "trial1/outcomes.zarr": "must have a note of how it was made, as it is now, got none",
+    "panel.zarr": r"must be made from files with notes, got none: note of private/panel\.zarr",
+    # All but the stamps of the user's files, with all notes: those on public files, too.
+    ".": r"public/sites\.tsv` must have a note of how it was made, as it is now, got none",
+}
+
+
+@pytest.fixture(scope="module")
+def other_people(begun, tmp_path_factory):
+    """A release of the same settings on other people."""
+    folder = tmp_path_factory.mktemp("other")
+    options = {"chromosomes": ["21"], "people": 60, "length": 100_000, "seed": 6}
+    simulate_cohort(folder / "cohort", reference=folder / "reference", reference_people=60, **options)
+    for path in begun.glob("ledger.jsonl*"):
+        shutil.copy(path, folder)
+    run(folder, SHORT_RELEASE, "--until", "compute_statistics")
+    return folder
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_release__nothing_is_charged_for_data_of_others(attacked, other_people, name):
+    """Their files have the times and records of this study's."""
+    folders = (attacked, other_people)
+    ours, theirs = (folder / "results" / "release" / "private" / name for folder in folders)
+    times = {path.relative_to(ours): path.stat().st_mtime_ns for path in (ours, *ours.rglob("*"))}
+    stamps = {path: path.read_bytes() for path in ours.glob("made/inputs/*.json")}
+    shutil.rmtree(ours) if ours.is_dir() else ours.unlink()
+    (shutil.copytree if theirs.is_dir() else shutil.copy)(theirs, ours)
+    for stamp, content in stamps.items():
+        stamp.write_bytes(content)
+    # Nothing of this study reads the panel any more, unless it is summed again.
+    forced = ["--forcerun", "compute_statistics"] if name == "panel.zarr" else []
+    for path in (*ours.rglob("*"), ours):
+        when = times.get(path.relative_to(ours), times[Path()])
+        os.utime(path, ns=(when, when))
+    found = run(attacked, SHORT_RELEASE, *BY_TIME, *forced, *DRAW, check=False)
+    require_uncharged(attacked, found, FOREIGN[name])
+
+
+OF_OTHERS = r"must be made by the settings of the release, got others of panel\.maf\."
+DRAWN = "results/release/private/trial1/drawn/reusecov-statistics.npz"
 HIDING = {
     "--touch": [],
     "--drop-metadata": [],
     "--ignore-incomplete": [],
     "--trust-io-cache": [],
-    "--allowed-rules": ["make_outcomes", "--", "results/release/private/trial1/outcomes.zarr"],
+    "--allowed-rules": ["draw", "--", DRAWN],
     "--batch": ["all=1/2"],
     "--consider-ancient": ["make_outcomes=panel"],
+    "--persistence-backend": ["db"],
+    "--shared-fs-usage": ["none"],
+    "--shadow-prefix": ["shadows"],
+    "--nolock": [],
+    "--keep-incomplete": [],
 }
 
 
 @pytest.mark.parametrize("flag", HIDING)
-def test_release__what_would_hide_other_settings_is_refused(begun, flag):
-    """Also where all is forced, so that Snakemake asks for no trigger; `--batch` takes no force."""
-    arguments = ["--until", "make_outcomes", *["--forceall"] * (flag != "--batch"), flag, *HIDING[flag]]
-    found = run(begun, with_share(0.3), *arguments, check=False)
+def test_release__what_hides_other_settings_leads_to_no_charge(attacked, flag):
+    found = run(attacked, OTHERS["panel.maf"], *BY_TIME, *DRAW, flag, *HIDING[flag], check=False)
+    if flag == "--touch":
+        # Nothing was drawn yet.
+        found = run(attacked, OTHERS["panel.maf"], *BY_TIME, *DRAW, check=False)
+    require_uncharged(attacked, found, OF_OTHERS)
+
+
+DIGESTS = [("--max-checksum-file-size", "1000000"), ("--workflow-profile", "none", "--show-failed-logs")]
+
+
+@pytest.mark.parametrize("arguments", DIGESTS, ids=lambda arguments: arguments[0])
+def test_release__nothing_is_charged_where_snakemake_keeps_digests(attacked, arguments):
+    """Until they are removed: then all that was made counts."""
+    found = run(attacked, SHORT_RELEASE, "--forcerun", "ingest_chromosome", *arguments, *DRAW, check=False)
+    require_uncharged(attacked, found, "metadata` must hold no digests but of public files in a release")
+    shutil.rmtree(attacked / ".snakemake" / "metadata")
+    plan = run(attacked, SHORT_RELEASE, *DRAW).stdout
+    assert "rule compute_statistics:" not in plan
+    assert len(Ledger(attacked / "ledger.jsonl").read().requests) == 2
+
+
+def test_release__nothing_is_published_where_snakemake_keeps_digests(attacked):
+    """Of what the draw itself has read."""
+    found = run(attacked, SHORT_RELEASE, *DIGESTS[0], check=False)
     assert found.returncode == 1
-    assert f"`{flag}` must be left out in a release" in found.stdout
-    assert jobs(begun, with_share(0.3)) == {"make_outcomes"}
+    assert "metadata` must hold no digests but of public files in a release" in found.stdout
+    bundle = attacked / "results" / "release" / "release"
+    assert not bundle.exists()
+    shutil.rmtree(attacked / ".snakemake" / "metadata")
+    assert "Replayed" in run(attacked, SHORT_RELEASE).stdout
+    assert bundle.exists()
+
+
+def test_release__nothing_is_charged_where_snakemake_keeps_records_in_a_database(attacked):
+    found = run(attacked, SHORT_RELEASE, "--persistence-backend", "db", *DRAW, check=False)
+    require_uncharged(attacked, found, "must hold Snakemake's records as files in a release")
+
+
+def test_release__nothing_is_published_of_other_settings(attacked):
+    """What is measured and published is held against the settings, as what is charged is."""
+    run(attacked, SHORT_RELEASE, "--until", "measure_release")
+    settings = SHORT_RELEASE | {"regression": {"lambda_from": "evidence"}}
+    message = "must be made by the settings of the release, got others of regression.lambda_from"
+    for forced in ("write_release", "measure_release"):
+        found = run(attacked, settings, *BY_TIME, "--forcerun", forced, check=False)
+        assert found.returncode == 1
+        assert message in found.stdout
+    assert not (attacked / "results" / "release" / "release").exists()
 
 
 IMPORTER = """
@@ -94,83 +231,60 @@ module dpgrs:
 use rule * from dpgrs {rules}
 {after}
 """
-# A module's own words, and what is said of them: by any of these, files of other settings would pass.
+OTHER = "module other:\n    snakefile: {snakefile!r}\n    config: config | {{'panel': {{'size': 20}}}}\n"
+ORDER = "ruleorder: other_make_panel > make_panel"
+TWICE = "must be imported with one configuration, got two of `release`"
+# Words of an importer by which files of other settings, or of other places, would pass; and what is said.
 MODULES = {
-    "prefix": (
-        {"prefix": '    prefix: "other"'},
-        2,
-        "`prefix` and `replace_prefix` of the module must be left",
-    ),
+    "prefix": ({"prefix": '    prefix: "other"'}, "Missing input|must have a note|must be closed"),
     "replace_prefix": (
         {"prefix": '    replace_prefix: {"results/release/private/": "closed/"}'},
-        2,
-        "`prefix` and `replace_prefix` of the module must be left",
+        "Missing input|must have a note|must be closed",
     ),
-    "inputflags": ({"before": "inputflags: ancient"}, 2, "`inputflags` and `outputflags` must be left out"),
-    "inputflags-after": (
-        {"after": "inputflags: ancient"},
-        1,
-        "`inputflags` and `outputflags` must be left out",
-    ),
-    "exclude": ({"rules": "exclude compute_statistics as *"}, 2, "A release must be imported whole"),
-    "with": (
-        {"after": "use rule draw from dpgrs with:\n    threads: 2"},
-        2,
-        "A release must be imported whole",
-    ),
+    "inputflags": ({"before": "inputflags: ancient"}, OF_OTHERS),
+    "inputflags-after": ({"after": "inputflags: ancient"}, OF_OTHERS),
+    "exclude": ({"rules": "exclude compute_statistics as *"}, OF_OTHERS),
+    "with": ({"after": "use rule draw from dpgrs with:\n    threads: 2"}, OF_OTHERS),
+    # The panel is made by the settings of the other.
     "twice": (
         {
-            "before": "module other:\n    snakefile: {snakefile!r}\n    config: config\n"
-            "use rule * from other as other_*",
-            "after": "ruleorder: other_make_outcomes > make_outcomes",
+            "before": OTHER + "use rule make_panel from other as other_*",
+            "after": f"{ORDER}",
         },
-        1,
-        "A release must be imported once",
+        TWICE,
     ),
-    # Of several releases that are read every one is looked at.
-    "twice, and another": (
-        {
-            "before": "module other:\n    snakefile: {snakefile!r}\n    config: config\n"
-            "use rule * from other as other_*",
-            "after": "module another:\n    snakefile: {snakefile!r}\n"
-            "    config: config | {{'study': 'another'}}\nuse rule * from another as another_*\n"
-            "ruleorder: other_make_outcomes > make_outcomes",
-        },
-        1,
-        "A release must be imported once",
+    "twice-after": (
+        {"after": OTHER + f"use rule make_panel from other as other_*\n{ORDER}"},
+        TWICE,
     ),
-    "workdir, and another": (
-        {
-            "after": "workdir: 'elsewhere'\nmodule another:\n    snakefile: {snakefile!r}\n"
-            "    config: config | {{'study': 'another'}}\nuse rule * from another as another_*",
-        },
-        1,
-        "`workdir` must be left out in a release",
+    "twice, whole": ({"before": OTHER + "use rule * from other as other_*"}, TWICE),
+    "workdir": (
+        {"after": 'workdir: "elsewhere"'},
+        r"private/made/settings/\w+\.json` must be JSON that dpgrs",
     ),
-    "workdir": ({"after": 'workdir: "elsewhere"'}, 1, "`workdir` must be left out in a release"),
 }
 
 
 @pytest.mark.parametrize("case", MODULES)
-def test_release__as_a_module_it_is_whole_and_where_it_was_checked(begun, case):
-    words, code, message = MODULES[case]
+def test_release__as_a_module_nothing_is_charged_for_data_of_other_settings(attacked, case):
+    words, message = MODULES[case]
     text = {"before": "", "prefix": "", "rules": "", "after": ""} | words | {"snakefile": str(SNAKEFILE)}
     for place in ("before", "after"):
         text[place] = text[place].format(**text)
-    (begun / "importer.smk").write_text(IMPORTER.format(**text))
-    (begun / "elsewhere").mkdir(exist_ok=True)
+    (attacked / "importer.smk").write_text(IMPORTER.format(**text))
+    (attacked / "elsewhere").mkdir()
     for name in ("cohort", "reference"):
-        shutil.copytree(begun / name, begun / "elsewhere" / name, dirs_exist_ok=True)
-    for path in begun.glob("ledger.jsonl*"):
-        shutil.copy(path, begun / "elsewhere")
-    known = command(begun, SHORT_RELEASE, "--snakefile", begun / "importer.smk", "--dry-run")
+        shutil.copytree(attacked / name, attacked / "elsewhere" / name)
+    for path in attacked.glob("ledger.jsonl*"):
+        shutil.copy(path, attacked / "elsewhere")
+    known = command(attacked, OTHERS["panel.maf"], "--snakefile", attacked / "importer.smk", *BY_TIME)
     # By --directory the importer's own folder would be left aside.
     at = known.index("--directory")
-    arguments = [*known[:at], *known[at + 2 :]]
-    found = subprocess.run(arguments, cwd=begun, env=environment(), capture_output=True, text=True)
-    assert found.returncode == code
-    assert message in found.stdout + found.stderr
-    assert "Traceback (most recent call last)" not in found.stderr
+    arguments = [*known[:at], *known[at + 2 :], "--max-checksum-file-size", "0", "--show-failed-logs", *DRAW]
+    if case.startswith("twice-") or case == "twice":
+        arguments += ["--forcerun", "other_make_panel"]
+    found = on_console(arguments, is_warm=True, folder=attacked)
+    require_uncharged(attacked, found, message)
 
 
 def test_release__outcomes_of_a_table_in_place_of_simulated_ones_are_read(begun):

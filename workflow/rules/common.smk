@@ -5,6 +5,7 @@ import shlex
 import sys
 from functools import partial
 from importlib.util import find_spec
+from inspect import currentframe
 from pathlib import Path
 
 
@@ -16,8 +17,8 @@ def refuse(error):
 
 # Of the package that these rules call.
 VERSION, HOW = "0.1.0", "Run `pip install '.[workflow]'` in a clone of that version."
-# Not `workflow.basedir`: where a Snakefile of the user's imports this one as a module, that is its folder.
-PACKAGE_ROOT = Path(workflow.current_basedir.get_path_or_uri(secret_free=False)).parent
+# Where a Snakefile of the user's imports this one as a module, `workflow.basedir` is the folder of the user's.
+PACKAGE_ROOT = Path(currentframe().f_code.co_filename).parents[1]
 # Rules from a git address, or of a wheel, have no package beside them: theirs is installed.
 if not (PACKAGE_ROOT / "dpgrs" / "__init__.py").is_file():
     if (found := find_spec("dpgrs")) is None or not found.origin:
@@ -31,24 +32,18 @@ from dpgrs.study.cohort_files import cohort_files, reference_files_of, tables_of
 from dpgrs.study.copied_people import map_files, n_copies
 from dpgrs.study.verbs import code_read, settings_read
 from dpgrs.study.settings import counts_outcomes, resolve
-from dpgrs.study.settings_files import require_plain, write_overrides
+from dpgrs.study.settings_files import hand_settings_over, require_plain
 from dpgrs.preflight.controlled import is_controlled
 from dpgrs.errors import UsageError
 from dpgrs.study.fetched_files import files_to_fetch
 from dpgrs.study.input_files import stamps_of
 from dpgrs.study.job_limits import LONGEST_JOB, machine_memory_mb
+from dpgrs.study.made_by import NOTES, made_otherwise
 from dpgrs.methods.mechanisms import mechanism_named, mechanisms_of, takes_sums
 from dpgrs.methods.registry import METHODS
 from dpgrs.study.panel_terms import has_public_sites, takes_ld
 from dpgrs.study.people_terms import reference_terms_of, terms_of
 from dpgrs.privacy.accounting.events import MECHANISM_VERSION
-from dpgrs.preflight.engine import (
-    RELEASES,
-    require_nothing_hidden,
-    require_one_maker,
-    require_whole,
-)
-from dpgrs.preflight.records import require_records
 from dpgrs.privacy.private_folders import RECORDS as SNAKEMAKE_RECORDS, close_folder
 from dpgrs.study.identity import READS_OF_FIT
 from dpgrs.study.requests import READS_OF_METRICS, reads_of_draw
@@ -62,11 +57,9 @@ from dpgrs.study.score_terms import (
     without_scoring,
 )
 from dpgrs.study.shape import ReferenceShape, Shape
+from dpgrs.study.step_settings import Settings
 from dpgrs.study.table_cohort import is_table, takes_columns
 from dpgrs.study.table_settings import has_covariates
-from snakemake.exceptions import WorkflowError
-from snakemake.persistence import PersistenceBase
-from snakemake.settings.enums import PersistenceBackend, RerunTrigger
 
 
 def checked_settings(raw):
@@ -92,8 +85,7 @@ def memory_of_jobs():
     """Return the megabytes that jobs can have: what `--resources` says, else those of this machine; None on a cluster."""
     if (limit := stated_limit("mem_mb")) is not None:
         return limit
-    # Only executors of clusters take a number of jobs; no executor is known yet.
-    return machine_memory_mb() if workflow.resource_settings.nodes is None else None
+    return None if is_on_cluster() else machine_memory_mb()
 
 
 def stated_limit(name):
@@ -103,12 +95,9 @@ def stated_limit(name):
     return None if limit is None else int(limit)
 
 
-def hand_overrides_over():
-    """Let jobs read what `--config` says from a file: in commands of job arrays quotes are lost, and length is dear."""
-    settings = workflow.config_settings
-    if workflow.is_main_process and settings.config:
-        path = write_overrides(settings.config, SNAKEMAKE_RECORDS / "overrides")
-        settings.configfiles, settings.config_args = [*settings.configfiles, path], None
+def is_on_cluster():
+    """Tell whether jobs run on a cluster: only its executors take a number of jobs."""
+    return workflow.resource_settings.nodes is not None
 
 
 def shell_prefix():
@@ -118,72 +107,45 @@ def shell_prefix():
         *(["umask 077"] if IS_CLOSED else []),
         f"export PYTHONPATH={shlex.quote(str(PACKAGE_ROOT))}${{PYTHONPATH:+:$PYTHONPATH}}",
     ]
-    if not uses_conda():
-        lines.append(
-            f"export PATH={shlex.quote(str(Path(sys.executable).parent))}:$PATH"
-        )
+    # Where Snakemake has activated a conda environment of envs/ (--sdm conda), its Python is the one to take.
+    here = shlex.quote(os.environ.get("CONDA_PREFIX", ""))
+    path = f"export PATH={shlex.quote(str(Path(sys.executable).parent))}:$PATH"
+    lines.append(f'[ "${{CONDA_PREFIX:-}}" != {here} ] || {path}')
     # Snakemake formats the prefix, so its braces are doubled.
     return "; ".join(lines).replace("{", "{{").replace("}", "}}") + "; "
-
-
-def uses_conda():
-    """Tell whether rules run in the conda environments of envs/ (--sdm conda)."""
-    methods = workflow.deployment_settings.deployment_method
-    return any(method.name == "CONDA" for method in methods)
 
 
 def close_private_places():
     """Close what is derived from people to all other users, in a release also Snakemake's own records.
 
-    Snakemake would note a plain digest of each small input, also of exact statistics: whoever guesses one could
-    confirm it. A release keeps none, and none of its files without a record by which settings it was made: what
-    was made by others is made anew, whatever `--rerun-triggers`. Steps that charge check both of the first: see `dpgrs.privacy.private_folders.require_closed`.
+    Steps close the private folder that they write to as well, and steps that charge look at both.
     """
     if IS_CLOSED:
         os.umask(0o077)
-    if IS_RELEASE:
-        RELEASES.append((FOLDER, (PRIVATE, PUBLIC)))
-        # Snakemake sets it once it has read all files and before it looks at any job: whatever it sets, it is 0.
-        PersistenceBase.max_checksum_file_size = property(
-            lambda self: 0, lambda self, value: refuse_what_hides()
-        )
-        if workflow.workflow_settings.persistence_backend != PersistenceBackend.FILE:
-            refuse(
-                "`--persistence-backend` must be left out in a release: records in a database cannot be checked."
-            )
-        type(workflow).rerun_triggers = property(triggers_of_release)
-        # Else settings are compared only where a job's every output has a record of the newest form.
-        PersistenceBase.has_metadata = lambda self, job: True
-        PersistenceBase.has_outdated_metadata = lambda self, job: False
     if not workflow.is_main_process:
         return
     try:
-        if IS_RELEASE:
-            require_whole(workflow.modifier_stack)
         for folder in [PRIVATE, SNAKEMAKE_RECORDS] if IS_CLOSED else [PRIVATE]:
             close_folder(folder)
-        if IS_RELEASE:
-            require_records([PRIVATE, PUBLIC], records=SNAKEMAKE_RECORDS)
     except UsageError as error:
         refuse(error)
 
 
-def refuse_what_hides():
-    """Refuse what would hide that files were made by other settings, or lie elsewhere, before any job is planned."""
-    if workflow.is_main_process:
-        try:
-            require_whole(workflow.modifier_stack)
-            folders, places = zip(*RELEASES)
-            require_nothing_hidden(workflow, folders=folders)
-            require_one_maker(workflow.rules, places=sum(places, ()))
-        except UsageError as error:
-            raise WorkflowError(str(error)) from None
+def tell_of_other_settings():
+    """Say which files of a release other settings made; what is charged or published rests on none of them."""
+    if not (IS_RELEASE and workflow.is_main_process):
+        return
+    found = made_otherwise(Settings(SETTINGS), private=PRIVATE)
+    for path, keys in found.items():
+        print(
+            f"{path} was made by other settings ({', '.join(keys)}): it is made anew, or the release is refused.",
+            file=sys.stderr,
+        )
 
 
-def triggers_of_release(self):
-    """Return what makes a job of a release run again: changed settings always do."""
-    always = {RerunTrigger.MTIME, RerunTrigger.PARAMS, RerunTrigger.INPUT}
-    return always | self.dag_settings.rerun_triggers
+def in_place(output):
+    """Mark private outputs of a release as local: no storage provider and no module's prefix gives them another place."""
+    return local(output) if IS_RELEASE else output
 
 
 def settings_of(verb):
@@ -330,7 +292,6 @@ UNDECLARED = {
     "outcomes": {"sha256": None, "origin": None},
 }
 config.update(SETTINGS)  # captions quote what was really used
-FOLDER = Path.cwd()
 IS_RELEASE = SETTINGS["mode"] == "release"
 IS_TABLE = is_table(SETTINGS)
 # One site of several ends with its sums; a coordinator begins with those of all.
@@ -343,8 +304,7 @@ CHROMOSOMES = SETTINGS["cohort"]["chromosomes"]
 PEOPLE, REFERENCE_PEOPLE = terms_of(SETTINGS), reference_terms_of(SETTINGS)
 SEED = SETTINGS["seed"]
 FETCHED = files_to_fetch(SETTINGS)
-# Asked when jobs are planned: as this file is read nobody knows yet where they run.
-resources_of = partial(resources_of, is_on_cluster=lambda: workflow.non_local_exec)
+resources_of = partial(resources_of, is_on_cluster=is_on_cluster)
 # By which memory, run time and shards are asked for.
 SHAPE, REFERENCE = Shape(SETTINGS), ReferenceShape(SETTINGS)
 TRIALS = range(1, SETTINGS["trials"] + 1)
@@ -406,7 +366,12 @@ LOADINGS = [LOADINGS_FILE] if SETTINGS["covariates"]["pcs"] else []
 SUMS_OF_SITE = [SETTINGS_FILE, *SITES, *expand([OUTCOMES, STATISTICS], trial=1)]
 
 close_private_places()
-hand_overrides_over()
+tell_of_other_settings()
+# Steps that charge or publish hold what they rest on against these.
+try:
+    hand_settings_over(without_scoring(SETTINGS), f"{PRIVATE}/{NOTES}/settings")
+except UsageError as error:
+    refuse(error)
 
 if workflow.is_main_process:
     # For provenance.json; not a parameter, so that another number of cores reruns nothing.

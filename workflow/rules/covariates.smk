@@ -42,7 +42,7 @@ rule make_covariates:
             ]
         ),
     output:
-        covariates=f"{PRIVATE}/covariates.npz",
+        covariates=in_place(f"{PRIVATE}/covariates.npz"),
         counts=COVARIATE_COUNTS,
     log:
         f"{LOGS}/make_covariates.log",

@@ -13,8 +13,8 @@ rule draw:
         # Not read either: nothing is charged before some of them are matched.
         effects=EFFECTS if IS_RELEASE else [],
     output:
-        drawn=DRAWN,
-        events=f"{TRIAL}/drawn/{{mechanism}}.json",
+        drawn=in_place(DRAWN),
+        events=in_place(f"{TRIAL}/drawn/{{mechanism}}.json"),
         # How long it took to draw from people is told of benchmarks alone.
         seconds=[] if IS_RELEASE else [f"{TRIAL}/drawn/{{mechanism}}.tsv"],
     log:

@@ -4,9 +4,9 @@
 
 rule simulate_cohort:
     output:
-        vcf=f"{PRIVATE}/cohort/{{chrom}}.vcf.gz",
-        index=f"{PRIVATE}/cohort/{{chrom}}.vcf.gz.tbi",
-        populations=f"{PRIVATE}/cohort/{{chrom}}.populations.tsv",
+        vcf=in_place(f"{PRIVATE}/cohort/{{chrom}}.vcf.gz"),
+        index=in_place(f"{PRIVATE}/cohort/{{chrom}}.vcf.gz.tbi"),
+        populations=in_place(f"{PRIVATE}/cohort/{{chrom}}.populations.tsv"),
         reference=[f"{PUBLIC}/reference/{{chrom}}.vcf.gz"] if SITES else [],
     log:
         f"{LOGS}/simulate_cohort/{{chrom}}.log",
@@ -44,7 +44,7 @@ rule choose_people:
             *stamps(PEOPLE.paths.values()),
         ],
     output:
-        people=f"{PRIVATE}/people.txt",
+        people=in_place(f"{PRIVATE}/people.txt"),
         # Exact numbers of people, which a release may not show.
         counts=[] if IS_RELEASE else f"{PRIVATE}/people.json",
     log:
@@ -74,7 +74,7 @@ rule ingest_chromosome:
         stamps=lambda wildcards: stamps(genotype_files(wildcards), is_genotypes=True),
     output:
         store=directory(
-            f"{PRIVATE}/{'source' if IS_COPIED else 'store'}/{{chrom}}.zarr"
+            in_place(f"{PRIVATE}/{'source' if IS_COPIED else 'store'}/{{chrom}}.zarr")
         ),
     log:
         f"{LOGS}/ingest_chromosome/{{chrom}}.log",
@@ -114,7 +114,7 @@ if IS_COPIED:
                 ]
             ),
         output:
-            store=directory(f"{PRIVATE}/store/{{chrom}}.zarr"),
+            store=directory(in_place(f"{PRIVATE}/store/{{chrom}}.zarr")),
             table=(
                 [f"{PRIVATE}/copies/{{chrom}}.populations.tsv"]
                 if source_populations_file()
@@ -147,7 +147,7 @@ rule make_panel:
         stores=expand(f"{PRIVATE}/store/{{chrom}}.zarr", chrom=CHROMOSOMES),
         sites=SITES,
     output:
-        panel=directory(f"{PRIVATE}/panel.zarr"),
+        panel=directory(in_place(f"{PRIVATE}/panel.zarr")),
         qc=[] if SITES else [QC],
     log:
         f"{LOGS}/make_panel.log",

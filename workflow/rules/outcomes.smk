@@ -9,7 +9,7 @@ rule make_outcomes:
         loadings=outcome_loadings_file(),
         stamps=stamps([*outcomes_file(), *scales_file(), *outcome_loadings_file()]),
     output:
-        outcomes=directory(f"{TRIAL}/outcomes.zarr"),
+        outcomes=directory(in_place(f"{TRIAL}/outcomes.zarr")),
         counts=outcome_counts(TRIAL),
     log:
         f"{LOGS}/make_outcomes/{{trial}}.log",

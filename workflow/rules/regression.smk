@@ -25,7 +25,7 @@ rule fit_weights:
         ld=LD,
         effects=EFFECTS,
     output:
-        weights=f"{TRIAL}/weights.npz",
+        weights=in_place(f"{TRIAL}/weights.npz"),
         # Told of benchmarks only, as that of draws.
         seconds=[] if IS_RELEASE else [f"{TRIAL}/fit_seconds.tsv"],
     log:

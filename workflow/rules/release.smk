@@ -143,8 +143,8 @@ rule measure_release:
             category="Tables",
             labels={"table": "metrics"},
         ),
-        accuracy=f"{PRIVATE}/trial1/accuracy.npz",
-        events=f"{PRIVATE}/trial1/accuracy_events.json",
+        accuracy=in_place(f"{PRIVATE}/trial1/accuracy.npz"),
+        events=in_place(f"{PRIVATE}/trial1/accuracy_events.json"),
     log:
         f"{LOGS}/measure_release.log",
     benchmark:

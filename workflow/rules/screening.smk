@@ -6,7 +6,7 @@ rule choose_exactly:
         panel=f"{PRIVATE}/panel.zarr",
         outcomes=f"{TRIAL}/outcomes.zarr",
     output:
-        choices=f"{TRIAL}/exact_choices.npz",
+        choices=in_place(f"{TRIAL}/exact_choices.npz"),
     log:
         f"{LOGS}/choose_exactly/{{trial}}.log",
     benchmark:

@@ -7,7 +7,11 @@ rule compute_statistics:
         outcomes=f"{TRIAL}/outcomes.zarr",
         covariates=COVARIATES,
     output:
-        statistics=f"{TRIAL}/statistics.npz" if N_SHARDS == 1 else temp(SHARD),
+        statistics=(
+            in_place(f"{TRIAL}/statistics.npz")
+            if N_SHARDS == 1
+            else temp(in_place(SHARD))
+        ),
     log:
         f"{LOGS}/compute_statistics/{OF_SHARD}.log",
     benchmark:
@@ -40,7 +44,7 @@ if N_SHARDS > 1:
         input:
             shards=expand(SHARD, shard=range(1, N_SHARDS + 1), allow_missing=True),
         output:
-            statistics=f"{TRIAL}/statistics.npz",
+            statistics=in_place(f"{TRIAL}/statistics.npz"),
         log:
             f"{LOGS}/add_statistics/{{trial}}.log",
         benchmark:

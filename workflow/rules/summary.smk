@@ -8,7 +8,6 @@ from dpgrs.study.run_summary import (
     ledger_requests,
 )
 from dpgrs.study.slurm_logs import describe_ended_by_slurm, slurm_logs
-from snakemake.logging import logger
 
 WORKING_FOLDER = Path.cwd()
 # Whether a handler has said what was charged; where Snakemake itself fails, as on a full disk, it calls none.
@@ -22,14 +21,16 @@ EARLIER_LOGS = slurm_logs(SLURM_LOGS) if workflow.is_main_process else set()
 
 def say_without_handlers():
     """Say what no handler did: what was or would be charged, and what is there where nothing was to be done."""
-    if workflow.scheduler is None:
+    if (scheduler := workflow.scheduler) is None:
         return  # nothing was started
     lines = []
     # Snakemake has left the folder of --directory by then.
     with contextlib.chdir(WORKING_FOLDER):
-        if workflow.dryrun:
+        if scheduler.dryrun:
             lines = describe_ahead(SETTINGS)
-        elif not SAID and any(workflow.dag.needrun_jobs()):
+        elif not SAID and (
+            scheduler.remaining_jobs or scheduler.running or scheduler.failed
+        ):
             lines = describe_failure(SETTINGS, earlier=EARLIER)
         elif not SAID:
             lines = describe_success(SETTINGS, results=RESULTS, earlier=EARLIER)
@@ -45,12 +46,12 @@ if workflow.is_main_process:
 onsuccess:
     SAID.add("success")
     for line in describe_success(SETTINGS, results=RESULTS, earlier=EARLIER):
-        logger.info(line)
+        print(line, file=sys.stderr)
 
 
 onerror:
     SAID.add("failure")
     for line in describe_ended_by_slurm(SLURM_LOGS, earlier=EARLIER_LOGS):
-        logger.error(line)
+        print(line, file=sys.stderr)
     for line in describe_failure(SETTINGS, earlier=EARLIER):
-        logger.error(line)
+        print(line, file=sys.stderr)

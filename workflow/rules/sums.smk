@@ -7,7 +7,7 @@ rule take_sums:
         stamps=stamps([SETTINGS["cohort"]["sums"]]),
         sites=SITES,
     output:
-        taken=STATISTICS,
+        taken=in_place(STATISTICS),
     log:
         f"{LOGS}/take_sums/{{trial}}.log",
     benchmark:
@@ -29,7 +29,7 @@ rule take_sums:
 # Of nobody: names and public terms.
 use rule take_sums as take_outcomes with:
     output:
-        taken=directory(OUTCOMES),
+        taken=directory(in_place(OUTCOMES)),
     log:
         f"{LOGS}/take_outcomes/{{trial}}.log",
     benchmark:

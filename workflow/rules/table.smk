@@ -7,8 +7,8 @@ rule make_table_panel:
         ranges=SETTINGS["cohort"]["ranges"],
         stamps=stamps([SETTINGS["cohort"]["table"], SETTINGS["cohort"]["ranges"]]),
     output:
-        panel=directory(f"{PRIVATE}/panel.zarr"),
-        outcomes=outcomes_file() if takes_columns(SETTINGS) else [],
+        panel=directory(in_place(f"{PRIVATE}/panel.zarr")),
+        outcomes=in_place(outcomes_file()) if takes_columns(SETTINGS) else [],
     log:
         f"{LOGS}/make_table_panel.log",
     benchmark:

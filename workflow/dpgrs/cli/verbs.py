@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from dpgrs.errors import DpgrsError
 from dpgrs.study.verbs import NEEDED, read_verb
 
 KINDS = {
@@ -14,7 +15,6 @@ KINDS = {
     "str": click.STRING,
     "bool": click.BOOL,
 }
-OUTPUT = "output"  # what a verb names its main product
 GENOTYPES = "genotypes"  # what a verb names the user's genotype files
 HOW = "Study file (YAML), or the settings.json of a finished study. Default: the demo study."
 
@@ -34,23 +34,28 @@ def command_of(name):
 
     @click.pass_obj
     def run(context, **given):
+        from dpgrs.privacy.private_folders import PRIVATE, close_folder, require_no_digests
         from dpgrs.study.input_files import content_marks, require_unchanged
         from dpgrs.study.made_by import note, require_made_by, settings_along, study_of
         from dpgrs.study.step_settings import load_settings
 
         step = getattr(importlib.import_module(f"dpgrs.steps.{_own(name)}"), _own(name))
         settings = load_settings(given.pop("settings"), name) if verb.reads else None
-        files, output = _files(verb, given), given.get(OUTPUT)
-        if verb.charges_for and settings.mode == "release":
-            held = [path for one in verb.charges_for for path in files.get(one, [])]
-            require_made_by(settings, held)
-        made, marks, study = None, {}, None
-        if output is not None:
-            study, everything = study_of(output), [path for paths in files.values() for path in paths]
-            if study is not None:
-                genotypes = files.get(GENOTYPES, [])
-                marks = content_marks(settings, everything, study=study, genotypes=genotypes)
-            made = settings_along(settings, everything, output=output, marks=marks)
+        files = _files(verb, given)
+        # Bundles are of releases only, and the step that writes them reads the settings itself.
+        if verb.rests_on and (settings is None or settings.mode == "release"):
+            whole = _settings_of_study(settings, given)
+            require_no_digests()
+            require_made_by(whole, [path for one in verb.rests_on for path in files.get(one, [])])
+        # Elsewhere nothing is noted.
+        products = [given[one] for one in verb.writes if given.get(one) and study_of(given[one])]
+        made, marks = {}, {}
+        if products:
+            study, everything = study_of(products[0]), [path for paths in files.values() for path in paths]
+            close_folder(study / PRIVATE)
+            marks = content_marks(settings, everything, study=study, genotypes=files.get(GENOTYPES, []))
+        for output in products:
+            made[output] = settings_along(settings, everything, output=output, marks=marks, verb=name)
             note(output, None)
         places = [given.pop(one.name) for one in verb.parameters if one.is_argument]
         if verb.reads:
@@ -58,9 +63,9 @@ def command_of(name):
         if verb.shows_progress:
             given["progress"] = False if context["quiet"] else None
         found = step(*places, **given)
-        if output is not None:
+        for output in products:
             require_unchanged({key: [mark] for key, mark in marks.items()}, study=study)
-            note(output, made)
+            note(output, made[output])
         if found is not None:
             click.echo(json.dumps(found), err=True)  # counts, which the rules keep as a log
 
@@ -70,9 +75,31 @@ def command_of(name):
     return click.Command(name, callback=run, params=options, help=verb.summary)
 
 
+def _settings_of_study(settings, given):
+    """Return the settings of the study that runs; of a step that runs by itself, those that it reads."""
+    from dpgrs.io.json_files import read_json
+    from dpgrs.study.made_by import own_settings
+    from dpgrs.study.settings_files import settings_handed_over
+    from dpgrs.study.step_settings import Settings
+
+    # The step that writes a bundle has them as a file.
+    settings = settings or Settings(read_json(given["settings"]))
+    handed_over = settings_handed_over(settings.study)
+    if handed_over is None:
+        return settings
+    whole = Settings(handed_over)
+    wanted = own_settings(whole)
+    if others := [key for key, value in own_settings(settings).items() if wanted.get(key) != value]:
+        raise DpgrsError(
+            f"A step must have the settings of the study `{settings.study}`, got others of "
+            f"{', '.join(others)}. Import a study once, remove its `settings.json`, and run it again."
+        )
+    return whole
+
+
 def _files(verb, given):
     """Return the files that a verb is given to read, a dict of lists by name."""
-    names = [one.name for one in verb.parameters if "Path" in one.kind and one.name != OUTPUT]
+    names = [one.name for one in verb.parameters if "Path" in one.kind and one.name not in verb.writes]
     found = {name: given[name] for name in names if given[name]}
     return {name: [*paths] if isinstance(paths, tuple) else [paths] for name, paths in found.items()}
 

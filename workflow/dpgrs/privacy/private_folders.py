@@ -88,16 +88,30 @@ def require_closed(*files, records=RECORDS):
                 f"`{folder}` must be closed to other users before anything is charged, got mode "
                 f"{folder.stat().st_mode & 0o777:o}. Close it with `chmod 700`."
             )
+    require_no_digests(records)
+
+
+def require_no_digests(records=RECORDS):
+    """Refuse to go on where Snakemake's records hold digests of files that are not public, or may do.
+
+    Parameters
+    ----------
+    records : folder of Snakemake's records; need not be there.
+
+    Raises
+    ------
+    DpgrsError
+    """
     if databases := sorted(records.glob("*.db*")):
         raise DpgrsError(
-            f"`{records}` must hold Snakemake's records as files before anything is charged, got a database. "
+            f"`{records}` must hold Snakemake's records as files in a release, got a database. "
             f"Remove `{databases[0].name}` there, and run without `--persistence-backend`."
         )
     kept = [path for path in (records / "metadata").rglob("*") if path.is_file()]
     if any(_may_have_digest(path) for path in kept):
         raise DpgrsError(
-            f"`{records / 'metadata'}` must hold no digests but of public files before anything is charged: "
-            "one could confirm a guess of a private file. Remove that folder, and run the study again with "
+            f"`{records / 'metadata'}` must hold no digests but of public files in a release: one could "
+            "confirm a guess of a private file. Remove that folder, and run the study again with "
             "`--max-checksum-file-size 0`."
         )
 

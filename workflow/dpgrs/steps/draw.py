@@ -40,7 +40,7 @@ READS = (
     "public",
 )
 
-CHARGES_FOR = ("outcomes", "statistics", "panel", "ld", "sites", "loadings")
+RESTS_ON = ("outcomes", "statistics", "panel", "ld", "sites", "loadings")
 
 
 def draw(

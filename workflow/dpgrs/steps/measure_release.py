@@ -60,7 +60,8 @@ READS = (
     "public",
 )
 
-CHARGES_FOR = ("outcomes", "panel", "covariates", "sites", "loadings", "ld", "effects")
+WRITES = ("output", "accuracy")
+RESTS_ON = ("drawn", "weights", "outcomes", "panel", "covariates", "sites", "loadings", "ld", "effects")
 
 
 def measure_release(

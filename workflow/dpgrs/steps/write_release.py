@@ -34,6 +34,8 @@ from dpgrs.study.request_identity import (
 from dpgrs.study.settings import without_paths
 from dpgrs.study.table_settings import outcome_constants
 
+RESTS_ON = ("sites", "drawn", "weights", "accuracy", "loadings", "ld", "effects")
+
 
 def write_release(
     settings: Path,

@@ -1,9 +1,9 @@
 """How files of a study were made: noted as they are made, and held against the settings of a release.
 
-Snakemake makes anew what other settings made, unless it is told not to. What is charged rests on no such
-word: a note holds all settings that a file hangs on, its own and those of what it was made from, digests of
-these, and marks of the user's own files that were read (`dpgrs.study.input_files`). Notes are as private as
-the files: all lie in the private folder.
+Snakemake makes anew what other settings made, unless it is told not to. A release does not rely on that. A
+note holds all settings that were read on the way to a file, digests of the file and of what it was made from,
+the code of the steps, and marks of the user's own files (`dpgrs.study.input_files`). It is removed before a
+step starts, and written after the file. Notes are as private as the files: all lie in the private folder.
 """
 
 import hashlib
@@ -15,6 +15,7 @@ from types import MappingProxyType
 from dpgrs.errors import DpgrsError
 from dpgrs.io.json_files import read_json, write_json
 from dpgrs.io.sealed_zarr import fingerprint
+from dpgrs.privacy.accounting.events import MECHANISM_VERSION
 from dpgrs.privacy.private_folders import PRIVATE
 from dpgrs.study.input_files import (
     FILE,
@@ -25,6 +26,7 @@ from dpgrs.study.input_files import (
     require_unchanged,
 )
 from dpgrs.study.step_settings import Settings
+from dpgrs.study.verbs import code_read, verb_names
 
 NOTES, RESULTS, PUBLIC = "made", "results", "public"
 # What others are made from; of the rest, tables and counts for readers, nothing is told.
@@ -34,13 +36,18 @@ SHARDS = "shards"
 # Genotypes are simulated by a rule that takes no file, and is no less known for having no note.
 SIMULATED = ("cohort", "reference")
 SITES = "sites.tsv"
-CONTENT, UNKNOWN = "content of ", "note of "
+CONTENT, UNKNOWN, CODE = "content of ", "note of ", "code of "
+ITSELF = "itself"  # the digest of the file that a note is of
+# Of these steps the version counts that is raised by hand, as in their rules: an update draws nothing anew.
+DRAWING, OF_MECHANISMS = ("draw", "measure-release"), f"version of mechanisms {MECHANISM_VERSION}"
+# Whether sums are of all rows at once or of shards changes no note.
+SUMMING = ("compute-statistics", "add-statistics")
 # Of people of the public reference these are not the study's, and empty.
 UNDECLARED = ("people", "public.genotypes", "public.outcomes")
 ANEW = "Remove it, and run the study again; a replay costs nothing."
 
 
-def settings_along(settings, files, *, output, marks=MappingProxyType({})):
+def settings_along(settings, files, *, output, marks=MappingProxyType({}), verb=None):
     """Add up the settings that files were made by, and those of the step that reads them.
 
     Parameters
@@ -50,25 +57,30 @@ def settings_along(settings, files, *, output, marks=MappingProxyType({})):
     output : Path of what it makes. What is private may be made from what is public, whose settings are held
         by themselves.
     marks : dict from `dpgrs.study.input_files.content_marks`, of the user's own files that the step reads.
+    verb : str, the name of the step, whose code is noted; None notes none.
 
     Returns
     -------
-    dict of str to list of str: every value of a setting, by its dotted key, as JSON; every digest of a file.
+    dict of str to list of str: every value of a setting, by its dotted key, as JSON; every digest of a file
+    and of code.
 
     Raises
     ------
     DpgrsError
         If one of the user's files changed since the study read it first.
     """
-    found = {key: {value} for key, value in (own_settings(settings) | marks).items()}
+    verbs = SUMMING if verb in SUMMING else [verb] * bool(verb)
+    code = {CODE + one: _code_mark(one, settings) for one in verbs}
+    found = {key: {value} for key, value in (own_settings(settings) | marks | code).items()}
     for path in filter(_is_made, files):
-        parts = _place(path)[1].parts
+        parts, digest = _place(path)[1].parts, _digest(path)
         if SHARDS not in parts:
-            found.setdefault(CONTENT + _name(path), set()).add(_digest(path))
-        if not note_of(path).exists() and parts[0] not in SIMULATED:
+            found.setdefault(CONTENT + _name(path), set()).add(digest)
+        noted = _note_as_it_is(path, digest)
+        if noted is None and parts[0] not in SIMULATED:
             found[UNKNOWN + _name(path)] = {"none"}
-        for key, values in _read(path).items():
-            if key.startswith((CONTENT, UNKNOWN, FILE)) or _is_public(path) == _is_public(output):
+        for key, values in (noted or {}).items():
+            if key.startswith((CONTENT, UNKNOWN, CODE, FILE)) or _is_public(path) == _is_public(output):
                 found.setdefault(key, set()).update(values)
     for key in marks:
         if len(found[key]) > 1:
@@ -91,15 +103,16 @@ def note(path, found):
         place.unlink(missing_ok=True)
         return
     place.parent.mkdir(parents=True, exist_ok=True)
-    write_json(place, found)
+    # Of the rest, tables with times among them, nothing is made that is charged or published.
+    write_json(place, found | ({ITSELF: [_digest(path)]} if _is_read(path) else {}))
 
 
 def require_made_by(settings, files):
-    """Refuse to charge for files that other settings made, or that were not made from each other.
+    """Refuse to charge for files, or to export them, that other settings made, or not from each other.
 
     Parameters
     ----------
-    settings : Settings of the step that charges.
+    settings : Settings of the study, or those of the step.
     files : list of Path, as in `settings_along`, what it rests on.
 
     Raises
@@ -110,13 +123,10 @@ def require_made_by(settings, files):
     own, contents, marks = own_settings(settings), {}, {}
     sites = [CONTENT + _name(path) for path in files if _is_public(path) and path.name == SITES]
     for path in files:
-        place = note_of(path)
-        if place is None or not place.exists():
-            raise DpgrsError(
-                f"`{path}` must have a note of the settings that it was made by, got none. {ANEW}"
-            )
-        known = {key: value for key, value in own.items() if not (_is_public(path) and _is_undeclared(key))}
-        noted = _read(path)
+        digest = _digest(path)
+        noted = _note_as_it_is(path, digest)
+        if noted is None:
+            raise DpgrsError(f"`{path}` must have a note of how it was made, as it is now, got none. {ANEW}")
         for key in [key for key in noted if key.startswith(FILE)]:
             marks.setdefault(key, set()).update(noted.pop(key))
         if lacking := [key for key in noted if key.startswith(UNKNOWN)]:
@@ -127,13 +137,18 @@ def require_made_by(settings, files):
             raise DpgrsError(
                 f"`{path}` must be made by the public sites, got no {', '.join(lacking)}. {ANEW}"
             )
-        if others := [key for key, values in noted.items() if _is_other(key, values, known)]:
+        if others := _other_settings(path, noted, own):
             raise DpgrsError(
                 f"`{path}` must be made by the settings of the release, got others of "
                 f"{', '.join(others)}. {ANEW}"
             )
+        if older := [key for key, values in noted.items() if key.startswith(CODE) and _is_older(key, values)]:
+            raise DpgrsError(
+                f"`{path}` must be made by this version of the program, got another {', '.join(older)}. "
+                f"{ANEW}"
+            )
         digests = {key: set(values) for key, values in noted.items() if key.startswith(CONTENT)}
-        own_digest = {CONTENT + _name(path): {_digest(path)}} if path.exists() else {}
+        own_digest = {CONTENT + _name(path): {digest}} if path.exists() else {}
         for key, values in (digests | own_digest).items():
             if len(contents.setdefault(key, values) | values) > 1:
                 raise DpgrsError(
@@ -149,6 +164,29 @@ def require_made_by(settings, files):
             raise DpgrsError(
                 f"`{lacking[0]}` must be among the files that the study read, got another. {ANEW}"
             )
+
+
+def made_otherwise(settings, *, private):
+    """Find the files of a study that other settings made, as their notes say.
+
+    Parameters
+    ----------
+    settings : Settings of the study.
+    private : Path of its private folder.
+
+    Returns
+    -------
+    dict of Path to list of str: the file, and the keys of these settings.
+    """
+    own, found = own_settings(settings), {}
+    folder = Path(private, NOTES)
+    for place in sorted(folder.rglob("*.json")):
+        name = place.relative_to(folder).with_suffix("")
+        top = private if name.parts[0] != PUBLIC else Path(private).with_name(PUBLIC)
+        path = Path(top, *name.parts[name.parts[0] == PUBLIC :])
+        if path.exists() and (others := _other_settings(path, _read(path), own)):
+            found[path] = others
+    return found
 
 
 def note_of(path):
@@ -182,7 +220,11 @@ def _place(path):
 
 def _is_made(path):
     """Tell whether a file is one of a study, and there, that others are made from."""
-    return _place(path) is not None and path.exists() and any(fnmatch(path.name, kind) for kind in MADE)
+    return _place(path) is not None and path.exists() and _is_read(path)
+
+
+def _is_read(path):
+    return any(fnmatch(path.name, kind) for kind in MADE)
 
 
 def _name(path):
@@ -200,8 +242,34 @@ def _is_undeclared(key):
 
 
 def _read(path):
+    return {key: values for key, values in read_json(note_of(path)).items() if key != ITSELF}
+
+
+def _note_as_it_is(path, digest):
+    """Return the note on a file; None where there is none, or the file has changed since."""
     place = note_of(path)
-    return read_json(place) if place.exists() else {}
+    if place is None or not place.exists() or read_json(place).get(ITSELF) != [digest]:
+        return None
+    return _read(path)
+
+
+def _other_settings(path, noted, own):
+    """Return the keys of settings that have other values in a note, a list."""
+    known = {key: value for key, value in own.items() if not (_is_public(path) and _is_undeclared(key))}
+    return [key for key, values in noted.items() if _is_other(key, values, known)]
+
+
+def _code_mark(verb, settings):
+    """Return what tells the code of a step: a digest; where a release draws, the version of mechanisms."""
+    draws = verb == "draw" or (verb == "measure-release" and settings.evaluation.metrics == "charged")
+    return OF_MECHANISMS if draws and settings.mode == "release" else code_read(verb)
+
+
+def _is_older(key, values):
+    """Tell whether a step had other code than it has now."""
+    verb = key.removeprefix(CODE)
+    now = {OF_MECHANISMS} if verb in DRAWING else set()
+    return len(values) > 1 or not {*values} <= now | ({code_read(verb)} if verb in verb_names() else set())
 
 
 def _is_other(key, values, own):

@@ -11,11 +11,12 @@ from pathlib import Path
 import yaml
 
 from dpgrs.errors import UsageError
-from dpgrs.io.files import write_text
+from dpgrs.io.files import RUN_AGAIN, not_as_written, write_closed
 
 # Snakemake lays this file of a checkout under every other; an installed package has none, and needs none.
 BASE = Path(__file__).parents[3] / "config" / "config.yaml"
 RUNS_CODE = "__use_yte__"
+OF_STUDIES = "DPGRS_SETTINGS"  # the variable of the files of settings, by the names of studies
 # Aliases make a short text large, or endless: this is far more than a study has settings.
 MOST_VALUES = 1_000_000
 MOST_BYTES = 2**24
@@ -46,23 +47,53 @@ def read_settings(path, *, changes=()):
     return raw
 
 
-def write_overrides(overrides, folder):
-    """Write what ``--config`` says to a file that means the same, for jobs to read by ``--configfile``.
+def hand_settings_over(settings, folder):
+    """Write the settings of a study to a file, and name it to the steps in a variable that they inherit.
 
     Parameters
     ----------
-    overrides : mapping of settings, as Snakemake parsed them.
-    folder : where to; made if need be. The file is named by its content.
+    settings : dict from `dpgrs.study.settings.resolve`.
+    folder : where to. The file is named by its content, and written once.
 
-    Returns
-    -------
-    Path, absolute.
+    Raises
+    ------
+    UsageError
+        If this process has read the study with other settings, as in two imports.
     """
-    text = json.dumps(overrides, sort_keys=True)
-    path = Path(folder).absolute() / f"{hashlib.sha256(text.encode()).hexdigest()}.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_text(path, text)
-    return path
+    text = json.dumps(settings, sort_keys=True)
+    path = Path(folder) / f"{hashlib.sha256(text.encode()).hexdigest()}.json"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_closed(path, text.encode())
+    # Jobs, and runs within a run, inherit what others have written.
+    others, own = json.loads(os.environ.get(OF_STUDIES, "{}")), [os.getpid(), str(path)]
+    pid, earlier = others.get(settings["study"], own)
+    if pid == os.getpid() and earlier != str(path):
+        raise UsageError(
+            f"A study must be imported with one configuration, got two of `{settings['study']}`. Give one of "
+            "them a `study` of its own."
+        )
+    os.environ[OF_STUDIES] = json.dumps(others | {settings["study"]: own})
+
+
+def settings_handed_over(study):
+    """Read the settings of a study that runs; None where a step runs by itself.
+
+    Raises
+    ------
+    DpgrsError
+        If the file is not what was written.
+    """
+    _, path = json.loads(os.environ.get(OF_STUDIES, "{}")).get(study, (None, None))
+    if path is None:
+        return None
+    try:
+        content = Path(path).read_bytes()
+    except OSError:
+        content = b""
+    if hashlib.sha256(content).hexdigest() != Path(path).stem:
+        raise not_as_written(path, kind="JSON", fix=RUN_AGAIN)
+    return json.loads(content)
 
 
 def require_plain(paths):

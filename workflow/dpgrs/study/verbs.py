@@ -12,7 +12,7 @@ from functools import cache
 
 from dpgrs.study.code import PACKAGE, code_digest
 
-READS, CHARGES_FOR, PROGRESS = "READS", "CHARGES_FOR", "progress"
+READS, RESTS_ON, WRITES, PROGRESS = "READS", "RESTS_ON", "WRITES", "progress"
 NEEDED = object()  # the default of what must be given
 
 
@@ -46,8 +46,9 @@ class Verb:
     summary : str, what it does, from its docstring.
     parameters : tuple of Parameter
     reads : tuple of str, dotted keys of the settings, or of whole sections, on which its results hang.
-    charges_for : tuple of str, names of the files that a release is charged for, and whose settings must have
-        made them (`dpgrs.study.made_by`).
+    rests_on : tuple of str, names of the files that a release is charged for or published from: its settings
+        must have made them (`dpgrs.study.made_by`).
+    writes : tuple of str, names of the files that it writes and others are made from.
     shows_progress : bool, whether it takes `progress`.
     """
 
@@ -55,7 +56,8 @@ class Verb:
     summary: str
     parameters: tuple
     reads: tuple
-    charges_for: tuple
+    rests_on: tuple
+    writes: tuple
     shows_progress: bool
 
     @property
@@ -90,7 +92,7 @@ def read_verb(name):
     Verb
     """
     tree = ast.parse((PACKAGE / module_of(name)).read_text(encoding="utf-8"))
-    own, said = name.replace("-", "_"), {READS: (), CHARGES_FOR: ()}
+    own, said = name.replace("-", "_"), {READS: (), RESTS_ON: (), WRITES: ("output",)}
     for node in tree.body:
         if isinstance(node, ast.Assign) and (constant := ast.unparse(node.targets[0])) in said:
             said[constant] = ast.literal_eval(node.value)

@@ -36,7 +36,7 @@ SNAKEMAKES ?= 9.0.0
 DOCS := .docs/venv
 
 .PHONY: run test lint unit test-audits test-workflow test-release test-experiments test-faults test-slurm test-studies \
-  test-lowest test-newest test-snakemake-versions nightly benchmark frontier experiments fuzz mutants reliability golden reference docs lock clean help
+  test-lowest test-newest test-light test-snakemake-versions nightly benchmark frontier experiments fuzz mutants reliability golden reference docs lock clean help
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -77,9 +77,19 @@ test-newest:  ## the same on the newest versions (needs uv)
 # Tools of the tests are the newest at both ends: nobody who installs dpgrs depends on them.
 test-lowest test-newest: test-%:
 	@uv venv --quiet --clear --python $(PYTHON_$*) $(ENDS)/$*
-	@uv pip install --quiet --python $(ENDS)/$* --resolution $(RESOLUTION_$*) -e '.[workflow]'
+	@uv pip install --quiet --python $(ENDS)/$* --resolution $(RESOLUTION_$*) -e '.[score,workflow]'
 	@uv pip install --quiet --python $(ENDS)/$* -e '.[workflow,dev]'
 	$(ENDS)/$*/bin/pytest $(SIDE_BY_SIDE) auto --ignore tests/statistical -m "($(MARKED)) and not ($(STUDIES))"
+
+# Weighed with compiled modules and without pip.
+test-light: $(DEV)  ## install what verifies a release into a fresh environment, weigh it, and verify a bundle by it
+	@rm -rf $(ENDS)/light
+	@$(BIN)/python -m venv --without-pip $(ENDS)/light
+	@$(BIN)/python -m pip --python $(ENDS)/light/bin/python install --quiet --disable-pip-version-check .
+	@folder=$$(mktemp -d); trap 'rm -rf "$$folder"' EXIT; PYTHONPATH=tests $(BIN)/python -c \
+	  'import sys, pathlib, release_data; release_data.make_bundle(pathlib.Path(sys.argv[1]))' "$$folder" && \
+	  $(ENDS)/light/bin/dpgrs release verify "$$folder/release"
+	@megabytes=$$(du -sm $(ENDS)/light/lib | cut -f1); echo "$$megabytes MB"; [ $$megabytes -lt 400 ]
 
 # Each suite runs, whether those before it passed or not; none may skip a test.
 nightly: $(DEV)  ## lint, the manual and every test, also those that no other target runs; ends with a summary (hours)

@@ -122,7 +122,7 @@ def test_packages__that_run_need_are_dependencies():
     def named(entries):
         return {re.match(r"[\w.-]+", entry)[0].lower() for entry in entries}
 
-    declared = named([*project["dependencies"], *extras["workflow"]])
+    declared = named([*project["dependencies"], *extras["score"], *extras["workflow"]])
     imported = {name for module in ALL_MODULES for name in imported_packages(ast.parse(module.read_text()))}
     # Modules of the extra `gan`, which need not be here, are named as their packages.
     extra = named(extras["gan"])

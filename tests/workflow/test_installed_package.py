@@ -43,8 +43,9 @@ def installed(tmp_path_factory):
         with zipfile.ZipFile(wheel) as archive:
             archive.extractall(folder / name)
     shutil.rmtree(source)
-    # Read by Python at its start: the libraries of the extra are as if they were not installed.
-    hide_modules(folder / "light", EXTRAS["workflow"])
+    # Read by Python at its start: the libraries of extras are as if they were not installed.
+    hide_modules(folder / "base", EXTRAS["score"] + EXTRAS["workflow"])
+    hide_modules(folder / "score", EXTRAS["workflow"])
     hide_modules(folder / "locked", unlocked_modules())
     return folder / "site"
 
@@ -69,10 +70,13 @@ def unlocked_modules():
     ]
 
 
-def dpgrs(installed, folder, *arguments, status=0, is_light=True, with_papers=False):
-    """Run a command on the wheel's modules; libraries are the base's, or those of requirements.lock."""
-    libraries = installed.with_name("light" if is_light else "locked")
-    paths = [libraries, installed, *([installed.with_name("papers")] if with_papers else [])]
+def dpgrs(installed, folder, *arguments, status=0, libraries="base", with_papers=False):
+    """Run a command on the wheel's modules; libraries are of the base, of `score` or of the lock."""
+    paths = [
+        installed.with_name(libraries),
+        installed,
+        *([installed.with_name("papers")] if with_papers else []),
+    ]
     process = subprocess.run(
         [sys.executable, "-m", "dpgrs", *map(str, arguments)],
         cwd=folder,
@@ -84,7 +88,7 @@ def dpgrs(installed, folder, *arguments, status=0, is_light=True, with_papers=Fa
     return process.stderr if status else process.stdout
 
 
-def test_light__scores_and_names_what_only_the_workflow_has(installed, tmp_path):
+def test_score__takes_its_extra_and_names_what_only_the_workflow_has(installed, tmp_path):
     rng = np.random.default_rng(1)
     records = make_target(rng, n_people=6, n_records=8)
     lines = [
@@ -95,11 +99,16 @@ def test_light__scores_and_names_what_only_the_workflow_has(installed, tmp_path)
     (tmp_path / "score.txt").write_text(HEADER + "".join(lines))
     target = write_target(tmp_path / "target.vcf.gz", records)
     options = ["--genome-build", "GRCh38", "--output", "scored"]
-    dpgrs(installed, tmp_path, "score", target, "--score", "score.txt", *options)
+    scoring = ("score", target, "--score", "score.txt", *options)
+    said = dpgrs(installed, tmp_path, *scoring, status=2)
+    assert re.fullmatch(r"dpgrs: `dpgrs score` needs the library \w+: pip install 'dpgrs\[score\]'\n", said)
+    dpgrs(installed, tmp_path, *scoring, libraries="score")
     assert (tmp_path / "scored" / "report" / "index.html").is_file()
-    said = dpgrs(installed, tmp_path, "simulate-cohort", "--chromosome", "1", "made", status=2)
-    line = "dpgrs: `dpgrs simulate-cohort` needs the library stdpopsim: pip install 'dpgrs[workflow]'"
-    assert said == f"{line}\n"
+    simulation = ("simulate-cohort", "--chromosome", "1", "made")
+    for libraries, lacking in (("base", "pysam"), ("score", "stdpopsim")):
+        said = dpgrs(installed, tmp_path, *simulation, status=2, libraries=libraries)
+        line = f"dpgrs: `dpgrs simulate-cohort` needs the library {lacking}: pip install 'dpgrs[workflow]'"
+        assert said == f"{line}\n"
     said = dpgrs(installed, tmp_path, "demo", status=2)
     assert said == "dpgrs: `dpgrs demo` needs the library snakemake: pip install 'dpgrs[workflow]'\n"
 
@@ -112,14 +121,14 @@ def test_installed__runs_a_study_by_the_rules_of_the_wheel(installed, tmp_path):
     }
     (tmp_path / "study.yaml").write_text(yaml.safe_dump(settings))
     options = ("--configfile", "study.yaml", "--quiet")
-    dpgrs(installed, tmp_path, "run", "--cores", "2", *options, is_light=False)
+    dpgrs(installed, tmp_path, "run", "--cores", "2", *options, libraries="locked")
     provenance = json.loads((tmp_path / "results" / "small" / "provenance.json").read_text())
     assert (provenance["dpgrs"], provenance["commit"]) == (dpgrs_version, None)
     assert (tmp_path / "results" / "small" / "report" / "index.html").is_file()
-    dpgrs(installed, tmp_path, "run", *options, "--report", "small.html", is_light=False)
+    dpgrs(installed, tmp_path, "run", *options, "--report", "small.html", libraries="locked")
     assert "by_epsilon.svg" in (tmp_path / "small.html").read_text()
     # The demo is the same with all cores.
-    plan = dpgrs(installed, tmp_path, "demo", "--dry-run", is_light=False)
+    plan = dpgrs(installed, tmp_path, "demo", "--dry-run", libraries="locked")
     assert "results/demo/metrics.tsv" in plan
 
 
@@ -138,7 +147,9 @@ def test_installed__puts_configurations_and_profiles_into_a_folder(installed, tm
     assert all(
         (tmp_path / path.relative_to(REPOSITORY)).read_bytes() == path.read_bytes() for path in shipped
     )
-    assert "`dpgrs key create` makes the key" in dpgrs(installed, tmp_path, "plan", "config/release.yaml")
+    assert "`dpgrs key create` makes the key" in dpgrs(
+        installed, tmp_path, "plan", "config/release.yaml", libraries="locked"
+    )
 
 
 def test_installed__is_imported_as_a_module(installed, tmp_path):
@@ -146,7 +157,7 @@ def test_installed__is_imported_as_a_module(installed, tmp_path):
     snakefile.write_text(MODULE_OF_PACKAGE)
     (tmp_path / "study.yaml").write_text(yaml.safe_dump(SMALL))
     options = ("--snakefile", snakefile, "--configfile", "study.yaml", "--dry-run", "mine")
-    plan = dpgrs(installed, tmp_path, "run", "--cores", "1", *options, is_light=False)
+    plan = dpgrs(installed, tmp_path, "run", "--cores", "1", *options, libraries="locked")
     assert "results/small/metrics.tsv" in plan
 
 
@@ -161,7 +172,9 @@ def test_installed__plans_and_verifies_without_the_repository(installed, tmp_pat
     assert found.stdout.startswith(str(installed))
     assert "Usage:" in dpgrs(installed, tmp_path, "release", "verify", "--help")
     (tmp_path / "study.yaml").write_text("study: small\npanel: {size: 20}\n")
-    assert "Nothing was drawn, charged or written." in dpgrs(installed, tmp_path, "plan", "study.yaml")
+    assert "Nothing was drawn, charged or written." in dpgrs(
+        installed, tmp_path, "plan", "study.yaml", libraries="locked"
+    )
     bundle = make_bundle(tmp_path)
     assert "The bundle is whole" in dpgrs(installed, tmp_path, "release", "verify", bundle)
 

@@ -33,9 +33,13 @@ OUT_OF_MEMORY = (
 NO_THREAD = "can't start new thread"  # Python's words where memory lacks for its stack
 # Modules that an extra of pyproject.toml installs; the base does without them.
 EXTRAS = {
+    "score": (
+        *("bed_reader", "cyvcf2", "isal", "jinja2", "llvmlite", "matplotlib", "numba", "numcodecs"),
+        *("pgenlib", "pyarrow", "pysam", "zarr"),
+    ),
     "workflow": (
-        *("allel", "msprime", "pyrage", "sklearn", "snakemake", "snakemake_executor_plugin_slurm"),
-        *("stdpopsim", "xlsxwriter"),
+        *("allel", "cryptography", "msprime", "pyrage", "sklearn", "snakemake"),
+        *("snakemake_executor_plugin_slurm", "stdpopsim", "tabulate", "xlsxwriter"),
     ),
     "gan": ("jax", "optax"),
 }
@@ -123,6 +127,8 @@ def words_of_missing(error, command):
     library = (error.name or "").partition(".")[0]
     for extra, modules in EXTRAS.items():
         if library in modules:
+            # What other commands lack of `score` is in `workflow`, with what they lack beside it.
+            extra = "workflow" if extra == "score" and command not in ("score", "release") else extra
             return f"`dpgrs {command}` needs the library {library}: pip install 'dpgrs[{extra}]'"
     return None
 

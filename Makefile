@@ -13,7 +13,7 @@ STUDIES := workflow or release or experiments or faults or slurm
 # What is marked so runs at night only; `make nightly` runs all.
 MARKED := not nightly
 # The targets of `make nightly`, and where it writes what they print.
-AT_NIGHT := lint docs unit test-audits test-studies $(if $(shell command -v uv),test-lowest test-newest)
+AT_NIGHT := lint docs unit test-audits test-core test-studies $(if $(shell command -v uv),test-lowest test-newest)
 NIGHTLY := .nightly
 FUZZ_SECONDS ?= 600
 # Modules of workflow/dpgrs to change, such as privacy/noise/sources.py; empty means all on which a guarantee hangs.
@@ -33,9 +33,13 @@ PYTHON_lowest ?= 3.11
 PYTHON_newest ?= 3.13
 # Versions of Snakemake to compare with the locked one.
 SNAKEMAKES ?= 9.0.0
+# A copy of this clone without the papers' package, and a Python that does not see this clone.
+CORE := .core
+CORE_PYTHON := $(abspath $(CORE))/venv/bin/python
+PURELIB := import sysconfig; print(sysconfig.get_path("purelib"))
 DOCS := .docs/venv
 
-.PHONY: run test lint unit test-audits test-workflow test-release test-experiments test-faults test-slurm test-studies \
+.PHONY: run test lint unit test-audits test-core test-workflow test-release test-experiments test-faults test-slurm test-studies \
   test-lowest test-newest test-light test-snakemake-versions nightly benchmark frontier experiments fuzz mutants reliability golden reference docs lock clean help
 
 help:  ## list the targets
@@ -57,6 +61,17 @@ unit: $(DEV)
 
 test-audits: $(DEV)  ## audit every mechanism at worst-case neighbours, with controls that must be caught, and hold draws to exact laws
 	$(BIN)/pytest $(SIDE_BY_SIDE) auto -m "$(MARKED)" tests/statistical $(wildcard tests/papers/statistical)
+
+test-core: $(DEV)  ## run the demo, small releases and the core's unit tests in a copy without the papers' package
+	@rm -rf $(CORE) && mkdir -p $(CORE)/clone/results
+	@cp -R $(filter-out results,$(wildcard *)) $(CORE)/clone
+	@rm -rf $(CORE)/clone/workflow/dpgrs_papers* $(CORE)/clone/workflow/pyproject.toml $(CORE)/clone/tests/papers
+	@$(BIN)/python -m venv --without-pip $(CORE)/venv
+	@$(BIN)/python -c '$(PURELIB)' > "$$($(CORE_PYTHON) -c '$(PURELIB)')/packages.pth"
+	@sed '1s|.*|#!$(CORE_PYTHON)|' $(BIN)/snakemake > $(CORE)/venv/bin/snakemake && chmod +x $(CORE)/venv/bin/snakemake
+	cd $(CORE)/clone && PATH="$(abspath $(CORE))/venv/bin:$$PATH" snakemake --cores all --quiet
+	tests=$$($(BIN)/python tests/of_core.py) && cd $(CORE)/clone && $(CORE_PYTHON) -m pytest $(SIDE_BY_SIDE) auto \
+	  -m "$(MARKED)" -k "not naive" $$tests tests/contract/test_golden_releases.py
 
 test-workflow:  ## whole studies, forced anew, at chance level, of people and of real files, and bad input
 test-release:  ## whole releases with metrics that are paid for, replayed and refused

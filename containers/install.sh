@@ -8,5 +8,5 @@ apt-get install -qq -y --no-install-recommends ca-certificates python3 python3-v
 python3 -m venv "$clone/../venv"
 pip="$clone/../venv/bin/python -m pip --quiet --disable-pip-version-check --no-cache-dir"
 $pip install --require-hashes -r "$clone/requirements.lock"
-$pip install --no-deps --no-build-isolation "$clone"
+$pip install --no-deps --no-build-isolation "$clone" "$clone/workflow"
 rm -rf /var/lib/apt/lists/*

@@ -109,7 +109,7 @@ class Kind:
 KINDS = {
     "people, tight bounds": Kind(("blup", "blup-shared", "adassp", "naive"), 2, {}),
     "haplotypes, worst-case bounds": Kind(
-        ("reusecov-gauss", "reusecov-ellipsoid", "blup", "bas"),
+        ("reusecov-gauss", "reusecov-ellipsoid", "blup"),
         20,
         {"privacy": {"bounds": "worst-case"}},
         rows="haplotypes",
@@ -142,9 +142,9 @@ KINDS = {
         },
         is_beyond=True,
     ),
-    "choices in rounds": Kind(("k-blup", "k-bas"), 20, {"screening": SCREENING}, has_choices=True),
-    "choices of sets": Kind(
-        ("s-blup",),
+    "choices in rounds": Kind(("k-blup",), 20, {"screening": SCREENING}, has_choices=True),
+    "choices, replace-one": Kind(
+        ("k-blup",),
         2,
         {"screening": SCREENING},
         rows="haplotypes",

@@ -13,7 +13,7 @@ from dpgrs.privacy.audit.parts import Silence
 from dpgrs.steps.audit import choose_cases, markdown_row
 from study_runs import REPOSITORY
 
-PACKAGE = REPOSITORY / "workflow" / "dpgrs"
+PACKAGES = [REPOSITORY / "workflow" / name for name in ("dpgrs", "dpgrs_papers")]
 CASES = choose_cases()
 all_cases = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 # The other losses are held against the laws of their noise: tests/statistical/test_*_audit.py.
@@ -30,7 +30,9 @@ def private_functions(source):
 
 
 def test_private_functions__all_are_audited():
-    found = set().union(*(private_functions(module.read_text()) for module in PACKAGE.rglob("*.py")))
+    found = set().union(
+        *(private_functions(module.read_text()) for package in PACKAGES for module in package.rglob("*.py"))
+    )
     assert len(found) >= 4
     assert found == {case.mechanism for case in CASES}
 

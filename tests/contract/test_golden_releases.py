@@ -24,8 +24,6 @@ WORDS = {
     "numbers": "the numbers of the file {}",
 }
 SAID = f'A release differs from tests/{TABLE.name} (docs/development.md, "Bytes that must not change"):'
-# Methods that no bundle will publish.
-BENCHMARKS = {"bas", "k-bas", "s-blup"}
 
 
 def read_table():
@@ -150,7 +148,7 @@ def test_table__is_of_these_cases_alone():
 def test_cases__are_of_every_method_under_each_protection():
     wanted = {
         (method, str(protection))
-        for method in {*methods_that("may_be_released")} - BENCHMARKS
+        for method in methods_that("may_be_released")
         for protection in METHODS[method].protections
     }
     found = {(own.method, *own.sections["privacy"].get("protection", ["full"])) for own in CASES.values()}

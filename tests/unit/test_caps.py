@@ -87,7 +87,7 @@ def test_release__all_of_what_a_person_loses_is_compared_with_the_cap(study, cha
         {"privacy": {"epsilon": 20, "delta": 1e-30}},
         {"cohort": {"rows": "haplotypes"}, "privacy": {"epsilon": 20, "unit": "person"}},
         {"cohort": {"rows": "haplotypes"}, "privacy": {"epsilon": 8.53}},
-        {"methods": ["s-blup"], "privacy": {"epsilon": 20}},
+        {"methods": ["k-blup"], "privacy": {"epsilon": 20}},
     ],
 )
 def test_release__what_costs_a_person_20_passes_the_cap(study, changes):

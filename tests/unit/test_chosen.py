@@ -8,20 +8,21 @@ import pytest
 
 from dpgrs.linalg.clipped_statistics import GENOTYPE_STEP
 from dpgrs.linalg.statistics import grid_outcomes
-from dpgrs.methods import chosen as chosen_variants
-from dpgrs.methods.chosen import fit_chosen, fit_chosen_rows, private_choices, private_chosen_statistics
+from dpgrs.methods.chosen import fit_chosen, private_choices, private_chosen_statistics
 from dpgrs.methods.chosen_exactly import fit_chosen_exactly
 from dpgrs.methods.chosen_requests import ScreeningTerms, screened_request
 from dpgrs.methods.fits import FitTerms
 from dpgrs.methods.requests import PrivacyRequest
-from dpgrs.methods.row_fits import BOOSTED, TUKEY, RowFit
 from dpgrs.privacy.accounting.accountant import gdp_epsilon
 from dpgrs.privacy.accounting.composition import _zcdp_epsilon, total_cost
 from dpgrs.privacy.accounting.exact_numbers import root_above
 from dpgrs.privacy.noise.sources import BenchmarkNoise, ReleaseNoise
 from dpgrs.privacy.noise.study_key import StudyKey
-from dpgrs.selection import dp_sis
 from dpgrs.selection.greedy_kendall import greedy_kendall
+from dpgrs_papers.methods import row_mechanisms
+from dpgrs_papers.methods.row_fits import BOOSTED, TUKEY, RowFit
+from dpgrs_papers.methods.row_mechanisms import fit_chosen_rows
+from dpgrs_papers.selection import dp_sis
 from screening_cohorts import CAUSAL, HUGE, N_VARIANTS, NAMES, cohort, frequencies
 
 BLUP = FitTerms(0.0)
@@ -115,10 +116,10 @@ def test_private_choices__sets_have_the_sensitivity_of_the_unit(neighbours, fact
 
 def test_sis_scores__another_bound_has_scores_of_its_own():
     data = cohort(n_people=50)
-    narrow, wide = (data.sis_scores(bound) for bound in (0.5, 5.0))
+    narrow, wide = (dp_sis.study_scores(data, bound) for bound in (0.5, 5.0))
     assert (narrow.outcome_bound, wide.outcome_bound) == (0.5, 5.0)
     assert (narrow.values != wide.values).any()
-    assert data.sis_scores(0.5) is narrow
+    assert dp_sis.study_scores(data, 0.5) is narrow
 
 
 def test_private_choices__test_rows_are_never_looked_at():
@@ -353,7 +354,7 @@ def test_fit_chosen_rows__takes_rows_for_no_longer_than_they_are_clipped(monkeyp
         norms.append(largest_norm)
         return RowFit(np.zeros(2), 0.0, "released", ())
 
-    monkeypatch.setattr(chosen_variants, "fit_rows", fit_rows)
+    monkeypatch.setattr(row_mechanisms, "fit_rows", fit_rows)
     request = ask(rows, bounds=bounds)
     fit(cohort(rows, n_people=50), np.zeros((3, 2), dtype=int), request, "bas")
     # Genotypes lie within 1/2 of zero, or 1 for people.

@@ -11,22 +11,21 @@ from draws import fit_as_released
 from step_studies import N_VARIANTS, NAMES
 
 N_CHOSEN = 2
-every_method = pytest.mark.parametrize("method", ["k-blup", "s-blup"])
+METHOD = "k-blup"
 
 
-def settings(study, method, **privacy):
-    return study.settings(method, pure_epsilon="2", missing="counted", **privacy)
+def settings(study, **privacy):
+    return study.settings(METHOD, pure_epsilon="2", missing="counted", **privacy)
 
 
-@every_method
-def test_release__is_charged_bundled_and_replayed(study, method):
-    config = settings(study, method)
+def test_release__is_charged_bundled_and_replayed(study):
+    config = settings(study)
     study.hide_outcomes()
     noisy = study.release(config)
     first, files, statement = noisy.read_bytes(), study.bundle(config, noisy), study.statement()
     for name in NAMES:
         families = [one["mechanism"] for one in statement["mechanisms"] if one["outcome"] == name]
-        assert families == [{"k-blup": "choice", "s-blup": "subset"}[method], *["gaussian"] * 3]
+        assert families == ["choice", *["gaussian"] * 3]
     assert [one["statistic"] for one in statement["mechanisms"] if one["outcome"] is None] == ["count"]
     assert [score["n_variants"] for score in statement["scores"]] == [N_CHOSEN] * 3
     book = study.ledger(config).read()
@@ -42,9 +41,8 @@ def test_release__is_charged_bundled_and_replayed(study, method):
     assert study.ledger(config).path.read_bytes() == before
 
 
-@every_method
-def test_fit__is_of_the_chosen_variants(study, method):
-    config = settings(study, method)
+def test_fit__is_of_the_chosen_variants(study):
+    config = settings(study)
     ((label, arrays),) = load_labelled(study.release(config))
     _, noisy = load_released(study.root / "noisy.npz", study.ledger(config).read())
     fit = fit_as_released(label, noisy, config)

@@ -41,12 +41,29 @@ def write_package(folder, *, changed=None):
     return folder
 
 
+def forget():
+    """Let nothing be kept of which packages there are, and of what their files import."""
+    for function in (code._named_in, code._plugins, code._of_other_packages, code._other_files):
+        function.cache_clear()
+
+
+@pytest.fixture
+def without_others(monkeypatch):
+    """No other package adds anything."""
+    monkeypatch.setattr(code, "points", lambda kind: [])
+    forget()
+    yield
+    forget()
+
+
+@pytest.mark.usefixtures("without_others")
 def test_reached_files__are_all_that_is_imported_or_read(tmp_path):
     package = write_package(tmp_path)
     reached = reached_files("steps/fit.py", package=package)
     assert {file.relative_to(package).as_posix() for file in reached} == set(REACHED)
 
 
+@pytest.mark.usefixtures("without_others")
 @pytest.mark.parametrize("name", list(FILES))
 def test_code_digest__changes_with_what_is_reached_alone(tmp_path, name):
     before, after = write_package(tmp_path / "a"), write_package(tmp_path / "b", changed=name)
@@ -80,12 +97,6 @@ def plugin(tmp_path, monkeypatch):
     monkeypatch.setattr(code, "points", lambda kind: POINTS if kind == "methods" else [])
     yield package
     forget()
-
-
-def forget():
-    """Let nothing be kept of which packages there are, and of what their files import."""
-    for function in (code._named_in, code._plugins, code._of_other_packages, code._other_files):
-        function.cache_clear()
 
 
 def test_reached_files__are_those_of_other_packages_too(plugin, tmp_path):
@@ -151,11 +162,19 @@ def test_reached_files__no_import_is_overlooked(step):
 def test_reached_files__what_draws_and_fits_is_reached_by_its_row():
     reached = reached_files("steps/draw.py", "steps/fit_weights.py")
     left = {path.name for path in (PACKAGE / "methods").glob("*.py") if path not in reached}
-    # Those of a plain table, of a plan and of what a study may ask for are run by no rule.
+    # Those of a plan and of what a study may ask for are run by no rule.
     of_plans = {"planning.py", "synthetic_cohort.py", "synthetic_steering.py"}
-    assert left <= {"__init__.py", "compositions.py", "joined.py", *of_plans}
-    assert PACKAGE / "selection" / "votes.py" in reached_files("steps/draw.py")
-    assert PACKAGE / "methods" / "dp_sgd.py" not in reached_files("steps/render_report.py")
+    assert left <= {"__init__.py", "joined.py", *of_plans}
+    assert PACKAGE / "selection" / "dp_kendall.py" in reached
+
+
+def test_reached_files__of_the_papers_are_followed_from_their_rows():
+    papers = PACKAGE.with_name("dpgrs_papers")
+    reached = reached_files("steps/draw.py")
+    assert {papers / f"{name}.py" for name in ("rows", "methods/dp_sgd", "selection/lasso")} <= reached
+    assert papers / "selection" / "peel.py" in reached
+    assert papers / "tabular" / "trials.py" not in reached
+    assert papers / "methods" / "dp_sgd.py" not in reached_files("steps/render_report.py")
 
 
 def test_reached_files__templates_and_schemas_are_of_who_reads_them():

@@ -1,13 +1,12 @@
 """At the door of releases: every number in a file of noisy statistics is drawn, or named here as public."""
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from dpgrs.io.trials import load_labelled
-from dpgrs.methods import reusecov, row_fits
+from dpgrs.methods import reusecov
 from dpgrs.methods.registry import methods_that
 from outcome_files import changed_outcomes
 from step_studies import NAMES, Study
@@ -73,9 +72,6 @@ def test_release__every_number_is_drawn(method, bounds, tmp_path, monkeypatch):
     Noise has a standard deviation of 60 grid steps or more, which is asserted, so a number is the same under
     two keys with a chance below 1/200, and under all with one below 4e-12; so are the choices together.
     """
-    honest = row_fits.boosted_request
-    fewer = vars(row_fits.BOOSTED)
-    monkeypatch.setitem(fewer, "of_study", lambda *of, **all_: replace(honest(*of, **all_), rounds=2))
     # Counts so small are one public number.
     monkeypatch.setattr(reusecov, "SMALLEST_KNOWN", 0.0)
     releases = [

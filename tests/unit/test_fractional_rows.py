@@ -10,16 +10,18 @@ from dpgrs.genotypes.dosages import STEPS_PER_ALLELE
 from dpgrs.linalg.clipped_statistics import CLIPPED_CROSS_STEP
 from dpgrs.linalg.statistics import grid_outcomes, half_units
 from dpgrs.linalg.steering import MATRIX_STEP, SteerableRows, Steering
-from dpgrs.methods.chosen import ScreeningData, fit_chosen_rows, private_choices, private_chosen_statistics
+from dpgrs.methods.chosen import ScreeningData, private_choices, private_chosen_statistics
 from dpgrs.methods.chosen_exactly import fit_chosen_exactly
 from dpgrs.methods.chosen_requests import ScreeningTerms, screened_request
 from dpgrs.methods.requests import PrivacyRequest
-from dpgrs.methods.row_fits import BOOSTED
-from dpgrs.methods.sketch import SketchRequest, private_sketch
 from dpgrs.methods.steered import steered_request
 from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.selection.dp_kendall import TablePairs, choose_privately
 from dpgrs.selection.registry import SELECTORS
+from dpgrs_papers.methods.row_fits import BOOSTED
+from dpgrs_papers.methods.row_mechanisms import fit_chosen_rows
+from dpgrs_papers.methods.sketch import SketchRequest, private_sketch
+from dpgrs_papers.selection.dp_sis import study_scores
 from random_cohorts import random_bits
 from row_enumeration import RELATIONS, largest_distance
 
@@ -166,7 +168,7 @@ def test_steered_sensitivity__of_fractions_is_not_exceeded_and_attained(neighbou
 
 
 def test_sis_scores__of_calls_are_those_of_bits():
-    ours, fractional = (data.sis_scores(2.0) for data in both())
+    ours, fractional = (study_scores(data, 2.0) for data in both())
     assert np.array_equal(ours.values * ours.step, fractional.values * fractional.step)
     assert (ours.entry_bound, ours.rows) == (fractional.entry_bound, fractional.rows)
 

@@ -10,15 +10,14 @@ import pytest
 
 from dpgrs.errors import DpgrsError
 from dpgrs.io.tables.phenotypes import binary_constants, scales_digest
-from dpgrs.methods.registry import METHODS, methods_that
-from dpgrs.privacy.statement.content import ORIGIN_OF_NO_ROWS, ORIGIN_OF_ROWS, PublicInput
+from dpgrs.methods.registry import METHODS
+from dpgrs.privacy.statement.content import ORIGIN_OF_ROWS, PublicInput
 from dpgrs.privacy.statement.statement import REQUIRED_INPUTS
 from dpgrs.release.bundle import write_bundle
-from dpgrs.release.draw_check import BY_METHOD, KNOWN
+from dpgrs.release.draw_check import BY_METHOD
 from dpgrs.release.entry_check import ROW_NORM, STATED
 from dpgrs.release.input_check import (
     GIVING_ERRORS,
-    LARGEST_RESIDUAL,
     MEASURED_ON,
     OUTCOME_NORM,
     PUBLIC_LD,
@@ -51,8 +50,6 @@ def with_inputs(statement, named):
     """Put other values in the place of the public inputs of these names, or leave them out."""
     kept = [one for one in statement["public_inputs"] if one["name"] not in named]
     origins = {one["name"]: one["origin"] for one in statement["public_inputs"]}
-    if METHODS[statement["method"]].reads_rows:
-        origins[ROWS] = ORIGIN_OF_NO_ROWS
     new = [
         {"name": name, "value": value, "origin": origins.get(name, "a paper")}
         for name, values in named.items()
@@ -122,19 +119,6 @@ def test_input_problems__whether_outcomes_were_counted_cannot_be_left_out(stated
     for inputs in ({}, {COUNTED: []}):
         (line,) = input_problems(with_inputs(statement, inputs))
         assert line.endswith(f"and the data domain must have the same {COUNTED}")
-    rows = with_inputs(
-        statement | {"method": "bas"},
-        {COUNTED: [], "lambda": [], ROWS: ["not released"], LARGEST_RESIDUAL: ["1"]},
-    )
-    rounds = "rounds of boosted AdaSSP"
-    (line,) = input_problems(rows)
-    assert line == f"the public inputs and the mechanisms must have the same {rounds}"
-    rows = with_inputs(rows, {rounds: ["100"]})
-    assert input_problems(rows) == []
-    assert len(input_problems(with_inputs(rows, {ROWS: ["300"]}))) == 1
-    released = methods_that("may_be_released")
-    counting = {name for name in released if any(one.statistic == KNOWN for one in BY_METHOD[name])}
-    assert counting == {name for name in released if not METHODS[name].reads_rows}
 
 
 def test_input_problems__bound_of_clipped_rows(stated):
@@ -145,7 +129,7 @@ def test_input_problems__bound_of_clipped_rows(stated):
     for name in norms:
         assert input_problems(with_inputs(both, {name: []})) == [lack.format(name)]
     own = with_inputs(both, {OUTCOME_NORM: [], "lambda": []})
-    assert input_problems(own | {"method": "s-blup"}) == []
+    assert input_problems(own | {"method": "k-blup"}) == []
     # The grid tells, whatever a forger leaves out: of X'X, of X'Y alone, and of turned rows by the method.
     for draw, grid in ((1, 2.0**-24), (2, 2.0**-28)):
         finer = json.loads(stated)
@@ -366,17 +350,6 @@ def test_input_problems__public_effects_are_not_of_feature_protection(stated):
 def test_input_problems__norms_and_bounds_are_told_once(stated):
     statement = with_inputs(json.loads(stated), {ROW_NORM: ["2", "1"], OUTCOME_NORM: ["2"]})
     assert input_problems(statement) == [f"the public inputs must name the {ROW_NORM} once"]
-
-
-@pytest.mark.parametrize("values", [[], ["1", "0.01"], ["0.01"]])
-def test_input_problems__residuals_are_clipped_at_1(stated, values):
-    inputs = {"lambda": [], COUNTED: [], ROWS: ["not released"], "rounds of boosted AdaSSP": ["100"]}
-    statement = json.loads(stated) | {"method": "bas"}
-    statement["mechanisms"] = [{"statistic": "boosted residuals", "mechanism": "gaussian"}]
-    del statement["data_domain"]["missing_outcomes"]
-    assert input_problems(with_inputs(statement, inputs | {LARGEST_RESIDUAL: ["1"]})) == []
-    lines = input_problems(with_inputs(statement, inputs | {LARGEST_RESIDUAL: values}))
-    assert f"the public inputs and the mechanisms must have the same {LARGEST_RESIDUAL}" in lines
 
 
 @pytest.mark.parametrize(

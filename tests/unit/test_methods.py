@@ -21,8 +21,9 @@ def found(**raw):
 
 def test_methods__are_those_of_the_manual():
     manual = (REPOSITORY / "docs" / "reference" / "methods.md").read_text()
-    table = manual.partition("| method | protection | what |\n")[2].partition("\n\n")[0]
-    first_cells = [line.split("|")[1] for line in table.splitlines()]
+    # Those of dpgrs, and those that the papers' package adds.
+    tables = [text.partition("\n\n")[0] for text in manual.split("| method | protection | what |\n")[1:]]
+    first_cells = [line.split("|")[1] for table in tables for line in table.splitlines()]
     named = [name for cell in first_cells for name in re.findall(r"`([\w-]+)`", cell)]
     assert named == list(METHODS)
 
@@ -31,6 +32,11 @@ def test_methods__are_those_of_the_manual():
 def test_methods__what_a_release_needs_is_asked_for_before_it(part):
     with pytest.raises(UsageError, match="must have mechanism, look, audits and steps"):
         replace(METHODS["blup"], **{part: None})
+
+
+def test_methods__fits_from_rows_are_for_benchmarks():
+    with pytest.raises(UsageError, match="must have no of_rows"):
+        replace(METHODS["blup"], of_rows="made_up:FITTER")
 
 
 def test_release__raise_on_a_method_that_the_check_of_bundles_does_not_know(monkeypatch):
@@ -88,7 +94,11 @@ def test_problems__no_budget_for_each_outcome_where_a_fit_joins_them(method, cha
 
 @pytest.mark.parametrize(
     "changes",
-    [{"fit": "made_up:fit"}, {"fit": None, "mechanism": "made_up:Draws"}, {"of_rows": "made_up:ROWS"}],
+    [
+        {"fit": "made_up:fit"},
+        {"fit": None, "mechanism": "made_up:Draws"},
+        {"of_rows": "made_up:ROWS", "exactness": None},
+    ],
 )
 def test_joins_outcomes__where_nothing_is_known_of_a_fit(monkeypatch, changes):
     regression = {"heritability": 0.5, "lambda_from": "fixed", "joint_projection": False}

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from dpgrs.methods.naive import private_separate_statistics
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.reusecov import private_statistics
 from dpgrs.privacy.noise.sources import Rehearsal
+from dpgrs_papers.methods.naive import private_separate_statistics
 
 GRAM, CROSS = np.zeros((4, 4), dtype=np.int64), np.zeros((2, 4), dtype=np.int64)
 OF_OUTCOMES = ["outcome counts", "cross product"]

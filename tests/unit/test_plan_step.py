@@ -82,18 +82,6 @@ def test_plan_study__mechanisms_are_those_that_would_run(outcome_budget, neighbo
     assert sum(mechanism["share"] for mechanism in request["mechanisms"]) == pytest.approx(1)
 
 
-@pytest.mark.parametrize(("method", "choices"), [("bas", {}), ("k-bas", {"Kendall's correlations": 3})])
-def test_plan_study__rounds_of_boosted_adassp_are_one_line(method, choices):
-    settings = read_settings("study.yaml", changes=[*RELEASE, f"methods={method}", "screening={size: 2}"])
-    (request,) = plan_study(settings, people=1000)["requests"]
-    times = {mechanism["statistic"]: mechanism["times"] for mechanism in request["mechanisms"]}
-    boosted = {"boosted smallest eigenvalue": 3, "boosted gram": 3, "boosted residuals": 300}
-    assert times == choices | boosted
-    shares = [mechanism["share"] for mechanism in request["mechanisms"] if mechanism["mu"]]
-    assert shares == pytest.approx([1 / 3] * 3)
-    assert request["whole_study"]["ledger"] == pytest.approx(2.0)
-
-
 @pytest.mark.parametrize("metrics", ["{metrics: withheld}", "{metrics: charged, epsilon: 1}"])
 @pytest.mark.parametrize("outcome_budget", ["joint", "separate"])
 def test_plan_study__totals_are_those_that_the_checks_hold_against_the_budget(outcome_budget, metrics):

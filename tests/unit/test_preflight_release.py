@@ -109,9 +109,9 @@ def test_release__a_complete_study_passes(study, method, bounds):
             {"methods": ["adassp"], "panel": {"size": 5000}},
             "`panel.size` must be at most 4096 for `methods: adassp`, got 5000. Lower it.",
         ),
-        (
-            {"methods": ["bas"], "panel": {"size": 4096}},
-            "`panel.size` must be at most 4095 for `methods: bas`, got 4096. Lower it.",
+        *(
+            ({"methods": [name]}, f"`methods` must not be for benchmarks alone in a release, got {name}. ")
+            for name in ("bas", "k-bas", "s-blup")
         ),
         (
             {"methods": ["adassp"], "panel": {"size": 4094}, "covariates": {"pcs": 3}},

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from dpgrs.linalg.linear_fit import LinearFit
-from dpgrs.methods.naive import fit_separately
 from dpgrs.methods.reusecov import NoisyStatistics
 from dpgrs.release.constants import prediction_constants, published, reference_sums
+from dpgrs_papers.methods.naive import fit_separately
 
 N_VARIANTS, N_COMPONENTS = 5, 2
 

@@ -296,15 +296,12 @@ def make_screened_release(config, ledger):
     )
 
 
-@pytest.mark.parametrize("method", ["k-blup", "s-blup", "bas", "k-bas"])
 @pytest.mark.parametrize("outcomes", [{}, COUNTED])
 @pytest.mark.parametrize("privacy", [{}, SEPARATE, {"bounds": "worst-case"}])
-def test_certain_cost__from_rows_is_what_is_charged_and_of_a_replay_nothing(
-    tmp_path, privacy, outcomes, method
-):
+def test_certain_cost__from_rows_is_what_is_charged_and_of_a_replay_nothing(tmp_path, privacy, outcomes):
     ledger = new_ledger(tmp_path, mu_squared="100", pure_epsilon="10")
     sections = {"privacy": {"epsilon": 1, "gram_share": 0.5} | privacy, "outcomes": outcomes}
-    config = screened_settings(method, **sections)
+    config = screened_settings(**sections)
     expected = certain_cost(config, ledger.read())
     make_screened_release(config, ledger)
     assert expected.is_within(spent(ledger))
@@ -322,19 +319,6 @@ def test_certain_cost__of_another_number_of_chosen_variants_is_no_replay(tmp_pat
     expected = certain_cost(config, ledger.read())
     make_screened_release(config, ledger)
     assert expected.pure_epsilon == spent(ledger).pure_epsilon - before.pure_epsilon > 0
-
-
-def test_certain_cost__of_another_way_to_choose_is_no_replay(tmp_path):
-    """But of what both draw alike, the count."""
-    ledger = new_ledger(tmp_path, mu_squared="100", pure_epsilon="10")
-    first, other = (screened_settings(method) for method in ("k-blup", "s-blup"))
-    make_screened_release(first, ledger)
-    before = spent(ledger)
-    expected = certain_cost(other, ledger.read())
-    make_screened_release(other, ledger)
-    charged = Cost(*(getattr(spent(ledger), n) - getattr(before, n) for n in ("mu_squared", "pure_epsilon")))
-    assert expected.pure_epsilon == charged.pure_epsilon > 0
-    assert float(expected.mu_squared) == pytest.approx(float(charged.mu_squared), rel=1e-8)
 
 
 @pytest.mark.parametrize("header", ["FID\tIID\theight\tbmi", "sample,height,bmi", "IID height bmi"])

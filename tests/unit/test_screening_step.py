@@ -12,7 +12,6 @@ from dpgrs.io.files import write_table
 from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.trials import load_labelled, save_labelled
 from dpgrs.linalg.linear_fit import LinearFit
-from dpgrs.methods import row_mechanisms
 from dpgrs.methods.labels import NO_PRIVACY
 from dpgrs.methods.registry import METHODS, methods_that
 from dpgrs.selection.registry import SELECTORS
@@ -20,6 +19,7 @@ from dpgrs.steps import evaluate_trial as evaluate_step
 from dpgrs.steps.choose_exactly import choose_exactly
 from dpgrs.steps.fit_weights import fit_weights
 from dpgrs.study import training_data
+from dpgrs_papers.methods import row_mechanisms
 from draws import draw_all, sections_of
 from panels import panel_in_memory
 from screening_cohorts import CAUSAL, NAMES, cohort, frequencies

@@ -16,12 +16,12 @@ from dpgrs.linalg import statistics
 from dpgrs.linalg.statistics import half_units
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.selection.dp_kendall import genotype_pairs
-from dpgrs.selection.dp_sis import genotype_sis_scores
 from dpgrs.selection.kendall import genotype_scores, rank_weights
 from dpgrs.steps import compute_statistics as step
 from dpgrs.steps.add_statistics import add_statistics
 from dpgrs.study import exact_statistics
 from dpgrs.study.training_data import TrainingData
+from dpgrs_papers.selection.dp_sis import genotype_sis_scores
 from panels import panel_in_memory
 from random_cohorts import random_bits
 from step_settings import settings_for

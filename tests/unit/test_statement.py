@@ -235,7 +235,6 @@ def test_describe_profile__begins_with_the_pure_part():
     [
         ({}, []),
         ({"statistic": "smallest eigenvalue"}, ["Cholesky"]),
-        ({"statistic": "boosted smallest eigenvalue"}, ["Cholesky"]),
     ],
 )
 def test_build_statement__assumptions_follow_what_was_drawn(tmp_path, changed, words):

@@ -11,9 +11,10 @@ from dpgrs.io.stored_genotypes import StoredGenotypes, genotypes_of
 from dpgrs.methods.chosen import private_choices
 from dpgrs.privacy.noise.base import InBlocks, data_digest
 from dpgrs.privacy.noise.sources import BenchmarkNoise
-from dpgrs.selection import dp_kendall, dp_sis, greedy_kendall
+from dpgrs.selection import dp_kendall, greedy_kendall
 from dpgrs.selection.dp_kendall import KendallRequest, genotype_pairs
-from dpgrs.selection.dp_sis import SisRequest, genotype_sis_scores
+from dpgrs_papers.selection import dp_sis
+from dpgrs_papers.selection.dp_sis import SisRequest, genotype_sis_scores, study_scores
 from panels import panel_in_memory
 from random_cohorts import random_bits
 from screening_cohorts import NAMES, cohort
@@ -100,7 +101,7 @@ def test_choices__of_stored_genotypes_are_those_of_genotypes_in_memory(stored, r
     scores = genotype_sis_scores(
         other.genotypes, data.Y, outcome_bound=2, is_selected=data.is_training, **terms
     )
-    assert np.array_equal(scores.values, data.sis_scores(2).values)
+    assert np.array_equal(scores.values, study_scores(data, 2).values)
     for number in range(len(NAMES)):
         for choose in (greedy_kendall.choose_exactly, dp_sis.choose_exactly):
             own = choose(data, number, n_choices=4, outcome_bound=2)
@@ -121,7 +122,7 @@ def test_choices__threads_change_no_byte(stored, n_threads):
                 ("sis", SisRequest(n_choices=3, epsilon=1.0)),
             )
         ]
-        scores = [pairs.outcome_scores for pairs in own.pairs], own.sis_scores(2).values
+        scores = [pairs.outcome_scores for pairs in own.pairs], study_scores(own, 2).values
         chosen = [pairs.n_threads for pairs in own.pairs], own.greedy_choices(3), *(one for one, _ in drawn)
         assert chosen[0] == [own.n_threads] * len(NAMES)
         found.append([np.array(one).tolist() for one in (*scores, *chosen[1:])])

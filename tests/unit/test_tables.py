@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from dpgrs.errors import DpgrsError
 from dpgrs.io.sites import read_sites
 from dpgrs.io.tables import tables
-from dpgrs.io.tables.csv_tables import read_feature_table
 from dpgrs.io.tables.genetic_maps import read_map
 from dpgrs.io.tables.outcome_loadings import read_outcome_loadings
 from dpgrs.io.tables.people import find_people, read_consent, read_ids, read_pairs
@@ -16,6 +15,7 @@ from dpgrs.io.tables.real_tables import read_real_table
 from dpgrs.io.tables.table_samples import outcome_people
 from dpgrs.io.tables.tables import describe_mismatch, header_of, ids_of, read_populations, rows_of
 from dpgrs.release.traits import read_traits
+from dpgrs_papers.tabular.feature_tables import read_feature_table
 
 
 def test_describe_mismatch__none_where_one_person_is_common():

@@ -138,6 +138,9 @@ def test_installed__papers_are_in_a_wheel_of_their_own(installed, tmp_path):
     assert "No such command 'experiment'" in said
     assert "Figures and tables of the papers" in dpgrs(installed, tmp_path, "--help", with_papers=True)
     assert "[default: 2000" in dpgrs(installed, tmp_path, "store", "imitate", "--help", with_papers=True)
+    (tmp_path / "study.yaml").write_text("study: small\npanel: {size: 20}\nmethods: [ridge, naive]\n")
+    assert "auto, got naive" in dpgrs(installed, tmp_path, "plan", "study.yaml", status=2)
+    assert "naive" in dpgrs(installed, tmp_path, "plan", "study.yaml", with_papers=True)
 
 
 def test_installed__puts_configurations_and_profiles_into_a_folder(installed, tmp_path):

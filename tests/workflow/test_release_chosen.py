@@ -2,15 +2,13 @@
 
 import gzip
 import json
-import shutil
 
 import pytest
 
 from dpgrs.privacy.ledger.ledger import Ledger
 from dpgrs.privacy.ledger.verify import verify_ledger
 from dpgrs.release.verify import verify_release
-from html_pages import Page
-from release_studies import CURATION, SHORT_RELEASE, bundle, copied_site, make_ledger, shared_site
+from release_studies import CURATION, SHORT_RELEASE, bundle, copied_site, shared_site
 from study_runs import figures_reported, run
 
 K = 5
@@ -120,46 +118,3 @@ def test_release_of_chosen__other_choices_are_another_release(site, tmp_path, ch
     assert done.returncode
     assert message in done.stdout
     assert (copy / "ledger.jsonl").read_bytes() == ledger
-
-
-@pytest.mark.nightly
-def test_release_of_chosen__by_dp_sis_all_at_once(site, tmp_path):
-    copy = copied_site(site, tmp_path / "copy")
-    make_ledger(copy / "sis.jsonl", epsilon="2", pure_epsilon="0.6")
-    settings = CHOSEN | {"study": "sis", "methods": "s-blup", "release": CURATION | {"audit_draws": 100}}
-    settings |= {"privacy": CHOSEN["privacy"] | {"ledger": "sis.jsonl"}}
-    run(copy, settings)
-    files, ledger = bundle(copy, "sis"), (copy / "sis.jsonl").read_bytes()
-    assert verify_release(copy / "results" / "sis" / "release")["n_chosen"] == K
-    statement = json.loads(files["privacy_statement.json"])
-    sets = [one for one in statement["mechanisms"] if one["mechanism"] == "subset"]
-    assert [(one["n_choices"], one["entries"], one["outcome"]) for one in sets] == [
-        (K, 20, f"simulated_000{number}") for number in (1, 2, 3)
-    ]
-    assert "private_sis" in {one["mechanism"] for one in statement["audit"]["mechanisms"]}
-    assert [len(score) for score in sites_of(files)] == [K] * 3
-    shutil.rmtree(copy / "results")
-    run(copy, settings)
-    assert bundle(copy, "sis") == files
-    assert (copy / "sis.jsonl").read_bytes() == ledger
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize(("method", "n_weights"), [("bas", 20), ("k-bas", K)])
-def test_release_of_rows__by_boosted_adassp(site, tmp_path, method, n_weights):
-    copy = copied_site(site, tmp_path / "copy")
-    make_ledger(copy / "boosted.jsonl", epsilon="2", pure_epsilon="0.6" if method == "k-bas" else "0")
-    settings = CHOSEN | {"study": method, "methods": method, "release": CURATION | {"audit_draws": 100}}
-    settings |= {"privacy": CHOSEN["privacy"] | {"ledger": "boosted.jsonl"}}
-    run(copy, settings)
-    statement = json.loads(bundle(copy, method)["privacy_statement.json"])
-    verify_release(copy / "results" / method / "release")
-    assert [len(score) for score in sites_of(bundle(copy, method))] == [n_weights] * 3
-    assert statement["guarantee"]["epsilon"] == "2"
-    chosen = {"private_kendall", "private_choices"} if method == "k-bas" else set()
-    audited = {one["mechanism"] for one in statement["audit"]["mechanisms"]}
-    assert audited == chosen | {"private_boosted_adassp"}
-    text = " ".join(Page(copy / "results" / method / "report" / "index.html").text.split())
-    assert text.count("one round; 100 rounds") == 3
-    assert "It is not released, not even with noise" in text
-    assert verify_ledger(copy / "boosted.jsonl")["completed"] == 3

@@ -2,14 +2,14 @@
 
 import numpy as np
 
+from dpgrs.linalg.statistics import CROSS_STEP, cross_product, grid_outcomes
 from dpgrs.methods.registry import SUMS, Method
 from dpgrs.methods.reusecov import fit_reusecov
 from dpgrs.methods.sum_mechanisms import OwnStatistics
 from dpgrs.privacy.audit.audit import AuditCase, PureLoss
-from dpgrs.privacy.sensitivity import Sensitivity, sis_sensitivity
+from dpgrs.privacy.sensitivity import Sensitivity, cross_sensitivity
 from dpgrs.selection.dp_kendall import KendallRequest
 from dpgrs.selection.registry import Selector
-from dpgrs.selection.top_k import top_k
 from dpgrs.types import Exactness
 
 STEPS = ("Ridge regression with twice the lambda.",)
@@ -53,18 +53,25 @@ def private_made_up_scores(scores, claim, *, step, request, noise):
     )
 
 
+def scores_of(data, number, outcome_bound):
+    """Return the sizes of the products of all variants and one outcome, exact integers."""
+    y = grid_outcomes(data.Y[[number]], bound=outcome_bound)
+    terms = {"n_haplotypes": data.n_haplotypes, "rows": data.rows, "is_selected": data.is_training}
+    return np.abs(cross_product(data.in_memory.genotypes, y, **terms)[0, :-1])
+
+
 def choose_privately(data, number, *, request, noise, outcome_bound):
     """Choose for one outcome of a study, by its number."""
-    scores = data.sis_scores(outcome_bound).of_outcome(number)
-    terms = {"neighbours": request.neighbours, "unit": request.unit, "protection": request.protection}
-    bounds = {"entry_bound": scores.entry_bound, "outcome_bound": scores.outcome_bound}
-    claim = sis_sensitivity(rows=scores.rows, **terms, **bounds)
-    return private_made_up_scores(scores.values, claim, step=scores.step, request=request, noise=noise)
+    scores = scores_of(data, number, outcome_bound)
+    terms = {"neighbours": request.neighbours, "unit": request.unit}
+    value = cross_sensitivity(1, 1, rows=data.rows, outcome_bound=outcome_bound, **terms).value
+    claim = Sensitivity(value, "linf", *terms.values(), "docs/proofs/cross_product.md")
+    return private_made_up_scores(scores, claim, step=CROSS_STEP, request=request, noise=noise)
 
 
 def choose_exactly(data, number, *, n_choices, outcome_bound):
     """Choose without noise."""
-    return top_k(data.sis_scores(outcome_bound).values[number], n_choices)
+    return np.argsort(-scores_of(data, number, outcome_bound), kind="stable")[:n_choices]
 
 
 def asked(screened, **own):

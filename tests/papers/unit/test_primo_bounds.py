@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from dpgrs.errors import UsageError
-from dpgrs.planning.primo_bounds import (
+from dpgrs.public_random import generator
+from dpgrs_papers.experiments import primo_bounds as experiment
+from dpgrs_papers.experiments.primo_formulas import (
     Setting,
     feature_excess,
     gauss_excess,
@@ -13,8 +15,6 @@ from dpgrs.planning.primo_bounds import (
     projection_error,
     sketch_excess,
 )
-from dpgrs.public_random import generator
-from dpgrs_papers.experiments import primo_bounds as experiment
 
 SETTING = Setting(
     n_rows=10**6, n_variants=30, n_outcomes=20, row_norm=1.5, outcome_bound=0.5, weights_norm=4.0

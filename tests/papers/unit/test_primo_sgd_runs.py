@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 
 from dpgrs.linalg.statistics import OUTCOME_STEP
-from dpgrs.methods.dp_sgd import SgdRequest, gradient_sensitivity
 from dpgrs_papers.experiments import primo_sgd_runs
 from dpgrs_papers.experiments.frame import Verdict
 from dpgrs_papers.experiments.plans import Form, read_plans
@@ -21,6 +20,7 @@ from dpgrs_papers.experiments.primo_sgd_runs import (
     WAYS,
     BatchRequest,
 )
+from dpgrs_papers.methods.dp_sgd import SgdRequest, gradient_sensitivity
 from study_runs import REPOSITORY
 
 PUBLIC = {"rows": "haplotypes", "unit": "haplotype", "n_variants": 100, "outcome_bound": 3.0, "delta": 1e-6}

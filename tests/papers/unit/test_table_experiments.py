@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpgrs.io.tables.csv_tables import FeatureTable
 from dpgrs_papers.experiments import kendall_tables, tukey_time
+from dpgrs_papers.tabular.feature_tables import FeatureTable
 
 
 def test_with_ratios__has_rooms_and_people_of_a_household():

@@ -9,16 +9,16 @@ import pytest
 from scipy.special import expit
 
 from depth_laws import depth
-from dpgrs.methods.tukey import TukeyRequest, private_deep_point
-from dpgrs.methods.tukey_check import largest_safe_step, safety_terms, smallest_passing
-from dpgrs.methods.tukey_models import fit_models, models_on_grid
-from dpgrs.privacy.lower_count import count_margin, private_lower_count
 from dpgrs.privacy.noise._sampler_twins import Digits
 from dpgrs.privacy.noise.depth_sampler import DepthRegions, draw_point
 from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.privacy.noise.stream import KeyStream
 from dpgrs_papers.experiments.errata_choices import equal_groups
 from dpgrs_papers.experiments.errata_tukey import models_at, published_points
+from dpgrs_papers.methods.lower_count import count_margin, private_lower_count
+from dpgrs_papers.methods.tukey import TukeyRequest, private_deep_point
+from dpgrs_papers.methods.tukey_check import largest_safe_step, safety_terms, smallest_passing
+from dpgrs_papers.methods.tukey_models import fit_models, models_on_grid
 
 REQUEST = TukeyRequest(epsilon=1.0, delta=1e-5, rows_per_coefficient=1.0)
 RNG = np.random.default_rng(0)
@@ -44,7 +44,7 @@ def test_check__passes_above_the_safe_step_that_unsafe_models_hardly_reach(delta
     request, half = replace(REQUEST, delta=delta), 1.0
     least = math.floor(smallest_passing(half, delta))
     for step, is_safe in ((least, False), (least + 1, True)):
-        monkeypatch.setattr("dpgrs.methods.tukey.largest_safe_step", lambda *_, step=step, **__: step)
+        monkeypatch.setattr("dpgrs_papers.methods.tukey.largest_safe_step", lambda *_, step=step, **__: step)
         noise = NoLaplace(1)
         fit = private_deep_point(MODELS, epsilon=2 * half, request=request, noise=noise)
         assert (fit.weights is not None) == is_safe

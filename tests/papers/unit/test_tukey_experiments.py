@@ -8,7 +8,6 @@ import pytest
 from scipy.special import ndtri
 from scipy.stats import dlaplace
 
-from dpgrs.methods.tukey_check import smallest_passing
 from dpgrs.privacy.noise.base import data_digest
 from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.reporting.svg import styled
@@ -24,6 +23,7 @@ from dpgrs_papers.experiments import (
 from dpgrs_papers.experiments.frame import Verdict
 from dpgrs_papers.experiments.tukey_data import BUDGET, DELTA, read_part, synthetic_rows
 from dpgrs_papers.experiments.tukey_models_trial import REQUEST, adassp_of_data_bounds, published_tukey
+from dpgrs_papers.methods.tukey_check import smallest_passing
 
 
 @pytest.mark.parametrize("d", [2, 3])

@@ -20,7 +20,6 @@ from dpgrs.cli.score import score
 from dpgrs.cli.settings import settings
 from dpgrs.cli.site import site
 from dpgrs.cli.store import store
-from dpgrs.cli.tabular import choose_features, tabular
 from dpgrs.cli.verbs import command_of
 from dpgrs.errors import DpgrsError, shown
 from dpgrs.plugins import points
@@ -48,7 +47,6 @@ SECTIONS = {
     "Run a study": ("init", "settings", "plan", "run", "demo"),
     "Make or check a release": ("key", "ledger", "release", "site", "compare-people", "closeout"),
     "Apply scores": ("score",),
-    "Fit tables of open data": ("tabular", "choose"),
     "Prepare genotypes": ("fetch-manifest", "fetch", "store"),
     "Test what is claimed": ("audit",),
 }
@@ -193,7 +191,6 @@ def audit_mechanisms(context, mechanisms, of_releases, mode, seed, is_json, is_m
 
 
 for command in (
-    choose_features,
     demo,
     init,
     key,
@@ -205,7 +202,6 @@ for command in (
     settings,
     site,
     store,
-    tabular,
 ):
     main.add_command(command)
 for command in (*FETCHING, *PEOPLE):

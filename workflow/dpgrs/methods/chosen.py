@@ -23,19 +23,16 @@ from dpgrs.linalg.statistics import (
     is_fractional,
     selected_haplotypes,
 )
-from dpgrs.methods.chosen_requests import row_norm_of_half
 from dpgrs.methods.fits import STEPS_OF_BLUP, fit_released
-from dpgrs.methods.naive import SeparateStatistics
 from dpgrs.methods.reusecov import (
     private_count,
     private_cross_product,
     private_gram,
     private_outcome_counts,
 )
-from dpgrs.methods.row_fits import fit_rows
+from dpgrs.methods.separate_statistics import SeparateStatistics
 from dpgrs.privacy.noise.base import InBlocks, data_digest
 from dpgrs.selection.dp_kendall import TablePairs, genotype_pairs
-from dpgrs.selection.dp_sis import genotype_sis_scores, table_sis_scores
 from dpgrs.selection.greedy_kendall import greedy_choices
 from dpgrs.selection.registry import SELECTORS, named
 from dpgrs.types import Coding, Rows
@@ -58,7 +55,7 @@ class ScreeningData:
     is_training : (n_rows,) bool
     n_haplotypes : int
     rows : Rows
-    sample_id : (n_people,) str, by which two-stage puts people into groups; None where nothing does.
+    sample_id : (n_people,) str, by which selectors put people into groups; None where nothing does.
     prevalence : (n_outcomes,) float64, public, of 0/1 outcomes, NaN of others; None takes all as normal.
     is_table : bool, whether the columns are those of a table, of which DPKendall compares the order alone.
     n_threads : int, that compare genotypes with outcomes; it changes no score.
@@ -127,28 +124,9 @@ class ScreeningData:
     def _greedy_choices(self):
         return {}
 
-    def sis_scores(self, outcome_bound):
-        """Return the SisScores of every outcome, clipped at a public bound: all are scored at once."""
-        if outcome_bound not in self._sis_scores:
-            self._sis_scores[outcome_bound] = self._score_by_sis(outcome_bound)
-        return self._sis_scores[outcome_bound]
-
-    def _score_by_sis(self, outcome_bound):
-        if is_fractional(self.genotypes):
-            Y = self.Y[:, self.is_training]
-            return table_sis_scores(self.training_rows, Y, column_bounds=1.0, outcome_bound=outcome_bound)
-        return genotype_sis_scores(
-            self.genotypes,
-            self.Y,
-            n_haplotypes=self.n_haplotypes,
-            rows=self.rows,
-            outcome_bound=outcome_bound,
-            is_selected=self.is_training,
-            n_threads=self.n_threads,
-        )
-
     @cached_property
-    def _sis_scores(self):
+    def kept(self):
+        """What selectors work out of all outcomes at once, by a key of their own: a dict."""
         return {}
 
     @cached_property
@@ -215,23 +193,22 @@ def private_choices(
     Parameters
     ----------
     data : ScreeningData
-    request : KendallRequest, SisRequest or VotesRequest, of one outcome.
+    request : of one outcome, such as a KendallRequest.
     noise : NoiseSource. An outcome's part is ``outcomes`` with its name.
     outcome_names : n_outcomes str
     selector : str, that of the request.
-    outcome_bound : float, public, at which DP-SIS clips outcomes.
+    outcome_bound : float, public, at which selectors clip outcomes that take their values.
     is_papers : bool, whether to choose in the scaling of a paper, which promises nothing; for benchmarks.
 
     Returns
     -------
     chosen : (n_outcomes, n_choices) int64, in the order of choice; ascending where a set is chosen at once.
-    events : tuple of ChoiceEvent or SubsetEvent
+    events : tuple of events
 
     Privacy
     -------
-    As `private_kendall` (docs/proofs/kendall.md), `private_sis` (docs/proofs/canonical_lipschitz.md) or
-    `private_sublasso` (docs/proofs/votes.md) with a LaplaceEvent of the count (docs/proofs/tukey.md), once
-    for every outcome: one ChoiceEvent or SubsetEvent each.
+    As what the selector draws by, such as `private_kendall` (docs/proofs/kendall.md), once for every outcome:
+    a ChoiceEvent each, or what that says.
 
     Raises
     ------
@@ -336,43 +313,6 @@ def fit_chosen(drawn, method, *, request, terms, n_variants):
         weights[number, chosen] = one.weights[0]
         at_means[number] = one.intercept[0] - one.weights[0] @ (one.means - origin[chosen])
     return LinearFit(weights, origin, at_means, chosen=np.sort(drawn.chosen, axis=1))
-
-
-def fit_chosen_rows(fitter, data, chosen, *, request, noise, outcome_names, frequency=None, **options):
-    """Fit each outcome from the rows of its own variants, or of all.
-
-    Parameters
-    ----------
-    fitter : as in `fit_rows`.
-    data : ScreeningData
-    chosen : (n_outcomes, n_choices) int64, released or public.
-    request : PrivacyRequest of the chosen variants, with the budget of all outcomes that share one.
-    noise : NoiseSource; for the Tukey mechanism of a benchmark.
-    outcome_names : n_outcomes str
-    frequency : (n_variants,) public frequencies, to centre by them; None keeps to `half` coding.
-    **options : n_fits and terms of `fit_rows`.
-
-    Returns
-    -------
-    fit : LinearFit, as from `fit_chosen`.
-    fits : list of RowFit, one for each outcome.
-
-    Privacy
-    -------
-    As `fit_rows`, for every outcome.
-    """
-    weights, at_means, fits = np.zeros((len(chosen), len(data.genotypes))), np.empty(len(chosen)), []
-    origin, norm = np.zeros(len(data.genotypes)), row_norm_of_half(chosen.shape[1], rows=data.rows)
-    if frequency is not None:
-        origin, norm = column_moments(frequency, rows=data.rows)[0], request.row_norm
-    for number, (own, name) in enumerate(zip(chosen, outcome_names, strict=True)):
-        X = data.rows_of(own, data.is_training) - origin[own]
-        source = data.source(noise, name, number)
-        y = data.Y[number, data.is_training]
-        one = fit_rows(fitter, X, y, request=request, noise=source, largest_norm=norm, **options)
-        weights[number, own], at_means[number] = one.weights, one.intercept
-        fits.append(one)
-    return LinearFit(weights, origin, at_means, chosen=np.sort(chosen, axis=1)), fits
 
 
 def exact_choices(data, selector, *, n_choices, outcome_bound):

@@ -3,7 +3,6 @@
 import numpy as np
 
 from dpgrs.linalg.linear_fit import LinearFit
-from dpgrs.methods.row_fits import least_squares, with_intercept
 
 
 def fit_chosen_exactly(data, chosen):
@@ -24,3 +23,16 @@ def fit_chosen_exactly(data, chosen):
         X = data.rows_of(own, is_known)
         *weights[number, own], at_means[number] = least_squares(with_intercept(X), data.Y[number, is_known])
     return LinearFit(weights, np.zeros(len(data.genotypes)), at_means, chosen=np.sort(chosen, axis=1))
+
+
+def with_intercept(X):
+    """Return rows with a last column of ones: (n_rows, d + 1) float64."""
+    return np.column_stack([X, np.ones(len(X))])
+
+
+def least_squares(X, y):
+    """Return the (d,) weights of least squares, of minimum norm in columns of largest value 1."""
+    # Columns of very different units would be taken for dependent ones.
+    largest = np.abs(X).max(axis=0, initial=0.0)
+    scale = np.where(largest > 0, largest, 1.0)
+    return np.linalg.lstsq(X / scale, y, rcond=None)[0] / scale

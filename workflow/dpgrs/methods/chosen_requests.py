@@ -7,8 +7,8 @@ from functools import cached_property
 from dpgrs.errors import UsageError
 from dpgrs.linalg.clipped_statistics import tight_row_norm
 from dpgrs.linalg.statistics import column_moments
-from dpgrs.methods.naive import SeparateRequest
 from dpgrs.methods.requests import PrivacyRequest
+from dpgrs.methods.separate_statistics import SeparateRequest
 from dpgrs.selection.registry import SELECTORS, named
 from dpgrs.types import Coding, Composition, Rows, Selection
 

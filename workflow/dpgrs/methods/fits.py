@@ -51,7 +51,6 @@ def _projected_in_words(fit):
 STEPS = (*CENTRED, _in_words)
 STEPS_OF_PROJECTED = (_projected_in_words, *STEPS)
 STEPS_IN_ELLIPSOID = (_moved_in_words, *STEPS)
-STEPS_APART = ("Every outcome is fitted by itself, from a noisy Gram matrix of its own.", *STEPS)
 STEPS_OF_BLUP = (
     SHOWN_IN_FULL,
     "The means are those of the Gram matrix, denoised where it is noisy.",

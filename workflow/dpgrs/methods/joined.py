@@ -24,6 +24,8 @@ def joins_outcomes(name, regression, *, protection, has_effects):
     outcomes together bounds what the weights of one tell.
     """
     method = METHODS[name]
+    if method.fits_each_outcome:
+        return False
     places = [method.mechanism, method.fit, method.of_rows]
     if method.is_screened:
         places += [SELECTORS[method.selector].private, SELECTORS[method.selector].asked]

@@ -107,7 +107,7 @@ def fits_groups(methods):
 def streams_genotypes(methods, way):
     """Tell whether all that reads rows, in a way of `Selector.streams`, reads some variants at a time."""
     known = [METHODS[name] for name in methods]
-    own = [one for one in known if one.is_screened or one.reads_rows]
+    own = [one for one in known if one.draws_from_rows]
     return all(one.is_screened and way in SELECTORS[one.selector].streams for one in own)
 
 

@@ -3,6 +3,7 @@
 Nothing heavy is imported: what draws and what fits are named here, and looked up when they are needed.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -13,7 +14,6 @@ from dpgrs.types import Exactness, Neighbours, Penalty, Protection, RidgeOf
 FULL, FEATURE, LABEL = Protection.FULL, Protection.FEATURE, Protection.LABEL
 LARGEST_FACTORED = 2**12  # variants and covariates, of what is factored exactly
 LARGEST_DECOMPOSED = 2**14  # variants whose linkage disequilibrium is decomposed
-LARGEST_SEPARATE = 2**28  # entries of all that is kept for each outcome
 
 SUMS = ("private_gram", "private_cross_product")
 STEERED = ("private_cross_product", "private_steered_statistics")
@@ -45,8 +45,11 @@ class Method:
     takes_ld : bool, whether its fit takes linkage disequilibrium of a public reference.
     reads_ancestry : bool, whether its fit takes a reference of stated ancestry to match the cohort.
     takes_effects : bool, whether its fit starts from public effects, where a study has them.
-    of_rows : str or None, the RowFitter (`dpgrs.methods.row_fits`) that fits it from rows; None where it
-        takes sums, or needs public ranges of columns.
+    of_rows : str or None, what fits it from rows, in benchmarks alone; None where it takes sums.
+    fits_each_outcome : bool, whether the weights of an outcome follow from what is drawn for it alone; of a
+        method of another package the opposite is taken where it does not say so.
+    facts : function of the section ``regression`` of the settings, or None: it returns what pages of a study
+        say of the method, a dict of a label to text.
     reads_count : bool, whether its fit counts units at `screening.count_share`.
     has_normal_noise : bool, whether there is any among its draws.
     most_columns : int or None, the most columns of X, the intercept among them, that it can be fitted on.
@@ -79,6 +82,8 @@ class Method:
     reads_ancestry: bool = False
     takes_effects: bool = False
     of_rows: str | None = None
+    fits_each_outcome: bool = False
+    facts: Callable | None = None
     reads_count: bool = False
     has_normal_noise: bool = True
     most_columns: int | None = None
@@ -97,17 +102,16 @@ class Method:
                 f"A method that can be released must have mechanism, look, audits and steps, got {self}. "
                 "Add what its row lacks."
             )
+        if self.may_be_released and self.of_rows:
+            raise UsageError(
+                f"A method that can be released must have no of_rows, got {self}. Leave out its exactness: a "
+                "bundle has no form for fits from rows."
+            )
 
     @property
     def reads_rows(self):
         """Whether a study fits it from rows, not from sums over them; it then counts no rows."""
-        return self.of_rows is not None and not self.is_non_private
-
-    @property
-    def fits_tables(self):
-        """Whether it can be fitted on a plain table, whose columns have no range."""
-        is_free = self.is_non_private or not self.is_screened
-        return self.of_rows is not None and (is_free or bool(selectors.SELECTORS[self.selector].of_table))
+        return self.of_rows is not None
 
     @property
     def is_non_private(self):
@@ -174,22 +178,6 @@ MATCHED_PEOPLE = 500
 BLUP = {"exactness": Exactness.EXACT, "reads": ("heritability",), "ridge": RidgeOf.HALF}
 NOT_PRIVATE = {"protections": (Protection.NONE,), "mechanism": None, "audits": None}
 EXACT_SUMS = NOT_PRIVATE | {"takes_covariates": True}
-LEAST_SQUARES = NOT_PRIVATE | {"of_rows": "row_fits.LEAST_SQUARES"}
-BOOSTED = {
-    "exactness": Exactness.GRIDDED,
-    "audits": "audits.boosted.boosted_cases",
-    "of_rows": "row_fits.BOOSTED",
-    "most_columns": LARGEST_FACTORED,
-    "audited": ("private_boosted_adassp",),
-    "steps": "boosted_adassp.STEPS",
-}
-TUKEY = {
-    "audits": "audits.tukey.tukey_cases",
-    "of_rows": "row_fits.TUKEY",
-    "reads_count": True,
-    "has_normal_noise": False,
-    "bounds": "The Tukey mechanism needs no bounds.",
-}
 CHOSEN_BLUP = {
     "mechanism": "row_mechanisms.ChosenFits",
     "audits": "audits.chosen.chosen_cases",
@@ -200,7 +188,7 @@ CHOSEN_BLUP = {
 # The fit without privacy that private ones are compared with: no test row has a part in its penalty.
 REFERENCE_METHOD = "gblup"
 METHODS = {
-    "ols": Method(label="OLS", **LEAST_SQUARES, takes_covariates=True, ridge=RidgeOf.NOTHING),
+    "ols": Method(label="OLS", **EXACT_SUMS, ridge=RidgeOf.NOTHING),
     "ridge": Method(label="Ridge", **EXACT_SUMS, reads=("lambda",), ridge=RidgeOf.LAMBDA),
     "gblup": Method(label="GBLUP", **EXACT_SUMS, reads=("heritability",), ridge=RidgeOf.HALF),
     "reusecov-gauss": Method(
@@ -288,103 +276,23 @@ METHODS = {
         most_columns=LARGEST_DECOMPOSED,
         steps="blup_hedged.STEPS",
     ),
-    "naive": Method(
-        label="Naive",
-        look=("#e69f00", "*"),
-        exactness=Exactness.EXACT,
-        mechanism="sum_mechanisms.SeparateFits",
-        audits="audits.baselines.baseline_cases",
-        mechanism_of_benchmark="benchmark_mechanisms.FittedSeparately",
-        reads=("lambda",),
-        takes_covariates=True,
-        most_entries=LARGEST_SEPARATE,
-        audited=(*SUMS, "private_separate_statistics"),
-        steps="fits.STEPS_APART",
-    ),
     "adassp": Method(
         label="AdaSSP",
         look=("#cc79a7", "h"),
         exactness=Exactness.GRIDDED,
         mechanism="sum_mechanisms.Adassp",
-        audits="audits.baselines.baseline_cases",
+        audits="audits.adassp.adassp_cases",
         takes_covariates=True,
         most_columns=LARGEST_FACTORED + 1,
         audited=(*SUMS, "private_smallest_eigenvalue", "private_adassp"),
         steps="adassp.STEPS",
     ),
-    "dp-sgd": Method(
-        label="DP-SGD",
-        look=("#882255", "X"),
-        neighbours=Neighbours.ADD_REMOVE,
-        mechanism="benchmark_mechanisms.SgdFits",
-        reads=("sgd",),
-        reads_fractions=True,
-        accounting="DP-SGD, which samples rows, is accounted by privacy-loss distributions (exact accounting)"
-        " or by Rényi divergences (paper’s accounting).",
-        bounds="DP-SGD stays within worst-case bounds.",
-        audits="audits.baselines.baseline_cases",
-    ),
-    "reusecov-sketch": Method(
-        label="ReuseCovSketch",
-        look=("#6b4c1e", "P"),
-        neighbours=Neighbours.REPLACE_ONE,
-        mechanism="benchmark_mechanisms.SketchedStatistics",
-        accounting="ReuseCovSketch gives a part of ε and δ to each of its two statistics under both; its Gram"
-        " matrix is of a sample, which would have to stay secret.",
-        reads_fractions=True,
-        audits="audits.baselines.baseline_cases",
-        reads=("lambda",),
-    ),
-    "bas": Method(label="BAS", look=("#332288", ">"), mechanism="row_mechanisms.BoostedFits", **BOOSTED),
-    "tukey": Method(
-        label="Tukey", look=("#f00048", (4, 1, 0)), mechanism="row_mechanisms.TukeyFits", **TUKEY
-    ),
-    "lasso": Method(label="Lasso + OLS", selector="lasso", **LEAST_SQUARES),
-    "k-ols": Method(label="Kendall + OLS", selector="kendall", **LEAST_SQUARES),
+    "k-ols": Method(label="Kendall + OLS", selector="kendall", **NOT_PRIVATE),
     "k-blup": Method(
         label="Kendall + BLUP",
         look=("#9000f0", "d"),
         exactness=Exactness.EXACT,
         selector="kendall",
-        **CHOSEN_BLUP,
-    ),
-    "k-bas": Method(
-        label="Kendall + BAS",
-        look=("#9060f0", "8"),
-        selector="kendall",
-        mechanism="row_mechanisms.ChosenBoostedFits",
-        **BOOSTED,
-    ),
-    "k-tukey": Method(
-        label="Kendall + Tukey",
-        look=("#300048", "H"),
-        selector="kendall",
-        mechanism="row_mechanisms.ChosenTukeyFits",
-        **TUKEY,
-    ),
-    "l-ols": Method(label="Two-stage + OLS", selector="two-stage", **LEAST_SQUARES),
-    "l-blup": Method(label="Two-stage + BLUP", look=("#00c878", "<"), selector="two-stage", **CHOSEN_BLUP),
-    "l-bas": Method(
-        label="SubLasso + BAS",
-        look=("#008060", (3, 1, 30)),
-        selector="sublasso",
-        mechanism="row_mechanisms.ChosenBoostedFits",
-        # A release does not know people by names, which put them into groups.
-        **BOOSTED | {"exactness": None},
-    ),
-    "l-tukey": Method(
-        label="SubLasso + Tukey",
-        look=("#80c000", (4, 1, 45)),
-        selector="sublasso",
-        mechanism="row_mechanisms.ChosenTukeyFits",
-        **TUKEY,
-    ),
-    "s-ols": Method(label="DP-SIS + OLS", selector="sis", **NOT_PRIVATE),
-    "s-blup": Method(
-        label="DP-SIS + BLUP",
-        look=("#480000", "v"),
-        exactness=Exactness.CERTIFIED,
-        selector="sis",
         **CHOSEN_BLUP,
     ),
 }
@@ -393,11 +301,6 @@ METHODS = {
 def methods_that(condition):
     """List the names of the methods of which a condition holds, such as ``is_screened``."""
     return tuple(name for name, method in METHODS.items() if getattr(method, condition))
-
-
-def table_methods():
-    """Return the rows of `dpgrs tabular` by name; `nondp` is the DPKendall paper's name of `ols`."""
-    return {"nondp": METHODS["ols"]} | {name: METHODS[name] for name in methods_that("fits_tables")}
 
 
 # Last, as such a package imports what is above.

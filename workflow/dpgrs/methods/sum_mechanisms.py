@@ -8,13 +8,6 @@ import numpy as np
 from dpgrs.linalg.norms import budget_groups
 from dpgrs.methods.adassp import AdasspStatistics, adassp_request, fit_adassp, private_adassp
 from dpgrs.methods.fits import fit_released
-from dpgrs.methods.naive import (
-    SeparateStatistics,
-    collect,
-    fit_separately,
-    private_separate_statistics,
-    separate_request,
-)
 from dpgrs.methods.registry import METHODS, named
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.reusecov import NoisyStatistics, private_statistics
@@ -227,38 +220,3 @@ class Adassp(OwnStatistics):
 
     def fit(self, method, drawn, *, request, terms, outcomes=None):
         return fit_adassp(drawn)
-
-
-class SeparateFits(OwnStatistics):
-    """The count, and all else for every outcome by itself, also where outcomes share a budget."""
-
-    name = "naive-statistics"
-    kind = SeparateStatistics
-    draws = MappingProxyType({"genotypes": ("count",), "outcomes": ("gram", "observed", "cross")})
-
-    def terms(self, request):
-        return separate_request(request)
-
-    def draw(self, gram, cross, n_rows, *, origin=None, slopes=None, **options):
-        drawn = collect(private_separate_statistics(gram, cross, n_rows, **options), len(cross))
-        return replace(drawn, origin=origin, slopes=slopes)
-
-    def outputs(self, drawn, names, request):
-        known = [()] * len(names) if drawn.observed is None else drawn.observed[:, np.newaxis]
-        drawn_alone = zip(names, known, drawn.gram, drawn.cross, strict=True)
-        parts = {("outcomes", name): (drawn.n, *own, gram, cross) for name, own, gram, cross in drawn_alone}
-        return ({("genotypes",): (drawn.n,)} if request.has_private_count else {}) | parts
-
-    def depends_on(self, part, names, request):
-        # The rows of outcomes that share a budget may be clipped together.
-        kind, *own = part
-        for group in budget_groups(len(names), n_shared=request.n_outcomes):
-            if set(own) & set(names[group]):
-                return (kind, *names[group])
-        return part
-
-    def requests_of_outcomes(self, n_outcomes, request):
-        return n_outcomes
-
-    def fit(self, method, drawn, *, request, terms, outcomes=None):
-        return fit_separately(drawn.by_outcome(), penalty=terms.penalty, origin=drawn.origin)

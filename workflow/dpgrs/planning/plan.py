@@ -7,7 +7,7 @@ columns are read, of the cohort's genotypes nothing: a plan does not depend on t
 
 import math
 from collections import Counter
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
 
@@ -26,7 +26,6 @@ from dpgrs.privacy.ledger.caps import strict_budget
 from dpgrs.privacy.ledger.entries import Account
 from dpgrs.privacy.ledger.ledger import Ledger, shown_delta, shown_epsilon
 from dpgrs.privacy.noise.study_key import VARIABLE
-from dpgrs.privacy.statement.boosting_rounds import without_round
 from dpgrs.study.method_choice import AUTO, candidates, choice_in_words, method_of_request
 from dpgrs.study.people_terms import planned_people, training_rows
 from dpgrs.study.release_cost import case_share
@@ -269,8 +268,7 @@ def _mechanisms(events):
     """Describe every mechanism once, with how often it runs, and of normal noise the share of all mu^2."""
     total = sum(event.mu**2 for event in events if isinstance(event, GaussianEvent))
     described = []
-    alike = (replace(event, statistic=without_round(event.statistic)) for event in events)
-    for event, times in Counter(alike).items():
+    for event, times in Counter(events).items():
         own = {"noise_sd": None, "mu": None, "share": None}
         if isinstance(event, GaussianEvent):
             own = {"noise_sd": event.sigma, "mu": event.mu, "share": times * event.mu**2 / total}

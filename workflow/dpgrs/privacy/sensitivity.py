@@ -1,6 +1,6 @@
 """How far one unit can move a statistic: proven bounds, whose proof pages say where they are attained.
 
-Everything here but Kendall's correlations and votes has the intercept column x = 1/2 and is in units of x.
+Everything here but Kendall's correlations has the intercept column x = 1/2 and is in units of x.
 Without a `row_norm` it holds for `half` coding; with one, for `frequency` coding with every row of genotypes
 clipped at that norm. A square is an exact fraction; its root is rounded up, so no claim is below the truth.
 """
@@ -130,13 +130,13 @@ def cross_sensitivity(
     size = _row_square(n_variants, rows=rows, row_norm=row_norm)
     C_squared = n_outcomes * Fraction(outcome_bound) ** 2
     if outcome_norm is not None:
-        C_squared = min(C_squared, _positive("outcome_norm", outcome_norm) ** 2)
+        C_squared = min(C_squared, positive("outcome_norm", outcome_norm) ** 2)
     moved = {
         Protection.FULL: 4 * size if Neighbours(neighbours) == Neighbours.REPLACE_ONE else size,
         Protection.FEATURE: min(4 * size, n_variants * _entry_range(rows) ** 2),
         Protection.LABEL: 4 * size,
     }
-    _check_protection(protection, neighbours)
+    check_protection(protection, neighbours)
     square = moved[Protection(protection)] * C_squared
     return _claim(square, rows=rows, neighbours=neighbours, unit=unit, proof="docs/proofs/cross_product.md")
 
@@ -250,7 +250,7 @@ def kendall_sensitivity(kernel, *, rows, neighbours, unit, protection=Protection
     UsageError
         Under add-remove with feature or label protection, or if the protection is none.
     """
-    _check_protection(protection, neighbours)
+    check_protection(protection, neighbours)
     add_remove, replace_one, feature = {
         PairKernel.BOUNDED: (1.0, 2.0, 1.0),
         PairKernel.PRODUCT: (1.0, 1.0, 1.0),
@@ -261,67 +261,6 @@ def kendall_sensitivity(kernel, *, rows, neighbours, unit, protection=Protection
         moved = feature
     value = rows_per_unit(rows, unit) * moved
     return Sensitivity(value, "linf", Neighbours(neighbours), Unit(unit), "docs/proofs/kendall.md")
-
-
-def votes_sensitivity(*, neighbours, unit, protection=Protection.FULL, is_by_place=False):
-    """Bound the votes that groups of units cast, each group one set of features: of every feature.
-
-    1, but 2 where one unit replaces another in a group of its own: under replace-one by keys.
-
-    Parameters
-    ----------
-    neighbours : Neighbours
-    unit : Unit, all rows of which are in one group.
-    protection : Protection. Under feature and label protection a unit keeps its key.
-    is_by_place : bool, whether a unit's group belongs to its place among the rows and not to its key.
-
-    Returns
-    -------
-    Sensitivity, in ``linf``: of every count.
-
-    Raises
-    ------
-    UsageError
-        By place under add-remove, where who leaves moves all who follow; under add-remove with feature or
-        label protection, or if the protection is none.
-    """
-    _check_protection(protection, neighbours)
-    is_replaced = Neighbours(neighbours) == Neighbours.REPLACE_ONE
-    if is_by_place and not is_replaced:
-        raise UsageError(
-            f"`unit_keys` must be the units' own names under {Neighbours.ADD_REMOVE}, got none. "
-            "Without names, whoever leaves moves all who follow to other groups."
-        )
-    is_in_two = is_replaced and not is_by_place and Protection(protection) == Protection.FULL
-    return Sensitivity(
-        2.0 if is_in_two else 1.0, "linf", Neighbours(neighbours), Unit(unit), "docs/proofs/votes.md"
-    )
-
-
-def sis_sensitivity(*, rows, neighbours, unit, entry_bound, outcome_bound, protection=Protection.FULL):
-    """Bound the scores |x_j'y| of DP-SIS: b B under add-remove, 2 b B under replace-one.
-
-    Parameters
-    ----------
-    rows, neighbours, unit : as in `gram_sensitivity`.
-    entry_bound, outcome_bound : float > 0, public bounds b and B on the absolute values of x and y.
-    protection : Protection
-
-    Returns
-    -------
-    Sensitivity, in ``linf``: of every score.
-
-    Raises
-    ------
-    UsageError
-        Under add-remove with feature or label protection, or if the protection is none.
-    """
-    _check_protection(protection, neighbours)
-    moved = _positive("entry_bound", entry_bound) * _positive("outcome_bound", outcome_bound)
-    moved *= 2 if Neighbours(neighbours) == Neighbours.REPLACE_ONE else 1
-    value = root_above((rows_per_unit(rows, unit) * moved) ** 2)
-    proof = "docs/proofs/canonical_lipschitz.md"
-    return Sensitivity(value, "linf", Neighbours(neighbours), Unit(unit), proof)
 
 
 def _clipped_gram_square(n_variants, *, rows, neighbours, row_norm):
@@ -340,7 +279,7 @@ def _row_square(n_variants, *, rows, row_norm):
     largest = n_variants * _entry_range(rows) ** 2
     if row_norm is None:
         return Fraction(largest, 4)  # `half` coding: entries up to half their range on either side of 0
-    return min(_positive("row_norm", row_norm) ** 2, Fraction(largest))
+    return min(positive("row_norm", row_norm) ** 2, Fraction(largest))
 
 
 def _entry_range(rows):
@@ -348,13 +287,13 @@ def _entry_range(rows):
     return 1 if Rows(rows) == Rows.HAPLOTYPES else 2
 
 
-def _positive(name, value):
+def positive(name, value):
     if not 0 < value < math.inf:
         raise UsageError(f"`{name}` must be a finite number above 0, got {value}. Give a public bound.")
     return Fraction(value)
 
 
-def _check_protection(protection, neighbours):
+def check_protection(protection, neighbours):
     if Protection(protection) == Protection.NONE:
         raise UsageError(
             f"`privacy.protection` must be {Protection.FULL}, {Protection.FEATURE} or {Protection.LABEL} for "

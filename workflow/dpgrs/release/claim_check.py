@@ -35,7 +35,6 @@ PROFILE_ROUNDING, SMALLEST_DELTA = Fraction(1, 10**5), Fraction(1, 10**30)
 ALWAYS_ASSUMED = ("pseudo-random function", "another's rows", "IEEE 754")
 ASSUMED_OF = {
     "smallest eigenvalue": "Cholesky",
-    "boosted smallest eigenvalue": "Cholesky",
     "subset": "decimal module",
 }
 

@@ -7,7 +7,6 @@ from dpgrs.fit_keys import further_inputs
 from dpgrs.genotypes.dosages import DOSAGE_STEP
 from dpgrs.io.tables.outcome_loadings import read_outcome_loadings
 from dpgrs.io.tables.phenotypes import scales_digest
-from dpgrs.methods.boosted_adassp import CLIP, ROUNDS
 from dpgrs.methods.joined import joins_outcomes
 from dpgrs.methods.mechanisms import drawn_names, request_of
 from dpgrs.methods.planning import expected_noise_sd
@@ -18,8 +17,6 @@ from dpgrs.privacy.accounting.events import event_of
 from dpgrs.privacy.accounting.exact_numbers import float_below, root_above, text_above
 from dpgrs.privacy.ledger.entries import Account
 from dpgrs.privacy.statement.content import (
-    NOT_RELEASED,
-    ORIGIN_OF_NO_ROWS,
     ORIGIN_OF_ROWS,
     PUBLIC_SIDE,
     ROWS_INPUT,
@@ -84,13 +81,12 @@ def release_content(
     StatementContent
     """
     request, digest, draws = label["request"], site_digest(sites), _draws_of_outcomes(label, measured)
-    method, missing = fit["method"], None
+    method = fit["method"]
     known = {"protection": request["protection"], "has_effects": bool(effects)}
     is_joined = joins_outcomes(method, fit, **known)
     run, totals = provenance(settings, []), _totals(label, draws, is_joined=is_joined)
     account = Account(request["protection"], request["unit"], request["neighbours"])
-    if not METHODS[method].reads_rows:
-        missing = Missing.COUNTED if request["counts_outcomes"] else Missing.NONE
+    missing = Missing.COUNTED if request["counts_outcomes"] else Missing.NONE
     return StatementContent(
         version=__version__,
         commit=run["commit"],
@@ -257,13 +253,9 @@ def _public_inputs(settings, digest, label, fit):
     yield PublicInput(
         "outcome bound", f"{label['request']['outcome_bound']:g}", "chosen in the configuration"
     )
-    if label["n"] is None:
-        yield PublicInput(ROWS_INPUT, NOT_RELEASED, ORIGIN_OF_NO_ROWS)
-    else:
-        yield PublicInput(ROWS_INPUT, str(label["n"]), ORIGIN_OF_ROWS[label["request"]["neighbours"]])
-    if not METHODS[settings["methods"][0]].reads_rows:
-        missing = settings["outcomes"]["missing"]
-        yield PublicInput("whether outcomes may be missing", missing, "chosen in the configuration")
+    yield PublicInput(ROWS_INPUT, str(label["n"]), ORIGIN_OF_ROWS[label["request"]["neighbours"]])
+    missing = settings["outcomes"]["missing"]
+    yield PublicInput("whether outcomes may be missing", missing, "chosen in the configuration")
     yield PublicInput("seed", str(settings["seed"]), "simulation, thinning and split alone")
     yield PublicInput("outcome names", str(label["n_outcomes"]), "given by the curator")
     if settings["outcomes"]["scales"]:
@@ -308,9 +300,6 @@ def _inputs_of_fit(fit, request):
         said = "the largest there is of the public outcomes" if is_seen else chosen
         yield PublicInput("norm of a row of outcomes", f"{request['outcome_norm']:g}", said)
     method = METHODS[fit["method"]]
-    if method.reads_rows:
-        yield PublicInput("rounds of boosted AdaSSP", str(ROUNDS), "always so many")
-        yield PublicInput("largest residual of a round", f"{CLIP:g}", "always the same")
     if "lambda" in method.reads and fit["lambda_from"] == Penalty.FIXED:
         yield PublicInput("lambda", f"{fit['lambda']:g}", chosen)
     if fit["heritability"] is not None:

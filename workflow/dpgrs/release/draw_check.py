@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 from dpgrs.plugins import points
 from dpgrs.privacy.accounting.events import MECHANISM_VERSION
-from dpgrs.privacy.statement.boosting_rounds import of_round, without_round
 from dpgrs.privacy.statement.content import NOISE
 from dpgrs.types import Missing, Protection
 
@@ -37,25 +36,17 @@ class Draws(NamedTuple):
     family: str = GAUSSIAN
     times: int = 1
 
-    @property
-    def names(self):
-        """The statistics of all its draws, as a statement has them: of the rounds of boosting one each."""
-        if self.statistic != RESIDUALS:
-            return [self.statistic] * self.times
-        return [of_round(self.statistic, number + 1) for number in range(self.times)]
+
+class Proved(tuple):
+    """Draws of a method whose sensitivities are those of the proof pages, each by its statistic."""
 
 
 COUNT, GRAM = Draws("count", Scope.ALL), Draws("gram", Scope.ALL)
-KNOWN, CASES, RESIDUALS = "outcome counts", "case counts", "boosted residuals"
+KNOWN, CASES = "outcome counts", "case counts"
 CROSS, EIGENVALUE = "cross product", "smallest eigenvalue"
 REUSECOV = (COUNT, GRAM, *(Draws(statistic, Scope.BUDGET) for statistic in (KNOWN, CROSS, CASES)))
 SEPARATE = (COUNT, *(Draws(statistic, Scope.EACH) for statistic in (KNOWN, "gram", CROSS)))
 KENDALL = Draws("Kendall's correlations", Scope.EACH, CHOICE)
-BOOSTED = (
-    Draws("boosted smallest eigenvalue", Scope.EACH),
-    Draws("boosted gram", Scope.EACH),
-    Draws(RESIDUALS, Scope.EACH, times=100),
-)
 # A line for each method that can be released.
 BY_METHOD = {
     "reusecov-gauss": REUSECOV,
@@ -67,17 +58,14 @@ BY_METHOD = {
     "blup-hedged": REUSECOV,
     "blup-ld": tuple(draws for draws in REUSECOV if draws != GRAM),
     "adassp": (*REUSECOV, Draws(EIGENVALUE, Scope.ALL)),
-    "naive": SEPARATE,
-    "bas": BOOSTED,
     "k-blup": (KENDALL, *SEPARATE),
-    "k-bas": (KENDALL, *BOOSTED),
-    "s-blup": (Draws("products with the outcome", Scope.EACH, SUBSET), *SEPARATE),
 }
 # Those that turn rows before they sum them, whose audits do so, too.
 ON_TURNED_ROWS = ("blup-steered", "blup-ld")
-PROVED = frozenset(BY_METHOD)
 # Of methods of other packages, which say so themselves.
-BY_METHOD |= {point.name: point.load() for point in points("draws")}
+OTHERS = {point.name: point.load() for point in points("draws")}
+PROVED = frozenset([*BY_METHOD, *(name for name, draws in OTHERS.items() if isinstance(draws, Proved))])
+BY_METHOD |= OTHERS
 ACCURACY = Draws("accuracy", Scope.BUDGET)
 FREE = "none"  # how the cost of an accuracy begins that was measured on public people
 
@@ -110,7 +98,7 @@ def draw_problems(statement):
     needed = [one for one in BY_METHOD[method] if _is_drawn(one.statistic, statement)]
     if _has_charged_accuracy(statement):
         needed.append(ACCURACY)
-    known = {(name, one.family) for one in needed for name in one.names}
+    known = {(one.statistic, one.family) for one in needed}
     drawn = dict.fromkeys((part["statistic"], part["mechanism"]) for part in statement["mechanisms"])
     others = [f"{name} ({family})" for name, family in drawn if (name, family) not in known]
     amiss = {
@@ -171,14 +159,14 @@ def _has_charged_accuracy(statement):
 
 def _outcomes_lacking(wanted, mechanisms, outcomes):
     """Return for which outcomes there are too few or too many draws of a statistic, a list of words."""
-    found, names = defaultdict(list), sorted(wanted.names)
+    found, names = defaultdict(list), [wanted.statistic] * wanted.times
     for part in mechanisms:
-        if (without_round(part["statistic"]), part["mechanism"]) == (wanted.statistic, wanted.family):
+        if (part["statistic"], part["mechanism"]) == (wanted.statistic, wanted.family):
             found[part["outcome"]].append(part["statistic"])
     of_all = found.pop(None, [])
     if wanted.scope == Scope.ALL:
         # What serves all outcomes is in no outcome's own part.
-        return [] if sorted(of_all) == names and not found else [Scope.ALL]
+        return [] if of_all == names and not found else [Scope.ALL]
     if wanted.scope == Scope.EACH and len(outcomes) > 1 and of_all:
         return outcomes
-    return [name for name in outcomes if sorted(found[name] + of_all) != names]
+    return [name for name in outcomes if found[name] + of_all != names]

@@ -20,8 +20,6 @@ from dpgrs.privacy.statement.conditions import (
 )
 from dpgrs.privacy.statement.content import (
     COVARIATES_INPUT,
-    NOT_RELEASED,
-    ORIGIN_OF_NO_ROWS,
     ORIGIN_OF_ROWS,
     PUBLIC_SIDE,
     ROWS_INPUT,
@@ -29,7 +27,7 @@ from dpgrs.privacy.statement.content import (
 from dpgrs.privacy.statement.statement import REQUIRED_INPUTS
 from dpgrs.release.covariate_check import BOUND, STATED_LOADINGS
 from dpgrs.release.covariate_check import SCALES as SCALES_OF_COVARIATES
-from dpgrs.release.draw_check import ACCURACY, BY_METHOD, ON_TURNED_ROWS, RESIDUALS
+from dpgrs.release.draw_check import ACCURACY, ON_TURNED_ROWS
 from dpgrs.release.entry_check import ROW_NORM, STATED, choices_of
 from dpgrs.release.folder_check import read_text
 from dpgrs.types import Missing, Penalty, Protection, TableCheck
@@ -44,7 +42,7 @@ ANCESTRY, SAME_ANCESTRY = "ancestry of the public genotypes", "stated to be the 
 CHOICE_OF_PEOPLE = "choice of people"
 OF_EFFECTS = "effects of "  # and the name of a file
 OUTCOME_BOUND, OUTCOME_NORM = "outcome bound", "norm of a row of outcomes"
-RESIDUAL_BOUND, LARGEST_RESIDUAL = "residual bound", "largest residual of a round"
+RESIDUAL_BOUND = "residual bound"
 # Steps of the grids of X'X and X'Y of rows that were not clipped; others are finer.
 WHOLE_STEPS = {"gram": Fraction(1, 4), "cross product": Fraction(1, 2**17)}
 # What accuracy that was drawn rests on, and where it was not.
@@ -55,7 +53,6 @@ GIVING_ERRORS = ("blup", "blup-steered")
 NUMBER = re.compile(r"[1-9]\d{0,11}(\.0)?", re.ASCII)
 SIZE = r"\d{1,9}(\.\d{1,20})?(e[+-]\d\d)?"  # of six digits
 LARGEST_BOUND, LARGEST_NORM = 1000, 10**9
-CLIP = "1"  # of residuals, always
 PLAIN = re.compile(r"\d+(\.\d+)?", re.ASCII)
 WHOLE, DIGEST, WORDS = r"\d+", "[0-9a-f]{64}", ".+"
 # Every public input that there is, and how its value reads; files of public effects have names of their own.
@@ -72,8 +69,6 @@ VALUES = {
     OUTCOME_NORM: SIZE,
     ROW_NORM: SIZE,
     RESIDUAL_BOUND: SIZE,
-    LARGEST_RESIDUAL: CLIP,
-    "rounds of boosted AdaSSP": WHOLE,
     "variants to choose for an outcome": WHOLE,
     "outcome names": WHOLE,
     "whether outcomes may be missing": "|".join(Missing),
@@ -199,15 +194,13 @@ def _listed(stated, name, kinds, nothing):
 
 def _row_problems(statement):
     """Check the number of rows, and that it is said to be public where nothing hides it."""
-    needs_none, problems = METHODS[statement["method"]].reads_rows, []
-    origin = ORIGIN_OF_NO_ROWS if needs_none else ORIGIN_OF_ROWS[statement["guarantee"]["neighbours"]]
+    origin, problems = ORIGIN_OF_ROWS[statement["guarantee"]["neighbours"]], []
     for one in statement["public_inputs"]:
         if one["name"] != ROWS_INPUT:
             continue
         number = one["value"]
-        if needs_none != (number == NOT_RELEASED) or not (needs_none or NUMBER.fullmatch(number)):
-            wanted = NOT_RELEASED if needs_none else "at least 1"
-            problems.append(f"the {ROWS_INPUT} must be {wanted}, got {number}")
+        if not NUMBER.fullmatch(number):
+            problems.append(f"the {ROWS_INPUT} must be at least 1, got {number}")
         if one["origin"] != origin:
             problems.append(f"the origin of the {ROWS_INPUT} must be `{origin}`, got `{one['origin']}`")
     return problems
@@ -299,7 +292,7 @@ def _twins(statement):
     is_stated = "lambda" in method.reads and fit["lambda_from"] == Penalty.FIXED
     files = zip_longest((OF_EFFECTS + name for name in fit.get("effect_names", [])), fit.get("effects", []))
     choices = {str(number) for number in choices_of(statement).values()}
-    known = _where(not method.reads_rows, domain, "missing_outcomes")
+    known = _where(True, domain, "missing_outcomes")
     may_have_effects = method.takes_effects and statement["guarantee"]["protection"] != Protection.FEATURE
     return {
         "data domain": {
@@ -317,12 +310,6 @@ def _twins(statement):
         },
         "mechanisms": {
             "variants to choose for an outcome": [*choices] if len(choices) < 2 else AMISS,
-            "rounds of boosted AdaSSP": [
-                str(one.times) for one in BY_METHOD.get(statement["method"], ()) if one.statistic == RESIDUALS
-            ],
-            LARGEST_RESIDUAL: [
-                CLIP for one in BY_METHOD.get(statement["method"], ()) if one.statistic == RESIDUALS
-            ],
         },
     }
 

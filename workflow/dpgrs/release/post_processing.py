@@ -50,7 +50,7 @@ def post_processing(
     method : str, one that can be released.
     fit : dict, the settings of its fit, as a statement has them.
     protection : Protection
-    missing_outcomes : Missing, or None of methods that count no outcomes.
+    missing_outcomes : Missing
     choice : sequence of str, from `choice_in_words`.
     components : sequence of str, those of the outcomes that were released in place of these, if any.
     found : sequence of str, from `found_in_words`.
@@ -63,7 +63,7 @@ def post_processing(
     row, counts = METHODS[method], ()
     if protection == Protection.FEATURE:
         counts = (COUNTED_IN_PUBLIC, RESCALED[1], *(BY_OUTCOMES if row.takes_outcomes else ()))
-    elif not row.reads_rows:
+    else:
         is_public, is_counted = protection == Protection.LABEL, missing_outcomes == Missing.COUNTED
         counts = (OF_GENOTYPES if is_public else AT_LEAST_ONE_ROW, *(RESCALED if is_counted else ()))
     return [

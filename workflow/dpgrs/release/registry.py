@@ -14,8 +14,7 @@ import re
 
 import yaml
 
-from dpgrs.privacy.statement.boosting_rounds import gather_rounds
-from dpgrs.privacy.statement.content import NOT_RELEASED, ROWS_INPUT
+from dpgrs.privacy.statement.content import ROWS_INPUT
 from dpgrs.privacy.statement.text import n_chosen
 from dpgrs.release.traits import trait_in_words
 
@@ -140,7 +139,7 @@ def _implementation(statement):
     return {
         "preprocessing_and_hyperparameter_tuning": _items(statement["preprocessing"])
         or "No step before the noise saw private data; hyperparameters are public choices.",
-        "mechanisms": _items(map(_mechanism, gather_rounds(statement["mechanisms"])))
+        "mechanisms": _items(map(_mechanism, statement["mechanisms"]))
         + f"\n- Noise: {statement['randomness']}"
         + f"\n- Software: dpgrs {software['version']}, commit {software['commit'] or 'unknown'}.",
         "justification": "Gaussian noise has an exact accounting, and is drawn by integers, on a grid.",
@@ -158,8 +157,6 @@ def _notes(statement):
 
 def _mechanism(part):
     claim = f"{part['norm']} sensitivity {part['sensitivity']} ({part['proof']})"
-    if part["times"] > 1:
-        claim += f", in each of {part['times']} rounds"
     if part["mechanism"] == "gaussian":
         size = f"standard deviation {part['sigma']}, {part['entries']} numbers, mu {part['mu']}"
         return f"{part['statistic']}: Gaussian mechanism, {part['noise']}; {claim}, {size}"
@@ -171,12 +168,12 @@ def _mechanism(part):
 
 
 def _name_origin(statement):
-    """Name what is unprotected: all but a number of rows that was drawn, or not released at all."""
+    """Name what is unprotected: all but a number of rows that was drawn."""
     is_drawn = any(part["statistic"] == "count" for part in statement["mechanisms"])
     return (
         f"{public['name']}: {public['value']} ({public['origin']})"
         for public in statement["public_inputs"]
-        if not (public["name"] == ROWS_INPUT and (is_drawn or public["value"] == NOT_RELEASED))
+        if not (public["name"] == ROWS_INPUT and is_drawn)
     )
 
 

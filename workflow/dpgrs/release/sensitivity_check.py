@@ -6,7 +6,6 @@ The squares are of one row, by the theorems of the proof pages; they share no co
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dpgrs.privacy.statement.boosting_rounds import without_round
 from dpgrs.release.draw_check import (
     BY_METHOD,
     CASES,
@@ -19,7 +18,7 @@ from dpgrs.release.draw_check import (
     REUSECOV,
 )
 from dpgrs.release.entry_check import ROW_NORM, SUMS_OF_ACCURACY, choices_of
-from dpgrs.release.input_check import LARGEST_RESIDUAL, OUTCOME_BOUND, OUTCOME_NORM, RESIDUAL_BOUND
+from dpgrs.release.input_check import OUTCOME_BOUND, OUTCOME_NORM, RESIDUAL_BOUND
 from dpgrs.types import Neighbours, Protection, Rows, Unit
 
 # Public inputs have six digits, and a square is of up to the fourth power of one.
@@ -90,9 +89,9 @@ def sensitivity_problems(statement, *, n_columns):
     chosen = choices_of(statement)
     for part in statement["mechanisms"]:
         name = part["statistic"]
-        if without_round(name) not in BY_STATISTIC:
+        if name not in BY_STATISTIC:
             continue  # nothing of a bundle is made of it
-        square, page = BY_STATISTIC[without_round(name)]
+        square, page = BY_STATISTIC[name]
         if statement["method"] in ON_TURNED_ROWS and name == "cross product":
             page = "steered"
         elif row.is_clipped and name == "gram":
@@ -110,7 +109,7 @@ def sensitivity_problems(statement, *, n_columns):
 
 def _numbers(inputs):
     """Return the values that are numbers, of bounds and norms."""
-    names = (ROW_NORM, OUTCOME_NORM, OUTCOME_BOUND, RESIDUAL_BOUND, LARGEST_RESIDUAL)
+    names = (ROW_NORM, OUTCOME_NORM, OUTCOME_BOUND, RESIDUAL_BOUND)
     return {one["name"]: Fraction(one["value"]) for one in inputs if one["name"] in names}
 
 
@@ -152,25 +151,9 @@ def _accuracy(row, n_columns, entries):
     return entries // SUMS_OF_ACCURACY * (C**4 + B**4 + B**2)
 
 
-def _boosted_eigenvalue(row, n_columns, entries):
-    return Fraction(1)
-
-
-def _boosted_gram(row, n_columns, entries):
-    return Fraction(2 if row.is_replaced else 1)
-
-
-def _boosted_residuals(row, n_columns, entries):
-    return row.inputs[LARGEST_RESIDUAL] ** 2 * (4 if row.is_replaced else 1)
-
-
 def _kendall(row, n_columns, entries):
     """Bound a score: its correlation with the outcome, and one with a variant that was chosen before."""
     return Fraction(3 if row.is_replaced else 2) ** 2
-
-
-def _products(row, n_columns, entries):
-    return (Fraction(row.gap, 2) * row.inputs[OUTCOME_BOUND] * (2 if row.is_replaced else 1)) ** 2
 
 
 # By statistic: the squared sensitivity of a row and the page of its proof.
@@ -182,9 +165,5 @@ BY_STATISTIC = {
     "cross product": (_cross_product, "cross_product"),
     "smallest eigenvalue": (_smallest_eigenvalue, "smallest_eigenvalue"),
     "accuracy": (_accuracy, "accuracy"),
-    "boosted smallest eigenvalue": (_boosted_eigenvalue, "boosted_adassp"),
-    "boosted gram": (_boosted_gram, "boosted_adassp"),
-    "boosted residuals": (_boosted_residuals, "boosted_adassp"),
     "Kendall's correlations": (_kendall, "kendall"),
-    "products with the outcome": (_products, "canonical_lipschitz"),
 }

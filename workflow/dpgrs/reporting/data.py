@@ -89,7 +89,8 @@ class StudyInfo:
     effects : tuple of str, which public effects there are, and how outcomes go with them, in words.
     prevalence : float, of simulated 0/1 outcomes; None for others.
     factors : int, of simulated outcomes that share causes; None for others.
-    descent : str, the settings of DP-SGD, in words.
+    facts : dict of a method to what its row says of the settings, a dict of a label to text; None
+        where there is nothing.
     network : int, hidden units of the networks of simulated outcomes; None for linear ones.
     """
 
@@ -128,7 +129,7 @@ class StudyInfo:
     prevalence: float | None = None
     factors: int | None = None
     network: int | None = None
-    descent: str = ""
+    facts: dict | None = None
     is_copied: bool = False
 
 

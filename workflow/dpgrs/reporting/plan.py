@@ -8,7 +8,6 @@ from dpgrs.reporting.text_table import text_table
 WIDTH = 100
 CHOICES = {
     "Kendall's correlations": "variants chosen one after the other, out of so many",
-    "products with the outcome": "variants chosen all at once, out of so many",
 }
 
 
@@ -145,8 +144,6 @@ def _mechanisms(plan):
         "mu": "sensitivity/noise sd; the less, the better one is hidden",
         "share": "of the sum of mu^2, which is what a budget is cut from",
     }
-    if any(one["statistic"].startswith("boosted") for _, one in listed):
-        legend["boosted"] = "of rows scaled to a norm of 1; residuals by genotypes, in one of the rounds"
     if has_choices:
         columns.append("epsilon each")
         drawn = {one["statistic"] for _, one in listed}

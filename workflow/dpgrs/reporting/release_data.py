@@ -24,10 +24,6 @@ STATISTICS = {
     "smallest eigenvalue": "smallest eigenvalue of X′X",
     "accuracy": "sums of squares on held-out people",
     "Kendall's correlations": "choice of variants by Kendall’s correlations",
-    "products with the outcome": "choice of variants by their products with the outcome",
-    "boosted smallest eigenvalue": "smallest eigenvalue of X′X, rows scaled to norm 1",
-    "boosted gram": "X′X: products of genotypes, rows scaled to norm 1",
-    "boosted residuals": "products of genotypes and residuals, one round",
 }
 # The same of the functions that audits run.
 AUDITED = {f"private_{name.replace(' ', '_')}": said for name, said in STATISTICS.items()} | {
@@ -35,8 +31,6 @@ AUDITED = {f"private_{name.replace(' ', '_')}": said for name, said in STATISTIC
     "private_adassp": "all statistics of AdaSSP together",
     "private_separate_statistics": "all statistics of the separate fits together",
     "private_kendall": STATISTICS["Kendall's correlations"],
-    "private_sis": STATISTICS["products with the outcome"],
-    "private_boosted_adassp": "all statistics of boosted AdaSSP together",
 }
 
 

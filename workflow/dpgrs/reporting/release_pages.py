@@ -4,7 +4,6 @@ from pathlib import Path
 
 import numpy as np
 
-from dpgrs.privacy.statement.boosting_rounds import gather_rounds
 from dpgrs.privacy.statement.text import rows_of_cases
 from dpgrs.reporting.loadings import CARRIED
 from dpgrs.reporting.outcome_figures import MAX_BARS, WeightsFigure, shared_places
@@ -64,11 +63,8 @@ def _promise(data):
 
 
 def _guarantee(data):
-    return _promise(data) | {
-        "statistics": STATISTICS,
-        "audited": AUDITED,
-        "mechanisms": gather_rounds(data.statement["mechanisms"]),
-    }
+    named = {"statistics": STATISTICS, "audited": AUDITED}
+    return _promise(data) | named | {"mechanisms": data.statement["mechanisms"]}
 
 
 def _weights(data):

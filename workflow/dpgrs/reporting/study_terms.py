@@ -56,8 +56,8 @@ def method_facts(study, methods):
             else "each into its own ball"
         )
         facts.append(Fact("Projections", words))
-    if "sgd" in read:
-        facts.append(Fact("Descent of DP-SGD", study.descent))
+    own = (said for name, said in (study.facts or {}).items() if name in methods)
+    facts += [Fact(*one) for said in own for one in said.items()]
     if methods and max(study.outcome_counts) > 1:
         shared = study.outcome_budget == "joint"
         words = (

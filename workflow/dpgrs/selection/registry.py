@@ -81,38 +81,6 @@ SELECTORS = {
         streams=("private", "exact"),
         audited=("private_kendall", "private_choices"),
     ),
-    "sis": Selector(
-        way="by the products of variant and outcome (DP-SIS)",
-        private="dp_sis.choose_privately",
-        exact="dp_sis.choose_exactly",
-        asked="dp_sis.asked",
-        audits="audits.sis.sis_cases",
-        paper="dp_sis.choose_as_paper",
-        streams=("private", "exact"),
-        audited=("private_sis", "private_choices"),
-    ),
-    "two-stage": Selector(
-        way="by the votes of groups, each with a Lasso of its own (two-stage)",
-        private="votes.choose_privately",
-        exact="votes.two_stage_exactly",
-        asked="votes.asked_of_two_stage",
-        fits_groups=True,
-        audits="audits.votes.votes_cases",
-        counts_units=True,
-    ),
-    "sublasso": Selector(
-        way="by the votes of small groups, each with a Lasso of its own (SubLasso)",
-        private="votes.choose_privately",
-        exact="votes.sublasso_exactly",
-        asked="votes.asked_of_sublasso",
-        fits_groups=True,
-        of_table="votes.sublasso_of_table",
-        audits="audits.votes.votes_cases",
-        counts_units=True,
-    ),
-    "lasso": Selector(
-        way="by one Lasso on all people, without privacy", exact="lasso.choose_exactly", fits_rows=True
-    ),
 }
 
 

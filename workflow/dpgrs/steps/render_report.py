@@ -17,6 +17,7 @@ from dpgrs.io.trials import Statistics, load_labelled
 from dpgrs.linalg.linear_fit import LinearFit
 from dpgrs.methods.blup_ld import misfit_in_words
 from dpgrs.methods.public_effects import correlations_in_words
+from dpgrs.methods.registry import METHODS
 from dpgrs.reporting import pages
 from dpgrs.reporting.data import (
     VARIANT_COLUMNS,
@@ -240,12 +241,6 @@ def _clipping(statistics, largest):
     return Clipping(statistics.clips.values[largest], statistics.n_observed, rows)
 
 
-def _descent(*, steps, sampling_rate, clip, learning_rate):
-    """Say how DP-SGD descends."""
-    words = f"{steps} steps, each of a share of {sampling_rate:g}, learning rate {learning_rate:g}"
-    return words if clip is None else f"{words}, gradients of a row clipped at {clip:g}"
-
-
 def _study_info(settings, panel, outcomes, metrics, covariates, **counted):
     simulated = settings["outcomes"]["source"] == "simulate"
     return StudyInfo(
@@ -264,7 +259,11 @@ def _study_info(settings, panel, outcomes, metrics, covariates, **counted):
         prevalence=settings["outcomes"]["prevalence"],
         factors=settings["outcomes"]["factors"],
         network=settings["outcomes"]["network"],
-        descent=_descent(**settings["regression"]["sgd"]),
+        facts={
+            name: facts(settings["regression"])
+            for name in settings["methods"]
+            if (facts := METHODS[name].facts)
+        },
         test_share=settings["outcomes"]["test_share"],
         outcome_bound=settings["outcomes"]["bound"],
         delta=settings["privacy"]["delta"],

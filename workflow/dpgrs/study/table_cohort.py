@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dpgrs.errors import UsageError
-from dpgrs.methods.registry import METHODS, table_methods
-from dpgrs.types import Protection
+from dpgrs.methods.registry import METHODS
 
 TABLE = "table"
 # What the settings say of the table; in `cohort` but for the last.
@@ -32,13 +31,6 @@ def ranged_methods():
     return {
         name: row for name, row in METHODS.items() if row.takes_fractions("benchmark") and not row.takes_ld
     }
-
-
-def tabular_methods():
-    """Return the rows of `dpgrs tabular` by name: those of full protection, and those without privacy."""
-    sides = {Protection.FULL, Protection.NONE}
-    ranged = {name: row for name, row in ranged_methods().items() if sides & set(row.protections)}
-    return table_methods() | ranged
 
 
 def takes_columns(config):

@@ -6,11 +6,11 @@ import pandas as pd
 from dpgrs.public_random import generator
 from dpgrs.reporting.rendering import Drawing
 from dpgrs.reporting.svg import INK, MUTED, PALETTE, new_figure
-from dpgrs.selection.dp_sis import paper_sis_scores, table_sis_scores
-from dpgrs.selection.lasso import PENALTY, lasso_coefficients
-from dpgrs.selection.sublasso import assign_groups
-from dpgrs.selection.top_k import top_k
 from dpgrs_papers.experiments.frame import Experiment, Verdict
+from dpgrs_papers.selection.dp_sis import paper_sis_scores, table_sis_scores
+from dpgrs_papers.selection.lasso import PENALTY, lasso_coefficients
+from dpgrs_papers.selection.sublasso import assign_groups
+from dpgrs_papers.selection.top_k import top_k
 
 N_ROWS, N_FEATURES, N_BLOCKS, K = 100, 100, 10, 5
 DESIGNS = {"W1": "W1", "W1-W2": "W1/W2"}

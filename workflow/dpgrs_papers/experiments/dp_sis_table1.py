@@ -5,10 +5,10 @@ from itertools import permutations, product
 import numpy as np
 import pandas as pd
 
-from dpgrs.selection.dp_sis import paper_sis_scores
-from dpgrs.selection.top_k import top_k
 from dpgrs_papers.experiments.dp_sis_trial import SCALINGS, fit_lasso, load, scaled
 from dpgrs_papers.experiments.frame import Experiment, Verdict
+from dpgrs_papers.selection.dp_sis import paper_sis_scores
+from dpgrs_papers.selection.top_k import top_k
 
 # Rows, features and R^2.
 PAPER = {

@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from dpgrs.privacy.noise.sources import BenchmarkNoise
-from dpgrs.privacy.sensitivity import votes_sensitivity
 from dpgrs.public_random import generator
-from dpgrs.selection.dp_sis import (
+from dpgrs.types import Neighbours, Unit
+from dpgrs_papers.selection.dp_sis import (
     SisRequest,
     SisScores,
     choose_by_paper_scores,
@@ -17,11 +17,11 @@ from dpgrs.selection.dp_sis import (
     private_sis,
     table_sis_scores,
 )
-from dpgrs.selection.lasso import PENALTY
-from dpgrs.selection.peel import private_peel
-from dpgrs.selection.sublasso import Ballot, GroupRule, count_votes, number_of_groups
-from dpgrs.selection.top_k import top_k
-from dpgrs.types import Neighbours, Unit
+from dpgrs_papers.selection.lasso import PENALTY
+from dpgrs_papers.selection.peel import private_peel
+from dpgrs_papers.selection.sensitivity import votes_sensitivity
+from dpgrs_papers.selection.sublasso import Ballot, GroupRule, count_votes, number_of_groups
+from dpgrs_papers.selection.top_k import top_k
 
 SYNTHETIC = "synthetic"
 N_SYNTHETIC, P_SYNTHETIC, N_CAUSES = 100, 2000, 8

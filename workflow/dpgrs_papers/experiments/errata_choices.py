@@ -9,19 +9,19 @@ from scipy.stats import kendalltau
 
 from dpgrs.genotypes.bits import pack
 from dpgrs.privacy.noise.base import data_digest
-from dpgrs.privacy.sensitivity import votes_sensitivity
 from dpgrs.selection.dp_kendall import KendallRequest, genotype_pairs, private_kendall
-from dpgrs.selection.dp_sis import (
+from dpgrs.types import Rows, Unit
+from dpgrs_papers.experiments.errata_defect import Defect, loss_of_chances
+from dpgrs_papers.selection.dp_sis import (
     SisRequest,
     SisScores,
     paper_sis_scores,
     private_sis,
     table_sis_scores,
 )
-from dpgrs.selection.peel import private_peel
-from dpgrs.selection.sublasso import count_votes, group_votes
-from dpgrs.types import Rows, Unit
-from dpgrs_papers.experiments.errata_defect import Defect, loss_of_chances
+from dpgrs_papers.selection.peel import private_peel
+from dpgrs_papers.selection.sensitivity import votes_sensitivity
+from dpgrs_papers.selection.sublasso import count_votes, group_votes
 
 TERMS = {"epsilon": 1.0, "delta": 0.0}
 N_GROUPS = 16

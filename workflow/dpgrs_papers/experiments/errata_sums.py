@@ -6,7 +6,6 @@ import numpy as np
 
 from dpgrs.genotypes.bits import pack
 from dpgrs.linalg.statistics import gram
-from dpgrs.methods.boosted_adassp import LARGEST_OUTCOME, BoostedRequest, private_boosted_adassp
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.reusecov import private_gram
 from dpgrs.privacy.accounting.accountant import gdp_epsilon, gdp_mu
@@ -14,6 +13,7 @@ from dpgrs.privacy.noise.base import data_digest
 from dpgrs.privacy.sensitivity import Sensitivity
 from dpgrs.types import Neighbours, Unit
 from dpgrs_papers.experiments.errata_defect import Defect
+from dpgrs_papers.methods.boosted_adassp import LARGEST_OUTCOME, BoostedRequest, private_boosted_adassp
 
 EPSILON, DELTA = 1.0, 1e-6
 TERMS = {"epsilon": EPSILON, "delta": DELTA}

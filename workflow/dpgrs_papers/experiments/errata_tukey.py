@@ -6,12 +6,12 @@ from fractions import Fraction
 import numpy as np
 from scipy.special import expit
 
-from dpgrs.methods.tukey import TukeyRequest, private_deep_point
-from dpgrs.methods.tukey_check import largest_safe_step, safety_terms, smallest_passing
-from dpgrs.methods.tukey_models import models_on_grid
 from dpgrs.privacy.noise.depth_sampler import DepthRegions
 from dpgrs_papers.experiments.errata_defect import Defect, loss_of_chances
 from dpgrs_papers.experiments.tukey_check import whole_tail
+from dpgrs_papers.methods.tukey import TukeyRequest, private_deep_point
+from dpgrs_papers.methods.tukey_check import largest_safe_step, safety_terms, smallest_passing
+from dpgrs_papers.methods.tukey_models import models_on_grid
 
 EPSILON, DELTA = 1.0, 1e-5
 HALF = EPSILON / 2  # for the check, and for the draw

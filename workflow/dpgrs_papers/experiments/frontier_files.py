@@ -34,18 +34,7 @@ def made(folder):
 
 
 def with_own_share(panel, shared, own, *, own_share=0.5):
-    """Return outcomes that share causes in part.
-
-    Parameters
-    ----------
-    panel : Panel
-    shared, own : Outcomes of its rows, of variance 1 and independent.
-    own_share : float in [0, 1], of the variance.
-
-    Returns
-    -------
-    Outcomes, of the same heritability if both have one.
-    """
+    """Return outcomes that share causes in part."""
     first, second = np.sqrt([1 - own_share, own_share])
     values, effects = (
         {size: first * one[size] + second * other[size] for size in one}
@@ -55,16 +44,7 @@ def with_own_share(panel, shared, own, *, own_share=0.5):
 
 
 def with_residuals_of(panel, shared, own):
-    """Return outcomes whose genes are shared, and all else their own.
-
-    Parameters
-    ----------
-    panel, shared, own : as of `with_own_share`.
-
-    Returns
-    -------
-    Outcomes
-    """
+    """Return outcomes whose genes are shared, and all else their own."""
     values = {}
     for size, effects in shared.effects.items():
         genotypes = panel.genotypes(panel.of_size(size))
@@ -75,37 +55,14 @@ def with_residuals_of(panel, shared, own):
 
 
 def measured(terms, panel, outcomes, *, methods, seed, counts, epsilons, **privacy):
-    """Measure methods as a study does, ReuseCov along the path of penalties of PRIMO's figures.
-
-    Parameters
-    ----------
-    terms : ``paper`` or ``ours``, of `dpgrs_papers.experiments.primo_fits.TERMS`.
-    panel, outcomes : as from `made`.
-    methods : list of str
-    seed : int
-    counts, epsilons : list of int and of float.
-    privacy : further keys of that section.
-
-    Returns
-    -------
-    DataFrame, as from `dpgrs_papers.experiments.primo_fits.measure`.
-    """
+    """Measure methods as a study does, ReuseCov along the path of penalties of PRIMO's figures."""
     known = {"source": "vcf", "sizes": list(outcomes.values), "counts": counts, "epsilons": epsilons}
     config = configuration(TERMS[terms], methods=methods, **known, **privacy)
     return pd.DataFrame(measure(panel, outcomes, configs={terms: config}, seed=seed, key=("frontier",)))
 
 
 def last_version(panel, outcomes, *, counts, **known):
-    """Measure BLUP as it was before the frontier: rows of fewer than ten outcomes are not clipped.
-
-    Parameters
-    ----------
-    panel, outcomes, counts, **known : as of `measured`.
-
-    Returns
-    -------
-    DataFrame, as from `measured`.
-    """
+    """Measure BLUP as it was before the frontier: rows of fewer than ten outcomes are not clipped."""
     own = [count for count in counts if count < CLIPPED_BEFORE], [c for c in counts if c >= CLIPPED_BEFORE]
     known |= {"methods": ["blup"], "bounds": "tight"}
     return pd.concat(
@@ -118,15 +75,7 @@ def last_version(panel, outcomes, *, counts, **known):
 
 
 def measure_once(path, folders, function, *, mix=None):
-    """Write what a function measures on what studies made, unless it is there and newer.
-
-    Parameters
-    ----------
-    path : of a table.
-    folders : of studies of the same panel.
-    function : of Panel and Outcomes, which returns a DataFrame.
-    mix : function of the Panel and the Outcomes of all folders, which returns one; None where there is one.
-    """
+    """Write what a function measures on what studies made, unless it is there and newer."""
     sources = [Path(folder, OUTCOMES) for folder in folders]
     if path.is_file() and all(path.stat().st_mtime > one.stat().st_mtime for one in sources):
         return
@@ -143,14 +92,7 @@ def at_penalty(rows, penalty):
 
 
 def write_loadings(path, outcomes, *, n_components):
-    """Write loadings of outcomes on the first principal components of their correlations.
-
-    Parameters
-    ----------
-    path : of a table as `outcomes.loadings` names it.
-    outcomes : Outcomes of one panel size, of other people than the study's.
-    n_components : int
-    """
+    """Write loadings of outcomes on the first principal components of their correlations."""
     (values,) = outcomes.values.values()
     spread, axes = np.linalg.eigh(np.corrcoef(values))
     loadings = axes[:, ::-1][:, :n_components] * np.sqrt(spread[::-1][:n_components])
@@ -162,20 +104,7 @@ def write_loadings(path, outcomes, *, n_components):
 
 
 def write_scores(folder, panel, outcomes, *, correlation, seed):
-    """Write public effects of each outcome, as far as they go with the true ones.
-
-    Parameters
-    ----------
-    folder : path, where a file for each outcome is put, named after it.
-    panel : Panel
-    outcomes : Outcomes of it, simulated, of one panel size.
-    correlation : float in [-1, 1], of the score's effects with the true ones.
-    seed : int
-
-    Returns
-    -------
-    list of str, the paths.
-    """
+    """Write public effects of each outcome, as far as they go with the true ones."""
     ((size, effects),) = outcomes.effects.items()
     sites, paths = panel.variants.iloc[panel.of_size(size)], []
     for name, true in zip(outcomes.names, effects, strict=True):

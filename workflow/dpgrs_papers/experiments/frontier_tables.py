@@ -28,12 +28,7 @@ BELOW, GREY = -0.045, "#999999"
 
 
 def mean_r2(tables):
-    """Return R^2 of cases, means over outcomes and trials.
-
-    Parameters
-    ----------
-    tables : list of DataFrame, one a case, with group, case, method, `CELL` and r2.
-    """
+    """Return R^2 of cases, means over outcomes and trials."""
     keys = ["group", "case", "method", *CELL]
     if not tables:
         return pd.DataFrame(columns=[*keys, "r2"])
@@ -42,16 +37,7 @@ def mean_r2(tables):
 
 
 def lines_of_paper(tables):
-    """Return what the paper does at the best penalty and at the fixed one, over all cases.
-
-    Parameters
-    ----------
-    tables : list of DataFrame, one a case, as from `dpgrs_papers.experiments.frontier_files.measured`.
-
-    Returns
-    -------
-    DataFrame, as from `best_of_path`.
-    """
+    """Return what the paper does at the best penalty and at the fixed one, over all cases."""
     if not tables:
         return pd.DataFrame()
     table = best_of_path(pd.concat(tables, ignore_index=True).assign(part="paper"), keeps_fixed=True)
@@ -59,13 +45,7 @@ def lines_of_paper(tables):
 
 
 def in_markdown(table, reference):
-    """Yield lines: a cell of the grid each, means over the cases of a group ± their standard error.
-
-    Parameters
-    ----------
-    table : DataFrame, as from `mean_r2`.
-    reference : DataFrame with group, `CELL` and r2, a str.
-    """
+    """Yield lines: a cell of the grid each, means over the cases of a group ± their standard error."""
     methods = list(dict.fromkeys(table["method"]))
     known = reference.set_index(["group", *CELL])["r2"]
     yield f"| case | epsilon, variants, outcomes | {' | '.join(methods)} | reference |"
@@ -92,18 +72,7 @@ def paper_in_markdown(paper):
 
 
 def draw(table, paper, path, *, n_variants=400):
-    """Draw R^2 against the number of outcomes, a panel for each epsilon, and write it as PNG.
-
-    Parameters
-    ----------
-    table, paper : DataFrame, as from `mean_r2` and `lines_of_paper`; the latter may be empty.
-    path : of the figure.
-    n_variants : int
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-    """
+    """Draw R^2 against the number of outcomes, a panel for each epsilon, and write it as PNG."""
     found = table[table["n_variants"] == n_variants]
     counts = sorted(found.loc[found["group"] == "matched", "n_outcomes"].unique())
     epsilons = sorted(found["epsilon"].dropna().unique())

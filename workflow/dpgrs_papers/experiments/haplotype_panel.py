@@ -13,22 +13,7 @@ MAF = 0.01
 
 
 def make_panel(files, chromosomes, folder, *, size, seed, people=None, make_people=resample_store):
-    """Ingest phased VCFs and make a panel.
-
-    Parameters
-    ----------
-    files : paths, a VCF for each of the chromosomes.
-    chromosomes : list of str
-    folder : path, to write stores and panel to.
-    size : int, variants.
-    seed : int, names them.
-    people : int, how many made people are taken in the place of the real ones; None takes the real ones.
-    make_people : function that makes them, `resample_store` or `imitate_store`.
-
-    Returns
-    -------
-    Panel
-    """
+    """Ingest phased VCFs and make a panel."""
     stores = []
     for file, chromosome in zip(files, chromosomes, strict=True):
         store = f"{folder}/{chromosome}"
@@ -43,19 +28,7 @@ def make_panel(files, chromosomes, folder, *, size, seed, people=None, make_peop
 
 
 def panel_of_people(panel, is_taken, path, *, frequency=None):
-    """Make a panel of some people of another, with the same variants.
-
-    Parameters
-    ----------
-    panel : Panel
-    is_taken : (n_samples,) bool
-    path : of the new panel.
-    frequency : (n_variants,) float64, public ALT allele frequencies; None takes those of these people.
-
-    Returns
-    -------
-    Panel
-    """
+    """Make a panel of some people of another, with the same variants."""
     alleles = unpack(panel.haplotypes(), panel.n_haplotypes)[:, np.repeat(is_taken, 2)]
     with StoreWriter.create(path, sample_id=panel.sample_id[is_taken]) as writer:
         writer.append(panel.variants, pack(alleles))

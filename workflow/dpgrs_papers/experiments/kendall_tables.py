@@ -6,16 +6,17 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from dpgrs.evaluation.table_trials import fit_split, median_r2, random_split
-from dpgrs.io.tables.csv_tables import read_feature_table
-from dpgrs.methods.compositions import TableRequest
-from dpgrs.methods.registry import table_methods
 from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.reporting.rendering import Drawing
 from dpgrs.reporting.svg import MUTED, PALETTE, new_figure
-from dpgrs.selection.lasso import LassoTerms
-from dpgrs.types import LassoScaling, Selection
+from dpgrs.types import Selection
 from dpgrs_papers.experiments.frame import Experiment, Verdict
+from dpgrs_papers.selection.lasso import LassoTerms
+from dpgrs_papers.tabular.compositions import TableRequest
+from dpgrs_papers.tabular.feature_tables import read_feature_table
+from dpgrs_papers.tabular.splits import fit_split, median_r2, random_split
+from dpgrs_papers.tabular.table_methods import table_methods
+from dpgrs_papers.types import LassoScaling
 
 COMPARED = ("nondp", "bas", "tukey", "l-bas", "l-tukey", "k-bas", "k-tukey")
 PRIVATE = COMPARED[1:]

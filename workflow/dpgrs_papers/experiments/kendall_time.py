@@ -5,13 +5,13 @@ import time
 import numpy as np
 import pandas as pd
 
-from dpgrs.methods.compositions import TableRequest, choose_columns
 from dpgrs.methods.registry import METHODS
 from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.public_random import generator
 from dpgrs.reporting.rendering import Drawing
 from dpgrs.reporting.svg import PALETTE, new_figure
 from dpgrs_papers.experiments.frame import Experiment, Verdict
+from dpgrs_papers.tabular.compositions import TableRequest, choose_columns
 
 SELECTORS = {"DPKendall": METHODS["k-tukey"], "SubLasso": METHODS["l-tukey"]}
 # What the paper states: n ln n for DPKendall, n for SubLasso; d k and d^2.

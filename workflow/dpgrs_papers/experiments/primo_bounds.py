@@ -16,8 +16,13 @@ from dpgrs.linalg.projection import project_feature, project_label
 from dpgrs.linalg.statistics import CROSS_STEP, GRAM_STEP, OUTCOME_STEP, cross_product, gram, grid_outcomes
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.reusecov import private_statistics
-from dpgrs.methods.sketch import SketchRequest, private_sketch
-from dpgrs.planning.primo_bounds import (
+from dpgrs.privacy.noise.sources import BenchmarkNoise
+from dpgrs.public_random import generator
+from dpgrs.reporting.rendering import Drawing
+from dpgrs.reporting.svg import PALETTE, new_figure
+from dpgrs.types import Protection
+from dpgrs_papers.experiments.frame import Experiment, Verdict
+from dpgrs_papers.experiments.primo_formulas import (
     Setting,
     feature_excess,
     gauss_excess,
@@ -26,12 +31,7 @@ from dpgrs.planning.primo_bounds import (
     projection_error,
     sketch_excess,
 )
-from dpgrs.privacy.noise.sources import BenchmarkNoise
-from dpgrs.public_random import generator
-from dpgrs.reporting.rendering import Drawing
-from dpgrs.reporting.svg import PALETTE, new_figure
-from dpgrs.types import Protection
-from dpgrs_papers.experiments.frame import Experiment, Verdict
+from dpgrs_papers.methods.sketch import SketchRequest, private_sketch
 
 B, DELTA, SKETCH_SHARE = 1.0, 1e-6, 1 / 8
 PAPER = "outcomes at the paper's size"

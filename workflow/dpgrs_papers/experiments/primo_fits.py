@@ -86,15 +86,7 @@ def means(r2, mse):
 
 
 def ridge_path(statistics, test, *, counts, penalties=PENALTIES):
-    """Yield the errors of ridge regression without privacy along the path, a dict each.
-
-    Parameters
-    ----------
-    statistics : Statistics
-    test : dict of panel size to TestRows.
-    counts : sequence of int, numbers of outcomes.
-    penalties : sequence of float
-    """
+    """Yield the errors of ridge regression without privacy along the path, a dict each."""
     known = {"method": NON_PRIVATE, "protection": "none", "epsilon": math.nan}
     for size in statistics.cross:
         for penalty in penalties:
@@ -105,18 +97,7 @@ def ridge_path(statistics, test, *, counts, penalties=PENALTIES):
 
 
 def released_path(noisy, test, *, method, request, regression, outcomes, penalties=PENALTIES):
-    """Yield the errors of a method of `MOVES` along the path, a dict each.
-
-    Parameters
-    ----------
-    noisy : NoisyStatistics
-    test : dict of panel size to TestRows.
-    method : str
-    request : PrivacyRequest
-    regression : that section of the settings.
-    outcomes : (n_outcomes, n_rows) float64, the public ones under feature protection; None otherwise.
-    penalties : sequence of float
-    """
+    """Yield the errors of a method of `MOVES` along the path, a dict each."""
     known = {"request": request, "outcomes": outcomes}
     # Once for the path: a projection of many outcomes takes long.
     moved = MOVES[method](noisy, terms=FitTerms.of(regression), **known)
@@ -135,21 +116,7 @@ def configuration(terms, *, source, sizes, counts, epsilons, methods, **privacy)
 
 
 def measure(panel, outcomes, *, configs, seed, key, ld=None):
-    """Sum, draw, fit and measure as a study does, for each configuration.
-
-    Parameters
-    ----------
-    panel : Panel
-    outcomes : Outcomes
-    configs : dict of a name to a configuration, as of a study; in the first some method takes sums.
-    seed : int
-    key : tuple of str and int, tells trials apart.
-    ld : path of public linkage disequilibrium, where a method takes it.
-
-    Returns
-    -------
-    list of dict: `LINE`, `CELL`, `which`, penalty, and means over outcomes of r2 and mse.
-    """
+    """Sum, draw, fit and measure as a study does, for each configuration."""
     test = {size: rows_to_test_on(panel, size, outcomes) for size in outcomes.values}
     rows = []
     for name, config in configs.items():
@@ -184,33 +151,13 @@ def _fits(draw, method, drawn, test):
 
 
 def along_path(rows):
-    """Average over trials, at each penalty.
-
-    Parameters
-    ----------
-    rows : DataFrame of all trials, as from `measure`, with `part` and `trial`.
-
-    Returns
-    -------
-    DataFrame: part, `LINE`, `CELL`, which, penalty, r2, its standard error over trials (NaN of one) and mse.
-    """
+    """Average over trials, at each penalty."""
     grouped = rows.groupby(["part", *LINE, *CELL, "which", "penalty"], dropna=False, sort=False)
     return grouped.agg(r2=("r2", "mean"), error=("r2", "sem"), mse=("mse", "mean")).reset_index()
 
 
 def best_of_path(rows, *, keeps_fixed=False):
-    """Average over trials, and keep the best point of each path.
-
-    Parameters
-    ----------
-    rows : DataFrame of all trials, as from `measure`, with `part` and `trial`.
-    keeps_fixed : bool, whether the point at `FIXED_PENALTY` is kept beside it, of what is private.
-
-    Returns
-    -------
-    DataFrame: part, `LINE`, `CELL`, which, penalty, r2, its standard error over trials (NaN of one), mse and
-    log_ratio, the logarithm of mse over that of ridge regression without privacy at its own best penalty.
-    """
+    """Average over trials, and keep the best point of each path."""
     keys, table = ["part", *LINE, *CELL, "which"], along_path(rows)
     is_fixed = np.isclose(table["penalty"], FIXED_PENALTY) & (table["method"] != NON_PRIVATE)
     fixed = table[is_fixed].replace({"which": {PATH: FIXED}})

@@ -63,20 +63,7 @@ def n_copies(part, settings):
 
 
 def beside_public(panel, outcomes, config, folder, *, seed, key):
-    """Measure methods on half of the people to train on, of whom the other half are a public reference.
-
-    Parameters
-    ----------
-    panel : Panel
-    outcomes : Outcomes
-    config : dict, configuration of a study.
-    folder : path, to write to.
-    seed, key : as of `measure`.
-
-    Returns
-    -------
-    list of dict, as from `measure`, by the terms `PUBLIC`.
-    """
+    """Measure methods on half of the people to train on, of whom the other half are a public reference."""
     drawn = uniforms(seed, panel.sample_id, "public panel", *key)
     is_public = (drawn < PUBLIC_SHARE) & outcomes.is_training[::2]
     reference = panel_of_people(panel, is_public, f"{folder}/reference")
@@ -92,19 +79,7 @@ def beside_public(panel, outcomes, config, folder, *, seed, key):
 
 
 def make_cohort(part, trial, settings, files, folder):
-    """Make the panel of a trial, of chromosome 1, and simulate its outcomes.
-
-    Parameters
-    ----------
-    part, trial, files : as in `Experiment.run_trial`.
-    settings : dict, with `seed`, `sizes`, `counts`, `heritability`, `width` for networks, and of parts whose
-        people are made `copies`, a dict of part to their number.
-    folder : path, to write panel and outcomes to.
-
-    Returns
-    -------
-    Panel, Outcomes
-    """
+    """Make the panel of a trial, of chromosome 1, and simulate its outcomes."""
     key, seed, rows = ("primo haplotypes", trial), settings["seed"], Rows.HAPLOTYPES
     known = {"size": max(settings["sizes"]), "people": n_copies(part, settings)}
     if part.startswith(GENERATED):

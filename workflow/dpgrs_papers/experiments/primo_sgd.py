@@ -6,7 +6,6 @@ import pandas as pd
 
 from dpgrs.evaluation.rows import joined_rows
 from dpgrs.linalg.statistics import CALL_STEP, grid_outcomes
-from dpgrs.methods.dp_sgd import SgdRequest
 from dpgrs.types import Accounting, Rows, Unit
 from dpgrs_papers.experiments.frame import Experiment, Verdict
 from dpgrs_papers.experiments.primo_fits import rows_to_test_on
@@ -21,6 +20,7 @@ from dpgrs_papers.experiments.sgd_settings import (
     in_words,
     with_names,
 )
+from dpgrs_papers.methods.dp_sgd import SgdRequest
 
 PUBLIC = {"rows": Rows.HAPLOTYPES, "unit": Unit.HAPLOTYPE, "outcome_bound": 3.0, "delta": 1e-6}
 

@@ -11,13 +11,13 @@ from itertools import product
 
 import pandas as pd
 
-from dpgrs.methods.dp_sgd import SgdRequest
 from dpgrs.types import Accounting
 from dpgrs_papers.experiments import primo_haplotypes, primo_mnist, primo_sgd
 from dpgrs_papers.experiments.frame import Experiment, Verdict
 from dpgrs_papers.experiments.primo_fits import OWN, PEEKED, TERMS, best_of_path
 from dpgrs_papers.experiments.primo_tables import by_cell, with_lines
 from dpgrs_papers.experiments.sgd_settings import SETTING, in_words
+from dpgrs_papers.methods.dp_sgd import SgdRequest
 
 HAPLOTYPES, MNIST, BATCHES = "haplotypes", "mnist", "batches"
 MEASURE = {HAPLOTYPES: primo_haplotypes.run_trial, MNIST: primo_mnist.run_trial}

@@ -68,28 +68,7 @@ class Columns(NamedTuple):
 
 
 def run_table(columns, make_outcomes, *, sizes, counts, settings, key, is_training=None, terms=TERMS):
-    """Measure all methods of a plan on one table.
-
-    Parameters
-    ----------
-    columns : Columns
-    make_outcomes : function of a Panel and a size that returns (n_outcomes, n_rows) float64, standardised.
-    sizes, counts : list of int, columns and outcomes.
-    settings : dict, with `seed`, `epsilons`, `genotype_clip` and `methods`, a dict of terms to methods, and
-        `delta` where it is not the default of a study.
-    key : tuple of str and int, tells trials apart.
-    is_training : (n_rows,) bool; None leaves a fifth of the rows out at random.
-    terms : dict of the names of `methods` to terms, as `TERMS`.
-
-    Returns
-    -------
-    list of dict, as from `measure`.
-
-    Raises
-    ------
-    UsageError
-        For a method that takes alleles alone.
-    """
+    """Measure all methods of a plan on one table."""
     for method in chain.from_iterable(settings["methods"].values()):
         if method not in ranged_methods():
             raise UsageError(f"`methods` must be of those for tables, got {method}. Leave it out.")
@@ -125,14 +104,7 @@ def with_lines(table):
 
 
 def wide(table, keys, *, value="r2"):
-    """Return a column a line, and a row for each value of keys; ridge without privacy stands at each epsilon.
-
-    Parameters
-    ----------
-    table : DataFrame, as from `dpgrs_papers.experiments.primo_fits.best_of_path`.
-    keys : dict of a column of it to its name.
-    value : str, the column to show.
-    """
+    """Return a column a line, a row for each value of keys; ridge without privacy is at each epsilon."""
     table = at_each_epsilon(with_lines(table))
     found = table.pivot_table(index=list(keys), columns="line", values=value, sort=False).reset_index()
     return found.rename(columns=keys).rename_axis(columns=None)
@@ -144,14 +116,7 @@ def by_line(table, keys, *, value="r2"):
 
 
 def by_cell(table, keys, names, *, value="r2"):
-    """Return a column for each cell.
-
-    Parameters
-    ----------
-    table, value : as in `wide`.
-    keys : dict of a column that tells cells apart to its name, a format.
-    names : list of str, columns that tell rows apart.
-    """
+    """Return a column for each cell."""
     table = at_each_epsilon(table).sort_values(list(keys), kind="stable")
     cells = [table[key].map(name.format) for key, name in keys.items()]
     table = table.assign(cell=cells[0].str.cat(cells[1:], sep=", "))
@@ -171,18 +136,6 @@ def draw_lines(panels, *, x, y, xlabel, ylabel, limits, yscale="linear"):
     """Draw the lines of several tables side by side, against a logarithmic axis.
 
     Gauss by the evidence under the paper's terms is left to the table: lines are many.
-
-    Parameters
-    ----------
-    panels : dict of a title to a table, as from `best_of_path`.
-    x, y : str, columns.
-    xlabel, ylabel : str
-    limits : pair of float, of y; what is beyond is not seen. None shows all.
-    yscale : str, of matplotlib; `symlog` is linear up to 1.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
     """
     panels = {
         title: own[(own["terms"] != "paper") | (own["which"] != EVIDENCE)] for title, own in panels.items()
@@ -250,16 +203,7 @@ def draw_ratios(table, name):
 
 
 def paper_ratios(table):
-    """Return the log MSE ratios by the paper's terms, each at its best penalty.
-
-    Parameters
-    ----------
-    table : DataFrame, as from `best_of_path`.
-
-    Returns
-    -------
-    gauss, projected : Series by part, d and l: of Gauss under full protection, and of feature projection.
-    """
+    """Return the log MSE ratios by the paper's terms, each at its best penalty."""
     peeked = table[(table["terms"] == "paper") & (table["which"] == PEEKED)]
     lines = peeked.assign(line=peeked["method"] + " " + peeked["protection"])
     ratio = lines.pivot_table(index=["part", "n_variants", "n_outcomes"], columns="line", values="log_ratio")
@@ -267,18 +211,7 @@ def paper_ratios(table):
 
 
 def judge_order(gauss, projected, parts):
-    """Hold that the same of Gauss and projection is ahead in both parts.
-
-    Parameters
-    ----------
-    gauss, projected : as from `paper_ratios`.
-    parts : pair of str, outcomes of a linear model and of a network.
-
-    Returns
-    -------
-    said : str
-    is_told : bool
-    """
+    """Hold that the same of Gauss and projection is ahead in both parts."""
     both = pd.DataFrame({part: (projected < gauss)[part] for part in parts}).dropna()
     is_kept = both[parts[0]] == both[parts[1]]
     said = f"outcomes of a network keep which of the two is ahead in {is_kept.sum()} of {len(both)} cells"
@@ -286,17 +219,7 @@ def judge_order(gauss, projected, parts):
 
 
 def judge_ratios(gauss, projected):
-    """Hold that Gauss is not behind projection, and that its ratio grows with l.
-
-    Parameters
-    ----------
-    gauss, projected : as from `paper_ratios`, of one part.
-
-    Returns
-    -------
-    said : str
-    is_told : bool
-    """
+    """Hold that Gauss is not behind projection, and that its ratio grows with l."""
     is_ahead, grown = gauss <= projected, gauss.unstack("n_outcomes")
     is_growing = bool((np.diff(grown, axis=1) > 0).all())
     said = (

@@ -20,19 +20,7 @@ def trial_file(folder, part, trial):
 
 
 def run_trial(name, part, trial, *, settings, files, output):
-    """Run one trial of one part and write its rows.
-
-    Parameters
-    ----------
-    name : str, of the experiment.
-    part, trial, settings, files : as in `Experiment.run_trial`.
-    output : file to write.
-
-    Raises
-    ------
-    UsageError
-        If there is no such experiment.
-    """
+    """Run one trial of one part and write its rows."""
     rows = pd.DataFrame(find(name).run_trial(part, trial, settings, [Path(file) for file in files]))
     rows.insert(0, "part", part)
     rows.insert(1, "trial", trial)
@@ -40,19 +28,7 @@ def run_trial(name, part, trial, *, settings, files, output):
 
 
 def gather(name, *, folder, terms):
-    """Write table, figures, page and summary of an experiment of which all trials have run.
-
-    Parameters
-    ----------
-    name : str
-    folder : of the experiment; results go there.
-    terms : dict, see `Plan.terms`.
-
-    Raises
-    ------
-    DpgrsError
-        If a trial is missing or damaged.
-    """
+    """Write table, figures, page and summary of an experiment of which all trials have run."""
     experiment, settings, folder = find(name), terms["settings"], Path(folder)
     files = [
         trial_file(folder, part, trial) for part in terms["parts"] for trial in range(1, terms["trials"] + 1)

@@ -8,10 +8,10 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
-from dpgrs.methods.dp_sgd import SgdRequest, private_sgd
 from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.reporting.rendering import Drawing
 from dpgrs.reporting.svg import MUTED, PALETTE, new_figure
+from dpgrs_papers.methods.dp_sgd import SgdRequest, private_sgd
 
 # Steps, share of the largest gradient of a row with a residual of 1, and learning rate.
 SETTING = ["steps", "clip", "learning_rate"]

@@ -2,15 +2,15 @@
 
 import numpy as np
 
-from dpgrs.evaluation.table_trials import fit_split
-from dpgrs.methods.compositions import TableRequest
-from dpgrs.methods.registry import table_methods
 from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.public_random import generator
 from dpgrs.types import Neighbours
 from dpgrs_papers.experiments.primo_fits import REPLACED
 from dpgrs_papers.experiments.primo_tables import Columns, run_table
 from dpgrs_papers.experiments.tukey_data import DELTA, EPSILON, TEST_SHARE, read_part
+from dpgrs_papers.tabular.compositions import TableRequest
+from dpgrs_papers.tabular.splits import fit_split
+from dpgrs_papers.tabular.table_methods import table_methods
 
 LARGEST = 4.0  # public, in standard deviations of the earlier study: what lies beyond is clipped
 RARE = 0.1  # for the standard deviation of a column that is constant there, such as a rare level

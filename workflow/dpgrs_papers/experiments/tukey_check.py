@@ -5,15 +5,15 @@ import math
 import numpy as np
 import pandas as pd
 
-from dpgrs.methods.tukey_check import largest_safe_step, safety_terms, smallest_passing
-from dpgrs.methods.tukey_models import fit_models, models_on_grid
 from dpgrs.privacy.noise.depth_sampler import DepthRegions
 from dpgrs.public_random import generator
 from dpgrs.reporting.rendering import Drawing
 from dpgrs.reporting.svg import INK, MUTED, PALETTE, new_figure
-from dpgrs.types import DepthCheck
 from dpgrs_papers.experiments.frame import Experiment, Verdict
 from dpgrs_papers.experiments.tukey_data import BUDGET, DELTA, synthetic_rows
+from dpgrs_papers.methods.tukey_check import largest_safe_step, safety_terms, smallest_passing
+from dpgrs_papers.methods.tukey_models import fit_models, models_on_grid
+from dpgrs_papers.types import DepthCheck
 
 STEP = 2.0**-40
 # Of each check: its test, and whether it is as published, which is not private as claimed.

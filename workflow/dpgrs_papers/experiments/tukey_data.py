@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from dpgrs.io.tables.csv_tables import read_feature_table
+from dpgrs_papers.tabular.feature_tables import read_feature_table
 
 EPSILON, DELTA = math.log(3), 1e-5
 # Of the check and of the draw: the paper has no count.

@@ -4,8 +4,6 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtr
 
-from dpgrs.methods.tukey import TukeyRequest, private_deep_point
-from dpgrs.methods.tukey_models import models_on_grid
 from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.public_random import generator
 from dpgrs.reporting.rendering import Drawing
@@ -13,6 +11,8 @@ from dpgrs.reporting.svg import INK, PALETTE, new_figure
 from dpgrs.types import Neighbours
 from dpgrs_papers.experiments.frame import Experiment, Verdict
 from dpgrs_papers.experiments.tukey_data import DELTA, EPSILON
+from dpgrs_papers.methods.tukey import TukeyRequest, private_deep_point
+from dpgrs_papers.methods.tukey_models import models_on_grid
 
 REQUEST = TukeyRequest(
     epsilon=EPSILON, delta=DELTA, neighbours=Neighbours.REPLACE_ONE, rows_per_coefficient=1.0

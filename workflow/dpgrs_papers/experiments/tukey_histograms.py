@@ -5,12 +5,12 @@ import pandas as pd
 from scipy.special import ndtr
 from scipy.stats import norm
 
-from dpgrs.methods.tukey_models import fit_models
 from dpgrs.public_random import generator
 from dpgrs.reporting.rendering import Drawing
 from dpgrs.reporting.svg import INK, PALETTE, new_figure
 from dpgrs_papers.experiments.frame import Experiment, Verdict
 from dpgrs_papers.experiments.tukey_data import read_part
+from dpgrs_papers.methods.tukey_models import fit_models
 
 MOST_MODELS, N_BINS = 2000, 50
 # Half the width of a normal distribution's middle half, and how far the histograms reach, in such widths.

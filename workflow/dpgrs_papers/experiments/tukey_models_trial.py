@@ -6,19 +6,20 @@ import numpy as np
 
 from dpgrs.evaluation.metrics import r_squared
 from dpgrs.methods.adassp import CAUTION, FAILURE
-from dpgrs.methods.boosted_adassp import BoostedRequest, clip_rows, private_boosted_adassp
-from dpgrs.methods.row_fits import least_squares
-from dpgrs.methods.tukey import TukeyRequest, models_of_groups, private_deep_point
-from dpgrs.methods.tukey_check import largest_safe_step, safety_terms
-from dpgrs.methods.tukey_models import fit_models, models_on_grid
+from dpgrs.methods.chosen_exactly import least_squares
 from dpgrs.privacy.accounting.accountant import split_budget
 from dpgrs.privacy.noise.base import data_digest
 from dpgrs.privacy.noise.depth_sampler import DepthRegions
 from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.privacy.sensitivity import Sensitivity
 from dpgrs.public_random import generator
-from dpgrs.types import Accounting, DepthCheck, Neighbours, Unit
+from dpgrs.types import Accounting, Neighbours, Unit
 from dpgrs_papers.experiments.tukey_data import BUDGET, DELTA, EPSILON, TEST_SHARE, read_part
+from dpgrs_papers.methods.boosted_adassp import BoostedRequest, clip_rows, private_boosted_adassp
+from dpgrs_papers.methods.tukey import TukeyRequest, models_of_groups, private_deep_point
+from dpgrs_papers.methods.tukey_check import largest_safe_step, safety_terms
+from dpgrs_papers.methods.tukey_models import fit_models, models_on_grid
+from dpgrs_papers.types import DepthCheck
 
 # The number of models is public, so that nothing is spent on it, as in the paper.
 REQUEST = TukeyRequest(

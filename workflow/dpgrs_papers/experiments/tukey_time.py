@@ -8,9 +8,7 @@ import numpy as np
 import pandas as pd
 
 from dpgrs.genotypes.dosages import DOSAGE_STEP
-from dpgrs.methods.dp_sgd import SgdRequest, private_sgd
-from dpgrs.methods.row_fits import least_squares
-from dpgrs.methods.tukey import TukeyRequest, models_of_groups, private_deep_point
+from dpgrs.methods.chosen_exactly import least_squares
 from dpgrs.privacy.noise.base import data_digest
 from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.public_random import generator
@@ -22,6 +20,8 @@ from dpgrs_papers.experiments.sgd_settings import poisson_sample_of
 from dpgrs_papers.experiments.tukey_data import DELTA, EPSILON, read_part, synthetic_rows
 from dpgrs_papers.experiments.tukey_models_trial import adassp_of_data_bounds
 from dpgrs_papers.experiments.tukey_sgd import rows_within_bounds, sgd_terms
+from dpgrs_papers.methods.dp_sgd import SgdRequest, private_sgd
+from dpgrs_papers.methods.tukey import TukeyRequest, models_of_groups, private_deep_point
 
 REQUEST = TukeyRequest(
     epsilon=EPSILON, delta=DELTA, neighbours=Neighbours.REPLACE_ONE, rows_per_coefficient=1.0

@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 
 from dpgrs.errors import UsageError
-from dpgrs.io.tables.csv_tables import LARGEST_VALUE
 from dpgrs.io.tables.real_columns import fits
 from dpgrs.io.tables.tables import header_of, rows_of
+from dpgrs.io.tables.text_columns import LARGEST_VALUE
 
 RANGE_COLUMNS = ("column", "low", "high")
 CENTRE = "centre"
@@ -54,13 +54,6 @@ def read_ranges(path, table, *, others=()):
         ranges[pattern] = _range(cells, where)
     found = [_range_of(name, ranges, table, path) for name in table.names]
     return tuple(np.array(found).T)
-
-
-def names_range(path, name):
-    """Tell whether a table of ranges has a line with the very name of a column; errors as `read_ranges`."""
-    rows = rows_of(path)
-    header_of(rows, path)
-    return any(pattern == name for _, (pattern, *_) in rows)
 
 
 def _range(cells, where):

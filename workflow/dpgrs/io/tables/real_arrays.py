@@ -11,8 +11,8 @@ from numpy.lib import format as npy
 
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.files import require_regular
-from dpgrs.io.tables.csv_tables import LARGEST_VALUE, require_own_names
 from dpgrs.io.tables.real_columns import KEYS, RealTable, matched, numbered, require_some
+from dpgrs.io.tables.text_columns import LARGEST_VALUE, require_own_names
 
 ARRAYS = (".npy", ".npz")
 NUMBERS = "biuf"

@@ -6,8 +6,8 @@ from fnmatch import fnmatchcase
 import numpy as np
 
 from dpgrs.errors import UsageError
-from dpgrs.io.tables.csv_tables import Naming
 from dpgrs.io.tables.tables import is_id
+from dpgrs.io.tables.text_columns import Naming
 
 KEYS = Naming("cohort.one_hot", "cohort.drop", lambda key, name: f"{key}: [{name}]")
 

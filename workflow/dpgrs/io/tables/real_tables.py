@@ -11,18 +11,18 @@ import numpy as np
 import pandas as pd
 
 from dpgrs.errors import UsageError
-from dpgrs.io.tables.csv_tables import (
+from dpgrs.io.tables.parquet import parquet_batches, parquet_columns
+from dpgrs.io.tables.phenotypes import CHUNK_CELLS, is_parquet
+from dpgrs.io.tables.real_arrays import is_of_arrays, read_arrays, table_of_arrays
+from dpgrs.io.tables.real_columns import KEYS, RealTable, matched, numbered, require_some, unique_ids
+from dpgrs.io.tables.tables import header_of, rows_of
+from dpgrs.io.tables.text_columns import (
     LARGEST_VALUE,
     TextColumn,
     levels_of_column,
     numbers_of_column,
     require_own_names,
 )
-from dpgrs.io.tables.parquet import parquet_batches, parquet_columns
-from dpgrs.io.tables.phenotypes import CHUNK_CELLS, is_parquet
-from dpgrs.io.tables.real_arrays import is_of_arrays, read_arrays, table_of_arrays
-from dpgrs.io.tables.real_columns import KEYS, RealTable, matched, numbered, require_some, unique_ids
-from dpgrs.io.tables.tables import header_of, rows_of
 
 
 def read_real_table(path, *, row_id=None, arrays=None, one_hot=(), drop=()):

@@ -7,7 +7,7 @@ import numpy as np
 
 from dpgrs.genotypes.bits import pack
 from dpgrs.linalg.statistics import OUTCOME_STEP
-from dpgrs.methods.audits.baselines import (
+from dpgrs.methods.audits.rows import (
     ADDED,
     CLIPPED,
     COUNTED,
@@ -27,14 +27,11 @@ from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.reusecov import noisy_entries
 from dpgrs.privacy.audit.audit import AuditCase, PureLoss
 from dpgrs.selection.dp_kendall import KendallRequest
-from dpgrs.selection.dp_sis import SisRequest
 from dpgrs.types import Rows
 
 CHOICE_EPSILON = 2.0
 # So many rows that a correlation moves by all but two thousandths of what is claimed.
 N_ROWS = 4096
-# Of sets, where every row counts alike: few rows, with outcomes beyond the bound.
-N_OTHERS, OUTCOME_BOUND = 8, 3.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +54,6 @@ def chosen_cases():
         _choices(**HAPLOTYPE),
         _choices(**TWO_HAPLOTYPES),
         _choices(**PERSON),
-        _sets(**TWO_HAPLOTYPES),
         _statistics(**TWO_HAPLOTYPES, **ADDED, **GDP, count_share=0.1),
         _statistics(**TWO_HAPLOTYPES, **ADDED, **GDP, **COUNTED),
         _statistics(**HAPLOTYPE, **ADDED, **PAPER, **CLIPPED, **tight_norms(2.0, n_shared=1)),
@@ -70,22 +66,12 @@ def _choices(**unit):
     n_copies = 2 if unit == TWO_HAPLOTYPES else 1
     pair = (_carriers(n_copies, request.rows, is_whole=is_whole) for is_whole in (True, False))
     options = {"pair": pair, "claimed": CHOICE_EPSILON, "sign": 1, "budget": "joint"}
-    return _choice_case(request, request.rows, **options)
+    return choice_case(request, request.rows, **options)
 
 
-def _sets(*, rows, unit):
-    """Take out a person who raises the product of the first variant alone: then both are level."""
-    request = SisRequest(n_choices=1, epsilon=2 * CHOICE_EPSILON, unit=unit, **ADDED)
-    n_copies = 2 if rows == Rows.HAPLOTYPES else 1
-    x, y = np.ones((2, N_OTHERS + n_copies), dtype=bool), np.full((1, N_OTHERS + n_copies), 2 * OUTCOME_BOUND)
-    x[1, N_OTHERS:] = False
-    pair = (_one_outcome(x[:, :end], y[:, :end], rows) for end in (None, N_OTHERS))
-    options = {"pair": pair, "claimed": request.gamma * request.epsilon, "sign": -1, "budget": "a set"}
-    named = {"selector": "sis", "outcome_bound": OUTCOME_BOUND}
-    return _choice_case(request, rows, **options, **named)
+def choice_case(request, rows, *, pair, claimed, sign, budget, **options):
+    """Build a case of one choice between two variants, between which one unit decides."""
 
-
-def _choice_case(request, rows, *, pair, claimed, sign, budget, **options):
     def run(exact, noise):
         return private_choices(exact.data, request=request, noise=noise, outcome_names=["a"], **options)[0][
             0, 0
@@ -119,10 +105,10 @@ def _carriers(n_copies, rows, *, is_whole):
     x[:, N_ROWS:], y[0, N_ROWS:] = True, -2.0
     if not is_whole:
         x, y = x[:, :N_ROWS], y[:, :N_ROWS]
-    return _one_outcome(x, y, rows)
+    return one_outcome(x, y, rows)
 
 
-def _one_outcome(x, y, rows):
+def one_outcome(x, y, rows):
     """Return rows that all train: of people, both of whose alleles are alike, or of haplotypes."""
     alleles = x if rows == Rows.HAPLOTYPES else np.repeat(x, 2, axis=1)
     data = ScreeningData(pack(alleles), y, np.ones(y.shape[1], dtype=bool), alleles.shape[1], rows)

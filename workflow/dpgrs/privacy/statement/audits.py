@@ -4,7 +4,6 @@ from fractions import Fraction
 
 from dpgrs.errors import DpgrsError
 from dpgrs.privacy.accounting.exact_numbers import text_above, text_below
-from dpgrs.privacy.statement.boosting_rounds import without_round
 
 DIGITS = 4
 # What `dpgrs audit --json` says of a case beside its mechanism and its terms.
@@ -25,18 +24,11 @@ RESULTS = (
 # In whose audit rows are turned before they are summed, beside that of plain X'Y.
 STEERED = "steered statistics"
 # What is released by a function that is not called after it.
-FUNCTIONS = {
-    "Kendall's correlations": "private_kendall",
-    "products with the outcome": "private_sis",
-    **dict.fromkeys(
-        ("boosted smallest eigenvalue", "boosted gram", "boosted residuals"), "private_boosted_adassp"
-    ),
-}
+FUNCTIONS = {"Kendall's correlations": "private_kendall"}
 
 
 def mechanism_of(statistic):
     """Return the name of the ``private_*`` function that releases a statistic."""
-    statistic = without_round(statistic)
     return FUNCTIONS.get(statistic, f"private_{statistic.replace(' ', '_')}")
 
 

@@ -41,17 +41,13 @@ CHOLESKY = (
 DECIMAL = "Python's decimal module rounds exponentials and logarithms correctly."
 ASSUMED_OF = {
     "smallest eigenvalue": CHOLESKY,
-    "boosted smallest eigenvalue": CHOLESKY,
     "subset": DECIMAL,
 }
-# Value of a number that a release leaves out.
-NOT_RELEASED = "not released"
-ROWS_INPUT = "number of rows"  # the public input, and where it comes from: it is public, drawn, or not needed
+ROWS_INPUT = "number of rows"  # the public input, and where it comes from: it is public, or drawn
 ORIGIN_OF_ROWS = {
     Neighbours.REPLACE_ONE: "declared public, neighbours replace one row",
     Neighbours.ADD_REMOVE: "released with noise, charged",
 }
-ORIGIN_OF_NO_ROWS = "the method needs none"
 # Of every family of events that a release can draw.
 NOISE = {
     "gaussian": "normal, exactly rounded to the grid (docs/proofs/exact_noise.md)",

@@ -1,0 +1,41 @@
+"""The rows that this package adds to those of dpgrs."""
+
+from importlib.metadata import entry_points
+
+import pytest
+
+from dpgrs.methods.joined import joins_outcomes
+from dpgrs.methods.registry import METHODS, named
+from dpgrs.plugins import points
+from dpgrs.release.draw_check import BY_METHOD, PROVED, SEPARATE
+from dpgrs.selection.registry import SELECTORS
+
+ADDED = {
+    kind: [one for one in points(kind) if one.module.startswith("dpgrs_papers")]
+    for kind in (*("methods", "selectors", "draws", "commands"),)
+}
+REGRESSION = {"heritability": None, "lambda_from": "evidence", "joint_projection": True}
+
+
+def test_points__are_found_once_and_in_the_order_of_the_file():
+    assert [one.name for one in ADDED["methods"]] == [*METHODS][-len(ADDED["methods"]) :]
+    assert len(ADDED["methods"]) == 14
+    assert [one.name for one in ADDED["selectors"]] == ["sis", "two-stage", "sublasso", "lasso"]
+    assert {one.name for one in entry_points(group="dpgrs.commands")} >= {"tabular", "choose", "experiment"}
+
+
+def test_methods__only_naive_may_be_released():
+    released = [one.name for one in ADDED["methods"] if METHODS[one.name].may_be_released]
+    assert released == [one.name for one in ADDED["draws"]] == ["naive"]
+    assert BY_METHOD["naive"] == SEPARATE
+    assert "naive" in PROVED
+
+
+@pytest.mark.parametrize("point", ADDED["methods"], ids=lambda point: point.name)
+def test_methods__what_a_row_names_is_there(point):
+    row = METHODS[point.name]
+    for place in (row.mechanism, row.mechanism_of_benchmark, row.of_rows, row.audits, row.steps):
+        assert place is None or named(place)
+    assert row.selector is None or row.selector in SELECTORS
+    known = {"protection": "full", "has_effects": True}
+    assert not joins_outcomes(point.name, REGRESSION, **known)

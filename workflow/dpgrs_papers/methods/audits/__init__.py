@@ -1,0 +1,1 @@
+"""Worst-case inputs of the mechanisms of these methods, for audits."""

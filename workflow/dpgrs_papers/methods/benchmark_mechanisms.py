@@ -1,0 +1,107 @@
+"""Mechanisms of benchmarks alone: samples that are not secret, or statistics too many to be kept."""
+
+from dataclasses import asdict, replace
+from types import MappingProxyType
+
+import numpy as np
+
+from dpgrs.linalg.statistics import grid_outcomes
+from dpgrs.methods.reusecov import fit_reusecov
+from dpgrs.methods.sum_mechanisms import OwnStatistics
+from dpgrs.types import Coding
+from dpgrs_papers.methods.dp_sgd import SgdRequest, private_sgd
+from dpgrs_papers.methods.naive import fit_separately, private_separate_statistics
+from dpgrs_papers.methods.row_mechanisms import DrawnFits, WholeFits
+from dpgrs_papers.methods.sketch import SketchRequest, private_sketch
+
+NO_PARTS = MappingProxyType({"genotypes": (), "outcomes": ()})  # no ledger knows them
+
+
+class FittedSeparately(WholeFits):
+    """Naive's fits: a benchmark keeps them in place of an X'X for each outcome, budget and panel."""
+
+    name = "naive-fits"
+    draws, reads = NO_PARTS, ("regression.lambda",)
+
+    def exact(self, request, *, data, names, settings):
+        exact = super().exact(request, data=data, names=names, settings=settings)
+        return exact | {"penalty": settings.regression["lambda"]}
+
+    def draw(self, gram, cross, n_rows, *, request, penalty, origin=None, slopes=None, **options):
+        options, is_row_centred = options | {"request": request}, request.coding == Coding.ROW_CENTRED
+        # One outcome's X'X at a time: all of them may not fit into memory.
+        drawn, events = private_separate_statistics(gram, cross, n_rows, **options), []
+        terms = {"penalty": penalty, "origin": origin, "is_row_centred": is_row_centred}
+        fit = fit_separately(_noting(drawn, events), **terms)
+        # Ridge is linear in X'Y.
+        return DrawnFits(fit if slopes is None else fit.times(1 / slopes), tuple(events))
+
+
+class SgdFits(WholeFits):
+    """DP-SGD, whose samples hang on a public seed."""
+
+    name = "sgd-fits"
+    draws, takes, reads = NO_PARTS, ("panel",), ("regression.sgd",)
+
+    def asked(self, request, *, method, data, n_outcomes, settings):
+        return request
+
+    def exact(self, request, *, data, names, settings):
+        known = {"data": data.rows(request.n_variants), "request": request, "outcome_names": names}
+        return known | {"descent": settings.regression.sgd.as_dict()}
+
+    def draw(self, data, *, request, noise, outcome_names, descent):
+        X, terms = data.training_rows, SgdRequest(**asdict(request), **descent)
+        Y = grid_outcomes(data.Y[: len(outcome_names), data.is_training], bound=request.outcome_bound)
+        n_units = len(X) // terms.rows_per_unit
+
+        def sample(step):
+            return noise.poisson_sample(n_units, name=f"step {step}", probability=terms.sampling_rate)
+
+        options = {"request": terms, "noise": noise, "sample": sample, "outcome_names": outcome_names}
+        found = private_sgd(X, Y, row_step=data.row_step, **options)
+        return DrawnFits(found.fit, found.events)
+
+
+class SketchedStatistics(OwnStatistics):
+    """ReuseCov's statistics, with X'X of a sample whose choice hangs on a public seed."""
+
+    name = "sketched-statistics"
+    draws = NO_PARTS
+    takes, reads = ("statistics", "panel"), ("regression.sketch_share",)
+
+    def exact(self, request, *, data, names, settings):
+        exact = super().exact(request, data=data, names=names, settings=settings)
+        for name in ("gram", "n_rows", "observed"):
+            del exact[name]
+        is_clipped = request.coding == Coding.FREQUENCY
+        frequency = data.frequency(request.n_variants) if is_clipped else None
+        own = {"data": data.rows(request.n_variants).in_memory, "share": settings.regression.sketch_share}
+        return exact | own | {"frequency": frequency}
+
+    def draw(self, data, cross, *, share, request, origin=None, slopes=None, noise, **options):
+        n_units = int(np.count_nonzero(data.is_training)) // request.rows_per_unit
+        terms = SketchRequest(**asdict(request), n_units=n_units, n_chosen=max(1, round(share * n_units)))
+        drawn = private_sketch(
+            data.genotypes,
+            cross,
+            noise.sample_without_replacement(n_units, name="the sketch", n_chosen=terms.n_chosen),
+            n_haplotypes=data.n_haplotypes,
+            request=terms,
+            noise=noise,
+            is_selected=data.is_training,
+            **options,
+        )
+        return replace(drawn, origin=origin, slopes=slopes)
+
+    def fit(self, method, drawn, *, request, terms, outcomes=None):
+        is_row_centred = request.coding == Coding.ROW_CENTRED
+        fit = fit_reusecov(drawn, penalty=terms.penalty, keeps_negative=is_row_centred)
+        return fit.of_centred_rows() if is_row_centred else fit.in_half_coding(drawn.origin)
+
+
+def _noting(drawn, events):
+    """Hand on statistics one after the other, and collect their events."""
+    for one in drawn:
+        events += one.events
+        yield one

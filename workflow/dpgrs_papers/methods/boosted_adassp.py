@@ -1,0 +1,281 @@
+"""Boosted AdaSSP (Tang et al. 2023): one noisy X'X, many noisy sums of clipped residuals.
+
+All statistics are exact integers and all noise is normal noise on their grids. What a round sums up hangs on
+the noise of the rounds before it, so a release draws on named data (docs/proofs/boosted_adassp.md).
+
+References
+----------
+.. [1] Tang, Aydore, Kearns, Rho, Roth, Wang, Wang, Wu (2023). Improved differentially private regression via
+   gradient boosting. arXiv 2303.03451.
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from dpgrs.errors import UsageError, require_domains
+from dpgrs.linalg.statistics import LARGEST_ROWS
+from dpgrs.methods.adassp import CAUTION, FAILURE, LARGEST_VARIANTS, LOWERED, eigenvalue_steps
+from dpgrs.methods.separate_statistics import even_part
+from dpgrs.privacy.accounting.accountant import split_budget
+from dpgrs.privacy.accounting.exact_numbers import root_above
+from dpgrs.privacy.sensitivity import Sensitivity
+from dpgrs.types import Accounting, Neighbours, Unit
+
+PROOF = "docs/proofs/boosted_adassp.md"
+# Rows of norm 1, outcomes and residuals, and weights lie on these grids.
+ROW_STEP, RESIDUAL_STEP, WEIGHT_STEP = 2.0**-16, 2.0**-12, 2.0**-24
+EIGENVALUE_STEP = 2.0**-12
+LARGEST_WEIGHTS = 2.0**12  # their norm, so that predictions are exact in float64
+LARGEST_OUTCOME = 2.0**6
+LARGEST_ENTRY = 1e50
+ROW_BLOCK = 4096  # rows in memory at a time
+ROUNDS, CLIP = 100, 1.0  # as in the paper
+STEPS = (
+    "Every outcome is fitted by itself by boosted AdaSSP, from a noisy Gram matrix and sums of residuals.",
+    "Negative eigenvalues of the noisy Gram matrix, which only noise can cause, count as 0.",
+    LOWERED,
+    "Lambda is the spread of the noise on the Gram matrix less that eigenvalue, at least 0.",
+    "Weights rise by (Gram matrix + lambda)^-1 times the noisy sum of residuals, round by round.",
+    "After every round weights are cut to a grid and shortened, if need be, to a norm of 4096.",
+    "In the end they are scaled back from rows of norm 1 to genotypes.",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoostedRequest:
+    """The public terms of boosted AdaSSP; none is tuned on the data.
+
+    Attributes
+    ----------
+    epsilon, delta : float, of all fits together.
+    neighbours : Neighbours
+    unit : Unit
+    rows_per_unit : int > 0, 2 for the haplotypes of a person.
+    accounting : Accounting
+    rounds : int > 0
+    clip : float in [2^-12, 2^6], largest residual; rounded down to a multiple of `RESIDUAL_STEP`.
+    n_fits : int > 0, fits that share (epsilon, delta), of which this is one.
+
+    Raises
+    ------
+    UsageError
+        For terms out of their domain.
+    """
+
+    epsilon: float
+    delta: float
+    neighbours: Neighbours = Neighbours.ADD_REMOVE
+    unit: Unit = Unit.PERSON
+    rows_per_unit: int = 1
+    accounting: Accounting = Accounting.GDP
+    rounds: int = ROUNDS
+    clip: float = CLIP
+    n_fits: int = 1
+
+    def __post_init__(self):
+        require_domains(
+            self,
+            ("rows_per_unit", "at least 1", self.rows_per_unit >= 1),
+            ("rounds", "at least 1", self.rounds >= 1),
+            ("n_fits", "at least 1", self.n_fits >= 1),
+            (
+                "clip",
+                f"at least {RESIDUAL_STEP:g} and at most {LARGEST_OUTCOME:g}",
+                RESIDUAL_STEP <= self.clip <= LARGEST_OUTCOME,
+            ),
+        )
+
+    @cached_property
+    def budget(self):
+        """The mu of ``eigenvalue``, ``gram`` and a ``round``, a dict: a third of mu^2 for all rounds."""
+        names, terms = ("eigenvalue", "gram", "cross"), {"accounting": self.accounting}
+        if Accounting(self.accounting) == Accounting.GDP:
+            shares = (1 / (3 * self.n_fits),) * 3 * self.n_fits
+            mus = split_budget(self.epsilon, self.delta, shares=shares, **terms)[:3]
+        else:
+            part = even_part(self.epsilon, self.delta, self.n_fits)
+            mus = split_budget(*part, shares=(1 / 3,) * 3, **terms)
+        budget = dict(zip(names, mus, strict=True))
+        return budget | {"round": math.nextafter(budget.pop("cross") / math.sqrt(self.rounds), 0)}
+
+    @property
+    def clip_steps(self):
+        """The clip in units of `RESIDUAL_STEP`, an int."""
+        return int(self.clip / RESIDUAL_STEP)
+
+    @cached_property
+    def sensitivities(self):
+        """The claims of ``eigenvalue``, ``gram`` and ``round``, a dict."""
+        is_added = Neighbours(self.neighbours) == Neighbours.ADD_REMOVE
+        rows, clip = Fraction(self.rows_per_unit), self.clip_steps * Fraction(RESIDUAL_STEP)
+        squares = {
+            # With half a step for the error of floating point in either eigenvalue.
+            "eigenvalue": (rows + Fraction(EIGENVALUE_STEP)) ** 2,
+            "gram": rows**2 * (1 if is_added else 2),
+            "round": (rows * clip) ** 2 * (1 if is_added else 4),
+        }
+        relation = Neighbours(self.neighbours), Unit(self.unit), PROOF
+        return {name: Sensitivity(root_above(square), "l2", *relation) for name, square in squares.items()}
+
+
+@dataclass(frozen=True)
+class BoostedFit:
+    """What boosted AdaSSP gives and costs.
+
+    Attributes
+    ----------
+    weights : (d,) float64, for rows that are clipped to norm 1 as `clip_rows` does.
+    smallest_eigenvalue : float, noisy.
+    gram : (d, d) float64, noisy.
+    sums : (rounds, d) float64, noisy.
+    events : tuple of GaussianEvent, in this order.
+    """
+
+    weights: np.ndarray
+    smallest_eigenvalue: float
+    gram: np.ndarray
+    sums: np.ndarray
+    events: tuple
+
+
+def private_boosted_adassp(X, y, *, request, noise):
+    """Fit clipped residuals again and again by one noisy X'X.
+
+    In each of T rounds W rises by (G~ + lambda I)^-1 (X' clip(y - X W) + noise), with AdaSSP's lambda.
+
+    Parameters
+    ----------
+    X : (n_rows, d), with a column of ones where an intercept is wanted.
+    y : (n_rows,). Where it is missing the residual is 0.
+    request : BoostedRequest
+    noise : NoiseSource; in a release that of `NoiseSource.on` all data, as only the first round hangs on no
+        noise.
+
+    Returns
+    -------
+    BoostedFit
+
+    Privacy
+    -------
+    Unit and neighbours as requested. Sensitivities `BoostedRequest.sensitivities`:
+    docs/proofs/boosted_adassp.md. A GaussianEvent for the smallest eigenvalue, one for X'X and one for every
+    round are together (epsilon, delta)-DP. Public: d and the request. Not covered: relatives.
+
+    Raises
+    ------
+    UsageError
+        If the rows have no outcome each, more than `LARGEST_VARIANTS` numbers, or are more than
+        `LARGEST_ROWS`.
+    """
+    if X.ndim != 2 or y.shape != X.shape[:1] or X.shape[1] > LARGEST_VARIANTS:
+        raise UsageError(
+            f"The rows must have an outcome each and at most {LARGEST_VARIANTS} numbers. Pass fewer columns."
+        )
+    if len(X) > LARGEST_ROWS:
+        raise UsageError(f"The claims hold for at most {LARGEST_ROWS} rows. Split the rows.")
+    rows = np.rint(clip_rows(X) / ROW_STEP)
+    steps = {"eigenvalue": EIGENVALUE_STEP, "gram": ROW_STEP**2, "round": ROW_STEP * RESIDUAL_STEP}
+
+    def draw(statistic, kind, name):
+        terms = {"sensitivity": request.sensitivities[kind], "mu": request.budget[kind], "step": steps[kind]}
+        noisy, event = noise.gaussian(statistic, name=name, **terms)
+        return noisy * steps[kind], event
+
+    gram = _gram(rows)
+    smallest = eigenvalue_steps(gram * ROW_STEP**2, step=EIGENVALUE_STEP)
+    eigenvalue, first = draw(smallest, "eigenvalue", "boosted smallest eigenvalue")
+    upper = np.triu_indices(len(gram))
+    G, (entries, second) = np.empty(gram.shape), draw(gram[upper], "gram", "boosted gram")
+    G[upper] = G.T[upper] = entries
+    inverse = _ridge_inverse(G, penalty=_penalty(eigenvalue, first.sigma, second.sigma, d=len(G)))
+    W, sums, events = np.zeros(len(G)), [], [first, second]
+    outcomes, is_missing = _gridded(y), np.isnan(y)
+    for number in range(request.rounds):
+        exact = residual_sums(rows, outcomes, W, clip_steps=request.clip_steps, is_missing=is_missing)
+        noisy, event = draw(exact, "round", f"boosted residuals, round {number + 1}")
+        W = _on_weight_grid(W + inverse @ noisy / WEIGHT_STEP)
+        sums.append(noisy)
+        events.append(event)
+    return BoostedFit(W * WEIGHT_STEP, float(eigenvalue), G, np.array(sums), tuple(events))
+
+
+def clip_rows(X):
+    """Shorten rows to a norm of 1 and round them towards zero to `ROW_STEP`, each by itself.
+
+    Parameters
+    ----------
+    X : (n_rows, d). A row with a value that is not finite counts as zeros.
+
+    Returns
+    -------
+    (n_rows, d) float64, whole multiples of `ROW_STEP` with norms of at most 1.
+    """
+    X = np.asarray(X, dtype=np.float64)
+    is_finite = np.isfinite(X).all(axis=1, keepdims=True)
+    X = np.where(is_finite, np.clip(X, -LARGEST_ENTRY, LARGEST_ENTRY), 0.0)
+    norms = np.sqrt(np.sum(X**2, axis=1, keepdims=True))
+    return np.trunc(X / np.maximum(norms, 1.0) / ROW_STEP) * ROW_STEP
+
+
+def residual_sums(rows, outcomes, W, *, clip_steps, is_missing):
+    """Sum clipped residuals times rows in exact integers.
+
+    Parameters
+    ----------
+    rows : (n_rows, d) float64, whole, in units of `ROW_STEP`, of norm at most 1.
+    outcomes : (n_rows,) float64, whole, in units of `RESIDUAL_STEP`.
+    W : (d,) float64, whole, in units of `WEIGHT_STEP`, from `_on_weight_grid`.
+    clip_steps : int, in units of `RESIDUAL_STEP`.
+    is_missing : (n_rows,) bool, rows whose residual is 0.
+
+    Returns
+    -------
+    (d,) int64 in units of ROW_STEP RESIDUAL_STEP.
+    """
+    sums = np.zeros(rows.shape[1], dtype=np.int64)
+    scale = RESIDUAL_STEP / (ROW_STEP * WEIGHT_STEP)  # units of a prediction in one of an outcome
+    for start in range(0, len(rows), ROW_BLOCK):
+        block = slice(start, start + ROW_BLOCK)
+        # Integers below 2^53 throughout: exact in float64, whatever the order of the sums in BLAS.
+        residuals = (outcomes[block] * scale - rows[block] @ W) / scale
+        clipped = np.trunc(np.clip(residuals, -clip_steps, clip_steps)) * ~is_missing[block]
+        sums += (clipped @ rows[block]).astype(np.int64)
+    return sums
+
+
+def _gram(rows):
+    """Sum x x' in exact integers, in units of ROW_STEP^2."""
+    sums = np.zeros((rows.shape[1],) * 2, dtype=np.int64)
+    for start in range(0, len(rows), ROW_BLOCK):
+        block = rows[start : start + ROW_BLOCK]
+        sums += (block.T @ block).astype(np.int64)
+    return sums
+
+
+def _gridded(y):
+    bounded = np.clip(np.nan_to_num(y), -LARGEST_OUTCOME, LARGEST_OUTCOME)
+    return np.trunc(bounded / RESIDUAL_STEP)
+
+
+def _penalty(eigenvalue, eigenvalue_sd, gram_sd, *, d):
+    """Return AdaSSP's ridge penalty, see `AdasspStatistics.penalty`."""
+    lowered = max(0.0, eigenvalue - CAUTION * eigenvalue_sd)
+    return max(0.0, math.sqrt(d * math.log(2 * d**2 / FAILURE)) * gram_sd - lowered)
+
+
+def _ridge_inverse(G, *, penalty):
+    """Invert G + penalty I; negative eigenvalues, which only noise can cause, count as 0."""
+    eigenvalues, vectors = np.linalg.eigh(G)
+    raised = np.maximum(eigenvalues, 0.0) + penalty
+    inverse = np.divide(1.0, raised, out=np.zeros_like(raised), where=raised > 0)
+    return (vectors * inverse) @ vectors.T
+
+
+def _on_weight_grid(W):
+    """Cut weights in units of `WEIGHT_STEP` to whole ones, and shorten them: predictions stay exact."""
+    largest = LARGEST_WEIGHTS / WEIGHT_STEP
+    return np.trunc(W * min(1.0, largest / max(float(np.linalg.norm(W)), 1.0)))

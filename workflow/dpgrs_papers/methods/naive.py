@@ -1,0 +1,178 @@
+"""The naive baseline: every outcome pays for a Gram matrix of its own (docs/explanation/baselines.md)."""
+
+from dataclasses import asdict, replace
+from functools import lru_cache
+from types import MappingProxyType
+
+import numpy as np
+
+from dpgrs.errors import UsageError
+from dpgrs.linalg.linear_fit import LinearFit
+from dpgrs.linalg.norms import budget_groups
+from dpgrs.methods.fits import STEPS as STEPS_OF_RIDGE
+from dpgrs.methods.reusecov import (
+    NoisyStatistics,
+    fit_reusecov,
+    private_count,
+    private_cross_product,
+    private_gram,
+    private_outcome_counts,
+    require_counts,
+)
+from dpgrs.methods.separate_statistics import SeparateRequest, SeparateStatistics
+from dpgrs.methods.sum_mechanisms import OwnStatistics
+
+STEPS = ("Every outcome is fitted by itself, from a noisy Gram matrix of its own.", *STEPS_OF_RIDGE)
+
+
+@lru_cache(maxsize=256)
+def separate_request(request):
+    """Return the terms of one fit, for a PrivacyRequest of all outcomes that share a budget; kept."""
+    return SeparateRequest(**asdict(request) | {"n_outcomes": 1}, n_fits=request.n_outcomes)
+
+
+def private_separate_statistics(gram, cross, n_rows, *, request, noise, outcome_names=None, observed=None):
+    """Release an X'X and an X'y with noise of their own for every outcome, one after the other.
+
+    Parameters
+    ----------
+    gram, cross, n_rows, request, noise, outcome_names, observed : as in `private_statistics`. The count is
+        drawn in the part ``genotypes``, and all else in ``outcomes`` with the outcome's name.
+
+    Yields
+    ------
+    NoisyStatistics of one outcome, with the events of what is drawn for it; the first has that of the count
+    too.
+
+    Privacy
+    -------
+    Unit and neighbours as requested. The composition of `private_count` (docs/proofs/count.md), and of
+    `private_outcome_counts`, where outcomes may be missing, `private_gram` (docs/proofs/gram.md,
+    docs/proofs/clipped_gram.md) and `private_cross_product` (docs/proofs/cross_product.md) once for every
+    outcome, one GaussianEvent each, is (epsilon, delta)-DP for the outcomes of one budget; with several
+    budgets the whole costs more (docs/explanation/accounting.md). Public: all of the request; n under
+    replace-one. Not covered: relatives.
+
+    Raises
+    ------
+    UsageError
+        If the statistics do not have the shape of the request, before anything is drawn.
+    """
+    names = outcome_names or [str(number) for number in range(len(cross))]
+    _require_shapes(gram, cross, names, request)
+    terms, events = separate_request(request), ()
+    if terms.has_private_outcome_counts:
+        require_counts(observed, n_outcomes=len(names))
+    if terms.has_private_count:
+        n_rows, event = private_count(n_rows, request=terms, noise=noise.of("genotypes"))
+        events = (event,)
+    for number, name in enumerate(names):
+        options, own, known = {"request": terms, "noise": noise.of("outcomes", name)}, [number], None
+        noisy_gram, event = private_gram(gram, n_rows, **options)
+        events = (*events, event)
+        if terms.has_private_outcome_counts:
+            known, event = private_outcome_counts(observed[own], **options)
+            events = (*events, event)
+        noisy_cross, event = private_cross_product(cross[own], **options)
+        yield NoisyStatistics(noisy_gram, noisy_cross, n_rows, (*events, event), observed=known)
+        events = ()
+
+
+def collect(drawn, n_outcomes):
+    """Put the statistics of all outcomes into one.
+
+    Parameters
+    ----------
+    drawn : iterable of NoisyStatistics of one outcome each, as from `private_separate_statistics`.
+    n_outcomes : int, how many there are.
+
+    Returns
+    -------
+    SeparateStatistics
+    """
+    grams, crosses, events, known = None, None, [], []
+    for number, one in enumerate(drawn):
+        if grams is None:
+            grams = np.empty((n_outcomes, *one.gram.shape))
+            crosses = np.empty((n_outcomes, one.cross.shape[1]))
+        grams[number], crosses[number], n = one.gram, one.cross[0], one.n
+        events += one.events
+        known += [] if one.observed is None else one.observed.tolist()
+    observed = np.array(known) if known else None
+    return SeparateStatistics(grams, crosses, n, tuple(events), observed=observed)
+
+
+def fit_separately(drawn, *, penalty, origin=None, is_row_centred=False):
+    """Fit every outcome from statistics of its own, as `fit_reusecov` does.
+
+    Parameters
+    ----------
+    drawn : iterable of NoisyStatistics of one outcome each.
+    penalty : float >= 0, per row.
+    origin : (n_variants,) float64 or None, as in `NoisyStatistics`.
+    is_row_centred : bool, whether rows were centred by their own mean, as in the PRIMO paper.
+
+    Returns
+    -------
+    LinearFit, whose means are of each outcome.
+
+    Privacy
+    -------
+    Post-processing: costs nothing, if `penalty` is public.
+    """
+    fits = [fit_reusecov(noisy, penalty=penalty, keeps_negative=is_row_centred) for noisy in drawn]
+    together = LinearFit(
+        weights=np.concatenate([fit.weights for fit in fits]),
+        means=np.array([fit.means for fit in fits]),
+        intercept=np.concatenate([fit.intercept for fit in fits]),
+    )
+    return together.of_centred_rows() if is_row_centred else together.in_half_coding(origin)
+
+
+def _require_shapes(gram, cross, names, request):
+    size = request.n_columns + 1
+    if (
+        gram.shape != (size, size)
+        or cross.shape != (len(names), size)
+        or len(cross) % request.n_outcomes
+        or not len(cross)
+    ):
+        raise UsageError(
+            f"The statistics must be of {request.n_columns} variants and {request.n_outcomes} outcomes a "
+            f"budget, got {len(gram) - 1} and {len(cross)}. Recompute them for this study."
+        )
+
+
+class SeparateFits(OwnStatistics):
+    """The count, and all else for every outcome by itself, also where outcomes share a budget."""
+
+    name = "naive-statistics"
+    kind = SeparateStatistics
+    draws = MappingProxyType({"genotypes": ("count",), "outcomes": ("gram", "observed", "cross")})
+
+    def terms(self, request):
+        return separate_request(request)
+
+    def draw(self, gram, cross, n_rows, *, origin=None, slopes=None, **options):
+        drawn = collect(private_separate_statistics(gram, cross, n_rows, **options), len(cross))
+        return replace(drawn, origin=origin, slopes=slopes)
+
+    def outputs(self, drawn, names, request):
+        known = [()] * len(names) if drawn.observed is None else drawn.observed[:, np.newaxis]
+        drawn_alone = zip(names, known, drawn.gram, drawn.cross, strict=True)
+        parts = {("outcomes", name): (drawn.n, *own, gram, cross) for name, own, gram, cross in drawn_alone}
+        return ({("genotypes",): (drawn.n,)} if request.has_private_count else {}) | parts
+
+    def depends_on(self, part, names, request):
+        # The rows of outcomes that share a budget may be clipped together.
+        kind, *own = part
+        for group in budget_groups(len(names), n_shared=request.n_outcomes):
+            if set(own) & set(names[group]):
+                return (kind, *names[group])
+        return part
+
+    def requests_of_outcomes(self, n_outcomes, request):
+        return n_outcomes
+
+    def fit(self, method, drawn, *, request, terms, outcomes=None):
+        return fit_separately(drawn.by_outcome(), penalty=terms.penalty, origin=drawn.origin)

@@ -1,0 +1,151 @@
+"""Fits that read rows, not sums, one outcome after the other: of studies, and of plain tables.
+
+Outcomes that share a budget have equal parts of it: boosted AdaSSP of mu^2, the Tukey mechanism, which is for
+benchmarks alone, of epsilon and delta.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+
+from dpgrs.methods.chosen_exactly import least_squares, with_intercept
+from dpgrs_papers.methods.boosted_adassp import BoostedRequest, private_boosted_adassp
+from dpgrs_papers.methods.tukey import SMALLEST_NUMBER, Status, TukeyRequest, private_tukey
+
+
+@dataclass(frozen=True)
+class RowFit:
+    """A linear predictor of one outcome.
+
+    Attributes
+    ----------
+    weights : (d,) float64; zeros if there is no model.
+    intercept : float
+    status : Status
+    events : tuple of events
+    n_models : int, or None where models are not drawn among.
+    """
+
+    weights: np.ndarray
+    intercept: float
+    status: Status = Status.RELEASED
+    events: tuple = ()
+    n_models: int | None = None
+
+    @property
+    def ending(self):
+        """How it ended, in a word of `metrics.tsv`: ``ok``, or why there is no model."""
+        return "ok" if self.status == Status.RELEASED else str(self.status)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowFitter:
+    """What a row of the registry names as `of_rows`.
+
+    Attributes
+    ----------
+    fit : callable (X, y, *, request, noise, largest_norm) that returns a RowFit.
+    of_study : callable of a PrivacyRequest, n_fits and more by name, that returns the request of one outcome.
+    of_table : the same of a TableRequest and of epsilon, n_low and n_coefficients, by name.
+    least_models : int, models without which it can give none; each needs the rows of its coefficients.
+    clips_rows : bool, whether without a `largest_norm` weights are for rows that `clip_rows` clipped.
+    """
+
+    fit: Callable
+    of_study: Callable | None = None
+    of_table: Callable
+    least_models: int = 0
+    clips_rows: bool = False
+
+
+def fit_rows(fitter, X, y, *, request, noise, largest_norm, n_fits, **terms):
+    """Fit one outcome of a study.
+
+    Parameters
+    ----------
+    fitter : RowFitter, private.
+    X : (n_rows, d) float64 without intercept, rows of a unit one after the other.
+    y : (n_rows,) float64, NaN where missing.
+    request : PrivacyRequest, with the budget of `n_fits` outcomes together.
+    noise : NoiseSource of this outcome alone, in a release that of `NoiseSource.on` all its data.
+    largest_norm : float, public: boosted AdaSSP shortens longer rows of X.
+    n_fits : int
+    **terms : count_share and rows_per_coefficient, as in `TukeyRequest`, which alone takes them.
+
+    Returns
+    -------
+    RowFit
+
+    Privacy
+    -------
+    As `private_tukey` (docs/proofs/tukey.md), at an n_fits-th of epsilon and delta, and
+    `private_boosted_adassp` (docs/proofs/boosted_adassp.md), of which n_fits together cost the request's.
+    """
+    asked = fitter.of_study(request, n_fits=n_fits, **terms)
+    return fitter.fit(X, y, request=asked, noise=noise, largest_norm=largest_norm)
+
+
+def _fit_least_squares(X, y, *, request, noise, largest_norm=None):
+    *weights, intercept = least_squares(with_intercept(X), y)
+    return RowFit(np.array(weights), intercept)
+
+
+def _fit_tukey(X, y, *, request, noise, largest_norm=None):
+    fit = private_tukey(with_intercept(X), y, request=request, noise=noise)
+    found = np.zeros(X.shape[1] + 1) if fit.weights is None else fit.weights
+    return RowFit(found[:-1], float(found[-1]), fit.status, fit.events, fit.n_models)
+
+
+def _fit_boosted(X, y, *, request, noise, largest_norm=None):
+    scale = np.ones(X.shape[1] + 1)
+    if largest_norm is not None:
+        # Rows of norm 1 with an intercept as long as the rest.
+        scale = np.sqrt(2) * np.append(np.full(X.shape[1], largest_norm), 1.0)
+    fit = private_boosted_adassp(with_intercept(X) / scale, y, request=request, noise=noise)
+    found = fit.weights / scale
+    return RowFit(found[:-1], float(found[-1]), events=fit.events)
+
+
+@lru_cache(maxsize=256)
+def boosted_request(request, *, n_fits):
+    """Return the terms of one of several fits by boosted AdaSSP; kept, as the split takes milliseconds.
+
+    Parameters
+    ----------
+    request : PrivacyRequest, with the budget of all fits together.
+    n_fits : int
+
+    Returns
+    -------
+    BoostedRequest
+    """
+    terms = {"epsilon": request.epsilon, "delta": request.delta, "accounting": request.accounting}
+    return BoostedRequest(**terms, **_relation(request), n_fits=n_fits)
+
+
+def _boosted_of_table(terms, *, epsilon, n_low, n_coefficients):
+    return BoostedRequest(epsilon=epsilon, delta=terms.delta, neighbours=terms.neighbours)
+
+
+def _tukey_request(request, *, n_fits, **terms):
+    budget = {"epsilon": request.epsilon / n_fits, "delta": request.delta / n_fits}
+    return TukeyRequest(**budget, **_relation(request), **terms)
+
+
+def _tukey_of_table(terms, *, epsilon, n_low, n_coefficients):
+    own = {"rows_per_coefficient": terms.per_coefficient(n_low, n_coefficients), "n_low": n_low}
+    return replace(terms.tukey, epsilon=epsilon, **own)
+
+
+def _relation(request):
+    names = ("neighbours", "unit", "rows_per_unit")
+    return {name: getattr(request, name) for name in names}
+
+
+BOOSTED = RowFitter(fit=_fit_boosted, of_study=boosted_request, of_table=_boosted_of_table, clips_rows=True)
+TUKEY = RowFitter(
+    fit=_fit_tukey, of_study=_tukey_request, of_table=_tukey_of_table, least_models=SMALLEST_NUMBER
+)
+LEAST_SQUARES = RowFitter(fit=_fit_least_squares, of_table=lambda terms, **_: None, least_models=1)

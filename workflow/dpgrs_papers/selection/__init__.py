@@ -1,0 +1,1 @@
+"""Private choices of variants by others, for benchmarks."""

@@ -1,0 +1,1 @@
+"""Worst-case inputs of these choices, for audits."""

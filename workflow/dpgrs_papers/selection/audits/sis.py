@@ -1,0 +1,91 @@
+"""Audit cases of DP-SIS, and with it of the canonical Lipschitz mechanism, at neighbours that show all of it.
+
+One of two features is chosen. Then the loss is gamma epsilon, and an attacker who sees the second chosen can
+make the most of it (docs/proofs/canonical_lipschitz.md).
+"""
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from dpgrs.genotypes.bits import pack
+from dpgrs.privacy.audit.audit import AuditCase, PureLoss
+from dpgrs.types import Neighbours, Rows, Unit
+from dpgrs_papers.selection.dp_sis import SisRequest, genotype_sis_scores, private_sis, table_sis_scores
+
+LOSS = 2.0
+N_PEOPLE = 10
+BOUND = 3.0
+
+
+@dataclass(frozen=True)
+class ExactRows:
+    """The input of a case.
+
+    Attributes
+    ----------
+    n_rows : int
+    X : (n_rows, 2) int64, alleles, dosages, or -1 and 1 in a table.
+    y : (n_rows,) float64, beyond the bound, so that clipping is part of what is audited.
+    """
+
+    n_rows: int
+    X: np.ndarray
+    y: np.ndarray
+
+
+def sis_cases():
+    """Return cases of haplotypes, of people and of a table."""
+    added, replaced = Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE
+    return [
+        _case(added, Rows.HAPLOTYPES, Unit.PERSON, gamma=0.5),
+        _case(replaced, Rows.PEOPLE, Unit.PERSON, gamma=0.8),
+        _case(added, Rows.PEOPLE, Unit.PERSON, gamma=0.8, is_table=True),
+    ]
+
+
+def _case(neighbours, rows, unit, *, gamma, is_table=False):
+    high = 1 if Rows(rows) == Rows.HAPLOTYPES or is_table else 2
+    low = -1 if is_table else 0
+    unit_rows = 2 if (rows, unit) == (Rows.HAPLOTYPES, Unit.PERSON) else 1
+    # Without the unit both features have the same score; the unit raises that of the first as far as it can
+    # and lowers that of the second. Under replace-one the other unit does it the other way round, and
+    # there is so much between the features that they are equal after it.
+    others = np.full((N_PEOPLE * unit_rows, 2), high)
+    own, other = np.tile([high, low], (unit_rows, 1)), np.tile([low, high], (unit_rows, 1))
+    if neighbours == Neighbours.ADD_REMOVE:
+        pair = np.vstack([own, others]), others
+    else:
+        pair = np.vstack([own, own, others]), np.vstack([other, own, others])
+    request = SisRequest(epsilon=LOSS / gamma, n_choices=1, unit=unit, neighbours=neighbours, gamma=gamma)
+    terms = {"neighbours": str(neighbours), "unit": str(unit), "rows": str(rows)}
+    return AuditCase(
+        mechanism=private_sis.__name__,
+        terms=terms | {"budget": f"{'table' if is_table else 'genotypes'}, gamma {gamma}"},
+        pair=tuple(ExactRows(len(X), X, np.full(len(X), 2 * BOUND)) for X in pair),
+        claim=PureLoss(request.gamma * request.epsilon),
+        run=partial(_run, rows=None if is_table else rows, request=request),
+        score=lambda chosen: chosen - 0.5,
+    )
+
+
+def _run(exact, noise, *, rows, request):
+    if rows is None:
+        scores = table_sis_scores(exact.X, exact.y[np.newaxis], column_bounds=1.0, outcome_bound=BOUND)
+    else:
+        alleles = exact.X.T if rows == Rows.HAPLOTYPES else _alleles(exact.X.T)
+        scores = genotype_sis_scores(
+            pack(alleles),
+            exact.y[np.newaxis],
+            n_haplotypes=alleles.shape[1],
+            rows=rows,
+            outcome_bound=BOUND,
+        )
+    chosen, _ = private_sis(scores.of_outcome(0), request=request, noise=noise)
+    return int(chosen[0])
+
+
+def _alleles(dosages):
+    """Return (n_variants, 2 n_people) alleles of dosages 0 and 2."""
+    return np.repeat(dosages // 2, 2, axis=1)

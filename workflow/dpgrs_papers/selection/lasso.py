@@ -1,0 +1,157 @@
+"""The Lasso as a selector of features: not private by itself, it casts the votes of `sublasso`.
+
+min |y - b - X w|_2^2/(2 n) + penalty |w|_1 over w and the intercept b, by coordinate descent (scikit-learn).
+"""
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpgrs.errors import UsageError
+from dpgrs_papers.selection.top_k import top_k
+from dpgrs_papers.types import LassoScaling
+
+# Of the DP-SIS paper. The public code of DPKendall has 1, without standardisation.
+PENALTY = 0.1
+# Data are cut here, so that nothing overflows.
+LARGEST_ENTRY = 1e50
+# Below, no line has a slope.
+SMALLEST_GROUP = 2
+# The path of penalties from the largest that keeps a feature down to this part of it.
+N_PENALTIES, SMALLEST_PART = 100, 1e-3
+
+
+@dataclass(frozen=True)
+class LassoTerms:
+    """The terms of one Lasso.
+
+    Attributes
+    ----------
+    penalty : float > 0. Of standardised columns a feature needs a correlation above it to enter first.
+    scaling : LassoScaling
+
+    Raises
+    ------
+    UsageError
+        For a penalty that is not a number above 0.
+    """
+
+    penalty: float = PENALTY
+    scaling: LassoScaling = LassoScaling.STANDARDISED
+
+    def __post_init__(self):
+        if not 0 < self.penalty < np.inf:
+            raise UsageError(f"`penalty` must be a number above 0, got {self.penalty}. Use the default.")
+
+
+STANDARD = LassoTerms()
+
+
+def choose_by_lasso(X, y, *, k):
+    """Choose the features of the largest absolute coefficients of a Lasso on all rows, without privacy.
+
+    Of a path of penalties the largest counts that keeps k features.
+
+    Parameters
+    ----------
+    X : (n_rows, d), without an intercept column.
+    y : (n_rows,). A row with a value that is not finite takes no part.
+    k : int in [1, d]
+
+    Returns
+    -------
+    (k,) int64, different, the largest first. Where fewer than k coefficients are not 0, the lowest indices
+    follow.
+
+    Raises
+    ------
+    UsageError
+        For terms out of their domain.
+    """
+    check_lasso(X, y, k=k)
+    X, y = _usable(X, y, is_scaled=True)
+    coefficients = np.zeros(X.shape[1])
+    highest = np.abs(y @ X).max() / max(len(y), 1)
+    for penalty in highest * np.geomspace(1, SMALLEST_PART, N_PENALTIES):
+        coefficients = _descend(X, y, penalty, start=coefficients)
+        if np.count_nonzero(coefficients) >= k:
+            break
+    return top_k(np.abs(coefficients), k)
+
+
+def choose_exactly(data, number, *, n_choices, outcome_bound):
+    """Choose for one outcome of a study, by its number, by one Lasso on all rows."""
+    return choose_by_lasso(data.training_rows, data.Y[number, data.is_training], k=n_choices)
+
+
+def lasso_coefficients(X, y, *, penalty=PENALTY, scaling=LassoScaling.STANDARDISED):
+    """Fit a Lasso with an intercept.
+
+    The same rows in the same order give the same coefficients, whatever else there is.
+
+    Parameters
+    ----------
+    X : (n_rows, d)
+    y : (n_rows,). A row with a value that is not finite takes no part.
+    penalty, scaling : as in `LassoTerms`.
+
+    Returns
+    -------
+    (d,) finite float64, 0 for a constant feature; zeros for fewer than two rows or a constant y.
+    """
+    X, y = _usable(X, y, is_scaled=scaling == LassoScaling.STANDARDISED)
+    return _descend(X, y, penalty, start=np.zeros(X.shape[1]))
+
+
+def check_lasso(X, y, *, k):
+    """Refuse what no Lasso can choose k features of; the parameters are those of `choose_by_lasso`.
+
+    Raises
+    ------
+    UsageError
+        For terms out of their domain. It names public terms alone.
+    """
+    if np.ndim(X) != 2 or np.shape(y) != np.shape(X)[:1]:
+        raise UsageError("`X` must be a table with one entry of `y` for each row. Pass all rows of both.")
+    if not 1 <= k <= X.shape[1]:
+        raise UsageError(f"`k` must be between 1 and the {X.shape[1]} features, got {k}. Change it.")
+
+
+def _usable(X, y, *, is_scaled):
+    """Return the finite rows, cut at `LARGEST_ENTRY`, centred, perhaps scaled; zeros where constant."""
+    X, y = np.asarray(X, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    is_finite = np.isfinite(X).all(axis=1) & np.isfinite(y)
+    if np.count_nonzero(is_finite) < SMALLEST_GROUP:
+        return np.zeros((0, X.shape[1])), np.zeros(0)
+    # In one layout, as the order of sums hangs on it.
+    table = np.array(np.column_stack([X[is_finite], y[is_finite]]), order="C")
+    table = table.clip(-LARGEST_ENTRY, LARGEST_ENTRY)
+    # By their ends: equal numbers can have a mean beside them, and then a spread that is rounding alone.
+    is_constant = table.max(axis=0) == table.min(axis=0)
+    table -= table.mean(axis=0)
+    with np.errstate(all="ignore"):
+        table /= table.std(axis=0) if is_scaled else 1.0
+    table[:, is_constant] = 0.0
+    table = np.nan_to_num(table, nan=0.0, posinf=0.0, neginf=0.0)
+    return np.asfortranarray(table[:, :-1]), table[:, -1].copy()
+
+
+def _descend(X, y, penalty, *, start):
+    """Fit usable rows."""
+    if not (y @ X).any():
+        return np.zeros(X.shape[1])
+    # Every start of the workflow imports this module, few fit a lasso, and these take half a second.
+    from sklearn import config_context
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.linear_model import lasso_path
+
+    with config_context(skip_parameter_validation=True), warnings.catch_warnings(), np.errstate(all="ignore"):
+        # That a fit of private rows did not converge is theirs to know; its last coefficients serve.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        # No Gram matrix: rows are few where features are many. Checks, and the seed of what draws nothing,
+        # would take ten times as long as a small fit.
+        options = {"precompute": False, "check_input": False}
+        _, path, _ = lasso_path(X, y, alphas=[penalty], coef_init=start, **options)
+    assert path.shape == (X.shape[1], 1)
+    return np.nan_to_num(path[:, 0], nan=0.0)

@@ -1,0 +1,306 @@
+"""SubLasso and two-stage: a Lasso on every group of rows votes, and the votes are peeled [1]_ [2]_.
+
+Every unit belongs to one of m groups by a public hash of its own key, so what one unit changes are the votes
+of its group. Votes are integers and the choice among them is exact: a release can draw it. The proof, and why
+the groups need not be secret, is in docs/proofs/votes.md; what differs from the papers in
+docs/explanation/screening.md.
+
+References
+----------
+.. [1] Kifer, Smith, Thakurta (2012). Private convex empirical risk minimization and high-dimensional
+   regression. COLT. The groups of `two-stage` are those of Swope et al. (2024), Feature selection from
+   differentially private correlations, AISec.
+.. [2] Dick, Gillenwater, Joseph (2023). Better private linear regression through better private feature
+   selection. NeurIPS.
+"""
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from dpgrs.errors import UsageError
+from dpgrs.privacy.sensitivity import Sensitivity, rows_per_unit
+from dpgrs.public_random import uniforms
+from dpgrs.types import Neighbours, Protection, Rows, Selection, Unit
+from dpgrs_papers.selection.lasso import STANDARD, LassoTerms, check_lasso, lasso_coefficients
+from dpgrs_papers.selection.peel import private_peel
+from dpgrs_papers.selection.sensitivity import votes_sensitivity
+from dpgrs_papers.selection.top_k import top_k
+
+COUNT_PROOF = "docs/proofs/tukey.md"
+# Above, memory is wasted on a failed count.
+LARGEST_NUMBER = 2**20
+
+
+class GroupRule(StrEnum):
+    """How many groups n rows make."""
+
+    SUBLASSO = "sublasso"  # floor(n/k): about k rows each (DPKendall paper)
+    TWO_STAGE = "two-stage"  # floor(sqrt(n)) (DP-SIS paper)
+
+
+class Ballot(StrEnum):
+    """What a group votes for."""
+
+    LARGEST = "largest"  # the k features of its largest absolute coefficients
+    SUPPORT = "support"  # every feature that its Lasso keeps (Kifer 2012, and the DP-SIS paper)
+
+
+@dataclass(frozen=True, kw_only=True)
+class VotesRequest:
+    """The public terms of a choice for one outcome, by groups of units with names.
+
+    Attributes
+    ----------
+    n_choices : int
+    epsilon : float, of all choices together.
+    rule : GroupRule
+    count_epsilon : float, of the number of units; 0 where none is drawn.
+    n_low : float or None, number of units that was released before.
+    rows : Rows
+    neighbours : Neighbours
+    unit : Unit
+    protection : Protection
+    lasso : LassoTerms, of every group.
+    law : Selection
+    """
+
+    n_choices: int
+    epsilon: float
+    rule: GroupRule
+    count_epsilon: float = 0.0
+    n_low: float | None = None
+    rows: Rows = Rows.PEOPLE
+    neighbours: Neighbours = Neighbours.ADD_REMOVE
+    unit: Unit = Unit.PERSON
+    protection: Protection = Protection.FULL
+    lasso: LassoTerms = STANDARD
+    law: Selection = Selection.PERMUTE_AND_FLIP
+
+    @property
+    def has_private_count(self):
+        """Whether the number of units is to be drawn."""
+        return self.n_low is None and Neighbours(self.neighbours) == Neighbours.ADD_REMOVE
+
+    @property
+    def rows_per_unit(self):
+        """How many rows one unit owns, one after the other."""
+        return rows_per_unit(self.rows, self.unit)
+
+    def sensitivity(self, norm):
+        """Return the claim of the number of units: 1."""
+        return Sensitivity(1.0, norm, Neighbours(self.neighbours), Unit(self.unit), COUNT_PROOF)
+
+
+def private_sublasso(
+    X,
+    y,
+    *,
+    k,
+    epsilon,
+    n_low,
+    rule,
+    seed,
+    noise,
+    unit_keys=None,
+    neighbours=Neighbours.ADD_REMOVE,
+    unit=Unit.PERSON,
+    protection=Protection.FULL,
+    rows_per_unit=1,
+    lasso=STANDARD,
+    law=Selection.PERMUTE_AND_FLIP,
+):
+    """Choose k features by the votes of a Lasso on every group of rows.
+
+    Parameters
+    ----------
+    X : (n_rows, d), without an intercept column; rows of a unit one after the other.
+    y : (n_rows,). A row with a value that is not finite takes no part.
+    k : int in [1, d]
+    epsilon : float > 0, of all choices together.
+    n_low : float, number of units, public or released before; may be negative. Never the private one. Where
+        it was released with noise in the same request, `noise` must be that of `on` all of X, y and the keys.
+    rule : GroupRule
+    seed : int, public, of the hash.
+    noise : NoiseSource
+    unit_keys : sequence of n_units str, such as sample names: each belongs to its unit, whoever else is
+        there. None takes places in the order of rows, for replace-one alone: they must stay where they are.
+    neighbours : Neighbours
+    unit : Unit
+    protection : Protection
+    rows_per_unit : int > 0, rows in a row that belong to one unit: 2 for the haplotypes of a person.
+    lasso : LassoTerms, of every group.
+    law : Selection, as in `private_peel`.
+
+    Returns
+    -------
+    chosen : (k,) int64, different, the first choice first.
+    event : ChoiceEvent, or GumbelEvent in a benchmark by that law.
+
+    Privacy
+    -------
+    Unit and neighbours as told. Sensitivity of a count of votes 1, or 2 under replace-one by keys:
+    docs/proofs/votes.md. Event ChoiceEvent. Public: d, `n_low`, the hash and all terms. Not covered:
+    relatives, keys that hang on who else is there, how long it takes.
+
+    Raises
+    ------
+    UsageError
+        For terms out of their domain, rows that are not whole units, or no keys under add-remove.
+    """
+    check_lasso(X, y, k=k)
+    sensitivity = votes_sensitivity(
+        neighbours=neighbours, unit=unit, protection=protection, is_by_place=unit_keys is None
+    )
+    n_groups = number_of_groups(n_low, k, rule=rule, rows_per_unit=rows_per_unit)
+    terms = {"k": k, "n_groups": n_groups, "seed": seed, "rows_per_unit": rows_per_unit, "lasso": lasso}
+    votes = count_votes(X, y, unit_keys, **terms)
+    name = f"votes of {GroupRule(rule)}"
+    options = {"sensitivity": sensitivity, "epsilon": epsilon, "noise": noise, "name": name, "law": law}
+    return private_peel(votes, k=k, **options)
+
+
+def choose_by_votes(X, y, *, k, rule, seed, unit_keys=None, rows_per_unit=1):
+    """Choose the k features of most votes, without privacy: the twin of `private_sublasso`.
+
+    Parameters
+    ----------
+    X, y, k, rule, seed, unit_keys, rows_per_unit : as in `private_sublasso`.
+
+    Returns
+    -------
+    (k,) int64, the most votes first, equal ones by index.
+
+    Raises
+    ------
+    UsageError
+        As `private_sublasso`.
+    """
+    check_lasso(X, y, k=k)
+    n_units = _number_of_units(X, unit_keys, rows_per_unit=rows_per_unit)
+    n_groups = number_of_groups(n_units, k, rule=rule, rows_per_unit=rows_per_unit)
+    options = {"k": k, "n_groups": n_groups, "seed": seed, "rows_per_unit": rows_per_unit}
+    return top_k(count_votes(X, y, unit_keys, **options), k)
+
+
+def number_of_groups(n_low, k, *, rule, rows_per_unit=1):
+    """Return how many groups there are, by public numbers.
+
+    Parameters
+    ----------
+    n_low : float, units, public or released before; may be negative.
+    k : int > 0
+    rule : GroupRule, about rows.
+    rows_per_unit : int > 0
+
+    Returns
+    -------
+    int in [1, `LARGEST_NUMBER`], no more than n_low above 1.
+
+    Raises
+    ------
+    UsageError
+        If n_low is not a finite number, or the rule unknown.
+    """
+    if not math.isfinite(n_low):
+        raise UsageError(f"`n_low` must be a finite number of units, got {n_low}. Give a public one.")
+    if rule not in list(GroupRule):
+        raise UsageError(f"`rule` must be one of {', '.join(GroupRule)}, got {rule}. Change it.")
+    n_units = max(n_low, 0)
+    n_rows = n_units * rows_per_unit
+    number = n_rows / k if rule == GroupRule.SUBLASSO else math.sqrt(n_rows)
+    return min(max(math.floor(min(number, n_units)), 1), LARGEST_NUMBER)
+
+
+def assign_groups(unit_keys, *, n_groups, seed):
+    """Give every unit a group by a hash of its key: as good as independent and uniform, and public.
+
+    Parameters
+    ----------
+    unit_keys : sequence of n_units str
+    n_groups : int > 0
+    seed : int
+
+    Returns
+    -------
+    (n_units,) int64 in [0, n_groups)
+    """
+    return (uniforms(seed, unit_keys, "groups", n_groups) * n_groups).astype(np.int64)
+
+
+def count_votes(X, y, unit_keys, *, k, n_groups, seed, rows_per_unit, lasso=STANDARD, ballot=Ballot.LARGEST):
+    """Assign units to groups and count the groups' votes.
+
+    Parameters
+    ----------
+    X, y, unit_keys, k, seed, rows_per_unit, lasso : as in `private_sublasso`.
+    n_groups : int > 0, public.
+    ballot : Ballot
+
+    Returns
+    -------
+    (d,) int64, as in `group_votes`. By keys, the order of units does not matter.
+
+    Raises
+    ------
+    UsageError
+        If `rows_per_unit` is below 1 or the rows are not whole units with a key each.
+    """
+    n_units = _number_of_units(X, unit_keys, rows_per_unit=rows_per_unit)
+    keys = [str(key) for key in (range(n_units) if unit_keys is None else unit_keys)]
+    groups, rows = assign_groups(keys, n_groups=n_groups, seed=seed), None
+    if unit_keys is not None:
+        # What a group's votes are hangs on who is in it, not on the order of the table.
+        order = np.array(sorted(range(n_units), key=keys.__getitem__), dtype=np.int64)
+        groups = groups[order]
+        rows = (order[:, np.newaxis] * rows_per_unit + np.arange(rows_per_unit)).ravel()
+    groups = np.repeat(groups, rows_per_unit)
+    return group_votes(X, y, groups, n_groups=n_groups, k=k, lasso=lasso, ballot=ballot, order=rows)
+
+
+def group_votes(X, y, groups, *, n_groups, k, lasso=STANDARD, ballot=Ballot.LARGEST, order=None):
+    """Let every group vote for features by its own Lasso.
+
+    Each group is fitted by itself, so that its votes hang on its rows alone, to the last bit. A group counts
+    features from a place of its own, and equal coefficients in this order: a group that cannot fit a Lasso
+    has k fixed votes, spread evenly over the features by all groups.
+
+    Parameters
+    ----------
+    X : (n_rows, d), of which the rows of one group are taken at a time, by an array of their indices.
+    y : (n_rows,)
+    groups : (n_rows,) int64 in [0, n_groups)
+    n_groups, k : int > 0
+    lasso : LassoTerms
+    ballot : Ballot
+    order : (n_rows,) int64, the rows to which `groups` belong; None takes them as they are.
+
+    Returns
+    -------
+    (d,) int64 in [0, n_groups]; by the ballot `LARGEST` all together k n_groups.
+    """
+    d = X.shape[1]
+    votes = np.zeros(d, dtype=np.int64)
+    ends = np.cumsum(np.bincount(groups, minlength=n_groups))
+    members = np.split(np.argsort(groups, kind="stable"), ends[:-1])
+    for group, own in enumerate(members):
+        rows = own if order is None else order[own]
+        start = group * d // n_groups
+        features = np.roll(np.arange(d), -start)
+        size = np.abs(lasso_coefficients(X[rows][:, features], y[rows], **vars(lasso)))
+        votes[features[size > 0 if ballot == Ballot.SUPPORT else top_k(size, k)]] += 1
+    return votes
+
+
+def _number_of_units(X, unit_keys, *, rows_per_unit):
+    """Count the units; the message says nothing of how many there are."""
+    if rows_per_unit < 1:
+        raise UsageError(f"`rows_per_unit` must be at least 1, got {rows_per_unit}. Change it.")
+    n_units, rest = divmod(len(X), rows_per_unit)
+    if rest or (unit_keys is not None and len(unit_keys) != n_units):
+        raise UsageError(
+            f"The rows must be of whole units of {rows_per_unit} with a key each. Pass all rows and keys."
+        )
+    return n_units

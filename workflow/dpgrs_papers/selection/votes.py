@@ -1,0 +1,64 @@
+"""Choices by votes: groups of people fit a Lasso each, how many groups by a private count and a rule."""
+
+from functools import partial
+
+from dpgrs.types import Rows
+from dpgrs_papers.methods.lower_count import private_lower_count
+from dpgrs_papers.selection.sublasso import GroupRule, VotesRequest, choose_by_votes, private_sublasso
+
+GROUP_SEED = 0  # of the public hash that puts people into groups
+
+
+def choose_privately(data, number, *, request, noise, outcome_bound):
+    """Choose for one outcome of a study, by its number."""
+    keys, events, n_low = data.unit_keys(request.rows_per_unit), [], request.n_low
+    if n_low is None:
+        n_low = len(keys)
+    if request.has_private_count:
+        terms = {"epsilon": request.count_epsilon, "request": request, "noise": noise}
+        n_low, *events = private_lower_count(n_low, **terms)
+    chosen, event = private_sublasso(
+        data.rows_by_index,
+        data.Y[number, data.is_training],
+        k=request.n_choices,
+        epsilon=request.epsilon,
+        n_low=n_low,
+        rule=request.rule,
+        seed=GROUP_SEED,
+        noise=noise,
+        unit_keys=keys,
+        neighbours=request.neighbours,
+        unit=request.unit,
+        protection=request.protection,
+        rows_per_unit=request.rows_per_unit,
+        lasso=request.lasso,
+        law=request.law,
+    )
+    return chosen, *events, event
+
+
+def choose_exactly(data, number, *, n_choices, outcome_bound, rule):
+    """Choose without noise."""
+    # People, whatever the unit of the private twin.
+    per_person = 2 if data.rows == Rows.HAPLOTYPES else 1
+    y, keys = data.Y[number, data.is_training], data.unit_keys(per_person)
+    terms = {"rule": rule, "seed": GROUP_SEED, "rows_per_unit": per_person}
+    return choose_by_votes(data.rows_by_index, y, k=n_choices, unit_keys=keys, **terms)
+
+
+def asked(screened, *, rule, **own):
+    """Return what is asked for one outcome of a study."""
+    count_epsilon = screened.epsilon_of_one(screened.share_of_count)
+    return VotesRequest(count_epsilon=count_epsilon, rule=rule, **own, **screened.relation)
+
+
+def sublasso_of_table(terms, **own):
+    """Return what is asked for of a plain table, by its TableRequest: with epsilon and n_low."""
+    own |= {"neighbours": terms.neighbours, "lasso": terms.lasso, "law": terms.law}
+    return VotesRequest(n_choices=terms.k, rule=GroupRule.SUBLASSO, **own)
+
+
+two_stage_exactly = partial(choose_exactly, rule=GroupRule.TWO_STAGE)
+asked_of_two_stage = partial(asked, rule=GroupRule.TWO_STAGE)
+sublasso_exactly = partial(choose_exactly, rule=GroupRule.SUBLASSO)
+asked_of_sublasso = partial(asked, rule=GroupRule.SUBLASSO)

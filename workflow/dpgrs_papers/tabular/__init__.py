@@ -1,0 +1,1 @@
+"""Plain tables of features and one outcome: `dpgrs tabular` and `dpgrs choose`."""

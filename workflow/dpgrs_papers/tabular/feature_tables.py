@@ -1,0 +1,198 @@
+"""Plain tables of features and one outcome, for benchmarks: open data, so messages may quote a cell."""
+
+import shlex
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+import numpy as np
+import pandas as pd
+
+from dpgrs.errors import UsageError
+from dpgrs.io.tables.tables import header_of, rows_of
+from dpgrs.io.tables.text_columns import (
+    LARGEST_VALUE,
+    Naming,
+    is_number_or_missing,
+    levels_of_column,
+    numbers_of_column,
+    require_own_names,
+    text_columns,
+)
+
+SCALE_COLUMNS = ("column", "centre", "scale")
+OWN_SCALE = "data"  # in place of such a table: by the rows themselves, which is not private
+
+
+OPTIONS = Naming("--one-hot", "--drop", lambda option, name: f"{option} {shlex.quote(name)}")
+
+
+@dataclass(frozen=True)
+class FeatureTable:
+    """Features and an outcome.
+
+    Attributes
+    ----------
+    X : (n_rows, n_features) float64, finite, without an intercept.
+    y : (n_rows,) float64, finite.
+    features : list of n_features str; a level of a column is ``column=level``.
+    target : str
+    levels : frozenset of str, the features that are levels.
+    path : str
+    """
+
+    X: np.ndarray
+    y: np.ndarray
+    features: list
+    target: str
+    levels: frozenset
+    path: str
+
+
+def read_feature_table(path, *, target=None, one_hot=(), drop=()):
+    """Read a table with names in its first line: CSV, TSV or semicolons, plain or gzipped.
+
+    Parameters
+    ----------
+    path : the file.
+    target : str, the column of outcomes; None takes the last that is not left out.
+    one_hot : sequence of str, columns of labels. Each becomes a column of 0 and 1 for each of its levels.
+    drop : sequence of str, columns to leave out, such as one of ids; nothing in them is looked at.
+
+    Returns
+    -------
+    FeatureTable
+
+    Raises
+    ------
+    DpgrsError
+        Missing or unreadable file, or a line of another length than the first.
+    UsageError
+        A column that is not there, or is not of finite numbers or labels as it should be, or is constant.
+    """
+    rows = rows_of(path)
+    names = header_of(rows, path)
+    drop = [_known("--drop", name, names, path) for name in drop]
+    kept = [name for name in names if name not in drop]
+    if not kept:
+        raise UsageError(f"`--drop` must leave columns of `{path}`, got all. Name fewer.")
+    target = kept[-1] if target is None else _known("--target", target, names, path)
+    one_hot = [_known("--one-hot", name, names, path) for name in one_hot]
+    for option, named in (("--one-hot", one_hot), ("--drop", drop)):
+        if target in named:
+            raise UsageError(f"`{option}` must name features, got the target `{target}`. Take it out.")
+    both = next((name for name in drop if name in one_hot), None)
+    if both is not None:
+        raise UsageError(f"`--drop` must name columns that nothing else names, got `{both}`. Name it once.")
+    if all(map(is_number_or_missing, names)):
+        raise UsageError(f"`{path}`, line 1: must be the names of the columns, got numbers. Put names first.")
+    if len(kept) < 2:
+        raise UsageError(
+            f"`{path}` must have a feature beside the target `{target}`, got none. "
+            "Add columns, or separate them by commas."
+        )
+    columns, levels, y = [], [], None
+    for column in text_columns(path, names, rows):
+        name = column.name
+        if name in drop:
+            continue
+        if name == target:
+            y = numbers_of_column(column, naming=OPTIONS, is_label_possible=False)
+            _require_two_values(column, y, "Choose another `--target`.")
+        elif name in one_hot:
+            coded = levels_of_column(column, OPTIONS)
+            columns += coded
+            levels += [level for level, _ in coded]
+        else:
+            values = numbers_of_column(column, naming=OPTIONS)
+            _require_two_values(column, values, f"Add `{OPTIONS.with_column(OPTIONS.drop, name)}`.")
+            columns.append((name, values))
+    features, values = zip(*columns, strict=True)
+    require_own_names(path, features, OPTIONS)
+    return FeatureTable(np.column_stack(values), y, list(features), target, frozenset(levels), str(path))
+
+
+def read_scales(path, table):
+    """Read what is subtracted from columns and what they are divided by then: public numbers.
+
+    Parameters
+    ----------
+    path, table : as in `read_named_scales`; also errors. What the file does not name stays as it is.
+
+    Returns
+    -------
+    centres, scales : (n_features + 1,) float64, of the features and of the outcome, which is the last.
+    """
+    scales = read_named_scales(path, table)
+    return scales["centre"].fillna(0.0).to_numpy(), scales["scale"].fillna(1.0).to_numpy()
+
+
+def read_named_scales(path, table):
+    """Read the public centres and scales of columns.
+
+    Parameters
+    ----------
+    path : a table with the columns `column`, or `outcome` as in a study's `outcomes.scales`, `centre` and
+        `scale`.
+    table : FeatureTable
+
+    Returns
+    -------
+    DataFrame of centre and scale, by the names of the features and, last, of the outcome; NaN where the file
+    does not name one.
+
+    Raises
+    ------
+    DpgrsError
+        Missing or unreadable file.
+    UsageError
+        Other columns, a name that the table does not have or that comes twice, or a scale not above 0.
+    """
+    rows = rows_of(path)
+    header = header_of(rows, path)
+    if tuple(header) not in (SCALE_COLUMNS, ("outcome", *SCALE_COLUMNS[1:])):
+        raise UsageError(
+            f"`{path}`, line 1: the columns must be {', '.join(SCALE_COLUMNS)}, got {', '.join(header)}. "
+            "Name them so."
+        )
+    names = [*table.features, table.target]
+    scales = pd.DataFrame({"centre": np.nan, "scale": np.nan}, index=names)
+    seen = set()
+    for line, (name, *values) in rows:
+        where = f"`{path}`, line {line}"
+        if name in seen or name not in names:
+            fault = "a second line for" if name in seen else "the unknown"
+            raise UsageError(
+                f"{where}: each line must name another column, got {fault} `{name}`. {_hint(name, names)}"
+            )
+        seen.add(name)
+        numbers = pd.to_numeric(pd.Series(values), errors="coerce").to_numpy(dtype=np.float64)
+        # NaN, of text too, is in no range.
+        if not (np.abs(numbers) <= LARGEST_VALUE).all() or not numbers[1] >= 1 / LARGEST_VALUE:
+            raise UsageError(
+                f"{where}: centre and scale must be numbers, the scale above 0, got {', '.join(values)}. "
+                "Correct them."
+            )
+        scales.loc[name] = numbers
+    return scales
+
+
+def _known(option, name, names, path):
+    """Return the name of a column that is there."""
+    if name not in names:
+        raise UsageError(f"`{option}` must be a column of `{path}`, got `{name}`. {_hint(name, names)}")
+    return name
+
+
+def _hint(name, names):
+    close = get_close_matches(name, names, n=1)
+    if close:
+        return f"Did you mean `{close[0]}`?"
+    listed = ", ".join(f"`{known}`" for known in names[:20]) + (", ..." if len(names) > 20 else "")
+    return f"There are {listed}."
+
+
+def _require_two_values(column, numbers, fix):
+    if numbers.min() == numbers.max():
+        raise UsageError(
+            f"{column.whole}: must have at least two values, got {column.texts[0]} in every row. {fix}"
+        )

@@ -30,10 +30,12 @@ def test_versions__agree():
     [papers] = REPOSITORY.glob("workflow/dpgrs_papers-*.dist-info")
     assert papers.name == f"dpgrs_papers-{dpgrs.__version__}.dist-info"
     lines = (papers / "METADATA").read_text().splitlines()
-    assert {f"Version: {dpgrs.__version__}", f"Requires-Dist: dpgrs=={dpgrs.__version__}"} <= {*lines}
+    assert {f"Version: {dpgrs.__version__}", f"Requires-Dist: dpgrs[workflow]=={dpgrs.__version__}"} <= {
+        *lines
+    }
     built = tomllib.loads((REPOSITORY / "workflow" / "pyproject.toml").read_text())
     assert built["project"]["version"] == dpgrs.__version__
-    assert built["project"]["dependencies"] == [f"dpgrs=={dpgrs.__version__}"]
+    assert built["project"]["dependencies"] == [f"dpgrs[workflow]=={dpgrs.__version__}"]
     assert papers.name in built["tool"]["setuptools"]["dynamic"]["entry-points"]["file"]
     assert f'VERSION, HOW = "{dpgrs.__version__}"' in (REPOSITORY / "workflow/rules/common.smk").read_text()
     headings = re.findall(r"^## (.+)$", (REPOSITORY / "CHANGELOG.md").read_text(), flags=re.M)

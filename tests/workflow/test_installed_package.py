@@ -139,8 +139,9 @@ def test_installed__papers_are_in_a_wheel_of_their_own(installed, tmp_path):
     assert "Figures and tables of the papers" in dpgrs(installed, tmp_path, "--help", with_papers=True)
     assert "[default: 2000" in dpgrs(installed, tmp_path, "store", "imitate", "--help", with_papers=True)
     (tmp_path / "study.yaml").write_text("study: small\npanel: {size: 20}\nmethods: [ridge, naive]\n")
-    assert "auto, got naive" in dpgrs(installed, tmp_path, "plan", "study.yaml", status=2)
-    assert "naive" in dpgrs(installed, tmp_path, "plan", "study.yaml", with_papers=True)
+    assert "auto, got naive" in dpgrs(installed, tmp_path, "plan", "study.yaml", status=2, libraries="locked")
+    planned = dpgrs(installed, tmp_path, "plan", "study.yaml", libraries="locked", with_papers=True)
+    assert "naive" in planned
 
 
 def test_installed__puts_configurations_and_profiles_into_a_folder(installed, tmp_path):

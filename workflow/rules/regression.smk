@@ -55,9 +55,7 @@ rule fit_weights:
             }
         ),
         options=lambda wildcards, output: flags(seconds=list(output.seconds)),
-        settings=lambda wildcards: settings_read(
-            SETTINGS, "fit-weights", READS_OF_FIT
-        ),
+        settings=lambda wildcards: settings_read(SETTINGS, "fit-weights", READS_OF_FIT),
         code=code_read("fit-weights"),
     shell:
         "python -m dpgrs fit-weights --settings {params.settings:q} {input.drawn} {params.files} --output {output.weights}"

@@ -46,7 +46,8 @@ MAY_DIFFER = {
     r"\b[0-9a-f]{64}\b": "the digest of encrypted sums, whose key is drawn for each file",
     r"Workflow ID: .*": "drawn by Snakemake for each run",
 }
-TIMES = ("starttime", "endtime")  # of Snakemake's records
+# Of Snakemake's records: times, and an address in the memory of its process.
+TIMES = ("starttime", "endtime", "job_hash")
 # Inputs, what is private, and what the tests themselves write.
 PRIVATE = (*(f"{study}/private" for study in STUDIES), "cohort/")
 HIDDEN = (*PRIVATE, ".snakemake", "cohort", "public", "key", DRAWS, SUMS, "commands.json")

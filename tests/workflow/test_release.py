@@ -344,14 +344,14 @@ def test_release__imported_as_a_module_without_hooks_it_is_closed_and_a_replay(s
     other.mkdir(parents=True)
     (other / "__init__.py").write_text("raise ImportError\n")
     before = ledger_bytes(copy)
-    # Of no profile, so Snakemake keeps digests unless it is told not to.
-    refused = run(copy, RELEASE, "--snakefile", importer, "--no-hoo", check=False)
+    # Without a profile, Snakemake keeps digests unless it is told not to.
+    imported = ["--snakefile", importer, "--workflow-profile", "none", "--show-failed-logs", "--no-hoo"]
+    refused = run(copy, RELEASE, *imported, check=False)
     assert refused.returncode == 1
     assert "must hold no digests but of public files in a release" in refused.stdout
     assert "Nothing was charged; epsilon 2 of 4" in refused.stdout
     shutil.rmtree(copy / ".snakemake" / "metadata")
-    shortened = ["--no-hoo", "--max-checksum-file-size", "0"]
-    end = run(copy, RELEASE, "--snakefile", importer, *shortened).stdout
+    end = run(copy, RELEASE, *imported, "--max-checksum-file-size", "0").stdout
     assert end.endswith("Replayed: nothing was charged; epsilon 2 of 4 is spent, at delta 1e-06.\n")
     require_closed_folders(copy)
     assert bundle(copy, "release") == bundle(site, "release")

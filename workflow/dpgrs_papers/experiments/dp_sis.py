@@ -236,7 +236,7 @@ EXPERIMENT = Experiment(
     run_trial=run_trial,
     choices=(
         "Cells are shares found at epsilon 1, 10 and 20, and without noise.",
-        "Five of the paper's nineteen sets are at hand; Alon, Yeoh, Chin and others are not.",
+        "Ten of the paper's nineteen sets are at hand; Yeoh, Chin and others are not.",
         "The paper's scaling, by the set's own means and largest entries, is not private as claimed: no "
         "fixed sensitivity covers it.",
         "Public bounds hang on the kind of measurement: shares from 0 to 1; intensities from 100 to 16,000, "

@@ -144,6 +144,66 @@ def test_require_made_by__raise_on_a_list_that_was_not_read(private, key):
         require_made_by(Settings(config), [sites])
 
 
+# What a study says of its data, and of which file it was made: none is simulated.
+OTHER_FILES = {
+    "genotypes": ({"cohort": {"source": "vcf", "vcf": "{chrom}.vcf.gz"}}, "earlier.vcf.gz", "21.vcf.gz"),
+    "simulated genotypes": ({"cohort": {"source": "vcf", "vcf": "{chrom}.vcf.gz"}}, None, "21.vcf.gz"),
+    "a table of .bim": ({"cohort": {"source": "plink", "plink": "set"}}, "set.bed", "set.bim"),
+    "outcomes": ({"outcomes": {"source": "file", "file": "y.tsv"}}, "earlier.tsv", "y.tsv"),
+    "simulated outcomes": ({"outcomes": {"source": "file", "file": "y.tsv"}}, None, "y.tsv"),
+    "sums": ({"cohort": {"sums": "sums.npz"}}, None, "sums.npz"),
+}
+
+
+@pytest.mark.parametrize("case", OTHER_FILES)
+def test_require_made_by__raise_where_the_files_of_the_settings_were_not_read(private, case):
+    """Which file a step gets is no setting of it: all notes are of the release's settings."""
+    config, earlier, lacking = OTHER_FILES[case]
+    sites = released_sites(private, [earlier] if earlier else [], files=["21.vcf.gz", "y.tsv", "sums.npz"])
+    with pytest.raises(DpgrsError, match=f"`{lacking}` must be among the files that the study read"):
+        require_made_by(Settings(of_chromosome_21(config)), [sites])
+
+
+@pytest.mark.parametrize("source", ["simulate", "file"])
+def test_require_made_by__raise_on_files_that_the_settings_do_not_name(private, source):
+    """Such as a table of outcomes that are simulated now, and what somebody else's rule has given."""
+    read = "y.tsv" if source == "simulate" else "earlier.tsv"
+    sites = released_sites(private, ["21.vcf.gz", "y.tsv", read], files=[])
+    config = {"outcomes": {"source": source, "file": "y.tsv"}}
+    config = of_chromosome_21({"cohort": {"source": "vcf", "vcf": "{chrom}.vcf.gz"}} | config)
+    with pytest.raises(DpgrsError, match=f"from the files that its settings name, got `{read}`. Run the"):
+        require_made_by(Settings(config), [sites])
+
+
+def test_require_made_by__takes_the_files_of_the_settings(private, tmp_path, monkeypatch):
+    """By paths from the folder of `results` on, wherever it is asked."""
+    read = ["21.vcf.gz", "y.tsv", "set.bed", "set.bim", "set.fam"]
+    sites = released_sites(private, read, files=[])
+    config = {"cohort": {"source": "vcf", "vcf": "./{chrom}.vcf.gz"}, "public": {"reference": "set.bed"}}
+    config = of_chromosome_21(config | {"outcomes": {"source": "file", "file": "y.tsv"}})
+    for folder in (tmp_path, tmp_path / "results"):
+        monkeypatch.chdir(folder)
+        require_made_by(Settings(config), [sites])
+
+
+def of_chromosome_21(config):
+    """Return the settings of a release of one chromosome."""
+    config = resolve(config)
+    return config | {"mode": "release", "cohort": config["cohort"] | {"chromosomes": ["21"]}}
+
+
+def released_sites(private, read, *, files):
+    """Write the sites of a study that has read files, and their note."""
+    root, sites = private.parents[2], private.parent / "public" / "sites.tsv"
+    write_bed(root / "set")
+    for name in {*read, *files} - {"set.bed", "set.bim", "set.fam"}:
+        (root / name).write_text(f"{name}\n")
+    sites.parent.mkdir()
+    sites.write_text("sites\n")
+    note(sites, {f"file {name}": [content_mark(root / name)] for name in read})
+    return sites
+
+
 @pytest.mark.parametrize("name", ["set.bed", "set.bim", "set.fam"])
 def test_draw__is_not_charged_after_genotypes_have_changed(private, monkeypatch, name):
     folder = private.parents[2]

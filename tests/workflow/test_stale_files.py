@@ -180,6 +180,24 @@ def test_release__what_hides_other_settings_leads_to_no_charge(attacked, flag):
     require_uncharged(attacked, found, A_DATABASE if flag == "--persistence-backend" else OF_OTHERS)
 
 
+@pytest.mark.parametrize("name", ["genotypes", "outcomes"])
+def test_release__nothing_is_charged_for_data_of_other_files(attacked, name):
+    """Whose path is told by nothing but the inputs of a job."""
+    if name == "genotypes":
+        options = {"chromosomes": ["21"], "people": 60, "length": 100_000, "seed": 6}
+        simulate_cohort(attacked / "later", **options)
+        file, raw = "later/21.vcf.gz", {"vcf": "later/{chrom}.vcf.gz"}
+        settings = {"cohort": SHORT_RELEASE["cohort"] | raw}
+    else:
+        ids = "".join(f"{person}" + f"\t{number % 3 - 1}" * 3 + "\n" for number, person in enumerate(PEOPLE))
+        (attacked / "table.tsv").write_text(f"sample\ta\tb\tc\n{ids}")
+        file, raw = "table.tsv", {"source": "file", "file": "table.tsv"}
+        settings = {"outcomes": SHORT_RELEASE["outcomes"] | raw}
+    hidden = ("--allowed-rules", *HIDING["--allowed-rules"])
+    found = run(attacked, SHORT_RELEASE | settings, *BY_TIME, *DRAW, *hidden, check=False)
+    require_uncharged(attacked, found, f"`{file}` must be among the files that the study read, got another")
+
+
 DIGESTS = [("--max-checksum-file-size", "1000000"), ("--workflow-profile", "none", "--show-failed-logs")]
 
 

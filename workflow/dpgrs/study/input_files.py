@@ -4,6 +4,7 @@ Snakemake compares times. A file that was replaced under an older time, as by `c
 backup, looks unchanged to it.
 """
 
+import contextlib
 import hashlib
 import json
 import os
@@ -22,6 +23,8 @@ TABLES = tuple(
     if key not in (*PATTERN_KEYS, "public.reference", "privacy.ledger") and not key.startswith("score.")
 )
 IDENTITY_TABLES = tuple(key for key in TABLES if key.startswith(READS_OF_IDENTITY))
+# Tables that are read only where a section has this source.
+OF_SOURCE = {"outcomes.file": "file", "cohort.table": "table", "cohort.ranges": "table"}
 FILE = "file "
 LARGE = 2**24  # bytes of genotypes, from which on their size and time are compared
 BY_TIME, ABSENT = "size and time ", "absent or unreadable"
@@ -45,13 +48,71 @@ def content_mark(path, *, is_genotypes=False):
 
 def named_tables(settings, keys=TABLES):
     """List the paths of the lists and tables that Settings name by these keys."""
-    paths = []
+    paths, values = [], settings.as_dict() if settings else {}
     for key in keys:
-        value = settings.as_dict() if settings else {}
-        for name in key.split("."):
-            value = value.get(name) if isinstance(value, dict) else None
+        value = _value(values, key)
         paths += value if isinstance(value, list | tuple) else [value] if value else []
     return paths
+
+
+def files_of_settings(settings, *, study):
+    """Return the user's own files that settings name: those that must have been read, and all others.
+
+    Parameters
+    ----------
+    settings : Settings of a whole study, or a part of them, by which no genotypes are found.
+    study : Path of the study's folder, absolute.
+
+    Returns
+    -------
+    must : dict of path by its key in notes. A table that is not there is left out.
+    may : set of keys; None where the settings are a part.
+
+    Raises
+    ------
+    DpgrsError
+        If genotypes of the cohort are not there.
+    """
+    values = settings.as_dict()
+    # A step that is run by hand has a part.
+    is_whole = "trials" in values
+    unused = [key for key, source in OF_SOURCE.items() if _value(values, _source(key)) != source]
+    used = [key for key in OF_SOURCE if key not in unused]
+    with contextlib.chdir(study.parents[1]):
+        named = named_tables(settings, (*IDENTITY_TABLES, "cohort.sums", *used))
+        must = [path for path in named if Path(path).exists()]
+        may = named_tables(settings, [key for key in TABLES if key not in unused])
+        if is_whole:
+            genotypes, others = _genotypes(values)
+            must, may = must + genotypes, may + others
+        must = {file_key(path, study): path for path in must}
+        return must, must.keys() | {file_key(path, study) for path in may} if is_whole else None
+
+
+def _genotypes(values):
+    """Return the genotype files of a study's cohort, and those of the public reference and genetic maps."""
+    from dpgrs.study.cohort_files import cohort_files, has_genotype_files, reference_files_of  # brings numba
+    from dpgrs.study.copied_people import map_files
+
+    pattern, cohort, reference, maps = values["public"]["reference"], [], [], []
+    for chromosome in values["cohort"]["chromosomes"]:
+        if has_genotype_files(values["cohort"]):
+            cohort += cohort_files(values["cohort"], chromosome)
+        # Where a table lists the sites, it need not be there.
+        with contextlib.suppress(DpgrsError):
+            reference += reference_files_of(pattern, chromosome) if pattern else []
+        maps += map_files(values, chromosome)
+    return _with_companions(cohort), [*_with_companions(reference), *maps]
+
+
+def _value(values, key):
+    for name in key.split("."):
+        values = values.get(name) if isinstance(values, dict) else None
+    return values
+
+
+def _source(key):
+    return f"{key.partition('.')[0]}.source"
 
 
 def content_marks(settings, files, *, study, genotypes=()):

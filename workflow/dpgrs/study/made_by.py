@@ -17,14 +17,7 @@ from dpgrs.io.json_files import read_json, write_json
 from dpgrs.io.sealed_zarr import fingerprint
 from dpgrs.privacy.accounting.events import MECHANISM_VERSION
 from dpgrs.privacy.private_folders import PRIVATE
-from dpgrs.study.input_files import (
-    FILE,
-    IDENTITY_TABLES,
-    changed_file,
-    file_key,
-    named_tables,
-    require_unchanged,
-)
+from dpgrs.study.input_files import FILE, changed_file, files_of_settings, require_unchanged
 from dpgrs.study.step_settings import Settings
 from dpgrs.study.verbs import code_read, verb_names
 
@@ -45,6 +38,7 @@ SUMMING = ("compute-statistics", "add-statistics")
 # Of people of the public reference these are not the study's, and empty.
 UNDECLARED = ("people", "public.genotypes", "public.outcomes")
 ANEW = "Remove it, and run the study again; a replay costs nothing."
+ALL_ANEW = "Run the study again with `--forceall`; a replay costs nothing."
 
 
 def settings_along(settings, files, *, output, marks=MappingProxyType({}), verb=None):
@@ -158,11 +152,15 @@ def require_made_by(settings, files):
     if files:
         study = study_of(files[0])
         require_unchanged(marks, study=study)
+        must, may = files_of_settings(settings, study=study)
         # Where metrics are not charged, less is read.
-        named = named_tables(settings, IDENTITY_TABLES) if sites else []
-        if lacking := [path for path in named if Path(path).exists() and file_key(path, study) not in marks]:
+        if sites and (lacking := [path for key, path in must.items() if key not in marks]):
             raise DpgrsError(
-                f"`{lacking[0]}` must be among the files that the study read, got another. {ANEW}"
+                f"`{lacking[0]}` must be among the files that the study read, got another. {ALL_ANEW}"
+            )
+        if may is not None and (others := [key.removeprefix(FILE) for key in marks if key not in may]):
+            raise DpgrsError(
+                f"The study must be made from the files that its settings name, got `{others[0]}`. {ALL_ANEW}"
             )
 
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from contextlib import nullcontext
 
 import pytest
 from click.testing import CliRunner
@@ -258,6 +259,51 @@ def test_require_made_by__of_what_draws_the_version_of_mechanisms_counts(
     monkeypatch.setattr("dpgrs.study.made_by.OF_MECHANISMS", "version of mechanisms 0")
     with pytest.raises(DpgrsError, match=f"got another code of {verb}"):
         require_made_by(settings, [path])
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({}, None),
+        ({"seed": 1}, "got others of seed"),
+        ({"mode": "benchmark"}, "got others of mode"),
+        ({"release": {"audit_draws": 101}}, r"got others of release\.audit_draws"),
+        ("code", "got another code of audit"),
+        ("content", "must have a note of how it was made, as it is now"),
+    ],
+)
+def test_audit__is_published_with_the_code_and_the_settings_that_made_it(
+    private, monkeypatch, changed, words
+):
+    path = private.parent / "public" / "audit.json"
+    what = ["--mechanism", "private_count", "--of-releases", "--draws", "100", "--output", str(path)]
+    monkeypatch.setattr("dpgrs.steps.audit.run_audit", lambda *_, **__: {"is_within_claim": True})
+    assert CliRunner().invoke(main, ["--quiet", "audit", *what]).exit_code == 0
+    settings = {"mode": "release", "seed": 0, "release": {"audit_draws": 100}}
+    if changed == "code":
+        monkeypatch.setattr("dpgrs.study.made_by.code_read", lambda verb: "of another version")
+    elif changed == "content":
+        path.write_text("[]")
+    else:
+        settings |= changed
+    with nullcontext() if words is None else pytest.raises(DpgrsError, match=words):
+        require_made_by(Settings(settings), [path])
+    assert "audit" in read_verb("write-release").rests_on
+
+
+def test_audit__that_fails_has_no_note(private, monkeypatch):
+    path = private.parent / "public" / "audit.json"
+    note(path, {})
+    monkeypatch.setattr("dpgrs.steps.audit.run_audit", lambda *_, **__: {"is_within_claim": False})
+    monkeypatch.setattr("dpgrs.steps.audit.require_within_claims", fail)
+    what = ["--mechanism", "private_count", "--of-releases", "--output", str(path)]
+    assert CliRunner().invoke(main, ["--quiet", "audit", *what]).exit_code == 1
+    assert path.exists()
+    assert not note_of(path).exists()
+
+
+def fail(findings):
+    raise DpgrsError("An audit failed.")
 
 
 def test_made_otherwise__finds_files_of_other_settings(private):

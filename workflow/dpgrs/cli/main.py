@@ -7,6 +7,7 @@ import os
 import sys
 import textwrap
 import traceback
+from pathlib import Path
 
 import click
 
@@ -172,13 +173,21 @@ def main(context, verbose, quiet):
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the noise.")
 @click.option("--json", "is_json", is_flag=True, help="Print JSON.")
 @click.option("--markdown", "is_markdown", is_flag=True, help="Print a Markdown table, one row per case.")
-@click.option("--output", type=click.Path(), help="File to write as JSON, in place of standard output.")
+@click.option(
+    "--output", type=click.Path(path_type=Path), help="File to write as JSON, in place of standard output."
+)
 @click.pass_obj
 def audit_mechanisms(context, mechanisms, of_releases, mode, seed, is_json, is_markdown, output, **options):
     """Run mechanisms on worst-case neighbours: the privacy loss that is claimed, and what is seen."""
     from dpgrs.io.json_files import write_json
     from dpgrs.steps import audit
+    from dpgrs.study.made_by import note, settings_along
+    from dpgrs.study.step_settings import Settings
 
+    if output:
+        terms = Settings({"mode": mode, "seed": seed, "release": {"audit_draws": options["draws"]}})
+        made = settings_along(terms, [], output=output, verb="audit")
+        note(output, None)
     cases = audit.choose_cases(mechanisms, of_releases=of_releases)
     with click.progressbar(cases, label="Audits", file=sys.stderr, hidden=context["quiet"]) as bar:
         findings = [audit.run_audit(case, audit.noise_of(case, seed, mode=mode), **options) for case in bar]
@@ -188,6 +197,8 @@ def audit_mechanisms(context, mechanisms, of_releases, mode, seed, is_json, is_m
         lay_out = audit.as_markdown if is_markdown else audit.as_table
         click.echo(json.dumps(findings, indent=2) if is_json else lay_out(findings))
     audit.require_within_claims(findings)
+    if output:
+        note(output, made)
 
 
 for command in (

@@ -34,7 +34,7 @@ from dpgrs.study.request_identity import (
 from dpgrs.study.settings import without_paths
 from dpgrs.study.table_settings import outcome_constants
 
-RESTS_ON = ("sites", "drawn", "weights", "accuracy", "loadings", "ld", "effects")
+RESTS_ON = ("sites", "drawn", "weights", "accuracy", "loadings", "ld", "effects", "audit")
 
 
 def write_release(

@@ -17,13 +17,17 @@ from dpgrs.io.json_files import read_json, write_json
 from dpgrs.io.sealed_zarr import fingerprint
 from dpgrs.privacy.accounting.events import MECHANISM_VERSION
 from dpgrs.privacy.private_folders import PRIVATE
+from dpgrs.study.code import PACKAGE
 from dpgrs.study.input_files import FILE, changed_file, files_of_settings, require_unchanged
 from dpgrs.study.step_settings import Settings
-from dpgrs.study.verbs import code_read, verb_names
+from dpgrs.study.verbs import code_read, module_of
 
 NOTES, RESULTS, PUBLIC = "made", "results", "public"
 # What others are made from; of the rest, tables and counts for readers, nothing is told.
-MADE = ("*.zarr", "*.npz", "*.vcf.gz", "people.txt", "sites.tsv", "pca_loadings.tsv", "settings.json")
+MADE = (
+    *("*.zarr", "*.npz", "*.vcf.gz"),
+    *("people.txt", "sites.tsv", "pca_loadings.tsv", "settings.json", "audit.json"),
+)
 # Parts of a trial are temporary, and how many there are changes no byte: what they are made of tells enough.
 SHARDS = "shards"
 # Genotypes are simulated by a rule that takes no file, and is no less known for having no note.
@@ -267,7 +271,9 @@ def _is_older(key, values):
     """Tell whether a step had other code than it has now."""
     verb = key.removeprefix(CODE)
     now = {OF_MECHANISMS} if verb in DRAWING else set()
-    return len(values) > 1 or not {*values} <= now | ({code_read(verb)} if verb in verb_names() else set())
+    # An update may have removed the step.
+    is_there = (PACKAGE / module_of(verb)).is_file()
+    return len(values) > 1 or not {*values} <= now | ({code_read(verb)} if is_there else set())
 
 
 def _is_other(key, values, own):

@@ -342,9 +342,8 @@ def test_take_sums__takes_statistics_and_names(tmp_path):
     assert (found.names, found.rows, found.values[D].shape) == (NAMES, "people", (3, 0))
 
 
-@pytest.mark.parametrize("name", ["scales.tsv", "consent.tsv", "cohort.vcf"])
-def test_export__raise_on_files_that_have_changed(folder, name):
-    """Under an older time, as `cp -p` and `rsync -a` leave it."""
+def study_of_site(folder):
+    """Write the files of a study of one site that `dpgrs site export` reads, with their notes."""
     study = folder / "results" / "release"
     private, sites = study / "private", study / "public" / "sites.tsv"
     of_site = {"cohort": {"sums": None, "vcf": "cohort.vcf", "part": True}}
@@ -363,11 +362,31 @@ def test_export__raise_on_files_that_have_changed(folder, name):
         made.save(output)
         marks = content_marks(settings, paths, study=study, genotypes=["cohort.vcf"])
         note(output, settings_along(None, [sites], output=output, marks=marks))
+    return study
+
+
+@pytest.mark.parametrize("name", ["scales.tsv", "consent.tsv", "cohort.vcf"])
+def test_export__raise_on_files_that_have_changed(folder, name):
+    """Under an older time, as `cp -p` and `rsync -a` leave it."""
+    study = study_of_site(folder)
     assert sums_of_study(study, site="north").sites == ("north",)
     (folder / name).write_text("a\t0\n")
     os.utime(folder / name, (0, 0))
     with pytest.raises(DpgrsError, match=rf"`{re.escape(name)}` must be as it was when the study read it"):
         sums_of_study(study, site="north")
+
+
+def test_export__raise_where_snakemake_keeps_digests(folder, monkeypatch):
+    """A site draws nothing, so no step asks before."""
+    study, records = study_of_site(folder), folder / ".snakemake" / "metadata"
+    records.mkdir(parents=True)
+    name = "results/release/{}/x.npz"
+    (records / "a").write_text(json.dumps({"input_checksums": {name.format("public"): "0"}}))
+    assert sums_of_study(study, site="north").sites == ("north",)
+    (records / "b").write_text(json.dumps({"input_checksums": {name.format("private"): "0"}}))
+    monkeypatch.chdir(folder / "results")
+    with pytest.raises(DpgrsError, match="metadata` must hold no digests but of public files in a release"):
+        sums_of_study(Path("release"), site="north")
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ Privacy: nothing here is private. Sums of a site are for the coordinator alone, 
 (docs/how-to/sites.md).
 """
 
+import contextlib
 import hashlib
 import json
 import re
@@ -31,7 +32,7 @@ from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.trials import SUMMED_NAMES, Statistics
 from dpgrs.methods.mechanisms import mechanism_of
 from dpgrs.privacy.accounting.events import MECHANISM_VERSION
-from dpgrs.privacy.private_folders import PRIVATE
+from dpgrs.privacy.private_folders import PRIVATE, require_no_digests
 from dpgrs.study.code import package_digest
 from dpgrs.study.exact_statistics import added
 from dpgrs.study.identity import public_identity
@@ -212,8 +213,8 @@ def sums_of_study(folder, *, site):
     UsageError
         If the study is none of a site.
     DpgrsError
-        If it has not run, its files were made by other settings than it states, or a file of the user's has
-        changed since.
+        If it has not run, its files were made by other settings than it states, a file of the user's has
+        changed since, or Snakemake's records hold digests of private files.
     """
     private, public = Path(folder) / PRIVATE, Path(folder) / PUBLIC
     settings = private / "settings.json"
@@ -229,6 +230,8 @@ def sums_of_study(folder, *, site):
         )
     files = [private / "trial1" / "statistics.npz", private / "trial1" / "outcomes.zarr", public / SITES]
     require_made_by(Settings(settings), files)
+    with contextlib.chdir(Path(folder).absolute().parents[1]):
+        require_no_digests()
     statistics, outcomes = Statistics.load(files[0]), Outcomes.load(files[1]).of_rows(slice(0))
     terms = terms_of(settings, site_digest=written_digest(files[2]))
     return SiteSums(statistics, outcomes, terms, (site,))

@@ -198,6 +198,14 @@ def test_release__nothing_is_charged_for_data_of_other_files(attacked, name):
     require_uncharged(attacked, found, f"`{file}` must be among the files that the study read, got another")
 
 
+def test_release__nothing_is_charged_for_sums_without_the_covariates_of_the_settings(attacked):
+    """No file that was summed tells of them."""
+    settings, hidden = SHORT_RELEASE | {"covariates": {"pcs": 2}}, HIDING["--allowed-rules"]
+    run(attacked, settings, *BY_TIME, "--until", "make_loadings")
+    found = run(attacked, settings, *BY_TIME, *DRAW, "--allowed-rules", *hidden, check=False)
+    require_uncharged(attacked, found, r"got others of covariates\.pcs\.")
+
+
 DIGESTS = [("--max-checksum-file-size", "1000000"), ("--workflow-profile", "none", "--show-failed-logs")]
 
 

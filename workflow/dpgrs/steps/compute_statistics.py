@@ -13,6 +13,9 @@ READS = (
     "mode",
     "outcomes.bound",
     "outcomes.count",
+    # Not read: whether there are covariates, for the note.
+    "covariates.file",
+    "covariates.pcs",
     "privacy.bounds",
     "privacy.genotype_clip",
     "privacy.outcome_clip",

@@ -252,6 +252,25 @@ def test_ingest__raise_on_a_list_that_changes_meanwhile(private, monkeypatch):
     assert not note_of(store).exists()
 
 
+def test_sum__raise_on_outcomes_that_another_run_replaces_meanwhile(private, monkeypatch):
+    """As without Snakemake's lock; the note would be of outcomes that come back later, by these settings."""
+    panel, outcomes = private / "panel.zarr", private / "outcomes.zarr"
+    for path in (panel, outcomes):
+        path.write_text("of this run\n")
+        note(path, {"mode": ['"release"']})
+
+    def replace_outcomes():
+        outcomes.write_text("of another run\n")
+        note(outcomes, {"mode": ['"benchmark"']})
+
+    config, statistics = resolve({}) | {"mode": "release"}, private / "statistics.npz"
+    what = ("compute-statistics", str(panel), str(outcomes))
+    found = run_verb(monkeypatch, config, *what, output=statistics, step=replace_outcomes)
+    assert "statistics.npz` is made from must stay as it is meanwhile, got other files" in found.output
+    assert found.exit_code == 1
+    assert not note_of(statistics).exists()
+
+
 def test_ingest__raise_on_a_list_that_changed_since_people_were_chosen(private, monkeypatch):
     folder, people = private.parents[2], private / "people.txt"
     write_old(folder / "keep.txt", "a\n")

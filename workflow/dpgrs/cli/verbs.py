@@ -51,7 +51,8 @@ def command_of(name):
         products = [given[one] for one in verb.writes if given.get(one) and study_of(given[one])]
         made, marks = {}, {}
         if products:
-            study, everything = study_of(products[0]), [path for paths in files.values() for path in paths]
+            study = study_of(products[0])
+            everything = [path for paths in files.values() for path in paths if path.exists()]
             close_folder(study / PRIVATE)
             marks = content_marks(settings, everything, study=study, genotypes=files.get(GENOTYPES, []))
         for output in products:
@@ -65,6 +66,11 @@ def command_of(name):
         found = step(*places, **given)
         for output in products:
             require_unchanged({key: [mark] for key, mark in marks.items()}, study=study)
+            if settings_along(settings, everything, output=output, marks=marks, verb=name) != made[output]:
+                raise DpgrsError(
+                    f"What `{output}` is made from must stay as it is meanwhile, got other files. Run one "
+                    "study at a time in a folder, and run it again."
+                )
             note(output, made[output])
         if found is not None:
             click.echo(json.dumps(found), err=True)  # counts, which the rules keep as a log

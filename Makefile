@@ -16,7 +16,7 @@ MARKED := not nightly
 AT_NIGHT := lint docs unit test-audits test-core test-studies $(if $(shell command -v uv),test-lowest test-newest)
 NIGHTLY := .nightly
 FUZZ_SECONDS ?= 600
-# Modules of workflow/dpgrs to change, such as privacy/noise/sources.py; empty means all on which a guarantee hangs.
+# Modules below workflow to change, such as dpgrs/privacy/noise/sources.py; empty means all on which a guarantee hangs.
 MODULES ?=
 # The folder of public data of `frontier` and `experiments`, and their cases and names; none means all.
 DATA ?= $(DPGRS_TEST_DATA)

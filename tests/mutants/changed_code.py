@@ -86,12 +86,12 @@ class ChangedModule(MetaPathFinder, SourceFileLoader):
         The module.
     code : str
         Its text.
-    package : pathlib.Path
-        The folder of the whole package.
+    folder : pathlib.Path
+        The one that holds the packages.
     """
 
-    def __init__(self, path, code, *, package):
-        name = ".".join(path.relative_to(package.parent).with_suffix("").parts)
+    def __init__(self, path, code, *, folder):
+        name = ".".join(path.relative_to(folder).with_suffix("").parts)
         SourceFileLoader.__init__(self, name, str(path))
         self._code = code
 
@@ -134,7 +134,7 @@ def _imports():
     return {
         name: set(_names(Path(module.__file__).read_text()))
         for name, module in sys.modules.items()
-        if name.startswith("dpgrs.")
+        if name.startswith(("dpgrs.", "dpgrs_papers."))
     }
 
 

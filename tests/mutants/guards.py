@@ -1,4 +1,4 @@
-"""Which tests run which lines of the package: coverage.py looks on while they run on the code as it is."""
+"""Which tests run which lines of the packages: coverage.py looks on while they run on the code as it is."""
 
 import ast
 import hashlib
@@ -13,24 +13,24 @@ import coverage
 
 
 class Notes:
-    """What was seen of the tests, kept in a folder until the package or their own file changes.
+    """What was seen of the tests, kept in a folder until the packages or their own file change.
 
     Parameters
     ----------
     folder : pathlib.Path
-    package : pathlib.Path
-        The folder of the package.
+    packages : list of pathlib.Path
+        Their folders.
     longest : float
         Seconds of tests that a mutant meets at most.
     """
 
-    def __init__(self, folder, package, *, longest):
+    def __init__(self, folder, packages, *, longest):
         folder.mkdir(parents=True, exist_ok=True)
-        self._folder, self._package, self._longest = folder, package, longest
-        self._code = _digest(*sorted(package.rglob("*.py")))
+        self._folder, self._packages, self._longest = folder, packages, longest
+        self._code = _digest(*(path for package in packages for path in sorted(package.rglob("*.py"))))
 
     def lack(self, file):
-        """Tell whether nothing is noted of a file of tests, or of another state of it or of the package."""
+        """Tell whether nothing is noted of a file of tests, or of another state of it or of the packages."""
         return self._seen(file).get("state") != [self._code, _digest(file)]
 
     def watch(self, file, items, outcomes):
@@ -46,7 +46,8 @@ class Notes:
         seen, lines = self._paths(file)
         seen.unlink(missing_ok=True)
         lines.unlink(missing_ok=True)
-        watch = coverage.Coverage(data_file=str(lines), include=[f"{self._package}/*"], config_file=False)
+        include = [f"{package}/*" for package in self._packages]
+        watch = coverage.Coverage(data_file=str(lines), include=include, config_file=False)
         watch.set_option("run:disable_warnings", ["no-data-collected"])  # of tests that read the code as text
         seconds = {}
         watch.start()

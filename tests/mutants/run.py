@@ -42,23 +42,28 @@ from mutants.guards import Notes
 from mutants.operators import OPERATORS
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGE, KEPT = ROOT / "workflow" / "dpgrs", ROOT / ".mutants"
+WORKFLOW, KEPT = ROOT / "workflow", ROOT / ".mutants"
+PACKAGES = ("dpgrs", "dpgrs_papers")
 TESTS = ("tests/unit", "tests/papers/unit", "tests/contract", "tests/reference")
 STEPS = ("draw", "make_outcomes", "measure_release", "write_release")
 STUDY = ("exact_statistics", "made_by", "released", "released_accuracy", "request_identity", "training_data")
+RELEASE = ("case_counts", "constants", "content", "covariates", "side_check")
 # Where a wrong line may break a guarantee; compiled kernels cannot be changed in a fork.
 GUARDED = (
-    "privacy/**/[!_]*.py",
-    "linalg/[!_]*.py",
-    "selection/**/[!_]*.py",
-    "methods/**/[!_]*.py",
-    *(f"steps/{name}.py" for name in STEPS),
-    *(f"study/{name}.py" for name in STUDY),
-    *(f"release/{name}.py" for name in ("case_counts", "constants", "content", "covariates", "side_check")),
-    "preflight/public_side.py",
+    "dpgrs/privacy/**/[!_]*.py",
+    "dpgrs/linalg/[!_]*.py",
+    "dpgrs*/selection/**/[!_]*.py",
+    "dpgrs*/methods/**/[!_]*.py",
+    *(f"dpgrs/steps/{name}.py" for name in STEPS),
+    *(f"dpgrs/study/{name}.py" for name in STUDY),
+    *(f"dpgrs/release/{name}.py" for name in RELEASE),
+    "dpgrs/preflight/public_side.py",
+    "dpgrs_papers/[!_]*.py",
+    "dpgrs_papers/tabular/[!_]*.py",
 )
 # Stars among parameters, names that equal the members of their enumerations, and lists of equal length.
-NAMES = "|".join(re.findall(r"^class (\w+)\(StrEnum\)", (PACKAGE / "types.py").read_text(), re.MULTILINE))
+TYPES = (WORKFLOW / "dpgrs" / "types.py").read_text()
+NAMES = "|".join(re.findall(r"^class (\w+)\(StrEnum\)", TYPES, re.MULTILINE))
 HARMLESS = re.compile(rf"\*,|({NAMES})\(|strict=True")
 # Of cosmic-ray's operators: for each sign the replacements that are hardest to notice.
 SIGNS = ("Add_Sub", "Sub_Add", "Mul_Div", "Div_Mul", "FloorDiv_Div", "Mod_FloorDiv", "Pow_Mul")
@@ -129,7 +134,7 @@ class Module:
     Parameters
     ----------
     name : str
-        Such as ``privacy/noise/sources.py``.
+        Such as ``dpgrs/privacy/noise/sources.py``.
     lines : range
         Where changes are made.
     again : bool
@@ -137,7 +142,7 @@ class Module:
     """
 
     def __init__(self, name, *, lines, again):
-        self.name, self.path = name, PACKAGE / name
+        self.name, self.path = name, WORKFLOW / name
         self.source = self.path.read_text()
         self._results = KEPT / "results" / f"{name.replace('/', '.')}.jsonl"
         self._console = os.dup(1)  # forks are silent otherwise
@@ -178,16 +183,16 @@ class Module:
         for mutant in mutants:
             code = self.changed(mutant)
             tests = guards.of(mutant[-1]) or guards.all()
-            work = partial(_import_and_run, ChangedModule(self.path, code, package=PACKAGE), tests)
+            work = partial(_import_and_run, ChangedModule(self.path, code, folder=WORKFLOW), tests)
             has_survived = in_fork(work, limit=SLOW * guards.seconds(tests) + 30)
             self.tell(mutant, code, SURVIVED if has_survived else KILLED)
         return True
 
     @property
-    def report(self):
-        left_out, survived = len(self.of(OUTSIDE)), len(self.of(SURVIVED, UNTESTED))
-        report = f"{self.name}: {survived} of {len(self.of(KILLED)) + survived} mutants survived"
-        return f"{report}, {left_out} outside of functions were left out" if left_out else report
+    def counts(self):
+        """Mutants that tests met, those that survived, and those outside of functions that were left out."""
+        survived = len(self.of(SURVIVED, UNTESTED))
+        return len(self.of(KILLED)) + survived, survived, len(self.of(OUTSIDE))
 
 
 def _import_and_run(module, tests):
@@ -200,7 +205,7 @@ def main():
     parser.add_argument(
         "modules",
         nargs="*",
-        help="such as linalg/covariates.py, or linalg/covariates.py:30-90 for some lines",
+        help="such as dpgrs/linalg/covariates.py, or dpgrs/linalg/covariates.py:30-90 for some lines",
     )
     parser.add_argument("--again", action="store_true", help="only what survived before")
     parser.add_argument("--quick", action="store_true", help="only changes inside of functions")
@@ -208,13 +213,14 @@ def main():
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes side by side")
     options = parser.parse_args()
     os.chdir(ROOT)
-    sys.path.insert(0, str(PACKAGE.parent))
-    for one in walk_packages([str(PACKAGE)], "dpgrs."):
-        if one.name != "dpgrs.__main__":
-            importlib.import_module(one.name)
+    sys.path.insert(0, str(WORKFLOW))
+    for package in PACKAGES:
+        for module in walk_packages([str(WORKFLOW / package)], f"{package}."):
+            if module.name != "dpgrs.__main__":
+                importlib.import_module(module.name)
     gc.freeze()  # the end of pytest collects garbage, which would be most of a fork's time
     modules = [_module(wanted, again=options.again) for wanted in options.modules or _guarded()]
-    notes = Notes(KEPT / "lines", PACKAGE, longest=options.seconds)
+    notes = Notes(KEPT / "lines", [WORKFLOW / name for name in PACKAGES], longest=options.seconds)
     jobs = range(options.jobs)
     side_by_side([lambda: run_pytest(TESTS, Session(notes, modules, len(jobs)))])
     for module in modules:
@@ -222,11 +228,14 @@ def main():
             left, guards = module.of(OUTSIDE), notes.guards(module.path, module.source)
             left = [mutant for mutant in module.mutants if mutant[:2] in left]
             side_by_side([partial(module.import_and_test, left[job :: len(jobs)], guards) for job in jobs])
-        print(module.report, flush=True)
+    print("module\tmutants\tsurvived\tleft out")
+    for module in modules:
+        print(module.name, *module.counts, sep="\t")
+    print("all", *map(sum, zip(*(module.counts for module in modules), strict=True)), sep="\t")
 
 
 def _guarded():
-    return [str(path.relative_to(PACKAGE)) for pattern in GUARDED for path in sorted(PACKAGE.glob(pattern))]
+    return [str(path.relative_to(WORKFLOW)) for pattern in GUARDED for path in sorted(WORKFLOW.glob(pattern))]
 
 
 def _module(wanted, *, again):

@@ -120,3 +120,9 @@ def anchors(page):
     found = re.findall(r"^#+ (.+)$", text, flags=re.M)
     plain = [re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in found]
     return {*plain, *(f"{name}-{number}" for name in plain for number in (1, 2))}
+
+
+def test_harmless_mutants__are_of_modules_that_exist():
+    lines = (REPOSITORY / "tests" / "mutants" / "harmless.tsv").read_text().splitlines()[1:]
+    assert lines
+    assert all((REPOSITORY / "workflow" / line.split("\t")[0]).is_file() for line in lines)

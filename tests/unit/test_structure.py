@@ -9,6 +9,7 @@ from importlib.metadata import packages_distributions
 import pytest
 import yaml
 
+import dpgrs
 from study_runs import REPOSITORY
 
 PACKAGE = REPOSITORY / "workflow" / "dpgrs"
@@ -43,6 +44,11 @@ ALLOWED["api"] = {"io", "privacy", "methods", "study", "planning"}
 MOST_AT_ROOT = 8
 # Public seeded draws, noise, and the secret key that noise will hang on.
 RANDOM_DOORS = {"public_random.py", "privacy/noise/sources.py", "privacy/noise/study_key.py"}
+# Rooms and modules whose functions have types in annotations, and prose of a line or a few.
+ANNOTATED = ("io/vcf/",)
+SECTION = re.compile(
+    r"^(Parameters|Returns|Yields|Raises|Attributes|Notes|References|See Also)\n-{3,}$", re.M
+)
 
 
 def name_of(module):
@@ -170,6 +176,40 @@ def test_private_functions__name_their_event_and_proof():
                 assert all((REPOSITORY / page).is_file() for page in pages)
                 assert all(f"class {event}" in families for event in events)
     assert found >= 4
+
+
+def may_have_sections(module, node):
+    """Return whether a docstring keeps its sections: of the API, of a draw or of a kernel."""
+    is_api = node.name in dpgrs.__all__ or name_of(module).startswith("api/")
+    return is_api or "Privacy\n-------\n" in ast.get_docstring(node) or module.name.endswith("_kernels.py")
+
+
+def lacks_types(module, function):
+    """Return whether an argument or the result of a function has no annotation; kernels need none."""
+    arguments = [node for node in ast.walk(function.args) if isinstance(node, ast.arg)]
+    is_bare = any(node.annotation is None and node.arg not in ("self", "cls") for node in arguments)
+    return (is_bare or function.returns is None) and not module.name.endswith("_kernels.py")
+
+
+def docstring_problems(module):
+    """Yield the functions and classes of an annotated module that are not as they must be, and why."""
+    tree = ast.parse(module.read_text())
+    for node in (node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.ClassDef))):
+        text = ast.get_docstring(node) or ""
+        if isinstance(node, ast.FunctionDef) and lacks_types(module, node):
+            yield f"{name_of(module)}, {node.name}: an argument or the result has no type"
+        if SECTION.search(text) and not may_have_sections(module, node):
+            yield f"{name_of(module)}, {node.name}: has sections"
+        if not text and node in tree.body and not node.name.startswith("_"):
+            yield f"{name_of(module)}, {node.name}: has no docstring"
+        if text and not re.match(r"[A-Z][^\0]*?[.:](\n\n|$)", text):
+            yield f"{name_of(module)}, {node.name}: does not begin with a sentence"
+
+
+def test_annotated_rooms__types_are_annotations_and_docstrings_are_short():
+    modules = [module for module in MODULES if name_of(module).startswith(ANNOTATED)]
+    assert len(modules) > 10
+    assert [problem for module in modules for problem in docstring_problems(module)] == []
 
 
 @pytest.mark.parametrize("name", ["dpgrs", "simulation"])

@@ -2,6 +2,7 @@
 
 import gzip
 import zlib
+from collections.abc import Generator, Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -17,8 +18,11 @@ from dpgrs.io.vcf.text import COPY_AGAIN, find_index, match_contig, record_error
 from dpgrs.io.vcf.vcf import ContigReader, VcfHeader, declared_contig, sample_ids
 
 
-def is_bcf(path):
-    """Tell a BCF, compressed or not, by its first bytes; what cannot be read is none, and a pipe an error."""
+def is_bcf(path: Path | str) -> bool:
+    """Return whether the first bytes are those of a BCF, compressed or not; refuse a pipe.
+
+    A file that cannot be read is no BCF.
+    """
     require_regular(path)
     try:
         with Path(path).open("rb") as file:
@@ -29,18 +33,8 @@ def is_bcf(path):
         return False
 
 
-def read_bcf_header(path):
-    """Read the header of a BCF.
-
-    Returns
-    -------
-    dpgrs.io.vcf.vcf.VcfHeader
-
-    Raises
-    ------
-    DpgrsError
-        Missing, empty, truncated or damaged file, no samples.
-    """
+def read_bcf_header(path: Path | str) -> VcfHeader:
+    """Read the header of a BCF; refuse a file that is missing, truncated or damaged, or has no samples."""
     path = Path(path)
     with _open(path) as file:
         lines = str(file.header).encode().splitlines()
@@ -51,38 +45,26 @@ def read_bcf_header(path):
     return VcfHeader(path, sample_ids(path, lines[-1]), contigs)
 
 
-def first_bcf_line(path):
-    """Return the first record of a BCF as a line of a VCF, bytes, or None where it has none.
-
-    Raises
-    ------
-    DpgrsError
-        Missing, truncated or damaged file.
-    """
+def first_bcf_line(path: Path | str) -> bytes | None:
+    """Return the first record of a BCF as a line of a VCF, or None if it has no record."""
     return next((_line(path, record) for record in _records(Path(path))), None)
 
 
 class BcfText:
-    """The records of one contig as lines of a VCF; see `dpgrs.io.vcf.text.ContigText`.
+    """The records of one contig as lines of a VCF; see `dpgrs.io.vcf.text.LineSource`.
 
     Lines have no numbers: a record is named by its contig and position.
     """
 
-    def __init__(self, path, contig):
+    def __init__(self, path: Path, contig: str) -> None:
         self._path, self._contig = path, contig
         self._counts = _indexed_contigs(path) if find_index(path) else None
         self.is_indexed = self._counts is not None
         self._name = match_contig(path, contig, self._counts) if self.is_indexed else None
         self._seen = {}
 
-    def blocks(self, *, n_bytes=BLOCK_BYTES):
-        """Yield blocks of whole lines, see `dpgrs.io.vcf.blocks.line_blocks`.
-
-        Raises
-        ------
-        DpgrsError
-            Truncated or damaged file, or a record that is no text.
-        """
+    def blocks(self, *, n_bytes: int = BLOCK_BYTES) -> Generator[tuple[np.ndarray, int, int], None, None]:
+        """Yield blocks of whole lines as `dpgrs.io.vcf.blocks.line_blocks` does."""
         lines, size = [], 0
         for record in _records(self._path, self._name):
             self._seen[record.contig] = None
@@ -96,15 +78,15 @@ class BcfText:
         if lines:
             yield _as_block(lines)
 
-    def has(self, name):
-        """Tell whether a name, as bytes, is that of the contig."""
+    def has(self, name: bytes) -> bool:
+        """Return whether a name is a name of the contig."""
         return is_chromosome(name.decode(errors="replace"), self._contig)
 
-    def record_error(self, number, line, problem):
-        """Return the error for a record."""
+    def record_error(self, number: int, line: bytes, problem: object) -> DpgrsError:
+        """Return the error for a record, which has no number."""
         return record_error(self._path, None, line, problem)
 
-    def require_complete(self, names, n_records):
+    def require_complete(self, names: Iterable[bytes], n_records: int) -> None:
         """Refuse what `dpgrs.io.vcf.text.ContigText.require_complete` refuses."""
         if not self.is_indexed:
             match_contig(self._path, self._contig, self._seen)
@@ -117,18 +99,18 @@ class BcfText:
 
 
 class BcfReader(ContigReader):
-    """The variants of one contig of a BCF; see `ContigReader` for parameters and counters."""
+    """The variants of one contig of a BCF; see `ContigReader`."""
 
     text_of = BcfText
 
 
-def _as_block(lines):
+def _as_block(lines: list[bytes]) -> tuple[np.ndarray, int, int]:
     text = np.frombuffer(bytearray(b"".join(lines)), dtype=np.uint8)
     return text, 0, len(text)
 
 
-def _indexed_contigs(path):
-    """Return the number of records of each contig that has any, as the index has it."""
+def _indexed_contigs(path: Path) -> dict[str, int]:
+    """Return the number of records of each contig that has any, by the index."""
     try:
         table = pysam.bcftools.index("-s", str(path.absolute()))  # a name may begin with a dash
     except pysam.SamtoolsError as error:
@@ -139,7 +121,7 @@ def _indexed_contigs(path):
     return {name: int(count) for name, _, count in rows}
 
 
-def _records(path, contig=None):
+def _records(path: Path, contig: str | None = None) -> Iterator[pysam.VariantRecord]:
     with _open(path) as file:
         try:
             yield from file.fetch(contig) if contig else file
@@ -147,7 +129,7 @@ def _records(path, contig=None):
             raise DpgrsError(f"`{path}` is truncated or damaged. {COPY_AGAIN}") from error
 
 
-def _open(path):
+def _open(path: Path) -> pysam.VariantFile:
     find_index(path)  # refuses a file that cannot be whole
     pysam.set_verbosity(0)  # htslib's lines on stderr would stand where ours belong
     try:
@@ -158,11 +140,11 @@ def _open(path):
         ) from error
 
 
-def _line(path, record):
+def _line(path: Path | str, record: pysam.VariantRecord) -> bytes:
     """Return a record as a line, without phases of first alleles.
 
-    htslib prints that phase in files of VCF 4.4 and later, but older writers leave its bit 0. If a call
-    has two alleles, the phase of the second one is the phase of the call.
+    htslib prints such a phase in files of VCF 4.4 and later, but older writers leave its bit 0. If a call has
+    two alleles, the phase of the second one is the phase of the call.
     """
     try:
         line = str(record).encode()

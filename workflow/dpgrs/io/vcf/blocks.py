@@ -9,9 +9,11 @@ import mmap
 import os
 import zlib
 from collections import deque
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import nullcontext
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from isal import igzip, igzip_lib, isal_zlib
@@ -44,34 +46,28 @@ class _Part(NamedTuple):
     end: int | None  # htslib's virtual offset of the part after it, as `offset`
 
 
-def line_blocks(path, *, offset=0, n_bytes=BLOCK_BYTES, n_threads=N_THREADS, n_held=1, pool=None):
-    """Yield the text in order, cut between lines.
+def line_blocks(
+    path: Path,
+    *,
+    offset: int = 0,
+    n_bytes: int = BLOCK_BYTES,
+    n_threads: int = N_THREADS,
+    n_held: int = 1,
+    pool: ThreadPoolExecutor | None = None,
+) -> Iterator[tuple[np.ndarray, int, int]]:
+    """Yield (text, start, stop) in order: the lines of BGZF, plain gzip or plain text.
 
-    Parameters
-    ----------
-    path : pathlib.Path of a file in BGZF, plain gzip or plain text.
-    offset : int, htslib's virtual offset of the line to begin with; 0 in a file that is not BGZF.
-    n_bytes : int, size to aim at.
-    n_threads : int, those that inflate BGZF.
-    n_held : int, how many blocks may be in use at a time.
-    pool : concurrent.futures.ThreadPoolExecutor that inflates BGZF beside its other work; None makes one.
+    ``text[start:stop]``, uint8, is one line or more, the last with its newline unless it ends the file. It is
+    to be used before `n_held` further blocks are asked for.
 
-    Yields
-    ------
-    text : (n,) uint8, to be used before as many blocks as `n_held` are asked for after it.
-    start, stop : int; ``text[start:stop]`` is one line or more, the last with its newline unless it ends the
-        file.
-
-    Raises
-    ------
-    DamagedError
-        After all blocks that could be inflated.
-    LongLineError
+    `offset` is htslib's virtual offset of the first line, 0 if the file is not BGZF; `n_bytes` is the size to
+    aim at. A pool inflates BGZF beside its other work. DamagedError comes after all blocks that could be
+    inflated.
     """
     tail = np.empty(0, dtype=np.uint8)
-    free, held = [], deque()
-    shared = {"n_threads": n_threads, "n_held": n_held, "pool": pool, "free": free}
-    for buffer, n in _inflated(path, offset, n_bytes, **shared):
+    free, in_use = [], deque()
+    inflated = _inflated(path, offset, n_bytes, n_threads=n_threads, n_held=n_held, pool=pool, free=free)
+    for buffer, n in inflated:
         text, start, stop = _joined(tail, buffer, _ROOM + n)
         end = _after_last_newline(text, start + len(tail), stop)
         if end is None:
@@ -82,44 +78,39 @@ def line_blocks(path, *, offset=0, n_bytes=BLOCK_BYTES, n_threads=N_THREADS, n_h
             continue
         tail = text[end:stop].copy()
         yield text, start, end
-        held.append(buffer)
-        if len(held) == n_held:
-            free.append(held.popleft())
+        in_use.append(buffer)
+        if len(in_use) == n_held:
+            free.append(in_use.popleft())
     if len(tail):
         yield tail, 0, len(tail)
 
 
-def is_bgzf(start):
+def is_bgzf(start: bytes) -> bool:
     """Tell BGZF from plain gzip by its first bytes, as htslib does: its first extra field is named BC."""
     return start.startswith(_MAGIC) and start[12:16] == b"BC\2\0" and bool(start[3] & _HAS_EXTRA)
 
 
-def first_byte(path, offset):
-    """Return the first byte of the text from htslib's virtual offset in a BGZF file, or None at its end.
-
-    Raises
-    ------
-    DamagedError
-    """
+def first_byte(path: Path, offset: int) -> int | None:
+    """Return the first byte of the text from htslib's virtual offset in a BGZF file, or None at its end."""
     inflated = _inflated(path, offset, 1, n_threads=1, n_held=1, pool=None, free=[])
     buffer, _ = next(inflated, (None, 0))
     return None if buffer is None else buffer[_ROOM]
 
 
-def end_marks(path, *, stop):
-    """Return htslib's virtual offsets of the end marks before `stop`, one too: files were joined there."""
-    found, seen, stop = [], 0, stop >> 16
+def end_marks(path: Path, *, stop: int) -> list[int]:
+    """Return htslib's virtual offsets of the end marks of BGZF before `stop`, where files were joined."""
+    marks, seen, stop = [], 0, stop >> 16
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         for start in range(0, stop, _SEARCHED):
             end = min(start + _SEARCHED, stop)
             while (at := data.find(BGZF_END, start, end + len(BGZF_END) - 1)) >= 0:
-                found.append(at << 16)
+                marks.append(at << 16)
                 start = at + len(BGZF_END)
             seen = _let_go(data, seen, end)
-    return found
+    return marks
 
 
-def _joined(tail, buffer, stop):
+def _joined(tail: np.ndarray, buffer: np.ndarray, stop: int) -> tuple[np.ndarray, int, int]:
     """Put the tail in front of the block's own bytes, which begin after the room for it."""
     start = _ROOM - len(tail)
     if start >= 0:
@@ -129,7 +120,7 @@ def _joined(tail, buffer, stop):
     return text, 0, len(text)
 
 
-def _after_last_newline(text, start, stop):
+def _after_last_newline(text: np.ndarray, start: int, stop: int) -> int | None:
     for end in range(stop, start, -_WINDOW):
         first = max(start, end - _WINDOW)
         at = text[first:end].tobytes().rfind(b"\n")
@@ -138,7 +129,16 @@ def _after_last_newline(text, start, stop):
     return None
 
 
-def _inflated(path, offset, n_bytes, *, n_threads, n_held, pool, free):
+def _inflated(
+    path: Path,
+    offset: int,
+    n_bytes: int,
+    *,
+    n_threads: int,
+    n_held: int,
+    pool: ThreadPoolExecutor | None,
+    free: list[np.ndarray],
+) -> Iterator[tuple[np.ndarray, int]]:
     """Yield (buffer, n): n bytes of text behind the buffer's room, in order.
 
     Buffers are put in `free`, which is empty, and are to be put back there.
@@ -151,7 +151,7 @@ def _inflated(path, offset, n_bytes, *, n_threads, n_held, pool, free):
     free += [np.empty(_ROOM + room, dtype=np.uint8) for _ in range(n_threads + 1 + n_held)]
     pending = deque()
     inflater = _Inflater(path, is_parted=is_parted)
-    # Parts without an offset must be read one after the other, which one thread alone does.
+    # Parts without an offset must be read one after the other, by one thread.
     with nullcontext(pool) if pool and is_parted else ThreadPoolExecutor(n_threads) as workers:
         try:
             while True:
@@ -170,7 +170,7 @@ def _inflated(path, offset, n_bytes, *, n_threads, n_held, pool, free):
             inflater.close()
 
 
-def _bgzf_parts(path, offset, n_bytes):
+def _bgzf_parts(path: Path, offset: int, n_bytes: int) -> Iterator[_Part]:
     """Yield parts of about `n_bytes`, each some BGZF blocks that lie together."""
     at, skipped = offset >> 16, offset & 0xFFFF
     first, size, seen = offset, -skipped, 0
@@ -189,16 +189,16 @@ def _bgzf_parts(path, offset, n_bytes):
     yield from [_Part(first, size, at << 16)] * (size > 0)
 
 
-def _let_go(data, start, stop):
-    """Give back the pages of a mapped file that have been seen, or the whole file counts as memory in use."""
+def _let_go(data: mmap.mmap, start: int, stop: int) -> int:
+    """Give back the pages of a mapped file that were read, or the whole file counts as memory in use."""
     stop -= stop % mmap.PAGESIZE
     if stop > start:
         data.madvise(mmap.MADV_DONTNEED, start, stop - start)
     return stop
 
 
-def _block_sizes(data, at):
-    """Return the bytes of the BGZF block at a place, and of its text; (0, None) where none can be."""
+def _block_sizes(data: mmap.mmap, at: int) -> tuple[int, int | None]:
+    """Return the bytes of the BGZF block at an offset, and of its text; (0, None) if there is no block."""
     head = data[at : at + _HEADER_BYTES]
     length = int.from_bytes(head[16:], "little") + 1
     end = at + length
@@ -210,7 +210,7 @@ def _block_sizes(data, at):
     return (length, size) if is_right else (0, None)
 
 
-def _is_empty(block):
+def _is_empty(block: bytes) -> bool:
     try:
         return gzip.decompress(block) == b""
     except (OSError, EOFError, zlib.error):
@@ -218,17 +218,17 @@ def _is_empty(block):
 
 
 class _Inflater:
-    """Inflates parts of a file. Threads may share it where all parts have an offset."""
+    """Inflates parts of a file. Threads may share it if all parts have an offset."""
 
-    def __init__(self, path, *, is_parted):
+    def __init__(self, path: Path, *, is_parted: bool) -> None:
         self._file = path.open("rb", buffering=0)
         if not is_parted:
             is_gzip = self._file.read(2) == _MAGIC
             self._file.seek(0)
             self._text = igzip.open(self._file) if is_gzip else self._file
 
-    def fill(self, buffer, part):
-        """Inflate a part into a buffer behind its room; return how many bytes."""
+    def fill(self, buffer: np.ndarray, part: _Part) -> int:
+        """Inflate a part into a buffer behind its room; return the number of bytes."""
         if part.n_bytes == 0:
             raise DamagedError
         try:
@@ -237,10 +237,10 @@ class _Inflater:
         except (OSError, EOFError, ValueError, zlib.error, igzip_lib.error):
             raise DamagedError from None
 
-    def _next(self, room, part):
+    def _next(self, room: memoryview, part: _Part) -> int:
         return _fill(self._text, room[: part.n_bytes])
 
-    def _blocks(self, room, part):
+    def _blocks(self, room: memoryview, part: _Part) -> int:
         start, skipped = part.offset >> 16, part.offset & 0xFFFF
         # All blocks in one call, which lets go of the interpreter: each is a member of gzip of its own, whose
         # checksum and size are checked.
@@ -250,12 +250,12 @@ class _Inflater:
             raise DamagedError
         return n
 
-    def close(self):
+    def close(self) -> None:
         self._file.close()
 
 
-def _fill(text, room):
-    """Read until the room is full or the text at its end; return how many bytes."""
+def _fill(text: Any, room: memoryview) -> int:
+    """Read until the room is full or the text at its end; return the number of bytes."""
     n = 0
     while n < len(room) and (more := text.readinto(room[n:])):
         n += more

@@ -1,6 +1,8 @@
 """Dosages of the lines of one contig, one row per ALT allele: of every sample DS, HDS, GP or the call."""
 
 import re
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -15,27 +17,27 @@ from dpgrs.io.dosage_fields import (
     dosages_of,
     settled_copies,
 )
-from dpgrs.io.vcf.records import BadRecordError, refuse_samples, sample_place
-from dpgrs.io.vcf.scan import LineScanner, Rows
+from dpgrs.io.vcf.records import BadRecordError, Record, refuse_samples, sample_place
+from dpgrs.io.vcf.scan import LineScanner, Rows, Site
 
 _DECIMAL = re.compile(rb"(\d{1,30}\.?\d{0,30}|\.\d{1,30})([eE][+-]?\d{1,3})?")
 
 
 class DosageScanner(LineScanner):
-    """Reads the dosages of one contig, and counts; see `LineScanner` for parameters and attributes.
+    """Reads the dosages of one contig, and counts; see `LineScanner`.
 
     A person without DS is read by HDS, else by GP, else by the call, which is counted: whether a record has a
     subfield may depend on somebody else, and a row must not.
     """
 
-    def _new_rows(self, n_rows):
+    def _new_rows(self, n_rows: int) -> "_DosageRows":
         return _DosageRows(n_rows, self._n_samples)
 
-    def _scan(self, text, start, stop, rows):
+    def _scan(self, text: np.ndarray, start: int, stop: int, rows: Rows) -> int:
         """Pass over other contigs; lines of this one are taken one at a time."""
         return start if self._kernel.is_wanted else super()._scan(text, start, stop, rows)
 
-    def _split(self, line):
+    def _split(self, line: bytes) -> list[tuple[Site, np.ndarray, int]]:
         record = self._parse(line)
         keys = record.calls.partition(b"\t")[0].decode(errors="replace").split(":")
         fields = {name: keys.index(name) for name in ("GT", *FIELDS) if name in keys}
@@ -51,8 +53,11 @@ class DosageScanner(LineScanner):
         site = (record.contig, record.position, record.id, record.ref)
         return [((*site, record.alts[k - 1]), steps[k - 1], k) for k in kept]
 
-    def _steps(self, record, fields):
-        """Return (n_alts, n_samples) dosages in whole steps, `kernels.MISSING` where no field has any."""
+    def _steps(self, record: Record, fields: dict[str, int]) -> np.ndarray:
+        """Return (n_alts, n_samples) dosages in whole steps, `kernels.MISSING` if no field has any.
+
+        `fields` are the places of the subfields in FORMAT.
+        """
         columns = record.calls.partition(b"\t")[2]
         text, n_alts = np.frombuffer(columns, dtype=np.uint8), len(record.alts)
         copies = np.zeros(self._n_samples, dtype=np.int8)
@@ -69,12 +74,12 @@ class DosageScanner(LineScanner):
         if DS in fields and (copies == 2).all() and (steps != kernels.MISSING).all():
             return steps
         widths = {DS: n_alts, HDS: 2, GP: (n_alts + 1) * (n_alts + 2) // 2}
-        found = {
+        pairs = {
             name: _numbers(text, fields[name], name, widths[name], self._n_samples)
             for name in widths
             if name in fields
         }
-        numbers, counts = ({name: one[place] for name, one in found.items()} for place in (0, 1))
+        numbers, counts = ({name: pair[i] for name, pair in pairs.items()} for i in (0, 1))
         copies = settled_copies(copies, record.contig, n_alts, counts)
         values = dosages_of(numbers, counts, copies, record.contig, n_alts)
         by_fields = dosage_steps(np.nan_to_num(values)).astype(np.int32)
@@ -84,7 +89,9 @@ class DosageScanner(LineScanner):
         # What the field DS has of two alleles is rounded by its decimals.
         return np.where((steps != kernels.MISSING) & (copies != 1), steps, by_fields)
 
-    def _steps_of_ds(self, columns, text, place, n_alts):
+    def _steps_of_ds(
+        self, columns: bytes, text: np.ndarray, place: int, n_alts: int
+    ) -> tuple[np.ndarray, np.ndarray | bool]:
         """Return (n_alts, n_samples) steps of DS as it is written, and who is known to have a call of two."""
         steps = np.empty((n_alts, self._n_samples), dtype=np.int32)
         is_pair = np.empty(self._n_samples, dtype=bool)
@@ -94,7 +101,7 @@ class DosageScanner(LineScanner):
             steps[:, sample] = _sample_steps(fields.split(b":"), place, sample, n_alts=n_alts)
         return steps, False
 
-    def _fill_by_calls(self, steps, record):
+    def _fill_by_calls(self, steps: np.ndarray, record: Record) -> None:
         """Put whole dosages where they are missing and calls are not."""
         alleles, _ = self._alleles(record)
         for number, row in enumerate(steps, start=1):
@@ -104,22 +111,25 @@ class DosageScanner(LineScanner):
 class _DosageRows(Rows):
     """Rows of a batch while it is filled: dosages, and the calls nearest to them."""
 
-    def __init__(self, n_rows, n_samples):
+    def __init__(self, n_rows: int, n_samples: int) -> None:
         super().__init__(n_rows, n_samples)
         self.dosages = np.empty((n_rows, n_samples), dtype=DTYPE)
 
-    def add(self, site, steps, number):
+    def add(self, site: Site, steps: np.ndarray, number: int) -> None:
         """Add a row from dosages in whole steps."""
         planes = (self.dosages, self.haplotypes, self.missing)
         kernels.pack_dosages(steps, *(plane[self.n] for plane in planes))
         self.add_site(site)
 
-    def batch(self):
+    def batch(self) -> tuple[Any, ...]:
+        """Return the columns, the planes and the dosages."""
         return *super().batch(), self.dosages[: self.n]
 
 
-def _numbers(text, place, name, n_most, n_samples):
-    """Return the (n_samples, n_most) numbers of a field, NaN where missing, and how many each sample has."""
+def _numbers(
+    text: np.ndarray, place: int, name: str, n_most: int, n_samples: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the (n_samples, n_most) numbers of a field, NaN if missing, and how many each sample has."""
     numbers, counts = np.empty((n_samples, n_most)), np.empty(n_samples, dtype=np.int64)
     bad = kernels.read_numbers(text, place, numbers, counts)
     if bad != kernels.ALL_TAKEN:
@@ -129,15 +139,15 @@ def _numbers(text, place, name, n_most, n_samples):
     return numbers, counts
 
 
-def _steps_of_calls(alleles, number):
-    """Return (n_samples,) dosages of an allele; missing where one of two alleles is."""
+def _steps_of_calls(alleles: np.ndarray, number: int) -> np.ndarray:
+    """Return (n_samples,) dosages of an allele in steps; missing if one of two alleles is."""
     pairs = alleles.reshape(-1, 2)
     steps = STEPS_PER_ALLELE * np.count_nonzero(pairs == number, axis=1)
     return np.where((pairs < 0).any(axis=1), kernels.MISSING, steps)
 
 
-def _sample_steps(fields, place, sample, *, n_alts):
-    """Return the dosages of one sample, or say what is wrong with them."""
+def _sample_steps(fields: Sequence[bytes], place: int, sample: int, *, n_alts: int) -> list[int] | int:
+    """Return the dosages of one sample in steps, or refuse them."""
     if len(fields) <= place or fields[place] == b".":
         return kernels.MISSING
     values = fields[place].split(b",")
@@ -149,7 +159,7 @@ def _sample_steps(fields, place, sample, *, n_alts):
     return [_steps_of(value, sample) for value in values]
 
 
-def _steps_of(value, sample):
+def _steps_of(value: bytes, sample: int) -> int:
     if value == b".":
         return kernels.MISSING
     steps = float(value) * STEPS_PER_ALLELE if _DECIMAL.fullmatch(value) else -1

@@ -3,6 +3,7 @@
 import gzip
 import struct
 import zlib
+from pathlib import Path
 from typing import NamedTuple
 
 _TBI, _CSI = b"TBI\1", b"CSI\1"
@@ -17,13 +18,8 @@ class ContigPlace(NamedTuple):
     n_records: int
 
 
-def read_index(path):
-    """Return {contig: ContigPlace} in file order, or None of an index that does not say.
-
-    Parameters
-    ----------
-    path : pathlib.Path of the index, as of tabix or of bcftools index.
-    """
+def read_index(path: Path) -> dict[str, ContigPlace] | None:
+    """Return the contigs of an index of tabix or bcftools in file order, or None if it does not name them."""
     try:
         return _Reader(gzip.decompress(path.read_bytes())).contigs()
     except (OSError, EOFError, zlib.error, struct.error, UnicodeDecodeError):
@@ -36,13 +32,13 @@ class _Reader:
     Numbers are taken without a sign: a damaged one leads past the end, and never back.
     """
 
-    def __init__(self, data):
+    def __init__(self, data: bytes) -> None:
         self._data = data
         self._at = 4
         self._is_csi = data[:4] == _CSI
         self._is_known = data[:4] in (_TBI, _CSI)
 
-    def contigs(self):
+    def contigs(self) -> dict[str, ContigPlace] | None:
         if not self._is_known:
             return None
         n_levels = _TBI_LEVELS
@@ -61,14 +57,14 @@ class _Reader:
             return None
         return {name: place for name, place in zip(names, places, strict=True) if place.n_records}
 
-    def _names(self):
+    def _names(self) -> list[str]:
         *_, n_bytes = self._take("<7I")
         self._at += n_bytes
         names = self._data[self._at - n_bytes : self._at].decode()
         return names.split("\0")[:-1]
 
-    def _place(self, summary):
-        """Return the place of the next contig, None where the index has no summary of its records."""
+    def _place(self, summary: int) -> ContigPlace | None:
+        """Return where the next contig lies, None if the index has no summary of its records."""
         (n_bins,) = self._take("<I")
         place = None if n_bins else ContigPlace(0, 0)
         for _ in range(n_bins):
@@ -83,7 +79,7 @@ class _Reader:
             self._at += 8 * n_intervals
         return place
 
-    def _take(self, layout):
+    def _take(self, layout: str) -> tuple[int, ...]:
         values = struct.unpack_from(layout, self._data, self._at)
         self._at += struct.calcsize(layout)
         return values

@@ -7,34 +7,32 @@ an index says so: a file without an index is read the same way, and a wrong inde
 import itertools
 import queue
 from collections import Counter, deque
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dpgrs.errors import DpgrsError
 from dpgrs.io.vcf.scan import LineScanner
+from dpgrs.io.vcf.text import LineSource
 
 
 class ParallelScanner:
-    """Reads the lines of one contig, and counts; see `dpgrs.io.vcf.scan.LineScanner`.
+    """Reads the lines of one contig, and counts; see `dpgrs.io.vcf.scan.LineScanner`, also for options.
 
     The same threads inflate and scan. Rows, counts and errors are those of one thread; before an error there
     may be other batches.
-
-    Parameters
-    ----------
-    text : ContigText
-    n_threads : int, at least 1.
-    new_scanner : class, `LineScanner` or one like it.
-    **options : of `LineScanner`.
-
-    Attributes
-    ----------
-    n_records, skipped, haploid_calls, calls_as_dosages : see `dpgrs.io.vcf.vcf.ContigReader`.
     """
 
-    def __init__(self, text, *, n_threads, new_scanner=LineScanner, **options):
+    def __init__(
+        self,
+        text: LineSource,
+        *,
+        n_threads: int,
+        new_scanner: Callable[..., LineScanner] = LineScanner,
+        **options: Any,
+    ) -> None:
         self._text = text
         self._n_threads = n_threads
         self._n_samples = options["n_samples"]
@@ -47,11 +45,11 @@ class ParallelScanner:
         self.skipped = Counter()
         self.haploid_calls = self.calls_as_dosages = 0
 
-    def rows(self, n_rows, **options):
-        """Yield (columns, haplotypes, missing), dosages too; see `dpgrs.io.vcf.scan.LineScanner.rows`."""
+    def rows(self, n_rows: int, **options: Any) -> Iterator[tuple[Any, ...]]:
+        """Yield (columns, haplotypes, missing), perhaps with dosages, as `LineScanner.rows` does."""
         yield from _of_size(self._batches(n_rows, **options), n_rows)
 
-    def _batches(self, n_rows, **options):
+    def _batches(self, n_rows: int, **options: Any) -> Iterator[tuple[Any, ...]]:
         """Yield the batches of all blocks in file order, each of at most `n_rows`."""
         # Where a thread waits for one block, the others have the next ones.
         n_held = self._n_threads + 1
@@ -68,8 +66,10 @@ class ParallelScanner:
             blocks.close()
         self._text.require_complete(self._names, self.n_records)
 
-    def _scans(self, pool, blocks, n_rows):
-        """Yield the future of each block; damage stands in file order like what is wrong with a line."""
+    def _scans(
+        self, pool: ThreadPoolExecutor, blocks: Iterable[tuple[np.ndarray, int, int]], n_rows: int
+    ) -> Iterator[Future]:
+        """Yield the future of each block; damage comes in file order like an error in a line."""
         try:
             for block in blocks:
                 yield pool.submit(self._scan, block, n_rows)
@@ -78,7 +78,7 @@ class ParallelScanner:
             damage.set_exception(error)
             yield damage
 
-    def _scan(self, block, n_rows):
+    def _scan(self, block: tuple[np.ndarray, int, int], n_rows: int) -> "_Block":
         _, start, stop = block
         scanner = self._scanners.get()
         try:
@@ -87,7 +87,7 @@ class ParallelScanner:
         finally:
             self._scanners.put(scanner)
 
-    def _count(self, block):
+    def _count(self, block: "_Block") -> None:
         if block.bad_line:
             number, line, problem = block.bad_line
             raise self._text.record_error(self._n_lines + number, line, problem)
@@ -100,27 +100,27 @@ class ParallelScanner:
 
 
 class _Block(NamedTuple):
-    """All that was found in one block of lines; `bad_line`, where there is one, ends it."""
+    """The rows and counts of one block of lines; `bad_line`, if there is one, ends it."""
 
     batches: list
-    names: list  # of contigs
+    names: list[bytes]  # of contigs
     n_lines: int
     n_records: int
     skipped: Counter
     haploid_calls: int
     calls_as_dosages: int
     is_over: bool
-    bad_line: tuple | None
+    bad_line: tuple[int, bytes, object] | None
 
 
 class _BlockScanner:
     """A scanner for one block after the other, which keeps what it has made ready for the lines."""
 
-    def __init__(self, text, new_scanner, **options):
+    def __init__(self, text: LineSource, new_scanner: Callable[..., LineScanner], **options: Any) -> None:
         self._feed = _Feed(text)
         self._scanner = new_scanner(self._feed, **options)
 
-    def scan(self, block, n_rows):
+    def scan(self, block: tuple[np.ndarray, int, int], n_rows: int) -> _Block:
         """Return the `_Block` of a block of whole lines, its batches of at most `n_rows`."""
         scanner, feed = self._scanner, self._feed
         feed.block = block
@@ -147,25 +147,25 @@ class _BadLineError(Exception):
 
 
 class _Feed:
-    """One block in the place of a `ContigText`."""
+    """One block as a `LineSource`."""
 
-    def __init__(self, text):
+    def __init__(self, text: LineSource) -> None:
         self.is_indexed = text.is_indexed
         self.has = text.has
         self.block = None
         self.names = []
 
-    def blocks(self):
+    def blocks(self) -> Generator[tuple[np.ndarray, int, int], None, None]:
         yield self.block
 
-    def record_error(self, number, line, problem):
+    def record_error(self, number: int, line: bytes, problem: object) -> _BadLineError:
         return _BadLineError(number, line, problem)
 
-    def require_complete(self, names, n_records):
+    def require_complete(self, names: Iterable[bytes], n_records: int) -> None:
         self.names = list(names)
 
 
-def _in_order(futures, n_held):
+def _in_order(futures: Iterable[Future], n_held: int) -> Iterator[_Block]:
     """Yield the results in order, at most `n_held` of them under way."""
     pending = deque()
     for future in futures:
@@ -176,35 +176,35 @@ def _in_order(futures, n_held):
         yield pending.popleft().result()
 
 
-def _of_size(batches, n_rows):
+def _of_size(batches: Iterable[tuple[Any, ...]], n_rows: int) -> Iterator[tuple[Any, ...]]:
     """Cut and join batches of at most `n_rows` to batches of `n_rows` each but the last."""
-    held, n = [], 0
+    waiting, n = [], 0
     for batch in batches:
-        held.append(batch)
+        waiting.append(batch)
         n += len(batch[1])
         if n >= n_rows:
             n_more = n - n_rows
-            last, rest = _split(held.pop(), len(batch[1]) - n_more)
-            yield _joined([*held, last])
-            held, n = [rest] if n_more else [], n_more
-    if held:
-        yield _joined(held)
+            last, rest = _split(waiting.pop(), len(batch[1]) - n_more)
+            yield _joined([*waiting, last])
+            waiting, n = [rest] if n_more else [], n_more
+    if waiting:
+        yield _joined(waiting)
 
 
-def _split(batch, place):
-    return _part(batch, slice(place)), _part(batch, slice(place, None))
+def _split(batch: tuple[Any, ...], row: int) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    return _rows_of(batch, slice(row)), _rows_of(batch, slice(row, None))
 
 
-def _part(batch, part):
+def _rows_of(batch: tuple[Any, ...], rows: slice) -> tuple[Any, ...]:
     columns, *planes = batch
-    return {name: values[part] for name, values in columns.items()}, *(plane[part] for plane in planes)
+    return {name: values[rows] for name, values in columns.items()}, *(plane[rows] for plane in planes)
 
 
-def _joined(batches):
+def _joined(batches: list[tuple[Any, ...]]) -> tuple[Any, ...]:
     columns, *planes = zip(*batches, strict=True)
-    values = {name: [part[name] for part in columns] for name in columns[0]}
+    values = {name: [batch[name] for batch in columns] for name in columns[0]}
     joined = {
-        name: np.concatenate(parts) if name == "position" else list(itertools.chain.from_iterable(parts))
-        for name, parts in values.items()
+        name: np.concatenate(lists) if name == "position" else list(itertools.chain.from_iterable(lists))
+        for name, lists in values.items()
     }
     return joined, *map(np.concatenate, planes)

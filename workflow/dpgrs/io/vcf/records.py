@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -41,19 +42,14 @@ class Record(NamedTuple):
     position: int
     id: str
     ref: str
-    alts: list
+    alts: list[str]
     filter: str
     has_provisional_ref: bool  # its REF may have been chosen by the people
     calls: bytes  # FORMAT and all sample columns
 
 
-def parse_record(line):
-    """Split a line of the right number of columns, and check POS, and that no allele is there twice.
-
-    Raises
-    ------
-    BadRecordError
-    """
+def parse_record(line: bytes) -> Record:
+    """Split a line of the right number of columns; refuse a bad POS and an allele that is there twice."""
     *fixed, calls = line.split(b"\t", N_FIXED_COLUMNS - 1)
     contig, position, id_, ref, alts, _, filter_, info = (field.decode(errors="replace") for field in fixed)
     if not (_POSITION.fullmatch(position) and int(position.lstrip("0")) < 2**31):
@@ -73,13 +69,8 @@ def parse_record(line):
     return record
 
 
-def require_distinct_alleles(ref, alts):
-    """Refuse a sequence that is there twice, as REF and ALT or as two ALTs: which does a call mean?
-
-    Raises
-    ------
-    BadRecordError
-    """
+def require_distinct_alleles(ref: str, alts: Sequence[str]) -> None:
+    """Refuse a sequence that occurs twice, as REF and ALT or as two ALTs: calls would be ambiguous."""
     alleles = [allele.upper() for allele in (ref, *alts) if _LETTERS.fullmatch(allele)]
     if len(set(alleles)) < len(alleles):
         raise BadRecordError("REF and ALT must be alleles of their own, got one twice. Mend the record.")
@@ -89,13 +80,10 @@ def require_distinct_alleles(ref, alts):
 WITHOUT_LETTERS = ("no_letters", "star_allele", "symbolic_allele")
 
 
-def skip_reason(ref, alt):
+def skip_reason(ref: str, alt: str) -> str | None:
     """Return why an ALT cannot be used, or None if REF and ALT are letters.
 
-    Raises
-    ------
-    BadRecordError
-        An ALT that is empty, or not of printable characters of ASCII.
+    An ALT that is empty, or not of printable characters of ASCII, raises a BadRecordError.
     """
     if alt == ".":
         return "no_alt"
@@ -109,31 +97,18 @@ def skip_reason(ref, alt):
     return None if _LETTERS.fullmatch(alt) else "no_letters"
 
 
-def _require_printable(column, allele):
+def _require_printable(column: str, allele: str) -> None:
     if not _PRINTABLE.fullmatch(allele):
         raise BadRecordError(
             f"`{column}` must be of printable characters, got {shown(allele) or 'nothing'}. Mend the record."
         )
 
 
-def usable_alts(ref, alts, *, keeps_symbols=False):
-    """Return which ALTs to keep, and why others are skipped.
+def usable_alts(ref: str, alts: Sequence[str], *, keeps_symbols: bool = False) -> tuple[list[int], list[str]]:
+    """Return the numbers of the ALTs to keep (1 is the first), and a reason for each other ALT.
 
-    Parameters
-    ----------
-    ref : str
-    alts : list of str
-    keeps_symbols : bool, whether to keep an ALT that is no letters, such as ``*``: it takes the place of REF.
-
-    Returns
-    -------
-    kept : list of int, numbers of alleles; 1 is the first ALT.
-    skipped : list of str, a reason for each other ALT.
-
-    Raises
-    ------
-    BadRecordError
-        An allele that is empty, or not of printable characters of ASCII.
+    `keeps_symbols` keeps an ALT that is no letters, such as ``*``: it takes the place of REF. An allele that
+    is empty, or not of printable characters of ASCII, raises a BadRecordError.
     """
     _require_printable("REF", ref)
     reasons = [skip_reason(ref, alt) for alt in alts]
@@ -144,30 +119,16 @@ def usable_alts(ref, alts, *, keeps_symbols=False):
 
 
 class CallDecoder:
-    """Decodes the calls of records by cyvcf2.
+    """Decodes the calls of records by cyvcf2."""
 
-    Parameters
-    ----------
-    n_samples : int
-    is_phase_required : bool, see `dpgrs.io.vcf.vcf.ContigReader`.
-    """
-
-    def __init__(self, n_samples, *, is_phase_required):
+    def __init__(self, n_samples: int, *, is_phase_required: bool) -> None:
         self._is_phase_required = is_phase_required
         self._parse = _call_parser(n_samples)
 
-    def decode(self, record):
-        """Decode the calls of a record.
+    def decode(self, record: Record) -> tuple[np.ndarray, int]:
+        """Return (n_haplotypes,) int32 allele numbers, -1 if missing, and the number of calls of one allele.
 
-        Returns
-        -------
-        alleles : (n_haplotypes,) int32 allele numbers, -1 where missing.
-        n_haploid : int, calls of one allele.
-
-        Raises
-        ------
-        BadRecordError
-            For the first bad sample, by its place.
+        The first bad sample raises a BadRecordError, by its place.
         """
         columns = _with_gt_first(record.calls)
         if too_long := _LONG_NUMBER.search(columns):  # cyvcf2 would take 65537 for 1
@@ -197,8 +158,8 @@ class CallDecoder:
         return alleles, int(np.count_nonzero(is_haploid))
 
 
-def _with_gt_first(calls):
-    """Return the columns with GT alone where it is not first: then htslib may end the process."""
+def _with_gt_first(calls: bytes) -> bytes:
+    """Return the columns with only GT if it is not first: then htslib may end the process."""
     format_, *samples = calls.split(b"\t")
     gt = format_.split(b":").index(b"GT")
     if gt == 0:
@@ -210,7 +171,7 @@ def _with_gt_first(calls):
     return b"\t".join([b"GT", *(fields[gt] if len(fields) > gt else b"." for fields in parts)])
 
 
-def _without_prefixes(columns):
+def _without_prefixes(columns: bytes) -> bytes:
     """Return columns with GT first in which no call begins with a phase, as htslib read them before VCF 4.4.
 
     Examples
@@ -221,7 +182,7 @@ def _without_prefixes(columns):
     return PHASE_OF_FIRST.sub(b"", _UNPHASED_FIRST.sub(rb"\1/", columns))
 
 
-def _call_parser(n_samples):
+def _call_parser(n_samples: int) -> Callable[[bytes], np.ndarray]:
     """Return a function from FORMAT and sample columns to cyvcf2's (n_samples, ploidy + 1) array.
 
     It parses against a header of its own: what the file's header declares or forgets does not matter to GT.
@@ -240,10 +201,10 @@ def _call_parser(n_samples):
     return lambda calls: parser.variant_from_string(site + calls.decode()).genotype.array()
 
 
-def _two_alleles(calls):
-    """Split cyvcf2's calls into (n_samples,) first and second alleles, -1 where missing or not there.
+def _two_alleles(calls: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Split cyvcf2's calls into (n_samples,) first and second alleles, -1 if missing or absent.
 
-    Also tells which calls are phased, and which have one allele. A dot alone is a missing call of two.
+    The others are whether calls are phased, and whether they have one allele. A dot is a missing call of two.
     """
     first, *others = calls[:, :-1].T
     # cyvcf2 has -1 for a dot and fills up calls of fewer alleles with -2.
@@ -254,20 +215,20 @@ def _two_alleles(calls):
     return first, np.maximum(second, -1), calls[:, -1] != 0, is_haploid
 
 
-def refuse_samples(is_bad, problem, remedy="Mend the record."):
+def refuse_samples(is_bad: np.ndarray, problem: str, remedy: str = "Mend the record.") -> None:
     """Raise for the first bad sample, by its place: names of people stay out of messages."""
     if is_bad.any():
         raise BadRecordError(f"the call of {sample_place(int(is_bad.argmax()))} {problem}. {remedy}")
 
 
-def _malformed_call(calls):
-    """Say which call is none, of columns with GT first; None where all are calls."""
+def _malformed_call(calls: bytes) -> str | None:
+    """Return what is wrong with the first malformed call, of columns with GT first; None if there is none."""
     for sample, fields in enumerate(calls.split(b"\t")[1:]):
         if not _CALL.fullmatch(fields.partition(b":")[0]):
             return f"the call of {sample_place(sample)} is malformed. Mend the record."
     return None
 
 
-def sample_place(index):
+def sample_place(index: int) -> str:
     """Name a sample by its place and column, never by its id."""
     return f"sample {index + 1} (column {index + 1 + N_FIXED_COLUMNS})"

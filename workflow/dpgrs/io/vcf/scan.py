@@ -5,6 +5,8 @@ Compiled code takes lines of the common form; every other line is taken here, on
 
 import re
 from collections import Counter
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -16,43 +18,36 @@ from dpgrs.io.vcf.records import (
     SET_REF,
     BadRecordError,
     CallDecoder,
+    Record,
     parse_record,
     usable_alts,
 )
-from dpgrs.io.vcf.text import COPY_AGAIN, HEADER_AGAIN
+from dpgrs.io.vcf.text import COPY_AGAIN, HEADER_AGAIN, LineSource
 
 # FORMAT as most files have it. What is odd about another one is for htslib to find.
 _FORMAT = re.compile(rb"GT(:[A-Za-z_][0-9A-Za-z_.]*)*")
 _NEWLINE = ord("\n")
 
+Site = tuple[str, int, str, str, str]  # contig, position (1-based), id, ref, alt
+
 
 class LineScanner:
-    """Reads the lines of one contig, and counts.
+    """Reads the lines of one contig, and counts those of the last `rows`.
 
-    Parameters
-    ----------
-    text : ContigText
-    n_samples : int
-    is_phase_required, is_filter_kept, is_known_ref, is_compiled, keeps_symbols : bool, see
-        `dpgrs.io.vcf.vcf.ContigReader`.
-
-    Attributes
-    ----------
-    n_records, skipped, haploid_calls, calls_as_dosages : see `dpgrs.io.vcf.vcf.ContigReader`; of what `rows`
-        last read, as is all else that is counted here.
+    Options and counters are those of `dpgrs.io.vcf.vcf.ContigReader`.
     """
 
     def __init__(
         self,
-        text,
+        text: LineSource,
         *,
-        n_samples,
-        is_phase_required,
-        is_filter_kept,
-        is_compiled,
-        is_known_ref=False,
-        keeps_symbols=False,
-    ):
+        n_samples: int,
+        is_phase_required: bool,
+        is_filter_kept: bool,
+        is_compiled: bool,
+        is_known_ref: bool = False,
+        keeps_symbols: bool = False,
+    ) -> None:
         self._text = text
         self._n_samples = n_samples
         self._is_filter_kept = is_filter_kept
@@ -69,7 +64,7 @@ class LineScanner:
         self._decoder = None  # of htslib; most files do not need it
         self._begin()
 
-    def _begin(self):
+    def _begin(self) -> None:
         self._names = {}
         self._line = 0
         self._is_over = False
@@ -79,33 +74,20 @@ class LineScanner:
         self.calls_as_dosages = 0
 
     @property
-    def n_lines(self):
-        """Lines read, those of other contigs too."""
+    def n_lines(self) -> int:
+        """The number of lines read, also those of other contigs."""
         return self._line
 
     @property
-    def is_over(self):
-        """Whether the contig has ended before its text, which is known where an index was used."""
+    def is_over(self) -> bool:
+        """Whether the contig has ended before its text, which is known if an index was used."""
         return self._is_over
 
-    def rows(self, n_rows, **options):
+    def rows(self, n_rows: int, **options: Any) -> Iterator[tuple[Any, ...]]:
         """Yield (columns, haplotypes, missing), each of `n_rows` variants but the last, in file order.
 
-        Parameters
-        ----------
-        n_rows : int, at least 1.
-        **options : of `dpgrs.io.vcf.blocks.line_blocks`.
-
-        Yields
-        ------
-        columns : dict of lists: contig, position, id, ref, alt.
-        haplotypes, missing : (n_variants, n_words) uint64, see `dpgrs.io.vcf.vcf.VariantBatch`; of a
-            `DosageScanner`, dosages follow.
-
-        Raises
-        ------
-        DpgrsError
-            See `dpgrs.io.vcf.vcf.ContigReader.batches`.
+        The columns are lists (contig, position, id, ref, alt), the others planes as in `VariantBatch`; a
+        `DosageScanner` adds dosages. Options are those of `dpgrs.io.vcf.blocks.line_blocks`.
         """
         self._begin()
         rows = self._new_rows(n_rows)
@@ -130,11 +112,11 @@ class LineScanner:
         if rows.n:
             yield rows.batch()
 
-    def _new_rows(self, n_rows):
+    def _new_rows(self, n_rows: int) -> "Rows":
         return Rows(n_rows, self._n_samples)
 
-    def _scan(self, text, start, stop, rows):
-        """Take what compiled code can take; return where the first line begins that it cannot."""
+    def _scan(self, text: np.ndarray, start: int, stop: int, rows: "Rows") -> int:
+        """Take the lines that compiled code can take; return where the first other line begins."""
         start, n, n_lines, n_haploid = self._kernel.scan(text, start, stop, rows)
         if n_lines:
             self._names[self._kernel.contig] = None
@@ -143,7 +125,7 @@ class LineScanner:
         self.haploid_calls += n_haploid
         return start
 
-    def _odd_line(self, line):
+    def _odd_line(self, line: bytes) -> Iterator[tuple[Site, np.ndarray, int]]:
         """Yield a row (site, alleles, number) for each ALT of a line that can be used."""
         self._line += 1
         if line.startswith(b"#"):
@@ -154,10 +136,10 @@ class LineScanner:
             self._is_over = True
             return
         self._names[name] = None
-        found = line.count(b"\t") + 1
-        if found != self._n_samples + N_FIXED_COLUMNS:
+        n_columns = line.count(b"\t") + 1
+        if n_columns != self._n_samples + N_FIXED_COLUMNS:
             # No numbers, which would tell how many people there are.
-            got = "fewer" if found < self._n_samples + N_FIXED_COLUMNS else "more"
+            got = "fewer" if n_columns < self._n_samples + N_FIXED_COLUMNS else "more"
             has_blanks = b" " in b"".join(line.split(b"\t")[:5])
             fix = "It has blanks: put tabs between the columns." if has_blanks else COPY_AGAIN
             problem = f"the record must have as many columns as the header, got {got}. {fix}"
@@ -172,13 +154,13 @@ class LineScanner:
             raise self._text.record_error(self._line, line, problem) from None
         yield from rows
 
-    def _parse(self, line):
+    def _parse(self, line: bytes) -> Record:
         record = parse_record(line)
         if self._is_known_ref and record.has_provisional_ref:
             raise BadRecordError(f"REF must be that of the genome, got `INFO/PR`. {SET_REF}")
         return record
 
-    def _split(self, line):
+    def _split(self, line: bytes) -> list[tuple[Site, np.ndarray, int]]:
         record = self._parse(line)
         kept = self._usable_alts(record)
         if not kept:
@@ -188,7 +170,7 @@ class LineScanner:
         site = (record.contig, record.position, record.id, record.ref)
         return [((*site, record.alts[k - 1]), alleles, k) for k in kept]
 
-    def _usable_alts(self, record, *, has_calls=False):
+    def _usable_alts(self, record: Record, *, has_calls: bool = False) -> list[int]:
         """Return the allele numbers to keep (1 is the first ALT) and count the others by reason."""
         if not self._is_filter_kept and record.filter not in ("PASS", "."):
             self.skipped["filtered"] += 1
@@ -200,7 +182,7 @@ class LineScanner:
         self.skipped.update(reasons)
         return kept
 
-    def _alleles(self, record):
+    def _alleles(self, record: Record) -> tuple[np.ndarray, int]:
         """Return (n_haplotypes,) allele numbers, -1 where missing, and the number of haploid calls."""
         if self._is_compiled:
             n_haploid = self._kernel.decode(record)
@@ -211,9 +193,11 @@ class LineScanner:
 
 
 class _Kernel:
-    """The compiled code, with what it needs to know of the line before."""
+    """The compiled code, with what it needs from the line before."""
 
-    def __init__(self, n_samples, *, is_phase_required, is_filter_kept, is_known_ref):
+    def __init__(
+        self, n_samples: int, *, is_phase_required: bool, is_filter_kept: bool, is_known_ref: bool
+    ) -> None:
         self._n_samples = n_samples
         self._is_phase_required = is_phase_required
         self._is_filter_kept = is_filter_kept
@@ -225,7 +209,7 @@ class _Kernel:
         self.meet_contig(b"\n", is_wanted=False)
         self._format, self._n_subfields = np.frombuffer(b"GT", dtype=np.uint8).copy(), 1
 
-    def scan(self, text, start, stop, rows):
+    def scan(self, text: np.ndarray, start: int, stop: int, rows: "Rows") -> tuple[int, int, int, int]:
         """Add rows; return where the kernel stopped, and the rows, lines and haploid calls that it took."""
         first = rows.n
         start, n, n_lines, n_haploid, _ = kernels.scan_lines(
@@ -249,14 +233,14 @@ class _Kernel:
         rows.take_sites(text, self._name, n)
         return start, n, n_lines, n_haploid
 
-    def meet_contig(self, name, is_wanted):
+    def meet_contig(self, name: bytes, is_wanted: bool) -> None:
         """Take lines of this contig from now on, or pass them over."""
         self.contig, self._name = name, name.decode(errors="replace")
         self._contig = np.frombuffer(name, dtype=np.uint8).copy()
         self.is_wanted = is_wanted
 
-    def decode(self, record):
-        """Decode calls into `alleles` and return the number of haploid ones, or -1 for what is beyond it."""
+    def decode(self, record: Record) -> int:
+        """Decode calls into `alleles`; return how many are haploid, or -1 if htslib must decode them."""
         format_, _, calls = record.calls.partition(b"\t")
         keys = format_.split(b":")
         if not _FORMAT.fullmatch(format_) or len(set(keys)) != len(keys):
@@ -277,7 +261,7 @@ class _Kernel:
 class Rows:
     """Rows of a batch while it is filled."""
 
-    def __init__(self, n_rows, n_samples):
+    def __init__(self, n_rows: int, n_samples: int) -> None:
         self.n, n_words = 0, word_count(2 * n_samples)
         self.haplotypes = np.empty((n_rows, n_words), dtype=np.uint64)
         self.missing = np.zeros((n_rows, n_words), dtype=np.uint64)
@@ -285,24 +269,24 @@ class Rows:
         self._contigs, self._fields = [], []
 
     @property
-    def is_full(self):
+    def is_full(self) -> bool:
         return self.n == len(self.haplotypes)
 
-    def add(self, site, alleles, number):
-        """Add a row from allele numbers."""
+    def add(self, site: Site, alleles: np.ndarray, number: int) -> None:
+        """Add a row of ALT `number` from (n_haplotypes,) allele numbers."""
         pack_allele(alleles, number, self.haplotypes[self.n], self.missing[self.n])
         self.add_site(site)
 
-    def add_site(self, site):
-        """Add the site of a row whose alleles are there."""
+    def add_site(self, site: Site) -> None:
+        """Add the site of a row whose alleles are already packed."""
         contig, position, *fields = site
         self.sites[self.n, 0] = position
         self._contigs.append(contig)
         self._fields += fields
         self.n += 1
 
-    def take_sites(self, text, contig, n):
-        """Add the site columns of `n` rows that are packed already."""
+    def take_sites(self, text: np.ndarray, contig: str, n: int) -> None:
+        """Add the site columns of `n` rows that are already packed."""
         if not n:
             return
         view = memoryview(text)
@@ -312,7 +296,7 @@ class Rows:
         self._contigs += [contig] * n
         self.n += n
 
-    def batch(self):
+    def batch(self) -> tuple[Any, ...]:
         """Return the columns and the planes."""
         columns = {"contig": self._contigs, "position": self.sites[: self.n, 0].copy()}
         columns |= {name: self._fields[i::3] for i, name in enumerate(("id", "ref", "alt"))}

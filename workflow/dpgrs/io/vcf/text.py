@@ -3,6 +3,11 @@
 import gzip
 import zlib
 from collections import deque
+from collections.abc import Generator, Iterable, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol
+
+import numpy as np
 
 from dpgrs.errors import DpgrsError, shown
 from dpgrs.io.chromosomes import is_chromosome
@@ -28,22 +33,20 @@ _GZIP_MAGIC = b"\x1f\x8b"
 _HASH = ord("#")
 
 
-def first_repeat(names):
-    """Return the places, from 1, of the first name that was there before: (earlier, later), or None."""
-    places = {}
-    for place, name in enumerate(names, start=1):
-        if places.setdefault(name, place) != place:
-            return places[name], place
+def first_repeat(names: Iterable[Any]) -> tuple[int, int] | None:
+    """Return the numbers, from 1, of the first name that occurs twice: (earlier, later), or None."""
+    numbers = {}
+    for number, name in enumerate(names, start=1):
+        if numbers.setdefault(name, number) != number:
+            return numbers[name], number
     return None
 
 
-def numbered_lines(path):
+def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """Yield (line number from 1, line without its end) from BGZF, plain gzip or plain text.
 
-    Raises
-    ------
-    DpgrsError
-        Missing, empty, truncated or damaged file, or a line of more than `vcf_blocks.LONGEST_LINE` bytes.
+    A file that is missing, empty, truncated or damaged, and a line of more than `vcf_blocks.LONGEST_LINE`
+    bytes, raise a DpgrsError.
     """
     find_index(path)
     number = 0
@@ -58,25 +61,27 @@ def numbered_lines(path):
         raise DpgrsError(f"`{path}` is truncated or damaged after line {number}. {COPY_AGAIN}") from error
 
 
+class LineSource(Protocol):
+    """The lines of one contig in blocks, as a `dpgrs.io.vcf.scan.LineScanner` reads them."""
+
+    is_indexed: bool  # then no line is needed after the last of the contig, and lines have no numbers
+
+    def blocks(self, *args: Any, **options: Any) -> Generator[tuple[np.ndarray, int, int], None, None]: ...
+
+    def has(self, name: bytes) -> bool: ...
+
+    def record_error(self, number: int, line: bytes, problem: object) -> Exception: ...
+
+    def require_complete(self, names: Iterable[bytes], n_records: int) -> None: ...
+
+
 class ContigText:
-    """The part of a VCF that holds one contig: by the index where there is one, else the whole file.
+    """The text of a VCF that holds one contig: by the index if there is one, else the whole file.
 
-    Parameters
-    ----------
-    path : pathlib.Path of the VCF.
-    contig : str, as in the file or with ``chr`` in front added or left out.
-
-    Attributes
-    ----------
-    is_indexed : bool; then no line is asked for after the last of the contig, and lines have no numbers.
-
-    Raises
-    ------
-    DpgrsError
-        No such file, a file without its end, or a contig that the index does not name, or by two names.
+    The contig is named as in the file, or with ``chr`` in front added or left out.
     """
 
-    def __init__(self, path, contig):
+    def __init__(self, path: Path, contig: str) -> None:
         self._path, self._contig = path, contig
         self._index = find_index(path)
         self._places = read_index(self._index) if self._index else None
@@ -87,17 +92,9 @@ class ContigText:
         if self.is_indexed:
             self._require_one_header()
 
-    def blocks(self, **options):
-        """Yield blocks of whole lines below the header, see `dpgrs.io.vcf.blocks.line_blocks`.
-
-        Raises
-        ------
-        DpgrsError
-            Truncated or damaged file, or a line of more than `vcf_blocks.LONGEST_LINE` bytes.
-        """
-        from dpgrs.io.vcf._kernels import (
-            line_end,
-        )  # brings numba, which takes 0.3 s and a header does without
+    def blocks(self, **options: Any) -> Generator[tuple[np.ndarray, int, int], None, None]:
+        """Yield blocks of whole lines below the header; options and blocks are those of `line_blocks`."""
+        from dpgrs.io.vcf._kernels import line_end  # brings numba, which takes 0.3 s; a header needs none
 
         is_header = not self._earlier_offsets()
         try:
@@ -115,22 +112,19 @@ class ContigText:
         except LongLineError:
             raise _long_line(self._path) from None
 
-    def has(self, name):
-        """Tell whether a name, as bytes, is that of the contig."""
+    def has(self, name: bytes) -> bool:
+        """Return whether a name is a name of the contig."""
         return is_chromosome(name.decode(errors="replace"), self._contig)
 
-    def record_error(self, number, line, problem):
-        """Return the error for a line; `number`, from 1 below the header, is not used where the index was."""
+    def record_error(self, number: int, line: bytes, problem: object) -> DpgrsError:
+        """Return the error for a line; `number`, from 1 below the header, is not used if the index was."""
         number = None if self.is_indexed else number + self._n_header_lines
         return record_error(self._path, number, line, problem)
 
-    def require_complete(self, names, n_records):
+    def require_complete(self, names: Iterable[bytes], n_records: int) -> None:
         """Refuse a file that did not name the contig exactly once, or had not as many records as its index.
 
-        Parameters
-        ----------
-        names : the contigs that were read, as bytes.
-        n_records : int, records of the contig.
+        The names are the contigs that were read, the records those of the contig.
         """
         if not self.is_indexed:
             match_contig(self._path, self._contig, [name.decode(errors="replace") for name in names])
@@ -142,14 +136,14 @@ class ContigText:
             )
 
     @property
-    def _offset(self):
+    def _offset(self) -> int:
         return self._places[self._name].offset if self.is_indexed else 0
 
-    def _earlier_offsets(self):
-        """Return where the contigs begin that lie before this one."""
+    def _earlier_offsets(self) -> list[int]:
+        """Return where the contigs begin that lie before this one, as htslib's virtual offsets."""
         return [place.offset for place in (self._places or {}).values() if place.offset < self._offset]
 
-    def _require_one_header(self):
+    def _require_one_header(self) -> None:
         """Refuse a second header before the contig, which is not read from the begin of the file.
 
         It stands where two files were joined: behind the end mark of the first, or where a contig begins.
@@ -162,8 +156,8 @@ class ContigText:
             if is_header:
                 raise DpgrsError(f"`{self._path}`, before contig {self._name}: {HEADER_AGAIN}")
 
-    def _damage(self):
-        """Return the error for damage, with the last line before it where lines have numbers."""
+    def _damage(self) -> DpgrsError:
+        """Return the error for damage, with the last line before it if lines have numbers."""
         if self.is_indexed:
             return DpgrsError(
                 f"`{self._path}` is truncated or damaged on contig {self._name}, or its index is of another "
@@ -176,28 +170,25 @@ class ContigText:
         return DpgrsError(f"`{self._path}` is damaged somewhere. {COPY_AGAIN}")
 
 
-def _long_line(path):
+def _long_line(path: Path) -> DpgrsError:
     return DpgrsError(
         f"`{path}` must have lines of at most {vcf_blocks.LONGEST_LINE:,} bytes, got a longer one. Leave "
         "fields out: bcftools annotate --remove ^FORMAT/GT"
     )
 
 
-def record_error(path, number, line, problem):
-    """Return the error for one record: its line, or its contig and position where the line is not known."""
+def record_error(path: Path | str, number: int | None, line: bytes, problem: object) -> DpgrsError:
+    """Return the error for one record: its line, or its contig and position if the line is not known."""
     site = shown(b":".join(line.split(b"\t", 2)[:2]).decode(errors="replace"))
     unnumbered = "among its records" if line.startswith(b"#") else f"record at {site}"
-    place = f"line {number}" if number else unnumbered
-    return DpgrsError(f"`{path}`, {place}: {problem}")
+    location = f"line {number}" if number else unnumbered
+    return DpgrsError(f"`{path}`, {location}: {problem}")
 
 
-def find_index(path):
+def find_index(path: Path) -> Path | None:
     """Return the path of the index beside a BGZF file, or None; refuse a file that cannot be whole.
 
-    Raises
-    ------
-    DpgrsError
-        Missing, unreadable or empty file, a BGZF file without its end mark, or an index beside another file.
+    Such a file is missing, unreadable or empty, lacks the end mark of BGZF, or is no BGZF beside an index.
     """
     require_file(path)
     size = path.stat().st_size
@@ -217,13 +208,8 @@ def find_index(path):
     return index
 
 
-def require_one_header(path):
-    """Read a whole VCF, and refuse one with a header among its records.
-
-    Raises
-    ------
-    DpgrsError
-    """
+def require_one_header(path: Path) -> None:
+    """Read a whole VCF, and refuse one with a header among its records."""
     is_header = True
     for number, line in numbered_lines(path):
         if line.startswith(b"#") and not is_header:
@@ -231,26 +217,20 @@ def require_one_header(path):
         is_header = is_header and not line.startswith(b"#CHROM")
 
 
-def match_contig(path, contig, names):
-    """Return the one of `names` that is `contig`, see `dpgrs.io.chromosomes.is_chromosome`.
-
-    Raises
-    ------
-    DpgrsError
-        None of them is, or two.
-    """
-    found = [name for name in names if is_chromosome(name, contig)]
-    if not found:
+def match_contig(path: Path, contig: str, names: Iterable[str]) -> str:
+    """Return the only one of `names` that `is_chromosome` takes for `contig`; refuse none or two."""
+    matches = [name for name in names if is_chromosome(name, contig)]
+    if not matches:
         there = shown(", ".join(list(names)[:30]), n_characters=600) or "no records at all"
         raise DpgrsError(
             f"contig {contig} is not in `{path}`; there: {there}. Mend the list of chromosomes or the path."
         )
-    if len(found) > 1:
-        raise DpgrsError(f"`{path}` names one contig both {found[0]} and {found[1]}. Rename one of them.")
-    return found[0]
+    if len(matches) > 1:
+        raise DpgrsError(f"`{path}` names one contig both {matches[0]} and {matches[1]}. Rename one of them.")
+    return matches[0]
 
 
-def _open(path):
+def _open(path: Path) -> BinaryIO | gzip.GzipFile:
     with path.open("rb") as file:
         is_gzip = file.read(2) == _GZIP_MAGIC
     return gzip.open(path, "rb") if is_gzip else path.open("rb")

@@ -7,9 +7,10 @@ record does not list, in silence.
 
 import re
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -19,10 +20,15 @@ from dpgrs.io.vcf.text import (
     COPY_AGAIN,
     HEADER_AGAIN,
     ContigText,
+    LineSource,
     first_repeat,
     numbered_lines,
     record_error,
 )
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 PHASED = ("required", "any")
 FIELDS = ("GT", "DS")
@@ -32,53 +38,36 @@ N_THREADS = 2  # so few are busy where one scans beside those that inflate
 
 @dataclass(frozen=True)
 class VcfHeader:
-    """What the header lines of a VCF say.
-
-    Attributes
-    ----------
-    path : pathlib.Path
-    samples : tuple of str, in file order.
-    contigs : dict of declared contig to its length, or None where no length is declared.
-    """
+    """Path, samples and contigs by the header lines of a VCF."""
 
     path: Path
-    samples: tuple
-    contigs: dict
+    samples: tuple[str, ...]  # in file order
+    contigs: dict[str, int | None]  # declared contigs, with their length if it is declared
 
 
 class VariantBatch(NamedTuple):
-    """Consecutive biallelic variants.
+    """Consecutive biallelic variants."""
 
-    Attributes
-    ----------
-    columns : dict of n_variants values each: contig, position (1-based), id, ref, alt.
-    haplotypes : (n_variants, n_words) uint64, bit 1 where the haplotype carries ALT.
-    missing : (n_variants, n_words) uint64, bit 1 where the allele is unknown (its haplotype bit is 0).
-    dosages : (n_variants, n_samples) uint16 in units of `DOSAGE_STEP`, 0 where missing; the
-        haplotypes are then the nearest calls. None of files that are read for their calls.
-    variants : data frame of the columns, made anew each time.
-    """
-
-    columns: dict
-    haplotypes: np.ndarray
-    missing: np.ndarray
+    columns: dict[str, Any]  # n_variants values each: contig, position (1-based), id, ref, alt
+    haplotypes: np.ndarray  # (n_variants, n_words) uint64, bit 1 if the haplotype carries ALT
+    missing: np.ndarray  # the same shape, bit 1 if the allele is unknown; its haplotype bit is then 0
+    # (n_variants, n_samples) uint16 in units of `DOSAGE_STEP`, 0 if missing: the haplotypes are then the
+    # nearest calls. None if calls are read.
     dosages: np.ndarray | None = None
 
     @property
-    def variants(self):
+    def variants(self) -> "pd.DataFrame":
+        """The columns as a data frame, made anew each time."""
         import pandas as pd  # takes 0.2 s, which making a store does without
 
         return pd.DataFrame(self.columns)
 
 
-def read_header(path):
-    """Read the header of a VCF in BGZF, plain gzip or plain text, and no more of the file than that.
+def read_header(path: Path | str) -> VcfHeader:
+    """Read the header of a VCF in BGZF, plain gzip or plain text, and no more of the file than its header.
 
-    Raises
-    ------
-    DpgrsError
-        Missing, empty or truncated file, no VCF, no samples, sample ids that are no names or not distinct, a
-        second header.
+    A file that is missing, empty, truncated or no VCF, a second header, and sample ids that are absent, no
+    names or not distinct raise a DpgrsError.
     """
     path = Path(path)
     contigs, header = {}, None
@@ -106,52 +95,35 @@ def read_header(path):
 class ContigReader:
     """The variants of one contig, counted while they are read.
 
-    Parameters
-    ----------
-    header : VcfHeader
-    contig : str, as in the file or with ``chr`` in front added or left out.
-    phased : ``required`` makes an unphased heterozygous call an error; ``any`` takes calls as written.
-    keep_filtered : bool, whether to keep records whose FILTER is neither PASS nor ``.``.
-    known_ref : bool, whether a record whose REF is provisional (``INFO/PR``) is an error.
-    field : ``GT``, calls, or ``DS``, dosages of people.
-    keeps_symbols : bool, whether an ALT that is no letters, such as ``*`` or ``<DEL>``, is a row, too.
-    is_compiled : bool, whether to scan lines of the common form with compiled code; it changes no result.
-    n_threads : int, those that inflate and scan; it changes no result.
-
-    Attributes
-    ----------
-    n_records : int, records of the contig read so far.
-    skipped : Counter, by reason: records that are ``filtered`` or have ``no_gt``, and single ALT alleles that
-        are ``no_alt`` (``.``), ``star_allele`` (``*``), ``symbolic_allele`` (``<...>`` and breakends) or
-        ``no_letters`` (anything else, or beside such a REF).
-    missing_alleles : int, bits set in the missing planes given out so far.
-    haploid_calls : int, calls of one allele in the records used so far.
-    calls_as_dosages : int, calls that stand for dosages that are not there, of all rows given out so far.
-
-    Notes
-    -----
-    Where phase is required, an unphased half-missing call such as ``0/.`` leaves both haplotypes missing: it
+    If phase is required, an unphased half-missing call such as ``0/.`` leaves both haplotypes missing: it
     does not say which of them carries the known allele.
 
-    A call of one allele, as of male X, leaves the second haplotype missing where phase is required, for there
-    is none; otherwise it counts twice. A dot alone is a missing call of two alleles.
+    The contig is named as in the file, or with ``chr`` in front added or left out; `WholeReader` takes
+    several. ``phased`` says what an unphased heterozygous call is: an error (``required``) or taken as
+    written (``any``). ``field`` is ``GT``, calls, or ``DS``, dosages. ``keep_filtered`` keeps records whose
+    FILTER is neither PASS nor ``.``; ``known_ref`` refuses a record whose REF is provisional (``INFO/PR``);
+    ``keeps_symbols`` makes an ALT that is no letters, such as ``*`` or ``<DEL>``, a row. ``is_compiled`` and
+    ``n_threads`` change no result.
+
+    A call of one allele, as of male X, leaves the second haplotype missing if phase is required, for there is
+    none; otherwise it counts twice. A dot is a missing call of two alleles.
     """
 
-    text_of = ContigText
+    text_of: Callable[..., LineSource] = ContigText
 
     def __init__(
         self,
-        header,
-        contig,
+        header: VcfHeader,
+        contig: Any,
         *,
-        phased="required",
-        keep_filtered=False,
-        known_ref=False,
-        field="GT",
-        keeps_symbols=False,
-        is_compiled=True,
-        n_threads=N_THREADS,
-    ):
+        phased: str = "required",
+        keep_filtered: bool = False,
+        known_ref: bool = False,
+        field: str = "GT",
+        keeps_symbols: bool = False,
+        is_compiled: bool = True,
+        n_threads: int = N_THREADS,
+    ) -> None:
         check_terms(phased, field)
         self._header = header
         self._field = field
@@ -165,19 +137,19 @@ class ContigReader:
             "is_compiled": is_compiled,
             "keeps_symbols": keeps_symbols,
         }
-        self.n_records = 0
-        self.skipped = Counter()
-        self.missing_alleles = 0
-        self.haploid_calls = self.calls_as_dosages = 0
+        self.n_records = 0  # of the contig, read so far
+        # By reason: records that are `filtered` or have `no_gt`, and single ALTs that are `no_alt` (`.`),
+        # `star_allele` (`*`), `symbolic_allele` (`<...>` and breakends) or `no_letters` (also of such a REF).
+        self.skipped: Counter[str] = Counter()
+        self.missing_alleles = 0  # bits set in the missing planes of all batches so far
+        self.haploid_calls = 0  # calls of one allele in the records used so far
+        self.calls_as_dosages = 0  # calls that stand for dosages that are missing
 
-    def batches(self, n_variants):
-        """Yield `VariantBatch` after `VariantBatch`, each of `n_variants` but the last, in file order.
+    def batches(self, n_variants: int) -> Iterator[VariantBatch]:
+        """Yield batches of `n_variants`, the last of fewer, in file order.
 
-        Raises
-        ------
-        DpgrsError
-            Truncated or damaged file, contig not in the file, or a bad record, with its line (its contig and
-            position where the index was used) and the place of the sample.
+        A truncated or damaged file, a contig that is not in the file, and a bad record raise a DpgrsError:
+        with the line (contig and position if the index was used) and the place of the sample.
         """
         text = self.text_of(self._header.path, self._contig)
         scanner = self._scanner(text)
@@ -188,7 +160,7 @@ class ContigReader:
             yield VariantBatch(columns, haplotypes, missing, *dosages)
         self.n_records, self.skipped = scanner.n_records, scanner.skipped
 
-    def _scanner(self, text):
+    def _scanner(self, text: Any) -> Any:
         new_scanner = scanner_of(self._field)
         if self._n_threads <= N_THREADS:
             return new_scanner(text, **self._options)
@@ -197,9 +169,9 @@ class ContigReader:
         return ParallelScanner(text, n_threads=self._n_threads, new_scanner=new_scanner, **self._options)
 
 
-def scanner_of(field):
+def scanner_of(field: str) -> Callable[..., Any]:
     """Return the class that reads calls (GT) or dosages (DS)."""
-    # They bring numba, which takes 0.3 s: whoever asks for names and headers alone does without.
+    # They bring numba, which takes 0.3 s: names and headers do without.
     if field == "DS":
         from dpgrs.io.vcf.dosages import DosageScanner
 
@@ -209,8 +181,8 @@ def scanner_of(field):
     return LineScanner
 
 
-def check_terms(phased, field):
-    """Refuse terms of reading that do not exist, or dosages for rows that need phase, by a `UsageError`."""
+def check_terms(phased: str, field: str) -> None:
+    """Refuse a value of `phased` or `field` that does not exist, and dosages for rows that need phase."""
     if phased not in PHASED:
         raise UsageError(f"`phased` must be one of {', '.join(PHASED)}, got {phased}.")
     if field not in FIELDS:
@@ -219,21 +191,19 @@ def check_terms(phased, field):
         raise UsageError("`phased` must be any with `field` DS, got required. A dosage has no phase.")
 
 
-def declared_contig(line):
-    """Return the contig of a header line and its length, None where it has none, as a dict of one or none."""
-    line = line.decode(errors="replace")
-    name = re.search(r"[<,]ID=([^,>]+)", line)
-    length = re.search(r"[<,]length=([0-9]{1,18})(?![0-9])", line)
+def declared_contig(line: bytes) -> dict[str, int | None]:
+    """Return the contig of a header line with its length, None if not declared, as a dict of one or none."""
+    text = line.decode(errors="replace")
+    name = re.search(r"[<,]ID=([^,>]+)", text)
+    length = re.search(r"[<,]length=([0-9]{1,18})(?![0-9])", text)
     return {name[1]: int(length[1]) if length else None} if name else {}
 
 
-def sample_ids(path, line):
-    """Return the ids of the samples of a #CHROM line.
+def sample_ids(path: Path, line: bytes) -> tuple[str, ...]:
+    """Return the sample ids of a #CHROM line.
 
-    Raises
-    ------
-    DpgrsError
-        No samples, ids that are empty, hold a control character, or are not distinct or not in UTF-8.
+    No samples, and ids that are empty, hold a control character, or are not distinct or not in UTF-8, raise a
+    DpgrsError.
     """
     if any(b" " in column for column in line.split(b"\t")[:N_FIXED_COLUMNS]):
         raise DpgrsError(
@@ -250,14 +220,9 @@ def sample_ids(path, line):
     return samples
 
 
-def require_names(path, samples, *, remedy):
-    """Refuse ids of samples that are empty, hold a control character, or are not distinct.
-
-    Raises
-    ------
-    DpgrsError
-    """
-    if unnamed := next((place for place, name in enumerate(samples, 1) if not _NAME.fullmatch(name)), None):
+def require_names(path: Path, samples: Iterable[str], *, remedy: str) -> None:
+    """Refuse sample ids that are empty, hold a control character, or are not distinct."""
+    if unnamed := next((number for number, name in enumerate(samples, 1) if not _NAME.fullmatch(name)), None):
         raise DpgrsError(
             f"`{path}` must have sample ids that are not empty, without control characters, got another "
             f"for sample {unnamed}. {remedy}"

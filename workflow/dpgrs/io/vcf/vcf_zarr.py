@@ -3,7 +3,10 @@
 The arrays: https://github.com/sgkit-dev/vcf-zarr-spec. Zarr 2 and 3.
 """
 
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
 from zipfile import is_zipfile
 
 import numpy as np
@@ -16,7 +19,7 @@ from dpgrs.io.vcf.records import PROVISIONAL, BadRecordError, sample_place
 from dpgrs.io.vcf.text import COPY_AGAIN, record_error
 from dpgrs.io.vcf.vcf import VcfHeader, require_names
 
-# Of a chunk of calls that is held while its variants are asked for; larger ones are decoded anew each time.
+# The largest chunk of calls that stays in memory while its variants are read; others are decoded each time.
 HELD_BYTES = 2**28
 MAKE = "Make it of a VCF: vcf2zarr convert a.vcf.gz a.vcz"
 
@@ -35,13 +38,11 @@ _BLOSC_HEAD, _BLOSC_SIZE = 16, slice(12, 16)
 _OF_A_VCF = ("vcf_meta_information", "vcf_header")
 
 
-def read_header(path):
-    """Read which people and contigs a VCF Zarr holds.
+def read_header(path: Path) -> VcfHeader:
+    """Read the samples and contigs of a VCF Zarr.
 
-    Raises
-    ------
-    DpgrsError
-        Missing or damaged store, no VCF Zarr, no samples, ids that are no names or not distinct.
+    A store that is missing, damaged or no VCF Zarr, and sample ids that are absent, no names or not distinct,
+    raise a DpgrsError.
     """
     with opened(path) as group:
         samples = tuple(map(str, group["sample_id"][:].tolist()))
@@ -54,8 +55,8 @@ def read_header(path):
     return VcfHeader(path, samples, dict(zip(names, lengths, strict=True)))
 
 
-def first_site(path):
-    """Return (contig, position) of the first variant, or None where there is none."""
+def first_site(path: Path) -> tuple[str, int] | None:
+    """Return (contig, position) of the first variant, or None if there is none."""
     with opened(path) as group:
         if not group["variant_position"].shape[0]:
             return None
@@ -63,16 +64,16 @@ def first_site(path):
         return contig, int(group["variant_position"][0])
 
 
-def count_variants(path):
+def count_variants(path: Path) -> int:
     """Return the number of variants."""
     with opened(path) as group:
         return group["variant_position"].shape[0]
 
 
-def has_provisional_ref(path):
-    """Tell whether REF of any variant may have been chosen by the people.
+def has_provisional_ref(path: Path) -> bool:
+    """Return whether REF of any variant may have been chosen by the people.
 
-    By ``INFO/PR``; and always of what was not made of a VCF.
+    ``INFO/PR`` says so; a store that was not made from a VCF may always have such a REF.
     """
     with opened(path) as group:
         if not any(name in group.attrs for name in _OF_A_VCF):
@@ -82,30 +83,20 @@ def has_provisional_ref(path):
 
 
 class VcfZarrReader(ListedReader):
-    """The variants of one contig of a VCF Zarr; see `ListedReader` for parameters and counters."""
+    """The variants of one contig of a VCF Zarr; see `ListedReader`."""
 
     @staticmethod
-    def has_provisional_ref(path):
+    def has_provisional_ref(path: Path) -> bool:
         return has_provisional_ref(path)
 
     @staticmethod
-    def variants_of(header):
+    def variants_of(header: VcfHeader) -> "_VcfZarrVariants":
         return _VcfZarrVariants(header.path)
 
 
 @contextmanager
-def opened(path, *, is_new=True):
-    """Open a VCF Zarr, and name it in whatever is wrong with it.
-
-    Parameters
-    ----------
-    path : pathlib.Path
-    is_new : bool, whether to look for all arrays that there must be.
-
-    Raises
-    ------
-    DpgrsError
-    """
+def opened(path: Path, *, is_new: bool = True) -> Iterator[Any]:
+    """Open a VCF Zarr as a zarr.Group, named in every error; `is_new` requires all arrays that it needs."""
     import zarr
     from zarr.storage import LocalStore, ZipStore
 
@@ -126,9 +117,9 @@ def opened(path, *, is_new=True):
 
 
 class _VcfZarrVariants:
-    """The arrays of a VCF Zarr; see `ListedReader`."""
+    """The arrays of a VCF Zarr; see `ListedVariants`."""
 
-    def __init__(self, path):
+    def __init__(self, path: Path) -> None:
         self._path, self.calls_as_dosages = path, 0
         with opened(path) as group:
             self._names = np.array(group["contig_id"][:].tolist(), dtype=object)
@@ -140,7 +131,7 @@ class _VcfZarrVariants:
             self._contigs = self._names[numbers]
         self.contigs = list(dict.fromkeys(self._contigs.tolist()))
 
-    def records(self, contigs):
+    def records(self, contigs: list[str]) -> pd.DataFrame:
         mine = np.flatnonzero(np.isin(self._contigs.astype(str), contigs))
         with opened(self._path, is_new=False) as group:
             alleles = _taken(group["variant_allele"], mine).tolist()
@@ -149,8 +140,8 @@ class _VcfZarrVariants:
                 "contig": self._contigs[mine],
                 "position": _taken(group["variant_position"], mine).astype(np.int64),
                 "id": [id_ or "." for id_ in ids],
-                "ref": [one[0] for one in alleles],
-                "alt": [",".join(filter(None, one[1:])) or "." for one in alleles],
+                "ref": [ref for ref, *_ in alleles],
+                "alt": [",".join(filter(None, alts)) or "." for _, *alts in alleles],
                 "filter": _filters(group, mine),
             }
         # Zarr reads a chunk that is not there as one without letters.
@@ -158,16 +149,16 @@ class _VcfZarrVariants:
             raise _damage(self._path)
         self._records = table = pd.DataFrame(columns, index=mine)
         self._n_alts = np.zeros(len(self._contigs), dtype=np.int64)
-        self._n_alts[mine] = [len(list(filter(None, one[1:]))) for one in alleles]
+        self._n_alts[mine] = [len(list(filter(None, alts))) for _, *alts in alleles]
         is_bad = (table["position"] < 1).to_numpy()
         if is_bad.any():
             raise self._error(mine[is_bad.argmax()], "`POS` must be a whole number from 1. Mend the record.")
         return table
 
-    def calls(self):
+    def calls(self) -> Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]:
         genotypes, phases = _Chunks(_CALLS), _Chunks(_PHASES)
 
-        def read(records):
+        def read(records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             with opened(self._path, is_new=False) as group:
                 if _CALLS not in group:
                     raise DpgrsError(f"`{self._path}` has no calls. Read its dosages: `field: DS`")
@@ -182,34 +173,42 @@ class _VcfZarrVariants:
 
         return read
 
-    def dosages(self):
+    def dosages(self) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
         read_calls, chunks = self.calls(), {name: _Chunks(f"call_{name}") for name in FIELDS}
 
-        def read(records, alleles):
-            numbers, place = np.unique(records, return_inverse=True)
+        def read(records: np.ndarray, alleles: np.ndarray) -> np.ndarray:
+            numbers, inverse = np.unique(records, return_inverse=True)
             with opened(self._path, is_new=False) as group:
                 has_calls = _CALLS in group
-                fields = {name: own.take(group, numbers) for name, own in chunks.items() if own.name in group}
+                fields = {
+                    name: array.take(group, numbers) for name, array in chunks.items() if array.name in group
+                }
                 n_samples = group["sample_id"].shape[0]
             calls = read_calls(numbers)[0] if has_calls else np.full((len(numbers), 2 * n_samples), -1)
-            found = np.empty((len(records), n_samples))
+            dosages = np.empty((len(records), n_samples))
             for row, record in enumerate(numbers):
-                mine = np.flatnonzero(place == row)
-                own = {name: _numbers_of(values[row]) for name, values in fields.items()}
-                found[mine] = self._record_dosages(record, calls[row], own, alleles[mine])
-            return found
+                mine = np.flatnonzero(inverse == row)
+                record_fields = {name: _numbers_of(values[row]) for name, values in fields.items()}
+                dosages[mine] = self._record_dosages(record, calls[row], record_fields, alleles[mine])
+            return dosages
 
         return read
 
-    def _record_dosages(self, record, calls, fields, alleles):
-        """Return (n_rows, n_samples) dosages of alleles of a record, -1 where missing; count its calls."""
+    def _record_dosages(
+        self,
+        record: int,
+        calls: np.ndarray,
+        fields: dict[str, tuple[np.ndarray, np.ndarray]],
+        alleles: np.ndarray,
+    ) -> np.ndarray:
+        """Return (n_rows, n_samples) dosages of alleles of a record, -1 if missing; count its calls."""
         first, second = calls[0::2], calls[1::2]
         is_one = (second == NO_ALLELE) & (first >= 0)
         is_without_calls = (calls < 0).all()  # as of a record without GT
         copies = np.where(is_one, 1, np.where((second == NO_ALLELE) | is_without_calls, 0, 2))
         second = np.where(is_one, first, second)
         n_alts = int(self._n_alts[record])
-        values, counts = ({name: one[place] for name, one in fields.items()} for place in (0, 1))
+        values, counts = ({name: pair[i] for name, pair in fields.items()} for i in (0, 1))
         if DS in values:
             values[DS] = values[DS][:, :n_alts]
         try:
@@ -223,7 +222,7 @@ class _VcfZarrVariants:
         self.calls_as_dosages += int(np.count_nonzero(is_by_call & (by_calls >= 0)))
         return np.where(is_by_call, by_calls, dosages)
 
-    def _require_listed(self, calls, records):
+    def _require_listed(self, calls: np.ndarray, records: np.ndarray) -> None:
         is_bad = calls.max(axis=(1, 2), initial=-1) > self._n_alts[records]
         if is_bad.any():
             row = int(is_bad.argmax())
@@ -236,34 +235,34 @@ class _VcfZarrVariants:
             problem = f"the call of {sample_place(int(sample))} has more than two alleles. Mend the record."
             raise self._error(records[row], problem)
 
-    def _error(self, record, problem):
+    def _error(self, record: int, problem: str) -> DpgrsError:
         site = self._records.loc[record]
         return record_error(self._path, None, f"{site['contig']}\t{site['position']}".encode(), problem)
 
 
 class _Chunks:
-    """Rows of an array, of which a chunk that is small is held: its other rows are asked for next."""
+    """Rows of an array, of which a small chunk is kept in memory: its other rows are read next."""
 
-    def __init__(self, name):
-        self.name, self._number, self._held = name, None, None
+    def __init__(self, name: str) -> None:
+        self.name, self._number, self._chunk = name, None, None
 
-    def take(self, group, records):
+    def take(self, group: Any, records: np.ndarray) -> np.ndarray:
         """Return the rows of (n,) ascending records."""
         array = group[self.name]
         step = array.chunks[0]
         if step * array.dtype.itemsize * int(np.prod(array.shape[1:])) > HELD_BYTES:
             return _taken(array, records)
-        found = np.empty((len(records), *array.shape[1:]), dtype=array.dtype)
+        rows = np.empty((len(records), *array.shape[1:]), dtype=array.dtype)
         numbers = records // step
         for number in np.unique(numbers):
             if number != self._number:
-                self._held, self._number = array[number * step : (number + 1) * step], number
+                self._chunk, self._number = array[number * step : (number + 1) * step], number
             mine = numbers == number
-            found[mine] = self._held[records[mine] - number * step]
-        return found
+            rows[mine] = self._chunk[records[mine] - number * step]
+        return rows
 
 
-def _numbers_of(values):
+def _numbers_of(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return (n_samples, n_most) float64 numbers of a field of a record, and how many each sample has."""
     values = values.reshape(len(values), -1)
     with np.errstate(invalid="ignore"):  # a NaN of VCF Zarr signals, which numpy would put on the console
@@ -275,15 +274,15 @@ def _numbers_of(values):
     return numbers, counts
 
 
-def _taken(array, rows):
-    """Return ascending rows of an array, of which it reads what lies between the first and the last."""
+def _taken(array: Any, rows: np.ndarray) -> np.ndarray:
+    """Return ascending rows of an array; it reads all rows between the first and the last."""
     if not len(rows):
         return array[:0]
     return array[int(rows[0]) : int(rows[-1]) + 1][rows - rows[0]]
 
 
-def _filters(group, mine):
-    """Return FILTER of variants: `PASS`, or that some filter is not passed."""
+def _filters(group: Any, mine: np.ndarray) -> np.ndarray:
+    """Return FILTER of variants: ``PASS``, or ``failed`` if any filter is not passed."""
     if "variant_filter" not in group or "filter_id" not in group:
         return np.full(len(mine), "PASS", dtype=object)
     others = np.array([name != "PASS" for name in group["filter_id"][:].tolist()], dtype=bool)
@@ -291,8 +290,8 @@ def _filters(group, mine):
     return np.where(is_failed, "failed", "PASS").astype(object)
 
 
-def _require_arrays(path, group):
-    """Refuse a group without the arrays, or with some of other variants or samples."""
+def _require_arrays(path: Path, group: Any) -> None:
+    """Refuse a group without the arrays, or with arrays of other variants or samples."""
     lacking = [name for name in _NEEDED if name not in group]
     calls = [name for name in (_CALLS, *_FIELDS) if name in group]
     lacking += [] if calls else [_CALLS]
@@ -310,15 +309,15 @@ def _require_arrays(path, group):
         raise _damage(path)
 
 
-def _require_whole_chunks(path, group):
+def _require_whole_chunks(path: Path, group: Any) -> None:
     """Refuse a folder with chunks that are cut, after which Blosc reads on in memory, or with some lost.
 
-    Zarr writes no chunk of zeros alone. But where a call is missing, its chunk has no zeros alone.
+    Zarr writes no chunk that has only zeros. But where a call is missing, its chunk has other values.
     """
     for name in (*_NEEDED, _CALLS, _PHASES, _MASK, *_FIELDS):
         if name not in group or group[name].shards:
             continue
-        if any(type(one).__name__.startswith("Blosc") for one in group[name].compressors):
+        if any(type(codec).__name__.startswith("Blosc") for codec in group[name].compressors):
             for chunk in _chunks_of(path / name):
                 with (path / name / chunk).open("rb") as file:
                     size = int.from_bytes(file.read(_BLOSC_HEAD)[_BLOSC_SIZE], "little")
@@ -330,11 +329,11 @@ def _require_whole_chunks(path, group):
             raise _damage(path)
 
 
-def _chunks_of(folder):
-    """Return the names of the chunks of an array, a set of paths within its folder."""
+def _chunks_of(folder: Path) -> set[Path]:
+    """Return the paths of the chunks of an array within its folder."""
     files = (file for file in folder.rglob("*") if file.is_file())
     return {file.relative_to(folder) for file in files if file.name[0] != "." and file.name != "zarr.json"}
 
 
-def _damage(path):
+def _damage(path: Path) -> DpgrsError:
     return DpgrsError(f"`{path}` is no VCF Zarr that can be read: it is cut short or damaged. {COPY_AGAIN}")

@@ -1,5 +1,9 @@
 """All wanted contigs of a VCF or BCF in one pass, in the order of the file."""
 
+from collections.abc import Collection, Iterable
+from pathlib import Path
+from typing import Any
+
 from dpgrs.io.chromosomes import chromosome_name
 from dpgrs.io.vcf.bcf import BcfText
 from dpgrs.io.vcf.text import ContigText
@@ -7,26 +11,22 @@ from dpgrs.io.vcf.vcf import ContigReader
 
 
 class _AnyContig:
-    """Lines of several contigs, which need not be there."""
+    """Lines of several contigs, all of which may be absent."""
 
-    def has(self, name):
-        """Tell whether a name, as bytes, is that of a wanted contig."""
+    _contig: Any  # names of contigs without `chr`, a frozenset
+
+    def has(self, name: bytes) -> bool:
+        """Return whether a name is a name of a wanted contig."""
         return chromosome_name(name.decode(errors="replace")) in self._contig
 
-    def require_complete(self, names, n_records):
-        """Refuse nothing: what breaks off is found by who inflates."""
+    def require_complete(self, names: Iterable[bytes], n_records: int) -> None:
+        """Refuse nothing: inflating the file finds where it breaks off."""
 
 
 class WholeText(_AnyContig, ContigText):
-    """The lines of a VCF, whose index is not asked.
+    """The lines of a VCF on some contigs, named without ``chr``; its index is not used."""
 
-    Parameters
-    ----------
-    path : pathlib.Path
-    contigs : collection of str, without ``chr``.
-    """
-
-    def __init__(self, path, contigs):
+    def __init__(self, path: Path, contigs: Collection[str]) -> None:
         self._path, self._contig = path, frozenset(contigs)
         self._index = self._places = self._name = None
         self.is_indexed = False
@@ -36,7 +36,7 @@ class WholeText(_AnyContig, ContigText):
 class WholeBcfText(_AnyContig, BcfText):
     """The records of a BCF as lines; see `WholeText`."""
 
-    def __init__(self, path, contigs):
+    def __init__(self, path: Path, contigs: Collection[str]) -> None:
         self._path, self._contig = path, frozenset(contigs)
         self._counts = self._name = None
         self.is_indexed = False

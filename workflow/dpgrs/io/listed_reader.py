@@ -1,6 +1,10 @@
 """Genotypes from files that list their variants apart from calls: the list first, then calls by number."""
 
 from collections import Counter
+from collections.abc import Callable, Collection, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
@@ -11,64 +15,63 @@ from dpgrs.genotypes.dosages import DTYPE, dosage_steps, nearest_planes
 from dpgrs.io.chromosomes import chromosome_name, is_chromosome, part_of_x
 from dpgrs.io.vcf.records import SET_REF, BadRecordError, require_distinct_alleles, usable_alts
 from dpgrs.io.vcf.text import match_contig, record_error
-from dpgrs.io.vcf.vcf import VariantBatch, check_terms
+from dpgrs.io.vcf.vcf import VariantBatch, VcfHeader, check_terms
 
 # In the place of the second allele, where a call has one.
 NO_ALLELE = -2
 _DOSAGE_ROWS = 64
 
 
+# (n,) ascending numbers of records to (n, 2 n_samples) alleles, below 0 if missing, `NO_ALLELE` for the
+# second of a call of one, and (n, n_samples) bool, whether the order of a call's alleles is known.
+CallsOf = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+# (n,) numbers of records and of their alleles to (n, n_samples) dosages or copies, below 0 if missing.
+DosagesOf = Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+
+class ListedVariants(Protocol):
+    """The list of variants of one file, and functions that read their genotypes.
+
+    A list may also have `counts`, a function that reads int8 copies as `ListedReader.reader` has them.
+    """
+
+    contigs: list[str]
+    calls_as_dosages: int  # calls that were taken for dosages so far
+
+    def records(self, contigs: list[str]) -> pd.DataFrame:
+        """Return contig, position (int), id, ref, alt (separated by commas) and perhaps filter of records.
+
+        The index is the number of the record.
+        """
+
+    def calls(self) -> CallsOf: ...
+
+    def dosages(self) -> DosagesOf: ...
+
+
 class ListedReader:
     """The variants of one contig, counted while they are read.
 
-    Parameters
-    ----------
-    header : VcfHeader of the file.
-    contig : str, as in the file or with ``chr`` in front added or left out; None of a reader of `sites`.
-    phased : ``required`` makes an unphased heterozygous call an error; ``any`` takes calls as written, and of
-        two alleles without phase the lower first.
-    keep_filtered : bool, whether to keep variants whose FILTER is neither PASS nor ``.``.
-    known_ref : bool, whether to refuse files in which REF of any variant is provisional.
-    field : ``GT``, or ``DS`` for dosages; calls without one give whole ones.
-    keeps_symbols : bool, see `dpgrs.io.vcf.vcf.ContigReader`.
-
-    Attributes
-    ----------
-    n_records, skipped, missing_alleles, haploid_calls, calls_as_dosages : counters, see
-        `dpgrs.io.vcf.vcf.ContigReader`.
-
-    Raises
-    ------
-    DpgrsError
-        Provisional REF, where it must be known.
-
-    Notes
-    -----
-    A form has a class of its own with two functions of a path: `has_provisional_ref`, and `variants_of`,
-    which opens the list. That has `contigs`, a list of names; `records`, a function of some of these that
-    returns a data frame of contig, position (int), id, ref, alt (separated by commas) and perhaps filter,
-    with the numbers of the records as its index; and `calls` and `dosages`, functions without arguments that
-    return functions. These take (n,) ascending numbers of records and return
-
-    - (n, 2 n_samples) alleles, below 0 where missing, `NO_ALLELE` for the second of a call of one, and
-      (n, n_samples) bool, whether the order of a call's alleles is known;
-    - or, with (n,) numbers of alleles too, (n, n_samples) dosages, below 0 where missing.
-
-    It counts `calls_as_dosages`. Perhaps also `counts`, which takes the same and returns int8 copies of the
-    allele, as `reader` has them.
+    Options and counters are those of `dpgrs.io.vcf.vcf.ContigReader`, but ``phased="any"`` takes the lower of
+    two alleles without phase first, and `known_ref` refuses files in which REF of any variant is provisional.
+    The contig is None if only `sites` and `reader` are used.
     """
+
+    # The class of each format has these two functions.
+    has_provisional_ref: Callable[[Path], bool]
+    variants_of: Callable[[VcfHeader], ListedVariants]
 
     def __init__(
         self,
-        header,
-        contig,
+        header: VcfHeader,
+        contig: str | None,
         *,
-        phased="required",
-        keep_filtered=False,
-        known_ref=False,
-        field="GT",
-        keeps_symbols=False,
-    ):
+        phased: str = "required",
+        keep_filtered: bool = False,
+        known_ref: bool = False,
+        field: str = "GT",
+        keeps_symbols: bool = False,
+    ) -> None:
         check_terms(phased, field)
         if known_ref and self.has_provisional_ref(header.path):
             raise DpgrsError(f"`{header.path}` must have REF of the genome, which it does not say. {SET_REF}")
@@ -78,24 +81,22 @@ class ListedReader:
         self._contig = contig
         self._keep_filtered = keep_filtered
         self._keeps_symbols = keeps_symbols
-        self._last_record, self._variants = -1, None
+        self._last_record = -1
+        self._variants: Any = None  # ListedVariants, once they are needed
         self.n_records = 0
         self.skipped = Counter()
         self.missing_alleles = 0
         self.haploid_calls = 0
 
     @property
-    def calls_as_dosages(self):
+    def calls_as_dosages(self) -> int:
         return self._variants.calls_as_dosages if self._variants and self._has_dosages else 0
 
-    def batches(self, n_variants):
-        """Yield `VariantBatch` after `VariantBatch`, each of `n_variants` but the last, in file order.
+    def batches(self, n_variants: int) -> Iterator[VariantBatch]:
+        """Yield batches of `n_variants`, the last of fewer, in file order.
 
-        Raises
-        ------
-        DpgrsError
-            Damaged file, contig not in the file, or a bad record, with its contig and position and the place
-            of the sample.
+        A damaged file, a contig that is not in the file, and a bad record raise a DpgrsError: with contig and
+        position of the record and the place of the sample.
         """
         variants = self._variants = self.variants_of(self._header)
         names = [name for name in variants.contigs if is_chromosome(name, self._contig)]
@@ -106,27 +107,17 @@ class ListedReader:
         records = variants.records(names)
         self.n_records = len(records)
         rows = self._in_order(self._usable_rows(records))
-        read, batch = (
-            (variants.dosages(), self._dosage_batch) if self._has_dosages else (variants.calls(), self._batch)
-        )
+        if self._has_dosages:
+            make_batch = partial(self._dosage_batch, read=variants.dosages())
+        else:
+            make_batch = partial(self._batch, read=variants.calls())
         for start in range(0, len(rows), n_variants):
-            yield batch(rows.iloc[start : start + n_variants], read)
+            yield make_batch(rows.iloc[start : start + n_variants])
 
-    def sites(self, contigs):
-        """Return a row for each ALT that can be used, in file order.
+    def sites(self, contigs: Collection[str]) -> pd.DataFrame:
+        """Return a row for each ALT that can be used, in file order, on contigs named without ``chr``.
 
-        Parameters
-        ----------
-        contigs : collection of str, without ``chr``; variants elsewhere are left out.
-
-        Returns
-        -------
-        data frame of record, contig, position, id, ref, allele (its number) and alt.
-
-        Raises
-        ------
-        DpgrsError
-            A damaged list, or a bad record.
+        Columns: record, contig, position, id, ref, allele (its number) and alt.
         """
         self._variants = self.variants_of(self._header)
         wanted = set(contigs)
@@ -135,21 +126,20 @@ class ListedReader:
         self.n_records = len(records)
         return self._in_order(self._usable_rows(records))
 
-    def _in_order(self, rows):
-        """Return rows with the pseudoautosomal parts of X, which are contigs of their own, where they lie."""
+    def _in_order(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Return rows in order of position, also of the pseudoautosomal parts of X, which are own contigs."""
         parts = {name: chromosome_name(name) for name in rows["contig"].unique()}
         if len(set(parts.values())) == len(parts):
             return rows
-        place = pd.factorize(rows["contig"].map(parts))[0]
-        order = np.lexsort((rows["record"], rows["position"], place))
+        chromosome = pd.factorize(rows["contig"].map(parts))[0]
+        order = np.lexsort((rows["record"], rows["position"], chromosome))
         return rows.iloc[order].reset_index(drop=True)
 
-    def reader(self):
+    def reader(self) -> DosagesOf:
         """Return a function from records and numbers of their alleles, (n,) each, as of `sites`, to calls.
 
-        They are (n, n_samples) int8 copies of ALT, or -1 and -2 where one of two alleles is missing and the
-        other is REF or ALT, and further below 0 where both are; or, of ``DS``, dosages, below 0 where
-        missing.
+        Calls are (n, n_samples) int8 copies of ALT, or -1 and -2 if one of two alleles is missing and the
+        other is REF or ALT, and further below 0 if both are. ``DS`` gives dosages, below 0 if missing.
         """
         if self._has_dosages:
             return self._variants.dosages()
@@ -159,29 +149,29 @@ class ListedReader:
 
         read_calls = self._variants.calls()
 
-        def read(records, alleles):
-            numbers, place = np.unique(records, return_inverse=True)
-            planes, _, _ = self._packed(*read_calls(numbers), place, alleles)
+        def read(records: np.ndarray, alleles: np.ndarray) -> np.ndarray:
+            numbers, inverse = np.unique(records, return_inverse=True)
+            planes, _, _ = self._packed(*read_calls(numbers), inverse, alleles)
             calls = np.empty((len(records), len(self._header.samples)), dtype=np.int8)
             calls_of_bits(*planes, np.arange(len(records)), calls)
             return calls
 
         return read
 
-    def steps(self, dosages, missing):
-        """Return dosages on the public grid, (n, n_samples) uint16, `missing` where they are missing."""
+    def steps(self, dosages: np.ndarray, missing: int) -> np.ndarray:
+        """Return dosages on the public grid, (n, n_samples) uint16, `missing` if they are missing."""
         is_missing = dosages < 0
         steps = dosage_steps(np.where(is_missing, 0, dosages))
         return np.where(is_missing, DTYPE(missing), steps)
 
-    def _usable_rows(self, records):
+    def _usable_rows(self, records: pd.DataFrame) -> pd.DataFrame:
         """Return a row for each ALT that can be used: record, allele number and the columns of a variant."""
         if "filter" in records and not self._keep_filtered:
             is_passed = records["filter"].isin(["PASS", "."])
             if not is_passed.all():
                 self.skipped["filtered"] += int((~is_passed).sum())
             records = records[is_passed]
-        # Each pair of REF and ALTs is looked at once: there are few beside the records.
+        # Each pair of REF and ALTs is checked once: there are few beside the records.
         pair = records.groupby(["ref", "alt"], sort=False).ngroup().to_numpy()
         first, n_records = np.unique(pair, return_index=True, return_counts=True)[1:]
         pairs = records[["ref", "alt"]].iloc[first].itertuples(index=False)
@@ -189,13 +179,15 @@ class ListedReader:
             self._usable_alts(ref, alts.split(","), records.iloc[record], n_records=int(count))
             for (ref, alts), record, count in zip(pairs, first, n_records, strict=True)
         ]
-        place, choice = _expand(pair, np.array([len(alts) for alts in kept], dtype=np.int64))
-        rows = records.take(place)[["contig", "position", "id", "ref"]]
+        record, choice = _expand(pair, np.array([len(alts) for alts in kept], dtype=np.int64))
+        rows = records.take(record)[["contig", "position", "id", "ref"]]
         alleles = pd.DataFrame([alt for alts in kept for alt in alts], columns=["allele", "alt"])
         rows[["allele", "alt"]] = alleles.take(choice).set_index(rows.index)
         return rows.rename_axis("record").reset_index()
 
-    def _usable_alts(self, ref, alts, record, *, n_records):
+    def _usable_alts(
+        self, ref: str, alts: list[str], record: pd.Series, *, n_records: int
+    ) -> list[tuple[int, str]]:
         """Return (allele number, allele) of the ALTs to keep, and count the others by reason."""
         try:
             # PLINK 1 writes 0 for an allele that nobody carries.
@@ -208,14 +200,14 @@ class ListedReader:
             self.skipped[reason] += n_records
         return [(number, alts[number - 1]) for number in kept]
 
-    def _batch(self, rows, read):
-        records, place = np.unique(rows["record"].to_numpy(), return_inverse=True)
+    def _batch(self, rows: pd.DataFrame, read: CallsOf) -> VariantBatch:
+        records, inverse = np.unique(rows["record"].to_numpy(), return_inverse=True)
         alleles, is_phased = read(records)
         assert alleles.shape == (len(records), 2 * len(self._header.samples))
-        first_new = np.searchsorted(records, self._last_record, side="right")
+        first_new = int(np.searchsorted(records, self._last_record, side="right"))
         self._last_record = records[-1]
         numbers = rows["allele"].to_numpy()
-        planes, row, sample = self._packed(alleles, is_phased, place, numbers, first_new=first_new)
+        planes, row, sample = self._packed(alleles, is_phased, inverse, numbers, first_new=first_new)
         if row >= 0:
             site = rows.iloc[row]
             problem = (
@@ -225,52 +217,67 @@ class ListedReader:
             raise self._error(site["contig"], site["position"], problem)
         return self._counted(rows, *planes)
 
-    def _packed(self, alleles, is_phased, place, numbers, *, first_new=0):
-        """Return (n_rows, n_words) bits of ALT and of what is missing; row and sample without phase."""
+    def _packed(
+        self,
+        alleles: np.ndarray,
+        is_phased: np.ndarray,
+        record: np.ndarray,
+        numbers: np.ndarray,
+        *,
+        first_new: int = 0,
+    ) -> tuple[np.ndarray, int, int]:
+        """Return (n_rows, n_words) bits of ALT and of missing alleles; row and sample without phase.
+
+        `record` is the row of `alleles` of each row, `numbers` its allele.
+        """
         from dpgrs.io._listed_kernels import pack_calls  # brings numba, which takes 0.3 s
 
-        planes = np.empty((2, len(place), word_count(alleles.shape[1])), dtype=np.uint64)
-        terms = place, numbers, first_new, self._phase_required
-        row, sample, n_haploid = pack_calls(alleles, is_phased, *terms, *planes)
+        planes = np.empty((2, len(record), word_count(alleles.shape[1])), dtype=np.uint64)
+        row, sample, n_haploid = pack_calls(
+            alleles, is_phased, record, numbers, first_new, self._phase_required, *planes
+        )
         self.haploid_calls += n_haploid
         return planes, row, sample
 
-    def _dosage_batch(self, rows, read):
+    def _dosage_batch(self, rows: pd.DataFrame, read: DosagesOf) -> VariantBatch:
         records, alleles = rows["record"].to_numpy(), rows["allele"].to_numpy()
         steps = np.empty((len(rows), len(self._header.samples)), dtype=DTYPE)
         haplotypes, missing = np.empty((2, len(rows), word_count(2 * steps.shape[1])), dtype=np.uint64)
         # A few at a time: on the way they take many times the room of what is kept.
         for start in range(0, len(rows), _DOSAGE_ROWS):
-            part = slice(start, start + _DOSAGE_ROWS)
-            dosages = read(records[part], alleles[part])
+            block = slice(start, start + _DOSAGE_ROWS)
+            dosages = read(records[block], alleles[block])
             is_missing = dosages < 0
-            steps[part] = dosage_steps(np.where(is_missing, 0, dosages))
-            haplotypes[part], missing[part] = nearest_planes(steps[part], is_missing)
+            steps[block] = dosage_steps(np.where(is_missing, 0, dosages))
+            haplotypes[block], missing[block] = nearest_planes(steps[block], is_missing)
         return self._counted(rows, haplotypes, missing, steps)
 
-    def _counted(self, rows, haplotypes, missing, dosages=None):
+    def _counted(
+        self,
+        rows: pd.DataFrame,
+        haplotypes: np.ndarray,
+        missing: np.ndarray,
+        dosages: np.ndarray | None = None,
+    ) -> VariantBatch:
         self.missing_alleles += int(np.bitwise_count(missing).sum())
         columns = rows[["contig", "position", "id", "ref", "alt"]].to_dict("list")
         return VariantBatch(columns, haplotypes, missing, dosages)
 
-    def _error(self, contig, position, problem):
+    def _error(self, contig: str, position: int, problem: object) -> DpgrsError:
         return record_error(self._header.path, None, f"{contig}\t{position}".encode(), problem)
 
 
-def _expand(kind, n_kept):
-    """Return, for every ALT that is kept, the place of its record and its place among those of all kinds.
+def _expand(kind: np.ndarray, n_kept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the record of every ALT that is kept, and its number among the ALTs of all kinds.
 
-    Parameters
-    ----------
-    kind : (n_records,) int, a record's kind.
-    n_kept : (n_kinds,) int, how many ALTs a record of a kind keeps.
+    `kind` is the kind of each record, `n_kept` the number of ALTs that a record of each kind keeps.
 
     Examples
     --------
-    >>> [part.tolist() for part in _expand(np.array([0, 1, 0]), np.array([1, 2]))]
+    >>> [numbers.tolist() for numbers in _expand(np.array([0, 1, 0]), np.array([1, 2]))]
     [[0, 1, 1, 2], [0, 1, 2, 0]]
     """
-    place = np.repeat(np.arange(len(kind)), n_kept[kind])
-    begin = (np.cumsum(n_kept) - n_kept)[kind[place]]
+    record = np.repeat(np.arange(len(kind)), n_kept[kind])
+    begin = (np.cumsum(n_kept) - n_kept)[kind[record]]
     ends = np.cumsum(n_kept[kind])
-    return place, begin + np.arange(len(place)) - (ends - n_kept[kind])[place]
+    return record, begin + np.arange(len(record)) - (ends - n_kept[kind])[record]

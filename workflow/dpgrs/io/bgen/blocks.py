@@ -7,8 +7,10 @@ is damage.
 import os
 import sqlite3
 import struct
+from collections.abc import Iterator
 from contextlib import closing
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple, Self
 
 from dpgrs.errors import DpgrsError
 from dpgrs.io.files import require_file
@@ -23,46 +25,32 @@ _INDEX_HEAD = 1000
 
 
 class BgenHeader(NamedTuple):
-    """What the head of a BGEN says.
-
-    Attributes
-    ----------
-    n_variants, n_samples : int
-    compression : int, `PLAIN`, `ZLIB` or `ZSTD`.
-    samples : tuple of str, or None where the file has no ids.
-    start : int, the place of the first variant.
-    """
+    """The head of a BGEN."""
 
     n_variants: int
     n_samples: int
-    compression: int
-    samples: tuple | None
-    start: int
+    compression: int  # `PLAIN`, `ZLIB` or `ZSTD`
+    samples: tuple[str, ...] | None  # None if the file has no ids
+    start: int  # the offset of the first variant
 
 
 class Variant(NamedTuple):
-    """One variant without its probabilities: where it lies, and what it is."""
+    """One variant without its probabilities."""
 
     contig: str
     position: int
     id: str
-    alleles: list
-    data: int  # the place of its probabilities
+    alleles: list[str]
+    data: int  # the offset of its probabilities
     end: int
 
 
-def read_bgen_header(path):
-    """Read the head of a BGEN.
-
-    Raises
-    ------
-    DpgrsError
-        Missing, empty or cut file, no BGEN, or one of layout 1, which is BGEN 1.1.
-    """
+def read_bgen_header(path: Path) -> BgenHeader:
+    """Read the head of a BGEN; refuse layout 1, which is BGEN 1.1."""
     require_file(path)
     with BgenFile(path) as file:
         offset, length, n_variants, n_samples = file.numbers("<IIII", 0)
-        if length < 20 or file.bytes(16, 4) not in _MAGIC:
+        if length < 20 or file.read(16, 4) not in _MAGIC:
             raise DpgrsError(f"`{path}` is no BGEN: `bgen` must stand at its byte 16. {COPY_AGAIN}")
         (flags,) = file.numbers("<I", length)
         layout, compression = flags >> 2 & 15, flags & 3
@@ -83,35 +71,30 @@ def read_bgen_header(path):
 class BgenFile:
     """A BGEN that is read piece by piece; a piece beyond its end is an error."""
 
-    def __init__(self, path):
+    def __init__(self, path: Path) -> None:
         self._path = path
         self._file = path.open("rb", buffering=0)
         self.size = os.fstat(self._file.fileno()).st_size
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self._file.close()
 
-    def bytes(self, at, n_bytes):
-        """Return some bytes."""
-        found = os.pread(self._file.fileno(), n_bytes, at) if n_bytes <= self.size - at else b""
-        if len(found) != n_bytes:
+    def read(self, at: int, n_bytes: int) -> bytes:
+        """Return `n_bytes` from an offset."""
+        data = os.pread(self._file.fileno(), n_bytes, at) if n_bytes <= self.size - at else b""
+        if len(data) != n_bytes:
             raise self.damage()
-        return found
+        return data
 
-    def numbers(self, form, at):
-        """Return numbers, as `struct` has their form."""
-        return struct.unpack(form, self.bytes(at, struct.calcsize(form)))
+    def numbers(self, form: str, at: int) -> tuple[int, ...]:
+        """Return numbers from an offset, by a format of `struct`."""
+        return struct.unpack(form, self.read(at, struct.calcsize(form)))
 
-    def variants(self, header):
-        """Walk over all variants, and require that they end where the file does.
-
-        Yields
-        ------
-        Variant
-        """
+    def variants(self, header: BgenHeader) -> Iterator[Variant]:
+        """Yield all variants in order, and refuse a file that does not end where they do."""
         at = header.start
         for _ in range(header.n_variants):
             variant = self.variant(at)
@@ -123,8 +106,8 @@ class BgenFile:
                 f"{COPY_AGAIN[:-1]}, or join files by cat-bgen."
             )
 
-    def variant(self, at):
-        """Read the variant at a place, without its probabilities."""
+    def variant(self, at: int) -> Variant:
+        """Read the variant at an offset, without its probabilities."""
         n_bytes = _GUESS
         while True:
             head = os.pread(self._file.fileno(), min(n_bytes, max(self.size - at, 0)), at)
@@ -137,68 +120,62 @@ class BgenFile:
             except (UnicodeDecodeError, ValueError):
                 raise self.damage() from None
 
-    def damage(self):
+    def damage(self) -> DpgrsError:
         """Return the error for a file that cannot be whole."""
         return DpgrsError(f"`{self._path}` is truncated or damaged. {COPY_AGAIN}")
 
 
-def _variant(head, at, size):
-    """Parse a variant from the bytes at its begin; `struct.error` where they are too few."""
-    place, texts = 0, []
+def _variant(head: bytes, at: int, size: int) -> Variant:
+    """Parse a variant from its first bytes; too few bytes raise `struct.error`."""
+    start, texts = 0, []
     for _ in range(3):
-        text, place = _text(head, place, "<H")
+        text, start = _text(head, start, "<H")
         texts.append(text)
     _, id_, contig = texts
-    position, n_alleles = struct.unpack_from("<IH", head, place)
-    place += 6
+    position, n_alleles = struct.unpack_from("<IH", head, start)
+    start += 6
     alleles = []
     for _ in range(n_alleles):
-        allele, place = _text(head, place, "<I")
+        allele, start = _text(head, start, "<I")
         alleles.append(allele)
-    (n_bytes,) = struct.unpack_from("<I", head, place)
-    data = at + place + 4
+    (n_bytes,) = struct.unpack_from("<I", head, start)
+    data = at + start + 4
     if data + n_bytes > size:
         raise ValueError
     return Variant(contig, position, id_ or ".", alleles, data, data + n_bytes)
 
 
-def _text(head, place, form):
-    (length,) = struct.unpack_from(form, head, place)
-    place += struct.calcsize(form)
-    if place + length > len(head):
+def _text(head: bytes, start: int, form: str) -> tuple[str, int]:
+    (length,) = struct.unpack_from(form, head, start)
+    start += struct.calcsize(form)
+    if start + length > len(head):
         raise struct.error
-    return head[place : place + length].decode(), place + length
+    return head[start : start + length].decode(), start + length
 
 
-def _samples(file, at, n_samples):
+def _samples(file: BgenFile, at: int, n_samples: int) -> tuple[str, ...]:
     length, number = file.numbers("<II", at)
-    block = file.bytes(at + 8, max(length - 8, 0))
-    place, names = 0, []
+    block = file.read(at + 8, max(length - 8, 0))
+    start, names = 0, []
     try:
         for _ in range(n_samples):
-            name, place = _text(block, place, "<H")
+            name, start = _text(block, start, "<H")
             names.append(name)
     except (struct.error, UnicodeDecodeError):
         raise file.damage() from None
-    if number != n_samples or place != len(block):
+    if number != n_samples or start != len(block):
         raise file.damage()
     return tuple(names)
 
 
-def index_of(path):
+def index_of(path: Path) -> Path | None:
     """Return the path of the index beside a BGEN, as bgenix writes it, or None."""
     index = path.with_name(f"{path.name}.bgi")
     return index if index.is_file() else None
 
 
-def indexed(path, query, *values):
-    """Return the rows of a query to the index of a BGEN, which must be of this very file.
-
-    Raises
-    ------
-    DpgrsError
-        No index that can be read, or one of another version of the file.
-    """
+def indexed(path: Path, query: str, *values: str) -> list[tuple[Any, ...]]:
+    """Return the rows of a query to the index of a BGEN; refuse an index of another version of the file."""
     index = index_of(path)
     again = f"Index again: bgenix -index -clobber -g {path}"
     try:

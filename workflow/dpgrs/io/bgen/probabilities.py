@@ -1,32 +1,29 @@
 """The probabilities of variants of a BGEN, inflated and decoded."""
 
 import struct
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from isal import isal_zlib
 
+from dpgrs.errors import DpgrsError
 from dpgrs.io.bgen import _kernels as kernels
-from dpgrs.io.bgen.blocks import PLAIN, ZLIB, BgenFile
+from dpgrs.io.bgen.blocks import PLAIN, ZLIB, BgenFile, BgenHeader, Variant
 from dpgrs.io.vcf.text import COPY_AGAIN, record_error
 
 _DAMAGE = f"its probabilities are damaged. {COPY_AGAIN}"
 
 
 class Probabilities:
-    """The probabilities of variants of a BGEN.
+    """The probabilities of variants of a BGEN."""
 
-    Parameters
-    ----------
-    path : pathlib.Path
-    header : BgenHeader
-    variants : list of Variant
-    """
-
-    def __init__(self, path, header, variants):
+    def __init__(self, path: Path, header: BgenHeader, variants: Sequence[Variant]) -> None:
         self._path, self._header, self._variants = path, header, variants
 
-    def calls(self, records):
-        """Return (n, 2 n_samples) alleles and (n, n_samples) phase, see `dpgrs.io.listed_reader`."""
+    def calls(self, records: np.ndarray | Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+        """Return (n, 2 n_samples) alleles and (n, n_samples) phase; see `ListedVariants`."""
         variants = [self._variants[record] for record in records]
         has_few = max((len(variant.alleles) for variant in variants), default=0) <= np.iinfo(np.int8).max
         shape = len(records), 2 * self._header.n_samples
@@ -37,15 +34,15 @@ class Probabilities:
                 is_phased[row] = self._decode(file, variant, kernels.decode_calls, alleles[row])
         return alleles, is_phased
 
-    def dosages(self, records, alleles):
-        """Return (n, n_samples) dosages, -1 where missing."""
+    def dosages(self, records: np.ndarray, alleles: np.ndarray) -> np.ndarray:
+        """Return (n, n_samples) dosages, -1 if missing."""
         dosages = np.empty((len(records), self._header.n_samples))
         with BgenFile(self._path) as file:
             for row, record, allele in zip(dosages, records, alleles, strict=True):
                 self._decode(file, self._variants[record], kernels.decode_dosages, int(allele), row)
         return dosages
 
-    def _decode(self, file, variant, decode, *target):
+    def _decode(self, file: BgenFile, variant: Variant, decode: Callable[..., int], *target: Any) -> bool:
         """Decode a variant; return whether it has phase."""
         block, n_samples, n_alleles = self._block(file, variant), self._header.n_samples, len(variant.alleles)
         begin = 10 + n_samples
@@ -68,9 +65,9 @@ class Probabilities:
             raise self._error(variant, problem)
         return is_phased == 1
 
-    def _block(self, file, variant):
-        """Return the probabilities of a variant with what stands before them, inflated."""
-        block = file.bytes(variant.data, variant.end - variant.data)
+    def _block(self, file: BgenFile, variant: Variant) -> bytes:
+        """Return the block of a variant's probabilities, inflated."""
+        block = file.read(variant.data, variant.end - variant.data)
         if self._header.compression == PLAIN:
             return block
         size = int.from_bytes(block[:4], "little")
@@ -83,16 +80,16 @@ class Probabilities:
             raise self._error(variant, _DAMAGE)
         return block
 
-    def _largest(self, n_alleles):
+    def _largest(self, n_alleles: int) -> int:
         """Return the most bytes that the probabilities of a variant take: 32 bits each."""
         n_values = max(n_alleles * (n_alleles + 1) // 2 - 1, 2 * (n_alleles - 1))
         return 10 + self._header.n_samples * (1 + 4 * n_values)
 
-    def _error(self, variant, problem):
+    def _error(self, variant: Variant, problem: str) -> DpgrsError:
         return record_error(self._path, None, f"{variant.contig}\t{variant.position}".encode(), problem)
 
 
-def _inflate_zlib(packed, size):
+def _inflate_zlib(packed: bytes, size: int) -> bytes:
     stream = isal_zlib.decompressobj()
     block = stream.decompress(packed, size + 1)
     if not stream.eof:
@@ -100,7 +97,7 @@ def _inflate_zlib(packed, size):
     return block
 
 
-def _inflate_zstd(packed, size):
+def _inflate_zstd(packed: bytes, size: int) -> bytes:
     from numcodecs.zstd import Zstd
 
     return Zstd().decode(packed)

@@ -1,17 +1,19 @@
 """The table of samples that may lie beside a BGEN: a ``.sample`` of the Oxford programs."""
 
+from pathlib import Path
+
 from dpgrs.errors import DpgrsError
 from dpgrs.io.vcf.text import COPY_AGAIN
 
 
-def sample_table(path):
+def sample_table(path: Path) -> Path | None:
     """Return the path of the table of samples beside a BGEN, or None."""
     table = path.with_suffix(".sample")
     return table if table.is_file() else None
 
 
-def read_sample_table(path, n_samples):
-    """Return the columns ID_1 and perhaps ID_2 of a table of samples, a list of tuples."""
+def read_sample_table(path: Path, n_samples: int) -> list[tuple[str, ...]]:
+    """Return the columns ID_1 and perhaps ID_2 of a table of samples."""
     try:
         lines = [line.split() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
     except (OSError, UnicodeDecodeError) as error:

@@ -1,31 +1,23 @@
 """The calls and dosages of .bed and .pgen files, as bed_reader and pgenlib decode them."""
 
 import os
+from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from dpgrs.errors import DpgrsError
+from dpgrs.io.listed_reader import CallsOf, DosagesOf
 from dpgrs.io.vcf.text import COPY_AGAIN
 
 
-def bed_calls(path, *, n_samples, n_alts):
-    """Return a function from record numbers to calls.
-
-    Parameters
-    ----------
-    path : of the .bed.
-    n_samples : int
-    n_alts : (n_records,) numbers of ALT alleles.
-
-    Returns
-    -------
-    callable that takes (n,) record numbers and returns (n, 2 n_samples) alleles, below 0 where missing, and
-    (n, n_samples) bool, whether the order of a call's alleles is known.
-    """
+def bed_calls(path: Path, *, n_samples: int, n_alts: np.ndarray) -> CallsOf:
+    """Return a function that reads the calls of records of a ``.bed``; `n_alts` are ALTs a record."""
     counts_of = bed_counts(path, n_samples=n_samples, n_alts=n_alts)
 
-    def read(records):
+    def read(records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         counts = counts_of(records, None)
         alleles = np.stack([counts == 2, counts >= 1], axis=2).astype(np.int8)
         alleles[counts < 0] = -1
@@ -34,21 +26,15 @@ def bed_calls(path, *, n_samples, n_alts):
     return read
 
 
-def bed_counts(path, *, n_samples, n_alts):
-    """Return a function from record numbers to copies of ALT.
-
-    Returns
-    -------
-    callable that takes (n,) record numbers and (n,) numbers of alleles, which are 1, and returns
-    (n, n_samples) int8, below 0 where missing.
-    """
+def bed_counts(path: Path, *, n_samples: int, n_alts: np.ndarray) -> DosagesOf:
+    """Return a function that reads int8 copies of ALT of a ``.bed``; allele numbers are all 1."""
     from bed_reader import open_bed
 
     bed = open_bed(path, iid_count=n_samples, sid_count=len(n_alts), num_threads=1)
     last_bytes = np.memmap(path, mode="r", offset=3).reshape(len(n_alts), -1)[:, -1]
     n_last = n_samples % 4 or 4
 
-    def read(records, alleles):
+    def read(records: np.ndarray, alleles: np.ndarray | None) -> np.ndarray:
         # Bits beyond the last person are 0: the size alone does not tell 5 people from 8.
         if (last_bytes[records].astype(np.int64) >> (2 * n_last)).any():
             fam = path.with_suffix(".fam").name
@@ -58,11 +44,11 @@ def bed_counts(path, *, n_samples, n_alts):
     return read
 
 
-def pgen_counts(path, *, n_samples, n_alts):
+def pgen_counts(path: Path, *, n_samples: int, n_alts: np.ndarray) -> DosagesOf:
     """Do for a ``.pgen`` what `bed_counts` does for a ``.bed``, of any ALT."""
     pgen = _open_pgen(path, n_samples, n_alts)
 
-    def read(records, alleles):
+    def read(records: np.ndarray, alleles: np.ndarray) -> np.ndarray:
         counts = np.empty((len(records), n_samples), dtype=np.int8)
         with _damage_named(path):
             if (alleles == 1).all():
@@ -75,11 +61,11 @@ def pgen_counts(path, *, n_samples, n_alts):
     return read
 
 
-def pgen_calls(path, *, n_samples, n_alts):
+def pgen_calls(path: Path, *, n_samples: int, n_alts: np.ndarray) -> CallsOf:
     """Do for a ``.pgen`` what `bed_calls` does for a ``.bed``."""
     pgen = _open_pgen(path, n_samples, n_alts)
 
-    def read(records):
+    def read(records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         alleles = np.empty((len(records), 2 * n_samples), dtype=np.int32)
         is_phased = np.empty((len(records), n_samples), dtype=bool)
         with _damage_named(path):
@@ -89,17 +75,11 @@ def pgen_calls(path, *, n_samples, n_alts):
     return read
 
 
-def pgen_dosages(path, *, n_samples, n_alts):
-    """Do the same for the dosages of alleles.
-
-    Returns
-    -------
-    callable that takes (n,) numbers of records and of their alleles, and returns (n, n_samples) float32
-    dosages, -9 where missing.
-    """
+def pgen_dosages(path: Path, *, n_samples: int, n_alts: np.ndarray) -> DosagesOf:
+    """Return a function that reads float32 dosages of alleles of a ``.pgen``, -9 if missing."""
     pgen = _open_pgen(path, n_samples, n_alts)
 
-    def read(records, alleles):
+    def read(records: np.ndarray, alleles: np.ndarray) -> np.ndarray:
         dosages = np.empty((len(records), n_samples), dtype=np.float32)
         with _damage_named(path):
             for row, record, allele in zip(dosages, records, alleles, strict=True):
@@ -109,7 +89,7 @@ def pgen_dosages(path, *, n_samples, n_alts):
     return read
 
 
-def _open_pgen(path, n_samples, n_alts):
+def _open_pgen(path: Path, n_samples: int, n_alts: np.ndarray) -> Any:
     from pgenlib import PgenReader
 
     offsets = np.concatenate([[0], np.cumsum(n_alts + 1)]).astype(np.uintp)
@@ -118,8 +98,8 @@ def _open_pgen(path, n_samples, n_alts):
 
 
 @contextmanager
-def _damage_named(path):
-    """Turn what pgenlib raises, which names no file, into our error."""
+def _damage_named(path: Path) -> Iterator[None]:
+    """Turn an error of pgenlib, which names no file, into our error."""
     try:
         yield
     except RuntimeError as error:

@@ -5,14 +5,19 @@ together.
 """
 
 import os
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from dpgrs.errors import DpgrsError, shown
 from dpgrs.io.chromosomes import chromosome_name, is_chromosome, part_of_x
-from dpgrs.io.listed_reader import ListedReader
+from dpgrs.io.listed_reader import CallsOf, DosagesOf, ListedReader
 from dpgrs.io.plink.calls import bed_calls, bed_counts, pgen_calls, pgen_counts, pgen_dosages
 from dpgrs.io.plink.tables import (
+    PlinkFiles,
     plink_files,
     read_declared_contigs,
     read_samples,
@@ -33,21 +38,11 @@ _REF_KNOWN, _REF_BY_VARIANT = 1, 3
 _CALLS_ALONE, _DOSAGE_BITS = 2, 0x60
 
 
-def read_plink_header(path):
-    """Read which people and contigs a set of PLINK files holds, and check that its files belong together.
+def read_plink_header(path: Path | str) -> VcfHeader:
+    """Read the samples and contigs of a set of PLINK files, and check that its files belong together.
 
-    Parameters
-    ----------
-    path : of the ``.bed`` or ``.pgen``; the other two lie beside it.
-
-    Returns
-    -------
-    VcfHeader; its contigs are those that have variants, with lengths that a ``.pvar`` declares.
-
-    Raises
-    ------
-    DpgrsError
-        Missing, empty, truncated or malformed files, files of different sets, repeated sample ids.
+    The path is that of the ``.bed`` or ``.pgen``; the other two files lie beside it. Contigs are those that
+    have variants, with lengths that a ``.pvar`` declares.
     """
     files = plink_files(path)
     require_file(files.genotypes)
@@ -59,16 +54,10 @@ def read_plink_header(path):
     return VcfHeader(files.genotypes, samples, {name: declared.get(name) for name in contigs.unique()})
 
 
-def has_provisional_ref(path):
-    """Tell whether REF of any variant may have been chosen by the people, as PLINK 1 does.
+def has_provisional_ref(path: Path) -> bool:
+    """Return whether REF of any variant may have been chosen by the people, as PLINK 1 does.
 
-    Parameters
-    ----------
-    path : pathlib.Path of the ``.bed``, whose REF always may, or of the ``.pgen``, which says so by variant.
-
-    Returns
-    -------
-    bool; True where a ``.pgen`` does not say it.
+    REF of a ``.bed`` always may; a ``.pgen`` says so by variant, and is taken to if it does not.
     """
     if path.suffix == ".bed":
         return True
@@ -81,8 +70,8 @@ def has_provisional_ref(path):
     return any(any(flags) for _, flags in _pgen_blocks(path))
 
 
-def has_dosages(path):
-    """Tell whether any variant of a ``.pgen`` has dosages beside its calls; True if its head does not say."""
+def has_dosages(path: Path) -> bool:
+    """Return whether any variant of a ``.pgen`` may have dosages beside its calls, by its header."""
     with path.open("rb") as file:
         header = file.read(12)
     if header[2:3] != _VARIABLE_WIDTH:
@@ -93,8 +82,8 @@ def has_dosages(path):
     )
 
 
-def _pgen_blocks(path):
-    """Yield, of each block of a ``.pgen`` of variable width, the types of its records and flags of REF."""
+def _pgen_blocks(path: Path) -> Iterator[tuple[bytes, bytes]]:
+    """Yield the types of the records and the flags of REF of each block of a ``.pgen`` of variable width."""
     with path.open("rb") as file:
         header = file.read(12)
         n_variants = int.from_bytes(header[3:7], "little")
@@ -107,51 +96,42 @@ def _pgen_blocks(path):
             yield types, file.read(-(-n // 8)) if has_flags else b""
 
 
-def first_plink_site(path):
-    """Return (contig, position) of the first variant of a set of PLINK files, or None where it has none."""
+def first_plink_site(path: Path) -> tuple[str, int] | None:
+    """Return (contig, position) of the first variant of a set of PLINK files, or None if it has none."""
     table = read_variants(plink_files(path).variants, columns=("contig", "position"))
     if table.empty:
         return None
     return table["contig"].iloc[0], int(_positions(path, table.iloc[:1])[0])
 
 
-def read_plink_sites(path, chromosomes):
-    """Read where the variants of a set of PLINK files lie, from its table alone.
+def read_plink_sites(path: Path, chromosomes: Collection[str]) -> pd.DataFrame:
+    """Return contig, position (1-based, int) and id of variants on some chromosomes, in file order.
 
-    Parameters
-    ----------
-    path : pathlib.Path of the ``.bed`` or ``.pgen``.
-    chromosomes : collection of str, with or without ``chr``; variants elsewhere are left out.
-
-    Returns
-    -------
-    data frame of contig, position (1-based, int) and id, in file order.
-
-    Raises
-    ------
-    DpgrsError
-        Missing, damaged or malformed table, or a position that is none.
+    It reads only the table of variants. Chromosomes are named with or without ``chr``.
     """
     table = read_variants(plink_files(path).variants, columns=("contig", "position", "id"))
     names = table["contig"].unique()
-    wanted = [name for name in names if any(is_chromosome(name, chromosome) for chromosome in chromosomes)]
-    table = table[table["contig"].isin(wanted)]
+    contigs = [name for name in names if any(is_chromosome(name, chromosome) for chromosome in chromosomes)]
+    table = table[table["contig"].isin(contigs)]
     return table.assign(position=_positions(path, table))
 
 
 class PlinkReader(ListedReader):
-    """The variants of one contig of a set of PLINK files; see `ListedReader` for parameters and counters.
+    """The variants of one contig of a set of PLINK files; see `ListedReader`.
 
-    `haploid_calls` stays 0: PLINK writes a haploid call as a homozygous one.
-
-    Raises
-    ------
-    DpgrsError
-        If phase is required of a ``.bed``, or of a contig with haploid calls; dosages of a ``.bed``;
-        provisional REF.
+    `haploid_calls` stays 0: PLINK writes a haploid call as a homozygous one. Phase is refused of a ``.bed``
+    and of a contig with haploid calls, and dosages of a ``.bed``.
     """
 
-    def __init__(self, header, contig, *, phased="required", field="GT", **options):
+    def __init__(
+        self,
+        header: VcfHeader,
+        contig: str | None,
+        *,
+        phased: str = "required",
+        field: str = "GT",
+        **options: Any,
+    ) -> None:
         super().__init__(header, contig, phased=phased, field=field, **options)
         if field == "DS" and header.path.suffix == ".bed":
             raise DpgrsError(
@@ -162,56 +142,51 @@ class PlinkReader(ListedReader):
             require_phase(header.path, contig)
 
     @staticmethod
-    def has_provisional_ref(path):
+    def has_provisional_ref(path: Path) -> bool:
         return has_provisional_ref(path)
 
     @staticmethod
-    def variants_of(header):
+    def variants_of(header: VcfHeader) -> "_PlinkVariants":
         return _PlinkVariants(header)
 
 
 class _PlinkVariants:
-    """The table of a set of PLINK files, and their calls; see `ListedReader`."""
+    """The table of a set of PLINK files, and their calls; see `ListedVariants`."""
 
-    def __init__(self, header):
+    def __init__(self, header: VcfHeader) -> None:
         self._path, self._table = header.path, read_variants(plink_files(header.path).variants)
         self.calls_as_dosages = 0
-        self._terms = {"n_samples": len(header.samples), "n_alts": _count_alts(self._table)}
+        self._sizes: dict[str, Any] = {"n_samples": len(header.samples), "n_alts": _count_alts(self._table)}
         self.contigs = self._table["contig"].unique().tolist()
 
-    def records(self, contigs):
+    def records(self, contigs: list[str]) -> pd.DataFrame:
         mine = np.flatnonzero(self._table["contig"].isin(contigs))
         records = self._table.iloc[mine].set_index(mine)
         return records.assign(position=_positions(self._path, records))
 
-    def calls(self):
+    def calls(self) -> CallsOf:
         decode = bed_calls if self._path.suffix == ".bed" else pgen_calls
-        return decode(self._path, **self._terms)
+        return decode(self._path, **self._sizes)
 
-    def dosages(self):
-        read_dosages = pgen_dosages(self._path, **self._terms)
+    def dosages(self) -> DosagesOf:
+        read_dosages = pgen_dosages(self._path, **self._sizes)
         if has_dosages(self._path):  # a call that is as good as certain has none
             return read_dosages
 
-        def read(records, alleles):
+        def read(records: np.ndarray, alleles: np.ndarray) -> np.ndarray:
             dosages = read_dosages(records, alleles)
             self.calls_as_dosages += int(np.count_nonzero(dosages >= 0))
             return dosages
 
         return read
 
-    def counts(self):
+    def counts(self) -> DosagesOf:
         decode = bed_counts if self._path.suffix == ".bed" else pgen_counts
-        return decode(self._path, **self._terms)
+        return decode(self._path, **self._sizes)
 
 
-def require_phase(path, contig):
-    """Refuse files that cannot give the haplotypes of a contig.
-
-    Raises
-    ------
-    DpgrsError
-    """
+def require_phase(path: Path, contig: str) -> None:
+    """Refuse files that cannot give the haplotypes of a contig."""
     if path.suffix == ".bed":
         raise DpgrsError(
             f"`{path}` has no phase: PLINK 1 keeps none. Use people as rows (`rows: people`), or give a "
@@ -224,12 +199,12 @@ def require_phase(path, contig):
         )
 
 
-def _is_sex_chromosome(contig):
-    """Tell whether people may have one of a chromosome, by its name."""
+def _is_sex_chromosome(contig: str) -> bool:
+    """Return whether people may have only one copy of a chromosome, by its name."""
     return part_of_x(contig) is None and chromosome_name(contig) in SEX_CHROMOSOMES
 
 
-def _check_bed(files, *, n_samples, n_variants):
+def _check_bed(files: PlinkFiles, *, n_samples: int, n_variants: int) -> None:
     path = files.genotypes
     with path.open("rb") as file:
         start = file.read(3)
@@ -245,7 +220,7 @@ def _check_bed(files, *, n_samples, n_variants):
         )
 
 
-def _check_pgen(files, *, n_samples, n_variants):
+def _check_pgen(files: PlinkFiles, *, n_samples: int, n_variants: int) -> None:
     path = files.genotypes
     with path.open("rb") as file:
         start = file.read(12)
@@ -253,25 +228,25 @@ def _check_pgen(files, *, n_samples, n_variants):
         raise DpgrsError(
             f"`{path}` is no .pgen that can be read. Make it again from its source: plink2 --make-pgen"
         )
-    found = [int.from_bytes(start[place : place + 4], "little") for place in (3, 7)]
-    for kind, count, table, wanted in (
-        ("variants", found[0], files.variants, n_variants),
-        ("samples", found[1], files.samples, n_samples),
+    counts = [int.from_bytes(start[at : at + 4], "little") for at in (3, 7)]
+    for kind, count, table, n_lines in (
+        ("variants", counts[0], files.variants, n_variants),
+        ("samples", counts[1], files.samples, n_samples),
     ):
-        if count != wanted:
+        if count != n_lines:
             raise DpgrsError(
                 f"`{path}` must have as many {kind} as `{table.name}` has lines: they belong to different "
                 f"sets. {COPY_AGAIN}"
             )
 
 
-def _count_alts(table):
-    """Return how many ALTs each record of a table has, (n_records,) int."""
+def _count_alts(table: pd.DataFrame) -> np.ndarray:
+    """Return the number of ALTs of each record of a table, (n_records,) int."""
     return (table["alt"].str.count(",") + 1).to_numpy()
 
 
-def _positions(path, records):
-    """Return the (n_records,) positions of a table, or refuse the first that is none."""
+def _positions(path: Path, records: pd.DataFrame) -> np.ndarray:
+    """Return the (n_records,) positions of a table, or refuse the first that is no position."""
     text = records["position"]
     is_number = text.str.fullmatch("[0-9]{1,10}", na=False).to_numpy()
     positions = np.zeros(len(records), dtype=np.int64)

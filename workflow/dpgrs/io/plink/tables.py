@@ -1,13 +1,18 @@
 """The text files of PLINK: which people (.fam, .psam) and variants (.bim, .pvar) a set of files holds."""
 
+from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from dpgrs.errors import DpgrsError
 from dpgrs.io import files
 from dpgrs.io.vcf.text import COPY_AGAIN, first_repeat
 from dpgrs.io.vcf.vcf import declared_contig
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 GENOTYPES = (".pgen", ".bed")
 # PLINK's numbers of the chromosomes beyond the autosomes.
@@ -20,54 +25,38 @@ _NEEDED = ("#CHROM", "POS", "ID", "REF", "ALT")
 
 
 class PlinkFiles(NamedTuple):
-    """The three files of a set, as pathlib.Path."""
+    """The paths of the three files of a set."""
 
     genotypes: Path
     variants: Path
     samples: Path
 
 
-def plink_files(path):
-    """Return the set that a ``.bed`` or ``.pgen`` belongs to, whether or not the files are there.
-
-    Raises
-    ------
-    DpgrsError
-        Another ending.
-    """
+def plink_files(path: Path | str) -> PlinkFiles:
+    """Return the set that a ``.bed`` or ``.pgen`` belongs to, whether or not the files exist."""
     path = Path(path)
     if path.suffix not in GENOTYPES:
         raise DpgrsError(f"`{path}` must end in .bed or .pgen. Name the genotypes of a set of PLINK files.")
     return PlinkFiles(path, *(path.with_suffix(ending) for ending in _TABLES[path.suffix]))
 
 
-def read_samples(path):
-    """Read the sample ids, IID, of a ``.fam`` or ``.psam``.
-
-    Returns
-    -------
-    tuple of str, in file order.
-
-    Raises
-    ------
-    DpgrsError
-        Missing, empty or malformed file, ids that are not distinct.
-    """
+def read_samples(path: Path) -> tuple[str, ...]:
+    """Return the sample ids (IID) of a ``.fam`` or ``.psam`` in file order; refuse repeated ids."""
     first, n_skipped = _first_row(path)
     column = 1
     if first[:1] in (["#FID"], ["#IID"]):
         column, n_skipped = _iid_column(path, first), n_skipped + 1
     elif len(first) != 6:
         raise DpgrsError(f"`{path}` must have 6 columns, got {len(first)}. {COPY_AGAIN}")
-    # The last one, too: where an IID is empty, the field after it would be taken for it.
-    places = sorted({column, len(first) - 1})
-    table = _read_table(path, places, separator=r"\s+", n_skipped=n_skipped)
+    # Also the last one: if an IID is empty, the field after it would be taken for it.
+    columns = sorted({column, len(first) - 1})
+    table = _read_table(path, columns, separator=r"\s+", n_skipped=n_skipped)
     samples = tuple(table[column])
     if not samples:
         raise DpgrsError(f"`{path}` has no samples. {COPY_AGAIN}")
-    if unseen := next((place for place, name in enumerate(samples, 1) if not name.isprintable()), None):
+    if number := next((number for number, name in enumerate(samples, 1) if not name.isprintable()), None):
         raise DpgrsError(
-            f"`{path}` must have IIDs without control characters, got another for sample {unseen}. Rename "
+            f"`{path}` must have IIDs without control characters, got another for sample {number}. Rename "
             "them: plink2 --update-ids"
         )
     if same := first_repeat(samples):
@@ -78,24 +67,13 @@ def read_samples(path):
     return samples
 
 
-def read_variants(path, *, columns=("contig", "position", "id", "ref", "alt", "filter")):
-    """Read the variants of a ``.bim`` or ``.pvar``.
+def read_variants(
+    path: Path, *, columns: Collection[str] = ("contig", "position", "id", "ref", "alt", "filter")
+) -> "pd.DataFrame":
+    """Return the variants of a ``.bim`` or ``.pvar`` as text, a row each in file order.
 
-    Of a ``.bim``, A2 (the last column) is REF and A1 is ALT, as plink2 has it.
-
-    Parameters
-    ----------
-    path : pathlib.Path
-    columns : those wanted; a file without FILTER gives none.
-
-    Returns
-    -------
-    data frame of text, a row for each variant in file order; contigs have PLINK's numbers written as names.
-
-    Raises
-    ------
-    DpgrsError
-        Missing, empty, compressed or malformed file.
+    A2 (the last column) of a ``.bim`` is REF and A1 is ALT, as for plink2. Contigs have PLINK's numbers
+    written as names. A file without FILTER gives no such column.
     """
     names, separator, n_skipped = _variant_columns(path)
     used = {index: name for index, name in names.items() if name in columns}
@@ -104,8 +82,8 @@ def read_variants(path, *, columns=("contig", "position", "id", "ref", "alt", "f
     return table.assign(contig=table["contig"].mask(bare.isin(list(NAMES)), bare.map(NAMES)))
 
 
-def read_declared_contigs(path):
-    """Return the contigs that the header of a ``.pvar`` declares: name to length, or None without one."""
+def read_declared_contigs(path: Path) -> dict[str, int | None]:
+    """Return the contigs that the header of a ``.pvar`` declares, with their length or None."""
     declared = {}
     if path.suffix == ".pvar":
         for line in _lines(path):
@@ -116,28 +94,23 @@ def read_declared_contigs(path):
     return {NAMES.get(name.removeprefix("chr"), name): length for name, length in declared.items()}
 
 
-def require_file(path):
-    """Refuse a file that is missing, unreadable or empty, and one that is there in a compressed form only.
-
-    Raises
-    ------
-    DpgrsError
-    """
+def require_file(path: Path) -> None:
+    """Refuse a file that is missing, unreadable or empty, or exists only in a compressed form."""
     packed = path.with_name(f"{path.name}.zst")
     files.require_file(
         path, absent=f"Decompress it: zstd -d {packed}" if packed.is_file() else files.FETCH_IT
     )
 
 
-def _iid_column(path, header):
+def _iid_column(path: Path, header: list[str]) -> int:
     names = [name.removeprefix("#") for name in header]
     if "IID" not in names:
         raise DpgrsError(f"`{path}` must have a column IID. Make it again: plink2 --make-just-psam")
     return names.index("IID")
 
 
-def _variant_columns(path):
-    """Return the columns of a table of variants by place, their separator, and the lines above the first."""
+def _variant_columns(path: Path) -> tuple[dict[int, str], str, int]:
+    """Return the columns of a table of variants by index, their separator, and the lines above the first."""
     first, n_skipped = _first_row(path)
     if path.suffix == ".bim":
         if len(first) not in _BIM:
@@ -150,7 +123,7 @@ def _variant_columns(path):
     return {first.index(name): _PVAR[name] for name in _PVAR if name in first}, "\t", n_skipped + 1
 
 
-def _first_row(path):
+def _first_row(path: Path) -> tuple[list[str], int]:
     """Return the fields of the first line that is no comment (``##``), and the number of lines above it."""
     n_skipped = 0
     for n_skipped, line in enumerate(_lines(path)):
@@ -159,22 +132,22 @@ def _first_row(path):
     raise DpgrsError(f"`{path}` is truncated after line {n_skipped + 1}. {COPY_AGAIN}")
 
 
-def _lines(path):
+def _lines(path: Path) -> Iterator[str]:
     require_file(path)
     with path.open(encoding="utf-8", errors="replace") as file:
         yield from file
 
 
-def _require_no_nul(path):
-    """Raise a ValueError where a file has a NUL, at which a cell ends for pandas 2, but not for pandas 3."""
+def _require_no_nul(path: Path) -> None:
+    """Raise a ValueError if a file has a NUL, at which a cell ends for pandas 2, but not for pandas 3."""
     with path.open("rb") as file:
-        if any(b"\0" in part for part in iter(partial(file.read, 2**20), b"")):
+        if any(b"\0" in block for block in iter(partial(file.read, 2**20), b"")):
             raise ValueError
 
 
-def _read_table(path, places, *, separator, n_skipped):
-    """Read columns by their place as text; a short row is an error."""
-    import pandas as pd  # takes 0.2 s, and who asks for the names of files needs none
+def _read_table(path: Path, columns: Sequence[int], *, separator: str, n_skipped: int) -> "pd.DataFrame":
+    """Read columns by their index as text; a short row is an error."""
+    import pandas as pd  # takes 0.2 s, which the names of files do without
 
     try:
         _require_no_nul(path)
@@ -182,7 +155,7 @@ def _read_table(path, places, *, separator, n_skipped):
             path,
             sep=separator,
             header=None,
-            usecols=places,
+            usecols=columns,
             skiprows=n_skipped,
             dtype=str,
             keep_default_na=False,
@@ -190,7 +163,7 @@ def _read_table(path, places, *, separator, n_skipped):
             quoting=3,
         )
     except pd.errors.EmptyDataError:
-        return pd.DataFrame({place: pd.Series(dtype=str) for place in places})
+        return pd.DataFrame({column: pd.Series(dtype=str) for column in columns})
     except (pd.errors.ParserError, UnicodeDecodeError, ValueError) as error:
         raise DpgrsError(
             f"`{path}` must be text in UTF-8 with the same columns in every line. {COPY_AGAIN}"

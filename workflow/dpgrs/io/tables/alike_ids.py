@@ -5,11 +5,12 @@ told how many there are.
 """
 
 import unicodedata
+from collections.abc import Collection, Sequence
 
 ONLY = "only in case, blanks or invisible characters"
 
 
-def plain_id(sample):
+def plain_id(sample: str) -> str:
     """Return an id in lower case, without blanks and invisible characters, compatible letters made one."""
     if sample.isascii() and sample.isalnum():
         return sample.lower()
@@ -17,26 +18,23 @@ def plain_id(sample):
     return "".join(letter for letter in text if letter.isprintable() and not letter.isspace())
 
 
-def count_alike(ids):
+def count_alike(ids: Collection[str]) -> int:
     """Return how many of different ids are like an earlier one."""
     return len(ids) - len(set(map(plain_id, ids)))
 
 
 class AlikeIds:
-    """Counts ids of a table that are like others, part of it by part.
+    """Counts the ids of a table that are like others, block by block.
 
-    Parameters
-    ----------
-    sample_ids : sequence of str, the people with genotypes.
-    of : str, whose genotypes they are.
+    `sample_ids` are the people with genotypes; `of` says whose genotypes they are, for messages.
     """
 
-    def __init__(self, sample_ids, *, of="the genotypes"):
+    def __init__(self, sample_ids: Sequence[str], *, of: str = "the genotypes") -> None:
         self._people, self._of = set(sample_ids), of
         self._plain_people, self._seen = set(map(plain_id, sample_ids)), set()
         self._n_ids, self._n_almost = 0, 0
 
-    def add(self, ids):
+    def add(self, ids: Sequence[str]) -> None:
         """Count some ids, each of which is given once."""
         plain = list(map(plain_id, ids))
         self._seen.update(plain)
@@ -46,8 +44,8 @@ class AlikeIds:
             for sample, name in zip(ids, plain, strict=True)
         )
 
-    def in_words(self):
-        """Put the counts into words; a list of str, empty if no id is like another."""
+    def in_words(self) -> list[str]:
+        """Return the counts in words, empty if no id is like another."""
         lines, n_twice = [], self._n_ids - len(self._seen)
         if n_twice:
             lines.append(f"{n_twice:,} of its ids differ from another of its ids {ONLY}: one person twice?")

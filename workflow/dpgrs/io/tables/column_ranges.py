@@ -1,10 +1,13 @@
 """Public ranges of the columns of a table of real numbers."""
 
+from collections.abc import Sequence
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 
 from dpgrs.errors import UsageError
-from dpgrs.io.tables.real_columns import fits
+from dpgrs.io.tables.real_columns import RealTable, fits
 from dpgrs.io.tables.tables import header_of, rows_of
 from dpgrs.io.tables.text_columns import LARGEST_VALUE
 
@@ -13,28 +16,12 @@ CENTRE = "centre"
 _LEVELS = (0.0, 1.0, 0.5)  # low, high and centre of a level
 
 
-def read_ranges(path, table, *, others=()):
-    """Read between which public numbers the values of columns are taken to lie.
+def read_ranges(path: Path | str, table: RealTable, *, others: Sequence[str] = ()) -> tuple[np.ndarray, ...]:
+    """Return low, high and centre of each column, (n_columns,) float64: public bounds of its values.
 
-    Parameters
-    ----------
-    path : a table with the columns `column`, `low` and `high`, and perhaps `centre`, which is halfway
-        otherwise. Of several lines that fit a column the first holds. Levels are between 0 and 1 unless a
-        line has their very name.
-    table : RealTable
-    others : sequence of str, columns of which a line may speak, too.
-
-    Returns
-    -------
-    low, high, centre : (n_columns,) float64
-
-    Raises
-    ------
-    DpgrsError
-        Missing or unreadable file.
-    UsageError
-        Other columns, numbers that are no range, a column of the table without a line, a line that no column
-        has.
+    The file has the columns `column`, `low` and `high`, and perhaps `centre`, which is halfway otherwise. The
+    first line that fits a column holds. Levels are between 0 and 1 unless a line has their very name. Lines
+    may also name columns in `others`; a line that no column has is refused.
     """
     rows = rows_of(path)
     header = header_of(rows, path)
@@ -43,20 +30,20 @@ def read_ranges(path, table, *, others=()):
             f"`{path}`, line 1: the columns must be {', '.join(RANGE_COLUMNS)}, and perhaps {CENTRE}, got "
             f"{', '.join(header)}. Name them so."
         )
-    ranges, known = {}, [*table.names, *others]
+    ranges, names = {}, [*table.names, *others]
     for line, (pattern, *cells) in rows:
         where = f"`{path}`, line {line}"
-        if pattern in ranges or not any(fits(pattern, name) for name in known):
+        if pattern in ranges or not any(fits(pattern, name) for name in names):
             fault = "a second line for" if pattern in ranges else "the unknown"
             raise UsageError(
                 f"{where}: each line must be of other columns, got {fault} `{pattern}`. Take it out."
             )
         ranges[pattern] = _range(cells, where)
-    found = [_range_of(name, ranges, table, path) for name in table.names]
-    return tuple(np.array(found).T)
+    bounds = [_range_of(name, ranges, table, path) for name in table.names]
+    return tuple(np.array(bounds).T)
 
 
-def _range(cells, where):
+def _range(cells: Sequence[str], where: str) -> tuple[float, float, float]:
     numbers = pd.to_numeric(pd.Series(cells), errors="coerce").to_numpy(dtype=np.float64)
     low, high = numbers[:2]
     centre = numbers[2] if len(numbers) > 2 else (low + high) / 2
@@ -68,12 +55,14 @@ def _range(cells, where):
     return low, high, centre
 
 
-def _range_of(name, ranges, table, path):
+def _range_of(
+    name: str, ranges: dict[str, tuple[float, float, float]], table: RealTable, path: Path | str
+) -> tuple[float, float, float]:
     if name in ranges:
         return ranges[name]
     if name in table.levels:
         return _LEVELS
-    fitting = next((found for pattern, found in ranges.items() if fits(pattern, name)), None)
+    fitting = next((bounds for pattern, bounds in ranges.items() if fits(pattern, name)), None)
     if fitting is None:
         raise UsageError(
             f"`{path}` must have a line for every column of `{table.path}`, got none for `{name}`. Add its "

@@ -1,5 +1,7 @@
 """Genetic maps: where on a chromosome how many crossings are to be expected."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 
@@ -8,21 +10,10 @@ from dpgrs.errors import DpgrsError
 CENTIMORGANS = 100
 
 
-def read_map(path):
-    """Read a genetic map: a table with columns ``position``, in bases, and ``cM``, by position.
+def read_map(path: Path | str) -> tuple[np.ndarray, np.ndarray]:
+    """Return positions in bases and their genetic positions in Morgans, (n,) float64 each.
 
-    Parameters
-    ----------
-    path : a table with names in its first line; HapMap's ``Position(bp)`` and ``Map(cM)`` will do.
-
-    Returns
-    -------
-    position, morgans : (n,) float64
-
-    Raises
-    ------
-    DpgrsError
-        If there are no such columns, or they do not rise.
+    The table has columns ``position`` and ``cM``, or HapMap's ``Position(bp)`` and ``Map(cM)``, by position.
     """
     names = {"Position(bp)": "position", "pos": "position", "Map(cM)": "cM"}
     try:

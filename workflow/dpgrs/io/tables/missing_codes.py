@@ -10,13 +10,13 @@ LEAST_RATIO = 3
 
 
 class MissingCodes:
-    """Counts of codes in the columns of a table, and the range of their other values, part by part."""
+    """Counts of codes in the columns of a table, and the range of their other values, block by block."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._counts = self._lowest = self._highest = None
 
     def add(self, table: pd.DataFrame) -> None:
-        """Take a part of a table of numbers, NaN where missing."""
+        """Count a block of a table of numbers, NaN if missing."""
         counts = pd.DataFrame({code: (table == code).sum() for code in CODES})
         others = table.mask(table.isin(CODES))
         lowest, highest = others.min(), others.max()

@@ -1,7 +1,9 @@
 """The public table of the loadings of outcomes on components, as of a factor analysis of another cohort."""
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -17,42 +19,30 @@ LEAST_LOADING = 1e-6
 
 @dataclass(frozen=True)
 class OutcomeLoadings:
-    """Loadings of standardised outcomes on components of variance 1.
+    """Loadings of standardised outcomes on components of variance 1."""
 
-    Attributes
-    ----------
-    outcomes : tuple of n_outcomes str.
-    components : tuple of n_components str.
-    values : (n_outcomes, n_components) float64
-    origin : str, where they come from.
-    path : of the file.
-    """
-
-    outcomes: tuple
-    components: tuple
-    values: np.ndarray
-    origin: str
+    outcomes: tuple[str, ...]
+    components: tuple[str, ...]
+    values: np.ndarray  # (n_outcomes, n_components) float64
+    origin: str  # where they come from
     path: str
 
     @property
-    def text(self):
+    def text(self) -> str:
         """The table without origins, as bundles hold it: every number as Python gives it back exactly."""
         lines = zip(self.outcomes, self.values.tolist(), strict=True)
-        cells = [["outcome", *self.components], *([name, *map(repr, own)] for name, own in lines)]
+        cells = [["outcome", *self.components], *([name, *map(repr, loadings)] for name, loadings in lines)]
         return "".join("\t".join(line) + "\n" for line in cells)
 
     @property
-    def digest(self):
+    def digest(self) -> str:
         """The SHA-256 of `text` in hexadecimal."""
         return hashlib.sha256(self.text.encode()).hexdigest()
 
-    def of(self, names):
+    def of(self, names: Sequence[str]) -> np.ndarray:
         """Return the (n_outcomes, n_components) loadings of the outcomes of a study, in their order.
 
-        Raises
-        ------
-        DpgrsError
-            If the study has other outcomes.
+        A study with other outcomes is refused.
         """
         others = sorted(set(names) ^ set(self.outcomes))
         if others:
@@ -64,53 +54,33 @@ class OutcomeLoadings:
         return self.values[[self.outcomes.index(name) for name in names]]
 
 
-def carried_shares(values):
-    """Return the share of each outcome's variance that components carry.
-
-    Parameters
-    ----------
-    values : (n_outcomes, n_components) float64, as of `OutcomeLoadings`.
-
-    Returns
-    -------
-    (n_outcomes,) float64 in [0, 1]
-    """
+def carried_shares(values: np.ndarray) -> np.ndarray:
+    """Return the share of each outcome's variance that components carry, (n_outcomes,) float64 in [0, 1]."""
     return np.minimum((values**2).sum(axis=1), 1.0)
 
 
-def read_outcome_loadings(path):
-    """Read public loadings of outcomes.
+def read_outcome_loadings(path: Path | str) -> OutcomeLoadings:
+    """Read public loadings of outcomes from a table with a line an outcome.
 
-    Parameters
-    ----------
-    path : a table with a line an outcome: `outcome`, its name; `origin`, where the loadings come from, in one
-        line at least; and a column of numbers for each component.
-
-    Returns
-    -------
-    OutcomeLoadings
-
-    Raises
-    ------
-    DpgrsError
-        Missing or unreadable file, missing columns, an outcome without name or twice, a loading that is
-        missing, an outcome of which components carry more than all, a component without a loading of
-        `LEAST_LOADING`, fewer outcomes than components, or components that are not linearly independent.
+    Its columns are `outcome`, the name; `origin`, where the loadings come from, in one line at least; and one
+    of numbers for each component. Refused are an outcome of which components carry more than all, a component
+    without a loading of `LEAST_LOADING`, and components that are not linearly independent.
     """
     rows = rows_of(path)
     header = header_of(rows, path)
     plain = [plain_name(name) for name in header]
-    places = [find_column(plain, {name}) for name in ("outcome", "origin")]
-    components = {name: place for place, name in enumerate(header) if place not in places}
-    if None in places or not components:
+    texts = [find_column(plain, {name}) for name in ("outcome", "origin")]
+    components = {name: column for column, name in enumerate(header) if column not in texts}
+    if None in texts or not components:
         raise DpgrsError(
             f"`{path}`, line 1: the columns `outcome`, `origin` and one for each component must be there. "
             "Name them in the first line."
         )
-    lines, origins, values = {}, [], []
+    lines, origins, rows_of_loadings = {}, [], []
     for line, cells in rows:
-        name, origin = (cells[place] for place in places)
-        loadings = numbers_of([cells[place] for place in components.values()], list(components), path, line)
+        name, origin = (cells[column] for column in texts)
+        numbers = [cells[column] for column in components.values()]
+        loadings = numbers_of(numbers, list(components), path, line)
         if not name or name in lines or np.isnan(loadings).any():
             raise DpgrsError(
                 f"`{path}`, line {line}: must name an outcome that no other line names, and have a number "
@@ -123,8 +93,8 @@ def read_outcome_loadings(path):
             )
         lines[name] = line
         origins.append(origin)
-        values.append(loadings)
-    origin, values = "; ".join(dict.fromkeys(filter(None, origins))), np.array(values)
+        rows_of_loadings.append(loadings)
+    origin, values = "; ".join(dict.fromkeys(filter(None, origins))), np.array(rows_of_loadings)
     if not origin:
         raise DpgrsError(f"`{path}` must say in the column `origin` where it comes from, got none. Say so.")
     if len(lines) < len(components) or np.linalg.matrix_rank(values) < len(components):
@@ -133,10 +103,10 @@ def read_outcome_loadings(path):
             f"{len(components)} of {len(lines)} outcomes. Leave some out."
         )
     largest = np.abs(values).max(axis=0)
-    place = largest.argmin()
-    if largest[place] < LEAST_LOADING:
+    weakest = largest.argmin()
+    if largest[weakest] < LEAST_LOADING:
         raise DpgrsError(
-            f"`{path}`, column `{[*components][place]}`: must have a loading of {LEAST_LOADING:g} or more in "
-            f"size, got {largest[place]:g} as the largest. Leave the component out."
+            f"`{path}`, column `{[*components][weakest]}`: must have a loading of {LEAST_LOADING:g} or more "
+            f"in size, got {largest[weakest]:g} as the largest. Leave the component out."
         )
     return OutcomeLoadings(tuple(lines), tuple(components), values, origin, str(path))

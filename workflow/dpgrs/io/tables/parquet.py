@@ -1,6 +1,9 @@
 """Tables in Parquet: columns have types, so that nothing is guessed from text."""
 
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,14 +15,8 @@ from dpgrs.io.tables.tables import MISSING_NUMBER, MOST_COLUMNS, is_id, require_
 CHUNK_VALUES = 1_000_000
 
 
-def parquet_columns(path):
-    """Return the names of the columns, from the file's footer alone.
-
-    Raises
-    ------
-    DpgrsError
-        Missing or unreadable file, or columns of one name.
-    """
+def parquet_columns(path: Path | str) -> list[str]:
+    """Return the names of the columns, which only the file's footer holds; refuse a name twice."""
     import pyarrow.parquet
 
     names = _read(path, pyarrow.parquet.read_schema).names
@@ -30,24 +27,12 @@ def parquet_columns(path):
     return names
 
 
-def parquet_numbers(path, *, sample, columns):
-    """Read columns of numbers, in parts of whole people.
+def parquet_numbers(path: Path | str, *, sample: str, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
+    """Yield columns of numbers in blocks of whole people, float64, indexed by sample ids as text.
 
-    Parameters
-    ----------
-    path : the file.
-    sample : str, the column of ids: text or whole numbers.
-    columns : list of str, columns of numbers or of true and false; null, NaN and PLINK's -9 are missing.
-
-    Yields
-    ------
-    pandas.DataFrame, (n_people, n_columns) float64; the index holds sample ids as text.
-
-    Raises
-    ------
-    DpgrsError
-        Unreadable file, no person, ids that are missing, repeated or hold control characters, a column of
-        another type or with a number that is not finite.
+    `sample` is the column of ids: text or whole numbers. Columns are of numbers or of true and false; null,
+    NaN and PLINK's -9 are missing. Ids that are missing, repeated or hold control characters are refused, and
+    so is a number that is not finite.
     """
     import pyarrow.parquet
     import pyarrow.types as kinds
@@ -57,22 +42,22 @@ def parquet_numbers(path, *, sample, columns):
     if not (kinds.is_string(kind) or kinds.is_large_string(kind) or kinds.is_integer(kind)):
         raise DpgrsError(f"`{path}`, column `{sample}`: ids must be text or whole numbers. Convert them.")
     require_numbers(path, columns)
-    known = set()
+    all_ids = set()
     for batch in parquet_batches(path, [sample, *columns]):
         ids = [str(name) for name in batch.column(sample).to_pylist() if name is not None]
-        n_known = len(known)
-        known.update(ids)
-        if len(known) < n_known + batch.num_rows or not all(map(is_id, ids)):
+        n_before = len(all_ids)
+        all_ids.update(ids)
+        if len(all_ids) < n_before + batch.num_rows or not all(map(is_id, ids)):
             raise DpgrsError(
                 f"`{path}`: each person must have one row with an id, without control characters. Keep one "
                 "row for each."
             )
         values = {name: _floats(batch.column(name), path, name) for name in columns}
         yield pd.DataFrame(values, index=sample_index(ids), columns=list(columns))
-    require_people(known, path)
+    require_people(all_ids, path)
 
 
-def require_numbers(path, columns):
+def require_numbers(path: Path | str, columns: Sequence[str]) -> None:
     """Refuse columns that are not of numbers or of true and false, by their types."""
     import pyarrow.parquet
     import pyarrow.types as kinds
@@ -84,101 +69,81 @@ def require_numbers(path, columns):
             raise DpgrsError(f"`{path}`, column `{name}`: must hold numbers, got {kind}. Convert it.")
 
 
-def parquet_size(path):
-    """Return the number of rows, from the file's footer alone; errors as of `parquet_columns`."""
+def parquet_size(path: Path | str) -> int:
+    """Return the number of rows, from the file's footer."""
     import pyarrow.parquet
 
     return _read(path, pyarrow.parquet.read_metadata).num_rows
 
 
-def parquet_rows(path, *, columns, places):
-    """Read some rows of columns of numbers, a few columns at a time, so that no more is in memory.
+def parquet_rows(path: Path | str, *, columns: Sequence[str], places: np.ndarray) -> np.ndarray:
+    """Return some rows of columns of numbers, (n_places, n_columns) float64, NaN if missing.
 
-    Parameters
-    ----------
-    path, columns : as in `parquet_numbers`.
-    places : (n_places,) int64, ascending places of the rows.
-
-    Returns
-    -------
-    (n_places, n_columns) float64, NaN where missing.
-
-    Raises
-    ------
-    DpgrsError
-        Unreadable file, or a number that is not finite in these rows.
+    `places` are the ascending numbers of the rows, from 0. It reads a few columns at a time, so that no more
+    is in memory.
     """
     values = np.empty((len(places), len(columns)))
-    place = {name: column for column, name in enumerate(columns)}
+    index_of = {name: column for column, name in enumerate(columns)}
     for rows, block in parquet_chosen(path, columns=columns, places=places):
         for name in block.schema.names:
-            values[rows, place[name]] = _floats(block.column(name), path, name)
+            values[rows, index_of[name]] = _floats(block.column(name), path, name)
     return values
 
 
-def parquet_chosen(path, *, columns, places):
-    """Yield some rows of columns of any type, a few columns at a time.
+def parquet_chosen(
+    path: Path | str, *, columns: Sequence[str], places: np.ndarray
+) -> Iterator[tuple[slice, Any]]:
+    """Yield slices of `places`, and pyarrow tables with their rows of some columns, as `parquet_rows` reads.
 
-    Parameters
-    ----------
-    path, columns, places : as in `parquet_rows`.
-
-    Yields
-    ------
-    slice of the places, and a table of pyarrow with their rows of some columns; a column comes in order.
-
-    Raises
-    ------
-    DpgrsError
-        Unreadable file.
+    Columns may have any type; the rows of a column come in order.
     """
     import pyarrow.parquet
 
     first = 0
     with open(path, "rb") as file:  # noqa: PTH123 - pyarrow takes it as it is
-        found = _read_from(path, lambda: pyarrow.parquet.ParquetFile(file))
-        for group in range(found.num_row_groups):
-            n_rows = found.metadata.row_group(group).num_rows
+        parquet = _read_from(path, lambda: pyarrow.parquet.ParquetFile(file))
+        for group in range(parquet.num_row_groups):
+            n_rows = parquet.metadata.row_group(group).num_rows
             begin, end = np.searchsorted(places, (first, first + n_rows))
             step = max(CHUNK_VALUES // max(n_rows, 1), 1) if begin < end else len(columns)
             for start in range(0, len(columns) if begin < end else 0, step):
-                read = partial(found.read_row_group, group, columns=columns[start : start + step])
+                read = partial(parquet.read_row_group, group, columns=columns[start : start + step])
                 yield slice(begin, end), _read_from(path, read).take(places[begin:end] - first)
             first += n_rows
 
 
-def parquet_batches(path, columns):
-    """Yield parts of some columns of a file, of any type, that are not empty: batches of pyarrow."""
+def parquet_batches(path: Path | str, columns: Sequence[str]) -> Iterator[Any]:
+    """Yield pyarrow batches of some columns of a file, of any type, that are not empty."""
     import pyarrow.parquet
 
     size = max(CHUNK_VALUES // len(columns), 1)
     with open(path, "rb") as file:  # noqa: PTH123 - pyarrow takes it as it is
-        found = _read_from(path, lambda: pyarrow.parquet.ParquetFile(file))
-        batches = found.iter_batches(batch_size=size, columns=columns)
+        parquet = _read_from(path, lambda: pyarrow.parquet.ParquetFile(file))
+        batches = parquet.iter_batches(batch_size=size, columns=columns)
         while (batch := _read_from(path, lambda: next(batches, None))) is not None:
             if batch.num_rows:
                 yield batch
 
 
-def _floats(column, path, name):
+def _floats(column: Any, path: Path | str, name: str) -> np.ndarray:
     values = column.to_pandas().to_numpy(dtype=np.float64, na_value=np.nan)
     if np.isinf(values).any():
         raise DpgrsError(f"`{path}`, column `{name}`: must hold finite numbers. Correct the column.")
     return np.where(values == MISSING_NUMBER, np.nan, values)
 
 
-def _read(path, read):
+def _read(path: Path | str, read: Callable[[Any], Any]) -> Any:
     """Open a file and read with pyarrow."""
 
-    def opened():
+    def opened() -> Any:
         with open(path, "rb") as file:  # noqa: PTH123 - pyarrow takes it as it is
             return read(file)
 
     return _read_from(path, opened)
 
 
-def _read_from(path, read):
-    """Read with pyarrow, whose errors say much and mend nothing."""
+def _read_from(path: Path | str, read: Callable[[], Any]) -> Any:
+    """Read with pyarrow, and turn its errors into ours."""
     import pyarrow
 
     require_regular(path)

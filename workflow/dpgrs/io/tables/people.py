@@ -6,6 +6,9 @@ All of it is private, so messages name files, lines and columns, never a sample,
 import heapq
 import math
 from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -27,35 +30,23 @@ from dpgrs.io.tables.tables import (
 FIRST_COLUMNS, SECOND_COLUMNS, KINSHIP_COLUMN = {"id1", "iid1"}, {"id2", "iid2"}, "kinship"
 
 
-def choose_people(samples, terms, *, shows_ids=False):
-    """Choose the people of a study, each by what is asked of them, relatives last.
+def choose_people(
+    samples: Sequence[str], terms: Any, *, shows_ids: bool = False
+) -> tuple[list[str], dict[str, Any]]:
+    """Return the people of a study in the order of `samples`, relatives left out last, and counts.
 
-    Parameters
-    ----------
-    samples : sequence of n_samples str, the people of the genotypes in their order.
-    terms : PeopleTerms
-    shows_ids : bool, whether an error may quote ids (open data only).
-
-    Returns
-    -------
-    chosen : list of str, in the order of `samples`.
-    counts : dict of n_people, n_chosen, left_out (people by the first reason that held), unknown (ids of
-        each list that are not in the genotypes) and alike (those of them that are like one there, by
-        `plain_id`).
-
-    Raises
-    ------
-    DpgrsError
-        If a file cannot be read or shares no id with the genotypes, or nobody is left.
+    Samples are the people of the genotypes, `terms` are PeopleTerms. Counts are n_people, n_chosen, left_out
+    (people by the first reason that held), unknown (ids of each list that are not in the genotypes) and alike
+    (unknown ids that are like one there, by `plain_id`). `shows_ids` lets an error quote ids: open data only.
     """
     left, reasons, unknown, alike = list(samples), {}, {}, {}
     plain_samples = set(map(plain_id, samples))
 
-    def drop(reason, ids):
+    def drop(reason: str, ids: set[str]) -> None:
         reasons[reason] = sum(sample in ids for sample in left)
         left[:] = [sample for sample in left if sample not in ids]
 
-    def known(name, ids, path):
+    def in_genotypes(name: str, ids: Iterable[str], path: Path | str) -> set[str]:
         ids, everybody = dict.fromkeys(ids), set(samples)
         mismatch = describe_mismatch(ids, samples, shows_ids=shows_ids) if ids else None
         if mismatch:
@@ -68,35 +59,29 @@ def choose_people(samples, terms, *, shows_ids=False):
         return set(ids)
 
     if terms.keep is not None:
-        drop("not_kept", set(samples) - known("keep", read_ids(terms.keep), terms.keep))
+        drop("not_kept", set(samples) - in_genotypes("keep", read_ids(terms.keep), terms.keep))
     if terms.remove is not None:
-        drop("removed", known("remove", read_ids(terms.remove), terms.remove))
+        drop("removed", in_genotypes("remove", read_ids(terms.remove), terms.remove))
     if terms.consent is not None:
         codes = read_consent(terms.consent, column=terms.consent_column)
-        known("consent", codes, terms.consent)
+        in_genotypes("consent", codes, terms.consent)
         drop("no_consent", {sample for sample in samples if not _allows(terms.allow, codes.get(sample))})
     if terms.related is not None:
-        drop("related", _relatives(terms, left, known))
+        drop("related", _relatives(terms, left, in_genotypes))
     if not left:
-        asked = ", ".join(f"`{key}`" for key in terms.paths)
-        raise DpgrsError(f"{asked} must leave people of the genotypes, got none. Correct what they ask for.")
+        keys = ", ".join(f"`{key}`" for key in terms.paths)
+        raise DpgrsError(f"{keys} must leave people of the genotypes, got none. Correct what they ask for.")
     counts = {"n_people": len(samples), "n_chosen": len(left), "left_out": reasons}
     return left, counts | {"unknown": unknown, "alike": alike}
 
 
-def is_never_allowed(code):
-    """Tell whether a consent code lets nobody in: empty, missing, or dbGaP's group 0 (no consent)."""
+def is_never_allowed(code: str | None) -> bool:
+    """Return whether a consent code lets nobody in: empty, missing, or dbGaP's group 0 (no consent)."""
     return code is None or code in MISSING or _is_zero(code)
 
 
-def read_ids(path):
-    """Read sample ids: one a line, or a table with a column `sample` or `IID` (or `id`) in its first line.
-
-    Raises
-    ------
-    DpgrsError
-        If the file cannot be read, or has several columns and none of that name.
-    """
+def read_ids(path: Path | str) -> list[str]:
+    """Read sample ids: one a line, or a table with a column `sample` or `IID` (or `id`) in its first line."""
     rows = list(rows_of(path))
     if not rows:
         return []
@@ -111,22 +96,10 @@ def read_ids(path):
     return [cells[0] for _, cells in rows]
 
 
-def read_consent(path, *, column):
-    """Read the consent code of each person.
+def read_consent(path: Path | str, *, column: str) -> dict[str, str]:
+    """Return the consent code of each sample id, as text; refuse a person who is there twice.
 
-    Parameters
-    ----------
-    path : a table with a column `sample`, `IID` or `SAMPLE_ID` and one of codes.
-    column : str, the name of that; case does not matter.
-
-    Returns
-    -------
-    dict of sample id to code, text.
-
-    Raises
-    ------
-    DpgrsError
-        If the file cannot be read, lacks a column, or holds a person twice: which code counts?
+    The table has a column `sample`, `IID` or `SAMPLE_ID`, and `column`, whose case does not matter.
     """
     rows = rows_of(path)
     header = [plain_name(name) for name in header_of(rows, path)]
@@ -147,29 +120,14 @@ def read_consent(path, *, column):
     return codes
 
 
-def is_pair_table(path):
-    """Tell a table of related pairs from a list of ids, by the names of its columns.
-
-    Raises
-    ------
-    DpgrsError
-        If the file cannot be read.
-    """
+def is_pair_table(path: Path | str) -> bool:
+    """Return whether the names of its columns make a file a table of related pairs, not a list of ids."""
     return _pair_columns(next(rows_of(path), (1, []))[1]) is not None
 
 
-def read_pairs(path):
-    """Read a table of pairs, as KING writes it (``.kin``, ``.kin0``) or ``plink2 --make-king-table``.
-
-    Returns
-    -------
-    list of (str, str, float), two ids and their kinship.
-
-    Raises
-    ------
-    DpgrsError
-        If the file cannot be read, or a kinship is not a number.
-    """
+def read_pairs(path: Path | str) -> list[tuple[str, str, float]]:
+    """Return pairs of ids and their kinship, as KING (``.kin``, ``.kin0``) or ``plink2 --make-king-table``
+    writes."""
     rows = rows_of(path)
     columns = _pair_columns(header_of(rows, path))
     pairs = []
@@ -182,26 +140,20 @@ def read_pairs(path):
     return pairs
 
 
-def unrelated(samples, pairs, *, kinship):
-    """Leave people out until no pair is related: each time who has the most relatives left.
+def unrelated(samples: Sequence[str], pairs: Iterable[tuple[str, str, float]], *, kinship: float) -> set[str]:
+    """Return whom to leave out so that no pair is related: each time the person with the most relatives left.
 
-    Parameters
-    ----------
-    samples : sequence of str. Of several with as many relatives, the last is left out.
-    pairs : list of (str, str, float), two ids and their kinship; pairs with others are ignored.
-    kinship : float; a pair above it is related.
-
-    Returns
-    -------
-    set of str, who is left out. Whether somebody is depends on the others: no release may use this.
+    The last of several with as many relatives is left out. A pair with more kinship than `kinship` is
+    related; pairs with people who are not in `samples` are ignored. Whether a person is left out depends on
+    others: no release may use this.
     """
-    place = {sample: index for index, sample in enumerate(samples)}
+    index_of = {sample: index for index, sample in enumerate(samples)}
     relatives = defaultdict(set)
     for first, second, number in pairs:
-        if number > kinship and first != second and first in place and second in place:
+        if number > kinship and first != second and first in index_of and second in index_of:
             relatives[first].add(second)
             relatives[second].add(first)
-    queue = [(-len(others), -place[sample], sample) for sample, others in relatives.items()]
+    queue = [(-len(others), -index_of[sample], sample) for sample, others in relatives.items()]
     heapq.heapify(queue)
     dropped = set()
     while queue:
@@ -212,26 +164,15 @@ def unrelated(samples, pairs, *, kinship):
         dropped.add(sample)
         for other in relatives.pop(sample):
             relatives[other].remove(sample)
-            heapq.heappush(queue, (-len(relatives[other]), -place[other], other))
+            heapq.heappush(queue, (-len(relatives[other]), -index_of[other], other))
     return dropped
 
 
-def find_people(path, samples):
-    """Find the people whom a file lists, one id a line as ``dpgrs choose-people`` writes them.
+def find_people(path: Path | str, samples: Sequence[str]) -> np.ndarray:
+    """Return the ascending numbers in `samples`, (n_chosen,) int64 from 0, of the people that a file lists.
 
-    Parameters
-    ----------
-    path : the file.
-    samples : sequence of n_samples str, the people of the genotypes.
-
-    Returns
-    -------
-    (n_chosen,) int64, ascending places in `samples`.
-
-    Raises
-    ------
-    DpgrsError
-        If the file cannot be read, is empty, or names somebody else.
+    The file has one id a line, as ``dpgrs choose-people`` writes it. An empty file, and one with the id of
+    somebody else, are refused.
     """
     try:
         ids = {line for line in read_bytes(path).decode("utf-8-sig").splitlines() if line}
@@ -246,44 +187,38 @@ def find_people(path, samples):
     return places
 
 
-def take_people(words, places, *, n_people):
-    """Take the bits of some people out of those of all.
+def take_people(words: np.ndarray, places: np.ndarray, *, n_people: int) -> np.ndarray:
+    """Return the bits of people with the numbers `places`, (n_variants, word_count(2 n_chosen)) uint64.
 
-    Parameters
-    ----------
-    words : (n_variants, n_words) uint64, two bits a person.
-    places : (n_chosen,) int64, whom to take.
-    n_people : int, how many there are.
-
-    Returns
-    -------
-    (n_variants, word_count(2 n_chosen)) uint64.
+    `words` are the bits of all `n_people`, (n_variants, n_words), two bits a person.
     """
     # Both haplotypes of a person move as one: a byte each, two together.
     pairs = unpack(words, 2 * n_people).view(np.uint16)
     return pack(pairs.take(places, axis=1).view(np.uint8))
 
 
-def _relatives(terms, left, known):
+def _relatives(
+    terms: Any, left: Sequence[str], in_genotypes: Callable[[str, Iterable[str], Path | str], set[str]]
+) -> set[str]:
     if not is_pair_table(terms.related):
-        return known("related", read_ids(terms.related), terms.related)
+        return in_genotypes("related", read_ids(terms.related), terms.related)
     pairs = read_pairs(terms.related)
-    known("related", [sample for *both, _ in pairs for sample in both], terms.related)
+    in_genotypes("related", [sample for *both, _ in pairs for sample in both], terms.related)
     return unrelated(left, pairs, kinship=terms.kinship)
 
 
-def _pair_columns(header):
+def _pair_columns(header: Sequence[str]) -> list[int] | None:
     """Return the columns of two ids and their kinship, or None."""
     names = [plain_name(name) for name in header]
-    found = [find_column(names, wanted) for wanted in (FIRST_COLUMNS, SECOND_COLUMNS, {KINSHIP_COLUMN})]
-    return None if None in found else found
+    columns = [find_column(names, aliases) for aliases in (FIRST_COLUMNS, SECOND_COLUMNS, {KINSHIP_COLUMN})]
+    return None if None in columns else columns
 
 
-def _allows(allow, code):
+def _allows(allow: Collection[str], code: str | None) -> bool:
     return code in allow and not is_never_allowed(code)
 
 
-def _is_zero(code):
+def _is_zero(code: str) -> bool:
     code = code.removeprefix("c")
     try:
         return float(code) == 0

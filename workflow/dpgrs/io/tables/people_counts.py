@@ -3,6 +3,9 @@
 Exact counts about people: in a release for the operator alone, on the console and in `private/`.
 """
 
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 
@@ -24,92 +27,80 @@ LEAVE_OUT = {
 
 
 class PeopleCount:
-    """Counts whom a table has of the people with genotypes, part of it by part.
+    """Counts the people with genotypes whom a table has, block by block.
 
-    Parameters
-    ----------
-    kind : str, what its columns are: ``outcome`` or ``covariate``.
-    sample_ids : sequence of n_people str, the people of the study, who have genotypes.
+    `kind` is ``outcome`` or ``covariate``; `sample_ids` are the people of the study, who have genotypes.
     """
 
-    def __init__(self, kind, sample_ids):
+    def __init__(self, kind: str, sample_ids: Sequence[str]) -> None:
         self.kind = kind
         self._people, self._examples = dict.fromkeys(sample_ids), []
         self._n_ids, self._n_both, self._values = 0, 0, 0
         self._n_chosen = None
 
-    def add(self, table):
-        """Count a part of the table; return its people with genotypes.
+    def add(self, table: pd.DataFrame) -> pd.DataFrame:
+        """Count a block of the table, as from `outcome_chunks`; return its people with genotypes.
 
-        Parameters
-        ----------
-        table : pandas.DataFrame as from `dpgrs.io.tables.phenotypes.outcome_chunks`; nobody is in two parts.
+        Nobody may be in two blocks.
         """
         self.add_ids(table.index.tolist())
-        own = self._own(table)
-        self._values = self._values + own.notna().sum()
-        return own
+        with_genotypes = self._with_genotypes(table)
+        self._values = self._values + with_genotypes.notna().sum()
+        return with_genotypes
 
-    def _own(self, table):
+    def _with_genotypes(self, table: pd.DataFrame) -> pd.DataFrame:
         return table[np.array([name in self._people for name in table.index], dtype=bool)]
 
-    def add_ids(self, ids):
+    def add_ids(self, ids: list[str]) -> None:
         """Count people of the table without their values."""
         self._examples += ids[: EXAMPLES - len(self._examples)]
         self._n_ids += len(ids)
         self._n_both += sum(name in self._people for name in ids)
 
-    def add_chosen(self, table):
+    def add_chosen(self, table: pd.DataFrame) -> pd.DataFrame:
         """Count the values of people chosen at random, after `add_ids`; return those with genotypes."""
-        own = self._own(table)
-        self._values, self._n_chosen = own.notna().sum(), len(own)
-        return own
+        with_genotypes = self._with_genotypes(table)
+        self._values, self._n_chosen = with_genotypes.notna().sum(), len(with_genotypes)
+        return with_genotypes
 
     @property
-    def is_whole(self):
+    def is_whole(self) -> bool:
         """Whether the values of all people with genotypes are counted."""
         return self._n_chosen is None or self._n_chosen == self._n_both > 0
 
     @property
-    def table(self):
+    def table(self) -> pd.DataFrame:
         """A row per column: `COLUMNS`, of which `missing` is the share of people without a value.
 
-        Where people were chosen at random, values are of these, and missing is the share of these.
+        If people were chosen at random, values and missing are of these people.
         """
         n_people = len(self._people)
-        found = {"kind": self.kind, "name": self._values.index, "people": n_people, "in_table": self._n_both}
-        found |= {"ids": self._n_ids, "values": self._values.to_numpy()}
-        n_looked_at = n_people if self.is_whole else max(self._n_chosen, 1)
-        return pd.DataFrame(found).assign(missing=lambda rows: 1 - rows["values"] / n_looked_at)[COLUMNS]
+        counts = {"kind": self.kind, "name": self._values.index, "people": n_people, "in_table": self._n_both}
+        counts |= {"ids": self._n_ids, "values": self._values.to_numpy()}
+        n_read = n_people if self.is_whole else max(self._n_chosen, 1)
+        return pd.DataFrame(counts).assign(missing=lambda rows: 1 - rows["values"] / n_read)[COLUMNS]
 
-    def in_words(self):
-        """Put the counts into words; a list of str as from `describe_counts`."""
+    def in_words(self) -> list[str]:
+        """Return the counts in words, as `describe_counts` does."""
         who = "" if self.is_whole else f" among {self._n_chosen:,} people chosen"
         return describe_counts(self.table, who=who)
 
     def problem(
         self,
-        least_share,
+        least_share: float,
         *,
-        shows_ids,
-        of="the genotypes",
-        allows_others=False,
-        checks=tuple(TableCheck),
-    ):
-        """Say that nobody, or too few people, are in both or have a value of a column; None if enough do.
+        shows_ids: bool,
+        of: str = "the genotypes",
+        allows_others: bool = False,
+        checks: Collection[TableCheck] = tuple(TableCheck),
+    ) -> str | None:
+        """Return the end of a sentence if too few people are in both or have a value of a column, else None.
 
-        Parameters
-        ----------
-        least_share : float, of the people with genotypes and of the people of the table, each; of the former
-            also for each column, and whatever it is `FEWEST_OBSERVED` people.
-        shows_ids, of : as in `describe_mismatch`.
-        allows_others : bool, whether the table may have any number of people without genotypes.
-        checks : container of TableCheck; without ``people`` or ``values`` that part is left out.
+        The sentence begins with the table's name, has no count, but names all columns of too few people.
 
-        Returns
-        -------
-        str, the end of a sentence that begins with the table's name, without any count, but with the names of
-        all columns of too few; or None.
+        Enough is `least_share` of the people with genotypes and, unless `allows_others`, of the people of the
+        table; for each column that share of the people with genotypes, and always `FEWEST_OBSERVED` people.
+        Without the checks ``people`` or ``values`` that condition is left out.
         """
         is_checked, n_people = TableCheck.PEOPLE in checks, len(self._people)
         if is_checked and not self._n_both:
@@ -143,22 +134,15 @@ class PeopleCount:
         )
 
 
-def read_counts(path):
+def read_counts(path: Path | str) -> pd.DataFrame:
     """Read a table of counts, as `PeopleCount.table` is and `write_table` writes it."""
     return read_table(path, needed=COLUMNS, dtype={"kind": str, "name": str}, keep_default_na=False)
 
 
-def describe_counts(table, *, who=""):
-    """Put counts into words.
+def describe_counts(table: pd.DataFrame, *, who: str = "") -> list[str]:
+    """Return sentences on who is in the table, and how many have a value of each column, or of some of many.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame as from `PeopleCount.table`.
-    who : str, whose values were counted, where it is not everybody's.
-
-    Returns
-    -------
-    list of str: who is in the table, and how many have a value of each column, of many columns of some.
+    The table is `PeopleCount.table`; `who` says whose values were counted, unless it is everybody's.
     """
     first = table.iloc[0]
     n_people, n_both, n_ids = (int(first[name]) for name in ("people", "in_table", "ids"))

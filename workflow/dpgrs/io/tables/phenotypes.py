@@ -6,8 +6,10 @@ Phenotypes are private, so messages name files, lines and columns, never a sampl
 import hashlib
 import json
 import math
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -33,11 +35,13 @@ PARQUET = (".parquet", ".pq")
 # The first so that ids fit in memory; the second is 40 GB on disk: 10,000 outcomes of 500,000 people.
 MOST_PEOPLE, MOST_VALUES = 5_000_000, 5_000_000_000
 CHUNK_CELLS = 200_000
-# Fewer people with a value tell nothing of a column.
+# With fewer values, a column is not checked.
 FEWEST_OBSERVED = 10
 # Standardised outcomes may be off by as much in one cohort; raw centimetres or 0/1 codes are further off.
 LARGEST_MEAN, SMALLEST_SD, LARGEST_SD = 0.5, 0.6, 2.5
 CONSTANTS = ["centre", "scale", "is_binary", "origin", "population_prevalence"]
+# The outcomes to read: a slice of them, a list of their names, or all.
+Columns = slice | Sequence[str] | None
 SCALE_COLUMNS = {
     "name": {"outcome", "covariate", "phenotype", "name"},
     "centre": {"centre", "center", "mean"},
@@ -48,45 +52,31 @@ SCALE_COLUMNS = {
 }
 
 
-def read_outcomes(path, *, columns=None):
-    """Read a table of phenotypes.
+def read_outcomes(path: Path | str, *, columns: Columns = None) -> pd.DataFrame:
+    """Return a table of phenotypes, (n_people, n_outcomes) float64, NaN if missing, indexed by sample ids.
 
-    Parameters
-    ----------
-    path : the file. Its first line names the columns: `sample` or `IID` first (a `FID` is ignored), then one
-        column an outcome. Empty cells, `MISSING` and PLINK's -9, however written, are missing. In Parquet
-        (`.parquet`, `.pq`) the ids may be any column of these names; null, NaN and -9 are missing.
-    columns : slice of the outcomes, or list of their names, to read; others are not looked at. None reads
-        all.
+    The first line names the columns: `sample` or `IID` first (a `FID` is ignored), then one column an
+    outcome. In Parquet (`.parquet`, `.pq`) the ids may be any column of these names. Empty cells, `MISSING`
+    and PLINK's -9, however written, are missing; in Parquet null, NaN and -9 are. Only `columns` are read.
 
-    Returns
-    -------
-    pandas.DataFrame, (n_people, n_outcomes) float64, NaN where missing; the index holds sample ids as text.
-
-    Raises
-    ------
-    DpgrsError
-        Missing or unreadable file, no outcome column, no person, more of them than `MOST_PEOPLE` or than
-        `MOST_VALUES` together, ids that are empty, repeated or hold control characters, repeated columns, a
-        line of another length than the first, a cell that is not a finite number, a column that is not there.
+    Refused are more people than `MOST_PEOPLE`, more values than `MOST_VALUES`, ids that are empty, repeated
+    or hold control characters, repeated columns, a line of another length than the first, and a cell that is
+    not a finite number.
     """
     return pd.concat(list(outcome_chunks(path, columns=columns)))
 
 
-def outcome_chunks(path, *, columns=None):
-    """Yield a table of phenotypes in parts of whole people, so that no more than one is in memory.
-
-    Parameters, what each part is and errors are those of `read_outcomes`.
-    """
-    known, n_values = set(), 0
+def outcome_chunks(path: Path | str, *, columns: Columns = None) -> Iterator[pd.DataFrame]:
+    """Yield what `read_outcomes` reads in blocks of whole people, so that only one is in memory."""
+    people, n_values = set(), 0
     for table in _chunks(path, columns):
         n_values += table.size
-        known.update(table.index)
-        require_size(path, n_people=len(known), n_values=n_values)
+        people.update(table.index)
+        require_size(path, n_people=len(people), n_values=n_values)
         yield table
 
 
-def require_size(path, *, n_people, n_values):
+def require_size(path: Path | str, *, n_people: int, n_values: int) -> None:
     """Refuse a table of more people, or more values in the columns that are used, than a study takes."""
     if n_people > MOST_PEOPLE or n_values > MOST_VALUES:
         raise DpgrsError(
@@ -95,14 +85,8 @@ def require_size(path, *, n_people, n_values):
         )
 
 
-def outcome_names(path):
-    """Return the names of the outcomes of a table, without reading a value.
-
-    Raises
-    ------
-    DpgrsError
-        Missing or unreadable file, no ids or no outcome column.
-    """
+def outcome_names(path: Path | str) -> list[str]:
+    """Return the names of the outcomes of a table, without reading a value."""
     if is_of_arrays(path):
         return list(load_outcome_arrays(path))
     if is_parquet(path):
@@ -110,54 +94,36 @@ def outcome_names(path):
     return text_names(column_names(path), path)[2]
 
 
-def match_outcomes(table, sample_ids):
-    """Bring outcomes into the order of the genotypes.
+def match_outcomes(table: pd.DataFrame, sample_ids: Sequence[str]) -> tuple[np.ndarray, list[str]]:
+    """Return the outcomes of the genotypes' people, (n_outcomes, n_samples) float64, and their names.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame from `read_outcomes`.
-    sample_ids : (n_samples,) str, the genotypes' people.
-
-    Returns
-    -------
-    Y : (n_outcomes, n_samples) float64, NaN for people who are not in the table.
-    names : list of n_outcomes str.
+    People who are not in the table have NaN.
     """
     Y = np.ascontiguousarray(table.reindex(list(sample_ids)).to_numpy(dtype=np.float64).T)
     assert Y.shape == (table.shape[1], len(sample_ids))
     return Y, list(table.columns)
 
 
-def read_scales(path, *, kind="outcome"):
-    """Read the public constants that standardise outcomes, or covariates.
+def read_scales(path: Path | str, *, kind: str = "outcome") -> pd.DataFrame:
+    """Return the public constants that standardise outcomes, or covariates, indexed by their names.
 
-    Parameters
-    ----------
-    path : a table with a line an outcome: `outcome` (or `covariate`), its name; `centre` and `scale` of a
-        quantitative one, or `prevalence` of a binary one, whose centre is p and whose scale is
-        sqrt(p (1 - p)); perhaps `origin`, where the constants come from, and `population_prevalence` of a 0/1
-        one whose cohort has another share of cases than the population.
-    kind : str, what they are of, for messages.
+    The file has a line an outcome: `outcome` (or `covariate`, by `kind`), its name; `centre` and `scale` of a
+    quantitative one, or `prevalence` p of a binary one, whose centre is p and whose scale is sqrt(p (1 - p));
+    perhaps `origin`, where the constants come from, and `population_prevalence` of a 0/1 one whose cohort has
+    another share of cases than the population.
 
-    Returns
-    -------
-    pandas.DataFrame, indexed by outcome: centre and scale float64, is_binary bool, origin str, and
-    population_prevalence float64, that of the population: else the prevalence, NaN where neither is stated.
-
-    Raises
-    ------
-    DpgrsError
-        Missing or unreadable file, missing columns, an outcome without constants, with both, or twice, a
-        scale that is not above 0, a prevalence that is not between 0 and 1.
+    Columns of the result: centre, scale, is_binary, origin and population_prevalence, which is the prevalence
+    if the population's is not stated, and NaN if neither is. An outcome twice, or without one of both forms,
+    is refused.
     """
     rows = rows_of(path)
     header = [plain_name(name) for name in header_of(rows, path)]
-    places = {name: find_column(header, aliases) for name, aliases in SCALE_COLUMNS.items()}
-    if places["name"] is None:
+    columns = {name: find_column(header, aliases) for name, aliases in SCALE_COLUMNS.items()}
+    if columns["name"] is None:
         raise DpgrsError(f"`{path}`, line 1: the column `{kind}` must be there. Name it in the first line.")
     lines, scales = {}, []
     for line, cells in rows:
-        cell = {name: "" if place is None else cells[place] for name, place in places.items()}
+        cell = {name: "" if column is None else cells[column] for name, column in columns.items()}
         if cell["name"] in lines or not cell["name"]:
             got = f"that of line {lines[cell['name']]}" if cell["name"] else "none"
             raise DpgrsError(f"`{path}`, line {line}: must name each {kind} once, got {got}. Correct it.")
@@ -166,27 +132,17 @@ def read_scales(path, *, kind="outcome"):
     return pd.DataFrame(scales, index=pd.Index(list(lines), name=kind, dtype=str), columns=CONSTANTS)
 
 
-def binary_constants(names, prevalence):
+def binary_constants(names: Sequence[str], prevalence: float) -> pd.DataFrame:
     """Return constants, as from `constants_of`, of simulated 0/1 outcomes of one prevalence."""
     constants = (prevalence, math.sqrt(prevalence * (1 - prevalence)), True, "simulated", prevalence)
     index = pd.Index(list(names), name="outcome", dtype=str)
     return pd.DataFrame([constants] * len(index), index=index, columns=CONSTANTS)
 
 
-def constants_of(names, scales, *, path, kind="outcome"):
-    """Return the constants of outcomes, in their order.
-
-    Parameters
-    ----------
-    names : sequence of str
-    scales : pandas.DataFrame from `read_scales`.
-    path : of the constants, for messages.
-
-    Raises
-    ------
-    DpgrsError
-        If an outcome has none.
-    """
+def constants_of(
+    names: Sequence[str], scales: pd.DataFrame, *, path: Path | str, kind: str = "outcome"
+) -> pd.DataFrame:
+    """Return the constants of outcomes in their order, from `read_scales`; refuse an outcome without them."""
     unknown = [name for name in names if name not in scales.index]
     if unknown:
         raise DpgrsError(
@@ -196,30 +152,19 @@ def constants_of(names, scales, *, path, kind="outcome"):
     return scales.loc[list(names)]
 
 
-def scales_digest(constants):
+def scales_digest(constants: pd.DataFrame) -> str:
     """Return the SHA-256 of public constants, in whatever order of lines, without where they come from."""
     values = constants[["centre", "scale", "is_binary"]].T.to_dict("list")
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
 
-def standardise(table, constants, *, requires_binary=True):
-    """Standardise outcomes by public constants.
+def standardise(
+    table: pd.DataFrame, constants: pd.DataFrame, *, requires_binary: bool = True
+) -> pd.DataFrame:
+    """Return (y - centre)/scale of every outcome, with constants from `constants_of`.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame from `read_outcomes`.
-    constants : pandas.DataFrame from `constants_of`.
-    requires_binary : bool, whether a binary outcome must hold 0 and 1.
-
-    Returns
-    -------
-    pandas.DataFrame, (y - centre)/scale of every outcome.
-
-    Raises
-    ------
-    DpgrsError
-        If a binary outcome has values beside 0 and 1. That depends on private data; the message names the
-        column alone.
+    With `requires_binary`, a binary outcome with values other than 0 and 1 raises a DpgrsError. That depends
+    on private data; the message names only the column.
     """
     for name in constants.index[constants["is_binary"]] if requires_binary else ():
         if not table[name].dropna().isin((0.0, 1.0)).all():
@@ -230,17 +175,11 @@ def standardise(table, constants, *, requires_binary=True):
     return (table - constants["centre"]) / constants["scale"]
 
 
-def describe_scale(table):
-    """Tell outcomes that plainly are not standardised from those that may be.
+def describe_scale(table: pd.DataFrame) -> pd.DataFrame:
+    """Return mean, sd and is_raw of each outcome of a table, (n_people, n_outcomes) as from `read_outcomes`.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame, (n_people, n_outcomes) as from `read_outcomes`, of the people who count.
-
-    Returns
-    -------
-    pandas.DataFrame, a row per outcome: mean and sd of its values, and is_raw where these are far from 0 and
-    1, of `FEWEST_OBSERVED` values or more.
+    An outcome is_raw if it is plainly not standardised: it has `FEWEST_OBSERVED` values or more, and mean and
+    sd are far from 0 and 1.
     """
     scale = OutcomeScale()
     scale.add(table)
@@ -248,15 +187,15 @@ def describe_scale(table):
 
 
 class OutcomeScale:
-    """Number, mean and deviation of the values of outcomes, from their tables part by part."""
+    """Number, mean and deviation of the values of outcomes, from their tables block by block."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._n = self._mean = self._squares = 0
 
     # Values so large that their sums overflow give NaN, which is standardised in no sense.
     @np.errstate(all="ignore")
-    def add(self, table):
-        """Take a part of the table, as from `outcome_chunks`."""
+    def add(self, table: pd.DataFrame) -> None:
+        """Add a block of the table, as from `outcome_chunks`."""
         n, mean = table.notna().sum(), table.mean().fillna(0)
         squares = ((table - mean) ** 2).sum()
         total, shift = self._n + n, mean - self._mean
@@ -264,45 +203,45 @@ class OutcomeScale:
         self._squares = self._squares + squares + shift**2 * self._n * share
         self._mean, self._n = self._mean + shift * share, total
 
-    def describe(self):
-        """Return what `describe_scale` returns."""
+    def describe(self) -> pd.DataFrame:
+        """Return the table that `describe_scale` returns."""
         sd = np.sqrt(self._squares / (self._n - 1).where(self._n > 1))
         mean = self._mean.where(self._n > 0)
         is_standard = (mean.abs() <= LARGEST_MEAN) & sd.between(SMALLEST_SD, LARGEST_SD)
         return pd.DataFrame({"mean": mean, "sd": sd, "is_raw": (self._n >= FEWEST_OBSERVED) & ~is_standard})
 
 
-def _chunks(path, columns):
+def _chunks(path: Path | str, columns: Columns) -> Iterator[pd.DataFrame]:
     if is_of_arrays(path):
         table = load_outcome_arrays(path)
         yield table[picked(list(table), columns, path)]
         return
     if is_parquet(path):
-        sample, names = parquet_names(path)
-        yield from parquet_numbers(path, sample=sample, columns=picked(names, columns, path))
+        ids, names = parquet_names(path)
+        yield from parquet_numbers(path, sample=ids, columns=picked(names, columns, path))
         return
     rows = rows_of(path)
     header = header_of(rows, path)
-    sample, places, names = text_names(header, path)
-    places = dict(zip(names, places, strict=True))
-    names = picked(names, columns, path)
-    places, lines = [places[name] for name in names], {}
+    sample, outcomes, all_names = text_names(header, path)
+    column_of = dict(zip(all_names, outcomes, strict=True))
+    names = picked(all_names, columns, path)
+    used, lines = [column_of[name] for name in names], {}
     while batch := list(islice(rows, max(CHUNK_CELLS // len(header), 1))):
         values = np.empty((len(batch), len(names)))
         for person, (line, cells) in enumerate(batch):
             add_once(lines, cells[sample], path, line)
-            values[person] = numbers_of([cells[place] for place in places], names, path, line)
+            values[person] = numbers_of([cells[column] for column in used], names, path, line)
         ids = [cells[sample] for _, cells in batch]
         yield pd.DataFrame(values, index=sample_index(ids), columns=names)
     require_people(lines, path)
 
 
-def picked(names, columns, path):
-    """Return the names of the columns that are used, a list, by `columns` as in `read_outcomes`."""
+def picked(names: list[str], columns: Columns, path: Path | str) -> list[str]:
+    """Return the names of the columns that are used; refuse a name that the table lacks."""
     if columns is None or isinstance(columns, slice):
         return names[columns or slice(None)]
-    known = set(names)
-    missing = [name for name in columns if name not in known]
+    all_names = set(names)
+    missing = [name for name in columns if name not in all_names]
     if missing:
         raise DpgrsError(
             f"`{path}` must have a column for each name, got none for {listed(missing)}. Correct the names, "
@@ -311,18 +250,18 @@ def picked(names, columns, path):
     return list(columns)
 
 
-def is_parquet(path):
-    """Tell by its name whether a table is in Parquet."""
+def is_parquet(path: Path | str) -> bool:
+    """Return whether the name of a table is that of a Parquet file."""
     return Path(path).name.lower().endswith(PARQUET)
 
 
-def is_of_arrays(path):
-    """Tell by its name whether a table is of arrays that dpgrs wrote."""
+def is_of_arrays(path: Path | str) -> bool:
+    """Return whether the name of a table is that of arrays that dpgrs wrote."""
     return Path(path).name.endswith(OUTCOME_ARRAYS)
 
 
-def text_names(header, path):
-    """Return the places of ids and outcomes in a line, and the names of the outcomes."""
+def text_names(header: Sequence[str], path: Path | str) -> tuple[int, list[int], list[str]]:
+    """Return the columns of ids and outcomes in a line, and the names of the outcomes."""
     columns = [i for i, name in enumerate(header) if plain_name(name) != FAMILY_COLUMN]
     sample, outcomes = columns[0] if columns else 0, columns[1:]
     if plain_name(header[sample]) not in SAMPLE_COLUMNS:
@@ -333,7 +272,7 @@ def text_names(header, path):
     return sample, outcomes, _some([header[i] for i in outcomes], path)
 
 
-def parquet_names(path):
+def parquet_names(path: Path | str) -> tuple[str, list[str]]:
     """Return the name of the column of ids, and those of the outcomes."""
     columns = parquet_columns(path)
     samples = [name for name in columns if plain_name(name) in SAMPLE_COLUMNS]
@@ -345,7 +284,7 @@ def parquet_names(path):
     return samples[0], _some(others, path)
 
 
-def _some(names, path):
+def _some(names: list[str], path: Path | str) -> list[str]:
     if not names:
         raise DpgrsError(
             f"`{path}` must have at least one outcome column beside the ids, got none. Add the phenotypes."
@@ -353,7 +292,7 @@ def _some(names, path):
     return names
 
 
-def _scale(cell, path, line):
+def _scale(cell: dict[str, str], path: Path | str, line: int) -> tuple[Any, ...]:
     """Return centre, scale, is_binary, origin and the population's prevalence of one line."""
     number = {}
     for name in ("centre", "scale", "prevalence", "population"):
@@ -365,9 +304,9 @@ def _scale(cell, path, line):
             f"`{path}`, line {line}: must have centre and scale, or prevalence alone (-9 is missing). Give "
             "one of the two."
         )
-    for name, said in (("prevalence", "prevalence"), ("population", "population_prevalence")):
+    for name, column in (("prevalence", "prevalence"), ("population", "population_prevalence")):
         if not (math.isnan(number[name]) or 0 < number[name] < 1):
-            raise DpgrsError(f"`{path}`, line {line}: the {said} must be between 0 and 1. Correct it.")
+            raise DpgrsError(f"`{path}`, line {line}: the {column} must be between 0 and 1. Correct it.")
     if not is_binary and number["scale"] <= 0:
         raise DpgrsError(f"`{path}`, line {line}: the scale must be above 0. Correct it.")
     p = number["prevalence"]

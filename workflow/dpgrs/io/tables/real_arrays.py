@@ -3,8 +3,10 @@
 import io
 import math
 import zipfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 from numpy.lib import format as npy
@@ -20,8 +22,10 @@ HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 BLOCK_BYTES = 1 << 22
 
 
-def is_of_arrays(path, *, row_id, arrays, one_hot):
-    """Tell by its name whether a table is of arrays; refuse what is for others, as `read_real_table` does."""
+def is_of_arrays(
+    path: str, *, row_id: str | None, arrays: Sequence[str] | None, one_hot: Sequence[str]
+) -> bool:
+    """Return whether the name of a table is that of arrays; refuse options that are for other tables."""
     if not path.lower().endswith(ARRAYS):
         if arrays is not None:
             raise UsageError(f"`cohort.arrays` is for an .npz, got it with `{path}`. Leave it out.")
@@ -32,36 +36,23 @@ def is_of_arrays(path, *, row_id, arrays, one_hot):
     return True
 
 
-def read_arrays(path, *, arrays=None):
-    """Read arrays.
+def read_arrays(path: Path | str, *, arrays: Sequence[str] | None = None) -> dict[str, np.ndarray]:
+    """Return the arrays of an `.npz` by name, or of an `.npy`, whose array is named ``x``.
 
-    Parameters
-    ----------
-    path : an `.npy`, whose array is named ``x``, or an `.npz`.
-    arrays : list of str, names or patterns of those to read; None reads all.
-
-    Returns
-    -------
-    dict of name to array.
-
-    Raises
-    ------
-    DpgrsError
-        Missing or damaged file.
-    UsageError
-        A name that none has.
+    `arrays` are names or patterns of those to read, all by default; one that no array has is refused.
     """
     with _opened(path) as file:
-        found = np.load(file, allow_pickle=False)
-        found = {"x": found} if isinstance(found, np.ndarray) else dict(found.items())
-    return {name: found[name] for name in _named(arrays, list(found), path)}
+        content = np.load(file, allow_pickle=False)
+        contents = {"x": content} if isinstance(content, np.ndarray) else dict(content.items())
+    return {name: contents[name] for name in _named(arrays, list(contents), path)}
 
 
-def array_shapes(path, *, arrays=None):
-    """Return the shapes of arrays by their headers alone, dict of name to tuple of int.
+def array_shapes(
+    path: Path | str, *, arrays: Sequence[str] | None = None
+) -> dict[str, tuple[int, ...]] | None:
+    """Return the shapes of arrays by their headers; parameters are those of `read_arrays`.
 
-    Parameters and errors are those of `read_arrays`. None where one is not of numbers, or they are of
-    different lengths: reading them says so.
+    The result is None if one is not of numbers, or they have different lengths: reading them then fails.
     """
     with _members(path) as members:
         headers = {name: _header(members[name]()) for name in _named(arrays, list(members), path)}
@@ -71,48 +62,24 @@ def array_shapes(path, *, arrays=None):
     return shapes if len({shape[0] for shape in shapes.values()}) == 1 else None
 
 
-def array_rows(path, names, places):
-    """Read some rows of arrays, a block of a file at a time.
+def array_rows(path: Path | str, names: Iterable[str], places: np.ndarray) -> dict[str, np.ndarray]:
+    """Return the rows with the ascending numbers `places` of arrays, which it reads a block at a time.
 
-    Parameters
-    ----------
-    path : as in `read_arrays`.
-    names : iterable of str, of arrays with a shape in `array_shapes`.
-    places : (n_places,) int64, ascending.
-
-    Returns
-    -------
-    dict of name to array, of n_places rows.
-
-    Raises
-    ------
-    DpgrsError
-        Damaged file.
+    The arrays have a shape in `array_shapes`.
     """
     with _members(path) as members:
         return {name: _rows_at(members[name](), places) for name in names}
 
 
-def table_of_arrays(path, found, *, row_id=None, drop=()):
-    """Make a table of arrays.
+def table_of_arrays(
+    path: str, found: dict[str, np.ndarray], *, row_id: np.ndarray | None = None, drop: Iterable[str] = ()
+) -> RealTable:
+    """Return a table of arrays, whose first axis is that of rows.
 
-    Parameters
-    ----------
-    path : str
-    found : dict of name to array, the first axis that of rows.
-    row_id : (n_rows,) str; None numbers the rows from 1.
-    drop : as in `read_real_table`.
-
-    Returns
-    -------
-    RealTable
-
-    Raises
-    ------
-    UsageError
-        Arrays that are not of finite numbers, or of different lengths; as `matched` and `require_own_names`.
+    Rows are numbered from 1 without `row_id`; `drop` are patterns of columns to leave out. Arrays that are
+    not of finite numbers, or have different lengths, are refused.
     """
-    names, values = [], []
+    names, blocks = [], []
     for name, array in found.items():
         is_plain = array.dtype.kind in NUMBERS and array.ndim > 0 and array.size > 0
         # NaN is not small either.
@@ -123,7 +90,7 @@ def table_of_arrays(path, found, *, row_id=None, drop=()):
             )
         columns = array.reshape(len(array), -1).astype(np.float64)
         names += [name] if columns.shape[1] == 1 else [f"{name}{j + 1}" for j in range(columns.shape[1])]
-        values.append(columns)
+        blocks.append(columns)
     lengths = {name: len(array) for name, array in found.items()}
     if len(set(lengths.values())) != 1:
         listed = ", ".join(f"{length} in {name}" for name, length in lengths.items())
@@ -134,16 +101,16 @@ def table_of_arrays(path, found, *, row_id=None, drop=()):
     dropped = set(matched(drop, names, key=KEYS.drop, path=path))
     kept = [name for name in names if name not in dropped]
     require_some(kept, path)
-    values = np.column_stack(values)
+    values = np.column_stack(blocks)
     return RealTable(path, numbered(len(values)) if row_id is None else row_id, names, values).part(kept)
 
 
-def _named(arrays, names, path):
+def _named(arrays: Sequence[str] | None, names: list[str], path: Path | str) -> list[str]:
     return names if arrays is None else matched(arrays, names, key="cohort.arrays", path=path)
 
 
 @contextmanager
-def _opened(path):
+def _opened(path: Path | str) -> Iterator[IO[bytes]]:
     require_regular(path)
     try:
         # Opened here, since numpy leaves a damaged file open.
@@ -156,8 +123,8 @@ def _opened(path):
 
 
 @contextmanager
-def _members(path):
-    """Give a dict of the name of each array to a function that opens it."""
+def _members(path: Path | str) -> Iterator[dict[str, Callable[[], IO[bytes]]]]:
+    """Give the name of each array with a function that opens it."""
     with _opened(path) as file:
         if not zipfile.is_zipfile(file):
             file.seek(0)
@@ -169,37 +136,37 @@ def _members(path):
             }
 
 
-def _header(file):
+def _header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype] | None:
     """Return the shape, whether the order is Fortran's, and the type of an array of numbers, or None."""
     with file:
         return _read_header(file)
 
 
-def _read_header(file):
+def _read_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype] | None:
     read = HEADERS.get(npy.read_magic(file))
-    found = read and read(file)
-    return found if found and found[2].kind in NUMBERS else None
+    header = read and read(file)
+    return header if header and header[2].kind in NUMBERS else None
 
 
-def _rows_at(file, places):
+def _rows_at(file: IO[bytes], places: np.ndarray) -> np.ndarray:
     with file:
         shape, is_fortran, kind = _read_header(file)
         n_rows, width = shape[0], math.prod(shape[1:])
-        found = np.empty((len(places), width), dtype=kind)
+        rows = np.empty((len(places), width), dtype=kind)
         if is_fortran and width > 1:
-            # A column after the other; that of the first of further axes comes first.
+            # Columns follow each other; the first of further axes varies fastest.
             for column in range(width):
-                found[:, column] = _next(file, n_rows, kind)[places]
-            return found.reshape((len(places), *shape[1:]), order="F")
+                rows[:, column] = _next(file, n_rows, kind)[places]
+            return rows.reshape((len(places), *shape[1:]), order="F")
         step = max(BLOCK_BYTES // (width * kind.itemsize), 1)
         for start in range(0, n_rows, step):
             block = _next(file, min(step, n_rows - start) * width, kind).reshape(-1, width)
             begin, end = np.searchsorted(places, (start, start + len(block)))
-            found[begin:end] = block[places[begin:end] - start]
-        return found.reshape((len(places), *shape[1:]))
+            rows[begin:end] = block[places[begin:end] - start]
+        return rows.reshape((len(places), *shape[1:]))
 
 
-def _next(file, n_numbers, kind):
+def _next(file: IO[bytes], n_numbers: int, kind: np.dtype) -> np.ndarray:
     read = file.read(n_numbers * kind.itemsize)
     if len(read) < n_numbers * kind.itemsize:
         raise EOFError

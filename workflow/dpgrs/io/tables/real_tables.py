@@ -3,9 +3,10 @@
 For benchmarks: open data, so messages may quote a cell.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import chain, islice
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -25,47 +26,39 @@ from dpgrs.io.tables.text_columns import (
 )
 
 
-def read_real_table(path, *, row_id=None, arrays=None, one_hot=(), drop=()):
-    """Read a table of numbers.
+def read_real_table(
+    path: Path | str,
+    *,
+    row_id: str | None = None,
+    arrays: Sequence[str] | None = None,
+    one_hot: Sequence[str] = (),
+    drop: Sequence[str] = (),
+) -> RealTable:
+    """Read a table of numbers: text, Parquet (`.parquet`, `.pq`), or arrays of numpy (`.npy`, `.npz`).
 
-    Parameters
-    ----------
-    path : the file: text with names in its first line, as `read_feature_table` takes, Parquet (`.parquet`,
-        `.pq`), or arrays of numpy (`.npy`, `.npz`), of which the first axis is that of rows.
-    row_id : str, the column of ids; None numbers the rows from 1.
-    arrays : list of str, the arrays of an `.npz` to use; None takes all.
-    one_hot : sequence of str, columns of labels. Each becomes a column of 0 and 1 for each of its levels.
-    drop : sequence of str, names of columns to leave out, or patterns with `*`.
+    Text has names in its first line; the first axis of arrays is that of rows, and the columns of an array
+    are its name and their number from 1, or only its name if it has one column. `row_id` is the column of
+    ids, None numbers the rows from 1; `arrays` are those of an `.npz` to use, None is all; each column of
+    labels in `one_hot` becomes a column of 0 and 1 for each of its levels; `drop` are names or patterns with
+    `*` of columns to leave out.
 
-    Returns
-    -------
-    RealTable. The columns of an array are its name and their number from 1, or its name alone if it has one.
-
-    Raises
-    ------
-    DpgrsError
-        Missing or unreadable file, or a line of another length than the first.
-    UsageError
-        A name that is not there, a cell or array that is not of finite numbers or labels, ids that are empty
-        or repeated, arrays of different lengths.
+    Refused are a name that is not there, a cell or array that is not of finite numbers or labels, ids that
+    are empty or repeated, and arrays of different lengths.
     """
     path = str(path)
     if is_of_arrays(path, row_id=row_id, arrays=arrays, one_hot=one_hot):
         return table_of_arrays(path, read_arrays(path, arrays=arrays), drop=drop)
     kept = kept_columns(path, row_id=row_id, one_hot=one_hot, drop=drop)
-    own = {"row_id": row_id, "labels": {name: Labels(path, name) for name in one_hot}}
-    return table_of(path, kept, text_parts(path, kept), **own)
+    labels = {name: Labels(path, name) for name in one_hot}
+    return table_of(path, kept, text_parts(path, kept), row_id=row_id, labels=labels)
 
 
-def kept_columns(path, *, row_id=None, one_hot=(), drop=()):
-    """Return the names of the columns that are read, a list in their order; else as `read_real_table`.
+def kept_columns(
+    path: str, *, row_id: str | None = None, one_hot: Sequence[str] = (), drop: Sequence[str] = ()
+) -> list[str]:
+    """Return the names of the columns that are read, in their order; options are those of `read_real_table`.
 
-    Raises
-    ------
-    DpgrsError
-        Missing or unreadable file.
-    UsageError
-        A name that is not there, or one that two settings name, or no column of values.
+    A name that is not there, or that two settings name, and a table without a column of values are refused.
     """
     names = parquet_columns(path) if is_parquet(path) else header_of(rows_of(path), path)
     drop = matched(drop, names, key=KEYS.drop, path=path)
@@ -81,20 +74,14 @@ def kept_columns(path, *, row_id=None, one_hot=(), drop=()):
 
 
 class Part(NamedTuple):
-    """Some rows of a table as text.
+    """Some rows of a table as text."""
 
-    Attributes
-    ----------
-    lines : sequence of int, where the rows are in the file.
-    rows : sequence of sequences of str, the cells of the columns that are read.
-    """
-
-    lines: Sequence
-    rows: Sequence
+    lines: Sequence[int] | np.ndarray  # the lines of the rows in the file
+    rows: Sequence[Sequence[str]]  # the cells of the columns that are read
 
 
-def text_parts(path, columns):
-    """Yield rows of a table of text or Parquet, a Part at a time."""
+def text_parts(path: str, columns: Sequence[str]) -> Iterator[Part]:
+    """Yield the rows of a table of text or Parquet, a Part at a time."""
     if is_parquet(path):
         first = 1
         for batch in parquet_batches(path, columns):
@@ -108,14 +95,14 @@ def text_parts(path, columns):
         yield Part([line for line, _ in batch], [cells_of(cells) for _, cells in batch])
 
 
-def cells_at(names, columns):
+def cells_at(names: list[str], columns: Sequence[str]) -> Callable[[Sequence[str]], Sequence[str]]:
     """Return a function that takes the cells of some columns out of a row, by their names."""
-    places = [names.index(name) for name in columns]
-    return tuple if places == list(range(len(names))) else lambda cells: [cells[place] for place in places]
+    indices = [names.index(name) for name in columns]
+    return tuple if indices == list(range(len(names))) else lambda cells: [cells[i] for i in indices]
 
 
-def texts_of(batch):
-    """Return rows of Parquet as text: numbers by their shortest, so that they come back as they were."""
+def texts_of(batch: Any) -> list[tuple[str, ...]]:
+    """Return rows of a pyarrow batch as text: the shortest that gives the same number back."""
     columns = [
         batch.column(name).to_pandas().map(str, na_action="ignore").astype(object).fillna("").astype(str)
         for name in batch.schema.names
@@ -124,92 +111,83 @@ def texts_of(batch):
 
 
 class Labels:
-    """The labels of a column, part by part.
+    """The labels of a column of a table, block by block."""
 
-    Parameters
-    ----------
-    path, name : of the table, and of the column.
-    """
-
-    def __init__(self, path, name):
+    def __init__(self, path: str, name: str) -> None:
         self._path, self._name, self._codes, self._lines = path, name, {}, []
 
-    def codes_of(self, texts, lines):
-        """Return the place of each label among all so far, in the order of their coming: (n_rows,) int32."""
+    def codes_of(self, texts: Collection[str], lines: Iterable[int]) -> np.ndarray:
+        """Return the number of each label among all so far, in order of appearance: (n_rows,) int32."""
         for text, line in zip(texts, lines, strict=True):
             if text not in self._codes:
                 self._codes[text] = len(self._codes)
                 self._lines.append(line)
         return np.array([self._codes[text] for text in texts], dtype=np.int32)
 
-    def levels(self):
-        """Return ``column=level`` and the place of its label, a list of all; errors as `levels_of_column`."""
+    def levels(self) -> list[tuple[str, int]]:
+        """Return ``column=level`` and the number of its label for all levels, as `levels_of_column` does."""
         texts = pd.Series(list(self._codes), dtype=str)
         levels = levels_of_column(TextColumn(self._path, self._name, texts, self._lines), KEYS)
         return [(level, int(np.argmax(is_own))) for level, is_own in levels]
 
 
-def table_of(path, columns, parts, *, row_id, labels):
-    """Make a table of rows of text.
+def table_of(
+    path: str, columns: list[str], parts: Iterable[Part], *, row_id: str | None, labels: dict[str, Labels]
+) -> RealTable:
+    """Return a table of rows of text.
 
-    Parameters
-    ----------
-    path : str
-    columns : list of str, those of the parts.
-    parts : iterable of Part.
-    row_id : str, the column of ids; None numbers all rows from 1.
-    labels : dict of the name of a column of labels to its Labels, which may know of other rows already.
-
-    Returns
-    -------
-    RealTable
-
-    Raises
-    ------
-    UsageError
-        As `read_real_table`.
+    `columns` are those of the parts; `row_id` is the column of ids, None numbers all rows from 1; `labels`
+    are the columns of labels, whose Labels may have read other rows before.
     """
     plain = [name for name in columns if name != row_id and name not in labels]
-    cells_of, place = cells_at(columns, plain), {name: columns.index(name) for name in columns}
-    values, ids, codes = [], [], {name: [] for name in labels}
+    cells_of, index_of = cells_at(columns, plain), {name: columns.index(name) for name in columns}
+    blocks, ids, code_blocks = [], [], {name: [] for name in labels}
     for lines, rows in parts:
-        values.append(_numbers([cells_of(cells) for cells in rows], plain, path, lines))
-        ids += [cells[place[row_id]] for cells in rows] if row_id else []
-        for name, known in labels.items():
-            codes[name].append(known.codes_of([cells[place[name]] for cells in rows], lines))
-    if not values:
+        blocks.append(_numbers([cells_of(cells) for cells in rows], plain, path, lines))
+        ids += [cells[index_of[row_id]] for cells in rows] if row_id else []
+        for name, column in labels.items():
+            code_blocks[name].append(column.codes_of([cells[index_of[name]] for cells in rows], lines))
+    if not blocks:
         raise UsageError(f"`{path}` must have a row for each case, got only the names. Add the rows.")
-    values = np.concatenate(values)
-    codes = {name: np.concatenate(own) for name, own in codes.items()}
-    levels = {name: known.levels() for name, known in labels.items()}
-    found = [
-        own
+    values = np.concatenate(blocks)
+    codes = {name: np.concatenate(arrays) for name, arrays in code_blocks.items()}
+    levels = {name: column.levels() for name, column in labels.items()}
+    names = [
+        level_or_name
         for name in columns
         if name != row_id
-        for own in ([level for level, _ in levels[name]] if name in labels else [name])
+        for level_or_name in ([level for level, _ in levels[name]] if name in labels else [name])
     ]
-    require_own_names(path, found, KEYS)
+    require_own_names(path, names, KEYS)
     if labels:
         values = _with_levels(values, columns, plain, codes, levels)
-    row_id = numbered(len(values)) if row_id is None else unique_ids(ids, row_id, path)
-    own = frozenset(level for column in levels.values() for level, _ in column)
-    return RealTable(path, row_id, found, values, own)
+    all_ids = numbered(len(values)) if row_id is None else unique_ids(ids, row_id, path)
+    all_levels = frozenset(level for column in levels.values() for level, _ in column)
+    return RealTable(path, all_ids, names, values, all_levels)
 
 
-def _with_levels(values, columns, plain, codes, levels):
-    """Put a column of 0 and 1 for each level where the column of labels is."""
-    place = {name: column for column, name in enumerate(plain)}
-    found = []
+def _with_levels(
+    values: np.ndarray,
+    columns: list[str],
+    plain: list[str],
+    codes: dict[str, np.ndarray],
+    levels: dict[str, list[tuple[str, int]]],
+) -> np.ndarray:
+    """Put a column of 0 and 1 for each level in place of the column of labels."""
+    index_of = {name: column for column, name in enumerate(plain)}
+    arrays = []
     for name in columns:
         if name in codes:
-            found += [(codes[name] == code).astype(np.float64) for _, code in levels[name]]
-        elif name in place:
-            found.append(values[:, place[name]])
-    return np.column_stack(found)
+            arrays += [(codes[name] == code).astype(np.float64) for _, code in levels[name]]
+        elif name in index_of:
+            arrays.append(values[:, index_of[name]])
+    return np.column_stack(arrays)
 
 
-def _numbers(rows, names, path, lines):
-    """Turn rows of cells into finite numbers, (n_rows, n_columns) float64."""
+def _numbers(
+    rows: Sequence[Sequence[str]], names: list[str], path: str, lines: Sequence[int] | np.ndarray
+) -> np.ndarray:
+    """Return rows of cells as finite numbers, (n_rows, n_columns) float64."""
     texts = pd.Series(list(chain.from_iterable(rows)), dtype=object)
     numbers = pd.to_numeric(texts, errors="coerce").to_numpy(dtype=np.float64).reshape(len(rows), len(names))
     is_good = np.abs(numbers) <= LARGEST_VALUE  # NaN, of text too, is not

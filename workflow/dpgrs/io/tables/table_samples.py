@@ -4,7 +4,10 @@ Who is looked at is chosen at random among the people of the study, by place in 
 said of all people by those chosen is wrong with a probability of 10^-12 at most, each time.
 """
 
-from typing import NamedTuple
+from collections.abc import Collection
+from operator import itemgetter
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -15,6 +18,7 @@ from dpgrs.io.tables.phenotypes import (
     FEWEST_OBSERVED,
     LARGEST_MEAN,
     LARGEST_SD,
+    Columns,
     describe_scale,
     is_of_arrays,
     is_parquet,
@@ -40,59 +44,38 @@ FALSE_ALARM = 1e-12
 
 
 class TableSample(NamedTuple):
-    """What was looked at of a table.
+    """The people of a table, and the values of some."""
 
-    Attributes
-    ----------
-    ids : list of str, all people of the table.
-    table : pandas.DataFrame as from `dpgrs.io.tables.phenotypes.read_outcomes`, of people chosen at random.
-    """
+    ids: list[str]  # all people of the table
+    table: pd.DataFrame  # as from `read_outcomes`, of people chosen at random
 
-    ids: list
-    table: pd.DataFrame
-
-    def __str__(self):
+    def __str__(self) -> str:
         return (
             f"values of {len(self.table):,} of its {len(self.ids):,} people, chosen at random, were looked "
             "at; the job that reads the table looks at all."
         )
 
 
-def sample_outcomes(path, *, columns=None, people=None):
-    """Read all ids of a large table, and the values of some people.
+def sample_outcomes(
+    path: Path | str, *, columns: Columns = None, people: Collection[str] | None = None
+) -> TableSample | None:
+    """Return all ids of a large table, and the values of some `people` (None is everybody), in file order.
 
-    Parameters
-    ----------
-    path, columns : as in `dpgrs.io.tables.phenotypes.read_outcomes`.
-    people : set of str, whom to choose among; None is everybody.
-
-    Returns
-    -------
-    TableSample, in the order of the file; None of a table of at most `MOST_CELLS`, which can be read whole.
-
-    Raises
-    ------
-    DpgrsError
-        As `read_outcomes`, but cells that are not finite numbers are found in people chosen alone.
+    The result is None for a table of at most `MOST_CELLS`, which can be read whole. Errors are those of
+    `read_outcomes`, but cells that are not finite numbers are found only in people who are chosen.
     """
     if is_of_arrays(path):
         return None
     return (_of_parquet if is_parquet(path) else _of_text)(path, columns, people)
 
 
-def outcome_people(path):
-    """Return the ids of all people of a table of phenotypes, a list, without a look at a value.
-
-    Raises
-    ------
-    DpgrsError
-        As `read_outcomes`, but of cells that are not finite numbers.
-    """
+def outcome_people(path: Path | str) -> list[str]:
+    """Return the ids of all people of a table of phenotypes, without reading a value."""
     if is_of_arrays(path):
         return list(load_outcome_arrays(path).index)
     if is_parquet(path):
-        sample, _ = parquet_names(path)
-        return [name for part in parquet_numbers(path, sample=sample, columns=[]) for name in part.index]
+        ids, _ = parquet_names(path)
+        return [name for block in parquet_numbers(path, sample=ids, columns=[]) for name in block.index]
     lines, (sample, _, _) = {}, text_names(header_of(rows_of(path), path), path)
     for line, name, _ in ids_of(path, sample):
         add_once(lines, name, path, line)
@@ -100,24 +83,22 @@ def outcome_people(path):
     return list(lines)
 
 
-def share_error(n_chosen, n_people):
-    """Return by how much a share of people chosen may be off from that of all (Hoeffding 1963, also without
-    replacement), but with a probability of `FALSE_ALARM`; 0 where all were chosen.
+def share_error(n_chosen: Any, n_people: Any) -> np.ndarray:
+    """Return by how much a share of people chosen may differ from the share of all, 0 if all were chosen.
 
-    Parameters
-    ----------
-    n_chosen, n_people : int, or arrays of one shape.
+    It holds but with a probability of `FALSE_ALARM` (Hoeffding 1963, also without replacement). Arguments are
+    numbers, or arrays of one shape.
     """
     error = np.sqrt(np.log(1 / FALSE_ALARM) / (2 * np.maximum(n_chosen, 1)))
     return np.where(np.less(n_chosen, n_people), error, 0.0)
 
 
-def describe_chosen(table):
-    """Do as `describe_scale`, by people chosen at random: is_raw where the column is so of all people.
+def describe_chosen(table: pd.DataFrame) -> pd.DataFrame:
+    """Return what `describe_scale` does, but is_raw if the column is raw of all people, by those chosen.
 
     At most half of the values of a column of mean m and standard deviation s lie above m + s (Cantelli), and
-    as many below m - s, so one is raw that has more beyond the largest of both. One that holds 0 and 1 alone
-    is taken for codes, which are raw, too.
+    as many below m - s: a column with more beyond the largest of both is raw. A column that holds only 0 and
+    1 is taken for codes, which are also raw.
     """
     n_values, limit = table.notna().sum(), LARGEST_MEAN + LARGEST_SD
     beyond = np.maximum((table > limit).sum(), (table < -limit).sum())
@@ -129,42 +110,36 @@ def describe_chosen(table):
 class Reservoir:
     """Chooses some of things that come one by one, each with the same probability (reservoir sampling).
 
-    Parameters
-    ----------
-    most : int, how many to choose, at least 1: everything where there are no more.
-
-    Attributes
-    ----------
-    chosen : list of what is chosen so far, in no order.
+    It chooses `most`, at least 1, or everything if there are no more. `chosen` has no order.
     """
 
-    def __init__(self, most):
+    def __init__(self, most: int) -> None:
         self.chosen, self._most, self._n_seen, self._random = [], most, 0, _chooser()
 
-    def add(self, thing):
+    def add(self, thing: Any) -> None:
         """Take the next thing."""
         self._n_seen += 1
         is_free = self._n_seen <= self._most
-        place = len(self.chosen) if is_free else int(self._random.random() * self._n_seen)
-        self.chosen[place : place + 1] = [thing] if place < self._most else []
+        index = len(self.chosen) if is_free else int(self._random.random() * self._n_seen)
+        self.chosen[index : index + 1] = [thing] if index < self._most else []
 
 
-def chosen_places(places, most):
-    """Choose some of the places of rows, an array in ascending order: all where there are no more."""
+def chosen_places(places: np.ndarray, most: int) -> np.ndarray:
+    """Return `most` of the ascending numbers of rows, chosen at random, or all if there are no more."""
     if len(places) <= most:
         return places
     return np.sort(_chooser().choice(places, most, replace=False))
 
 
-def _chooser():
+def _chooser() -> Any:
     return generator(0, "people looked at before any job")
 
 
-def _of_text(path, columns, people):
+def _of_text(path: Path | str, columns: Columns, people: Collection[str] | None) -> TableSample | None:
     header = header_of(rows_of(path), path)
-    sample, places, named = text_names(header, path)
-    places, names = dict(zip(named, places, strict=True)), picked(named, columns, path)
-    places = [places[name] for name in names]
+    sample, outcomes, all_names = text_names(header, path)
+    column_of, names = dict(zip(all_names, outcomes, strict=True)), picked(all_names, columns, path)
+    used = [column_of[name] for name in names]
     lines, most = {}, max(MOST_CELLS // len(header), 1)
     candidates = Reservoir(most)
     for line, name, cells in ids_of(path, sample):
@@ -175,16 +150,16 @@ def _of_text(path, columns, people):
     require_size(path, n_people=len(lines), n_values=len(lines) * len(names))
     if len(lines) <= most:
         return None
-    chosen = sorted(candidates.chosen, key=lambda one: one[0])
+    chosen = sorted(candidates.chosen, key=itemgetter(0))
     values = np.empty((len(chosen), len(names)))
     for person, (line, _, cells) in enumerate(chosen):
         row = cells()
-        values[person] = numbers_of([row[place] for place in places], names, path, line)
+        values[person] = numbers_of([row[column] for column in used], names, path, line)
     index = sample_index(name for _, name, _ in chosen)
     return TableSample(list(lines), pd.DataFrame(values, index=index, columns=names))
 
 
-def _of_parquet(path, columns, people):
+def _of_parquet(path: Path | str, columns: Columns, people: Collection[str] | None) -> TableSample | None:
     names, n_people = picked(parquet_names(path)[1], columns, path), parquet_size(path)
     most = max(MOST_CELLS // (len(names) + 1), 1)
     if n_people <= most:
@@ -192,8 +167,8 @@ def _of_parquet(path, columns, people):
     require_size(path, n_people=n_people, n_values=n_people * len(names))
     require_numbers(path, names)
     ids = outcome_people(path)
-    places = np.array([place for place, name in enumerate(ids) if people is None or name in people], np.int64)
-    places = chosen_places(places, most)
-    values = parquet_rows(path, columns=names, places=places)
-    index = sample_index(ids[place] for place in places)
+    eligible = np.array([row for row, name in enumerate(ids) if people is None or name in people], np.int64)
+    rows = chosen_places(eligible, most)
+    values = parquet_rows(path, columns=names, places=rows)
+    index = sample_index(ids[row] for row in rows)
     return TableSample(ids, pd.DataFrame(values, index=index, columns=names))

@@ -9,10 +9,12 @@ import gzip
 import math
 import re
 import zlib
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import chain
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 import pandas as pd
@@ -20,7 +22,7 @@ import pandas as pd
 from dpgrs.errors import CellError, DpgrsError, UsageError
 from dpgrs.io.files import digest_file, read_bytes, require_regular
 
-# Of a row of text; a longer one would be taken into memory before anything could be said of it.
+# Characters of a row of text; a longer one would be in memory before it could be refused.
 LONGEST_LINE = 1 << 24
 MOST_COLUMNS = 20_000
 SAMPLE_COLUMNS = {"sample", "sample_id", "iid", "id"}
@@ -41,19 +43,13 @@ REMARK = re.compile(r'"?#([#\s]|[\w.() -]+=|[\w.() -]+:\s)|\s*$')
 UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
-def describe_mismatch(table_ids, sample_ids, *, shows_ids, of="the genotypes"):
-    """Say that a table has no person of the genotypes; None if it has one.
+def describe_mismatch(
+    table_ids: Iterable[str], sample_ids: Iterable[str], *, shows_ids: bool, of: str = "the genotypes"
+) -> str | None:
+    """Return the end of a sentence that a table has no person of the genotypes; None if it has one.
 
-    Parameters
-    ----------
-    table_ids, sample_ids : sequences of str.
-    shows_ids : bool, quote three ids of each side (open data only), or their patterns (`HG00096` as
-        `AA99999`).
-    of : str, whose genotypes they are.
-
-    Returns
-    -------
-    str, the end of a sentence that begins with the table's name, or None.
+    The sentence begins with the table's name; `of` says whose genotypes they are. It quotes three ids of each
+    side with `shows_ids` (open data only), else their patterns (`HG00096` as `AA99999`).
     """
     if set(table_ids) & set(sample_ids):
         return None
@@ -63,25 +59,14 @@ def describe_mismatch(table_ids, sample_ids, *, shows_ids, of="the genotypes"):
     return f"must share sample ids with {of}, {of_sides}. Rename one side."
 
 
-def read_populations(path):
-    """Read the population of each person, for example from a `.panel` file of the 1000 Genomes Project.
+def read_populations(path: Path | str) -> pd.DataFrame:
+    """Return `population` and `super_population` (empty text if not given), indexed by sample ids as text.
 
-    Parameters
-    ----------
-    path : the file, with columns `sample` and `pop` or `population`, and perhaps `super_pop` or
-        `super_population`. Other columns, other people and trailing tabs do no harm.
-
-    Returns
-    -------
-    pandas.DataFrame with the columns `population` and `super_population` (empty text where not given); the
-    index holds sample ids as text.
-
-    Raises
-    ------
-    DpgrsError
-        Missing or unreadable file, no such columns, no person, repeated ids, a person without population.
+    The file, for example a `.panel` file of the 1000 Genomes Project, has columns `sample` and `pop` or
+    `population`, and perhaps `super_pop` or `super_population`. Other columns, other people and trailing tabs
+    do no harm. Repeated ids and a person without population are refused.
     """
-    # That of a simulated cohort is written by one rule for others.
+    # The table of a simulated cohort is written by one rule for others, with its digest.
     with suppress(OSError):
         try:
             read_bytes(path)
@@ -113,7 +98,7 @@ def read_populations(path):
     )
 
 
-def rows_of(path):
+def rows_of(path: Path | str) -> Iterator[tuple[int, list[str]]]:
     """Yield the number and the cells of each line that is not blank, cut to the length of the first."""
     width = None
     for line, cells in _cells(Path(path)):
@@ -122,16 +107,16 @@ def rows_of(path):
             yield line, cells
 
 
-def column_names(path):
-    """Return the names of the columns of a text table, whatever stands in the lines below them."""
+def column_names(path: Path | str) -> list[str]:
+    """Return the names of the columns of a text table, whatever the lines below them contain."""
     with _opened(Path(path), errors="surrogateescape") as (first, _):
         first = first.encode(errors="surrogateescape").decode()
         names = _fitted(next(_split(_separator(first), [first]), []), None, path, 1)
     return header_of(iter([(1, names)]), path)
 
 
-def ids_of(path, place):
-    """Yield the number of each line below the names, its cell at a place, and a function for all its cells.
+def ids_of(path: Path | str, place: int) -> Iterator[tuple[int, str, Callable[[], list[str]]]]:
+    """Yield the number of each line below the names, its cell in a column, and a function for all its cells.
 
     Lines and refusals are those of `rows_of`, in a small part of the time: most lines are not split, but
     their cells counted.
@@ -150,17 +135,17 @@ def ids_of(path, place):
             lines.size = 0
 
 
-def remarks_of(path):
-    """Return what lines ``#name=value`` above a table state, a dict.
+def remarks_of(path: Path | str) -> dict[str, str]:
+    """Return the values of lines ``#name=value`` above a table, by name in lower case with ``_`` for blanks.
 
-    Names are in lower case with ``_`` for blanks. A table that cannot be read has none: `rows_of` raises.
+    A table that cannot be read has none: `rows_of` raises.
     """
     with suppress(DpgrsError), _opened(Path(path)) as (_, lines):
         return lines.remarks
     return {}
 
 
-def _remark_of(line):
+def _remark_of(line: str) -> tuple[str, str]:
     """Return the name and the value of a line above a table; without a value both are empty."""
     # A spreadsheet pads lines with separators, and puts those that contain one in quotes.
     text = line.strip(BLANKS + ",;")
@@ -169,7 +154,7 @@ def _remark_of(line):
     return ("_".join(name.lower().split()), value.strip()) if value else ("", "")
 
 
-def _cells(path):
+def _cells(path: Path) -> Iterator[tuple[int, list[str]]]:
     """Split a file into rows and cells at the separator that its first line shows."""
     with _opened(path) as (first, lines):
         number = lines.number
@@ -178,7 +163,7 @@ def _cells(path):
             number, lines.size = lines.number + 1, 0
 
 
-def _fitted(cells, width, path, line):
+def _fitted(cells: list[str], width: int | None, path: Path | str, line: int) -> list[str]:
     """Strip cells and cut them to the length of the first row, if it is known; none if all are empty."""
     cells = [cell.strip(BLANKS) for cell in cells]
     while width is None and cells and not cells[-1]:
@@ -194,19 +179,19 @@ def _fitted(cells, width, path, line):
     return cells[:width]
 
 
-def _cells_of(text, mark, width, path, line):
+def _cells_of(text: str, mark: str, width: int, path: Path | str, line: int) -> list[str]:
     """Return the cells of a row that is one line."""
     return _fitted(next(_split(mark, [text])), width, path, line)
 
 
-def _cell_of(text, mark, width, place):
-    """Return a cell of a line as long as the first, which is not split; None where only splitting tells."""
+def _cell_of(text: str, mark: str, width: int, place: int) -> str | None:
+    """Return a cell of a line as long as the first, which is not split; None if only splitting finds it."""
     if mark == " ":
         text = text.rstrip(BLANKS)
     if text[:1] in mark + BLANKS or text.count(mark) != width - 1 or (mark == " " and "  " in text):
         return None
     if mark in QUOTING and '"' in text:
-        # Names and ids alone are in quotes, as R writes them.
+        # Only names and ids are in quotes, as R writes them.
         before, cell, rest = text.split('"', 2) if text.count('"') == 2 else ("", mark, "")
         is_plain = place == 0 and not before and mark not in cell and rest[:1] == mark
         return cell.strip(BLANKS) if is_plain else None
@@ -214,16 +199,16 @@ def _cell_of(text, mark, width, place):
 
 
 @contextmanager
-def _opened(path, *, errors="strict"):
+def _opened(path: Path, *, errors: str = "strict") -> Iterator[tuple[str, "_Lines"]]:
     """Open a table; give its first line, that of the names, and an iterator over the lines below it."""
     require_regular(path)
     try:
-        own = gzip.open if _is_gzip(path) else open
+        open_text = gzip.open if _is_gzip(path) else open
         text = {"mode": "rt", "encoding": "utf-8-sig", "errors": errors}
-        with own(path, newline="", **text) as file:
+        with open_text(path, newline="", **text) as file:
             is_old = file.readline(LONGEST_LINE + 1).endswith("\r")
         # Where a single carriage return is no end of a line, ends are found in half the time.
-        with own(path, newline="" if is_old else "\n", **text) as file:
+        with open_text(path, newline="" if is_old else "\n", **text) as file:
             lines = _Lines(path, file)
             first = next(lines, "")
             # dbGaP and the PGS Catalog write comments above the names; `#IID` is a name of PLINK's.
@@ -250,13 +235,13 @@ def _opened(path, *, errors="strict"):
         ) from None
 
 
-def _separator(first):
-    """Return what separates the cells of a table with this first line: a tab, comma, semicolon or blank."""
+def _separator(first: str) -> str:
+    """Return the separator of a table with this first line: a tab, comma, semicolon or blank."""
     return next((mark for mark in ("\t", *QUOTING) if mark in first), " ")
 
 
-def _split(mark, lines):
-    """Split lines into cells; in CSV, which alone has quotes (RFC 4180), a row may take several lines."""
+def _split(mark: str, lines: Iterable[str]) -> Iterator[list[str]]:
+    """Split lines into cells; in CSV, the only form with quotes (RFC 4180), a row may take several lines."""
     if mark == "\t":
         return (line.rstrip("\r\n").split("\t") for line in lines)
     if mark in QUOTING:
@@ -265,23 +250,18 @@ def _split(mark, lines):
 
 
 class _Lines:
-    """Iterate over the lines of a text file, of which no row may be too long.
+    """Iterates over the lines of a text file, and refuses a row that is too long."""
 
-    Attributes
-    ----------
-    number : int, of the last line.
-    size : int, characters of the row so far; whoever takes rows sets it to 0 between them.
-    remarks : dict, see `remarks_of`; filled as the lines above the names are read.
-    """
+    def __init__(self, path: Path, file: IO[str]) -> None:
+        self._path, self._file = path, file
+        self.number = 0  # of the last line
+        self.size = 0  # characters of the row so far, set to 0 between rows by their reader
+        self.remarks: dict[str, str] = {}  # see `remarks_of`; of the lines above the names so far
 
-    def __init__(self, path, file):
-        self._path, self._file, self.number, self.size = path, file, 0, 0
-        self.remarks = {}
-
-    def __iter__(self):
+    def __iter__(self) -> Iterator[str]:
         return self
 
-    def __next__(self):
+    def __next__(self) -> str:
         line = self._file.readline(LONGEST_LINE + 1)
         self.number += 1
         if self.number == 1 and "\0" in line:
@@ -297,12 +277,12 @@ class _Lines:
         return line
 
 
-def _is_gzip(path):
+def _is_gzip(path: Path) -> bool:
     with path.open("rb") as file:
         return file.read(2) == b"\x1f\x8b"
 
 
-def header_of(rows, path):
+def header_of(rows: Iterator[tuple[int, list[str]]], path: Path | str) -> list[str]:
     """Take the names of the columns off the rows."""
     _, names = next(rows, (1, []))
     if not names:
@@ -325,18 +305,18 @@ def header_of(rows, path):
     return names
 
 
-def plain_name(name):
-    """Return the name of a column as it is compared."""
+def plain_name(name: str) -> str:
+    """Return the name of a column as it is compared: in lower case, without a leading ``#``."""
     return name.lstrip("#").lower()
 
 
-def find_column(header, names):
-    """Return the position of the first column with one of the names, or None."""
+def find_column(header: Iterable[str], names: Collection[str]) -> int | None:
+    """Return the index of the first column with one of the names, or None."""
     return next((i for i, name in enumerate(header) if name in names), None)
 
 
-def add_once(lines, sample, path, line):
-    """Note the line of a person who must not have had one before."""
+def add_once(lines: dict[str, int], sample: str, path: Path | str, line: int) -> None:
+    """Note the line of a person; refuse a second line of the same person, and an id that is none."""
     if not is_id(sample):
         raise DpgrsError(
             f"`{path}`, line {line}: the sample id must not be empty or hold control characters. Give it, or "
@@ -350,7 +330,7 @@ def add_once(lines, sample, path, line):
     lines[sample] = line
 
 
-def require_people(lines, path):
+def require_people(lines: Collection[str], path: Path | str) -> None:
     """Refuse a table without people; `lines` has an entry for each."""
     if not lines:
         raise DpgrsError(
@@ -358,38 +338,38 @@ def require_people(lines, path):
         )
 
 
-def is_id(text):
-    """Tell whether text can be the id of a person: not empty, and nothing in it that is not seen."""
+def is_id(text: str) -> bool:
+    """Return whether text can be the id of a person: not empty, and without invisible characters."""
     return bool(text) and text.isprintable()
 
 
-def number_of(text):
+def number_of(text: str) -> float:
     """Return the finite number that text writes in ASCII, as decimal with or without exponent; else NaN."""
     number = float(text) if NUMBER.fullmatch(text) else math.nan
     return number if math.isfinite(number) else math.nan
 
 
-def numbers_of(cells, names, path, line):
-    """Turn the cells of one person into finite numbers: (n_cells,) float64, NaN where missing."""
-    given = {place: cell for place, cell in enumerate(cells) if cell not in MISSING}
-    places, numbers = list(given), np.full(len(cells), np.nan)
+def numbers_of(cells: Sequence[str], names: Sequence[str], path: Path | str, line: int) -> np.ndarray:
+    """Return the cells of one person as finite numbers: (n_cells,) float64, NaN if missing."""
+    given = {column: cell for column, cell in enumerate(cells) if cell not in MISSING}
+    columns, numbers = list(given), np.full(len(cells), np.nan)
     with suppress(ValueError):
         # Of these characters float() reads what `number_of` does, in a third of the time.
         if OF_NUMBERS.fullmatch("".join(given.values())):
-            numbers[places] = list(map(float, given.values()))
-    if not np.isfinite(numbers[places]).all():
-        bad = next(place for place in places if math.isnan(number_of(given[place])))
+            numbers[columns] = list(map(float, given.values()))
+    if not np.isfinite(numbers[columns]).all():
+        bad = next(column for column in columns if math.isnan(number_of(given[column])))
         raise CellError(f"`{path}`, line {line}, column `{names[bad]}`", given[bad])
     numbers[numbers == MISSING_NUMBER] = np.nan
     return numbers
 
 
-def sample_index(lines):
+def sample_index(lines: Iterable[str]) -> pd.Index:
     """Return the index of a table: sample ids as text."""
     return pd.Index(list(lines), name="sample", dtype=str)
 
 
-def _examples(ids, *, shows_ids):
-    """Write up to three ids, or the patterns of ids: letters as A, digits as 9."""
+def _examples(ids: Iterable[str], *, shows_ids: bool) -> str:
+    """Return up to three ids, or the patterns of ids: letters as A, digits as 9."""
     patterns = ids if shows_ids else (re.sub(r"\d", "9", re.sub(r"[^\W\d_]", "A", sample)) for sample in ids)
     return ", ".join(list(dict.fromkeys(patterns))[:3])

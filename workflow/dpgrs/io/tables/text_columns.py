@@ -1,7 +1,7 @@
 """Columns of text tables that become numbers or levels: open data, so messages may quote a cell."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -18,54 +18,32 @@ MOST_LEVELS = 1000
 
 
 class Naming(NamedTuple):
-    """How messages name what a user says of columns.
+    """How messages name the options that concern columns."""
 
-    Attributes
-    ----------
-    one_hot, drop : str, the options or keys that name columns of labels, and columns to leave out.
-    with_column : function of one of the two and of a column's name, that returns how to add it.
-    """
-
-    one_hot: str
-    drop: str
-    with_column: Callable
+    one_hot: str  # the option or key that names columns of labels
+    drop: str  # the option or key that names columns to leave out
+    with_column: Callable[[str, str], str]  # how to add the name of a column to one of the two
 
 
 @dataclass(frozen=True)
 class TextColumn:
-    """The cells of a column, and where they are."""
+    """The cells of a column, and their lines."""
 
     path: str
     name: str
     texts: pd.Series
-    lines: list
+    lines: Sequence[int] | np.ndarray
 
     @property
-    def whole(self):
+    def whole(self) -> str:
         return f"`{self.path}`, column `{self.name}`"
 
-    def place(self, row):
+    def place(self, row: int) -> str:
         return f"`{self.path}`, line {self.lines[row]}, column `{self.name}`"
 
 
-def text_columns(path, names, rows):
-    """Read the cells of all columns.
-
-    Parameters
-    ----------
-    path : the file.
-    names : list of str, those of its columns.
-    rows : iterator of the number and the cells of each line, as from `rows_of`.
-
-    Returns
-    -------
-    list of TextColumn
-
-    Raises
-    ------
-    UsageError
-        Without a row.
-    """
+def text_columns(path: str, names: list[str], rows: Iterable[tuple[int, list[str]]]) -> list[TextColumn]:
+    """Return the cells of all columns, of numbered lines as from `rows_of`; refuse a table without a row."""
     lines, cells = [], []
     for line, row in rows:
         lines.append(line)
@@ -76,8 +54,8 @@ def text_columns(path, names, rows):
     return [TextColumn(path, name, pd.Series(texts, dtype=str), lines) for name, texts in columns]
 
 
-def require_own_names(path, names, naming):
-    """Raise a UsageError if a level is named like a column, or like a level of another."""
+def require_own_names(path: str, names: Iterable[str], naming: Naming) -> None:
+    """Refuse a level that is named like a column, or like a level of another column."""
     twice = [name for name, number in Counter(names).items() if number > 1]
     if twice:
         raise UsageError(
@@ -86,23 +64,10 @@ def require_own_names(path, names, naming):
         )
 
 
-def numbers_of_column(column, *, naming, is_label_possible=True):
-    """Turn the cells of a column into finite numbers.
+def numbers_of_column(column: TextColumn, *, naming: Naming, is_label_possible: bool = True) -> np.ndarray:
+    """Return the cells of a column as finite numbers, (n_rows,) float64; refuse the first other cell.
 
-    Parameters
-    ----------
-    column : TextColumn
-    is_label_possible : bool, whether it could be one of labels or ids, which a message then says.
-    naming : Naming
-
-    Returns
-    -------
-    (n_rows,) float64
-
-    Raises
-    ------
-    UsageError
-        For the first cell that is none.
+    `is_label_possible` lets the message suggest that the column is one of labels or ids.
     """
     numbers = pd.to_numeric(column.texts, errors="coerce").to_numpy(dtype=np.float64)
     is_bad = ~(np.abs(numbers) <= LARGEST_VALUE)  # so is NaN, of text too
@@ -120,22 +85,10 @@ def numbers_of_column(column, *, naming, is_label_possible=True):
     return numbers
 
 
-def levels_of_column(column, naming):
-    """Turn a column of labels into one for each level.
+def levels_of_column(column: TextColumn, naming: Naming) -> list[tuple[str, np.ndarray]]:
+    """Return ``column=level`` and (n_rows,) float64 of 0 and 1 for each level of a column of labels.
 
-    Parameters
-    ----------
-    column : TextColumn
-    naming : Naming
-
-    Returns
-    -------
-    list of ``column=level`` and (n_rows,) float64 of 0 and 1.
-
-    Raises
-    ------
-    UsageError
-        For an empty label, or too few or too many levels.
+    An empty label, and too few or too many levels are refused.
     """
     is_empty = column.texts == ""
     if is_empty.any():
@@ -152,7 +105,8 @@ def levels_of_column(column, naming):
     return [(level, coded[level].to_numpy()) for level in coded]
 
 
-def is_number_or_missing(text):
+def is_number_or_missing(text: str) -> bool:
+    """Return whether a cell is a number or a code for a missing one."""
     try:
         float(text)
     except ValueError:

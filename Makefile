@@ -13,7 +13,7 @@ STUDIES := workflow or release or experiments or faults or slurm
 # What is marked so runs at night only; `make nightly` runs all.
 MARKED := not nightly
 # The targets of `make nightly`, and where it writes what they print.
-AT_NIGHT := lint docs unit test-audits test-core test-studies $(if $(shell command -v uv),test-lowest test-newest)
+AT_NIGHT := lint docs unit benchmark test-audits test-core test-light test-studies test-snakemake-versions test-lowest test-newest mutants
 NIGHTLY := .nightly
 FUZZ_SECONDS ?= 600
 # Modules below workflow to change, such as dpgrs/privacy/noise/sources.py; empty means all on which a guarantee hangs.
@@ -25,6 +25,8 @@ NAMES ?=
 # Numbers of what `reliability` does, from 1 on; none means all.
 FAULTS ?=
 MUTANTS := .mutants/venv
+# What resolves versions of libraries.
+UV := $(BIN)/uv
 # Of the two ends of the ranges of pyproject.toml: which versions, and which Python has wheels of them.
 ENDS := .ends
 RESOLUTION_lowest := lowest-direct
@@ -87,15 +89,15 @@ test-workflow test-release test-experiments test-faults test-slurm: test-%: $(DE
 test-studies: $(DEV)  ## the five above at once
 	$(BIN)/pytest $(SIDE_BY_SIDE) $$(($$(getconf _NPROCESSORS_ONLN) + 1)) -m "($(MARKED)) and ($(STUDIES))" $(OF_STUDIES)
 
-test-lowest:  ## unit tests and releases on the lowest versions that pyproject.toml allows (needs uv)
-test-newest:  ## the same on the newest versions (needs uv)
+test-lowest:  ## unit tests and releases on the lowest versions that pyproject.toml allows
+test-newest:  ## the same on the newest versions
 
 # Tools of the tests are the newest at both ends: nobody who installs dpgrs depends on them.
-test-lowest test-newest: test-%:
-	@uv venv --quiet --clear --python $(PYTHON_$*) $(ENDS)/$*
-	@uv pip install --quiet --python $(ENDS)/$* --resolution $(RESOLUTION_$*) -e '.[score,workflow]'
-	@uv pip install --quiet --python $(ENDS)/$* -e '.[workflow,dev]'
-	$(ENDS)/$*/bin/pytest $(SIDE_BY_SIDE) auto --ignore tests/statistical -m "($(MARKED)) and not ($(STUDIES))"
+test-lowest test-newest: test-%: $(UV)
+	@$(UV) venv --quiet --clear --python $(PYTHON_$*) $(ENDS)/$*
+	@$(UV) pip install --quiet --python $(ENDS)/$* --resolution $(RESOLUTION_$*) -e '.[score,workflow]'
+	@$(UV) pip install --quiet --python $(ENDS)/$* -e '.[workflow,dev]'
+	$(ENDS)/$*/bin/pytest $(SIDE_BY_SIDE) auto --ignore tests/statistical --ignore tests/papers/statistical -m "($(MARKED)) and not ($(STUDIES))"
 
 # Weighed with compiled modules and without pip.
 test-light: $(DEV)  ## install what verifies a release into a fresh environment, weigh it, and verify a bundle by it
@@ -108,17 +110,18 @@ test-light: $(DEV)  ## install what verifies a release into a fresh environment,
 	@megabytes=$$(du -sm $(ENDS)/light/lib | cut -f1); echo "$$megabytes MB"; [ $$megabytes -lt 400 ]
 
 # Each suite runs, whether those before it passed or not; none may skip a test.
-nightly: $(DEV)  ## lint, the manual and every test, also those that no other target runs; ends with a summary (hours)
-	@mkdir -p $(NIGHTLY); failures=0; rm -f $(NIGHTLY)/*; \
+nightly: $(DEV)  ## lint, the manual and every test, also those that no other target runs; ends with a table of the suites and their last lines (hours)
+	@mkdir -p $(NIGHTLY); failures=0; rm -f $(NIGHTLY)/*; touch $(NIGHTLY)/failures; \
 	export PYTEST_DEBUG_TEMPROOT=$$(mktemp -d); trap 'rm -rf "$$PYTEST_DEBUG_TEMPROOT"' EXIT; \
 	for suite in $(AT_NIGHT); do \
 	  began=$$(date +%s); outcome=passed; \
 	  DPGRS_NO_SKIPS=1 $(MAKE) --no-print-directory $$suite MARKED="nightly or not nightly" \
 	    >$(NIGHTLY)/$$suite.log 2>&1 || { outcome=FAILED; failures=$$((failures + 1)); }; \
-	  echo "$$suite: $$outcome after $$(($$(date +%s) - began)) s, see $(NIGHTLY)/$$suite.log" | tee -a $(NIGHTLY)/summary; \
-	  grep -hE '^(FAILED|ERROR) |^=+ .* in .*=$$|^make.*Error' $(NIGHTLY)/$$suite.log >>$(NIGHTLY)/summary; \
+	  printf '%-24s %-6s %6s s  %s\n' $$suite $$outcome $$(($$(date +%s) - began)) \
+	    "$$(grep -vE '^(make|$$)' $(NIGHTLY)/$$suite.log | tail -n 1)" | tee -a $(NIGHTLY)/summary; \
+	  grep -hE '^(FAILED|ERROR) ' $(NIGHTLY)/$$suite.log >>$(NIGHTLY)/failures; \
 	done; \
-	echo "Summary, also in $(NIGHTLY)/summary:"; cat $(NIGHTLY)/summary; [ $$failures = 0 ]
+	cat $(NIGHTLY)/failures; echo "Suites, seconds and last lines, also in $(NIGHTLY)/summary:"; cat $(NIGHTLY)/summary; [ $$failures = 0 ]
 
 test-snakemake-versions: $(DEV) $(SNAKEMAKES:%=.snakemakes/%/.ready)  ## a whole release and its replays under other versions of Snakemake (SNAKEMAKES): the same bytes
 	PYTHONPATH=tests $(BIN)/python -m snakemake_versions $(BIN)/python $(SNAKEMAKES:%=.snakemakes/%/bin/python)
@@ -132,7 +135,7 @@ test-snakemake-versions: $(DEV) $(SNAKEMAKES:%=.snakemakes/%/.ready)  ## a whole
 	@touch $@
 
 benchmark: $(DEV)  ## measure speed as ratios of two things in one run
-	$(BIN)/pytest --benchmark-enable -s tests/benchmarks
+	$(BIN)/pytest --benchmark-enable -s tests/benchmarks $(wildcard tests/papers/benchmarks)
 
 frontier: $(DEV)  ## R^2 of methods on the public data in the folder DATA, all cases or CASES, as a table (hours)
 	$(BIN)/python config/experiments/frontier.py "$(DATA)" $(CASES)
@@ -177,15 +180,19 @@ $(DOCS)/.ready: requirements-docs.lock $(READY)
 
 # Of a lock: the packages that it has, for the next one to leave out.
 LEAVE_OUT = $$(sed -nE 's/^([A-Za-z0-9._-]+)==.*/--no-emit-package \1/p' requirements.lock | sort -u)
-COMPILE := uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+COMPILE := $(UV) pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
   --custom-compile-command "make lock" --upgrade --quiet
 
-lock:  ## resolve the newest versions that fit pyproject.toml into requirements.lock, and what extras add into their own (needs uv)
+lock: $(UV)  ## resolve the newest versions that fit pyproject.toml into requirements.lock, and what extras add into their own
 	$(COMPILE) --extra workflow --extra build --output-file requirements.lock
 	for extra in dev docs gan; do \
 	  $(COMPILE) --extra workflow --extra $$extra --constraints requirements.lock $(LEAVE_OUT) \
 	    --output-file requirements-$$extra.lock || exit; \
 	done
+
+$(UV): $(DEV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check "uv>=0.9,<1"
+	@touch $@
 
 clean:  ## remove the environment and the demo's results
 	rm -rf $(VENV) results/demo

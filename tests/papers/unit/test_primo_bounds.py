@@ -157,6 +157,18 @@ def test_measure__near_eigenvalues_lose_more_and_many_outcomes_are_projected():
     assert found["error"] < 0.2 * found["unprojected"]
 
 
+def test_bound__of_a_sketch_supposes_the_noise_of_its_release(monkeypatch):
+    """So little is sampled, and at so small an epsilon, that X'X is off by noise: 2,080 entries show its size."""
+    case = experiment.Case(6, 2**12, 64, 1, 0.01)
+    monkeypatch.setattr(experiment, "sketch_excess", lambda setting, **noise: noise)
+    bits, Y, G, V = experiment.cohort(case.n, case.d, case.l, 1 / 4, case.seed)
+    matrix, _ = experiment.release(case, bits, Y, G, V)
+    errors = (matrix - G[:-1, :-1] * experiment.GRAM_STEP)[np.triu_indices(case.d)]
+    noise = case.bound(1.0)
+    assert errors.std() == pytest.approx(noise["gram_sd"], rel=0.1)
+    assert noise["n_chosen"] == case.n / 8
+
+
 def test_rows_needed__are_where_the_bound_begins_to_tell():
     case = experiment.Case(4, 1, 16, 4, 1.0)
     needed = experiment.rows_needed(case)

@@ -86,9 +86,9 @@ def test_budget__the_two_steps_add_up(n_chosen, gram_share):
         total = terms.shares["gram"][place] + terms.shares["cross"][place]
         assert whole * (1 - 1e-11) < total <= whole
     epsilon, delta = terms.shares["cross"]
-    assert gdp_delta(terms.budget["cross"], epsilon) <= delta
+    assert (1 - 1e-6) * delta < gdp_delta(terms.budget["cross"], epsilon) <= delta
     epsilon0, delta0 = base_terms(*terms.shares["gram"], sampling_rate=n_chosen / N_HAPLOTYPES)
-    assert gdp_delta(terms.budget["gram"], epsilon0) <= delta0
+    assert (1 - 1e-6) * delta0 < gdp_delta(terms.budget["gram"], epsilon0) <= delta0
 
 
 def test_budget__paper_needs_more_noise():

@@ -158,7 +158,7 @@ def test_measure__near_eigenvalues_lose_more_and_many_outcomes_are_projected():
 
 
 def test_bound__of_a_sketch_supposes_the_noise_of_its_release(monkeypatch):
-    """So little is sampled, and at so small an epsilon, that X'X is off by noise: 2,080 entries show its size."""
+    """At so small an epsilon X'X is off by noise, whose size 2,080 entries show."""
     case = experiment.Case(6, 2**12, 64, 1, 0.01)
     monkeypatch.setattr(experiment, "sketch_excess", lambda setting, **noise: noise)
     bits, Y, G, V = experiment.cohort(case.n, case.d, case.l, 1 / 4, case.seed)

@@ -46,22 +46,24 @@ def folder(tmp_path_factory):
     return folder
 
 
-def run(folder, *options, exit_code=0):
-    files = [str(folder / one) if str(one).endswith(".csv") else str(one) for one in options]
-    command = ["tabular", "--csv", str(folder / "wood.csv"), "--one-hot", "kind", *ASKED, *files]
-    result = CliRunner().invoke(main, command)
+def run(folder, method, *options, exit_code=0):
+    files = [str(folder / option) if str(option).endswith(".csv") else str(option) for option in options]
+    command = ["tabular", "--csv", str(folder / "wood.csv"), "--one-hot", "kind", *ASKED, "--method", method]
+    result = CliRunner().invoke(main, [*command, *files])
     assert result.exit_code == exit_code, result.output
     return result
 
 
-def as_json(folder, *options):
-    return json.loads(run(folder, *options, "--json").stdout)
+def as_json(folder, method, *options, ranges="ranges.csv"):
+    """Return results of a method, within the ranges of a table if any."""
+    within = ["--ranges", ranges] if ranges else []
+    return json.loads(run(folder, method, *options, *within, "--json").stdout)
 
 
 def test_tabular__without_privacy_is_as_without_ranges_that_hold_all(folder, tmp_path):
     (tmp_path / "wide.csv").write_text("column,low,high\na,-8,8\nb,420,580\nc,-1,1\nprice,-200,300\n")
-    plain = as_json(folder, "--method", "nondp")
-    wide = as_json(folder, "--method", "nondp", "--ranges", tmp_path / "wide.csv")
+    plain = as_json(folder, "nondp", ranges=None)
+    wide = as_json(folder, "nondp", ranges=tmp_path / "wide.csv")
     assert list(plain) == list(wide)
     np.testing.assert_allclose(wide["r2"], plain["r2"], atol=1e-3)
     np.testing.assert_allclose(wide["r2_training"], plain["r2_training"], atol=1e-3)
@@ -74,7 +76,7 @@ def test_tabular__without_privacy_is_as_without_ranges_that_hold_all(folder, tmp
     ("method", "least"), [("blup", 0.6), ("adassp", 0.6), ("bas", 0.5), ("k-blup", 0.5), ("ols", 0.65)]
 )
 def test_tabular__by_ranges_is_near_no_privacy(folder, method, least):
-    result = as_json(folder, "--method", method, "--k", 3, "--ranges", "ranges.csv")
+    result = as_json(folder, method, "--k", 3)
     assert least < min(result["r2"]) <= max(result["r2"]) < 0.75
     assert result["status"] == ["released"] * 2
     assert result["ranges"].endswith("ranges.csv")
@@ -83,11 +85,11 @@ def test_tabular__by_ranges_is_near_no_privacy(folder, method, least):
     assert not is_chosen or all({"a", "c"} < set(chosen) for chosen in result["chosen"])
     has_noise = not METHODS[method].is_non_private
     assert sum(result["budget"].values()) == pytest.approx(20 if has_noise else 0)
-    assert as_json(folder, "--method", method, "--k", 3, "--ranges", "ranges.csv")["r2"] == result["r2"]
+    assert as_json(folder, method, "--k", 3)["r2"] == result["r2"]
 
 
 def test_tabular__a_failed_check_is_an_outcome_within_ranges_too(folder):
-    result = as_json(folder, "--method", "tukey", "--epsilon", 0.3, "--ranges", "ranges.csv")
+    result = as_json(folder, "tukey", "--epsilon", 0.3)
     assert result["r2"] == result["r2_training"] == [None] * 2
     assert result["status"] == ["check failed"] * 2
 
@@ -95,7 +97,7 @@ def test_tabular__a_failed_check_is_an_outcome_within_ranges_too(folder):
 @pytest.mark.parametrize("scale", [["scales.csv"], ["data"], ["scales_of_outcomes.csv", "--ranges"]])
 def test_tabular__scales_stand_for_ranges(folder, scale):
     options = ["--scale", *scale] + ["ranges_of_features.csv"] * (len(scale) > 1)
-    result = run(folder, "--method", "adassp", *options)
+    result = run(folder, "adassp", *options)
     median = float(result.stdout.split("Median R2: ")[1].split(",")[0])
     assert 0.6 < median < 0.75
     assert "Clipped at public bounds: 0." in result.stdout
@@ -105,18 +107,16 @@ def test_tabular__scales_stand_for_ranges(folder, scale):
 
 def test_tabular__a_target_with_a_range_and_no_scale_is_warned_of(folder):
     line = "`price` has a range and no scale: it is centred in the middle of its range"
-    options = ("--method", "blup", "--trials", 1)
-    assert line in run(folder, *options, "--ranges", "ranges.csv").stderr
+    assert line in run(folder, "blup", "--trials", 1, "--ranges", "ranges.csv").stderr
     scaled = ("--scale", "scales_of_outcomes.csv", "--ranges", "ranges_of_features.csv")
-    assert line not in run(folder, *options, *scaled).stderr
-    assert line not in run(folder, *options, "--scale", "scales.csv").stderr
+    for options in (scaled, ("--scale", "scales.csv")):
+        assert line not in run(folder, "blup", "--trials", 1, *options).stderr
 
 
 def test_tabular__settings_of_dp_sgd_are_as_asked_for(folder):
-    asked = ["--method", "dp-sgd", "--ranges", "ranges.csv", "--trials", 1]
-
     def r2_of(*given):
-        result = as_json(folder, *asked, *(text for one in given for text in ("--set", one)))
+        options = (text for setting in given for text in ("--set", setting))
+        result = as_json(folder, "dp-sgd", "--trials", 1, *options)
         assert result["settings"] == list(given)
         return result["r2"][0]
 
@@ -134,7 +134,7 @@ def test_tabular__every_method_without_ranges_is_refused_by_name_or_takes_none(f
     assert {"blup", "adassp", "reusecov-gauss", "dp-sgd", "ridge", "s-blup"} <= set(needing)
     assert "reusecov-proj" not in tabular_methods()
     for name in needing:
-        (line,) = run(folder, "--method", name, exit_code=2).stderr.splitlines()
+        (line,) = run(folder, name, exit_code=2).stderr.splitlines()
         assert f"`--ranges` or `--scale` must be given for {name}, which clips values" in line
         assert "Give a table of column,low,high as `--ranges`, or one of column,centre,scale" in line
 
@@ -189,7 +189,7 @@ BAD = {
 
 @pytest.mark.parametrize(("options", "message"), BAD.values(), ids=BAD.keys())
 def test_tabular__bad_input_is_one_line(folder, options, message):
-    result = run(folder, "--method", *options, exit_code=2)
+    result = run(folder, *options, exit_code=2)
     (line,) = result.stderr.splitlines()
     assert message in line
     assert result.stdout == ""

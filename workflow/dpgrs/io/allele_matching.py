@@ -3,6 +3,7 @@
 The one place that matches effects with genotypes, for fits that start from public effects and for scores.
 """
 
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import starmap
 
@@ -13,8 +14,8 @@ _SET = frozenset("ACGT")
 _MOST_KEPT = 2**16
 
 
-def is_ambiguous(ref, alt):
-    """Tell whether two alleles are the same on both strands, as A/T and C/G are.
+def is_ambiguous(ref: str, alt: str) -> bool:
+    """Return whether two alleles are the same on both strands, as A/T and C/G are.
 
     Examples
     --------
@@ -24,25 +25,18 @@ def is_ambiguous(ref, alt):
     return alt == other_strand(ref)
 
 
-def is_letters(allele):
-    """Tell whether an allele is a sequence of A, C, G and T in capitals."""
+def is_letters(allele: str) -> bool:
+    """Return whether an allele is a sequence of A, C, G and T in capitals."""
     return bool(allele) and _SET.issuperset(allele)
 
 
 @lru_cache(_MOST_KEPT)
-def match_alleles(effect, other, ref, alt):
-    """Match the alleles of an effect with those of a variant.
+def match_alleles(effect: str, other: str, ref: str, alt: str) -> tuple[int, bool]:
+    """Return the sign of an effect on a variant, and whether its alleles are on the other strand.
 
-    Parameters
-    ----------
-    effect, other : str in capitals; other is empty where it is not told.
-    ref, alt : str in capitals
-
-    Returns
-    -------
-    sign : int, 1 where the effect is of ALT, -1 where it is of REF, 0 where the alleles are others.
-    is_flipped : bool, whether they are told on the other strand. A single allele tells no strand, and an
-        insertion or deletion begins elsewhere on the other one.
+    Alleles are in capitals; `other` is empty if it is not stated. The sign is 1 if the effect is of ALT, -1
+    if of REF, 0 if the alleles are others. A single allele tells no strand, and an insertion or deletion
+    begins elsewhere on the other one.
 
     Examples
     --------
@@ -58,81 +52,65 @@ def match_alleles(effect, other, ref, alt):
     return sign, bool(sign)
 
 
-def match_pairs(effects, others, refs, alts):
-    """Match pairs of an effect and a variant.
-
-    Parameters
-    ----------
-    effects, others, refs, alts : sequences of n_pairs str, see `match_alleles`.
-
-    Returns
-    -------
-    signs : (n_pairs,) int8
-    is_flipped : (n_pairs,) bool
-    """
-    found = list(starmap(match_alleles, zip(effects, others, refs, alts, strict=True)))
-    found = np.array(found, dtype=np.int8).reshape(-1, 2)
-    return found[:, 0], found[:, 1].astype(bool)
+def match_pairs(
+    effects: Iterable[str], others: Iterable[str], refs: Iterable[str], alts: Iterable[str]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the signs, (n_pairs,) int8, and flips, (n_pairs,) bool, of pairs of an effect and a variant."""
+    pairs = list(starmap(match_alleles, zip(effects, others, refs, alts, strict=True)))
+    matches = np.array(pairs, dtype=np.int8).reshape(-1, 2)
+    return matches[:, 0], matches[:, 1].astype(bool)
 
 
 class Places:
-    """Finds what lies at places of the genome.
+    """Finds the variants at positions of the genome.
 
-    Parameters
-    ----------
-    contigs : (n,) array of str, without ``chr``.
-    positions : (n,) int64
+    `contigs`, (n,) without ``chr``, and `positions`, (n,) int64, are those of the variants.
     """
 
-    def __init__(self, contigs, positions):
+    def __init__(self, contigs: np.ndarray, positions: np.ndarray) -> None:
         self._by_contig = {}
-        for contig, own in _rows_by_contig(contigs):
-            order = own[np.argsort(positions[own], kind="stable")]
+        for contig, rows in _rows_by_contig(contigs):
+            order = rows[np.argsort(positions[rows], kind="stable")]
             self._by_contig[contig] = positions[order], order
 
     @property
-    def contigs(self):
+    def contigs(self) -> list[str]:
         return list(self._by_contig)
 
-    def pairs(self, contigs, positions):
-        """Pair other things with all that lie at their places.
+    def pairs(self, contigs: np.ndarray, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return rows of the query and of the variants there, (n_pairs,) int64 each, for all pairs.
 
-        Parameters
-        ----------
-        contigs, positions : (m,) as of the class.
-
-        Returns
-        -------
-        theirs, ours : (n_pairs,) int64, rows of what is asked for and of what lies there, both ascending
-            where one contig after the other is asked for.
+        Both ascend if the query has one contig after the other.
         """
-        found = []
-        for contig, asked in _rows_by_contig(contigs):
+        pairs = []
+        for contig, rows in _rows_by_contig(contigs):
             if contig not in self._by_contig:
                 continue
-            there, order = self._by_contig[contig]
-            first, last = (np.searchsorted(there, positions[asked], side=side) for side in ("left", "right"))
+            sorted_positions, order = self._by_contig[contig]
+            wanted = positions[rows]
+            first, last = (np.searchsorted(sorted_positions, wanted, side=side) for side in ("left", "right"))
             n_each = last - first
             begin = np.repeat(first - (np.cumsum(n_each) - n_each), n_each)
-            found.append((np.repeat(asked, n_each), order[begin + np.arange(len(begin))]))
-        if not found:
-            return np.zeros((2, 0), dtype=np.int64)
-        return tuple(np.concatenate(parts) for parts in zip(*found, strict=True))
+            pairs.append((np.repeat(rows, n_each), order[begin + np.arange(len(begin))]))
+        if not pairs:
+            return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+        queries, matches = zip(*pairs, strict=True)
+        return np.concatenate(queries), np.concatenate(matches)
 
 
-def _sign(effect, other, ref, alt):
+def _sign(effect: str, other: str, ref: str, alt: str) -> int:
     if effect == alt and other in (ref, ""):
         return 1
     return -1 if effect == ref and other in (alt, "") else 0
 
 
-def other_strand(allele):
+def other_strand(allele: str) -> str:
     """Return the letters of an allele on the other strand."""
     return allele.translate(_COMPLEMENT)[::-1]
 
 
-def _rows_by_contig(contigs):
-    """Yield each contig and its rows, ascending; most are told by runs of one contig."""
+def _rows_by_contig(contigs: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
+    """Yield each contig and its rows, ascending; most are found as runs of one contig."""
     contigs = np.asarray(contigs, dtype=object)
     if not len(contigs):
         return
@@ -140,5 +118,5 @@ def _rows_by_contig(contigs):
     runs = {}
     for start, stop in zip(starts, np.append(starts[1:], len(contigs)), strict=True):
         runs.setdefault(contigs[start], []).append(np.arange(start, stop))
-    for contig, parts in runs.items():
-        yield contig, np.concatenate(parts)
+    for contig, rows in runs.items():
+        yield contig, np.concatenate(rows)

@@ -18,17 +18,12 @@ _GRCH37 = (10, 11, 11, 11, 9, 11, 13, 10, 11, 10, 9, 11, 10, 8, 9, 9, 10, 9, 9, 
 
 
 @lru_cache(2**14)
-def chromosome_name(text):
+def chromosome_name(text: str) -> str:
     """Return the plain name of a chromosome, whichever synonym a file or a user writes.
 
-    Parameters
-    ----------
-    text : str, with or without ``chr`` in any case and leading zeros: a number of PLINK (23 to 26), a
-        pseudoautosomal region (``XY``, ``PAR1``, ``PAR2``), or an accession of RefSeq.
-
-    Returns
-    -------
-    str, ``1`` to ``22``, ``X``, ``Y`` or ``MT``; a name that is none of these, without ``chr``.
+    Synonyms have ``chr`` in any case and leading zeros, or are a number of PLINK (23 to 26), a
+    pseudoautosomal region (``XY``, ``PAR1``, ``PAR2``), or an accession of RefSeq. The result is ``1`` to
+    ``22``, ``X``, ``Y`` or ``MT``; any other name loses ``chr``.
 
     Examples
     --------
@@ -44,18 +39,18 @@ def chromosome_name(text):
     return _SYNONYMS.get(_bare(text), text.removeprefix("chr"))
 
 
-def part_of_x(text):
-    """Return the pseudoautosomal region that a name stands for (``XY``, ``PAR1``, ``PAR2``), or None."""
+def part_of_x(text: str) -> str | None:
+    """Return the pseudoautosomal region of a name (``XY``, ``PAR1``, ``PAR2``), or None."""
     return _PARTS.get(_bare(text))
 
 
-def everybody_has_two(text):
-    """Tell whether everybody has two copies of a chromosome, by its name."""
+def everybody_has_two(text: str) -> bool:
+    """Return whether everybody has two copies of a chromosome, by its name."""
     return chromosome_name(text) in AUTOSOMES or part_of_x(text) is not None
 
 
-def is_chromosome(name, asked):
-    """Tell whether a file's name of a chromosome is the one asked for, of which X has its regions, too.
+def is_chromosome(name: str, asked: str) -> bool:
+    """Return whether a file's name of a chromosome is the requested one; X includes its regions.
 
     Examples
     --------
@@ -67,8 +62,8 @@ def is_chromosome(name, asked):
     return chromosome_name(name) == chromosome_name(asked)
 
 
-def accession_build(text):
-    """Return the build of an accession of RefSeq, ``GRCh37`` or ``GRCh38``; None of any other name.
+def accession_build(text: str) -> str | None:
+    """Return the build of an accession of RefSeq, ``GRCh37`` or ``GRCh38``; None for any other name.
 
     Examples
     --------
@@ -82,6 +77,6 @@ def accession_build(text):
     return {0: "GRCh37", 1: "GRCh38"}.get(newer)
 
 
-def _bare(text):
+def _bare(text: str) -> str:
     bare = _PREFIX.sub("", text, count=1) if _PREFIX.match(text) else text
     return bare.upper().lstrip("0")

@@ -1,6 +1,8 @@
 """Covariates of a study as its steps hand them on: columns of X on their public grid, and their constants."""
 
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Self
 
 import numpy as np
 
@@ -11,35 +13,26 @@ from dpgrs.types import Rows
 
 @dataclass(frozen=True)
 class Covariates:
-    """Further columns of X that every outcome shares.
+    """Further columns of X that every outcome shares."""
 
-    Attributes
-    ----------
-    names : tuple of n_covariates str; those of principal components last.
-    units : (n_covariates, n_rows) int16, entries of X in units of `GENOTYPE_STEP`.
-    centre, scale : (n_covariates,) float64, the public constants; a value is about centre + scale times z.
-    bound : float, the public clip in standard deviations.
-    rows : Rows, what a row is.
-    """
-
-    names: tuple
-    units: np.ndarray
-    centre: np.ndarray
-    scale: np.ndarray
-    bound: float
+    names: tuple[str, ...]  # those of principal components last
+    units: np.ndarray  # (n_covariates, n_rows) int16, entries of X in units of `GENOTYPE_STEP`
+    centre: np.ndarray  # (n_covariates,) float64, public; a value is about centre + scale times z
+    scale: np.ndarray  # (n_covariates,) float64, public
+    bound: float  # the public clip in standard deviations
     rows: Rows
 
-    def of_rows(self, rows):
+    def of_rows(self, rows: slice) -> Self:
         """Return the covariates of a slice of the rows."""
         return replace(self, units=self.units[:, rows])
 
-    def save(self, path):
+    def save(self, path: Path | str) -> None:
         arrays = {"names": np.array(self.names, dtype=str), "rows": np.array(str(self.rows))}
         arrays |= {"units": self.units, "centre": self.centre, "scale": self.scale}
         save_arrays(path, arrays | {"bound": np.float64(self.bound)})
 
     @classmethod
-    def load(cls, path):
+    def load(cls, path: Path | str | None) -> Self | None:
         """Read covariates; None reads none and gives None."""
         if path is None:
             return None

@@ -3,6 +3,8 @@
 A person whose call has one allele, as a man's on X, has a dosage of one allele: it counts twice, as the call.
 """
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from dpgrs.io.chromosomes import everybody_has_two
@@ -14,47 +16,35 @@ FIELDS = (DS, HDS, GP)  # of a person the first that is there counts
 LARGEST_REST = 0.05
 
 
-def settled_copies(copies, contig, n_alts, counts):
-    """Return how many alleles each person's call has: by GT, HDS, GP or the chromosome.
+def settled_copies(
+    copies: np.ndarray, contig: str, n_alts: int, counts: Mapping[str, np.ndarray]
+) -> np.ndarray:
+    """Return the number of alleles of each person's call, (n_samples,) int, by GT, HDS, GP or the chromosome.
 
-    Parameters
-    ----------
-    copies : (n_samples,) int, as GT has it, 0 where it does not say.
-    contig : str
-    n_alts : int
-    counts : dict of field to (n_samples,) int, how many numbers HDS and GP have, 0 without any.
-
-    Returns
-    -------
-    (n_samples,) int, 1 or 2; 0 where nothing says it.
+    `copies` are those of GT, 0 if it does not say; `counts` are the numbers that HDS and GP have. The result
+    is 1 or 2, or 0 if nothing says it.
     """
-    found = copies.astype(np.int64)
+    settled = copies.astype(np.int64)
     if HDS in counts:
-        found = np.where(found == 0, np.minimum(counts[HDS], 2), found)
+        settled = np.where(settled == 0, np.minimum(counts[HDS], 2), settled)
     if GP in counts:
         of_gp = np.where(counts[GP] == 0, 0, np.where(counts[GP] == n_alts + 1, 1, 2))
-        found = np.where(found == 0, of_gp, found)
-    return np.where((found == 0) & everybody_has_two(contig), 2, found)
+        settled = np.where(settled == 0, of_gp, settled)
+    return np.where((settled == 0) & everybody_has_two(contig), 2, settled)
 
 
-def dosages_of(fields, counts, copies, contig, n_alts):
-    """Return the dosages of one record, of each person by the first field that has any.
+def dosages_of(
+    fields: Mapping[str, np.ndarray],
+    counts: Mapping[str, np.ndarray],
+    copies: np.ndarray,
+    contig: str,
+    n_alts: int,
+) -> np.ndarray:
+    """Return the dosages of one record, (n_alts, n_samples) float64, of each person by the first field with
+    any.
 
-    Parameters
-    ----------
-    fields : dict of DS, HDS and GP, where there, to (n_samples, n_values) float64, NaN where missing.
-    counts : dict of HDS and GP to (n_samples,) int, how many values there are.
-    copies : (n_samples,) int, from `settled_copies`.
-    contig : str
-    n_alts : int
-
-    Returns
-    -------
-    (n_alts, n_samples) float64, NaN where no field has any.
-
-    Raises
-    ------
-    BadRecordError
+    `fields` are DS, HDS and GP, if present, as (n_samples, n_values) float64, NaN if missing; `counts` the
+    numbers of values of HDS and GP; `copies` come from `settled_copies`. A dosage is NaN if no field has any.
     """
     dosages = np.full((n_alts, len(copies)), np.nan)
     if DS in fields:
@@ -66,19 +56,10 @@ def dosages_of(fields, counts, copies, contig, n_alts):
     return dosages
 
 
-def of_copies(values, copies, contig):
-    """Return dosages of people, those of one allele doubled.
+def of_copies(values: np.ndarray, copies: np.ndarray, contig: str) -> np.ndarray:
+    """Return (n_alts, n_samples) dosages of people from field DS, doubled for calls of one allele.
 
-    Parameters
-    ----------
-    values : (n_alts, n_samples) float64, field DS, NaN where missing.
-    copies : (n_samples,) int, from `settled_copies`.
-    contig : str
-
-    Raises
-    ------
-    BadRecordError
-        A dosage beyond the number of copies, or of a person with one copy or two, nobody knows.
+    A dosage beyond the number of copies, or of a person with an unknown number, raises a BadRecordError.
     """
     most = np.where(copies == 1, 1, 2)
     _refuse(
@@ -97,24 +78,11 @@ def of_copies(values, copies, contig):
     return np.where(copies == 1, 2 * values, values)
 
 
-def of_haplotypes(values, counts, copies, n_alts):
-    """Return dosages as sums of haplotype dosages.
+def of_haplotypes(values: np.ndarray, counts: np.ndarray, copies: np.ndarray, n_alts: int) -> np.ndarray:
+    """Return dosages, (n_alts, n_samples) float64, NaN if missing, as sums of haplotype dosages.
 
-    Parameters
-    ----------
-    values : (n_samples, n_most) float64, field HDS, NaN where missing or left out.
-    counts : (n_samples,) int, how many numbers there are.
-    copies : (n_samples,) int, from `settled_copies`.
-    n_alts : int
-
-    Returns
-    -------
-    (n_alts, n_samples) float64, NaN where missing.
-
-    Raises
-    ------
-    BadRecordError
-        Another number of values than the call has alleles, one that is none from 0 to 1, or several ALTs.
+    `values` are field HDS, (n_samples, n_most), NaN if missing or left out. Another number of values than the
+    call has alleles, a value not from 0 to 1, and several ALTs raise a BadRecordError.
     """
     if n_alts > 1 and counts.any():
         raise BadRecordError("`HDS` must be of one ALT, got several. Split the record: bcftools norm -m -")
@@ -125,18 +93,14 @@ def of_haplotypes(values, counts, copies, n_alts):
     return np.where(is_whole, np.nansum(values, axis=1) * 2 / np.maximum(counts, 1), np.nan)[np.newaxis]
 
 
-def of_probabilities(values, counts, copies, n_alts):
-    """Return expected copies by the probabilities of calls; for the parameters see `of_haplotypes`.
+def of_probabilities(values: np.ndarray, counts: np.ndarray, copies: np.ndarray, n_alts: int) -> np.ndarray:
+    """Return expected copies by the probabilities of calls, field GP, as `of_haplotypes` does.
 
-    Probabilities that are all 0 are missing.
-
-    Raises
-    ------
-    BadRecordError
-        Another number of values than there are calls, or values that do not add up to 1.
+    Probabilities that are all 0 are missing. Another number of values than there are calls, and values that
+    do not add up to 1, raise a BadRecordError.
     """
     n_alleles = n_alts + 1
-    pairs = [(one, two) for two in range(n_alleles) for one in range(two + 1)]
+    pairs = [(first, second) for second in range(n_alleles) for first in range(second + 1)]
     n_calls = np.where(copies == 1, n_alleles, len(pairs))
     problem = "`GP` of {} must have a probability for each call, which add up to 1. Mend the record."
     _refuse((counts > 0) & (counts != n_calls), problem)
@@ -151,8 +115,8 @@ def of_probabilities(values, counts, copies, n_alts):
     return np.where(is_there, np.minimum(dosages, 2), np.nan)
 
 
-def _refuse(is_bad, problem):
-    """Raise for the first sample, by its place, of (..., n_samples) bool."""
+def _refuse(is_bad: np.ndarray, problem: str) -> None:
+    """Raise for the first bad sample, by its place, of (..., n_samples) bool."""
     is_bad = np.atleast_2d(is_bad).any(axis=0)
     if is_bad.any():
         raise BadRecordError(problem.format(sample_place(int(is_bad.argmax()))))

@@ -1,6 +1,8 @@
 """Cells of a file of effects as arrays: numbers, positions, alleles; each text that repeats is read once."""
 
 import re
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -10,18 +12,18 @@ from dpgrs.io.tables.tables import BLANKS, MISSING, number_of
 _SEVERAL = re.compile(r" *[/,;|] *")
 
 
-def mapped(texts, function):
-    """Return what a function makes of texts, which mostly repeat, an object array."""
+def mapped(texts: Any, function: Callable[[str], Any]) -> np.ndarray:
+    """Return the results of a function of texts, a pyarrow array in which most repeat, as an object array."""
     texts = texts.dictionary_encode()
     values = [function(text.strip(BLANKS)) for text in texts.dictionary.to_pylist()]
     if not values:
         return np.zeros(0, dtype=object)
-    found = np.empty(len(values), dtype=object)
-    found[:] = values
-    return found[texts.indices.to_numpy(zero_copy_only=False).astype(np.int64)]
+    distinct = np.empty(len(values), dtype=object)
+    distinct[:] = values
+    return distinct[texts.indices.to_numpy(zero_copy_only=False).astype(np.int64)]
 
 
-def one_allele(text):
+def one_allele(text: str) -> str:
     """Return an allele in capitals, an empty text if none or more than one is stated."""
     letters = text.upper()
     alleles = _SEVERAL.split(letters)
@@ -29,8 +31,8 @@ def one_allele(text):
     return "" if is_several or text in MISSING or letters == "NR" else letters
 
 
-def numbers_in(texts):
-    """Return the numbers of texts, (n,) float64, NaN where there is none."""
+def numbers_in(texts: Any) -> np.ndarray:
+    """Return the numbers in a pyarrow array of texts, (n,) float64, NaN if there is none."""
     import pyarrow as pa
 
     try:
@@ -41,8 +43,8 @@ def numbers_in(texts):
     return numbers
 
 
-def positions_in(texts):
-    """Return positions, (n,) int64, 0 where there is none."""
+def positions_in(texts: Any) -> np.ndarray:
+    """Return the positions in a pyarrow array of texts, (n,) int64, 0 if there is none."""
     import pyarrow as pa
 
     try:

@@ -1,5 +1,8 @@
 """How copies of an effect allele add up: each the same, as dominant or recessive, or by stated weights."""
 
+from collections.abc import Mapping
+from pathlib import Path
+
 import numpy as np
 
 from dpgrs.errors import DpgrsError, shown
@@ -21,7 +24,7 @@ _TYPES = {ADDITIVE: ADDITIVE, DOMINANT: DOMINANT, RECESSIVE: RECESSIVE}
 _TYPES |= {"nonadditive": BY_DOSAGE, "non-additive": BY_DOSAGE} | dict.fromkeys(_NOT_STATED, "")
 
 
-def truth_of(text, *, path, column):
+def truth_of(text: str, *, path: Path | str, column: str) -> bool:
     """Return whether a cell of a column of flags is true."""
     truth = _TRUTH.get(text.lower())
     if truth is None:
@@ -31,24 +34,18 @@ def truth_of(text, *, path, column):
     return truth
 
 
-def type_of(text):
+def type_of(text: str) -> str:
     """Return the effect type that a cell states, an empty text if it states none."""
     return _TYPES.get(text.lower().removeprefix("effecttype."), UNKNOWN)
 
 
-def effect_types(n_rows, *, flags, stated, has_weights):
-    """Return how the copies of each row's effect allele add up.
+def effect_types(
+    n_rows: int, *, flags: Mapping[str, np.ndarray], stated: np.ndarray | None, has_weights: np.ndarray
+) -> np.ndarray:
+    """Return for each row one of `APPLIED`, or why it cannot be applied, (n_rows,) object array of str.
 
-    Parameters
-    ----------
-    n_rows : int
-    flags : dict of the names of columns to (n_rows,) bool.
-    stated : (n_rows,) object array of str, from `type_of`; None without such a column.
-    has_weights : (n_rows,) bool, whether a row has weights of dosages.
-
-    Returns
-    -------
-    (n_rows,) object array of str: one of `APPLIED`, or why the row cannot be applied.
+    `flags` are columns of (n_rows,) bool by name; `stated` are from `type_of`, None without such a column;
+    `has_weights` is whether a row has weights of dosages.
     """
     types = np.full(n_rows, "", dtype=object)
     models = [(flags[name], model) for name, model in _MODELS.items() if name in flags]
@@ -67,21 +64,14 @@ def effect_types(n_rows, *, flags, stated, has_weights):
     return types
 
 
-def copy_effects(types, effects, dosage_weights):
-    """Return what copies of effect alleles add: ``none + first * copies + second * max(copies - 1, 0)``.
+def copy_effects(
+    types: np.ndarray, effects: np.ndarray, dosage_weights: np.ndarray | None
+) -> tuple[np.ndarray | None, np.ndarray, np.ndarray | None]:
+    """Return none, first and second: copies add ``none + first * copies + second * max(copies - 1, 0)``.
 
-    Between whole numbers of copies this is the straight line, as plink2's ``--score dominant`` and
-    ``recessive`` have it.
-
-    Parameters
-    ----------
-    types : (n_rows,) object array of str, from `effect_types`.
-    effects : (n_rows, n_scores) float64, of a copy.
-    dosage_weights : (n_rows, 3) float64, of 0, 1 and 2 copies; None without such columns.
-
-    Returns
-    -------
-    none, first, second : (n_rows, n_scores) float64; `none` and `second` are None where they are 0.
+    Each is (n_rows, n_scores) float64; `none` and `second` are None if they are 0. `effects` are of a copy,
+    `dosage_weights`, (n_rows, 3), of 0, 1 and 2 copies. Between whole numbers of copies this is the straight
+    line, as plink2's ``--score dominant`` and ``recessive`` have it.
     """
     if (types == ADDITIVE).all():
         return None, effects, None

@@ -1,6 +1,7 @@
 """The first lines of a file of effects: what it states above its table, and the names of its columns."""
 
 import re
+from pathlib import Path
 from typing import NamedTuple
 
 from dpgrs.io.genome_builds import LENGTHS
@@ -24,51 +25,45 @@ _BUILD = re.compile(r"(?:grch|hg|ncbi|hs|b|build|v)[ _.-]?(\d+)", re.IGNORECASE)
 
 
 class Head(NamedTuple):
-    """The first lines of a file of effects.
+    """The first lines of a file of effects."""
 
-    Attributes
-    ----------
-    names : list of str, the first line of the table.
-    remarks : dict of what lines above it say, names in lower case.
-    """
-
-    names: list
-    remarks: dict
+    names: list[str]  # the first line of the table
+    remarks: dict[str, str]  # of lines above it, by name in lower case
 
     @property
-    def weight_columns(self):
-        """Dict of scores to the places of their weights: an empty name, or NAME of ``effect_weight_NAME``."""
-        found = {}
-        for place, name in enumerate(self.names):
+    def weight_columns(self) -> dict[str, int]:
+        """The columns of weights by score: an empty name, or NAME of ``effect_weight_NAME``."""
+        columns = {}
+        for column, name in enumerate(self.names):
             if plain_name(name) == WEIGHT:
-                found[""] = place
+                columns[""] = column
             elif match := _WEIGHT_OF.fullmatch(name):
-                found[name if match[1] in found else match[1]] = place
-        return found
+                columns[name if match[1] in columns else match[1]] = column
+        return columns
 
     @property
-    def stated_build(self):
+    def stated_build(self) -> str:
         """The build of the file's own positions as the head writes it, empty if it states none."""
         stated = [self.remarks[name] for name in BUILD_REMARKS if name in self.remarks]
         return next((text for text in stated if build_of(text)), "")
 
     @property
-    def own_build(self):
+    def own_build(self) -> str | None:
         """The build of the file's own positions, see `build_of`."""
         return build_of(self.stated_build)
 
     @property
-    def harmonised_build(self):
+    def harmonised_build(self) -> str | None:
         """The build of ``hm_chr`` and ``hm_pos``, see `build_of`."""
         return build_of(self.remarks.get(HARMONISED_BUILD, ""))
 
     @property
-    def builds(self):
-        """List of the builds, of GRCh37 and GRCh38, in which the file states positions."""
+    def builds(self) -> list[str]:
+        """The builds, of GRCh37 and GRCh38, in which the file states positions."""
         return [build for build in (self.own_build, self.harmonised_build) if build in LENGTHS]
 
 
-def build_of(text):
+def build_of(text: str) -> str | None:
     """Return the genome build that a text states: its name, the text if it is unknown, None if there is none.
 
     Examples
@@ -86,12 +81,6 @@ def build_of(text):
     return stated.pop() if len(stated) == 1 else text
 
 
-def head_of(path):
-    """Read the head of a file of effects.
-
-    Raises
-    ------
-    DpgrsError
-        Missing or unreadable file.
-    """
+def head_of(path: Path | str) -> Head:
+    """Read the head of a file of effects."""
     return Head(header_of(rows_of(path), path), remarks_of(path))

@@ -7,14 +7,20 @@ import shutil
 import struct
 import zipfile
 import zlib
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dpgrs.errors import DpgrsError, UsageError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 RUN_AGAIN = "Remove it, and run the study again."
 COPY_AGAIN = "Copy or download the file again."
@@ -22,21 +28,11 @@ FETCH_IT = "Mend the path, or fetch the file."
 
 
 @contextmanager
-def replacing(path):
+def replacing(path: Path | str) -> Iterator[Path]:
     """Give a temporary path beside `path`; on success it takes the name `path`, on failure it is removed.
 
-    Parameters
-    ----------
-    path : the final file or folder. An existing file or an empty folder is replaced.
-
-    Yields
-    ------
-    pathlib.Path, not yet there: make a file or a folder of it.
-
-    Raises
-    ------
-    UsageError
-        If `path` is a folder that holds something: it could be anything of the user's.
+    Make a file or a folder of it. An existing file or an empty folder is replaced; a folder that holds
+    something raises a UsageError.
     """
     path = Path(path)
     require_new(path)
@@ -52,13 +48,8 @@ def replacing(path):
         remove(temporary)
 
 
-def require_new(path):
-    """Refuse a folder that holds something: it could be anything of the user's.
-
-    Raises
-    ------
-    UsageError
-    """
+def require_new(path: Path | str) -> None:
+    """Refuse a folder that holds something: it could be anything of the user's."""
     path = Path(path)
     if path.is_dir() and any(path.iterdir()):
         raise UsageError(
@@ -66,7 +57,7 @@ def require_new(path):
         )
 
 
-def remove(path):
+def remove(path: Path | str) -> None:
     """Remove a file or a folder if it is there."""
     path = Path(path)
     if path.is_dir():
@@ -75,40 +66,28 @@ def remove(path):
         path.unlink(missing_ok=True)
 
 
-def remove_own(directory, *, names, kind):
-    """Remove a folder of an earlier run, so that a new one can take its place.
+def remove_own(directory: Path | str, *, names: set[str], kind: str) -> None:
+    """Remove a folder of an earlier run, if there is one, so that a new one can take its place.
 
-    Parameters
-    ----------
-    directory : the folder; one that is absent does no harm.
-    names : set of str, what it may hold.
-    kind : str, what it is, for the message.
-
-    Raises
-    ------
-    UsageError
-        If it holds anything else: it could be anybody's.
+    It may hold only files with these names: anything else could be anybody's, and raises a UsageError. `kind`
+    says what the folder is, for the message.
     """
     directory = Path(directory)
-    held = {path.name for path in directory.iterdir()} if directory.is_dir() else set()
-    if foreign := sorted(held - names):
+    files = {path.name for path in directory.iterdir()} if directory.is_dir() else set()
+    if foreign := sorted(files - names):
         raise UsageError(f"`{directory}` must hold {kind} and nothing else, got {foreign[0]}. Move it away.")
     remove(directory)
 
 
-def require_regular(path):
+def require_regular(path: Path | str) -> None:
     """Refuse what is there, but is neither a file on a disk nor a folder; a link to a file is fine.
 
-    A pipe is waited for without an end, and can be read only once where checks and jobs read it again.
-
-    Raises
-    ------
-    DpgrsError
+    A pipe is waited for without an end, and can be read only once, but checks and jobs read files again.
     """
     try:
         mode = os.stat(path).st_mode  # noqa: PTH116 - takes a path of any kind
     except (OSError, ValueError):
-        return  # said by who opens it
+        return  # opening it raises the error
     if not (S_ISREG(mode) or S_ISDIR(mode)):
         raise DpgrsError(
             f"`{path}` must be a regular file, or a link to one, got a pipe, a socket or a device. Write "
@@ -116,18 +95,8 @@ def require_regular(path):
         )
 
 
-def require_file(path, *, absent=FETCH_IT):
-    """Refuse what is no file that can be read: a folder, a link to nothing, or an empty file.
-
-    Parameters
-    ----------
-    path : pathlib.Path
-    absent : str, the remedy for a file that is not there.
-
-    Raises
-    ------
-    DpgrsError
-    """
+def require_file(path: Path, *, absent: str = FETCH_IT) -> None:
+    """Refuse a folder, a dangling link, and an unreadable, empty or absent file (remedy `absent`)."""
     require_regular(path)
     if path.is_dir():
         raise UsageError(f"`{path}` is a folder. Name a file.")
@@ -141,7 +110,7 @@ def require_file(path, *, absent=FETCH_IT):
         raise DpgrsError(f"`{path}` is empty. {COPY_AGAIN}")
 
 
-def write_closed(path, content):
+def write_closed(path: Path | str, content: bytes) -> None:
     """Write bytes to a file of mode 0600; it is whole or absent."""
     with replacing(path) as temporary:
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -149,38 +118,32 @@ def write_closed(path, content):
             file.write(content)
 
 
-def file_digest(path):
+def file_digest(path: Path | str) -> str:
     """Return the SHA-256 of a file's bytes, in hexadecimal."""
     with Path(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def folder_digest(path):
+def folder_digest(path: Path | str) -> str:
     """Return the SHA-256 of the lines of ``sha256sum`` of all files of a folder, sorted by name as bytes.
 
     Their names begin with ``./``, as ``find . -type f`` gives them.
     """
-    path, found = Path(path), hashlib.sha256()
-    names = (one.relative_to(path).as_posix().encode() for one in path.rglob("*") if one.is_file())
+    path, digest = Path(path), hashlib.sha256()
+    names = (file.relative_to(path).as_posix().encode() for file in path.rglob("*") if file.is_file())
     for name in sorted(names):
-        found.update(f"{file_digest(path / name.decode())}  ./{name.decode()}\n".encode())
-    return found.hexdigest()
+        digest.update(f"{file_digest(path / name.decode())}  ./{name.decode()}\n".encode())
+    return digest.hexdigest()
 
 
-def digest_file(path):
+def digest_file(path: Path | str) -> Path:
     """Return the path of the digest beside a file, a line as of ``sha256sum``."""
     return Path(f"{path}.sha256")
 
 
-def write_text(path, text):
-    """Write text for a later step, with its digest beside it.
-
-    Parameters
-    ----------
-    path : the file.
-    text : str, as it is to be; UTF-8.
-    """
-    # Never beside the file of an earlier run: without one, a file that a killed job left is still read.
+def write_text(path: Path | str, text: str) -> None:
+    """Write text for a later step in UTF-8, with its digest beside it."""
+    # Never beside the file of an earlier run: without a digest, a file that a killed job left is still read.
     remove(digest_file(path))
     content = text.encode("utf-8")
     line = f"{hashlib.sha256(content).hexdigest()}  {Path(path).name}\n"
@@ -189,17 +152,11 @@ def write_text(path, text):
             temporary.write_bytes(whole)
 
 
-def read_bytes(path):
-    """Read a file, and hold it against the digest beside it, if there is one.
+def read_bytes(path: Path | str) -> bytes:
+    """Read a file, and compare it with the digest beside it, if there is one.
 
-    Raises
-    ------
-    OSError
-        If the file cannot be read.
-    ValueError
-        If it is not what was written.
-    DpgrsError
-        If it is no file on a disk.
+    It raises an OSError if the file cannot be read, a ValueError if it is not what was written, and a
+    DpgrsError if it is no file on a disk.
     """
     require_regular(path)
     content = Path(path).read_bytes()
@@ -213,40 +170,36 @@ def read_bytes(path):
     return content
 
 
-def not_as_written(path, *, kind="a table", fix=RUN_AGAIN):
+def not_as_written(path: Path | str, *, kind: str = "a table", fix: str = RUN_AGAIN) -> DpgrsError:
     """Return the error that a file is not what dpgrs wrote."""
     return DpgrsError(f"`{path}` must be {kind} that dpgrs wrote, but is missing, cut off or damaged. {fix}")
 
 
-def written_digest(path):
-    """Return the SHA-256 of what `write_text` wrote, in hexadecimal; a `DpgrsError` where it is damaged."""
+def written_digest(path: Path | str) -> str:
+    """Return the SHA-256 of what `write_text` wrote, in hexadecimal; refuse a damaged file."""
     try:
         return hashlib.sha256(read_bytes(path)).hexdigest()
     except (OSError, ValueError):
         raise not_as_written(path) from None
 
 
-def save_arrays(path, arrays):
+def save_arrays(path: Path | str, arrays: dict[str, Any] | Iterable[tuple[str, Any]]) -> None:
     """Write named arrays as one uncompressed ``.npz`` file; same arrays, same bytes.
 
-    Parameters
-    ----------
-    path : the file.
-    arrays : dict of name to array, or iterable of such pairs, of which one is in memory at a time; no object
-        arrays.
+    Only one of an iterable of pairs is in memory at a time. Object arrays are refused.
     """
     with replacing(path) as temporary:
         _write_arrays(temporary, arrays)
 
 
-def arrays_as_bytes(arrays):
+def arrays_as_bytes(arrays: dict[str, Any] | Iterable[tuple[str, Any]]) -> bytes:
     """Return the bytes of the file that `save_arrays` would write."""
     content = BytesIO()
     _write_arrays(content, arrays)
     return content.getvalue()
 
 
-def _write_arrays(target, arrays):
+def _write_arrays(target: Path | BytesIO, arrays: dict[str, Any] | Iterable[tuple[str, Any]]) -> None:
     pairs = arrays.items() if isinstance(arrays, dict) else arrays
     with zipfile.ZipFile(target, "w") as file:
         for name, array in pairs:
@@ -255,35 +208,19 @@ def _write_arrays(target, arrays):
             del array  # before there is another
 
 
-def load_arrays(path, *, content=None):
-    """Read what `save_arrays` wrote, as a dict.
-
-    Parameters
-    ----------
-    path : the file.
-    content : bytes of it, where they lie elsewhere; None reads the file.
-
-    Raises
-    ------
-    DpgrsError
-        If the file is missing or not of that kind.
-    """
+def load_arrays(path: Path | str, *, content: bytes | None = None) -> dict[str, np.ndarray]:
+    """Read what `save_arrays` wrote; `content` holds its bytes if they are not in the file."""
     with readable_arrays(path, content=content) as arrays:
         return dict(arrays)
 
 
-def require_plain_arrays(path, *, content=None, is_known):
-    """Refuse a file of arrays that says it holds more than it does, before anything of it is unpacked.
+def require_plain_arrays(
+    path: Path | str, *, content: bytes | None = None, is_known: Callable[[str], bool]
+) -> None:
+    """Refuse a file of arrays whose headers claim more than it holds, before any of it is unpacked.
 
-    Parameters
-    ----------
-    path, content : as in `load_arrays`.
-    is_known : function of a name, whether an array may be called that.
-
-    Raises
-    ------
-    DpgrsError
-        If an array has another name, is there twice, is compressed, or of another size than its bytes.
+    An array must have a known name, once, and be uncompressed and of the size of its bytes. `content` is as
+    in `load_arrays`.
     """
     is_plain = False
     try:
@@ -303,8 +240,8 @@ def require_plain_arrays(path, *, content=None, is_known):
         )
 
 
-def _is_whole_array(file, member):
-    """Tell whether a member of an archive is as large as its head says, without reading its numbers."""
+def _is_whole_array(file: zipfile.ZipFile, member: zipfile.ZipInfo) -> bool:
+    """Return whether a member of an archive is as large as its head says, without reading its numbers."""
     if member.compress_type != zipfile.ZIP_STORED:
         return False
     with file.open(member) as array:
@@ -324,8 +261,9 @@ _UNREADABLE = (
 
 
 @contextmanager
-def readable_arrays(path, *, content=None):
-    """Give a mapping of names to arrays of such a file, each read when it is asked for; errors likewise."""
+def readable_arrays(path: Path | str, *, content: bytes | None = None) -> Iterator[Mapping[str, np.ndarray]]:
+    """Give the arrays of such a file by name, each read when needed; parameters are those of
+    `load_arrays`."""
     try:
         with np.load(path if content is None else BytesIO(content), allow_pickle=False) as arrays:
             yield arrays
@@ -334,23 +272,10 @@ def readable_arrays(path, *, content=None):
         raise DpgrsError(f"`{path}` must be a file of arrays that dpgrs wrote. Make it again.") from error
 
 
-def read_table(path, *, needed=(), **options):
-    """Read what `write_table` wrote.
+def read_table(path: Path | str, *, needed: Collection[str] = (), **options: Any) -> "pd.DataFrame":
+    """Read what `write_table` wrote; refuse a file that is missing, cut off, damaged or lacks needed columns.
 
-    Parameters
-    ----------
-    path : the file.
-    needed : sequence of str, columns that must be there.
-    options : of `pandas.read_csv`.
-
-    Returns
-    -------
-    pandas.DataFrame
-
-    Raises
-    ------
-    DpgrsError
-        If the file is missing, cut off within a line, damaged or of another kind.
+    Options are those of `pandas.read_csv`.
     """
     import pandas as pd  # takes 0.2 s, which making a store does without
 
@@ -365,11 +290,11 @@ def read_table(path, *, needed=(), **options):
     return table
 
 
-def table_text(table):
+def table_text(table: "pd.DataFrame") -> str:
     """Return a data frame as tab-separated text; floats with 12 significant digits, missing values empty."""
     return table.to_csv(sep="\t", index=False, float_format="%.12g", lineterminator="\n")
 
 
-def write_table(path, table):
+def write_table(path: Path | str, table: "pd.DataFrame") -> None:
     """Write a data frame as `table_text`, with its digest beside it."""
     write_text(path, table_text(table))

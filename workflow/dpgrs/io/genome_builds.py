@@ -1,14 +1,16 @@
 """The genome builds of a release, told apart by the lengths of their chromosomes and by well-known SNPs."""
 
 from collections import defaultdict
+from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dpgrs.errors import DpgrsError, must
 from dpgrs.io.chromosomes import AUTOSOMES, accession_build, chromosome_name
 from dpgrs.io.known_positions import PLACES, POSITIONS
+from dpgrs.io.vcf.vcf import VcfHeader
 
 KEY = "release.genome_build"
 _POSITIONS = np.array(sorted(POSITIONS))
@@ -42,13 +44,13 @@ LENGTHS = {
 SIMULATED_BUILD = "GRCh38"
 
 
-def is_autosome(contig):
-    """Tell whether a chromosome is one of 1 to 22, by its name; of an unknown name it is not known."""
+def is_autosome(contig: str) -> bool:
+    """Return whether the name of a chromosome is one of 1 to 22."""
     return chromosome_name(contig) in AUTOSOMES
 
 
 class DeclaredBuild(NamedTuple):
-    """The build that a VCF's header gives away by the length of one chromosome, or by its accession."""
+    """The build that a VCF's header shows by the length of one chromosome, or by its accession."""
 
     path: Path
     chromosome: str
@@ -56,29 +58,21 @@ class DeclaredBuild(NamedTuple):
     build: str
 
     @property
-    def clue(self):
-        """What of the header gives the build away, a text."""
+    def clue(self) -> str:
+        """The entry of the header that shows the build, in words."""
         if self.length is None:
             return f"its contig {self.chromosome}"
         return f"the length {self.length} of chromosome {self.chromosome}"
 
 
-def declared_builds(headers):
-    """List what headers say about their build.
+def declared_builds(headers: Mapping[str, VcfHeader]) -> list[DeclaredBuild]:
+    """Return the builds that headers show, by chromosome, with or without ``chr``.
 
-    A length of neither build says nothing: PLINK writes the last position plus one, and `bcftools convert`
-    2^31 - 1.
-
-    Parameters
-    ----------
-    headers : dict of chromosome, with or without ``chr``, to the VcfHeader of the file that holds it.
-
-    Returns
-    -------
-    list of DeclaredBuild, one for each chromosome whose declared length is that of a known build, or whose
-    name is an accession of one.
+    There is one for each chromosome whose declared length is that of a known build, or whose name is an
+    accession of one. A length of neither build shows nothing: PLINK writes the last position plus one, and
+    `bcftools convert` 2^31 - 1.
     """
-    found = []
+    declared = []
     for chromosome, header in headers.items():
         name = chromosome_name(chromosome)
         for contig, length in header.contigs.items():
@@ -86,48 +80,36 @@ def declared_builds(headers):
                 continue
             builds = [build for build, lengths in LENGTHS.items() if length and length == lengths.get(name)]
             if builds:
-                found.append(DeclaredBuild(header.path, chromosome, length, builds[0]))
+                declared.append(DeclaredBuild(header.path, chromosome, length, builds[0]))
             elif build := accession_build(contig):
-                found.append(DeclaredBuild(header.path, contig, None, build))
-    return found
+                declared.append(DeclaredBuild(header.path, contig, None, build))
+    return declared
 
 
-def builds_of_header(header):
-    """Return the builds that a header gives away by any of its contigs, a dict of build to the clue."""
+def builds_of_header(header: VcfHeader) -> dict[str, str]:
+    """Return the builds that any contig of a header shows, with the clue."""
     declared = declared_builds(dict.fromkeys(map(chromosome_name, header.contigs), header))
-    return {one.build: one.clue for one in reversed(declared)}
+    return {declaration.build: declaration.clue for declaration in reversed(declared)}
 
 
 class BuildCheck:
-    """Holds the positions of a file's variants against the build that is stated for them.
+    """Compares the positions of a file's variants with the build that `key` states for them.
 
-    A known SNP at its place in a build speaks for that build. Anywhere else it says nothing, for ids are
-    renamed and merged. The file is refused where more SNPs speak for another build than for the one stated.
-
-    Parameters
-    ----------
-    path : of the file, for messages.
-    build : str, a key of `LENGTHS`.
-    key : str, what states it, for messages.
+    A known SNP at its place in a build is evidence for that build. Anywhere else it is none, for ids are
+    renamed and merged. The file is refused if more SNPs are evidence for another build than for the stated
+    one, a key of `LENGTHS`.
     """
 
-    def __init__(self, path, build, *, key=KEY):
+    def __init__(self, path: Path | str, build: str, *, key: str = KEY) -> None:
         self._path = path
         self._build, self._key = build, key
-        self._found = defaultdict(dict)
+        self._evidence: dict[str, dict[str, str]] = defaultdict(dict)  # build -> SNP -> its place
 
-    def add(self, variants):
-        """Look at variants.
+    def add(self, variants: Any) -> None:
+        """Check variants, and refuse a position beyond the end of its chromosome.
 
-        Parameters
-        ----------
-        variants : data frame, or dict of n_variants values each: contig (with or without ``chr``), position
-            (1-based), id (ids with semicolons between them).
-
-        Raises
-        ------
-        DpgrsError
-            A position beyond the end of its chromosome.
+        They are a data frame, or a dict of n_variants values each: contig (with or without ``chr``), position
+        (1-based), id (ids with semicolons between them).
         """
         contigs, ids = (np.asarray(variants[name], dtype=object) for name in ("contig", "id"))
         positions = np.asarray(variants["position"], dtype=np.int64)
@@ -135,32 +117,26 @@ class BuildCheck:
             end = LENGTHS[self._build].get(chromosome_name(contig))
             if end is not None and positions.max() > end:
                 self._refuse_beyond(positions[contigs == contig], contig, end)
-        # Few are left to be looked at one by one.
+        # Few variants are left, which are checked one by one.
         near = np.isin(positions, _POSITIONS)
-        for contig, position, own in zip(contigs[near], positions[near].tolist(), ids[near], strict=True):
+        for contig, position, names in zip(contigs[near], positions[near].tolist(), ids[near], strict=True):
             name, build = PLACES.get((chromosome_name(contig), position), (None, None))
-            if name in own.split(";"):
-                self._found[build][name] = f"{contig}:{position}"
+            if name in names.split(";"):
+                self._evidence[build][name] = f"{contig}:{position}"
 
-    def finish(self):
-        """Judge by the known SNPs of all variants.
-
-        Raises
-        ------
-        DpgrsError
-            More of them speak for another build than for the one stated.
-        """
-        build, found = max(self._found.items(), key=lambda item: len(item[1]), default=(self._build, {}))
-        if len(found) <= len(self._found[self._build]):
+    def finish(self) -> None:
+        """Refuse the file if more of its known SNPs are evidence for another build than `build`."""
+        build, snps = max(self._evidence.items(), key=lambda item: len(item[1]), default=(self._build, {}))
+        if len(snps) <= len(self._evidence[self._build]):
             return
-        shown = " and ".join(f"{name} at {place}" for name, place in list(found.items())[:2])
+        shown = " and ".join(f"{name} at {site}" for name, site in list(snps.items())[:2])
         fix = "Correct it, or lift the positions over."
         if build not in LENGTHS:
             fix = f"Lift the positions over: it cannot be {build} (hg18)."
         wanted = f"be the build of {self._path}, which has {shown} ({build})"
         raise DpgrsError(must(self._key, wanted, self._build, fix))
 
-    def _refuse_beyond(self, positions, contig, end):
+    def _refuse_beyond(self, positions: np.ndarray, contig: str, end: int) -> None:
         beyond = positions[positions > end]
         if len(beyond):
             wanted = f"be a build that has position {contig}:{beyond[0]} of {self._path}"

@@ -1,7 +1,9 @@
 """The one door to genotype files: VCF, BCF and PLINK, whole or in several parts for a chromosome."""
 
 import glob
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -10,70 +12,40 @@ from dpgrs.io.chromosomes import everybody_has_two, is_chromosome
 from dpgrs.io.files import file_digest, folder_digest
 from dpgrs.io.genome_builds import builds_of_header
 from dpgrs.io.genotype_forms import PLINK, form_named, form_of
-from dpgrs.io.vcf.vcf import N_THREADS, VcfHeader
+from dpgrs.io.vcf.vcf import N_THREADS, VariantBatch, VcfHeader
 
 INDEX_ENDINGS = (".tbi", ".csi")
 
 
-def find_genotype_files(pattern, chromosome, *, is_prefix=False):
-    """Find the files of a chromosome.
+def find_genotype_files(pattern: str, chromosome: str, *, is_prefix: bool = False) -> list[Path]:
+    """Return the files of a chromosome by name, at least one:
 
-    Parameters
-    ----------
-    pattern : str, a path in which ``{chrom}`` stands for the chromosome and ``*`` for any text: then the
-        files that match are parts of the chromosome.
-    chromosome : str
-    is_prefix : bool, whether a pattern that ends in neither ``.pgen`` nor ``.bed`` lacks that ending.
+    VCFs, BCFs, or the ``.pgen`` or ``.bed`` of sets.
 
-    Returns
-    -------
-    list of pathlib.Path by name, at least one: VCFs, BCFs, or the ``.pgen`` or ``.bed`` of PLINK sets.
-
-    Raises
-    ------
-    DpgrsError
-        If ``*`` matches nothing, or there is no PLINK set of that prefix, or one of each kind.
+    In `pattern`, a path, ``{chrom}`` stands for the chromosome and ``*`` for any text: then the files that
+    match are parts of the chromosome. With `is_prefix`, a pattern may lack the ending ``.pgen`` or ``.bed``.
     """
     path = pattern.replace("{chrom}", chromosome)
     if not is_prefix or path.endswith(PLINK.endings):
         return _matching(path)
-    found = [ending for ending in PLINK.endings if _glob(path + ending)]
-    if not found:
+    endings = [ending for ending in PLINK.endings if _glob(path + ending)]
+    if not endings:
         raise DpgrsError(f"`{path}` has no .pgen and no .bed beside it. Mend the path, or fetch the files.")
-    if len(found) > 1:
+    if len(endings) > 1:
         raise DpgrsError(f"`{path}` has a .pgen and a .bed. Name the one to use, with its ending.")
-    return _matching(path + found[0])
+    return _matching(path + endings[0])
 
 
-def with_companions(paths):
-    """Return genotype files with the tables that belong to them: .bim and .fam, .pvar and .psam.
-
-    Parameters
-    ----------
-    paths : list of paths
-
-    Returns
-    -------
-    list of pathlib.Path
-    """
+def with_companions(paths: Sequence[Path | str]) -> list[Path]:
+    """Return genotype files with the tables that belong to them: .bim and .fam, .pvar and .psam."""
     return [file for path in map(Path, paths) for file in form_named(path).files(path)]
 
 
-def genotype_header(paths):
-    """Read which people and contigs genotype files hold.
+def genotype_header(paths: Path | str | Sequence[Path | str]) -> VcfHeader:
+    """Read the samples and contigs of genotype files, one or the parts of a chromosome.
 
-    Parameters
-    ----------
-    paths : path, or list of the paths of a chromosome's parts.
-
-    Returns
-    -------
-    dpgrs.io.vcf.vcf.VcfHeader; of parts, its path is that of the first, and its contigs are those of any.
-
-    Raises
-    ------
-    DpgrsError
-        Anything wrong with a header, or parts that do not hold the same people in the same order.
+    The header of parts has the path of the first, and the contigs of all. Parts must hold the same people in
+    the same order.
     """
     first, *others = [form_of(path).header(path) for path in as_paths(paths)]
     contigs = dict(first.contigs)
@@ -88,11 +60,12 @@ def genotype_header(paths):
     return VcfHeader(first.path, first.samples, contigs)
 
 
-def _require_same_build(first, other):
+def _require_same_build(first: VcfHeader, other: VcfHeader) -> None:
     """Refuse a file whose header declares another genome build than the first one."""
-    one, two = builds_of_header(first), builds_of_header(other)
-    if one and two and not one.keys() & two.keys():
-        (build, clue), (another, other_clue) = next(iter(one.items())), next(iter(two.items()))
+    builds, other_builds = builds_of_header(first), builds_of_header(other)
+    if builds and other_builds and not builds.keys() & other_builds.keys():
+        build, clue = next(iter(builds.items()))
+        another, other_clue = next(iter(other_builds.items()))
         raise DpgrsError(
             f"`{other.path}` must be of the genome build of `{first.path}`, {build} by {clue}, got {another} "
             f"by {other_clue}. Lift one over, or leave it out."
@@ -100,36 +73,23 @@ def _require_same_build(first, other):
 
 
 def genotype_reader(
-    paths,
-    chromosome,
+    paths: Path | str | Sequence[Path | str],
+    chromosome: str,
     *,
-    phased="required",
-    keep_filtered=False,
-    known_ref=False,
-    field="GT",
-    n_threads=N_THREADS,
-):
-    """Return a reader of one chromosome, whatever the form of its files.
+    phased: str = "required",
+    keep_filtered: bool = False,
+    known_ref: bool = False,
+    field: str = "GT",
+    n_threads: int = N_THREADS,
+) -> Any:
+    """Return a reader of one chromosome, whatever the format of its files: a ContigReader or one like it.
 
-    Parameters
-    ----------
-    paths : path, or list of the paths of the chromosome's parts, in any order.
-    chromosome : str, as in the files or with ``chr`` in front added or left out.
-    phased, keep_filtered, known_ref, field : see `dpgrs.io.vcf.vcf.ContigReader`.
-    n_threads : int, those that read a VCF, see there; BCF and PLINK files are read in one.
-
-    Returns
-    -------
-    ContigReader, or a reader with the same `batches` and counters.
-
-    Raises
-    ------
-    DpgrsError
-        Anything wrong with a header; parts that begin with another contig or at one position; dosages of a
-        chromosome that is no autosome, of which men may have one.
+    Parts of the chromosome may come in any order. Options are those of `dpgrs.io.vcf.vcf.ContigReader`;
+    `n_threads` read a VCF, other files are read in one. Parts that begin with another contig or at one
+    position are refused, and so are dosages of a chromosome that is no autosome, of which men may have one.
     """
     paths = as_paths(paths)
-    terms = {"phased": phased, "keep_filtered": keep_filtered, "known_ref": known_ref, "field": field}
+    options = {"phased": phased, "keep_filtered": keep_filtered, "known_ref": known_ref, "field": field}
     if field == "DS" and not everybody_has_two(chromosome):
         raise DpgrsError(
             f"`{paths[0]}` does not say whether the dosages of men on chromosome {chromosome}, which is none "
@@ -137,27 +97,12 @@ def genotype_reader(
         )
     if len(paths) > 1:
         paths = order_parts(paths, chromosome)
-    readers = [form_of(path).reader(path, chromosome, n_threads=n_threads, **terms) for path in paths]
+    readers = [form_of(path).reader(path, chromosome, n_threads=n_threads, **options) for path in paths]
     return readers[0] if len(readers) == 1 else PartsReader(paths, readers)
 
 
-def order_parts(paths, chromosome):
-    """Sort the parts of a chromosome by their first positions; leave out those without records.
-
-    Parameters
-    ----------
-    paths : list of paths
-    chromosome : str
-
-    Returns
-    -------
-    list of pathlib.Path, at least one.
-
-    Raises
-    ------
-    DpgrsError
-        A damaged file, or one that begins with another contig.
-    """
+def order_parts(paths: Sequence[Path | str], chromosome: str) -> list[Path]:
+    """Return the parts of a chromosome by their first positions, at least one; leave out empty ones."""
     paths = as_paths(paths)
     sites = {path: site for path in paths if (site := form_of(path).first_site(path))}
     for path, (contig, _) in sites.items():
@@ -169,8 +114,8 @@ def order_parts(paths, chromosome):
     return sorted(sites, key=lambda path: sites[path][1]) or paths[:1]
 
 
-def describe_files(paths):
-    """Return the name and digest of the file read, as a dict, or a list of them where there are several."""
+def describe_files(paths: Path | str | Sequence[Path | str]) -> dict[str, str] | list[dict[str, str]]:
+    """Return the name and digest of the file read, as a dict, or a list of them if there are several."""
     described = [
         {"file": path.name, "sha256": folder_digest(path) if path.is_dir() else file_digest(path)}
         for path in with_companions(as_paths(paths))
@@ -179,32 +124,21 @@ def describe_files(paths):
 
 
 class PartsReader:
-    """The variants of a chromosome from several files, one after the other.
+    """The variants of a chromosome from several files, one after the other, by their positions.
 
     Its other attributes are the counters of `dpgrs.io.vcf.vcf.ContigReader`, summed over the parts.
-
-    Parameters
-    ----------
-    paths : list of pathlib.Path, in the order of their positions.
-    readers : list of their readers.
     """
 
-    def __init__(self, paths, readers):
+    def __init__(self, paths: list[Path], readers: list[Any]) -> None:
         self._paths = paths
         self._readers = readers
 
-    def __getattr__(self, counter):
+    def __getattr__(self, counter: str) -> Any:
         first, *others = (getattr(reader, counter) for reader in self._readers)
         return sum(others, start=first)
 
-    def batches(self, n_variants):
-        """Yield `VariantBatch` after `VariantBatch`, each of `n_variants` but the last of every part.
-
-        Raises
-        ------
-        DpgrsError
-            What the readers raise, and parts that overlap.
-        """
+    def batches(self, n_variants: int) -> Iterator[VariantBatch]:
+        """Yield batches of `n_variants`, the last of every part of fewer; refuse parts that overlap."""
         end, previous = 0, None
         for path, reader in zip(self._paths, self._readers, strict=True):
             last = end
@@ -221,20 +155,20 @@ class PartsReader:
             end, previous = (last, path) if last > end else (end, previous)
 
 
-def as_paths(paths):
+def as_paths(paths: Path | str | Sequence[Path | str]) -> list[Path]:
     """Return one path, or several, as a list of pathlib.Path."""
-    return [Path(path) for path in paths] if isinstance(paths, list | tuple) else [Path(paths)]
+    return [Path(paths)] if isinstance(paths, str | Path) else [Path(path) for path in paths]
 
 
-def _glob(path):
-    """Match ``*`` alone: brackets and question marks stand for themselves."""
+def _glob(path: str) -> list[str]:
+    """Match only ``*``: brackets and question marks stand for themselves."""
     return sorted(glob.glob("*".join(map(glob.escape, path.split("*")))))  # noqa: PTH207
 
 
-def _matching(path):
+def _matching(path: str) -> list[Path]:
     if "*" not in path:
         return [Path(path)]
-    found = [Path(name) for name in _glob(path) if not name.endswith(INDEX_ENDINGS)]
-    if not found:
+    matches = [Path(name) for name in _glob(path) if not name.endswith(INDEX_ENDINGS)]
+    if not matches:
         raise DpgrsError(f"`{path}` matches no file. Mend the pattern, or fetch the files.")
-    return found
+    return matches

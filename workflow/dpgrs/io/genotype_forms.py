@@ -4,108 +4,115 @@ A form is declared here alone: ingest, the checks before any job, the size of a 
 `form_of`.
 """
 
+from collections.abc import Collection
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
 from dpgrs.io.bgen.samples import sample_table
 from dpgrs.io.plink.tables import GENOTYPES as PLINK_ENDINGS
 from dpgrs.io.plink.tables import plink_files
 from dpgrs.io.vcf.bcf import BcfReader, first_bcf_line, is_bcf, read_bcf_header
 from dpgrs.io.vcf.records import PROVISIONAL
 from dpgrs.io.vcf.text import numbered_lines
-from dpgrs.io.vcf.vcf import N_THREADS, ContigReader, read_header
+from dpgrs.io.vcf.vcf import N_THREADS, ContigReader, VcfHeader, read_header
 
-# Bytes of a line of a `.bim` or `.pvar`, of a record of a VCF, and of a call there: few, so that what follows
-# is an upper bound of most files.
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+# Bytes of a line of a `.bim` or `.pvar`, of a record of a VCF, and of a call there: few, so that the number
+# of variants is an upper bound for most files.
 SITE_BYTES, RECORD_BYTES, CALL_BYTES = 20, 50, 0.04
 
 
 class Vcf:
-    """VCF; the other forms say what is different. Every function takes a pathlib.Path.
+    """VCF; the other formats override what is different."""
 
-    Attributes
-    ----------
-    source : str, what `cohort.source` is for such files.
-    words : str, what such files are called.
-    endings : tuple of str, by which they are told; those of VCF and BCF are told by their first bytes.
-    is_listed : bool, whether their reader is a `dpgrs.io.listed_reader.ListedReader`.
-    """
+    source = "vcf"  # the value of `cohort.source` for such files
+    words = "a VCF, BCF or VCF Zarr"  # the name of such files in messages
+    endings: tuple[str, ...] = ()  # by which they are recognised; VCF and BCF are by their first bytes
+    is_listed = False  # whether their reader is a `dpgrs.io.listed_reader.ListedReader`
 
-    source, words, endings, is_listed = "vcf", "a VCF, BCF or VCF Zarr", (), False
-
-    def files(self, path):
-        """Return the paths of a file and of the tables that belong to it, a list."""
+    def files(self, path: Path) -> list[Path]:
+        """Return the paths of a file and of the tables that belong to it."""
         return [path]
 
-    def header(self, path):
+    def header(self, path: Path) -> VcfHeader:
         """Return the VcfHeader."""
         return read_header(path)
 
-    def reader(self, path, chromosome, *, n_threads=N_THREADS, **options):
+    def reader(
+        self, path: Path, chromosome: str | None, *, n_threads: int = N_THREADS, **options: Any
+    ) -> Any:
         """Return the reader of a chromosome."""
         return ContigReader(self.header(path), chromosome, n_threads=n_threads, **options)
 
-    def whole_reader(self, path, contigs, **options):
-        """Return a reader of all these contigs in the order of the file; of forms that list no variants."""
+    def whole_reader(self, path: Path, contigs: Collection[str], **options: Any) -> ContigReader:
+        """Return a reader of all these contigs in the order of the file, if the format lists no variants."""
         from dpgrs.io.vcf.whole import WholeReader
 
         return WholeReader(self.header(path), contigs, **options)
 
-    def to_vcf(self, path, chromosome):
-        """Return a command that writes a chromosome as a VCF, or None of what is one."""
-        return
+    def to_vcf(self, path: Path, chromosome: str) -> str | None:
+        """Return a command that writes a chromosome as a VCF, or None for a VCF."""
+        return None
 
-    def first_site(self, path):
-        """Return (contig, position) of the first record, or None where there is none."""
+    def first_site(self, path: Path) -> tuple[str, int] | None:
+        """Return (contig, position) of the first record, or None if there is none."""
         line = self._first_line(path)
         if line is None:
             return None
         contig, position, *_ = (*line.split(b"\t", 2), b"")
-        # A position that is none is named when its record is read.
+        # A position that is no number is refused when its record is read.
         return contig.decode(errors="replace"), int(position) if position.isdigit() else 0
 
-    def has_provisional_ref(self, path):
-        """Tell whether REF may have been chosen by the people, as PLINK 1 does.
+    def has_provisional_ref(self, path: Path) -> bool:
+        """Return whether REF may have been chosen by the people, as PLINK 1 does.
 
-        Of a VCF or BCF the first record tells; a reader with `known_ref` looks at all.
+        In a VCF or BCF only the first record is read; a reader with `known_ref` checks all.
         """
         info = (self._first_line(path) or b"").split(b"\t", 8)[7:8]
         return PROVISIONAL.encode() in b";".join(info).split(b";")
 
-    def require_phase(self, path, contig):
-        """Refuse what cannot give the haplotypes of a contig; of a VCF the calls themselves tell."""
+    def require_phase(self, path: Path, contig: str) -> None:
+        """Refuse a file that cannot give the haplotypes of a contig; the calls of a VCF are checked later."""
 
-    def may_have_dosages(self, path):
-        """Tell whether its form has dosages."""
+    def may_have_dosages(self, path: Path) -> bool:
+        """Return whether its format has dosages."""
         return True
 
-    def sites(self, path, chromosomes):
-        """Return where variants are listed, a path, and a data frame of contig, position and id of them.
+    def sites(self, path: Path, chromosomes: Collection[str]) -> "tuple[Path, pd.DataFrame] | None":
+        """Return the path that lists variants, and their contig, position and id.
 
-        None of forms whose positions are looked at as they are ingested.
+        The result is None for formats whose positions are checked as they are ingested.
         """
-        return
+        return None
 
-    def n_sites(self, path, n_people):
+    def n_sites(self, path: Path, n_people: int) -> int:
         """Return about how many variants it has."""
         return int(path.stat().st_size / (RECORD_BYTES + CALL_BYTES * n_people))
 
-    def _first_line(self, path):
+    def _first_line(self, path: Path) -> bytes | None:
         return next((line for _, line in numbered_lines(path) if not line.startswith(b"#")), None)
 
 
 class Bcf(Vcf):
-    """BCF."""
+    """BCF, which is recognised by its first bytes."""
 
-    def header(self, path):
+    def header(self, path: Path) -> VcfHeader:
         return read_bcf_header(path)
 
-    def reader(self, path, chromosome, *, n_threads=N_THREADS, **options):
+    def reader(
+        self, path: Path, chromosome: str | None, *, n_threads: int = N_THREADS, **options: Any
+    ) -> Any:
         return BcfReader(self.header(path), chromosome, **options)
 
-    def whole_reader(self, path, contigs, **options):
+    def whole_reader(self, path: Path, contigs: Collection[str], **options: Any) -> ContigReader:
         from dpgrs.io.vcf.whole import WholeBcfReader
 
         return WholeBcfReader(self.header(path), contigs, **options)
 
-    def _first_line(self, path):
+    def _first_line(self, path: Path) -> bytes | None:
         return first_bcf_line(path)
 
 
@@ -115,40 +122,42 @@ class Plink(Vcf):
     source, words, endings, is_listed = "plink", "a .bed or .pgen", PLINK_ENDINGS, True
 
     @property
-    def _plink(self):
-        from dpgrs.io.plink import plink  # brings pandas, which takes 0.2 s and a VCF does without
+    def _plink(self) -> Any:
+        from dpgrs.io.plink import plink  # brings pandas, which takes 0.2 s; a VCF does without
 
         return plink
 
-    def files(self, path):
+    def files(self, path: Path) -> list[Path]:
         return list(plink_files(path))
 
-    def header(self, path):
+    def header(self, path: Path) -> VcfHeader:
         return self._plink.read_plink_header(path)
 
-    def reader(self, path, chromosome, *, n_threads=N_THREADS, **options):
+    def reader(
+        self, path: Path, chromosome: str | None, *, n_threads: int = N_THREADS, **options: Any
+    ) -> Any:
         return self._plink.PlinkReader(self.header(path), chromosome, **options)
 
-    def to_vcf(self, path, chromosome):
+    def to_vcf(self, path: Path, chromosome: str) -> str:
         kind = "bfile" if path.suffix == ".bed" else "pfile"
         return f"plink2 --{kind} {path.with_suffix('')} --chr {chromosome} --export vcf id-paste=iid"
 
-    def first_site(self, path):
+    def first_site(self, path: Path) -> tuple[str, int] | None:
         return self._plink.first_plink_site(path)
 
-    def has_provisional_ref(self, path):
+    def has_provisional_ref(self, path: Path) -> bool:
         return self._plink.has_provisional_ref(path)
 
-    def require_phase(self, path, contig):
+    def require_phase(self, path: Path, contig: str) -> None:
         self._plink.require_phase(path, contig)
 
-    def may_have_dosages(self, path):
+    def may_have_dosages(self, path: Path) -> bool:
         return path.suffix != ".bed"
 
-    def sites(self, path, chromosomes):
+    def sites(self, path: Path, chromosomes: Collection[str]) -> "tuple[Path, pd.DataFrame]":
         return plink_files(path).variants, self._plink.read_plink_sites(path, chromosomes)
 
-    def n_sites(self, path, n_people):
+    def n_sites(self, path: Path, n_people: int) -> int:
         return plink_files(path).variants.stat().st_size // SITE_BYTES
 
 
@@ -158,36 +167,38 @@ class Bgen(Vcf):
     source, words, endings, is_listed = "bgen", "a .bgen", (".bgen",), True
 
     @property
-    def _bgen(self):
+    def _bgen(self) -> Any:
         from dpgrs.io.bgen import bgen
 
         return bgen
 
-    def files(self, path):
+    def files(self, path: Path) -> list[Path]:
         table = sample_table(path)
         return [path] if table is None else [path, table]
 
-    def header(self, path):
+    def header(self, path: Path) -> VcfHeader:
         return self._bgen.read_header(path)
 
-    def reader(self, path, chromosome, *, n_threads=N_THREADS, **options):
+    def reader(
+        self, path: Path, chromosome: str | None, *, n_threads: int = N_THREADS, **options: Any
+    ) -> Any:
         return self._bgen.BgenReader(self.header(path), chromosome, **options)
 
-    def to_vcf(self, path, chromosome):
+    def to_vcf(self, path: Path, chromosome: str) -> str:
         samples = path.with_suffix(".sample")
         command = f"plink2 --bgen {path} ref-first --sample {samples} --chr {chromosome}"
         return f"{command} --export vcf id-paste=iid"
 
-    def first_site(self, path):
+    def first_site(self, path: Path) -> tuple[str, int] | None:
         return self._bgen.first_site(path)
 
-    def has_provisional_ref(self, path):
-        return True  # nothing says which allele is REF
+    def has_provisional_ref(self, path: Path) -> bool:
+        return True  # the file does not state which allele is REF
 
-    def require_phase(self, path, contig):
+    def require_phase(self, path: Path, contig: str) -> None:
         self._bgen.require_phase(path)
 
-    def n_sites(self, path, n_people):
+    def n_sites(self, path: Path, n_people: int) -> int:
         from dpgrs.io.bgen.blocks import read_bgen_header
 
         return read_bgen_header(path).n_variants
@@ -200,27 +211,29 @@ class VcfZarr(Vcf):
     endings = (".vcz", ".vcz.zip", ".vcf.zarr", ".vcf.zarr.zip")
 
     @property
-    def _vcf_zarr(self):
+    def _vcf_zarr(self) -> Any:
         from dpgrs.io.vcf import vcf_zarr
 
         return vcf_zarr
 
-    def header(self, path):
+    def header(self, path: Path) -> VcfHeader:
         return self._vcf_zarr.read_header(path)
 
-    def reader(self, path, chromosome, *, n_threads=N_THREADS, **options):
+    def reader(
+        self, path: Path, chromosome: str | None, *, n_threads: int = N_THREADS, **options: Any
+    ) -> Any:
         return self._vcf_zarr.VcfZarrReader(self.header(path), chromosome, **options)
 
-    def to_vcf(self, path, chromosome):
+    def to_vcf(self, path: Path, chromosome: str) -> str:
         return f"vcztools view -r {chromosome} {path}"
 
-    def first_site(self, path):
+    def first_site(self, path: Path) -> tuple[str, int] | None:
         return self._vcf_zarr.first_site(path)
 
-    def has_provisional_ref(self, path):
+    def has_provisional_ref(self, path: Path) -> bool:
         return self._vcf_zarr.has_provisional_ref(path)
 
-    def n_sites(self, path, n_people):
+    def n_sites(self, path: Path, n_people: int) -> int:
         return self._vcf_zarr.count_variants(path)
 
 
@@ -228,17 +241,17 @@ VCF, BCF, PLINK, BGEN, VCF_ZARR = Vcf(), Bcf(), Plink(), Bgen(), VcfZarr()
 BY_ENDING = (PLINK, BGEN, VCF_ZARR)
 
 
-def form_of(path):
-    """Return the form of a genotype file, by its ending or first bytes; what cannot be read is a VCF."""
+def form_of(path: Path | str) -> Vcf:
+    """Return the format of a genotype file, by its ending or first bytes; an unreadable file is a VCF."""
     form = form_named(path)
     return BCF if form is VCF and is_bcf(path) else form
 
 
-def form_named(path):
-    """Return the form that the ending of a path or pattern says; a VCF may be a BCF."""
+def form_named(path: Path | str) -> Vcf:
+    """Return the format by the ending of a path or pattern; a VCF may be a BCF."""
     return next((form for form in BY_ENDING if str(path).endswith(form.endings)), VCF)
 
 
-def form_of_source(source):
-    """Return the form that a `cohort.source` names."""
+def form_of_source(source: str) -> Vcf:
+    """Return the format that a `cohort.source` names."""
     return next((form for form in (VCF, *BY_ENDING) if form.source == source), VCF)

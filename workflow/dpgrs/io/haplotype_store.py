@@ -3,9 +3,11 @@
 What is read is what was written, or an error: `dpgrs.io.sealed_zarr`.
 """
 
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -14,10 +16,14 @@ from dpgrs.genotypes.dosages import DOSAGE_STEP
 from dpgrs.io.files import replacing
 from dpgrs.io.sealed_zarr import Kind, checked, open_sealed, read_sealed, seal
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+
 KIND = Kind("dpgrs haplotype store", 2, "haplotype store", "dpgrs ingest-chromosome")
 
 _CHUNK_BYTES = 2**22
-CHUNK_PEOPLE = 2**16  # who reads these reads little of others
+CHUNK_PEOPLE = 2**16  # reading these reads little of others
 _CHUNK_WORDS = word_count(2 * CHUNK_PEOPLE)
 _DOSAGE_BYTES = 2**24  # of all people; two batches of them are in memory at a time
 _CHUNK_VARIANTS = 10_000
@@ -28,67 +34,56 @@ _CHUNK_SAMPLES = 4096
 _CHUNKS_PER_BATCH = 2  # a chunk of the site columns is small, and each is a file to write
 
 
-def rows_per_chunk(n_samples, *, has_dosages=False):
-    """Return how many variants of `n_samples` people make a chunk: about four mebibytes of bits, or less.
-
-    Of dosages it is at most sixteen.
-    """
+def rows_per_chunk(n_samples: int, *, has_dosages: bool = False) -> int:
+    """Return the number of variants of a chunk: about 4 MiB of bits or less, of dosages at most 16 MiB."""
     n_rows = _CHUNK_BYTES // (8 * min(word_count(2 * n_samples), _CHUNK_WORDS))
     if has_dosages:
         n_rows = min(n_rows, _DOSAGE_BYTES // (2 * n_samples))
     return int(np.clip(n_rows, 1, _CHUNK_VARIANTS))
 
 
-def rows_per_batch(n_samples, *, has_dosages=False):
-    """Return how many variants are best appended at a time: some chunks of bits, one of the site columns."""
+def rows_per_batch(n_samples: int, *, has_dosages: bool = False) -> int:
+    """Return the best number of variants to append: some chunks of bits, one of the site columns."""
     return _CHUNKS_PER_BATCH * rows_per_chunk(n_samples, has_dosages=has_dosages)
 
 
 class HaplotypeStore:
-    """Bit-packed haplotypes on disk, read in slices.
+    """Bit-packed haplotypes on disk, read in slices; `HaplotypeStore.open` opens one."""
 
-    Attributes
-    ----------
-    path : pathlib.Path
-    attributes : dict, where the haplotypes came from and what was counted on the way.
-    n_variants, n_samples, n_haplotypes : int
-    sample_id : (n_samples,) str
-    variants : data frame of n_variants rows: contig, position (1-based), id, ref, alt.
-    """
-
-    def __init__(self, path, group):
+    def __init__(self, path: Path, group: Any) -> None:
         self.path = path
         self._group = group
-        self.attributes = dict(group.attrs)
+        self.attributes = dict(group.attrs)  # the origin of the haplotypes, and counts of their ingest
         self.n_variants = group["haplotypes"].shape[0]
         self.n_samples = group["sample_id"].shape[0]
         self.n_haplotypes = 2 * self.n_samples
 
     @classmethod
-    def open(cls, path):
-        """Open a store for reading.
-
-        Raises
-        ------
-        DpgrsError
-            No store at `path`, a damaged one, or one of another format version.
-        """
+    def open(cls, path: Path | str) -> Self:
+        """Open a store for reading; refuse a damaged one, and one of another format version."""
         group, _ = open_sealed(path, KIND)
         return cls(Path(path), group)
 
-    def _read(self, name, selection=slice(None), columns=slice(None)):
-        """Read rows, of a plane some columns; a `DpgrsError` where a chunk is not what was written."""
+    def _read(
+        self,
+        name: str,
+        selection: slice | np.ndarray = slice(None),
+        columns: slice | np.ndarray = slice(None),
+    ) -> np.ndarray:
+        """Read rows, of a plane some columns; refuse a chunk that is not what was written."""
         array = self._group[name]
         selection = (selection, *[columns] * (array.ndim - 1))
         return read_sealed(array, selection, KIND.damaged(self.path))
 
     @cached_property
-    def sample_id(self):
+    def sample_id(self) -> np.ndarray:
+        """The ids of the samples, (n_samples,) str."""
         return np.array(self._read("sample_id").tolist(), dtype=str)
 
     @cached_property
-    def variants(self):
-        import pandas as pd  # takes 0.2 s, which a writer does without
+    def variants(self) -> "pd.DataFrame":
+        """The n_variants variants: contig, position (1-based), id, ref, alt."""
+        import pandas as pd  # takes 0.2 s; a writer does without
 
         contig = self._read("contig_id")[self._read("variant_contig")]
         ref, alt = self._read("variant_allele").T
@@ -97,32 +92,36 @@ class HaplotypeStore:
         table.insert(1, "position", self._read("variant_position").astype(np.int64))
         return table
 
-    def haplotypes(self, selection=slice(None), words=slice(None)):
+    def haplotypes(
+        self, selection: slice | np.ndarray = slice(None), words: slice | np.ndarray = slice(None)
+    ) -> np.ndarray:
         """Return (n_selected, n_words) uint64; `selection` is a slice or an array of variant indices."""
         return self._read("haplotypes", selection, words)
 
-    def missing(self, selection=slice(None)):
-        """Return (n_selected, n_words) uint64, bit 1 where an allele is unknown; None where all are known."""
+    def missing(self, selection: slice | np.ndarray = slice(None)) -> np.ndarray | None:
+        """Return (n_selected, n_words) uint64, bit 1 if an allele is unknown; None if all are known."""
         if "missing" not in self._group:
             return None
         return self._read("missing", selection)
 
     @property
-    def source_files(self):
-        """The files that it was made from, a list of dicts of ``file``, a name, and ``sha256``."""
+    def source_files(self) -> list[dict[str, str]]:
+        """The files that it was made from, with ``file``, a name, and ``sha256``."""
         source = self.attributes["source"]
         return source if isinstance(source, list) else [source]
 
     @property
-    def has_dosages(self):
+    def has_dosages(self) -> bool:
         """Whether the store holds dosages of people beside their nearest calls."""
         return "dosages" in self._group
 
-    def dosages(self, selection=slice(None), people=slice(None)):
-        """Return (n_selected, n_samples) uint16 in units of `DOSAGE_STEP`, 0 where missing."""
+    def dosages(
+        self, selection: slice | np.ndarray = slice(None), people: slice | np.ndarray = slice(None)
+    ) -> np.ndarray:
+        """Return (n_selected, n_samples) uint16 in units of `DOSAGE_STEP`, 0 if missing."""
         return self._read("dosages", selection, people)
 
-    def chunks(self):
+    def chunks(self) -> Iterator[slice]:
         """Yield the slices of variants that lie together on disk."""
         step = self._group["haplotypes"].chunks[0]
         for start in range(0, self.n_variants, step):
@@ -130,50 +129,44 @@ class HaplotypeStore:
 
 
 class StoreWriter:
-    """Appends variants to a new store; made by `StoreWriter.create`.
+    """Appends variants to a new store; made by `StoreWriter.create`."""
 
-    Attributes
-    ----------
-    attributes : dict of JSON values, written at the end.
-    n_variants : int, variants written so far.
-    """
-
-    def __init__(self, path, *, sample_id, has_dosages):
+    def __init__(self, path: Path, *, sample_id: Sequence[str], has_dosages: bool) -> None:
         self._path = path
         self._sample_id = np.asarray(sample_id, dtype=str)
         self._has_dosages = has_dosages
-        self._group = None
+        self._group: Any = None  # a zarr.Group, from the first variants on
         self._chunk = rows_per_chunk(len(sample_id), has_dosages=has_dosages)
         self._n_samples, self._n_words = len(sample_id), word_count(2 * len(sample_id))
         self._contigs = {}
-        self.attributes = {}
-        self.n_variants = 0
+        self.attributes: dict[str, Any] = {}  # JSON values, written at the end
+        self.n_variants = 0  # written so far
 
     @classmethod
     @contextmanager
-    def create(cls, path, *, sample_id, has_dosages=False):
+    def create(
+        cls, path: Path | str, *, sample_id: Sequence[str], has_dosages: bool = False
+    ) -> Iterator[Self]:
         """Give a writer whose store takes the name `path` if the block succeeds, and vanishes if it fails.
 
-        Parameters
-        ----------
-        path : the store's folder; new, or empty.
-        sample_id : (n_samples,) str
-        has_dosages : bool, whether dosages come with every batch.
+        The folder must be new or empty. With `has_dosages`, dosages come with every batch.
         """
         with replacing(path) as temporary:
             writer = cls(temporary, sample_id=sample_id, has_dosages=has_dosages)
             yield writer
             writer._finish()
 
-    def append(self, variants, haplotypes, missing=None, dosages=None):
-        """Append variants.
+    def append(
+        self,
+        variants: Any,
+        haplotypes: np.ndarray,
+        missing: np.ndarray | None = None,
+        dosages: np.ndarray | None = None,
+    ) -> None:
+        """Append variants: a data frame or a dict of columns (contig, position, id, ref, alt), and planes.
 
-        Parameters
-        ----------
-        variants : data frame, or dict of n_variants values each: contig, position, id, ref, alt.
-        haplotypes : (n_variants, n_words) uint64
-        missing : (n_variants, n_words) uint64, or None where all alleles are known.
-        dosages : (n_variants, n_samples) uint16 in a store that has them, otherwise None.
+        Planes are (n_variants, n_words) uint64; `missing` is None if all alleles are known. Dosages,
+        (n_variants, n_samples) uint16, are needed in a store that has them.
         """
         n_variants = len(variants["contig"])
         assert haplotypes.shape == (n_variants, self._n_words)
@@ -194,13 +187,13 @@ class StoreWriter:
             self._write_missing(missing)
         self.n_variants += n_variants
 
-    def add_variant_array(self, name, values):
+    def add_variant_array(self, name: str, values: np.ndarray) -> None:
         """Add an array with one number per variant."""
         assert len(values) == self.n_variants
         self._begin()
         self._put(name, values, ["variants"])
 
-    def _begin(self):
+    def _begin(self) -> None:
         """Make the group with the first variants: while zarr is imported for it, the next ones are read."""
         if self._group is not None:
             return
@@ -216,15 +209,15 @@ class StoreWriter:
         self._create("variant_id", "str", ["variants"])
         self._create("variant_allele", "str", ["variants", "alleles"], [2])
 
-    def _write_missing(self, missing):
-        """Write a part of the missing plane; parts never written read as zero and take no room."""
+    def _write_missing(self, missing: np.ndarray) -> None:
+        """Write rows of the missing plane; rows never written read as zero and take no room."""
         if "missing" not in self._group:
             self._create_plane("missing")
         end = self.n_variants + len(missing)
         self._group["missing"].resize((end, self._n_words))
         self._group["missing"][self.n_variants : end] = missing
 
-    def _create_plane(self, name):
+    def _create_plane(self, name: str) -> None:
         """Create an array of bits. LZ4 without shuffling packs them fast, and better than with."""
         self._group.create_array(
             name,
@@ -235,7 +228,7 @@ class StoreWriter:
             attributes={"_ARRAY_DIMENSIONS": ["variants", "words"]},
         )
 
-    def _create_dosages(self):
+    def _create_dosages(self) -> None:
         """Create the array of dosages. Most lie near 0, 1 or 2, so that sorted bits pack best."""
         self._group.create_array(
             "dosages",
@@ -246,7 +239,7 @@ class StoreWriter:
             attributes={"_ARRAY_DIMENSIONS": ["variants", "samples"], "step": DOSAGE_STEP},
         )
 
-    def _create(self, name, dtype, dimensions, trailing=()):
+    def _create(self, name: str, dtype: str, dimensions: list[str], trailing: Sequence[int] = ()) -> None:
         self._group.create_array(
             name,
             shape=(0, *trailing),
@@ -256,7 +249,7 @@ class StoreWriter:
             attributes={"_ARRAY_DIMENSIONS": dimensions},
         )
 
-    def _put(self, name, values, dimensions):
+    def _put(self, name: str, values: np.ndarray, dimensions: list[str]) -> None:
         dtype = "str" if values.dtype.kind == "U" else values.dtype
         array = self._group.create_array(
             name,
@@ -268,7 +261,7 @@ class StoreWriter:
         )
         array[:] = values.astype(object) if dtype == "str" else values
 
-    def _finish(self):
+    def _finish(self) -> None:
         self._begin()
         if "missing" in self._group:
             self._group["missing"].resize((self.n_variants, self._n_words))

@@ -2,7 +2,10 @@
 
 import sys
 import time
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -17,57 +20,38 @@ _FIRST_ALLELES = np.uint64(0x5555_5555_5555_5555)
 
 
 def ingest_chromosome(
-    genotypes,
+    genotypes: Path | str | Sequence[Path | str],
     *,
-    chromosome,
-    store,
-    phased="required",
-    keep_filtered=False,
-    known_ref=False,
-    field="GT",
-    people=None,
-    genome_build=None,
-    threads=N_THREADS,
-    progress=None,
-):
+    chromosome: str | int,
+    store: Path | str,
+    phased: str = "required",
+    keep_filtered: bool = False,
+    known_ref: bool = False,
+    field: str = "GT",
+    people: Path | str | None = None,
+    genome_build: str | None = None,
+    threads: int = N_THREADS,
+    progress: bool | None = None,
+) -> dict[str, Any]:
     """Read one chromosome of genotype files into a haplotype store, one row per usable ALT allele.
 
-    Parameters
-    ----------
-    genotypes : path of a VCF (BGZF with or without an index, plain gzip or plain text), of a BCF, of a
-        VCF Zarr, of the ``.bed`` or ``.pgen`` of a set of PLINK files, or of a BGEN; or a list of the paths
-        of the chromosome's parts.
-    chromosome : str or int, as in the file or with ``chr`` in front added or left out.
-    store : path of the store to write, new or empty.
-    phased : ``required`` or ``any``, see `dpgrs.io.vcf.vcf.ContigReader`.
-    keep_filtered : bool, whether to keep records whose FILTER is neither PASS nor ``.``.
-    known_ref : bool, whether to refuse REF that is provisional: ``INFO/PR``, a ``.bed``, or a ``.pgen`` that
-        says so.
-    field : ``GT``, or ``DS`` for the dosages of people beside their nearest calls.
-    people : path of a list of ids, one a line: nobody else's calls reach the store; None takes everybody.
-    genome_build : ``GRCh37`` or ``GRCh38``, which the positions must be of; None checks none.
-    threads : int, those that read a VCF, see `ContigReader`; they change no byte of the store.
-    progress : bool, whether to show a running count on stderr; by default where stderr is a terminal.
+    Genotypes are a VCF (BGZF with or without an index, plain gzip or plain text), BCF, VCF Zarr or BGEN, the
+    ``.bed`` or ``.pgen`` of a set of PLINK files, or a list of the chromosome's parts. The store must be new
+    or empty. `phased`, `keep_filtered`, `known_ref`, `field` and `threads` are those of
+    `dpgrs.io.vcf.vcf.ContigReader`; threads change no byte of the store. `people` is a list of ids, one a
+    line: nobody else's calls reach the store. Positions must be of `genome_build`, if given. `progress` shows
+    a running count on stderr, by default if it is a terminal.
 
-    Returns
-    -------
-    dict of n_records (of that chromosome), n_variants (rows), skipped (counts by reason), missing_alleles
-    (over all rows) and haploid_calls (over all records used); with dosages also calls_as_dosages (over all
-    rows). The store keeps them in its attributes, with the names and digests of the source files.
+    The result has n_records (of that chromosome), n_variants (rows), skipped (counts by reason),
+    missing_alleles (over all rows) and haploid_calls (over all records used); with dosages also
+    calls_as_dosages (over all rows). The store keeps them in its attributes, with the names and digests of
+    the source files. After an error no store is left.
 
-    Raises
-    ------
-    DpgrsError
-        Anything wrong with a file, no usable variant in it, or positions of another build. No store is left
-        behind.
-
-    Notes
-    -----
-    Of people, half a call on a chromosome that may be haploid is a warning on stderr: nobody can tell a man's
-    one allele from a call of which half is known.
+    If rows need no phase, half a call on a chromosome that may be haploid is a warning on stderr: nobody can
+    tell a man's one allele from a call of which half is known.
     """
     header = genotype_header(genotypes)
-    options = {
+    options: dict[str, Any] = {
         "phased": phased,
         "keep_filtered": keep_filtered,
         "known_ref": known_ref,
@@ -83,7 +67,7 @@ def ingest_chromosome(
 
         places = find_people(people, samples)
         batches = _of_people(batches, places, n_people=len(samples))
-        samples = [samples[place] for place in places]
+        samples = tuple(samples[place] for place in places)
     if sys.stderr.isatty() if progress is None else progress:
         batches = _with_progress(batches, f"chromosome {chromosome}")
     # The threads end before the writer does, which may remove what they write.
@@ -116,8 +100,8 @@ def ingest_chromosome(
     return counts
 
 
-def _plainly_named(batches):
-    """Write the plain name of a chromosome where a file has a synonym; with or without ``chr`` it stays."""
+def _plainly_named(batches: Iterable[VariantBatch]) -> Iterator[VariantBatch]:
+    """Write the plain name of a chromosome if a file has a synonym; with or without ``chr`` it stays."""
     for batch in batches:
         contigs = np.asarray(batch.columns["contig"], dtype=object)
         names = {contig: chromosome_name(contig) for contig in set(contigs)}
@@ -127,7 +111,7 @@ def _plainly_named(batches):
             yield batch._replace(columns=batch.columns | {"contig": [names[contig] for contig in contigs]})
 
 
-def _of_build(batches, check):
+def _of_build(batches: Iterable[VariantBatch], check: BuildCheck) -> Iterator[VariantBatch]:
     """Pass batches on, and refuse positions of another build."""
     for batch in batches:
         check.add(batch.columns)
@@ -135,22 +119,23 @@ def _of_build(batches, check):
     check.finish()
 
 
-def _of_people(batches, places, *, n_people):
+def _of_people(
+    batches: Iterable[VariantBatch], places: np.ndarray, *, n_people: int
+) -> Iterator[VariantBatch]:
     """Leave everybody else out of batches."""
     from dpgrs.io.tables.people import take_people
 
     for columns, haplotypes, missing, dosages in batches:
-        planes = (take_people(words, places, n_people=n_people) for words in (haplotypes, missing))
-        yield VariantBatch(columns, *planes, None if dosages is None else dosages[:, places])
+        chosen, chosen_missing = (
+            take_people(words, places, n_people=n_people) for words in (haplotypes, missing)
+        )
+        yield VariantBatch(columns, chosen, chosen_missing, None if dosages is None else dosages[:, places])
 
 
-def _append_beside_reading(writer, batches):
+def _append_beside_reading(writer: StoreWriter, batches: Iterable[VariantBatch]) -> tuple[int, bool]:
     """Write each batch while the next is read.
 
-    Returns
-    -------
-    missing_alleles : int
-    has_half_calls : bool, whether one allele of a call is missing and the other is not.
+    Return the number of missing alleles, and whether one allele of a call is missing and the other is not.
     """
     missing_alleles, has_half_calls, written = 0, False, None
     with ThreadPoolExecutor(1) as writing:
@@ -166,11 +151,11 @@ def _append_beside_reading(writer, batches):
     return missing_alleles, has_half_calls
 
 
-def _may_be_haploid(chromosome):
+def _may_be_haploid(chromosome: str) -> bool:
     return not is_autosome(chromosome)
 
 
-def _half_calls(path, chromosome):
+def _half_calls(path: Path, chromosome: str | int) -> str:
     return (
         f"dpgrs: warning: `{path}` has calls such as `1/.` on chromosome {chromosome}, as some callers write "
         "the one allele of a man: they count once, and what is missing is filled. Where `1` is meant, which "
@@ -178,14 +163,14 @@ def _half_calls(path, chromosome):
     )
 
 
-def _calls_as_dosages(path, chromosome):
+def _calls_as_dosages(path: Path, chromosome: str | int) -> str:
     return (
         f"dpgrs: warning: `{path}` has genotypes without a dosage (DS, HDS, GP) on chromosome {chromosome}: "
         "their calls are taken. Their number is `calls_as_dosages` in the counts of the store."
     )
 
 
-def _nothing_usable(path, chromosome, counts):
+def _nothing_usable(path: Path, chromosome: str | int, counts: dict[str, Any]) -> str:
     reasons = ", ".join(counts["skipped"])
     is_filtered = counts["skipped"].get("filtered") == counts["n_records"]
     remedy = (
@@ -197,7 +182,7 @@ def _nothing_usable(path, chromosome, counts):
     )
 
 
-def _with_progress(batches, label):
+def _with_progress(batches: Iterable[VariantBatch], label: str) -> Iterator[VariantBatch]:
     """Pass batches on, with a running count on stderr."""
     start, n_variants = time.perf_counter(), 0
     try:

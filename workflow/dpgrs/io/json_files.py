@@ -1,29 +1,19 @@
 """JSON that a step wrote for a later one; a killed job or a copied folder may have left half of it."""
 
 import json
+from pathlib import Path
+from typing import Any
 
 from dpgrs.io.files import RUN_AGAIN, not_as_written, read_bytes, write_text
 
 
-def write_json(path, value):
+def write_json(path: Path | str, value: Any) -> None:
     """Write a dict or a list for a later step, with its digest beside it."""
     write_text(path, json.dumps(value, indent=2) + "\n")
 
 
-def read_json(path, *, kind=dict, fix=RUN_AGAIN):
-    """Read a file of JSON that dpgrs wrote.
-
-    Parameters
-    ----------
-    path : the file.
-    kind : type of its value: dict or list.
-    fix : str, how to mend it, for the message.
-
-    Raises
-    ------
-    DpgrsError
-        If the file is missing, cut off, damaged or of another kind.
-    """
+def read_json(path: Path | str, *, kind: type = dict, fix: str = RUN_AGAIN) -> Any:
+    """Read a file of JSON that dpgrs wrote, whose value is of a kind, dict or list; `fix` is the remedy."""
     try:
         value = json.loads(read_bytes(path).decode("utf-8"))
     except (OSError, ValueError, RecursionError):

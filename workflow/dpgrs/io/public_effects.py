@@ -4,59 +4,51 @@ Effects are turned to the ALT allele; `dpgrs.io.scoring_files` reads the files.
 """
 
 from collections import Counter
+from collections.abc import Mapping
 
 import numpy as np
+import pandas as pd
 
 from dpgrs.errors import DpgrsError
 from dpgrs.io.allele_matching import Places, is_ambiguous, match_pairs
 from dpgrs.io.chromosomes import chromosome_name
-from dpgrs.io.scoring_files import known_rows, require_build
+from dpgrs.io.scoring_files import EffectsFile, known_rows, require_build
 
 
-def match_effects(file, sites):
-    """Read the effects of sites.
+def match_effects(file: EffectsFile, sites: pd.DataFrame) -> tuple[np.ndarray, dict[str, int]]:
+    """Return the effects of sites (contig, position, ref and alt), (n_sites,) float64, and counts.
 
-    Parameters
-    ----------
-    file : EffectsFile
-    sites : DataFrame of n_sites rows: contig, position, ref and alt.
-
-    Returns
-    -------
-    values : (n_sites,) float64, per copy of ALT, 0 where none is told.
-    counts : dict of ``matched`` and, of what was left out at the place of a site, ``other alleles``,
-        ``ambiguous`` (the same on both strands), ``repeated``, ``not additive`` and ``without effect``.
-
-    Raises
-    ------
-    DpgrsError
-        A damaged file; no site is matched, or known SNPs lie where another genome build has them.
+    An effect is per copy of ALT, 0 if the file has none. Counts are ``matched`` and, of those left out at the
+    place of a site, ``other alleles``, ``ambiguous`` (the same on both strands), ``repeated``, ``not
+    additive`` and ``without effect``. A file that matches no site, or has known SNPs at the places of another
+    genome build, is refused.
     """
     contigs = sites["contig"].astype(str).map(chromosome_name).to_numpy(dtype=object)
     refs, alts = (sites[name].str.upper().to_numpy(dtype=object) for name in ("ref", "alt"))
     ambiguous = np.array([is_ambiguous(*pair) for pair in zip(refs, alts, strict=True)], dtype=bool)
     places = Places(contigs, sites["position"].to_numpy(dtype=np.int64))
-    values, times, counts, known = np.zeros(len(sites)), np.zeros(len(sites), dtype=int), Counter(), []
+    values, times = np.zeros(len(sites)), np.zeros(len(sites), dtype=int)
+    counts, known_snps = Counter(), []
     for rows in file.parts():
         if rows.id is not None:
-            known.append(known_rows(rows.contig, rows.position, rows.id))
+            known_snps.append(known_rows(rows.contig, rows.position, rows.id))
         effects = rows.effects[:, 0]
         used = np.flatnonzero(rows.position > 0)
-        told, site = places.pairs(rows.contig[used], rows.position[used])
-        told = used[told]
-        is_additive = rows.is_additive[told]
+        index, site = places.pairs(rows.contig[used], rows.position[used])
+        row = used[index]
+        is_additive = rows.is_additive[row]
         counts["not additive"] += int((~is_additive).sum())
-        told, site = told[is_additive], site[is_additive]
-        signs, _ = match_pairs(rows.effect_allele[told], rows.other_allele[told], refs[site], alts[site])
+        row, site = row[is_additive], site[is_additive]
+        signs, _ = match_pairs(rows.effect_allele[row], rows.other_allele[row], refs[site], alts[site])
         has_other = ~ambiguous[site] & (signs == 0)
-        is_without = ~ambiguous[site] & (signs != 0) & np.isnan(effects[told])
+        is_without = ~ambiguous[site] & (signs != 0) & np.isnan(effects[row])
         is_used = ~(ambiguous[site] | has_other | is_without)
         counts["ambiguous"] += int(ambiguous[site].sum())
         counts["other alleles"] += int(has_other.sum())
         counts["without effect"] += int(is_without.sum())
-        values[site[is_used]] = (signs * effects[told])[is_used]
+        values[site[is_used]] = (signs * effects[row])[is_used]
         np.add.at(times, site[is_used], 1)
-    require_build(file.path, file.build, known)
+    require_build(file.path, file.build, known_snps)
     counts |= {"matched": int((times == 1).sum()), "repeated": int((times > 1).sum())}
     if not counts["matched"]:
         raise DpgrsError(
@@ -66,8 +58,8 @@ def match_effects(file, sites):
     return np.where(times == 1, values, 0.0), dict(counts)
 
 
-def describe_counts(counts, n_sites):
-    """Say in words what was matched, from the counts of `match_effects`."""
+def describe_counts(counts: Mapping[str, int], n_sites: int) -> str:
+    """Return a sentence on what was matched, from the counts of `match_effects`."""
     left_out = [f"{number} {name}" for name, number in sorted(counts.items()) if number and name != "matched"]
     words = f"{counts['matched']} of {n_sites} variants matched"
     return words + (f" (left out: {', '.join(left_out)})" if left_out else "")

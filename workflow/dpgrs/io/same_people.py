@@ -1,12 +1,14 @@
 """Whether people of two sets of genotype files are the same, by genotypes and whatever their ids."""
 
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
 from dpgrs.errors import DpgrsError
 from dpgrs.genotypes.kinship import SAME_PERSON, has_same_person
-from dpgrs.io.target import Target
+from dpgrs.io.target import Piece, Target
 from dpgrs.public_random import uniforms
 
 COMMON = 0.05  # least frequency of the rarer allele in the reference
@@ -18,23 +20,16 @@ SEED = 1
 
 @dataclass(frozen=True)
 class SamePeople:
-    """How many people have somebody in the reference with nearly the same genotypes.
+    """The number of people who have somebody in the reference with nearly the same genotypes."""
 
-    Attributes
-    ----------
-    n_variants : int, variants compared.
-    n_people, n_same : int, people of the cohort, and those with somebody alike in the reference.
-    n_reference, n_alike : int, people of the reference, and those with somebody else alike in the reference.
-    """
+    n_variants: int  # variants compared
+    n_people: int  # of the cohort
+    n_same: int  # of the cohort, with somebody alike in the reference
+    n_reference: int  # people of the reference
+    n_alike: int  # of the reference, with somebody else alike in the reference
 
-    n_variants: int
-    n_people: int
-    n_same: int
-    n_reference: int
-    n_alike: int
-
-    def in_words(self):
-        """Put the counts into words, for the operator only; a list of str."""
+    def in_words(self) -> list[str]:
+        """Return the counts in words, for the operator only."""
         lines = [
             f"{self.n_same:,} of {self.n_people:,} people of the cohort have somebody in the reference with "
             f"nearly the same genotypes (kinship above {SAME_PERSON}), by {self.n_variants:,} common "
@@ -54,22 +49,8 @@ class SamePeople:
         return lines
 
 
-def count_same_people(cohort, reference):
-    """Compare the people of a cohort with those of a reference, by common variants of both.
-
-    Parameters
-    ----------
-    cohort, reference : lists of paths of genotype files, as of `dpgrs.io.target.Target`.
-
-    Returns
-    -------
-    SamePeople
-
-    Raises
-    ------
-    DpgrsError
-        If a file cannot be read, or both share too few common variants.
-    """
+def count_same_people(cohort: list[Path], reference: list[Path]) -> SamePeople:
+    """Compare the people of genotype files of a cohort and of a reference, by common variants of both."""
     common = _common_calls(Target(reference))
     calls = _calls_at(Target(cohort), common)
     if len(calls) < FEWEST_COMPARED:
@@ -87,8 +68,8 @@ def count_same_people(cohort, reference):
     )
 
 
-def _common_calls(target):
-    """Read the calls of common variants: a dict of site to (n_people,) int8, at most `MOST_COMMON`."""
+def _common_calls(target: Target) -> dict[str, np.ndarray]:
+    """Return the (n_people,) int8 calls of common variants by site, of at most `MOST_COMMON`."""
     kept = {}
     for piece, sites in _pieces(target):
         calls = piece.calls(np.arange(len(sites)))
@@ -98,8 +79,8 @@ def _common_calls(target):
     return kept
 
 
-def _calls_at(target, wanted):
-    """Read the calls of wanted sites, as `_common_calls` does, at most `MOST_COMPARED`."""
+def _calls_at(target: Target, wanted: Collection[str]) -> dict[str, np.ndarray]:
+    """Return the calls of wanted sites, as `_common_calls` does, of at most `MOST_COMPARED`."""
     kept = {}
     for piece, sites in _pieces(target):
         rows = np.array([row for row, site in enumerate(sites) if site in wanted], dtype=np.int64)
@@ -109,24 +90,24 @@ def _calls_at(target, wanted):
     return kept
 
 
-def _pieces(target):
+def _pieces(target: Target) -> Iterator[tuple[Piece, list[str]]]:
     """Yield the pieces of the autosomes, and the names of their sites."""
     for piece in target.pieces(target.autosomes):
         columns = [piece.columns[name] for name in ("contig", "position", "ref", "alt")]
         yield piece, [":".join(map(str, site)) for site in zip(*columns, strict=True)]
 
 
-def _some(kept, most):
-    """Return entries of which at most so many are kept, by public random numbers of their sites."""
+def _some(kept: dict[str, np.ndarray], most: int) -> dict[str, np.ndarray]:
+    """Return at most so many entries, chosen by public random numbers of their sites."""
     if len(kept) <= most:
         return kept
     sites = list(kept)
     order = np.argsort(uniforms(SEED, sites, "same people"), kind="stable")[:most]
-    return {sites[place]: kept[sites[place]] for place in np.sort(order)}
+    return {sites[i]: kept[sites[i]] for i in np.sort(order)}
 
 
-def _is_common(calls):
-    """Tell which variants are common, by the calls that are known."""
+def _is_common(calls: np.ndarray) -> np.ndarray:
+    """Return which variants are common by their known calls, (n_variants,) bool."""
     is_known = calls >= 0
     frequency = np.where(is_known, calls, 0).sum(axis=1) / np.maximum(2 * is_known.sum(axis=1), 1)
     return np.minimum(frequency, 1 - frequency) >= COMMON

@@ -11,10 +11,12 @@ References
 import codecs
 import re
 import zlib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -30,7 +32,7 @@ from dpgrs.io.effect_types import (
     type_of,
 )
 from dpgrs.io.effect_types import COLUMNS as TYPE_COLUMNS
-from dpgrs.io.effects_head import head_of
+from dpgrs.io.effects_head import Head, head_of
 from dpgrs.io.genome_builds import KEY, LENGTHS, BuildCheck
 from dpgrs.io.known_positions import POSITIONS
 from dpgrs.io.tables.tables import (
@@ -65,80 +67,63 @@ _REMARK = re.compile(REMARK.pattern.encode())
 
 @dataclass(frozen=True)
 class EffectsFile:
-    """A file whose names of columns are understood.
+    """A file of effects whose columns are recognised."""
 
-    Attributes
-    ----------
-    path : of the file.
-    build : ``GRCh37``, ``GRCh38`` or None, of the study.
-    columns : dict of the keys of `COLUMNS` to places.
-    weights : dict of the scores of the file to places, see `dpgrs.io.effects_head.Head.weight_columns`.
-    types : dict of the names of `dpgrs.io.effect_types.COLUMNS` to places.
-    names : list of str, the first line of the table.
-    remarks : dict of what its head says, names in lower case.
-    """
-
-    path: str
-    build: str | None
-    columns: dict
-    weights: dict
-    types: dict
-    names: list
-    remarks: dict
+    path: Path | str
+    build: str | None  # `GRCh37`, `GRCh38` or None, of the study
+    columns: dict[str, int]  # by the keys of `COLUMNS`
+    weights: dict[str, int]  # columns of scores, see `dpgrs.io.effects_head.Head.weight_columns`
+    types: dict[str, int]  # columns by the names of `dpgrs.io.effect_types.COLUMNS`
+    names: list[str]  # the first line of the table
+    remarks: dict[str, str]  # of its head, by name in lower case
 
     @property
-    def scores(self):
-        """The scores whose weights the file has, a tuple of str, see `Head.weight_columns`."""
+    def scores(self) -> tuple[str, ...]:
+        """The scores whose weights the file has, see `Head.weight_columns`."""
         return tuple(self.weights) or ("",)
 
     @property
-    def is_marginal(self):
-        """Whether effects are of one variant at a time: a score alone has weights that go together."""
+    def is_marginal(self) -> bool:
+        """Whether effects are of one variant at a time; the weights of a score go together."""
         return not self.weights and DOSAGE_COLUMNS[0] not in self.types
 
-    def parts(self):
-        """Yield `EffectRows` after `EffectRows`, in the order of the file.
-
-        Raises
-        ------
-        DpgrsError
-            Damaged file, or a row of other columns than the first.
-        """
-        places = sorted({*self.columns.values(), *self.weights.values(), *self.types.values()})
-        cells = _all_at_once(self.path, self.names, places)
+    def parts(self) -> Iterator["EffectRows"]:
+        """Yield the rows in blocks, in the order of the file; refuse a row of another length."""
+        used = sorted({*self.columns.values(), *self.weights.values(), *self.types.values()})
+        cells = _all_at_once(self.path, self.names, used)
         if cells is not None:
             yield self._rows(cells, 1)
             return
         rows, first = rows_of(self.path), 1
         header_of(rows, self.path)
-        while part := list(islice(rows, ROWS_AT_A_TIME)):
-            yield self._rows({place: [row[place] for _, row in part] for place in places}, first)
-            first += len(part)
+        while block := list(islice(rows, ROWS_AT_A_TIME)):
+            yield self._rows({column: [row[column] for _, row in block] for column in used}, first)
+            first += len(block)
 
-    def _rows(self, cells, first):
+    def _rows(self, cells: Mapping[int, Any], first: int) -> "EffectRows":
         import pyarrow as pa
 
-        texts = {place: pa.array(own, pa.string()) for place, own in cells.items()}
-        of = {name: texts[place] for name, place in self.columns.items()}
-        n_rows = len(of["position"])
-        effect_allele = mapped(of["effect_allele"], str.upper)
-        numbers = {name: numbers_in(of[name]) for name in NUMBERS if name in of}
+        texts = {column: pa.array(values, pa.string()) for column, values in cells.items()}
+        by_name = {name: texts[column] for name, column in self.columns.items()}
+        n_rows = len(by_name["position"])
+        effect_allele = mapped(by_name["effect_allele"], str.upper)
+        numbers = {name: numbers_in(by_name[name]) for name in NUMBERS if name in by_name}
         types, dosage_weights = self._types(texts, n_rows, first)
         return EffectRows(
-            contig=mapped(of["contig"], self._contig),
-            position=positions_in(of["position"]),
+            contig=mapped(by_name["contig"], self._contig),
+            position=positions_in(by_name["position"]),
             effect_allele=effect_allele,
-            other_allele=self._other_allele(of, effect_allele),
+            other_allele=self._other_allele(by_name, effect_allele),
             effects=self._effects(texts, numbers, n_rows),
             frequency=numbers.get("frequency", np.full(n_rows, np.nan)),
-            id=mapped(of["id"], str) if "id" in self.columns else None,
-            accessions=frozenset(of["accession"].unique().to_pylist() if "accession" in of else ()),
+            id=mapped(by_name["id"], str) if "id" in self.columns else None,
+            accessions=frozenset(by_name["accession"].unique().to_pylist() if "accession" in by_name else ()),
             types=types,
             dosage_weights=dosage_weights,
             first=first,
         )
 
-    def _contig(self, text):
+    def _contig(self, text: str) -> str:
         """Return the plain name of a chromosome; an accession must be of the file's build."""
         build = accession_build(text)
         if build and self.build and build != self.build:
@@ -148,22 +133,24 @@ class EffectsFile:
             )
         return chromosome_name(text)
 
-    def _other_allele(self, of, effect_allele):
-        """Return the other allele, the inferred one where none is stated, (n_rows,) object array of str."""
-        found = np.full(len(effect_allele), "", dtype=object)
-        if "other_allele" in of:
-            found = mapped(of["other_allele"], one_allele)
-        if "inferred" not in of:
-            return found
-        inferred = mapped(of["inferred"], one_allele)
-        is_inferred = (found == "") & (inferred != effect_allele)
-        return np.where(is_inferred, inferred, found)
+    def _other_allele(self, texts: Mapping[str, Any], effect_allele: np.ndarray) -> np.ndarray:
+        """Return the other allele, the inferred one if none is stated, (n_rows,) object array of str."""
+        stated = np.full(len(effect_allele), "", dtype=object)
+        if "other_allele" in texts:
+            stated = mapped(texts["other_allele"], one_allele)
+        if "inferred" not in texts:
+            return stated
+        inferred = mapped(texts["inferred"], one_allele)
+        is_inferred = (stated == "") & (inferred != effect_allele)
+        return np.where(is_inferred, inferred, stated)
 
-    def _effects(self, texts, numbers, n_rows):
-        """Return what a copy adds in each score, (n_rows, n_scores) float64, NaN where none is stated."""
+    def _effects(
+        self, texts: Mapping[int, Any], numbers: Mapping[str, np.ndarray], n_rows: int
+    ) -> np.ndarray:
+        """Return what a copy adds in each score, (n_rows, n_scores) float64, NaN if none is stated."""
         if self.weights or not self.is_marginal:
             none = [np.full(n_rows, np.nan)]
-            return np.stack([numbers_in(texts[place]) for place in self.weights.values()] or none, axis=1)
+            return np.stack([numbers_in(texts[column]) for column in self.weights.values()] or none, axis=1)
         effect = np.full(n_rows, np.nan)
         if "ratio" in numbers:
             np.log(numbers["ratio"], out=effect, where=numbers["ratio"] > 0)
@@ -171,19 +158,23 @@ class EffectsFile:
             effect = np.where(np.isnan(numbers["beta"]), effect, numbers["beta"])
         return effect[:, np.newaxis]
 
-    def _types(self, texts, n_rows, first):
+    def _types(
+        self, texts: Mapping[int, Any], n_rows: int, first: int
+    ) -> tuple[np.ndarray, np.ndarray | None]:
         """Return how copies of each row add up, and weights of dosages: (n_rows,) and (n_rows, 3) or None."""
         flags = {
-            name: mapped(texts[place], partial(truth_of, path=self.path, column=name)).astype(bool)
-            for name, place in self.types.items()
+            name: mapped(texts[column], partial(truth_of, path=self.path, column=name)).astype(bool)
+            for name, column in self.types.items()
             if name not in (TYPE_COLUMN, *DOSAGE_COLUMNS)
         }
         stated = mapped(texts[self.types[TYPE_COLUMN]], type_of) if TYPE_COLUMN in self.types else None
         has_weights, dosage_weights = np.zeros(n_rows, dtype=bool), None
         if DOSAGE_COLUMNS[0] in self.types:
             cells = [texts[self.types[name]] for name in DOSAGE_COLUMNS]
-            dosage_weights = np.stack([numbers_in(one) for one in cells], axis=1)
-            is_stated = np.stack([mapped(one, lambda text: text not in MISSING) for one in cells], axis=1)
+            dosage_weights = np.stack([numbers_in(column) for column in cells], axis=1)
+            is_stated = np.stack(
+                [mapped(column, lambda text: text not in MISSING) for column in cells], axis=1
+            )
             is_number, has_weights = ~np.isnan(dosage_weights), is_stated.any(axis=1).astype(bool)
             if len(bad := np.flatnonzero(has_weights & ~is_number.all(axis=1))):
                 raise DpgrsError(
@@ -195,80 +186,57 @@ class EffectsFile:
 
 @dataclass(frozen=True)
 class EffectRows:
-    """Rows of a file of effects.
+    """Rows of a file of effects."""
 
-    Attributes
-    ----------
-    contig : (n_rows,) object array of str, without ``chr``.
-    position : (n_rows,) int64, 1-based, 0 where there is none.
-    effect_allele, other_allele : (n_rows,) object arrays of str in capitals, empty where not told.
-    effects : (n_rows, n_scores) float64, per copy of the effect allele, NaN where none is told. Odds and
-        hazard ratios are logarithms.
-    frequency : (n_rows,) float64, of the effect allele, NaN where not told.
-    id : (n_rows,) object array of str, None where the file has no such column.
-    accessions : frozenset of str, the scores that rows are of, as far as a column states it.
-    types : (n_rows,) object array of str, see `dpgrs.io.effect_types.effect_types`.
-    dosage_weights : (n_rows, 3) float64, of 0, 1 and 2 copies, NaN where none are told; None without columns.
-    first : int, the number of the first row, from 1 below the names.
-    """
-
-    contig: np.ndarray
-    position: np.ndarray
-    effect_allele: np.ndarray
-    other_allele: np.ndarray
+    contig: np.ndarray  # (n_rows,) object array of str, without `chr`
+    position: np.ndarray  # (n_rows,) int64, 1-based, 0 if there is none
+    effect_allele: np.ndarray  # (n_rows,) object array of str in capitals, empty if not stated
+    other_allele: np.ndarray  # likewise
+    # (n_rows, n_scores) float64, per copy of the effect allele, NaN if none is stated; odds and hazard ratios
+    # are logarithms
     effects: np.ndarray
-    frequency: np.ndarray
-    id: np.ndarray | None
-    accessions: frozenset
-    types: np.ndarray
+    frequency: np.ndarray  # (n_rows,) float64, of the effect allele, NaN if not stated
+    id: np.ndarray | None  # (n_rows,) object array of str, None if the file has no such column
+    accessions: frozenset[str]  # the scores that rows are of, as far as a column states it
+    types: np.ndarray  # (n_rows,) object array of str, see `dpgrs.io.effect_types.effect_types`
+    # (n_rows, 3) float64, of 0, 1 and 2 copies, NaN if none are stated; None without columns
     dosage_weights: np.ndarray | None
-    first: int
+    first: int  # the number of the first row, from 1 below the names
 
     @property
-    def is_additive(self):
-        """(n_rows,) bool, whether every copy of a single allele adds the same."""
+    def is_additive(self) -> np.ndarray:
+        """Whether every copy of a single allele adds the same, (n_rows,) bool."""
         return self.types == ADDITIVE
 
 
 _KNOWN = np.array(sorted(POSITIONS))
 
 
-def open_effects(path, *, build, head=None, several=False):
-    """Read the head of a file of effects.
+def open_effects(
+    path: Path | str, *, build: str | None, head: Head | None = None, several: bool = False
+) -> EffectsFile:
+    """Recognise the columns of a file of effects, plain or gzipped, from its head.
 
-    Parameters
-    ----------
-    path : the file, plain or gzipped.
-    build : ``GRCh37``, ``GRCh38`` or None, where that of the study is not known.
-    head : Head, from `head_of`; None reads it.
-    several : bool, whether the file may have weights of several scores.
-
-    Returns
-    -------
-    EffectsFile
-
-    Raises
-    ------
-    DpgrsError
-        Missing or unreadable file, no column of a place, an allele or an effect, or another genome build.
+    `build` is that of the study, None if it is not known; `several` allows weights of several scores. A file
+    without a column of a place, an allele or an effect, or of another genome build, is refused.
     """
     head = head or head_of(path)
     names, remarks = head
     columns = {}
     header = [plain_name(name) for name in names]
-    named = COLUMNS
+    all_aliases = COLUMNS
     if build and head.harmonised_build == build:
-        named = COLUMNS | HARMONISED
+        all_aliases = COLUMNS | HARMONISED
     elif head.own_build and head.own_build != build and (build or head.own_build not in LENGTHS):
         wanted = f"the genotypes' genome build, {build}" if build else f"genome build {' or '.join(LENGTHS)}"
         raise DpgrsError(
             f"`{path}` must be of {wanted}, got {shown(head.stated_build)}. Take the file that is harmonised "
             "to that build."
         )
-    for name, aliases in named.items():
-        place = find_column(header, aliases)
-        if place is not None:
-            columns[name] = place
+    for name, aliases in all_aliases.items():
+        column = find_column(header, aliases)
+        if column is not None:
+            columns[name] = column
     weights = head.weight_columns
     types = {name: header.index(name) for name in TYPE_COLUMNS if name in header}
     lacking = [example for name, example in NEEDED.items() if name not in columns]
@@ -292,42 +260,35 @@ def open_effects(path, *, build, head=None, several=False):
         reason = "one column of weights beside weights of dosages" if several else "one column of weights"
         raise DpgrsError(
             f"`{path}` must have {reason}, got {len(weights)}: "
-            f"{', '.join(shown(names[place]) for place in weights.values())}. Leave one."
+            f"{', '.join(shown(names[column]) for column in weights.values())}. Leave one."
         )
     return EffectsFile(path, build, columns, weights, types, names, remarks)
 
 
-def require_build(path, build, known, *, key=KEY):
-    """Refuse positions of another genome build.
+def require_build(
+    path: Path | str, build: str | None, known: Sequence[Mapping[str, np.ndarray]], *, key: str = KEY
+) -> None:
+    """Refuse positions of another genome build than `key` states; only GRCh37 and GRCh38 can be checked.
 
-    Parameters
-    ----------
-    path : of the file, for messages.
-    build : str or None, the build that is stated; nothing is known of others than GRCh37 and GRCh38.
-    known : list of dicts, from `known_rows`.
-    key : str, what states the build.
-
-    Raises
-    ------
-    DpgrsError
+    `known` are from `known_rows`.
     """
     if build not in LENGTHS:
         return
     check = BuildCheck(path, build, key=key)
-    for part in known:
-        if len(part["position"]):
-            check.add(part)
+    for snps in known:
+        if len(snps["position"]):
+            check.add(snps)
     check.finish()
 
 
-def known_rows(contig, position, ids):
-    """Return the variants at places of well-known SNPs, as `BuildCheck` takes them; few are."""
+def known_rows(contig: np.ndarray, position: np.ndarray, ids: np.ndarray) -> dict[str, np.ndarray]:
+    """Return the few variants at places of well-known SNPs, as `BuildCheck` takes them."""
     near = np.isin(position, _KNOWN)
     return {"contig": contig[near], "position": position[near], "id": ids[near]}
 
 
-def _all_at_once(path, names, places):
-    """Return columns of a table with tabs, dict of place to array; None where rows must be looked at."""
+def _all_at_once(path: Path | str, names: list[str], used: list[int]) -> dict[int, Any] | None:
+    """Return columns of a table with tabs by index; None if its rows must be read one by one."""
     import pyarrow as pa
     import pyarrow.compute as pc
     from pyarrow import csv
@@ -351,12 +312,12 @@ def _all_at_once(path, names, places):
             parse_options=csv.ParseOptions(delimiter="\t", quote_char=False),
             convert_options=csv.ConvertOptions(
                 column_types={name: pa.string() for name in names},
-                include_columns=[names[place] for place in places],
+                include_columns=[names[column] for column in used],
                 strings_can_be_null=False,
             ),
         )
     except (OSError, EOFError, zlib.error, UnicodeDecodeError, pa.ArrowInvalid):
         return None
-    columns = {place: column.combine_chunks() for place, column in zip(places, table.columns, strict=True)}
-    # A line of blanks alone is no row.
-    return None if pc.any(pc.equal(columns[places[0]], "")).as_py() else columns
+    columns = {column: cells.combine_chunks() for column, cells in zip(used, table.columns, strict=True)}
+    # A line of only blanks is no row.
+    return None if pc.any(pc.equal(columns[used[0]], "")).as_py() else columns

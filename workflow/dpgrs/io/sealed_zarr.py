@@ -7,32 +7,27 @@ attributes hold a digest of all metadata and the number of chunks of each array.
 import hashlib
 import json
 import os
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from dpgrs.errors import DpgrsError
 
-_DIGEST = "digest"  # the attribute with that of all metadata
+_DIGEST = "digest"  # the attribute with the digest of all metadata
 CHECKSUM = 4  # bytes at the end of a chunk
 
 
 class Kind(NamedTuple):
-    """What a group is.
+    """The kind of a group."""
 
-    Attributes
-    ----------
-    format : str, as in its attributes.
-    version : int, of the format.
-    name : str, for messages, such as ``haplotype store``.
-    verb : str, what makes one.
-    """
+    format: str  # as in its attributes
+    version: int  # of the format
+    name: str  # for messages, such as `haplotype store`
+    verb: str  # the command that makes one
 
-    format: str
-    version: int
-    name: str
-    verb: str
-
-    def damaged(self, path):
+    def damaged(self, path: Path | str) -> DpgrsError:
         """Return the error that parts of a group are not what was written."""
         return DpgrsError(
             f"`{path}` must be a whole {self.name}, but parts are missing or damaged. Remove it, and make "
@@ -40,23 +35,10 @@ class Kind(NamedTuple):
         )
 
 
-def open_sealed(path, kind):
-    """Open a group for reading.
+def open_sealed(path: Path | str, kind: Kind) -> tuple[Any, dict[str, Any]]:
+    """Open a group for reading, a zarr.Group, with its attributes.
 
-    Parameters
-    ----------
-    path : the group's folder.
-    kind : Kind
-
-    Returns
-    -------
-    group : zarr.Group
-    attributes : dict
-
-    Raises
-    ------
-    DpgrsError
-        No such group at `path`, a damaged one, or one of another format version.
+    A folder without such a group, a damaged one, and one of another format version are refused.
     """
     import zarr
 
@@ -80,14 +62,10 @@ def open_sealed(path, kind):
     return group, attributes
 
 
-def read_sealed(array, selection, damaged):
-    """Read a part of an array of a group that was opened.
+def read_sealed(array: Any, selection: Any, damaged: DpgrsError) -> np.ndarray:
+    """Read a selection, as `get_orthogonal_selection` takes it, of a zarr.Array of a group that was opened.
 
-    Parameters
-    ----------
-    array : zarr.Array
-    selection : as `get_orthogonal_selection` takes it.
-    damaged : the error to raise where a chunk is not what was written.
+    A chunk that is not what was written raises `damaged`.
     """
     try:
         return array.get_orthogonal_selection(selection)
@@ -96,45 +74,31 @@ def read_sealed(array, selection, damaged):
         raise damaged from None
 
 
-def seal(path, group, kind, attributes):
-    """Write the attributes of a group, with which it is whole.
-
-    Parameters
-    ----------
-    path : the group's folder.
-    group : zarr.Group, with all its arrays.
-    kind : Kind
-    attributes : dict of JSON values.
-    """
-    own = {"format": kind.format, "format_version": kind.version}
-    own["n_chunks"] = _count_chunks(group, sorted(group.array_keys()))
-    attributes = own | attributes
+def seal(path: Path, group: Any, kind: Kind, attributes: Mapping[str, Any]) -> None:
+    """Write the attributes of a zarr.Group with all its arrays, with which it is whole."""
+    n_chunks = _count_chunks(group, sorted(group.array_keys()))
+    attributes = {"format": kind.format, "format_version": kind.version, "n_chunks": n_chunks, **attributes}
     # At once: each key by itself would be a file written anew.
     group.update_attributes(attributes | {_DIGEST: _metadata_digest(path, attributes)})
 
 
-def fingerprint(path):
-    """Return a digest of a group as it lies on disk, in hexadecimal: of chunks by their checksums.
-
-    Parameters
-    ----------
-    path : the group's folder.
-    """
-    found, path = hashlib.sha256(), Path(path)
-    for place in sorted(one for one in path.rglob("*") if one.is_file()):
+def fingerprint(path: Path | str) -> str:
+    """Return a digest of a group as it lies on disk, in hexadecimal, by the checksums of its chunks."""
+    combined, path = hashlib.sha256(), Path(path)
+    for part in sorted(file for file in path.rglob("*") if file.is_file()):
         # Snakemake's own mark in a folder holds nothing.
-        if place.name == ".snakemake_timestamp":
+        if part.name == ".snakemake_timestamp":
             continue
-        size, is_chunk = place.stat().st_size, (place.parent / ".zarray").exists() and place.name[0] != "."
-        with place.open("rb") as file:
+        size, is_chunk = part.stat().st_size, (part.parent / ".zarray").exists() and part.name[0] != "."
+        with part.open("rb") as file:
             if is_chunk:
                 file.seek(-min(size, CHECKSUM), os.SEEK_END)
             digest = hashlib.file_digest(file, "sha256").hexdigest()
-        found.update(f"{place.relative_to(path)} {size} {digest}\n".encode())
-    return found.hexdigest()
+        combined.update(f"{part.relative_to(path)} {size} {digest}\n".encode())
+    return combined.hexdigest()
 
 
-def checked(packing, *, is_text=False):
+def checked(packing: dict[str, Any] | None, *, is_text: bool = False) -> dict[str, Any]:
     """Return how chunks are written, as keywords: packed, if by anything, then with a checksum at the end."""
     import numcodecs
 
@@ -144,8 +108,8 @@ def checked(packing, *, is_text=False):
     return {"filters": filters or None, "compressors": numcodecs.get_codec({"id": "crc32c"})}
 
 
-def _read_attributes(path, kind):
-    """Return the attributes of a group, a dict; {} of a group without any."""
+def _read_attributes(path: Path, kind: Kind) -> dict[str, Any]:
+    """Return the attributes of a group, {} if it has none."""
     try:
         attributes = json.loads((path / ".zattrs").read_bytes()) if (path / ".zgroup").is_file() else None
     except FileNotFoundError:
@@ -159,20 +123,20 @@ def _read_attributes(path, kind):
     return attributes
 
 
-def _metadata_digest(path, attributes):
-    """Return a digest over attributes and all other metadata of a group; None where some is not there."""
+def _metadata_digest(path: Path, attributes: Mapping[str, Any]) -> str | None:
+    """Return a digest over attributes and all other metadata of a group; None if some is missing."""
     attributes = {name: value for name, value in attributes.items() if name != _DIGEST}
-    found = hashlib.sha256(json.dumps(attributes, sort_keys=True).encode())
+    combined = hashlib.sha256(json.dumps(attributes, sort_keys=True).encode())
     try:
         arrays = sorted(attributes["n_chunks"])
         for name in (".zgroup", *(f"{array}/{name}" for array in arrays for name in (".zarray", ".zattrs"))):
-            found.update(hashlib.sha256((path / name).read_bytes()).digest())
+            combined.update(hashlib.sha256((path / name).read_bytes()).digest())
     # Attributes that are damaged may name anything, or nothing.
     except (OSError, LookupError, TypeError, ValueError):
         return None
-    return found.hexdigest()
+    return combined.hexdigest()
 
 
-def _count_chunks(group, names):
-    """Return how many chunks of arrays are on disk, by name; those of zeros alone are not written."""
+def _count_chunks(group: Any, names: Iterable[str]) -> dict[str, int]:
+    """Return the number of chunks of arrays on disk, by name; chunks of only zeros are not written."""
     return {name: group[name].nchunks_initialized for name in names}

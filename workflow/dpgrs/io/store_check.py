@@ -1,6 +1,8 @@
 """A store against its VCF, read a second time by other code: cyvcf2's own iteration over records."""
 
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,63 +25,56 @@ _LARGEST_ROUNDING = DOSAGE_STEP / 2 + 2.0**-21
 
 
 class _Expected(NamedTuple):
-    site: tuple  # contig, position, id, ref, alt
-    is_alternate: np.ndarray | None  # (n_haplotypes,); of dosages their nearest calls are to be there
+    """One ALT allele of a record, as the store should have it."""
+
+    site: tuple[str, int, str, str, str]  # contig, position, id, ref, alt
+    is_alternate: np.ndarray | None  # (n_haplotypes,); None for dosages, whose nearest calls must be there
     is_missing: np.ndarray  # (n_haplotypes,)
-    dosages: np.ndarray | None = None  # (n_samples,) NaN where missing, if the store is of dosages
+    dosages: np.ndarray | None = None  # (n_samples,) NaN if missing, if the store is of dosages
 
 
-def check_store(store, vcfs):
-    """Compare samples, sites, every bit and what was counted, under the options recorded in the store.
+def check_store(store: Path | str, vcfs: Path | str | Sequence[Path | str]) -> dict[str, int]:
+    """Compare samples, sites, every bit and all counts of a store with the VCF or BCF that it comes from.
 
-    The store may hold some of the people of the file; then these are compared.
-
-    Parameters
-    ----------
-    store : path of a haplotype store of one chromosome.
-    vcfs : path of the VCF or BCF that it was made of, or of a copy with the same records; or a list of those
-        of the chromosome's parts.
-
-    Returns
-    -------
-    dict of n_variants and n_samples that were compared.
-
-    Raises
-    ------
-    DpgrsError
-        At the first difference, by its position and the place of the sample; or if the store says nothing of
-        how it was made, or a file is one of PLINK's.
+    The VCF may be a copy with the same records, or a list of the chromosome's parts. Options are those
+    recorded in the store, and it may hold some of the people of the file; then these are compared. The first
+    difference raises a DpgrsError, by its position and the place of the sample. The result has n_variants and
+    n_samples.
     """
-    store, paths = HaplotypeStore.open(store), as_paths(vcfs)
-    missing = {"options", "counts", "source"} - store.attributes.keys()
+    haplotypes, paths = HaplotypeStore.open(store), as_paths(vcfs)
+    missing = {"options", "counts", "source"} - haplotypes.attributes.keys()
     if missing:
         raise DpgrsError(
-            f"`{store.path}` must be the store of one chromosome, got one without "
+            f"`{haplotypes.path}` must be the store of one chromosome, got one without "
             f"{', '.join(sorted(missing))}. Name what dpgrs ingest-chromosome wrote."
         )
-    chromosome = store.attributes["options"]["chromosome"]
+    chromosome = haplotypes.attributes["options"]["chromosome"]
     for path in paths:
         form = form_named(path)
         if command := form.to_vcf(path, chromosome):
             raise DpgrsError(f"`{path}` must be a VCF or BCF, got {form.words}. Write one: {command}")
-    options, path = store.attributes["options"], paths[0]
+    options, path = haplotypes.attributes["options"], paths[0]
     paths = order_parts(paths, options["chromosome"]) if len(paths) > 1 else paths
-    records = _Records(paths, options, people=store.sample_id.tolist(), is_of_plink=_is_of_plink(store))
-    if records.samples != store.sample_id.tolist():
-        raise _difference(store, path, "in the samples or their order")
+    records = _Records(
+        paths, options, people=haplotypes.sample_id.tolist(), is_of_plink=_is_of_plink(haplotypes)
+    )
+    if records.samples != haplotypes.sample_id.tolist():
+        raise _difference(haplotypes, path, "in the samples or their order")
     expected = iter(records)
-    for chunk in store.chunks():
-        _compare_chunk(store, path, chunk, expected)
+    for chunk in haplotypes.chunks():
+        _compare_chunk(haplotypes, path, chunk, expected)
     if (more := next(expected, None)) is not None:
-        raise _difference(store, path, f"after its last variant: {_name(more.site)} is not in the store")
-    _compare_counts(store, path, records)
-    return {"n_variants": store.n_variants, "n_samples": store.n_samples}
+        raise _difference(haplotypes, path, f"after its last variant: {_name(more.site)} is not in the store")
+    _compare_counts(haplotypes, path, records)
+    return {"n_variants": haplotypes.n_variants, "n_samples": haplotypes.n_samples}
 
 
 class _Records:
     """The usable ALT alleles of a contig as cyvcf2 gives them, counted while they are read."""
 
-    def __init__(self, paths, options, *, people, is_of_plink):
+    def __init__(
+        self, paths: list[Path], options: Mapping[str, Any], *, people: list[str], is_of_plink: bool
+    ) -> None:
         from cyvcf2.cyvcf2 import set_htslib_log_level
 
         set_htslib_log_level(0)  # htslib's lines on stderr would stand where ours belong
@@ -98,19 +93,19 @@ class _Records:
         self._is_ref_known = options.get("known_ref", False)
         self._has_dosages = options.get("field") == "DS"
         kept = set(people)
-        self._places = [place for place, name in enumerate(samples) if name in kept]
-        self.samples = [samples[place] for place in self._places]
+        self._people = [i for i, name in enumerate(samples) if name in kept]
+        self.samples = [samples[i] for i in self._people]
         self.counts = {"n_records": 0, "missing_alleles": 0, "haploid_calls": 0}
         self._is_of_plink = is_of_plink
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[_Expected]:
         for record in self._read():
-            if not any(is_chromosome(record.CHROM, asked) for asked in self._chromosomes):
+            if not any(is_chromosome(record.CHROM, name) for name in self._chromosomes):
                 continue
             self.counts["n_records"] += 1
             if self._is_ref_known and PROVISIONAL in str(record).split("\t", 8)[7].split(";"):
-                place = f"{record.CHROM}:{record.POS}"
-                raise DpgrsError(f"the VCF must have REF of the genome at {place}, got `INFO/PR`. {SET_REF}")
+                site = f"{record.CHROM}:{record.POS}"
+                raise DpgrsError(f"the VCF must have REF of the genome at {site}, got `INFO/PR`. {SET_REF}")
             is_of_dosages = self._has_dosages and not {"DS", "HDS", "GP"}.isdisjoint(record.FORMAT)
             has_genotypes = is_of_dosages or "GT" in record.FORMAT
             is_usable = has_genotypes and (self._is_filter_kept or record.FILTER is None)
@@ -120,18 +115,18 @@ class _Records:
             if is_usable and kept:
                 yield from (self._dosages if is_of_dosages else self._calls)(record, kept)
 
-    def _read(self):
+    def _read(self) -> Iterator[Any]:
         for path, file in zip(self._paths, self._files, strict=True):
             try:
                 yield from file
             except Exception as error:  # of no class of its own
                 raise DpgrsError(f"`{path}` cannot be read to its end. {COPY_AGAIN}") from error
 
-    def _calls(self, record, kept):
+    def _calls(self, record: Any, kept: list[int]) -> Iterator[_Expected]:
         first, second, n_haploid = self._alleles(record.genotype.array())
-        alleles = np.stack([first, second], axis=1)[self._places].ravel()
-        # Of everybody in the file: they are counted as they are read.
-        if not self._is_of_plink:  # which has none
+        alleles = np.stack([first, second], axis=1)[self._people].ravel()
+        # Haploid calls are counted as they are read, of everybody in the file; PLINK has none.
+        if not self._is_of_plink:
             self.counts["haploid_calls"] += n_haploid
         for k in kept:
             expected = _Expected(_site(record, k), alleles == k, alleles < 0)
@@ -140,18 +135,18 @@ class _Records:
             self.counts["missing_alleles"] += np.count_nonzero(expected.is_missing)
             yield expected
 
-    def _dosages(self, record, kept):
+    def _dosages(self, record: Any, kept: list[int]) -> Iterator[_Expected]:
         alleles, is_one = None, False
         if "GT" in record.FORMAT:
-            calls = record.genotype.array()[self._places]
+            calls = record.genotype.array()[self._people]
             first, second, _ = self._alleles(record.genotype.array())
             is_one = (calls[:, 0] >= 0) & ((calls[:, 1] == -2) if calls.shape[1] > 2 else True)
-            alleles = np.stack([first, second], axis=1)[self._places].ravel()
+            alleles = np.stack([first, second], axis=1)[self._people].ravel()
         for k in kept:
-            dosages = np.full(len(self._places), np.nan)
-            for name, taken in (("DS", _of_ds), ("HDS", _of_hds), ("GP", _of_gp)):
+            dosages = np.full(len(self._people), np.nan)
+            for name, dosages_of in (("DS", _of_ds), ("HDS", _of_hds), ("GP", _of_gp)):
                 if name in record.FORMAT:
-                    values = taken(record.format(name)[self._places], k, is_one)
+                    values = dosages_of(record.format(name)[self._people], k, is_one)
                     dosages = np.where(np.isnan(dosages), values, dosages)
             if alleles is not None:
                 dosages = np.where(np.isnan(dosages), _counted(alleles, k), dosages)
@@ -159,8 +154,9 @@ class _Records:
             self.counts["missing_alleles"] += np.count_nonzero(expected.is_missing)
             yield expected
 
-    def _alleles(self, calls):
-        """Return (n_samples,) first and second alleles, negative where missing, and how many are haploid."""
+    def _alleles(self, calls: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
+        """Return (n_samples,) first and second alleles, below 0 if missing, and how many calls are
+        haploid."""
         first, is_phased = calls[:, 0], calls[:, -1] == 1
         second = calls[:, 1] if calls.shape[1] > 2 else np.full_like(first, -2)
         is_haploid = (second == -2) & (first >= 0)
@@ -172,31 +168,31 @@ class _Records:
         return first, second, int(np.count_nonzero(is_haploid))
 
 
-def _of_ds(values, number, is_one):
+def _of_ds(values: np.ndarray, number: int, is_one: np.ndarray | bool) -> np.ndarray:
     # One dot may stand for all ALTs.
     dosages = np.where(np.isnan(values).all(axis=1), np.nan, values[:, min(number, values.shape[1]) - 1])
     return np.where(is_one, 2 * dosages, dosages)
 
 
-def _of_hds(values, number, is_one):
+def _of_hds(values: np.ndarray, number: int, is_one: np.ndarray | bool) -> np.ndarray:
     n_values = np.count_nonzero(~np.isnan(values), axis=1)
     return np.where(n_values > 0, 2 * np.nansum(values, axis=1) / np.maximum(n_values, 1), np.nan)
 
 
-def _of_gp(values, number, is_one):
+def _of_gp(values: np.ndarray, number: int, is_one: np.ndarray | bool) -> np.ndarray:
     n_alleles = values.shape[1]
-    pairs = [(one, two) for two in range(n_alleles) for one in range(two + 1)][: values.shape[1]]
-    copies = np.array([(one == number) * 1.0 + (two == number) for one, two in pairs])
+    pairs = [(first, second) for second in range(n_alleles) for first in range(second + 1)]
+    copies = np.array([(first == number) * 1.0 + (second == number) for first, second in pairs[:n_alleles]])
     is_there = np.nansum(values, axis=1) > 0
-    found = np.where(is_one, 2 * values[:, number], np.nan_to_num(values) @ copies)
-    return np.where(is_there, np.minimum(found, 2), np.nan)
+    dosages = np.where(is_one, 2 * values[:, number], np.nan_to_num(values) @ copies)
+    return np.where(is_there, np.minimum(dosages, 2), np.nan)
 
 
-def _is_letters(allele):
+def _is_letters(allele: str) -> bool:
     return allele.isascii() and allele.isalpha()
 
 
-def _open(path):
+def _open(path: Path) -> Any:
     from cyvcf2 import VCF
 
     try:
@@ -205,50 +201,50 @@ def _open(path):
         raise DpgrsError(f"`{path}` has a header that htslib cannot read. {COPY_AGAIN}") from error
 
 
-def _counted(alleles, number):
-    """Return (n_samples,) how often a call has an allele; NaN where one of two alleles is missing."""
+def _counted(alleles: np.ndarray, number: int) -> np.ndarray:
+    """Return (n_samples,) how often a call has an allele; NaN if one of two alleles is missing."""
     return np.where(alleles < 0, np.nan, alleles == number).reshape(-1, 2).sum(axis=1)
 
 
-def _of_dosages(record, number, dosages):
+def _of_dosages(record: Any, number: int, dosages: np.ndarray) -> _Expected:
     return _Expected(_site(record, number), None, np.isnan(dosages).repeat(2), dosages)
 
 
-def _compare_chunk(store, path, chunk, expected):
+def _compare_chunk(store: HaplotypeStore, path: Path, chunk: slice, expected: Iterator[_Expected]) -> None:
     haplotypes = unpack(store.haplotypes(chunk), store.n_haplotypes)
     missing = store.missing(chunk)
     missing = np.zeros_like(haplotypes) if missing is None else unpack(missing, store.n_haplotypes)
     steps = store.dosages(chunk) if store.has_dosages else None
     for i, site in enumerate(store.variants[chunk].itertuples(index=False, name=None)):
-        found = next(expected, None)
-        if found is None:
+        row = next(expected, None)
+        if row is None:
             raise _difference(store, path, f"at {_name(site)}: the VCF has no such record there")
         contig, position, id_, *alleles = site
-        if chromosome_name(contig) == chromosome_name(found.site[0]):
-            contig = found.site[0]  # synonyms
-        if found.site != (contig, position, id_ or ".", *alleles):
+        if chromosome_name(contig) == chromosome_name(row.site[0]):
+            contig = row.site[0]  # synonyms
+        if row.site != (contig, position, id_ or ".", *alleles):
             raise _difference(
-                store, path, f"at {_name(site)}: the VCF has {_name(found.site)} there, or another id"
+                store, path, f"at {_name(site)}: the VCF has {_name(row.site)} there, or another id"
             )
-        is_alternate = found.is_alternate
+        is_alternate = row.is_alternate
         if steps is not None:
-            is_far = np.abs(steps[i] * DOSAGE_STEP - np.nan_to_num(found.dosages)) > _LARGEST_ROUNDING
+            is_far = np.abs(steps[i] * DOSAGE_STEP - np.nan_to_num(row.dosages)) > _LARGEST_ROUNDING
             if is_far.any():
-                place = sample_place(int(is_far.argmax()))
-                raise _difference(store, path, f"at {_name(site)}: the dosage of {place}")
-            is_alternate = hard_calls(steps[i]).astype(bool) & ~found.is_missing
-        is_other = (haplotypes[i] != is_alternate) | (missing[i] != found.is_missing)
+                where = f"at {_name(site)}: the dosage of {sample_place(int(is_far.argmax()))}"
+                raise _difference(store, path, where)
+            is_alternate = hard_calls(steps[i]).astype(bool) & ~row.is_missing
+        is_other = (haplotypes[i] != is_alternate) | (missing[i] != row.is_missing)
         if is_other.any():
             sample, second = divmod(int(is_other.argmax()), 2)
             which = "second" if second else "first"
             raise _difference(store, path, f"at {_name(site)}: the {which} allele of {sample_place(sample)}")
 
 
-def _is_of_plink(store):
+def _is_of_plink(store: HaplotypeStore) -> bool:
     return any(file["file"].endswith(PLINK.endings) for file in store.source_files)
 
 
-def _compare_counts(store, path, records):
+def _compare_counts(store: HaplotypeStore, path: Path, records: _Records) -> None:
     for name, value in records.counts.items():
         # A store of a version that knew no haploid calls has none of them.
         recorded = store.attributes["counts"].get(name, 0)
@@ -256,21 +252,21 @@ def _compare_counts(store, path, records):
             raise _difference(store, path, f"in `{name}`: the VCF has {value}, the store says {recorded}")
 
 
-def _difference(store, path, where):
+def _difference(store: HaplotypeStore, path: Path, where: str) -> DpgrsError:
     chromosome = store.attributes["options"]["chromosome"]
     is_part = _is_of_plink(store) and chromosome_name(chromosome) == "X"
     remedy = f", or export that part of X alone: plink2 --chr {chromosome}" if is_part else ""
     return DpgrsError(f"`{store.path}` differs from `{path}` {where}. {_MAKE_AGAIN}{remedy}")
 
 
-def _site(record, number):
+def _site(record: Any, number: int) -> tuple[str, int, str, str, str]:
     return record.CHROM, record.POS, record.ID or ".", record.REF, record.ALT[number - 1]
 
 
-def _name(site):
+def _name(site: tuple[str, int, str, str, str]) -> str:
     contig, position, _, ref, alt = site
     return f"{contig}:{position} {_short(ref)}>{_short(alt)}"
 
 
-def _short(allele):
+def _short(allele: str) -> str:
     return allele if len(allele) <= 10 else f"{allele[:7]}..."

@@ -16,8 +16,7 @@ OUTCOME_ARRAYS = ".npz"
 def save_outcome_arrays(
     path: Path | str, *, sample: np.ndarray, names: Sequence[str], values: np.ndarray
 ) -> None:
-    """Write outcomes to an ``.npz``: ids of samples, names of outcomes and (n_rows, n_outcomes) float64
-    values."""
+    """Write ids of samples, names of outcomes and (n_rows, n_outcomes) float64 values to an ``.npz``."""
     save_arrays(path, {"sample": sample, "names": np.array(names, dtype=str), "values": values})
 
 

@@ -126,8 +126,7 @@ def is_pair_table(path: Path | str) -> bool:
 
 
 def read_pairs(path: Path | str) -> list[tuple[str, str, float]]:
-    """Return pairs of ids and their kinship, as KING (``.kin``, ``.kin0``) or ``plink2 --make-king-table``
-    writes."""
+    """Return pairs of ids and their kinship: a table of KING (``.kin0``) or ``plink2 --make-king-table``."""
     rows = rows_of(path)
     columns = _pair_columns(header_of(rows, path))
     pairs = []

@@ -9,8 +9,11 @@ import re
 import shutil
 import ssl
 import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from http.client import HTTPException
+from http.client import HTTPException, HTTPResponse
+from pathlib import Path
+from typing import Any
 from urllib import request
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
@@ -38,17 +41,8 @@ class _BrokenOff(Exception):
     """The connection failed or ended early: to be tried again."""
 
 
-def address_fault(url):
-    """Say why an address cannot be fetched from; None if it can.
-
-    Parameters
-    ----------
-    url : str
-
-    Returns
-    -------
-    str ("be ..., got .... <remedy>") or None.
-    """
+def address_fault(url: str) -> str | None:
+    """Return why an address cannot be fetched from ("be ..., got .... <remedy>"); None if it can."""
     parts = urlsplit(url)
     if parts.scheme == "ftp":
         return f"begin with https:// or http://, got {url}. Many hosts of ftp:// offer the same path by https://."
@@ -59,22 +53,19 @@ def address_fault(url):
     return None
 
 
-def download(url, part, *, size=None, progress=None, pause=time.sleep):
+def download(
+    url: str,
+    part: Path,
+    *,
+    size: int | None = None,
+    progress: Callable[[int, int | None], None] | None = None,
+    pause: Callable[[float], None] = time.sleep,
+) -> None:
     """Bring the file at a URL to `part`, going on where an earlier call was broken off.
 
-    Parameters
-    ----------
-    url : str, http or https.
-    part : pathlib.Path; may hold the beginning already. Whether the whole is right, the caller must check.
-    size : int or None, bytes that the file must have.
-    progress : function of bytes that are there and of all bytes (None where not known), or None.
-    pause : function of seconds, waits before another attempt.
-
-    Raises
-    ------
-    DpgrsError
-        An address that the server does not give, another size than `size`, a connection that fails
-        several times in a row, a disk that is full or may not be written.
+    `part` may hold the beginning already. The caller must check whether the whole is right. `size` is the
+    bytes that the file must have; `progress` gets the bytes so far and of the whole, None if not known;
+    `pause` waits some seconds before another attempt.
     """
     n_fruitless = 0
     while True:
@@ -90,15 +81,15 @@ def download(url, part, *, size=None, progress=None, pause=time.sleep):
         pause(2.0**n_fruitless)
 
 
-def discard(part):
-    """Remove what has come of a file."""
+def discard(part: Path) -> None:
+    """Remove the bytes of a file so far."""
     part.unlink(missing_ok=True)
     _validator_file(part).unlink(missing_ok=True)
 
 
 @contextmanager
-def writing(path):
-    """Turn what the disk refuses into one line that names `path` and what to do."""
+def writing(path: Path) -> Iterator[None]:
+    """Turn an error of the disk into one line that names `path` and what to do."""
     try:
         yield
     except OSError as error:
@@ -109,14 +100,16 @@ def writing(path):
 class _Redirects(request.HTTPRedirectHandler):
     """Follow redirects, but never from https to http: the manifest must come as its publisher sent it."""
 
-    def redirect_request(self, req, fp, code, msg, headers, newurl):
+    def redirect_request(
+        self, req: request.Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
+    ) -> request.Request | None:
         if req.full_url.startswith("https:") and not newurl.startswith("https:"):
             raise DpgrsError(f"`{req.full_url}` leads to {newurl}, which is not https. Give another address.")
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
-def _opener():
-    """Return an opener that knows http, https and the usual variables of proxies, and nothing else."""
+def _opener() -> request.OpenerDirector:
+    """Return an opener that takes http, https and the usual variables of proxies, and nothing else."""
     opener = request.OpenerDirector()
     for handler in (
         request.ProxyHandler,
@@ -131,7 +124,9 @@ def _opener():
     return opener
 
 
-def _attempt(url, part, *, size, progress):
+def _attempt(
+    url: str, part: Path, *, size: int | None, progress: Callable[[int, int | None], None] | None
+) -> None:
     validator = _read_validator(part)
     offset = _size(part) if validator else 0
     headers = {"User-Agent": f"dpgrs/{__version__}", "Accept-Encoding": "identity"}
@@ -156,23 +151,23 @@ def _attempt(url, part, *, size, progress):
         raise _BrokenOff(f"the connection ended after {_size(part)} of {total} bytes")
 
 
-def _open(asked):
-    """Send a request; return the response, or None where nothing is left to be sent."""
+def _open(message: request.Request) -> HTTPResponse | None:
+    """Send a request; return the response, or None if the server has nothing left to send."""
     try:
-        return _opener().open(asked, timeout=SILENCE)
+        return _opener().open(message, timeout=SILENCE)
     except HTTPError as error:
         error.close()
-        if error.code == 416 and asked.has_header("Range"):
+        if error.code == 416 and message.has_header("Range"):
             return None
         answer = f"answered {error.code} {error.reason}"
         if error.code >= 500 or error.code == 429:
             raise _BrokenOff(f"the server {answer}") from error
         remedy = _STATUS_REMEDIES.get(error.code, "Correct the address.")
-        raise DpgrsError(f"`{asked.full_url}` cannot be fetched: the server {answer}. {remedy}") from error
+        raise DpgrsError(f"`{message.full_url}` cannot be fetched: the server {answer}. {remedy}") from error
     except URLError as error:
         if isinstance(error.reason, ssl.SSLCertVerificationError):
             raise DpgrsError(
-                f"`{asked.full_url}` cannot be fetched: its certificate is not valid "
+                f"`{message.full_url}` cannot be fetched: its certificate is not valid "
                 f"({error.reason.verify_message}). Mend the certificates or the clock of this machine."
             ) from error
         raise _BrokenOff(_reason(error.reason)) from error
@@ -180,27 +175,27 @@ def _open(asked):
         raise _BrokenOff(_reason(error)) from error
 
 
-def _reason(error):
-    """Say why a connection failed; some errors of the network have a number's text alone, some none."""
+def _reason(error: object) -> str:
+    """Return why a connection failed; some errors have only the text of a number, some none."""
     return getattr(error, "strerror", None) or str(error) or type(error).__name__
 
 
-def _extent(response, offset, part):
+def _extent(response: HTTPResponse, offset: int, part: Path) -> tuple[int, int | None]:
     """Return where the body begins in the file, and the bytes of the whole file or None."""
     length = response.headers.get("Content-Length", "")
     if response.status != 206:
         return 0, int(length) if length.isdecimal() else None
-    found = re.fullmatch(r"bytes (\d+)-\d+/(\d+|\*)", response.headers.get("Content-Range", ""))
-    if not found or int(found[1]) != offset:
+    content_range = re.fullmatch(r"bytes (\d+)-\d+/(\d+|\*)", response.headers.get("Content-Range", ""))
+    if not content_range or int(content_range[1]) != offset:
         discard(part)
         raise _BrokenOff("the server sent another part of the file than was asked for")
-    return offset, int(found[2]) if found[2].isdecimal() else None
+    return offset, int(content_range[2]) if content_range[2].isdecimal() else None
 
 
-def _begin(part, headers):
-    """Begin anew, with what tells this version from others; a weak ETag says too little for that."""
-    found = (headers.get(name) for name in VALIDATORS)
-    validator = next((value for value in found if value and not value.startswith("W/")), "")
+def _begin(part: Path, headers: Any) -> None:
+    """Begin anew, and note the version of the file; a weak ETag does not identify one."""
+    values = (headers.get(name) for name in VALIDATORS)
+    validator = next((value for value in values if value and not value.startswith("W/")), "")
     with writing(part):
         part.parent.mkdir(parents=True, exist_ok=True)
         discard(part)
@@ -208,7 +203,14 @@ def _begin(part, headers):
         part.touch()
 
 
-def _copy(response, part, *, start, total, progress):
+def _copy(
+    response: HTTPResponse,
+    part: Path,
+    *,
+    start: int,
+    total: int | None,
+    progress: Callable[[int, int | None], None] | None,
+) -> None:
     done = start
     with writing(part), part.open("ab") as file:
         while block := _read(response):
@@ -218,27 +220,27 @@ def _copy(response, part, *, start, total, progress):
                 progress(done, total)
 
 
-def _read(response):
+def _read(response: HTTPResponse) -> bytes:
     try:
         return response.read1(BLOCK)
     except (HTTPException, OSError) as error:
         raise _BrokenOff(_reason(error)) from error
 
 
-def _require_room(part, n_bytes):
+def _require_room(part: Path, n_bytes: int) -> None:
     free = shutil.disk_usage(part.parent).free
     if n_bytes > free:
         raise DpgrsError(f"`{part.parent}` must have room for {n_bytes} bytes, got {free}. Make room.")
 
 
-def _validator_file(part):
+def _validator_file(part: Path) -> Path:
     return part.with_name(f"{part.name}.version")
 
 
-def _read_validator(part):
+def _read_validator(part: Path) -> str:
     file = _validator_file(part)
     return file.read_text() if part.is_file() and file.is_file() else ""
 
 
-def _size(part):
+def _size(part: Path) -> int:
     return part.stat().st_size if part.is_file() else 0

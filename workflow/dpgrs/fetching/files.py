@@ -2,38 +2,34 @@
 
 import sys
 import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.fetching.downloads import address_fault, discard, download, writing
-from dpgrs.fetching.manifests import read_entries
+from dpgrs.fetching.manifests import Entry, read_entries
 
 MEGABYTE = 1_000_000
 
 
-def fetch_file(url, *, manifest, output, progress=True, pause=None):
-    """Fetch a file, and its index `.tbi` if the manifest lists one; what has come of it stays in `.part`.
+def fetch_file(
+    url: str,
+    *,
+    manifest: Path | str,
+    output: Path | str,
+    progress: bool = True,
+    pause: Callable[[float], None] | None = None,
+) -> dict[str, Any]:
+    """Fetch a file, and its index `.tbi` if the manifest, a path or an address, lists one.
 
-    Parameters
-    ----------
-    url : str, http or https.
-    manifest : str, path or address of the manifest that lists the file.
-    output : path of the file to make. One that is there already is checked, and fetched no more.
-    progress : bool, whether to show how much has come on stderr.
-    pause : function of seconds, waits before another attempt; the default says so if `progress`.
+    Bytes that came stay in `.part`. An output that is there already is checked, and not fetched. `progress`
+    is shown on stderr; `pause` waits some seconds before another attempt.
 
-    Returns
-    -------
-    dict of file, url, manifest, bytes, and the digest by the name of its algorithm.
-
-    Raises
-    ------
-    UsageError
-        An address that is not http or https, or that is of controlled data.
-    DpgrsError
-        A file that the manifest does not list, a download that fails or that twice has the wrong checksum, an
-        `output` that is there and is another file, a disk that refuses.
+    The result has file, url, manifest, bytes, and the digest by the name of its algorithm. Refused are an
+    address that is not http or https, or that is of controlled data (UsageError), a file that the manifest
+    does not list, a checksum that is wrong twice, and an output that is another file.
     """
     output, pause = Path(output), pause or _pause(progress)
     require_open_address(url)
@@ -63,15 +59,17 @@ def fetch_file(url, *, manifest, output, progress=True, pause=None):
     }
 
 
-def fetch_manifest(url, *, output, progress=True, pause=None):
-    """Fetch a manifest, which has no checksum of its own but must hold those of files.
+def fetch_manifest(
+    url: str, *, output: Path | str, progress: bool = True, pause: Callable[[float], None] | None = None
+) -> dict[str, Any]:
+    """Fetch a manifest, which has no checksum of its own but must hold those of files; replace the output.
 
-    Parameters, returns and errors are those of `fetch_file`; ``output`` is replaced.
+    The arguments are those of `fetch_file`.
     """
     output, pause = Path(output), pause or _pause(progress)
     require_open_address(url)
     part = _part(output)
-    discard(part)  # nothing would tell whether two parts belong together
+    discard(part)  # nothing shows whether two parts belong together
     download(url, part, pause=pause)
     try:
         read_entries(part, [])
@@ -82,14 +80,16 @@ def fetch_manifest(url, *, output, progress=True, pause=None):
     return {"file": str(output), "url": url, "bytes": output.stat().st_size}
 
 
-def require_open_address(url):
+def require_open_address(url: str) -> None:
     """Refuse an address that is not http or https, or of data that are not open to all."""
     fault = address_fault(url)
     if fault:
         raise UsageError(f"`URL` must {fault}")
 
 
-def _entries(manifest, urls, *, output, pause):
+def _entries(
+    manifest: Path | str, urls: list[str], *, output: Path, pause: Callable[[float], None]
+) -> dict[str, Entry]:
     if "://" not in str(manifest):
         if not Path(manifest).is_file():
             raise UsageError(f"`--manifest` must be a file or an address, got {manifest}. Mend the path.")
@@ -102,7 +102,7 @@ def _entries(manifest, urls, *, output, pause):
         fetched.unlink(missing_ok=True)
 
 
-def _bring(url, entry, output, *, progress, pause):
+def _bring(url: str, entry: Entry, output: Path, *, progress: bool, pause: Callable[[float], None]) -> Path:
     """Return the part file of `output`, whole and right; one with a wrong checksum is fetched once more."""
     part = _part(output)
     shown = Progress(output.name) if progress else None
@@ -118,7 +118,7 @@ def _bring(url, entry, output, *, progress, pause):
     )
 
 
-def _require_same(output, entry):
+def _require_same(output: Path, entry: Entry) -> None:
     digest = entry.digest_of(output)
     if digest != entry.digest:
         raise DpgrsError(
@@ -127,34 +127,34 @@ def _require_same(output, entry):
         )
 
 
-def _pause(progress):
-    def wait(seconds):
+def _pause(progress: bool) -> Callable[[float], None]:
+    def wait(seconds: float) -> None:
         print(f"The connection failed: another attempt in {seconds:g} s.", file=sys.stderr, flush=True)
         time.sleep(seconds)
 
     return wait if progress else time.sleep
 
 
-def _part(output):
+def _part(output: Path) -> Path:
     return output.with_name(f"{output.name}.part")
 
 
-def _publish(part, output):
+def _publish(part: Path, output: Path) -> None:
     with writing(output):
         part.replace(output)
-    discard(part)  # with it what was noted of its version
+    discard(part)  # also the note of its version
 
 
 class Progress:
-    """How much of a file has come, on stderr: a running line on a terminal, a line each tenth in a log."""
+    """Shows the bytes so far on stderr: a running line on a terminal, a line each tenth in a log."""
 
-    def __init__(self, name):
+    def __init__(self, name: str) -> None:
         self._name = name
         self._is_terminal = sys.stderr.isatty()
         self._shown = None
 
-    def __call__(self, done, total):
-        """Show what is there of `total` bytes, None where not known."""
+    def __call__(self, done: int, total: int | None) -> None:
+        """Show the bytes so far, of `total` bytes, None if not known."""
         step = done // MEGABYTE if self._is_terminal or not total else 10 * done // total
         if step == self._shown:
             return

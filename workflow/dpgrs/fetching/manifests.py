@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -18,54 +19,34 @@ _TREE_COLUMNS = 5
 
 @dataclass(frozen=True)
 class Entry:
-    """What a manifest says of one file.
+    """The line of a manifest about one file."""
 
-    Attributes
-    ----------
-    name : str, path as listed, without a leading ``./`` or ``/``.
-    digest : str, hexadecimal digits in lower case, of MD5 or SHA-256 by their number.
-    size : int or None, bytes, where the manifest has them.
-    """
-
-    name: str
-    digest: str
-    size: int | None = None
+    name: str  # path as listed, without a leading `./` or `/`
+    digest: str  # hexadecimal digits in lower case, of MD5 or SHA-256 by their number
+    size: int | None = None  # bytes, if the manifest has them
 
     @property
-    def algorithm(self):
-        """Name of the digest in `hashlib`."""
+    def algorithm(self) -> str:
+        """The name of the digest in `hashlib`."""
         return ALGORITHMS[len(self.digest)]
 
-    def digest_of(self, path):
+    def digest_of(self, path: Path | str) -> str:
         """Return the digest of a file's bytes by this entry's algorithm."""
         with Path(path).open("rb") as file:
             return hashlib.file_digest(file, self.algorithm).hexdigest()
 
 
-def read_entries(manifest, urls):
-    """Look up files in a manifest.
+def read_entries(manifest: Path | str, urls: Sequence[str]) -> dict[str, Entry]:
+    """Return the entries of a manifest by URL, without the URLs that it does not list.
 
-    A line is of one of three forms: checksum and name, as ``md5sum`` and ``sha256sum`` write them; name and
+    A line has one of three forms: checksum and name, as ``md5sum`` and ``sha256sum`` write them; name and
     checksum; or path, ``file``, bytes, time and MD5 between tabs, as in ``current.tree``. The entry of a URL
-    is the one whose name the path of the URL ends with; of several the longest.
-
-    Parameters
-    ----------
-    manifest : path of the manifest.
-    urls : sequence of str.
-
-    Returns
-    -------
-    dict of URL to `Entry`, without the URLs that the manifest does not list.
-
-    Raises
-    ------
-    DpgrsError
-        If no line has a checksum, or two lines contradict each other.
+    is the longest whose name the path of the URL ends with. A manifest without any checksum, and one with two
+    lines that contradict each other, are refused.
     """
-    places = {url: unquote(urlsplit(url).path) for url in urls}
-    names = [place.rpartition("/")[2] for place in places.values()]
-    found = {url: [] for url in urls}
+    paths = {url: unquote(urlsplit(url).path) for url in urls}
+    names = [path.rpartition("/")[2] for path in paths.values()]
+    matches: dict[str, list[Entry]] = {url: [] for url in urls}
     n_entries = 0
     with Path(manifest).open(encoding="utf-8-sig", errors="replace") as file:
         for line in file:
@@ -74,18 +55,18 @@ def read_entries(manifest, urls):
                 continue
             entry = _read_line(line)
             n_entries += entry is not None
-            for url, place in places.items():
-                if entry and place.endswith(f"/{entry.name}"):
-                    found[url].append(entry)
+            for url, path in paths.items():
+                if entry and path.endswith(f"/{entry.name}"):
+                    matches[url].append(entry)
     if not n_entries:
         raise DpgrsError(
             f"`{manifest}` must list files with their MD5 or SHA-256, got none. Name the manifest itself."
         )
-    return {url: _longest(entries, manifest) for url, entries in found.items() if entries}
+    return {url: _longest(entries, manifest) for url, entries in matches.items() if entries}
 
 
-def _read_line(line):
-    """Read one line; return None for a line without a file and a checksum."""
+def _read_line(line: str) -> Entry | None:
+    """Return the entry of a line; None for a line without a file and a checksum."""
     line = line.strip()
     columns = line.split("\t")
     # A directory has no checksum, which leaves it a column short.
@@ -96,11 +77,11 @@ def _read_line(line):
     return _entry(match["name"], match["digest"]) if match and not line.startswith("#") else None
 
 
-def _entry(name, digest, size=None):
+def _entry(name: str, digest: str, size: int | None = None) -> Entry:
     return Entry(name.removeprefix("./").lstrip("/"), digest.lower(), size)
 
 
-def _longest(entries, manifest):
+def _longest(entries: list[Entry], manifest: Path | str) -> Entry:
     length = max(len(entry.name) for entry in entries)
     first, *others = dict.fromkeys(entry for entry in entries if len(entry.name) == length)
     if others:

@@ -1,1 +1,1 @@
-"""What genotypes say of themselves, on arrays alone: counts, equilibrium, linkage and diversity."""
+"""Numbers from genotypes on arrays: counts, equilibrium, linkage and diversity."""

@@ -7,21 +7,13 @@ PEOPLE_OF_WORD = WORD_BITS // 2
 EVEN_BITS = np.uint64(0x5555555555555555)
 
 
-def word_count(n_haplotypes):
+def word_count(n_haplotypes: int) -> int:
     """Return the number of 64-bit words that hold `n_haplotypes` bits."""
     return -(-n_haplotypes // WORD_BITS)
 
 
-def pack(alleles):
-    """Pack alleles into words.
-
-    Parameters
-    ----------
-    alleles : (..., n_haplotypes) of 0 and 1 or bool.
-
-    Returns
-    -------
-    (..., word_count(n_haplotypes)) uint64.
+def pack(alleles: np.ndarray) -> np.ndarray:
+    """Return (..., n_haplotypes) alleles, 0 and 1 or bool, as (..., word_count(n_haplotypes)) uint64 words.
 
     Examples
     --------
@@ -34,22 +26,12 @@ def pack(alleles):
     return np.ascontiguousarray(padded).view("<u8").astype(np.uint64, copy=False)
 
 
-def unpack(words, n_haplotypes):
-    """Unpack words into alleles; the inverse of `pack`.
-
-    Parameters
-    ----------
-    words : (..., n_words) uint64.
-    n_haplotypes : int, at most 64 * n_words.
-
-    Returns
-    -------
-    (..., n_haplotypes) uint8 of 0 and 1.
-    """
+def unpack(words: np.ndarray, n_haplotypes: int) -> np.ndarray:
+    """Return (..., n_words) words as (..., n_haplotypes) uint8 of 0 and 1; the inverse of `pack`."""
     as_bytes = np.ascontiguousarray(words).astype("<u8", copy=False).view(np.uint8)
     return np.unpackbits(as_bytes, axis=-1, count=n_haplotypes, bitorder="little")
 
 
-def phases_swapped(words):
+def phases_swapped(words: np.ndarray) -> np.ndarray:
     """Exchange the two haplotypes of every person: neighbouring bits of (..., n_words) uint64 are swapped."""
     return (words & EVEN_BITS) << np.uint64(1) | words >> np.uint64(1) & EVEN_BITS

@@ -6,16 +6,8 @@ FIRST_HAPLOTYPES = np.uint64(0x5555_5555_5555_5555)
 ONE = np.uint64(1)
 
 
-def swapped(words):
-    """Exchange the two haplotypes of every person.
-
-    Parameters
-    ----------
-    words : (..., n_words) uint64; haplotypes 2 i and 2 i + 1 are those of person i.
-
-    Returns
-    -------
-    (..., n_words) uint64
+def swapped(words: np.ndarray) -> np.ndarray:
+    """Exchange the two haplotypes of every person, 2 i and 2 i + 1, in (..., n_words) uint64.
 
     Examples
     --------
@@ -25,23 +17,18 @@ def swapped(words):
     return ((words & FIRST_HAPLOTYPES) << ONE) | ((words >> ONE) & FIRST_HAPLOTYPES)
 
 
-def bit_counts(words):
+def bit_counts(words: np.ndarray) -> np.ndarray:
     """Return the (n,) int64 numbers of 1 bits of (n, n_words) uint64."""
     return np.bitwise_count(words).sum(axis=-1, dtype=np.int64)
 
 
-def genotype_counts(haplotypes, missing=None, *, n_haplotypes):
-    """Count people by genotype; who has an unknown allele is left out.
+def genotype_counts(
+    haplotypes: np.ndarray, missing: np.ndarray | None = None, *, n_haplotypes: int
+) -> np.ndarray:
+    """Return the (n_variants, 3) int64 people with no, one and two ALT alleles; others are left out.
 
-    Parameters
-    ----------
-    haplotypes : (n_variants, n_words) uint64, bit 1 where the haplotype carries ALT.
-    missing : (n_variants, n_words) uint64, bit 1 where the allele is unknown; None where all are known.
-    n_haplotypes : int, twice the number of people.
-
-    Returns
-    -------
-    (n_variants, 3) int64, people with no, one and two ALT alleles.
+    Planes are (n_variants, n_words) uint64: bit 1 if the haplotype carries ALT, and if the allele is unknown;
+    `missing` is None if all are known.
     """
     unknown = np.zeros_like(haplotypes) if missing is None else missing | swapped(missing)
     known = haplotypes & ~unknown

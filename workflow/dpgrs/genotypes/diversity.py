@@ -1,106 +1,76 @@
 """How people and populations differ, by scikit-allel: heterozygosity, F_ST, components, decay of linkage."""
 
+import itertools
+from collections.abc import Sequence
+
 import allel
 import numpy as np
 
 N_COMPONENTS = 2
 
 
-def as_calls(alleles, missing):
-    """Return genotype calls as scikit-allel takes them.
+def as_calls(alleles: np.ndarray, missing: np.ndarray) -> allel.GenotypeArray:
+    """Return calls as scikit-allel takes them, (n_variants, n_people, 2), -1 if an allele is unknown.
 
-    Parameters
-    ----------
-    alleles, missing : (n_variants, 2 n_people) of 0 and 1, unpacked.
-
-    Returns
-    -------
-    allel.GenotypeArray (n_variants, n_people, 2), -1 where an allele is unknown.
+    Both planes are (n_variants, 2 n_people) of 0 and 1, unpacked.
     """
     calls = np.where(missing == 1, np.int8(-1), alleles.astype(np.int8))
     return allel.GenotypeArray(calls.reshape(len(calls), calls.shape[1] // 2, 2))
 
 
-def person_heterozygosity(calls):
+def person_heterozygosity(calls: allel.GenotypeArray) -> np.ndarray:
     """Return the (n_people,) shares of a person's known calls that are heterozygous; NaN without any."""
     n_known = calls.count_called(axis=0)
     return np.divide(calls.count_het(axis=0), n_known, out=np.full(len(n_known), np.nan), where=n_known > 0)
 
 
-def heterozygosity(calls):
-    """Compare heterozygotes with what allele frequencies let expect, over all variants.
-
-    Parameters
-    ----------
-    calls : allel.GenotypeArray
-
-    Returns
-    -------
-    observed, expected : float, means over variants with a known call.
-    """
+def heterozygosity(calls: allel.GenotypeArray) -> tuple[float, float]:
+    """Return the observed heterozygosity and the one expected by allele frequencies, means over variants."""
     calls = calls.compress(calls.count_called(axis=1) > 0, axis=0)
     frequencies = calls.count_alleles(max_allele=1).to_frequencies()
     observed = allel.heterozygosity_observed(calls)
     return float(observed.mean()), float(allel.heterozygosity_expected(frequencies, ploidy=2).mean())
 
 
-def pairwise_fst(calls, members):
-    """Estimate F_ST of every pair of populations (Weir and Cockerham 1984), as a ratio of sums over variants.
+def pairwise_fst(calls: allel.GenotypeArray, members: Sequence[np.ndarray]) -> np.ndarray:
+    """Return F_ST of every pair of populations (Weir and Cockerham 1984), as a ratio of sums over variants.
 
-    Parameters
-    ----------
-    calls : allel.GenotypeArray
-    members : list with the (n_members,) int people of every population.
-
-    Returns
-    -------
-    (n_populations, n_populations) float64, symmetric, NaN on the diagonal and where nothing varies.
+    `members` are the (n_members,) int people of every population. The result is (n_populations,
+    n_populations) float64, symmetric, NaN on the diagonal and if nothing varies.
     """
     fst = np.full((len(members), len(members)), np.nan)
-    for i, j in zip(*np.triu_indices(len(members), k=1), strict=True):
+    for i, j in itertools.combinations(range(len(members)), 2):
         with np.errstate(divide="ignore", invalid="ignore"):  # variants that only one of both has calls of
-            parts = allel.weir_cockerham_fst(calls, [members[i], members[j]])
-        a, b, c = (np.nansum(part) for part in parts)
+            components = allel.weir_cockerham_fst(calls, [members[i], members[j]])
+        a, b, c = (np.nansum(component) for component in components)
         fst[i, j] = fst[j, i] = a / (a + b + c) if a + b + c else np.nan
     return fst
 
 
-def principal_components(counts):
-    """Place people by their principal components, variants scaled by their expected spread (Patterson 2006).
+def principal_components(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return (n_people, 2) principal components and their (2,) shares of the variance (Patterson 2006).
 
-    Parameters
-    ----------
-    counts : (n_variants, n_people) int8, ALT alleles, all known.
-
-    Returns
-    -------
-    places : (n_people, 2) float64; the largest value of a component is positive, as its sign is arbitrary.
-    explained : (2,) float64, shares of the variance. Both are NaN with less than two people, or variants that
-        vary.
+    Variants are scaled by their expected spread. `counts` are the ALT alleles, (n_variants, n_people) int8,
+    all known. The largest value of a component is positive, as its sign is arbitrary. Both results are NaN
+    with fewer than two people, or variants that vary.
     """
     varying = counts[counts.min(axis=1) != counts.max(axis=1)]
     if min(varying.shape) < N_COMPONENTS:
         return np.full((counts.shape[1], N_COMPONENTS), np.nan), np.full(N_COMPONENTS, np.nan)
-    places, model = allel.pca(varying, n_components=N_COMPONENTS, scaler="patterson")
-    largest = np.take_along_axis(places, np.abs(places).argmax(axis=0)[np.newaxis], axis=0)
-    places = places * np.where(largest < 0, -1, 1)
-    assert places.shape == (counts.shape[1], N_COMPONENTS)
-    return places.astype(float), model.explained_variance_ratio_.astype(float)
+    scores, model = allel.pca(varying, n_components=N_COMPONENTS, scaler="patterson")
+    largest = np.take_along_axis(scores, np.abs(scores).argmax(axis=0)[np.newaxis], axis=0)
+    scores = scores * np.where(largest < 0, -1, 1)
+    assert scores.shape == (counts.shape[1], N_COMPONENTS)
+    return scores.astype(float), model.explained_variance_ratio_.astype(float)
 
 
-def linkage_decay(counts, position, *, edges):
-    """Average r^2 of allele counts (Rogers and Huff 2008) by the distance of two variants.
+def linkage_decay(
+    counts: np.ndarray, position: np.ndarray, *, edges: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the sums of r^2 (Rogers and Huff 2008) and the numbers of pairs, (n_bins,) each, by distance.
 
-    Parameters
-    ----------
-    counts : (n_variants, n_people) int8, ALT alleles, all known.
-    position : (n_variants,) int, bases, on one chromosome.
-    edges : (n_bins + 1,) ascending distances in bases; pairs beyond are left out.
-
-    Returns
-    -------
-    sums : (n_bins,) float64, of r^2.
-    n_pairs : (n_bins,) int64
+    `counts` are the ALT alleles, (n_variants, n_people) int8, all known; positions are on one chromosome, and
+    `edges`, (n_bins + 1,) ascending, are distances in bases. Pairs beyond them are left out.
     """
     is_varying = counts.min(axis=1) != counts.max(axis=1)
     counts, position = counts[is_varying], position[is_varying]

@@ -6,24 +6,17 @@ import numpy as np
 
 # Rounding must not tell apart what is equally likely.
 TIE = 1e-9
-# Of many numbers of heterozygotes so many are looked at first: beyond those that are near enough to the
-# likeliest, others have no weight in float64, as its exp is 0 below -746.
-LOOKS, WEIGHTLESS = 512, 746.0
+# Of many numbers of heterozygotes so many are tried first: numbers too far from the likeliest have no weight
+# in float64, as its exp is 0 below -746.
+TRIED, WEIGHTLESS = 512, 746.0
 
 
-def hardy_weinberg_p(counts):
-    """Test whether heterozygotes are as many as alleles that pair at random would give.
+def hardy_weinberg_p(counts: np.ndarray) -> np.ndarray:
+    """Return the p-value of the number of heterozygotes if alleles pair at random, (n_variants,) float64.
 
-    The p-value counts the observed number, and all that are as likely, by one half (mid-p): without, the test
-    is too mild, the more so the rarer the allele (Graffelman and Moreno 2013).
-
-    Parameters
-    ----------
-    counts : (n_variants, 3) int, people with no, one and two ALT alleles.
-
-    Returns
-    -------
-    (n_variants,) float64 in [0, 1]; 0.5 where one result alone is possible.
+    `counts` are the people with no, one and two ALT alleles, (n_variants, 3). The p-value counts the observed
+    number, and all that are as likely, by one half (mid-p): without, the test is too mild, the more so the
+    rarer the allele (Graffelman and Moreno 2013). It is 0.5 if only one result is possible.
 
     Examples
     --------
@@ -44,11 +37,11 @@ def hardy_weinberg_p(counts):
     return p
 
 
-def _mid_p(n_people, n_rare):
+def _mid_p(n_people: int, n_rare: int) -> np.ndarray:
     """Return the mid-p values of all numbers of heterozygotes, which are as even or odd as `n_rare`."""
     from scipy.special import gammaln  # takes 0.14 s, which most steps do without
 
-    def log_weights(n_het):
+    def log_weights(n_het: np.ndarray) -> np.ndarray:
         n_twice = (n_rare - n_het) // 2
         return (
             n_het * math.log(2)
@@ -58,9 +51,9 @@ def _mid_p(n_people, n_rare):
         )
 
     n_het = np.arange(n_rare % 2, n_rare + 1, 2)
-    step = 1 + len(n_het) // LOOKS
-    looked = log_weights(n_het[::step])
-    near = np.flatnonzero(looked > looked.max() - WEIGHTLESS)
+    step = 1 + len(n_het) // TRIED
+    tried = log_weights(n_het[::step])
+    near = np.flatnonzero(tried > tried.max() - WEIGHTLESS)
     # Weights rise up to one number and fall from there on.
     kept = slice(max(near[0] - 1, 0) * step, (near[-1] + 1) * step)
     logs = log_weights(n_het[kept])

@@ -74,7 +74,7 @@ def test_judged_beside__is_nearly_unbiased_where_the_matrix_that_was_fitted_is_n
     rng, thinned, plain, apart = np.random.default_rng(4), [], [], []
     terms = {"cross_sd": 15, "heritability": 0.5}
     ld = panel(rng, population(0.7))
-    for _ in range(150):
+    for _ in range(60):
         G, noisy, cross, effects = cohort(rng, population(0.7), gram_sd=40, cross_sd=15)
         fit = fit_blup_shared(noisy, cross, N, gram_sd=40, **terms)
         true = explained(fit.weights, effects, G).sum()

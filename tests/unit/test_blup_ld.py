@@ -277,9 +277,11 @@ def test_fit_blup_ld__learns_from_other_outcomes_where_they_share_causes(rng, ra
     _, Y = shared_outcomes(rng, X, n_outcomes=60, rank=rank)
     V = Y @ X + 150 * rng.standard_normal((60, 20))
     found, _ = fit_blup_ld(ld, V, 2000, cross_sd=150.0)
-    alone = [fit_blup_ld(ld, V[[number]], 2000, cross_sd=150.0)[0].weights[0] for number in range(60)]
-    truth = Y @ np.linalg.pinv(X).T
-    error, error_alone = ((found.weights - truth) ** 2).mean(), ((np.array(alone) - truth) ** 2).mean()
+    some = range(0, 60, 4)
+    alone = [fit_blup_ld(ld, V[[number]], 2000, cross_sd=150.0)[0].weights[0] for number in some]
+    truth = (Y @ np.linalg.pinv(X).T)[some]
+    errors = ((found.weights[some] - truth) ** 2).mean(), ((np.array(alone) - truth) ** 2).mean()
+    error, error_alone = errors
     if rank:
         assert error < 0.6 * error_alone
     else:

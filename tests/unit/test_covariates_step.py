@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import shutil
 from types import SimpleNamespace
 
 import numpy as np
@@ -95,6 +96,16 @@ class CovariateStudy(Study):
 @pytest.fixture
 def study(tmp_path, monkeypatch):
     return CovariateStudy(tmp_path, monkeypatch)
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory):
+    """A bundle with covariates, which tests copy."""
+    with pytest.MonkeyPatch.context() as patch:
+        study = CovariateStudy(tmp_path_factory.mktemp("covariates"), patch)
+        config = study.settings("blup", bounds="tight")
+        study.bundle(config, study.release(config))
+    return study.root / "bundle"
 
 
 def test_make_covariates__by_person_with_missing_values_at_the_centre(study):
@@ -336,15 +347,14 @@ def bounds(lines, other):
         (lambda lines: ["x" * 200_000], "must have the columns"),
     ],
 )
-def test_verify__raise_on_weights_of_covariates(study, edit, complaint):
-    config = study.settings("blup", bounds="tight")
-    study.bundle(config, study.release(config))
-    folder = study.root / "bundle"
+def test_verify__raise_on_weights_of_covariates(bundle, tmp_path, edit, complaint):
+    folder = shutil.copytree(bundle, tmp_path / "bundle")
+    statement = json.loads((folder / "privacy_statement.json").read_text())
     path = folder / "covariate_weights.tsv"
-    assert covariate_problems(study.statement(), {path.name: path}) == []
+    assert covariate_problems(statement, {path.name: path}) == []
     path.write_text("".join(f"{line}\n" for line in edit(path.read_text().splitlines())))
-    assert any(complaint in line for line in covariate_problems(study.statement(), {path.name: path}))
-    assert "if and only if" in covariate_problems(study.statement(), {})[0]
+    assert any(complaint in line for line in covariate_problems(statement, {path.name: path}))
+    assert "if and only if" in covariate_problems(statement, {})[0]
     with pytest.raises(DpgrsError, match=r"covariate_weights\.tsv must have the digest"):
         verify_release(folder)
 

@@ -5,7 +5,7 @@ import struct
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpgrs.errors import DpgrsError, UsageError
@@ -132,6 +132,7 @@ def test_site_digest__every_column_counts():
     assert len(digests) == 5
 
 
+@settings(max_examples=40)
 @given(st.lists(st.text(min_size=1, max_size=99), unique=True, max_size=6))
 def test_file_stems__safe_and_apart(names):
     stems = file_stems(names)

@@ -1,6 +1,4 @@
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -335,9 +333,8 @@ def options(*changes):
 
 def test_command__demo_fits_100_columns_and_writes_nothing(empty_folder, repository):
     before = snapshot(empty_folder)
-    # As a user runs it: with one thread for linear algebra.
-    command = [sys.executable, "-m", "dpgrs", "plan", repository / "config" / "config.yaml"]
-    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    result = invoke(repository / "config" / "config.yaml")
+    assert result.exit_code == 0
     assert max(map(len, result.stdout.splitlines())) <= 100
     assert "Nothing was drawn, charged or written." in result.stdout
     assert "R2 of 0 or less is expected of # 2, 6, 10 with reusecov-gauss" in result.stdout

@@ -100,13 +100,12 @@ test-lowest test-newest: test-%: $(UV)
 	$(ENDS)/$*/bin/pytest $(SIDE_BY_SIDE) auto --ignore tests/statistical --ignore tests/papers/statistical -m "($(MARKED)) and not ($(STUDIES))"
 
 # Weighed with compiled modules and without pip.
-test-light: $(DEV)  ## install what verifies a release into a fresh environment, weigh it, and verify a bundle by it
+test-light: $(DEV)  ## install the base into a fresh environment, weigh it, and verify and score a bundle by it in every format
 	@rm -rf $(ENDS)/light
 	@$(BIN)/python -m venv --without-pip $(ENDS)/light
 	@$(BIN)/python -m pip --python $(ENDS)/light/bin/python install --quiet --disable-pip-version-check .
-	@folder=$$(mktemp -d); trap 'rm -rf "$$folder"' EXIT; PYTHONPATH=tests $(BIN)/python -c \
-	  'import sys, pathlib, release_data; release_data.make_bundle(pathlib.Path(sys.argv[1]))' "$$folder" && \
-	  $(ENDS)/light/bin/dpgrs release verify "$$folder/release"
+	@folder=$$(mktemp -d); trap 'rm -rf "$$folder"' EXIT; \
+	  PYTHONPATH=tests $(BIN)/python -m target_formats $(ENDS)/light/bin/dpgrs "$$folder"
 	@megabytes=$$(du -sm $(ENDS)/light/lib | cut -f1); echo "$$megabytes MB"; [ $$megabytes -lt 400 ]
 
 # Each suite runs, whether those before it passed or not; none may skip a test.

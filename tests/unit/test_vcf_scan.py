@@ -1,4 +1,4 @@
-"""Every line by compiled code, its plain twin, cyvcf2 and in threads: the same rows, counts and errors."""
+"""Every line by compiled code, as plain Python, by numpy, cyvcf2 and in threads: the same rows and errors."""
 
 import importlib.util
 import sys
@@ -14,12 +14,14 @@ from hypothesis import strategies as st
 
 from dpgrs.errors import DpgrsError
 from dpgrs.genotypes.bits import pack
+from dpgrs.io import _packing_kernels
 from dpgrs.io.vcf import _kernels as kernels
 from dpgrs.io.vcf import scan as vcf_scan
 from dpgrs.io.vcf.parallel import ParallelScanner
 from dpgrs.io.vcf.scan import LineScanner
 from dpgrs.io.vcf.text import ContigText, record_error
 from vcf_files import record, vcf_text, write_bgzf, write_text
+from without_numba import plain
 
 SAMPLES = ("A", "B", "C")
 
@@ -38,6 +40,7 @@ def plain_kernels():
 
 
 PLAIN = plain_kernels()
+BY_NUMPY, PACKING_BY_NUMPY = plain(kernels), plain(_packing_kernels)
 
 
 def outcome(
@@ -80,6 +83,11 @@ def assert_all_same(path, **options):
     with mock.patch.object(vcf_scan, "kernels", PLAIN):
         assert outcome(path, **options) == expected
         assert outcome(path, n_bytes=50, **options) == expected
+    with (
+        mock.patch.multiple(vcf_scan, kernels=BY_NUMPY, pack_allele=PACKING_BY_NUMPY.pack_allele, numba=None),
+        mock.patch.object(kernels, "line_end", BY_NUMPY.line_end),
+    ):
+        assert outcome(path, **options) == expected
     return expected
 
 

@@ -33,12 +33,9 @@ OUT_OF_MEMORY = (
 NO_THREAD = "can't start new thread"  # Python's words where memory lacks for its stack
 # Modules that an extra of pyproject.toml installs; the base does without them.
 EXTRAS = {
-    "score": (
-        *("bed_reader", "cyvcf2", "isal", "jinja2", "llvmlite", "matplotlib", "numba", "numcodecs"),
-        *("pgenlib", "pyarrow", "pysam", "zarr"),
-    ),
+    "score": ("llvmlite", "numba", "numcodecs", "pyarrow", "zarr"),
     "workflow": (
-        *("allel", "cryptography", "msprime", "pyrage", "sklearn", "snakemake"),
+        *("allel", "cryptography", "matplotlib", "msprime", "pyrage", "sklearn", "snakemake"),
         *("snakemake_executor_plugin_slurm", "stdpopsim", "tabulate", "xlsxwriter"),
     ),
     "gan": ("jax", "optax"),

@@ -68,9 +68,12 @@ def score(target, scores, drop_ambiguous, match_only, reference, is_json, **opti
     summary.json; with a reference reference.tsv.gz, its own people; and report/index.html, distributions,
     which figures/ holds as SVG.
     """
+    from dpgrs.genotypes.compiled import numba
     from dpgrs.scoring.writing import notes
     from dpgrs.steps.score import score_people
 
+    if numba is None:
+        click.echo("Without numba and pyarrow this takes longer: pip install 'dpgrs[score]'", err=True)
     options |= {"keeps_ambiguous": not drop_ambiguous, "only_match": match_only}
     summary = score_people(target, scores, reference=list(reference) or None, **options)
     if is_json:

@@ -1,9 +1,9 @@
 """Compiled kernels that turn bits into calls of people. Each is a pure function of its arrays."""
 
-import numba
 import numpy as np
 
-from dpgrs.genotypes.bits import PEOPLE_OF_WORD
+from dpgrs.genotypes.bits import PEOPLE_OF_WORD, unpack
+from dpgrs.genotypes.compiled import compiled
 
 HALF_REF, HALF_ALT, MISSING = -1, -2, -9
 _ONE, _TWO, _THREE = (np.uint64(number) for number in (1, 2, 3))
@@ -18,10 +18,14 @@ _CODES = np.array(
     dtype=np.int8,
 )
 
-_jit = numba.njit(nogil=True, cache=True)
+
+def plain_calls_of_bits(haplotypes, missing, rows, calls):
+    """Do the same as `calls_of_bits`, by numpy."""
+    bits, dots = (unpack(words[rows], 2 * calls.shape[1]) for words in (haplotypes, missing))
+    calls[:] = _CODES[bits[:, ::2] | bits[:, 1::2] << 1 | dots[:, ::2] << 2 | dots[:, 1::2] << 3]
 
 
-@_jit
+@compiled(plain=plain_calls_of_bits)
 def calls_of_bits(haplotypes, missing, rows, calls):
     """Write the calls of people from bits.
 

@@ -1,10 +1,10 @@
 """Compiled kernels that read dosages from the sample columns of a VCF line. Each is a pure function."""
 
-import numba
 import numpy as np
 
 from dpgrs.genotypes.bits import WORD_BITS
-from dpgrs.genotypes.dosages import STEPS_PER_ALLELE
+from dpgrs.genotypes.compiled import compiled
+from dpgrs.genotypes.dosages import STEPS_PER_ALLELE, nearest_planes
 
 TAB, COLON, COMMA, DOT, ZERO, ONE, NINE, MINUS, PLUS, LOWER_E, UPPER_E = b"\t:,.019-+eE"
 PIPE, SLASH = b"|/"
@@ -16,10 +16,38 @@ ALL_TAKEN = -1
 HALF_ALLELE = STEPS_PER_ALLELE // 2
 _ONE_ALLELE, _TWO_ALLELES = np.uint64(0b10), np.uint64(0b11)
 
-_jit = numba.njit(nogil=True, cache=True)
+
+def once_a_column(kernel, *axes):
+    """Return a function that runs a kernel as plain Python, and on each distinct column of a line once.
+
+    Parameters
+    ----------
+    kernel : function of the text, the place of a subfield, and the arrays that it fills.
+    axes : of the samples in each of these arrays.
+    """
+
+    def plain(text, place, *filled):
+        distinct = {}
+        columns = [distinct.setdefault(column, len(distinct)) for column in text.tobytes().split(b"\t")]
+        parts = [
+            np.empty_like(np.take(array, range(len(distinct)), axis=axis))
+            for array, axis in zip(filled, axes, strict=True)
+        ]
+        bad = kernel(b"\t".join(distinct), place, *parts)
+        for array, part, axis in zip(filled, parts, axes, strict=True):
+            array[:] = np.take(part, columns, axis=axis)
+        return bad if bad is None or bad == ALL_TAKEN else columns.index(bad)
+
+    return plain
 
 
-@_jit
+def plain_pack_dosages(steps, dosages, haplotypes, missing):
+    """Do the same as `pack_dosages`, by numpy."""
+    dosages[:] = np.maximum(steps, 0)
+    haplotypes[:], missing[:] = nearest_planes(dosages, steps == MISSING)
+
+
+@compiled
 def read_tens(text, at):
     """Read the exponent of a small number, such as ``-05``: the power of ten to divide by, or `ODD`."""
     if at + 1 >= len(text) or text[at] != MINUS:
@@ -35,7 +63,7 @@ def read_tens(text, at):
     return tens, at + 1
 
 
-@_jit
+@compiled
 def read_decimal(text, at):
     """Read a decimal of at most nine digits from 0 to 2, with or without an exponent from -9 to -1.
 
@@ -67,7 +95,7 @@ def read_decimal(text, at):
     return (2 * STEPS_PER_ALLELE * number + scale) // (2 * scale), at
 
 
-@_jit
+@compiled
 def find_subfield(text, at, place):
     """Return where a subfield of the sample at `at` begins, or -1 if it is left out."""
     while place and at < len(text) and text[at] != TAB:
@@ -76,8 +104,7 @@ def find_subfield(text, at, place):
     return -1 if place else at
 
 
-@_jit
-def decode_dosages(text, place, steps, is_pair):
+def _decode_dosages(text, place, steps, is_pair):
     """Read one subfield of every sample: a decimal for each ALT, or a dot.
 
     Parameters
@@ -125,8 +152,7 @@ def decode_dosages(text, place, steps, is_pair):
     return ALL_TAKEN
 
 
-@_jit
-def count_alleles(text, place, copies):
+def _count_alleles(text, place, copies):
     """Count the alleles of every sample's call.
 
     Parameters
@@ -151,7 +177,7 @@ def count_alleles(text, place, copies):
         at += 1
 
 
-@_jit
+@compiled
 def read_number(text, at):
     """Read a decimal, with or without an exponent: its value, NaN for a dot, and the place after it.
 
@@ -188,8 +214,7 @@ def read_number(text, at):
     return (-1.0 if n_dots > 1 else value / scale if tens >= 0 else value * scale), at
 
 
-@_jit
-def read_numbers(text, place, numbers, counts):
+def _read_numbers(text, place, numbers, counts):
     """Read one subfield of every sample: decimals or dots with commas between them.
 
     Parameters
@@ -225,7 +250,7 @@ def read_numbers(text, place, numbers, counts):
     return ALL_TAKEN
 
 
-@_jit
+@compiled(plain=plain_pack_dosages)
 def pack_dosages(steps, dosages, haplotypes, missing):
     """Write one row of dosages and of `dpgrs.genotypes.dosages.nearest_planes`.
 
@@ -247,3 +272,8 @@ def pack_dosages(steps, dosages, haplotypes, missing):
             haplotypes[word] |= _TWO_ALLELES << np.uint64(shift)
         elif step >= HALF_ALLELE:
             haplotypes[word] |= _ONE_ALLELE << np.uint64(shift)
+
+
+decode_dosages = compiled(_decode_dosages, plain=once_a_column(_decode_dosages, 1, 0))
+count_alleles = compiled(_count_alleles, plain=once_a_column(_count_alleles, 0))
+read_numbers = compiled(_read_numbers, plain=once_a_column(_read_numbers, 0, 0))

@@ -1,15 +1,33 @@
 """A compiled kernel that packs calls of alleles into bits. It is a pure function of its arrays."""
 
-import numba
 import numpy as np
 
-from dpgrs.genotypes.bits import PEOPLE_OF_WORD
+from dpgrs.genotypes.bits import PEOPLE_OF_WORD, pack
+from dpgrs.genotypes.compiled import compiled
 
 NO_ALLELE = -2
 _ONE, _TWO = np.uint64(1), np.uint64(2)
 
 
-@numba.njit(nogil=True, cache=True)
+def plain_pack_calls(alleles, is_phased, place, numbers, first_new, needs_phase, haplotypes, missing):
+    """Do the same as `pack_calls`, by numpy."""
+    first, second = alleles[:, ::2], alleles[:, 1::2]
+    is_haploid = (first >= 0) & (second == NO_ALLELE)
+    rows = np.flatnonzero((place >= first_new) & np.append(True, place[1:] != place[:-1])[: len(place)])
+    n_haploid = int(np.count_nonzero(is_haploid[place[rows]]))
+    second = np.where(is_haploid, -1 if needs_phase else first, second)
+    if needs_phase:
+        is_mixed = (first != second) & ~is_phased & ~is_haploid
+        is_bad = is_mixed & (first >= 0) & (second >= 0)
+        if is_bad[place].any():
+            return *map(int, np.argwhere(is_bad[place])[0]), n_haploid
+        first, second = np.where(is_mixed, -1, first), np.where(is_mixed, -1, second)
+    settled = np.stack([first, second], axis=2).reshape(len(alleles), -1)[place]
+    haplotypes[:], missing[:] = pack(settled == numbers[:, np.newaxis]), pack(settled < 0)
+    return -1, -1, n_haploid
+
+
+@compiled(plain=plain_pack_calls)
 def pack_calls(alleles, is_phased, place, numbers, first_new, needs_phase, haplotypes, missing):
     """Pack the calls of an allele of a record into each row, by the rules of `dpgrs.io.vcf.vcf.ContigReader`.
 

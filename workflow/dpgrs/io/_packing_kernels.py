@@ -1,9 +1,9 @@
 """Compiled kernels that pack calls into bits. Each is a pure function of its arrays."""
 
-import numba
 import numpy as np
 
-from dpgrs.genotypes.bits import WORD_BITS
+from dpgrs.genotypes.bits import WORD_BITS, pack
+from dpgrs.genotypes.compiled import compiled
 
 # A call `a|b` and its tab are four bytes, two calls a word; 16 such words make one word of 64 alleles.
 _WORDS_PER_WORD = 16
@@ -17,10 +17,13 @@ _PAIRS = np.uint64(0x0000_0003_0000_0003)
 _NIBBLE = np.uint64(0xF)
 _ONE, _FOUR, _FIFTEEN, _THIRTY = (np.uint64(shift) for shift in (1, 4, 15, 30))
 
-_jit = numba.njit(nogil=True, cache=True)
+
+def plain_pack_allele(alleles, number, haplotypes, missing):
+    """Do the same as `pack_allele`, by numpy."""
+    haplotypes[:], missing[:] = pack(alleles == number), pack(alleles < 0)
 
 
-@_jit
+@compiled
 def pack_words(scratch, haplotypes):
     """Pack calls that are all ``0|0``, ``0|1``, ``1|0`` or ``1|1``.
 
@@ -49,7 +52,7 @@ def pack_words(scratch, haplotypes):
     return bad & _MUST_AGREE == 0
 
 
-@_jit
+@compiled
 def pack_words_with_dots(scratch, haplotypes, missing):
     """Pack calls of ``0``, ``1`` and ``.``, all phased; see `pack_words`."""
     bad = np.uint64(0)
@@ -76,7 +79,7 @@ def pack_words_with_dots(scratch, haplotypes, missing):
     return bad == 0
 
 
-@_jit
+@compiled(plain=plain_pack_allele)
 def pack_allele(alleles, number, haplotypes, missing):
     """Pack which alleles are the one of a number, and which are unknown (-1).
 

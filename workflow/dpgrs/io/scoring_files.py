@@ -22,7 +22,7 @@ import numpy as np
 
 from dpgrs.errors import DpgrsError, shown
 from dpgrs.io.chromosomes import accession_build, chromosome_name
-from dpgrs.io.effect_cells import mapped, numbers_in, one_allele, positions_in
+from dpgrs.io.effect_cells import mapped, numbers_in, one_allele, positions_in, texts_of
 from dpgrs.io.effect_types import (
     ADDITIVE,
     DOSAGE_COLUMNS,
@@ -101,9 +101,7 @@ class EffectsFile:
             first += len(block)
 
     def _rows(self, cells: Mapping[int, Any], first: int) -> "EffectRows":
-        import pyarrow as pa
-
-        texts = {column: pa.array(values, pa.string()) for column, values in cells.items()}
+        texts = {column: texts_of(values) for column, values in cells.items()}
         by_name = {name: texts[column] for name, column in self.columns.items()}
         n_rows = len(by_name["position"])
         effect_allele = mapped(by_name["effect_allele"], str.upper)
@@ -117,7 +115,7 @@ class EffectsFile:
             effects=self._effects(texts, numbers, n_rows),
             frequency=numbers.get("frequency", np.full(n_rows, np.nan)),
             id=mapped(by_name["id"], str) if "id" in self.columns else None,
-            accessions=frozenset(by_name["accession"].unique().to_pylist() if "accession" in by_name else ()),
+            accessions=frozenset(mapped(by_name["accession"], str) if "accession" in by_name else ()),
             types=types,
             dosage_weights=dosage_weights,
             first=first,
@@ -289,10 +287,12 @@ def known_rows(contig: np.ndarray, position: np.ndarray, ids: np.ndarray) -> dic
 
 def _all_at_once(path: Path | str, names: list[str], used: list[int]) -> dict[int, Any] | None:
     """Return columns of a table with tabs by index; None if its rows must be read one by one."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-    from pyarrow import csv
-
+    try:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+        from pyarrow import csv
+    except ModuleNotFoundError:
+        return None
     try:
         data = Path(path).read_bytes() if Path(path).stat().st_size <= LARGEST_AT_ONCE else b""
         if data[:2] == b"\x1f\x8b":

@@ -7,15 +7,17 @@ from pathlib import Path
 
 import numpy as np
 
+from dpgrs.reporting.charts import Axes, Picture, round_ticks
 from dpgrs.reporting.rendering import MAX_FIGURED, Drawing, Section, write_assets, write_page
 from dpgrs.reporting.styles import WIDTH
-from dpgrs.reporting.svg import FAINT, PALETTE, few_ticks, new_figure, shortened, styled
+from dpgrs.reporting.svg import FAINT, PALETTE, shortened, text_width
 
 # No distribution is drawn, and no decile given, of fewer people.
 FEWEST_PEOPLE = 50
 N_BINS = 40
-LINES = ("-", "--", ":")
-LEGEND_LINE = 14
+# Lengths of strokes and gaps; 0 is a whole line.
+LINES = ("0", "4 2", "1 2")
+LEGEND_LINE, LEGEND_STROKE = 14, 16
 PAGE, CATEGORY = "index.html", "Scores"
 # Of scores, what is to know of their numbers.
 MISSING = "No numbers, as the score does not vary in the reference."
@@ -94,21 +96,20 @@ def write_score_page(directory, data, *, figures=None):
     n_people = data.values.shape[1]
     shared = {"mode": "scores", "root": "", "n_people": n_people}
     few = f"No distribution or decile of fewer than {FEWEST_PEOPLE} people."
-    with styled():
-        write_page(
-            directory / PAGE,
-            "scores.html",
-            SECTIONS,
-            data,
-            shared=shared,
-            figures=figures,
-            others={},
-            notes=[*data.notes, *([few] if n_people < FEWEST_PEOPLE else [])],
-        )
+    write_page(
+        directory / PAGE,
+        "scores.html",
+        SECTIONS,
+        data,
+        shared=shared,
+        figures=figures,
+        others={},
+        notes=[*data.notes, *([few] if n_people < FEWEST_PEOPLE else [])],
+    )
 
 
 def distribution_figure(values, unit, groups):
-    """Draw the distribution of a score, a line for each population; call within `styled`.
+    """Draw the distribution of a score as a Picture, a line for each population.
 
     Parameters
     ----------
@@ -116,24 +117,40 @@ def distribution_figure(values, unit, groups):
     unit : str
     groups : list of (name, is_own), at least one.
     """
-    rows = -(-len(groups) // 4)
-    figure, [[axes]] = new_figure(
-        WIDTH, 170 + LEGEND_LINE * rows, left=52, right=12, top=LEGEND_LINE * rows + 8, bottom=38
-    )
-    axes.grid(color=FAINT, linewidth=0.5)
-    axes.set_axisbelow(True)
+    labels = [f"{shortened(name)} ({is_own.sum()})" for name, is_own in groups]
+    column = LEGEND_STROKE + 14 + text_width(labels)
+    n_columns = max(min(int(WIDTH // column), len(groups)), 1)
+    top = LEGEND_LINE * -(-len(groups) // n_columns) + 8
     edges = np.histogram_bin_edges(values, bins=N_BINS)
+    shares = [np.histogram(values[is_own], edges)[0] / is_own.sum() for _, is_own in groups]
+    margin = (edges[-1] - edges[0]) / 20
+    axes = Axes(
+        Picture(WIDTH, top + 162),
+        52,
+        top,
+        WIDTH - 12,
+        top + 124,
+        x=(edges[0] - margin, edges[-1] + margin),
+        y=(0, 1.05 * np.max(shares)),
+    )
+    axes.levels([value for value, _ in round_ticks(*axes.y, 4)], color=FAINT, width=0.5)
+    axes.uprights([value for value, _ in round_ticks(*axes.x, 8)], *axes.y, color=FAINT, width=0.5)
     looks = ((color, line) for line in cycle(LINES) for color in PALETTE)
-    for (name, is_own), (color, line) in zip(groups, looks, strict=False):
-        found, _ = np.histogram(values[is_own], edges)
-        label = f"{shortened(name)} ({is_own.sum()})"
-        share = found / is_own.sum()
-        axes.stairs(share, edges, color=color, linestyle=line, linewidth=1.3, label=label)
-    axes.set(xlabel=unit, ylabel="share of people", ylim=(0, None))
-    few_ticks(axes.xaxis, 8)
-    few_ticks(axes.yaxis, 4)
-    figure.legend(loc="upper left", ncols=min(len(groups), 4), borderaxespad=0.2, handletextpad=0.4)
-    return figure
+    for place, (share, label, (color, line)) in enumerate(zip(shares, labels, looks, strict=False)):
+        style = {"fill": "none", "stroke": color, "stroke_width": 1.3, "stroke_dasharray": line}
+        steps = zip(axes.down(share), axes.across(edges[1:]), strict=True)
+        start = f"M{axes.across(edges[0]):.1f} {axes.bottom:g}"
+        axes.picture.path(f"{start}{''.join(f'V{y:.1f}H{x:.1f}' for y, x in steps)}V{axes.bottom:g}", **style)
+        left, height = column * (place % n_columns) + 4, LEGEND_LINE * (place // n_columns + 0.5) + 2
+        axes.picture.path(f"M{left:.1f} {height:g}h{LEGEND_STROKE}", **style)
+        axes.picture.text(left + LEGEND_STROKE + 4, height, label)
+    axes.ticks_left(4)
+    axes.ticks_below(8)
+    axes.label_below(unit, 26)
+    middle = (axes.top + axes.bottom) / 2
+    turned = {"transform": f"rotate(-90 12 {middle:g})", "text_anchor": "middle"}
+    axes.picture.text(12, middle, "share of people", **turned)
+    return axes.picture
 
 
 def _variants(data):

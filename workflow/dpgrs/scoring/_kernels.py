@@ -1,13 +1,36 @@
 """Compiled kernels of sums over calls. Each is a pure function of its arrays."""
 
-import numba
+import numpy as np
 
+from dpgrs.genotypes.compiled import compiled
 from dpgrs.io._call_kernels import HALF_ALT, HALF_REF
 
-_jit = numba.njit(nogil=True, cache=True)
+
+def plain_count_calls(calls, known, copies):
+    """Do the same as `count_calls`, by numpy."""
+    n_half_alt = np.count_nonzero(calls == HALF_ALT, axis=1)
+    n_half = n_half_alt + np.count_nonzero(calls == HALF_REF, axis=1)
+    known[:] = 2 * np.count_nonzero(calls >= 0, axis=1) + n_half
+    copies[:] = np.maximum(calls, 0).sum(axis=1, dtype=np.int64) + n_half_alt
 
 
-@_jit
+def plain_fill_calls(calls, frequency, first, dosages):
+    """Do the same as `fill_calls`, by numpy."""
+    calls = calls[:, first : first + dosages.shape[1]]
+    dosages[:] = calls
+    row, person = np.nonzero(calls < 0)
+    missing = calls[row, person]
+    n_missing = 2 - ((missing == HALF_REF) | (missing == HALF_ALT))
+    dosages[row, person] = n_missing * frequency[row] + (missing == HALF_ALT)
+
+
+def plain_fill_steps(steps, frequency, first, missing, step, dosages):
+    """Do the same as `fill_steps`, by numpy."""
+    steps = steps[:, first : first + dosages.shape[1]]
+    dosages[:] = np.where(steps == missing, 2 * frequency[:, np.newaxis], steps * np.float64(step))
+
+
+@compiled(plain=plain_count_calls)
 def count_calls(calls, known, copies):
     """Count known alleles, and copies of ALT among them.
 
@@ -27,7 +50,7 @@ def count_calls(calls, known, copies):
         copies[i] = n_copies + n_half_alt
 
 
-@_jit
+@compiled(plain=plain_fill_calls)
 def fill_calls(calls, frequency, first, dosages):
     """Turn the calls of some people into dosages, and fill missing alleles by their frequency.
 
@@ -53,7 +76,7 @@ def fill_calls(calls, frequency, first, dosages):
                     dosages[i, j] = n_missing * frequency[i] + (call == HALF_ALT)
 
 
-@_jit
+@compiled(plain=plain_fill_steps)
 def fill_steps(steps, frequency, first, missing, step, dosages):
     """Do the same for dosages in whole steps, `missing` where they are missing."""
     n_some = dosages.shape[1]

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections import Counter
 
 import numpy as np
@@ -18,6 +19,8 @@ REFERENCE, REPORT, FIGURES = "reference.tsv.gz", "report", "figures"
 IN_UNIT, STANDARD = "the outcome's own", "standard deviations of the outcome"
 _PEOPLE_AT_A_TIME = 2**14
 _MOST_NAMED, _MOST_LISTED = 3, 10
+# With one of these in a text, all texts are in quotes.
+_ODD = re.compile(r'["\t\r\n]')
 
 
 def write_applied(directory, applied, *, target, field, draw=None):
@@ -199,54 +202,94 @@ def _component_columns(components):
 
 
 def _write_people(path, samples, columns):
-    import pyarrow as pa
-
-    people = {"sample": pa.array(samples, pa.string())}
-    _write_table(path, pa.table(people | {name: pa.array(own) for name, own in columns.items()}))
+    _write_table(path, [{"sample": samples} | columns])
 
 
 def _write_match(path, applied):
     """Write a row for each variant of each list of variants, in the order of the files."""
-    import pyarrow as pa
-
-    sites, tables = applied.matching.sites, []
+    sites, parts = applied.matching.sites, []
     for one in applied.shared:
         rows = one.rows
-        texts = {
-            "chr_name": sites.contig[rows],
-            "chr_position": None,
-            "effect_allele": sites.effect_allele[rows],
-            "other_allele": sites.other_allele[rows],
-            "effect_type": one.types,
-            "status": applied.matching.status[rows],
-            "ambiguous": np.where(applied.matching.is_ambiguous[rows], "yes", "no").astype(object),
-            "target": applied.matching.target[rows],
-        }
-        columns = {
-            name: pa.array(values, pa.string()) for name, values in texts.items() if values is not None
-        }
-        columns["chr_position"] = pa.array(sites.position[rows])
-        label = pa.array([label_of(one)] * len(rows), pa.string())
-        tables.append(pa.table([label, *(columns[name] for name in texts)], names=["scores", *texts]))
-    _write_table(path, pa.concat_tables(tables))
+        parts.append(
+            {
+                "scores": [label_of(one)] * len(rows),
+                "chr_name": sites.contig[rows],
+                "chr_position": sites.position[rows],
+                "effect_allele": sites.effect_allele[rows],
+                "other_allele": sites.other_allele[rows],
+                "effect_type": one.types,
+                "status": applied.matching.status[rows],
+                "ambiguous": np.where(applied.matching.is_ambiguous[rows], "yes", "no").astype(object),
+                "target": applied.matching.target[rows],
+            }
+        )
+    _write_table(path, parts)
 
 
-def _write_table(path, table):
-    """Write a table with tabs, gzipped; same table, same bytes. Texts are in quotes only if one holds any."""
-    from pyarrow import ArrowInvalid
+def _write_table(path, parts):
+    """Write a table with tabs, gzipped; same table, same bytes. Texts are in quotes only if one holds any.
+
+    `parts` lie below each other: dicts of names to columns, arrays of numbers or sequences of str.
+    """
+    from isal import igzip
 
     try:
-        _write_csv(path, table, "none")
+        from pyarrow import ArrowInvalid
+    except ModuleNotFoundError:
+        with path.open("wb") as raw, igzip.IGzipFile("", "wb", fileobj=raw, mtime=0) as file:
+            file.writelines(_plain_lines(parts))
+        return
+    try:
+        _write_csv(path, parts, "none")
     except ArrowInvalid:
-        _write_csv(path, table, "needed")
+        _write_csv(path, parts, "needed")
 
 
-def _write_csv(path, table, quoting):
+def _write_csv(path, parts, quoting):
+    import pyarrow as pa
     import pyarrow.csv
     from isal import igzip
 
+    def column(values):
+        return pa.array(values) if _is_number(values) else pa.array(values, pa.string())
+
+    table = pa.concat_tables(
+        [pa.table({name: column(values) for name, values in part.items()}) for part in parts]
+    )
     options = pyarrow.csv.WriteOptions(
         delimiter="\t", quoting_style=quoting, quoting_header=quoting, batch_size=_PEOPLE_AT_A_TIME
     )
     with path.open("wb") as raw, igzip.IGzipFile("", "wb", fileobj=raw, mtime=0) as file:
         pyarrow.csv.write_csv(table, file, options)
+
+
+def _plain_lines(parts):
+    """Yield the lines that pyarrow writes, as bytes."""
+    texts = [list(parts[0])]
+    texts += [values for part in parts for values in part.values() if not _is_number(values)]
+    has_odd = any(_ODD.search(text) for column in texts for text in column)
+
+    def quoted(text):
+        return '"' + text.replace('"', '""') + '"' if has_odd else text
+
+    yield ("\t".join(map(quoted, parts[0])) + "\n").encode()
+    for part in parts:
+        cells = [
+            map(_plain_number if _is_number(values) else quoted, np.asarray(values).tolist())
+            for values in part.values()
+        ]
+        for line in zip(*cells, strict=True):
+            yield ("\t".join(line) + "\n").encode()
+
+
+def _is_number(values):
+    return isinstance(values, np.ndarray) and values.dtype != object
+
+
+def _plain_number(number):
+    """Write a number with the fewest digits, as pyarrow does."""
+    if isinstance(number, int) or number == 0 or 1e-4 <= abs(number) < 1e10 or not math.isfinite(number):
+        return repr(number).removesuffix(".0")
+    if 1e-6 <= abs(number) < 1e-4:
+        return np.format_float_positional(number, trim="-")
+    return np.format_float_scientific(number, trim="-", exp_digits=1)

@@ -16,7 +16,7 @@ from dpgrs.study.code import PACKAGE, package_digest
 from dpgrs.study.copied_people import n_copies
 
 LIBRARIES = (
-    *("numpy", "scipy", "numba", "pandas", "zarr", "cyvcf2", "pysam", "bed-reader", "pgenlib"),
+    *("numpy", "scipy", "numba", "pandas", "zarr", "cyvcf2", "pysam", "pgenlib"),
     *("matplotlib", "snakemake"),
 )
 

@@ -3,8 +3,9 @@
 Each is a pure function. Probabilities are whole numbers of so many bits, which every machine adds alike.
 """
 
-import numba
 import numpy as np
+
+from dpgrs.genotypes.compiled import compiled
 
 ALL_TAKEN = -1
 # A call, or the allele of a haplotype, is the one that is at least so likely, in tenths.
@@ -17,10 +18,61 @@ PADDING = 8
 _MISSING_FLAG, _PLOIDY = 0x80, 0x3F
 _CERTAIN = -(-CERTAIN_TENTHS * 255 // 10)  # of 8 bits
 
-_jit = numba.njit(nogil=True, cache=True)
+
+def plain_count_values(ploidy, n_alleles, is_phased):
+    """Do the same as `count_values`, by numpy."""
+    copies = ploidy & _PLOIDY
+    if ((copies != HAPLOID) & (copies != DIPLOID)).any():
+        return -1
+    n_haploid = int(np.count_nonzero(copies == HAPLOID))
+    of_two = 2 * (n_alleles - 1) if is_phased else n_alleles * (n_alleles + 1) // 2 - 1
+    return n_haploid * (n_alleles - 1) + (len(ploidy) - n_haploid) * of_two
 
 
-@_jit
+def plain_read_pairs(raw, n_samples, n_bits):
+    """Return the two numbers of each sample of two copies of two alleles, (n_samples, 2) int64."""
+    at = n_bits * np.arange(2 * n_samples)
+    words = np.zeros(len(at), dtype=np.uint64)
+    for k in range(5):
+        words |= raw[(at >> 3) + k].astype(np.uint64) << np.uint64(8 * k)
+    numbers = (words >> (at & 7).astype(np.uint64)) & np.uint64(2**n_bits - 1)
+    return numbers.astype(np.int64).reshape(-1, 2)
+
+
+def plain_decode_calls(raw, ploidy, n_alleles, is_phased, n_bits, alleles):
+    """Do the same as `decode_calls`, by numpy where all samples have two copies of two alleles."""
+    if n_alleles != 2 or (ploidy & _PLOIDY != DIPLOID).any():
+        return _decode_calls(raw, ploidy, n_alleles, is_phased, n_bits, alleles)
+    numbers, whole = plain_read_pairs(raw, len(ploidy), n_bits), 2**n_bits - 1
+    left = whole - numbers if is_phased else whole - numbers.sum(axis=1)
+    is_missing = ploidy & _MISSING_FLAG != 0
+    is_likely, is_left = 10 * numbers >= CERTAIN_TENTHS * whole, 10 * left >= CERTAIN_TENTHS * whole
+    if is_phased:
+        calls = np.where(is_left, 1, np.where(is_likely, 0, -1))
+    else:
+        if (is_bad := (left < 0) & ~is_missing).any():
+            return int(is_bad.argmax())
+        second = np.where(is_left | is_likely[:, 1], 1, np.where(is_likely[:, 0], 0, -1))
+        calls = np.stack([np.where(is_left, 1, np.where(second == 1, 0, second)), second], axis=1)
+    alleles[:] = np.where(is_missing[:, np.newaxis], -1, calls).ravel()
+    return ALL_TAKEN
+
+
+def plain_decode_dosages(raw, ploidy, n_alleles, is_phased, n_bits, allele, dosages):
+    """Do the same as `decode_dosages`, by numpy where all samples have two copies of two alleles."""
+    if n_alleles != 2 or (ploidy & _PLOIDY != DIPLOID).any():
+        return _decode_dosages(raw, ploidy, n_alleles, is_phased, n_bits, allele, dosages)
+    numbers, whole = plain_read_pairs(raw, len(ploidy), n_bits), 2**n_bits - 1
+    is_missing = ploidy & _MISSING_FLAG != 0
+    if (is_bad := ~is_missing & (not is_phased) & (numbers.sum(axis=1) > whole)).any():
+        return int(is_bad.argmax())
+    of_ref = numbers.sum(axis=1) if is_phased else 2 * numbers[:, 0] + numbers[:, 1]
+    copies = of_ref if allele == 0 else 2 * whole - of_ref
+    dosages[:] = np.where(is_missing, -1, copies / np.float64(whole))
+    return ALL_TAKEN
+
+
+@compiled
 def read_bits(raw, at, n_bits):
     """Return the number of `n_bits` (1 to 32) that begins at bit `at`, the least bits first."""
     byte, shift = at >> 3, np.uint64(at & 7)
@@ -32,7 +84,7 @@ def read_bits(raw, at, n_bits):
     return np.int64((word >> shift) & ((np.uint64(1) << np.uint64(n_bits)) - np.uint64(1)))
 
 
-@_jit
+@compiled(plain=plain_count_values)
 def count_values(ploidy, n_alleles, is_phased):
     """Return how many probabilities all samples have in the file, or -1 where a ploidy is neither 1 nor 2."""
     n_values = 0
@@ -47,7 +99,7 @@ def count_values(ploidy, n_alleles, is_phased):
     return n_values
 
 
-@_jit
+@compiled
 def likely_choice(raw, at, n_bits, n_choices):
     """Return which of some choices is certain enough, or -1; the last one has what the others leave.
 
@@ -65,13 +117,13 @@ def likely_choice(raw, at, n_bits, n_choices):
     return n_choices - 1 if 10 * left >= CERTAIN_TENTHS * whole else found
 
 
-@_jit
+@compiled
 def is_common(ploidy, n_alleles, n_bits):
     """Tell whether a variant has two alleles, 8 bits, and two copies in everybody, as most have."""
     return n_alleles == 2 and n_bits == 8 and np.all(ploidy & _PLOIDY == DIPLOID)
 
 
-@_jit
+@compiled
 def decode_common_calls(raw, ploidy, is_phased, alleles):
     """Do what `decode_calls` does where `is_common`."""
     for sample in range(len(ploidy)):
@@ -94,7 +146,7 @@ def decode_common_calls(raw, ploidy, is_phased, alleles):
     return ALL_TAKEN
 
 
-@_jit
+@compiled
 def decode_common_dosages(raw, ploidy, is_phased, allele, dosages):
     """Do what `decode_dosages` does where `is_common`."""
     for sample in range(len(ploidy)):
@@ -108,8 +160,7 @@ def decode_common_dosages(raw, ploidy, is_phased, allele, dosages):
     return ALL_TAKEN
 
 
-@_jit
-def decode_calls(raw, ploidy, n_alleles, is_phased, n_bits, alleles):
+def _decode_calls(raw, ploidy, n_alleles, is_phased, n_bits, alleles):
     """Take the calls that are certain enough.
 
     Parameters
@@ -156,7 +207,7 @@ def decode_calls(raw, ploidy, n_alleles, is_phased, n_bits, alleles):
     return ALL_TAKEN
 
 
-@_jit
+@compiled
 def expected_copies(raw, at, n_bits, n_alleles, allele, is_paired):
     """Return the sum of an allele's probabilities, times its copies, in units of the largest number.
 
@@ -175,8 +226,7 @@ def expected_copies(raw, at, n_bits, n_alleles, allele, is_paired):
     return -1 if left < 0 else copies
 
 
-@_jit
-def decode_dosages(raw, ploidy, n_alleles, is_phased, n_bits, allele, dosages):
+def _decode_dosages(raw, ploidy, n_alleles, is_phased, n_bits, allele, dosages):
     """Take the expected copies of an allele; of a sample with one copy of the chromosome twice that.
 
     Parameters
@@ -212,3 +262,7 @@ def decode_dosages(raw, ploidy, n_alleles, is_phased, n_bits, allele, dosages):
                 return sample
         dosages[sample] = -1 if is_missing else total / whole
     return ALL_TAKEN
+
+
+decode_calls = compiled(_decode_calls, plain=plain_decode_calls)
+decode_dosages = compiled(_decode_dosages, plain=plain_decode_dosages)

@@ -1,4 +1,4 @@
-"""The calls and dosages of .bed and .pgen files, as bed_reader and pgenlib decode them."""
+"""The calls of .bed files, and the calls and dosages of .pgen files, which pgenlib decodes."""
 
 import os
 from collections.abc import Iterator
@@ -11,6 +11,10 @@ import numpy as np
 from dpgrs.errors import DpgrsError
 from dpgrs.io.listed_reader import CallsOf, DosagesOf
 from dpgrs.io.vcf.text import COPY_AGAIN
+
+# Copies of A1 in the four calls of each byte, the lowest bits first; 01 is missing.
+_COPIES = np.array([2, -9, 1, 0], dtype=np.int8)[np.arange(256)[:, np.newaxis] >> np.arange(0, 8, 2) & 3]
+_CALLS_OF_BYTE = np.ascontiguousarray(_COPIES).view(np.uint32).ravel()
 
 
 def bed_calls(path: Path, *, n_samples: int, n_alts: np.ndarray) -> CallsOf:
@@ -28,18 +32,16 @@ def bed_calls(path: Path, *, n_samples: int, n_alts: np.ndarray) -> CallsOf:
 
 def bed_counts(path: Path, *, n_samples: int, n_alts: np.ndarray) -> DosagesOf:
     """Return a function that reads int8 copies of ALT of a ``.bed``; allele numbers are all 1."""
-    from bed_reader import open_bed
-
-    bed = open_bed(path, iid_count=n_samples, sid_count=len(n_alts), num_threads=1)
-    last_bytes = np.memmap(path, mode="r", offset=3).reshape(len(n_alts), -1)[:, -1]
+    packed = np.memmap(path, mode="r", offset=3).reshape(len(n_alts), -1)
     n_last = n_samples % 4 or 4
 
     def read(records: np.ndarray, alleles: np.ndarray | None) -> np.ndarray:
+        rows = packed[records]
         # Bits beyond the last person are 0: the size alone does not tell 5 people from 8.
-        if (last_bytes[records].astype(np.int64) >> (2 * n_last)).any():
+        if (rows[:, -1].astype(np.int64) >> (2 * n_last)).any():
             fam = path.with_suffix(".fam").name
             raise DpgrsError(f"`{path}` has calls of more people than `{fam}` has lines. {COPY_AGAIN}")
-        return bed.read(np.s_[:, records], dtype="int8", order="F").T
+        return np.ascontiguousarray(_CALLS_OF_BYTE[rows].view(np.int8)[:, :n_samples])
 
     return read
 

@@ -3,9 +3,9 @@
 They never read outside ``text[start:stop]``, and leave to the caller every line that they do not take whole.
 """
 
-import numba
 import numpy as np
 
+from dpgrs.genotypes.compiled import compiled
 from dpgrs.io._packing_kernels import pack_allele, pack_words, pack_words_with_dots
 
 TAB, NEWLINE, RETURN, SEMICOLON = b"\t\n\r;"
@@ -24,10 +24,50 @@ MAX_DIGITS = 4
 # A call `a|b` and its tab are four bytes.
 CALL_BYTES = 4
 
-_jit = numba.njit(nogil=True, cache=True)
+# Bytes in which numpy looks for the end of a line.
+_BYTES_AT_A_TIME = 2**14
 
 
-@_jit
+def plain_line_end(text, start, stop):
+    """Do the same as `line_end`, by numpy."""
+    for at in range(start, stop, _BYTES_AT_A_TIME):
+        is_newline = text[at : min(at + _BYTES_AT_A_TIME, stop)] == NEWLINE
+        place = int(is_newline.argmax())
+        if is_newline[place]:
+            return at + place
+    return stop
+
+
+def plain_decode_calls(text, start, stop, n_subfields, n_alts, is_phase_required, alleles):
+    """Do the same as `decode_calls`, by numpy: of two alleles of one digit, and -1 for all other calls."""
+    text = text[start:stop]
+    tabs, colons = np.flatnonzero(text == TAB), np.flatnonzero(text == COLON)
+    starts, ends = np.append(0, tabs + 1), np.append(tabs, len(text))
+    if len(starts) != len(alleles) // 2 or (ends - starts < CALL_BYTES - 1).any():
+        return -1
+    if len(colons):
+        is_odd = ((text <= 32) & (text != TAB)) | (text >= 127)
+        after = np.append(text, TAB)[colons + 1]
+        n_colons = np.searchsorted(colons, ends) - np.searchsorted(colons, starts)
+        if is_odd.any() or ((after == TAB) | (after == COLON)).any() or (n_colons >= n_subfields).any():
+            return -1
+    end_of_call = np.append(text, TAB)[starts + CALL_BYTES - 1]
+    digits, separator = np.stack([text[starts], text[starts + 2]]), text[starts + 1]
+    is_common = ((separator == PIPE) | (separator == SLASH)) & ((end_of_call == TAB) | (end_of_call == COLON))
+    is_number = (digits >= ZERO) & (digits <= NINE)
+    numbers = np.where(is_number, digits.astype(np.int32) - ZERO, -1)
+    if not (is_common.all() and (is_number | (digits == DOT)).all()) or numbers.max() > n_alts:
+        return -1
+    if is_phase_required:
+        is_mixed = (separator == SLASH) & (numbers[0] != numbers[1])
+        if (numbers.min(axis=0)[is_mixed] >= 0).any():
+            return -1
+        numbers[:, is_mixed] = -1
+    alleles[:] = numbers.T.ravel()
+    return 0
+
+
+@compiled(plain=plain_line_end)
 def line_end(text, start, stop):
     """Return where the line ends: the place of its newline, or `stop`."""
     at = start
@@ -43,7 +83,7 @@ def line_end(text, start, stop):
     return at
 
 
-@_jit
+@compiled
 def is_at(text, start, stop, word):
     """Tell whether ``text[start:stop]`` begins with a word."""
     if stop - start < len(word):
@@ -54,7 +94,7 @@ def is_at(text, start, stop, word):
     return True
 
 
-@_jit
+@compiled
 def is_letters(text, start, stop):
     """Tell whether ``text[start:stop]`` is one letter of English or more."""
     for byte in text[start:stop]:
@@ -63,7 +103,7 @@ def is_letters(text, start, stop):
     return stop > start
 
 
-@_jit
+@compiled
 def parse_position(text, start, stop):
     """Return the number in ``text[start:stop]``, or 0 if it is none from 1 to 2^31 - 1."""
     if not 1 <= stop - start <= 10:
@@ -76,7 +116,7 @@ def parse_position(text, start, stop):
     return position if position <= MAX_POSITION else 0
 
 
-@_jit
+@compiled(plain=plain_decode_calls)
 def decode_calls(text, start, stop, n_subfields, n_alts, is_phase_required, alleles):
     """Decode calls of any number of digits, phased or not, of one allele or two, with or without subfields.
 
@@ -129,7 +169,7 @@ def decode_calls(text, start, stop, n_subfields, n_alts, is_phase_required, alle
     return n_haploid
 
 
-@_jit
+@compiled
 def _digit(byte):
     """Return an allele number of one digit, -1 for a dot, -2 for anything else."""
     if ZERO <= byte <= NINE:
@@ -137,7 +177,7 @@ def _digit(byte):
     return -1 if byte == DOT else -2
 
 
-@_jit
+@compiled
 def _allele(text, at, stop):
     """Return an allele number (-1 for a dot, -2 for what is neither) and where it ends."""
     if at < stop and text[at] == DOT:
@@ -149,7 +189,7 @@ def _allele(text, at, stop):
     return number if at > first else -2, at
 
 
-@_jit
+@compiled
 def _after_subfields(text, at, stop, n_subfields):
     """Return where the column ends that has its GT before `at`, or -1 if something is odd about it."""
     n_colons = 0
@@ -165,7 +205,7 @@ def _after_subfields(text, at, stop, n_subfields):
     return at if n_colons < n_subfields else -1
 
 
-@_jit
+@compiled
 def scan_lines(
     text,
     start,
@@ -276,14 +316,14 @@ def scan_lines(
     return at, row, n_lines, n_haploid, AT_END if at >= stop else AT_ODD_LINE
 
 
-@_jit
+@compiled
 def _copy(source, target):
     """Copy bytes; over a whole array the compiler does it with vectors."""
     for i in range(len(source)):
         target[i] = source[i]
 
 
-@_jit
+@compiled
 def _find_tabs(text, start, stop, tabs):
     """Write where the first tabs of the line are; return whether it has enough of them."""
     n = 0
@@ -298,7 +338,7 @@ def _find_tabs(text, start, stop, tabs):
     return False
 
 
-@_jit
+@compiled
 def _is_same_allele(text, start, tab, stop):
     """Tell whether ``text[start:tab]`` and ``text[tab + 1:stop]`` are the same letters of either case."""
     n = tab - start
@@ -310,7 +350,7 @@ def _is_same_allele(text, start, tab, stop):
     return True
 
 
-@_jit
+@compiled
 def _is_provisional(text, start, stop):
     """Tell whether INFO in ``text[start:stop]`` has the flag `PROVISIONAL`."""
     begin = start
@@ -322,13 +362,13 @@ def _is_provisional(text, start, stop):
     return False
 
 
-@_jit
+@compiled
 def _is_passed(text, start, stop):
     is_dot = stop - start == 1 and text[start] == DOT
     return is_dot or (stop - start == len(PASS) and is_at(text, start, stop, PASS))
 
 
-@_jit
+@compiled
 def _is_end(text, at, stop):
     """Tell whether a line ends here, with a newline, with a return and a newline, or with the text."""
     if at == stop or text[at] == NEWLINE:

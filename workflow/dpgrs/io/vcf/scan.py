@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from dpgrs.genotypes.bits import WORD_BITS, word_count
+from dpgrs.genotypes.compiled import numba
 from dpgrs.io._packing_kernels import pack_allele
 from dpgrs.io.vcf import _kernels as kernels
 from dpgrs.io.vcf.records import (
@@ -93,7 +94,7 @@ class LineScanner:
         rows = self._new_rows(n_rows)
         for text, start, stop in self._text.blocks(**options):
             while start < stop and not self._is_over:
-                if self._is_compiled:
+                if self._is_compiled and numba:
                     start = self._scan(text, start, stop, rows)
                 if rows.is_full:
                     yield rows.batch()

@@ -117,6 +117,22 @@ def test_resources__run_time_of_a_biobank_is_no_minute_and_no_month():
     assert all(60 < asked(verb, shape_of(**of))[1] < 7 * 24 * 60 for verb in heavy)
 
 
+def test_resources__run_time_of_choices_is_that_of_comparisons_of_bits():
+    choices = {"wildcards": SimpleNamespace(mechanism="choices")}
+    measured = shape_of(people=80_000, size=100_000, count=120, methods=["k-blup"], screening={"size": 10})
+    biobank = {"people": 500_000, "size": 20_000, "count": 1000}
+    few, more, as_numbers = (
+        shape_of(**biobank, methods=[name], screening={"size": n_choices})
+        for name, n_choices in (("k-blup", 10), ("k-blup", 40), ("l-blup", 10))
+    )
+    for verb, seconds, options in (("draw", 146, choices), ("choose-exactly", 115, {})):
+        times = measured.n_requests if verb == "draw" else 1
+        assert 10 < 60 * asked(verb, measured, **options)[1] / (seconds * times) < 40
+        assert asked(verb, few, **options)[1] < 3 * 24 * 60
+        assert asked(verb, more, **options)[1] > 3 * asked(verb, few, **options)[1]
+        assert asked(verb, as_numbers, **options)[1] > 10 * asked(verb, few, **options)[1]
+
+
 def test_resources__of_a_mechanism_that_reads_rows_are_more():
     shape = shape_of(people=10**5, methods=["ridge", "tukey"])
     sums, fits = (

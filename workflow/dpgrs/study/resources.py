@@ -17,6 +17,7 @@ from dpgrs.study.array_sizes import (
     MB,
     all_outcomes,
     attacking,
+    choosing,
     chosen,
     chunks_of_outcomes,
     entries,
@@ -187,13 +188,13 @@ NEEDS = {
     "take-sums": Need(lambda s: 5 * products(s), lambda s: 10 * products(s)),
     "choose-exactly": Need(
         lambda s: of_rows(s, "exact") + 3 * products(s) + all_outcomes(s),
-        lambda s: 100 * len(s.sizes) * s.n_rows * s.n_columns * s.n_outcomes,
+        lambda s: len(s.sizes) * choosing(s, "exact"),
     ),
     "draw": Need(
         lambda s: all_outcomes(s) + 2 * products(s) + 6 * square(s),
         lambda s: s.n_requests * (1000 * entries(s) + 4 * solving(s)),
         of_rows=of_rows,
-        work_of_rows=lambda s: s.n_requests * (summing(s) + 100 * s.n_rows * s.n_columns * s.n_outcomes),
+        work_of_rows=lambda s: s.n_requests * choosing(s),
     ),
     "fit-weights": Need(
         lambda s: (

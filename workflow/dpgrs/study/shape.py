@@ -204,6 +204,11 @@ class Shape:
         return fits_groups(self._config["methods"])
 
     @property
+    def n_choices(self):
+        """The variants that are chosen for an outcome."""
+        return self._config["screening"]["size"]
+
+    @property
     def streams_panel(self):
         """Whether variants are taken into the panel some at a time: not if its linkage decides."""
         return has_public_sites(self._config) or self._config["panel"]["ld_r2"] is None

@@ -87,8 +87,8 @@ class Places:
             if contig not in self._by_contig:
                 continue
             sorted_positions, order = self._by_contig[contig]
-            wanted = positions[rows]
-            first, last = (np.searchsorted(sorted_positions, wanted, side=side) for side in ("left", "right"))
+            query = positions[rows]
+            first, last = (np.searchsorted(sorted_positions, query, side=side) for side in ("left", "right"))
             n_each = last - first
             begin = np.repeat(first - (np.cumsum(n_each) - n_each), n_each)
             pairs.append((np.repeat(rows, n_each), order[begin + np.arange(len(begin))]))

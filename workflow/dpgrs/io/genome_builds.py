@@ -133,12 +133,12 @@ class BuildCheck:
         fix = "Correct it, or lift the positions over."
         if build not in LENGTHS:
             fix = f"Lift the positions over: it cannot be {build} (hg18)."
-        wanted = f"be the build of {self._path}, which has {shown} ({build})"
-        raise DpgrsError(must(self._key, wanted, self._build, fix))
+        domain = f"be the build of {self._path}, which has {shown} ({build})"
+        raise DpgrsError(must(self._key, domain, self._build, fix))
 
     def _refuse_beyond(self, positions: np.ndarray, contig: str, end: int) -> None:
         beyond = positions[positions > end]
         if len(beyond):
-            wanted = f"be a build that has position {contig}:{beyond[0]} of {self._path}"
+            domain = f"be a build that has position {contig}:{beyond[0]} of {self._path}"
             got = f"{self._build}, whose chromosome {chromosome_name(contig)} ends at {end}"
-            raise DpgrsError(must(self._key, wanted, got, "Correct it, or lift the positions over."))
+            raise DpgrsError(must(self._key, domain, got, "Correct it, or lift the positions over."))

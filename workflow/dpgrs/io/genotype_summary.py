@@ -2,7 +2,7 @@
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -42,7 +42,7 @@ class GenotypeSummary:
     @classmethod
     def load(cls, path: Path | str) -> Self:
         """Read what `save` wrote."""
-        arrays = load_arrays(path)
+        arrays: dict[str, Any] = load_arrays(path)
         if arrays.keys() != cls.__dataclass_fields__.keys():
             raise DpgrsError(f"`{path}` must be a summary of genotypes. Make it: dpgrs summarise-genotypes")
         return cls(**arrays | {name: int(arrays[name]) for name in ("n_variants", "n_known")})

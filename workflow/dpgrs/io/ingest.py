@@ -65,9 +65,9 @@ def ingest_chromosome(
     if people is not None:
         from dpgrs.io.tables.people import find_people  # brings pandas, which takes 0.2 s
 
-        places = find_people(people, samples)
-        batches = _of_people(batches, places, n_people=len(samples))
-        samples = tuple(samples[place] for place in places)
+        indices = find_people(people, samples)
+        batches = _of_people(batches, indices, n_people=len(samples))
+        samples = tuple(samples[index] for index in indices)
     if sys.stderr.isatty() if progress is None else progress:
         batches = _with_progress(batches, f"chromosome {chromosome}")
     # The threads end before the writer does, which may remove what they write.
@@ -120,16 +120,16 @@ def _of_build(batches: Iterable[VariantBatch], check: BuildCheck) -> Iterator[Va
 
 
 def _of_people(
-    batches: Iterable[VariantBatch], places: np.ndarray, *, n_people: int
+    batches: Iterable[VariantBatch], indices: np.ndarray, *, n_people: int
 ) -> Iterator[VariantBatch]:
     """Leave everybody else out of batches."""
     from dpgrs.io.tables.people import take_people
 
     for columns, haplotypes, missing, dosages in batches:
         chosen, chosen_missing = (
-            take_people(words, places, n_people=n_people) for words in (haplotypes, missing)
+            take_people(words, indices, n_people=n_people) for words in (haplotypes, missing)
         )
-        yield VariantBatch(columns, chosen, chosen_missing, None if dosages is None else dosages[:, places])
+        yield VariantBatch(columns, chosen, chosen_missing, None if dosages is None else dosages[:, indices])
 
 
 def _append_beside_reading(writer: StoreWriter, batches: Iterable[VariantBatch]) -> tuple[int, bool]:

@@ -120,18 +120,18 @@ class ListedReader:
         Columns: record, contig, position, id, ref, allele (its number) and alt.
         """
         self._variants = self.variants_of(self._header)
-        wanted = set(contigs)
-        names = [name for name in self._variants.contigs if chromosome_name(name) in wanted]
+        chromosomes = set(contigs)
+        names = [name for name in self._variants.contigs if chromosome_name(name) in chromosomes]
         records = self._variants.records(names)
         self.n_records = len(records)
         return self._in_order(self._usable_rows(records))
 
     def _in_order(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Return rows in order of position, also of the pseudoautosomal parts of X, which are own contigs."""
-        parts = {name: chromosome_name(name) for name in rows["contig"].unique()}
-        if len(set(parts.values())) == len(parts):
+        chromosome_of = {name: chromosome_name(name) for name in rows["contig"].unique()}
+        if len(set(chromosome_of.values())) == len(chromosome_of):
             return rows
-        chromosome = pd.factorize(rows["contig"].map(parts))[0]
+        chromosome = pd.factorize(rows["contig"].map(chromosome_of))[0]
         order = np.lexsort((rows["record"], rows["position"], chromosome))
         return rows.iloc[order].reset_index(drop=True)
 
@@ -151,7 +151,8 @@ class ListedReader:
 
         def read(records: np.ndarray, alleles: np.ndarray) -> np.ndarray:
             numbers, inverse = np.unique(records, return_inverse=True)
-            planes, _, _ = self._packed(*read_calls(numbers), inverse, alleles)
+            record_alleles, is_phased = read_calls(numbers)
+            planes, _, _ = self._packed(record_alleles, is_phased, inverse, alleles)
             calls = np.empty((len(records), len(self._header.samples)), dtype=np.int8)
             calls_of_bits(*planes, np.arange(len(records)), calls)
             return calls

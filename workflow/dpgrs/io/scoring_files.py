@@ -226,10 +226,12 @@ def open_effects(
     if build and head.harmonised_build == build:
         all_aliases = COLUMNS | HARMONISED
     elif head.own_build and head.own_build != build and (build or head.own_build not in LENGTHS):
-        wanted = f"the genotypes' genome build, {build}" if build else f"genome build {' or '.join(LENGTHS)}"
+        expected = (
+            f"the genotypes' genome build, {build}" if build else f"genome build {' or '.join(LENGTHS)}"
+        )
         raise DpgrsError(
-            f"`{path}` must be of {wanted}, got {shown(head.stated_build)}. Take the file that is harmonised "
-            "to that build."
+            f"`{path}` must be of {expected}, got {shown(head.stated_build)}. Take the file that is "
+            "harmonised to that build."
         )
     for name, aliases in all_aliases.items():
         column = find_column(header, aliases)

@@ -18,8 +18,8 @@ class MissingCodes:
     def add(self, table: pd.DataFrame) -> None:
         """Count a block of a table of numbers, NaN if missing."""
         counts = pd.DataFrame({code: (table == code).sum() for code in CODES})
-        others = table.mask(table.isin(CODES))
-        lowest, highest = others.min(), others.max()
+        other_values = table.mask(table.isin(CODES))
+        lowest, highest = other_values.min(), other_values.max()
         if self._counts is None:
             self._counts, self._lowest, self._highest = counts, lowest, highest
         else:

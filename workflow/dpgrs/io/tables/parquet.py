@@ -76,24 +76,25 @@ def parquet_size(path: Path | str) -> int:
     return _read(path, pyarrow.parquet.read_metadata).num_rows
 
 
-def parquet_rows(path: Path | str, *, columns: Sequence[str], places: np.ndarray) -> np.ndarray:
+def parquet_rows(path: Path | str, *, columns: Sequence[str], row_numbers: np.ndarray) -> np.ndarray:
     """Return some rows of columns of numbers, (n_places, n_columns) float64, NaN if missing.
 
-    `places` are the ascending numbers of the rows, from 0. It reads a few columns at a time, so that no more
-    is in memory.
+    `row_numbers` are the ascending numbers of the rows, from 0. It reads a few columns at a time, so that no
+    more is in memory.
     """
-    values = np.empty((len(places), len(columns)))
+    values = np.empty((len(row_numbers), len(columns)))
     index_of = {name: column for column, name in enumerate(columns)}
-    for rows, block in parquet_chosen(path, columns=columns, places=places):
+    for rows, block in parquet_chosen(path, columns=columns, row_numbers=row_numbers):
         for name in block.schema.names:
             values[rows, index_of[name]] = _floats(block.column(name), path, name)
     return values
 
 
 def parquet_chosen(
-    path: Path | str, *, columns: Sequence[str], places: np.ndarray
+    path: Path | str, *, columns: Sequence[str], row_numbers: np.ndarray
 ) -> Iterator[tuple[slice, Any]]:
-    """Yield slices of `places`, and pyarrow tables with their rows of some columns, as `parquet_rows` reads.
+    """Yield slices of `row_numbers`, and pyarrow tables with their rows of some columns, as `parquet_rows`
+    reads.
 
     Columns may have any type; the rows of a column come in order.
     """
@@ -104,11 +105,11 @@ def parquet_chosen(
         parquet = _read_from(path, lambda: pyarrow.parquet.ParquetFile(file))
         for group in range(parquet.num_row_groups):
             n_rows = parquet.metadata.row_group(group).num_rows
-            begin, end = np.searchsorted(places, (first, first + n_rows))
+            begin, end = np.searchsorted(row_numbers, (first, first + n_rows))
             step = max(CHUNK_VALUES // max(n_rows, 1), 1) if begin < end else len(columns)
             for start in range(0, len(columns) if begin < end else 0, step):
                 read = partial(parquet.read_row_group, group, columns=columns[start : start + step])
-                yield slice(begin, end), _read_from(path, read).take(places[begin:end] - first)
+                yield slice(begin, end), _read_from(path, read).take(row_numbers[begin:end] - first)
             first += n_rows
 
 

@@ -152,7 +152,7 @@ def unrelated(samples: Sequence[str], pairs: Iterable[tuple[str, str, float]], *
         if number > kinship and first != second and first in index_of and second in index_of:
             relatives[first].add(second)
             relatives[second].add(first)
-    queue = [(-len(others), -index_of[sample], sample) for sample, others in relatives.items()]
+    queue = [(-len(relations), -index_of[sample], sample) for sample, relations in relatives.items()]
     heapq.heapify(queue)
     dropped = set()
     while queue:
@@ -177,23 +177,23 @@ def find_people(path: Path | str, samples: Sequence[str]) -> np.ndarray:
         ids = {line for line in read_bytes(path).decode("utf-8-sig").splitlines() if line}
     except (OSError, ValueError):
         raise DpgrsError(f"`{path}` must be a list of ids. Make it: dpgrs choose-people") from None
-    places = np.array([place for place, sample in enumerate(samples) if sample in ids], dtype=np.int64)
-    if not ids or len(places) < len(ids):
+    indices = np.array([index for index, sample in enumerate(samples) if sample in ids], dtype=np.int64)
+    if not ids or len(indices) < len(ids):
         got = "somebody else" if ids else "nobody"
         raise DpgrsError(
             f"`{path}` must list people of the genotypes, got {got}. Make it again: dpgrs choose-people"
         )
-    return places
+    return indices
 
 
-def take_people(words: np.ndarray, places: np.ndarray, *, n_people: int) -> np.ndarray:
-    """Return the bits of people with the numbers `places`, (n_variants, word_count(2 n_chosen)) uint64.
+def take_people(words: np.ndarray, indices: np.ndarray, *, n_people: int) -> np.ndarray:
+    """Return the bits of people with the numbers `indices`, (n_variants, word_count(2 n_chosen)) uint64.
 
     `words` are the bits of all `n_people`, (n_variants, n_words), two bits a person.
     """
     # Both haplotypes of a person move as one: a byte each, two together.
     pairs = unpack(words, 2 * n_people).view(np.uint16)
-    return pack(pairs.take(places, axis=1).view(np.uint8))
+    return pack(pairs.take(indices, axis=1).view(np.uint8))
 
 
 def _relatives(

@@ -5,6 +5,7 @@ Exact counts about people: in a release for the operator alone, on the console a
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -35,7 +36,8 @@ class PeopleCount:
     def __init__(self, kind: str, sample_ids: Sequence[str]) -> None:
         self.kind = kind
         self._people, self._examples = dict.fromkeys(sample_ids), []
-        self._n_ids, self._n_both, self._values = 0, 0, 0
+        self._n_ids = self._n_both = 0
+        self._values: Any = 0  # a Series by column, from the first block on
         self._n_chosen = None
 
     def add(self, table: pd.DataFrame) -> pd.DataFrame:

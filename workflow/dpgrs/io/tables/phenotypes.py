@@ -190,7 +190,9 @@ class OutcomeScale:
     """Number, mean and deviation of the values of outcomes, from their tables block by block."""
 
     def __init__(self) -> None:
-        self._n = self._mean = self._squares = 0
+        self._n: Any = 0  # a Series by outcome, from the first block on
+        self._mean: Any = 0
+        self._squares: Any = 0
 
     # Values so large that their sums overflow give NaN, which is standardised in no sense.
     @np.errstate(all="ignore")
@@ -280,8 +282,8 @@ def parquet_names(path: Path | str) -> tuple[str, list[str]]:
         raise DpgrsError(
             f"`{path}` must have one column `sample` or `IID`, got {len(samples)}. Name the ids so."
         )
-    others = [name for name in columns if name != samples[0] and plain_name(name) != FAMILY_COLUMN]
-    return samples[0], _some(others, path)
+    outcomes = [name for name in columns if name != samples[0] and plain_name(name) != FAMILY_COLUMN]
+    return samples[0], _some(outcomes, path)
 
 
 def _some(names: list[str], path: Path | str) -> list[str]:

@@ -5,6 +5,7 @@ import math
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import IO
 
@@ -62,17 +63,17 @@ def array_shapes(
     return shapes if len({shape[0] for shape in shapes.values()}) == 1 else None
 
 
-def array_rows(path: Path | str, names: Iterable[str], places: np.ndarray) -> dict[str, np.ndarray]:
-    """Return the rows with the ascending numbers `places` of arrays, which it reads a block at a time.
+def array_rows(path: Path | str, names: Iterable[str], row_numbers: np.ndarray) -> dict[str, np.ndarray]:
+    """Return the rows with the ascending numbers `row_numbers` of arrays, which it reads a block at a time.
 
     The arrays have a shape in `array_shapes`.
     """
     with _members(path) as members:
-        return {name: _rows_at(members[name](), places) for name in names}
+        return {name: _rows_at(members[name](), row_numbers) for name in names}
 
 
 def table_of_arrays(
-    path: str, found: dict[str, np.ndarray], *, row_id: np.ndarray | None = None, drop: Iterable[str] = ()
+    path: str, arrays: dict[str, np.ndarray], *, row_id: np.ndarray | None = None, drop: Iterable[str] = ()
 ) -> RealTable:
     """Return a table of arrays, whose first axis is that of rows.
 
@@ -80,7 +81,7 @@ def table_of_arrays(
     not of finite numbers, or have different lengths, are refused.
     """
     names, blocks = [], []
-    for name, array in found.items():
+    for name, array in arrays.items():
         is_plain = array.dtype.kind in NUMBERS and array.ndim > 0 and array.size > 0
         # NaN is not small either.
         if not is_plain or not (np.abs(array.astype(np.float64)) <= LARGEST_VALUE).all():
@@ -91,7 +92,7 @@ def table_of_arrays(
         columns = array.reshape(len(array), -1).astype(np.float64)
         names += [name] if columns.shape[1] == 1 else [f"{name}{j + 1}" for j in range(columns.shape[1])]
         blocks.append(columns)
-    lengths = {name: len(array) for name, array in found.items()}
+    lengths = {name: len(array) for name, array in arrays.items()}
     if len(set(lengths.values())) != 1:
         listed = ", ".join(f"{length} in {name}" for name, length in lengths.items())
         raise UsageError(
@@ -131,9 +132,7 @@ def _members(path: Path | str) -> Iterator[dict[str, Callable[[], IO[bytes]]]]:
             yield {"x": lambda: io.BufferedReader(io.FileIO(path))}
             return
         with zipfile.ZipFile(file) as archive:
-            yield {
-                name.removesuffix(".npy"): lambda name=name: archive.open(name) for name in archive.namelist()
-            }
+            yield {name.removesuffix(".npy"): partial(archive.open, name) for name in archive.namelist()}
 
 
 def _header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype] | None:
@@ -148,22 +147,22 @@ def _read_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype] | No
     return header if header and header[2].kind in NUMBERS else None
 
 
-def _rows_at(file: IO[bytes], places: np.ndarray) -> np.ndarray:
+def _rows_at(file: IO[bytes], row_numbers: np.ndarray) -> np.ndarray:
     with file:
         shape, is_fortran, kind = _read_header(file)
         n_rows, width = shape[0], math.prod(shape[1:])
-        rows = np.empty((len(places), width), dtype=kind)
+        rows = np.empty((len(row_numbers), width), dtype=kind)
         if is_fortran and width > 1:
             # Columns follow each other; the first of further axes varies fastest.
             for column in range(width):
-                rows[:, column] = _next(file, n_rows, kind)[places]
-            return rows.reshape((len(places), *shape[1:]), order="F")
+                rows[:, column] = _next(file, n_rows, kind)[row_numbers]
+            return rows.reshape((len(row_numbers), *shape[1:]), order="F")
         step = max(BLOCK_BYTES // (width * kind.itemsize), 1)
         for start in range(0, n_rows, step):
             block = _next(file, min(step, n_rows - start) * width, kind).reshape(-1, width)
-            begin, end = np.searchsorted(places, (start, start + len(block)))
-            rows[begin:end] = block[places[begin:end] - start]
-        return rows.reshape((len(places), *shape[1:]))
+            begin, end = np.searchsorted(row_numbers, (start, start + len(block)))
+            rows[begin:end] = block[row_numbers[begin:end] - start]
+        return rows.reshape((len(row_numbers), *shape[1:]))
 
 
 def _next(file: IO[bytes], n_numbers: int, kind: np.dtype) -> np.ndarray:

@@ -22,7 +22,7 @@ from dpgrs.io.tables.real_tables import (
     table_of,
     texts_of,
 )
-from dpgrs.io.tables.table_samples import Reservoir, chosen_places
+from dpgrs.io.tables.table_samples import Reservoir, choose_rows
 from dpgrs.io.tables.tables import header_of, ids_of, rows_of
 
 
@@ -74,9 +74,9 @@ def _of_arrays(path: str, arrays: Sequence[str] | None, drop: Sequence[str]) -> 
     most = _most_rows(sum(math.prod(shape[1:]) for shape in shapes.values()))
     if n_rows <= most:
         return None
-    places, ids = chosen_places(np.arange(n_rows), most), numbered(n_rows)
+    row_numbers, ids = choose_rows(np.arange(n_rows), most), numbered(n_rows)
     return RealSample(
-        ids, table_of_arrays(path, array_rows(path, shapes, places), row_id=ids[places], drop=drop)
+        ids, table_of_arrays(path, array_rows(path, shapes, row_numbers), row_id=ids[row_numbers], drop=drop)
     )
 
 
@@ -86,12 +86,12 @@ def _of_cells(
     columns = kept_columns(path, row_id=row_id, one_hot=one_hot, drop=drop)
     labels = {name: Labels(path, name) for name in one_hot}
     look = _look_at_parquet if is_parquet(path) else _look_at_text
-    names, places, part = look(path, columns, row_id, labels)
-    if part is None:
+    names, row_numbers, chosen = look(path, columns, row_id, labels)
+    if chosen is None:
         return None
     ids = numbered(len(names)) if row_id is None else unique_ids(names, row_id, path)
-    table = table_of(path, columns, [part], row_id=row_id, labels=labels)
-    return RealSample(ids, table if row_id else table.named(ids[places]))
+    table = table_of(path, columns, [chosen], row_id=row_id, labels=labels)
+    return RealSample(ids, table if row_id else table.named(ids[row_numbers]))
 
 
 def _look_at_text(
@@ -128,14 +128,14 @@ def _look_at_parquet(
         for column, texts in zip(labels.values(), cells, strict=True):
             column.codes_of(texts, lines)
         first += batch.num_rows
-    places = chosen_places(np.arange(n_rows), most)
-    return ids, places, Part(places + 1, _parquet_texts(path, columns, places))
+    row_numbers = choose_rows(np.arange(n_rows), most)
+    return ids, row_numbers, Part(row_numbers + 1, _parquet_texts(path, columns, row_numbers))
 
 
-def _parquet_texts(path: str, columns: Sequence[str], places: np.ndarray) -> list[tuple[str, ...]]:
+def _parquet_texts(path: str, columns: Sequence[str], row_numbers: np.ndarray) -> list[tuple[str, ...]]:
     """Return the cells of some rows as text."""
     texts = {name: [] for name in columns}
-    for _, block in parquet_chosen(path, columns=columns, places=places):
+    for _, block in parquet_chosen(path, columns=columns, row_numbers=row_numbers):
         for name, cells in zip(block.schema.names, zip(*texts_of(block), strict=True), strict=True):
             texts[name] += cells
     return list(zip(*texts.values(), strict=True))

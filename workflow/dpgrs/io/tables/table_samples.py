@@ -124,11 +124,11 @@ class Reservoir:
         self.chosen[index : index + 1] = [thing] if index < self._most else []
 
 
-def chosen_places(places: np.ndarray, most: int) -> np.ndarray:
+def choose_rows(row_numbers: np.ndarray, most: int) -> np.ndarray:
     """Return `most` of the ascending numbers of rows, chosen at random, or all if there are no more."""
-    if len(places) <= most:
-        return places
-    return np.sort(_chooser().choice(places, most, replace=False))
+    if len(row_numbers) <= most:
+        return row_numbers
+    return np.sort(_chooser().choice(row_numbers, most, replace=False))
 
 
 def _chooser() -> Any:
@@ -168,7 +168,7 @@ def _of_parquet(path: Path | str, columns: Columns, people: Collection[str] | No
     require_numbers(path, names)
     ids = outcome_people(path)
     eligible = np.array([row for row, name in enumerate(ids) if people is None or name in people], np.int64)
-    rows = chosen_places(eligible, most)
-    values = parquet_rows(path, columns=names, places=rows)
+    rows = choose_rows(eligible, most)
+    values = parquet_rows(path, columns=names, row_numbers=rows)
     index = sample_index(ids[row] for row in rows)
     return TableSample(ids, pd.DataFrame(values, index=index, columns=names))

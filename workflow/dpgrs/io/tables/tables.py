@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 import pandas as pd
@@ -115,7 +115,7 @@ def column_names(path: Path | str) -> list[str]:
     return header_of(iter([(1, names)]), path)
 
 
-def ids_of(path: Path | str, place: int) -> Iterator[tuple[int, str, Callable[[], list[str]]]]:
+def ids_of(path: Path | str, column: int) -> Iterator[tuple[int, str, Callable[[], list[str]]]]:
     """Yield the number of each line below the names, its cell in a column, and a function for all its cells.
 
     Lines and refusals are those of `rows_of`, in a small part of the time: most lines are not split, but
@@ -124,13 +124,13 @@ def ids_of(path: Path | str, place: int) -> Iterator[tuple[int, str, Callable[[]
     with _opened(Path(path)) as (first, lines):
         mark, width, texts = _separator(first), None, chain([first], lines)
         for text in texts:
-            line, cell = lines.number, width and _cell_of(text, mark, width, place)
+            line, cell = lines.number, width and _cell_of(text, mark, width, column)
             if cell:
                 yield line, cell, partial(_cells_of, text, mark, width, path, line)
             # In CSV a row may go on in the next lines, which are taken here.
             elif cells := _fitted(next(_split(mark, chain([text], texts))), width, path, line):
                 if width:
-                    yield line, cells[place], partial(list, cells)
+                    yield line, cells[column], partial(list, cells)
                 width = len(cells)
             lines.size = 0
 
@@ -184,7 +184,7 @@ def _cells_of(text: str, mark: str, width: int, path: Path | str, line: int) -> 
     return _fitted(next(_split(mark, [text])), width, path, line)
 
 
-def _cell_of(text: str, mark: str, width: int, place: int) -> str | None:
+def _cell_of(text: str, mark: str, width: int, column: int) -> str | None:
     """Return a cell of a line as long as the first, which is not split; None if only splitting finds it."""
     if mark == " ":
         text = text.rstrip(BLANKS)
@@ -193,9 +193,9 @@ def _cell_of(text: str, mark: str, width: int, place: int) -> str | None:
     if mark in QUOTING and '"' in text:
         # Only names and ids are in quotes, as R writes them.
         before, cell, rest = text.split('"', 2) if text.count('"') == 2 else ("", mark, "")
-        is_plain = place == 0 and not before and mark not in cell and rest[:1] == mark
+        is_plain = column == 0 and not before and mark not in cell and rest[:1] == mark
         return cell.strip(BLANKS) if is_plain else None
-    return text.split(mark, place + 1)[place].strip(BLANKS)
+    return text.split(mark, column + 1)[column].strip(BLANKS)
 
 
 @contextmanager
@@ -203,8 +203,8 @@ def _opened(path: Path, *, errors: str = "strict") -> Iterator[tuple[str, "_Line
     """Open a table; give its first line, that of the names, and an iterator over the lines below it."""
     require_regular(path)
     try:
-        open_text = gzip.open if _is_gzip(path) else open
-        text = {"mode": "rt", "encoding": "utf-8-sig", "errors": errors}
+        open_text: Callable[..., IO[str]] = gzip.open if _is_gzip(path) else open
+        text: dict[str, Any] = {"mode": "rt", "encoding": "utf-8-sig", "errors": errors}
         with open_text(path, newline="", **text) as file:
             is_old = file.readline(LONGEST_LINE + 1).endswith("\r")
         # Where a single carriage return is no end of a line, ends are found in half the time.

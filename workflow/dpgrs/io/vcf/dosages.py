@@ -90,15 +90,15 @@ class DosageScanner(LineScanner):
         return np.where((steps != kernels.MISSING) & (copies != 1), steps, by_fields)
 
     def _steps_of_ds(
-        self, columns: bytes, text: np.ndarray, place: int, n_alts: int
+        self, columns: bytes, text: np.ndarray, index: int, n_alts: int
     ) -> tuple[np.ndarray, np.ndarray | bool]:
         """Return (n_alts, n_samples) steps of DS as it is written, and who is known to have a call of two."""
         steps = np.empty((n_alts, self._n_samples), dtype=np.int32)
         is_pair = np.empty(self._n_samples, dtype=bool)
-        if self._is_compiled and kernels.decode_dosages(text, place, steps, is_pair) == kernels.ALL_TAKEN:
+        if self._is_compiled and kernels.decode_dosages(text, index, steps, is_pair) == kernels.ALL_TAKEN:
             return steps, is_pair
         for sample, fields in enumerate(columns.split(b"\t")):
-            steps[:, sample] = _sample_steps(fields.split(b":"), place, sample, n_alts=n_alts)
+            steps[:, sample] = _sample_steps(fields.split(b":"), index, sample, n_alts=n_alts)
         return steps, False
 
     def _fill_by_calls(self, steps: np.ndarray, record: Record) -> None:
@@ -127,11 +127,11 @@ class _DosageRows(Rows):
 
 
 def _numbers(
-    text: np.ndarray, place: int, name: str, n_most: int, n_samples: int
+    text: np.ndarray, index: int, name: str, n_most: int, n_samples: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the (n_samples, n_most) numbers of a field, NaN if missing, and how many each sample has."""
     numbers, counts = np.empty((n_samples, n_most)), np.empty(n_samples, dtype=np.int64)
-    bad = kernels.read_numbers(text, place, numbers, counts)
+    bad = kernels.read_numbers(text, index, numbers, counts)
     if bad != kernels.ALL_TAKEN:
         raise BadRecordError(
             f"`{name}` of {sample_place(bad)} must have numbers, at most {n_most}. Mend the record."
@@ -146,11 +146,11 @@ def _steps_of_calls(alleles: np.ndarray, number: int) -> np.ndarray:
     return np.where((pairs < 0).any(axis=1), kernels.MISSING, steps)
 
 
-def _sample_steps(fields: Sequence[bytes], place: int, sample: int, *, n_alts: int) -> list[int] | int:
+def _sample_steps(fields: Sequence[bytes], index: int, sample: int, *, n_alts: int) -> list[int] | int:
     """Return the dosages of one sample in steps, or refuse them."""
-    if len(fields) <= place or fields[place] == b".":
+    if len(fields) <= index or fields[index] == b".":
         return kernels.MISSING
-    values = fields[place].split(b",")
+    values = fields[index].split(b",")
     if len(values) != n_alts:
         raise BadRecordError(
             f"the dosage of {sample_place(sample)} must have one number for each ALT, got {len(values)} "

@@ -62,7 +62,7 @@ class LineScanner:
             is_known_ref=is_known_ref,
         )
         self._new_decoder = lambda: CallDecoder(n_samples, is_phase_required=is_phase_required)
-        self._decoder = None  # of htslib; most files do not need it
+        self._decoder: CallDecoder | None = None  # of htslib; most files do not need it
         self._begin()
 
     def _begin(self) -> None:

@@ -285,8 +285,8 @@ def _filters(group: Any, mine: np.ndarray) -> np.ndarray:
     """Return FILTER of variants: ``PASS``, or ``failed`` if any filter is not passed."""
     if "variant_filter" not in group or "filter_id" not in group:
         return np.full(len(mine), "PASS", dtype=object)
-    others = np.array([name != "PASS" for name in group["filter_id"][:].tolist()], dtype=bool)
-    is_failed = _taken(group["variant_filter"], mine)[:, others].any(axis=1)
+    is_filter = np.array([name != "PASS" for name in group["filter_id"][:].tolist()], dtype=bool)
+    is_failed = _taken(group["variant_filter"], mine)[:, is_filter].any(axis=1)
     return np.where(is_failed, "failed", "PASS").astype(object)
 
 

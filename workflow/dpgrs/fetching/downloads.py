@@ -1,6 +1,6 @@
-"""Downloads over HTTP that survive a broken connection, from the standard library alone.
+"""Downloads over HTTP that survive a broken connection, by the standard library.
 
-What has come lies in a file `.part`, and beside it what the server calls that version of the file (`ETag` or
+The bytes so far lie in a file `.part`, and beside it the server's name of that version of the file (`ETag` or
 `Last-Modified`). With both, a later request asks for the rest of that version and nothing else.
 """
 
@@ -43,10 +43,10 @@ class _BrokenOff(Exception):
 
 def address_fault(url: str) -> str | None:
     """Return why an address cannot be fetched from ("be ..., got .... <remedy>"); None if it can."""
-    parts = urlsplit(url)
-    if parts.scheme == "ftp":
+    components = urlsplit(url)
+    if components.scheme == "ftp":
         return f"begin with https:// or http://, got {url}. Many hosts of ftp:// offer the same path by https://."
-    if parts.scheme not in ("https", "http") or not parts.netloc:
+    if components.scheme not in ("https", "http") or not components.netloc:
         return f"begin with https:// or http://, got {url}. Give the whole address."
     if CONTROLLED.search(url):
         return f"be of open data, got {url}. Ask the data access committee how to get it."

@@ -1,4 +1,4 @@
-"""Genotypes that are looked at some variants at a time, whether they lie in memory or on disk."""
+"""Genotypes that are read some variants at a time, whether they lie in memory or on disk."""
 
 from collections.abc import Callable, Iterator
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""How people and populations differ, by scikit-allel: heterozygosity, F_ST, components, decay of linkage."""
+"""Differences of people and populations, by scikit-allel: heterozygosity, F_ST, components, linkage decay."""
 
 import itertools
 from collections.abc import Sequence

@@ -1,6 +1,7 @@
 """Which allele of a variant an effect is of: by its letters, as given or on the other strand.
 
-The one place that matches effects with genotypes, for fits that start from public effects and for scores.
+This is the only place that matches effects with genotypes, for fits that start from public effects and for
+scores.
 """
 
 from collections.abc import Iterable, Iterator

@@ -1,4 +1,4 @@
-"""Covariates of a study as its steps hand them on: columns of X on their public grid, and their constants."""
+"""Covariates of a study between its steps: columns of X on their public grid, and their constants."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The first lines of a file of effects: what it states above its table, and the names of its columns."""
+"""The first lines of a file of effects: the remarks above its table, and the names of its columns."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Files that are either whole or absent; what lies between steps as text has its digest beside it."""
+"""Files that are either whole or absent; text between steps has its digest beside it."""
 
 import hashlib
 import math

@@ -1,4 +1,4 @@
-"""The one door to genotype files: VCF, BCF and PLINK, whole or in several parts for a chromosome."""
+"""The only door to genotype files: VCF, BCF and PLINK, whole or in several parts for a chromosome."""
 
 import glob
 from collections.abc import Iterator, Sequence

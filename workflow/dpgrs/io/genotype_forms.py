@@ -1,6 +1,6 @@
-"""The forms of genotype files: by which ending each is told, and who reads what of it.
+"""The formats of genotype files: by which ending each is recognised, and what reads it.
 
-A form is declared here alone: ingest, the checks before any job, the size of a study and `dpgrs score` ask
+A format is declared only here: ingest, the checks before any job, the size of a study and `dpgrs score` use
 `form_of`.
 """
 

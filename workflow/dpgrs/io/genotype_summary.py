@@ -1,4 +1,4 @@
-"""What the page on genotypes shows of a cohort, as a file; it holds values of single people."""
+"""The numbers behind the page on genotypes of a cohort, as a file; it holds values of single people."""
 
 from dataclasses import asdict, dataclass
 from pathlib import Path

@@ -1,6 +1,6 @@
 """The haplotype store: a Zarr group of bit-packed haplotypes, its arrays named as in VCF Zarr.
 
-What is read is what was written, or an error: `dpgrs.io.sealed_zarr`.
+Reading gives what was written, or an error: `dpgrs.io.sealed_zarr`.
 """
 
 from collections.abc import Iterator, Sequence

@@ -70,24 +70,24 @@ def count_same_people(cohort: list[Path], reference: list[Path]) -> SamePeople:
 
 def _common_calls(target: Target) -> dict[str, np.ndarray]:
     """Return the (n_people,) int8 calls of common variants by site, of at most `MOST_COMMON`."""
-    kept = {}
+    calls_by_site = {}
     for piece, sites in _pieces(target):
         calls = piece.calls(np.arange(len(sites)))
         for row in np.flatnonzero(_is_common(calls)):
-            kept[sites[row]] = calls[row].copy()
-        kept = _some(kept, MOST_COMMON)
-    return kept
+            calls_by_site[sites[row]] = calls[row].copy()
+        calls_by_site = _some(calls_by_site, MOST_COMMON)
+    return calls_by_site
 
 
-def _calls_at(target: Target, wanted: Collection[str]) -> dict[str, np.ndarray]:
+def _calls_at(target: Target, chosen_sites: Collection[str]) -> dict[str, np.ndarray]:
     """Return the calls of wanted sites, as `_common_calls` does, of at most `MOST_COMPARED`."""
-    kept = {}
+    calls_by_site = {}
     for piece, sites in _pieces(target):
-        rows = np.array([row for row, site in enumerate(sites) if site in wanted], dtype=np.int64)
+        rows = np.array([row for row, site in enumerate(sites) if site in chosen_sites], dtype=np.int64)
         if len(rows):
-            kept |= dict(zip([sites[row] for row in rows], piece.calls(rows), strict=True))
-        kept = _some(kept, MOST_COMPARED)
-    return kept
+            calls_by_site |= dict(zip([sites[row] for row in rows], piece.calls(rows), strict=True))
+        calls_by_site = _some(calls_by_site, MOST_COMPARED)
+    return calls_by_site
 
 
 def _pieces(target: Target) -> Iterator[tuple[Piece, list[str]]]:
@@ -97,13 +97,13 @@ def _pieces(target: Target) -> Iterator[tuple[Piece, list[str]]]:
         yield piece, [":".join(map(str, site)) for site in zip(*columns, strict=True)]
 
 
-def _some(kept: dict[str, np.ndarray], most: int) -> dict[str, np.ndarray]:
+def _some(calls_by_site: dict[str, np.ndarray], most: int) -> dict[str, np.ndarray]:
     """Return at most so many entries, chosen by public random numbers of their sites."""
-    if len(kept) <= most:
-        return kept
-    sites = list(kept)
+    if len(calls_by_site) <= most:
+        return calls_by_site
+    sites = list(calls_by_site)
     order = np.argsort(uniforms(SEED, sites, "same people"), kind="stable")[:most]
-    return {sites[i]: kept[sites[i]] for i in np.sort(order)}
+    return {sites[i]: calls_by_site[sites[i]] for i in np.sort(order)}
 
 
 def _is_common(calls: np.ndarray) -> np.ndarray:

@@ -1,11 +1,7 @@
 """Files of effects of variants: scoring files of the PGS Catalog, and summary statistics (GWAS-SSF).
 
-Columns are known by the names of the two formats [1]_ [2]_.
-
-References
-----------
-.. [1] https://www.pgscatalog.org/downloads/#dl_ftp_scoring
-.. [2] https://github.com/EBISPOT/gwas-summary-statistics-standard
+Columns are recognised by the names of the two formats: https://www.pgscatalog.org/downloads/#dl_ftp_scoring
+and https://github.com/EBISPOT/gwas-summary-statistics-standard
 """
 
 import codecs

@@ -1,4 +1,4 @@
-"""A store against its VCF, read a second time by other code: cyvcf2's own iteration over records."""
+"""A store compared with its VCF, which other code reads again: cyvcf2's own iteration over records."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path

@@ -1,6 +1,6 @@
-"""Genotype files whose people are to be scored: one pass, in pieces of whole places of the genome.
+"""Genotype files whose people are to be scored: one pass, in pieces of whole positions of the genome.
 
-All forms of `dpgrs.io.genotype_files`, one file or several, of one chromosome or many each.
+All formats of `dpgrs.io.genotype_files`, one file or several, of one chromosome or many each.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Genetic maps: where on a chromosome how many crossings are to be expected."""
+"""Genetic maps: the expected number of crossings along a chromosome."""
 
 from pathlib import Path
 

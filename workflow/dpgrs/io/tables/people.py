@@ -1,6 +1,6 @@
-"""Who of the genotypes is in a study, by lists of ids, consent codes and relatives; and their bits alone.
+"""The people of a study, by lists of ids, consent codes and relatives; and the bits of these people.
 
-All of it is private, so messages name files, lines and columns, never a sample, a value or a count.
+All of it is private: messages name files, lines and columns, never a sample, a value or a count.
 """
 
 import heapq
@@ -126,7 +126,7 @@ def is_pair_table(path: Path | str) -> bool:
 
 
 def read_pairs(path: Path | str) -> list[tuple[str, str, float]]:
-    """Return pairs of ids and their kinship: a table of KING (``.kin0``) or ``plink2 --make-king-table``."""
+    """Return pairs of ids and their kinship, of KING (``.kin``, ``.kin0``) or plink2 (--make-king-table)."""
     rows = rows_of(path)
     columns = _pair_columns(header_of(rows, path))
     pairs = []

@@ -1,6 +1,6 @@
-"""How many people with genotypes have outcomes and covariates: counted before anything is drawn.
+"""The number of people with genotypes who have outcomes and covariates, counted before any noise is drawn.
 
-Exact counts about people: in a release for the operator alone, on the console and in `private/`.
+Exact counts about people: in a release they are for the operator only, on the console and in `private/`.
 """
 
 from collections.abc import Collection, Sequence

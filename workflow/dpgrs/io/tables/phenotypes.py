@@ -1,6 +1,6 @@
 """Tables of phenotypes, TSV, CSV, blanks or Parquet, and the public constants that standardise them.
 
-Phenotypes are private, so messages name files, lines and columns, never a sample or a value.
+Phenotypes are private: messages name files, lines and columns, never a sample or a value.
 """
 
 import hashlib

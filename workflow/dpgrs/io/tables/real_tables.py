@@ -38,9 +38,9 @@ def read_real_table(
 
     Text has names in its first line; the first axis of arrays is that of rows, and the columns of an array
     are its name and their number from 1, or only its name if it has one column. `row_id` is the column of
-    ids, None numbers the rows from 1; `arrays` are those of an `.npz` to use, None is all; each column of
-    labels in `one_hot` becomes a column of 0 and 1 for each of its levels; `drop` are names or patterns with
-    `*` of columns to leave out.
+    ids, None numbers the rows from 1; `arrays` are the arrays of an `.npz` to use, None is all; each column
+    of labels in `one_hot` becomes a column of 0 and 1 for each of its levels; `drop` are names or patterns
+    with `*` of columns to leave out.
 
     Refused are a name that is not there, a cell or array that is not of finite numbers or labels, ids that
     are empty or repeated, and arrays of different lengths.
@@ -48,9 +48,9 @@ def read_real_table(
     path = str(path)
     if is_of_arrays(path, row_id=row_id, arrays=arrays, one_hot=one_hot):
         return table_of_arrays(path, read_arrays(path, arrays=arrays), drop=drop)
-    kept = kept_columns(path, row_id=row_id, one_hot=one_hot, drop=drop)
+    columns = kept_columns(path, row_id=row_id, one_hot=one_hot, drop=drop)
     labels = {name: Labels(path, name) for name in one_hot}
-    return table_of(path, kept, text_parts(path, kept), row_id=row_id, labels=labels)
+    return table_of(path, columns, text_parts(path, columns), row_id=row_id, labels=labels)
 
 
 def kept_columns(
@@ -68,9 +68,9 @@ def kept_columns(
             raise UsageError(f"`{KEYS.drop}` must leave the column of `{key}`, got `{name}`. Take it out.")
     if row_id in one_hot:
         raise UsageError(f"`{KEYS.one_hot}` must not name the ids, got `{row_id}`. Take it out.")
-    kept = [name for name in names if name not in set(drop)]
-    require_some([name for name in kept if name != row_id], path)
-    return kept
+    columns = [name for name in names if name not in set(drop)]
+    require_some([name for name in columns if name != row_id], path)
+    return columns
 
 
 class Part(NamedTuple):
@@ -136,8 +136,8 @@ def table_of(
 ) -> RealTable:
     """Return a table of rows of text.
 
-    `columns` are those of the parts; `row_id` is the column of ids, None numbers all rows from 1; `labels`
-    are the columns of labels, whose Labels may have read other rows before.
+    `columns` are the columns of the parts; `row_id` is the column of ids, None numbers all rows from 1;
+    `labels` are the columns of labels, whose Labels may have read other rows before.
     """
     plain = [name for name in columns if name != row_id and name not in labels]
     cells_of, index_of = cells_at(columns, plain), {name: columns.index(name) for name in columns}
@@ -173,7 +173,7 @@ def _with_levels(
     codes: dict[str, np.ndarray],
     levels: dict[str, list[tuple[str, int]]],
 ) -> np.ndarray:
-    """Put a column of 0 and 1 for each level in place of the column of labels."""
+    """Put a column of 0 and 1 for each level where the column of labels was."""
     index_of = {name: column for column, name in enumerate(plain)}
     arrays = []
     for name in columns:

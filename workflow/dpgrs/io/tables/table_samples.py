@@ -1,7 +1,7 @@
 """Tables of phenotypes that are too large to be read at every start: all ids, and values of some people.
 
-Who is looked at is chosen at random among the people of the study, by place in the file alone. What is
-said of all people by those chosen is wrong with a probability of 10^-12 at most, each time.
+These people are chosen at random among the people of the study, only by their place in the file. What is said
+of all people by those chosen is wrong with a probability of 10^-12 at most, each time.
 """
 
 from collections.abc import Collection

@@ -1,6 +1,6 @@
 """Tables about people, as people have them: TSV, CSV or blanks, plain or gzipped.
 
-Such tables hold private data, so messages name files, lines and columns, never a sample or a value.
+Such tables hold private data: messages name files, lines and columns, never a sample or a value.
 """
 
 import codecs

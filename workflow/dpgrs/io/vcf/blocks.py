@@ -1,4 +1,4 @@
-"""The text of a VCF in blocks of whole lines, inflated by ISA-L beside whoever reads them.
+"""The text of a VCF in blocks of whole lines, inflated by ISA-L while they are read.
 
 The blocks of a BGZF file are inflated in several threads; plain gzip and plain text are read in one.
 """
@@ -99,14 +99,14 @@ def first_byte(path: Path, offset: int) -> int | None:
 
 def end_marks(path: Path, *, stop: int) -> list[int]:
     """Return htslib's virtual offsets of the end marks of BGZF before `stop`, where files were joined."""
-    marks, seen, stop = [], 0, stop >> 16
+    marks, read_until, stop = [], 0, stop >> 16
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         for start in range(0, stop, _SEARCHED):
             end = min(start + _SEARCHED, stop)
             while (at := data.find(BGZF_END, start, end + len(BGZF_END) - 1)) >= 0:
                 marks.append(at << 16)
                 start = at + len(BGZF_END)
-            seen = _let_go(data, seen, end)
+            read_until = _let_go(data, read_until, end)
     return marks
 
 
@@ -173,7 +173,7 @@ def _inflated(
 def _bgzf_parts(path: Path, offset: int, n_bytes: int) -> Iterator[_Part]:
     """Yield parts of about `n_bytes`, each some BGZF blocks that lie together."""
     at, skipped = offset >> 16, offset & 0xFFFF
-    first, size, seen = offset, -skipped, 0
+    first, size, read_until = offset, -skipped, 0
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         while at < len(data):
             length, n = _block_sizes(data, at)
@@ -184,7 +184,7 @@ def _bgzf_parts(path: Path, offset: int, n_bytes: int) -> Iterator[_Part]:
             if n == 0 or size >= n_bytes:  # what is empty ends a part
                 yield from [_Part(first, size, at << 16)] * (size > 0)
                 first, size = (at + length if n == 0 else at) << 16, 0
-                seen = _let_go(data, seen, at)
+                read_until = _let_go(data, read_until, at)
             at, size = at + length, size + n
     yield from [_Part(first, size, at << 16)] * (size > 0)
 

@@ -1,4 +1,4 @@
-"""Dosages of the lines of one contig, one row per ALT allele: of every sample DS, HDS, GP or the call."""
+"""Dosages of the lines of one contig, a row for each ALT: of each sample from DS, HDS, GP or the call."""
 
 import re
 from collections.abc import Sequence

@@ -50,12 +50,12 @@ class _Reader:
         else:
             n_contigs = self._take("<I")[0]
             names = self._names()
-        # The bin after the last holds no records: it says where those of the contig begin, and their number.
+        # The bin after the last holds no records, but the offset and the number of the records of the contig.
         summary = (8 ** (n_levels + 1) - 1) // 7 + 1
-        places = [self._place(summary) for _ in range(n_contigs)]
-        if len(names) != n_contigs or None in places:
+        entries = [self._next_contig(summary) for _ in range(n_contigs)]
+        if len(names) != n_contigs or None in entries:
             return None
-        return {name: place for name, place in zip(names, places, strict=True) if place.n_records}
+        return {name: entry for name, entry in zip(names, entries, strict=True) if entry.n_records}
 
     def _names(self) -> list[str]:
         *_, n_bytes = self._take("<7I")
@@ -63,21 +63,21 @@ class _Reader:
         names = self._data[self._at - n_bytes : self._at].decode()
         return names.split("\0")[:-1]
 
-    def _place(self, summary: int) -> ContigPlace | None:
+    def _next_contig(self, summary: int) -> ContigPlace | None:
         """Return where the next contig lies, None if the index has no summary of its records."""
         (n_bins,) = self._take("<I")
-        place = None if n_bins else ContigPlace(0, 0)
+        entry = None if n_bins else ContigPlace(0, 0)
         for _ in range(n_bins):
             number, *_, n_chunks = self._take("<IQI" if self._is_csi else "<2I")
             if number == summary and n_chunks == 2:
                 offset, _, n_mapped, n_unmapped = self._take("<4Q")
-                place = ContigPlace(offset, n_mapped + n_unmapped)
+                entry = ContigPlace(offset, n_mapped + n_unmapped)
             else:
                 self._at += 16 * n_chunks
         if not self._is_csi:
             (n_intervals,) = self._take("<I")
             self._at += 8 * n_intervals
-        return place
+        return entry
 
     def _take(self, layout: str) -> tuple[int, ...]:
         values = struct.unpack_from(layout, self._data, self._at)

@@ -32,7 +32,7 @@ _NOT_LISTED = "has an allele that the record does not list"
 
 
 class BadRecordError(Exception):
-    """What is wrong with a record and how to mend it; the reader adds where it stands."""
+    """A fault of a record, and how to mend it; the reader adds where it stands."""
 
 
 class Record(NamedTuple):
@@ -76,7 +76,7 @@ def require_distinct_alleles(ref: str, alts: Sequence[str]) -> None:
         raise BadRecordError("REF and ALT must be alleles of their own, got one twice. Mend the record.")
 
 
-# Reasons of `skip_reason` for alleles that a person can have in place of REF.
+# Reasons of `skip_reason` for alleles that a person can have instead of REF.
 WITHOUT_LETTERS = ("no_letters", "star_allele", "symbolic_allele")
 
 
@@ -114,8 +114,8 @@ def usable_alts(ref: str, alts: Sequence[str], *, keeps_symbols: bool = False) -
     reasons = [skip_reason(ref, alt) for alt in alts]
     if keeps_symbols and _LETTERS.fullmatch(ref):
         reasons = [reason if reason == "no_alt" else None for reason in reasons]
-    kept = [number for number, reason in enumerate(reasons, start=1) if not reason]
-    return kept, [reason for reason in reasons if reason]
+    usable = [number for number, reason in enumerate(reasons, start=1) if not reason]
+    return usable, [reason for reason in reasons if reason]
 
 
 class CallDecoder:
@@ -164,11 +164,11 @@ def _with_gt_first(calls: bytes) -> bytes:
     gt = format_.split(b":").index(b"GT")
     if gt == 0:
         return calls
-    parts = [fields.split(b":") for fields in samples]
-    for sample, fields in enumerate(parts):
+    fields_by_sample = [fields.split(b":") for fields in samples]
+    for sample, fields in enumerate(fields_by_sample):
         if len(fields) <= gt and fields != [b"."]:
             raise BadRecordError(f"the call of {sample_place(sample)} is malformed. Mend the record.")
-    return b"\t".join([b"GT", *(fields[gt] if len(fields) > gt else b"." for fields in parts)])
+    return b"\t".join([b"GT", *(fields[gt] if len(fields) > gt else b"." for fields in fields_by_sample)])
 
 
 def _without_prefixes(columns: bytes) -> bytes:

@@ -300,24 +300,24 @@ class Witness:
 
     Attributes
     ----------
-    keys : list of (statistic, the JSON values that are digested into a key).
+    keys : list of (statistic, the JSON values that the study key authenticates).
     outputs : dict of a part to the digests of what each of its draws gave.
     """
 
     def __init__(self, monkeypatch):
         self.keys, self.outputs = [], {}
-        digest, end = sources.json_digest, ReleaseNoise.require_exhausted
+        canonical, end = sources.canonical, ReleaseNoise.require_exhausted
 
-        def noting(identity):
-            events = [term for term in identity if isinstance(term, dict)]
-            self.keys += [(one["statistic"], identity) for one in events if one["source"] == "release"]
-            return digest(identity)
+        def noting(key):
+            _, _, _, _, terms, *_ = key
+            self.keys.append((terms["statistic"], key))
+            return canonical(key)
 
         def ending(noise):
             self.outputs |= noise.outputs
             end(noise)
 
-        monkeypatch.setattr(sources, "json_digest", noting)
+        monkeypatch.setattr(sources, "canonical", noting)
         monkeypatch.setattr(ReleaseNoise, "require_exhausted", ending)
 
 

@@ -56,7 +56,7 @@ def reserve(ledger, *, mu="0.5", charges=None, account=ACCOUNT, statistic=STATIS
     """Reserve a request that costs mu^2 = 1/4, or as stated."""
     charges = gaussian(mu) if charges is None else charges
     order = Order(identity(**parameters), charges, statistic)
-    return ledger.reserve_all([order], account, study_key=key)[0]
+    return ledger.reserve_all([order], account, study_key=key)[0][0]
 
 
 def forge(ledger, *bodies):

@@ -21,7 +21,7 @@ CHOSEN = np.array([[0, 2, 5], [1, 2, 7], [3, 4, 6]])
 
 def make_choice(**changed):
     """Return the event of an outcome's choice, drawn by nobody."""
-    claim = Sensitivity(2.0, "linf", "add-remove", "haplotype", "docs/proofs/kendall.md")
+    claim = Sensitivity(2.0, "linf", "add-remove", "haplotype", "kendall/1")
     fields = {
         "statistic": "Kendall's correlations",
         "sensitivity": claim,
@@ -36,7 +36,7 @@ def make_choice(**changed):
 
 def make_laplace(**changed):
     """Return the event of a number with Laplace noise, epsilon 1/3, drawn by nobody."""
-    claim = Sensitivity(1.0, "l1", "add-remove", "haplotype", "docs/proofs/count.md")
+    claim = Sensitivity(1.0, "l1", "add-remove", "haplotype", "count/1")
     fields = {"statistic": "carriers", "step": 1.0, "entries": 1, "source": "release", "sensitivity": claim}
     return LaplaceEvent(**fields | {"epsilon": 1 / 3, "scale": 3.0} | changed)
 

@@ -146,7 +146,7 @@ def test_private_kendall__faster_than_scipy(is_timed, capsys):
         return choose(bits, y, noise=BenchmarkNoise(1), **options, **terms)
 
     def secret():
-        noise = ReleaseNoise(StudyKey(bytes(32)), draws=rehearsal.draws, requests={(): "r1"})
+        noise = ReleaseNoise(StudyKey(bytes(32)), draws=rehearsal.draws, requests={(): ("r1", "i1")})
         return choose(bits, y, noise=noise, **options)
 
     chosen, pairs = seeded(epsilon=1e7)

@@ -41,7 +41,7 @@ class RepeatedNoise(NoiseSource):
     """Noise of the right size, but every statistic has the same normals, or every entry the same normal."""
 
     def __init__(self, noise, *, in_every_entry):
-        unit = Sensitivity(1.0, "l2", "add-remove", "person", "docs/proofs/count.md")
+        unit = Sensitivity(1.0, "l2", "add-remove", "person", "count/1")
         options = {"name": "all", "step": 2.0**-20, "sensitivity": unit, "mu": 1.0}
         noisy, _ = noise.gaussian(np.zeros(1 if in_every_entry else N_NUMBERS, dtype=np.int64), **options)
         self._normals = np.resize(noisy * options["step"], N_NUMBERS)
@@ -99,7 +99,7 @@ DISTANCE = 3  # grid steps between the two statistics
 
 def claimed(value, norm, factor):
     """Return the claim of a mechanism whose noise is too small by a factor."""
-    return Sensitivity(value / factor, norm, "add-remove", "person", "docs/proofs/exact_noise.md")
+    return Sensitivity(value / factor, norm, "add-remove", "person", "count/1")
 
 
 def laplace_case(factor):

@@ -150,7 +150,7 @@ def test_permute_and_flip__every_order_of_candidates():
 
 
 def claim(value, norm):
-    return Sensitivity(value, norm, "add-remove", "person", "docs/proofs/exact_noise.md")
+    return Sensitivity(value, norm, "add-remove", "person", "count/1")
 
 
 @pytest.mark.parametrize("scale", [Fraction(3, 10), Fraction(37, 10), Fraction(2**20)])
@@ -197,7 +197,7 @@ def test_choose_in_rounds__second_choices_by_chi_square(is_secret):
             rehearsal = Rehearsal()
             answered(rehearsal.on("data").choose_in_rounds(**options, n_choices=2), score)
             noise = ReleaseNoise(
-                StudyKey(draw.to_bytes(32, "big")), draws=rehearsal.draws, requests={(): "r"}
+                StudyKey(draw.to_bytes(32, "big")), draws=rehearsal.draws, requests={(): ("r1", "i1")}
             )
         chosen, _ = answered(noise.on("data").choose_in_rounds(**options, n_choices=2), score)
         pairs[tuple(chosen)] += 1

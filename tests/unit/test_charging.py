@@ -12,7 +12,7 @@ from dpgrs.privacy.noise.study_key import StudyKey
 from dpgrs.privacy.sensitivity import Sensitivity
 from ledger_requests import ACCOUNT, DATASET, KEY, new_ledger
 
-SENSITIVITY = Sensitivity(1.0, "l2", "add-remove", "person", "docs/proofs/gram.md")
+SENSITIVITY = Sensitivity(1.0, "l2", "add-remove", "person", "gram/1")
 STATISTIC = np.arange(50)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.privacy.ledger.hash_chain import canonical
 from dpgrs.privacy.noise import sources as door
 from dpgrs.privacy.noise.base import data_digest, json_digest, statistic_digest
 from dpgrs.privacy.noise.rounds import answered
@@ -14,7 +15,7 @@ from dpgrs.privacy.noise.sources import BenchmarkNoise, Rehearsal, ReleaseNoise
 from dpgrs.privacy.noise.study_key import StudyKey
 from dpgrs.privacy.sensitivity import Sensitivity
 
-L2 = Sensitivity(2.0, "l2", "add-remove", "person", "docs/proofs/gram.md")
+L2 = Sensitivity(2.0, "l2", "add-remove", "person", "gram/1")
 EACH = replace(L2, norm="linf")
 NORMAL = {"name": "gram", "step": 0.25, "sensitivity": L2, "mu": 0.5}
 KEY, OTHER_KEY = StudyKey(bytes(range(32))), StudyKey(bytes(32))
@@ -31,7 +32,7 @@ def distance_to_chosen(chosen):
 def in_rounds(score=distance_to_chosen, *, data=MADE_OF, reserved=MADE_OF, key=KEY, **options):
     rehearsal = Rehearsal()
     answered(rehearsal.of("part").on(reserved).choose_in_rounds(**ROUNDS | options), score)
-    noise = ReleaseNoise(key, draws=rehearsal.draws, requests={("part",): "r1"})
+    noise = ReleaseNoise(key, draws=rehearsal.draws, requests={("part",): ("r1", "i1")})
     return answered(noise.of("part").on(data).choose_in_rounds(**ROUNDS | options), score)
 
 
@@ -62,9 +63,9 @@ def test_choose_in_rounds__rounds_share_no_noise(monkeypatch):
         return np.zeros(30, dtype=np.int64), second if len(chosen) else Fraction(1)
 
     keys = []
-    monkeypatch.setattr(door, "json_digest", lambda key: keys.append(key) or json_digest(key))
+    monkeypatch.setattr(door, "canonical", lambda key: keys.append(canonical(key)) or keys[-1])
     chosen, _ = in_rounds(flat)
-    assert len(keys) == len({json_digest(key) for key in keys}) == 5
+    assert len(keys) == len(set(keys)) == 5
     halved, _ = in_rounds(lambda chosen: flat(chosen, Fraction(1, 2)))
     assert halved[0] == chosen[0]
     assert (halved[1:] != chosen[1:]).any()
@@ -93,7 +94,7 @@ def test_choose__by_the_law_of_its_event(kind, law, p_best):
     def source(number):
         if kind is BenchmarkNoise:
             return BenchmarkNoise(number)
-        return ReleaseNoise(KEY, draws=rehearsal.draws, requests={(): f"r{number}"})
+        return ReleaseNoise(KEY, draws=rehearsal.draws, requests={(): ("r1", f"i{number}")})
 
     chosen = np.array([source(number).choose(scores, **options)[0][0] for number in range(n_draws)])
     # Within 5 standard errors; the keys are fixed.
@@ -115,7 +116,7 @@ def test_choose__a_rehearsal_takes_the_first_entries():
 def test_choose_in_rounds__that_is_not_run_to_its_end_leaves_a_release_unfinished():
     rehearsal = Rehearsal()
     answered(rehearsal.on(MADE_OF).choose_in_rounds(**ROUNDS), distance_to_chosen)
-    noise = ReleaseNoise(KEY, draws=rehearsal.draws, requests={(): "r1"})
+    noise = ReleaseNoise(KEY, draws=rehearsal.draws, requests={(): ("r1", "i1")})
     choice, chosen = noise.on(MADE_OF).choose_in_rounds(**ROUNDS), np.empty(0, dtype=np.int64)
     next(choice)
     for n_chosen in (0, 1, 2):
@@ -163,7 +164,7 @@ def test_choose_in_rounds__first_scores_are_marked_with_the_data():
     def other_scores(chosen):
         return distance_to_chosen(chosen)[0] + 1, Fraction(1, 3)
 
-    noise = ReleaseNoise(KEY, draws=rehearsal.draws, requests={(): "r1"}).on(MADE_OF)
+    noise = ReleaseNoise(KEY, draws=rehearsal.draws, requests={(): ("r1", "i1")}).on(MADE_OF)
     for other in (other_unit, other_scores):
         with pytest.raises(DpgrsError, match="was not reserved"):
             answered(noise.choose_in_rounds(**ROUNDS), other)
@@ -186,7 +187,7 @@ def test_json_digest__does_not_hang_on_the_order_of_keys():
 def test_on__data_named_before_stay_named():
     rehearsal = Rehearsal()
     answered(rehearsal.on("a").on("c").choose_in_rounds(**ROUNDS), distance_to_chosen)
-    noise = ReleaseNoise(KEY, draws=rehearsal.draws, requests={(): "r1"}).on("b").on("c")
+    noise = ReleaseNoise(KEY, draws=rehearsal.draws, requests={(): ("r1", "i1")}).on("b").on("c")
     with pytest.raises(DpgrsError, match="was not reserved"):
         answered(noise.choose_in_rounds(**ROUNDS), distance_to_chosen)
     with pytest.raises(TypeError):
@@ -201,7 +202,7 @@ def test_on__draws_after_noise_are_reserved_by_their_data():
     def run(key=KEY, made_of=MADE_OF):
         rehearsal = Rehearsal()
         two_steps(rehearsal.of("part").on(MADE_OF))
-        noise = ReleaseNoise(key, draws=rehearsal.draws, requests={("part",): "r1"})
+        noise = ReleaseNoise(key, draws=rehearsal.draws, requests={("part",): ("r1", "i1")})
         return two_steps(noise.of("part").on(made_of))
 
     assert run().tolist() == run().tolist()
@@ -226,7 +227,7 @@ def test_on__other_statistics_of_the_same_data_draw_anew(draw):
     def secret(statistic):
         rehearsal = Rehearsal()
         draw(rehearsal.of("part").on(MADE_OF), EXACT)
-        noise = ReleaseNoise(KEY, draws=rehearsal.draws, requests={("part",): "r1"})
+        noise = ReleaseNoise(KEY, draws=rehearsal.draws, requests={("part",): ("r1", "i1")})
         return draw(noise.of("part").on(MADE_OF), statistic)[0]
 
     np.testing.assert_array_equal(secret(EXACT), secret(EXACT))
@@ -273,7 +274,7 @@ def test_release_noise__outputs_are_the_digests_of_what_was_drawn():
 
     rehearsal = Rehearsal()
     all_draws(rehearsal.of("part"))
-    noise = ReleaseNoise(KEY, draws=rehearsal.draws, requests={("part",): "r1"})
+    noise = ReleaseNoise(KEY, draws=rehearsal.draws, requests={("part",): ("r1", "i1")})
     with pytest.raises(DpgrsError, match="Not all reserved noise was drawn"):
         noise.require_exhausted()
     drawn = all_draws(noise.of("part"))

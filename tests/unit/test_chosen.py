@@ -321,7 +321,7 @@ def test_genotype_digest__marks_the_training_rows_alone():
 
 def test_source__is_of_the_training_rows_genotypes_and_outcome():
     def groups(data):
-        noise = ReleaseNoise(StudyKey(bytes(32)), draws={}, requests={("outcomes", "a"): "r1"})
+        noise = ReleaseNoise(StudyKey(bytes(32)), draws={}, requests={("outcomes", "a"): ("r1", "i1")})
         return data.source(noise, "a", 0).assign_groups(200, name="groups", n_groups=5).tolist()
 
     data = cohort(n_people=50)

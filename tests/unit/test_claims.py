@@ -15,7 +15,7 @@ from dpgrs.privacy.sensitivity import Sensitivity
 
 
 def scale(value, *, share=1.0, step=1.0):
-    claim = Sensitivity(value, "l2", "add-remove", "person", "docs/proofs/gram.md")
+    claim = Sensitivity(value, "l2", "add-remove", "person", "gram/1")
     return scale_of(claim, share=share, norm="l2", step=step, name="sum")
 
 

@@ -11,7 +11,7 @@ from dpgrs.privacy.noise.sources import BenchmarkNoise, Rehearsal, ReleaseNoise
 from dpgrs.privacy.sensitivity import Sensitivity
 from ledger_requests import KEY
 
-SENSITIVITY = Sensitivity(1.0, "linf", "add-remove", "person", "docs/proofs/tukey.md")
+SENSITIVITY = Sensitivity(1.0, "linf", "add-remove", "person", "tukey/1")
 GROUPS = {"name": "groups of units", "n_groups": 5}
 
 
@@ -35,15 +35,15 @@ def test_assign_groups__is_seeded_and_of_its_name_data_numbers_and_part():
 
 
 def test_assign_groups__of_a_release_are_of_all_that_they_are_asked_with():
-    def groups(n_units=1000, *, part="a", request="r1", data="data", **other):
-        noise = ReleaseNoise(KEY, draws={}, requests={(part,): request})
+    def groups(n_units=1000, *, part="a", identity="i1", data="data", **other):
+        noise = ReleaseNoise(KEY, draws={}, requests={(part,): ("r1", identity)})
         return noise.of(part).on(data).assign_groups(n_units, **GROUPS | other)
 
     first = groups()
     np.testing.assert_array_equal(groups(), first)
     others = [
         groups(part="b"),
-        groups(request="r2"),
+        groups(identity="i2"),
         groups(data="other data"),
         groups(name="others"),
         groups(1001)[:1000],
@@ -108,7 +108,7 @@ def test_deep_point__is_likelier_by_its_event(moved, monkeypatch):
     terms |= {"epsilon": 0.3, "is_safe": True}
     rehearsal = Rehearsal()
     rehearsal.deep_point(models, **terms)
-    secret = ReleaseNoise(KEY, draws=rehearsal.draws, requests={(): "r1"})
+    secret = ReleaseNoise(KEY, draws=rehearsal.draws, requests={(): ("r1", "i1")})
     events = [source.deep_point(models, **terms)[1] for source in (secret, BenchmarkNoise(1))]
     assert [rate * Fraction(moved) for rate in seen] == [Fraction(0.3) / 2] * 2
     common = {"statistic": "deep point", "step": 1.0, "entries": 3, "epsilon": 0.3, "delta": 1e-5}
@@ -125,7 +125,7 @@ MODELS = np.arange(80.0).reshape(80, 1) * 1e9
 def test_deep_point__is_reserved_by_its_models():
     rehearsal = Rehearsal()
     assert deep_point(rehearsal, MODELS) is None
-    reserved = [ReleaseNoise(KEY, draws=rehearsal.draws, requests={(): "r1"}) for _ in range(2)]
+    reserved = [ReleaseNoise(KEY, draws=rehearsal.draws, requests={(): ("r1", "i1")}) for _ in range(2)]
     assert len(deep_point(reserved[0], MODELS)) == 1
     with pytest.raises(DpgrsError, match="was not reserved"):
         deep_point(reserved[1], MODELS + 1)
@@ -137,7 +137,9 @@ def test_deep_point__is_drawn_anew_for_other_models_of_the_same_data():
     def draw(models):
         rehearsal = Rehearsal()
         deep_point(rehearsal.on("data"), models)
-        return deep_point(ReleaseNoise(KEY, draws=rehearsal.draws, requests={(): "r1"}).on("data"), models)
+        return deep_point(
+            ReleaseNoise(KEY, draws=rehearsal.draws, requests={(): ("r1", "i1")}).on("data"), models
+        )
 
     assert draw(MODELS) == draw(MODELS)
     assert draw(MODELS)[0] != draw(MODELS + 1)[0] - 1

@@ -136,7 +136,7 @@ def chosen_by(noise, X, y, kind, **terms):
 def release_noise(X, y, kind, **terms):
     rehearsal = Rehearsal()
     chosen_by(rehearsal, X, y, kind, **terms)
-    return ReleaseNoise(KEY, draws=rehearsal.draws, requests={(): "r1"})
+    return ReleaseNoise(KEY, draws=rehearsal.draws, requests={(): ("r1", "i1")})
 
 
 @every_kind

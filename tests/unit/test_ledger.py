@@ -74,7 +74,6 @@ def test_reserve__same_request_is_a_replay_at_no_cost(ledger):
     [
         {"dataset_version": "v2"},
         {"shape": [3, 4]},
-        {"version": 2},
         {"row_filter": "consented"},
         {"mu": "0.25"},
         {"charges": [GaussianCharge("gram", sensitivity="1", sigma="2")]},
@@ -383,6 +382,23 @@ def test_verify__finds_what_breaks_a_rule(ledger, change, match):
 def test_read__raise_on_entries_of_another_version(ledger, body):
     forge(ledger, body)
     assert unchanged(ledger, "does not understand")
+
+
+def test_reserve_all__raise_on_a_release_of_another_version(ledger):
+    """It may name the terms of its draws otherwise. A new label, or any other change, is another release."""
+    reserve(ledger, draws=["as it was"])
+    before = ledger.path.read_bytes()
+    now = {"version": 2, "draws": ["as it is"]}
+    line = "Version 1 of the mechanisms made this release, and version 2, of this dpgrs, cannot replay it"
+    with pytest.raises(DpgrsError, match=f"{line}. Nothing was drawn. .* new `dataset.version`: the release"):
+        reserve(ledger, **now)
+    assert ledger.path.read_bytes() == before
+    account = Account("full", "haplotype", "add-remove")
+    open_account(ledger, account, mu_squared="4")
+    others = [{"dataset_version": "v2"}, {"mu": "0.1"}, {"shape": [4]}, {"account": account, "mu": "0.2"}]
+    for other in others:
+        reserve(ledger, **now | other)
+    assert len(ledger.read().requests) == 1 + len(others)
 
 
 def test_reserve_all__raise_on_two_statistics_under_one_identity(ledger):

@@ -165,7 +165,7 @@ def test_evidence_penalty__grows_with_the_noise():
 
 def test_adassp_penalty__is_that_of_adassp_with_a_smallest_eigenvalue_of_0():
     terms = {
-        "sensitivity": Sensitivity(1.0, "l2", "add-remove", "person", "docs/proofs/gram.md"),
+        "sensitivity": Sensitivity(1.0, "l2", "add-remove", "person", "gram/1"),
         "step": 1.0,
         "entries": 1,
         "source": "benchmark",

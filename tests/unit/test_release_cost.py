@@ -6,12 +6,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from dpgrs.errors import DpgrsError
 from dpgrs.evaluation.private_metrics import AccuracyRequest, private_accuracy
 from dpgrs.linalg.norms import outcome_norm
 from dpgrs.methods.chosen_requests import request_of_rows
 from dpgrs.methods.mechanisms import mechanism_of
 from dpgrs.methods.requests import request_grid
 from dpgrs.privacy.accounting.accountant import gdp_epsilon
+from dpgrs.privacy.accounting.events import GaussianEvent
+from dpgrs.privacy.accounting.exact_numbers import exact_text
+from dpgrs.privacy.ledger import charging
 from dpgrs.privacy.ledger.charging import release
 from dpgrs.privacy.ledger.entries import Cost
 from dpgrs.reporting.ledger import describe_ledger
@@ -20,6 +24,7 @@ from dpgrs.study.panel_terms import takes_ld
 from dpgrs.study.release_cost import (
     account_of,
     certain_cost,
+    other_version,
     screening_terms,
     settings_of_ledger,
     total_epsilon,
@@ -108,7 +113,7 @@ def make_release(config, ledger, *, sites=SITES):
         identify=lambda part: identify_accuracy(
             identify(("outcomes", *part[1:])),
             residual_bound=accuracy.residual_bound,
-            weights=weights_origin(made, part[1:], fit=fit),
+            weights=weights_origin(made, part[1:], fit=fit, book=ledger.read()),
         ),
         **charge,
     )
@@ -199,6 +204,50 @@ def test_certain_cost__of_another_release_is_that_of_its_new_parts(ledger, chang
     assert len(ledger.read().requests) - n_before == n_new
     charged = float(spent(ledger).mu_squared - before.mu_squared)
     assert float(expected.mu_squared) == pytest.approx(charged, rel=1e-8)
+
+
+def test_identities__are_the_same_in_every_ledger(ledger, tmp_path):
+    """Of charged accuracy, too, which is about the weights of requests of the ledger."""
+    (tmp_path / "other").mkdir()
+    other = new_ledger(tmp_path / "other", mu_squared="100")
+    make_release(settings(), ledger)
+    make_release(settings(dataset={"version": "0"}), other)
+    make_release(settings(), other)
+    first, again = (
+        [one.identity_digest for one in each.read().requests.values()] for each in (ledger, other)
+    )
+    assert first == again[3:]
+
+
+def as_version_2(monkeypatch):
+    """Make requests as version 2 of the mechanisms named them."""
+    terms = GaussianEvent.terms.fget
+
+    def earlier(event):
+        own = {name: value for name, value in terms(event).items() if name != "law"}
+        return own | {"mu": exact_text(event.mu), "proof": event.sensitivity.proof}
+
+    monkeypatch.setattr(charging, "MECHANISM_VERSION", 2)
+    monkeypatch.setattr(GaussianEvent, "terms", property(earlier))
+
+
+@pytest.mark.parametrize("method", ["reusecov-gauss", "blup-steered", "adassp"])
+def test_other_version__is_told_before_a_run_and_refused_before_a_charge(ledger, monkeypatch, method):
+    config = settings(methods=[method])
+    with monkeypatch.context() as earlier:
+        as_version_2(earlier)
+        make_release(config, ledger)
+    book, before = ledger.read(), ledger.path.read_bytes()
+    assert {request.identity["version"] for request in book.requests.values()} == {2}
+    assert other_version(config, book) == 2
+    with pytest.raises(DpgrsError, match="Version 2 of the mechanisms made this release"):
+        make_release(config, ledger)
+    assert ledger.path.read_bytes() == before
+    new = settings(methods=[method], dataset={"version": "2"})
+    assert other_version(new, book) is None
+    assert other_version(settings(methods=[method], privacy={"epsilon": 1.5}), book) is None
+    make_release(new, ledger)
+    assert other_version(new, ledger.read()) is None
 
 
 FOUR = {"count": 4}

@@ -299,7 +299,8 @@ def test_measure_release__measures_all_weights_of_a_budget(study, method):
     events, stated = load_accuracy(accuracy, book, label, fit=fit)
     assert (len(events), len(stated)) == (1, 3)
     measured = list(book.requests.values())[-1].identity
-    assert measured["weights"]["statistics"] == [request for _, request in label["requests"]]
+    digests = [book.requests[request].identity_digest for _, request in label["requests"]]
+    assert measured["weights"]["statistics"] == digests
     assert measured["weights"]["method"] == method
 
 

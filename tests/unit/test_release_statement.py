@@ -331,7 +331,7 @@ def test_totals__are_what_was_asked_for_or_what_was_drawn_where_that_is_more(spe
         statistic="choice",
         entries=9,
         source="release",
-        sensitivity=Sensitivity(1.0, "linf", "add-remove", "person", "p"),
+        sensitivity=Sensitivity(1.0, "linf", "add-remove", "person", "count/1"),
         epsilon=0.75,
         n_choices=1,
         step=1.0,

@@ -168,10 +168,16 @@ def test_describe_success__says_of_which_outcome_components_carry_least(
 def test_describe_ahead__says_what_would_be_charged(settings, monkeypatch, cost, charge):
     monkeypatch.setattr("dpgrs.study.run_summary.certain_cost", lambda config, book: cost)
     monkeypatch.setattr("dpgrs.study.run_summary.settings_of_ledger", lambda config, book: None)
+    monkeypatch.setattr("dpgrs.study.run_summary.other_version", lambda config, book: None)
     assert describe_ahead(settings) == [
         f"Would be charged: {charge}; so far epsilon 0 of 4 is spent, at delta 1e-06."
     ]
     assert describe_ahead({"mode": "benchmark"}) == []
+    monkeypatch.setattr("dpgrs.study.run_summary.other_version", lambda config, book: 2)
+    _, line = describe_ahead(settings)
+    assert line.startswith(
+        "Version 2 of the mechanisms made such a release, which this dpgrs cannot replay. The run is refused "
+    )
 
 
 def test_describe_failure__says_that_a_charge_is_not_lost(settings, ledger):

@@ -11,9 +11,7 @@ EXACT = np.arange(60, dtype=np.int64).reshape(6, 10)[:, :-1]
 
 
 def drawn(family, exact):
-    claim = Sensitivity(
-        2.0, {"gaussian": "l2", "laplace": "l1"}[family], "add-remove", "person", "docs/proofs/gram.md"
-    )
+    claim = Sensitivity(2.0, {"gaussian": "l2", "laplace": "l1"}[family], "add-remove", "person", "gram/1")
     share = {"gaussian": {"mu": 0.5}, "laplace": {"epsilon": 0.5}}[family]
     return getattr(BenchmarkNoise(1), family)(exact, name="gram", step=0.25, sensitivity=claim, **share)[0]
 

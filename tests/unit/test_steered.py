@@ -143,7 +143,7 @@ def test_private_steered_statistics__raise_on_other_shapes_without_a_number_of_r
 
 
 def test_private_steered_statistics__is_steered_by_the_noisy_numbers(rng, bits):
-    noise = BenchmarkNoise(5)
+    noise = BenchmarkNoise(6)
     request = steered_request(request_of())
     rows, gram_sd = steerable(rng, bits, request), request.noise_sd["gram"]
     drawn = private_steered_statistics(exact_gram(bits), rows, N, request=request, noise=noise, digest=DIGEST)

@@ -65,7 +65,7 @@ def choose_privately(data, number, *, request, noise, outcome_bound):
     scores = scores_of(data, number, outcome_bound)
     terms = {"neighbours": request.neighbours, "unit": request.unit}
     value = cross_sensitivity(1, 1, rows=data.rows, outcome_bound=outcome_bound, **terms).value
-    claim = Sensitivity(value, "linf", *terms.values(), "docs/proofs/cross_product.md")
+    claim = Sensitivity(value, "linf", *terms.values(), "cross_product/1")
     return private_made_up_scores(scores, claim, step=CROSS_STEP, request=request, noise=noise)
 
 
@@ -81,7 +81,7 @@ def asked(screened, **own):
 
 def cases():
     """Return the audit of one choice of two variants."""
-    claim = Sensitivity(1.0, "linf", "add-remove", "person", "docs/proofs/kendall.md")
+    claim = Sensitivity(1.0, "linf", "add-remove", "person", "kendall/1")
     request = KendallRequest(n_choices=1, epsilon=2.0, delta=0.0, rows="people")
     terms = {"neighbours": "add-remove", "unit": "person"}
     return [

@@ -104,7 +104,7 @@ RATIOS = dict(zip(SETS, np.log(np.divide(*laws(2.0)[::-1])), strict=True))
 
 
 def set_case(threshold):
-    claim = Sensitivity(float(SENSITIVITY), "linf", "replace-one", "person", "docs/proofs/exact_noise.md")
+    claim = Sensitivity(float(SENSITIVITY), "linf", "replace-one", "person", "count/1")
     options = {"name": "best", "step": 1.0, "sensitivity": claim, "epsilon": EPSILON, "n_choices": K}
     return AuditCase(
         mechanism="set",

@@ -23,7 +23,9 @@ def test_draws__after_the_first_round_need_named_data():
     def draw(make):
         rehearsal = Rehearsal()
         private_boosted_adassp(X, y, request=request, noise=make(rehearsal))
-        noise = ReleaseNoise(KEY, draws=rehearsal.draws, requests=dict.fromkeys(rehearsal.draws, "id"))
+        noise = ReleaseNoise(
+            KEY, draws=rehearsal.draws, requests=dict.fromkeys(rehearsal.draws, ("r1", "i1"))
+        )
         fit = private_boosted_adassp(X, y, request=request, noise=make(noise))
         noise.require_exhausted()
         return fit

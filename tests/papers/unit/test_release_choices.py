@@ -41,7 +41,7 @@ class ChoosesFirst(SeparateFits):
         numbers = replace(request, epsilon=self.gaussian_epsilon or request.epsilon)
         options = {"request": numbers, "noise": noise, "outcome_names": outcome_names}
         drawn, chosen, events = super().draw(gram, cross, n_rows, **options), [], []
-        claim = Sensitivity(6.0, "linf", request.neighbours, request.unit, "docs/proofs/kendall.md")
+        claim = Sensitivity(6.0, "linf", request.neighbours, request.unit, "kendall/1")
         for name, scores in zip(outcome_names, np.abs(cross[:, :-1]), strict=True):
             one, event = noise.of("outcomes", name).choose(
                 scores,

@@ -196,7 +196,7 @@ def test_private_sublasso__chooses_what_most_groups_would(rule, n_low):
     assert sorted(chosen.tolist()) == CAUSAL
     assert chosen.dtype == np.int64
     assert (event.epsilon, event.family) == (50, "choice")
-    assert event.sensitivity == Sensitivity(1.0, "linf", "add-remove", "person", "docs/proofs/votes.md")
+    assert event.sensitivity == Sensitivity(1.0, "linf", "add-remove", "person", "votes/1")
 
 
 def test_choose_by_votes__is_the_same_without_noise():
@@ -239,7 +239,7 @@ def test_private_sublasso__raise_on_terms(terms, message):
 
 def choose_after_count(noise):
     """Choose in as many groups as a noisy count allows: what is voted on hangs on noise drawn before."""
-    count = Sensitivity(1.0, "l1", "add-remove", "person", "docs/proofs/count.md")
+    count = Sensitivity(1.0, "l1", "add-remove", "person", "count/1")
     options = {"name": "count", "step": 1.0, "sensitivity": count, "epsilon": 0.5}
     noisy, _ = noise.laplace(np.int64(N_UNITS), **options)
     return private_sublasso(X, Y, noise=noise, **PRIVATE | {"n_low": float(noisy)})[0].tolist()
@@ -251,7 +251,7 @@ def test_private_sublasso__releases_draw_it_after_a_noisy_count_on_named_data():
     choose_after_count(rehearsal.on(made_of))
 
     def source():
-        return ReleaseNoise(StudyKey(bytes(32)), draws=rehearsal.draws, requests={(): "r1"})
+        return ReleaseNoise(StudyKey(bytes(32)), draws=rehearsal.draws, requests={(): ("r1", "i1")})
 
     first, again = (choose_after_count(source().on(made_of)) for _ in range(2))
     assert sorted(first) == CAUSAL

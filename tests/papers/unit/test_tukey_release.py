@@ -26,7 +26,7 @@ RNG = np.random.default_rng(0)
 X = RNG.standard_normal((1500, 2))
 Y = X @ [1.0, -2.0] + 0.1 * RNG.standard_normal(1500)
 # What a release's noise is drawn for; a ledger would have made the id.
-PART, REQUESTS = (), {(): "request 1"}
+PART, REQUESTS = (), {(): ("request 1", "identity 1")}
 both_relations = pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
 
 
@@ -60,7 +60,9 @@ def test_release_noise__draws_what_was_rehearsed_and_the_same_again(neighbours):
     assert len(outputs) == len(fit.events)
 
 
-@pytest.mark.parametrize("terms", [{"key": StudyKey(bytes(32))}, {"requests": {(): "request 2"}}])
+@pytest.mark.parametrize(
+    "terms", [{"key": StudyKey(bytes(32))}, {"requests": {(): ("request 1", "identity 2")}}]
+)
 def test_release_noise__is_another_for_another_key_or_request(terms):
     mechanism = mechanism_of(replace(REQUEST, neighbours="replace-one"))
     (one, _), (other, _) = draw(mechanism), draw(mechanism, **terms)

@@ -32,7 +32,7 @@ class SteeredRequest(PrivacyRequest):
 
     @cached_property
     def cross_claim(self):
-        return replace(super().cross_claim, proof="docs/proofs/steered.md")
+        return replace(super().cross_claim, law="steered/1")
 
     @property
     def cross_step(self):

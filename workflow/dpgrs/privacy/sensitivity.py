@@ -13,6 +13,25 @@ from dpgrs.errors import UsageError
 from dpgrs.privacy.accounting.exact_numbers import root_above
 from dpgrs.types import Neighbours, PairKernel, Protection, Rows, Unit
 
+# The page that proves each claim. An id enters keys of noise and identities of requests: it stays, whatever
+# the page is called, and a claim or statistic that changes gets the next number (docs/development.md).
+PROOFS = {
+    "accuracy/1": "docs/proofs/accuracy.md",
+    "boosted_adassp/1": "docs/proofs/boosted_adassp.md",
+    "clipped_gram/1": "docs/proofs/clipped_gram.md",
+    "count/1": "docs/proofs/count.md",
+    "cross_product/1": "docs/proofs/cross_product.md",
+    "dp_sgd/1": "docs/proofs/dp_sgd.md",
+    "gram/1": "docs/proofs/gram.md",
+    "kendall/1": "docs/proofs/kendall.md",
+    "outcome_counts/1": "docs/proofs/count.md",
+    "sis/1": "docs/proofs/canonical_lipschitz.md",
+    "smallest_eigenvalue/1": "docs/proofs/smallest_eigenvalue.md",
+    "steered/1": "docs/proofs/steered.md",
+    "tukey/1": "docs/proofs/tukey.md",
+    "votes/1": "docs/proofs/votes.md",
+}
+
 
 @dataclass(frozen=True)
 class Sensitivity:
@@ -23,14 +42,25 @@ class Sensitivity:
     value : float, never below the true worst case.
     norm : str, ``l2``, or ``linf`` for scores of which a choice is made: by how much each may differ.
     neighbours, unit : Neighbours and Unit
-    proof : str, path of the proof page in the repository.
+    law : str, id of the claim, one of `PROOFS`.
     """
 
     value: float
     norm: str
     neighbours: Neighbours
     unit: Unit
-    proof: str
+    law: str
+
+    def __post_init__(self):
+        if self.law not in PROOFS:
+            raise UsageError(
+                f"The id of a claim must be one of {', '.join(PROOFS)}, got {self.law}. Enter its proof page."
+            )
+
+    @property
+    def proof(self):
+        """Path of the proof page in the repository."""
+        return PROOFS[self.law]
 
 
 def gram_sensitivity(n_variants, *, rows, neighbours, unit, row_norm=None, is_whole=False):
@@ -68,9 +98,7 @@ def gram_sensitivity(n_variants, *, rows, neighbours, unit, row_norm=None, is_wh
             square = n_rows * _row_square(n_variants, rows=rows, row_norm=row_norm) ** 2
         else:
             square = _clipped_gram_square(n_variants, rows=rows, neighbours=neighbours, row_norm=row_norm)
-        return _claim(
-            square, rows=rows, neighbours=neighbours, unit=unit, proof="docs/proofs/clipped_gram.md"
-        )
+        return _claim(square, rows=rows, neighbours=neighbours, unit=unit, law="clipped_gram/1")
     d = n_variants
     squares = {
         (Rows.HAPLOTYPES, Neighbours.ADD_REMOVE): Fraction(d * (d + 1), 32),
@@ -79,7 +107,7 @@ def gram_sensitivity(n_variants, *, rows, neighbours, unit, row_norm=None, is_wh
         (Rows.PEOPLE, Neighbours.REPLACE_ONE): max(Fraction(d * d + d // 2), Fraction(d * (2 * d + 3), 4)),
     }
     square = squares[Rows(rows), Neighbours(neighbours)]
-    return _claim(square, rows=rows, neighbours=neighbours, unit=unit, proof="docs/proofs/gram.md")
+    return _claim(square, rows=rows, neighbours=neighbours, unit=unit, law="gram/1")
 
 
 def cross_sensitivity(
@@ -138,7 +166,7 @@ def cross_sensitivity(
     }
     check_protection(protection, neighbours)
     square = moved[Protection(protection)] * C_squared
-    return _claim(square, rows=rows, neighbours=neighbours, unit=unit, proof="docs/proofs/cross_product.md")
+    return _claim(square, rows=rows, neighbours=neighbours, unit=unit, law="cross_product/1")
 
 
 def largest_row_norm(n_variants, *, rows, row_norm=None):
@@ -170,8 +198,8 @@ def smallest_eigenvalue_sensitivity(n_variants, *, rows, neighbours, unit, row_n
         raise UsageError(f"`error` must be a finite number >= 0, got {error}. Bound it from public numbers.")
     size = _row_square(n_variants, rows=rows, row_norm=row_norm)
     moved = rows_per_unit(rows, unit) * size + 2 * Fraction(error)
-    proof = "docs/proofs/smallest_eigenvalue.md"
-    return Sensitivity(root_above(moved**2), "l2", Neighbours(neighbours), Unit(unit), proof)
+    relation = Neighbours(neighbours), Unit(unit)
+    return Sensitivity(root_above(moved**2), "l2", *relation, "smallest_eigenvalue/1")
 
 
 def count_sensitivity(*, rows, neighbours, unit):
@@ -187,7 +215,7 @@ def count_sensitivity(*, rows, neighbours, unit):
             f"`privacy.neighbours` must be {Neighbours.ADD_REMOVE} for a private count, got {neighbours}. "
             "The count is public under replace-one: use it as it is."
         )
-    return _claim(Fraction(1), rows=rows, neighbours=neighbours, unit=unit, proof="docs/proofs/count.md")
+    return _claim(Fraction(1), rows=rows, neighbours=neighbours, unit=unit, law="count/1")
 
 
 def outcome_counts_sensitivity(n_outcomes, *, rows, neighbours, unit):
@@ -201,7 +229,7 @@ def outcome_counts_sensitivity(n_outcomes, *, rows, neighbours, unit):
     rows, neighbours, unit : as in `gram_sensitivity`.
     """
     square = Fraction(n_outcomes)
-    return _claim(square, rows=rows, neighbours=neighbours, unit=unit, proof="docs/proofs/count.md")
+    return _claim(square, rows=rows, neighbours=neighbours, unit=unit, law="outcome_counts/1")
 
 
 def accuracy_sensitivity(n_outcomes, *, rows, neighbours, unit, outcome_bound, residual_bound):
@@ -222,7 +250,7 @@ def accuracy_sensitivity(n_outcomes, *, rows, neighbours, unit, outcome_bound, r
     """
     B, C = Fraction(outcome_bound), Fraction(residual_bound)
     square = n_outcomes * (C**4 + B**4 + B**2)
-    return _claim(square, rows=rows, neighbours=neighbours, unit=unit, proof="docs/proofs/accuracy.md")
+    return _claim(square, rows=rows, neighbours=neighbours, unit=unit, law="accuracy/1")
 
 
 def kendall_sensitivity(kernel, *, rows, neighbours, unit, protection=Protection.FULL):
@@ -260,7 +288,7 @@ def kendall_sensitivity(kernel, *, rows, neighbours, unit, protection=Protection
     if Protection(protection) == Protection.FEATURE:
         moved = feature
     value = rows_per_unit(rows, unit) * moved
-    return Sensitivity(value, "linf", Neighbours(neighbours), Unit(unit), "docs/proofs/kendall.md")
+    return Sensitivity(value, "linf", Neighbours(neighbours), Unit(unit), "kendall/1")
 
 
 def _clipped_gram_square(n_variants, *, rows, neighbours, row_norm):
@@ -307,9 +335,9 @@ def check_protection(protection, neighbours):
         )
 
 
-def _claim(row_square, *, rows, neighbours, unit, proof):
+def _claim(row_square, *, rows, neighbours, unit, law):
     square = row_square * rows_per_unit(rows, unit) ** 2
-    return Sensitivity(root_above(square), "l2", Neighbours(neighbours), Unit(unit), proof)
+    return Sensitivity(root_above(square), "l2", Neighbours(neighbours), Unit(unit), law)
 
 
 def rows_per_unit(rows, unit):

@@ -72,7 +72,7 @@ class KendallRequest:
         """
         outcome = self._claim(self.against_outcome)
         value = outcome.value + self._claim(self.against_feature).value
-        return Sensitivity(value, outcome.norm, outcome.neighbours, outcome.unit, outcome.proof)
+        return Sensitivity(value, outcome.norm, outcome.neighbours, outcome.unit, outcome.law)
 
     @property
     def first_factor(self):

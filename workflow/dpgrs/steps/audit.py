@@ -50,8 +50,9 @@ def keyed_noise(study_key):
     rehearse = lru_cache(maxsize=1)(_rehearse)
 
     def run_with_key(run, *key):
-        draws = rehearse(run)
-        return run(ReleaseNoise(study_key, draws=draws, requests=dict.fromkeys(draws, f"audit {key}")))
+        draws, identity = rehearse(run), f"audit {key}"
+        requests = dict.fromkeys(draws, (identity, identity))
+        return run(ReleaseNoise(study_key, draws=draws, requests=requests))
 
     return run_with_key
 

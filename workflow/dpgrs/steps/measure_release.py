@@ -144,13 +144,14 @@ def _charge(label, weights, request, ledger, *, panel, outcomes, covariates, ide
     """Charge the ledger, then draw the sums; returns their label and numbers, and the receipt."""
     trained, names = request_of(label), tuple(label["outcomes"])
     exact = _sum_up(panel, trained.n_variants, outcomes, covariates, weights, request)
+    book = ledger.read()
 
     def identify(part):
         about = ("outcomes", *part[1:])
         return identify_accuracy(
             identify_part(identity, site_digest, trained, about, mechanism=ACCURACY),
             residual_bound=request.residual_bound,
-            weights=weights_origin(label, part[1:], fit=fit),
+            weights=weights_origin(label, part[1:], fit=fit, book=book),
         )
 
     (sums, drawn), receipt = release(

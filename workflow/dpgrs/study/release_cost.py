@@ -1,7 +1,7 @@
 """What a release costs, from its settings: the budget of every draw is public before anything is read."""
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 
@@ -17,8 +17,9 @@ from dpgrs.privacy.accounting.events import MECHANISM_VERSION, GaussianEvent
 from dpgrs.privacy.accounting.exact_numbers import exact_text
 from dpgrs.privacy.ledger.entries import Account, Cost
 from dpgrs.privacy.ledger.hash_chain import digest
+from dpgrs.privacy.noise.claims import scale_above
 from dpgrs.study.identity import fit_settings, public_identity
-from dpgrs.study.request_identity import fit_identity, identify_accuracy, identify_part
+from dpgrs.study.request_identity import ACCURACY, fit_identity, identify_accuracy, identify_part
 from dpgrs.study.settings import counts_outcomes
 from dpgrs.study.table_settings import covariate_terms, drawn_counts
 from dpgrs.types import Bounds, Coding, Metrics, Missing, Protection
@@ -103,11 +104,33 @@ def certain_cost(config, book):
     """
     wanted = _wanted(config)
     new = Counter({known: part.times for known, part in wanted.items()})
-    new -= Counter(_as_known(earlier.identity, earlier.account) for earlier in book.requests.values())
+    new -= Counter(_replayed(earlier, wanted) for earlier in book.requests.values())
     costs = [(times, wanted[known].cost) for known, times in new.items()]
     mu_squared = sum(times * cost.mu_squared for times, cost in costs)
     pure = sum((times * cost.pure_epsilon for times, cost in costs), Fraction(0))
     return Cost(mu_squared * (1 - Fraction(MARGIN)), pure)
+
+
+def other_version(config, book):
+    """Return the other version of the mechanisms that made a release, as far as is known before a run.
+
+    Parameters
+    ----------
+    config : dict from `dpgrs.study.settings.resolve`, of a release.
+    book : Book of the dataset's ledger.
+
+    Returns
+    -------
+    int, or None where this version made it, or none.
+    """
+    wanted = _wanted(config)
+    versions = {
+        earlier.identity["version"]
+        for earlier in book.requests.values()
+        # An accuracy is of weights, which are another version's or another release's.
+        if earlier.identity["mechanism"] != ACCURACY and _replayed(earlier, wanted, version=MECHANISM_VERSION)
+    }
+    return min(versions - {MECHANISM_VERSION}, default=None)
 
 
 def settings_of_ledger(config, book):
@@ -135,10 +158,12 @@ def _share_of_ledger(config, book):
     request, (genotypes, *_) = _all_parts(config)
     account = account_of(config["privacy"])
     drawn = [earlier for earlier in book.requests.values() if earlier.account == account]
-    known = {_as_known(earlier.identity, account) for earlier in drawn}
+    known = defaultdict(list)
+    for earlier in drawn:
+        known[_as_known(earlier.identity, account)].append(earlier)
     rest = sum(request.budget.get(name, 0) ** 2 for name in ("gram", "cross", "cases"))
     shares = [request.share_of_gram] + [
-        float(f"{float(draw['mu']) ** 2 / rest:.{n_digits}g}")
+        float(f"{float(_mu(draw)) ** 2 / rest:.{n_digits}g}")
         for earlier in reversed(drawn)
         for draw in earlier.identity["draws"]
         if draw.get("statistic") == "gram"
@@ -146,14 +171,13 @@ def _share_of_ledger(config, book):
     ]
     for share in shares:
         changed = config | {"privacy": config["privacy"] | {"gram_share": share}}
-        if genotypes.kind == "genotypes" and 0 < share < 1 and _known_first(changed) in known:
+        if genotypes.kind != "genotypes" or not 0 < share < 1:
+            continue
+        # The first request of a release is of the genotypes if any is.
+        first, part = next(iter(_wanted(changed).items()))
+        if any(_is_by(earlier, part.mus) for earlier in known[first]):
             return share
     return None
-
-
-def _known_first(config):
-    """Return what is known of the first request of a release, which is of the genotypes if any is."""
-    return next(iter(_wanted(config)))
 
 
 def asks_again(config, requests):
@@ -164,8 +188,9 @@ def asks_again(config, requests):
     config : dict from `dpgrs.study.settings.resolve`, of a release.
     requests : list of Request, from the dataset's ledger.
     """
-    wanted = Counter({known: part.times for known, part in _wanted(config).items()})
-    return Counter(_as_known(earlier.identity, earlier.account) for earlier in requests) <= wanted
+    parts = _wanted(config)
+    wanted = Counter({known: part.times for known, part in parts.items()})
+    return Counter(_replayed(earlier, parts) for earlier in requests) <= wanted
 
 
 def _wanted(config):
@@ -263,7 +288,7 @@ def _identity(part, config, request):
         }
         for epsilon in part.epsilons
     ]
-    draws += [{"family": GaussianEvent.family, "mu": exact_text(mu)} for mu in part.mus]
+    draws += [{"family": GaussianEvent.family}] * len(part.mus)
     return identity | {"version": MECHANISM_VERSION, "draws": draws}
 
 
@@ -278,10 +303,40 @@ def _numbered(kind, mechanism, request):
     return mechanism.depends_on((kind, *names[:n_own]), names, request)
 
 
+def _replayed(earlier, wanted, **changes):
+    """Return what is known of the wanted request that a request of the ledger is, or None.
+
+    Parameters
+    ----------
+    earlier : Request
+    wanted : dict from `_wanted`.
+    **changes : what of its identity is taken to be otherwise.
+    """
+    known = _as_known(earlier.identity | changes, earlier.account)
+    return known if known in wanted and _is_by(earlier, wanted[known].mus) else None
+
+
+def _is_by(earlier, mus):
+    """Tell whether the normal noise of a request of the ledger is by these budgets, one a draw."""
+    draws = [draw for draw in earlier.identity.get("draws", []) if draw["family"] == GaussianEvent.family]
+    return [Fraction(draw["sigma"]) for draw in draws] == [
+        Fraction(scale_above(float(Fraction(draw["sensitivity"])), share=mu))
+        for draw, mu in zip(draws, mus, strict=True)
+    ]
+
+
+def _mu(draw):
+    """Return the mu of a draw of normal noise in a ledger, a Fraction; sigma is rounded up."""
+    return Fraction(draw["sensitivity"]) / Fraction(draw["sigma"])
+
+
 def _as_known(identity, account):
-    """Digest what was known of a request before its run: also of names their number alone."""
+    """Digest what was known of a request before its run: also of names their number alone.
+
+    What of normal noise is known, its share of the budget, `_is_by` compares.
+    """
     known = {name: value for name, value in identity.items() if name not in FOUND_LATER}
-    of_draw = ("family", "mu", "epsilon", "n_choices")
+    of_draw = ("family", "epsilon", "n_choices")
     known["draws"] = [[draw.get(name) for name in of_draw] for draw in identity.get("draws", [])]
     if "outcomes" in known:
         known["outcomes"] = known["outcomes"] | {"names": len(known["outcomes"]["names"])}

@@ -9,7 +9,6 @@ from dpgrs.io.trials import load_labelled
 from dpgrs.linalg.linear_fit import LinearFit
 from dpgrs.methods.mechanisms import drawn_names, mechanism_of_file, request_of
 from dpgrs.privacy.accounting.events import event_of
-from dpgrs.privacy.ledger.charging import public_terms
 from dpgrs.privacy.ledger.entries import Account
 from dpgrs.privacy.ledger.hash_chain import digest
 from dpgrs.study.request_identity import exact_values
@@ -118,8 +117,12 @@ def load_weights(path, label, noisy, *, fit):
 
 
 def claimed_draws(label, request_id):
-    """Return what a label claims that one of its requests drew, as an entry of a ledger says it."""
-    return [public_terms(event_of(event)) for event in label["events"] if event["request"] == request_id]
+    """Return what a label claims that one of its requests drew, as an entry of a ledger says it.
+
+    A draw of another scale than its share of the budget gives is left out.
+    """
+    claimed = [event_of(event) for event in label["events"] if event["request"] == request_id]
+    return [event.terms for event in claimed if event.is_of_share]
 
 
 def _outputs(label, noisy):

@@ -11,6 +11,7 @@ from dpgrs.io.trials import load_labelled
 from dpgrs.linalg.norms import budget_groups
 from dpgrs.privacy.accounting.exact_numbers import exact_text, text_above
 from dpgrs.privacy.ledger.hash_chain import digest
+from dpgrs.privacy.noise.claims import scale_above
 from dpgrs.privacy.noise.sources import statistic_digest
 from dpgrs.privacy.statement.content import decimal_text
 from dpgrs.study.released import claimed_draws
@@ -56,7 +57,8 @@ def load_accuracy(path, book, released, *, fit, constants=None):
             "Remove it and run the study again: that is a replay."
         )
     for part, request_id in requests.items():
-        if book.requests[request_id].identity["weights"] == weights_origin(released, part[1:], fit=fit):
+        origin = weights_origin(released, part[1:], fit=fit, book=book)
+        if book.requests[request_id].identity["weights"] == origin:
             continue
         raise DpgrsError(
             f"`{path}` must be the accuracy of the weights that are released, got that of others. "
@@ -103,11 +105,12 @@ def _is_charged(label, book, request, request_id):
     """Tell whether a request of the ledger is about what the label claims of it: its draw and its terms."""
     reserved, claimed = book.requests[request_id], claimed_draws(label, request_id)
     bound = reserved.identity["residual_bound"]
+    sigma = scale_above(request.sensitivity.value, share=request.mu)
     return (
         (reserved.account.unit, reserved.account.neighbours) == (request.unit, request.neighbours)
         and reserved.identity["draws"] == claimed
-        and (bound, [draw["mu"] for draw in claimed])
-        == (exact_text(request.residual_bound), [exact_text(request.mu)])
+        and (bound, [draw["sigma"] for draw in claimed])
+        == (exact_text(request.residual_bound), [exact_text(sigma)])
     )
 
 

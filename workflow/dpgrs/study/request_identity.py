@@ -1,4 +1,4 @@
-"""By which public terms the ledger knows the requests of a release again."""
+"""The public terms that identify a request in the ledger."""
 
 from types import MappingProxyType
 
@@ -108,7 +108,7 @@ def identify_accuracy(identity, *, residual_bound, weights):
     return {**identity, "mechanism": ACCURACY} | exact
 
 
-def weights_origin(released, names, *, fit):
+def weights_origin(released, names, *, fit, book):
     """Say which weights are measured by what they follow from exactly: machines differ in their last digits.
 
     Parameters
@@ -116,15 +116,17 @@ def weights_origin(released, names, *, fit):
     released : dict, label of the noisy statistics of a release.
     names : sequence of str, the outcomes of one budget.
     fit : dict, settings of the fit.
+    book : Book of the dataset's ledger.
 
     Returns
     -------
-    dict of the ledger's request ids of the statistics, and the settings as exact text; of ridge with a fixed
-    lambda, lambda alone.
+    dict of the identity digests of the statistics' requests, which are the same in every copy of the ledger,
+    and the settings as exact text; of ridge with a fixed lambda, lambda alone.
     """
     # Those of all outcomes, and those of these.
     requests = [request_id for (_, *own), request_id in released["requests"] if set(own) <= set(names)]
-    return {"statistics": requests} | fit_identity(fit)
+    known = [book.requests.get(request_id) for request_id in requests]
+    return {"statistics": [one and one.identity_digest for one in known]} | fit_identity(fit)
 
 
 def fit_identity(fit):

@@ -9,7 +9,7 @@ from dpgrs.privacy.ledger.entries import Cost
 from dpgrs.privacy.ledger.ledger import Ledger, cost_to, shown_delta, shown_epsilon
 from dpgrs.study.copied_people import n_copies
 from dpgrs.study.panel_terms import takes_ld
-from dpgrs.study.release_cost import account_of, certain_cost, settings_of_ledger
+from dpgrs.study.release_cost import account_of, certain_cost, other_version, settings_of_ledger
 from dpgrs.study.score_terms import scored_folder
 from dpgrs.study.table_cohort import is_table
 
@@ -50,6 +50,12 @@ def describe_ahead(settings):
     if cost != Cost():
         charge = f"epsilon {shown_epsilon(cost, book.budgets[account])}"
     lines = [f"Would be charged: {charge}; so far {_standing(settings)}."]
+    if (version := other_version(settings, book)) is not None:
+        lines.append(
+            f"Version {version} of the mechanisms made such a release, which this dpgrs cannot replay. "
+            f"The run is refused before anything is charged, {IF_SAME}: use the dpgrs that its bundle "
+            "names, or give the data a new `dataset.version`, and all of it is charged again."
+        )
     return lines + (_earlier_gram(settings, book) if cost != Cost() else [])
 
 

@@ -123,7 +123,7 @@ def _of_squares(fault, published, *, exact):
 def float_noise():
     """Normal noise in float64 has bits that tell the exact value."""
     mu = gdp_mu(EPSILON, DELTA)
-    claim = Sensitivity(1.0, "l2", Neighbours.ADD_REMOVE, Unit.PERSON, "docs/proofs/exact_noise.md")
+    claim = Sensitivity(1.0, "l2", Neighbours.ADD_REMOVE, Unit.PERSON, "count/1")
 
     def is_second_alone(released):
         # 1 + noise within 1/2 of 0 has no bits beyond 2^-53: there the noise is beyond 1/2. Noise alone has.

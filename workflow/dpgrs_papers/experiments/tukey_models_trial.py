@@ -130,7 +130,7 @@ def adassp_of_data_bounds(X, y, *, noise):
     shares = split_budget(EPSILON, DELTA, shares=(1 / 3,) * 3, accounting=Accounting.GDP)
 
     def noisy(exact, name, mu):
-        bound = Sensitivity(1.0, "l2", Neighbours.ADD_REMOVE, Unit.PERSON, "docs/proofs/gram.md")
+        bound = Sensitivity(1.0, "l2", Neighbours.ADD_REMOVE, Unit.PERSON, "gram/1")
         drawn, event = noise.gaussian(exact.astype(np.int64), name=name, step=unit, sensitivity=bound, mu=mu)
         return drawn * unit, event.sigma
 

@@ -25,7 +25,7 @@ from dpgrs.privacy.accounting.exact_numbers import root_above
 from dpgrs.privacy.sensitivity import Sensitivity
 from dpgrs.types import Accounting, Neighbours, Unit
 
-PROOF = "docs/proofs/boosted_adassp.md"
+LAW = "boosted_adassp/1"
 # Rows of norm 1, outcomes and residuals, and weights lie on these grids.
 ROW_STEP, RESIDUAL_STEP, WEIGHT_STEP = 2.0**-16, 2.0**-12, 2.0**-24
 EIGENVALUE_STEP = 2.0**-12
@@ -118,7 +118,7 @@ class BoostedRequest:
             "gram": rows**2 * (1 if is_added else 2),
             "round": (rows * clip) ** 2 * (1 if is_added else 4),
         }
-        relation = Neighbours(self.neighbours), Unit(self.unit), PROOF
+        relation = Neighbours(self.neighbours), Unit(self.unit), LAW
         return {name: Sensitivity(root_above(square), "l2", *relation) for name, square in squares.items()}
 
 

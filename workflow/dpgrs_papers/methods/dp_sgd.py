@@ -204,7 +204,7 @@ def gradient_sensitivity(request):
     one_row = count_sensitivity(**request.relation)
     rows, clip = Fraction(one_row.value), request.clip_steps * Fraction(OUTCOME_STEP)
     value = root_above(request.n_outcomes * (rows * clip) ** 2)
-    return replace(one_row, value=value, proof="docs/proofs/dp_sgd.md")
+    return replace(one_row, value=value, law="dp_sgd/1")
 
 
 def private_sgd(X, Y, *, request, noise, sample, outcome_names=None, row_step=CALL_STEP):

@@ -27,7 +27,7 @@ from dpgrs_papers.methods.tukey_check import largest_safe_step, safety_terms, sm
 from dpgrs_papers.methods.tukey_models import fit_models, models_on_grid
 from dpgrs_papers.types import DepthCheck
 
-PROOF = "docs/proofs/tukey.md"
+LAW = "tukey/1"
 # Below, no depth is left that the check could pass; above, memory is wasted on a failed count.
 SMALLEST_NUMBER, LARGEST_NUMBER = 8, 2**20
 # 10^-12: half a step in a coefficient moves a prediction by less than 10^-6 even in a column of millions. A
@@ -104,7 +104,7 @@ class TukeyRequest:
 
     def sensitivity(self, norm):
         """Return the claim of the count, of the distance of the check and of a depth: 1 each."""
-        return Sensitivity(1.0, norm, Neighbours(self.neighbours), Unit(self.unit), PROOF)
+        return Sensitivity(1.0, norm, Neighbours(self.neighbours), Unit(self.unit), LAW)
 
 
 def _is_step(value):

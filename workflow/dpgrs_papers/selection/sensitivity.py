@@ -36,9 +36,8 @@ def votes_sensitivity(*, neighbours, unit, protection=Protection.FULL, is_by_pla
             "Without names, whoever leaves moves all who follow to other groups."
         )
     is_in_two = is_replaced and not is_by_place and Protection(protection) == Protection.FULL
-    return Sensitivity(
-        2.0 if is_in_two else 1.0, "linf", Neighbours(neighbours), Unit(unit), "docs/proofs/votes.md"
-    )
+    value = 2.0 if is_in_two else 1.0
+    return Sensitivity(value, "linf", Neighbours(neighbours), Unit(unit), "votes/1")
 
 
 def sis_sensitivity(*, rows, neighbours, unit, entry_bound, outcome_bound, protection=Protection.FULL):
@@ -63,5 +62,4 @@ def sis_sensitivity(*, rows, neighbours, unit, entry_bound, outcome_bound, prote
     moved = positive("entry_bound", entry_bound) * positive("outcome_bound", outcome_bound)
     moved *= 2 if Neighbours(neighbours) == Neighbours.REPLACE_ONE else 1
     value = root_above((rows_per_unit(rows, unit) * moved) ** 2)
-    proof = "docs/proofs/canonical_lipschitz.md"
-    return Sensitivity(value, "linf", Neighbours(neighbours), Unit(unit), proof)
+    return Sensitivity(value, "linf", Neighbours(neighbours), Unit(unit), "sis/1")

@@ -29,7 +29,7 @@ from dpgrs_papers.selection.peel import private_peel
 from dpgrs_papers.selection.sensitivity import votes_sensitivity
 from dpgrs_papers.selection.top_k import top_k
 
-COUNT_PROOF = "docs/proofs/tukey.md"
+COUNT_LAW = "tukey/1"
 # Above, memory is wasted on a failed count.
 LARGEST_NUMBER = 2**20
 
@@ -91,7 +91,7 @@ class VotesRequest:
 
     def sensitivity(self, norm):
         """Return the claim of the number of units: 1."""
-        return Sensitivity(1.0, norm, Neighbours(self.neighbours), Unit(self.unit), COUNT_PROOF)
+        return Sensitivity(1.0, norm, Neighbours(self.neighbours), Unit(self.unit), COUNT_LAW)
 
 
 def private_sublasso(

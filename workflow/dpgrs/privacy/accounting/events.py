@@ -12,10 +12,11 @@ from typing import ClassVar
 from dpgrs.errors import UsageError
 from dpgrs.privacy.accounting.exact_numbers import exact_text
 from dpgrs.privacy.ledger.entries import GaussianCharge, LaplaceCharge, PureCharge
+from dpgrs.privacy.noise.claims import scale_above
 from dpgrs.privacy.sensitivity import Sensitivity
 from dpgrs.types import Exactness, Selection
 
-MECHANISM_VERSION = 2
+MECHANISM_VERSION = 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,13 +50,33 @@ class Event:
         return self.charge.cost
 
     def as_dict(self):
-        """Return the event as JSON values, from which `event_of` makes it again."""
-        return {"family": self.family} | self.terms()
+        """Return the event as JSON values for files, from which `event_of` makes it again."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {"family": self.family} | values | {"sensitivity": dict(vars(self.sensitivity))}
 
+    @property
     def terms(self):
-        """Return the fields of the event and of its claim as a dict: ``asdict``, without its deep copies."""
-        own = {field.name: getattr(self, field.name) for field in fields(self)}
-        return own | {"sensitivity": dict(vars(self.sensitivity))}
+        """What keys the noise and stands in the identity of a request: a dict of JSON values without floats.
+
+        Its names and texts are frozen, whatever fields are called (docs/development.md). A family adds what
+        its law depends on.
+        """
+        return {
+            "family": self.family,
+            "statistic": self.statistic,
+            "law": self.sensitivity.law,
+            "sensitivity": exact_text(self.sensitivity.value),
+            "norm": self.sensitivity.norm,
+            "neighbours": str(self.sensitivity.neighbours),
+            "unit": str(self.sensitivity.unit),
+            "step": exact_text(self.step),
+            "entries": int(self.entries),
+        }
+
+    @property
+    def is_of_share(self):
+        """Whether the scale of the noise is what the share of the budget gives."""
+        return True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,6 +96,14 @@ class GaussianEvent(Event):
     exactness: ClassVar = Exactness.EXACT
     mu: float
     sigma: float
+
+    @property
+    def terms(self):
+        return super().terms | {"sigma": exact_text(self.sigma)}
+
+    @property
+    def is_of_share(self):
+        return self.mu > 0 and self.sigma == scale_above(self.sensitivity.value, share=self.mu)
 
     @cached_property
     def charge(self):
@@ -97,6 +126,14 @@ class LaplaceEvent(Event):
     exactness: ClassVar = Exactness.EXACT
     epsilon: float
     scale: float
+
+    @property
+    def terms(self):
+        return super().terms | {"scale": exact_text(self.scale)}
+
+    @property
+    def is_of_share(self):
+        return self.epsilon > 0 and self.scale == scale_above(self.sensitivity.value, share=self.epsilon)
 
     @cached_property
     def charge(self):
@@ -121,6 +158,10 @@ class ChoiceEvent(Event):
     exactness: ClassVar = Exactness.EXACT
     epsilon: float
     n_choices: int
+
+    @property
+    def terms(self):
+        return super().terms | {"epsilon": exact_text(self.epsilon), "n_choices": self.n_choices}
 
     @property
     def epsilon_each(self):
@@ -161,6 +202,11 @@ class SubsetEvent(Event):
     n_choices: int
     gamma: float
 
+    @property
+    def terms(self):
+        law = {"epsilon": exact_text(self.epsilon), "gamma": exact_text(self.gamma)}
+        return super().terms | law | {"n_choices": self.n_choices}
+
     @cached_property
     def charge(self):
         """What a ledger is charged."""
@@ -190,6 +236,10 @@ class DepthEvent(Event):
     delta: float
 
     @property
+    def terms(self):
+        return super().terms | {"epsilon": exact_text(self.epsilon), "delta": exact_text(self.delta)}
+
+    @property
     def rate(self):
         """By what a point is likelier for every step of depth, a Fraction."""
         return Fraction(self.epsilon) / (2 * Fraction(self.sensitivity.value))
@@ -213,12 +263,17 @@ def event_of(record):
     Raises
     ------
     UsageError
-        If the family is not known.
+        If the family is not known, or the draw is of another version of the mechanisms.
     """
     name = record.get("family")
     if name not in FAMILIES:
         known = ", ".join(FAMILIES)
         raise UsageError(f"The family of an event must be one of {known}, got {name}.")
+    if record["version"] != MECHANISM_VERSION:
+        raise UsageError(
+            f"A draw must be of version {MECHANISM_VERSION} of the mechanisms, got one of version "
+            f"{record['version']}. Use the dpgrs that drew it."
+        )
     family = FAMILIES[name]
     terms = {field.name: record[field.name] for field in fields(family)}
     return family(**terms | {"sensitivity": Sensitivity(**record["sensitivity"])})

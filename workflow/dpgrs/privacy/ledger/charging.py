@@ -9,13 +9,9 @@ from itertools import chain
 
 from dpgrs.errors import DpgrsError
 from dpgrs.privacy.accounting.events import MECHANISM_VERSION
-from dpgrs.privacy.accounting.exact_numbers import exact_text
 from dpgrs.privacy.ledger.hash_chain import digest
 from dpgrs.privacy.ledger.ledger import Order
 from dpgrs.privacy.noise.sources import Rehearsal, ReleaseNoise
-
-# What an event says of itself that is no term of the draw, or is said for all draws together.
-LATER = ("source", "request", "version")
 
 
 @dataclass(frozen=True)
@@ -69,12 +65,13 @@ def release(mechanism, *, identify, account, ledger, study_key, allow=None):
     orders = [_order(identify(part), part, draws) for part, draws in rehearsal.draws.items()]
     if allow is not None:
         allow([order.identity for order in orders])
-    ids = ledger.reserve_all(orders, account, study_key=study_key)
-    requests = dict(zip(rehearsal.draws, ids, strict=True))
+    reserved = ledger.reserve_all(orders, account, study_key=study_key)
+    requests = dict(zip(rehearsal.draws, reserved, strict=True))
     noise = ReleaseNoise(study_key, draws=rehearsal.draws, requests=requests)
     result = mechanism(noise)
     noise.require_exhausted()
-    return result, Receipt(requests, {part: digest(listed) for part, listed in noise.outputs.items()})
+    ids = {part: request_id for part, (request_id, _) in requests.items()}
+    return result, Receipt(ids, {part: digest(listed) for part, listed in noise.outputs.items()})
 
 
 def check(receipt, ledger):
@@ -109,22 +106,7 @@ def _order(identity, part, draws):
         **identity,
         "version": MECHANISM_VERSION,
         "part": list(part),
-        "draws": [public_terms(event) for event, _ in draws],
+        "draws": [event.terms for event, _ in draws],
     }
     charges = [event.charge for event, _ in draws]
     return Order(identity, charges, digest([statistic for _, statistic in draws]))
-
-
-def public_terms(event):
-    """Return what a ledger's entry says of a draw: what its family has, numbers as exact text.
-
-    The ledger itself gives the request's id.
-    """
-    terms = event.as_dict()
-    claim = {name: _text(value) for name, value in terms.pop("sensitivity").items()}
-    named = {name: _text(value) for name, value in terms.items() if name not in LATER}
-    return named | {"sensitivity": claim.pop("value")} | claim
-
-
-def _text(value):
-    return exact_text(value) if isinstance(value, float) else value if isinstance(value, int) else str(value)

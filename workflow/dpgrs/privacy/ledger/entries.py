@@ -12,7 +12,7 @@ References
 """
 
 import math
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cached_property
 
@@ -125,6 +125,12 @@ class GaussianCharge:
     sensitivity: str
     sigma: str
 
+    @property
+    def terms(self):
+        """What an entry and an identity hold, by frozen names; here and below."""
+        claim = {"statistic": self.statistic, "sensitivity": self.sensitivity}
+        return {"kind": "gaussian", "sigma": self.sigma} | claim
+
     @cached_property
     def cost(self):
         return Cost(mu_squared=_ratio(self, "sensitivity", "sigma") ** 2)
@@ -138,6 +144,11 @@ class LaplaceCharge:
     sensitivity: str
     scale: str
 
+    @property
+    def terms(self):
+        claim = {"statistic": self.statistic, "sensitivity": self.sensitivity}
+        return {"kind": "laplace", "scale": self.scale} | claim
+
     @cached_property
     def cost(self):
         return Cost(pure_epsilon=_ratio(self, "sensitivity", "scale"))
@@ -149,6 +160,10 @@ class PureCharge:
 
     statistic: str
     epsilon: str
+
+    @property
+    def terms(self):
+        return {"kind": "pure", "statistic": self.statistic, "epsilon": self.epsilon}
 
     @cached_property
     def cost(self):
@@ -190,6 +205,12 @@ class Account:
 
     def __str__(self):
         return f"{self.protection}/{self.unit}/{self.neighbours}"
+
+    @property
+    def terms(self):
+        """What an entry and an identity hold, by frozen names."""
+        relation = {"unit": str(self.unit), "neighbours": str(self.neighbours)}
+        return {"protection": str(self.protection)} | relation
 
     def made_public_of(self, other):
         """Return the set of what this account takes as public while `other` protects it."""
@@ -336,6 +357,19 @@ class Request:
         """SHA-256 of all that is public: whatever changes the noise or its cost is another request."""
         return digest(self._public)
 
+    def is_of_another_version(self, request):
+        """Tell whether this is a request as another version of the mechanisms made it.
+
+        Versions differ in how they name the terms of draws; what the draws cost names what they are.
+        """
+        own, other = (
+            {name: value for name, value in one.identity.items() if name not in ("version", "draws")}
+            for one in (self, request)
+        )
+        return self.identity["version"] != request.identity["version"] and (
+            (self.account, self.charges, own) == (request.account, request.charges, other)
+        )
+
     def entry(self):
         """Return the fields of the entry that reserves this request."""
         return self._public | {
@@ -347,12 +381,8 @@ class Request:
 
     @property
     def _public(self):
-        kinds = {charge: kind for kind, charge in CHARGES.items()}
-        return {
-            "account": asdict(self.account),
-            "charges": [{"kind": kinds[type(charge)]} | asdict(charge) for charge in self.charges],
-            "identity": self.identity,
-        }
+        charges = [charge.terms for charge in self.charges]
+        return {"account": self.account.terms, "charges": charges, "identity": self.identity}
 
 
 def _ratio(charge, above, below):

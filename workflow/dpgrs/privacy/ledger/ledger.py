@@ -1,8 +1,8 @@
 """The ledger of a dataset: every release is charged before its noise is drawn, and none is ever forgotten.
 
-A release takes two steps. `Ledger.reserve_all` counts the cost and fixes the request ids, which key the
-noise; `Ledger.complete` notes the digest of a stored output. After a crash in between nothing is lost and
-nothing free: the same request again gets the same id, hence the same noise, at no new cost.
+A release takes two steps. `Ledger.reserve_all` counts the cost; `Ledger.complete` notes the digest of a
+stored output. The digest of a request's public identity keys its noise. After a crash in between nothing is
+lost and nothing free: the same request again gets the same noise, at no new cost.
 """
 
 import hmac
@@ -150,16 +150,17 @@ class Ledger:
                     )
             require_caps(account, budget, people_at_most=book.people_at_most, beyond_20=beyond_20)
             reason = {} if beyond_20 is None else {"beyond_20": beyond_20}
-            chain.append({"kind": "account", "account": asdict(account), "budget": asdict(budget)} | reason)
+            chain.append({"kind": "account", "account": account.terms, "budget": asdict(budget)} | reason)
 
     def reserve_all(self, orders, account, *, study_key):
-        """Count the costs of a release, before its noise is drawn, and fix its request ids.
+        """Count the costs of a release, before its noise is drawn.
 
         All are checked before the first is counted. A kill in between leaves some counted; the same release
         again counts the rest.
 
         A request with the public identity of an earlier one is a replay: same id, no cost, provided that the
-        statistic is the same. Any other is charged, to every account whose unit it touches.
+        statistic is the same. One that another version of the mechanisms made is refused, as its noise
+        cannot be drawn again. Any other is charged, to every account whose unit it touches.
 
         Parameters
         ----------
@@ -169,13 +170,14 @@ class Ledger:
 
         Returns
         -------
-        list of str, the request ids, which belong into the keys of the noise.
+        list of (request id, identity digest): the hash of the ledger's entry, and what keys the noise.
 
         Raises
         ------
         DpgrsError
-            If a statistic changed under the same identity, the budget does not suffice, or the ledger is
-            missing or damaged. The ledger stays as it was, and nothing may be drawn.
+            If a statistic changed under the same identity, another version of the mechanisms made the
+            release, the budget does not suffice, or the ledger is missing or damaged. The ledger stays as it
+            was, and nothing may be drawn.
         UsageError
             If the account is unknown, the dataset is another one, or an argument is out of its domain.
         """
@@ -196,7 +198,8 @@ class Ledger:
             new = _checked(book, requests)
             for request in new:
                 book.requests[chain.append(request.entry())["hash"]] = request
-        return [book.find(request.identity_digest)[0] for request in requests]
+        digests = [request.identity_digest for request in requests]
+        return [(book.find(one)[0], one) for one in digests]
 
     def complete(self, request_id, output_digest, *, study=None):
         """Do the work of `complete_all` for one request."""
@@ -333,6 +336,8 @@ def _checked(book, requests):
     for request in requests:
         _require_dataset(book, request.identity)
         known = book.find(request.identity_digest)
+        if not known:
+            _require_no_other_version(book, request)
         earlier = known[1] if known else new.setdefault(request.identity_digest, request)
         _require_same_statistic(earlier, request)
     if new:
@@ -346,6 +351,17 @@ def _require_dataset(book, identity):
             raise UsageError(
                 f"`{name}` must be {getattr(book, name)}, the dataset of this ledger, got {identity[name]}. "
                 "Name the ledger of the dataset that is used."
+            )
+
+
+def _require_no_other_version(book, request):
+    for earlier in book.requests.values():
+        if earlier.is_of_another_version(request):
+            version, now = earlier.identity["version"], request.identity["version"]
+            raise DpgrsError(
+                f"Version {version} of the mechanisms made this release, and version {now}, of this dpgrs, "
+                "cannot replay it. Nothing was drawn. Use the dpgrs that made it, which its bundle names, or "
+                "give the data a new `dataset.version`: the release is then charged again."
             )
 
 

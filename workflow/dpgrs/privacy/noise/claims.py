@@ -18,7 +18,7 @@ def scale_of(sensitivity, *, share, norm, step, name):
         raise UsageError(
             f"The budget of the {name} must be a finite number above 0, got {share}. Give it a share."
         )
-    scale = math.nextafter(sensitivity.value / share, math.inf)
+    scale = scale_above(sensitivity.value, share=share)
     # Beyond this many grid steps no sampler reaches every integer.
     if scale > LARGEST_SCALE * step:
         raise UsageError(
@@ -26,3 +26,8 @@ def scale_of(sensitivity, *, share, norm, step, name):
             f"got {scale / step:.0e}. Raise `privacy.epsilon` or the share."
         )
     return scale
+
+
+def scale_above(value, *, share):
+    """Return a sensitivity's value over its share of the budget, rounded up."""
+    return math.nextafter(value / share, math.inf)

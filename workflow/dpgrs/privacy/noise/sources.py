@@ -15,6 +15,7 @@ import numpy as np
 
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.privacy.accounting.events import GumbelEvent, LaplaceEvent
+from dpgrs.privacy.ledger.hash_chain import canonical
 from dpgrs.privacy.noise.base import NoiseSource, data_digest, json_digest, statistic_digest
 from dpgrs.privacy.noise.canonical_lipschitz import certified_set, seeded_set
 from dpgrs.privacy.noise.depth_sampler import certified_deep_point
@@ -54,22 +55,22 @@ class BenchmarkNoise(NoiseSource):
         return self._generator(["generator", name, *terms])
 
     def _draw(self, statistic, event):
-        return _seeded(event, statistic, self._generator(event.terms())), event
+        return _seeded(event, statistic, self._generator(event.terms)), event
 
     def _choose(self, event, digest):
-        generator = self._generator(event.as_dict())
+        generator = self._generator(event.terms)
         chosen = yield from in_rounds(event, lambda _, *scored: _seeded_choice(event, *scored, generator))
         return chosen, event
 
     def _choose_set(self, scores, event):
-        return seeded_set(self._generator(event.as_dict()), scores, **_set_terms(event)), event
+        return seeded_set(self._generator(event.terms), scores, **_set_terms(event)), event
 
     def _assign(self, n_units, name, n_groups):
         return _samplers().indices_below(self._stream(["groups", name, n_units, n_groups]), n_units, n_groups)
 
     def _deep_point(self, models, event, is_safe):
         # The code of a release, fast enough: there is no twin in floats.
-        stream = self._stream(event.as_dict())
+        stream = self._stream(event.terms)
         return certified_deep_point(stream, models, rate=event.rate) if is_safe else None, event
 
     def _generator(self, identity):
@@ -131,7 +132,8 @@ class ReleaseNoise(NoiseSource):
     ----------
     study_key : StudyKey
     draws : dict of part to its draws, see `Rehearsal`.
-    requests : dict of part to the id of its request in the ledger.
+    requests : dict of part to its request: the id in the ledger, which events state, and the digest of the
+        public identity, which keys the noise in every copy of the ledger.
 
     Attributes
     ----------
@@ -180,10 +182,9 @@ class ReleaseNoise(NoiseSource):
     def _assign(self, n_units, name, n_groups):
         if self._part not in self._requests:
             raise _not_reserved(name)
-        identity = ["groups", self._part, self._requests[self._part], name, n_units, n_groups, self._data]
-        return _samplers().indices_below(
-            KeyStream(self._study_key.secret, json_digest(identity)), n_units, n_groups
-        )
+        _, identity = self._requests[self._part]
+        key = ["groups", identity, self._part, name, n_units, n_groups, self._data]
+        return _samplers().indices_below(self._stream(key), n_units, n_groups)
 
     def _deep_point(self, models, event, is_safe):
         exact = data_digest(models)
@@ -198,9 +199,14 @@ class ReleaseNoise(NoiseSource):
         if not reserved or reserved[0][1] != (event, digest):
             raise _not_reserved(event.statistic)
         number, _ = reserved.pop(0)
-        event = replace(event, request=self._requests[self._part])
-        identity = ["noise", self._part, number, event.terms(), digest]
-        return event, lambda *part: KeyStream(self._study_key.secret, json_digest([*identity, *part]))
+        request, identity = self._requests[self._part]
+        # Frozen (docs/development.md). The identity has part, number and terms, too: no two draws share
+        # noise, even if a caller gave both one identity.
+        key = ["noise", identity, self._part, number, event.terms, digest]
+        return replace(event, request=request), lambda *more: self._stream([*key, *more])
+
+    def _stream(self, key):
+        return KeyStream(self._study_key.secret, canonical(key))
 
 
 def _not_reserved(name):

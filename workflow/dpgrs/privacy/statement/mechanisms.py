@@ -5,6 +5,7 @@ from fractions import Fraction
 from dpgrs.errors import UsageError
 from dpgrs.privacy.accounting.exact_numbers import exact, exact_text, text_above, text_below
 from dpgrs.privacy.ledger.entries import Cost
+from dpgrs.privacy.sensitivity import PROOFS
 from dpgrs.privacy.statement.content import NOISE
 
 DIGITS, SHARE_DIGITS = 15, 4
@@ -55,7 +56,7 @@ def _describe(event):
         "norm": sensitivity["norm"],
         "neighbours": str(sensitivity["neighbours"]),
         "unit": str(sensitivity["unit"]),
-        "proof": sensitivity["proof"],
+        "proof": PROOFS[sensitivity["law"]],
         "noise": event.get("noise", NOISE[family]),
         **_scale(family, event),
         "entries": int(event["entries"]),

@@ -42,7 +42,7 @@ from dpgrs.privacy.statement.odds import CHANCE_DIGITS, describe_profile, plain_
 from dpgrs.types import Metrics, Neighbours, Protection, Rows, Unit
 
 SCHEMA = Path(__file__).parents[2] / "schemas/privacy_statement.schema.yaml"
-FORMAT, FORMAT_VERSION = "dpgrs privacy statement", 2
+FORMAT, FORMAT_VERSION = "dpgrs privacy statement", 3
 
 # What every release rests on; each is named with its origin.
 REQUIRED_INPUTS = (

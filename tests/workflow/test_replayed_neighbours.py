@@ -1,15 +1,18 @@
 """Neighbouring cohorts with the same draws publish the same bytes, by whole releases of ten kinds."""
 
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from dpgrs.privacy.ledger.caps import LARGEST_EPSILON
 from dpgrs.privacy.noise.study_key import VARIABLE
 from every_process.planted_leaks import LEAK, LEAKS
 from every_process.replayed_draws import FROM, INTO
 from kinds_of_releases import KINDS
 from neighbouring_cohorts import GENOTYPES, IDS, VALUES, base_cohort, neighbour, one_of
+from nightly import at_night
 from replayed_releases import DRAWS, differences, excess, logs_of, make_base, records, whole_release
 
 pytestmark = pytest.mark.release
@@ -69,12 +72,14 @@ def test_neighbours__have_every_form():
 
 
 @pytest.fixture(scope="module")
-def base(tmp_path_factory):
+def base(request, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(VARIABLE, "set again by make_key")
-        yield make_base(tmp_path_factory.mktemp("base"), FIRST, seed=1)
+        kind = replace(FIRST, epsilon=request.param)
+        yield make_base(tmp_path_factory.mktemp("base"), kind, seed=1)
 
 
+@pytest.mark.parametrize("base", [FIRST.epsilon, at_night(LARGEST_EPSILON)], indirect=True)
 @pytest.mark.parametrize("leak", LEAKS)
 def test_neighbours__show_a_planted_leak(leak, base, tmp_path, monkeypatch):
     monkeypatch.setenv(LEAK, leak)

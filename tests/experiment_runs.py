@@ -32,6 +32,11 @@ def run_experiment(names, folder, *arguments, data=None, form="quick", cores=2, 
     return process.stdout
 
 
+def rows_of_trial(experiment, part, settings, *, files=(), trial=1):
+    """Return what a trial of a part gives in this process, a data frame as `summarise` takes it."""
+    return pd.DataFrame(experiment.run_trial(part, trial, settings, [*files])).assign(part=part, trial=trial)
+
+
 def numbers_of(name, folder, form="quick"):
     """Return an experiment's numbers beside the paper's, a data frame."""
     path = folder / "results" / "experiments" / (form or "") / name / "numbers.tsv"

@@ -11,6 +11,7 @@ from dpgrs.reporting.svg import styled
 from dpgrs_papers.experiments import dp_sis, dp_sis_table1, dp_sis_trial
 from dpgrs_papers.experiments.dp_sis_trial import KNOWN, PAPER, PUBLIC, SYNTHETIC, VOTING
 from dpgrs_papers.experiments.frame import Verdict
+from experiment_runs import rows_of_trial
 
 SETTINGS = {"seed": 1, "epsilons": [0.1, 400.0], "k_of_sets": 10}
 RNG = np.random.default_rng(0)
@@ -162,9 +163,7 @@ def test_orders__of_classes_leave_out_those_that_are_turned_round():
 
 def test_table_1__of_a_made_up_set(sorlie):
     settings = {"most_orders": 12}
-    rows = pd.DataFrame(dp_sis_table1.run_trial("sorlie", 1, settings, [sorlie])).assign(
-        part="sorlie", trial=1
-    )
+    rows = rows_of_trial(dp_sis_table1, "sorlie", settings, files=[sorlie])
     assert len(rows) == 3 * 9
     # Features 3 and 8 are classes in the order of names.
     best = rows.sort_values("r2").groupby(["X", "y"]).last()["order"]

@@ -1,10 +1,10 @@
 """DP-SIS's instability experiment: votes of blocks, and what counts as reproduced."""
 
 import numpy as np
-import pandas as pd
 
 from dpgrs_papers.experiments import dp_sis_instability as instability
 from dpgrs_papers.experiments.frame import Verdict
+from experiment_runs import rows_of_trial
 
 SETTINGS = {"seed": 1, "repeats": 1, "repeats_of_readings": 1}
 
@@ -26,7 +26,7 @@ def test_correlations__are_those_of_numpy():
 
 
 def test_trial__counts_five_features_a_data_set_and_judges():
-    rows = pd.DataFrame(instability.run_trial("W1", 1, SETTINGS, [])).assign(part="W1", trial=1)
+    rows = rows_of_trial(instability, "W1", SETTINGS)
     sums = rows.groupby(["reading", "method"])["taken"].sum()
     assert (sums == 5).all()
     table = instability.summarise(rows, SETTINGS)

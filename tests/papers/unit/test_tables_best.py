@@ -8,6 +8,7 @@ from dpgrs.reporting.svg import styled
 from dpgrs_papers.experiments import tables_best, tables_best_trial
 from dpgrs_papers.experiments.frame import Verdict
 from dpgrs_papers.experiments.tables_best_trial import EARLIER, OLS, RELATIONS, root_mean_square, scaled
+from experiment_runs import rows_of_trial
 
 SETTINGS = {"seed": 1, "k": 2, "earlier_rows": 60, "row_clip": 1.0}
 
@@ -34,8 +35,7 @@ def rows(tmp_path):
     pd.DataFrame(np.column_stack([X, y]), columns=[*"abc", "y"]).to_csv(tmp_path / "made.csv", index=False)
 
     def run(trial):
-        found = tables_best_trial.run_trial("made", trial, SETTINGS, [tmp_path / "made.csv"])
-        return pd.DataFrame(found).assign(part="made", trial=trial)
+        return rows_of_trial(tables_best_trial, "made", SETTINGS, files=[tmp_path / "made.csv"], trial=trial)
 
     again = pd.concat([run(1), run(2)], ignore_index=True)
     pd.testing.assert_frame_equal(again[again["trial"] == 1], run(1))

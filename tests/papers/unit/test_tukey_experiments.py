@@ -24,6 +24,7 @@ from dpgrs_papers.experiments.frame import Verdict
 from dpgrs_papers.experiments.tukey_data import BUDGET, DELTA, read_part, synthetic_rows
 from dpgrs_papers.experiments.tukey_models_trial import REQUEST, adassp_of_data_bounds, published_tukey
 from dpgrs_papers.methods.tukey_check import smallest_passing
+from experiment_runs import rows_of_trial
 
 
 @pytest.mark.parametrize("d", [2, 3])
@@ -50,8 +51,7 @@ def test_approximate_depth__counts_on_the_emptier_side_of_any_coordinate():
 
 def test_depth__exact_keeps_to_the_theorem_and_the_approximate_one_does_not():
     settings = {"seed": 1, "models": {"d2": 200}, "points": 60, "draws": 1}
-    rows = pd.DataFrame(tukey_depth.run_trial("d2", 1, settings, []))
-    table = tukey_depth.summarise(rows.assign(part="d2", trial=1), settings)
+    table = tukey_depth.summarise(rows_of_trial(tukey_depth, "d2", settings), settings)
     own = table[table["correlation"] == 0.9]
     assert tukey_depth.excess(own, "exact") < 0.1 < 0.15 < tukey_depth.excess(own, "approximate")
     assert tukey_depth.judge(table, settings)[0] == Verdict.REPRODUCED
@@ -70,7 +70,7 @@ def test_chance_of_passing__is_that_of_the_noise():
 
 def test_check__published_tight_one_is_furthest_and_more_models_are_safer():
     settings = {"seed": 1, "models": [400, 1000]}
-    rows = pd.DataFrame(tukey_check.run_trial("d5", 1, settings, [])).assign(part="d5", trial=1)
+    rows = rows_of_trial(tukey_check, "d5", settings)
     steps = rows.set_index(["groups", "models", "check"])["step"].sort_index()
     for groups in (tukey_check.PAPER, tukey_check.OURS):
         own = steps[groups, 1000]

@@ -22,7 +22,8 @@ EVERY_PROCESS = REPOSITORY / "tests" / "every_process"
 # Variables that change every process, read in `every_process/sitecustomize.py`.
 KILL_AT, FULL_AT, STOP_AT = "DPGRS_TEST_KILL_AT", "DPGRS_TEST_FULL_AT", "DPGRS_TEST_STOP_AT"
 DRAWN_INTO, CLOCK_OFF = "DPGRS_TEST_DRAWN_INTO", "DPGRS_TEST_CLOCK_OFF"
-HOOKS = {KILL_AT, FULL_AT, STOP_AT, DRAWN_INTO, CLOCK_OFF}
+# What works in a fork of a warm Python too.
+WARM = {KILL_AT, FULL_AT, DRAWN_INTO}
 
 # By time, or by how a study was cut into jobs.
 OF_RUNS = ("logs/", "benchmarks/", "made/settings/", "made/trial1/shards/", "made/trial2/shards/")
@@ -53,13 +54,12 @@ def run(folder, settings, *arguments, cores=2, check=True, is_warm=True, variabl
     """Run a study as a user without an activated environment would; return the completed process.
 
     Standard output and error are joined, as on a console. `variables` are added to the environment. What they
-    change, or `HOOKS`, and what is measured, is run without a warm Python (`warm_python.py`). `packages` are
-    folders of packages that are installed beside dpgrs.
+    change but for `WARM`, and what is measured, is run without a warm Python (`warm_python.py`). `packages`
+    are folders of packages that are installed beside dpgrs.
     """
     given = command(folder, settings, *arguments, cores=cores)
-    process = on_console(
-        given, is_warm=is_warm and not variables, variables=variables, packages=tuple(packages)
-    )
+    is_warm = is_warm and not (variables or {}).keys() - WARM
+    process = on_console(given, is_warm=is_warm, variables=variables, packages=tuple(packages))
     if check:
         assert process.returncode == 0, process.stdout
     return process
@@ -71,7 +71,7 @@ def on_console(command, *, is_warm, variables=None, folder=None, packages=()):
     It starts in `folder`, or in the folder of the tests; `packages` are as of `run`.
     """
     variables = environment(packages) | (variables or {})
-    if is_warm and not variables.keys() & HOOKS:
+    if is_warm and not variables.keys() & {STOP_AT, CLOCK_OFF}:
         program, found = warm_python_of_tests(packages)
         command, variables = [program, "-m", "snakemake", *command[1:]], variables | found
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}

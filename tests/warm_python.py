@@ -3,7 +3,7 @@
 Imports are half of what a small study costs, in every step anew. A worker of pytest starts this server once.
 In place of Python stands a program of a few lines, which sends it arguments, folder, environment, umask and
 standard streams, and ends as the fork ends; all else it hands to Python. Forks are no children of who asked
-for them: what measures, limits or kills processes, or changes them by variables, runs without it.
+for them: what measures, limits or kills processes, or stops them or clocks by variables, runs without it.
 """
 
 import atexit
@@ -140,6 +140,7 @@ def become(request, streams):
     os.umask(umask)
     os.environ.clear()
     os.environ.update(variables)
+    sys.modules["sitecustomize"].change_imported()
     sys.path[0], sys.argv = folder, [name, *arguments]
     runpy.run_module(name, run_name="__main__", alter_sys=True)
 

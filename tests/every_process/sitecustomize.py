@@ -96,14 +96,24 @@ CHANGES = {
     WAIT: lambda _: property(lambda _: 2, lambda *_: None),
     **replayed_draws.CHANGES,
 }
-if DRAWN_INTO in os.environ:
-    CHANGES["dpgrs.privacy.noise.sources.ReleaseNoise._draw"] = noting
-for name, change in {
-    KILL_AT: lambda _: die,
-    FULL_AT: lambda _: find_no_room,
-    STOP_AT: stopping_first,
-}.items():
-    if name in os.environ:
-        CHANGES[os.environ[name]] = change
-for place, change in CHANGES.items():
+
+
+def changes_of_variables():
+    """Return the changes that variables ask for, by place."""
+    kinds = {KILL_AT: lambda _: die, FULL_AT: lambda _: find_no_room, STOP_AT: stopping_first}
+    changes = {os.environ[name]: change for name, change in kinds.items() if name in os.environ}
+    noted = {"dpgrs.privacy.noise.sources.ReleaseNoise._draw": noting} if DRAWN_INTO in os.environ else {}
+    return noted | changes
+
+
+def change_imported():
+    """Make these changes in a fork, whose modules were imported before it had its variables."""
+    for place, change in changes_of_variables().items():
+        owner, _, name = place.rpartition(".")
+        module, _, last = owner.rpartition(".")
+        owner = getattr(importlib.import_module(module), last)
+        setattr(owner, name, change(getattr(owner, name)))
+
+
+for place, change in (CHANGES | changes_of_variables()).items():
     sys.meta_path.insert(0, ChangedOnImport(place, change))

@@ -240,6 +240,18 @@ def test_measure_release__over_budget_nothing_is_drawn(study, monkeypatch):
     assert not study.metrics.exists()
 
 
+def test_measure_release__is_refused_before_a_charge(study):
+    before = study.ledger.path.read_bytes()
+
+    def refuse():
+        raise DpgrsError("A file was replaced.")
+
+    charged = {"metrics": "charged", "epsilon": EPSILON, "residual_bound": 2.0}
+    with pytest.raises(DpgrsError, match="A file was replaced"):
+        written_by(study, charged, panel="panel", sites=study.sites, before_charge=refuse)
+    assert study.ledger.path.read_bytes() == before
+
+
 def test_measure_release__separate_budgets_are_one_request_an_outcome(study):
     train(study, outcome_budget="separate")
     cost = spent(study)

@@ -271,6 +271,60 @@ def test_sum__raise_on_outcomes_that_another_run_replaces_meanwhile(private, mon
     assert not note_of(statistics).exists()
 
 
+def same_again(path):
+    """Put a file with the same content and times in the place of a file."""
+    stat, copy = path.stat(), path.with_name("copy")
+    copy.write_bytes(path.read_bytes())
+    os.utime(copy, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    copy.replace(path)
+
+
+def write_again(path):
+    """Write the same content into a file, and set its time back."""
+    times = path.stat().st_atime_ns, path.stat().st_mtime_ns
+    path.write_bytes(path.read_bytes())
+    os.utime(path, ns=times)
+
+
+CHARGES = {
+    "draw": ("--mechanism", "reusecov-statistics", "--statistics", "statistics.npz", "outcomes"),
+    "measure-release": ("drawn.npz", "outcomes", "statistics.npz", "--accuracy", "accuracy.npz"),
+}
+
+
+@pytest.mark.parametrize("verb", CHARGES)
+@pytest.mark.parametrize("change", [same_again, write_again, Path.unlink, None])
+@pytest.mark.parametrize("name", ["statistics.npz", "outcomes/0"])
+def test_charge__raise_on_what_another_run_replaces_after_its_note_was_compared(
+    private, monkeypatch, verb, change, name
+):
+    """Also where the file of the note is back: the step may have read another one meanwhile."""
+    (private / "outcomes").mkdir()
+    for path in ("statistics.npz", "drawn.npz", "outcomes/0"):
+        (private / path).write_text("of this run\n")
+    reached = []
+
+    def step(*_, before_charge, output, **__):
+        if change is not None:
+            change(private / name)
+        before_charge()
+        reached.append(output)
+
+    own = verb.replace("-", "_")
+    monkeypatch.setattr(importlib.import_module(f"dpgrs.steps.{own}"), own, step)
+    monkeypatch.setattr("dpgrs.study.made_by.require_made_by", lambda *_: None)
+    monkeypatch.setattr("dpgrs.study.input_files.require_unchanged", lambda *_, **__: None)
+    monkeypatch.chdir(private)
+    config = resolve({"methods": ["reusecov-gauss"], "evaluation": {"metrics": "charged"}})
+    settings = settings_read(config | {"mode": "release"}, verb)
+    made = ["--output", "../made.txt", "--events", "events.json"]
+    found = CliRunner().invoke(main, [verb, "--settings", settings, *CHARGES[verb], *made])
+    assert (found.exit_code, bool(reached)) == ((0, True) if change is None else (1, False)), found.output
+    if change is not None:
+        named = name.partition("/")[0]
+        assert f"`{named}` must stay as it is until the release is charged" in found.output
+
+
 def test_ingest__raise_on_a_list_that_changed_since_people_were_chosen(private, monkeypatch):
     folder, people = private.parents[2], private / "people.txt"
     write_old(folder / "keep.txt", "a\n")

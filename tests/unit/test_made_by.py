@@ -1,7 +1,10 @@
 """Notes of the settings that private files were made by, and what a release refuses by them."""
 
+import errno
+import fcntl
 import hashlib
 import json
+import os
 from contextlib import nullcontext
 
 import pytest
@@ -9,7 +12,7 @@ from click.testing import CliRunner
 
 from dpgrs.cli.main import main
 from dpgrs.errors import DpgrsError
-from dpgrs.study.made_by import made_otherwise, note, note_of, require_made_by, settings_along
+from dpgrs.study.made_by import made_otherwise, note, note_of, only_writer, require_made_by, settings_along
 from dpgrs.study.requests import reads_of_draw
 from dpgrs.study.settings import resolve
 from dpgrs.study.step_settings import Settings
@@ -193,8 +196,9 @@ def test_draw__charges_for_nothing_that_a_benchmark_made(private, mode):
 @pytest.mark.parametrize("verb", ["draw", "measure-release"])
 def test_verbs_of_a_release__charge_for_all_public_files_that_they_take(verb):
     found = read_verb(verb)
-    public = {"sites", "loadings", "ld", "effects"} & {one.name for one in found.parameters}
-    assert {"sites", "ld"} <= public <= set(found.rests_on)
+    public = {"sites", "loadings", "ld", "effects", "audit"} & {one.name for one in found.parameters}
+    assert {"sites", "ld", "audit"} <= public <= set(found.rests_on)
+    assert found.charges
 
 
 def test_require_made_by__raise_on_a_file_that_is_not_the_one_of_its_note(private):
@@ -304,6 +308,66 @@ def test_audit__that_fails_has_no_note(private, monkeypatch):
 
 def fail(findings):
     raise DpgrsError("An audit failed.")
+
+
+def test_only_writer__raise_where_another_process_makes_the_file(private):
+    path = private / "statistics.npz"
+    with only_writer(path):
+        with pytest.raises(DpgrsError, match="must be made by one process"), only_writer(path):
+            pass
+        with only_writer(private / "panel.zarr"):
+            assert len([*note_of(path).parent.glob("*.lock")]) == 2
+    assert [*note_of(path).parent.glob("*.lock")] == []
+    with only_writer(path):
+        pass
+
+
+def test_only_writer__raise_on_a_lock_that_is_removed_meanwhile(private, monkeypatch):
+    """Its file is no longer there: a third process would lock another one."""
+    path, flock = private / "statistics.npz", fcntl.flock
+
+    def locked_late(descriptor, kind):
+        note_of(path).with_suffix(".lock").unlink()
+        flock(descriptor, kind)
+
+    monkeypatch.setattr("dpgrs.study.made_by.fcntl.flock", locked_late)
+    with pytest.raises(DpgrsError, match="must be made by one process at a time"), only_writer(path):
+        pass
+
+
+def test_only_writer__takes_a_file_system_without_locks(private, monkeypatch):
+    def no_locks(descriptor, kind):
+        raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP))
+
+    monkeypatch.setattr("dpgrs.study.made_by.fcntl.flock", no_locks)
+    with only_writer(private / "statistics.npz"):
+        pass
+
+
+def test_verbs__two_processes_make_no_file_at_once(private, monkeypatch):
+    """As without Snakemake's lock: the note of the first would be of the file of the second."""
+    path, said = private / "people.txt", []
+
+    def step(*_, output, **__):
+        if not said:
+            said.append(None)
+            said[0] = run_choose(path)
+        output.write_text("made\n")
+
+    monkeypatch.setattr("dpgrs.steps.choose_people.choose_people", step)
+    monkeypatch.chdir(private.parents[2])
+    (private.parents[2] / "cohort.vcf").write_text("##\n")
+    assert run_choose(path).exit_code == 0
+    assert said[0].exit_code == 1
+    assert "people.txt` must be made by one process at a time" in said[0].output
+    assert note_of(path).exists()
+
+
+def run_choose(path):
+    settings = settings_read(resolve({}), "choose-people")
+    return CliRunner().invoke(
+        main, ["choose-people", "--settings", settings, "cohort.vcf", "--output", str(path)]
+    )
 
 
 def test_made_otherwise__finds_files_of_other_settings(private):

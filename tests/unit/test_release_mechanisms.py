@@ -1,6 +1,8 @@
 """Releases of every mechanism by their steps: charged, replayed, bundled, and never taken for one another."""
 
+import shutil
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -17,6 +19,7 @@ from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.privacy.noise.sources import NoiseSource, Rehearsal
 from dpgrs.privacy.statement.audits import mechanism_of as audited_name
 from dpgrs.release.claim_check import smallest_delta
+from dpgrs.steps.draw import draw
 from dpgrs.study.identity import fit_settings
 from dpgrs.study.released import load_released, load_weights
 from dpgrs.study.released_accuracy import load_accuracy
@@ -45,6 +48,28 @@ def test_release__cases_that_nothing_counts_are_refused_before_a_charge(study, m
     ):
         study.release(config)
     assert study.ledger(config).path.read_bytes() == before
+
+
+@pytest.mark.parametrize("method", ["adassp", "k-blup"])
+def test_release__reads_all_files_before_it_is_charged(study, monkeypatch, method):
+    config = study.settings(method, bounds="tight", accounting="gdp", pure_epsilon="9")
+    before = study.ledger(config).path.read_bytes()
+    monkeypatch.setattr("step_studies.draw", partial(draw, before_charge=refuse))
+    with pytest.raises(DpgrsError, match="A file was replaced"):
+        study.release(config)
+    assert study.ledger(config).path.read_bytes() == before
+
+    def remove_files():
+        (study.root / "statistics.npz").unlink(missing_ok=True)
+        shutil.rmtree(study.root / "outcomes.zarr")
+
+    monkeypatch.setattr("step_studies.draw", partial(draw, before_charge=remove_files))
+    assert study.release(config).exists()
+    assert study.ledger(config).path.read_bytes() != before
+
+
+def refuse():
+    raise DpgrsError("A file was replaced.")
 
 
 @pytest.mark.parametrize("bounds", ["worst-case", "tight"])

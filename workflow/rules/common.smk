@@ -351,7 +351,7 @@ EFFECTS = (
     if SETTINGS["public"]["effects"]
     else []
 )
-# An input of all that charges, though not read: nothing is charged before the mechanisms have passed.
+# An input of all that charges: nothing is charged before the mechanisms have passed, or by stale audits.
 IS_AUDITED = IS_RELEASE and SETTINGS["release"]["audit_draws"]
 AUDIT = [f"{PUBLIC}/audit.json"] if IS_AUDITED else []
 # What became of all variants, of the cohort's, or of the public ones where these decide; and how people differ.

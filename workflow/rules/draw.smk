@@ -36,7 +36,9 @@ rule draw:
         files=lambda wildcards, input: flags(
             **{
                 name: (
-                    list(input[name]) if name in ("sites", "loadings") else input[name]
+                    list(input[name])
+                    if name in ("sites", "loadings", "audit")
+                    else input[name]
                 )
                 for name in (
                     "statistics",
@@ -45,6 +47,7 @@ rule draw:
                     "ld",
                     "sites",
                     "loadings",
+                    "audit",
                 )
                 if name in input.keys()
             }

@@ -164,6 +164,7 @@ rule measure_release:
             loadings=list(input.loadings),
             ld=list(input.ld),
             effects=list(input.effects),
+            audit=list(input.audit),
         ),
         settings=lambda wildcards: settings_read(
             SETTINGS, "measure-release", READS_OF_METRICS

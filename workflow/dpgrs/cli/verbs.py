@@ -2,12 +2,14 @@
 
 import importlib
 import json
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 import click
 
 from dpgrs.errors import DpgrsError
-from dpgrs.study.verbs import NEEDED, read_verb
+from dpgrs.study.verbs import BEFORE_CHARGE, NEEDED, read_verb
 
 KINDS = {
     "Path": click.Path(path_type=Path),
@@ -35,8 +37,13 @@ def command_of(name):
     @click.pass_obj
     def run(context, **given):
         from dpgrs.privacy.private_folders import PRIVATE, close_folder, require_no_digests
-        from dpgrs.study.input_files import content_marks, require_unchanged
-        from dpgrs.study.made_by import note, require_made_by, settings_along, study_of
+        from dpgrs.study.input_files import (
+            content_marks,
+            file_versions,
+            require_same_versions,
+            require_unchanged,
+        )
+        from dpgrs.study.made_by import note, only_writer, require_made_by, settings_along, study_of
         from dpgrs.study.step_settings import load_settings
 
         step = getattr(importlib.import_module(f"dpgrs.steps.{_own(name)}"), _own(name))
@@ -46,7 +53,11 @@ def command_of(name):
         if verb.rests_on and (settings is None or settings.mode == "release"):
             whole = _settings_of_study(settings, given)
             require_no_digests()
-            require_made_by(whole, [path for one in verb.rests_on for path in files.get(one, [])])
+            rests_on = [path for one in verb.rests_on for path in files.get(one, [])]
+            versions = file_versions(rests_on)
+            require_made_by(whole, rests_on)
+            if verb.charges:
+                given[BEFORE_CHARGE] = partial(require_same_versions, versions, rests_on)
         # Elsewhere nothing is noted.
         products = [given[one] for one in verb.writes if given.get(one) and study_of(given[one])]
         made, marks = {}, {}
@@ -55,23 +66,28 @@ def command_of(name):
             everything = [path for paths in files.values() for path in paths if path.exists()]
             close_folder(study / PRIVATE)
             marks = content_marks(settings, everything, study=study, genotypes=files.get(GENOTYPES, []))
-        for output in products:
-            made[output] = settings_along(settings, everything, output=output, marks=marks, verb=name)
-            note(output, None)
-        places = [given.pop(one.name) for one in verb.parameters if one.is_argument]
-        if verb.reads:
-            places.insert(0, settings)
-        if verb.shows_progress:
-            given["progress"] = False if context["quiet"] else None
-        found = step(*places, **given)
-        for output in products:
-            require_unchanged({key: [mark] for key, mark in marks.items()}, study=study)
-            if settings_along(settings, everything, output=output, marks=marks, verb=name) != made[output]:
-                raise DpgrsError(
-                    f"What `{output}` is made from must stay as it is meanwhile, got other files. Run one "
-                    "study at a time in a folder, and run it again."
-                )
-            note(output, made[output])
+        with ExitStack() as writers:
+            for output in products:
+                writers.enter_context(only_writer(output))
+                made[output] = settings_along(settings, everything, output=output, marks=marks, verb=name)
+                note(output, None)
+            places = [given.pop(one.name) for one in verb.parameters if one.is_argument]
+            if verb.reads:
+                places.insert(0, settings)
+            if verb.shows_progress:
+                given["progress"] = False if context["quiet"] else None
+            found = step(*places, **given)
+            for output in products:
+                require_unchanged({key: [mark] for key, mark in marks.items()}, study=study)
+                if (
+                    settings_along(settings, everything, output=output, marks=marks, verb=name)
+                    != made[output]
+                ):
+                    raise DpgrsError(
+                        f"What `{output}` is made from must stay as it is meanwhile, got other files. Run "
+                        "one study at a time in a folder, and run it again."
+                    )
+                note(output, made[output])
         if found is not None:
             click.echo(json.dumps(found), err=True)  # counts, which the rules keep as a log
 

@@ -40,7 +40,7 @@ READS = (
     "public",
 )
 
-RESTS_ON = ("outcomes", "statistics", "panel", "ld", "sites", "loadings")
+RESTS_ON = ("outcomes", "statistics", "panel", "ld", "sites", "loadings", "audit")
 
 
 def draw(
@@ -55,11 +55,13 @@ def draw(
     ld: Path | None = None,
     sites: Path | None = None,
     loadings: Path | None = None,
+    audit: Path | None = None,
     trial: int = 1,
     threads: int = 1,
     output: Path,
     events: Path,
     seconds: Path | None = None,
+    before_charge=None,
 ):
     """Draw noise by one mechanism: from a public seed in a benchmark, in a release secret and charged before.
 
@@ -78,12 +80,14 @@ def draw(
     ld : linkage disequilibrium of public genotypes, for mechanisms that use it.
     sites : public sites, in releases.
     loadings : public loadings of principal components, in releases.
+    audit : audits of the mechanisms, in releases: stale ones are refused before the charge.
     trial : number of the trial, from 1.
     threads : number of threads that compare genotypes with outcomes for choices; the result does not depend
         on it.
     output : the noisy results to write.
     events : record of the draws to write, JSON. In a release, the ledger has them before they are written.
     seconds : table to write of the time that each draw took, in benchmarks.
+    before_charge : function that raises DpgrsError if a file was replaced since its note was compared.
     """
     drawing = mechanism_named(mechanism)
     if settings.mode == "release":
@@ -93,7 +97,7 @@ def draw(
     draws = list(draws_of(settings, drawing, method or [None], data))
     if settings.mode == "release":
         public = loadings_identity(loadings) | ld_identity(ld)
-        _charge(_only(draws), output, events, sites=sites, public=public)
+        _charge(_only(draws), output, events, sites=sites, public=public, before_charge=before_charge)
         return
     labels, took = [], []
 
@@ -128,13 +132,14 @@ def _draw_seeded(asked, seed, trial):
     return asked.label(drawn) | own, asked.mechanism.arrays(drawn)
 
 
-def _charge(asked, output, events, *, sites, public):
+def _charge(asked, output, events, *, sites, public, before_charge):
     """Charge the ledger, draw, note what was drawn, and store it.
 
     Parameters
     ----------
     output, events, sites : as in `draw`.
     public : dict, what identifies other public files.
+    before_charge : as in `draw`; it is called when the rehearsal has read all data.
     """
     ledger, site_digest = Ledger(asked.settings.privacy.ledger), written_digest(sites)
     identity = public_identity(asked.settings.as_dict()) | public
@@ -146,13 +151,18 @@ def _charge(asked, output, events, *, sites, public):
         own = {"mechanism": mechanism.name, "drawn_before": mechanism.drawn_before(request)}
         return identify_part(identity, site_digest, request, about, **own)
 
+    def allow(asked):
+        require_no_other_bundle(output, asked, ledger=ledger, terms=terms)
+        if before_charge is not None:
+            before_charge()
+
     drawn, receipt = release(
         asked.draw,
         identify=identify,
         account=Account(request.protection, request.unit, request.neighbours),
         ledger=ledger,
         study_key=load_study_key(),
-        allow=lambda asked: require_no_other_bundle(output, asked, ledger=ledger, terms=terms),
+        allow=allow,
     )
     label = asked.label(drawn) | {"requests": list(receipt.requests.items())}
     label |= {name: public[name] for name in ("ld",) if name in public}

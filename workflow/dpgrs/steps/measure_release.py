@@ -61,7 +61,18 @@ READS = (
 )
 
 WRITES = ("output", "accuracy")
-RESTS_ON = ("drawn", "weights", "outcomes", "panel", "covariates", "sites", "loadings", "ld", "effects")
+RESTS_ON = (
+    "drawn",
+    "weights",
+    "outcomes",
+    "panel",
+    "covariates",
+    "sites",
+    "loadings",
+    "ld",
+    "effects",
+    "audit",
+)
 
 
 def measure_release(
@@ -76,9 +87,11 @@ def measure_release(
     loadings: Path | None = None,
     ld: Path | None = None,
     effects: Path | None = None,
+    audit: Path | None = None,
     output: Path,
     accuracy: Path,
     events: Path,
+    before_charge=None,
 ):
     """Measure a release on people held out, at a charge, or on public people, or withhold its metrics.
 
@@ -94,10 +107,12 @@ def measure_release(
     loadings : public loadings of principal components.
     ld : linkage disequilibrium of public genotypes, for fits that use it.
     effects : public effects, for fits that start from them.
+    audit : audits of the mechanisms, if metrics are charged: stale ones are refused before the charge.
     output : the table of metrics to write.
     accuracy : file to write of the sums that the metrics are computed from; they are noisy if they are
         charged.
     events : record of the draws to write, JSON.
+    before_charge : function that raises DpgrsError if a file was replaced since its note was compared.
 
     Raises
     ------
@@ -128,7 +143,12 @@ def measure_release(
         write({**found, "status": "ok"}, [own], [])
         return
     identity = public_identity(settings.as_dict()) | loadings_identity(loadings)
-    public = {"identity": identity, "site_digest": written_digest(sites), "fit": terms}
+    public = {
+        "identity": identity,
+        "site_digest": written_digest(sites),
+        "fit": terms,
+        "before_charge": before_charge,
+    }
     # Other public genotypes at the same sites give other weights of the same noisy statistics.
     require_no_other_bundle(accuracy, ledger=ledger, terms=identity["dataset"], fit=terms)
     request = AccuracyRequest.of(request_of(label), settings.evaluation)
@@ -140,7 +160,20 @@ def measure_release(
     complete(receipt, ledger, study=settings.study)
 
 
-def _charge(label, weights, request, ledger, *, panel, outcomes, covariates, identity, site_digest, fit):
+def _charge(
+    label,
+    weights,
+    request,
+    ledger,
+    *,
+    panel,
+    outcomes,
+    covariates,
+    identity,
+    site_digest,
+    fit,
+    before_charge,
+):
     """Charge the ledger, then draw the sums; returns their label and numbers, and the receipt."""
     trained, names = request_of(label), tuple(label["outcomes"])
     exact = _sum_up(panel, trained.n_variants, outcomes, covariates, weights, request)
@@ -160,6 +193,7 @@ def _charge(label, weights, request, ledger, *, panel, outcomes, covariates, ide
         account=Account(trained.protection, trained.unit, trained.neighbours),
         ledger=ledger,
         study_key=load_study_key(),
+        allow=lambda _: before_charge and before_charge(),
     )
     own = {"request": asdict(request), "outcomes": names, "requests": list(receipt.requests.items())}
     return (own | {"events": [event.as_dict() for event in drawn]}, sums), receipt

@@ -161,6 +161,38 @@ def require_unchanged(marks, *, study):
             raise changed_file(key)
 
 
+def file_versions(paths):
+    """Return the inode and the times of change of files and of all files of folders, by their paths.
+
+    No program sets the time of an inode's change back, so two equal versions are of one content.
+    """
+    every = [one for path in paths for one in (path, *path.rglob("*"))]
+    stats = {path: path.stat() for path in every if path.exists()}
+    return {path: (one.st_dev, one.st_ino, one.st_mtime_ns, one.st_ctime_ns) for path, one in stats.items()}
+
+
+def require_same_versions(versions, paths):
+    """Refuse to charge if a file was replaced or written since its note was compared.
+
+    Parameters
+    ----------
+    versions : dict from `file_versions`, of before the notes were compared.
+    paths : list of Path, what the step draws from.
+
+    Raises
+    ------
+    DpgrsError
+        Naming the first of these paths with another version.
+    """
+    for path in paths:
+        now = file_versions([path])
+        if now != {one: versions.get(one) for one in now} or (path in versions) != path.exists():
+            raise DpgrsError(
+                f"`{path}` must stay as it is until the release is charged, got a file that was written "
+                "meanwhile. Nothing was charged. Run one study at a time in a folder, and run it again."
+            )
+
+
 def changed_file(key):
     """Return the error that a file of the user's has changed."""
     return DpgrsError(

@@ -6,8 +6,11 @@ the code of the steps, and marks of the user's own files (`dpgrs.study.input_fil
 step starts, and written after the file. Notes are as private as the files: all lie in the private folder.
 """
 
+import fcntl
 import hashlib
 import json
+import os
+from contextlib import contextmanager
 from fnmatch import fnmatch
 from pathlib import Path
 from types import MappingProxyType
@@ -28,6 +31,8 @@ MADE = (
     *("*.zarr", "*.npz", "*.vcf.gz"),
     *("people.txt", "sites.tsv", "pca_loadings.tsv", "settings.json", "audit.json"),
 )
+# Steps that charge compare it, and nothing is made from it.
+AUDIT = "audit.json"
 # Parts of a trial are temporary, and how many there are changes no byte: what they are made of tells enough.
 SHARDS = "shards"
 # Genotypes are simulated by a rule that takes no file, and is no less known for having no note.
@@ -70,7 +75,7 @@ def settings_along(settings, files, *, output, marks=MappingProxyType({}), verb=
     verbs = SUMMING if verb in SUMMING else [verb] * bool(verb)
     code = {CODE + one: _code_mark(one, settings) for one in verbs}
     found = {key: {value} for key, value in (own_settings(settings) | marks | code).items()}
-    for path in filter(_is_made, files):
+    for path in (path for path in files if _is_made(path) and path.name != AUDIT):
         parts, digest = _place(path)[1].parts, _digest(path)
         if SHARDS not in parts:
             found.setdefault(CONTENT + _name(path), set()).add(digest)
@@ -103,6 +108,37 @@ def note(path, found):
     place.parent.mkdir(parents=True, exist_ok=True)
     # Of the rest, tables with times among them, nothing is made that is charged or published.
     write_json(place, found | ({ITSELF: [_digest(path)]} if _is_read(path) else {}))
+
+
+@contextmanager
+def only_writer(path):
+    """Refuse to make a file of a study that another process makes: a note is of the file that its step wrote.
+
+    Where the file system has no locks, nothing is refused.
+    """
+    lock = note_of(path).with_suffix(".lock")
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(lock, os.O_CREAT | os.O_RDWR, 0o600)
+    try:
+        is_busy = False
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            is_busy = True
+        except OSError:
+            pass
+        # The other process has removed its lock meanwhile.
+        if is_busy or not os.fstat(descriptor).st_nlink:
+            raise DpgrsError(
+                f"`{path}` must be made by one process at a time, got another that makes it. Wait for it, "
+                "run one study at a time in a folder, and run it again."
+            )
+        try:
+            yield
+        finally:
+            lock.unlink(missing_ok=True)
+    finally:
+        os.close(descriptor)
 
 
 def require_made_by(settings, files):

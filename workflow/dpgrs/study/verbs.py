@@ -12,7 +12,8 @@ from functools import cache
 
 from dpgrs.study.code import PACKAGE, code_digest
 
-READS, RESTS_ON, WRITES, PROGRESS = "READS", "RESTS_ON", "WRITES", "progress"
+READS, RESTS_ON, WRITES = "READS", "RESTS_ON", "WRITES"
+PROGRESS, BEFORE_CHARGE = "progress", "before_charge"
 NEEDED = object()  # the default of what must be given
 
 
@@ -50,6 +51,7 @@ class Verb:
         must have made them (`dpgrs.study.made_by`).
     writes : tuple of str, names of the files that it writes and others are made from.
     shows_progress : bool, whether it takes `progress`.
+    charges : bool, whether it takes `before_charge`, a function that refuses once all files are read.
     """
 
     name: str
@@ -59,6 +61,7 @@ class Verb:
     rests_on: tuple
     writes: tuple
     shows_progress: bool
+    charges: bool
 
     @property
     def module(self):
@@ -99,8 +102,9 @@ def read_verb(name):
         elif isinstance(node, ast.FunctionDef) and node.name == own:
             function = node
     summary, helps = _read_docstring(ast.get_docstring(function))
-    shows_progress = PROGRESS in [one.arg for one in function.args.kwonlyargs]
-    return Verb(name, summary, tuple(_parameters(function.args, helps)), *said.values(), shows_progress)
+    names = [one.arg for one in function.args.kwonlyargs]
+    takes = [name in names for name in (PROGRESS, BEFORE_CHARGE)]
+    return Verb(name, summary, tuple(_parameters(function.args, helps)), *said.values(), *takes)
 
 
 def settings_read(settings, verb, keys=None):

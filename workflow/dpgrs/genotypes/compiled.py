@@ -1,6 +1,8 @@
 """Compiles kernels by numba where it is installed. Without it numpy gives scores the same numbers, slowly."""
 
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 try:
     import numba
@@ -8,7 +10,7 @@ except ModuleNotFoundError:
     numba = None
 
 
-def compiled(kernel=None, *, plain=None):
+def compiled(kernel: Callable[..., Any] | None = None, *, plain: Callable[..., Any] | None = None) -> Any:
     """Compile a kernel; without numba, return its twin `plain`, or the kernel as plain Python."""
     if kernel is None:
         return partial(compiled, plain=plain)

@@ -3,14 +3,16 @@
 from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from dpgrs.errors import DpgrsError, must
 from dpgrs.io.chromosomes import AUTOSOMES, accession_build, chromosome_name
 from dpgrs.io.known_positions import PLACES, POSITIONS
-from dpgrs.io.vcf.vcf import VcfHeader
+
+if TYPE_CHECKING:
+    from dpgrs.io.vcf.vcf import VcfHeader
 
 KEY = "release.genome_build"
 _POSITIONS = np.array(sorted(POSITIONS))
@@ -65,7 +67,7 @@ class DeclaredBuild(NamedTuple):
         return f"the length {self.length} of chromosome {self.chromosome}"
 
 
-def declared_builds(headers: Mapping[str, VcfHeader]) -> list[DeclaredBuild]:
+def declared_builds(headers: "Mapping[str, VcfHeader]") -> list[DeclaredBuild]:
     """Return the builds that headers show, by chromosome, with or without ``chr``.
 
     There is one for each chromosome whose declared length is that of a known build, or whose name is an
@@ -86,7 +88,7 @@ def declared_builds(headers: Mapping[str, VcfHeader]) -> list[DeclaredBuild]:
     return declared
 
 
-def builds_of_header(header: VcfHeader) -> dict[str, str]:
+def builds_of_header(header: "VcfHeader") -> dict[str, str]:
     """Return the builds that any contig of a header shows, with the clue."""
     declared = declared_builds(dict.fromkeys(map(chromosome_name, header.contigs), header))
     return {declaration.build: declaration.clue for declaration in reversed(declared)}

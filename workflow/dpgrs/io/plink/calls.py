@@ -4,20 +4,22 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dpgrs.errors import DpgrsError
-from dpgrs.io.listed_reader import CallsOf, DosagesOf
 from dpgrs.io.vcf.text import COPY_AGAIN
+
+if TYPE_CHECKING:
+    from dpgrs.io.listed_reader import CallsOf, DosagesOf
 
 # Copies of A1 in the four calls of each byte, the lowest bits first; 01 is missing.
 _COPIES = np.array([2, -9, 1, 0], dtype=np.int8)[np.arange(256)[:, np.newaxis] >> np.arange(0, 8, 2) & 3]
 _CALLS_OF_BYTE = np.ascontiguousarray(_COPIES).view(np.uint32).ravel()
 
 
-def bed_calls(path: Path, *, n_samples: int, n_alts: np.ndarray) -> CallsOf:
+def bed_calls(path: Path, *, n_samples: int, n_alts: np.ndarray) -> "CallsOf":
     """Return a function that reads the calls of records of a ``.bed``; `n_alts` are ALTs a record."""
     counts_of = bed_counts(path, n_samples=n_samples, n_alts=n_alts)
 
@@ -30,7 +32,7 @@ def bed_calls(path: Path, *, n_samples: int, n_alts: np.ndarray) -> CallsOf:
     return read
 
 
-def bed_counts(path: Path, *, n_samples: int, n_alts: np.ndarray) -> DosagesOf:
+def bed_counts(path: Path, *, n_samples: int, n_alts: np.ndarray) -> "DosagesOf":
     """Return a function that reads int8 copies of ALT of a ``.bed``; allele numbers are all 1."""
     packed = np.memmap(path, mode="r", offset=3).reshape(len(n_alts), -1)
     n_last = n_samples % 4 or 4
@@ -46,7 +48,7 @@ def bed_counts(path: Path, *, n_samples: int, n_alts: np.ndarray) -> DosagesOf:
     return read
 
 
-def pgen_counts(path: Path, *, n_samples: int, n_alts: np.ndarray) -> DosagesOf:
+def pgen_counts(path: Path, *, n_samples: int, n_alts: np.ndarray) -> "DosagesOf":
     """Do for a ``.pgen`` what `bed_counts` does for a ``.bed``, of any ALT."""
     pgen = _open_pgen(path, n_samples, n_alts)
 
@@ -63,7 +65,7 @@ def pgen_counts(path: Path, *, n_samples: int, n_alts: np.ndarray) -> DosagesOf:
     return read
 
 
-def pgen_calls(path: Path, *, n_samples: int, n_alts: np.ndarray) -> CallsOf:
+def pgen_calls(path: Path, *, n_samples: int, n_alts: np.ndarray) -> "CallsOf":
     """Do for a ``.pgen`` what `bed_calls` does for a ``.bed``."""
     pgen = _open_pgen(path, n_samples, n_alts)
 
@@ -77,7 +79,7 @@ def pgen_calls(path: Path, *, n_samples: int, n_alts: np.ndarray) -> CallsOf:
     return read
 
 
-def pgen_dosages(path: Path, *, n_samples: int, n_alts: np.ndarray) -> DosagesOf:
+def pgen_dosages(path: Path, *, n_samples: int, n_alts: np.ndarray) -> "DosagesOf":
     """Return a function that reads float32 dosages of alleles of a ``.pgen``, -9 if missing."""
     pgen = _open_pgen(path, n_samples, n_alts)
 

@@ -56,7 +56,7 @@ def main():
         site = Path(scratch, "whole")
         site.mkdir()
         has_disks = can_mount(Path(scratch, "disk"))
-        with released_site(site, STUDY, people=PEOPLE, prepare=keep_ledger):
+        with released_site(site, STUDY, people=PEOPLE, prepare=keep_ledger, is_measured=True):
             whole = Whole(site)
             for place, name in enumerate(names):
                 points_of, fault = FAULTS[name]

@@ -15,7 +15,9 @@ def whole(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         for name, value in VARIABLES.items():
             patch.setenv(name, value)
-        with shared_site(tmp_path_factory, STUDY, people=PEOPLE, prepare=keep_ledger) as site:
+        with shared_site(
+            tmp_path_factory, STUDY, people=PEOPLE, prepare=keep_ledger, is_measured=True
+        ) as site:
             yield Whole(site)
 
 

@@ -309,7 +309,17 @@ def cases(table):
     ]
 
 
-@pytest.mark.parametrize(("content", "expected"), cases(READABLE))
+def by_turns(cases, n_forms=3):
+    """Leave each content to one of its forms by day, in turn."""
+    return [
+        case
+        if number % n_forms == number // n_forms % n_forms
+        else pytest.param(*case.values, id=case.id, marks=pytest.mark.nightly)
+        for number, case in enumerate(cases)
+    ]
+
+
+@pytest.mark.parametrize(("content", "expected"), by_turns(cases(READABLE)))
 def test_ingest__reads_what_is_odd(tmp_path, content, expected):
     code, errors, store = ingest(tmp_path, content)
     assert code == 0, errors

@@ -1,6 +1,6 @@
 """The step that draws, run in this process by the terms of a grid of requests."""
 
-from dpgrs.io.trials import load_labelled
+from dpgrs.io.replicates import load_labelled
 from dpgrs.methods.fits import FitTerms
 from dpgrs.methods.mechanisms import mechanism_of_file, mechanisms_of, request_of
 from dpgrs.steps.draw import draw
@@ -34,7 +34,7 @@ def sections_of(*, seed=1, screening=None, regression=None, **terms):
     return sections
 
 
-def draw_seeded(outcomes, output, *, mechanism=SHARED, method=(), trial=1, files=None, **terms):
+def draw_seeded(outcomes, output, *, mechanism=SHARED, method=(), replicate=1, files=None, **terms):
     """Draw for a benchmark; return label and arrays of all draws.
 
     Parameters
@@ -44,7 +44,7 @@ def draw_seeded(outcomes, output, *, mechanism=SHARED, method=(), trial=1, files
     **terms : as in `sections_of`.
     """
     settings, events = settings_for("draw", **sections_of(**terms)), output.with_suffix(".json")
-    known = {"mechanism": mechanism, "method": method, "trial": trial}
+    known = {"mechanism": mechanism, "method": method, "replicate": replicate}
     draw(settings, outcomes, **known, **files or {}, output=output, events=events)
     return load_labelled(output)
 

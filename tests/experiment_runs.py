@@ -32,9 +32,11 @@ def run_experiment(names, folder, *arguments, data=None, form="quick", cores=2, 
     return process.stdout
 
 
-def rows_of_trial(experiment, part, settings, *, files=(), trial=1):
-    """Return what a trial of a part gives in this process, a data frame as `summarise` takes it."""
-    return pd.DataFrame(experiment.run_trial(part, trial, settings, [*files])).assign(part=part, trial=trial)
+def rows_of_replicate(experiment, part, settings, *, files=(), replicate=1):
+    """Return what a replicate of a part gives in this process, a data frame as `summarise` takes it."""
+    return pd.DataFrame(experiment.run_replicate(part, replicate, settings, [*files])).assign(
+        part=part, replicate=replicate
+    )
 
 
 def numbers_of(name, folder, form="quick"):

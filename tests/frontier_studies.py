@@ -35,7 +35,9 @@ def write_study(folder, *, n_outcomes, **terms):
     make_panel([vcf], ["1"], private, size=N_VARIANTS, seed=1)
     panel = Panel.open((private / "panel").rename(private / "panel.zarr"))
     is_training = np.repeat(np.arange(N_PEOPLE) % 5 > 0, 2)
-    outcomes_of(panel, is_training, n_outcomes=n_outcomes, **terms).save(private / "trial1" / "outcomes.zarr")
+    outcomes_of(panel, is_training, n_outcomes=n_outcomes, **terms).save(
+        private / "replicate1" / "outcomes.zarr"
+    )
 
 
 def outcomes_of(panel, is_training, *, n_outcomes, **terms):

@@ -21,8 +21,8 @@ from dpgrs import __version__
 from dpgrs.genotypes.bits import pack, unpack
 from dpgrs.io.covariates import Covariates
 from dpgrs.io.outcomes import Outcomes
+from dpgrs.io.replicates import save_labelled
 from dpgrs.io.tables.outcome_loadings import read_outcome_loadings
-from dpgrs.io.trials import save_labelled
 from dpgrs.linalg.statistics import half_units
 from dpgrs.methods.registry import METHODS
 from dpgrs.privacy.ledger.entries import Account

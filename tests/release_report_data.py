@@ -91,5 +91,5 @@ def write_pages(data, folder):
 
 
 def _metrics(outcomes, accuracy):
-    known = {"trial": 1, "outcome": outcomes, "method": "reusecov-gauss", "n_rows": EXACT_COUNT}
+    known = {"replicate": 1, "outcome": outcomes, "method": "reusecov-gauss", "n_rows": EXACT_COUNT}
     return pd.DataFrame(known | accuracy | {"mse_nonprivate": np.nan, "status": "withheld"})

@@ -134,7 +134,7 @@ def copied_site(site, folder):
 
 def drawn_file(folder, study="release"):
     """Return the path of what a study drew."""
-    return folder / "results" / study / "private" / "trial1" / "drawn" / "reusecov-statistics.npz"
+    return folder / "results" / study / "private" / "replicate1" / "drawn" / "reusecov-statistics.npz"
 
 
 def bundle(folder, study):

@@ -27,8 +27,8 @@ GRID = [
 SCREENED = [(method, "full", "add-remove", "haplotype", "gdp") for method in ("k-blup", "k-tukey")]
 EXACT = [("gram", ""), ("statistics", ""), ("weights", "ols")]
 NOISY = [("gram", ""), ("statistics", ""), ("weights", "reusecov-gauss")]
-# Options of a study of one design, trial and epsilon, for pages whose figures do not matter.
-ONE_DESIGN = {"n_outcomes": 3, "outcome_counts": (3,), "trials": 1, "epsilons": (1.0,)}
+# Options of a study of one design, replicate and epsilon, for pages whose figures do not matter.
+ONE_DESIGN = {"n_outcomes": 3, "outcome_counts": (3,), "replicates": 1, "epsilons": (1.0,)}
 TERM_COLUMNS = ("method", "protection", "neighbours", "unit", "accounting")
 
 
@@ -36,7 +36,7 @@ def make_report_data(
     *,
     n_outcomes=4,
     n_variants=24,
-    trials=2,
+    replicates=2,
     epsilons=(1.0, 4.0, 16.0),
     chromosomes=("1", "2"),
     is_simulated=True,
@@ -53,12 +53,12 @@ def make_report_data(
     effects = random.normal(size=(n_outcomes, n_variants)) * (random.random((n_outcomes, n_variants)) < 0.2)
     fits = [(method, "none", "", "", "", np.nan) for method in ("ols", "gblup")]
     fits += [(*terms, epsilon) for terms in private for epsilon in epsilons]
-    shape = (trials, len(panel_sizes), len(outcome_counts))
+    shape = (replicates, len(panel_sizes), len(outcome_counts))
     metrics = pd.DataFrame(
         row
-        for trial, size, count in np.ndindex(*shape)
+        for replicate, size, count in np.ndindex(*shape)
         for row in _metrics_rows(
-            random, trial + 1, panel_sizes[size], outcomes[: outcome_counts[count]], fits, n_variants
+            random, replicate + 1, panel_sizes[size], outcomes[: outcome_counts[count]], fits, n_variants
         )
     )
     return ReportData(
@@ -70,7 +70,7 @@ def make_report_data(
                 "rows": "haplotypes",
                 "panel_sizes": panel_sizes,
                 "outcome_counts": outcome_counts,
-                "trials": trials,
+                "replicates": replicates,
                 "source": "simulated under the model OutOfAfrica_3G09",
                 "chromosomes": tuple(chromosomes),
                 "heritability": 0.5 if is_simulated else None,
@@ -108,16 +108,16 @@ def make_report_data(
 
 
 def make_attacks():
-    """Make a table of two trials, two designs and both targets, every row with an advantage of its own."""
+    """Make a table of two replicates, two designs and both targets, each row with its own advantage."""
     fits = [(attack, method, "none", "", np.nan) for attack, method in EXACT]
     fits += [(attack, method, "full", "gdp", epsilon) for epsilon in (5.0, 1.0) for attack, method in NOISY]
     cells = product((1, 2), ((12, 1), (24, 4)), fits, ("haplotype", "person"))
     records = []
-    for place, (trial, (n_variants, n_outcomes), fit, target) in enumerate(cells):
+    for place, (replicate, (n_variants, n_outcomes), fit, target) in enumerate(cells):
         advantage = place / 1000
         records.append(
             dict(zip(("attack", "method", "protection", "accounting", "epsilon"), fit, strict=True))
-            | {"trial": trial, "n_variants": n_variants, "n_outcomes": n_outcomes, "target": target}
+            | {"replicate": replicate, "n_variants": n_variants, "n_outcomes": n_outcomes, "target": target}
             | {"n_members": 200, "n_others": 50, "n_reference": 50, "fpr": 0.02, "tpr": 0.03, "auc": 0.6}
             | {"advantage": advantage, "advantage_low": advantage - 0.1, "advantage_high": advantage + 0.1}
             | {"advantage_bound": np.nan if fit[2] == "none" else fit[4] / 10}
@@ -152,7 +152,7 @@ def make_screened_data(*, n_choices=3, knows_causal=True, **options):
     )
 
 
-def _metrics_rows(random, trial, size, outcomes, fits, n_variants):
+def _metrics_rows(random, replicate, size, outcomes, fits, n_variants):
     nonprivate = {name: 1 - 0.45 * size / n_variants + random.normal(0, 0.02) for name in outcomes}
     for *terms, epsilon in fits:
         private = not np.isnan(epsilon)
@@ -164,7 +164,7 @@ def _metrics_rows(random, trial, size, outcomes, fits, n_variants):
             )
             mse = nonprivate[name] + 0.4 * loss**2
             yield dict(zip(TERM_COLUMNS, terms, strict=True)) | {
-                "trial": trial,
+                "replicate": replicate,
                 "outcome": name,
                 "epsilon": epsilon,
                 "delta": 1e-6 if private else np.nan,

@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 
 from dpgrs.io.outcomes import Outcomes
+from dpgrs.io.replicates import save_labelled
 from dpgrs.io.sites import write_sites
-from dpgrs.io.trials import save_labelled
 from dpgrs.linalg.public_ld import public_ld
 from dpgrs.linalg.statistics import coded_rows
 from dpgrs.methods.mechanisms import mechanism_of

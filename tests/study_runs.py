@@ -26,7 +26,7 @@ DRAWN_INTO, CLOCK_OFF = "DPGRS_TEST_DRAWN_INTO", "DPGRS_TEST_CLOCK_OFF"
 WARM = {KILL_AT, FULL_AT, DRAWN_INTO}
 
 # By time, or by how a study was cut into jobs.
-OF_RUNS = ("logs/", "benchmarks/", "made/settings/", "made/trial1/shards/", "made/trial2/shards/")
+OF_RUNS = ("logs/", "benchmarks/", "made/settings/", "made/replicate1/shards/", "made/replicate2/shards/")
 TIMED = ("provenance.json", ".snakemake_timestamp")
 
 # A study of a few seconds that takes every step.
@@ -37,7 +37,7 @@ SMALL = {
     "outcomes": {"count": [1, 3]},
     "methods": ["ols", "gblup", "reusecov-gauss", "blup"],
     "privacy": {"protection": ["full"], "accounting": ["gdp", "paper"]},
-    "trials": 2,
+    "replicates": 2,
 }
 
 

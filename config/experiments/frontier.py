@@ -184,7 +184,7 @@ CASES = [
     # the same with few to test on.
     *(Case("more-people", LARGE, seed, cohort=0.6) for seed in (1, 2, 3)),
     *(
-        Case("more-rows", {**LARGE, "trials": 4, "outcomes": {"count": [10], "test_share": 0.04}}, seed)
+        Case("more-rows", {**LARGE, "replicates": 4, "outcomes": {"count": [10], "test_share": 0.04}}, seed)
         for seed in range(1, 5)
     ),
     *(Case(f"people-{n}", outcomes(1, 10, 100), seed, people=n) for n in (100, 500) for seed in (1, 2, 3)),

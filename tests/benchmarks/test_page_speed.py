@@ -46,7 +46,7 @@ def matplotlib_strips(x, n_strips):
 
 
 def test_pages__faster_than_one_of_their_figures_by_matplotlib(tmp_path, request, capsys):
-    data = make_report_data(n_outcomes=N_PAGES, n_variants=N_VARIANTS, trials=3)
+    data = make_report_data(n_outcomes=N_PAGES, n_variants=N_VARIANTS, replicates=3)
     weights = np.stack([fit.weights for fit in data.weights[:5]])
     ours = WeightsFigure(data.variants, labels=list("abcde"), colors=[BARS["color"]] * 5)
     with styled():

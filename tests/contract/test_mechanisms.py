@@ -9,7 +9,7 @@ import pytest
 
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.evaluation.private_metrics import AccuracyRequest, accuracy_sums, private_accuracy
-from dpgrs.io.trials import load_labelled
+from dpgrs.io.replicates import load_labelled
 from dpgrs.methods.mechanisms import all_mechanisms
 from dpgrs.methods.registry import METHODS, methods_that
 from dpgrs.privacy.accounting.events import (

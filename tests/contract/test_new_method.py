@@ -24,7 +24,7 @@ BENCHMARK = SMALL | {
     "cohort": SMALL["cohort"] | {"chromosomes": ["22"]},
     "privacy": {"epsilon": [100], "bounds": "tight", "protection": "full", "accounting": ["gdp", "paper"]},
     "screening": {"size": 3},
-    "trials": 1,
+    "replicates": 1,
 }
 pytestmark = pytest.mark.workflow
 

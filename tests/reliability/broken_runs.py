@@ -24,14 +24,14 @@ from study_runs import DRAWN_INTO, command, environment, run
 STUDY = SHORT_RELEASE | {"study": "reliability", "scale": {"rows_per_shard": 64}}
 PEOPLE = 150  # three shards
 RESULTS = Path("results", STUDY["study"])
-TRIAL = RESULTS / "private" / "trial1"
+REPLICATE = RESULTS / "private" / "replicate1"
 # In this order, without what hangs on the release alone.
 MADE = (
-    TRIAL / "outcomes.zarr",
-    TRIAL / "statistics.npz",
-    TRIAL / "drawn",
-    TRIAL / "weights.npz",
-    TRIAL / "accuracy.npz",
+    REPLICATE / "outcomes.zarr",
+    REPLICATE / "statistics.npz",
+    REPLICATE / "drawn",
+    REPLICATE / "weights.npz",
+    REPLICATE / "accuracy.npz",
     *(RESULTS / name for name in ("metrics.tsv", "release", "report", "figures")),
 )
 LEDGER = ("ledger.jsonl", "ledger.jsonl.head")

@@ -10,19 +10,19 @@ from typing import NamedTuple
 
 from dpgrs.io.files import remove
 from dpgrs.public_random import generator
-from reliability.broken_runs import RESULTS, TRIAL, Running, flip, move_times, rerun, take_away
+from reliability.broken_runs import REPLICATE, RESULTS, Running, flip, move_times, rerun, take_away
 from study_runs import CLOCK_OFF, KILL_AT
 
 N_KILLS, DAY = 20, 86_400
 ROOM = 2**28  # bytes of a disk with room
-SHARDS = TRIAL / "shards"
+SHARDS = REPLICATE / "shards"
 SHARD_JOBS = "compute_statistics/"
 # What is damaged, the last first, and what is taken away so that a job reads it again.
 DAMAGED = {
-    TRIAL / "drawn" / "reusecov-statistics.npz": TRIAL / "weights.npz",
-    TRIAL / "statistics.npz": TRIAL / "drawn",
-    TRIAL / "outcomes.zarr": TRIAL / "statistics.npz",
-    RESULTS / "private" / "panel.zarr": TRIAL / "outcomes.zarr",
+    REPLICATE / "drawn" / "reusecov-statistics.npz": REPLICATE / "weights.npz",
+    REPLICATE / "statistics.npz": REPLICATE / "drawn",
+    REPLICATE / "outcomes.zarr": REPLICATE / "statistics.npz",
+    RESULTS / "private" / "panel.zarr": REPLICATE / "outcomes.zarr",
 }
 LOCKED = "Directory cannot be locked"
 
@@ -74,7 +74,10 @@ def kill(whole, folder, points):
 def orphan_points(whole, seed):
     """Choose a shard, and the job that draws."""
     shard = next(job for job in whole.jobs if job.name.startswith(SHARD_JOBS))
-    return [(shard, TRIAL / "statistics.npz"), (whole.job("draw/1.reusecov-statistics"), TRIAL / "drawn")]
+    return [
+        (shard, REPLICATE / "statistics.npz"),
+        (whole.job("draw/1.reusecov-statistics"), REPLICATE / "drawn"),
+    ]
 
 
 def orphan(whole, folder, points):
@@ -144,7 +147,7 @@ def damage_shard(whole, folder, points):
     """Flip a bit of a shard's file before shards are added."""
     whole.done(folder)
     for number, place in points:
-        take_away(folder, TRIAL / "statistics.npz")
+        take_away(folder, REPLICATE / "statistics.npz")
         rerun(folder, **{KILL_AT: "dpgrs.steps.add_statistics.added"})
         shards = sorted((folder / SHARDS).iterdir())
         path = shards[int(number * len(shards))].relative_to(folder)
@@ -218,7 +221,7 @@ def run_twice(whole, folder, points):
     """Start a second run while the first sums shards."""
     whole.done(folder)
     for options in points:
-        take_away(folder, TRIAL / "statistics.npz")
+        take_away(folder, REPLICATE / "statistics.npz")
         running = Running(folder, *options)
         running.wait_for(next(job for job in whole.jobs if job.name.startswith(SHARD_JOBS)))
         second, console = rerun(folder, *options)

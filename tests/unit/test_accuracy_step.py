@@ -12,7 +12,7 @@ from dpgrs.evaluation.metrics import RELEASED_METRICS
 from dpgrs.evaluation.private_metrics import AccuracyRequest, accuracy_sums, grid_weights, measure
 from dpgrs.genotypes.dosages import LARGEST_DOSAGE, half_coded
 from dpgrs.io.outcomes import Outcomes
-from dpgrs.io.trials import load_labelled, save_labelled
+from dpgrs.io.replicates import load_labelled, save_labelled
 from dpgrs.linalg.linear_fit import LinearFit
 from dpgrs.linalg.statistics import coded_rows
 from dpgrs.privacy.accounting.exact_numbers import exact_text

@@ -13,7 +13,7 @@ from dpgrs.api.terms import settings_of
 from dpgrs.errors import UsageError
 from dpgrs.evaluation.rows import joined_rows
 from dpgrs.io.outcomes import Outcomes
-from dpgrs.io.trials import load_labelled
+from dpgrs.io.replicates import load_labelled
 from dpgrs.linalg.linear_fit import LinearFit
 from dpgrs.methods.mechanisms import mechanism_of
 from dpgrs.steps.compute_statistics import compute_statistics
@@ -64,7 +64,7 @@ def test_regress__is_what_the_steps_give(cohort, tmp_path, method):
             mechanism=mechanism.name,
             method=[one for one in mechanism.drawn_for([method]) if one],
             **{name: paths[name] for name in mechanism.takes if name in paths},
-            trial=1,
+            replicate=1,
             output=paths["drawn.npz"],
             events=tmp_path / "events.json",
             seconds=tmp_path / "seconds.tsv",

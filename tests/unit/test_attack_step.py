@@ -10,11 +10,11 @@ from dpgrs.errors import UsageError
 from dpgrs.evaluation.attacks import advantage_bound
 from dpgrs.genotypes.bits import pack
 from dpgrs.io.outcomes import Outcomes
-from dpgrs.io.trials import Statistics, load_labelled, save_labelled
+from dpgrs.io.replicates import Statistics, load_labelled, save_labelled
 from dpgrs.linalg.linear_fit import centred_gram, ridge_weights
 from dpgrs.linalg.statistics import CROSS_STEP, GRAM_STEP, cross_product, gram, grid_outcomes
-from dpgrs.steps import attack_trial as attack_step
-from dpgrs.steps.attack_trial import ATTACKS
+from dpgrs.steps import attack_replicate as attack_step
+from dpgrs.steps.attack_replicate import ATTACKS
 from outcome_files import write_outcomes
 from step_settings import settings_for
 
@@ -27,11 +27,11 @@ NOTHING = {"protection": "none", "neighbours": None, "unit": None, "accounting":
 
 @pytest.fixture
 def files(tmp_path, monkeypatch):
-    """Write what the earlier steps of a trial leave; the attack must find people by their names."""
-    return write_trial(tmp_path, monkeypatch)
+    """Write what the earlier steps of a replicate leave; the attack must find people by their names."""
+    return write_replicate(tmp_path, monkeypatch)
 
 
-def write_trial(folder, monkeypatch, *, rows="haplotypes", unit="haplotype", order=None, n_test=40):
+def write_replicate(folder, monkeypatch, *, rows="haplotypes", unit="haplotype", order=None, n_test=40):
     order = np.arange(N_PEOPLE) if order is None else order
     haplotypes = (2 * order[:, np.newaxis] + [0, 1]).ravel()
     row_order = haplotypes if rows == "haplotypes" else order
@@ -86,19 +86,19 @@ def write_trial(folder, monkeypatch, *, rows="haplotypes", unit="haplotype", ord
     return paths
 
 
-def attack(files, *, counts=(2,), trial=1):
+def attack(files, *, counts=(2,), replicate=1):
     output = files["panel"].with_name("attacks.tsv")
-    settings = settings_for("attack-trial", outcomes={"count": list(counts)}, regression={"lambda": 0.2})
-    attack_step.attack_trial(settings, **files, output=output, trial=trial)
+    settings = settings_for("attack-replicate", outcomes={"count": list(counts)}, regression={"lambda": 0.2})
+    attack_step.attack_replicate(settings, **files, output=output, replicate=replicate)
     return pd.read_csv(
         output, sep="\t", keep_default_na=False, na_values={"epsilon": [""], "auc_bound": [""]}
     )
 
 
-def test_attack_trial__attacks_all_that_is_published(files):
-    table = attack(files, counts=[1, 2], trial=3)
+def test_attack_replicate__attacks_all_that_is_published(files):
+    table = attack(files, counts=[1, 2], replicate=3)
     assert list(table) == ATTACKS
-    assert set(table["trial"]) == {3}
+    assert set(table["replicate"]) == {3}
     cells = table.groupby(["attack", "method", "protection"]).size().to_dict()
     # Two panels, two targets; without privacy also two numbers of outcomes.
     exact, noisy = 2 * 2 * 2, 2 * 2
@@ -127,8 +127,8 @@ def test_attack_trial__attacks_all_that_is_published(files):
         ("people", "person", 1, {"person": 1}),
     ],
 )
-def test_attack_trial__bound_is_that_of_the_target(tmp_path, monkeypatch, rows, unit, row_share, targets):
-    table = attack(write_trial(tmp_path, monkeypatch, rows=rows, unit=unit))
+def test_attack_replicate__bound_is_that_of_the_target(tmp_path, monkeypatch, rows, unit, row_share, targets):
+    table = attack(write_replicate(tmp_path, monkeypatch, rows=rows, unit=unit))
     mu = np.sqrt(sum(mu**2 for mu in MUS.values())) * row_share
     private = table[table["protection"] == "full"]
     for target, n_rows in targets.items():
@@ -138,32 +138,32 @@ def test_attack_trial__bound_is_that_of_the_target(tmp_path, monkeypatch, rows, 
     assert set(table.loc[table["protection"] == "none", "advantage_bound"]) == {""}
 
 
-def test_attack_trial__order_of_people_changes_nothing(tmp_path, monkeypatch):
-    first = attack(write_trial(tmp_path, monkeypatch))
+def test_attack_replicate__order_of_people_changes_nothing(tmp_path, monkeypatch):
+    first = attack(write_replicate(tmp_path, monkeypatch))
     shuffled = np.random.default_rng(2).permutation(N_PEOPLE)
-    again = attack(write_trial(tmp_path, monkeypatch, order=shuffled))
+    again = attack(write_replicate(tmp_path, monkeypatch, order=shuffled))
     pd.testing.assert_frame_equal(again, first, rtol=1e-9)
 
 
-def test_attack_trial__takes_so_many_of_either_side_by_their_names(tmp_path, monkeypatch):
+def test_attack_replicate__takes_so_many_of_either_side_by_their_names(tmp_path, monkeypatch):
     monkeypatch.setattr(attack_step, "MOST_PEOPLE", 12)
-    first = attack(write_trial(tmp_path, monkeypatch, n_test=20))
+    first = attack(write_replicate(tmp_path, monkeypatch, n_test=20))
     assert set(first.loc[first["target"] == "person", "n_members"]) == {12}
     assert set(first.loc[first["target"] == "person", "n_others"]) == {12}
     # Half of those taken, two haplotypes each.
     assert set(first["n_reference"]) == {12}
     shuffled = np.random.default_rng(2).permutation(N_PEOPLE)
-    again = attack(write_trial(tmp_path, monkeypatch, n_test=20, order=shuffled))
+    again = attack(write_replicate(tmp_path, monkeypatch, n_test=20, order=shuffled))
     pd.testing.assert_frame_equal(again, first, rtol=1e-9)
 
 
-def test_attack_trial__too_few_held_out_leave_the_table_empty(tmp_path, monkeypatch):
-    table = attack(write_trial(tmp_path, monkeypatch, n_test=7))
+def test_attack_replicate__too_few_held_out_leave_the_table_empty(tmp_path, monkeypatch):
+    table = attack(write_replicate(tmp_path, monkeypatch, n_test=7))
     assert list(table) == ATTACKS
     assert table.empty
 
 
-def test_attack_trial__raise_on_the_noise_of_a_release(files):
+def test_attack_replicate__raise_on_the_noise_of_a_release(files):
     noisy = load_labelled(files["noisy"])
     noisy[0][0]["events"][1]["source"] = "release"
     save_labelled(files["noisy"], noisy)

@@ -292,7 +292,7 @@ def test_fit_blup_ld__learns_from_other_outcomes_where_they_share_causes(rng, ra
 
 
 def test_fit_blup_ld__what_a_small_panel_does_not_tell_is_not_taken_for_shared_causes(rng):
-    """It is the same for all outcomes: a law without it let nearly all of such trials pass."""
+    """It is the same for all outcomes: a law without it let nearly all of such replicates pass."""
     passed = 0
     for _ in range(8):
         X, panel = correlated(rng, 2000, strength=0.6, d=20), correlated(rng, 60, strength=0.6, d=20)

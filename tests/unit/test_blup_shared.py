@@ -174,27 +174,27 @@ def test_fit_blup_shared__of_steered_rows(variety):
 
 
 def test_shows_factors__seldom_where_steered_outcomes_share_nothing():
-    trials, passed = 60, {0: 0, 2: 0}
+    replicates, passed = 60, {0: 0, 2: 0}
     for rank in passed:
-        for seed in range(trials):
+        for seed in range(replicates):
             released, terms, *_ = steered(seed, rank=rank, n_outcomes=15, d=15, cross_sd=20.0)
             passed[rank] += shows(see(*released, **terms), **terms)
-    assert passed[0] <= binom.isf(1e-9, trials, 1 / (DRAWS + 1))
-    assert passed[2] > trials / 2
+    assert passed[0] <= binom.isf(1e-9, replicates, 1 / (DRAWS + 1))
+    assert passed[2] > replicates / 2
 
 
 @pytest.mark.parametrize("gram_sd", [0.0, 20.0])
 def test_shows_factors__seldom_where_outcomes_share_nothing(gram_sd):
-    trials, passed = 60, {0: 0, 2: 0}
+    replicates, passed = 60, {0: 0, 2: 0}
     for rank in passed:
-        for seed in range(trials):
+        for seed in range(replicates):
             released, terms, *_ = statistics(
                 seed, rank=rank, n_outcomes=15, d=15, gram_sd=gram_sd, cross_sd=20.0
             )
             passed[rank] += shows(see(*released, **terms), **terms)
     # The largest of eleven alike is the last one with a chance of 1/11, without a margin.
-    assert passed[0] <= binom.isf(1e-9, trials, 1 / (DRAWS + 1))
-    assert passed[2] > trials / 2
+    assert passed[0] <= binom.isf(1e-9, replicates, 1 / (DRAWS + 1))
+    assert passed[2] > replicates / 2
 
 
 def test_shows_factors__the_noise_of_the_gram_matrix_is_no_factor():

@@ -15,7 +15,7 @@ from case_studies import EXACT, DrawnCases, settings_of, with_cases
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.files import save_arrays
 from dpgrs.io.outcomes import CHUNK, Outcomes
-from dpgrs.io.trials import load_labelled, save_labelled
+from dpgrs.io.replicates import load_labelled, save_labelled
 from dpgrs.methods.mechanisms import mechanism_of
 from dpgrs.methods.registry import METHODS
 from dpgrs.methods.requests import PrivacyRequest

@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpgrs.io.trials import load_labelled
+from dpgrs.io.replicates import load_labelled
 from dpgrs.study.released import load_released
 from draws import fit_as_released
 from step_studies import N_VARIANTS, NAMES

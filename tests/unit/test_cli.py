@@ -73,13 +73,14 @@ def test_settings__lists_all_keys_or_describes_those_of_a_name():
     assert "Default: `[1, 5]`. Example: `[0.5, 1, 2]`." in described
     headings = re.findall(r"(?m)^(\S+):$", invoke("settings", "panel").stdout)
     assert headings == [key for key in keys() if key.startswith("panel.")]
-    assert "With `mode: release` the default is `1`." in invoke("settings", "trials").stdout
+    assert "With `mode: release` the default is `1`." in invoke("settings", "replicates").stdout
 
 
 @pytest.mark.parametrize(
     ("name", "line"),
     [
         ("privacy.epsilom", "`privacy.epsilom` is not a key. Did you mean `privacy.epsilon`?"),
+        ("trials", "`trials` is now `replicates`."),
         ("privcy.epsilon", "`privcy` is not a key. Did you mean `privacy`?"),
         ("epsilon", "`epsilon` is not a key. Did you mean `privacy.epsilon`?"),
         ("study.x", "`study.x` is not a key. `dpgrs settings` lists all keys."),

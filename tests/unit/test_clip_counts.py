@@ -7,7 +7,7 @@ import pytest
 
 from dpgrs.genotypes.bits import pack
 from dpgrs.io.outcomes import Outcomes
-from dpgrs.io.trials import ClipCounts, Statistics
+from dpgrs.io.replicates import ClipCounts, Statistics
 from dpgrs.linalg import clipped_statistics as core
 from dpgrs.linalg.norms import outcome_norm
 from dpgrs.reporting.data import ClippedRows

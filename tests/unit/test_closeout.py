@@ -11,7 +11,7 @@ DERIVED = {
     "private/store/1.zarr/.zattrs",
     "private/panel.zarr/.zattrs",
     "private/people.txt",
-    "private/trial1/outcomes.zarr",
+    "private/replicate1/outcomes.zarr",
     "private/logs/choose_people.log",
     "private/of_a_later_version.npz",
 }

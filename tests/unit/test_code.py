@@ -173,7 +173,7 @@ def test_reached_files__of_the_papers_are_followed_from_their_rows():
     reached = reached_files("steps/draw.py")
     assert {papers / f"{name}.py" for name in ("rows", "methods/dp_sgd", "selection/lasso")} <= reached
     assert papers / "selection" / "peel.py" in reached
-    assert papers / "tabular" / "trials.py" not in reached
+    assert papers / "tabular" / "replicates.py" not in reached
     assert papers / "methods" / "dp_sgd.py" not in reached_files("steps/render_report.py")
 
 

@@ -8,8 +8,8 @@ import pytest
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.files import save_arrays
 from dpgrs.io.outcomes import Outcomes
+from dpgrs.io.replicates import Statistics, load_labelled
 from dpgrs.io.tables.outcome_loadings import read_outcome_loadings
-from dpgrs.io.trials import Statistics, load_labelled
 from dpgrs.linalg.components import components_of, mapped_loadings
 from dpgrs.linalg.norms import clipped_outcomes, outcome_norm
 from dpgrs.linalg.statistics import OUTCOME_STEP

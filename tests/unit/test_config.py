@@ -211,13 +211,17 @@ def test_resolve__count_follows_source():
         ),
         ("mode", "fast", "`mode` must be one of benchmark, release, got fast."),
         (
-            "trials",
+            "replicates",
             0,
-            "`trials` must be a whole number of at least 1 and at most 10000, got 0. For",
+            "`replicates` must be a whole number of at least 1 and at most 10000, got 0. For",
         ),
-        ("trials", [1, 2], "`trials` must be a whole number of at least 1 and at most 10000, got [1, 2]."),
-        ("trials", None, "got null."),
-        ("trials", True, "got true."),
+        (
+            "replicates",
+            [1, 2],
+            "`replicates` must be a whole number of at least 1 and at most 10000, got [1, 2].",
+        ),
+        ("replicates", None, "got null."),
+        ("replicates", True, "got true."),
         ("cohort.chromosomes", [], "`cohort.chromosomes` must be a list with at least one entry, got []."),
         ("cohort.chromosomes", [1, "1"], "`cohort.chromosomes` must be a list without repeated entries"),
         ("cohort.chromosomes", ["1", "a/b"], "`cohort.chromosomes`, entry 2, must be a name"),
@@ -271,6 +275,7 @@ def test_resolve__raise_on_bad_value(key, value, message):
 @pytest.mark.parametrize(
     ("key", "message"),
     [
+        ("trials", "`trials` is now `replicates`."),
         ("stdy", "`stdy` is not a key. Did you mean `study`?"),
         ("cohort.chromsomes", "`cohort.chromsomes` is not a key. Did you mean `cohort.chromosomes`?"),
         ("cohort.simulation.peoples", "Did you mean `cohort.simulation.people`?"),
@@ -350,14 +355,14 @@ def test_resolve__raise_on_all_problems_at_once():
 def test_resolve__a_release_has_defaults_of_its_own():
     config = resolve({"mode": "release", "privacy": {"epsilon": 2}})
     assert config["methods"] == ["blup"]
-    assert config["trials"] == 1
+    assert config["replicates"] == 1
     assert config["privacy"]["bounds"] == "tight"
     assert config["privacy"]["accounting"] == ["gdp"]
     assert config["privacy"]["epsilon"] == [2.0]
     assert config["outcomes"]["test_share"] == 0
     assert resolve(config) == config
-    stated = resolve({"mode": "release", "trials": 3, "outcomes": {"test_share": "0.3"}})
-    assert (stated["trials"], stated["outcomes"]["test_share"]) == (3, 0.3)
+    stated = resolve({"mode": "release", "replicates": 3, "outcomes": {"test_share": "0.3"}})
+    assert (stated["replicates"], stated["outcomes"]["test_share"]) == (3, 0.3)
 
 
 def test_examine__names_the_keys_in_doubt():

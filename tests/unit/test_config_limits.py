@@ -8,7 +8,11 @@ from dpgrs.study.settings import examine, keys
     [
         ("seed", 10**4000, "`seed` must be a whole number of at least 0 and at most 9223372036854775807"),
         ("seed", "9" * 20_000, "`seed` must be a whole number of at least 0 and at most 9223372036854775807"),
-        ("trials", 10**9, "`trials` must be a whole number of at least 1 and at most 10000, got 1000000000."),
+        (
+            "replicates",
+            10**9,
+            "`replicates` must be a whole number of at least 1 and at most 10000, got 1000000000.",
+        ),
         (
             "panel.size",
             10**12,

@@ -13,8 +13,8 @@ from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.covariates import Covariates
 from dpgrs.io.files import written_digest
 from dpgrs.io.outcomes import Outcomes
+from dpgrs.io.replicates import Statistics, load_labelled
 from dpgrs.io.sites import read_chosen_sites
-from dpgrs.io.trials import Statistics, load_labelled
 from dpgrs.linalg.clipped_statistics import GENOTYPE_STEP
 from dpgrs.linalg.linear_fit import LinearFit
 from dpgrs.planning.plan import plan_study
@@ -23,9 +23,9 @@ from dpgrs.release.covariate_check import covariate_problems
 from dpgrs.release.open_release import refits
 from dpgrs.release.verify import verify_release
 from dpgrs.reporting.plan import plan_as_text
-from dpgrs.steps import attack_trial as attack_step
+from dpgrs.steps import attack_replicate as attack_step
 from dpgrs.steps import compute_statistics as statistics_step
-from dpgrs.steps import evaluate_trial as evaluate_step
+from dpgrs.steps import evaluate_replicate as evaluate_step
 from dpgrs.steps import make_covariates as covariates_step
 from dpgrs.steps import make_loadings as loadings_step
 from dpgrs.steps.fit_weights import fit_weights
@@ -180,7 +180,7 @@ def test_compute_statistics__raise_on_covariates_within_worst_case_bounds(study)
         study.sum_up(study.settings("blup"))
 
 
-def trial(study, *, covariates, protections=("full",)):
+def replicate(study, *, covariates, protections=("full",)):
     """Run a benchmark's steps and return its metrics."""
     study.covariates = covariates
     config = study.settings("blup", bounds="tight", neighbours="replace-one") | {"mode": "benchmark"}
@@ -194,13 +194,13 @@ def trial(study, *, covariates, protections=("full",)):
     settings = settings_for("fit-weights", methods=methods, regression={"lambda": 0.001})
     paths = {"statistics": statistics, "outcomes": root / "outcomes.zarr"}
     fit_weights(settings, [root / "noisy.npz"], **paths, **files)
-    evaluate_step.evaluate_trial(
-        settings_for("evaluate-trial", outcomes={"count": 3}),
+    evaluate_step.evaluate_replicate(
+        settings_for("evaluate-replicate", outcomes={"count": 3}),
         "panel",
         root / "outcomes.zarr",
         files["output"],
         files["seconds"],
-        trial=1,
+        replicate=1,
         metrics=root / "metrics.tsv",
         population_metrics=root / "population.tsv",
         measures=root / "measures.tsv",
@@ -211,20 +211,20 @@ def trial(study, *, covariates, protections=("full",)):
 
 def test_covariates__tell_every_method_of_every_protection_what_age_explains(study):
     covariates, protections = study.covariates, ("full", "feature", "label")
-    with_age = trial(study, covariates=covariates, protections=protections)
-    without = trial(study, covariates=None, protections=protections)
+    with_age = replicate(study, covariates=covariates, protections=protections)
+    without = replicate(study, covariates=None, protections=protections)
     assert len(with_age) == len(without) == 3 * (2 + 3 * 3)
     assert (with_age.xs("a", level="outcome") > 0.6).all()
     assert (without.xs("a", level="outcome") < 0.3).all()
 
 
-def test_attack_trial__weights_with_covariates_and_statistics_without(study):
-    trial(study, covariates=study.covariates)
+def test_attack_replicate__weights_with_covariates_and_statistics_without(study):
+    replicate(study, covariates=study.covariates)
     root = study.root
     paths = [root / name for name in ("outcomes.zarr", "statistics.npz", "noisy.npz", "weights.npz")]
-    settings = settings_for("attack-trial", outcomes={"count": 3}, regression={"lambda": 0.001})
-    options = {"output": root / "attacks.tsv", "trial": 1, "covariates": study.covariates}
-    attack_step.attack_trial(settings, "panel", *paths, **options)
+    settings = settings_for("attack-replicate", outcomes={"count": 3}, regression={"lambda": 0.001})
+    options = {"output": root / "attacks.tsv", "replicate": 1, "covariates": study.covariates}
+    attack_step.attack_replicate(settings, "panel", *paths, **options)
     table = pd.read_csv(root / "attacks.tsv", sep="\t")
     assert table["advantage"].notna().all()
     assert {"gram", "statistics", "weights"} == set(table["attack"])

@@ -67,7 +67,7 @@ def statistics_of(folder, alleles, outcomes):
     run("choose-sites", "--qc", private / "qc.tsv", output=private / "sites.tsv")
     chosen = ("--sites", private / "sites.tsv")
     run("make-panel", private / "1.zarr", *chosen, output=private / "panel.zarr")
-    paths = (private / "panel.zarr", "--trial", 1, "--table", table)
+    paths = (private / "panel.zarr", "--replicate", 1, "--table", table)
     run("make-outcomes", *paths, output=private / "outcomes.zarr")
     paths = (private / "panel.zarr", private / "outcomes.zarr")
     run("compute-statistics", *paths, output=private / "statistics.npz")

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from dpgrs.io.trials import load_labelled
+from dpgrs.io.replicates import load_labelled
 from dpgrs.methods import reusecov
 from dpgrs.methods.registry import methods_that
 from outcome_files import changed_outcomes

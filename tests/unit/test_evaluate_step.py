@@ -16,10 +16,10 @@ from dpgrs.evaluation.rows import joined_rows
 from dpgrs.genotypes.bits import pack
 from dpgrs.io.files import write_table
 from dpgrs.io.outcomes import Outcomes
-from dpgrs.io.trials import save_labelled
+from dpgrs.io.replicates import save_labelled
 from dpgrs.linalg.linear_fit import LinearFit
 from dpgrs.linalg.statistics import coded_rows
-from dpgrs.steps import evaluate_trial as step
+from dpgrs.steps import evaluate_replicate as step
 from dpgrs.study import score_measures
 from panels import panel_in_memory
 from random_cohorts import random_alleles
@@ -34,8 +34,8 @@ FREE = dict.fromkeys(TERMS) | {"method": "gblup", "protection": "none", "reporte
 
 
 @pytest.fixture(params=["haplotypes", "people"])
-def trial(request, tmp_path, monkeypatch):
-    """Files of a trial, its X and Y, and a function that measures it and returns both tables."""
+def replicate(request, tmp_path, monkeypatch):
+    """Files of a replicate, its X and Y, and a function that measures it and returns both tables."""
     rows = request.param
     rng = np.random.default_rng(0)
     bits = pack(random_alleles(N_VARIANTS, 2 * N_PEOPLE))
@@ -71,64 +71,68 @@ def trial(request, tmp_path, monkeypatch):
         monkeypatch.setattr(step, "people_at_a_time", lambda n_entries: at_a_time)
         tables = {name: tmp_path / f"{name}.tsv" for name in ("metrics", "population_metrics", "measures")}
         places = [tmp_path / name for name in ("outcomes.zarr", "weights.npz", "seconds.tsv")]
-        settings = settings_for("evaluate-trial", outcomes={"count": [1, 3]})
-        step.evaluate_trial(settings, "panel", *places, trial=1, populations=tmp_path / "who.tsv", **tables)
+        settings = settings_for("evaluate-replicate", outcomes={"count": [1, 3]})
+        step.evaluate_replicate(
+            settings, "panel", *places, replicate=1, populations=tmp_path / "who.tsv", **tables
+        )
         return [pd.read_csv(path, sep="\t") for path in tables.values()]
 
     return SimpleNamespace(measure=measure, X=X, Y=Y, is_training=is_training, fits=fits)
 
 
-def of_people(trial, fit, is_selected):
+def of_people(replicate, fit, is_selected):
     """Return outcomes of selected people and what a fit predicts of them: of one row, or of both together."""
-    rows_a_person = len(trial.X) // N_PEOPLE
-    X = (trial.X[is_selected] - fit.means).reshape(-1, rows_a_person, N_VARIANTS).sum(axis=1)
+    rows_a_person = len(replicate.X) // N_PEOPLE
+    X = (replicate.X[is_selected] - fit.means).reshape(-1, rows_a_person, N_VARIANTS).sum(axis=1)
     predicted = fit.intercept[:, np.newaxis] + fit.weights @ X.T
-    return trial.Y[: len(predicted), is_selected][:, ::rows_a_person], predicted
+    return replicate.Y[: len(predicted), is_selected][:, ::rows_a_person], predicted
 
 
-def test_evaluate_trial__measures_every_fit_on_the_test_people(trial):
-    metrics, _, _ = trial.measure()
-    is_test, n_rows = ~trial.is_training, np.count_nonzero(trial.is_training)
+def test_evaluate_replicate__measures_every_fit_on_the_test_people(replicate):
+    metrics, _, _ = replicate.measure()
+    is_test, n_rows = ~replicate.is_training, np.count_nonzero(replicate.is_training)
     assert metrics["n_rows"].unique().tolist() == [n_rows]
     assert metrics.groupby("method").size().to_dict() == {"blup": 4, "gblup": 4}
-    mean = np.nanmean(trial.Y[:, trial.is_training], axis=1)
+    mean = np.nanmean(replicate.Y[:, replicate.is_training], axis=1)
     for method, count in (("gblup", 1), ("gblup", 3), ("blup", 1), ("blup", 3)):
         own = metrics[(metrics["method"] == method) & (metrics["n_outcomes"] == count)]
         # Without privacy one fit is that of all numbers of outcomes.
-        Y, predicted = of_people(trial, trial.fits[3 if method == "gblup" else count], is_test)
+        Y, predicted = of_people(replicate, replicate.fits[3 if method == "gblup" else count], is_test)
         Y, predicted = Y[:count], predicted[:count]
         np.testing.assert_allclose(own["mse"], mse(Y, predicted))
         np.testing.assert_allclose(own["r2"], r_squared(Y, predicted, training_mean=mean[:count]))
-        of_gblup = mse(*of_people(trial, trial.fits[3], is_test))
+        of_gblup = mse(*of_people(replicate, replicate.fits[3], is_test))
         np.testing.assert_allclose(own["mse_nonprivate"], of_gblup[:count])
 
 
-def test_evaluate_trial__populations_are_measured_about_their_own_mean(trial):
-    _, found, _ = trial.measure()
+def test_evaluate_replicate__populations_are_measured_about_their_own_mean(replicate):
+    _, found, _ = replicate.measure()
     assert set(found["n_outcomes"]) == {3}
-    groups = np.repeat(POPULATIONS, len(trial.X) // N_PEOPLE)
+    groups = np.repeat(POPULATIONS, len(replicate.X) // N_PEOPLE)
     for name in ("CEU", "CHB", "YRI"):
-        is_own = ~trial.is_training & (groups == name)
+        is_own = ~replicate.is_training & (groups == name)
         own = found[(found["population"] == name) & (found["method"] == "blup")]
-        Y, predicted = of_people(trial, trial.fits[3], is_own)
+        Y, predicted = of_people(replicate, replicate.fits[3], is_own)
         assert own["n_rows"].unique().tolist() == [Y.shape[1]]
         expected = r_squared(Y, predicted, training_mean=np.nanmean(Y, axis=1))
         np.testing.assert_allclose(own["r2"], expected)
 
 
-def test_evaluate_trial__parts_of_the_people_change_nothing_but_last_digits(trial):
-    whole, parts = trial.measure(), trial.measure(64)
+def test_evaluate_replicate__parts_of_the_people_change_nothing_but_last_digits(replicate):
+    whole, parts = replicate.measure(), replicate.measure(64)
     for one, other in zip(whole, parts, strict=True):
         pd.testing.assert_frame_equal(one, other, rtol=1e-12)
 
 
 @pytest.mark.parametrize("at_a_time", [1, 2, 4])
-def test_evaluate_trial__measures_hang_on_no_number_of_scores_in_memory(trial, monkeypatch, at_a_time):
+def test_evaluate_replicate__measures_hang_on_no_number_of_scores_in_memory(
+    replicate, monkeypatch, at_a_time
+):
     """Fits are cut, and several are measured together."""
-    *_, whole = trial.measure()
-    n_units = np.count_nonzero(~trial.is_training) // (len(trial.X) // N_PEOPLE)
+    *_, whole = replicate.measure()
+    n_units = np.count_nonzero(~replicate.is_training) // (len(replicate.X) // N_PEOPLE)
     monkeypatch.setattr(score_measures, "MOST_SCORES", at_a_time * n_units)
-    *_, found = trial.measure()
+    *_, found = replicate.measure()
     assert len(whole)
     pd.testing.assert_frame_equal(found, whole, rtol=1e-12)
 
@@ -154,13 +158,15 @@ def test_measured_people__predictions_of_units_with_covariates(rows_of_unit, mea
     np.testing.assert_allclose(found, wanted)
 
 
-def test_evaluate_trial__measures_of_the_largest_design_are_of_people(trial):
-    _, _, found = trial.measure()
-    is_test, rows_a_person = ~trial.is_training, len(trial.X) // N_PEOPLE
+def test_evaluate_replicate__measures_of_the_largest_design_are_of_people(replicate):
+    _, _, found = replicate.measure()
+    is_test, rows_a_person = ~replicate.is_training, len(replicate.X) // N_PEOPLE
     assert set(zip(found["method"], found["outcome"], strict=True)) == set(product(("blup", "gblup"), NAMES))
     assert set(found["n_outcomes"]) == {3}
-    of_people = (trial.X[is_test] @ trial.fits[3].weights.T).T.reshape(3, -1, rows_a_person).sum(axis=-1)
-    Y = trial.Y[:, is_test][:, ::rows_a_person]
+    of_people = (
+        (replicate.X[is_test] @ replicate.fits[3].weights.T).T.reshape(3, -1, rows_a_person).sum(axis=-1)
+    )
+    Y = replicate.Y[:, is_test][:, ::rows_a_person]
     own = found[found["method"] == "blup"].set_index(["outcome", "measure"])
     for outcome, name in enumerate(NAMES):
         known = np.isfinite(Y[outcome])
@@ -178,7 +184,7 @@ def test_evaluate_trial__measures_of_the_largest_design_are_of_people(trial):
     assert "auc" not in own.loc["b"].index
 
 
-def test_evaluate_trial__of_chosen_variants_reads_these_alone(trial, tmp_path, monkeypatch):
+def test_evaluate_replicate__of_chosen_variants_reads_these_alone(replicate, tmp_path, monkeypatch):
     rng, chosen = np.random.default_rng(4), np.array([[1, 4], [0, 4], [1, 2]])
     weights = np.zeros((3, N_VARIANTS))
     np.put_along_axis(weights, chosen, rng.normal(size=chosen.shape), axis=1)
@@ -192,7 +198,7 @@ def test_evaluate_trial__of_chosen_variants_reads_these_alone(trial, tmp_path, m
     def measured(fit):
         widths.clear()
         save_labelled(tmp_path / "weights.npz", [(label, fit.arrays())])
-        return trial.measure()
+        return replicate.measure()
 
     whole = measured(fit)
     assert set(widths) == {N_VARIANTS}

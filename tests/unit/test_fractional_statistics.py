@@ -10,7 +10,7 @@ from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.genotypes.dosages import DOSAGE_STEP, STEPS_PER_ALLELE, half_coded
 from dpgrs.io.covariates import Covariates
 from dpgrs.io.outcomes import Outcomes
-from dpgrs.io.trials import Statistics
+from dpgrs.io.replicates import Statistics
 from dpgrs.linalg.clipped_statistics import (
     CLIPPED_CROSS_STEP,
     CLIPPED_GRAM_STEP,

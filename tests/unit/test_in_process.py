@@ -5,9 +5,9 @@ import pytest
 
 from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.panel import Panel
+from dpgrs.io.replicates import load_labelled
 from dpgrs.io.table_panel import write_table_panel
 from dpgrs.io.tables.real_columns import RealTable
-from dpgrs.io.trials import load_labelled
 from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.steps.compute_statistics import compute_statistics
 from dpgrs.steps.draw import draw
@@ -16,7 +16,7 @@ from dpgrs.study.settings import resolve
 from dpgrs.study.step_settings import Settings
 from step_settings import settings_for
 
-N_ROWS, D, SEED, TRIAL = 300, 4, 3, 2
+N_ROWS, D, SEED, REPLICATE = 300, 4, 3, 2
 RAW = {
     "seed": SEED,
     "cohort": {"source": "table"},
@@ -28,7 +28,7 @@ RAW = {
 
 
 @pytest.fixture
-def trial(tmp_path):
+def replicate(tmp_path):
     """Panel and outcomes of a made-up table, and their files."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((N_ROWS, D))
@@ -44,7 +44,7 @@ def trial(tmp_path):
 
 
 @pytest.mark.parametrize("methods", [["blup", "reusecov-gauss", "adassp"], ["bas", "k-blup"]])
-def test_draws_of_study__are_those_of_the_steps(trial, tmp_path, methods):
+def test_draws_of_study__are_those_of_the_steps(replicate, tmp_path, methods):
     config = resolve(RAW | {"methods": methods})
     paths = {"outcomes": tmp_path / "outcomes.zarr", "panel": tmp_path / "panel.zarr"}
     paths["statistics"] = tmp_path / "statistics.npz"
@@ -55,9 +55,9 @@ def test_draws_of_study__are_those_of_the_steps(trial, tmp_path, methods):
         output=paths["statistics"],
     )
     settings = Settings(config)
-    draws, found = list(draws_of_study(settings, training_data(settings, *trial))), {}
+    draws, found = list(draws_of_study(settings, training_data(settings, *replicate))), {}
     for one in draws:
-        drawn = one.draw(BenchmarkNoise(SEED, TRIAL, *one.key, *one.request.key))
+        drawn = one.draw(BenchmarkNoise(SEED, REPLICATE, *one.key, *one.request.key))
         found.setdefault(one.mechanism, []).append(one.mechanism.arrays(drawn))
     fitted = [(name, one.names, one.request) for one in draws for name in one.fitted]
     assert len(set(fitted)) == len(fitted) == len(methods) * 8
@@ -68,7 +68,7 @@ def test_draws_of_study__are_those_of_the_steps(trial, tmp_path, methods):
             mechanism=mechanism.name,
             method=[one for one in mechanism.drawn_for(methods) if one],
             **{name: paths[name] for name in mechanism.takes if name in paths},
-            trial=TRIAL,
+            replicate=REPLICATE,
             output=tmp_path / "drawn.npz",
             events=tmp_path / "events.json",
         )
@@ -77,9 +77,9 @@ def test_draws_of_study__are_those_of_the_steps(trial, tmp_path, methods):
             assert all(np.array_equal(stored[name], own[name]) for name in own)
 
 
-def test_training_data__sums_only_where_a_method_takes_sums(trial):
+def test_training_data__sums_only_where_a_method_takes_sums(replicate):
     for methods, has_sums in ((["k-tukey"], False), (["k-tukey", "blup"], True)):
         settings = Settings(resolve(RAW | {"methods": methods}))
-        data = training_data(settings, *trial)
-        assert data.panel is trial[0]
+        data = training_data(settings, *replicate)
+        assert data.panel is replicate[0]
         assert (data._paths["statistics"] is not None) == has_sums

@@ -31,7 +31,7 @@ from plink_sets import write_bed
 LISTED = "listed.tsv"
 CHOOSE_PEOPLE = ("choose-people", "cohort.vcf")
 CHOOSE_SITES = ("choose-sites", "--qc", "qc.tsv")
-MAKE_OUTCOMES = ("make-outcomes", "--trial", "1", "panel.zarr")
+MAKE_OUTCOMES = ("make-outcomes", "--replicate", "1", "panel.zarr")
 INGEST = ("ingest-chromosome", "--chromosome", "1")
 MAKE_COVARIATES = ("make-covariates", "panel.zarr")
 # The verb that reads the file of each setting, and its arguments. Without `LISTED` settings name the file.

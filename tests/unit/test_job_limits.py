@@ -26,7 +26,7 @@ def lines(limit, **raw):
 
 def test_memory_limit__names_the_jobs_that_would_ask_for_more():
     above = jobs_above(resolve(LARGE), 10_000)
-    assert {"draw", "attack-trial", "choose-exactly"} <= {*above} < {*jobs_above(resolve(LARGE), 0)}
+    assert {"draw", "attack-replicate", "choose-exactly"} <= {*above} < {*jobs_above(resolve(LARGE), 0)}
     assert min(above.values()) > 10_000
     (line,) = lines(10_000)
     assert line.startswith(
@@ -66,9 +66,9 @@ def test_memory_limit__of_what_a_mechanism_reads():
 @pytest.mark.parametrize(
     ("raw", "there", "absent"),
     [
-        ({"methods": ["k-blup"]}, {"choose-exactly"}, {"compute-statistics", "attack-trial"}),
-        ({"methods": ["ridge"]}, {"compute-statistics", "attack-trial"}, {"choose-exactly"}),
-        (CHARGED | {"methods": ["k-blup"]}, {"measure-release"}, {"choose-exactly", "evaluate-trial"}),
+        ({"methods": ["k-blup"]}, {"choose-exactly"}, {"compute-statistics", "attack-replicate"}),
+        ({"methods": ["ridge"]}, {"compute-statistics", "attack-replicate"}, {"choose-exactly"}),
+        (CHARGED | {"methods": ["k-blup"]}, {"measure-release"}, {"choose-exactly", "evaluate-replicate"}),
         ({"mode": "release", "methods": ["blup"]}, {"write-release"}, {"measure-release", "render-report"}),
     ],
 )

@@ -6,7 +6,7 @@ from itertools import product
 import pytest
 
 from dpgrs.errors import DpgrsError
-from dpgrs.io.trials import load_labelled, save_labelled
+from dpgrs.io.replicates import load_labelled, save_labelled
 from dpgrs.linalg.linear_fit import LinearFit
 from dpgrs.methods.mechanisms import mechanism_of
 from dpgrs.methods.registry import METHODS, methods_that

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dpgrs.errors import DpgrsError
-from dpgrs.io.trials import Statistics, load_labelled, save_labelled
+from dpgrs.io.replicates import Statistics, load_labelled, save_labelled
 from dpgrs.methods.registry import methods_that
 from dpgrs.study.released import load_released
 from draws import fit_as_released

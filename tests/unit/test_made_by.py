@@ -24,7 +24,7 @@ RELEASE = Settings({"mode": "release", "outcomes": {"network": None, "count": [3
 @pytest.fixture
 def private(tmp_path):
     folder = tmp_path / "private" / "results" / "small" / "private"
-    (folder / "trial1").mkdir(parents=True)
+    (folder / "replicate1").mkdir(parents=True)
     return folder
 
 
@@ -39,7 +39,7 @@ def made(path, content="", *, settings=None, of=()):
 
 def test_note__is_of_files_of_a_study_alone(private, tmp_path):
     notes = private / "made"
-    assert note_of(private / "trial1" / "outcomes.zarr") == notes / "trial1" / "outcomes.zarr.json"
+    assert note_of(private / "replicate1" / "outcomes.zarr") == notes / "replicate1" / "outcomes.zarr.json"
     assert note_of(private.parent / "public" / "panel.zarr") == notes / "public" / "panel.zarr.json"
     for elsewhere in (tmp_path / "private" / "x.npz", private.parent / "report" / "index.html"):
         assert note_of(elsewhere) is None
@@ -52,15 +52,15 @@ def test_settings_along__add_up_from_file_to_file(private):
         private / "panel.zarr", "P", settings=Settings({"seed": 1, "panel": {"size": [5], "maf": 0.1}})
     )
     settings = Settings({"seed": 1, "panel": {"maf": 0.2}})
-    outcomes = made(private / "trial1" / "outcomes.zarr", settings=settings, of=[panel])
+    outcomes = made(private / "replicate1" / "outcomes.zarr", settings=settings, of=[panel])
     found = settings_along(None, [outcomes], output=private / "next.npz")
     contents = {key: found.pop(key) for key in list(found) if key.startswith("content of ")}
     assert found == {"panel.maf": ["0.1", "0.2"], "panel.size": ["[5]"], "seed": ["1"]}
     assert contents["content of private/panel.zarr"] == [hashlib.sha256(b"P").hexdigest()]
-    assert list(contents) == ["content of private/panel.zarr", "content of private/trial1/outcomes.zarr"]
+    assert list(contents) == ["content of private/panel.zarr", "content of private/replicate1/outcomes.zarr"]
     note(outcomes, None)
     found = settings_along(None, [outcomes], output=private / "next.npz")
-    name = "private/trial1/outcomes.zarr"
+    name = "private/replicate1/outcomes.zarr"
     assert list(found) == [f"content of {name}", f"note of {name}"]
 
 
@@ -77,16 +77,16 @@ def test_settings_along__of_public_files_are_not_those_of_private_ones(private):
 
 
 def test_settings_along__shards_tell_by_what_they_are_made_of(private):
-    outcomes = made(private / "trial1" / "outcomes.zarr", "Y")
+    outcomes = made(private / "replicate1" / "outcomes.zarr", "Y")
     found = [
         settings_along(
             None,
-            [made(private / "trial1" / "shards" / name, name, of=[outcomes])],
-            output=private / "trial1" / "statistics.npz",
+            [made(private / "replicate1" / "shards" / name, name, of=[outcomes])],
+            output=private / "replicate1" / "statistics.npz",
         )
         for name in ("1_of_1.npz", "1_of_2.npz")
     ]
-    assert list(found[0]) == ["content of private/trial1/outcomes.zarr"]
+    assert list(found[0]) == ["content of private/replicate1/outcomes.zarr"]
     assert found[0] == found[1]
 
 
@@ -102,7 +102,7 @@ def test_settings_along__shards_tell_by_what_they_are_made_of(private):
     ],
 )
 def test_require_made_by__raise_on_other_settings_or_none(private, made_by, words):
-    statistics = private / "trial1" / "statistics.npz"
+    statistics = private / "replicate1" / "statistics.npz"
     note(statistics, made_by)
     with pytest.raises(DpgrsError, match=words):
         require_made_by(RELEASE, [statistics])
@@ -116,7 +116,7 @@ def test_require_made_by__raise_on_what_lies_in_no_study(tmp_path):
 def test_require_made_by__takes_what_its_own_settings_made(private):
     sites = made(private.parent / "public" / "sites.tsv", settings=Settings({"people": {"keep": None}}))
     settings = Settings({"mode": "release", "outcomes": {"count": [3]}, "panel": {"maf": 0.1}})
-    statistics = made(private / "trial1" / "statistics.npz", settings=settings, of=[sites])
+    statistics = made(private / "replicate1" / "statistics.npz", settings=settings, of=[sites])
     own = Settings({"mode": "release", "outcomes": {"count": [3]}, "people": {"keep": "list.txt"}})
     require_made_by(own, [statistics, sites])
 
@@ -133,8 +133,8 @@ def test_require_made_by__raise_on_public_files_of_other_settings(private):
 def test_require_made_by__raise_on_files_that_were_not_made_from_each_other(private, changed):
     """A scale of outcomes is a table, which no setting tells of."""
     sites = made(private.parent / "public" / "sites.tsv", "1\t100\n")
-    outcomes = made(private / "trial1" / "outcomes.zarr", "Y", of=[sites])
-    statistics = made(private / "trial1" / "statistics.npz", "YX", of=[outcomes, sites])
+    outcomes = made(private / "replicate1" / "outcomes.zarr", "Y", of=[sites])
+    statistics = made(private / "replicate1" / "statistics.npz", "YX", of=[outcomes, sites])
     require_made_by(RELEASE, [outcomes, statistics, sites])
     if changed == "outcomes":
         made(outcomes, "2 Y", of=[sites])
@@ -150,9 +150,9 @@ def test_require_made_by__raise_on_files_on_the_way_without_a_note(private):
     simulated = private / "cohort" / "21.vcf.gz"
     simulated.parent.mkdir()
     simulated.write_text("##")
-    outcomes = made(private / "trial1" / "outcomes.zarr", "Y", of=[panel, simulated])
+    outcomes = made(private / "replicate1" / "outcomes.zarr", "Y", of=[panel, simulated])
     with pytest.raises(DpgrsError, match=r"files with notes, got none: note of private/panel\.zarr\."):
-        require_made_by(RELEASE, [made(private / "trial1" / "statistics.npz", "YX", of=[outcomes])])
+        require_made_by(RELEASE, [made(private / "replicate1" / "statistics.npz", "YX", of=[outcomes])])
 
 
 def test_require_made_by__raise_on_a_panel_of_no_public_sites(private):
@@ -182,11 +182,11 @@ def test_draw__charges_for_nothing_that_a_benchmark_made(private, mode):
     """It is refused before anything is read: of the files there are but the notes."""
     config = resolve({"mode": "benchmark", "methods": ["reusecov-gauss"]}) | {"mode": "release"}
     settings = settings_read(config, "draw", reads_of_draw(config, "reusecov-statistics"))
-    trial = private / "trial1"
+    replicate = private / "replicate1"
     for name in ("outcomes.zarr", "statistics.npz"):
-        note(trial / name, {"mode": [json.dumps(mode)]})
-    places = [str(trial / "outcomes.zarr"), "--statistics", str(trial / "statistics.npz")]
-    made = ["--output", str(trial / "drawn.npz"), "--events", str(trial / "events.json")]
+        note(replicate / name, {"mode": [json.dumps(mode)]})
+    places = [str(replicate / "outcomes.zarr"), "--statistics", str(replicate / "statistics.npz")]
+    made = ["--output", str(replicate / "drawn.npz"), "--events", str(replicate / "events.json")]
     what = ["--mechanism", "reusecov-statistics"]
     found = CliRunner().invoke(main, ["draw", "--settings", settings, *places, *what, *made])
     assert found.exit_code != 0
@@ -203,7 +203,7 @@ def test_verbs_of_a_release__charge_for_all_public_files_that_they_take(verb):
 
 def test_require_made_by__raise_on_a_file_that_is_not_the_one_of_its_note(private):
     """Half-written, edited, or of another study, whatever its time."""
-    statistics = made(private / "trial1" / "statistics.npz", "YX", settings=RELEASE)
+    statistics = made(private / "replicate1" / "statistics.npz", "YX", settings=RELEASE)
     require_made_by(RELEASE, [statistics])
     for content in ("Y", "", "other"):
         statistics.write_text(content)
@@ -215,10 +215,12 @@ def test_require_made_by__raise_on_a_file_that_is_not_the_one_of_its_note(privat
 
 def test_require_made_by__raise_on_a_file_on_the_way_that_was_replaced(private):
     """The shard of another study has a note, and this is no note on it."""
-    shard = made(private / "trial1" / "shards" / "1_of_2.npz", "S", settings=RELEASE)
+    shard = made(private / "replicate1" / "shards" / "1_of_2.npz", "S", settings=RELEASE)
     shard.write_text("other")
-    statistics = made(private / "trial1" / "statistics.npz", "YX", settings=RELEASE, of=[shard])
-    with pytest.raises(DpgrsError, match=r"files with notes, got none: note of private/trial1/shards/1_of_2"):
+    statistics = made(private / "replicate1" / "statistics.npz", "YX", settings=RELEASE, of=[shard])
+    with pytest.raises(
+        DpgrsError, match=r"files with notes, got none: note of private/replicate1/shards/1_of_2"
+    ):
         require_made_by(RELEASE, [statistics])
 
 
@@ -228,7 +230,7 @@ def test_require_made_by__raise_on_files_of_other_code(private, monkeypatch):
     found = settings_along(None, [], output=panel, verb="make-panel")
     panel.write_text("P")
     note(panel, found)
-    statistics = made(private / "trial1" / "statistics.npz", "YX", of=[panel])
+    statistics = made(private / "replicate1" / "statistics.npz", "YX", of=[panel])
     require_made_by(RELEASE, [statistics])
     monkeypatch.setattr("dpgrs.study.made_by.code_read", lambda verb: "of another version")
     with pytest.raises(DpgrsError, match="by this version of the program, got another code of make-panel"):
@@ -248,7 +250,7 @@ def test_require_made_by__of_what_draws_the_version_of_mechanisms_counts(
     private, monkeypatch, verb, metrics, is_refused
 ):
     """An update of the code must draw nothing anew."""
-    path = private / "trial1" / "drawn" / "x.npz"
+    path = private / "replicate1" / "drawn" / "x.npz"
     settings = Settings({"mode": "release", "evaluation": {"metrics": metrics}})
     found = settings_along(settings, [], output=path, verb=verb)
     path.parent.mkdir()
@@ -371,7 +373,7 @@ def run_choose(path):
 
 
 def test_made_otherwise__finds_files_of_other_settings(private):
-    statistics = made(private / "trial1" / "statistics.npz", settings=Settings({"mode": "benchmark"}))
+    statistics = made(private / "replicate1" / "statistics.npz", settings=Settings({"mode": "benchmark"}))
     made(private / "panel.zarr", settings=RELEASE)
     sites = made(private.parent / "public" / "sites.tsv", settings=Settings({"outcomes": {"count": [4]}}))
     # Lists of people of the reference are none of the study's.

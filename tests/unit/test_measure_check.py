@@ -83,9 +83,9 @@ def make_release(folder, *, is_binary, population):
         content=content,
         tables=tables,
     )
-    (folder / "public" / "trial1").mkdir(parents=True)
+    (folder / "public" / "replicate1").mkdir(parents=True)
     nobody = np.zeros(N_PEOPLE, dtype=bool)
-    Outcomes(OUTCOMES, {len(SITES): Y}, {}, nobody, "people").save(folder / "public/trial1/outcomes.zarr")
+    Outcomes(OUTCOMES, {len(SITES): Y}, {}, nobody, "people").save(folder / "public/replicate1/outcomes.zarr")
     return bundle, alleles
 
 

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from dpgrs.errors import DpgrsError
-from dpgrs.io.trials import load_labelled, save_labelled
+from dpgrs.io.replicates import load_labelled, save_labelled
 from dpgrs.linalg.statistics import (
     OUTCOME_STEP,
     coded_rows,

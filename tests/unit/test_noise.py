@@ -22,21 +22,21 @@ def draw(*key, statistic=None, **options):
 
 
 def test_gaussian__same_key_same_bytes():
-    assert draw(1, "trial", 0).tobytes() == draw(1, "trial", 0).tobytes()
+    assert draw(1, "replicate", 0).tobytes() == draw(1, "replicate", 0).tobytes()
 
 
 @pytest.mark.parametrize(
     ("key", "options"),
     [
-        ((2, "trial", 0), {}),
-        ((1, "trial", 1), {}),
-        ((1, "trial", 0), {"name": "cross product"}),
-        ((1, "trial", 0), {"mu": 0.5000001}),
-        ((1, "trial", 0), {"step": 0.125}),
+        ((2, "replicate", 0), {}),
+        ((1, "replicate", 1), {}),
+        ((1, "replicate", 0), {"name": "cross product"}),
+        ((1, "replicate", 0), {"mu": 0.5000001}),
+        ((1, "replicate", 0), {"step": 0.125}),
     ],
 )
 def test_gaussian__other_requests_share_no_noise(key, options):
-    assert (draw(*key, **options) != draw(1, "trial", 0)).mean() > 0.8
+    assert (draw(*key, **options) != draw(1, "replicate", 0)).mean() > 0.8
 
 
 def test_gaussian__has_the_scale_that_the_event_claims():
@@ -350,7 +350,7 @@ def test_poisson_sample__is_seeded_and_of_its_name():
 
 
 def test_sample_without_replacement__has_its_size_whoever_is_in_it():
-    sources = [BenchmarkNoise(1, trial) for trial in range(4000)]
+    sources = [BenchmarkNoise(1, replicate) for replicate in range(4000)]
     samples = np.array([noise.sample_without_replacement(5, name="a", n_chosen=2) for noise in sources])
     assert set(samples.sum(axis=1)) == {2}
     pairs, counts = np.unique(samples, axis=0, return_counts=True)

@@ -47,7 +47,7 @@ def make(tmp_path, monkeypatch):
         settings = settings_for("make-outcomes", mode=mode, **sections)
         files = {"table": table, "scales": scales, "people_counts": people_counts, "output": output}
         files |= {"loadings": loadings, "is_reference": is_reference}
-        outcomes_step.make_outcomes(settings, "panel", trial=1, **files)
+        outcomes_step.make_outcomes(settings, "panel", replicate=1, **files)
         return Outcomes.load(output)
 
     return make
@@ -198,7 +198,7 @@ def simulate(tmp_path, monkeypatch):
     """Simulate outcomes of people, and split them: a value and a side for each person."""
     alleles = random_alleles(5, 2 * len(PEOPLE))
 
-    def simulate(people, *, mode, rows="people", seed=1, trial=1, **changes):
+    def simulate(people, *, mode, rows="people", seed=1, replicate=1, **changes):
         own = alleles.reshape(5, len(PEOPLE), 2)[:, people].reshape(5, -1)
         panel = SimpleNamespace(
             sample_id=np.array(PEOPLE)[people],
@@ -214,7 +214,7 @@ def simulate(tmp_path, monkeypatch):
         output, sections = tmp_path / "outcomes.zarr", {"cohort": {"rows": rows}, "panel": {"size": 5}}
         settings = settings_for("make-outcomes", mode=mode, seed=seed, outcomes=terms, **sections)
         remove(output)
-        outcomes_step.make_outcomes(settings, "panel", trial=trial, output=output)
+        outcomes_step.make_outcomes(settings, "panel", replicate=replicate, output=output)
         made = Outcomes.load(output)
         assert made.names[0] == "simulated_0001"
         return made.values[5][0], made.is_training
@@ -244,8 +244,8 @@ def test_make_outcomes__benchmark_scales_by_the_cohort_and_keeps_both_sides(simu
     assert np.count_nonzero(~sides) == 1
 
 
-@pytest.mark.parametrize("change", [{"trial": 2}, {"seed": 2}])
-def test_make_outcomes__every_trial_and_seed_has_outcomes_and_sides_of_its_own(simulate, change):
+@pytest.mark.parametrize("change", [{"replicate": 2}, {"seed": 2}])
+def test_make_outcomes__every_replicate_and_seed_has_outcomes_and_sides_of_its_own(simulate, change):
     everybody, options = np.arange(len(PEOPLE)), {"mode": "release", "test_share": 0.5}
     values, sides = simulate(everybody, **options)
     again, same = simulate(everybody, **options)
@@ -299,7 +299,7 @@ def test_make_outcomes__raise_on_a_folder_with_files_before_anything_is_simulate
     monkeypatch.setattr(outcomes_step, "SimulatedRows", None)
     settings = settings_for("make-outcomes", outcomes={"count": 2})
     with pytest.raises(UsageError, match="must be a new name, got a folder with files"):
-        outcomes_step.make_outcomes(settings, "panel", trial=1, output=tmp_path / "outcomes.zarr")
+        outcomes_step.make_outcomes(settings, "panel", replicate=1, output=tmp_path / "outcomes.zarr")
     assert (tmp_path / "outcomes.zarr" / "notes.txt").read_text() == "mine\n"
 
 

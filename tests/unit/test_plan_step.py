@@ -150,12 +150,12 @@ def test_plan_study__people_of_real_cohorts_must_be_stated():
     with pytest.raises(UsageError, match="`--people` must be given"):
         plan_of(*SMALL, cohort, people=None)
     # With all else that is wrong, but for files that may be yet to come.
-    changes = ["epsilom=1", "panel={size: 0}", "trials=2"]
+    changes = ["epsilom=1", "panel={size: 0}", "replicates=2"]
     with pytest.raises(UsageError) as caught:
         plan_of("mode=release", cohort, "outcomes={source: file, file: y.tsv}", *changes, people=None)
     lines = str(caught.value).splitlines()
     assert len(lines) == len(set(lines))
-    for words in ("`epsilom`", "`panel.size`", "`--people`", "`outcomes.count`", "`trials`"):
+    for words in ("`epsilom`", "`panel.size`", "`--people`", "`outcomes.count`", "`replicates`"):
         assert sum(line.startswith(words) for line in lines) == 1, lines
     assert not any("is not there" in line for line in lines)
     assert plan_of(*SMALL, cohort)["assumptions"]["people"] == 1000

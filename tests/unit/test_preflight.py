@@ -328,7 +328,7 @@ def test_problems__haplotypes_cannot_be_protected_in_rows_of_people():
 
 
 def test_check__good_configuration_is_resolved():
-    assert check({"trials": "3"}) == resolve({"trials": 3})
+    assert check({"replicates": "3"}) == resolve({"replicates": 3})
 
 
 def test_check__raise_on_faults_of_settings_and_files_together():

@@ -66,7 +66,7 @@ def test_release__a_complete_study_passes(study, method, bounds):
             "`privacy.beyond_20` must be null for a release that costs a person at most epsilon 20, got a "
             "reason with epsilon 1 at delta 1e-06. Leave it out.",
         ),
-        ({"trials": 2}, "`trials` must be 1 in a release, got 2."),
+        ({"replicates": 2}, "`replicates` must be 1 in a release, got 2."),
         (
             {"release": {"title": "height (cm)/leg/arm"}},
             "`release.title` must hold no path of a machine, got `/leg/arm`. Put blanks around the `/`",

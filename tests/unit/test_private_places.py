@@ -10,7 +10,7 @@ from dpgrs.steps.draw import draw
 from dpgrs.steps.measure_release import measure_release
 from dpgrs.study.step_settings import Settings
 
-EXACT = "results/a/private/trial1/statistics.npz"
+EXACT = "results/a/private/replicate1/statistics.npz"
 
 
 @pytest.fixture
@@ -73,11 +73,11 @@ def test_require_closed__raise_on_an_open_folder(site, folder, mode):
 def test_require_closed__a_link_out_of_the_private_folder_leads_to_a_closed_one(site):
     away = site / "away"
     away.mkdir(mode=0o755)
-    Path("results/a/private/trial2").symlink_to(away)
+    Path("results/a/private/replicate2").symlink_to(away)
     with pytest.raises(DpgrsError, match="away` must be closed to other users"):
-        require_closed("results/a/private/trial2/statistics.npz")
+        require_closed("results/a/private/replicate2/statistics.npz")
     away.chmod(0o700)
-    require_closed("results/a/private/trial2/statistics.npz")
+    require_closed("results/a/private/replicate2/statistics.npz")
 
 
 @pytest.mark.parametrize(
@@ -90,8 +90,8 @@ def test_require_closed__a_link_out_of_the_private_folder_leads_to_a_closed_one(
         {"checksums": digests(EXACT), "name": "@a-long-name/in-parts"},
         {"checksums": digests(EXACT), "log": "results/b/logs/x.log"},
         # Of a benchmark in the same folder.
-        {"checksums": digests("results/b/private/trial1/x.npz")},
-        {"checksums": digests("results/a/public/../private/trial1/x.npz")},
+        {"checksums": digests("results/b/private/replicate1/x.npz")},
+        {"checksums": digests("results/a/public/../private/replicate1/x.npz")},
         {"checksums": digests("public/phenotypes.tsv")},
         # As Snakemake 9.0 writes them.
         {"checksums": {EXACT: "0" * 64}},

@@ -12,9 +12,9 @@ import pytest
 from dpgrs.errors import DpgrsError
 from dpgrs.io.known_positions import SNPS
 from dpgrs.io.public_effects import describe_counts, match_effects
+from dpgrs.io.replicates import load_labelled
 from dpgrs.io.scoring_files import open_effects
 from dpgrs.io.sites import write_sites
-from dpgrs.io.trials import load_labelled
 from dpgrs.preflight.checks import problems
 from dpgrs.release.bundle_room import require_same_release
 from dpgrs.steps import match_effects as step

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from dpgrs.errors import DpgrsError
-from dpgrs.io.trials import load_labelled
+from dpgrs.io.replicates import load_labelled
 from dpgrs.privacy.ledger.entries import Cost
 from dpgrs.study.identity import public_identity
 from dpgrs.study.release_cost import certain_cost
@@ -33,7 +33,7 @@ def test_public_identity__holds_what_defines_the_data_and_no_path():
     assert identity not in others
     assert len({str(other) for other in others}) == len(others)
     assert "secret" not in str(others)
-    renamed = settings | {"dataset": dataset, "study": "other", "trials": 9}
+    renamed = settings | {"dataset": dataset, "study": "other", "replicates": 9}
     assert public_identity(resolve(renamed)) == identity
 
 

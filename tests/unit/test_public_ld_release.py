@@ -10,7 +10,7 @@ import pytest
 
 from dpgrs.errors import DpgrsError
 from dpgrs.io.outcomes import Outcomes
-from dpgrs.io.trials import Statistics, load_labelled, save_labelled
+from dpgrs.io.replicates import Statistics, load_labelled, save_labelled
 from dpgrs.linalg.clipped_statistics import GENOTYPE_STEP, frequency_rows, tight_row_norm
 from dpgrs.linalg.public_ld import public_ld
 from dpgrs.methods.blup_ld import mismatch_in_words

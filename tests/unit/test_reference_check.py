@@ -59,9 +59,9 @@ def make_release(folder, monkeypatch, *, rows, sites=SITES):
     )
     monkeypatch.setattr(reference_check, "Panel", SimpleNamespace(open=lambda path: panel))
     public = folder / "public"
-    (public / "trial1").mkdir(parents=True)
+    (public / "replicate1").mkdir(parents=True)
     nobody = np.zeros(s.shape[1], dtype=bool)
-    Outcomes(OUTCOMES, {len(SITES): Y}, {}, nobody, rows).save(public / "trial1" / "outcomes.zarr")
+    Outcomes(OUTCOMES, {len(SITES): Y}, {}, nobody, rows).save(public / "replicate1" / "outcomes.zarr")
     return bundle, public
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.evaluation.private_metrics import grid_weights
-from dpgrs.io.trials import load_labelled, save_labelled
+from dpgrs.io.replicates import load_labelled, save_labelled
 from dpgrs.methods.chosen import ScreeningData
 from dpgrs.methods.chosen_requests import ScreeningTerms, screened_request
 from dpgrs.methods.mechanisms import mechanism_of

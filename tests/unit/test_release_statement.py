@@ -12,8 +12,8 @@ import pytest
 
 from audit_data import make_finding
 from dpgrs.errors import DpgrsError
+from dpgrs.io.replicates import load_labelled
 from dpgrs.io.sites import read_chosen_sites, write_sites
-from dpgrs.io.trials import load_labelled
 from dpgrs.methods.mechanisms import request_of
 from dpgrs.methods.planning import expected_noise_sd
 from dpgrs.privacy.accounting.accountant import gdp_delta, gdp_epsilon, gdp_mu

@@ -12,7 +12,7 @@ from scipy.stats import norm
 import dpgrs
 from dpgrs.errors import UsageError
 from dpgrs.io.outcomes import Outcomes
-from dpgrs.io.trials import load_labelled
+from dpgrs.io.replicates import load_labelled
 from dpgrs.linalg.attenuation import clip_moments
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.reusecov import NoisyStatistics
@@ -175,11 +175,11 @@ def test_released_statistics__under_label_protection_no_exact_genotypes():
 def test_marginal_effects__cover_the_truth_with_the_noise_of_privacy(rows, shift):
     """Also where the public centre of the outcome is off."""
     rng = np.random.default_rng(7)
-    n_people, n_trials, effect, sd, bound = 1000, 400, 0.1, 40.0, 1.5
+    n_people, n_replicates, effect, sd, bound = 1000, 400, 0.1, 40.0, 1.5
     frequency, of_person = np.array([0.1, 0.3, 0.5]), 2 if rows == "haplotypes" else 1
     terms, found = {"bound": bound, "norm": None, "n_shared": 1}, []
     constants = dict(zip(("slopes", "squares"), clip_moments([np.nan], **terms), strict=True))
-    for _ in range(n_trials):
+    for _ in range(n_replicates):
         alleles = rng.random((n_people, 2, 3)) < frequency
         copies = alleles.sum(axis=1)
         genetic = effect * (copies[:, 0] - 2 * frequency[0])
@@ -192,6 +192,6 @@ def test_marginal_effects__cover_the_truth_with_the_noise_of_privacy(rows, shift
         assert effects.n_people.tolist() == [n_people]
         found.append((effects.beta[0] - [effect, 0, 0]) / effects.standard_error[0])
     z = np.array(found)
-    # Five standard errors of a mean and of a standard deviation over the trials.
-    assert np.abs(z.mean(axis=0)).max() < 5 / np.sqrt(n_trials)
-    assert np.abs(z.std(axis=0) - 1).max() < 5 / np.sqrt(2 * n_trials)
+    # Five standard errors of a mean and of a standard deviation over the replicates.
+    assert np.abs(z.mean(axis=0)).max() < 5 / np.sqrt(n_replicates)
+    assert np.abs(z.std(axis=0) - 1).max() < 5 / np.sqrt(2 * n_replicates)

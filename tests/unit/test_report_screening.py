@@ -5,7 +5,7 @@ import pytest
 
 from dpgrs.genotypes.bits import pack
 from dpgrs.io.outcomes import Outcomes
-from dpgrs.io.trials import save_labelled
+from dpgrs.io.replicates import save_labelled
 from dpgrs.reporting.screening_data import read_screening
 from random_cohorts import random_alleles
 

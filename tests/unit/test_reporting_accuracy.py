@@ -4,14 +4,14 @@ import pytest
 
 from dpgrs.errors import DpgrsError
 from dpgrs.io.files import write_table
-from dpgrs.reporting.accuracy import Accuracy, mean, summary, to_array, trial_means
+from dpgrs.reporting.accuracy import Accuracy, mean, replicate_means, summary, to_array
 from dpgrs.reporting.data import ReportData, read_metrics
 from report_data import make_report_data
 
 
 @pytest.fixture(scope="module")
 def data():
-    return make_report_data(n_outcomes=3, trials=2)
+    return make_report_data(n_outcomes=3, replicates=2)
 
 
 def select(metrics, fit, **values):
@@ -24,14 +24,14 @@ def select(metrics, fit, **values):
 def test_accuracy__every_cell_is_its_row(data):
     shuffled = data.metrics.sample(frac=1, random_state=1)
 
-    accuracy = Accuracy.of(shuffled, outcomes=data.outcomes, trials=2)
+    accuracy = Accuracy.of(shuffled, outcomes=data.outcomes, replicates=2)
 
     assert accuracy.r2.shape == (8, 3, 2)
     for place, fit in enumerate(accuracy.fits):
-        for (i, name), trial in ((pair, t) for pair in enumerate(data.outcomes) for t in (1, 2)):
-            row = select(data.metrics, fit, outcome=name, trial=trial, n_variants=24, n_outcomes=3)
-            assert accuracy.r2[place, i, trial - 1] == row["r2"].item()
-            assert accuracy.mse[place, i, trial - 1] == row["mse"].item()
+        for (i, name), replicate in ((pair, t) for pair in enumerate(data.outcomes) for t in (1, 2)):
+            row = select(data.metrics, fit, outcome=name, replicate=replicate, n_variants=24, n_outcomes=3)
+            assert accuracy.r2[place, i, replicate - 1] == row["r2"].item()
+            assert accuracy.mse[place, i, replicate - 1] == row["mse"].item()
 
 
 def test_to_array__absent_rows_are_nan_and_unknown_labels_are_left_out():
@@ -50,11 +50,11 @@ def test_mean__without_values_is_nan_and_gives_no_warning():
     assert np.isnan(mean(np.array([])))
 
 
-def test_trial_means__is_the_mean_over_outcomes(data):
-    fits, points = trial_means(data.metrics)
+def test_replicate_means__is_the_mean_over_outcomes(data):
+    fits, points = replicate_means(data.metrics)
 
-    row = points.query("n_variants == 12 and n_outcomes == 3 and trial == 2 and fit == 3")
-    expected = select(data.metrics, fits[3], n_variants=12, n_outcomes=3, trial=2)
+    row = points.query("n_variants == 12 and n_outcomes == 3 and replicate == 2 and fit == 3")
+    expected = select(data.metrics, fits[3], n_variants=12, n_outcomes=3, replicate=2)
     assert row["r2"].item() == pytest.approx(expected["r2"].mean())
 
 
@@ -123,8 +123,13 @@ def test_summary__errors_are_those_of_the_best_fit_without_privacy_on_the_same_r
     cells = {("ols", 1): 3.0, ("ols", 2): 1.0, ("s", 1): 1.5, ("s", 2): 1.5, ("blup", 1): 3.0}
     metrics = pd.DataFrame(
         [
-            {"method": name, "protection": "full" if name == "blup" else "none", "mse": error, "trial": trial}
-            for (name, trial), error in cells.items()
+            {
+                "method": name,
+                "protection": "full" if name == "blup" else "none",
+                "mse": error,
+                "replicate": replicate,
+            }
+            for (name, replicate), error in cells.items()
         ]
     ).assign(accounting="", epsilon=np.nan, outcome="a", n_variants=1, n_outcomes=1, status="ok", r2=0.0)
     metrics.loc[4, ["accounting", "epsilon"]] = ["gdp", 1.0]

@@ -17,7 +17,7 @@ def attacks():
     return make_attacks()
 
 
-def test_attack_rows__means_over_trials_of_people(attacks):
+def test_attack_rows__means_over_replicates_of_people(attacks):
     rows = attack_rows(attacks)
 
     assert len(rows) == 2 * 9
@@ -73,7 +73,7 @@ def test_attacks_figure__points_intervals_and_bounds_of_the_largest_design(attac
 
 
 def test_write_overview__shows_attacks_where_there_are_any(attacks, tmp_path):
-    data = make_report_data(n_outcomes=4, trials=2)
+    data = make_report_data(n_outcomes=4, replicates=2)
     tables = {"with": attacks, "without": None, "empty": attacks.head(0)}
     pages = {}
     for name, table in tables.items():

@@ -10,7 +10,7 @@ from report_data import make_report_data
 
 
 def make_metrics(cells, *, gblup=0.4, total=1.0):
-    """Make metrics of two trials of two outcomes; `cells` maps a fit and its design to its mean R^2."""
+    """Make metrics of two replicates of two outcomes; `cells` maps a fit and its design to its mean R^2."""
     rows = [
         dict(
             zip(
@@ -19,10 +19,10 @@ def make_metrics(cells, *, gblup=0.4, total=1.0):
                 strict=True,
             )
         )
-        | {"trial": trial, "outcome": name, "r2": r2 + shift, "mse": (1 - r2 - shift) * total}
+        | {"replicate": replicate, "outcome": name, "r2": r2 + shift, "mse": (1 - r2 - shift) * total}
         | {"mse_nonprivate": (1 - gblup) * total, "n_rows": 1536}
         for cell, r2 in cells.items()
-        for trial, name, shift in ((1, "a", -0.004), (2, "a", 0.002), (1, "b", 0.001), (2, "b", 0.001))
+        for replicate, name, shift in ((1, "a", -0.004), (2, "a", 0.002), (1, "b", 0.001), (2, "b", 0.001))
     ]
     reference = {"method": "gblup", "protection": "none", "accounting": "", "epsilon": np.nan}
     reference |= {"n_variants": 100, "n_outcomes": 1, "n_rows": 1536}

@@ -14,7 +14,7 @@ from dpgrs.reporting.fits import Fit
 from dpgrs.reporting.outcome_figures import (
     MAX_BARS,
     PopulationsFigure,
-    TrialsFigure,
+    ReplicatesFigure,
     WeightsFigure,
     genome_axis,
     shared_places,
@@ -50,7 +50,7 @@ def test_figures__are_kept_as_files_in_categories(tmp_path, data):
         *(
             f"Outcomes/outcome_000{i}_{name}.svg"
             for i in (2, 3)
-            for name in ("populations", "trials", "weights")
+            for name in ("populations", "replicates", "weights")
         ),
     }
     assert contents(figures[0]) == contents(figures[1])
@@ -85,7 +85,7 @@ def test_draw_svg__numbers_at_logarithmic_axes_are_written_out():
 
 
 def test_spread_figure__quartiles_of_the_outcomes(data):
-    accuracy = Accuracy.of(data.metrics, outcomes=data.outcomes, trials=2)
+    accuracy = Accuracy.of(data.metrics, outcomes=data.outcomes, replicates=2)
 
     with styled():
         axes = spread_figure(accuracy).axes[0]
@@ -98,11 +98,11 @@ def test_spread_figure__quartiles_of_the_outcomes(data):
 def test_spread_figure__fits_without_a_value_have_no_row(data):
     metrics = data.metrics.copy()
     metrics.loc[metrics["method"] == "ols", "r2"] = np.nan
-    accuracy = Accuracy.of(metrics, outcomes=data.outcomes, trials=2)
+    accuracy = Accuracy.of(metrics, outcomes=data.outcomes, replicates=2)
 
     with styled():
         labels = [label.get_text() for label in spread_figure(accuracy).axes[0].get_yticklabels()]
-    words = list(texts(TrialsFigure(accuracy).draw(0).svg()))
+    words = list(texts(ReplicatesFigure(accuracy).draw(0).svg()))
 
     assert labels == [fit.brief for fit in accuracy.fits if fit.method != "ols"]
     assert words[: len(labels)] == labels
@@ -248,12 +248,12 @@ def test_weights_figure__bars_as_tall_as_weights_on_the_scale_of_their_strip(dat
     np.testing.assert_allclose((zero - end) / per_unit, weights[1], atol=0.02)
 
 
-def test_trials_figure__points_at_their_values_and_arrows_at_the_edge():
+def test_replicates_figure__points_at_their_values_and_arrows_at_the_edge():
     r2 = np.array([[[0.5, 0.25, np.nan], [0.0, -0.1, -9.0]]])
     fits = [Fit("ridge", "none", "", None), Fit("blup", "full", "gdp", 1.0)]
     accuracy = Accuracy(fits, np.moveaxis(r2, 0, 1), None, None)
 
-    svg = TrialsFigure(accuracy).draw(0).svg()
+    svg = ReplicatesFigure(accuracy).draw(0).svg()
 
     words = texts(svg)
     start, per_unit = words["0.0"][0], (words["0.4"][0] - words["0.0"][0]) / 0.4
@@ -299,11 +299,11 @@ def test_populations_figure__one_fit_stands_on_its_line_and_others_beside_it():
 
 
 def test_inline_svg__ids_of_two_figures_do_not_meet(data):
-    accuracy = Accuracy.of(data.metrics, outcomes=data.outcomes, trials=2)
+    accuracy = Accuracy.of(data.metrics, outcomes=data.outcomes, replicates=2)
     with styled():
         figures = [
             inline_svg(draw_svg(draw), prefix=name, label="")
-            for name, draw in (("a", spread_figure(accuracy)), ("b", TrialsFigure(accuracy).draw(0)))
+            for name, draw in (("a", spread_figure(accuracy)), ("b", ReplicatesFigure(accuracy).draw(0)))
         ]
 
     ids = [set(re.findall(r'\bid="([^"]+)"', svg)) for svg in figures]

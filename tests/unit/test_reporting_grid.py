@@ -52,17 +52,18 @@ def legend(figure):
     return [text.get_text() for text in figure.legends[0].get_texts()]
 
 
-def test_r2_figure__against_outcomes_draws_means_and_the_range_of_trials(demo):
+def test_r2_figure__against_outcomes_draws_means_and_the_range_of_replicates(demo):
     axis = panels(draw(demo, BY_OUTCOMES))["24 variants, ε\u00a0=\u00a04"]
 
     rows = demo.query("n_variants == 24 and epsilon == 4 and accounting == 'gdp'")
-    trials = rows.groupby(["n_outcomes", "trial"])["r2"].mean().groupby("n_outcomes")
+    replicates = rows.groupby(["n_outcomes", "replicate"])["r2"].mean().groupby("n_outcomes")
     x, y = drawn(axis, color=look_of("reusecov-gauss")[0], linewidth=1.5)
     assert x == [1, 3]
-    np.testing.assert_allclose(y, trials.mean())
+    np.testing.assert_allclose(y, replicates.mean())
     bands = [collection.get_paths()[0].vertices[:, 1] for collection in axis.collections]
     assert any(
-        np.isclose([band.min(), band.max()], [trials.min().min(), trials.max().max()]).all() for band in bands
+        np.isclose([band.min(), band.max()], [replicates.min().min(), replicates.max().max()]).all()
+        for band in bands
     )
 
 
@@ -96,7 +97,7 @@ def test_views__only_what_varies():
 )
 def test_r2_figure__one_design_is_one_panel_with_points_inside(demo, query, labels):
     few = demo.query(
-        f"({query}) and n_variants == 24 and n_outcomes == 3 and not epsilon == 4 and trial == 1"
+        f"({query}) and n_variants == 24 and n_outcomes == 3 and not epsilon == 4 and replicate == 1"
     )
 
     figure = draw(few.assign(r2=0.3), BY_EPSILON)

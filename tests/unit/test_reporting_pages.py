@@ -193,7 +193,7 @@ def test_outcome_page__says_the_terms_in_plain_words(report):
     ],
 )
 def test_pages__studies_of_other_kinds(tmp_path, options, present, absent):
-    data = make_report_data(**{"n_outcomes": 1, "trials": 1} | options)
+    data = make_report_data(**{"n_outcomes": 1, "replicates": 1} | options)
 
     report = write_report(data, tmp_path / "report")
 
@@ -309,12 +309,12 @@ def test_pages__what_was_clipped(data, tmp_path):
 
     index = Page(report / "index.html")
     text = " ".join(index.text.split())
-    assert "In trial 1, 1,241 of 2,800 training values of all outcomes (44.32 %) lie beyond ±3" in text
+    assert "In replicate 1, 1,241 of 2,800 training values of all outcomes (44.32 %) lie beyond ±3" in text
     assert "A release clips as well, but does not count" in text
     assert "24 12 45.7 % 12.3 % 24 3 45.7 % 0.0 %" in text
     assert "1234" in index.values("data-value")
     page = " ".join(Page(report / "outcomes/01/outcome_0002.html").text.split())
-    assert "Values clipped: 7 of 400 training values lie beyond ±3, in trial 1." in page
+    assert "Values clipped: 7 of 400 training values lie beyond ±3, in replicate 1." in page
     worst_case = replace(data, clipping=replace(clipping, rows=[]))
     write_overview(worst_case, tmp_path / "worst")
     assert "Rows of genotypes shrunk" not in Page(tmp_path / "worst" / "index.html").text

@@ -80,7 +80,7 @@ def test_views__no_effect_without_a_model(views):
 
 
 def test_views__a_few_of_many_epsilons_and_one_accounting():
-    data = make_screened_data(n_outcomes=1, trials=1, epsilons=(1.0, 2.0, 4.0, 8.0, 16.0))
+    data = make_screened_data(n_outcomes=1, replicates=1, epsilons=(1.0, 2.0, 4.0, 8.0, 16.0))
     others = [replace(choice, accounting="paper") for choice in data.screening.choices[1:]]
     screening = replace(data.screening, choices=[*data.screening.choices, *others])
 
@@ -92,32 +92,34 @@ def test_views__a_few_of_many_epsilons_and_one_accounting():
 
 
 def test_kept_back__by_fit_and_outcome(data):
-    assert kept_back(data.metrics, trial=2) == {(fit, data.outcomes[0]): ["check failed"] for fit in TUKEY}
+    assert kept_back(data.metrics, replicate=2) == {
+        (fit, data.outcomes[0]): ["check failed"] for fit in TUKEY
+    }
     words = "no model released: the check failed"
     assert kept_back_words(data.metrics, 2) == {data.outcomes[0]: dict.fromkeys(TUKEY, words)}
     assert kept_back_words(make_report_data(n_outcomes=1).metrics, 2) == {}
 
 
-def test_summary__counts_outcomes_and_trials_without_a_model(data):
+def test_summary__counts_outcomes_and_replicates_without_a_model(data):
     rows = summary(data.metrics)
 
-    # The first outcome, in 2 trials, is in every design.
+    # The first outcome, in 2 replicates, is in every design.
     assert {row["no_model"] for row in rows if row["fit"].method == "k-tukey"} == {2}
     assert {row["no_model"] for row in rows if row["fit"].method != "k-tukey"} == {0}
 
 
-def test_kept_back_words__some_trials_for_several_reasons(data):
+def test_kept_back_words__some_replicates_for_several_reasons(data):
     metrics = data.metrics[data.metrics["method"] == "k-tukey"].copy()
-    metrics.loc[metrics["trial"] == 2, "status"] = "too few models"
+    metrics.loc[metrics["replicate"] == 2, "status"] = "too few models"
     metrics.loc[metrics["outcome"] == data.outcomes[1], "status"] = "ok"
 
     words = kept_back_words(metrics, 3)
 
     assert words[data.outcomes[0]][TUKEY[0]] == (
-        "no model released in 2 of 3 trials: the check failed or there were too few models"
+        "no model released in 2 of 3 replicates: the check failed or there were too few models"
     )
     assert words[data.outcomes[2]][TUKEY[2]] == (
-        "no model released in 1 of 3 trials: there were too few models"
+        "no model released in 1 of 3 replicates: there were too few models"
     )
     assert data.outcomes[1] not in words
 
@@ -154,7 +156,7 @@ def test_pages__chosen_variants_with_their_causal_partners(data, tmp_path):
         "r² ≥ 0.8 over the training haplotypes",
         "no fit not private – 24 3 1.5 1.2 2.2 1.8 4.5",
         "Kendall + BLUP, Kendall + Tukey exact accounting 16 24 3 1.5",
-        "No model: outcomes and trials in which the method released none",
+        "No model: outcomes and replicates in which the method released none",
     ):
         assert words in overview
     assert "Kendall + Tukey (full, exact accounting), ε = 1no model released: the check failed" in first
@@ -179,7 +181,7 @@ def test_pages__chosen_variants_with_their_causal_partners(data, tmp_path):
     ],
 )
 def test_pages__nothing_of_causal_variants_where_there_is_nothing_to_hit(tmp_path, options, present):
-    data = make_screened_data(n_outcomes=2, trials=1, knows_causal=False, **options)
+    data = make_screened_data(n_outcomes=2, replicates=1, knows_causal=False, **options)
 
     overview, first, _ = pages_of(data, tmp_path)
 
@@ -190,13 +192,13 @@ def test_pages__nothing_of_causal_variants_where_there_is_nothing_to_hit(tmp_pat
 
 
 def test_pages__a_study_without_choices_has_none_of_it(tmp_path):
-    for text in pages_of(make_report_data(n_outcomes=2, trials=1), tmp_path):
+    for text in pages_of(make_report_data(n_outcomes=2, replicates=1), tmp_path):
         assert "Chosen variants" not in text
         assert "No model" not in text
 
 
 def test_pages__choices_without_privacy_alone(tmp_path):
-    overview, first, _ = pages_of(make_screened_data(n_outcomes=2, trials=1, epsilons=()), tmp_path)
+    overview, first, _ = pages_of(make_screened_data(n_outcomes=2, replicates=1, epsilons=()), tmp_path)
 
     assert "no fit not private – 24 2" in overview
     assert "Chosen, not private" in first

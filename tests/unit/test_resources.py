@@ -80,8 +80,8 @@ def test_resources__grow_with_the_study_and_the_attempt(verb):
         ("make-outcomes", {"count": 10**4}),
         ("draw", {"size": 10**4}),
         ("fit-weights", {"size": 10**4}),
-        ("evaluate-trial", {"people": 10**6}),
-        ("attack-trial", {"size": 10**4}),
+        ("evaluate-replicate", {"people": 10**6}),
+        ("attack-replicate", {"size": 10**4}),
         ("measure-release", {"people": 10**6}),
         ("measure-ld", {"size": 10**4}),
     ],
@@ -113,7 +113,14 @@ def test_resources__shards_share_the_run_time():
 
 def test_resources__run_time_of_a_biobank_is_no_minute_and_no_month():
     of = {"people": 500_000, "size": 10_000, "count": 1000}
-    heavy = ("compute-statistics", "make-outcomes", "draw", "fit-weights", "evaluate-trial", "attack-trial")
+    heavy = (
+        "compute-statistics",
+        "make-outcomes",
+        "draw",
+        "fit-weights",
+        "evaluate-replicate",
+        "attack-replicate",
+    )
     assert all(60 < asked(verb, shape_of(**of))[1] < 7 * 24 * 60 for verb in heavy)
 
 
@@ -175,7 +182,7 @@ def test_resources__what_looks_at_some_variants_at_a_time_holds_no_panel(methods
 
 def test_resources__without_sums_hold_no_square():
     few, many = (shape_of(size=size, methods=["k-blup", "k-ols"]) for size in (2000, 100_000))
-    for verb in ("draw", "fit-weights", "choose-exactly", "evaluate-trial", "render-report"):
+    for verb in ("draw", "fit-weights", "choose-exactly", "evaluate-replicate", "render-report"):
         # As much as the panel has variants, not as their pairs.
         assert asked(verb, many)[0] < 60 * asked(verb, few)[0]
     assert asked("fit-weights", shape_of(size=100_000, methods=["ridge", "k-ols"]))[0] > 10**5

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dpgrs.genotypes.bits import pack
-from dpgrs.io.trials import load_labelled
+from dpgrs.io.replicates import load_labelled
 from dpgrs.linalg.clipped_statistics import CLIPPED_CROSS_STEP, CLIPPED_GRAM_STEP, GENOTYPE_STEP, HALF
 from dpgrs.linalg.linear_fit import LinearFit
 from dpgrs.linalg.row_centred import centred_rows, row_centred_statistics

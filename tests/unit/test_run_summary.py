@@ -7,7 +7,7 @@ import pytest
 
 from dpgrs.errors import DpgrsError
 from dpgrs.io.files import write_table
-from dpgrs.io.trials import save_labelled
+from dpgrs.io.replicates import save_labelled
 from dpgrs.privacy.ledger.entries import Cost
 from dpgrs.study.run_summary import describe_ahead, describe_failure, describe_success, ledger_requests
 from ledger_requests import new_ledger, reserve
@@ -35,7 +35,7 @@ def settings(ledger):
 def results(tmp_path):
     """The folder of a release that ended well."""
     root = tmp_path / "results" / "demo"
-    for name in ("report/index.html", "release/SHA256SUMS", f"private/trial1/{DRAWN}"):
+    for name in ("report/index.html", "release/SHA256SUMS", f"private/replicate1/{DRAWN}"):
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).touch()
     return root
@@ -44,7 +44,7 @@ def results(tmp_path):
 def store(results, name, *requests):
     """Record that stored numbers were drawn for requests of the ledger."""
     record = [{"events": [], "requests": [[["outcomes", "a"], request] for request in requests]}]
-    (results / "private" / "trial1" / name).write_text(json.dumps(record))
+    (results / "private" / "replicate1" / name).write_text(json.dumps(record))
 
 
 def test_describe_success__says_what_the_run_was_charged_and_what_is_spent(settings, results, ledger):
@@ -74,7 +74,7 @@ def test_describe_success__without_statistics_nothing_was_replayed(settings, tmp
 
 
 def test_describe_success__raise_on_a_damaged_record_of_what_was_drawn(settings, results):
-    (results / "private" / "trial1" / DRAWN).write_text('[{"events": [')
+    (results / "private" / "replicate1" / DRAWN).write_text('[{"events": [')
     with pytest.raises(
         DpgrsError, match=r"reusecov-statistics\.json` must be JSON that dpgrs wrote, but is missing, cut"
     ):
@@ -124,8 +124,8 @@ def test_describe_success__says_where_public_genotypes_fit_badly(settings, resul
     run = {"release": settings, "benchmark": BENCHMARK}[settings_of]
 
     def misfit(*mismatches, methods=("ridge", "blup-ld")):
-        for trial, mismatch in enumerate(mismatches, 1):
-            path = results / "private" / f"trial{trial}" / "weights.npz"
+        for replicate, mismatch in enumerate(mismatches, 1):
+            path = results / "private" / f"replicate{replicate}" / "weights.npz"
             path.parent.mkdir(exist_ok=True)
             fits = [({"method": "ridge"}, {"weights": np.ones((1, 2))})]
             save_labelled(path, [*fits, ({"method": "blup-ld"}, {"mismatch": np.array([mismatch, 0])})])

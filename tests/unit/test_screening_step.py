@@ -10,12 +10,12 @@ import pytest
 
 from dpgrs.io.files import write_table
 from dpgrs.io.outcomes import Outcomes
-from dpgrs.io.trials import load_labelled, save_labelled
+from dpgrs.io.replicates import load_labelled, save_labelled
 from dpgrs.linalg.linear_fit import LinearFit
 from dpgrs.methods.labels import NO_PRIVACY
 from dpgrs.methods.registry import METHODS, methods_that
 from dpgrs.selection.registry import SELECTORS
-from dpgrs.steps import evaluate_trial as evaluate_step
+from dpgrs.steps import evaluate_replicate as evaluate_step
 from dpgrs.steps.choose_exactly import choose_exactly
 from dpgrs.steps.fit_weights import fit_weights
 from dpgrs.study import training_data
@@ -66,7 +66,7 @@ class Files:
         screening, outcomes, exact = SCREENING | (screening or {}), self.folder / "outcomes.zarr", []
         terms = GRID | changes | {"screening": screening}
         self.drawn = draw_all(self.folder, methods, regression=FIT, **terms)
-        terms.pop("trial", None)
+        terms.pop("replicate", None)
         settings = settings_for("choose-exactly", methods=methods, **sections_of(**terms))
         choose_exactly(settings, "panel", outcomes, output=self.folder / "exact.npz")
         private = self.drawn.pop("choices", None)
@@ -101,8 +101,8 @@ class Files:
         write_table(seconds, pd.DataFrame({"seconds": [0.5] * (len(ridge) + len(fits))}))
         paths = {"metrics": metrics, "population_metrics": populations}
         paths |= {"measures": self.folder / "measures.tsv"}
-        settings = settings_for("evaluate-trial", outcomes={"count": counts})
-        evaluate_step.evaluate_trial(settings, "panel", outcomes, weights, seconds, trial=1, **paths)
+        settings = settings_for("evaluate-replicate", outcomes={"count": counts})
+        evaluate_step.evaluate_replicate(settings, "panel", outcomes, weights, seconds, replicate=1, **paths)
         return pd.read_csv(metrics, sep="\t")
 
 
@@ -165,13 +165,13 @@ def test_steps__every_combination_is_chosen_and_fitted(tmp_path, monkeypatch, ro
         assert "statuses" not in label
 
 
-def test_steps__repeat_and_draw_anew_for_every_trial_and_request(files):
+def test_steps__repeat_and_draw_anew_for_every_replicate_and_request(files):
     terms = {"sizes": [8], "counts": [3], "epsilons": [0.01, 0.02], "accountings": ["gdp", "paper"]}
     terms["methods"] = KENDALL
-    runs = [files.screen(**terms, **key)[0][2:] for key in ({}, {}, {"trial": 2}, {"seed": 2})]
-    first, again, trial, seed = ([arrays["chosen"].tolist() for _, arrays in run] for run in runs)
+    runs = [files.screen(**terms, **key)[0][2:] for key in ({}, {}, {"replicate": 2}, {"seed": 2})]
+    first, again, replicate, seed = ([arrays["chosen"].tolist() for _, arrays in run] for run in runs)
     assert first == again
-    assert len({json.dumps(chosen) for chosen in (*first, *trial, *seed)}) == 12
+    assert len({json.dumps(chosen) for chosen in (*first, *replicate, *seed)}) == 12
     methods = ["k-blup", "k-bas"]
     fits = []
     for seed in (1, 1, 2):
@@ -270,7 +270,7 @@ def test_draw__the_count_of_tukey_gets_its_share_of_all_of_epsilon(files, monkey
     assert noted["n_fits"] == 3
 
 
-def test_evaluate_trial__a_failed_check_is_a_status_of_its_outcome(files):
+def test_evaluate_replicate__a_failed_check_is_a_status_of_its_outcome(files):
     files.screen(sizes=[8], counts=[3], epsilons=[1.0], neighbours="replace-one")
     files.fit()
     table = files.evaluate([3])

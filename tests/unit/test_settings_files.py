@@ -28,13 +28,13 @@ def empty_folder(tmp_path, monkeypatch):
 
 
 def test_read_settings__lays_changes_over_the_file_over_the_base():
-    Path("study.yaml").write_text("privacy: {epsilon: 3, delta: 1e-7}\ntrials: 4\n")
-    changes = ["privacy={epsilon: [1, 2]}", "trials=5", "cohort={simulation: {people: 70}}"]
+    Path("study.yaml").write_text("privacy: {epsilon: 3, delta: 1e-7}\nreplicates: 4\n")
+    changes = ["privacy={epsilon: [1, 2]}", "replicates=5", "cohort={simulation: {people: 70}}"]
     settings = resolve(read_settings("study.yaml", changes=[*changes, "cohort={rows: people}"]))
     assert settings["study"] == "demo"
     assert settings["privacy"]["epsilon"] == [1.0, 2.0]
     assert settings["privacy"]["delta"] == 1e-7
-    assert settings["trials"] == 5
+    assert settings["replicates"] == 5
     assert settings["cohort"]["simulation"]["people"] == 70
     assert settings["cohort"]["rows"] == "people"
 

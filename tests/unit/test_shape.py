@@ -25,7 +25,7 @@ def test_shape__simulated_by_the_settings():
     assert (shape.n_people, shape.n_rows, shape.n_reference_people) == (300, 600, 40)
     assert (shape.sizes, shape.n_variants, shape.n_outcomes) == ((20, 50), 50, 7)
     assert (shape.n_requests, shape.n_covariates, shape.n_columns) == (12, 0, 50)
-    assert (shape.n_trials, shape.n_methods, shape.n_chromosomes) == (2, 7, 2)
+    assert (shape.n_replicates, shape.n_methods, shape.n_chromosomes) == (2, 7, 2)
 
 
 @pytest.mark.parametrize("write", [write_bed, write_pgen])

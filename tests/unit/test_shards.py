@@ -11,7 +11,7 @@ from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.covariates import Covariates
 from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.panel_parts import people_parts, rows_of_people, shard_of
-from dpgrs.io.trials import Statistics
+from dpgrs.io.replicates import Statistics
 from dpgrs.linalg import statistics
 from dpgrs.linalg.statistics import half_units
 from dpgrs.methods.requests import PrivacyRequest

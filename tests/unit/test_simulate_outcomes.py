@@ -67,7 +67,7 @@ def test_simulate_outcomes__nested_panels_share_effects_and_noise(n_factors):
     )
 
 
-def test_simulate_outcomes__trials_differ():
+def test_simulate_outcomes__replicates_differ():
     assert (simulate(key=(1,))[0] != simulate(key=(2,))[0]).all()
 
 

@@ -16,7 +16,7 @@ from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.files import arrays_as_bytes, file_digest, write_text, written_digest
 from dpgrs.io.json_files import write_json
 from dpgrs.io.outcomes import Outcomes
-from dpgrs.io.trials import summed_outcomes
+from dpgrs.io.replicates import summed_outcomes
 from dpgrs.preflight.checks import check
 from dpgrs.privacy.age_files import create_age_key, encrypted
 from dpgrs.steps.export_sums import combine, export
@@ -352,13 +352,13 @@ def study_of_site(folder):
     part, settings = sums(SITES["north"]), Settings(own)
     for file in ("consent.tsv", "cohort.vcf", "table.tsv"):
         (folder / file).write_text("a\t1\n")
-    (private / "trial1").mkdir(parents=True)
+    (private / "replicate1").mkdir(parents=True)
     write_json(private / "settings.json", own)
     write_text(sites, "sites\n")
     paths = [Path(one) for one in ("consent.tsv", "cohort.vcf", "table.tsv", "scales.tsv")]
     note(sites, {})
     for made, name_made in ((part.statistics, "statistics.npz"), (part.outcomes, "outcomes.zarr")):
-        output = private / "trial1" / name_made
+        output = private / "replicate1" / name_made
         made.save(output)
         marks = content_marks(settings, paths, study=study, genotypes=["cohort.vcf"])
         note(output, settings_along(None, [sites], output=output, marks=marks))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dpgrs.io.outcomes import Outcomes
-from dpgrs.io.trials import load_labelled
+from dpgrs.io.replicates import load_labelled
 from dpgrs.linalg.attenuation import clip_slopes
 from dpgrs.linalg.denoising import noisy_spectrum
 from dpgrs.linalg.statistics import coded_rows, cross_product, gram, grid_outcomes

@@ -62,11 +62,11 @@ def test_describe_ended_by_slurm__nothing_of_own_failures_or_earlier_runs(tmp_pa
 
 
 def test_describe_ended_by_slurm__a_line_for_each_folder_with_its_jobs(tmp_path):
-    for name in ("group_trial_draw/9.log", "group_trial_draw/10.log", "rule_draw/2/11.log"):
+    for name in ("group_replicate_draw/9.log", "group_replicate_draw/10.log", "rule_draw/2/11.log"):
         write_log(tmp_path, name, "slurmstepd: error: Exceeded job memory limit\n")
     told = describe_ended_by_slurm(tmp_path, earlier=set())
     assert [line.split(":")[0] for line in told] == [
-        "SLURM ended 9, 10 (group_trial_draw)",
+        "SLURM ended 9, 10 (group_replicate_draw)",
         "SLURM ended 11 (rule_draw/2)",
     ]
 

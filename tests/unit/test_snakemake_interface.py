@@ -106,7 +106,7 @@ def test_imports__finds_all_forms():
 
 
 PRIVATE_OUTPUT = re.compile(
-    r"\{(?:PRIVATE|TRIAL)\}.*(?:\.npz|\.zarr|\.vcf\.gz|people\.txt)\"|\b(?:DRAWN|SHARD|STATISTICS|OUTCOMES)\b"
+    r"\{(?:PRIVATE|REPLICATE)\}.*(?:\.npz|\.zarr|\.vcf\.gz|people\.txt)\"|\b(?:DRAWN|SHARD|STATISTICS|OUTCOMES)\b"
 )
 
 

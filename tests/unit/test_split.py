@@ -31,7 +31,7 @@ def test_split_rows__same_people_for_both_row_meanings():
     np.testing.assert_array_equal(per_row(people, rows="haplotypes"), haplotypes)
 
 
-def test_split_rows__trials_differ_and_repeat():
+def test_split_rows__replicates_differ_and_repeat():
     assert (split(key=(1,)) != split(key=(2,))).any()
     np.testing.assert_array_equal(split(key=(1,)), split(key=(1,)))
 

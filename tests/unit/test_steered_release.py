@@ -8,7 +8,7 @@ import pytest
 from audit_data import make_finding
 from dpgrs.errors import DpgrsError
 from dpgrs.genotypes.bits import pack
-from dpgrs.io.trials import load_labelled, save_labelled
+from dpgrs.io.replicates import load_labelled, save_labelled
 from dpgrs.linalg import steering
 from dpgrs.linalg.clipped_statistics import frequency_rows, half_coded
 from dpgrs.linalg.statistics import OUTCOME_STEP

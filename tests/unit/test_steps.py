@@ -8,7 +8,7 @@ import pytest
 
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.outcomes import Outcomes
-from dpgrs.io.trials import Statistics, load_labelled, save_labelled
+from dpgrs.io.replicates import Statistics, load_labelled, save_labelled
 from dpgrs.linalg.clipped_statistics import CLIPPED_GRAM_STEP
 from dpgrs.linalg.norms import clipped_outcomes
 from dpgrs.linalg.public_ld import public_ld
@@ -63,10 +63,10 @@ def statistics(tmp_path, monkeypatch):
     )
 
 
-def release(statistics, tmp_path, *, trial=1, **changes):
-    output, files = tmp_path / f"noisy{trial}.npz", {"statistics": statistics.path}
+def release(statistics, tmp_path, *, replicate=1, **changes):
+    output, files = tmp_path / f"noisy{replicate}.npz", {"statistics": statistics.path}
     terms = GRID | TERMS | {"outcome_bound": 1.5} | changes
-    return draw_seeded(statistics.outcomes, output, files=files, trial=trial, **terms)
+    return draw_seeded(statistics.outcomes, output, files=files, replicate=replicate, **terms)
 
 
 def test_compute_statistics__training_rows_clipped_at_the_bound(statistics):
@@ -103,10 +103,10 @@ def test_draw__n_is_noisy_exactly_where_it_is_private(statistics, tmp_path, neig
     assert all((4 * np.diag(arrays["gram"]) == label["n"]).all() for label, arrays in released)
 
 
-def test_draw__every_request_trial_and_seed_has_noise_of_its_own(statistics, tmp_path):
+def test_draw__every_request_replicate_and_seed_has_noise_of_its_own(statistics, tmp_path):
     exact = Statistics.load(statistics.path)
     draws = []
-    for key in ({"trial": 1}, {"trial": 2}, {"trial": 1, "seed": 2}):
+    for key in ({"replicate": 1}, {"replicate": 2}, {"replicate": 1, "seed": 2}):
         for label, arrays in release(statistics, tmp_path, **key):
             upper = np.triu_indices(label["request"]["n_variants"] + 1, k=1)
             noise = arrays["gram"][upper] - exact.gram_of_size(label["request"]["n_variants"])[upper] / 4
@@ -330,7 +330,7 @@ def test_tight_bounds__reach_the_requests_and_the_fits(statistics, tmp_path):
     assert all(np.isfinite(arrays["weights"]).all() for _, arrays in fits)
     # With hardly any noise and no clip the means are those of the training rows, told in half coding.
     loose = compute_tight(statistics, tmp_path, genotype_clip=50)
-    release(loose, tmp_path, trial=1, **RELAXED | {"epsilons": [5000.0], "protections": ["full"]})
+    release(loose, tmp_path, replicate=1, **RELAXED | {"epsilons": [5000.0], "protections": ["full"]})
     for label, arrays in fitted(tmp_path, ["reusecov-gauss"]):
         X = statistics.X[:, SIZES[label["n_variants"]]]
         np.testing.assert_allclose(arrays["means"], X.mean(axis=0), atol=0.1)

@@ -7,9 +7,9 @@ from dpgrs.genotypes.bits import pack
 from dpgrs.genotypes.dosages import DOSAGE_STEP
 from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.panel import Panel
+from dpgrs.io.replicates import Statistics
 from dpgrs.io.table_panel import column_steps, write_table_panel
 from dpgrs.io.tables.real_columns import RealTable
-from dpgrs.io.trials import Statistics
 from dpgrs.linalg.clipped_statistics import GENOTYPE_STEP
 from dpgrs.linalg.covariates import fractional_statistics
 from dpgrs.linalg.statistics import (

@@ -109,7 +109,7 @@ def test_load_settings__of_text_of_a_file_and_by_default(tmp_path):
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_verbs__no_option_repeats_a_key_of_the_schema(verb):
-    """Beside files a verb takes which job it is, such as a trial; all else are settings."""
+    """Beside files a verb takes which job it is, such as a replicate; all else are settings."""
     names = {one.name for one in read_verb(verb).parameters if "Path" not in one.kind}
     assert names.isdisjoint(key.rpartition(".")[2] for key in keys())
 

@@ -9,7 +9,7 @@ import pytest
 
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.outcomes import Outcomes
-from dpgrs.io.trials import save_labelled
+from dpgrs.io.replicates import save_labelled
 from dpgrs.linalg.linear_fit import LinearFit
 from dpgrs.methods.labels import exact_label, fit_label
 from dpgrs.scoring.score_files import list_scores, read_scores

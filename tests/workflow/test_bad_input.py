@@ -19,7 +19,7 @@ SETTINGS = {
     "cohort": {"source": "vcf", "vcf": "cohort.vcf.gz", "chromosomes": ["1"]},
     "panel": {"size": 5},
     "outcomes": {"count": 2},
-    "trials": 1,
+    "replicates": 1,
 }
 
 
@@ -149,7 +149,7 @@ def test_run_time__beyond_what_is_allowed_is_refused_before_any_job(tmp_path, se
 
 
 def test_settings__that_are_a_program_are_refused(tmp_path):
-    process = run(tmp_path, SMALL | {"__use_yte__": True, "trials": "?1 + 1"}, "--dry-run", check=False)
+    process = run(tmp_path, SMALL | {"__use_yte__": True, "replicates": "?1 + 1"}, "--dry-run", check=False)
     assert process.returncode == 2
     assert "` must be plain settings, got `__use_yte__`" in own_lines(process.stdout)[-1]
 

@@ -90,7 +90,7 @@ def test_benchmark__fits_components_beside_exact_fits_of_outcomes(site, tmp_path
     table.mask(rng.uniform(size=table.shape) < 0.2).to_csv(folder / "y.tsv", sep="\t")
     settings = {
         "study": "compared",
-        "trials": 1,
+        "replicates": 1,
         "cohort": SETTINGS["cohort"],
         "public": {"reference": "reference/{chrom}.vcf.gz"},
         "panel": {"size": [10, 20]},

@@ -12,7 +12,7 @@ from study_runs import SMALL, results, run
 # Two chromosomes of ten people a population; of rows that are people phase is needed all the same.
 COPIES = {"people": 240, "effective_size": 20_000, "map": "{chrom}.map"}
 COHORT = {"chromosomes": ["21", "22"], "simulation": {"people": 30, "length": 100_000}, "rows": "people"}
-STUDY = SMALL | {"study": "copied", "cohort": COHORT | {"copies": COPIES}, "trials": 1}
+STUDY = SMALL | {"study": "copied", "cohort": COHORT | {"copies": COPIES}, "replicates": 1}
 STUDY |= {"panel": {"size": [10]}, "outcomes": {"count": [1]}, "methods": ["ridge", "blup"]}
 MAP = "position cM\n1 0\n300000000 300\n"
 

@@ -65,7 +65,7 @@ def test_release__of_calls_of_the_same_people_is_another_request(site):
 
 def test_benchmark__of_dosages_predicts_and_reports(site):
     study = {"study": "benchmark", "cohort": COHORT, "panel": {"size": [5, 20]}, "outcomes": {"count": [2]}}
-    study |= {"privacy": {"bounds": "tight", "epsilon": 5}, "trials": 1}
+    study |= {"privacy": {"bounds": "tight", "epsilon": 5}, "replicates": 1}
     run(site, study | {"methods": ["ols", "reusecov-gauss", "blup", "blup-steered", "naive", "adassp"]})
     results = site / "results" / "benchmark"
     metrics = pd.read_csv(results / "metrics.tsv", sep="\t")

@@ -20,7 +20,7 @@ SETTINGS = {
     },
     "panel": {"size": 5},
     "outcomes": {"count": 2},
-    "trials": 1,
+    "replicates": 1,
 }
 
 

@@ -28,7 +28,7 @@ def metrics_of(folder, **cohort):
     settings = SMALL | {
         "cohort": {"chromosomes": ["21", "22"], "rows": "people", **cohort},
         "methods": ["ridge"],
-        "trials": 1,
+        "replicates": 1,
     }
     run(folder, settings, "--", "results/small/metrics.tsv")
     return pd.read_csv(folder / "results" / "small" / "metrics.tsv", sep="\t").drop(columns="seconds")

@@ -115,7 +115,7 @@ def test_installed__runs_a_study_by_the_rules_of_the_wheel(installed, tmp_path):
     settings = SMALL | {
         "cohort": SMALL["cohort"] | {"chromosomes": ["21"]},
         "panel": {"size": 10},
-        "trials": 1,
+        "replicates": 1,
     }
     (tmp_path / "study.yaml").write_text(yaml.safe_dump(settings))
     options = ("--configfile", "study.yaml", "--quiet")

@@ -10,7 +10,7 @@ import pytest
 from nightly import at_night
 from study_runs import SMALL, command, environment, results, run
 
-SETTINGS = SMALL | {"trials": 1}
+SETTINGS = SMALL | {"replicates": 1}
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +26,7 @@ def expected(tmp_path_factory):
     "first_output",
     [
         at_night("private/store/21.zarr"),
-        "private/trial1/drawn/reusecov-statistics.npz",
+        "private/replicate1/drawn/reusecov-statistics.npz",
         at_night("metrics.tsv"),
     ],
 )

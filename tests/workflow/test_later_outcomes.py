@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dpgrs.io.trials import load_labelled
+from dpgrs.io.replicates import load_labelled
 from dpgrs.privacy.ledger.ledger import Ledger
 from dpgrs.release.verify import verify_release
 from release_studies import RELEASE, copied_site, drawn_file, shared_site

@@ -107,7 +107,7 @@ def test_benchmark__starts_from_effects_of_both_kinds(site, tmp_path):
     folder = copied_site(site, tmp_path / "benchmark")
     settings = {
         "study": "compared",
-        "trials": 1,
+        "replicates": 1,
         "cohort": PLAIN["cohort"],
         "panel": {"size": [10, 20]},
         "outcomes": {"count": [1, 3]},
@@ -126,7 +126,7 @@ def test_benchmark__starts_from_effects_of_both_kinds(site, tmp_path):
 def test_benchmark__follows_the_true_effects_whichever_allele_they_name(tmp_path):
     settings = {
         "study": "plain",
-        "trials": 1,
+        "replicates": 1,
         "cohort": {"chromosomes": ["21"], "simulation": {"people": 600, "length": 200_000}},
         "panel": {"size": [40]},
         "outcomes": {"count": [3]},
@@ -140,7 +140,7 @@ def test_benchmark__follows_the_true_effects_whichever_allele_they_name(tmp_path
         return metrics[metrics["method"] == "blup"]["r2"].to_numpy()
 
     plain, private = accuracy(settings), tmp_path / "results" / "plain" / "private"
-    outcomes = Outcomes.load(private / "trial1" / "outcomes.zarr")
+    outcomes = Outcomes.load(private / "replicate1" / "outcomes.zarr")
     variants = Panel.open(private / "panel.zarr").variants
     turned, signs = variants.copy(), np.where(np.arange(40) % 2, 1, -1)
     turned.loc[signs < 0, ["ref", "alt"]] = variants.loc[signs < 0, ["alt", "ref"]].to_numpy()

@@ -76,7 +76,7 @@ def test_release__draws_no_gram_matrix_and_says_what_stands_for_it(site):
     }
     assert verify_release(site / "results" / "ld" / "release")["n_requests"] == 3
     # It was not even summed.
-    with np.load(site / "results" / "ld" / "private" / "trial1" / "statistics.npz") as arrays:
+    with np.load(site / "results" / "ld" / "private" / "replicate1" / "statistics.npz") as arrays:
         assert [name for name in arrays if "gram" in name] == []
     page = " ".join(Page(site / "results" / "ld" / "report" / "index.html").text.split())
     assert "genotypes whose linkage disequilibrium the fit takes" in page
@@ -139,7 +139,7 @@ def test_benchmark__compares_it_with_others_on_public_sites(site, tmp_path):
         (folder / f"{name}.txt").write_text("".join(f"{person}\n" for person in own))
     settings = {
         "study": "compared",
-        "trials": 1,
+        "replicates": 1,
         "cohort": SETTINGS["cohort"],
         "people": {"keep": "cohort.txt"},
         "public": {"reference": "cohort/{chrom}.vcf.gz", "keep": "reference.txt"},

@@ -8,7 +8,7 @@ from datetime import UTC
 import numpy as np
 import pytest
 
-from dpgrs.io.trials import load_labelled
+from dpgrs.io.replicates import load_labelled
 from dpgrs.privacy.ledger.ledger import Ledger
 from dpgrs.privacy.ledger.verify import verify_ledger
 from dpgrs.privacy.noise.study_key import VARIABLE

@@ -36,7 +36,7 @@ SETTINGS = {
 }
 
 
-EVENTS = "private/trial1/accuracy_events.json"
+EVENTS = "private/replicate1/accuracy_events.json"
 pytestmark = pytest.mark.release
 
 
@@ -130,7 +130,7 @@ def test_release__metrics_killed_at_a_step_resume_at_no_new_cost(copy, place):
 
 def test_release__one_person_less_among_those_held_out_is_refused(site, copy):
     """The training statistics are a replay then: it is the accuracy that tells, and that draws nothing."""
-    outcomes = Outcomes.load(site / "results" / "measured" / "private" / "trial1" / "outcomes.zarr")
+    outcomes = Outcomes.load(site / "results" / "measured" / "private" / "replicate1" / "outcomes.zarr")
     held_out = int((~outcomes.is_training).argmax())
     leave_out(copy, f"sim{held_out + 1:04}", chromosomes=["21"])
     before = (copy / "ledger.jsonl").read_bytes()

@@ -72,7 +72,7 @@ FLAGS = (
 @pytest.fixture(scope="module")
 def report(tmp_path_factory):
     """A report whose outcome pages fill two folders."""
-    data = make_screened_data(n_outcomes=N_OUTCOMES, trials=1, epsilons=(1.0, 16.0))
+    data = make_screened_data(n_outcomes=N_OUTCOMES, replicates=1, epsilons=(1.0, 16.0))
     data = replace(data, attacks=make_attacks())
     directory = tmp_path_factory.mktemp("browser") / "report"
     with pytest.MonkeyPatch.context() as patch:

@@ -15,7 +15,7 @@ MIDDLE = {
     "outcomes": {"count": [1, 30]},
     "privacy": {"protection": "full", "epsilon": [1], "bounds": "tight"},
     "methods": ["ols", "ridge", "reusecov-gauss", "blup-ld", "adassp", "dp-sgd", "k-ols", "s-blup"],
-    "trials": 1,
+    "replicates": 1,
 }
 
 

@@ -84,7 +84,7 @@ def test_score_target__of_a_benchmark_writes_scoring_files_of_one_method_first(s
     plan = run(site, target, "score", "--dry-run").stdout
     jobs = set(re.findall(r"(?m)^ *(?:local)?rule (\w+):", plan))
     assert {"fit_weights", "write_scores", "score"} <= jobs
-    assert jobs.isdisjoint({"evaluate_trial", "render_report"})
+    assert jobs.isdisjoint({"evaluate_replicate", "render_report"})
 
 
 @pytest.mark.workflow

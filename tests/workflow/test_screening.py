@@ -18,7 +18,7 @@ SCREENING = SMALL | {
     "cohort": SMALL["cohort"] | {"chromosomes": ["21"]},
     "privacy": {"protection": "full", "epsilon": [2000], "bounds": "tight"},
     "screening": {"size": 2, "share": 0.5},
-    "trials": 1,
+    "replicates": 1,
 }
 CHOICES = "drawn/choices.npz"
 
@@ -57,9 +57,9 @@ def test_screening__second_run_does_nothing(study):
 @pytest.mark.parametrize(
     ("change", "first", "spared"),
     [
-        ({"screening": {"size": 3, "share": 0.5}}, CHOICES, "trial1/statistics.npz"),
-        ({"screening": {"size": 2, "share": 0.5, "count_share": 0.1}}, CHOICES, "trial1/statistics.npz"),
-        ({"screening": {"size": 2, "share": 0.5, "scaling": "paper"}}, CHOICES, "trial1/statistics.npz"),
+        ({"screening": {"size": 3, "share": 0.5}}, CHOICES, "replicate1/statistics.npz"),
+        ({"screening": {"size": 2, "share": 0.5, "count_share": 0.1}}, CHOICES, "replicate1/statistics.npz"),
+        ({"screening": {"size": 2, "share": 0.5, "scaling": "paper"}}, CHOICES, "replicate1/statistics.npz"),
         ({"regression": {"rows_per_coefficient": 1}}, "drawn/chosen-tukey-fits.npz", CHOICES),
     ],
 )

@@ -94,7 +94,7 @@ def test_sites__release_what_one_cohort_of_all_people_does(one, tmp_path, monkey
         (folder / "reference").symlink_to(one / "reference")
         said = run(folder, PART).stdout
         assert "dpgrs site export results/release" in said
-        assert not (folder / "results/release/private/trial1/drawn").exists()
+        assert not (folder / "results/release/private/replicate1/drawn").exists()
         monkeypatch.chdir(folder)
         dpgrs("site", "export", "results/release", "--name", name, "--to", public)
         exports.append(folder / "results/release/private" / f"{name}.age")
@@ -118,6 +118,6 @@ def test_sites__release_what_one_cohort_of_all_people_does(one, tmp_path, monkey
     ]
     for name in LEDGER:
         assert (coordinator / name).read_bytes() == (one / name).read_bytes()
-    exact = "results/release/private/trial1/statistics.npz"
+    exact = "results/release/private/replicate1/statistics.npz"
     assert (coordinator / exact).read_bytes() == (one / exact).read_bytes()
     verify_release(coordinator / "results/release/release")

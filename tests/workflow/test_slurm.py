@@ -69,7 +69,7 @@ def test_slurm__same_bytes_as_local_run(cluster, tmp_path):
     assert {job["JobState"] for job in jobs} == {"COMPLETED"}
     # Run time and memory are those of the rules, not the defaults of the cluster (all of the node, no limit).
     assert asked("make-panel", STUDY) in {of_job(job) for job in jobs}
-    # Cohort and store, panel, summary of genotypes, report, and all steps of a trial for each of two.
+    # Cohort and store, panel, summary of genotypes, report, and all steps of a replicate for each of two.
     assert len(jobs) == 6
 
 
@@ -78,7 +78,7 @@ def test_slurm__shards_cut_off_and_resumed_have_the_same_bytes_as_a_local_run_in
     """Their sum is cancelled once; in the next run, which makes nothing else, the node's daemon is killed."""
     # Seven whole words of people.
     cohort = STUDY["cohort"] | {"simulation": {"people": 224, "length": 100_000}}
-    study, sums = STUDY | {"cohort": cohort}, "results/small/private/trial1/statistics.npz"
+    study, sums = STUDY | {"cohort": cohort}, "results/small/private/replicate1/statistics.npz"
     local, through_slurm = tmp_path / "local", tmp_path / "slurm"
     run(local, study, "--", sums)
     shutil.copytree(local, through_slurm)
@@ -150,9 +150,9 @@ def test_slurm__failed_job_shows_its_log(cluster, tmp_path, monkeypatch):
     assert [of_job(job) for job in jobs] == attempts
 
 
-def test_slurm__failed_step_of_a_trial_shows_its_log(cluster, tmp_path):
+def test_slurm__failed_step_of_a_replicate_shows_its_log(cluster, tmp_path):
     """Other steps share its job: the console names the one."""
-    study = STUDY | {"trials": 1}
+    study = STUDY | {"replicates": 1}
     run(tmp_path, study, "--until", "make_panel")
     chunk = tmp_path / "results/small/private/panel.zarr/haplotypes/0.0"
     content = bytearray(chunk.read_bytes())

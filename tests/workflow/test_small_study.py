@@ -22,7 +22,7 @@ pytestmark = pytest.mark.workflow
 
 TERMS = ["method", "protection", "neighbours", "unit", "accounting", "epsilon", "delta"]
 SIZES = ["n_rows", "n_variants", "n_outcomes"]
-COLUMNS = ["trial", "outcome", *TERMS, *SIZES, "r2", "mse", "mse_nonprivate", "seconds", "status"]
+COLUMNS = ["replicate", "outcome", *TERMS, *SIZES, "r2", "mse", "mse_nonprivate", "seconds", "status"]
 
 
 @pytest.fixture(scope="module")
@@ -40,9 +40,9 @@ def metrics(study):
 
 def test_small_study__metrics_are_complete(metrics):
     assert list(metrics) == COLUMNS
-    # 2 panels x (1 + 3) outcomes x 2 trials for each of 2 non-private and 2 x 2 x 2 private fits.
+    # 2 panels x (1 + 3) outcomes x 2 replicates for each of 2 non-private and 2 x 2 x 2 private fits.
     assert len(metrics) == 2 * 4 * 2 * (2 + 8)
-    assert metrics.groupby("trial")["n_rows"].unique().map(list).to_dict() == {1: [140], 2: [144]}
+    assert metrics.groupby("replicate")["n_rows"].unique().map(list).to_dict() == {1: [140], 2: [144]}
     assert set(metrics["status"]) == {"ok"}
     non_private = metrics[metrics["protection"] == "none"]
     assert set(non_private["method"]) == {"ols", "gblup"}
@@ -60,7 +60,7 @@ def test_small_study__files_and_columns_are_those_of_the_page(study):
 def test_small_study__reference_is_gblup(metrics):
     gblup = metrics[metrics["method"] == "gblup"]
     assert (gblup["mse"] == gblup["mse_nonprivate"]).all()
-    keys = ["trial", "outcome", "n_variants"]
+    keys = ["replicate", "outcome", "n_variants"]
     by_cell = metrics.groupby(keys)["mse_nonprivate"].nunique()
     assert (by_cell == 1).all()
 
@@ -105,10 +105,10 @@ def test_small_study__report_of_snakemake_holds_the_figures_of_the_pages(study, 
         "Outcomes": 9,
         "small": 3,
     }
-    assert "over 2 trials, for panels of 10, 25 variants and epsilon 1.0, 5.0" in " ".join(
+    assert "over 2 replicates, for panels of 10, 25 variants and epsilon 1.0, 5.0" in " ".join(
         reported["Accuracy"]["spread.svg"].split()
     )
-    assert "Outcome 3 at 25 variants" in reported["Outcomes"]["outcome_0003_trials.svg"]
+    assert "Outcome 3 at 25 variants" in reported["Outcomes"]["outcome_0003_replicates.svg"]
 
 
 def test_small_study__private_folder_is_closed(study):
@@ -145,7 +145,7 @@ def test_small_study__at_chance_level_runs_and_says_so(tmp_path):
     cohort = {"chromosomes": ["21"], "simulation": {"people": 400, "length": 100_000}}
     settings = {"study": "noise", "cohort": cohort, "panel": {"size": [25]}, "outcomes": {"count": [10]}}
     settings |= {
-        "trials": 1,
+        "replicates": 1,
         "methods": ["ridge", *FROM_STATISTICS, *(name for name in BASELINES if name != "reusecov-sketch")],
         "privacy": {"epsilon": [0.001]},
     }
@@ -166,7 +166,7 @@ def test_small_study__at_chance_level_runs_and_says_so(tmp_path):
 
 
 def test_small_study__people_as_rows(tmp_path):
-    settings = SMALL | {"study": "people", "cohort": SMALL["cohort"] | {"rows": "people"}, "trials": 1}
+    settings = SMALL | {"study": "people", "cohort": SMALL["cohort"] | {"rows": "people"}, "replicates": 1}
     run(tmp_path, settings)
     metrics = pd.read_csv(tmp_path / "results" / "people" / "metrics.tsv", sep="\t")
     assert metrics["n_rows"].unique().tolist() == [70]

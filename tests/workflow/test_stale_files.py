@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dpgrs.io.trials import Statistics
+from dpgrs.io.replicates import Statistics
 from dpgrs.privacy.ledger.ledger import Ledger
 from dpgrs.simulation.cohorts import simulate_cohort
 from release_studies import SHORT_RELEASE, make_key, make_ledger
@@ -73,7 +73,7 @@ def test_release__data_of_other_settings_are_made_anew(begun):
     fewer = SHORT_RELEASE | {"people": {"remove": "remove.txt"}}
     assert jobs(begun, fewer, *BY_TIME) == {"ingest_chromosome", "make_panel", "make_outcomes"}
     told = run(begun, with_share(0.3), "--dry-run", *BY_TIME, "--until", "make_outcomes").stdout
-    name = "results/release/private/trial1/outcomes.zarr"
+    name = "results/release/private/replicate1/outcomes.zarr"
     assert f"{name} was made by other settings (outcomes.test_share): it is made anew, or" in told
 
 
@@ -111,8 +111,8 @@ def test_release__without_notes_nothing_is_charged(attacked):
 
 # Files of another study that take the place of this one's.
 FOREIGN = {
-    "trial1/statistics.npz": "must have a note of how it was made, as it is now, got none",
-    "trial1/outcomes.zarr": "must have a note of how it was made, as it is now, got none",
+    "replicate1/statistics.npz": "must have a note of how it was made, as it is now, got none",
+    "replicate1/outcomes.zarr": "must have a note of how it was made, as it is now, got none",
     "panel.zarr": r"must be made from files with notes, got none: note of private/panel\.zarr",
     # All but the stamps of the user's files, with all notes: those on public files, too.
     ".": r"public/sites\.tsv` must have a note of how it was made, as it is now, got none",
@@ -154,7 +154,7 @@ def test_release__nothing_is_charged_for_data_of_others(attacked, other_people, 
 OF_OTHERS = r"must be made by the settings of the release, got others of panel\.maf\."
 # Refused before notes are read.
 A_DATABASE = "must hold Snakemake's records as files in a release, got a database"
-DRAWN = "results/release/private/trial1/drawn/reusecov-statistics.npz"
+DRAWN = "results/release/private/replicate1/drawn/reusecov-statistics.npz"
 HIDING = {
     "--touch": [],
     "--drop-metadata": [],
@@ -405,10 +405,10 @@ def test_release__a_file_that_changes_under_an_older_time_is_read_again(copied, 
 
 def test_release__nobody_who_withdrew_is_summed_or_charged_for(copied):
     private = copied / "results" / "release" / "private"
-    assert Statistics.load(private / "trial1" / "statistics.npz").n_rows == 58
+    assert Statistics.load(private / "replicate1" / "statistics.npz").n_rows == 58
     write_lists(copied, withdrawn=PEOPLE[10:15])
     run(copied, OF_LISTS)
-    assert Statistics.load(private / "trial1" / "statistics.npz").n_rows == 53
+    assert Statistics.load(private / "replicate1" / "statistics.npz").n_rows == 53
     assert not {*PEOPLE[10:15]} & {*(private / "people.txt").read_text().split()}
     assert len(Ledger(copied / "ledger.jsonl").read().requests) == 2
     assert "Nothing to be done" in run(copied, OF_LISTS).stdout

@@ -32,7 +32,7 @@ STUDY = {
         "bas",
         "tukey",
     ],
-    "trials": 1,
+    "replicates": 1,
 }
 
 pytestmark = pytest.mark.workflow

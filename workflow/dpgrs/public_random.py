@@ -13,7 +13,7 @@ def generator(seed, *key):
     Parameters
     ----------
     seed : int, the study's public seed.
-    *key : str or int, what the stream is for, for example ``"split", trial``. Different keys give
+    *key : str or int, what the stream is for, for example ``"split", replicate``. Different keys give
         independent streams, so a draw never moves because another part asked for more or fewer numbers.
 
     Returns

@@ -200,9 +200,9 @@ def public_tables():
 def files_of_draw(wildcards):
     """Return what a mechanism draws from, by name; choices of a release it draws itself."""
     places = {
-        "statistics": f"{TRIAL}/statistics.npz",
+        "statistics": f"{REPLICATE}/statistics.npz",
         "panel": f"{PRIVATE}/panel.zarr",
-        "choices": f"{TRIAL}/drawn/choices.npz",
+        "choices": f"{REPLICATE}/drawn/choices.npz",
         "ld": f"{PUBLIC}/ld.npz",
     }
     takes = mechanism_named(wildcards.mechanism).takes
@@ -307,7 +307,7 @@ FETCHED = files_to_fetch(SETTINGS)
 resources_of = partial(resources_of, is_on_cluster=is_on_cluster)
 # By which memory, run time and shards are asked for.
 SHAPE, REFERENCE = Shape(SETTINGS), ReferenceShape(SETTINGS)
-TRIALS = range(1, SETTINGS["trials"] + 1)
+REPLICATES = range(1, SETTINGS["replicates"] + 1)
 
 # What draws noise, by name; of a release it is one.
 DRAWS = [one.name for one in mechanisms_of(SETTINGS["methods"], is_release=IS_RELEASE)]
@@ -319,16 +319,16 @@ COMPARES_SUMS = takes_sums(SETTINGS["methods"]) and not IS_RELEASE
 RESULTS = f"results/{SETTINGS['study']}"
 PRIVATE, PUBLIC = f"{RESULTS}/private", f"{RESULTS}/public"
 stamps = partial(stamps_of, private=PRIVATE, writes=workflow.is_main_process)
-TRIAL = f"{PRIVATE}/trial{{trial}}"
+REPLICATE = f"{PRIVATE}/replicate{{replicate}}"
 # Where people are summed elsewhere, names and terms alone.
-OUTCOMES = f"{TRIAL}/{'summed_' if HAS_SUMS else ''}outcomes.zarr"
-STATISTICS = f"{TRIAL}/statistics.npz"
-DRAWN = f"{TRIAL}/drawn/{{mechanism}}.npz"
+OUTCOMES = f"{REPLICATE}/{'summed_' if HAS_SUMS else ''}outcomes.zarr"
+STATISTICS = f"{REPLICATE}/statistics.npz"
+DRAWN = f"{REPLICATE}/drawn/{{mechanism}}.npz"
 # Of people, whose statistics are summed by one job each.
-SHARD = f"{TRIAL}/shards/{{shard}}_of_{SHAPE.n_shards}.npz"
+SHARD = f"{REPLICATE}/shards/{{shard}}_of_{SHAPE.n_shards}.npz"
 N_SHARDS = SHAPE.n_shards
-# On a cluster the steps of a trial are one job, but for shards, which are to have jobs of their own.
-GROUP_OF_TRIAL = "trial" if N_SHARDS == 1 else None
+# On a cluster the steps of a replicate are one job, but for shards, which are to have jobs of their own.
+GROUP_OF_REPLICATE = "replicate" if N_SHARDS == 1 else None
 # What is simulated is read on the same node, chromosome by chromosome, where no job between chooses people.
 IS_CHOSEN = bool(PEOPLE.paths or REFERENCE_PEOPLE.paths)
 GROUP_OF_CHROMOSOME = (
@@ -336,7 +336,7 @@ GROUP_OF_CHROMOSOME = (
     if SETTINGS["cohort"]["source"] == "simulate" and not IS_CHOSEN
     else None
 )
-OF_SHARD = "{trial}" if N_SHARDS == 1 else "{trial}.{shard}"
+OF_SHARD = "{replicate}" if N_SHARDS == 1 else "{replicate}.{shard}"
 # Records hold paths, host and command, and logs may tell about people: counts of what was skipped, or what an
 # error was about; time and memory of a job hang on its data, too. Those of a release stay with what is private.
 RECORDS = PRIVATE if IS_RELEASE else RESULTS
@@ -363,7 +363,7 @@ COVARIATES = (
 LOADINGS_FILE = f"{PUBLIC if IS_RELEASE else PRIVATE}/pca_loadings.tsv"
 LOADINGS = [LOADINGS_FILE] if SETTINGS["covariates"]["pcs"] else []
 # What `dpgrs site export` reads of one site of several.
-SUMS_OF_SITE = [SETTINGS_FILE, *SITES, *expand([OUTCOMES, STATISTICS], trial=1)]
+SUMS_OF_SITE = [SETTINGS_FILE, *SITES, *expand([OUTCOMES, STATISTICS], replicate=1)]
 
 close_private_places()
 tell_of_other_settings()
@@ -382,6 +382,6 @@ shell.prefix(shell_prefix())
 
 wildcard_constraints:
     chrom="[A-Za-z0-9_.-]+",
-    trial=r"\d+",
+    replicate=r"\d+",
     shard=r"\d+",
     mechanism="[a-z-]+",

@@ -14,16 +14,16 @@ rule draw:
         effects=EFFECTS if IS_RELEASE else [],
     output:
         drawn=in_place(DRAWN),
-        events=in_place(f"{TRIAL}/drawn/{{mechanism}}.json"),
+        events=in_place(f"{REPLICATE}/drawn/{{mechanism}}.json"),
         # How long it took to draw from people is told of benchmarks alone.
-        seconds=[] if IS_RELEASE else [f"{TRIAL}/drawn/{{mechanism}}.tsv"],
+        seconds=[] if IS_RELEASE else [f"{REPLICATE}/drawn/{{mechanism}}.tsv"],
     log:
-        f"{LOGS}/draw/{{trial}}.{{mechanism}}.log",
+        f"{LOGS}/draw/{{replicate}}.{{mechanism}}.log",
     benchmark:
-        f"{BENCHMARKS}/draw/{{trial}}.{{mechanism}}.tsv"
+        f"{BENCHMARKS}/draw/{{replicate}}.{{mechanism}}.tsv"
     retries: 0
     group:
-        GROUP_OF_TRIAL
+        GROUP_OF_REPLICATE
     conda:
         "../../envs/dpgrs.yaml"
     # Of choices on many variants, people and outcomes more are of use: --set-threads draw=8
@@ -61,5 +61,5 @@ rule draw:
         ),
     shell:
         "python -m dpgrs draw --settings {params.settings:q} {input.outcomes} --mechanism {wildcards.mechanism}"
-        " {params.options} {params.files} --trial {wildcards.trial} --threads {threads} --output {output.drawn} --events {output.events}"
+        " {params.options} {params.files} --replicate {wildcards.replicate} --threads {threads} --output {output.drawn} --events {output.events}"
         " 2> {log}"

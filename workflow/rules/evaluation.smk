@@ -12,46 +12,46 @@ localrules:
     collect_attacks,
 
 
-rule evaluate_trial:
+rule evaluate_replicate:
     input:
         panel=f"{PRIVATE}/panel.zarr",
-        outcomes=f"{TRIAL}/outcomes.zarr",
-        weights=f"{TRIAL}/weights.npz",
-        seconds=f"{TRIAL}/fit_seconds.tsv",
+        outcomes=f"{REPLICATE}/outcomes.zarr",
+        weights=f"{REPLICATE}/weights.npz",
+        seconds=f"{REPLICATE}/fit_seconds.tsv",
         populations=populations_file(),
         stamps=stamps(populations_file()),
         covariates=COVARIATES,
     output:
-        metrics=f"{TRIAL}/metrics.tsv",
-        population_metrics=f"{TRIAL}/population_metrics.tsv",
-        measures=f"{TRIAL}/measures.tsv",
+        metrics=f"{REPLICATE}/metrics.tsv",
+        population_metrics=f"{REPLICATE}/population_metrics.tsv",
+        measures=f"{REPLICATE}/measures.tsv",
     log:
-        f"{LOGS}/evaluate_trial/{{trial}}.log",
+        f"{LOGS}/evaluate_replicate/{{replicate}}.log",
     benchmark:
-        f"{BENCHMARKS}/evaluate_trial/{{trial}}.tsv"
+        f"{BENCHMARKS}/evaluate_replicate/{{replicate}}.tsv"
     group:
-        GROUP_OF_TRIAL
+        GROUP_OF_REPLICATE
     conda:
         "../../envs/dpgrs.yaml"
     threads: 1
     resources:
-        **resources_of("evaluate-trial", SHAPE),
+        **resources_of("evaluate-replicate", SHAPE),
     params:
         files=lambda wildcards, input: flags(
             populations=list(input.populations), covariates=list(input.covariates)
         ),
-        settings=settings_of("evaluate-trial"),
-        code=code_read("evaluate-trial"),
+        settings=settings_of("evaluate-replicate"),
+        code=code_read("evaluate-replicate"),
     shell:
-        "python -m dpgrs evaluate-trial --settings {params.settings:q} {input.panel} {input.outcomes} {input.weights} {input.seconds}"
-        " --trial {wildcards.trial} --metrics {output.metrics} --population-metrics {output.population_metrics}"
+        "python -m dpgrs evaluate-replicate --settings {params.settings:q} {input.panel} {input.outcomes} {input.weights} {input.seconds}"
+        " --replicate {wildcards.replicate} --metrics {output.metrics} --population-metrics {output.population_metrics}"
         " --measures {output.measures}"
         " {params.files} 2> {log}"
 
 
 rule collect_metrics:
     input:
-        tables=expand(f"{TRIAL}/metrics.tsv", trial=TRIALS),
+        tables=expand(f"{REPLICATE}/metrics.tsv", replicate=REPLICATES),
     output:
         table=report(
             f"{RESULTS}/metrics.tsv",
@@ -76,7 +76,7 @@ rule collect_metrics:
 
 use rule collect_metrics as collect_population_metrics with:
     input:
-        tables=expand(f"{TRIAL}/population_metrics.tsv", trial=TRIALS),
+        tables=expand(f"{REPLICATE}/population_metrics.tsv", replicate=REPLICATES),
     output:
         table=f"{PRIVATE}/population_metrics.tsv",
     log:
@@ -87,7 +87,7 @@ use rule collect_metrics as collect_population_metrics with:
 
 use rule collect_metrics as collect_measures with:
     input:
-        tables=expand(f"{TRIAL}/measures.tsv", trial=TRIALS),
+        tables=expand(f"{REPLICATE}/measures.tsv", replicate=REPLICATES),
     output:
         table=report(
             f"{RESULTS}/measures.tsv",
@@ -101,39 +101,39 @@ use rule collect_metrics as collect_measures with:
         f"{BENCHMARKS}/collect_measures.tsv"
 
 
-rule attack_trial:
+rule attack_replicate:
     input:
         panel=f"{PRIVATE}/panel.zarr",
-        outcomes=f"{TRIAL}/outcomes.zarr",
-        statistics=f"{TRIAL}/statistics.npz",
-        noisy=f"{TRIAL}/drawn/reusecov-statistics.npz",
-        weights=f"{TRIAL}/weights.npz",
+        outcomes=f"{REPLICATE}/outcomes.zarr",
+        statistics=f"{REPLICATE}/statistics.npz",
+        noisy=f"{REPLICATE}/drawn/reusecov-statistics.npz",
+        weights=f"{REPLICATE}/weights.npz",
         covariates=COVARIATES,
     output:
-        attacks=f"{TRIAL}/attacks.tsv",
+        attacks=f"{REPLICATE}/attacks.tsv",
     log:
-        f"{LOGS}/attack_trial/{{trial}}.log",
+        f"{LOGS}/attack_replicate/{{replicate}}.log",
     benchmark:
-        f"{BENCHMARKS}/attack_trial/{{trial}}.tsv"
+        f"{BENCHMARKS}/attack_replicate/{{replicate}}.tsv"
     group:
-        GROUP_OF_TRIAL
+        GROUP_OF_REPLICATE
     conda:
         "../../envs/dpgrs.yaml"
     threads: 1
     resources:
-        **resources_of("attack-trial", SHAPE),
+        **resources_of("attack-replicate", SHAPE),
     params:
         files=lambda wildcards, input: flags(covariates=list(input.covariates)),
-        settings=settings_of("attack-trial"),
-        code=code_read("attack-trial"),
+        settings=settings_of("attack-replicate"),
+        code=code_read("attack-replicate"),
     shell:
-        "python -m dpgrs attack-trial --settings {params.settings:q} {input.panel} {input.outcomes} {input.statistics} {input.noisy} {input.weights}"
-        " --trial {wildcards.trial} --output {output.attacks} {params.files} 2> {log}"
+        "python -m dpgrs attack-replicate --settings {params.settings:q} {input.panel} {input.outcomes} {input.statistics} {input.noisy} {input.weights}"
+        " --replicate {wildcards.replicate} --output {output.attacks} {params.files} 2> {log}"
 
 
 use rule collect_metrics as collect_attacks with:
     input:
-        tables=expand(f"{TRIAL}/attacks.tsv", trial=TRIALS),
+        tables=expand(f"{REPLICATE}/attacks.tsv", replicate=REPLICATES),
     output:
         table=report(
             f"{RESULTS}/attacks.tsv",
@@ -153,12 +153,12 @@ rule render_report:
         population_metrics=f"{PRIVATE}/population_metrics.tsv",
         measures=f"{RESULTS}/measures.tsv",
         panel=f"{PRIVATE}/panel.zarr",
-        outcomes=f"{PRIVATE}/trial1/outcomes.zarr",
-        weights=f"{PRIVATE}/trial1/weights.npz",
-        statistics=[f"{PRIVATE}/trial1/statistics.npz"] if COMPARES_SUMS else [],
+        outcomes=f"{PRIVATE}/replicate1/outcomes.zarr",
+        weights=f"{PRIVATE}/replicate1/weights.npz",
+        statistics=[f"{PRIVATE}/replicate1/statistics.npz"] if COMPARES_SUMS else [],
         attacks=[f"{RESULTS}/attacks.tsv"] if COMPARES_SUMS else [],
         choices=[
-            f"{PRIVATE}/trial1/{name}.npz"
+            f"{PRIVATE}/replicate1/{name}.npz"
             for name in ("exact_choices", "drawn/choices")
             if CHOOSES_EXACTLY and (name != "drawn/choices" or "choices" in DRAWS)
         ],
@@ -168,7 +168,7 @@ rule render_report:
         covariates=COVARIATES,
         effects=EFFECTS,
         counts=[
-            *outcome_counts(f"{PRIVATE}/trial1"),
+            *outcome_counts(f"{PRIVATE}/replicate1"),
             *COVARIATE_COUNTS,
         ],
     output:

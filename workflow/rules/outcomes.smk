@@ -9,14 +9,14 @@ rule make_outcomes:
         loadings=outcome_loadings_file(),
         stamps=stamps([*outcomes_file(), *scales_file(), *outcome_loadings_file()]),
     output:
-        outcomes=directory(in_place(f"{TRIAL}/outcomes.zarr")),
-        counts=outcome_counts(TRIAL),
+        outcomes=directory(in_place(f"{REPLICATE}/outcomes.zarr")),
+        counts=outcome_counts(REPLICATE),
     log:
-        f"{LOGS}/make_outcomes/{{trial}}.log",
+        f"{LOGS}/make_outcomes/{{replicate}}.log",
     benchmark:
-        f"{BENCHMARKS}/make_outcomes/{{trial}}.tsv"
+        f"{BENCHMARKS}/make_outcomes/{{replicate}}.tsv"
     group:
-        GROUP_OF_TRIAL
+        GROUP_OF_REPLICATE
     conda:
         "../../envs/dpgrs.yaml"
     threads: 1
@@ -34,5 +34,5 @@ rule make_outcomes:
         settings=settings_of("make-outcomes"),
         code=code_read("make-outcomes"),
     shell:
-        "python -m dpgrs make-outcomes --settings {params.settings:q} {input.panel} --trial {wildcards.trial} --output {output.outcomes}"
+        "python -m dpgrs make-outcomes --settings {params.settings:q} {input.panel} --replicate {wildcards.replicate} --output {output.outcomes}"
         " {params.table} {params.counts} 2> {log}"

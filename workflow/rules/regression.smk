@@ -4,36 +4,36 @@
 rule fit_weights:
     input:
         drawn=[
-            f"{TRIAL}/drawn/{name}.npz"
+            f"{REPLICATE}/drawn/{name}.npz"
             for name in DRAWS
             if mechanism_named(name).methods
         ],
         draw_seconds=[
-            f"{TRIAL}/drawn/{name}.tsv"
+            f"{REPLICATE}/drawn/{name}.tsv"
             for name in DRAWS
             if mechanism_named(name).methods and not IS_RELEASE
         ],
-        statistics=[f"{TRIAL}/statistics.npz"] if COMPARES_SUMS else [],
-        choices=[f"{TRIAL}/exact_choices.npz"] if CHOOSES_EXACTLY else [],
+        statistics=[f"{REPLICATE}/statistics.npz"] if COMPARES_SUMS else [],
+        choices=[f"{REPLICATE}/exact_choices.npz"] if CHOOSES_EXACTLY else [],
         panel=[f"{PRIVATE}/panel.zarr"] if CHOOSES_EXACTLY else [],
         # Feature protection takes outcomes as public, and fits may use them.
         outcomes=(
-            [f"{TRIAL}/outcomes.zarr"]
+            [f"{REPLICATE}/outcomes.zarr"]
             if CHOOSES_EXACTLY or "feature" in SETTINGS["privacy"]["protection"]
             else []
         ),
         ld=LD,
         effects=EFFECTS,
     output:
-        weights=in_place(f"{TRIAL}/weights.npz"),
+        weights=in_place(f"{REPLICATE}/weights.npz"),
         # Told of benchmarks only, as that of draws.
-        seconds=[] if IS_RELEASE else [f"{TRIAL}/fit_seconds.tsv"],
+        seconds=[] if IS_RELEASE else [f"{REPLICATE}/fit_seconds.tsv"],
     log:
-        f"{LOGS}/fit_weights/{{trial}}.log",
+        f"{LOGS}/fit_weights/{{replicate}}.log",
     benchmark:
-        f"{BENCHMARKS}/fit_weights/{{trial}}.tsv"
+        f"{BENCHMARKS}/fit_weights/{{replicate}}.tsv"
     group:
-        GROUP_OF_TRIAL
+        GROUP_OF_REPLICATE
     conda:
         "../../envs/dpgrs.yaml"
     threads: 1

@@ -1,6 +1,6 @@
 # The audits of a release, its metrics, and the bundle that it ends in.
 
-RELEASED = f"{PRIVATE}/trial1/drawn/{DRAWS[0]}.npz"
+RELEASED = f"{PRIVATE}/replicate1/drawn/{DRAWS[0]}.npz"
 IS_CHARGED = SETTINGS["evaluation"]["metrics"] == "charged"
 IS_PUBLIC = SETTINGS["evaluation"]["metrics"] == "public"
 # Whose genotypes accuracy is measured on; nobody's where it is withheld.
@@ -72,11 +72,11 @@ use rule make_outcomes as make_reference_outcomes with:
             + scales_file()
         ),
     output:
-        outcomes=directory(f"{PUBLIC}/trial{{trial}}/outcomes.zarr"),
+        outcomes=directory(f"{PUBLIC}/replicate{{replicate}}/outcomes.zarr"),
     log:
-        f"{LOGS}/make_reference_outcomes/{{trial}}.log",
+        f"{LOGS}/make_reference_outcomes/{{replicate}}.log",
     benchmark:
-        f"{BENCHMARKS}/make_reference_outcomes/{{trial}}.tsv"
+        f"{BENCHMARKS}/make_reference_outcomes/{{replicate}}.tsv"
     resources:
         **resources_of("make-outcomes", REFERENCE),
     params:
@@ -124,11 +124,11 @@ rule measure_release:
     input:
         drawn=RELEASED,
         outcomes=(
-            f"{PUBLIC}/trial1/outcomes.zarr"
+            f"{PUBLIC}/replicate1/outcomes.zarr"
             if IS_PUBLIC
-            else expand(OUTCOMES, trial=1)
+            else expand(OUTCOMES, replicate=1)
         ),
-        weights=f"{PRIVATE}/trial1/weights.npz",
+        weights=f"{PRIVATE}/replicate1/weights.npz",
         panel=MEASURED_PANEL,
         sites=SITES if IS_CHARGED else [],
         audit=AUDIT if IS_CHARGED else [],
@@ -143,8 +143,8 @@ rule measure_release:
             category="Tables",
             labels={"table": "metrics"},
         ),
-        accuracy=in_place(f"{PRIVATE}/trial1/accuracy.npz"),
-        events=in_place(f"{PRIVATE}/trial1/accuracy_events.json"),
+        accuracy=in_place(f"{PRIVATE}/replicate1/accuracy.npz"),
+        events=in_place(f"{PRIVATE}/replicate1/accuracy_events.json"),
     log:
         f"{LOGS}/measure_release.log",
     benchmark:
@@ -180,8 +180,8 @@ rule write_release:
         settings=SETTINGS_FILE,
         sites=f"{PUBLIC}/sites.tsv",
         drawn=RELEASED,
-        weights=f"{PRIVATE}/trial1/weights.npz",
-        accuracy=f"{PRIVATE}/trial1/accuracy.npz",
+        weights=f"{PRIVATE}/replicate1/weights.npz",
+        accuracy=f"{PRIVATE}/replicate1/accuracy.npz",
         audit=AUDIT,
         loadings=LOADINGS,
         ld=LD,

@@ -12,9 +12,9 @@ if not IS_RELEASE:
     # Exact, or of seeded noise.
     rule write_scores:
         input:
-            weights=f"{PRIVATE}/trial1/weights.npz",
+            weights=f"{PRIVATE}/replicate1/weights.npz",
             panel=f"{PRIVATE}/panel.zarr",
-            outcomes=f"{PRIVATE}/trial1/outcomes.zarr",
+            outcomes=f"{PRIVATE}/replicate1/outcomes.zarr",
         output:
             scores=directory(OWN_SCORES),
         log:

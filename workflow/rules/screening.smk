@@ -4,15 +4,15 @@
 rule choose_exactly:
     input:
         panel=f"{PRIVATE}/panel.zarr",
-        outcomes=f"{TRIAL}/outcomes.zarr",
+        outcomes=f"{REPLICATE}/outcomes.zarr",
     output:
-        choices=in_place(f"{TRIAL}/exact_choices.npz"),
+        choices=in_place(f"{REPLICATE}/exact_choices.npz"),
     log:
-        f"{LOGS}/choose_exactly/{{trial}}.log",
+        f"{LOGS}/choose_exactly/{{replicate}}.log",
     benchmark:
-        f"{BENCHMARKS}/choose_exactly/{{trial}}.tsv"
+        f"{BENCHMARKS}/choose_exactly/{{replicate}}.tsv"
     group:
-        GROUP_OF_TRIAL
+        GROUP_OF_REPLICATE
     conda:
         "../../envs/dpgrs.yaml"
     # Of many variants, people and outcomes more are of use: --set-threads choose_exactly=8

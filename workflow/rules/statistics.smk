@@ -4,11 +4,11 @@
 rule compute_statistics:
     input:
         panel=f"{PRIVATE}/panel.zarr",
-        outcomes=f"{TRIAL}/outcomes.zarr",
+        outcomes=f"{REPLICATE}/outcomes.zarr",
         covariates=COVARIATES,
     output:
         statistics=(
-            in_place(f"{TRIAL}/statistics.npz")
+            in_place(f"{REPLICATE}/statistics.npz")
             if N_SHARDS == 1
             else temp(in_place(SHARD))
         ),
@@ -17,7 +17,7 @@ rule compute_statistics:
     benchmark:
         f"{BENCHMARKS}/compute_statistics/{OF_SHARD}.tsv"
     group:
-        GROUP_OF_TRIAL
+        GROUP_OF_REPLICATE
     conda:
         "../../envs/dpgrs.yaml"
     threads: 1
@@ -44,11 +44,11 @@ if N_SHARDS > 1:
         input:
             shards=expand(SHARD, shard=range(1, N_SHARDS + 1), allow_missing=True),
         output:
-            statistics=in_place(f"{TRIAL}/statistics.npz"),
+            statistics=in_place(f"{REPLICATE}/statistics.npz"),
         log:
-            f"{LOGS}/add_statistics/{{trial}}.log",
+            f"{LOGS}/add_statistics/{{replicate}}.log",
         benchmark:
-            f"{BENCHMARKS}/add_statistics/{{trial}}.tsv"
+            f"{BENCHMARKS}/add_statistics/{{replicate}}.tsv"
         conda:
             "../../envs/dpgrs.yaml"
         threads: 1

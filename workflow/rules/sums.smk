@@ -9,9 +9,9 @@ rule take_sums:
     output:
         taken=in_place(STATISTICS),
     log:
-        f"{LOGS}/take_sums/{{trial}}.log",
+        f"{LOGS}/take_sums/{{replicate}}.log",
     benchmark:
-        f"{BENCHMARKS}/take_sums/{{trial}}.tsv"
+        f"{BENCHMARKS}/take_sums/{{replicate}}.tsv"
     conda:
         "../../envs/dpgrs.yaml"
     threads: 1
@@ -31,9 +31,9 @@ use rule take_sums as take_outcomes with:
     output:
         taken=directory(in_place(OUTCOMES)),
     log:
-        f"{LOGS}/take_outcomes/{{trial}}.log",
+        f"{LOGS}/take_outcomes/{{replicate}}.log",
     benchmark:
-        f"{BENCHMARKS}/take_outcomes/{{trial}}.tsv"
+        f"{BENCHMARKS}/take_outcomes/{{replicate}}.tsv"
     params:
         options="--of-outcomes",
         settings=settings_of("take-sums"),

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from dpgrs.io.files import write_table
-from dpgrs.io.trials import load_labelled
+from dpgrs.io.replicates import load_labelled
 from dpgrs.linalg.linear_fit import LinearFit
 from dpgrs.steps.fit_weights import fit_weights
 from draws import draw_all, draw_seeded

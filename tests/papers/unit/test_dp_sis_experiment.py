@@ -1,4 +1,4 @@
-"""Trials of DP-SIS against two-stage: data, truth, what is measured, and what counts as reproduced."""
+"""Replicates of DP-SIS against two-stage: data, truth, what is measured, and what counts as reproduced."""
 
 import math
 
@@ -8,10 +8,10 @@ import pytest
 
 from dpgrs.public_random import generator
 from dpgrs.reporting.svg import styled
-from dpgrs_papers.experiments import dp_sis, dp_sis_table1, dp_sis_trial
-from dpgrs_papers.experiments.dp_sis_trial import KNOWN, PAPER, PUBLIC, SYNTHETIC, VOTING
+from dpgrs_papers.experiments import dp_sis, dp_sis_replicate, dp_sis_table1
+from dpgrs_papers.experiments.dp_sis_replicate import KNOWN, PAPER, PUBLIC, SYNTHETIC, VOTING
 from dpgrs_papers.experiments.frame import Verdict
-from experiment_runs import rows_of_trial
+from experiment_runs import rows_of_replicate
 
 SETTINGS = {"seed": 1, "epsilons": [0.1, 400.0], "k_of_sets": 10}
 RNG = np.random.default_rng(0)
@@ -30,11 +30,13 @@ def sorlie(tmp_path):
 
 
 def test_load__codes_are_in_the_order_of_names(sorlie):
-    assert dp_sis_trial.load("sorlie", [sorlie]).y[:3].tolist() == [2, 0, 1]
+    assert dp_sis_replicate.load("sorlie", [sorlie]).y[:3].tolist() == [2, 0, 1]
 
 
-def test_synthetic__eight_features_make_the_outcome_and_trials_differ():
-    first, again, other = (dp_sis_trial.load(SYNTHETIC, [], seed=1, trial=trial) for trial in (1, 1, 2))
+def test_synthetic__eight_features_make_the_outcome_and_replicates_differ():
+    first, again, other = (
+        dp_sis_replicate.load(SYNTHETIC, [], seed=1, replicate=replicate) for replicate in (1, 1, 2)
+    )
     assert first.X.shape == (100, 2000)
     assert np.count_nonzero(first.weights) == 8
     assert np.abs(first.weights[first.weights != 0]).min() >= 4 * math.log(100) / 10
@@ -42,15 +44,15 @@ def test_synthetic__eight_features_make_the_outcome_and_trials_differ():
     np.testing.assert_array_equal(first.y, again.y)
     assert (first.y != other.y).all()
     # Its outcome is within the public bound, all but always.
-    many = [dp_sis_trial.synthetic(generator(2, trial)).y for trial in range(30)]
-    assert np.mean(np.abs(many) > dp_sis_trial.LARGEST_SYNTHETIC) < 0.05
+    many = [dp_sis_replicate.synthetic(generator(2, replicate)).y for replicate in range(30)]
+    assert np.mean(np.abs(many) > dp_sis_replicate.LARGEST_SYNTHETIC) < 0.05
 
 
 def test_public_scores__hang_on_no_other_row(sorlie):
     """One row more moves every score by at most the sensitivity, also where the row is far out."""
-    data = dp_sis_trial.load("sorlie", [sorlie])
+    data = dp_sis_replicate.load("sorlie", [sorlie])
     far = data._replace(X=np.vstack([data.X, np.full(30, 1e6)]), y=np.append(data.y, 2))
-    scores, moved = (dp_sis_trial.public_scores("sorlie", one) for one in (data, far))
+    scores, moved = (dp_sis_replicate.public_scores("sorlie", one) for one in (data, far))
     assert scores.outcome_bound == moved.outcome_bound == 1.0
     moves = np.abs(moved.values - scores.values) * scores.step
     assert moves.max() <= scores.entry_bound * scores.outcome_bound
@@ -58,12 +60,12 @@ def test_public_scores__hang_on_no_other_row(sorlie):
 
 
 def test_known_scores__choose_by_correlation_where_nothing_is_clipped(sorlie):
-    data = dp_sis_trial.load("sorlie", [sorlie])
-    assert set(np.argsort(dp_sis_trial.known_scores(data).values)[-2:]) == {3, 8}
+    data = dp_sis_replicate.load("sorlie", [sorlie])
+    assert set(np.argsort(dp_sis_replicate.known_scores(data).values)[-2:]) == {3, 8}
 
 
-def test_run_trial__without_noise_and_with_much_privacy(sorlie):
-    rows = pd.DataFrame(dp_sis_trial.run_trial("sorlie", 1, SETTINGS, [sorlie]))
+def test_run_replicate__without_noise_and_with_much_privacy(sorlie):
+    rows = pd.DataFrame(dp_sis_replicate.run_replicate("sorlie", 1, SETTINGS, [sorlie]))
     assert rows.groupby("method")["k"].unique().map(list).to_dict() == {
         **{method: [5, 3, 10] for method in (PUBLIC, KNOWN, PAPER)},
         **{method: [5, 3] for method in VOTING},
@@ -75,13 +77,13 @@ def test_run_trial__without_noise_and_with_much_privacy(sorlie):
         assert found.loc[(method, 3, 400.0), "found_max"] == found.loc[(method, 3, math.inf), "found_max"]
     # Both that tell the classes are found, and count as two of three.
     assert (found.xs((3, math.inf), level=("k", "epsilon"))["found_max"] >= 2 / 3 - 1e-9).all()
-    again = pd.DataFrame(dp_sis_trial.run_trial("sorlie", 1, SETTINGS, [sorlie]))
+    again = pd.DataFrame(dp_sis_replicate.run_replicate("sorlie", 1, SETTINGS, [sorlie]))
     pd.testing.assert_frame_equal(rows, again)
 
 
 def test_found__a_coefficient_of_0_is_no_truth():
     size = np.array([0.0, 3.0, 0.0, 2.0])
-    found = dp_sis_trial._found(np.array([0, 1, 2]), {"max": size}, 3)
+    found = dp_sis_replicate._found(np.array([0, 1, 2]), {"max": size}, 3)
     assert found == {"found_max": 1 / 3}
 
 
@@ -96,7 +98,7 @@ def test_found__a_coefficient_of_0_is_no_truth():
     ],
 )
 def test_closeness__top_great_and_good_of_ten(chosen, expected):
-    found = dp_sis_trial._closeness(np.array(chosen), -np.arange(30), 10)
+    found = dp_sis_replicate._closeness(np.array(chosen), -np.arange(30), 10)
     assert tuple(found.values()) == expected
 
 
@@ -105,14 +107,16 @@ def table_of(leads):
     rows = []
     for part, lead in leads.items():
         for method in (PAPER, PUBLIC, KNOWN, *VOTING):
-            for place, k in enumerate((*dp_sis_trial.sizes_of(part, 500), *(10,) * (method not in VOTING))):
+            for place, k in enumerate(
+                (*dp_sis_replicate.sizes_of(part, 500), *(10,) * (method not in VOTING))
+            ):
                 end = dp_sis.TOPS.get((part, place), 0.5)
                 for epsilon in (1.0, 12.0, 20.0, math.inf):
                     found = end if method == PAPER else end - lead
                     sets = dict.fromkeys(("top", "great", "good"), 0.5)
                     truth = {f"found_{dp_sis.truth_of(part)}": found}
                     terms = {"part": part, "method": method, "k": k, "epsilon": epsilon}
-                    rows += [terms | {"trial": trial} | truth | sets for trial in (1, 2)]
+                    rows += [terms | {"replicate": replicate} | truth | sets for replicate in (1, 2)]
     return dp_sis.summarise(pd.DataFrame(rows), SETTINGS)
 
 
@@ -163,7 +167,7 @@ def test_orders__of_classes_leave_out_those_that_are_turned_round():
 
 def test_table_1__of_a_made_up_set(sorlie):
     settings = {"most_orders": 12}
-    rows = rows_of_trial(dp_sis_table1, "sorlie", settings, files=[sorlie])
+    rows = rows_of_replicate(dp_sis_table1, "sorlie", settings, files=[sorlie])
     assert len(rows) == 3 * 9
     # Features 3 and 8 are classes in the order of names.
     best = rows.sort_values("r2").groupby(["X", "y"]).last()["order"]

@@ -4,7 +4,7 @@ import numpy as np
 
 from dpgrs_papers.experiments import dp_sis_instability as instability
 from dpgrs_papers.experiments.frame import Verdict
-from experiment_runs import rows_of_trial
+from experiment_runs import rows_of_replicate
 
 SETTINGS = {"seed": 1, "repeats": 1, "repeats_of_readings": 1}
 
@@ -25,8 +25,8 @@ def test_correlations__are_those_of_numpy():
     np.testing.assert_allclose(found / found.max(), expected / expected.max(), atol=1e-3)
 
 
-def test_trial__counts_five_features_a_data_set_and_judges():
-    rows = rows_of_trial(instability, "W1", SETTINGS)
+def test_replicate__counts_five_features_a_data_set_and_judges():
+    rows = rows_of_replicate(instability, "W1", SETTINGS)
     sums = rows.groupby(["reading", "method"])["taken"].sum()
     assert (sums == 5).all()
     table = instability.summarise(rows, SETTINGS)

@@ -9,7 +9,7 @@ import pytest
 from dpgrs.public_random import generator
 from dpgrs_papers.experiments import errata, errata_choices, errata_sums
 from dpgrs_papers.experiments.errata_defect import loss_of_chances
-from dpgrs_papers.experiments.errata_trial import DEFECTS, run_trial
+from dpgrs_papers.experiments.errata_replicate import DEFECTS, run_replicate
 from dpgrs_papers.experiments.frame import Verdict
 from dpgrs_papers.experiments.plans import Form, read_plans
 from experiment_runs import SNAKEFILE
@@ -43,17 +43,19 @@ def test_float_noise__published_bits_are_those_of_one_input_alone():
     assert 0.03 < shares[1] < 0.1
 
 
-def test_run_trial__hangs_on_its_number_and_counts_both_inputs():
-    first, again, other = (run_trial("squares-intercept", trial, SETTINGS, []) for trial in (1, 1, 2))
+def test_run_replicate__hangs_on_its_number_and_counts_both_inputs():
+    first, again, other = (
+        run_replicate("squares-intercept", replicate, SETTINGS, []) for replicate in (1, 1, 2)
+    )
     assert first == again != other
     assert [row["draws"] for row in first] == [2000, 20]
 
 
-def test_summarise__adds_up_trials_and_judge_names_what_of_ours_exceeds():
+def test_summarise__adds_up_replicates_and_judge_names_what_of_ours_exceeds():
     counts = {"draws": 1000, "false_first": 0, "false_second": 0}
     rows = [
-        {"part": "squares", "trial": trial, "recipe": recipe, **counts}
-        for trial in (1, 2)
+        {"part": "squares", "replicate": replicate, "recipe": recipe, **counts}
+        for replicate in (1, 2)
         for recipe in ("published", "ours")
     ]
     table = errata.summarise(pd.DataFrame(rows), SETTINGS)

@@ -21,11 +21,11 @@ seed: 4
 experiments:
   one:
     parts: {a: x/a.npz, b: [b1, b2], c: null}
-    trials: 100
+    replicates: 100
     mem_mb: 9000
     settings: {grid: [1, 2, 3], k: 5}
     cut: {rule: every second value., settings: {grid: [1, 3]}}
-    quick: {parts: [a], trials: 2}
+    quick: {parts: [a], replicates: 2}
 """
 
 
@@ -38,7 +38,7 @@ def test_read_plans__each_form(write):
     assert cut.parts == whole.parts == {"a": ["x/a.npz"], "b": ["b1", "b2"], "c": []}
     assert cut.settings == {"seed": 4, "grid": [1, 3], "k": 5}
     assert whole.settings == quick.settings == {"seed": 4, "grid": [1, 2, 3], "k": 5}
-    assert (list(quick.parts), quick.trials, cut.trials) == (["a"], 2, 100)
+    assert (list(quick.parts), quick.replicates, cut.replicates) == (["a"], 2, 100)
     assert (cut.rule, whole.rule) == ("every second value.", "")
     assert cut.resources == {"threads": 1, "mem_mb": 9000, "runtime": 60}
 
@@ -49,7 +49,7 @@ def test_read_plans__each_form(write):
         ("mem_mb", "memory", "got memory"),
         ("rule", "why", "`one.cut`"),
         ("{rule: every second value., ", "{", "rule"),
-        ("    trials: 100\n", "", "trials"),
+        ("    replicates: 100\n", "", "replicates"),
         ("[a]", "[z]", "got z"),
     ],
 )
@@ -61,7 +61,7 @@ def test_read_plans__raise_on_what_does_not_fit(write, old, new, said):
 
 @pytest.fixture
 def experiment(monkeypatch):
-    """An experiment whose trials tell their number, in place of one that is found by name."""
+    """An experiment whose replicates tell their number, in place of one that is found by name."""
 
     def draw(table, settings):
         figure, _ = new_figure(100, 50, left=20, right=5, top=5, bottom=10)
@@ -70,7 +70,9 @@ def experiment(monkeypatch):
     own = Experiment(
         paper="A paper",
         shows="Figure 9",
-        run_trial=lambda part, trial, settings, files: [{"value": trial * settings["k"], "n": len(files)}],
+        run_replicate=lambda part, replicate, settings, files: [
+            {"value": replicate * settings["k"], "n": len(files)}
+        ],
         summarise=lambda rows, settings: rows.groupby("part")["value"].sum().reset_index(),
         draw=draw,
         compare=lambda table, settings: table.assign(paper=[0.5, float("nan")]),
@@ -83,9 +85,9 @@ def experiment(monkeypatch):
 
 def run_all(folder, terms):
     for part in terms["parts"]:
-        for trial in range(1, terms["trials"] + 1):
-            output = results.trial_file(folder, part, trial)
-            results.run_trial("one", part, trial, settings=terms["settings"], files=[], output=output)
+        for replicate in range(1, terms["replicates"] + 1):
+            output = results.replicate_file(folder, part, replicate)
+            results.run_replicate("one", part, replicate, settings=terms["settings"], files=[], output=output)
 
 
 SHIPPED = SNAKEFILE.with_name("experiments.yaml")
@@ -98,24 +100,24 @@ def test_shipped_plans__cut_by_a_rule_what_the_whole_has():
     assert {"dp_sis", "tukey_models", "tukey_sgd"} <= is_cut
     for name in is_cut:
         assert set(cut[name].parts) <= set(whole[name].parts)
-        assert cut[name].trials <= whole[name].trials
+        assert cut[name].replicates <= whole[name].replicates
         for key, value in cut[name].settings.items():
             full = whole[name].settings[key]
             assert set(value) <= set(full) if isinstance(value, list) else value == full
 
 
-def test_shipped_plans__dp_sgd_has_the_papers_number_of_settings_and_trials():
+def test_shipped_plans__dp_sgd_has_the_papers_number_of_settings_and_replicates():
     whole = read_plans(SHIPPED, Form.WHOLE)["tukey_sgd"]
     grid = set(product(*(whole.settings[name] for name in SETTING)))
     assert len(grid) == 2184
     assert AS_IT_IS in grid
-    assert whole.trials == 100
+    assert whole.replicates == 100
 
 
-def test_gather__takes_the_trials_of_the_plan_alone(experiment, tmp_path):
-    terms = {"form": "cut", "parts": ["a", "b"], "trials": 3, "rule": "", "settings": {"k": 10}}
+def test_gather__takes_the_replicates_of_the_plan_alone(experiment, tmp_path):
+    terms = {"form": "cut", "parts": ["a", "b"], "replicates": 3, "rule": "", "settings": {"k": 10}}
     run_all(tmp_path, terms)
-    fewer = terms | {"trials": 2, "rule": "two of three."}
+    fewer = terms | {"replicates": 2, "rule": "two of three."}
     results.gather("one", folder=tmp_path, terms=fewer)
     table = pd.read_csv(tmp_path / "table.tsv", sep="\t")
     assert table.to_dict("list") == {"part": ["a", "b"], "value": [30, 30]}
@@ -134,18 +136,18 @@ def test_gather__takes_the_trials_of_the_plan_alone(experiment, tmp_path):
     assert (tmp_path / "figures" / "sums.svg").is_file()
 
 
-def test_gather__raise_on_a_trial_that_is_missing_or_none(experiment, tmp_path):
-    terms = {"form": "quick", "parts": ["a"], "trials": 1, "rule": "", "settings": {"k": 1}}
+def test_gather__raise_on_a_replicate_that_is_missing_or_none(experiment, tmp_path):
+    terms = {"form": "quick", "parts": ["a"], "replicates": 1, "rule": "", "settings": {"k": 1}}
     with pytest.raises(DpgrsError, match="missing"):
         results.gather("one", folder=tmp_path, terms=terms)
-    with pytest.raises(UsageError, match="trials"):
-        results.gather("one", folder=tmp_path, terms=terms | {"trials": 0})
+    with pytest.raises(UsageError, match="replicates"):
+        results.gather("one", folder=tmp_path, terms=terms | {"replicates": 0})
 
 
 def test_gather__of_an_experiment_without_figures(experiment, tmp_path, monkeypatch):
     bare = replace(experiment, draw=lambda table, settings: {})
     monkeypatch.setattr(results, "find", lambda name: bare)
-    terms = {"form": "quick", "parts": ["a", "b"], "trials": 1, "rule": "", "settings": {"k": 1}}
+    terms = {"form": "quick", "parts": ["a", "b"], "replicates": 1, "rule": "", "settings": {"k": 1}}
     run_all(tmp_path, terms)
     results.gather("one", folder=tmp_path, terms=terms)
     assert "Figures" not in (tmp_path / "report" / "index.html").read_text()

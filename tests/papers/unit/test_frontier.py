@@ -101,7 +101,7 @@ def make():
             write_study(folder, n_outcomes=N_OUTCOMES, n_factors=factors)
         return settings["study"] != make.fails
 
-    frontier_outcomes = "private/trial1/outcomes.zarr"
+    frontier_outcomes = "private/replicate1/outcomes.zarr"
     make.asked, make.fails = [], None
     return make
 

@@ -1,4 +1,4 @@
-"""PRIMO's figures on haplotypes: what is kept of the trials, and what counts as reproduced."""
+"""PRIMO's figures on haplotypes: what is kept of the replicates, and what counts as reproduced."""
 
 import math
 
@@ -30,10 +30,10 @@ COUNTS = (1, 10, 100)
 
 
 def rows_of(lines, *, part="linear", size=9):
-    """Make rows of one trial of (line, which, penalty) to R^2 by the number of outcomes."""
+    """Make rows of one replicate of (line, which, penalty) to R^2 by the number of outcomes."""
     rows = []
     for ((terms, method, protection), which, penalty), found in lines.items():
-        own = {"part": part, "trial": 1, "terms": terms, "method": method, "protection": protection}
+        own = {"part": part, "replicate": 1, "terms": terms, "method": method, "protection": protection}
         own |= {"which": which, "penalty": penalty, "n_variants": size}
         own["epsilon"] = math.nan if protection == "none" else 5.0
         for count, r2 in zip(COUNTS, found, strict=True):
@@ -230,7 +230,10 @@ def test_sgd__says_where_the_best_touches_an_edge_of_the_grid():
     grid = pd.MultiIndex.from_product(settings.values(), names=sgd_settings.SETTING).to_frame(index=False)
     best = (grid == [100, 0.5, 4.0]).all(axis=1)
     rows = pd.concat(
-        [grid.assign(n_outcomes=1, r2=np.where(best, 0.4 + trial / 10, 0.1), trial=trial) for trial in (1, 2)]
+        [
+            grid.assign(n_outcomes=1, r2=np.where(best, 0.4 + replicate / 10, 0.1), replicate=replicate)
+            for replicate in (1, 2)
+        ]
     )
     table = primo_sgd.summarise(rows, settings)
     (row,) = primo_sgd.compare(table, settings).to_dict("records")

@@ -1,4 +1,4 @@
-"""Trials of PRIMO's figures on haplotypes: who the cohort is, who the public panel, and what is measured."""
+"""Replicates of PRIMO's figures on haplotypes: cohort, public panel, and what is measured."""
 
 import numpy as np
 import pandas as pd
@@ -32,8 +32,8 @@ def files(tmp_path):
     return [write_text(tmp_path / "1.vcf", vcf_text(*lines, samples=samples))]
 
 
-def test_run_trial__has_a_line_for_each_method_and_again_the_same(files):
-    rows = pd.DataFrame(primo_haplotypes.run_trial("linear", 1, SETTINGS, files))
+def test_run_replicate__has_a_line_for_each_method_and_again_the_same(files):
+    rows = pd.DataFrame(primo_haplotypes.run_replicate("linear", 1, SETTINGS, files))
     own = rows[rows["which"] == "own"]
     lines = own[["terms", "method"]].drop_duplicates().itertuples(index=False, name=None)
     assert set(lines) == {(terms, method) for terms, all_ in SETTINGS["methods"].items() for method in all_}
@@ -42,18 +42,18 @@ def test_run_trial__has_a_line_for_each_method_and_again_the_same(files):
     # Of h2 = 0.5; eight variants and 160 people or more to train on.
     assert own.loc[own["n_outcomes"] == 3, "r2"].between(0.2, 0.7).all()
     pd.testing.assert_frame_equal(
-        rows, pd.DataFrame(primo_haplotypes.run_trial("linear", 1, SETTINGS, files))
+        rows, pd.DataFrame(primo_haplotypes.run_replicate("linear", 1, SETTINGS, files))
     )
 
 
-def test_run_trial__public_panel_changes_no_other_line(files):
+def test_run_replicate__public_panel_changes_no_other_line(files):
     alone = SETTINGS | {"methods": {name: SETTINGS["methods"][name] for name in ("ours", TIGHT)}}
-    both = pd.DataFrame(primo_haplotypes.run_trial("linear", 1, SETTINGS, files))
-    without = pd.DataFrame(primo_haplotypes.run_trial("linear", 1, alone, files))
+    both = pd.DataFrame(primo_haplotypes.run_replicate("linear", 1, SETTINGS, files))
+    without = pd.DataFrame(primo_haplotypes.run_replicate("linear", 1, alone, files))
     pd.testing.assert_frame_equal(both[both["terms"] != PUBLIC], without)
 
 
-def test_run_trial__of_copies_has_as_many_people_and_no_public_panel(files, tmp_path):
+def test_run_replicate__of_copies_has_as_many_people_and_no_public_panel(files, tmp_path):
     settings = SETTINGS | {"copies": {"many": 3000}}
     panel, outcomes = primo_haplotypes.make_cohort("many", 1, settings, files, tmp_path / "cohort")
     assert panel.n_samples == 3000
@@ -63,7 +63,7 @@ def test_run_trial__of_copies_has_as_many_people_and_no_public_panel(files, tmp_
     seen = {column.tobytes() for column in np.ascontiguousarray(alleles_of(real).T)}
     is_seen = [column.tobytes() in seen for column in np.ascontiguousarray(alleles_of(panel).T)]
     assert np.mean(is_seen) > 0.5
-    rows = pd.DataFrame(primo_haplotypes.run_trial("many", 1, settings, files))
+    rows = pd.DataFrame(primo_haplotypes.run_replicate("many", 1, settings, files))
     assert set(rows["terms"]) == {"none", "ours", TIGHT}
 
 
@@ -96,7 +96,7 @@ def test_beside_public__cohort_and_panel_are_other_people_and_test_rows_stay(fil
         return measure(panel, outcomes, configs=configs, **options)
 
     monkeypatch.setattr(primo_haplotypes, "measure", noted)
-    primo_haplotypes.run_trial("linear", 1, SETTINGS, files)
+    primo_haplotypes.run_replicate("linear", 1, SETTINGS, files)
     everybody, frequency, values, is_trained_on = seen["ours", TIGHT]
     cohort, public, own_values, own_is_trained_on = seen[PUBLIC,]
     is_own = np.isin(everybody, cohort)

@@ -7,7 +7,7 @@ import pytest
 
 from dpgrs.evaluation.metrics import mse, r_squared
 from dpgrs.io.outcomes import Outcomes
-from dpgrs.io.trials import Statistics, load_labelled
+from dpgrs.io.replicates import Statistics, load_labelled
 from dpgrs.linalg.linear_fit import LinearFit
 from dpgrs.methods.mechanisms import mechanism_of_file, request_of
 from dpgrs.methods.registry import METHODS as REGISTRY

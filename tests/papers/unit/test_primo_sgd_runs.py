@@ -62,7 +62,7 @@ def test_sgd_terms__are_eight_settings_of_each_way():
 
 
 def rows_of(part, runs, gauss, projected):
-    """Make rows of one trial: two settings of each way, and ReuseCov and ridge at one penalty."""
+    """Make rows of one replicate: two settings of each way, and ReuseCov and ridge at one penalty."""
     lines = [
         ("none", "ridge", "none", PATH, 1.0, (0.5, 0.5)),
         ("paper", *GAUSS, PATH, 1.0, gauss),
@@ -74,7 +74,7 @@ def rows_of(part, runs, gauss, projected):
     columns = ["terms", "method", "protection", "which", "penalty"]
     return [
         dict(zip(columns, line, strict=True))
-        | {"part": part, "trial": 1, "n_variants": 9, "n_outcomes": count, "r2": value, "mse": 1 - value}
+        | {"part": part, "replicate": 1, "n_variants": 9, "n_outcomes": count, "r2": value, "mse": 1 - value}
         | {"epsilon": math.nan if line[0] == "none" else 5.0}
         for *line, r2 in lines
         for count, value in zip((1, 10), r2, strict=True)

@@ -1,4 +1,4 @@
-"""PRIMO's figures on tables: what a trial measures, what is kept of it, and what counts as reproduced."""
+"""PRIMO's figures on tables: what a replicate measures, what is kept of it, and what counts as reproduced."""
 
 import math
 
@@ -30,8 +30,8 @@ def images(tmp_path):
 
 
 @pytest.mark.parametrize("part", ["linear", "pixels"])
-def test_run_trial__measures_all_lines_and_again_the_same(images, part):
-    rows = pd.DataFrame(primo_mnist.run_trial(part, 1, SETTINGS, images))
+def test_run_replicate__measures_all_lines_and_again_the_same(images, part):
+    rows = pd.DataFrame(primo_mnist.run_replicate(part, 1, SETTINGS, images))
     # All that are lit and not among the 30.
     n_targets = rows["n_outcomes"].max()
     assert set(rows["n_outcomes"]) == ({1, 4} if part == "linear" else {1, 4, n_targets})
@@ -45,27 +45,27 @@ def test_run_trial__measures_all_lines_and_again_the_same(images, part):
         ("ours", "reusecov-gauss", "full", EVIDENCE),
         ("ours", "blup", "full", OWN),
     }
-    pd.testing.assert_frame_equal(rows, pd.DataFrame(primo_mnist.run_trial(part, 1, SETTINGS, images)))
-    other = pd.DataFrame(primo_mnist.run_trial(part, 2, SETTINGS, images))
+    pd.testing.assert_frame_equal(rows, pd.DataFrame(primo_mnist.run_replicate(part, 1, SETTINGS, images)))
+    other = pd.DataFrame(primo_mnist.run_replicate(part, 2, SETTINGS, images))
     assert (rows["r2"] != other["r2"]).mean() > 0.9
 
 
-def test_run_trial__raise_on_methods_of_alleles(images):
+def test_run_replicate__raise_on_methods_of_alleles(images):
     settings = SETTINGS | {"methods": {"ours": ["blup-ld"]}}
     with pytest.raises(UsageError, match="must be of those for tables, got blup-ld"):
-        primo_mnist.run_trial("linear", 1, settings, images)
+        primo_mnist.run_replicate("linear", 1, settings, images)
 
 
-def rows_of(lines, *, n_trials=2, part="linear"):
+def rows_of(lines, *, n_replicates=2, part="linear"):
     """Make rows of (terms, method, protection, which, penalty, r2 by number of outcomes)."""
     rows = []
     for terms, method, protection, which, penalty, values in lines:
         own = {"terms": terms, "method": method, "protection": protection, "which": which, "penalty": penalty}
         own["epsilon"] = math.nan if protection == "none" else 5.0
-        for trial in range(1, n_trials + 1):
-            cells = {"part": part, "trial": trial, "n_variants": 9}
+        for replicate in range(1, n_replicates + 1):
+            cells = {"part": part, "replicate": replicate, "n_variants": 9}
             rows += [
-                cells | own | {"n_outcomes": count, "r2": r2 + trial / 100, "mse": 1 - r2}
+                cells | own | {"n_outcomes": count, "r2": r2 + replicate / 100, "mse": 1 - r2}
                 for count, r2 in values.items()
             ]
     return pd.DataFrame(rows)
@@ -80,7 +80,7 @@ LINES = [
 ]
 
 
-def test_best_of_path__is_chosen_by_the_mean_of_trials_and_held_against_the_best_ridge():
+def test_best_of_path__is_chosen_by_the_mean_of_replicates_and_held_against_the_best_ridge():
     table = best_of_path(rows_of(LINES)).set_index(["method", "which", "n_outcomes"]).sort_index()
     assert table.loc["reusecov-gauss", PEEKED]["penalty"].to_dict() == {1: 0.1, 10: 1.0}
     assert table.loc["ridge", PEEKED]["penalty"].to_dict() == {1: 0.1, 10: 1.0}
@@ -121,7 +121,7 @@ def test_gaussian__networks_are_not_linear_and_columns_are_as_public_constants_s
     settings |= {"counts": {"linear": [1, 5], "network": [1, 5]}, "methods": {"ours": ["blup"]}}
     r2 = {}
     for part in ("linear", "network"):
-        rows = pd.DataFrame(primo_gaussian.run_trial(part, 1, settings, []))
+        rows = pd.DataFrame(primo_gaussian.run_replicate(part, 1, settings, []))
         assert set(zip(rows["n_variants"], rows["n_outcomes"], strict=True)) == {
             (3, 1),
             (3, 5),

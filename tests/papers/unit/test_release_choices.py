@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dpgrs.errors import DpgrsError
-from dpgrs.io.trials import load_labelled, save_labelled
+from dpgrs.io.replicates import load_labelled, save_labelled
 from dpgrs.methods import mechanisms
 from dpgrs.methods.separate_statistics import SeparateStatistics
 from dpgrs.privacy.ledger.entries import Account

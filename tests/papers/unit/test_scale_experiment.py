@@ -8,7 +8,7 @@ from dpgrs.study.settings import resolve
 from dpgrs_papers.experiments import scale
 from dpgrs_papers.experiments.frame import Verdict
 from dpgrs_papers.experiments.plans import Form, read_plans
-from dpgrs_papers.experiments.scale_trial import SOURCE_PEOPLE, jobs_in, study_of
+from dpgrs_papers.experiments.scale_replicate import SOURCE_PEOPLE, jobs_in, study_of
 from experiment_runs import SNAKEFILE
 
 SETTINGS = read_plans(SNAKEFILE.with_name("experiments.yaml"), Form.WHOLE)["scale"].settings
@@ -51,7 +51,7 @@ def test_model__of_smaller_sizes_has_the_seconds_of_the_largest(table, kind, rul
     assert model.seconds(*largest) == pytest.approx(seconds(kind, rule, *largest), rel=1e-6)
 
 
-@pytest.mark.parametrize("rule", ["evaluate_trial", "compute_statistics"])
+@pytest.mark.parametrize("rule", ["evaluate_replicate", "compute_statistics"])
 def test_exponents__are_of_the_seconds_beyond_the_start(table, rule):
     """Also of shards, each of which has one."""
     own, model = fitted(table, "sums", rule)

@@ -99,8 +99,8 @@ def test_claims__hold_but_for_unequal_and_weak_effects(name):
         "sample_sizes": [100, 1_000],
         "angles": [0.5, 0.05],
     }
-    rows = theorems.run_trial(name, 1, settings, [])
+    rows = theorems.run_replicate(name, 1, settings, [])
     found = {row["holds"] for row in rows}
     assert ("no" in found) == (name in {"counterexample", "root"})
     assert "yes" in found
-    assert rows == theorems.run_trial(name, 1, settings, [])
+    assert rows == theorems.run_replicate(name, 1, settings, [])

@@ -213,7 +213,7 @@ def test_private_sketch__noise_is_of_the_request_and_of_the_parts_of_a_release()
     del options["rows"]
     drawn = [
         private_sketch(bits, V, chosen(86, 9), request=terms, noise=noise, **options)
-        for noise in [Silence(), *(BenchmarkNoise(1, trial) for trial in range(300))]
+        for noise in [Silence(), *(BenchmarkNoise(1, replicate) for replicate in range(300))]
     ]
     upper = np.triu_indices(D + 1, k=1)
     G = [noisy.gram - drawn[0].gram for noisy in drawn[1:]]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpgrs.io.outcomes import Outcomes
-from dpgrs.io.trials import Statistics, load_labelled
+from dpgrs.io.replicates import Statistics, load_labelled
 from dpgrs.linalg.statistics import half_units
 from dpgrs.methods.reusecov import fit_reusecov
 from dpgrs.steps import compute_statistics as statistics_step
@@ -116,8 +116,8 @@ def test_sketch__samples_the_share_of_the_training_units(study, tmp_path, monkey
         return private_sketch(bits, cross, is_unit_chosen, **options)
 
     monkeypatch.setattr(mechanisms_step, "private_sketch", spy)
-    for trial in (1, 2, 1):
-        sketched(study, tmp_path, share=0.3, unit=unit, trial=trial)
+    for replicate in (1, 2, 1):
+        sketched(study, tmp_path, share=0.3, unit=unit, replicate=replicate)
     n_units = study.is_training.sum() // rows_per_unit
     for bits, is_unit_chosen, options in seen:
         np.testing.assert_array_equal(bits, BITS[1:5])

@@ -49,11 +49,11 @@ def test_choose__finds_what_makes_the_outcome_at_a_large_epsilon_alone(table, bo
     assert sorted(clear["without_noise"]) == ["c", "f"]
     assert [sorted(one) for one in clear["chosen"]] == [["c", "f"]] * 10
     assert clear["shared"] == [2] * 10
-    private = json.loads(run(table, *options, "--epsilon", 0.001, "--trials", 100).stdout)
+    private = json.loads(run(table, *options, "--epsilon", 0.001, "--replicates", 100).stdout)
     # By chance 0.5 of 2: the mean of 100 has a standard deviation below 0.06.
     assert np.mean(private["shared"]) < 1.0
     assert len({tuple(one) for one in private["chosen"]}) > 5
-    assert json.loads(run(table, *options, "--epsilon", 0.001, "--trials", 100).stdout) == private
+    assert json.loads(run(table, *options, "--epsilon", 0.001, "--replicates", 100).stdout) == private
 
 
 def test_choose__says_what_it_did_and_that_it_is_not_private(table):

@@ -6,7 +6,7 @@ import pytest
 
 from dpgrs_papers.experiments import kendall_tables, tukey_time
 from dpgrs_papers.tabular.feature_tables import FeatureTable
-from experiment_runs import rows_of_trial
+from experiment_runs import rows_of_replicate
 
 
 def test_with_ratios__has_rooms_and_people_of_a_household():
@@ -31,7 +31,7 @@ def test_leads_of_kendall__counts_sets_and_no_model_leads_nothing():
 
 def test_tukey_time__has_the_seconds_of_each_method():
     settings = {"seed": 1, "methods": {"models": [300], "steps": [5]}}
-    rows = rows_of_trial(tukey_time, "methods", settings)
+    rows = rows_of_replicate(tukey_time, "methods", settings)
     steps = ["least squares", "AdaSSP", "Tukey, 300 models", "DP-SGD, 5 steps"]
     assert rows["step"].tolist() == steps
     table = tukey_time.summarise(rows, settings)

@@ -5,10 +5,10 @@ import pandas as pd
 import pytest
 
 from dpgrs.reporting.svg import styled
-from dpgrs_papers.experiments import tables_best, tables_best_trial
+from dpgrs_papers.experiments import tables_best, tables_best_replicate
 from dpgrs_papers.experiments.frame import Verdict
-from dpgrs_papers.experiments.tables_best_trial import EARLIER, OLS, RELATIONS, root_mean_square, scaled
-from experiment_runs import rows_of_trial
+from dpgrs_papers.experiments.tables_best_replicate import EARLIER, OLS, RELATIONS, root_mean_square, scaled
+from experiment_runs import rows_of_replicate
 
 SETTINGS = {"seed": 1, "k": 2, "earlier_rows": 60, "row_clip": 1.0}
 
@@ -28,23 +28,25 @@ def test_root_mean_square__of_rows_as_long_as_is_said_is_one():
 
 @pytest.fixture
 def rows(tmp_path):
-    """Rows of two trials on a made-up table of 4,000 rows, whose outcome a linear model tells to 0.9."""
+    """Rows of two replicates on a made-up table of 4,000 rows, whose outcome a linear model tells to 0.9."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((4_000, 3)) * [1, 10, 0.1] + [0, 50, 0]
     y = X @ [1.0, 0.1, 10.0] + rng.standard_normal(4_000) / np.sqrt(3)
     pd.DataFrame(np.column_stack([X, y]), columns=[*"abc", "y"]).to_csv(tmp_path / "made.csv", index=False)
 
-    def run(trial):
-        return rows_of_trial(tables_best_trial, "made", SETTINGS, files=[tmp_path / "made.csv"], trial=trial)
+    def run(replicate):
+        return rows_of_replicate(
+            tables_best_replicate, "made", SETTINGS, files=[tmp_path / "made.csv"], replicate=replicate
+        )
 
     again = pd.concat([run(1), run(2)], ignore_index=True)
-    pd.testing.assert_frame_equal(again[again["trial"] == 1], run(1))
+    pd.testing.assert_frame_equal(again[again["replicate"] == 1], run(1))
     return again
 
 
-def test_run_trial__is_near_no_privacy_by_scales_that_hold(rows):
+def test_run_replicate__is_near_no_privacy_by_scales_that_hold(rows):
     table = tables_best.summarise(rows, SETTINGS)
-    assert set(table["trials"]) == {2}
+    assert set(table["replicates"]) == {2}
     numbers = tables_best.compare(table, SETTINGS).iloc[0]
     assert numbers["n x d"] == "4,000 x 4"
     assert numbers[OLS] == pytest.approx(0.9, abs=0.03)

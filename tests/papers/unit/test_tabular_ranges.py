@@ -30,7 +30,7 @@ RANGES = "column,low,high\na,-4,4\nb,460,540\nc,-0.5,0.5\n"
 PRICE_RANGE = "price,-20,100\n"
 SCALES = "column,centre,scale\na,0,1\nb,500,10\nc,0,0.1\n"
 PRICE_SCALE = "price,43,18\n"
-ASKED = ["--trials", "2", "--epsilon", "20"]
+ASKED = ["--replicates", "2", "--epsilon", "20"]
 
 
 @pytest.fixture(scope="module")
@@ -107,16 +107,16 @@ def test_tabular__scales_stand_for_ranges(folder, scale):
 
 def test_tabular__a_target_with_a_range_and_no_scale_is_warned_of(folder):
     line = "`price` has a range and no scale: it is centred in the middle of its range"
-    assert line in run(folder, "blup", "--trials", 1, "--ranges", "ranges.csv").stderr
+    assert line in run(folder, "blup", "--replicates", 1, "--ranges", "ranges.csv").stderr
     scaled = ("--scale", "scales_of_outcomes.csv", "--ranges", "ranges_of_features.csv")
     for options in (scaled, ("--scale", "scales.csv")):
-        assert line not in run(folder, "blup", "--trials", 1, *options).stderr
+        assert line not in run(folder, "blup", "--replicates", 1, *options).stderr
 
 
 def test_tabular__settings_of_dp_sgd_are_as_asked_for(folder):
     def r2_of(*given):
         options = (text for setting in given for text in ("--set", setting))
-        result = as_json(folder, "dp-sgd", "--trials", 1, *options)
+        result = as_json(folder, "dp-sgd", "--replicates", 1, *options)
         assert result["settings"] == list(given)
         return result["r2"][0]
 

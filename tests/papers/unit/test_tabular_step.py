@@ -13,7 +13,7 @@ N_ROWS = 1500
 VALUES = RNG.standard_normal((N_ROWS, 3))
 KINDS = RNG.choice(["oak", "ash"], N_ROWS)
 PRICES = VALUES[:, 0] - VALUES[:, 2] + 0.3 * (KINDS == "oak") + 0.1 * RNG.standard_normal(N_ROWS)
-KEYS = ["method", "epsilon", "delta", "k", "trials", "r2", "r2_median"]
+KEYS = ["method", "epsilon", "delta", "k", "replicates", "r2", "r2_median"]
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,7 @@ def table(tmp_path_factory):
 
 
 def run(table, *options, one_hot="kind", exit_code=0):
-    command = ["tabular", "--csv", str(table), "--one-hot", one_hot, "--trials", "3", *map(str, options)]
+    command = ["tabular", "--csv", str(table), "--one-hot", one_hot, "--replicates", "3", *map(str, options)]
     result = CliRunner().invoke(main, command)
     assert result.exit_code == exit_code, result.output
     return result
@@ -37,12 +37,12 @@ def as_json(table, *options):
     return json.loads(run(table, *options, "--json").stdout)
 
 
-@pytest.mark.parametrize("trials", [0, 10_001])
-def test_tabular__raise_on_trials(table, trials):
-    assert "10000" in run(table, "--trials", trials, exit_code=2).output
+@pytest.mark.parametrize("replicates", [0, 10_001])
+def test_tabular__raise_on_replicates(table, replicates):
+    assert "10000" in run(table, "--replicates", replicates, exit_code=2).output
 
 
-def test_tabular__json_is_one_object_with_a_value_for_each_trial(table):
+def test_tabular__json_is_one_object_with_a_value_for_each_replicate(table):
     terms = ["--method", "k-tukey", "--k", 2, "--epsilon", 4, "--delta", 1e-5]
     result = as_json(table, *terms, "--rows-per-coefficient", 1)
     assert list(result)[:7] == KEYS
@@ -57,7 +57,7 @@ def test_tabular__json_is_one_object_with_a_value_for_each_trial(table):
     assert not result["is_private"]
 
 
-def test_tabular__same_seed_same_result__trials_differ(table):
+def test_tabular__same_seed_same_result__replicates_differ(table):
     first, again, other = (as_json(table, "--method", "nondp", "--seed", seed)["r2"] for seed in (1, 1, 2))
     assert first == again
     assert len({*first, *other}) == 6
@@ -67,7 +67,7 @@ def test_tabular__same_seed_same_result__trials_differ(table):
 def test_tabular__text_names_what_was_chosen_spent_and_measured(table):
     result = run(table, "--method", "k-tukey", "--k", 2, "--epsilon", 4, "--rows-per-coefficient", 1)
     heading, first, *_ = result.stdout.splitlines()
-    assert heading.split() == ["trial", "R2", "models", "features"]
+    assert heading.split() == ["replicate", "R2", "models", "features"]
     assert first.endswith(("a, c", "c, a"))
     assert "Median R2: 0." in result.stdout
     assert "Epsilon 4 (count 0.2, screening 0.2, fit 3.6), delta 1e-05" in result.stdout
@@ -76,7 +76,7 @@ def test_tabular__text_names_what_was_chosen_spent_and_measured(table):
 
 def test_tabular__original_check_fails_where_the_tight_one_passes(table):
     """At an epsilon where the safe steps, a few apart, lie on both sides of the threshold: 12 and 1 of 20."""
-    asked = ["--method", "tukey", "--epsilon", 3.2, "--trials", 20]
+    asked = ["--method", "tukey", "--epsilon", 3.2, "--replicates", 20]
     found = [as_json(table, *asked, "--check", check)["status"] for check in ("tight", "original")]
     assert found[0].count("released") > found[1].count("released") + 5
 
@@ -103,7 +103,7 @@ def test_tabular__no_model_is_an_outcome(table):
     assert result["status"] == ["check failed"] * 3
     text = run(table, *options).stdout
     assert "check failed" in text
-    assert "Median R2: no model; 0 of 3 trials gave a model." in text
+    assert "Median R2: no model; 0 of 3 replicates gave a model." in text
 
 
 @pytest.mark.parametrize(

@@ -22,9 +22,9 @@ from dpgrs_papers.experiments import (
 )
 from dpgrs_papers.experiments.frame import Verdict
 from dpgrs_papers.experiments.tukey_data import BUDGET, DELTA, read_part, synthetic_rows
-from dpgrs_papers.experiments.tukey_models_trial import REQUEST, adassp_of_data_bounds, published_tukey
+from dpgrs_papers.experiments.tukey_models_replicate import REQUEST, adassp_of_data_bounds, published_tukey
 from dpgrs_papers.methods.tukey_check import smallest_passing
-from experiment_runs import rows_of_trial
+from experiment_runs import rows_of_replicate
 
 
 @pytest.mark.parametrize("d", [2, 3])
@@ -51,7 +51,7 @@ def test_approximate_depth__counts_on_the_emptier_side_of_any_coordinate():
 
 def test_depth__exact_keeps_to_the_theorem_and_the_approximate_one_does_not():
     settings = {"seed": 1, "models": {"d2": 200}, "points": 60, "draws": 1}
-    table = tukey_depth.summarise(rows_of_trial(tukey_depth, "d2", settings), settings)
+    table = tukey_depth.summarise(rows_of_replicate(tukey_depth, "d2", settings), settings)
     own = table[table["correlation"] == 0.9]
     assert tukey_depth.excess(own, "exact") < 0.1 < 0.15 < tukey_depth.excess(own, "approximate")
     assert tukey_depth.judge(table, settings)[0] == Verdict.REPRODUCED
@@ -70,7 +70,7 @@ def test_chance_of_passing__is_that_of_the_noise():
 
 def test_check__published_tight_one_is_furthest_and_more_models_are_safer():
     settings = {"seed": 1, "models": [400, 1000]}
-    rows = rows_of_trial(tukey_check, "d5", settings)
+    rows = rows_of_replicate(tukey_check, "d5", settings)
     steps = rows.set_index(["groups", "models", "check"])["step"].sort_index()
     for groups in (tukey_check.PAPER, tukey_check.OURS):
         own = steps[groups, 1000]
@@ -118,7 +118,7 @@ def test_models__are_reproduced_where_least_squares_is_the_papers_and_tukey_abov
             (tukey_models.PUBLISHED, 1000, 0.4),
         ]
     ]
-    rows = pd.DataFrame([row | {"part": "california", "trial": 1, "n": 9, "d": 2} for row in rows])
+    rows = pd.DataFrame([row | {"part": "california", "replicate": 1, "n": 9, "d": 2} for row in rows])
     rows.loc[len(rows)] = rows.iloc[4].to_dict() | {
         "models": 800,
         "is_released": False,
@@ -148,7 +148,7 @@ def test_distance_to_normal__of_quantiles_of_normal_and_cauchy():
 
 def test_time__exponents_are_fitted():
     rows = [
-        {"part": part, "trial": 1, "step": step, "m": m, "d": d, "seconds": 1e-4 * m * d**2}
+        {"part": part, "replicate": 1, "step": step, "m": m, "d": d, "seconds": 1e-4 * m * d**2}
         for step in tukey_time.STEPS
         for part, m, d in [("m", 100, 3), ("m", 200, 3), ("d", 100, 2), ("d", 100, 8)]
     ]
@@ -172,11 +172,11 @@ def test_sgd__names_the_best_setting_and_the_one_that_nine_tenths_are_below():
         (steps, clip, rate) for steps in grid["steps"] for clip in grid["clip"] for rate in range(1, 6)
     ]
     rows = pd.DataFrame([sgd_settings.AS_IT_IS, *settings], columns=sgd_settings.SETTING)
-    # The last one is the best of the median, though not of any trial; trial 3 is an accident.
-    trials = [rows.assign(r2_training=0.04 * rows.index, trial=trial) for trial in (1, 2, 3)]
-    trials[2]["r2_training"] = trials[2]["r2_training"][::-1].to_numpy()
+    # The last one is the best of the median, though not of any replicate; replicate 3 is an accident.
+    replicates = [rows.assign(r2_training=0.04 * rows.index, replicate=replicate) for replicate in (1, 2, 3)]
+    replicates[2]["r2_training"] = replicates[2]["r2_training"][::-1].to_numpy()
     known = {"part": "set", "n": 100, "d": 3}
-    table = tukey_sgd.summarise(pd.concat(trials).assign(**known, r2_test=0.0), {})
+    table = tukey_sgd.summarise(pd.concat(replicates).assign(**known, r2_test=0.0), {})
     (row,) = tukey_sgd.compare(table, {}).to_dict("records")
     assert row["tuned, training"] == pytest.approx(0.8)
     assert row["tuned to"] == "20 steps, clip 1, rate 5"

@@ -1,9 +1,9 @@
-"""The frame of experiments: trials are jobs of their own, and nothing runs twice."""
+"""The frame of experiments: replicates are jobs of their own, and nothing runs twice."""
 
 import pandas as pd
 import pytest
 
-from dpgrs_papers.experiments.dp_sis_trial import KNOWN, PAPER, PUBLIC
+from dpgrs_papers.experiments.dp_sis_replicate import KNOWN, PAPER, PUBLIC
 from dpgrs_papers.experiments.frame import find
 from dpgrs_papers.experiments.genome_screening import COMPARED
 from dpgrs_papers.experiments.plans import Form, read_plans
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.experiments
 PLANS = SNAKEFILE.with_name("experiments.yaml")
 
 
-def test_instability__sis_takes_more_than_two_stage_and_a_lost_trial_is_run_alone(tmp_path):
+def test_instability__sis_takes_more_than_two_stage_and_a_lost_replicate_is_run_alone(tmp_path):
     run_experiment("dp_sis_instability", tmp_path)
     numbers = numbers_of("dp_sis_instability", tmp_path)
     taken = numbers.set_index(["design", "reading", "method"])["features 1 to 5"].sort_index()
@@ -28,12 +28,12 @@ def test_instability__sis_takes_more_than_two_stage_and_a_lost_trial_is_run_alon
     page = (folder / "report" / "index.html").read_text()
     assert "Quick form" in page
     assert "<svg" in page
-    table, kept = (folder / "table.tsv").read_bytes(), folder / "trials" / "W1" / "1.tsv"
+    table, kept = (folder / "table.tsv").read_bytes(), folder / "replicates" / "W1" / "1.tsv"
     before = kept.stat().st_mtime_ns
     assert "Nothing to be done" in run_experiment("dp_sis_instability", tmp_path)
-    (folder / "trials" / "W1-W2" / "2.tsv").unlink()
+    (folder / "replicates" / "W1-W2" / "2.tsv").unlink()
     (folder / "summary.md").unlink()
-    assert "rule run_trial" in run_experiment("dp_sis_instability", tmp_path)
+    assert "rule run_replicate" in run_experiment("dp_sis_instability", tmp_path)
     assert (folder / "table.tsv").read_bytes() == table
     assert kept.stat().st_mtime_ns == before
 
@@ -42,8 +42,8 @@ def test_instability__sis_takes_more_than_two_stage_and_a_lost_trial_is_run_alon
 def test_experiments__plan_of_all(form, real_data, tmp_path):
     plan = run_experiment("all", tmp_path, "--dry-run", data=real_data, form=form)
     found = read_plans(PLANS, form or Form.CUT)
-    n_trials = sum(len(one.parts) * one.trials for one in found.values())
-    assert f"run_trial {n_trials}" in " ".join(plan.split())
+    n_replicates = sum(len(one.parts) * one.replicates for one in found.values())
+    assert f"run_replicate {n_replicates}" in " ".join(plan.split())
 
 
 def test_experiments__each_plan_has_a_module():

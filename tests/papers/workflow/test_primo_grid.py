@@ -23,7 +23,7 @@ def r2(tmp_path_factory, real_data):
         "panel": {"size": [100]},
         "outcomes": {"count": COUNTS},
         "privacy": shipped["privacy"] | {"epsilon": [5], "protection": ["full", "feature"]},
-        "trials": 1,
+        "replicates": 1,
     }
     folder = tmp_path_factory.mktemp("primo")
     table = f"results/{settings['study']}/metrics.tsv"

@@ -29,7 +29,7 @@ from dpgrs.study.in_process import draws_of_study, panel_of_haplotypes, training
 from dpgrs.study.step_settings import Settings
 from dpgrs.types import Missing, Rows
 
-TRIAL = 1  # as of a study of one
+REPLICATE = 1  # as of a study of one
 DEFAULT = "blup"
 
 
@@ -127,7 +127,7 @@ def noisy_statistics(
     neighbours=None,
     settings=None,
 ):
-    """Sum X'X and X'Y of arrays, and add seeded Gaussian noise, as a study of one trial does.
+    """Sum X'X and X'Y of arrays, and add seeded Gaussian noise, as a study of one replicate does.
 
     Parameters
     ----------
@@ -196,7 +196,7 @@ def noisy_statistics(
 
 
 def regress(epsilon, X, Y, method=DEFAULT, *, frequency, seed, **terms):
-    """Fit arrays by a private method of the registry, with seeded noise, as a study of one trial does.
+    """Fit arrays by a private method of the registry, with seeded noise, as a study of one replicate does.
 
     A method that chooses variants first draws its choices itself, where methods of a study share one draw:
     the law is the same, the seeded noise another.
@@ -311,7 +311,7 @@ def _drawn(
             fix = "Give one value of each setting, and a protection that the method has."
             raise UsageError(must("settings", f"be of one draw for {method}", str(len(draws)), fix))
         (draw,) = draws
-        return draw, draw.draw(BenchmarkNoise(seed, TRIAL, *draw.key, *draw.request.key)), units
+        return draw, draw.draw(BenchmarkNoise(seed, REPLICATE, *draw.key, *draw.request.key)), units
 
 
 def _fitted(draw, drawn, units, method, *, regression=None):

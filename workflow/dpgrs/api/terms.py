@@ -67,7 +67,7 @@ def settings_of(
         "seed": seed,
         "cohort": {"rows": rows},
         "methods": methods,
-        "trials": 1,
+        "replicates": 1,
         "panel": {"size": [n_variants]},
         "outcomes": {"count": [n_outcomes]},
         "privacy": privacy,

@@ -4,12 +4,12 @@ import numpy as np
 
 # Columns of the tables of metrics: the terms of a fit, and all of a table by outcome.
 TERMS = ["method", "protection", "neighbours", "unit", "accounting", "epsilon", "delta"]
-METRICS = ["trial", "outcome", *TERMS, "n_rows", "n_variants", "n_outcomes"]
+METRICS = ["replicate", "outcome", *TERMS, "n_rows", "n_variants", "n_outcomes"]
 METRICS += ["r2", "mse", "mse_nonprivate", "seconds", "status"]
 # Of a release: how long a fit took is no function of the released numbers.
 RELEASED_METRICS = [name for name in METRICS if name != "seconds"]
 # Of the table of measures with intervals, a line a measure.
-MEASURES = ["trial", "outcome", *TERMS, "n_variants", "n_outcomes"]
+MEASURES = ["replicate", "outcome", *TERMS, "n_variants", "n_outcomes"]
 MEASURES += ["measure", "value", "low", "high", "expected", "note"]
 
 

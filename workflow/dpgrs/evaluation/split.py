@@ -19,7 +19,7 @@ def split_rows(sample_id, *, rows, test_share, seed, key=(), keeps_both_sides=Tr
     rows : Rows, two rows a person for haplotypes, one for people.
     test_share : float in [0, 1), probability that a person is for testing. 0 trains on everyone.
     seed : int, public.
-    key : tuple, tells trials apart.
+    key : tuple, tells replicates apart.
     keeps_both_sides : bool, whether one person at least is left on either side. Sides then depend on the
         others where they would be empty, so a release does without.
 

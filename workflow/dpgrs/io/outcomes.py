@@ -1,4 +1,4 @@
-"""Outcomes of a trial and its split: on disk a Zarr group, written and read in parts of the rows.
+"""Outcomes of a replicate and its split: on disk a Zarr group, written and read in parts of the rows.
 
 What is small lies beside the values in `TERMS`, since Zarr takes milliseconds for each array.
 """
@@ -50,7 +50,7 @@ class StoredValues:
 
 @dataclass(frozen=True)
 class Outcomes:
-    """Outcomes of one trial and the split of its rows.
+    """Outcomes of one replicate and the split of its rows.
 
     Attributes
     ----------

@@ -103,7 +103,7 @@ PRICE_TERMS = only(
     "release",
     *each(release.single_problems, release.SINGLE),
     Check(ledger.delta_problems, ("privacy.delta", "privacy.ledger", "cohort.part")),
-    Check(release.trial_problems, ("trials",)),
+    Check(release.replicate_problems, ("replicates",)),
     Check(release.neighbour_problems, ("privacy.neighbours", "privacy.protection", "outcomes.test_share")),
     Check(release.filtered_problems, ("cohort.keep_filtered",)),
     Check(release.method_problems, ("methods",)),

@@ -3,7 +3,7 @@
 from fractions import Fraction
 
 from dpgrs.errors import DpgrsError, must
-from dpgrs.io.trials import summed_outcomes
+from dpgrs.io.replicates import summed_outcomes
 from dpgrs.privacy.ledger.caps import LARGEST_EPSILON, delta_problem, exceeds_cap, person_in_words
 from dpgrs.privacy.ledger.ledger import refusals
 from dpgrs.privacy.noise.study_key import load_study_key

@@ -95,10 +95,10 @@ def single_problems(inspection, key):
     return [must(key, "be one value in a release", got, "Each is a release of its own.")]
 
 
-def trial_problems(inspection):
-    """Refuse repeated trials."""
-    trials = inspection["trials"]
-    return [] if trials == 1 else [must("trials", "be 1 in a release", trials, "Leave it out.")]
+def replicate_problems(inspection):
+    """Refuse repeated replicates."""
+    replicates = inspection["replicates"]
+    return [] if replicates == 1 else [must("replicates", "be 1 in a release", replicates, "Leave it out.")]
 
 
 def neighbour_problems(inspection):

@@ -24,7 +24,7 @@ def score_people(scores, covariates, folder):
     ----------
     scores : list of ScoringFile, one for each outcome.
     covariates : path of the table of the weights of covariates; None without.
-    folder : pathlib.Path of ``panel.zarr``, ``trial1/outcomes.zarr`` and, with covariates,
+    folder : pathlib.Path of ``panel.zarr``, ``replicate1/outcomes.zarr`` and, with covariates,
         ``covariates.npz``.
 
     Returns
@@ -37,7 +37,10 @@ def score_people(scores, covariates, folder):
     DpgrsError
         If the people lack a site, or have other outcomes or covariates.
     """
-    panel, outcomes = Panel.open(folder / "panel.zarr"), Outcomes.load(folder / "trial1" / "outcomes.zarr")
+    panel, outcomes = (
+        Panel.open(folder / "panel.zarr"),
+        Outcomes.load(folder / "replicate1" / "outcomes.zarr"),
+    )
     if len(outcomes.names) != len(scores) or len(outcomes.values) != 1:
         raise DpgrsError(
             f"`{folder}` must hold the outcomes of the release, got others. Name its public people."

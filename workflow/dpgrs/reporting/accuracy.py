@@ -17,7 +17,7 @@ class Accuracy:
     Attributes
     ----------
     fits : list of Fit.
-    r2, mse, mse_nonprivate : (n_fits, n_outcomes, n_trials) float64, NaN where there is no value.
+    r2, mse, mse_nonprivate : (n_fits, n_outcomes, n_replicates) float64, NaN where there is no value.
     """
 
     fits: list
@@ -26,18 +26,18 @@ class Accuracy:
     mse_nonprivate: np.ndarray
 
     @classmethod
-    def of(cls, metrics, *, outcomes, trials):
+    def of(cls, metrics, *, outcomes, replicates):
         """Take the rows of the largest design.
 
         Parameters
         ----------
         metrics : the study's metrics.
         outcomes : tuple of n_outcomes str.
-        trials : int
+        replicates : int
         """
         fits, codes = label_fits(metrics)
         table = largest_design(metrics.assign(fit=codes))
-        axes = {"fit": range(len(fits)), "outcome": outcomes, "trial": range(1, trials + 1)}
+        axes = {"fit": range(len(fits)), "outcome": outcomes, "replicate": range(1, replicates + 1)}
         return cls(fits, *(to_array(table, name, axes) for name in ("r2", "mse", "mse_nonprivate")))
 
 
@@ -74,26 +74,26 @@ def mean(values, axis=None):
     return np.divide(total, count, out=np.full(np.shape(total), np.nan), where=count > 0)[()]
 
 
-def trial_means(metrics):
-    """Mean R^2 over the outcomes of every trial.
+def replicate_means(metrics):
+    """Mean R^2 over the outcomes of every replicate.
 
     Returns
     -------
     fits : list of Fit.
-    points : data frame of n_variants, n_outcomes, fit (index into `fits`), trial, r2.
+    points : data frame of n_variants, n_outcomes, fit (index into `fits`), replicate, r2.
     """
     fits, codes = label_fits(metrics)
-    keys = ["n_variants", "n_outcomes", "fit", "trial"]
+    keys = ["n_variants", "n_outcomes", "fit", "replicate"]
     return fits, metrics.assign(fit=codes).groupby(keys, as_index=False)["r2"].mean()
 
 
 def summary(metrics):
-    """One row per panel size, number of outcomes and fit, over all outcomes and trials; largest design first.
+    """One row per panel size, number of outcomes and fit, over outcomes and replicates; largest design first.
 
     Returns
     -------
     list of dict with n_variants, n_outcomes, fit, delta, mean, q1, median, q3 of R^2, mse_ratio (to the best
-    fit without privacy on the same rows and variants), missing (outcomes and trials without a value) and
+    fit without privacy on the same rows and variants), missing (outcomes and replicates without a value) and
     no_model (those in which a check of the mechanism kept the model back).
     """
     fits, codes = label_fits(metrics)
@@ -108,11 +108,11 @@ def summary(metrics):
 
 
 def _best_errors(metrics, fits):
-    """Return, for each row, the error of the design's best fit without privacy on the same outcome and trial.
+    """Return, per row, the error of the design's best fit without privacy on its outcome and replicate.
 
     GBLUP is among them, whether a study has it among its methods or not.
     """
-    cell, best = ["outcome", "trial"], pd.Series(np.nan, metrics.index)
+    cell, best = ["outcome", "replicate"], pd.Series(np.nan, metrics.index)
     for _, rows in metrics.groupby(["n_variants", "n_outcomes"]):
         gblup = rows.drop_duplicates(cell).assign(fit=-1, mse=lambda own: own["mse_nonprivate"])
         free = rows[[not fits[code].is_private for code in rows["fit"]]]

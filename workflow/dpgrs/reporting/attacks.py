@@ -16,7 +16,7 @@ VALUES += ["advantage", "advantage_low", "advantage_high", "advantage_bound"]
 
 
 def attack_rows(attacks):
-    """One row per design, attack and fit, on people: means over trials; largest design first.
+    """One row per design, attack and fit, on people: means over replicates; largest design first.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ def attack_rows(attacks):
     Returns
     -------
     list of dict with seen (what the attacker sees, in words), fit, n_variants, n_outcomes and `VALUES`, NaN
-    where there is no bound. An interval is the mean of the intervals of the trials.
+    where there is no bound. An interval is the mean of the intervals of the replicates.
     """
     if attacks is None or attacks.empty:
         return []

@@ -54,7 +54,7 @@ def chance_r2(metrics, *, test_share):
 def at_chance_level(metrics, *, least_r2, words=GENOTYPE_WORDS):
     """Find the terms and designs at which no private method has a mean R^2 of `least_r2` or more.
 
-    The mean is over outcomes and trials. Left out are designs at which GBLUP, without privacy on the same
+    The mean is over outcomes and replicates. Left out are designs at which GBLUP, without privacy on the same
     rows, has no such R^2 either, where it was fitted: there is nothing to predict.
 
     Parameters

@@ -64,7 +64,7 @@ class StudyInfo:
     n_people, n_rows : int, people and genotype rows, training and test together.
     rows : str, what one row is: `haplotypes` or `people`.
     panel_sizes, outcome_counts : tuple of int, ascending.
-    trials : int
+    replicates : int
     source : str, where the genotypes come from, in words.
     is_copied : bool, whether people are copies of those.
     chromosomes : tuple of str.
@@ -100,7 +100,7 @@ class StudyInfo:
     rows: str
     panel_sizes: tuple
     outcome_counts: tuple
-    trials: int
+    replicates: int
     source: str
     chromosomes: tuple
     heritability: float | None
@@ -150,7 +150,7 @@ class ClippedRows(NamedTuple):
 
 @dataclass(frozen=True)
 class Clipping:
-    """How much of the training rows of trial 1 was clipped.
+    """How much of the training rows of replicate 1 was clipped.
 
     Attributes
     ----------
@@ -166,7 +166,7 @@ class Clipping:
 
 @dataclass(frozen=True)
 class FitWeights:
-    """Weights of all outcomes by one fit, in trial 1 at the largest panel and number of outcomes.
+    """Weights of all outcomes by one fit, in replicate 1 at the largest panel and number of outcomes.
 
     Attributes
     ----------
@@ -184,7 +184,7 @@ class FitWeights:
 
 @dataclass(frozen=True)
 class Choice:
-    """Variants chosen for all outcomes under the same terms, in trial 1 at the largest design.
+    """Variants chosen for all outcomes under the same terms, in replicate 1 at the largest design.
 
     Attributes
     ----------
@@ -201,7 +201,7 @@ class Choice:
 
 
 class ChoiceRow(NamedTuple):
-    """How good the choices of one design are: means over its outcomes, in trial 1.
+    """How good the choices of one design are: means over its outcomes, in replicate 1.
 
     Attributes
     ----------
@@ -230,7 +230,7 @@ class ChoiceRow(NamedTuple):
 
 @dataclass(frozen=True)
 class Screening:
-    """Variants that were chosen for each outcome, in trial 1.
+    """Variants that were chosen for each outcome, in replicate 1.
 
     Attributes
     ----------
@@ -282,18 +282,18 @@ class ReportData:
     ----------
     study : StudyInfo
     outcomes : tuple of n_outcomes unique str, in the order of the rows of the weights.
-    metrics : one row per trial, outcome, fit, panel size and number of outcomes: the study's metrics.tsv.
+    metrics : one row per replicate, outcome, fit, panel size and number of outcomes: the study's metrics.tsv.
     population_metrics : the same by population of the test rows; empty where populations are not known.
     variants : `VARIANT_COLUMNS` of the largest panel, in genome order.
     weights : list of FitWeights.
     effects : (n_outcomes, n_variants) float64, true effects of simulated outcomes, or None.
-    attacks : one row per trial, attack, fit, design and kind of target: the study's attacks.tsv; None where
-        nobody was attacked.
+    attacks : one row per replicate, attack, fit, design and kind of target: the study's attacks.tsv; None
+        where nobody was attacked.
     clipping : Clipping, or None where it was not counted.
     screening : Screening, or None where no method chooses variants.
     binary : tuple of str, outcomes that have two values alone.
-    measures : one row per trial, outcome, fit and measure of the largest design: the study's measures.tsv;
-        None where nothing was measured so.
+    measures : one row per replicate, outcome, fit and measure of the largest design: the study's
+        measures.tsv; None where nothing was measured so.
     quality : Quality, of the genotypes; None leaves their page out.
     loadings : (n_outcomes, n_components) float64, public, of the outcomes on what was drawn of them; None
         where that is the outcomes.
@@ -327,8 +327,8 @@ class ReportData:
         unknown = sorted(set(self.metrics["outcome"]) - set(self.outcomes))
         if unknown:
             raise DpgrsError(
-                f"`metrics` must hold the outcomes of trial 1, got {unknown[0]!r} besides."
-                " Rerun the evaluation of all trials."
+                f"`metrics` must hold the outcomes of replicate 1, got {unknown[0]!r} besides."
+                " Rerun the evaluation of all replicates."
             )
         arrays = {f"weights of {fit.method}": fit.weights for fit in self.weights}
         if self.effects is not None:
@@ -339,10 +339,10 @@ class ReportData:
             if array.shape != shape:
                 raise DpgrsError(
                     f"`{name}` must be of shape {shape} (outcomes, variants), got {array.shape}."
-                    " Rerun the fit of trial 1."
+                    " Rerun the fit of replicate 1."
                 )
 
     @cached_property
     def accuracy(self):
         """The `Accuracy` of the largest design."""
-        return Accuracy.of(self.metrics, outcomes=self.outcomes, trials=self.study.trials)
+        return Accuracy.of(self.metrics, outcomes=self.outcomes, replicates=self.study.replicates)

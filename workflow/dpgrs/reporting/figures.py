@@ -43,7 +43,7 @@ def spread_figure(accuracy):
         axes.plot(median, y, color=color, clip_on=False, **{"markersize": 4.5} | point)
     if floor < 0:
         axes.axvline(0, color=MUTED, linewidth=0.6, zorder=0)
-    axes.set(xlim=(floor, top), ylim=(len(labels) - 0.4, -0.6), xlabel="R², mean over trials, by outcome")
+    axes.set(xlim=(floor, top), ylim=(len(labels) - 0.4, -0.6), xlabel="R², mean over replicates, by outcome")
     axes.set_yticks(range(len(labels)), labels)
     axes.tick_params(axis="y", length=0, pad=7)
     axes.spines["left"].set_visible(False)

@@ -1,4 +1,4 @@
-"""R^2 against the number of outcomes or against epsilon, with the range over trials, for the whole grid."""
+"""R^2 against the number of outcomes or against epsilon, with the range over replicates, of the grid."""
 
 from typing import NamedTuple
 
@@ -53,7 +53,7 @@ class Scale(NamedTuple):
 
 
 class Line(NamedTuple):
-    """A fit's R^2 in one panel: (n_points,) arrays, `x` ascending; low and high are the range over trials."""
+    """A fit's R^2 in one panel: (n_points,) arrays, `x` ascending; low and high over replicates."""
 
     fit: Fit
     x: np.ndarray
@@ -73,7 +73,7 @@ class Note(NamedTuple):
 
 
 def r2_figure(fits, table, view):
-    """Draw mean R^2 over outcomes along a view, with the range over trials as a band.
+    """Draw mean R^2 over outcomes along a view, with the range over replicates as a band.
 
     A line ends at the bottom of the axis where R^2 falls below `LOWEST`; a note there says how far it falls.
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpgrs.reporting.accuracy import trial_means
+from dpgrs.reporting.accuracy import replicate_means
 from dpgrs.reporting.fits import thin
 from dpgrs.reporting.terms import ACCOUNTING_NAMES, plural
 from dpgrs.reporting.words import GENOTYPE_WORDS, Words
@@ -75,7 +75,7 @@ def views(metrics, words=GENOTYPE_WORDS):
 
 
 def curves(metrics):
-    """Mean R^2 over outcomes by fit and design, with the range over trials.
+    """Mean R^2 over outcomes by fit and design, with the range over replicates.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def curves(metrics):
     table : data frame of n_variants, n_outcomes, fit (index into `fits`), mean, min and max, with series,
         protection, accounting, epsilon and is_private of the fit; without rows that have no value.
     """
-    fits, points = trial_means(metrics)
+    fits, points = replicate_means(metrics)
     points["r2"] = points["r2"].where(np.isfinite(points["r2"]))
     table = points.groupby(["n_variants", "n_outcomes", "fit"])["r2"].agg(["mean", "min", "max"])
     table = table.dropna().reset_index()

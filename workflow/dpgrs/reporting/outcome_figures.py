@@ -164,8 +164,8 @@ def shared_places(variants):
     return packed_places(genome_axis(variants["contig"], variants["position"])[0])
 
 
-class TrialsFigure:
-    """R^2 of outcomes by fit, trials as points and their mean as a bar.
+class ReplicatesFigure:
+    """R^2 of outcomes by fit, replicates as points and their mean as a bar.
 
     Parameters
     ----------
@@ -185,16 +185,16 @@ class TrialsFigure:
         values = self._r2[self._places, outcome]
         width = WIDTH if len(self._labels) > MANY_ROWS else HALF_WIDTH
         axes = _dot_axes(self._labels, values, xlabel="R² on test rows", width=width)
-        for y, (trials, color) in enumerate(zip(values, self._colors, strict=True)):
-            _dots(axes, trials, np.full(len(trials), y), color=color, fill_opacity=0.6)
-            middle = mean(trials)
+        for y, (replicates, color) in enumerate(zip(values, self._colors, strict=True)):
+            _dots(axes, replicates, np.full(len(replicates), y), color=color, fill_opacity=0.6)
+            middle = mean(replicates)
             if middle >= axes.x[0]:
                 axes.uprights(middle, y - 0.3, y + 0.3, color=color, width=1.8)
         return axes.picture
 
 
 def row_places(accuracy):
-    """Choose the fits that have a row in `trials_figure`: those with any value, if they are not too many."""
+    """Choose the fits that have a row in `replicates_figure`: those with a value, if not too many."""
     has_value = np.isfinite(accuracy.r2).any(axis=(1, 2))
     fits = [fit for fit, is_there in zip(accuracy.fits, has_value, strict=True) if is_there]
     return [accuracy.fits.index(fit) for fit in fitting_rows(fits)]
@@ -219,14 +219,14 @@ class PopulationsFigure:
 
         Parameters
         ----------
-        r2 : (n_fits, n_populations) float64, mean over trials.
+        r2 : (n_fits, n_populations) float64, mean over replicates.
 
         Returns
         -------
         Picture
         """
         legend = LEGEND_LINE * len(self._fits)
-        axes = _dot_axes(self._labels, r2, xlabel="R², mean over trials", above=legend)
+        axes = _dot_axes(self._labels, r2, xlabel="R², mean over replicates", above=legend)
         # Fits of a population stand a little apart, so that equal values can be told apart.
         shifts = np.linspace(-0.25, 0.25, len(r2)) if len(r2) > 1 else [0.0]
         looks = zip(self._fits, self._colors, cycle(MARKERS), r2, shifts, strict=False)

@@ -14,7 +14,7 @@ from dpgrs.reporting.rendering import Drawing, Section
 from dpgrs.reporting.styles import fit_colors
 from dpgrs.reporting.svg import FAINT, MARKERS, MUTED, PALETTE, marker_size
 
-TRIAL = 1  # whose people pages show
+REPLICATE = 1  # whose people pages show
 # Of a table's columns: the measure, its name, and its digits after the point.
 # R² is 1 - RSS/TSS on all pages; squared correlations are named as such.
 OF_ALL = [("r2_added", "Squared correlation (r²)", 3)]
@@ -57,7 +57,7 @@ class OutcomeMeasures:
         self._has_covariates = bool(data.study.covariates)
         # Simulated outcomes are those of single rows.
         self._units = "people" if data.effects is None else data.study.rows
-        own = data.measures[data.measures["trial"] == TRIAL]
+        own = data.measures[data.measures["replicate"] == REPLICATE]
         self._by_outcome = {
             name: measures_by_fit(rows, self._shown) for name, rows in own.groupby("outcome", sort=False)
         }

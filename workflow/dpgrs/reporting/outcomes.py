@@ -7,7 +7,7 @@ from dpgrs.reporting.fits import Fit, best_fits, label_fits, reference, shown_pr
 from dpgrs.reporting.outcome_figures import (
     MAX_BARS,
     PopulationsFigure,
-    TrialsFigure,
+    ReplicatesFigure,
     WeightsFigure,
     row_places,
 )
@@ -32,7 +32,7 @@ class OutcomeWeights:
         self._shown = shown_fits(data.accuracy)
         self._reference = reference(self._shown)
         self._effects, self._outcomes = data.effects, data.outcomes
-        self._kept_back = kept_back(data.metrics, trial=1)
+        self._kept_back = kept_back(data.metrics, replicate=1)
         by_fit = {Fit.of(fit): fit.weights for fit in data.weights}
         self._weights = {fit: by_fit[fit] for fit in self._shown if fit in by_fit}
         self._words = data.study.words
@@ -87,9 +87,9 @@ class OutcomeFits:
     def __init__(self, data):
         self._accuracy, self._clipping = data.accuracy, data.clipping
         self._outcomes = data.outcomes
-        self._no_model = kept_back_words(data.metrics, data.study.trials)
+        self._no_model = kept_back_words(data.metrics, data.study.replicates)
         self._shown = shown_fits(data.accuracy)
-        self._trials_figure = TrialsFigure(data.accuracy)
+        self._replicates_figure = ReplicatesFigure(data.accuracy)
         self._populations, self._population_r2 = _population_r2(data, self._shown)
         if self._populations:
             self._populations_figure = PopulationsFigure(
@@ -101,7 +101,11 @@ class OutcomeFits:
     def __call__(self, outcome):
         """Return the context of an outcome, by its index."""
         r2, clipping = self._population_r2[:, :, outcome], self._clipping
-        figures = {"trials": Drawing(self._trials_figure.draw(outcome), "R² by method, one point per trial")}
+        figures = {
+            "replicates": Drawing(
+                self._replicates_figure.draw(outcome), "R² by method, one point per replicate"
+            )
+        }
         if self._populations:
             figure = self._populations_figure.draw(r2)
             figures["populations"] = Drawing(figure, "R² by population and method")
@@ -121,7 +125,7 @@ class OutcomeFits:
         }
 
     def _rows(self, outcome):
-        """Return, per fit, a dict of fit, mean, low and high R^2 over trials, and the ratio of errors."""
+        """Return, per fit, a dict of fit, mean, low and high R^2 over replicates, and the ratio of errors."""
         accuracy = self._accuracy
         free = [place for place, fit in enumerate(accuracy.fits) if not fit.is_private]
         # The errors of GBLUP are there in a study of sums, whether it is among the methods or not.
@@ -154,7 +158,7 @@ def correlation(first, second):
 
 
 def _population_r2(data, shown):
-    """Return the populations and their mean R^2 over trials, (n_shown, n_populations, n_outcomes)."""
+    """Return the populations and their mean R^2 over replicates, (n_shown, n_populations, n_outcomes)."""
     if data.population_metrics.empty:
         return [], np.empty((len(shown), 0, len(data.outcomes)))
     fits, codes = label_fits(data.population_metrics)
@@ -164,7 +168,7 @@ def _population_r2(data, shown):
         "fit": [fits.index(fit) for fit in shown],
         "population": populations,
         "outcome": data.outcomes,
-        "trial": range(1, data.study.trials + 1),
+        "replicate": range(1, data.study.replicates + 1),
     }
     return populations, mean(to_array(table, "r2", axes), axis=3)
 

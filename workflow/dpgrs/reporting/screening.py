@@ -75,7 +75,7 @@ class ScreeningViews:
         self.has_effects = data.effects is not None
         self.knows_causal, self.partner_r2 = found.causal_r2 is not None, found.partner_r2
         self.columns = [column for choice in self._choices for column in _columns(data, choice)]
-        self._data, self._no_model = data, kept_back(data.metrics, trial=1)
+        self._data, self._no_model = data, kept_back(data.metrics, replicate=1)
         labels = [_terms(choice) for choice in self._choices]
         self._figure = ScoresFigure(data.variants, labels=labels, has_causal=self.knows_causal)
 
@@ -152,13 +152,13 @@ def _choices(data):
     }
 
 
-def kept_back_words(metrics, trials):
+def kept_back_words(metrics, replicates):
     """Say of which fits a check kept the model of an outcome back, at the largest design.
 
     Parameters
     ----------
     metrics : the study's metrics.
-    trials : int
+    replicates : int
 
     Returns
     -------
@@ -166,26 +166,28 @@ def kept_back_words(metrics, trials):
     """
     words = {}
     for (fit, outcome), statuses in kept_back(metrics).items():
-        often = "" if len(statuses) == trials else f" in {len(statuses)} of {trials} trials"
+        often = "" if len(statuses) == replicates else f" in {len(statuses)} of {replicates} replicates"
         reasons = " or ".join(REASONS.get(status, status) for status in dict.fromkeys(statuses))
         words.setdefault(outcome, {})[fit] = f"no model released{often}: {reasons}"
     return words
 
 
-def kept_back(metrics, trial=None):
+def kept_back(metrics, replicate=None):
     """Find the fits of an outcome that have no model, at the largest design.
 
     Parameters
     ----------
     metrics : the study's metrics.
-    trial : int, the one to look at; None for all.
+    replicate : int, the one to look at; None for all.
 
     Returns
     -------
-    dict of (Fit, outcome) to a list of str, the statuses of its trials without a model.
+    dict of (Fit, outcome) to a list of str, the statuses of its replicates without a model.
     """
     table = largest_design(metrics)
-    table = table[(table["status"] != "ok") & (True if trial is None else table["trial"] == trial)]
+    table = table[
+        (table["status"] != "ok") & (True if replicate is None else table["replicate"] == replicate)
+    ]
     fits, codes = label_fits(table)
     found = {}
     for code, outcome, status in zip(codes.tolist(), table["outcome"], table["status"], strict=True):

@@ -9,19 +9,19 @@ from dpgrs.evaluation.overlap import (
     overlap,
     squared_correlations,
 )
-from dpgrs.io.trials import load_labelled
+from dpgrs.io.replicates import load_labelled
 from dpgrs.methods.registry import METHODS
 from dpgrs.reporting.data import Choice, ChoiceRow, Screening
 
 
 def read_screening(choices, panel, outcomes, settings):
-    """Compare the choices of a trial with those without privacy, and with the causal variants.
+    """Compare the choices of a replicate with those without privacy, and with the causal variants.
 
     Parameters
     ----------
     choices : list of paths of choices, those without privacy among them.
     panel : Panel
-    outcomes : Outcomes of the same trial.
+    outcomes : Outcomes of the same replicate.
     settings : dict, resolved.
 
     Returns

@@ -54,7 +54,7 @@ class SimulatedOutcomes:
         from which mean and sd of x'theta follow as if the columns were independent: an outcome then depends
         on its own row alone. None takes mean and sd over the rows of `measure`, so that each depends on all.
     seed : int, public.
-    key : tuple of str and int, tells trials apart.
+    key : tuple of str and int, tells replicates apart.
     first : int, number of the first outcome, for chunks.
     """
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from dpgrs.errors import DpgrsError
-from dpgrs.io.trials import Statistics
+from dpgrs.io.replicates import Statistics
 from dpgrs.study.exact_statistics import added
 
 
@@ -13,7 +13,7 @@ def add_statistics(shards: list[Path], *, output: Path):
 
     Parameters
     ----------
-    shards : statistics of all shards of a trial, in their order.
+    shards : statistics of all shards of a replicate, in their order.
     output : the statistics of all rows to write.
 
     Raises

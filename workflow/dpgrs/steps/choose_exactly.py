@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dpgrs.io.trials import save_labelled
+from dpgrs.io.replicates import save_labelled
 from dpgrs.methods.chosen import exact_choices
 from dpgrs.methods.registry import METHODS
 from dpgrs.selection.kendall import correlations
@@ -21,7 +21,7 @@ def choose_exactly(settings, panel: Path, outcomes: Path, *, threads: int = 1, o
     ----------
     settings : Settings
     panel : the panel.
-    outcomes : outcomes and split of the trial.
+    outcomes : outcomes and split of the replicate.
     threads : number of threads; the result does not depend on it.
     output : the choices to write, and once the exact Kendall scores of all variants.
     """

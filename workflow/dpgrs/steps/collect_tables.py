@@ -1,4 +1,4 @@
-"""Tables of all trials in one."""
+"""Tables of all replicates in one."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ def collect_tables(tables: list[Path], *, output: Path):
 
     Parameters
     ----------
-    tables : tables of the trials.
+    tables : tables of the replicates.
     output : the joined table to write.
     """
     headers, bodies = zip(*map(_split, tables), strict=True)

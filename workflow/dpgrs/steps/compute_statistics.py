@@ -42,7 +42,7 @@ def compute_statistics(
         public ones in a release, in a benchmark the cohort's own as a stand-in. What is clipped is counted
         in a benchmark alone, as such numbers are exact.
     panel : the panel.
-    outcomes : outcomes and split of a trial.
+    outcomes : outcomes and split of a replicate.
     covariates : covariates as further columns of X; they need `privacy.bounds: tight`.
     without_gram : leave out X'X, which a study needs only if noise is drawn on it.
     shard : number of the group of people to sum over, from 1.

@@ -7,7 +7,7 @@ import pandas as pd
 
 from dpgrs.errors import UsageError
 from dpgrs.io.files import write_table, written_digest
-from dpgrs.io.trials import save_labelled, write_events
+from dpgrs.io.replicates import save_labelled, write_events
 from dpgrs.methods.labels import timed
 from dpgrs.methods.mechanisms import mechanism_named
 from dpgrs.privacy.ledger.charging import check, complete, release
@@ -56,7 +56,7 @@ def draw(
     sites: Path | None = None,
     loadings: Path | None = None,
     audit: Path | None = None,
-    trial: int = 1,
+    replicate: int = 1,
     threads: int = 1,
     output: Path,
     events: Path,
@@ -71,7 +71,7 @@ def draw(
     Parameters
     ----------
     settings : Settings
-    outcomes : outcomes and split of the trial.
+    outcomes : outcomes and split of the replicate.
     mechanism : name of the mechanism, such as reusecov-statistics.
     method : method to draw for, if the mechanism draws separately for each.
     statistics : exact statistics, for mechanisms that draw from sums.
@@ -81,7 +81,7 @@ def draw(
     sites : public sites, in releases.
     loadings : public loadings of principal components, in releases.
     audit : audits of the mechanisms, in releases: stale ones are refused before the charge.
-    trial : number of the trial, from 1.
+    replicate : number of the replicate, from 1.
     threads : number of threads that compare genotypes with outcomes for choices; the result does not depend
         on it.
     output : the noisy results to write.
@@ -104,7 +104,7 @@ def draw(
     def drawn():
         """Yield one after another, so that no more than one is in memory."""
         for one in draws:
-            (label, arrays), elapsed = timed(_draw_seeded, one, settings.seed, trial)
+            (label, arrays), elapsed = timed(_draw_seeded, one, settings.seed, replicate)
             labels.append(label)
             took.append(elapsed)
             yield label, arrays
@@ -124,9 +124,9 @@ def _only(draws):
     return draws[0]
 
 
-def _draw_seeded(asked, seed, trial):
+def _draw_seeded(asked, seed, replicate):
     """Draw for a benchmark; returns label and arrays."""
-    noise = BenchmarkNoise(seed, trial, *asked.key, *asked.request.key)
+    noise = BenchmarkNoise(seed, replicate, *asked.key, *asked.request.key)
     drawn = asked.draw(noise)
     own = {"method": asked.method} if asked.method else {}
     return asked.label(drawn) | own, asked.mechanism.arrays(drawn)

@@ -11,7 +11,7 @@ import pandas as pd
 from dpgrs.errors import DpgrsError
 from dpgrs.io.files import read_table, write_table
 from dpgrs.io.outcomes import Outcomes
-from dpgrs.io.trials import Statistics, load_labelled, save_labelled
+from dpgrs.io.replicates import Statistics, load_labelled, save_labelled
 from dpgrs.methods.blup_ld import misfit_in_words
 from dpgrs.methods.chosen_exactly import fit_chosen_exactly
 from dpgrs.methods.fits import FitTerms

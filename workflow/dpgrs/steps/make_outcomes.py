@@ -1,4 +1,4 @@
-"""Outcomes of a trial and its split into training and test rows."""
+"""Outcomes of a replicate and its split into training and test rows."""
 
 from pathlib import Path
 
@@ -36,7 +36,7 @@ def make_outcomes(
     settings,
     panel: Path,
     *,
-    trial: int,
+    replicate: int,
     table: Path | None = None,
     scales: Path | None = None,
     loadings: Path | None = None,
@@ -53,7 +53,7 @@ def make_outcomes(
     ----------
     settings : Settings
     panel : the panel.
-    trial : number of the trial, from 1; each trial has its own public random numbers.
+    replicate : number of the replicate, from 1; each replicate has its own public random numbers.
     table : table of measured outcomes; without it, outcomes are simulated.
     scales : public constants that standardise the outcomes of the table; without them, values are used as
         they are.
@@ -79,12 +79,12 @@ def make_outcomes(
         rows=rows,
         test_share=terms.test_share,
         seed=settings.seed,
-        key=(trial,),
+        key=(replicate,),
         keeps_both_sides=not is_release,
     )
     effects, prevalence, population = {}, None, None
     if table is None:
-        simulated = _simulated(panel, settings, trial)
+        simulated = _simulated(panel, settings, replicate)
         effects, parts = simulated.effects, simulated.parts()
         names = simulated_names(count)
         prevalence = None if terms.prevalence is None else np.full(count, terms.prevalence)
@@ -114,7 +114,7 @@ def make_outcomes(
     Outcomes(names, values, effects, is_training, rows, prevalence, *own, population).save(output, parts)
 
 
-def _simulated(panel, settings, trial):
+def _simulated(panel, settings, replicate):
     terms = settings.outcomes
     if terms.count is None:
         raise UsageError("`outcomes.count` must be given for simulated outcomes, got null. Give it.")
@@ -130,5 +130,5 @@ def _simulated(panel, settings, trial):
         width=terms.network,
         prevalence=terms.prevalence,
         seed=settings.seed,
-        key=(trial,),
+        key=(replicate,),
     )

@@ -20,7 +20,7 @@ from dpgrs.io.covariates import Covariates
 from dpgrs.io.files import write_table, written_digest
 from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.panel import Panel, check_same_people
-from dpgrs.io.trials import load_labelled, save_labelled, write_events
+from dpgrs.io.replicates import load_labelled, save_labelled, write_events
 from dpgrs.methods.mechanisms import request_of
 from dpgrs.privacy.ledger.charging import check, complete, release
 from dpgrs.privacy.ledger.entries import Account
@@ -232,7 +232,7 @@ def _terms(released, weights):
     """Return one row for each outcome: the terms of its fit, and the number of rows that was released."""
     ((label, _),) = load_labelled(weights)
     known = {name: label[name] for name in (*TERMS, "n_variants", "n_outcomes")}
-    known |= {"trial": 1, "outcome": released["outcomes"], "n_rows": released["n"]}
+    known |= {"replicate": 1, "outcome": released["outcomes"], "n_rows": released["n"]}
     return pd.DataFrame(known)
 
 

@@ -12,8 +12,8 @@ from dpgrs.io.genotype_summary import GenotypeSummary
 from dpgrs.io.json_files import read_json
 from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.panel import Panel
+from dpgrs.io.replicates import Statistics, load_labelled
 from dpgrs.io.tables.people_counts import describe_counts, read_counts
-from dpgrs.io.trials import Statistics, load_labelled
 from dpgrs.linalg.linear_fit import LinearFit
 from dpgrs.methods.blup_ld import misfit_in_words
 from dpgrs.methods.public_effects import correlations_in_words
@@ -51,7 +51,7 @@ READS = (
     "mode",
     "seed",
     "methods",
-    "trials",
+    "replicates",
     "cohort",
     "panel",
     "outcomes",
@@ -95,17 +95,17 @@ def render_report(
     metrics : table of metrics by outcome.
     population_metrics : table of metrics by population.
     measures : table of measures with intervals.
-    panel : the panel of the first trial.
-    outcomes : outcomes of the first trial.
-    weights : weights of all methods in the first trial.
-    statistics : exact statistics of the first trial, if the study has them.
+    panel : the panel of the first replicate.
+    outcomes : outcomes of the first replicate.
+    weights : weights of all methods in the first replicate.
+    statistics : exact statistics of the first replicate, if the study has them.
     attacks : table of attacks.
     choices : table of chosen variants.
     people : counts of people who were left out, JSON.
     people_counts : counts of people with a value of an outcome or covariate.
     qc : table of all variants, each with the reason why it was left out.
     genotypes : summary of the genotypes; with `--qc` it gets a page.
-    covariates : covariates of the first trial.
+    covariates : covariates of the first replicate.
     effects : public effects.
     figures : folder to write of figures as files, for the first ten outcomes.
     processes : number of processes that write outcome pages; the pages do not depend on it.
@@ -250,7 +250,7 @@ def _study_info(settings, panel, outcomes, metrics, covariates, **counted):
         rows=settings["cohort"]["rows"],
         panel_sizes=tuple(sorted(settings["panel"]["size"])),
         outcome_counts=tuple(sorted(metrics["n_outcomes"].unique().tolist())),
-        trials=settings["trials"],
+        replicates=settings["replicates"],
         source=_source(settings["cohort"]),
         is_copied=n_copies(settings) is not None,
         field=settings["cohort"]["field"],

@@ -7,7 +7,7 @@ from dpgrs.errors import DpgrsError
 from dpgrs.io.files import replacing
 from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.panel import Panel
-from dpgrs.io.trials import load_labelled
+from dpgrs.io.replicates import load_labelled
 from dpgrs.linalg.linear_fit import LinearFit
 from dpgrs.release.constants import prediction_constants, published
 from dpgrs.release.pgs_catalog import BENCHMARK, Scores, file_stems, write_scoring_file
@@ -24,9 +24,9 @@ def write_scores(settings, weights: Path, panel: Path, outcomes: Path, *, output
 
     Parameters
     ----------
-    weights : weights of all fits of a trial.
+    weights : weights of all fits of a replicate.
     panel : the panel.
-    outcomes : outcomes of the trial.
+    outcomes : outcomes of the replicate.
     output : folder to write; it is as private as the cohort.
 
     Raises

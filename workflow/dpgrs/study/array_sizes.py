@@ -130,7 +130,7 @@ def weights(s):
 
 
 def metrics(s):
-    """Bytes of the table of metrics of a trial: some 400 a line, of text most."""
+    """Bytes of the table of metrics of a replicate: some 400 a line, of text most."""
     return 400 * s.n_methods * requests_of_panel(s) * len(s.sizes) * sum(s.counts)
 
 
@@ -140,7 +140,7 @@ def fits(s):
 
 
 def measures(s):
-    """Bytes of the table of measures of a trial, as if all outcomes were 0/1, of which each has 18 lines."""
+    """Bytes of the table of measures of a replicate, as if all outcomes were 0/1, with 18 lines each."""
     return 18 * 250 * fits(s) * max(s.counts)
 
 

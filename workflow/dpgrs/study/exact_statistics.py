@@ -1,4 +1,4 @@
-"""Exact integer statistics of the training rows of a trial, from a panel and outcomes that are open."""
+"""Exact integer statistics of the training rows of a replicate, from a panel and outcomes that are open."""
 
 from dataclasses import replace
 
@@ -7,7 +7,7 @@ import numpy as np
 from dpgrs.errors import UsageError
 from dpgrs.io.panel import check_same_people
 from dpgrs.io.panel_parts import PanelPart, people_parts, rows_of_people
-from dpgrs.io.trials import ClipCounts, ClippedStatistics, Statistics
+from dpgrs.io.replicates import ClipCounts, ClippedStatistics, Statistics
 from dpgrs.linalg.clipped_statistics import (
     CLIPPED_CROSS_STEP,
     CLIPPED_GRAM_STEP,

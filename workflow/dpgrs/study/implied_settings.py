@@ -8,7 +8,7 @@ from dpgrs.types import Missing
 # What a release does unless told otherwise; the schema's defaults are those of a benchmark.
 RELEASE_DEFAULTS = {
     "methods": ["blup"],
-    "trials": 1,
+    "replicates": 1,
     "cohort": {"keep_filtered": True},
     "panel": {"classes": ["snp"], "missing": 1},
     "outcomes": {"test_share": 0},

@@ -1,4 +1,4 @@
-"""A study in one process, of arrays: panel, exact sums and draws of a trial, with no files of steps between.
+"""A study in one process, of arrays: panel, exact sums and draws of a replicate, without files between.
 
 A run of the workflow takes the same functions, a job each, and so do the functions for notebooks
 (`dpgrs.api`). For benchmarks alone: nothing is charged.
@@ -63,7 +63,7 @@ def panel_of_haplotypes(alleles, frequency):
 
 
 def training_data(settings, panel, outcomes, *, ld=None):
-    """Sum the training rows of a trial, if a method of the study takes sums.
+    """Sum the training rows of a replicate, if a method of the study takes sums.
 
     Parameters
     ----------

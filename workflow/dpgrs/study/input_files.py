@@ -75,7 +75,7 @@ def files_of_settings(settings, *, study):
     """
     values = settings.as_dict()
     # A step that is run by hand has a part.
-    is_whole = "trials" in values
+    is_whole = "replicates" in values
     unused = [key for key, source in OF_SOURCE.items() if _value(values, _source(key)) != source]
     used = [key for key in OF_SOURCE if key not in unused]
     with contextlib.chdir(study.parents[1]):

@@ -65,6 +65,6 @@ def _verbs(config, shape, *, is_release):
         yield from ["measure-release"] * (config["evaluation"]["metrics"] == "charged")
         yield from ("write-release", "render-release-report")
         return
-    yield "evaluate-trial"
-    yield from ["attack-trial"] * shape.takes_sums
+    yield "evaluate-replicate"
+    yield from ["attack-replicate"] * shape.takes_sums
     yield from ("collect-tables", "render-report")

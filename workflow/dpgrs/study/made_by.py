@@ -33,7 +33,7 @@ MADE = (
 )
 # Steps that charge compare it, and nothing is made from it.
 AUDIT = "audit.json"
-# Parts of a trial are temporary, and how many there are changes no byte: what they are made of tells enough.
+# Parts of a replicate are temporary, and their number changes no byte: what they are made of tells enough.
 SHARDS = "shards"
 # Genotypes are simulated by a rule that takes no file, and is no less known for having no note.
 SIMULATED = ("cohort", "reference")

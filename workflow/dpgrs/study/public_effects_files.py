@@ -1,6 +1,6 @@
 """Files of public effects, matched with the variants of a study."""
 
-from dpgrs.io.trials import load_labelled, save_labelled
+from dpgrs.io.replicates import load_labelled, save_labelled
 
 
 def save_effects(path, files, values):

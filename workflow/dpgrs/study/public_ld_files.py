@@ -4,7 +4,7 @@ import hashlib
 
 import numpy as np
 
-from dpgrs.io.trials import load_labelled, save_labelled
+from dpgrs.io.replicates import load_labelled, save_labelled
 from dpgrs.linalg.clipped_statistics import GENOTYPE_STEP, frequency_rows
 from dpgrs.linalg.norms import row_norm_of
 from dpgrs.linalg.public_ld import PublicLd, public_ld

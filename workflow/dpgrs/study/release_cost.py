@@ -5,8 +5,8 @@ from collections import Counter, defaultdict
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 
+from dpgrs.io.replicates import summed_outcomes
 from dpgrs.io.tables.phenotypes import outcome_names
-from dpgrs.io.trials import summed_outcomes
 from dpgrs.linalg.norms import outcome_norm
 from dpgrs.methods.chosen_requests import ScreenedRequest, ScreeningTerms
 from dpgrs.methods.mechanisms import mechanism_of

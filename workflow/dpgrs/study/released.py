@@ -5,7 +5,7 @@ import hashlib
 import numpy as np
 
 from dpgrs.errors import DpgrsError
-from dpgrs.io.trials import load_labelled
+from dpgrs.io.replicates import load_labelled
 from dpgrs.linalg.linear_fit import LinearFit
 from dpgrs.methods.mechanisms import drawn_names, mechanism_of_file, request_of
 from dpgrs.privacy.accounting.events import event_of

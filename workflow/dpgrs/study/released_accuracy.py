@@ -7,7 +7,7 @@ import pandas as pd
 
 from dpgrs.errors import DpgrsError
 from dpgrs.evaluation.private_metrics import AccuracyRequest, measure
-from dpgrs.io.trials import load_labelled
+from dpgrs.io.replicates import load_labelled
 from dpgrs.linalg.norms import budget_groups
 from dpgrs.privacy.accounting.exact_numbers import exact_text, text_above
 from dpgrs.privacy.ledger.hash_chain import digest

@@ -205,7 +205,7 @@ NEEDS = {
         lambda s: 2 * s.n_methods * s.n_requests * solving(s),
     ),
     # Measures and pages
-    "evaluate-trial": Need(
+    "evaluate-replicate": Need(
         lambda s: 2 * held_out(s) + products(s) + metrics(s) + scored(s) + 2 * measures(s),
         lambda s: (
             s.n_methods * s.n_requests * s.n_rows * s.n_columns * s.n_outcomes
@@ -213,18 +213,21 @@ NEEDS = {
         ),
     ),
     "collect-tables": Need(
-        lambda s: 2 * s.n_trials * max(metrics(s), measures(s)), lambda s: s.n_trials * metrics(s)
+        lambda s: 2 * s.n_replicates * max(metrics(s), measures(s)), lambda s: s.n_replicates * metrics(s)
     ),
-    "attack-trial": Need(
+    "attack-replicate": Need(
         lambda s: all_outcomes(s) + attacking(s) + 3 * products(s) + 6 * square(s),
         lambda s: (1 + s.n_methods) * s.n_requests * attacking(s) * (s.n_columns + s.n_outcomes) / 30,
     ),
     "render-report": Need(
         lambda s: (
-            2 * all_outcomes(s) + 2 * products(s) + weights(s) + 3 * s.n_trials * (metrics(s) + measures(s))
+            2 * all_outcomes(s)
+            + 2 * products(s)
+            + weights(s)
+            + 3 * s.n_replicates * (metrics(s) + measures(s))
         ),
-        lambda s: s.n_outcomes * 10**9 + s.n_trials * metrics(s),
-        of_thread=lambda s: 110 * MB + s.n_trials * (metrics(s) + measures(s)),
+        lambda s: s.n_outcomes * 10**9 + s.n_replicates * metrics(s),
+        of_thread=lambda s: 110 * MB + s.n_replicates * (metrics(s) + measures(s)),
     ),
     "audit": Need(lambda s: 200 * MB, lambda s: 5 * 10**12),
     "measure-release": Need(

@@ -126,10 +126,10 @@ def _misfit(settings, results):
     """Say how badly public genotypes fit, if they do and a fit rests on them."""
     if not takes_ld(settings["methods"]):
         return []
-    from dpgrs.io.trials import load_labelled
+    from dpgrs.io.replicates import load_labelled
     from dpgrs.methods.blup_ld import misfit_in_words
 
-    weights = Path(results, "private").glob("trial*/weights.npz")
+    weights = Path(results, "private").glob("replicate*/weights.npz")
     return misfit_in_words(arrays for path in weights for _, arrays in load_labelled(path))
 
 
@@ -227,6 +227,6 @@ def _is_release(settings):
 def _own_requests(settings, results):
     """Return the ids of the requests of a study's stored statistics and metrics, a set."""
     drawn = f"drawn/{mechanism_of(settings['methods'][0]).name}.json"
-    paths = [Path(results, "private", "trial1", name) for name in (drawn, "accuracy_events.json")]
+    paths = [Path(results, "private", "replicate1", name) for name in (drawn, "accuracy_events.json")]
     labels = [label for path in paths if path.is_file() for label in read_json(path, kind=list)]
     return {request for label in labels for _, request in label["requests"]}

@@ -99,7 +99,9 @@ def _unknown_name(name: str) -> str:
         settings = {part: settings}
     _, problems = examine(settings)
     # A name within a key, such as `study.x`, makes the value of the key wrong, not its name.
-    misspelt = [problem.line for problem in problems if "is not a key" in problem.line]
+    misspelt = [
+        problem.line for problem in problems if "is not a key" in problem.line or "is now" in problem.line
+    ]
     return misspelt[0] if misspelt else f"`{name}` is not a key. `dpgrs settings` lists all keys."
 
 

@@ -29,6 +29,7 @@ from dpgrs.types import Missing, Rows, Unit
 
 SCHEMA = Path(__file__).parents[1] / "schemas/config.schema.yaml"
 UNIT_OF_ROWS = {Rows.HAPLOTYPES: Unit.HAPLOTYPE, Rows.PEOPLE: Unit.PERSON}
+RENAMED = {"trials": "replicates"}
 LONGEST_NAME, LONGEST_PATH = 255, 4095  # of Linux
 QUOTED_PATTERN = """--config 'cohort={vcf: "d/chr{chrom}.vcf.gz", chromosomes: [1, 2]}'"""
 
@@ -314,6 +315,9 @@ def domain(schema):
 def _unknown_key(name, schema, prefix):
     """Describe a key that the schema does not have, with the one that was probably meant."""
     key = f"{prefix}{name}"
+    earlier = key.partition(".")[0]
+    if earlier in RENAMED:
+        return Problem(RENAMED[earlier], f"`{earlier}` is now `{RENAMED[earlier]}`.")
     if ":" in name:
         fix = f"Put a space after the colon: `{name.replace(':', ': ', 1)}`."
         return Problem(key, f"`{key}` is not a key. {fix}")

@@ -6,7 +6,7 @@ from functools import cached_property
 from dpgrs.errors import DpgrsError
 from dpgrs.io.genotype_files import genotype_header
 from dpgrs.io.genotype_forms import form_named
-from dpgrs.io.trials import summed_outcomes
+from dpgrs.io.replicates import summed_outcomes
 from dpgrs.methods.mechanisms import fits_all_rows, fits_groups, streams_genotypes, takes_sums
 from dpgrs.methods.registry import METHODS
 from dpgrs.study.cohort_files import cohort_files, cohort_pattern, has_genotype_files, reference_files_of
@@ -109,7 +109,7 @@ class Shape:
 
     @property
     def n_shards(self):
-        """The jobs that sum the statistics of a trial."""
+        """The jobs that sum the statistics of a replicate."""
         return max(-(-self.n_rows // self._config["scale"]["rows_per_shard"]), 1)
 
     @property
@@ -168,7 +168,7 @@ class Shape:
 
     @property
     def n_requests(self):
-        """The requests of a trial: one for each combination of terms, panel and number of outcomes."""
+        """The requests of a replicate: one for each combination of terms, panel and number of outcomes."""
         privacy, n = self._config["privacy"], len(self.sizes) * len(self.counts)
         protections = [one for one in privacy["protection"] if one != Protection.NONE]
         return n * max(len(protections), 1) * len(privacy["accounting"]) * len(privacy["epsilon"])
@@ -218,9 +218,9 @@ class Shape:
         return not self.has_dosages and streams_genotypes(self._config["methods"], way)
 
     @property
-    def n_trials(self):
-        """The trials of the study."""
-        return self._config["trials"]
+    def n_replicates(self):
+        """The replicates of the study."""
+        return self._config["replicates"]
 
     @property
     def n_chromosomes(self):

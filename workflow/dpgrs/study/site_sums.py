@@ -29,7 +29,7 @@ from dpgrs.io.files import (
 )
 from dpgrs.io.json_files import read_json
 from dpgrs.io.outcomes import Outcomes
-from dpgrs.io.trials import SUMMED_NAMES, Statistics
+from dpgrs.io.replicates import SUMMED_NAMES, Statistics
 from dpgrs.methods.mechanisms import mechanism_of
 from dpgrs.privacy.accounting.events import MECHANISM_VERSION
 from dpgrs.privacy.private_folders import PRIVATE, require_no_digests
@@ -228,7 +228,11 @@ def sums_of_study(folder, *, site):
             f"`{folder}` must be a study with `cohort.part: true`, got one that draws for itself. Run the "
             "agreed configuration with that key."
         )
-    files = [private / "trial1" / "statistics.npz", private / "trial1" / "outcomes.zarr", public / SITES]
+    files = [
+        private / "replicate1" / "statistics.npz",
+        private / "replicate1" / "outcomes.zarr",
+        public / SITES,
+    ]
     require_made_by(Settings(settings), files)
     with contextlib.chdir(Path(folder).absolute().parents[1]):
         require_no_digests()

@@ -1,4 +1,4 @@
-"""The exact data of a trial's training rows, from which mechanisms draw."""
+"""The exact data of a replicate's training rows, from which mechanisms draw."""
 
 from dataclasses import replace
 from functools import cached_property
@@ -9,8 +9,8 @@ import numpy as np
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.outcomes import CHUNK, Outcomes
 from dpgrs.io.panel import Panel, check_same_people
+from dpgrs.io.replicates import Statistics, load_labelled
 from dpgrs.io.stored_genotypes import genotypes_of
-from dpgrs.io.trials import Statistics, load_labelled
 from dpgrs.linalg.attenuation import clip_slopes
 from dpgrs.linalg.components import components_of, mapped_loadings
 from dpgrs.linalg.norms import clipped_outcomes
@@ -23,7 +23,7 @@ from dpgrs.types import Coding, Protection
 
 
 class TrainingData:
-    """Files of a trial, each read when something of it is asked for, or what was made of them in one process.
+    """Files of a replicate, each read when it is needed, or what was made of them in one process.
 
     Parameters
     ----------
@@ -260,7 +260,7 @@ def public_outcomes(public, request, *, count):
 
     Parameters
     ----------
-    public : Outcomes of a trial.
+    public : Outcomes of a replicate.
     request : PrivacyRequest
     count : int, of the first outcomes.
 

@@ -6,7 +6,7 @@ from matplotlib.ticker import NullLocator
 
 from dpgrs.reporting.rendering import Drawing
 from dpgrs.reporting.svg import INK, MUTED, PALETTE, new_figure
-from dpgrs_papers.experiments.dp_sis_trial import KNOWN, PAPER, PUBLIC, SYNTHETIC, VOTING, run_trial
+from dpgrs_papers.experiments.dp_sis_replicate import KNOWN, PAPER, PUBLIC, SYNTHETIC, VOTING, run_replicate
 from dpgrs_papers.experiments.frame import Experiment, Verdict
 
 LARGEST, SUPPORTS = VOTING
@@ -35,16 +35,16 @@ def truth_of(part):
 
 
 def summarise(rows, settings):
-    """Return means over trials of all shares, and the standard error of that by which a set is judged."""
+    """Return means over replicates of all shares, and the standard error of that by which a set is judged."""
     keys = ["part", "method", "k", "epsilon"]
-    measures = [name for name in rows.columns if name not in {*keys, "trial"}]
+    measures = [name for name in rows.columns if name not in {*keys, "replicate"}]
     main = rows["part"].map(lambda part: f"found_{truth_of(part)}")
     rows = rows.assign(found=rows.to_numpy()[np.arange(len(rows)), rows.columns.get_indexer(main)])
     rows["found"] = rows["found"].astype(float)
     groups = rows.groupby(keys, sort=False)
     table = groups[["found", *measures]].mean().reset_index()
     table.insert(5, "found_se", (groups["found"].std(ddof=0) / groups["found"].count() ** 0.5).to_numpy())
-    table.insert(6, "trials", groups["found"].count().to_numpy())
+    table.insert(6, "replicates", groups["found"].count().to_numpy())
     return table
 
 
@@ -126,9 +126,7 @@ def judge(table, settings):
 
 def draw(table, settings):
     """Draw the paper's figures 2, 3 and 5 for all sets, its heatmaps, and figure 8."""
-    shown = (
-        "Share of the k features of the largest coefficients found (figures 2, 3 and 5), means over trials."
-    )
+    shown = "Share of the k largest coefficients' features found (figures 2, 3 and 5), means over replicates."
     sets = (
         "How near the chosen features are to the highest scores, k = {} (figure 8, which shows another set)."
     )
@@ -225,7 +223,7 @@ def _sets(table, k):
                 )
         axis.set(xscale="log", title=part, xlabel="epsilon", ylim=(0, 1.02))
         _label_epsilon(axis)
-    axes[0].set_ylabel("share of trials")
+    axes[0].set_ylabel("share of replicates")
     figure.legend(*axes[0].get_legend_handles_labels(), loc="lower center", ncols=3 if len(parts) > 2 else 2)
     return figure
 
@@ -233,7 +231,7 @@ def _sets(table, k):
 EXPERIMENT = Experiment(
     paper="DP-SIS (arXiv 2408.10862)",
     shows="Figures 2, 3, 5 to 8: top-k accuracy over epsilon, TOP, GREAT and GOOD",
-    run_trial=run_trial,
+    run_replicate=run_replicate,
     choices=(
         "Cells are shares found at epsilon 1, 10 and 20, and without noise.",
         "Ten of the paper's nineteen sets are at hand; Yeoh, Chin and others are not.",
@@ -244,13 +242,13 @@ EXPERIMENT = Experiment(
         "from 0 to the number of classes less 1, centred in between. We set them knowing these sets' ranges.",
         "Means and spreads known: noise is correct if the set's own means and standard deviations were "
         "public, which they are not; entries are clipped at two standard deviations.",
-        "Two-stage: floor(sqrt(n)) groups by a hash, another in every trial; n is taken as public; a Lasso "
-        "of penalty 0.1 on standardised columns; permute-and-flip. It votes for the support, as in the "
+        "Two-stage: floor(sqrt(n)) groups by a hash, another in every replicate; n is taken as public; a "
+        "Lasso of penalty 0.1 on standardised columns; permute-and-flip. It votes for the support, as in the "
         "paper, or for the k largest coefficients.",
         "The truth: coefficients of a Lasso of penalty 0.1 on centred columns and codes divided by their "
         "largest entry, codes in the order of class names. Coefficients of 0 are no truth: where fewer than "
         "k are kept, not all of k can be found. The table has two other scalings beside it. Of the "
-        "synthetic set the model's own weights are the truth, and every trial draws another.",
+        "synthetic set the model's own weights are the truth, and every replicate draws another.",
         "GREAT needs the top ceil(k/10) and no rank beyond floor(11 k/10), GOOD the top ceil(k/100) and "
         "none beyond floor(3 k/2), of the method's own scores.",
     ),

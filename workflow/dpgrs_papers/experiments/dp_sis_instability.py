@@ -19,14 +19,14 @@ METHODS = "SIS, correlation", "SIS, scaled by the largest", "two-stage, support"
 GROUPS = {"1 to 5": slice(0, 5), "6 to 95": slice(5, 95), "96 to 100": slice(95, 100)}
 
 
-def run_trial(part, trial, settings, files):
+def run_replicate(part, replicate, settings, files):
     """Count in how many data sets each feature is taken, by reading of the paper and method."""
     rows = []
     for reading in (STATED, *READINGS):
         repeats = settings["repeats" if reading == STATED else "repeats_of_readings"]
         counts = np.zeros((len(METHODS), N_FEATURES), dtype=np.int64)
         for repeat in range(repeats):
-            X, y, order = _data(generator(settings["seed"], part, trial, repeat), part, reading)
+            X, y, order = _data(generator(settings["seed"], part, replicate, repeat), part, reading)
             groups = np.arange(N_ROWS) // N_BLOCKS
             if reading == "groups by hash":
                 groups = assign_groups([str(row) for row in range(N_ROWS)], n_groups=N_BLOCKS, seed=repeat)

@@ -5,7 +5,7 @@ from itertools import permutations, product
 import numpy as np
 import pandas as pd
 
-from dpgrs_papers.experiments.dp_sis_trial import SCALINGS, fit_lasso, load, scaled
+from dpgrs_papers.experiments.dp_sis_replicate import SCALINGS, fit_lasso, load, scaled
 from dpgrs_papers.experiments.frame import Experiment, Verdict
 from dpgrs_papers.selection.dp_sis import paper_sis_scores
 from dpgrs_papers.selection.top_k import top_k
@@ -33,7 +33,7 @@ def orders(n_classes):
     return (order for order in permutations(range(n_classes)) if order[0] < order[-1])
 
 
-def run_trial(part, trial, settings, files):
+def run_replicate(part, replicate, settings, files):
     """Fit by every scaling of X and y and every order of classes, that of names first."""
     X, codes, _ = load(part, files)
     scales, rows = {one: scaled(X, one) for one in SCALINGS}, []
@@ -54,7 +54,7 @@ def run_trial(part, trial, settings, files):
 
 def summarise(rows, settings):
     """Return the fits of all sets, with the paper's R^2."""
-    return rows.drop(columns="trial").assign(paper=rows["part"].map(lambda part: PAPER[part][2]))
+    return rows.drop(columns="replicate").assign(paper=rows["part"].map(lambda part: PAPER[part][2]))
 
 
 def compare(table, settings):

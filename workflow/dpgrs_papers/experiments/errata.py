@@ -9,7 +9,7 @@ from dpgrs.privacy.audit.audit import CONFIDENCE
 from dpgrs.privacy.audit.losses import rates_above
 from dpgrs.reporting.rendering import Drawing
 from dpgrs.reporting.svg import INK, MUTED, PALETTE, new_figure
-from dpgrs_papers.experiments.errata_trial import DEFECTS, OURS, PUBLISHED, run_trial
+from dpgrs_papers.experiments.errata_replicate import DEFECTS, OURS, PUBLISHED, run_replicate
 from dpgrs_papers.experiments.frame import Experiment, Verdict
 
 # Beyond this a loss is drawn as an arrow.
@@ -127,7 +127,7 @@ def judge(table, settings):
 EXPERIMENT = Experiment(
     paper="Errata",
     shows="what published recipes claim and lose",
-    run_trial=run_trial,
+    run_replicate=run_replicate,
     choices=(
         "One step of a recipe is as published, written anew from its description, and all else is as ours.",
         "A lower bound is Clopper and Pearson's at a confidence of 1 - 1e-6, of one guess between two "

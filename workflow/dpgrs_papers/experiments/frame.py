@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from dpgrs.errors import UsageError
 
-FUNCTIONS = ("run_trial", "summarise", "draw", "compare", "judge")
+FUNCTIONS = ("run_replicate", "summarise", "draw", "compare", "judge")
 
 
 class Verdict(StrEnum):
@@ -23,18 +23,18 @@ class Verdict(StrEnum):
 class Experiment:
     """A figure or a table of a paper.
 
-    Parts, trials, seed and grid stand in `config/experiments/experiments.yaml`; `settings` is a dict of the
-    last two. The functions are those of these names in the module that declares it, unless it says so.
+    Parts, replicates, seed and grid stand in `config/experiments/experiments.yaml`; `settings` is a dict of
+    the last two. The functions are those of these names in the module that declares it, unless it says so.
 
     Attributes
     ----------
     paper : str, its name and where it is.
     shows : str, which figures or tables, such as "Figures 2 to 8".
     choices : tuple of str, what the paper leaves open or does otherwise, a sentence each, for Markdown.
-    run_trial : function of a part, the number of a trial from 1, `settings` and the paths of the part's files
-        that returns rows, a list of dicts. It depends on nothing else.
-    summarise : function of the rows of all trials, a data frame with `part` and `trial` before their own
-        columns, and of `settings` that returns the table, a data frame.
+    run_replicate : function of a part, the number of a replicate from 1, `settings` and the paths of the
+        part's files that returns rows, a list of dicts. It depends on nothing else.
+    summarise : function of the rows of all replicates, a data frame with `part` and `replicate` before their
+        own columns, and of `settings` that returns the table, a data frame.
     draw : function of the table and `settings` that returns a dict of file name to
         `dpgrs.reporting.rendering.Drawing`, within `styled`. Axes are the paper's.
     compare : function of the table and `settings` that returns the paper's numbers beside ours, a data frame.
@@ -44,7 +44,7 @@ class Experiment:
     paper: str
     shows: str
     choices: tuple = ()
-    run_trial: Callable | None = None
+    run_replicate: Callable | None = None
     summarise: Callable | None = None
     draw: Callable | None = None
     compare: Callable | None = None

@@ -12,7 +12,7 @@ from dpgrs.linalg.statistics import coded_rows
 from dpgrs.public_random import generator
 from dpgrs_papers.experiments.primo_fits import NON_PRIVATE, PATH, TERMS, configuration, measure
 
-OUTCOMES = "private/trial1/outcomes.zarr"
+OUTCOMES = "private/replicate1/outcomes.zarr"
 # Clips no row: outcomes are bounded by 3. Rows of so many outcomes were clipped before the frontier, too.
 UNCLIPPED, CLIPPED_BEFORE = {"outcome_clip": 3}, 10
 ORIGIN = "Outcomes of the people of the public panel"
@@ -27,7 +27,7 @@ def write_if_new(path, text):
 
 
 def made(folder):
-    """Return the Panel and the Outcomes, in memory, of the first trial of a study in a folder."""
+    """Return the Panel and the Outcomes, in memory, of the first replicate of a study in a folder."""
     outcomes = Outcomes.load(Path(folder, OUTCOMES))
     values = {size: np.asarray(values) for size, values in outcomes.values.items()}
     return Panel.open(Path(folder, "private", "panel.zarr")), replace(outcomes, values=values)

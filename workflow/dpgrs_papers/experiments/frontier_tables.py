@@ -28,7 +28,7 @@ BELOW, GREY = -0.045, "#999999"
 
 
 def mean_r2(tables):
-    """Return R^2 of cases, means over outcomes and trials."""
+    """Return R^2 of cases, means over outcomes and replicates."""
     keys = ["group", "case", "method", *CELL]
     if not tables:
         return pd.DataFrame(columns=[*keys, "r2"])

@@ -37,11 +37,11 @@ COMPARED = {
 WAYS = {"recovered": "itself or a partner", "itself": "itself"}
 
 
-def run_trial(part, trial, settings, files):
-    """Simulate outcomes on a panel of the trial's own and choose variants by every selector."""
-    key = ("genome_screening", part, trial)
+def run_replicate(part, replicate, settings, files):
+    """Simulate outcomes on a panel of the replicate's own and choose variants by every selector."""
+    key = ("genome_screening", part, replicate)
     with TemporaryDirectory() as folder:
-        chromosomes, seed = settings["chromosomes"][part], settings["seed"] + trial
+        chromosomes, seed = settings["chromosomes"][part], settings["seed"] + replicate
         panel = make_panel(files, chromosomes, folder, size=settings["variants"], seed=seed)
         bits, samples = panel.haplotypes(), panel.sample_id
         ranks, n_haplotypes = panel.variant_rank, panel.n_haplotypes
@@ -105,7 +105,7 @@ def _found(chosen, is_causal, r2):
 
 
 def summarise(rows, settings):
-    """Return means over outcomes and trials: shares of the causal variants and of the exact choice.
+    """Return means over outcomes and replicates: shares of the causal variants and of the exact choice.
 
     `recovered` is the share of the causal variants that are chosen or have a partner that is, `itself` of
     those that are chosen, `hit` the share of the choices that are one of either.
@@ -190,7 +190,7 @@ EXPERIMENT = Experiment(
         "is that of all k choices for one outcome, a person the unit, add-remove; two-stage and SubLasso pay "
         "a tenth of it for the number of people.",
         "Choices are by permute-and-flip, or by Gumbel noise where it says so: `screening.law`, DPKendall's.",
-        "Panels are random common variants, others for each trial, of 140 kb of chromosome 1 or of all "
+        "Panels are random common variants, others for each replicate, of 140 kb of chromosome 1 or of all "
         "chromosomes; outcomes are normal.",
     ),
 )

@@ -1,4 +1,4 @@
-"""A panel of common variants of real haplotypes, a random one for each trial of an experiment."""
+"""A panel of common variants of real haplotypes, a random one for each replicate of an experiment."""
 
 import numpy as np
 

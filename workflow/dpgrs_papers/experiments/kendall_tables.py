@@ -62,12 +62,12 @@ PRINTED = {
 }
 
 
-def run_trial(part, trial, settings, files):
+def run_replicate(part, replicate, settings, files):
     """Fit all methods on one random split, for every k and reading, with noise of their own."""
     table = read_feature_table(files[0], target=None, one_hot=settings["one_hot"].get(part, ()), drop=())
     if part == "california-ratios":
         table = with_ratios(table)
-    key, n_rows = ("kendall_tables", part, trial), len(table.X)
+    key, n_rows = ("kendall_tables", part, replicate), len(table.X)
     split = random_split(n_rows, max(round(TEST_SHARE * n_rows), 1), seed=settings["seed"], key=key)
     rows = []
     for k in settings["k"]:
@@ -105,12 +105,12 @@ def with_ratios(table):
 
 
 def summarise(rows, settings):
-    """Return medians over trials, no model counting as minus infinity, and ranks among private methods."""
+    """Return medians over replicates, no model counts as minus infinity, and ranks among private methods."""
     keys = ["part", "k", "reading", "method"]
     grouped = rows.groupby(keys, sort=False)["r2"]
     table = grouped.agg(lambda r2: _below(median_r2(_listed(r2)))).rename("median").reset_index()
     table["models"] = grouped.count().to_numpy()
-    table["trials"] = grouped.size().to_numpy()
+    table["replicates"] = grouped.size().to_numpy()
     # A set with too few columns for k has no medians of methods that choose.
     chosen = table[table["method"] == "k-tukey"].set_index(["part", "k"]).index
     table = table[[key in chosen for key in zip(table["part"], table["k"], strict=True)]]

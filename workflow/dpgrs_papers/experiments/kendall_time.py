@@ -18,17 +18,17 @@ SELECTORS = {"DPKendall": METHODS["k-tukey"], "SubLasso": METHODS["l-tukey"]}
 STATED = {"DPKendall": (1.0, 1.0), "SubLasso": (1.0, 2.0)}
 
 
-def run_trial(part, trial, settings, files):
+def run_replicate(part, replicate, settings, files):
     """Time the choice of k features for every number of rows and of features, in processor seconds."""
     request, rows = TableRequest(epsilon=1.0, delta=1e-5, k=settings["k"]), []
-    rng = generator(settings["seed"], "kendall_time", trial)
+    rng = generator(settings["seed"], "kendall_time", replicate)
     # The first choice of a process loads libraries and compiles, and is not counted.
     for n_rows in (settings["rows"][0], *settings["rows"]):
         for d in settings["features"]:
             X = rng.standard_normal((n_rows, d))
             y = X[:, : settings["k"]].sum(axis=1) + rng.standard_normal(n_rows)
             for name, method in SELECTORS.items():
-                noise = BenchmarkNoise(settings["seed"], "kendall_time", trial)
+                noise = BenchmarkNoise(settings["seed"], "kendall_time", replicate)
                 started = time.process_time()
                 choose_columns(X, y, method=method, n_low=n_rows, epsilon=1.0, request=request, noise=noise)
                 taken = time.process_time() - started
@@ -37,7 +37,7 @@ def run_trial(part, trial, settings, files):
 
 
 def summarise(rows, settings):
-    """Return the least time of all trials: what others did meanwhile only adds to it."""
+    """Return the least time of all replicates: what others did meanwhile only adds to it."""
     return rows.groupby(["selector", "rows", "features"], sort=False)["seconds"].min().reset_index()
 
 
@@ -105,5 +105,5 @@ def judge(table, settings):
 EXPERIMENT = Experiment(
     paper="DPKendall (NeurIPS 2023)",
     shows="Theorem 3.4 and Lemma 4.1, running time",
-    choices=("Normal features, five of which count; the least time of all trials, one thread.",),
+    choices=("Normal features, five of which count; the least time of all replicates, one thread.",),
 )

@@ -1,4 +1,4 @@
-"""How large an experiment is: parts, trials and grid, as `config/experiments/experiments.yaml` says."""
+"""How large an experiment is: parts, replicates and grid, as `config/experiments/experiments.yaml` says."""
 
 import json
 from enum import StrEnum
@@ -8,8 +8,8 @@ from typing import NamedTuple
 from dpgrs.errors import UsageError
 
 RESOURCES = {"threads": 1, "mem_mb": 2000, "runtime": 60}
-KEYS = {"parts", "trials", "settings", "cut", "quick", *RESOURCES}
-OF_FORM = {"rule", "parts", "trials", "settings"}
+KEYS = {"parts", "replicates", "settings", "cut", "quick", *RESOURCES}
+OF_FORM = {"rule", "parts", "replicates", "settings"}
 
 
 class Form(StrEnum):
@@ -28,16 +28,16 @@ class Plan(NamedTuple):
     name : str, of the experiment and its module.
     form : Form
     parts : dict of part to its files, a list of str relative to the folder of data.
-    trials : int, of each part.
+    replicates : int, of each part.
     settings : dict of JSON values, with `seed`.
     rule : str, what is left out of the whole and why; empty where nothing is.
-    resources : dict of `threads`, `mem_mb` and `runtime` of a trial.
+    resources : dict of `threads`, `mem_mb` and `runtime` of a replicate.
     """
 
     name: str
     form: Form
     parts: dict
-    trials: int
+    replicates: int
     settings: dict
     rule: str
     resources: dict
@@ -45,7 +45,7 @@ class Plan(NamedTuple):
     @property
     def terms(self):
         """What a page is made from, as JSON."""
-        terms = {"form": self.form, "parts": list(self.parts), "trials": self.trials}
+        terms = {"form": self.form, "parts": list(self.parts), "replicates": self.replicates}
         return json.dumps({**terms, "rule": self.rule, "settings": self.settings})
 
 
@@ -80,7 +80,7 @@ def _plan(name, raw, form, seed):
                 f"`{where}` must hold keys of {', '.join(sorted(known))}, got {', '.join(sorted(unknown))}. "
                 "Correct it."
             )
-    if missing := {"parts", "trials"} - {*raw} or (own and form == Form.CUT and {"rule"} - {*own}):
+    if missing := {"parts", "replicates"} - {*raw} or (own and form == Form.CUT and {"rule"} - {*own}):
         raise UsageError(f"`{name}` must have {', '.join(sorted(missing))}, got none. Add it.")
     parts = {part: _listed(files) for part, files in raw["parts"].items()}
     chosen = own.get("parts", list(parts))
@@ -90,7 +90,7 @@ def _plan(name, raw, form, seed):
         name=name,
         form=form,
         parts={part: parts[part] for part in chosen},
-        trials=own.get("trials", raw["trials"]),
+        replicates=own.get("replicates", raw["replicates"]),
         settings={"seed": seed} | raw.get("settings", {}) | own.get("settings", {}),
         rule=own.get("rule", ""),
         resources={key: raw.get(key, value) for key, value in RESOURCES.items()},

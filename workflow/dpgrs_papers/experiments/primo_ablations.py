@@ -52,13 +52,13 @@ def _changed(terms, name):
     return {section: own | CHANGES[name].get(section, {}) for section, own in terms.items()}
 
 
-def run_trial(part, trial, settings, files):
+def run_replicate(part, replicate, settings, files):
     """Measure each step on one cohort, with the same noise where its terms are the same."""
     known = {"source": "vcf", "sizes": settings["sizes"], "counts": settings["counts"]}
     known |= {"epsilons": settings["epsilons"]}
-    rows, options = [], {"seed": settings["seed"], "key": ("primo_ablations", trial)}
+    rows, options = [], {"seed": settings["seed"], "key": ("primo_ablations", replicate)}
     with TemporaryDirectory() as folder:
-        panel, outcomes = make_cohort(part, trial, settings, files, folder)
+        panel, outcomes = make_cohort(part, replicate, settings, files, folder)
         for name, terms in steps().items():
             # BLUP is for rows that keep their mean.
             methods = [GAUSS, PROJECTED, *["blup"] * (terms["privacy"]["bounds"] != BOUNDS["paper"])]

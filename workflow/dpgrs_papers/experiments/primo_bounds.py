@@ -175,18 +175,18 @@ def rows_needed(case, *, share=NOTHING):
     return many
 
 
-def run_trial(part, trial, settings, files):
-    """Measure a theorem along every axis; the first trial also asks what it says at the paper's size."""
+def run_replicate(part, replicate, settings, files):
+    """Measure a theorem along every axis; the first replicate also asks what it says at the paper's size."""
     theorem, base = int(part.removeprefix("theorem_")), settings["base"]
     places = [(axis, True) for axis in settings["axes"]] + [("n", False)]
     rows = []
     for axis, is_near in places:
         for value in settings["axes"][axis]:
-            case = Case(theorem, **base | {axis: value}, seed=settings["seed"] + trial - 1)
+            case = Case(theorem, **base | {axis: value}, seed=settings["seed"] + replicate - 1)
             known = {"axis": axis, "value": value, "eigenvalues": "near" if is_near else "far"}
             rows.append(known | measure(case, is_near=is_near))
     paper = settings["paper"]
-    for count in paper["l"] if trial == 1 else ():
+    for count in paper["l"] if replicate == 1 else ():
         case = Case(theorem, paper["n"], paper["d"], count, paper["epsilon"])
         known = {"axis": PAPER, "value": count, "bound": case.bound(math.sqrt(count)).excess}
         rows.append(known | {"nothing": NOTHING, "rows_needed": rows_needed(case)})
@@ -194,12 +194,12 @@ def run_trial(part, trial, settings, files):
 
 
 def summarise(rows, settings):
-    """Return means over trials, and in how many of them a bound failed."""
+    """Return means over replicates, and in how many of them a bound failed."""
     failed = (rows["measured"] > rows["bound"]).astype(int)
     failed += (rows["error"] > rows["error_bound"]).astype(int) if "error" in rows else 0
     keys = ["part", "axis", "value", "eigenvalues"]
     means = rows.assign(failed=failed).groupby(keys, sort=False, dropna=False)
-    table = means.mean(numeric_only=True).drop(columns="trial")
+    table = means.mean(numeric_only=True).drop(columns="replicate")
     return table.assign(failed=means["failed"].sum().to_numpy()).reset_index()
 
 

@@ -76,7 +76,7 @@ def _first_lead(one, other):
 EXPERIMENT = Experiment(
     paper="PRIMO (arXiv 2303.04195)",
     shows="Figure 2: R^2 against the number of outcomes",
-    run_trial=primo_haplotypes.run_trial,
+    run_replicate=primo_haplotypes.run_replicate,
     choices=(
         *primo_haplotypes.CHOICES,
         *primo_haplotypes.BEST,

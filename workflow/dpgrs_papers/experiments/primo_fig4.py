@@ -64,7 +64,7 @@ def judge(table, settings):
 EXPERIMENT = Experiment(
     paper="PRIMO (arXiv 2303.04195)",
     shows="Figures 3 and 4 on haplotypes: log MSE ratio against d and l",
-    run_trial=primo_haplotypes.run_trial,
+    run_replicate=primo_haplotypes.run_replicate,
     choices=(
         *primo_haplotypes.CHOICES,
         *primo_haplotypes.BEST,

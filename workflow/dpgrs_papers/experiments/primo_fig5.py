@@ -41,7 +41,7 @@ def judge(table, settings):
 EXPERIMENT = Experiment(
     paper="PRIMO (arXiv 2303.04195)",
     shows="Figure 5: outcomes of a two-layer network",
-    run_trial=primo_haplotypes.run_trial,
+    run_replicate=primo_haplotypes.run_replicate,
     choices=(
         *primo_haplotypes.CHOICES,
         *primo_haplotypes.BEST,

@@ -1,4 +1,4 @@
-"""PRIMO's figures: statistics, draws and fits of a study on one trial, ReuseCov along a path of penalties.
+"""PRIMO's figures: statistics, draws and fits of a study of one replicate, ReuseCov by a path of penalties.
 
 A fit is post-processing, so the path costs no privacy. Its best point is found by a look at test rows, which
 is not private: it is named as peeked.
@@ -74,7 +74,7 @@ class TestRows:
 
 
 def rows_to_test_on(panel, size, outcomes):
-    """Return the TestRows of a trial, for panels of a size."""
+    """Return the TestRows of a replicate, for panels of a size."""
     X = joined_rows(panel, size, rows=outcomes.rows, covariates=None, is_selected=~outcomes.is_training)
     Y = outcomes.values[size]
     return TestRows(X, Y[:, ~outcomes.is_training], Y[:, outcomes.is_training].mean(axis=1))
@@ -110,7 +110,7 @@ def released_path(noisy, test, *, method, request, regression, outcomes, penalti
 
 def configuration(terms, *, source, sizes, counts, epsilons, methods, **privacy):
     """Return the configuration of a study of a source of rows by terms as of `TERMS`, a dict."""
-    config = {"cohort": {"source": source}, "methods": methods, "trials": 1, "panel": {"size": sizes}}
+    config = {"cohort": {"source": source}, "methods": methods, "replicates": 1, "panel": {"size": sizes}}
     config |= {"outcomes": {"count": counts}, "regression": {"lambda": FIXED_PENALTY} | terms["regression"]}
     return config | {"privacy": terms["privacy"] | {"epsilon": epsilons} | privacy}
 
@@ -151,13 +151,13 @@ def _fits(draw, method, drawn, test):
 
 
 def along_path(rows):
-    """Average over trials, at each penalty."""
+    """Average over replicates, at each penalty."""
     grouped = rows.groupby(["part", *LINE, *CELL, "which", "penalty"], dropna=False, sort=False)
     return grouped.agg(r2=("r2", "mean"), error=("r2", "sem"), mse=("mse", "mean")).reset_index()
 
 
 def best_of_path(rows, *, keeps_fixed=False):
-    """Average over trials, and keep the best point of each path."""
+    """Average over replicates, and keep the best point of each path."""
     keys, table = ["part", *LINE, *CELL, "which"], along_path(rows)
     is_fixed = np.isclose(table["penalty"], FIXED_PENALTY) & (table["method"] != NON_PRIVATE)
     fixed = table[is_fixed].replace({"which": {PATH: FIXED}})

@@ -29,9 +29,9 @@ NETWORK, LARGE = "network", "large"
 KEYS = {"part": "data", "n_variants": "d", "n_outcomes": "l"}
 
 
-def run_trial(part, trial, settings, files):
+def run_replicate(part, replicate, settings, files):
     """Measure all methods on rows of independent normal columns; part `network` has outcomes of networks."""
-    key, seed = ("primo_gaussian", part, trial), settings["seed"]
+    key, seed = ("primo_gaussian", part, replicate), settings["seed"]
     sizes, counts = settings["sizes"], settings["counts"][part]
     X = generator(seed, *key).standard_normal((settings["rows"][part], max(sizes)))
     bound = np.full(max(sizes), LARGEST)

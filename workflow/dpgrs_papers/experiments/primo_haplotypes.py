@@ -1,4 +1,4 @@
-"""What PRIMO's figures on real haplotypes share: panel, outcomes and split of a trial."""
+"""What PRIMO's figures on real haplotypes share: panel, outcomes and split of a replicate."""
 
 from tempfile import TemporaryDirectory
 
@@ -20,7 +20,7 @@ GENERATED = "generated"  # the parts whose people are of a generator start so
 BOUNDS = {"paper": "paper", "ours": "worst-case", TIGHT: "tight", PUBLIC: "tight"}
 COHORT = (
     "5,008 haplotypes of 140 kb of chromosome 1 (1000 Genomes, phase 3), other random common variants in "
-    "each trial; 80 % of the people to train on, unit haplotype, half of the variance explained, delta "
+    "each replicate; 80 % of the people to train on, unit haplotype, half of the variance explained, delta "
     "10<sup>-6</sup>. d = 100 and epsilon 5 unless it is said: the paper's are lost in our copy.",
 )
 CHOICES = (
@@ -38,17 +38,17 @@ BEST = (
 )
 
 
-def run_trial(part, trial, settings, files, *, terms=TERMS):
-    """Measure all methods by the terms of the paper and by ours; figures share the cohort of a trial."""
+def run_replicate(part, replicate, settings, files, *, terms=TERMS):
+    """Measure all methods by the terms of the paper and by ours; figures share the cohort of a replicate."""
     known = {"source": "vcf", "sizes": settings["sizes"], "counts": settings["counts"]}
     known["epsilons"] = settings["epsilons"]
     configs = {
         name: configuration(terms[name], methods=methods, bounds=BOUNDS.get(name, "worst-case"), **known)
         for name, methods in settings["methods"].items()
     }
-    options = {"seed": settings["seed"], "key": ("primo haplotypes", trial, part)}
+    options = {"seed": settings["seed"], "key": ("primo haplotypes", replicate, part)}
     with TemporaryDirectory() as folder:
-        panel, outcomes = make_cohort(part, trial, settings, files, folder)
+        panel, outcomes = make_cohort(part, replicate, settings, files, folder)
         public = configs.pop(PUBLIC, None)
         rows = measure(panel, outcomes, configs=configs, **options)
         # Copies of the same few people are no panel for each other.
@@ -78,13 +78,13 @@ def beside_public(panel, outcomes, config, folder, *, seed, key):
     return [row for row in measure(own, outcomes, **known) if row["method"] != NON_PRIVATE]
 
 
-def make_cohort(part, trial, settings, files, folder):
-    """Make the panel of a trial, of chromosome 1, and simulate its outcomes."""
-    key, seed, rows = ("primo haplotypes", trial), settings["seed"], Rows.HAPLOTYPES
+def make_cohort(part, replicate, settings, files, folder):
+    """Make the panel of a replicate, of chromosome 1, and simulate its outcomes."""
+    key, seed, rows = ("primo haplotypes", replicate), settings["seed"], Rows.HAPLOTYPES
     known = {"size": max(settings["sizes"]), "people": n_copies(part, settings)}
     if part.startswith(GENERATED):
         known["make_people"] = imitate_store
-    panel = make_panel(files, ["1"], folder, seed=seed + trial, **known)
+    panel = make_panel(files, ["1"], folder, seed=seed + replicate, **known)
     count = max(settings["counts"])
     simulated = SimulatedRows(
         panel,

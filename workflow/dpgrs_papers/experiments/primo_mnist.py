@@ -27,12 +27,12 @@ PARTS = {"pixels": "pixels on pixels", "linear": "a noisy linear model of pixels
 SGD = "dp-sgd"
 
 
-def run_trial(part, trial, settings, files, *, terms=TERMS):
-    """Measure all methods on images of the trial's own; what is public comes from the other images.
+def run_replicate(part, replicate, settings, files, *, terms=TERMS):
+    """Measure all methods on images of the replicate's own; what is public comes from the other images.
 
     Part `pixels` predicts pixels from others, `linear` what a noisy linear model makes of them.
     """
-    key = ("primo_mnist", trial)
+    key = ("primo_mnist", replicate)
     with np.load(files[0]) as arrays:
         images = arrays["x_train"].reshape(-1, 784)
     rng = generator(settings["seed"], *key)

@@ -25,7 +25,7 @@ def summarise(rows, settings):
     table = along_path(rows[rows["which"] == PATH])
     is_projected, is_full = table["method"] == "reusecov-proj", table["protection"].isin(["full", "none"])
     table = table[is_projected | is_full]
-    best = best_of_path(table.assign(trial=1))
+    best = best_of_path(table.assign(replicate=1))
     is_best = table.merge(best[[*KEYS, "penalty"]].assign(is_best=True), "left")["is_best"]
     return table.assign(is_best=is_best.eq(True).to_numpy())
 
@@ -103,7 +103,7 @@ def judge(table, settings):
 EXPERIMENT = Experiment(
     paper="PRIMO (arXiv 2303.04195)",
     shows="R^2 along the path of penalties",
-    run_trial=primo_haplotypes.run_trial,
+    run_replicate=primo_haplotypes.run_replicate,
     choices=(
         *primo_haplotypes.CHOICES,
         "Gauss is under full protection, projection under feature and under label protection, all by the "

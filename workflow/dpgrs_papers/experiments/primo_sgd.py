@@ -25,18 +25,18 @@ from dpgrs_papers.methods.dp_sgd import SgdRequest
 PUBLIC = {"rows": Rows.HAPLOTYPES, "unit": Unit.HAPLOTYPE, "outcome_bound": 3.0, "delta": 1e-6}
 
 
-def run_trial(part, trial, settings, files, *, accounting=Accounting.GDP, request_type=SgdRequest):
+def run_replicate(part, replicate, settings, files, *, accounting=Accounting.GDP, request_type=SgdRequest):
     """Fit every setting of the grid for each number of outcomes, and measure on the test rows."""
     ((size,), (epsilon,)), rows = (settings["sizes"], settings["epsilons"]), []
     with TemporaryDirectory() as folder:
-        panel, outcomes = make_cohort(part, trial, settings, files, folder)
+        panel, outcomes = make_cohort(part, replicate, settings, files, folder)
         test = rows_to_test_on(panel, size, outcomes)
         X = joined_rows(panel, size, rows=Rows.HAPLOTYPES, is_selected=outcomes.is_training)
         Y = grid_outcomes(outcomes.values[size][:, outcomes.is_training], bound=PUBLIC["outcome_bound"])
     for count in settings["counts"]:
         terms = PUBLIC | {"n_variants": size, "n_outcomes": count, "epsilon": epsilon}
         terms |= {"accounting": accounting}
-        known = {"terms": terms, "settings": settings, "key": ("primo_sgd", part, trial, count)}
+        known = {"terms": terms, "settings": settings, "key": ("primo_sgd", part, replicate, count)}
         known |= {"request_type": request_type}
         for setting, fit in fit_grid(X, Y[:count], **known, row_step=CALL_STEP):
             rows.append({"n_outcomes": count} | setting | {"r2": test.errors(fit)[0].mean()})
@@ -44,7 +44,7 @@ def run_trial(part, trial, settings, files, *, accounting=Accounting.GDP, reques
 
 
 def summarise(rows, settings):
-    """Return means over trials of every setting, and which of them are named."""
+    """Return means over replicates of every setting, and which of them are named."""
     table = rows.groupby(["n_outcomes", *SETTING], sort=False)["r2"].mean().reset_index()
     return with_names(table, "n_outcomes", "r2")
 

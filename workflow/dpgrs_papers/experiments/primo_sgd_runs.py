@@ -20,7 +20,7 @@ from dpgrs_papers.experiments.sgd_settings import SETTING, in_words
 from dpgrs_papers.methods.dp_sgd import SgdRequest
 
 HAPLOTYPES, MNIST, BATCHES = "haplotypes", "mnist", "batches"
-MEASURE = {HAPLOTYPES: primo_haplotypes.run_trial, MNIST: primo_mnist.run_trial}
+MEASURE = {HAPLOTYPES: primo_haplotypes.run_replicate, MNIST: primo_mnist.run_replicate}
 PAPER = ["reusecov-gauss", "reusecov-proj"]
 RUNS, JOINT = "runs", "joint"
 # Accounting and sampling rate.
@@ -42,18 +42,18 @@ class BatchRequest(SgdRequest):
         return SgdRequest(**asdict(self) | {"sampling_rate": 1.0}).noise_multiplier
 
 
-def run_trial(part, trial, settings, files):
+def run_replicate(part, replicate, settings, files):
     """Measure all settings of DP-SGD, and ReuseCov by the paper's terms, on the rows of a figure."""
     if part == BATCHES:
-        return run_batches(trial, settings, files)
+        return run_batches(replicate, settings, files)
     own = settings[part]
     terms = sgd_terms(own["sgd"])
     methods = {"paper": PAPER} | {name: [SGD] for name in terms}
     own = own | {"seed": settings["seed"], "methods": methods}
-    return MEASURE[part]("linear", trial, own, files, terms=terms | {"paper": TERMS["paper"]})
+    return MEASURE[part]("linear", replicate, own, files, terms=terms | {"paper": TERMS["paper"]})
 
 
-def run_batches(trial, settings, files):
+def run_batches(replicate, settings, files):
     """Measure all settings of DP-SGD with a tenth of the rows in a step, on the haplotypes of figure 2."""
     own = settings[HAPLOTYPES] | settings[BATCHES] | {"seed": settings["seed"]}
     terms = {"accounting": Accounting.PAPER, "request_type": BatchRequest}
@@ -61,7 +61,7 @@ def run_batches(trial, settings, files):
     line |= {"epsilon": own["epsilons"][0], "n_variants": own["sizes"][0]}
     return [
         line | {"terms": f"{BATCHES}: {in_words(row)}", "n_outcomes": row["n_outcomes"], "r2": row["r2"]}
-        for row in primo_sgd.run_trial("linear", trial, own, files, **terms)
+        for row in primo_sgd.run_replicate("linear", replicate, own, files, **terms)
     ]
 
 

@@ -73,7 +73,7 @@ def run_table(columns, make_outcomes, *, sizes, counts, settings, key, is_traini
         if method not in ranged_methods():
             raise UsageError(f"`methods` must be of those for tables, got {method}. Leave it out.")
     seed, names = settings["seed"], [f"x{j}" for j in range(1, columns.values.shape[1] + 1)]
-    table = RealTable.numbered("trial", names, columns.values)
+    table = RealTable.numbered("replicate", names, columns.values)
     if is_training is None:
         is_training = split_rows(table.row_id, rows=Rows.PEOPLE, test_share=TEST_SHARE, seed=seed, key=key)
     known = {"source": "table", "sizes": sizes, "counts": counts, "epsilons": settings["epsilons"]}

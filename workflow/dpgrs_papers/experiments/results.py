@@ -1,4 +1,4 @@
-"""From the trials of an experiment to its table, figures, page and summary."""
+"""From the replicates of an experiment to its table, figures, page and summary."""
 
 from pathlib import Path
 
@@ -14,27 +14,29 @@ from dpgrs_papers.experiments.plans import Form
 TEMPLATES = Path(__file__).with_name("templates")
 
 
-def trial_file(folder, part, trial):
-    """Return where the rows of a trial lie in the folder of an experiment."""
-    return Path(folder, "trials", part, f"{trial}.tsv")
+def replicate_file(folder, part, replicate):
+    """Return where the rows of a replicate lie in the folder of an experiment."""
+    return Path(folder, "replicates", part, f"{replicate}.tsv")
 
 
-def run_trial(name, part, trial, *, settings, files, output):
-    """Run one trial of one part and write its rows."""
-    rows = pd.DataFrame(find(name).run_trial(part, trial, settings, [Path(file) for file in files]))
+def run_replicate(name, part, replicate, *, settings, files, output):
+    """Run one replicate of one part and write its rows."""
+    rows = pd.DataFrame(find(name).run_replicate(part, replicate, settings, [Path(file) for file in files]))
     rows.insert(0, "part", part)
-    rows.insert(1, "trial", trial)
+    rows.insert(1, "replicate", replicate)
     write_table(output, rows)
 
 
 def gather(name, *, folder, terms):
-    """Write table, figures, page and summary of an experiment of which all trials have run."""
+    """Write table, figures, page and summary of an experiment of which all replicates have run."""
     experiment, settings, folder = find(name), terms["settings"], Path(folder)
     files = [
-        trial_file(folder, part, trial) for part in terms["parts"] for trial in range(1, terms["trials"] + 1)
+        replicate_file(folder, part, replicate)
+        for part in terms["parts"]
+        for replicate in range(1, terms["replicates"] + 1)
     ]
     if not files:
-        raise UsageError(f"`{name}` must have parts and trials, got none. Add them.")
+        raise UsageError(f"`{name}` must have parts and replicates, got none. Add them.")
     rows = pd.concat([read_table(file) for file in files], ignore_index=True)
     table = experiment.summarise(rows, settings)
     numbers = experiment.compare(table, settings)
@@ -72,7 +74,7 @@ def summary(name, experiment, numbers, verdict, reason, *, terms):
 def extent(terms):
     """Say how much of an experiment was run, a str."""
     parts = ", ".join(terms["parts"])
-    said = f"{terms['trials']} trials each of {parts}."
+    said = f"{terms['replicates']} replicates each of {parts}."
     if terms["form"] == Form.QUICK:
         said = f"Quick form, far smaller than the paper's: {said}"
     return f"{said} Cut: {terms['rule']}" if terms["rule"] else said

@@ -11,7 +11,7 @@ from dpgrs.reporting.svg import PALETTE, new_figure
 from dpgrs.study.settings import resolve
 from dpgrs.study.shape import Shape
 from dpgrs_papers.experiments.frame import Experiment, Verdict
-from dpgrs_papers.experiments.scale_trial import run_trial, study_of  # noqa: F401
+from dpgrs_papers.experiments.scale_replicate import run_replicate, study_of  # noqa: F401
 
 AXES = ("people", "variants", "outcomes")
 # By what the seconds of a rule grow, n rows, d variants and l outcomes: exponents of each, beside a start.
@@ -25,7 +25,7 @@ TERMS = {
         "compute_statistics": ((0, 2, 0), (1, 2, 0), *ROWS),
         "draw": ((0, 2, 0), (0, 1, 1)),
         "fit_weights": ((0, 3, 0), (0, 2, 1)),
-        "evaluate_trial": ROWS,
+        "evaluate_replicate": ROWS,
     },
     # Of so many variants an outcome, however many there are.
     "choices": {
@@ -34,7 +34,7 @@ TERMS = {
         "choose_exactly": ROWS,
         "draw": ROWS,
         "fit_weights": ((0, 0, 1),),
-        "evaluate_trial": ROWS,
+        "evaluate_replicate": ROWS,
     },
 }
 # Rules whose jobs are those of shards of people, each of which starts anew.
@@ -44,9 +44,9 @@ LEAST = 0.5
 
 
 def summarise(rows, settings):
-    """Return the least seconds of all trials, since other work only adds to them, and the most memory."""
+    """Return the least seconds of all replicates, since other work only adds to them, and the most memory."""
     keys = ["kind", "part", *AXES, "rule"]
-    # Where a trial has no rows, its columns have no type.
+    # Where a replicate has no rows, its columns have no type.
     rows = rows.astype(dict.fromkeys(AXES, int))
     found = rows.groupby(keys, sort=False).agg({"seconds": "min", "used": "max", "asked": "max"})
     return found.reset_index()

@@ -249,9 +249,9 @@ ORDER = arctan, concentration, gumbel, recovery, counterexample, root, top_sets,
 CLAIMS = {claim.__name__: claim for claim in ORDER}
 
 
-def run_trial(part, trial, settings, files):
+def run_replicate(part, replicate, settings, files):
     """Return the rows of a claim."""
-    return CLAIMS[part](settings, generator(settings["seed"], "theorems", part, trial))
+    return CLAIMS[part](settings, generator(settings["seed"], "theorems", part, replicate))
 
 
 def summarise(rows, settings):

@@ -7,7 +7,14 @@ from dpgrs.reporting.rendering import Drawing
 from dpgrs.reporting.svg import INK, MARKERS, MUTED, PALETTE, new_figure
 from dpgrs_papers.experiments.frame import Experiment, Verdict
 from dpgrs_papers.experiments.kendall_tables import PRINTED
-from dpgrs_papers.experiments.tables_best_trial import EARLIER, OF_ROWS, OF_SUMS, OLS, RELATIONS, run_trial
+from dpgrs_papers.experiments.tables_best_replicate import (
+    EARLIER,
+    OF_ROWS,
+    OF_SUMS,
+    OLS,
+    RELATIONS,
+    run_replicate,
+)
 
 PRIVATE = (*OF_SUMS, *OF_ROWS)
 KEYS = ["part", "n", "d", "method", "relation"]
@@ -16,11 +23,11 @@ LOWEST = -0.2  # R^2 that is drawn; what is below lies on the edge
 
 
 def summarise(rows, settings):
-    """Return medians and quartiles of R^2 over trials; no model counts as worse than any other."""
+    """Return medians and quartiles of R^2 over replicates; no model counts as worse than any other."""
     found = rows.fillna({"relation": ""}).groupby(KEYS, sort=False)["r2"]
     table = found.quantile([0.25, 0.5, 0.75], interpolation="nearest").unstack()
     table = table.set_axis(["low", "median", "high"], axis=1).replace(-np.inf, np.nan)
-    return table.assign(trials=found.size()).reset_index()
+    return table.assign(replicates=found.size()).reset_index()
 
 
 def paper_best(part):
@@ -89,7 +96,7 @@ def judge(table, settings):
 EXPERIMENT = Experiment(
     paper="Tukey and DPKendall",
     shows="the best of ours on their tables, by public scales",
-    run_trial=run_trial,
+    run_replicate=run_replicate,
     choices=(
         "(ln 3, 1e-5) for all parts together, full protection. Add-remove is the relation of the DPKendall "
         "paper; replace-one that of the Tukey paper, whose number of rows is public.",

@@ -28,12 +28,12 @@ PAPER, OURS = "equal groups of d + 1 rows", "random groups of 2d rows"
 HEURISTIC = 1000
 
 
-def run_trial(part, trial, settings, files):
+def run_replicate(part, replicate, settings, files):
     """Find safe steps of models of the paper's synthetic data; a part is a number of coefficients, as d11."""
     d, rows = int(part[1:]), []
     for groups in (PAPER, OURS):
         for n_models in settings["models"]:
-            rng = generator(settings["seed"], "tukey check", part, trial, groups, n_models)
+            rng = generator(settings["seed"], "tukey check", part, replicate, groups, n_models)
             per_model = d + 1 if groups == PAPER else 2 * d
             X, y = synthetic_rows(rng, n_models * per_model, d)
             own = np.arange(len(y)) // per_model

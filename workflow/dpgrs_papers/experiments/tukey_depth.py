@@ -23,7 +23,7 @@ DEPTHS = "exact", "approximate"
 N_SHOWN, N_GRID = 100, 60  # models of the illustration, and points along each side
 
 
-def run_trial(part, trial, settings, files):
+def run_replicate(part, replicate, settings, files):
     """Measure both depths of random points among normal models, and of points that the mechanism draws.
 
     A part is a number of coefficients, d2 or d3. A radius is the distance to the mean in standard deviations,
@@ -31,13 +31,13 @@ def run_trial(part, trial, settings, files):
     """
     d, n_models, rows = int(part[1:]), settings["models"][part], []
     for correlation in CORRELATIONS:
-        rng = generator(settings["seed"], "tukey depth", part, trial, correlation)
+        rng = generator(settings["seed"], "tukey depth", part, replicate, correlation)
         models, root = normal_models(rng, n_models, d, correlation)
         directions = rng.standard_normal((settings["points"], d))
         directions /= np.linalg.norm(directions, axis=1, keepdims=True)
         radii = LARGEST_RADIUS * rng.random(settings["points"])
         points = {"random": (radii[:, np.newaxis] * directions) @ root.T}
-        noise = BenchmarkNoise(settings["seed"], "tukey depth", part, trial, str(correlation))
+        noise = BenchmarkNoise(settings["seed"], "tukey depth", part, replicate, str(correlation))
         points["drawn"] = drawn_points(models, n_points=settings["draws"], noise=noise)
         for kind, own in points.items():
             found = np.linalg.norm(np.linalg.solve(root, own.T), axis=0)
@@ -150,7 +150,7 @@ def _draw_regions(settings):
 
 def _draw_depths(table):
     figure, (axes,) = new_figure(420, 210, left=40, right=10, top=22, bottom=52, ncols=2, sharey=True)
-    own = table[(table["kind"] == "random") & (table["trial"] == 1) & (table["part"] == "d2")]
+    own = table[(table["kind"] == "random") & (table["replicate"] == 1) & (table["part"] == "d2")]
     r = np.linspace(0, LARGEST_RADIUS, 61)
     for axis, correlation in zip(axes, (0.0, 0.9), strict=True):
         shown = own[own["correlation"] == correlation]

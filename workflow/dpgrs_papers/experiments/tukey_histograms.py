@@ -18,9 +18,9 @@ QUARTILE, REACH = 0.6745, 8
 SHOWN = "synthetic", "california", "diamonds-ranked"
 
 
-def run_trial(part, trial, settings, files):
+def run_replicate(part, replicate, settings, files):
     """Fit models on equal parts of the rows, and describe and count each coefficient."""
-    rng = generator(settings["seed"], "tukey histograms", part, trial)
+    rng = generator(settings["seed"], "tukey histograms", part, replicate)
     X, y = read_part(part, files, rng)
     n_models = min(MOST_MODELS, len(y) // X.shape[1])
     size = len(y) // n_models
@@ -70,7 +70,7 @@ def summarise(rows, settings):
 def compare(table, settings):
     """Return, for each set, means over its coefficients; the paper prints no number."""
     rows = []
-    for part, own in table.drop_duplicates(["part", "trial", "coefficient"]).groupby("part", sort=False):
+    for part, own in table.drop_duplicates(["part", "replicate", "coefficient"]).groupby("part", sort=False):
         row = {"set": part, "models": str(own["models"].iloc[0])}
         row["rows for each coefficient"] = own["rows_per_coefficient"].iloc[0]
         row["distance to the normal of the same mean and sd"] = own["distance"].median()
@@ -84,7 +84,7 @@ def compare(table, settings):
 def draw(table, settings):
     """Draw the histograms of the paper's sets, each with the normal curve of its median and quartiles."""
     return {
-        part: _draw_part(table[(table["part"] == part) & (table["trial"] == 1)])
+        part: _draw_part(table[(table["part"] == part) & (table["replicate"] == 1)])
         for part in SHOWN
         if (table["part"] == part).any()
     }

@@ -6,7 +6,14 @@ import pandas as pd
 from dpgrs.reporting.rendering import Drawing
 from dpgrs.reporting.svg import INK, MUTED, PALETTE, new_figure
 from dpgrs_papers.experiments.frame import Experiment, Verdict
-from dpgrs_papers.experiments.tukey_models_trial import ADASSP, BOOSTED, OLS, OURS, PUBLISHED, run_trial
+from dpgrs_papers.experiments.tukey_models_replicate import (
+    ADASSP,
+    BOOSTED,
+    OLS,
+    OURS,
+    PUBLISHED,
+    run_replicate,
+)
 
 OTHERS = OLS, ADASSP, BOOSTED
 # Of its figure 1, medians of R^2 on the training rows: least squares, AdaSSP, Tukey; bold cells are lost.
@@ -18,7 +25,7 @@ PAPER = {
 
 
 def summarise(rows, settings):
-    """Return medians and quartiles over trials; no model counts as worse than any other."""
+    """Return medians and quartiles over replicates; no model counts as worse than any other."""
     by = rows.groupby(["part", "n", "d", "method", "models"], sort=False)
     released = by["is_released"].mean()
     table = released.rename("released").reset_index()
@@ -119,7 +126,7 @@ def judge(table, settings):
 EXPERIMENT = Experiment(
     paper="Tukey (arXiv 2208.07353)",
     shows="Figure 1, figure 2 middle, and R^2 against m on all sets",
-    run_trial=run_trial,
+    run_replicate=run_replicate,
     choices=(
         "(ln 3, 1e-5), no count, m public. The paper fits and measures on all rows; here nine tenths are "
         "trained and measured on (training), one tenth is measured on alone (test).",

@@ -25,9 +25,9 @@ from dpgrs_papers.experiments.tukey_data import DELTA, EPSILON, TEST_SHARE, read
 PAPER = {"diamonds-ranked": (np.nan, 0.371)}
 
 
-def run_trial(part, trial, settings, files):
+def run_replicate(part, replicate, settings, files):
     """Fit every setting of the grid on nine tenths of the rows; measure on these, and on the others."""
-    key = ("tukey sgd", part, trial)
+    key = ("tukey sgd", part, replicate)
     rng = generator(settings["seed"], *key)
     X, y = read_part(part, files, rng)
     order = rng.permutation(len(y))
@@ -70,7 +70,7 @@ def sgd_terms(n_variants):
 
 
 def summarise(rows, settings):
-    """Return medians over trials of every setting, and which of them are named."""
+    """Return medians over replicates of every setting, and which of them are named."""
     by = rows.groupby(["part", "n", "d", *SETTING], sort=False)[["r2_training", "r2_test"]]
     return with_names(by.median().reset_index(), "part", "r2_training")
 
@@ -119,10 +119,10 @@ EXPERIMENT = Experiment(
         "training rows, 90 % tuned the one at the 90th percentile: **peeked, so not private**, in the paper "
         "as here.",
         "Columns and outcome are divided by their largest value in the data, which is not private either.",
-        "The paper's grid, 2,184 settings of learning rate, clip, microbatches and epochs with 100 trials "
-        "each, is lost in our copy. Here, with `whole=true` as many: steps, clip (a share of the largest "
-        "gradient of a residual of 1) and learning rate (over the largest squared norm), a tenth of the rows "
-        "in a step.",
+        "The paper's grid, 2,184 settings of learning rate, clip, microbatches and epochs with 100 "
+        "replicates each, is lost in our copy. Here, with `whole=true` as many: steps, clip (a share of the "
+        "largest gradient of a residual of 1) and learning rate (over the largest squared norm), a tenth of "
+        "the rows in a step.",
         "Bold cells of the paper's figure are lost: of its sets at hand only one number is left.",
     ),
 )

@@ -18,7 +18,7 @@ from dpgrs.types import Neighbours
 from dpgrs_papers.experiments.frame import Experiment, Verdict
 from dpgrs_papers.experiments.sgd_settings import poisson_sample_of
 from dpgrs_papers.experiments.tukey_data import DELTA, EPSILON, read_part, synthetic_rows
-from dpgrs_papers.experiments.tukey_models_trial import adassp_of_data_bounds
+from dpgrs_papers.experiments.tukey_models_replicate import adassp_of_data_bounds
 from dpgrs_papers.experiments.tukey_sgd import rows_within_bounds, sgd_terms
 from dpgrs_papers.methods.dp_sgd import SgdRequest, private_sgd
 from dpgrs_papers.methods.tukey import TukeyRequest, models_of_groups, private_deep_point
@@ -32,22 +32,22 @@ STEPS = {"models": "least squares on all groups", "point": "check and draw"}
 THEORY = {("models", "m"): 1, ("models", "d"): 3, ("point", "m"): 1, ("point", "d"): 1}
 
 
-def run_trial(part, trial, settings, files):
+def run_replicate(part, replicate, settings, files):
     """Take the seconds of a core, the best of three, for the models and for check and draw.
 
     Part `m` varies the number of models, `d` that of coefficients; there are 2 rows for each coefficient.
     Part `methods` fits all methods of the paper on its synthetic set.
     """
     if part == METHODS:
-        return seconds_of_methods(trial, settings)
+        return seconds_of_methods(replicate, settings)
     rows = []
     grid = settings["grid"][part]
     for value in grid:
         n_models, d = (value, settings["d"]) if part == "m" else (settings["m"], value)
         X, y = synthetic_rows(
-            generator(settings["seed"], "tukey time", part, trial, value), 2 * d * n_models, d
+            generator(settings["seed"], "tukey time", part, replicate, value), 2 * d * n_models, d
         )
-        noise = BenchmarkNoise(settings["seed"], "tukey time", part, trial).on(data_digest(X, y))
+        noise = BenchmarkNoise(settings["seed"], "tukey time", part, replicate).on(data_digest(X, y))
         models = models_of_groups(X, y, n_models=n_models, request=REQUEST, noise=noise)
         calls = {
             "models": (models_of_groups, (X, y), {"n_models": n_models}),
@@ -60,19 +60,19 @@ def run_trial(part, trial, settings, files):
     return rows
 
 
-def seconds_of_methods(trial, settings):
+def seconds_of_methods(replicate, settings):
     """Return the seconds of a core that each method of the paper takes for the synthetic set.
 
     Parameters
     ----------
-    trial : int
+    replicate : int
     settings : dict, with `seed`, and by `methods` the numbers of `models` and of steps of DP-SGD.
 
     Returns
     -------
     list of dict, in the columns of the other parts; `m` is 0 where there are no models.
     """
-    seed, key = settings["seed"], ("tukey time", METHODS, trial)
+    seed, key = settings["seed"], ("tukey time", METHODS, replicate)
     X, y = read_part("synthetic", [], generator(seed, *key))
     noise = BenchmarkNoise(seed, *key).on(data_digest(X, y))
     rows = []
@@ -109,7 +109,7 @@ def _seconds(call, given, terms):
 
 
 def summarise(rows, settings):
-    """Return medians over trials."""
+    """Return medians over replicates."""
     return rows.groupby(["part", "step", "m", "d"], sort=False)["seconds"].median().reset_index()
 
 

@@ -28,10 +28,12 @@ def _shown(*names, help, **options):
     "--epsilon",
     type=float,
     default=round(math.log(3), 4),
-    help="Privacy loss of one trial in all.",
+    help="Privacy loss of one replicate in all.",
 )
 @_shown("--delta", type=float, default=1e-5, help="Delta of (epsilon, delta).")
-@_shown("--trials", type=click.IntRange(1, 10_000), default=10, help="Random splits, each with own noise.")
+@_shown(
+    "--replicates", type=click.IntRange(1, 10_000), default=10, help="Random splits, each with own noise."
+)
 @_shown("--seed", type=click.IntRange(min=0), default=1, help="Public seed of splits and noise.")
 @_shown("--neighbours", type=choice(Neighbours), default="add-remove", help="Data sets compared.")
 @_shown("--count-share", type=float, default=0.05, help="Share of epsilon for the number of rows.")
@@ -55,7 +57,7 @@ def _shown(*names, help, **options):
 def tabular(csv, one_hot, drop, lasso_penalty, lasso_scaling, is_json, **options):
     """Try private regression, with or without a private choice of features, on a plain table."""
     from dpgrs_papers.selection.lasso import LassoTerms
-    from dpgrs_papers.tabular.trials import as_text, caveats, run_tabular
+    from dpgrs_papers.tabular.replicates import as_text, caveats, run_tabular
 
     options["lasso"] = LassoTerms(lasso_penalty, LassoScaling(lasso_scaling))
     result = run_tabular(csv, one_hot=_names(one_hot), drop=_names(drop), **options)
@@ -75,7 +77,7 @@ def tabular(csv, one_hot, drop, lasso_penalty, lasso_scaling, is_json, **options
 @click.option(
     "--bounds", help="For sis: table of public column, centre, scale; `data`: the rows' own, not private."
 )
-@_shown("--trials", type=click.IntRange(1, 10_000), default=10, help="Choices, each with own noise.")
+@_shown("--replicates", type=click.IntRange(1, 10_000), default=10, help="Choices, each with own noise.")
 @_shown("--seed", type=click.IntRange(min=0), default=1, help="Public seed of the noise.")
 @click.option("--json", "is_json", is_flag=True, help="Print JSON.")
 def choose_features(csv, one_hot, drop, is_json, **options):

@@ -72,8 +72,8 @@ class RangedFit:
 
 
 @dataclass(frozen=True)
-class RangedTrial:
-    """What a split gives; attributes as of `dpgrs_papers.tabular.splits.TableTrial`."""
+class RangedReplicate:
+    """What a split gives; attributes as of `dpgrs_papers.tabular.splits.TableReplicate`."""
 
     fit: RangedFit
     r2: float | None
@@ -196,7 +196,7 @@ def settings_of_study(method, n_features, *, request, seed, row_clip, given=()):
         "seed": seed,
         "cohort": {"source": "table"},
         "methods": [method],
-        "trials": 1,
+        "replicates": 1,
         "panel": {"size": [n_features]},
         "outcomes": {"count": [1]},
         "regression": {},
@@ -251,11 +251,11 @@ def fit_within_ranges(table, split, *, bounds, settings, key):
     split : rows to test on and to train on.
     bounds : PublicBounds
     settings : Settings, as from `settings_of_study`.
-    key : tuple of str and int, tells the noise of trials apart.
+    key : tuple of str and int, tells the noise of replicates apart.
 
     Returns
     -------
-    RangedTrial
+    RangedReplicate
     """
     n_rows, size = table.X.shape
     is_training = np.zeros(n_rows, dtype=bool)
@@ -282,7 +282,7 @@ def fit_within_ranges(table, split, *, bounds, settings, key):
             float(r_squared(own, predicted[:, rows], training_mean=mean)[0])
             for own, rows in zip(sides, split, strict=True)
         ]
-    return RangedTrial(RangedFit(chosen, status, clipped), *r2)
+    return RangedReplicate(RangedFit(chosen, status, clipped), *r2)
 
 
 def _setting(text, method):

@@ -1,4 +1,4 @@
-"""Trials of a method on a plain table: a random split, a fit of the one side, R^2 on both."""
+"""Replicates of a method on a plain table: a random split, a fit of the one side, R^2 on both."""
 
 import math
 from dataclasses import dataclass
@@ -11,8 +11,8 @@ from dpgrs_papers.tabular.compositions import TableFit, fit_method
 
 
 @dataclass(frozen=True)
-class TableTrial:
-    """What a trial gives.
+class TableReplicate:
+    """What a replicate gives.
 
     Attributes
     ----------
@@ -44,12 +44,14 @@ def fit_split(X, y, split, *, method, request, noise):
 
     Returns
     -------
-    TableTrial
+    TableReplicate
     """
     test, training = split
     fit = fit_method(X[training], y[training], method=method, request=request, noise=noise)
     mean = y[training].mean()
-    return TableTrial(fit, *(_finite_r2(y[rows], fit.predict(X[rows]), mean) for rows in (test, training)))
+    return TableReplicate(
+        fit, *(_finite_r2(y[rows], fit.predict(X[rows]), mean) for rows in (test, training))
+    )
 
 
 def median_r2(r2):

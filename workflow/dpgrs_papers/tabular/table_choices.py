@@ -24,7 +24,7 @@ OWN_WIDTH = 2.0
 RELATION = {"neighbours": Neighbours.REPLACE_ONE, "unit": Unit.PERSON}
 
 
-def choose_from_table(path, *, target, one_hot, drop, selector, k, epsilon, bounds, trials, seed):
+def choose_from_table(path, *, target, one_hot, drop, selector, k, epsilon, bounds, replicates, seed):
     """Choose k features several times, each with noise of its own.
 
     Data sets that are compared differ in what is in one row, so that the number of rows is public.
@@ -38,13 +38,13 @@ def choose_from_table(path, *, target, one_hot, drop, selector, k, epsilon, boun
     bounds : for `SIS` a table as for `read_scales`, where entries are clipped at `scale` on either side of
         `centre`; or `OWN_SCALE` for means and `OWN_WIDTH` standard deviations of the rows, which are not
         private. None for the others.
-    trials : int > 0
+    replicates : int > 0
     seed : int, public.
 
     Returns
     -------
-    dict of JSON values: names of the features chosen in each trial and without noise, and how many of these
-    are among them.
+    dict of JSON values: names of the features chosen in each replicate and without noise, and how many of
+    these are among them.
 
     Raises
     ------
@@ -65,16 +65,19 @@ def choose_from_table(path, *, target, one_hot, drop, selector, k, epsilon, boun
     else:
         scores, choose = _votes(table, k, epsilon, BALLOTS[selector])
     exact = top_k(scores, k)
-    chosen = [choose(noise=BenchmarkNoise(seed, "table choices", trial))[0] for trial in range(1, trials + 1)]
+    chosen = [
+        choose(noise=BenchmarkNoise(seed, "table choices", replicate))[0]
+        for replicate in range(1, replicates + 1)
+    ]
     names = np.array(table.features)
     return {
         "selector": str(selector),
         "epsilon": epsilon,
         "k": k,
-        "trials": trials,
+        "replicates": replicates,
         "chosen": [names[one].tolist() for one in chosen],
         "without_noise": names[exact].tolist(),
-        "shared": n_shared(chosen, [exact] * trials).tolist(),
+        "shared": n_shared(chosen, [exact] * replicates).tolist(),
         "neighbours": str(RELATION["neighbours"]),
         "bounds": bounds,
         "seed": seed,
@@ -98,7 +101,7 @@ def as_text(result):
         f"{result['k']} of {result['features']} features for `{result['target']}` by {result['rows']} rows. "
         f"Epsilon {result['epsilon']:g}, {result['neighbours']} of a row."
     )
-    return "\n".join([text_table(["trial", "as without noise", "features"], rows), "", said])
+    return "\n".join([text_table(["replicate", "as without noise", "features"], rows), "", said])
 
 
 def caveats(result):

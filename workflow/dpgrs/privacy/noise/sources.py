@@ -32,8 +32,8 @@ class BenchmarkNoise(NoiseSource):
     Parameters
     ----------
     seed : int, public.
-    *key : str or int, tells trials and requests apart. The parameters of a mechanism are part of its key, so
-        two mechanisms never share noise.
+    *key : str or int, tells replicates and requests apart. The parameters of a mechanism are part of its key,
+        so two mechanisms never share noise.
     """
 
     source = "benchmark"

@@ -1,4 +1,4 @@
-"""Metrics of a trial on its test rows."""
+"""Metrics of a replicate on its test rows."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -14,13 +14,22 @@ from dpgrs.io.files import read_table, write_table
 from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.panel import Panel
 from dpgrs.io.panel_parts import held_parts, people_at_a_time, people_parts, rows_of_people
+from dpgrs.io.replicates import load_labelled
 from dpgrs.io.tables.populations import populations_of
-from dpgrs.io.trials import load_labelled
 from dpgrs.linalg.linear_fit import LinearFit
 from dpgrs.methods.registry import METHODS, REFERENCE_METHOD
 from dpgrs.study.score_measures import MeasuredPeople, n_read, rows_of_unit
 
-POPULATION_METRICS = ["trial", "outcome", *TERMS, "n_variants", "n_outcomes", "population", "n_rows", "r2"]
+POPULATION_METRICS = [
+    "replicate",
+    "outcome",
+    *TERMS,
+    "n_variants",
+    "n_outcomes",
+    "population",
+    "n_rows",
+    "r2",
+]
 
 
 class Found(NamedTuple):
@@ -39,14 +48,14 @@ class Found(NamedTuple):
 READS = ("outcomes.count", "covariates.pcs")
 
 
-def evaluate_trial(
+def evaluate_replicate(
     settings,
     panel: Path,
     outcomes: Path,
     weights: Path,
     seconds: Path,
     *,
-    trial: int,
+    replicate: int,
     populations: Path | None = None,
     covariates: Path | None = None,
     metrics: Path,
@@ -62,10 +71,10 @@ def evaluate_trial(
     ----------
     settings : Settings
     panel : the panel.
-    outcomes : outcomes and split of the trial.
+    outcomes : outcomes and split of the replicate.
     weights : weights of all methods.
     seconds : the time that each fit took.
-    trial : number of the trial, from 1.
+    replicate : number of the replicate, from 1.
     populations : table of sample and population.
     covariates : covariates of the test rows, if fits have weights of covariates.
     metrics : table by outcome to write.
@@ -96,7 +105,7 @@ def evaluate_trial(
         # Without any statistics of the training rows there is none.
         reference = of_reference[size].mse if size in of_reference else np.full(len(outcomes.names), np.nan)
         for count in counts if _is_of_all(label) else [label["n_outcomes"]]:
-            known = {"trial": trial, "outcome": outcomes.names[:count]}
+            known = {"replicate": replicate, "outcome": outcomes.names[:count]}
             known |= {"n_variants": size, "n_outcomes": count} | {term: label[term] for term in TERMS}
             own = {"n_rows": parts.n_training, "r2": found.all.r2[:count], "mse": found.all.mse[:count]}
             # A check that a mechanism failed is an outcome of its own: there is no model, and weights are 0.
@@ -118,7 +127,7 @@ def evaluate_trial(
         size=largest[0],
         columns=columns[largest[0]],
     )
-    known = {"trial": trial, "n_variants": largest[0], "n_outcomes": largest[1]}
+    known = {"replicate": replicate, "n_variants": largest[0], "n_outcomes": largest[1]}
 
     def is_measured(label):
         return label["reported"] and _is_of(label, *largest)
@@ -147,7 +156,7 @@ def _columns_of(fitted, size):
 
 
 class _Parts:
-    """The rows of a trial, some people at a time."""
+    """The rows of a replicate, some people at a time."""
 
     def __init__(self, panel, outcomes, covariates, groups, columns, *, n_components):
         self._panel, self._outcomes, self._covariates, self._groups = panel, outcomes, covariates, groups

@@ -27,8 +27,8 @@ NAMES_OF_STUDIES = {"nondp": "ols"}
 CLIPPED = {"values": "values of features", "outcomes": "outcomes", "rows": "rows, by their length"}
 
 
-def run_tabular(path, *, target, one_hot, drop=(), method, trials, seed, test_share, scale, **terms):
-    """Fit a method in several trials, each with a random split and noise of its own.
+def run_tabular(path, *, target, one_hot, drop=(), method, replicates, seed, test_share, scale, **terms):
+    """Fit a method in several replicates, each with a random split and noise of its own.
 
     Parameters
     ----------
@@ -37,9 +37,9 @@ def run_tabular(path, *, target, one_hot, drop=(), method, trials, seed, test_sh
     one_hot : sequence of str, columns of labels.
     drop : sequence of str, columns to leave out.
     method : str, of `tabular_methods`.
-    trials : int > 0
+    replicates : int > 0
     seed : int, public.
-    test_share : float in (0, 1), share of rows that a trial is measured on.
+    test_share : float in (0, 1), share of rows that a replicate is measured on.
     scale : None for values as they are; `OWN_SCALE` for mean and standard deviation of the training rows,
         which are not private; else the path of a table, see `read_named_scales`. With `ranges` it is of the
         target alone.
@@ -48,14 +48,14 @@ def run_tabular(path, *, target, one_hot, drop=(), method, trials, seed, test_sh
 
     Returns
     -------
-    dict of JSON values; the lists have an entry for each trial. `r2` and `r2_training`, on the rows that were
-    fitted, are None where there is no model, and medians where there is none in half of the trials: no model
-    counts as worse than any other.
+    dict of JSON values; the lists have an entry for each replicate. `r2` and `r2_training`, on the rows that
+    were fitted, are None where there is no model, and medians where half of the replicates have none: no
+    model counts as worse than any other.
 
     Raises
     ------
     UsageError
-        For a table or terms with which no trial can give a model, and for a method that needs ranges without.
+        For a table or terms with which no replicate can give a model, and for a method without its ranges.
     """
     ranges, given = terms.pop("ranges", None), tuple(terms.pop("settings", ()))
     is_ranged = ranges is not None or method not in table_methods()
@@ -73,16 +73,16 @@ def run_tabular(path, *, target, one_hot, drop=(), method, trials, seed, test_sh
         own = {"ranges": ranges, "option": f"`{scale}`", "given": given}
         fit = partial(_fit_within_ranges, NAMES_OF_STUDIES.get(method, method), **own)
     found = []
-    for trial in range(1, trials + 1):
-        split = random_split(n_rows, n_test, seed=seed, key=("tabular split", trial))
+    for replicate in range(1, replicates + 1):
+        split = random_split(n_rows, n_test, seed=seed, key=("tabular split", replicate))
         own = _own_scales(table, split[1], ranges) if scale == OWN_SCALE else scales
-        found.append(fit(table, split, own, row=row, request=request, seed=seed, key=("tabular", trial)))
+        found.append(fit(table, split, own, row=row, request=request, seed=seed, key=("tabular", replicate)))
     r2, training, fits = ([getattr(one, name) for one in found] for name in ("r2", "training_r2", "fit"))
     clipped = [getattr(fit, "clipped", {}) for fit in fits]
     return {
         "method": method,
         **{name: terms[name] for name in ("epsilon", "delta", "k")},
-        "trials": trials,
+        "replicates": replicates,
         "r2": r2,
         "r2_median": median_r2(r2),
         "r2_training": training,
@@ -109,7 +109,7 @@ def as_text(result):
     """Return the result of `run_tabular` as a table and what is to be known of it, a str."""
     has_screening = tabular_methods()[result["method"]].is_screened
     has_models = any(number is not None for number in result["models"])
-    columns = ["trial", "R2"] + ["models"] * has_models + ["features"] * has_screening
+    columns = ["replicate", "R2"] + ["models"] * has_models + ["features"] * has_screening
     rows = []
     for number, value in enumerate(result["r2"]):
         shown = result["status"][number] if value is None else _number(value)
@@ -141,10 +141,10 @@ def _summary(result):
     median, fitted = result["r2_median"], result["r2_training_median"]
     shown = "no model" if median is None else _number(median)
     shown += "" if fitted is None else f", and {_number(fitted)} on the rows that were fitted"
-    yield f"Median R2: {shown}; {n_fitted} of {result['trials']} trials gave a model."
+    yield f"Median R2: {shown}; {n_fitted} of {result['replicates']} replicates gave a model."
     yield (
         f"`{result['target']}` from {result['features']} features; "
-        f"{n_training} rows to train on and {result['test_rows']} to test on in each trial."
+        f"{n_training} rows to train on and {result['test_rows']} to test on in each replicate."
     )
     shares = {CLIPPED[name]: own for name, own in result["clipped"].items() if None not in own}
     if shares:

@@ -1,4 +1,4 @@
-"""Trials of DP-SIS against two-stage: data sets, the "truth", and which of it each method finds."""
+"""Replicates of DP-SIS against two-stage: data sets, the "truth", and which of it each method finds."""
 
 import math
 import warnings
@@ -75,10 +75,10 @@ class Data(NamedTuple):
     weights: np.ndarray | None = None
 
 
-def load(part, files, *, seed=0, trial=0):
-    """Read a set, or draw a synthetic one, which is another in every trial."""
+def load(part, files, *, seed=0, replicate=0):
+    """Read a set, or draw a synthetic one, which is another in every replicate."""
     if part == SYNTHETIC:
-        return synthetic(generator(seed, SYNTHETIC, trial))
+        return synthetic(generator(seed, SYNTHETIC, replicate))
     with np.load(files[0], allow_pickle=False) as arrays:
         rank = np.argsort(np.argsort(arrays["classes"]))
         return Data(arrays["X"].astype(np.float64), rank[arrays["y"]].astype(np.float64))
@@ -148,10 +148,10 @@ def sizes_of(part, n_features):
     return 5, N_CAUSES if part == SYNTHETIC else math.floor(math.log(n_features))
 
 
-def run_trial(part, trial, settings, files):
+def run_replicate(part, replicate, settings, files):
     """Choose by every method, number of choices and epsilon; infinity is without noise."""
     seed = settings["seed"]
-    data = load(part, files, seed=seed, trial=trial)
+    data = load(part, files, seed=seed, replicate=replicate)
     sizes, rows = truths(data), []
     ks = dict.fromkeys([*sizes_of(part, data.X.shape[1]), settings["k_of_sets"]])
     scorings = {
@@ -160,7 +160,7 @@ def run_trial(part, trial, settings, files):
         PAPER: paper_sis_scores(data.X, data.y),
     }
     for method, scores in scorings.items():
-        noise = BenchmarkNoise(seed, "dp_sis", part, trial, method)
+        noise = BenchmarkNoise(seed, "dp_sis", part, replicate, method)
         values = scores if method == PAPER else scores.values
         for k in ks:
             for epsilon in [*settings["epsilons"], math.inf]:
@@ -174,17 +174,17 @@ def run_trial(part, trial, settings, files):
     keys = [str(row) for row in range(len(data.y))]
     sensitivity = votes_sensitivity(neighbours=Neighbours.ADD_REMOVE, unit=Unit.PERSON)
     for method, ballot in VOTING.items():
-        noise, votes = BenchmarkNoise(seed, "dp_sis", part, trial, method), None
+        noise, votes = BenchmarkNoise(seed, "dp_sis", part, replicate, method), None
         for k in sizes_of(part, data.X.shape[1]):
             n_groups = number_of_groups(len(keys), k, rule=GroupRule.TWO_STAGE)
-            terms = {"k": k, "n_groups": n_groups, "seed": 10_000 * seed + trial, "rows_per_unit": 1}
+            terms = {"k": k, "n_groups": n_groups, "seed": 10_000 * seed + replicate, "rows_per_unit": 1}
             # A support is the same whatever k is.
             if votes is None or ballot == Ballot.LARGEST:
                 votes = count_votes(data.X, data.y, keys, ballot=ballot, **terms)
             for epsilon in [*settings["epsilons"], math.inf]:
                 if math.isinf(epsilon):
                     # Equal votes go to any feature.
-                    order = generator(seed, "ties", part, trial, k).permutation(len(votes))
+                    order = generator(seed, "ties", part, replicate, k).permutation(len(votes))
                     chosen = order[top_k(votes[order], k)]
                 else:
                     chosen, _ = private_peel(

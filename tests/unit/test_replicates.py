@@ -3,7 +3,7 @@ import pytest
 
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.files import save_arrays
-from dpgrs.io.trials import Statistics, load_labelled, save_labelled
+from dpgrs.io.replicates import Statistics, load_labelled, save_labelled
 
 
 def test_statistics__gram_of_a_smaller_panel_keeps_the_intercept_last(tmp_path):

@@ -26,7 +26,7 @@ SOURCE_PEOPLE, BASES_A_VARIANT, LEAST_BASES, MOST_BASES = 500, 600, 100_000, 10_
 
 
 def study_of(people, variants, outcomes, *, kind="sums"):
-    """Return the configuration of a study: haplotypes as rows, tight bounds, one trial."""
+    """Return the configuration of a study: haplotypes as rows, tight bounds, one replicate."""
     length = max(LEAST_BASES, BASES_A_VARIANT * variants)
     n_chromosomes = -(-length // MOST_BASES)
     simulation = {"people": min(people, SOURCE_PEOPLE), "length": length // n_chromosomes}
@@ -34,29 +34,36 @@ def study_of(people, variants, outcomes, *, kind="sums"):
     if people > SOURCE_PEOPLE:
         cohort["copies"] = {"people": people}
     privacy = {"protection": "full", "bounds": "tight", "epsilon": [5]}
-    own = {"panel": {"size": variants}, "outcomes": {"count": outcomes}, "privacy": privacy, "trials": 1}
+    own = {"panel": {"size": variants}, "outcomes": {"count": outcomes}, "privacy": privacy, "replicates": 1}
     return {"study": STUDY, "methods": [*METHODS[kind]], "cohort": cohort} | own
 
 
-def run_trial(part, trial, settings, files):
-    """Run the study of a part up to the measures of its trial, one job at a time; a row for each rule.
+def run_replicate(part, replicate, settings, files):
+    """Run the study of a part up to the measures of its replicate, one job at a time; a row for each rule.
 
-    Of the parts that models are held against, which take as long as all others, the first trial runs alone.
+    The parts that models are held against take as long as all others, so only their first replicate runs.
 
     Returns
     -------
     list of dict with kind, people, variants, outcomes, rule, seconds of all its jobs, used and asked: the
     most MB of a job, NaN where none was long enough to be looked at.
     """
-    if trial > 1 and part in settings["check"].values():
+    if replicate > 1 and part in settings["check"].values():
         return []
     kind = next(kind for kind, sizes in settings["sizes"].items() if part in sizes)
     size = dict(zip(("people", "variants", "outcomes"), settings["sizes"][kind][part], strict=True))
-    config = study_of(**size, kind=kind) | {"seed": settings["seed"] + trial}
+    config = study_of(**size, kind=kind) | {"seed": settings["seed"] + replicate}
     with TemporaryDirectory() as folder:
         Path(folder, "study.json").write_text(json.dumps(config), encoding="utf-8")
         command = [sys.executable, "-m", "snakemake", "--snakefile", SNAKEFILE, "--directory", folder]
-        command += ["--configfile", Path(folder, "study.json"), "--cores", "1", "--until", "evaluate_trial"]
+        command += [
+            "--configfile",
+            Path(folder, "study.json"),
+            "--cores",
+            "1",
+            "--until",
+            "evaluate_replicate",
+        ]
         process = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         if process.returncode:
             raise DpgrsError(f"The study of `{part}` must end, but failed:\n{process.stdout[-2000:]}")
@@ -87,5 +94,5 @@ def jobs_in(folder, config):
 
 
 def _wildcards(rule, paths):
-    """Return wildcards of a rule's jobs: a draw's benchmarks are named by trial and mechanism."""
+    """Return wildcards of a rule's jobs: a draw's benchmarks are named by replicate and mechanism."""
     return SimpleNamespace(mechanism=paths[0].stem.partition(".")[2] if rule == "draw" else None)

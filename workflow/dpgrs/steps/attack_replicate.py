@@ -1,4 +1,4 @@
-"""Membership inference on everything that a trial would publish. For benchmarks alone: it knows who is in."""
+"""Membership inference on all that a replicate would publish. Only for benchmarks, as it knows who is in."""
 
 import math
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ from dpgrs.io.covariates import Covariates
 from dpgrs.io.files import write_table
 from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.panel import Panel
-from dpgrs.io.trials import Statistics, load_labelled
+from dpgrs.io.replicates import Statistics, load_labelled
 from dpgrs.linalg.linear_fit import LinearFit, centred_gram
 from dpgrs.methods.registry import METHODS
 from dpgrs.public_random import uniforms
@@ -37,7 +37,7 @@ from dpgrs.types import Coding, Protection, RidgeOf, Rows, Unit
 TERMS = ["method", "protection", "neighbours", "unit", "accounting", "epsilon", "delta"]
 DESIGN = ["n_variants", "n_outcomes"]
 ESTIMATES = ["advantage", "tpr", "auc"]
-ATTACKS = ["trial", "attack", *TERMS, *DESIGN, "target", "n_members", "n_others", "n_reference", "fpr"]
+ATTACKS = ["replicate", "attack", *TERMS, *DESIGN, "target", "n_members", "n_others", "n_reference", "fpr"]
 ATTACKS += [f"{name}{part}" for name in ESTIMATES for part in ("", "_low", "_high", "_bound")]
 NO_PRIVACY = dict.fromkeys(TERMS, "") | {"protection": str(Protection.NONE)}
 # Where nobody's data are public.
@@ -110,7 +110,7 @@ class Release:
 READS = ("seed", "outcomes.count", "regression.lambda")
 
 
-def attack_trial(
+def attack_replicate(
     settings,
     panel: Path,
     outcomes: Path,
@@ -118,7 +118,7 @@ def attack_trial(
     noisy: Path,
     weights: Path,
     *,
-    trial: int,
+    replicate: int,
     covariates: Path | None = None,
     output: Path,
 ):
@@ -133,11 +133,11 @@ def attack_trial(
     ----------
     settings : Settings
     panel : the panel.
-    outcomes : outcomes and split of the trial.
+    outcomes : outcomes and split of the replicate.
     statistics : exact statistics.
     noisy : noisy statistics.
     weights : weights of all methods.
-    trial : number of the trial, from 1.
+    replicate : number of the replicate, from 1.
     covariates : covariates, if the fits use any. The attacker of weights knows them; the attacker of
         statistics uses only the rows of X'X and X'Y that belong to variants.
     output : the table of attacks to write (docs/reference/files.md lists its columns).
@@ -154,7 +154,7 @@ def attack_trial(
     counts, seed, penalty = settings.outcomes.count, settings.seed, settings.regression["lambda"]
     counts = counts or [len(outcomes.names)]
     people = outcomes.is_training[:: _rows_per_person(outcomes.rows)]
-    fold = _folds(panel.sample_id, people, seed=seed, key=("attack", trial))
+    fold = _folds(panel.sample_id, people, seed=seed, key=("attack", replicate))
     records = []
     if fold is not None:
         folds = per_row(fold, rows=outcomes.rows)
@@ -175,7 +175,7 @@ def attack_trial(
             for release in chain(*releases):
                 records += _outcome_of(release, in_full if release.has_covariates else sides)
     table = pd.DataFrame(records, columns=ATTACKS[1:])
-    table.insert(0, "trial", trial)
+    table.insert(0, "replicate", replicate)
     write_table(output, table)
 
 

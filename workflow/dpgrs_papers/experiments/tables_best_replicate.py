@@ -20,9 +20,9 @@ RELATIONS = {"ours": Neighbours.ADD_REMOVE, REPLACED: Neighbours.REPLACE_ONE}
 OLS, EARLIER = "nondp", "earlier study alone"
 
 
-def run_trial(part, trial, settings, files):
+def run_replicate(part, replicate, settings, files):
     """Fit all methods on nine tenths of the rows, less those of the earlier study; R^2 on the others."""
-    key, seed = ("tables_best", part, trial), settings["seed"]
+    key, seed = ("tables_best", part, replicate), settings["seed"]
     rng = generator(seed, *key)
     X, y = read_part(part, files, rng)
     n_test = round(TEST_SHARE * len(y))

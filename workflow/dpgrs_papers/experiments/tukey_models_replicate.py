@@ -31,14 +31,14 @@ ADASSP, BOOSTED = "adassp", "boosted adassp"
 ROW_STEP = 2.0**-16
 
 
-def run_trial(part, trial, settings, files):
+def run_replicate(part, replicate, settings, files):
     """Fit all methods on nine tenths of the rows; measure on these, and on the others."""
-    rng = generator(settings["seed"], "tukey models", part, trial)
+    rng = generator(settings["seed"], "tukey models", part, replicate)
     X, y = read_part(part, files, rng)
     order = rng.permutation(len(y))
     n_test = round(TEST_SHARE * len(y))
     test, training = order[:n_test], order[n_test:]
-    noise = BenchmarkNoise(settings["seed"], "tukey models", part, trial)
+    noise = BenchmarkNoise(settings["seed"], "tukey models", part, replicate)
     size = {"n": len(y), "d": X.shape[1]}
     rows = []
 
@@ -62,7 +62,7 @@ def run_trial(part, trial, settings, files):
         models = models_of_groups(A, b, n_models=n_models, request=REQUEST, noise=own)
         fit = private_deep_point(models, epsilon=EPSILON, request=REQUEST, noise=own)
         measure(OURS, n_models, fit.weights)
-        groups = generator(settings["seed"], "equal groups", part, trial, n_models)
+        groups = generator(settings["seed"], "equal groups", part, replicate, n_models)
         found = published_tukey(A, b, n_models=n_models, request=REQUEST, rng=groups, noise=own)
         measure(PUBLISHED, n_models, found)
     return rows

@@ -1,4 +1,4 @@
-"""One trial of `errata`: draws of each recipe on two neighbours, and the wrong guesses counted."""
+"""One replicate of `errata`: draws of each recipe on two neighbours, and the wrong guesses counted."""
 
 import numpy as np
 
@@ -22,15 +22,17 @@ DEFECTS = {
 }
 
 
-def run_trial(part, trial, settings, files):
+def run_replicate(part, replicate, settings, files):
     """Draw and count; `draws` are those of each input, of the published recipe and of ours."""
     defect, seed = DEFECTS[part](), settings["seed"]
     guesses = {PUBLISHED: [], OURS: []}
     for is_second in (False, True):
-        rng = generator(seed, "errata", part, trial, int(is_second))
+        rng = generator(seed, "errata", part, replicate, int(is_second))
         guesses[PUBLISHED].append(defect.published(rng, settings["draws"][PUBLISHED], is_second))
         n_ours = round(settings["draws"][OURS] * defect.share)
-        noises = (BenchmarkNoise(seed, "errata", part, trial, int(is_second), draw) for draw in range(n_ours))
+        noises = (
+            BenchmarkNoise(seed, "errata", part, replicate, int(is_second), draw) for draw in range(n_ours)
+        )
         guesses[OURS].append(np.array([defect.ours(noise, is_second) for noise in noises]))
     return [
         {

@@ -1,4 +1,4 @@
-"""What one trial hands from step to step beside its outcomes: exact statistics, labelled arrays."""
+"""What one replicate hands from step to step beside its outcomes: exact statistics, labelled arrays."""
 
 import json
 from collections.abc import Sequence

@@ -33,10 +33,10 @@ from dpgrs.steps import measure_release as measure_step
 from dpgrs.steps.fit_weights import fit_weights
 from dpgrs.steps.write_release import write_release
 from dpgrs.study import provenance, training_data
+from dpgrs.study.centre_sums import CentreSums, combined
 from dpgrs.study.exact_statistics import exact_statistics
 from dpgrs.study.public_effects_files import save_effects
 from dpgrs.study.settings import resolve
-from dpgrs.study.site_sums import SiteSums, combined
 from ledger_requests import new_ledger
 from outcome_files import write_outcomes
 from panels import panel_in_memory
@@ -254,7 +254,7 @@ class GoldenStudy(Study):
         own = pack(unpack(BITS, 2 * N_PEOPLE)[:, 2 * people.start : 2 * people.stop])
         panel = panel_in_memory(own, of_size=np.arange, n_haplotypes=n_haplotypes, frequency=FREQUENCY)
         statistics = exact_statistics(settings, panel, outcomes.of_rows(people))
-        return SiteSums(statistics, outcomes.of_rows(slice(0)), {}, (name,))
+        return CentreSums(statistics, outcomes.of_rows(slice(0)), {}, (name,))
 
     def fit(self, config, noisy):
         """Fit the weights by what public files the case has; return their path."""

@@ -27,7 +27,7 @@ from study_runs import environment, run, warm_python_of_tests
 
 RESULTS = f"results/{STUDY}"
 # Of a release by the sums of two centres: the study of the one whose cohort has neighbours.
-CENTRE, SUMS, SITE = "south", "sums.npz", ("python", "-m", "dpgrs", "site")
+CENTRE, SUMS, OF_CENTRES = "south", "sums.npz", ("python", "-m", "dpgrs", "centre")
 STUDIES = (RESULTS, f"results/{CENTRE}")
 # In the order of the data.
 VERBS = (
@@ -160,11 +160,11 @@ def commands_of_centres(site, kind):
     to, log = create_age_key(key), f"results/{CENTRE}/private/logs/sums.log"
     for name, folder in (("north", "north/"), (CENTRE, "")):
         commands = private_commands(site, kind.of_centre(name, folder))
-        commands.append([*SITE, "export", f"results/{name}", "--name", name, "--to", to, "2>", log])
+        commands.append([*OF_CENTRES, "export", f"results/{name}", "--name", name, "--to", to, "2>", log])
         run_steps(site, commands, check=True)
     shutil.copy(site / "results/north/private/north.age", site)
     exports = ["north.age", f"results/{CENTRE}/private/{CENTRE}.age"]
-    commands.append([*SITE, "combine", *exports, "--key", str(key), "--output", SUMS, "2>", log])
+    commands.append([*OF_CENTRES, "combine", *exports, "--key", str(key), "--output", SUMS, "2>", log])
     run_steps(site, commands[-1:], check=True)
     return commands
 

@@ -108,7 +108,7 @@ def test_main__failure_is_one_line_and_exit_1(tmp_path):
         "plan absent",
         "release verify absent",
         "score absent.vcf --score absent --output scored",
-        "site combine absent --key absent --output sums",
+        "centre combine absent --key absent --output sums",
         "tabular --csv absent --method bas",
     ],
 )

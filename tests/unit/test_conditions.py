@@ -206,7 +206,7 @@ def test_verify__a_condition_left_out(bundle):
 
 
 def test_verify__a_statement_of_another_format_names_the_program_that_checks_it(bundle):
-    edit_statement(bundle, ("format_version",), 1)
+    edit_statement(bundle, ("format_version",), 2)
     seal(bundle)
     with pytest.raises(
         DpgrsError, match=r"Check the bundle with the program that made it: dpgrs 0\.1, commit 000"

@@ -1,4 +1,4 @@
-"""What a site may send that is no sum: everybody who has the public key can encrypt what they like."""
+"""What a centre may send that is no sum: everybody who has the public key can encrypt what they like."""
 
 import struct
 import zipfile
@@ -8,14 +8,14 @@ from io import BytesIO
 import numpy as np
 import pytest
 
+from centres import CENTRES, D, changed_gram, set_entry, sums
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.files import arrays_as_bytes
 from dpgrs.privacy.age_files import create_age_key, encrypted
 from dpgrs.steps.export_sums import combine
-from dpgrs.study.site_sums import SiteSums, combined
-from sites import SITES, D, changed_gram, set_entry, sums
+from dpgrs.study.centre_sums import CentreSums, combined
 
-NORTH, SOUTH = (sums(SITES[name], name=name) for name in ("north", "south"))
+NORTH, SOUTH = (sums(CENTRES[name], name=name) for name in ("north", "south"))
 
 
 def changed_cross(part, column, value):
@@ -49,7 +49,7 @@ def test_load__raise_on_impossible_sums(spoil):
     with pytest.raises(
         DpgrsError, match="must hold sums over rows of people, got numbers that none can have"
     ):
-        SiteSums.load("a.age", content=spoil(sums()).as_bytes())
+        CentreSums.load("a.age", content=spoil(sums()).as_bytes())
 
 
 def test_load__bounds_cross_products_to_the_last_unit():
@@ -60,13 +60,13 @@ def test_load__bounds_cross_products_to_the_last_unit():
     most = int(np.sqrt(clipped.gram[0, 0])) * int(min(clipped.outcome_norm, 2.5) * 2**16)
     observed = part.statistics.n_observed.copy()
     part = replace(part, statistics=replace(part.statistics, n_observed=np.ones_like(observed)))
-    SiteSums.load("a.age", content=changed_cross(part, 0, -most).as_bytes())
+    CentreSums.load("a.age", content=changed_cross(part, 0, -most).as_bytes())
     for entry in (most + 1, -most - 1):
         with pytest.raises(DpgrsError, match="numbers that none can have"):
-            SiteSums.load("a.age", content=changed_cross(part, 0, entry).as_bytes())
+            CentreSums.load("a.age", content=changed_cross(part, 0, entry).as_bytes())
     none = replace(part, statistics=replace(part.statistics, n_observed=0 * observed))
     with pytest.raises(DpgrsError, match="numbers that none can have"):
-        SiteSums.load("a.age", content=changed_cross(none, 0, 1).as_bytes())
+        CentreSums.load("a.age", content=changed_cross(none, 0, 1).as_bytes())
 
 
 def archive(arrays, *, compression=zipfile.ZIP_STORED, claimed=None):
@@ -100,37 +100,37 @@ def archive(arrays, *, compression=zipfile.ZIP_STORED, claimed=None):
 )
 def test_load__raise_on_what_holds_other_arrays_than_it_says(content):
     with pytest.raises(DpgrsError, match=r"`a\.age` must hold plain arrays of known names"):
-        SiteSums.load("a.age", content=content)
+        CentreSums.load("a.age", content=content)
 
 
 def test_load__raise_on_an_array_that_is_there_twice():
     with pytest.warns(UserWarning, match="Duplicate name"):
         content = archive(SOUTH.arrays() | {"exports": np.array(["0" * 64])}, claimed=("<i8", (0,)))
     with pytest.raises(DpgrsError, match="plain arrays of known names"):
-        SiteSums.load("a.age", content=content)
+        CentreSums.load("a.age", content=content)
 
 
 @pytest.mark.parametrize(
     "arrays",
     [
-        {"site_names": np.array(["\x1b[2Ksouth"])},
-        {"site_names": np.array(["south: SHA-256 abc"])},
-        {"site_names": np.array([], dtype="<U1")},
-        {"site_names": np.array(["south", "South"])},
+        {"centre_names": np.array(["\x1b[2Ksouth"])},
+        {"centre_names": np.array(["south: SHA-256 abc"])},
+        {"centre_names": np.array([], dtype="<U1")},
+        {"centre_names": np.array(["south", "South"])},
         {"exports": np.array(["abc"])},
         {"exports": np.array(["0" * 64] * 2)},
-        {"site_terms": np.array("[" * 100_000)},
-        {"site_terms": np.array("[1]")},
+        {"centre_terms": np.array("[" * 100_000)},
+        {"centre_terms": np.array("[1]")},
     ],
 )
 def test_load__raise_on_names_and_terms_that_none_writes(arrays):
-    with pytest.raises(DpgrsError, match="must hold the sums of a site, got another kind of file"):
-        SiteSums.load("a.age", content=arrays_as_bytes(SOUTH.arrays() | arrays))
+    with pytest.raises(DpgrsError, match="must hold the sums of a centre, got another kind of file"):
+        CentreSums.load("a.age", content=arrays_as_bytes(SOUTH.arrays() | arrays))
 
 
 def test_combined__raise_on_one_name_in_two_cases_and_more_terms():
     with pytest.raises(DpgrsError, match="got north twice"):
-        combined([("a.age", NORTH), ("b.age", replace(SOUTH, sites=("North",)))])
+        combined([("a.age", NORTH), ("b.age", replace(SOUTH, centres=("North",)))])
     more = replace(SOUTH, terms=SOUTH.terms | {"privacy.delta": "1"})
     for pair in ((NORTH, more), (more, NORTH)):
         with pytest.raises(DpgrsError, match=r"same privacy\.delta as"):

@@ -98,7 +98,7 @@ STUDIES = {
     | {"public": {"sites": "sites.tsv", "origin": "x"}, "panel": {"size": 1, "missing": 0.1}},
     "phased": RELEASE
     | {"cohort": PLINK | {"plink": "b", "rows": "haplotypes"}, "public": {"reference": "b.pgen"}},
-    "site": RELEASE | {"cohort": VCF | {"part": True}},
+    "centre": RELEASE | {"cohort": VCF | {"part": True}},
     "coordinator": RELEASE | {"cohort": {"source": "vcf", "sums": "sums.npz"}},
     "charged": RELEASE | {"cohort": {}, "outcomes": {"count": 3, "test_share": 0.2}, "evaluation": CHARGED},
     **{

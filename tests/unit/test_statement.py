@@ -91,7 +91,7 @@ def test_build_statement__same_content_same_json(tmp_path):
             ],
         ),
         ({"unit": "person"}, ["one person is there or not", "two rows", "e^1 = 2.72"]),
-        ({"unit": "person", "rows": "people"}, ["Under one sample id at one site a person gives one row."]),
+        ({"unit": "person", "rows": "people"}, ["Under one sample id at one centre a person gives one row."]),
         (
             {"neighbours": "replace-one"},
             [

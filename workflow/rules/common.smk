@@ -294,7 +294,7 @@ UNDECLARED = {
 config.update(SETTINGS)  # captions quote what was really used
 IS_RELEASE = SETTINGS["mode"] == "release"
 IS_TABLE = is_table(SETTINGS)
-# One site of several ends with its sums; a coordinator begins with those of all.
+# One centre of several ends with its sums; a coordinator begins with those of all.
 IS_PART, HAS_SUMS = SETTINGS["cohort"]["part"], SETTINGS["cohort"]["sums"] is not None
 IS_COPIED = n_copies(SETTINGS) is not None
 # Nothing may be read by others, not even what is to be published later: that is the curator's to open.
@@ -362,8 +362,8 @@ COVARIATES = (
 )
 LOADINGS_FILE = f"{PUBLIC if IS_RELEASE else PRIVATE}/pca_loadings.tsv"
 LOADINGS = [LOADINGS_FILE] if SETTINGS["covariates"]["pcs"] else []
-# What `dpgrs site export` reads of one site of several.
-SUMS_OF_SITE = [SETTINGS_FILE, *SITES, *expand([OUTCOMES, STATISTICS], replicate=1)]
+# What `dpgrs centre export` reads of one centre of several.
+SUMS_OF_CENTRE = [SETTINGS_FILE, *SITES, *expand([OUTCOMES, STATISTICS], replicate=1)]
 
 close_private_places()
 tell_of_other_settings()

@@ -1,4 +1,4 @@
-# Exact sums of several sites, from `dpgrs site combine`, in place of statistics of people who are here.
+# Exact sums of several centres, from `dpgrs centre combine`, in place of statistics of people who are here.
 
 
 rule take_sums:

@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 
 import dpgrs
+from dpgrs.cli.centre import centre
 from dpgrs.cli.fetch import COMMANDS as FETCHING
 from dpgrs.cli.ledger import key, ledger, plan, release
 from dpgrs.cli.options import AT_LEAST_1, SHARE
@@ -19,7 +20,6 @@ from dpgrs.cli.people import COMMANDS as PEOPLE
 from dpgrs.cli.run import demo, init, run
 from dpgrs.cli.score import score
 from dpgrs.cli.settings import settings
-from dpgrs.cli.site import site
 from dpgrs.cli.store import store
 from dpgrs.cli.verbs import command_of
 from dpgrs.errors import DpgrsError, shown
@@ -43,7 +43,7 @@ EXTRAS = {
 # Commands for people, by what one wants to do; all others are steps that Snakemake calls.
 SECTIONS = {
     "Run a study": ("init", "settings", "plan", "run", "demo"),
-    "Make or check a release": ("key", "ledger", "release", "site", "compare-people", "closeout"),
+    "Make or check a release": ("key", "ledger", "release", "centre", "compare-people", "closeout"),
     "Apply scores": ("score",),
     "Prepare genotypes": ("fetch-manifest", "fetch", "store"),
     "Test what is claimed": ("audit",),
@@ -199,6 +199,7 @@ def audit_mechanisms(context, mechanisms, of_releases, mode, seed, is_json, is_m
 
 
 for command in (
+    centre,
     demo,
     init,
     key,
@@ -208,7 +209,6 @@ for command in (
     run,
     score,
     settings,
-    site,
     store,
 ):
     main.add_command(command)

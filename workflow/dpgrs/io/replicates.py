@@ -14,7 +14,7 @@ from dpgrs.types import Coding, Rows
 _GRAM_STEP, _CROSS_STEP = 2.0**-2, 2.0**-17  # of calls
 # Arrays that all statistics have.
 _NEEDED = ("n_rows", "n_observed", "rows", "outcome_bound")
-# Of sums of several sites, beside their statistics.
+# Of sums of several centres, beside their statistics.
 SUMMED_NAMES = "outcome_names"
 
 
@@ -225,11 +225,11 @@ class Statistics:
 
 
 def summed_outcomes(path):
-    """Return the names of the outcomes of sums of several sites, a list; a `DpgrsError` of other files."""
+    """Return the names of the outcomes of sums of several centres, a list; a `DpgrsError` of other files."""
     with readable_arrays(path) as arrays:
         if SUMMED_NAMES in arrays:
             return arrays[SUMMED_NAMES].tolist()
-    raise DpgrsError(f"`{path}` must hold the sums of sites, got another kind of file. Name the right one.")
+    raise DpgrsError(f"`{path}` must hold the sums of centres, got another kind of file. Name the right one.")
 
 
 def _added(first, second):

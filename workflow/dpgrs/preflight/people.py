@@ -82,15 +82,15 @@ def _setting_problems(config, terms):
     if terms.paths and config["cohort"]["source"] == "simulate":
         key, path = next(iter(terms.paths.items()))
         return [f"`{key}` is for `cohort.source: vcf`, got {path} with simulated people. Leave it out."]
-    lines = _consent_problems(terms, is_of_sites=config["cohort"]["sums"] is not None)
+    lines = _consent_problems(terms, is_of_centres=config["cohort"]["sums"] is not None)
     if config["mode"] == "release" and terms.related:
         lines += _pair_problems(terms.related)
     return lines
 
 
-def _consent_problems(terms, *, is_of_sites):
+def _consent_problems(terms, *, is_of_centres):
     key = "people.consent.allow"
-    if terms.consent is None and not is_of_sites:
+    if terms.consent is None and not is_of_centres:
         wanted = "come with `people.consent.file`"
         return [f"`{key}` must {wanted}, got it alone. Give the table of codes."] if terms.allow else []
     if terms.consent is not None and not terms.allow:

@@ -1,4 +1,4 @@
-"""What keeps the sums of several sites from being made or taken: what no sum carries, other terms."""
+"""What keeps the sums of several centres from being made or taken: what no sum carries, other terms."""
 
 import os
 
@@ -6,12 +6,12 @@ from dpgrs.errors import DpgrsError, must
 from dpgrs.methods.mechanisms import mechanism_of
 from dpgrs.preflight.public_side import LISTS
 from dpgrs.privacy.private_folders import OPEN_TO_OTHERS
+from dpgrs.study.centre_sums import AGREED, AGREED_KEYS, CentreSums, require_same_terms, terms_of
 from dpgrs.study.path_settings import PATTERN_KEYS
-from dpgrs.study.site_sums import AGREED, AGREED_KEYS, SiteSums, require_same_terms, terms_of
 from dpgrs.types import Metrics, Protection
 
 PART, SUMS = KEYS = ("cohort.part", "cohort.sums")
-# Of people, who are all in the sums already. Each site has a table of its own, the codes are agreed.
+# Of people, who are all in the sums already. Each centre has a table of its own, the codes are agreed.
 CONSENT = "people.consent.file"
 REPLACED = (*PATTERN_KEYS, "outcomes.file", CONSENT)
 # Of lists a coordinator could not say which there were, and of covariates it has neither files nor rows.
@@ -20,7 +20,7 @@ TERMS = (*AGREED, *AGREED_KEYS)
 
 
 def mode_problems(inspection, key):
-    """Refuse sums of sites in a benchmark, whose noise everybody can draw."""
+    """Refuse sums of centres in a benchmark, whose noise everybody can draw."""
     if not inspection[key]:
         return []
     return [must(key, "be left out in a benchmark", inspection[key], "Say `mode: release`.")]
@@ -30,11 +30,11 @@ def source_problems(inspection):
     """Ask for genotypes from files, and for one of the two sides."""
     if inspection[PART] and inspection[SUMS]:
         wanted = f"be left out beside `{PART}`"
-        return [must(SUMS, wanted, inspection[SUMS], "A study is a site's or the coordinator's.")]
+        return [must(SUMS, wanted, inspection[SUMS], "A study is a centre's or the coordinator's.")]
     key, source = _given(inspection), inspection["cohort.source"]
     if key is None or source in ("vcf", "plink"):
         return []
-    return [must("cohort.source", f"be vcf or plink with `{key}`", source, "Say what all sites have.")]
+    return [must("cohort.source", f"be vcf or plink with `{key}`", source, "Say what all centres have.")]
 
 
 def replaced_problems(inspection, key):
@@ -54,11 +54,11 @@ def unsummed_problems(inspection, key):
 
 
 def scale_problems(inspection):
-    """Ask for public scales: by those of its own people a site would make each row hang on all of them."""
+    """Ask for public scales: by those of its own people a centre would make each row hang on all of them."""
     given, is_given = _given(inspection), inspection["outcomes.scales"] is not None
     if given is None or inspection["outcomes.source"] != "file" or is_given:
         return []
-    fix = "Name a table of public centres and scales, the same at all sites."
+    fix = "Name one table of public means and scales for all."
     return [must("outcomes.scales", f"be given with `{given}`", "null", fix)]
 
 
@@ -92,12 +92,12 @@ def method_problems(inspection):
 
 
 def metric_problems(inspection):
-    """Refuse accuracy on people held out, who are at the sites."""
+    """Refuse accuracy on people held out, who are at the centres."""
     given, metrics = _given(inspection), inspection["evaluation.metrics"]
     if given is None or metrics != Metrics.CHARGED:
         return []
     wanted = f"be {Metrics.WITHHELD} or {Metrics.PUBLIC} with `{given}`"
-    return [must("evaluation.metrics", wanted, metrics, "The people held out are at the sites.")]
+    return [must("evaluation.metrics", wanted, metrics, "The people held out are at the centres.")]
 
 
 def file_problems(inspection):
@@ -110,7 +110,7 @@ def file_problems(inspection):
         del terms["public sites"]
         if os.stat(path).st_mode & OPEN_TO_OTHERS:  # noqa: PTH116 - takes a path of any kind
             return [must(SUMS, "be yours alone", f"{path}, which others can read", "Run `chmod 600`.")]
-        require_same_terms(SiteSums.load(path), terms, path=path, others="the study")
+        require_same_terms(CentreSums.load(path), terms, path=path, others="the study")
     except OSError as error:
         return [must(SUMS, "be a file", f"{path}: {error.strerror}", "Correct the path.")]
     except DpgrsError as error:
@@ -119,5 +119,5 @@ def file_problems(inspection):
 
 
 def _given(inspection):
-    """Return the key that makes a study one of several sites; None of any other."""
+    """Return the key that makes a study one of several centres; None of any other."""
     return PART if inspection[PART] else SUMS if inspection[SUMS] is not None else None

@@ -55,7 +55,7 @@ def outcome_problems(inspection):
     if takes_columns(inspection.config):
         return _own_column_problems(inspection)
     if path is None and inspection["cohort.sums"]:
-        return []  # summed at the sites
+        return []  # summed at the centres
     if path is None:
         fix = "Give the table, or simulate."
         return [must(key, "be a path for `outcomes.source: file`", "null", fix)]

@@ -63,7 +63,7 @@ def encrypted(content, *, public_key):
     except pyrage.RecipientError:
         raise UsageError(
             f"The public key must be one of age, as `age1...`, got {shown(public_key)}. Ask the coordinator "
-            "for it, who makes it with `dpgrs site key`."
+            "for it, who makes it with `dpgrs centre key`."
         ) from None
     return pyrage.encrypt(content, [recipient])
 
@@ -108,6 +108,6 @@ def _load_key(path):
         identities = []
     if not identities:
         raise UsageError(
-            f"`{path}` must hold a secret key of age, got none. Name the file that `dpgrs site key` made."
+            f"`{path}` must hold a secret key of age, got none. Name the file that `dpgrs centre key` made."
         )
     return identities

@@ -1,4 +1,4 @@
-"""What the commands of sites and their coordinator do: sums of a site encrypted, and those of all added."""
+"""What centres and their coordinator do: sums of a centre are encrypted, and the sums of all are added."""
 
 import hashlib
 from dataclasses import replace
@@ -8,16 +8,16 @@ from dpgrs.errors import DpgrsError, UsageError, shown
 from dpgrs.io.files import require_regular, write_closed
 from dpgrs.privacy.age_files import decrypted, encrypted
 from dpgrs.privacy.private_folders import PRIVATE, require_private_place
-from dpgrs.study.site_sums import NAME, SiteSums, combined, sums_of_study
+from dpgrs.study.centre_sums import NAME, CentreSums, combined, sums_of_study
 
 
 def export(study, *, name, public_key):
-    """Encrypt the exact sums of a study of one site, in its private folder, mode 0600.
+    """Encrypt the exact sums of a study of one centre, in its private folder, mode 0600.
 
     Parameters
     ----------
     study : folder of the study.
-    name : str, public name of the site.
+    name : str, public name of the centre.
     public_key : str, of the coordinator.
 
     Returns
@@ -28,7 +28,7 @@ def export(study, *, name, public_key):
     Raises
     ------
     UsageError
-        If the name or the key is none, or the study is no site's.
+        If the name or the key is none, or the study is no centre's.
     DpgrsError
         If the study has not run as its settings say.
     """
@@ -39,13 +39,13 @@ def export(study, *, name, public_key):
     # A wrong key is said before anything private is read.
     encrypted(b"", public_key=public_key)
     path = Path(study) / PRIVATE / f"{name}.age"
-    content = encrypted(sums_of_study(study, site=name).as_bytes(), public_key=public_key)
+    content = encrypted(sums_of_study(study, centre=name).as_bytes(), public_key=public_key)
     write_closed(path, content)
     return path, hashlib.sha256(content).hexdigest()
 
 
 def combine(exports, *, key, output):
-    """Add the sums of sites into one file of mode 0600.
+    """Add the sums of centres into one file of mode 0600.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def combine(exports, *, key, output):
 
     Returns
     -------
-    list of tuples, of each export: name of the site, path, SHA-256 of the file.
+    list of tuples, of each export: name of the centre, path, SHA-256 of the file.
 
     Raises
     ------
@@ -75,13 +75,13 @@ def combine(exports, *, key, output):
         for path in exports:
             require_regular(path)
             content = Path(path).read_bytes()
-            sums = SiteSums.load(path, content=decrypted(content, key=key, path=path))
-            if len(sums.sites) != 1:
+            sums = CentreSums.load(path, content=decrypted(content, key=key, path=path))
+            if len(sums.centres) != 1:
                 raise DpgrsError(
-                    f"`{path}` must be the export of one site, got another. Ask the site for it."
+                    f"`{path}` must be the export of one centre, got another. Ask the centre for it."
                 )
             digest = hashlib.sha256(content).hexdigest()
-            told.append((*sums.sites, path, digest))
+            told.append((*sums.centres, path, digest))
             yield path, replace(sums, exports=(digest,))
 
     combined(opened()).save(output)

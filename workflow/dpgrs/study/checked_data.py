@@ -22,15 +22,15 @@ CHOSEN = "chosen in the configuration"
 def check_inputs(settings: Mapping) -> Iterator[PublicInput]:
     """Yield the public inputs that say which checks of private data a release has, and by which threshold."""
     cohort, outcomes = settings["cohort"], settings["outcomes"]
-    is_simulated, is_of_sites = cohort["source"] == "simulate", cohort["sums"] is not None
+    is_simulated, is_of_centres = cohort["source"] == "simulate", cohort["sums"] is not None
     people = terms_of(settings)
     there = {
         CheckedFile.GENOTYPES: not is_simulated,
         CheckedFile.OUTCOMES: outcomes["source"] == "file",
         CheckedFile.COVARIATES: settings["covariates"]["file"] is not None,
         CheckedFile.PEOPLE: bool(people.public),
-        CheckedFile.REFERENCE: settings["public"]["reference"] is not None and not is_of_sites,
-        CheckedFile.SITES: is_of_sites,
+        CheckedFile.REFERENCE: settings["public"]["reference"] is not None and not is_of_centres,
+        CheckedFile.CENTRES: is_of_centres,
     }
     files = [kind for kind, is_there in there.items() if is_there]
     yield PublicInput(CHECKED_FILES, ", ".join(files) or NO_FILES, CHOSEN)

@@ -9,7 +9,7 @@ COHORT_KEYS = ("cohort.source", *PATTERN_KEYS, "cohort.sums", "cohort.chromosome
 
 
 def has_genotype_files(cohort):
-    """Tell whether a cohort is read from genotype files: no simulation, no table, no sums of sites."""
+    """Tell whether a cohort is read from genotype files: no simulation, no table, no sums of centres."""
     return cohort["source"] in SOURCES and cohort["sums"] is None
 
 

@@ -15,7 +15,7 @@ class PeopleTerms:
     keep, remove : path of a list of ids: who alone may be in, and who may not.
     consent : path of a table of ids and consent codes.
     consent_column : str, name of its column with the codes.
-    allow : tuple of str, the codes that let a person in; of sums of sites without a table, which each has.
+    allow : tuple of str, the codes that let a person in; of sums of centres without a table, which each has.
     related : path of a list of ids to leave out, or of a table of pairs with their kinship.
     kinship : float; of each pair above it one person is left out.
     section : str, that of the settings.

@@ -101,7 +101,7 @@ def describe_success(settings, *, results, earlier):
     if settings["cohort"]["part"]:
         return [
             *lines,
-            f"The sums of this site are there: `dpgrs site export {results} --name NAME --to KEY`.",
+            f"The sums of this centre are there: `dpgrs centre export {results} --name NAME --to KEY`.",
         ]
     if _is_release(settings):
         return lines + _charge(settings, _own_requests(settings, results), earlier)
@@ -220,7 +220,7 @@ def _book(settings):
 
 
 def _is_release(settings):
-    """Tell whether a study may charge a ledger; that of a site draws nothing."""
+    """Tell whether a study may charge a ledger; that of a centre draws nothing."""
     return settings["mode"] == "release" and not settings["cohort"]["part"]
 
 

@@ -1,6 +1,6 @@
-"""Whether what a site sent could be exact sums over rows of people, looked at before anybody adds it.
+"""Whether what a centre sent could be exact sums over rows of people, looked at before anybody adds it.
 
-Whatever passes, nobody else's privacy depends on it (docs/explanation/sites.md).
+Whatever passes, nobody else's privacy depends on it (docs/explanation/centres.md).
 """
 
 import math
@@ -13,7 +13,7 @@ from dpgrs.linalg.statistics import OUTCOME_STEP
 from dpgrs.types import Rows
 
 SIZE = "[1-9][0-9]{0,8}"
-# Of statistics that leave a site; the rest is names and terms.
+# Of statistics that leave a centre; the rest is names and terms.
 STATISTICS = re.compile(
     rf"gram|n_rows|n_observed|rows|outcome_bound|steps|(cross|columns|origin)/{SIZE}"
     rf"|clipped/{SIZE}/{SIZE}/(gram|cross|norms)"

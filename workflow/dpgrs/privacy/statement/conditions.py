@@ -24,7 +24,7 @@ class CheckedFile(StrEnum):
     COVARIATES = "table of covariates"
     PEOPLE = "lists of people"
     REFERENCE = "public reference"
-    SITES = "sums of sites"
+    CENTRES = "sums of centres"
 
 
 class Condition(StrEnum):
@@ -42,7 +42,7 @@ class Condition(StrEnum):
     VALUES = "values"
     SCALE = "scale"
     BINARY = "binary"
-    SITES = "sites"
+    CENTRES = "centres"
     SIZE = "size"
     SAME_DATA = "same data"
     RESOURCES = "resources"
@@ -86,8 +86,8 @@ SENTENCES = {
         f"to {LARGEST_SD}."
     ),
     Condition.BINARY: "Each column with a public prevalence held only 0, 1 and missing values.",
-    Condition.SITES: (
-        "The data of each site passed these checks at the site, and all sites used the same public terms."
+    Condition.CENTRES: (
+        "The data of each centre passed these checks there, and all centres used the same public terms."
     ),
     Condition.SIZE: (
         f"No table held more than {MOST_PEOPLE:,} people or {MOST_VALUES:,} values, and all sums were exact "
@@ -126,7 +126,7 @@ def conditions(inputs: Mapping[str, str], *, protection: str, rows: str) -> dict
         Condition.VALUES: tables and TableCheck.VALUES in checks,
         Condition.SCALE: outcomes and TableCheck.SCALE in checks,
         Condition.BINARY: tables and TableCheck.BINARY in checks,
-        Condition.SITES: CheckedFile.SITES in files,
+        Condition.CENTRES: CheckedFile.CENTRES in files,
         Condition.SIZE: NO_FILES not in files,
     }
     words = {

@@ -82,7 +82,7 @@ NOT_PROTECTED = (
     "with an outcome.",
     "Steps before this program (calling, phasing, imputation, quality control, choice of people), and "
     "settings that were chosen by looking at the same people: they are not counted.",
-    "Whoever is in the data more than once, under two sample ids or at two sites: of somebody who is in k "
+    "Whoever is in the data more than once, under two sample ids or at two centres: of somebody who is in k "
     "times, mu and pure epsilon are k times as large.",
     "That the data set of this release meets the conditions of the release, and whether any other release "
     "was refused or failed.",

@@ -42,7 +42,7 @@ from dpgrs.privacy.statement.odds import CHANCE_DIGITS, describe_profile, plain_
 from dpgrs.types import Metrics, Neighbours, Protection, Rows, Unit
 
 SCHEMA = Path(__file__).parents[2] / "schemas/privacy_statement.schema.yaml"
-FORMAT, FORMAT_VERSION = "dpgrs privacy statement", 3
+FORMAT, FORMAT_VERSION = "dpgrs privacy statement", 4
 
 # What every release rests on; each is named with its origin.
 REQUIRED_INPUTS = (
@@ -203,7 +203,7 @@ def words_of(guarantee, mechanisms, *, protected):
     rows = ROWS_OF_A_PERSON[Rows(guarantee["rows"])]
     return {
         "definition": _definition(guarantee, protected),
-        "contribution": f"Under one sample id at one site a person gives {rows}.",
+        "contribution": f"Under one sample id at one centre a person gives {rows}.",
         "plain_language": plain_line(guarantee, guarantee, guarantee["person"], protected=protected),
         "assumptions": _assumptions(mechanisms),
         "theorem": _theorem(mechanisms),

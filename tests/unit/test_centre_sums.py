@@ -1,4 +1,4 @@
-"""Sums of sites: added they are those of one cohort, byte for byte; what does not belong is refused."""
+"""Sums of centres: added they are those of one cohort, byte for byte; what does not belong is refused."""
 
 import json
 import os
@@ -11,6 +11,7 @@ import pyrage
 import pytest
 from click.testing import CliRunner
 
+from centres import CENTRES, CONFIG, NAMES, SCALES, TERMS, D, all_centres, changed_gram, set_entry, sums
 from dpgrs.cli.main import main
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.files import arrays_as_bytes, file_digest, write_text, written_digest
@@ -21,13 +22,12 @@ from dpgrs.preflight.checks import check
 from dpgrs.privacy.age_files import create_age_key, encrypted
 from dpgrs.steps.export_sums import combine, export
 from dpgrs.steps.take_sums import take_sums
+from dpgrs.study.centre_sums import AGREED, AGREED_KEYS, CentreSums, combined, sums_of_study, terms_of
 from dpgrs.study.input_files import content_marks
 from dpgrs.study.made_by import note, settings_along
 from dpgrs.study.settings import resolve
-from dpgrs.study.site_sums import AGREED, AGREED_KEYS, SiteSums, combined, sums_of_study, terms_of
 from dpgrs.study.step_settings import Settings
 from dpgrs.study.verbs import read_verb
-from sites import CONFIG, NAMES, SCALES, SITES, TERMS, D, all_sites, changed_gram, set_entry, sums
 from step_settings import settings_for
 
 
@@ -46,54 +46,54 @@ def folder(tmp_path, monkeypatch):
         ("dosages", "tight", "joint"),
     ],
 )
-def test_combined__of_three_sites_is_one_cohort(kind, bounds, budget):
+def test_combined__of_three_centres_is_one_cohort(kind, bounds, budget):
     whole = sums(kind=kind, bounds=bounds, budget=budget)
-    for order in permutations(all_sites(kind=kind, bounds=bounds, budget=budget)):
+    for order in permutations(all_centres(kind=kind, bounds=bounds, budget=budget)):
         found = combined(order)
         assert arrays_as_bytes(found.statistics.arrays()) == arrays_as_bytes(whole.statistics.arrays())
         assert found.outcomes.names == NAMES
-        assert set(found.sites) == set(SITES)
+        assert set(found.centres) == set(CENTRES)
 
 
 def test_saved__is_closed_and_read_again(tmp_path):
     whole = sums()
     whole.save(tmp_path / "sums.npz")
     assert (tmp_path / "sums.npz").stat().st_mode & 0o777 == 0o600
-    assert SiteSums.load(tmp_path / "sums.npz").as_bytes() == whole.as_bytes()
+    assert CentreSums.load(tmp_path / "sums.npz").as_bytes() == whole.as_bytes()
     assert summed_outcomes(tmp_path / "sums.npz") == [*NAMES]
 
 
 def test_load__raise_on_another_kind(tmp_path):
     sums().statistics.save(tmp_path / "statistics.npz")
-    with pytest.raises(DpgrsError, match="must hold the sums of a site, got another kind of file"):
-        SiteSums.load(tmp_path / "statistics.npz")
-    with pytest.raises(DpgrsError, match="must hold the sums of sites, got another"):
+    with pytest.raises(DpgrsError, match="must hold the sums of a centre, got another kind of file"):
+        CentreSums.load(tmp_path / "statistics.npz")
+    with pytest.raises(DpgrsError, match="must hold the sums of centres, got another"):
         summed_outcomes(tmp_path / "statistics.npz")
-    with pytest.raises(DpgrsError, match="must be of format 1, got another"):
-        SiteSums.load("a", content=sums(terms={"format": 2}).as_bytes())
+    with pytest.raises(DpgrsError, match="must be of format 2, got another"):
+        CentreSums.load("a", content=sums(terms={"format": 1}).as_bytes())
 
 
 @pytest.mark.parametrize(
     ("second", "said"),
     [
-        (sums(SITES["south"], name="north"), "got north twice"),
-        (sums(SITES["north"], name="south"), r"other sums than a\.age, got the same"),
+        (sums(CENTRES["south"], name="north"), "got north twice"),
+        (sums(CENTRES["north"], name="south"), r"other sums than a\.age, got the same"),
         (
-            sums(SITES["south"], name="south", terms=TERMS | {"privacy.epsilon": "[3]"}),
+            sums(CENTRES["south"], name="south", terms=TERMS | {"privacy.epsilon": "[3]"}),
             "same privacy.epsilon as",
         ),
-        (sums(SITES["south"], name="south", bounds="worst-case"), "same outcomes and variants as"),
-        (sums(SITES["south"], name="south", kind="dosages"), "same outcomes and variants as"),
-        (sums(SITES["south"], name="south", budget="separate"), "same columns and norms as"),
+        (sums(CENTRES["south"], name="south", bounds="worst-case"), "same outcomes and variants as"),
+        (sums(CENTRES["south"], name="south", kind="dosages"), "same outcomes and variants as"),
+        (sums(CENTRES["south"], name="south", budget="separate"), "same columns and norms as"),
     ],
 )
 def test_combined__raise_on_what_does_not_belong_together(second, said):
     with pytest.raises(DpgrsError, match=rf"`b\.age` must be .*{said}"):
-        combined([("a.age", sums(SITES["north"], name="north")), ("b.age", second)])
+        combined([("a.age", sums(CENTRES["north"], name="north")), ("b.age", second)])
 
 
 def test_combined__raise_on_other_outcomes_and_overflow():
-    first, second = sums(SITES["north"], name="north"), sums(SITES["south"], name="south")
+    first, second = sums(CENTRES["north"], name="north"), sums(CENTRES["south"], name="south")
     other = replace(second, outcomes=replace(second.outcomes, names=("a", "b", "d")))
     with pytest.raises(DpgrsError, match="same outcomes and variants"):
         combined([("a.age", first), ("b.age", other)])
@@ -104,9 +104,9 @@ def test_combined__raise_on_other_outcomes_and_overflow():
 
 @pytest.fixture
 def exports(tmp_path):
-    """The coordinator's key, and an export of every site."""
+    """The coordinator's key, and an export of every centre."""
     public, paths = create_age_key(tmp_path / "secret" / "key"), []
-    for name, part in zip(SITES, all_sites(), strict=True):
+    for name, part in zip(CENTRES, all_centres(), strict=True):
         paths.append(tmp_path / f"{name}.age")
         paths[-1].write_bytes(encrypted(part[1].as_bytes(), public_key=public))
     return tmp_path / "secret" / "key", paths
@@ -114,7 +114,7 @@ def exports(tmp_path):
 
 def run_combine(key, paths, output):
     return CliRunner().invoke(
-        main, ["site", "combine", *map(str, paths), "--key", str(key), "--output", str(output)]
+        main, ["centre", "combine", *map(str, paths), "--key", str(key), "--output", str(output)]
     )
 
 
@@ -124,9 +124,9 @@ def test_combine__writes_the_sums_of_all(exports, tmp_path):
     assert b"north" not in paths[0].read_bytes()
     done = run_combine(key, paths, tmp_path / "sums.npz")
     assert done.exit_code == 0
-    assert all(f"{name}: " in done.output for name in SITES)
-    sent = SiteSums.load(tmp_path / "sums.npz")
-    assert dict(zip(sent.sites, sent.exports, strict=True)) == {
+    assert all(f"{name}: " in done.output for name in CENTRES)
+    sent = CentreSums.load(tmp_path / "sums.npz")
+    assert dict(zip(sent.centres, sent.exports, strict=True)) == {
         path.stem: file_digest(path) for path in paths
     }
     found = sent.statistics.arrays()
@@ -165,10 +165,10 @@ def test_combine__raise_on_one_sent_twice_and_one_of_several(exports, tmp_path):
     key, paths = exports
     with pytest.raises(DpgrsError, match="got north twice"):
         combine([*paths, paths[0]], key=key, output=tmp_path / "sums.npz")
-    several = combined(all_sites()).as_bytes()
+    several = combined(all_centres()).as_bytes()
     public = key.read_text().split()[3]
     paths[0].write_bytes(encrypted(several, public_key=public))
-    with pytest.raises(DpgrsError, match="must be the export of one site"):
+    with pytest.raises(DpgrsError, match="must be the export of one centre"):
         combine(paths, key=key, output=tmp_path / "sums.npz")
     assert not (tmp_path / "sums.npz").exists()
 
@@ -255,14 +255,14 @@ def test_check__takes_sums_of_its_terms():
     assert lines_of(changed(cohort={"sums": None, "vcf": "x.vcf", "part": True})) == []
 
 
-def test_check__takes_codes_of_consent_that_every_site_has_a_table_for():
+def test_check__takes_codes_of_consent_that_every_centre_has_a_table_for():
     config = changed(people={"consent": {"allow": ["1"]}})
     own = config | {
         "cohort": CONFIG["cohort"] | {"sums": None, "vcf": "x.vcf", "part": True},
         "people": {"consent": {"file": "c.tsv", "allow": ["1"]}},
     }
-    agreed, of_site = (terms_of(resolve(raw), site_digest="0" * 64) for raw in (config, own))
-    assert agreed == of_site
+    agreed, of_centre = (terms_of(resolve(raw), site_digest="0" * 64) for raw in (config, own))
+    assert agreed == of_centre
     assert agreed["identity"]["people"] == {"consent": {"column": "consent", "allow": ["1"]}}
     sums(terms=agreed).save("sums.npz")
     assert lines_of(config) == lines_of(own) == []
@@ -342,14 +342,14 @@ def test_take_sums__takes_statistics_and_names(tmp_path):
     assert (found.names, found.rows, found.values[D].shape) == (NAMES, "people", (3, 0))
 
 
-def study_of_site(folder):
-    """Write the files of a study of one site that `dpgrs site export` reads, with their notes."""
+def study_of_centre(folder):
+    """Write the files of a study of one centre that `dpgrs centre export` reads, with their notes."""
     study = folder / "results" / "release"
     private, sites = study / "private", study / "public" / "sites.tsv"
-    of_site = {"cohort": {"sums": None, "vcf": "cohort.vcf", "part": True}}
-    own = resolve(changed(**of_site, people={"consent": {"file": "consent.tsv", "allow": ["1"]}}))
+    of_centre = {"cohort": {"sums": None, "vcf": "cohort.vcf", "part": True}}
+    own = resolve(changed(**of_centre, people={"consent": {"file": "consent.tsv", "allow": ["1"]}}))
     own |= {"outcomes": own["outcomes"] | {"file": "table.tsv"}}
-    part, settings = sums(SITES["north"]), Settings(own)
+    part, settings = sums(CENTRES["north"]), Settings(own)
     for file in ("consent.tsv", "cohort.vcf", "table.tsv"):
         (folder / file).write_text("a\t1\n")
     (private / "replicate1").mkdir(parents=True)
@@ -368,25 +368,25 @@ def study_of_site(folder):
 @pytest.mark.parametrize("name", ["scales.tsv", "consent.tsv", "cohort.vcf"])
 def test_export__raise_on_files_that_have_changed(folder, name):
     """Under an older time, as `cp -p` and `rsync -a` leave it."""
-    study = study_of_site(folder)
-    assert sums_of_study(study, site="north").sites == ("north",)
+    study = study_of_centre(folder)
+    assert sums_of_study(study, centre="north").centres == ("north",)
     (folder / name).write_text("a\t0\n")
     os.utime(folder / name, (0, 0))
     with pytest.raises(DpgrsError, match=rf"`{re.escape(name)}` must be as it was when the study read it"):
-        sums_of_study(study, site="north")
+        sums_of_study(study, centre="north")
 
 
 def test_export__raise_where_snakemake_keeps_digests(folder, monkeypatch):
-    """A site draws nothing, so no step asks before."""
-    study, records = study_of_site(folder), folder / ".snakemake" / "metadata"
+    """A centre draws nothing, so no step asks before."""
+    study, records = study_of_centre(folder), folder / ".snakemake" / "metadata"
     records.mkdir(parents=True)
     name = "results/release/{}/x.npz"
     (records / "a").write_text(json.dumps({"input_checksums": {name.format("public"): "0"}}))
-    assert sums_of_study(study, site="north").sites == ("north",)
+    assert sums_of_study(study, centre="north").centres == ("north",)
     (records / "b").write_text(json.dumps({"input_checksums": {name.format("private"): "0"}}))
     monkeypatch.chdir(folder / "results")
     with pytest.raises(DpgrsError, match="metadata` must hold no digests but of public files in a release"):
-        sums_of_study(Path("release"), site="north")
+        sums_of_study(Path("release"), centre="north")
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
-"""Three simulated sites against one: sums leave each encrypted, and their release is that of all people.
+"""Three simulated centres against one: sums leave each encrypted, and their release is that of all people.
 
-Who did not consent is left out: of one cohort and of two sites by tables, of the third by its files.
+Who did not consent is left out: of one cohort and of two centres by tables, of the third by its files.
 """
 
 import json
@@ -80,11 +80,11 @@ def without_conditions(statement):
     return statement | {"conditions": [], "files": [], "public_inputs": inputs}
 
 
-def test_sites__release_what_one_cohort_of_all_people_does(one, tmp_path, monkeypatch):
+def test_centres__release_what_one_cohort_of_all_people_does(one, tmp_path, monkeypatch):
     people = people_of(one)
     key, exports = tmp_path / "secret" / "coordinator.key", []
-    public = dpgrs("site", "key", key).split()[2].rstrip(".")
-    # Sizes differ, and a later site comes first.
+    public = dpgrs("centre", "key", key).split()[2].rstrip(".")
+    # Sizes differ, and a later centre comes first.
     consented = [sample for sample in people[70:] if consents(sample)]
     assert 0 < len(consented) < 20
     for name, chosen in {"c": consented, "a": people[:20], "b": people[20:70]}.items():
@@ -93,10 +93,10 @@ def test_sites__release_what_one_cohort_of_all_people_does(one, tmp_path, monkey
         write_consent(folder, chosen)
         (folder / "reference").symlink_to(one / "reference")
         said = run(folder, PART).stdout
-        assert "dpgrs site export results/release" in said
+        assert "dpgrs centre export results/release" in said
         assert not (folder / "results/release/private/replicate1/drawn").exists()
         monkeypatch.chdir(folder)
-        dpgrs("site", "export", "results/release", "--name", name, "--to", public)
+        dpgrs("centre", "export", "results/release", "--name", name, "--to", public)
         exports.append(folder / "results/release/private" / f"{name}.age")
         assert exports[-1].stat().st_mode & 0o777 == 0o600
 
@@ -105,11 +105,11 @@ def test_sites__release_what_one_cohort_of_all_people_does(one, tmp_path, monkey
     (coordinator / "reference").symlink_to(one / "reference")
     for name in LEDGER:
         shutil.copy(one / f"{name}.before", coordinator / name)
-    dpgrs("site", "combine", *exports, "--key", key, "--output", coordinator / "sums.npz")
+    dpgrs("centre", "combine", *exports, "--key", key, "--output", coordinator / "sums.npz")
     assert "Charged: epsilon 2; in all epsilon 2 of 4 is spent" in run(coordinator, SUMS).stdout
     ours, theirs = (bundle(folder, "release") for folder in (coordinator, one))
     assert ours.keys() == theirs.keys()
-    # Sums of sites meet other conditions than files of one cohort, and a statement says which.
+    # Sums of centres meet other conditions than files of one cohort, and a statement says which.
     assert {name for name in ours if ours[name] != theirs[name]} <= STATING_CONDITIONS
     statement, other = (json.loads(files["privacy_statement.json"]) for files in (ours, theirs))
     assert without_conditions(statement) == without_conditions(other)

@@ -1,4 +1,4 @@
-"""Sums of sites in memory, as each site has them, and the settings that all agree on."""
+"""Sums of centres in memory, as each centre has them, and the settings that all agree on."""
 
 from dataclasses import replace
 
@@ -7,9 +7,9 @@ import numpy as np
 from dpgrs.genotypes.bits import pack
 from dpgrs.io.outcomes import Outcomes
 from dpgrs.linalg.statistics import half_units
-from dpgrs.study import site_sums
+from dpgrs.study import centre_sums
+from dpgrs.study.centre_sums import CentreSums
 from dpgrs.study.exact_statistics import exact_statistics
-from dpgrs.study.site_sums import SiteSums
 from panels import panel_in_memory
 from random_cohorts import random_alleles
 from release_studies import SHORT_RELEASE
@@ -17,7 +17,7 @@ from step_settings import settings_for
 
 D, N_PEOPLE, NAMES = 7, 120, ("a", "b", "c")
 ALLELES, FREQUENCY = random_alleles(D, 2 * N_PEOPLE), np.linspace(0.1, 0.7, D)
-SITES = {"north": slice(0, 20), "south": slice(20, 75), "west": slice(75, N_PEOPLE)}
+CENTRES = {"north": slice(0, 20), "south": slice(20, 75), "west": slice(75, N_PEOPLE)}
 VALUES = np.random.default_rng(3).standard_normal((len(NAMES), N_PEOPLE))
 VALUES[1, ::5] = np.nan
 CONFIG = SHORT_RELEASE | {
@@ -27,13 +27,13 @@ CONFIG = SHORT_RELEASE | {
     "outcomes": {"source": "file", "scales": "scales.tsv"},
 }
 SCALES = "outcome\tcentre\tscale\torigin\n" + "".join(f"{name}\t0\t1\ta register\n" for name in NAMES)
-TERMS = {"format": site_sums.FORMAT, "privacy.epsilon": "[2]"}
+TERMS = {"format": centre_sums.FORMAT, "privacy.epsilon": "[2]"}
 
 
 def sums(
     people=slice(0, N_PEOPLE), *, name="all", kind="people", bounds="tight", budget="joint", terms=TERMS
 ):
-    """Return the sums of some people as one site has them."""
+    """Return the sums of some people as one centre has them."""
     rows = "haplotypes" if kind == "haplotypes" else "people"
     n, each = people.stop - people.start, 2 if rows == "haplotypes" else 1
     own = pack(ALLELES[:, 2 * people.start : 2 * people.stop])
@@ -52,15 +52,15 @@ def sums(
         privacy={"bounds": bounds, "outcome_budget": budget},
     )
     found = exact_statistics(settings, panel, outcomes)
-    return SiteSums(found, outcomes.of_rows(slice(0)), terms, (name,))
+    return CentreSums(found, outcomes.of_rows(slice(0)), terms, (name,))
 
 
-def all_sites(**terms):
-    return [(f"{name}.age", sums(people, name=name, **terms)) for name, people in SITES.items()]
+def all_centres(**terms):
+    return [(f"{name}.age", sums(people, name=name, **terms)) for name, people in CENTRES.items()]
 
 
 def changed_gram(part, change):
-    """Return sums with another X'X of the rows, as of a site that lies or errs."""
+    """Return sums with another X'X of the rows, as of a centre that lies or errs."""
     ((key, clipped),) = part.statistics.clipped.items()
     gram = change(clipped.gram.copy())
     return replace(part, statistics=replace(part.statistics, clipped={key: replace(clipped, gram=gram)}))

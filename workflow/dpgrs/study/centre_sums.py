@@ -1,10 +1,10 @@
-"""Exact sums of one site of several, as they leave it, and of all sites together, as a release takes them.
+"""Exact sums of one centre of several, as they leave it, and of all centres, as a release takes them.
 
 Every statistic is a sum over rows in whole numbers, and a row depends on its person and public inputs alone.
 So sums of cohorts that have nobody in common add up to those of one cohort of all people, exactly.
 
-Privacy: nothing here is private. Sums of a site are for the coordinator alone, who draws the noise
-(docs/how-to/sites.md).
+Privacy: nothing here is private. Sums of a centre are for the coordinator alone, who draws the noise
+(docs/how-to/centres.md).
 """
 
 import contextlib
@@ -43,14 +43,14 @@ from dpgrs.study.settings import keys
 from dpgrs.study.step_settings import Settings
 from dpgrs.study.sums_check import STATISTICS, is_possible, largest
 
-FORMAT = 1
-# What sites and coordinator agree on; all but where files lie, the words of the curator, what is fitted after
-# the draw, and what is measured.
+FORMAT = 2
+# What centres and coordinator agree on; all but where files lie, the words of the curator, what is fitted
+# after the draw, and what is measured.
 AGREED = (
     *("mode", "seed", "dataset", "cohort", "people", "panel", "outcomes", "covariates"),
     *("methods", "privacy", "screening", "public"),
 )
-# And what the statement of the release says of all sites, and what genotypes are read by.
+# And what the statement of the release says of all centres, and what genotypes are read by.
 AGREED_KEYS = ("release.genome_build", "release.preprocessing")
 # Of one side each; of methods it is agreed what draws for them.
 OWN = (
@@ -58,7 +58,7 @@ OWN = (
     *("dataset.approved_by", "dataset.dar_id", "dataset.approval_date", *PATHS),
 )
 # Of these arrays nothing is summed.
-TERMS, SITE_NAMES, EXPORTS = "site_terms", "site_names", "exports"
+TERMS, CENTRE_NAMES, EXPORTS = "centre_terms", "centre_names", "exports"
 OUTCOME_TERMS = (SUMMED_NAMES, "prevalence", "components", "loadings")
 NAME, DIGEST = re.compile(r"[A-Za-z0-9_-]{1,60}"), re.compile(r"[0-9a-f]{64}")
 # Room for noise is left below what int64 holds.
@@ -66,22 +66,22 @@ LARGEST_SUM = 2**62
 
 
 @dataclass(frozen=True)
-class SiteSums:
-    """Exact sums of a site, or of several.
+class CentreSums:
+    """Exact sums of a centre, or of several.
 
     Attributes
     ----------
     statistics : Statistics
     outcomes : Outcomes of nobody: their names and public terms.
     terms : dict, from `terms_of`.
-    sites : tuple of str, names of the sites, each of which is in once.
-    exports : tuple of str, SHA-256 of the file of each site, in the order of `sites`; empty in such a file.
+    centres : tuple of str, names of the centres, each of which is in once.
+    exports : tuple of str, SHA-256 of each centre's file, in the order of `centres`; empty in such a file.
     """
 
     statistics: Statistics
     outcomes: Outcomes
     terms: dict
-    sites: tuple
+    centres: tuple
     exports: tuple = ()
 
     def arrays(self):
@@ -90,7 +90,7 @@ class SiteSums:
         named = {SUMMED_NAMES: np.array(outcomes.names, dtype=str), "prevalence": outcomes.prevalence}
         if outcomes.components is not None:
             named |= {"components": np.array(outcomes.components, dtype=str), "loadings": outcomes.loadings}
-        named |= {SITE_NAMES: np.array(self.sites, dtype=str)}
+        named |= {CENTRE_NAMES: np.array(self.centres, dtype=str)}
         if self.exports:
             named |= {EXPORTS: np.array(self.exports, dtype=str)}
         return self.statistics.arrays() | named | {TERMS: np.array(json.dumps(self.terms, sort_keys=True))}
@@ -118,7 +118,7 @@ class SiteSums:
             terms = json.loads(str(arrays[TERMS]))
             if terms["format"] != FORMAT:
                 raise DpgrsError(
-                    f"`{path}` must be of format {FORMAT}, got another. Use one dpgrs at all sites."
+                    f"`{path}` must be of format {FORMAT}, got another. Use one dpgrs at all centres."
                 )
             statistics = Statistics.of(arrays)
             names, components = arrays[SUMMED_NAMES].tolist(), None
@@ -135,47 +135,47 @@ class SiteSums:
                 components,
                 arrays.get("loadings"),
             )
-            sites, exports = _sites_of(arrays)
+            centres, exports = _centres_of(arrays)
             is_sum = is_possible(statistics, has_components=components is not None)
         except (LookupError, ValueError, TypeError, AttributeError, OverflowError, RecursionError):
             raise DpgrsError(
-                f"`{path}` must hold the sums of a site, got another kind of file. Name what "
-                "`dpgrs site export` or `dpgrs site combine` wrote."
+                f"`{path}` must hold the sums of a centre, got another kind of file. Name what "
+                "`dpgrs centre export` or `dpgrs centre combine` wrote."
             ) from None
         if not is_sum:
             raise DpgrsError(
-                f"`{path}` must hold sums over rows of people, got numbers that none can have. Ask the site "
-                "to export them again."
+                f"`{path}` must hold sums over rows of people, got numbers that none can have. Ask the "
+                "centre to export them again."
             )
-        return cls(statistics, outcomes, terms, sites, exports)
+        return cls(statistics, outcomes, terms, centres, exports)
 
 
 def _is_known(name):
     """Tell whether sums have an array of a name."""
-    return name in (TERMS, SITE_NAMES, EXPORTS, *OUTCOME_TERMS) or STATISTICS.fullmatch(name) is not None
+    return name in (TERMS, CENTRE_NAMES, EXPORTS, *OUTCOME_TERMS) or STATISTICS.fullmatch(name) is not None
 
 
-def _sites_of(arrays):
-    """Return names of sites, and the digests of their exports; a ValueError where there could be no such."""
-    sites = tuple(arrays[SITE_NAMES].tolist())
+def _centres_of(arrays):
+    """Return names of centres and digests of their exports; a ValueError where there could be no such."""
+    centres = tuple(arrays[CENTRE_NAMES].tolist())
     exports = tuple(arrays[EXPORTS].tolist()) if EXPORTS in arrays else ()
-    is_named = sites and all(map(NAME.fullmatch, sites)) and all(map(DIGEST.fullmatch, exports))
-    if not is_named or len(exports) not in (0, len(sites)) or len(_names(sites)) < len(sites):
+    is_named = centres and all(map(NAME.fullmatch, centres)) and all(map(DIGEST.fullmatch, exports))
+    if not is_named or len(exports) not in (0, len(centres)) or len(_names(centres)) < len(centres):
         raise ValueError
-    return sites, exports
+    return centres, exports
 
 
-def _names(sites):
-    """Return the names of sites as they are compared, a set."""
-    return {name.casefold() for name in sites}
+def _names(centres):
+    """Return the names of centres as they are compared, a set."""
+    return {name.casefold() for name in centres}
 
 
 def terms_of(settings, *, site_digest):
-    """Return all on which sums of sites must agree, a dict of JSON values.
+    """Return all on which sums of centres must agree, a dict of JSON values.
 
     Parameters
     ----------
-    settings : dict from `dpgrs.study.settings.resolve`, of a site or of the coordinator.
+    settings : dict from `dpgrs.study.settings.resolve`, of a centre or of the coordinator.
     site_digest : str, SHA-256 of the public sites in hexadecimal.
     """
     agreed = [key for key in keys() if key in AGREED_KEYS or key.partition(".")[0] in AGREED]
@@ -196,22 +196,22 @@ def terms_of(settings, *, site_digest):
     }
 
 
-def sums_of_study(folder, *, site):
-    """Take the exact sums of a study of one site.
+def sums_of_study(folder, *, centre):
+    """Take the exact sums of a study of one centre.
 
     Parameters
     ----------
     folder : of the study, ``results/<name>``, with `cohort.part`.
-    site : str, public name of the site.
+    centre : str, public name of the centre.
 
     Returns
     -------
-    SiteSums
+    CentreSums
 
     Raises
     ------
     UsageError
-        If the study is none of a site.
+        If the study is none of a centre.
     DpgrsError
         If it has not run, its files were made by other settings than it states, a file of the user's has
         changed since, or Snakemake's records hold digests of private files.
@@ -238,24 +238,24 @@ def sums_of_study(folder, *, site):
         require_no_digests()
     statistics, outcomes = Statistics.load(files[0]), Outcomes.load(files[1]).of_rows(slice(0))
     terms = terms_of(settings, site_digest=written_digest(files[2]))
-    return SiteSums(statistics, outcomes, terms, (site,))
+    return CentreSums(statistics, outcomes, terms, (centre,))
 
 
 def combined(parts):
-    """Add the sums of sites.
+    """Add the sums of centres.
 
     Parameters
     ----------
-    parts : iterable of pairs: a path, for messages, and SiteSums.
+    parts : iterable of pairs: a path, for messages, and CentreSums.
 
     Returns
     -------
-    SiteSums
+    CentreSums
 
     Raises
     ------
     DpgrsError
-        If a site is in twice, or sums are of other terms, sites, outcomes or columns than the first.
+        If a centre is in twice, or sums are of other terms, sites, outcomes or columns than the first.
     UsageError
         If they are of more rows than can be summed exactly.
     """
@@ -266,11 +266,11 @@ def combined(parts):
         if first is None:
             first, found, digests[digest] = path, part, path
             continue
-        if repeated := _names(part.sites) & _names(found.sites):
+        if repeated := _names(part.centres) & _names(found.centres):
             name = shown(repeated.pop())
-            raise _other(path, f"of another site than those before, got {name} twice", "Name each once")
+            raise _other(path, f"of another centre than those before, got {name} twice", "Name each once")
         if digest in digests:
-            raise _other(path, f"other sums than {digests[digest]}, got the same", "Name each site once")
+            raise _other(path, f"other sums than {digests[digest]}, got the same", "Name each centre once")
         digests[digest] = path
         for one, terms in ((part, found.terms), (found, part.terms)):
             require_same_terms(one, terms, path=path, others=first)
@@ -284,8 +284,8 @@ def combined(parts):
             raise
         except DpgrsError:
             raise _other(path, f"of the same columns and norms as {first}, got others") from None
-        sites, exports = (*found.sites, *part.sites), (*found.exports, *part.exports)
-        found = SiteSums(statistics, found.outcomes, found.terms, sites, exports)
+        centres, exports = (*found.centres, *part.centres), (*found.exports, *part.exports)
+        found = CentreSums(statistics, found.outcomes, found.terms, centres, exports)
     return found
 
 
@@ -294,7 +294,7 @@ def require_same_terms(sums, terms, *, path, others):
 
     Parameters
     ----------
-    sums : SiteSums
+    sums : CentreSums
     terms : dict from `terms_of`; of those that it lacks nothing is asked.
     path, others : whose they are, for the message.
 

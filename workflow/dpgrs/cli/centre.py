@@ -1,4 +1,4 @@
-"""Commands of several sites and their coordinator: exact sums leave a site encrypted, and are added."""
+"""Commands of several centres and their coordinator: exact sums leave a centre encrypted, and are added."""
 
 import click
 
@@ -6,27 +6,27 @@ from dpgrs.cli.options import path_argument, path_option
 
 
 @click.group()
-def site():
-    """Several sites, one release: sums of each site, encrypted to a coordinator who adds them."""
+def centre():
+    """Several centres, one release: sums of each centre, encrypted to a coordinator who adds them."""
 
 
-@site.command("key")
+@centre.command("key")
 @path_argument("path", metavar="FILE")
 def create_key(path):
     """Make the coordinator's key pair in a new file, as `age-keygen` does."""
     from dpgrs.privacy.age_files import create_age_key
 
     click.echo(
-        f"Public key: {create_age_key(path)}. Give it to the sites by a way on which nobody can exchange it."
+        f"Public key: {create_age_key(path)}. Give it to the centres by a way on which nobody can replace it."
     )
 
 
-@site.command("export")
+@centre.command("export")
 @path_argument("study", metavar="STUDY")
-@click.option("--name", required=True, help="Public name of the site: letters, digits, `_` and `-`.")
+@click.option("--name", required=True, help="Public name of the centre: letters, digits, `_` and `-`.")
 @click.option("--to", "public_key", required=True, help="Public key of the coordinator, `age1...`.")
 def export(study, name, public_key):
-    """Encrypt the exact sums of a site; STUDY is results/NAME, with `cohort.part: true`.
+    """Encrypt the exact sums of a centre; STUDY is results/NAME, with `cohort.part: true`.
 
     Writes STUDY/private/NAME.age.
     """
@@ -36,14 +36,14 @@ def export(study, name, public_key):
     click.echo(f"Wrote {path}. Send it, and tell its SHA-256 by another way: {digest}")
 
 
-@site.command("combine")
+@centre.command("combine")
 @path_argument("exports", metavar="EXPORT...", nargs=-1, required=True)
 @path_option("--key", "File of the key pair that the exports were encrypted to.")
 @path_option("--output", "Where to write the sums, exact and in the clear: for `cohort.sums`.")
 def combine(exports, key, output):
-    """Add the sums of sites, each in once; nothing is drawn or charged."""
+    """Add the sums of centres, each in once; nothing is drawn or charged."""
     from dpgrs.steps import export_sums as step
 
     for name, path, digest in step.combine(exports, key=key, output=output):
         click.echo(f"{name}: {path}, SHA-256 {digest}")
-    click.echo(f"Wrote {output}. Compare each SHA-256 with what its site says, before a release takes it.")
+    click.echo(f"Wrote {output}. Compare each SHA-256 with what its centre says, before a release takes it.")

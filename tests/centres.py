@@ -10,10 +10,10 @@ from dpgrs.linalg.statistics import half_units
 from dpgrs.study import centre_sums
 from dpgrs.study.centre_sums import CentreSums
 from dpgrs.study.exact_statistics import exact_statistics
-from panels import panel_in_memory
 from random_cohorts import random_alleles
 from release_studies import SHORT_RELEASE
 from step_settings import settings_for
+from variant_sets import variants_in_memory
 
 D, N_PEOPLE, NAMES = 7, 120, ("a", "b", "c")
 ALLELES, FREQUENCY = random_alleles(D, 2 * N_PEOPLE), np.linspace(0.1, 0.7, D)
@@ -22,7 +22,7 @@ VALUES = np.random.default_rng(3).standard_normal((len(NAMES), N_PEOPLE))
 VALUES[1, ::5] = np.nan
 CONFIG = SHORT_RELEASE | {
     "cohort": {"source": "vcf", "rows": "people", "sums": "sums.npz"},
-    "panel": {"size": D},
+    "variants": {"size": D},
     "public": {"sites": "sites.tsv", "origin": "x"},
     "outcomes": {"source": "file", "scales": "scales.tsv"},
 }
@@ -39,7 +39,7 @@ def sums(
     own = pack(ALLELES[:, 2 * people.start : 2 * people.stop])
     dosages = half_units(own, n_haplotypes=2 * n, rows="people").astype(np.int16) * 1900
     genotypes = dosages.astype(np.int16) if kind == "dosages" else own
-    panel = panel_in_memory(
+    variant_set = variants_in_memory(
         genotypes, n_haplotypes=2 * n, of_size=lambda size: np.arange(size), frequency=FREQUENCY
     )
     is_training = np.repeat(np.arange(N_PEOPLE)[people] % 7 > 0, each)
@@ -51,7 +51,7 @@ def sums(
         outcomes={"bound": 2.5, "count": [3]},
         privacy={"bounds": bounds, "outcome_budget": budget},
     )
-    found = exact_statistics(settings, panel, outcomes)
+    found = exact_statistics(settings, variant_set, outcomes)
     return CentreSums(found, outcomes.of_rows(slice(0)), terms, (name,))
 
 

@@ -11,7 +11,7 @@ PLACES = {
     "protections": "privacy.protection",
     "accountings": "privacy.accounting",
     "epsilons": "privacy.epsilon",
-    "sizes": "panel.size",
+    "sizes": "variants.size",
     "counts": "outcomes.count",
     "outcome_bound": "outcomes.bound",
     "n_choices": "screening.size",
@@ -23,11 +23,11 @@ def sections_of(*, seed=1, screening=None, regression=None, **terms):
 
     Examples
     --------
-    >>> sections_of(sizes=[5], unit="person")["panel"], sections_of(unit="person")["privacy"]
+    >>> sections_of(sizes=[5], unit="person")["variants"], sections_of(unit="person")["privacy"]
     ({'size': [5]}, {'unit': 'person'})
     """
     sections = {"seed": seed, "screening": screening or {}, "regression": regression or {}}
-    sections |= {name: {} for name in ("privacy", "panel", "outcomes")}
+    sections |= {name: {} for name in ("privacy", "variants", "outcomes")}
     for name, value in terms.items():
         section, _, key = PLACES.get(name, f"privacy.{name}").partition(".")
         sections[section][key] = value
@@ -40,7 +40,7 @@ def draw_seeded(outcomes, output, *, mechanism=SHARED, method=(), replicate=1, f
     Parameters
     ----------
     outcomes, output : paths.
-    files : dict of paths that the mechanism takes: statistics, panel, choices.
+    files : dict of paths that the mechanism takes: statistics, variant set, choices.
     **terms : as in `sections_of`.
     """
     settings, events = settings_for("draw", **sections_of(**terms)), output.with_suffix(".json")
@@ -55,9 +55,9 @@ def fit_as_released(label, drawn, config):
     return mechanism_of_file(label).fit(config["methods"][0], drawn, **terms)
 
 
-def draw_all(folder, methods, *, statistics=None, panel="panel", **terms):
+def draw_all(folder, methods, *, statistics=None, variant_set="variant_set", **terms):
     """Draw all that a benchmark of some methods draws, from a folder's outcomes; return paths."""
-    places, drawn = {"statistics": statistics, "panel": panel}, {}
+    places, drawn = {"statistics": statistics, "variant_set": variant_set}, {}
     for mechanism in mechanisms_of(methods, is_release=False):
         files = {name: path for name, path in places.items() if name in mechanism.takes}
         if None in files.values():

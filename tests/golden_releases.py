@@ -39,10 +39,10 @@ from dpgrs.study.public_effects_files import save_effects
 from dpgrs.study.settings import resolve
 from ledger_requests import new_ledger
 from outcome_files import write_outcomes
-from panels import panel_in_memory
 from random_cohorts import random_bits
 from step_settings import settings_for
 from step_studies import N_PEOPLE, N_VARIANTS, NAMES, RAW, Study
+from variant_sets import variants_in_memory
 
 LOADINGS = "outcome\torigin\tfirst\tsecond\na\tx\t0.75\t0.25\nb\tx\t-0.5\t0.25\nc\tx\t0.25\t0.5\n"
 SCALES = "outcome\tcentre\tscale\torigin\na\t0\t1\tx\nb\t0\t1\tx\nc\t0\t1\tx\n"
@@ -190,7 +190,7 @@ class GoldenStudy(Study):
         if own.has_dosages:
             sections["cohort"]["field"] = "DS"
             dosages = half_units(BITS, n_haplotypes=2 * N_PEOPLE, rows="people").astype(np.int16) * 1900
-            self._set_panel(monkeypatch, dosages)
+            self._set_variant_set(monkeypatch, dosages)
         if own.has_centres:
             (root / "scales.tsv").write_text(SCALES)
             sections["cohort"] |= {"source": "vcf", "sums": "sums.npz"}
@@ -230,12 +230,12 @@ class GoldenStudy(Study):
         scales.write_text("covariate\tcentre\tscale\tprevalence\nage\t50\t10\tNA\ncase\tNA\tNA\t0.2\n")
         return {"file": "covariates.tsv", "columns": ["age", "case"], "scales": str(scales), "bound": 3.0}
 
-    def _set_panel(self, monkeypatch, genotypes):
-        panel = panel_in_memory(
+    def _set_variant_set(self, monkeypatch, genotypes):
+        variant_set = variants_in_memory(
             genotypes, of_size=np.arange, n_haplotypes=2 * N_PEOPLE, frequency=FREQUENCY, sample_id=PEOPLE
         )
         for module in (measure_step, statistics_step, training_data):
-            monkeypatch.setattr(module, "Panel", SimpleNamespace(open=lambda path: panel))
+            monkeypatch.setattr(module, "VariantSet", SimpleNamespace(open=lambda path: variant_set))
 
     def sum_up(self, config, *, count=3):
         """Compute the exact statistics, or add those of three centres."""
@@ -252,8 +252,10 @@ class GoldenStudy(Study):
     def _of_centre(self, name, outcomes, settings, people):
         n_haplotypes = 2 * (people.stop - people.start)
         own = pack(unpack(BITS, 2 * N_PEOPLE)[:, 2 * people.start : 2 * people.stop])
-        panel = panel_in_memory(own, of_size=np.arange, n_haplotypes=n_haplotypes, frequency=FREQUENCY)
-        statistics = exact_statistics(settings, panel, outcomes.of_rows(people))
+        variant_set = variants_in_memory(
+            own, of_size=np.arange, n_haplotypes=n_haplotypes, frequency=FREQUENCY
+        )
+        statistics = exact_statistics(settings, variant_set, outcomes.of_rows(people))
         return CentreSums(statistics, outcomes.of_rows(slice(0)), {}, (name,))
 
     def fit(self, config, noisy):
@@ -270,7 +272,7 @@ class GoldenStudy(Study):
             noisy,
             self._outcomes,
             self.fit(config, noisy),
-            **self._files | {"panel": "panel", "sites": self.sites},
+            **self._files | {"variant_set": "variant_set", "sites": self.sites},
             output=self.root / "metrics.tsv",
             accuracy=self.root / "accuracy.npz",
             events=self.root / "accuracy_events.json",

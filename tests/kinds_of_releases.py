@@ -13,7 +13,7 @@ BASE = {
     "mode": "release",
     "dataset": {"accession": "demo", "consent": "open", "version": "1"},
     "release": CURATION,
-    "panel": {"size": 8},
+    "variants": {"size": 8},
 }
 SECTIONS = {
     "cohort": {"source": "vcf", "vcf": "cohort/{chrom}.vcf", "chromosomes": [CHROMOSOME]},

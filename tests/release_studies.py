@@ -47,7 +47,7 @@ RELEASE = {
         "rows": "people",
     },
     "public": {"reference": "reference/{chrom}.vcf.gz", "origin": "a simulated reference"},
-    "panel": {"size": 20},
+    "variants": {"size": 20},
     "outcomes": {"count": 3},
     "privacy": {"epsilon": 2, "ledger": "ledger.jsonl"},
     "release": CURATION,

@@ -31,7 +31,7 @@ CENTRE, SUMS, OF_CENTRES = "south", "sums.npz", ("python", "-m", "dpgrs", "centr
 STUDIES = (RESULTS, f"results/{CENTRE}")
 # In the order of the data.
 VERBS = (
-    *("ingest-chromosome", "choose-people", "choose-sites", "make-panel", "make-loadings", "measure-ld"),
+    *("ingest-chromosome", "choose-people", "choose-sites", "make-variants", "make-loadings", "measure-ld"),
     *("make-covariates", "make-outcomes", "compute-statistics", "take-sums", "write-settings"),
     *("draw", "fit-weights"),
     *("measure-release", "write-release", "render-release-report", "write-provenance"),

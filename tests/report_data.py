@@ -47,18 +47,18 @@ def make_report_data(
 ):
     """Make a `ReportData`; keyword arguments beyond the named ones replace fields of its `StudyInfo`."""
     random = generator(7, "report")
-    panel_sizes = (n_variants // 2, n_variants)
+    variant_counts = (n_variants // 2, n_variants)
     outcome_counts = outcome_counts or tuple(sorted({1, n_outcomes}))
     outcomes = (NASTY_NAME, *(f"simulated_{i:04d}" for i in range(2, n_outcomes + 1)))
     effects = random.normal(size=(n_outcomes, n_variants)) * (random.random((n_outcomes, n_variants)) < 0.2)
     fits = [(method, "none", "", "", "", np.nan) for method in ("ols", "gblup")]
     fits += [(*terms, epsilon) for terms in private for epsilon in epsilons]
-    shape = (replicates, len(panel_sizes), len(outcome_counts))
+    shape = (replicates, len(variant_counts), len(outcome_counts))
     metrics = pd.DataFrame(
         row
         for replicate, size, count in np.ndindex(*shape)
         for row in _metrics_rows(
-            random, replicate + 1, panel_sizes[size], outcomes[: outcome_counts[count]], fits, n_variants
+            random, replicate + 1, variant_counts[size], outcomes[: outcome_counts[count]], fits, n_variants
         )
     )
     return ReportData(
@@ -68,7 +68,7 @@ def make_report_data(
                 "n_people": 250,
                 "n_rows": 500,
                 "rows": "haplotypes",
-                "panel_sizes": panel_sizes,
+                "variant_counts": variant_counts,
                 "outcome_counts": outcome_counts,
                 "replicates": replicates,
                 "source": "simulated under the model OutOfAfrica_3G09",

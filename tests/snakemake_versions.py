@@ -20,7 +20,7 @@ from release_studies import SHORT_RELEASE, make_key, make_ledger
 from study_runs import command, environment, results
 
 # Quotes and braces of `--config` reach the jobs.
-OVERRIDES = ("--config", 'panel={"size": 20}')
+OVERRIDES = ("--config", 'variants={"size": 20}')
 
 
 def main(pythons):
@@ -37,7 +37,7 @@ def main(pythons):
         for number, python in enumerate(pythons):
             folder = Path(shutil.copytree(site, Path(top, f"run{number}")))
             version = _snakemake(python, "--version")
-            settings = SHORT_RELEASE | {"panel": {"size": 10}}
+            settings = SHORT_RELEASE | {"variants": {"size": 10}}
             _, *given = command(folder, settings, *OVERRIDES)
             for more, said in (
                 ([], "Charged: epsilon 2"),

@@ -25,17 +25,17 @@ from dpgrs.study.public_ld_files import save_ld
 from dpgrs.study.settings import resolve
 from ledger_requests import DATASET, create_fixed_key, new_ledger
 from outcome_files import changed_outcomes, write_outcomes
-from panels import panel_in_memory
 from random_cohorts import random_bits
 from release_studies import CURATION
 from step_settings import settings_for
+from variant_sets import variants_in_memory
 
 N_VARIANTS, N_PEOPLE, NAMES = 4, 300, ("a", "b", "c")
 RAW = {
     "mode": "release",
     "dataset": DATASET | {"version": "1"},
     "cohort": {"rows": "people"},
-    "panel": {"size": N_VARIANTS},
+    "variants": {"size": N_VARIANTS},
     "outcomes": {"count": 3},
     "screening": {"size": 2, "share": 0.25},
     "release": CURATION,
@@ -64,7 +64,7 @@ class Study:
         bits = random_bits(N_VARIANTS, 2 * N_PEOPLE)
         frequency = np.array([0.2, 0.4, 0.3, 0.45])
         self.X = coded_rows(bits, n_haplotypes=2 * N_PEOPLE, rows=self.rows)
-        panel = panel_in_memory(
+        variant_set = variants_in_memory(
             bits,
             of_size=lambda size: np.arange(size),
             n_haplotypes=2 * N_PEOPLE,
@@ -72,7 +72,7 @@ class Study:
             frequency=frequency,
         )
         for module in (measure_step, statistics_step, training_data):
-            monkeypatch.setattr(module, "Panel", SimpleNamespace(open=lambda path: panel))
+            monkeypatch.setattr(module, "VariantSet", SimpleNamespace(open=lambda path: variant_set))
         places = {"contig": "1", "position": range(10, 14), "id": ".", "ref": "A", "alt": "C"}
         write_sites(self.sites, pd.DataFrame({**places, "frequency": frequency, "rank": range(4)}))
         sites = {"contig": np.ones(4), "position": np.arange(4)}
@@ -110,13 +110,13 @@ class Study:
         output, outcomes = self.root / "statistics.npz", config["outcomes"] | {"count": [count]}
         settings = settings_for("compute-statistics", **config | {"outcomes": outcomes})
         files = {"covariates": self.covariates, "output": output}
-        statistics_step.compute_statistics(settings, "panel", self.root / "outcomes.zarr", **files)
+        statistics_step.compute_statistics(settings, "variant_set", self.root / "outcomes.zarr", **files)
         return output
 
     def release(self, config, *, count=3, loadings=None):
         """Release as the rule does, of two variants if the method chooses; return the path."""
         mechanism, output = mechanism_of(config["methods"][0]), self.root / "noisy.npz"
-        places = {"statistics": self.root / "statistics.npz", "panel": "panel"}
+        places = {"statistics": self.root / "statistics.npz", "variant_set": "variant_set"}
         places["ld"] = self.root / "ld.npz"
         if "statistics" in mechanism.takes:
             self.sum_up(config, count=count)
@@ -153,7 +153,7 @@ class Study:
             noisy,
             held_out,
             self.fit(config, noisy),
-            panel="panel",
+            variant_set="variant_set",
             sites=self.sites,
             output=self.root / "metrics.tsv",
             accuracy=self.root / "accuracy.npz",

@@ -33,7 +33,7 @@ TIMED = ("provenance.json", ".snakemake_timestamp")
 SMALL = {
     "study": "small",
     "cohort": {"chromosomes": ["21", "22"], "simulation": {"people": 90, "length": 100_000}},
-    "panel": {"size": [10, 25]},
+    "variants": {"size": [10, 25]},
     "outcomes": {"count": [1, 3]},
     "methods": ["ols", "gblup", "reusecov-gauss", "blup"],
     "privacy": {"protection": ["full"], "accounting": ["gdp", "paper"]},

@@ -19,7 +19,7 @@ import yaml
 from dpgrs.io.genotype_files import find_genotype_files, genotype_header
 from dpgrs.io.tables.tables import read_populations
 from dpgrs.public_random import uniforms
-from dpgrs.study.panel_terms import takes_ld
+from dpgrs.study.variant_terms import takes_ld
 from dpgrs_papers.experiments.frontier_files import (
     OUTCOMES,
     at_penalty,
@@ -171,17 +171,17 @@ def from_public_effects(case, settings, make):
 
 
 def of_size(size, *count, **terms):
-    return outcomes(*count, **terms) | {"panel": {"size": [size]}}
+    return outcomes(*count, **terms) | {"variants": {"size": [size]}}
 
 
 LARGE, FEW = of_size(400, 10), {"methods": ["blup"]} | of_size(100, 1, 3, 5, 9)
 # So many variants there are with rare ones alone.
-GENOME_WIDE = {"methods": ["blup-ld"], "panel": {"size": [10_000], "maf": 0.001}} | outcomes(1, 10)
+GENOME_WIDE = {"methods": ["blup-ld"], "variants": {"size": [10_000], "maf": 0.001}} | outcomes(1, 10)
 CASES = [
     *(Case("matched", {}, seed) for seed in (1, 2, 3)),
     *(Case("paper", {}, seed, way=as_the_paper) for seed in (1, 2, 3)),
-    # Some 2,400 training rows in place of 2,000: of more people, so that fewer are left for the panel, or of
-    # the same with few to test on.
+    # Some 2,400 training rows in place of 2,000: of more people, so that fewer are left for the variant set,
+    # or of the same with few to test on.
     *(Case("more-people", LARGE, seed, cohort=0.6) for seed in (1, 2, 3)),
     *(
         Case("more-rows", {**LARGE, "replicates": 4, "outcomes": {"count": [10], "test_share": 0.04}}, seed)
@@ -209,7 +209,10 @@ CASES = [
         for h2, seeds in ((0.0, 1), (0.1, 22), (0.8, 3))
         for seed in range(1, seeds + 1)
     ),
-    *(Case("genome", {"panel": {"size": [100, 400, 1000]}}, seed, 0.75, genotypes=GENOME) for seed in (1, 2)),
+    *(
+        Case("genome", {"variants": {"size": [100, 400, 1000]}}, seed, 0.75, genotypes=GENOME)
+        for seed in (1, 2)
+    ),
     Case("genome-wide", GENOME_WIDE, 1, 0.75, genotypes=GENOME),
     *(Case("sparse-10", of_size(400, 1, 10, causal_share=10 / 400), seed) for seed in (1, 2, 3)),
     *(
@@ -283,7 +286,7 @@ def settings_of(case, data, *, sizes=None, counts=None):
         settings["people"] = {"keep": str(paths[0])}
         if takes_ld(settings.get("methods", ["blup-ld"])):
             settings["public"] = {"reference": vcf, "keep": str(paths[1])}
-    for section, key, values in (("panel", "size", sizes), ("outcomes", "count", counts)):
+    for section, key, values in (("variants", "size", sizes), ("outcomes", "count", counts)):
         if values:
             settings[section] = settings.get(section, {}) | {key: values}
     return settings

@@ -44,7 +44,7 @@ def compared(request, capsys, name, slow, fast):
     return other / own
 
 
-def random_panel(request, n_haplotypes):
+def random_variant_set(request, n_haplotypes):
     n_variants = N_VARIANTS if request.config.getoption("--benchmark-enable") else 100
     rng = np.random.default_rng(0)
     frequency = rng.beta(0.5, 1.5, n_variants)
@@ -54,7 +54,7 @@ def random_panel(request, n_haplotypes):
 @pytest.mark.parametrize(("n_haplotypes", "aim"), [(5008, 2), (65_536, 5)])
 def test_tight_gram__faster_than_float64_product(n_haplotypes, aim, request, capsys):
     """With half of the rows shrunk: against coding them all and multiplying them as floats."""
-    frequency, alleles = random_panel(request, n_haplotypes)
+    frequency, alleles = random_variant_set(request, n_haplotypes)
     bits, no_outcomes = pack(alleles), np.empty((0, n_haplotypes), dtype=np.int64)
     terms = {"n_haplotypes": n_haplotypes, "rows": "haplotypes"}
     terms["row_norm"] = tight_row_norm(frequency, rows="haplotypes", factor=1.0)
@@ -79,7 +79,7 @@ def test_tight_gram__faster_than_float64_product(n_haplotypes, aim, request, cap
 
 def test_cross_product__at_most_half_as_slow_again_as_float32(request, capsys):
     n_haplotypes = 5008
-    _, alleles = random_panel(request, n_haplotypes)
+    _, alleles = random_variant_set(request, n_haplotypes)
     bits, X = pack(alleles), np.ascontiguousarray(alleles.T, dtype=np.float32)
     Y = grid_outcomes(np.random.default_rng(1).standard_normal((20, n_haplotypes)), bound=3.0)
     floats = Y.astype(np.float32)

@@ -81,7 +81,11 @@ class Asked:
     def _ask(self, **privacy):
         known = METHODS[self.method].neighbours if self.method else None
         config = self.study.settings(self.method or "blup", **{"neighbours": known or "add-remove"} | privacy)
-        files = {"statistics": self.study.sum_up(config), "panel": "panel", "ld": self.study.root / "ld.npz"}
+        files = {
+            "statistics": self.study.sum_up(config),
+            "variant_set": "variant_set",
+            "ld": self.study.root / "ld.npz",
+        }
         data = TrainingData(self.study.root / "outcomes.zarr", **files)
         settings = settings_for("draw", **config | {"mode": "benchmark"})
         (one,) = draws_of(settings, self.mechanism, [self.method], data)

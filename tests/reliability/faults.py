@@ -22,7 +22,7 @@ DAMAGED = {
     REPLICATE / "drawn" / "reusecov-statistics.npz": REPLICATE / "weights.npz",
     REPLICATE / "statistics.npz": REPLICATE / "drawn",
     REPLICATE / "outcomes.zarr": REPLICATE / "statistics.npz",
-    RESULTS / "private" / "panel.zarr": REPLICATE / "outcomes.zarr",
+    RESULTS / "private" / "variants.zarr": REPLICATE / "outcomes.zarr",
 }
 LOCKED = "Directory cannot be locked"
 

@@ -28,9 +28,9 @@ from dpgrs.study.released_accuracy import load_accuracy, load_reference_sums
 from draws import SHARED, sections_of
 from ledger_requests import ACCOUNT, DATASET, create_fixed_key, new_ledger
 from outcome_files import write_outcomes
-from panels import panel_in_memory
 from random_cohorts import random_bits
 from step_settings import settings_for
+from variant_sets import variants_in_memory
 
 N_VARIANTS, N_PEOPLE, EPSILON, PENALTY = 4, 3000, 20.0, 0.1
 FIT = {"method": "reusecov-gauss", "lambda": PENALTY, "lambda_from": "fixed", "heritability": None}
@@ -50,9 +50,9 @@ def study(tmp_path, monkeypatch):
     create_fixed_key()
     ledger = new_ledger(tmp_path, mu_squared="1000")
     bits = random_bits(N_VARIANTS, 2 * N_PEOPLE)
-    panel = panel_in_memory(bits, of_size=np.arange, n_haplotypes=2 * N_PEOPLE)
+    variant_set = variants_in_memory(bits, of_size=np.arange, n_haplotypes=2 * N_PEOPLE)
     for module in (step, statistics_step):
-        monkeypatch.setattr(module, "Panel", SimpleNamespace(open=lambda path: panel))
+        monkeypatch.setattr(module, "VariantSet", SimpleNamespace(open=lambda path: variant_set))
     X = coded_rows(bits, n_haplotypes=2 * N_PEOPLE, rows="people")
     rng = np.random.default_rng(11)
     Y = rng.normal(0, 0.5, (3, N_VARIANTS)) @ (X - X.mean(axis=0)).T + rng.normal(0, 0.8, (3, N_PEOPLE))
@@ -78,7 +78,7 @@ def study(tmp_path, monkeypatch):
     folder.set_outcomes(Y)
     folder.all_outcomes = Y
     settings = settings_for("compute-statistics", outcomes={"count": 3})
-    statistics_step.compute_statistics(settings, "panel", folder.outcomes, output=folder.statistics)
+    statistics_step.compute_statistics(settings, "variant_set", folder.outcomes, output=folder.statistics)
     train(folder)
     return folder
 
@@ -90,7 +90,7 @@ def test_sum_up__of_dosages_is_exact():
     units = rng.integers(-(2**12), 2**12 + 1, (1, 500)).astype(np.int16)
     # Two that nearly cancel out: their products with dosages have more bits than a float64.
     weights = np.array([[2**48 + 2**23 + 1, -(2**48), 12345677, 7654321, 2**20 + 1]])
-    panel = SimpleNamespace(
+    variant_set = SimpleNamespace(
         has_dosages=True,
         genotypes=lambda columns: dosages,
         of_size=lambda size: None,
@@ -100,7 +100,7 @@ def test_sum_up__of_dosages_is_exact():
     outcomes = SimpleNamespace(values={3: np.zeros((1, 500))}, is_training=is_training, rows="people")
     terms = {"rows": "people", "n_outcomes": 1, "outcome_bound": 3.0, "residual_bound": 3.0}
     request = AccuracyRequest(epsilon=1.0, delta=1e-6, **terms)
-    found = step._sum_up(panel, 3, outcomes, SimpleNamespace(units=units), weights, request)
+    found = step._sum_up(variant_set, 3, outcomes, SimpleNamespace(units=units), weights, request)
     total = 0
     *factors, at_zero = weights[0].tolist()
     for row in np.vstack([dosages, units])[:, ~is_training].T.tolist():
@@ -152,7 +152,7 @@ def written_by(study, evaluation, **files):
 
 def run(study, **changes):
     charged = {"metrics": "charged", "epsilon": EPSILON, "residual_bound": 2.0} | changes
-    return written_by(study, charged, panel="panel", sites=study.sites)
+    return written_by(study, charged, variant_set="variant_set", sites=study.sites)
 
 
 def fit_of(study):
@@ -248,7 +248,7 @@ def test_measure_release__is_refused_before_a_charge(study):
 
     charged = {"metrics": "charged", "epsilon": EPSILON, "residual_bound": 2.0}
     with pytest.raises(DpgrsError, match="A file was replaced"):
-        written_by(study, charged, panel="panel", sites=study.sites, before_charge=refuse)
+        written_by(study, charged, variant_set="variant_set", sites=study.sites, before_charge=refuse)
     assert study.ledger.path.read_bytes() == before
 
 
@@ -338,7 +338,7 @@ def measure_in_public(study, names=NAMES):
     everybody = np.zeros(N_PEOPLE, dtype=bool)
     own = {"effects": {}, "is_training": everybody, "rows": "people"}
     write_outcomes(study.outcomes, Outcomes(names, {N_VARIANTS: study.all_outcomes}, **own))
-    return written_by(study, {"metrics": "public"}, panel="panel")
+    return written_by(study, {"metrics": "public"}, variant_set="variant_set")
 
 
 def test_measure_release__in_public_is_that_of_all_public_people_at_no_cost(study):

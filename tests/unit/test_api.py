@@ -19,7 +19,7 @@ from dpgrs.methods.mechanisms import mechanism_of
 from dpgrs.steps.compute_statistics import compute_statistics
 from dpgrs.steps.draw import draw
 from dpgrs.steps.fit_weights import fit_weights
-from dpgrs.study.in_process import panel_of_haplotypes
+from dpgrs.study.in_process import variants_of_haplotypes
 from score_targets import make_score, make_target, write_score, write_target
 from step_settings import settings_for
 from study_runs import REPOSITORY
@@ -50,14 +50,14 @@ def test_regress__is_what_the_steps_give(cohort, tmp_path, method):
     found = dpgrs.regress(5.0, X, Y, method, **known(**own))
     config = settings_of(5.0, n_variants=D, n_outcomes=2, methods=[method], seed=SEED, **own)
     names, mechanism = ("outcome_1", "outcome_2"), mechanism_of(method, is_release=False)
-    paths = {name: tmp_path / name for name in ("panel", "statistics", "drawn.npz", "weights.npz")}
+    paths = {name: tmp_path / name for name in ("variant_set", "statistics", "drawn.npz", "weights.npz")}
     outcomes = tmp_path / "outcomes"
     standardised = ((Y - 10) / 4).T
     Outcomes(names, {D: standardised}, {}, np.ones(N, dtype=bool), "haplotypes").save(outcomes)
-    with panel_of_haplotypes(X.T, FREQUENCY) as panel:
-        paths["panel"] = panel.path
+    with variants_of_haplotypes(X.T, FREQUENCY) as variant_set:
+        paths["variant_set"] = variant_set.path
         given = settings_for("compute-statistics", **config)
-        compute_statistics(given, panel.path, outcomes, output=paths["statistics"])
+        compute_statistics(given, variant_set.path, outcomes, output=paths["statistics"])
         draw(
             settings_for("draw", **config),
             outcomes,
@@ -76,7 +76,7 @@ def test_regress__is_what_the_steps_give(cohort, tmp_path, method):
             output=paths["weights.npz"],
             seconds=tmp_path / "fits.tsv",
         )
-        rows = joined_rows(panel, D, rows="haplotypes")
+        rows = joined_rows(variant_set, D, rows="haplotypes")
     ((_, arrays),) = load_labelled(paths["weights.npz"])
     fit = LinearFit.of(arrays)
     assert np.array_equal(found.weights, fit.weights * 4)

@@ -41,14 +41,16 @@ def write_replicate(folder, monkeypatch, *, rows="haplotypes", unit="haplotype",
     values = {size: random.standard_normal((2, n_rows))[:, row_order] for size in SIZES}
     is_training = np.repeat(np.arange(N_PEOPLE) >= n_test, n_rows // N_PEOPLE)[row_order]
     bits = pack(alleles)
-    panel = SimpleNamespace(
+    variant_set = SimpleNamespace(
         sample_id=np.array([f"person{i}" for i in order]),
         of_size=SIZES.__getitem__,
         genotypes=lambda columns: bits[columns],
         n_haplotypes=2 * N_PEOPLE,
     )
-    monkeypatch.setattr(attack_step, "Panel", SimpleNamespace(open=lambda path: panel))
-    paths = {name: folder / f"{name}.npz" for name in ("panel", "outcomes", "statistics", "noisy", "weights")}
+    monkeypatch.setattr(attack_step, "VariantSet", SimpleNamespace(open=lambda path: variant_set))
+    paths = {
+        name: folder / f"{name}.npz" for name in ("variant_set", "outcomes", "statistics", "noisy", "weights")
+    }
     write_outcomes(paths["outcomes"], Outcomes(("a", "b"), values, {}, is_training, rows))
     known = {"n_haplotypes": 2 * N_PEOPLE, "rows": rows, "is_selected": is_training}
     statistics = Statistics(
@@ -87,7 +89,7 @@ def write_replicate(folder, monkeypatch, *, rows="haplotypes", unit="haplotype",
 
 
 def attack(files, *, counts=(2,), replicate=1):
-    output = files["panel"].with_name("attacks.tsv")
+    output = files["variant_set"].with_name("attacks.tsv")
     settings = settings_for("attack-replicate", outcomes={"count": list(counts)}, regression={"lambda": 0.2})
     attack_step.attack_replicate(settings, **files, output=output, replicate=replicate)
     return pd.read_csv(
@@ -100,7 +102,7 @@ def test_attack_replicate__attacks_all_that_is_published(files):
     assert list(table) == ATTACKS
     assert set(table["replicate"]) == {3}
     cells = table.groupby(["attack", "method", "protection"]).size().to_dict()
-    # Two panels, two targets; without privacy also two numbers of outcomes.
+    # Two variant sets, two targets; without privacy also two numbers of outcomes.
     exact, noisy = 2 * 2 * 2, 2 * 2
     assert cells == {
         ("gram", "", "none"): exact,
@@ -169,4 +171,4 @@ def test_attack_replicate__raise_on_the_noise_of_a_release(files):
     save_labelled(files["noisy"], noisy)
     with pytest.raises(UsageError, match="mode: benchmark"):
         attack(files)
-    assert not files["panel"].with_name("attacks.tsv").exists()
+    assert not files["variant_set"].with_name("attacks.tsv").exists()

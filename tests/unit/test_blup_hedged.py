@@ -45,7 +45,7 @@ def cohort(rng, covariance, *, gram_sd, cross_sd, n_outcomes=OUTCOMES):
     return G, G + noise, cross, effects
 
 
-def panel(rng, covariance, n_rows=400):
+def variant_set(rng, covariance, n_rows=400):
     X = rng.multivariate_normal(np.zeros(D), covariance, n_rows)
     return public_ld(X, contig=np.full(D, "1"), position=np.arange(D), rows_per_person=1)
 
@@ -59,7 +59,7 @@ def explained(weights, effects, G):
 def test_judged__is_unbiased_for_a_public_fit_that_fits_or_not(reverse):
     """Over 300 cohorts: within 5 standard errors of the mean; the wrong one loses 0.5 and more."""
     rng, errors = np.random.default_rng(3), []
-    wrong = panel(rng, population(0.7, reverse=reverse))
+    wrong = variant_set(rng, population(0.7, reverse=reverse))
     for _ in range(300):
         G, noisy, cross, effects = cohort(rng, population(0.7), gram_sd=30, cross_sd=15)
         seen = OutcomesSeen.of(cross, wrong.spectrum(N), N, cross_sd=15, heritability=0.5)
@@ -73,7 +73,7 @@ def test_judged__is_unbiased_for_a_public_fit_that_fits_or_not(reverse):
 def test_judged_beside__is_nearly_unbiased_where_the_matrix_that_was_fitted_is_not():
     rng, thinned, plain, apart = np.random.default_rng(4), [], [], []
     terms = {"cross_sd": 15, "heritability": 0.5}
-    ld = panel(rng, population(0.7))
+    ld = variant_set(rng, population(0.7))
     for _ in range(60):
         G, noisy, cross, effects = cohort(rng, population(0.7), gram_sd=40, cross_sd=15)
         fit = fit_blup_shared(noisy, cross, N, gram_sd=40, **terms)
@@ -101,7 +101,7 @@ def test_spread__is_that_of_products_with_noise():
     rng = np.random.default_rng(5)
     G, noisy, cross, _ = cohort(rng, population(0.0), gram_sd=0.0, cross_sd=15)
     seen = OutcomesSeen.of(
-        cross, panel(rng, population(0.0), 10**5).spectrum(N), N, cross_sd=15, heritability=0.5
+        cross, variant_set(rng, population(0.0), 10**5).spectrum(N), N, cross_sd=15, heritability=0.5
     )
     judged = Judged(seen, *_linearly(seen))
     weights = rng.standard_normal(cross.shape)
@@ -148,7 +148,7 @@ def test_best_share__goes_by_the_better_one_where_noise_hides_that_they_differ(b
 def test_fit_blup_hedged__shares_by_what_each_explains(name, gram_sd, reverse, low, high):
     rng = np.random.default_rng(6)
     _, noisy, cross, _ = cohort(rng, population(0.8), gram_sd=gram_sd, cross_sd=10)
-    ld = panel(rng, population(0.8, reverse=reverse))
+    ld = variant_set(rng, population(0.8, reverse=reverse))
     terms = {"cross_sd": 10, "heritability": 0.5}
     fit = fit_blup_hedged(noisy, cross, N, ld=ld, gram_sd=gram_sd, **terms)
     own = fit_blup_shared(noisy, cross, N, gram_sd=gram_sd, **terms).weights
@@ -173,7 +173,7 @@ def _of_public(ld, cross, terms):
 def test_fit_blup_hedged__shares_causes_on_public_genotypes_only_where_its_own_fit_does(monkeypatch):
     rng, asked = np.random.default_rng(21), []
     _, noisy, cross, _ = cohort(rng, population(0.8), gram_sd=10, cross_sd=10, n_outcomes=40)
-    ld, terms = panel(rng, population(0.8)), {"gram_sd": 10, "cross_sd": 10}
+    ld, terms = variant_set(rng, population(0.8)), {"gram_sd": 10, "cross_sd": 10}
 
     def fit(self, *, may_share):
         asked.append(may_share)
@@ -201,7 +201,7 @@ def test_fit_blup_hedged__noise_that_hides_the_genotypes_leaves_the_public_fit()
     rng = np.random.default_rng(8)
     _, noisy, cross, _ = cohort(rng, population(0.8), gram_sd=0, cross_sd=10)
     hidden = noisy - 10**5 * np.eye(D)  # of a trace below 0: nothing is seen
-    ld = panel(rng, population(0.8))
+    ld = variant_set(rng, population(0.8))
     fit = fit_blup_hedged(hidden, cross, N, ld=ld, gram_sd=10**4, cross_sd=10)
     assert np.isfinite(fit.weights).all()
     assert 0 <= fit.public_share <= 1

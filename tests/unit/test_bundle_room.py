@@ -48,7 +48,7 @@ def test_bundle_problems__the_same_requests_are_written_again_and_no_others(stud
     for same in (
         {},
         {"release": {"license": "other"}},
-        {"panel": {"maf": 0.2}},
+        {"variants": {"maf": 0.2}},
         {"regression": {"heritability": 0.5}},  # of no weight in ridge with a stated lambda
     ):
         assert bundle_problems(changed(study.config, **same)) == []

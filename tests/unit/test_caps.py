@@ -192,7 +192,7 @@ def test_release__epsilon_at_a_delta_small_for_so_many_people(study, tmp_path):
     settings = merged(study, {"privacy": {"epsilon": 2, "ledger": str(ledger.path)}})
     ahead = "so far epsilon 0 of 2 is spent, at delta 1e-06 (0 of 2.351 at delta 2e-08)."
     assert ahead in describe_ahead(check(settings))[0]
-    plan = plan_study(merged(settings, {"panel": {"size": 20}}))
+    plan = plan_study(merged(settings, {"variants": {"size": 20}}))
     (verdict,) = plan["requests"][0]["ledger"]
     assert verdict["strict"] == {"delta": "2e-08", "after_epsilon": "2.351", "limit_epsilon": "2.351"}
     assert "# 1 leaves epsilon 2.351 of 2.351 spent at delta 2e-08, a hundredth of one over" in plan_as_text(

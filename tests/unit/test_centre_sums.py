@@ -219,7 +219,7 @@ def test_terms__are_of_no_path_and_of_every_other_agreed_key():
     for changed in (
         {"seed": 2},
         {"privacy": {"epsilon": 3}},
-        {"panel": {"size": 8}},
+        {"variants": {"size": 8}},
         {"methods": ["adassp"]},
         {"release": CONFIG["release"] | {"preprocessing": "other"}},
     ):
@@ -306,7 +306,7 @@ def test_check__takes_codes_of_consent_that_every_centre_has_a_table_for():
         ),
         (changed(evaluation={"metrics": "charged"}), "`evaluation.metrics` must be withheld or public"),
         (changed(privacy={"delta": 1e-7}), "must be of the same privacy.delta as the study, got others"),
-        (changed(panel={"size": 8}), "must be of the same panel.size as the study, got others"),
+        (changed(variants={"size": 8}), "must be of the same variants.size as the study, got others"),
         (
             changed(release={"genome_build": "GRCh37"}),
             "must be of the same release.genome_build as the study",

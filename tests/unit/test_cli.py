@@ -71,8 +71,8 @@ def test_settings__lists_all_keys_or_describes_those_of_a_name():
     described = invoke("settings", "privacy.epsilon").stdout
     assert described.startswith("privacy.epsilon:\n  Privacy loss, or a list of them;")
     assert "Default: `[1, 5]`. Example: `[0.5, 1, 2]`." in described
-    headings = re.findall(r"(?m)^(\S+):$", invoke("settings", "panel").stdout)
-    assert headings == [key for key in keys() if key.startswith("panel.")]
+    headings = re.findall(r"(?m)^(\S+):$", invoke("settings", "variants").stdout)
+    assert headings == [key for key in keys() if key.startswith("variants.")]
     assert "With `mode: release` the default is `1`." in invoke("settings", "replicates").stdout
 
 
@@ -81,6 +81,7 @@ def test_settings__lists_all_keys_or_describes_those_of_a_name():
     [
         ("privacy.epsilom", "`privacy.epsilom` is not a key. Did you mean `privacy.epsilon`?"),
         ("trials", "`trials` is now `replicates`."),
+        ("panel.size", "`panel` is now `variants`."),
         ("privcy.epsilon", "`privcy` is not a key. Did you mean `privacy`?"),
         ("epsilon", "`epsilon` is not a key. Did you mean `privacy.epsilon`?"),
         ("study.x", "`study.x` is not a key. `dpgrs settings` lists all keys."),

@@ -14,9 +14,9 @@ from dpgrs.reporting.data import ClippedRows
 from dpgrs.steps import compute_statistics as step
 from dpgrs.steps import render_report as report
 from dpgrs.study import exact_statistics
-from panels import panel_in_memory
 from random_cohorts import half_coded, random_alleles
 from step_settings import settings_for
+from variant_sets import variants_in_memory
 
 N_VARIANTS, N_HAPLOTYPES, N_OUTCOMES, BOUND = 7, 150, 12, 1.5
 FREQUENCY = np.array([0.1, 0.25, 0.5, 0.375, 0.125, 0.75, 0.625])  # on the grid of the coding
@@ -24,12 +24,12 @@ FREQUENCY = np.array([0.1, 0.25, 0.5, 0.375, 0.125, 0.75, 0.625])  # on the grid
 
 @pytest.fixture(params=["haplotypes", "people"])
 def study(request, tmp_path, monkeypatch):
-    """Panel and outcomes, some of them missing or far beyond the bound."""
+    """VariantSet and outcomes, some of them missing or far beyond the bound."""
     monkeypatch.setattr(core, "ROW_BLOCK", 64)
     alleles = random_alleles(N_VARIANTS, N_HAPLOTYPES)
     known = {"of_size": np.arange, "frequency": FREQUENCY}
-    panel = panel_in_memory(pack(alleles), n_haplotypes=N_HAPLOTYPES, **known)
-    monkeypatch.setattr(step, "Panel", SimpleNamespace(open=lambda path: panel))
+    variant_set = variants_in_memory(pack(alleles), n_haplotypes=N_HAPLOTYPES, **known)
+    monkeypatch.setattr(step, "VariantSet", SimpleNamespace(open=lambda path: variant_set))
     rng = np.random.default_rng(3)
     n_rows = N_HAPLOTYPES if request.param == "haplotypes" else N_HAPLOTYPES // 2
     values = {size: rng.standard_normal((N_OUTCOMES, n_rows)) for size in (4, N_VARIANTS)}
@@ -49,7 +49,7 @@ def compute(study, *, mode="benchmark", counts=(N_OUTCOMES,), **privacy):
     output, outcomes = study.folder / "statistics.npz", {"bound": BOUND, "count": counts}
     privacy = {"outcome_clip": 1.0} | privacy
     settings = settings_for("compute-statistics", mode=mode, outcomes=outcomes, privacy=privacy)
-    step.compute_statistics(settings, "panel", study.folder / "outcomes.zarr", output=output)
+    step.compute_statistics(settings, "variant_set", study.folder / "outcomes.zarr", output=output)
     return output
 
 
@@ -126,7 +126,7 @@ def test_compute_statistics__one_gram_for_all_numbers_of_outcomes(study, bounds,
     monkeypatch.setattr(core, "_add_gram", lambda X, G: n_products.append(len(X)) or plain(X, G))
     monkeypatch.setattr("dpgrs.linalg.alike_rows.LEAST", 1000)
     path = compute(study, bounds=bounds, counts=counts)
-    assert len(n_products) == 2 * 3  # of two panels, in three blocks
+    assert len(n_products) == 2 * 3  # of two variant sets, in three blocks
 
     saved = Statistics.load(path)
     with np.load(path) as arrays:

@@ -228,7 +228,7 @@ def test_tight_row_norm__is_the_root_mean_square_on_the_grid():
     assert (norm / GENOTYPE_STEP).is_integer()
 
 
-def test_tight_row_norm__of_a_monomorphic_panel_is_not_zero():
+def test_tight_row_norm__of_a_monomorphic_variant_set_is_not_zero():
     assert tight_row_norm([0.0, 1.0], rows="people", factor=1.0) == SMALLEST_ROW_NORM > 0
 
 

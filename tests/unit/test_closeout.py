@@ -9,7 +9,7 @@ from dpgrs.study.settings import resolve
 KEPT = {"private/settings.json", "private/provenance.json", "release/SHA256SUMS", "public/sites.tsv"}
 DERIVED = {
     "private/store/1.zarr/.zattrs",
-    "private/panel.zarr/.zattrs",
+    "private/variants.zarr/.zattrs",
     "private/people.txt",
     "private/replicate1/outcomes.zarr",
     "private/logs/choose_people.log",

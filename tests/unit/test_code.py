@@ -14,16 +14,16 @@ from study_runs import REPOSITORY
 RULES = REPOSITORY / "workflow" / "rules"
 FILES = {
     "__init__.py": "",
-    "steps/fit.py": "import dpgrs.bits\nfrom dpgrs.io import (\n    panel,  # of the study\n    calls,\n)\n",
+    "steps/fit.py": "import dpgrs.bits\nfrom dpgrs.io import (\n    variant_set,  # ours\n    calls,\n)\n",
     "bits.py": "def late():\n    from dpgrs.io.late import read\n",
     "io/__init__.py": "",
-    "io/panel.py": 'SCHEMA = "schemas/panel.yaml"\n',
+    "io/variant_set.py": 'SCHEMA = "schemas/variant_set.yaml"\n',
     "io/calls.py": 'TEMPLATES = HERE / "templates"\n',
     "io/late.py": "from dpgrs import steps\nfrom dpgrs.io.registry import named\n",
     "io/registry.py": 'ROWS = {"a": Row(read="rows.read_a")}\n',
     "io/rows.py": "",
     "steps/__init__.py": "",
-    "schemas/panel.yaml": "",
+    "schemas/variant_set.yaml": "",
     "io/templates/page.html": "",
     # Not reached:
     "schemas/other.yaml": "",

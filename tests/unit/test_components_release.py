@@ -101,7 +101,10 @@ def test_release__draws_components_and_maps_weights_back(study, method):
 @pytest.mark.parametrize("method", ["blup-steered", "blup-ld"])
 def test_exact__steered_rows_are_of_components_within_their_own_norm(study, method):
     study.config["methods"] = [method]
-    mechanism, files = mechanism_of(method), {"statistics": study.sum_up(study.config), "panel": "panel"}
+    mechanism, files = (
+        mechanism_of(method),
+        {"statistics": study.sum_up(study.config), "variant_set": "variant_set"},
+    )
     data = TrainingData(study.root / "outcomes.zarr", **files, ld=study.root / "ld.npz")
     (one,) = draws_of(settings_for("draw", **study.config), mechanism, [None], data)
     exact = mechanism.exact(one.request, data=data, names=one.names, settings=one.settings)
@@ -263,7 +266,7 @@ def test_plan_study__counts_components(tmp_path, monkeypatch):
     (tmp_path / "l.tsv").write_text("outcome\torigin\tf\tg\n" + "".join(lines))
     (tmp_path / "study.yaml").write_text("study: tiny\n")
     privacy = "privacy={epsilon: 2, accounting: gdp, bounds: tight}"
-    changes = ["mode=release", "cohort={rows: people}", "panel={size: 8}", privacy]
+    changes = ["mode=release", "cohort={rows: people}", "variants={size: 8}", privacy]
     plans = [
         plan_study(
             read_settings("study.yaml", changes=[*changes, f"outcomes={{count: {terms}}}"]), people=500

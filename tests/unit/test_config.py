@@ -68,7 +68,7 @@ def test_resolve__defaults_pass_the_schema():
     Draft202012Validator(load_schema()).validate(config)
     assert config["study"] == "demo"
     assert config["cohort"]["chromosomes"] == ["21", "22"]
-    assert config["panel"]["size"] == [100]
+    assert config["variants"]["size"] == [100]
 
 
 @pytest.mark.parametrize("name", ["config.yaml", "1000genomes.yaml", "1000genomes_30x.yaml"])
@@ -103,9 +103,9 @@ def test_config_yaml__shows_the_defaults_behind_its_marks(repository):
         ("cohort.keep_filtered", "true", True),
         ("cohort.keep_filtered", "no", False),
         ("cohort.simulation.length", "2e6", 2_000_000),
-        ("panel.size", "50", [50]),
-        ("panel.size", ["50", "60"], [50, 60]),
-        ("panel.maf", ".05", 0.05),
+        ("variants.size", "50", [50]),
+        ("variants.size", ["50", "60"], [50, 60]),
+        ("variants.maf", ".05", 0.05),
         ("outcomes.bound", 4, 4.0),
         ("privacy.delta", "1e-6", 1e-6),
         ("privacy.epsilon", ["0.5", "1e-3", 2], [0.5, 0.001, 2.0]),
@@ -226,11 +226,11 @@ def test_resolve__count_follows_source():
         ("cohort.chromosomes", [1, "1"], "`cohort.chromosomes` must be a list without repeated entries"),
         ("cohort.chromosomes", ["1", "a/b"], "`cohort.chromosomes`, entry 2, must be a name"),
         ("cohort.keep_filtered", "maybe", "`cohort.keep_filtered` must be true or false, got maybe."),
-        ("panel.maf", 0.5, "`panel.maf` must be a finite number of at least 0 and below 0.5, got 0.5."),
+        ("variants.maf", 0.5, "`variants.maf` must be a finite number of at least 0 and below 0.5, got 0.5."),
         (
-            "panel.size",
+            "variants.size",
             [10, 0],
-            "`panel.size`, entry 2, must be a whole number of at least 1 and at most 1000000, got 0.",
+            "`variants.size`, entry 2, must be a whole number of at least 1 and at most 1000000, got 0.",
         ),
         ("outcomes.test_share", 1, "must be a finite number of at least 0 and below 1, got 1.0."),
         ("outcomes.heritability", "nan", "must be a finite number of at least 0 and at most 1, got NaN."),
@@ -276,12 +276,13 @@ def test_resolve__raise_on_bad_value(key, value, message):
     ("key", "message"),
     [
         ("trials", "`trials` is now `replicates`."),
+        ("panel.size", "`panel` is now `variants`."),
         ("stdy", "`stdy` is not a key. Did you mean `study`?"),
         ("cohort.chromsomes", "`cohort.chromsomes` is not a key. Did you mean `cohort.chromosomes`?"),
         ("cohort.simulation.peoples", "Did you mean `cohort.simulation.people`?"),
         ("privcy", "Did you mean `privacy`?"),
         ("epsilon", "`epsilon` is not a key. Did you mean `privacy.epsilon`?"),
-        ("panel.zzz", "`panel.zzz` is not a key. Keys here are size, maf, missing, hwe, "),
+        ("variants.zzz", "`variants.zzz` is not a key. Keys here are size, maf, missing, hwe, "),
         ("cohort.seed", "`cohort.seed` is not a key. Did you mean `seed`?"),
         ("cohort.vcf:x", "Put a space after the colon: `vcf: x`."),
     ],

@@ -14,9 +14,9 @@ from dpgrs.study.settings import examine, keys
             "`replicates` must be a whole number of at least 1 and at most 10000, got 1000000000.",
         ),
         (
-            "panel.size",
+            "variants.size",
             10**12,
-            "`panel.size`, entry 1, must be a whole number of at least 1 and at most 1000000",
+            "`variants.size`, entry 1, must be a whole number of at least 1 and at most 1000000",
         ),
         ("privacy.epsilon", list(range(1, 100_001)), "must be a list of at most 100 entries, got 100000."),
         ("methods", ["ridge"] * 100_000, "`methods` must be a list of at most 100 entries, got 100000."),

@@ -324,7 +324,7 @@ def test_loadings__come_back_exactly_and_find_their_sites(tmp_path):
     np.testing.assert_array_equal(found.values, values)
     assert found.names == ("PC1", "PC2")
     assert found.places(variants.iloc[::-1]).tolist() == [2, 1, 0]
-    with pytest.raises(DpgrsError, match="must be of the panel's sites"):
+    with pytest.raises(DpgrsError, match="must be of the study's variants"):
         found.places(variants.iloc[:2])
     path.write_text("contig\tposition\n1\tx\n")
     with pytest.raises(DpgrsError, match="must be a table of loadings"):

@@ -52,13 +52,15 @@ class CovariateStudy(Study):
 
     def __init__(self, root, monkeypatch):
         super().__init__(root, monkeypatch)
-        panel = statistics_step.Panel.open("panel")
+        variant_set = statistics_step.VariantSet.open("variant_set")
         sites = read_chosen_sites(self.sites)
-        panel.variants = sites[["contig", "position", "ref", "alt"]]
-        everything = panel.haplotypes
-        panel.haplotypes = lambda columns=None: everything()[slice(None) if columns is None else columns]
+        variant_set.variants = sites[["contig", "position", "ref", "alt"]]
+        everything = variant_set.haplotypes
+        variant_set.haplotypes = lambda columns=None: everything()[
+            slice(None) if columns is None else columns
+        ]
         for module in (covariates_step, loadings_step, evaluate_step, attack_step):
-            monkeypatch.setattr(module, "Panel", SimpleNamespace(open=lambda path: panel))
+            monkeypatch.setattr(module, "VariantSet", SimpleNamespace(open=lambda path: variant_set))
         self.table, self.scales = root / "covariates.tsv", root / "scales.tsv"
         self.scales.write_text(SCALES)
         # Somebody else, and nobody of the last five.
@@ -70,7 +72,7 @@ class CovariateStudy(Study):
         self.with_covariates = {"file": str(self.table), "columns": ["age", "case"], "pcs": 1}
         self.with_covariates |= {"scales": str(self.scales)}
         self.loadings, self.covariates = root / "pca_loadings.tsv", root / "covariates.npz"
-        make_loadings(loadings_of(), "panel", output=self.loadings)
+        make_loadings(loadings_of(), "variant_set", output=self.loadings)
         self.make()
         random = np.random.default_rng(5)
         values = random.standard_normal((3, N_PEOPLE))
@@ -89,7 +91,7 @@ class CovariateStudy(Study):
         )
         files = {"table": self.table, "scales": self.scales, "loadings": self.loadings}
         files |= {"output": self.covariates} | changed
-        make_covariates(settings, "panel", **files)
+        make_covariates(settings, "variant_set", **files)
         return Covariates.load(self.covariates)
 
 
@@ -123,7 +125,7 @@ def test_make_covariates__by_person_with_missing_values_at_the_centre(study):
 
 
 def test_make_covariates__both_haplotypes_of_a_person_have_the_persons(study):
-    make_loadings(loadings_of(rows="haplotypes"), "panel", output=study.loadings)
+    make_loadings(loadings_of(rows="haplotypes"), "variant_set", output=study.loadings)
     found = study.make(rows="haplotypes")
     age, _, component = found.units
     np.testing.assert_array_equal(age[::2], age[1::2])
@@ -196,7 +198,7 @@ def replicate(study, *, covariates, protections=("full",)):
     fit_weights(settings, [root / "noisy.npz"], **paths, **files)
     evaluate_step.evaluate_replicate(
         settings_for("evaluate-replicate", outcomes={"count": 3}),
-        "panel",
+        "variant_set",
         root / "outcomes.zarr",
         files["output"],
         files["seconds"],
@@ -224,7 +226,7 @@ def test_attack_replicate__weights_with_covariates_and_statistics_without(study)
     paths = [root / name for name in ("outcomes.zarr", "statistics.npz", "noisy.npz", "weights.npz")]
     settings = settings_for("attack-replicate", outcomes={"count": 3}, regression={"lambda": 0.001})
     options = {"output": root / "attacks.tsv", "replicate": 1, "covariates": study.covariates}
-    attack_step.attack_replicate(settings, "panel", *paths, **options)
+    attack_step.attack_replicate(settings, "variant_set", *paths, **options)
     table = pd.read_csv(root / "attacks.tsv", sep="\t")
     assert table["advantage"].notna().all()
     assert {"gram", "statistics", "weights"} == set(table["attack"])

@@ -51,7 +51,7 @@ def statistics_of(folder, alleles, outcomes):
         "mode": "release",
         "cohort": {"chromosomes": 1, "rows": "people"},
         "people": {"consent": {"file": str(consent), "column": "CONSENT", "allow": 1}},
-        "panel": {"size": N_VARIANTS},
+        "variants": {"size": N_VARIANTS},
         # Most of the table's people are of another consent group.
         "outcomes": {"source": "file", "file": str(table), "least_share": 0.2},
         "privacy": {"bounds": "worst-case"},
@@ -66,10 +66,10 @@ def statistics_of(folder, alleles, outcomes):
     run("ingest-chromosome", vcf, "--chromosome", 1, *people, output=private / "1.zarr")
     run("choose-sites", "--qc", private / "qc.tsv", output=private / "sites.tsv")
     chosen = ("--sites", private / "sites.tsv")
-    run("make-panel", private / "1.zarr", *chosen, output=private / "panel.zarr")
-    paths = (private / "panel.zarr", "--replicate", 1, "--table", table)
+    run("make-variants", private / "1.zarr", *chosen, output=private / "variants.zarr")
+    paths = (private / "variants.zarr", "--replicate", 1, "--table", table)
     run("make-outcomes", *paths, output=private / "outcomes.zarr")
-    paths = (private / "panel.zarr", private / "outcomes.zarr")
+    paths = (private / "variants.zarr", private / "outcomes.zarr")
     run("compute-statistics", *paths, output=private / "statistics.npz")
     return private
 

@@ -1,4 +1,4 @@
-"""Fractional dosages: their grid, their nearest calls, and how files, people and panels hand them on."""
+"""Fractional dosages: their grid, their nearest calls, and how files and variant sets pass them on."""
 
 import numpy as np
 import pandas as pd
@@ -25,9 +25,9 @@ from dpgrs.io import _dosage_kernels as kernels
 from dpgrs.io.genotype_files import genotype_header, genotype_reader
 from dpgrs.io.haplotype_store import HaplotypeStore
 from dpgrs.io.ingest import ingest_chromosome
-from dpgrs.io.panel import Panel, PanelSelection, StoredAlleles, write_panel
-from dpgrs.io.site_panel import take_sites
+from dpgrs.io.site_variants import take_sites
 from dpgrs.io.store_check import check_store
+from dpgrs.io.variant_set import StoredAlleles, VariantSelection, VariantSet, write_variant_set
 from plink_sets import write_bed
 from vcf_files import record, write_bgzf, write_text
 
@@ -249,15 +249,17 @@ def store_of(tmp_path, *records, name="1"):
     return HaplotypeStore.open(tmp_path / name)
 
 
-def test_panel__fills_by_frequency_and_gives_half_coding(tmp_path):
+def test_variant_set__fills_by_frequency_and_gives_half_coding(tmp_path):
     store = store_of(tmp_path, ds(10, "0|0:0.5 ./.:. 1|1:2"))
     alleles = StoredAlleles(store, np.arange(1))
-    selection = PanelSelection((alleles,), (store.variants,), np.zeros(1, np.int32), np.array([0.375]), 1, {})
-    counts = write_panel(tmp_path / "panel", [store], selection)
-    panel = Panel.open(tmp_path / "panel")
+    selection = VariantSelection(
+        (alleles,), (store.variants,), np.zeros(1, np.int32), np.array([0.375]), 1, {}
+    )
+    counts = write_variant_set(tmp_path / "variant_set", [store], selection)
+    variant_set = VariantSet.open(tmp_path / "variant_set")
     assert counts["n_filled"] == 2
-    assert (panel.genotypes() * DOSAGE_STEP).tolist() == [[-0.5, -0.25, 1]]
-    assert panel.genotypes().dtype == np.int16
+    assert (variant_set.genotypes() * DOSAGE_STEP).tolist() == [[-0.5, -0.25, 1]]
+    assert variant_set.genotypes().dtype == np.int16
 
 
 def sites_of(*alts):

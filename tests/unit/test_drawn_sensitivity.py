@@ -47,8 +47,8 @@ class Worlds:
     def __init__(self, kind, root, monkeypatch, method, **privacy):
         self.study, self.method = kind(root, monkeypatch), method
         self.config = self.study.settings(method, bounds="tight", missing="counted", unit="person", **privacy)
-        # Of the panel that all steps open.
-        self.bits = statistics_step.Panel.open("panel").genotypes()
+        # Of the variant set that all steps open.
+        self.bits = statistics_step.VariantSet.open("variant_set").genotypes()
         self.n_rows = 1 if self.study.rows == "people" else 2
 
     def drawn(self, alleles, outcomes, *, is_there=True):
@@ -59,7 +59,7 @@ class Worlds:
             known.values[N_VARIANTS][:, : self.n_rows] = np.reshape(outcomes, (-1, 1))
             known.is_training[: self.n_rows] = is_there
         mechanism, noise = mechanism_of(self.method), ExactNoise()
-        data = TrainingData(path, statistics=self.study.sum_up(self.config), panel="panel")
+        data = TrainingData(path, statistics=self.study.sum_up(self.config), variant_set="variant_set")
         settings = settings_for("draw", **self.config | {"mode": "benchmark"})
         (one,) = draws_of(settings, mechanism, mechanism.drawn_for([self.method]), data)
         one.draw(noise)

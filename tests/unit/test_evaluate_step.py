@@ -21,9 +21,9 @@ from dpgrs.linalg.linear_fit import LinearFit
 from dpgrs.linalg.statistics import coded_rows
 from dpgrs.steps import evaluate_replicate as step
 from dpgrs.study import score_measures
-from panels import panel_in_memory
 from random_cohorts import random_alleles
 from step_settings import settings_for
+from variant_sets import variants_in_memory
 
 N_PEOPLE, N_VARIANTS, NAMES = 150, 6, ("a", "b", "c")
 PREVALENCE, SCALE = 0.4, np.sqrt(0.4 * 0.6)
@@ -51,10 +51,10 @@ def replicate(request, tmp_path, monkeypatch):
     known = {"prevalence": np.array([np.nan, np.nan, PREVALENCE])}
     Outcomes(NAMES, {N_VARIANTS: Y}, {}, is_training, rows, **known).save(tmp_path / "outcomes.zarr")
     sample_id = np.array([f"P{number}" for number in range(N_PEOPLE)])
-    panel = panel_in_memory(
+    variant_set = variants_in_memory(
         bits, n_haplotypes=n_haplotypes, sample_id=sample_id, of_size=lambda size: np.arange(size)
     )
-    monkeypatch.setattr(step, "Panel", SimpleNamespace(open=lambda path: panel))
+    monkeypatch.setattr(step, "VariantSet", SimpleNamespace(open=lambda path: variant_set))
     write_table(tmp_path / "who.tsv", pd.DataFrame({"sample": sample_id, "population": POPULATIONS}))
     fits = {
         count: LinearFit(rng.normal(size=(count, N_VARIANTS)), np.full(N_VARIANTS, 0.1), np.arange(count))
@@ -73,7 +73,7 @@ def replicate(request, tmp_path, monkeypatch):
         places = [tmp_path / name for name in ("outcomes.zarr", "weights.npz", "seconds.tsv")]
         settings = settings_for("evaluate-replicate", outcomes={"count": [1, 3]})
         step.evaluate_replicate(
-            settings, "panel", *places, replicate=1, populations=tmp_path / "who.tsv", **tables
+            settings, "variant_set", *places, replicate=1, populations=tmp_path / "who.tsv", **tables
         )
         return [pd.read_csv(path, sep="\t") for path in tables.values()]
 

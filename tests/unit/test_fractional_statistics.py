@@ -35,9 +35,9 @@ from dpgrs.linalg.statistics import (
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.steps import compute_statistics as statistics_step
 from dpgrs.study.training_data import TrainingData
-from panels import panel_in_memory
 from random_cohorts import random_bits
 from step_settings import settings_for
+from variant_sets import variants_in_memory
 
 N_PEOPLE, D = 2500, 7
 OPTIONS = {"n_haplotypes": 2 * N_PEOPLE, "rows": "people"}
@@ -115,8 +115,8 @@ def test_compute_statistics__of_dosages_and_covariates(tmp_path, monkeypatch, ha
     bits = random_bits(D, 2 * N_PEOPLE)
     genotypes = half_coded(STEPS) if has_dosages else bits
     options = {"n_haplotypes": 2 * N_PEOPLE, "frequency": FREQUENCY}
-    panel = panel_in_memory(genotypes, of_size=COLUMNS.__getitem__, **options)
-    monkeypatch.setattr(statistics_step, "Panel", SimpleNamespace(open=lambda path: panel))
+    variant_set = variants_in_memory(genotypes, of_size=COLUMNS.__getitem__, **options)
+    monkeypatch.setattr(statistics_step, "VariantSet", SimpleNamespace(open=lambda path: variant_set))
     values = dict.fromkeys(COLUMNS, RNG.normal(size=(3, N_PEOPLE)))
     Outcomes(("a", "b", "c"), values, {}, IS_SELECTED, "people").save(tmp_path / "y.npz")
     paths = {"output": tmp_path / "s.npz", "covariates": None}
@@ -126,7 +126,7 @@ def test_compute_statistics__of_dosages_and_covariates(tmp_path, monkeypatch, ha
         paths["covariates"], units = tmp_path / "c.npz", COVARIATES
         own = {"n_covariates": 2, "covariate_bound": 3.0}
         Covariates(("age", "sex"), units, np.zeros(2), np.ones(2), 3.0, "people").save(paths["covariates"])
-    statistics_step.compute_statistics(settings, "panel", tmp_path / "y.npz", **paths)
+    statistics_step.compute_statistics(settings, "variant_set", tmp_path / "y.npz", **paths)
     found = Statistics.load(tmp_path / "s.npz")
     gridded = {size: grid_outcomes(one, bound=3.0) for size, one in values.items()}
     rows = genotypes if has_dosages else whole(bits)
@@ -152,14 +152,14 @@ def test_compute_statistics__of_dosages_and_covariates(tmp_path, monkeypatch, ha
         others = Covariates(("age", "sex"), units[:, 1:], np.zeros(2), np.ones(2), 3.0, "people")
         others.save(paths["covariates"])
         with pytest.raises(DpgrsError, match="must be of the same people"):
-            statistics_step.compute_statistics(settings, "panel", tmp_path / "y.npz", **paths)
+            statistics_step.compute_statistics(settings, "variant_set", tmp_path / "y.npz", **paths)
 
 
 def test_compute_statistics__raise_on_dosages_under_other_bounds(monkeypatch):
     class Fake:
         has_dosages, n_samples = True, N_PEOPLE
 
-    values = {"Panel": Fake, "Outcomes": SimpleNamespace(loadings=None), "Covariates": None}
+    values = {"VariantSet": Fake, "Outcomes": SimpleNamespace(loadings=None), "Covariates": None}
     for name, value in values.items():
         opener = type(
             name, (), {"open": lambda path, value=value: value, "load": lambda path, value=value: value}

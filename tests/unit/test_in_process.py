@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from dpgrs.io.outcomes import Outcomes
-from dpgrs.io.panel import Panel
 from dpgrs.io.replicates import load_labelled
-from dpgrs.io.table_panel import write_table_panel
+from dpgrs.io.table_variants import write_table_variants
 from dpgrs.io.tables.real_columns import RealTable
+from dpgrs.io.variant_set import VariantSet
 from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.steps.compute_statistics import compute_statistics
 from dpgrs.steps.draw import draw
@@ -20,7 +20,7 @@ N_ROWS, D, SEED, REPLICATE = 300, 4, 3, 2
 RAW = {
     "seed": SEED,
     "cohort": {"source": "table"},
-    "panel": {"size": [3, D]},
+    "variants": {"size": [3, D]},
     "outcomes": {"count": [1, 2]},
     "screening": {"size": 2},
     "privacy": {"protection": ["full"], "accounting": ["gdp"], "epsilon": [2, 8]},
@@ -29,28 +29,28 @@ RAW = {
 
 @pytest.fixture
 def replicate(tmp_path):
-    """Panel and outcomes of a made-up table, and their files."""
+    """VariantSet and outcomes of a made-up table, and their files."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((N_ROWS, D))
     table = RealTable.numbered("made", list("abcd"), X)
     ranges = np.full(D, -4.0), np.full(D, 4.0), np.zeros(D)
-    write_table_panel(tmp_path / "panel.zarr", table, ranges, size=D, seed=SEED)
-    panel = Panel.open(tmp_path / "panel.zarr")
+    write_table_variants(tmp_path / "variants.zarr", table, ranges, size=D, seed=SEED)
+    variant_set = VariantSet.open(tmp_path / "variants.zarr")
     Y = X[:, :2].T + rng.standard_normal((2, N_ROWS))
     is_training = np.arange(N_ROWS) % 5 > 0
     outcomes = Outcomes(("y1", "y2"), {3: Y, D: Y}, {}, is_training, "people")
     outcomes.save(tmp_path / "outcomes.zarr")
-    return panel, outcomes
+    return variant_set, outcomes
 
 
 @pytest.mark.parametrize("methods", [["blup", "reusecov-gauss", "adassp"], ["bas", "k-blup"]])
 def test_draws_of_study__are_those_of_the_steps(replicate, tmp_path, methods):
     config = resolve(RAW | {"methods": methods})
-    paths = {"outcomes": tmp_path / "outcomes.zarr", "panel": tmp_path / "panel.zarr"}
+    paths = {"outcomes": tmp_path / "outcomes.zarr", "variant_set": tmp_path / "variants.zarr"}
     paths["statistics"] = tmp_path / "statistics.npz"
     compute_statistics(
         settings_for("compute-statistics", **config),
-        paths["panel"],
+        paths["variant_set"],
         paths["outcomes"],
         output=paths["statistics"],
     )
@@ -81,5 +81,5 @@ def test_training_data__sums_only_where_a_method_takes_sums(replicate):
     for methods, has_sums in ((["k-tukey"], False), (["k-tukey", "blup"], True)):
         settings = Settings(resolve(RAW | {"methods": methods}))
         data = training_data(settings, *replicate)
-        assert data.panel is replicate[0]
+        assert data.variant_set is replicate[0]
         assert (data._paths["statistics"] is not None) == has_sums

@@ -31,14 +31,14 @@ from plink_sets import write_bed
 LISTED = "listed.tsv"
 CHOOSE_PEOPLE = ("choose-people", "cohort.vcf")
 CHOOSE_SITES = ("choose-sites", "--qc", "qc.tsv")
-MAKE_OUTCOMES = ("make-outcomes", "--replicate", "1", "panel.zarr")
+MAKE_OUTCOMES = ("make-outcomes", "--replicate", "1", "variants.zarr")
 INGEST = ("ingest-chromosome", "--chromosome", "1")
-MAKE_COVARIATES = ("make-covariates", "panel.zarr")
+MAKE_COVARIATES = ("make-covariates", "variants.zarr")
 # The verb that reads the file of each setting, and its arguments. Without `LISTED` settings name the file.
 READ_BY = {
     "cohort.sums": ("take-sums", LISTED, "--sites", "sites.tsv"),
-    "cohort.table": ("make-table-panel", LISTED, "--ranges", "ranges.tsv"),
-    "cohort.ranges": ("make-table-panel", "table.tsv", "--ranges", LISTED),
+    "cohort.table": ("make-table-variants", LISTED, "--ranges", "ranges.tsv"),
+    "cohort.ranges": ("make-table-variants", "table.tsv", "--ranges", LISTED),
     "people.keep": CHOOSE_PEOPLE,
     "people.remove": CHOOSE_PEOPLE,
     "people.consent.file": CHOOSE_PEOPLE,
@@ -254,8 +254,8 @@ def test_ingest__raise_on_a_list_that_changes_meanwhile(private, monkeypatch):
 
 def test_sum__raise_on_outcomes_that_another_run_replaces_meanwhile(private, monkeypatch):
     """As without Snakemake's lock; the note would be of outcomes that come back later, by these settings."""
-    panel, outcomes = private / "panel.zarr", private / "outcomes.zarr"
-    for path in (panel, outcomes):
+    variant_set, outcomes = private / "variants.zarr", private / "outcomes.zarr"
+    for path in (variant_set, outcomes):
         path.write_text("of this run\n")
         note(path, {"mode": ['"release"']})
 
@@ -264,7 +264,7 @@ def test_sum__raise_on_outcomes_that_another_run_replaces_meanwhile(private, mon
         note(outcomes, {"mode": ['"benchmark"']})
 
     config, statistics = resolve({}) | {"mode": "release"}, private / "statistics.npz"
-    what = ("compute-statistics", str(panel), str(outcomes))
+    what = ("compute-statistics", str(variant_set), str(outcomes))
     found = run_verb(monkeypatch, config, *what, output=statistics, step=replace_outcomes)
     assert "statistics.npz` is made from must stay as it is meanwhile, got other files" in found.output
     assert found.exit_code == 1

@@ -12,7 +12,7 @@ from dpgrs.study.settings import resolve
 
 LARGE = {
     "cohort": {"simulation": {"people": 200_000}},
-    "panel": {"size": 20_000},
+    "variants": {"size": 20_000},
     "outcomes": {"count": 500},
     "methods": ["k-blup", "ridge"],
 }
@@ -79,7 +79,7 @@ def test_memory_limit__of_the_jobs_that_a_study_has(raw, there, absent):
 
 
 def test_runtime_limit__names_the_jobs_that_would_ask_for_more():
-    config = resolve({"panel": {"size": 100_000}, "methods": "blup"})
+    config = resolve({"variants": {"size": 100_000}, "methods": "blup"})
     above = jobs_above(config, LONGEST_JOB, resource="runtime")
     assert {*above} == {"draw", "fit-weights"}
     (line,) = problems(config, runtime_minutes=LONGEST_JOB)
@@ -88,4 +88,4 @@ def test_runtime_limit__names_the_jobs_that_would_ask_for_more():
     assert f"`--resources runtime={max(above.values())}`" in line
     assert problems(config, runtime_minutes=max(above.values())) == problems(config) == []
     (line,) = problems(resolve({"methods": "blup"}), runtime_minutes=20)
-    assert "the 20 minutes that they can have: `make-panel` 24 minutes," in line
+    assert "the 20 minutes that they can have: `make-variants` 24 minutes," in line

@@ -48,7 +48,7 @@ def draw_in_public(study, config):
     method, path = config["methods"][0], study.root / "noisy.npz"
     mechanism, settings = mechanism_of(method), settings_for("draw", **config)
     statistics = study.sum_up(config) if "statistics" in mechanism.takes else None
-    data = TrainingData(study.root / "outcomes.zarr", statistics=statistics, panel="panel")
+    data = TrainingData(study.root / "outcomes.zarr", statistics=statistics, variant_set="variant_set")
     (draw,) = draws_of(settings, mechanism, mechanism.drawn_for([method]), data)
     save_labelled(path, [_draw_seeded(draw, 1, 1)])
     return path

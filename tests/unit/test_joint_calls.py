@@ -11,8 +11,8 @@ from dpgrs.errors import DpgrsError
 from dpgrs.genotypes.bits import unpack
 from dpgrs.io.haplotype_store import HaplotypeStore
 from dpgrs.io.ingest import ingest_chromosome
-from dpgrs.io.panel import Panel, write_panel
-from dpgrs.io.site_panel import take_sites
+from dpgrs.io.site_variants import take_sites
+from dpgrs.io.variant_set import VariantSet, write_variant_set
 from vcf_files import record, vcf_text, write_text
 
 SAMPLES = ("A", "B", "C", "D")
@@ -65,9 +65,9 @@ def rows_of(records):
             known_ref=True,
         )
         stores = [HaplotypeStore.open(folder / "1.zarr")]
-        write_panel(folder / "panel.zarr", stores, take_sites(stores, SITES))
-        panel = Panel.open(folder / "panel.zarr")
-        return unpack(panel.haplotypes(), panel.n_haplotypes).T.reshape(len(SAMPLES), 2, -1)
+        write_variant_set(folder / "variants.zarr", stores, take_sites(stores, SITES))
+        variant_set = VariantSet.open(folder / "variants.zarr")
+        return unpack(variant_set.haplotypes(), variant_set.n_haplotypes).T.reshape(len(SAMPLES), 2, -1)
 
 
 @pytest.mark.parametrize("splits", [True, False])

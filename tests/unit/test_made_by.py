@@ -40,7 +40,7 @@ def made(path, content="", *, settings=None, of=()):
 def test_note__is_of_files_of_a_study_alone(private, tmp_path):
     notes = private / "made"
     assert note_of(private / "replicate1" / "outcomes.zarr") == notes / "replicate1" / "outcomes.zarr.json"
-    assert note_of(private.parent / "public" / "panel.zarr") == notes / "public" / "panel.zarr.json"
+    assert note_of(private.parent / "public" / "variants.zarr") == notes / "public" / "variants.zarr.json"
     for elsewhere in (tmp_path / "private" / "x.npz", private.parent / "report" / "index.html"):
         assert note_of(elsewhere) is None
         note(elsewhere, {"mode": ['"release"']})
@@ -48,16 +48,19 @@ def test_note__is_of_files_of_a_study_alone(private, tmp_path):
 
 
 def test_settings_along__add_up_from_file_to_file(private):
-    panel = made(
-        private / "panel.zarr", "P", settings=Settings({"seed": 1, "panel": {"size": [5], "maf": 0.1}})
+    variant_set = made(
+        private / "variants.zarr", "P", settings=Settings({"seed": 1, "variants": {"size": [5], "maf": 0.1}})
     )
-    settings = Settings({"seed": 1, "panel": {"maf": 0.2}})
-    outcomes = made(private / "replicate1" / "outcomes.zarr", settings=settings, of=[panel])
+    settings = Settings({"seed": 1, "variants": {"maf": 0.2}})
+    outcomes = made(private / "replicate1" / "outcomes.zarr", settings=settings, of=[variant_set])
     found = settings_along(None, [outcomes], output=private / "next.npz")
     contents = {key: found.pop(key) for key in list(found) if key.startswith("content of ")}
-    assert found == {"panel.maf": ["0.1", "0.2"], "panel.size": ["[5]"], "seed": ["1"]}
-    assert contents["content of private/panel.zarr"] == [hashlib.sha256(b"P").hexdigest()]
-    assert list(contents) == ["content of private/panel.zarr", "content of private/replicate1/outcomes.zarr"]
+    assert found == {"variants.maf": ["0.1", "0.2"], "variants.size": ["[5]"], "seed": ["1"]}
+    assert contents["content of private/variants.zarr"] == [hashlib.sha256(b"P").hexdigest()]
+    assert list(contents) == [
+        "content of private/replicate1/outcomes.zarr",
+        "content of private/variants.zarr",
+    ]
     note(outcomes, None)
     found = settings_along(None, [outcomes], output=private / "next.npz")
     name = "private/replicate1/outcomes.zarr"
@@ -68,11 +71,11 @@ def test_settings_along__of_public_files_are_not_those_of_private_ones(private):
     """People of the reference have lists of their own."""
     public = private.parent / "public"
     store = made(public / "store" / "21.zarr", settings=Settings({"people": {"keep": None}, "seed": 1}))
-    sites = made(public / "sites.tsv", settings=Settings({"panel": {"maf": 0.1}}), of=[store])
-    assert {"people.keep", "seed", "panel.maf"} <= set(
+    sites = made(public / "sites.tsv", settings=Settings({"variants": {"maf": 0.1}}), of=[store])
+    assert {"people.keep", "seed", "variants.maf"} <= set(
         settings_along(None, [sites], output=public / "ld.npz")
     )
-    found = settings_along(None, [sites], output=private / "panel.zarr")
+    found = settings_along(None, [sites], output=private / "variants.zarr")
     assert list(found) == ["content of public/sites.tsv", "content of public/store/21.zarr"]
 
 
@@ -95,7 +98,7 @@ def test_settings_along__shards_tell_by_what_they_are_made_of(private):
     [
         ({"mode": ['"benchmark"']}, "got others of mode"),
         ({"mode": ['"benchmark"', '"release"']}, "got others of mode"),
-        ({"panel.maf": ["0.1", "0.2"]}, r"got others of panel\.maf"),
+        ({"variants.maf": ["0.1", "0.2"]}, r"got others of variants\.maf"),
         ({"outcomes.network.width": ["3"]}, r"got others of outcomes\.network\.width"),
         ({"outcomes": ["null"]}, "got others of outcomes"),
         (None, "must have a note of how it was made, as it is now, got none"),
@@ -115,7 +118,7 @@ def test_require_made_by__raise_on_what_lies_in_no_study(tmp_path):
 
 def test_require_made_by__takes_what_its_own_settings_made(private):
     sites = made(private.parent / "public" / "sites.tsv", settings=Settings({"people": {"keep": None}}))
-    settings = Settings({"mode": "release", "outcomes": {"count": [3]}, "panel": {"maf": 0.1}})
+    settings = Settings({"mode": "release", "outcomes": {"count": [3]}, "variants": {"maf": 0.1}})
     statistics = made(private / "replicate1" / "statistics.npz", settings=settings, of=[sites])
     own = Settings({"mode": "release", "outcomes": {"count": [3]}, "people": {"keep": "list.txt"}})
     require_made_by(own, [statistics, sites])
@@ -145,36 +148,42 @@ def test_require_made_by__raise_on_files_that_were_not_made_from_each_other(priv
 
 
 def test_require_made_by__raise_on_files_on_the_way_without_a_note(private):
-    panel = private / "panel.zarr"
-    panel.write_text("P")
+    variant_set = private / "variants.zarr"
+    variant_set.write_text("P")
     simulated = private / "cohort" / "21.vcf.gz"
     simulated.parent.mkdir()
     simulated.write_text("##")
-    outcomes = made(private / "replicate1" / "outcomes.zarr", "Y", of=[panel, simulated])
-    with pytest.raises(DpgrsError, match=r"files with notes, got none: note of private/panel\.zarr\."):
+    outcomes = made(private / "replicate1" / "outcomes.zarr", "Y", of=[variant_set, simulated])
+    with pytest.raises(DpgrsError, match=r"files with notes, got none: note of private/variants\.zarr\."):
         require_made_by(RELEASE, [made(private / "replicate1" / "statistics.npz", "YX", of=[outcomes])])
 
 
-def test_require_made_by__raise_on_a_panel_of_no_public_sites(private):
+def test_require_made_by__raise_on_a_variant_set_of_no_public_sites(private):
     """Its own people have chosen it."""
     sites = made(private.parent / "public" / "sites.tsv", "1\t100\n")
-    panel = made(private / "panel.zarr", "P")
-    with pytest.raises(DpgrsError, match=r"panel\.zarr` must be made by the public sites, got no content of"):
-        require_made_by(RELEASE, [panel, sites])
+    variant_set = made(private / "variants.zarr", "P")
+    with pytest.raises(
+        DpgrsError, match=r"variants\.zarr` must be made by the public sites, got no content of"
+    ):
+        require_made_by(RELEASE, [variant_set, sites])
 
 
 def test_settings_along__what_is_there_to_be_read_alone_tells_nothing(private):
     """Such as counts, which the step itself may write."""
-    panel = made(private / "panel.zarr", "P")
+    variant_set = made(private / "variants.zarr", "P")
     counts = private / "qc.tsv"
     counts.write_text("21\t5\n")
-    found = settings_along(None, [panel, counts, private / "absent.npz"], output=private / "outcomes.zarr")
-    assert list(found) == ["content of private/panel.zarr"]
+    found = settings_along(
+        None, [variant_set, counts, private / "absent.npz"], output=private / "outcomes.zarr"
+    )
+    assert list(found) == ["content of private/variants.zarr"]
 
 
 def test_settings_along__a_study_may_be_named_as_parts_of_it_are(tmp_path):
-    panel = made(tmp_path / "results" / "shards" / "private" / "panel.zarr", "P")
-    assert list(settings_along(None, [panel], output=panel)) == ["content of private/panel.zarr"]
+    variant_set = made(tmp_path / "results" / "shards" / "private" / "variants.zarr", "P")
+    assert list(settings_along(None, [variant_set], output=variant_set)) == [
+        "content of private/variants.zarr"
+    ]
 
 
 @pytest.mark.parametrize("mode", ["benchmark", "release"])
@@ -226,14 +235,14 @@ def test_require_made_by__raise_on_a_file_on_the_way_that_was_replaced(private):
 
 def test_require_made_by__raise_on_files_of_other_code(private, monkeypatch):
     """Also of a step far back on the way."""
-    panel = private / "panel.zarr"
-    found = settings_along(None, [], output=panel, verb="make-panel")
-    panel.write_text("P")
-    note(panel, found)
-    statistics = made(private / "replicate1" / "statistics.npz", "YX", of=[panel])
+    variant_set = private / "variants.zarr"
+    found = settings_along(None, [], output=variant_set, verb="make-variants")
+    variant_set.write_text("P")
+    note(variant_set, found)
+    statistics = made(private / "replicate1" / "statistics.npz", "YX", of=[variant_set])
     require_made_by(RELEASE, [statistics])
     monkeypatch.setattr("dpgrs.study.made_by.code_read", lambda verb: "of another version")
-    with pytest.raises(DpgrsError, match="by this version of the program, got another code of make-panel"):
+    with pytest.raises(DpgrsError, match="by this version of the program, got another code of make-variants"):
         require_made_by(RELEASE, [statistics])
 
 
@@ -374,7 +383,7 @@ def run_choose(path):
 
 def test_made_otherwise__finds_files_of_other_settings(private):
     statistics = made(private / "replicate1" / "statistics.npz", settings=Settings({"mode": "benchmark"}))
-    made(private / "panel.zarr", settings=RELEASE)
+    made(private / "variants.zarr", settings=RELEASE)
     sites = made(private.parent / "public" / "sites.tsv", settings=Settings({"outcomes": {"count": [4]}}))
     # Lists of people of the reference are none of the study's.
     made(private.parent / "public" / "people.txt", settings=Settings({"people": {"keep": 1}}))

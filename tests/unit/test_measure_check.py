@@ -109,13 +109,13 @@ def release(made, tmp_path, monkeypatch):
 
     def copy(kind):
         bundle, public, alleles = made(kind)
-        panel = SimpleNamespace(
+        variant_set = SimpleNamespace(
             variants=SITES,
             n_haplotypes=2 * N_PEOPLE,
             has_dosages=False,
             haplotypes=lambda block: pack(alleles[block]),
         )
-        monkeypatch.setattr(reference_check, "Panel", SimpleNamespace(open=lambda path: panel))
+        monkeypatch.setattr(reference_check, "VariantSet", SimpleNamespace(open=lambda path: variant_set))
         return Path(copytree(bundle, tmp_path / "release")), public
 
     return copy

@@ -50,7 +50,7 @@ def settings(*, count=3, tight=True, public=PANEL, **others):
         ({"public": {}, "count": 200}, ["blup-steered"]),
         ({"public": {}, "count": 99}, ["blup"]),
         ({"public": {}, "count": [10, 100, 200]}, ["blup", "blup-shared", "blup-steered"]),
-        ({"public": {}, "count": 100, "panel": {"size": [199, 200]}}, ["blup-shared", "blup-steered"]),
+        ({"public": {}, "count": 100, "variants": {"size": [199, 200]}}, ["blup-shared", "blup-steered"]),
         ({"count": 100, "privacy": {"outcome_budget": "separate"}}, ["reusecov-gauss"]),
         (
             {"privacy": {"outcome_budget": "separate"}, "regression": {"heritability": 0.5}},
@@ -107,7 +107,7 @@ def test_chosen_methods__count_of_a_table_of_outcomes(tmp_path):
         "\t".join(["sample", *(f"y{number}" for number in range(100))]) + "\nA" + "\t1" * 100 + "\n"
     )
     raw = settings(public={}, count=None, outcomes={"source": "file", "file": str(table)})
-    assert examine(raw | {"panel": {"size": 200}})[0]["methods"] == ["blup-steered"]
+    assert examine(raw | {"variants": {"size": 200}})[0]["methods"] == ["blup-steered"]
     table.unlink()
     assert examine(raw)[0]["methods"] == ["blup"]
 
@@ -146,7 +146,7 @@ def test_auto__is_suggested_where_a_name_is_wrong():
 
 
 def test_plan__compares_what_auto_chooses_from():
-    small = {"panel": {"size": 20}, "outcomes": {"count": 2}}
+    small = {"variants": {"size": 20}, "outcomes": {"count": 2}}
     small |= {"privacy": {"bounds": "tight", "epsilon": 5, "protection": "full"}}
     plan = plan_study(small | {"methods": "auto"}, people=200)
     (request,) = plan["requests"]
@@ -188,7 +188,7 @@ def correlated_panel(n_variants, n_people):
 def test_chosen_methods__of_planned_people_are_those_of_which_the_plan_expects_most(people, taken):
     size = 30
     frequencies, ld = correlated_panel(size, 500)
-    raw = settings(count=1, public={}, privacy={"protection": "full", "epsilon": 5}, panel={"size": size})
+    raw = settings(count=1, public={}, privacy={"protection": "full", "epsilon": 5}, variants={"size": size})
     config = resolve(raw | {"cohort": {"planned_people": people, "simulation": {"reference_people": 500}}})
     assert config["methods"] == [taken]
     ((request, _),) = _requests(config, {size: frequencies})
@@ -203,7 +203,7 @@ def test_chosen_methods__of_planned_people_are_those_of_which_the_plan_expects_m
 
 
 def test_chosen_methods__of_planned_people_have_steered_outcomes_where_the_plan_expects_more_of_them():
-    raw = settings(count=100, public={}, privacy={"protection": "full", "epsilon": 5}, panel={"size": 40})
+    raw = settings(count=100, public={}, privacy={"protection": "full", "epsilon": 5}, variants={"size": 40})
     assert resolve(raw)["methods"] == ["blup-shared"]
     choice = plan_study(raw, people=2000)["choice"]
     assert "of blup-steered, and" in choice[1]
@@ -223,7 +223,7 @@ SAME = PANEL | {"same_ancestry": True}
     ("people", "terms", "expected"),
     [
         (100_000, {"public": SAME}, ["blup-hedged"]),
-        (100_000, {"public": SAME, "panel": {"size": 1000}}, ["blup-ld"]),
+        (100_000, {"public": SAME, "variants": {"size": 1000}}, ["blup-ld"]),
         (100_000, {"public": SAME, "privacy": {"epsilon": [0.1, 5]}}, ["blup-ld", "blup-hedged"]),
         (100_000, {"public": SAME | {"effects": ["a.txt"]}}, ["blup"]),
         (100_000, {"public": SAME, "tight": False}, ["blup"]),

@@ -29,7 +29,7 @@ def test_fit_ols__constant_and_repeated_variants_get_the_smallest_norm():
     np.testing.assert_allclose(odd.weights[:, 5], 0, atol=1e-12)
 
 
-def test_fit_ols__panel_without_variance_predicts_the_mean():
+def test_fit_ols__variant_set_without_variance_predicts_the_mean():
     alleles, Y = np.ones((3, 300), dtype=np.uint8), outcomes()
     fit = fit_ols(*statistics(alleles, Y))
     prediction = fit.predict(coded_rows(pack(alleles), **OPTIONS))

@@ -61,7 +61,7 @@ def test_of_rows__are_in_memory(tmp_path):
     assert part.values[4] is part.values[6]
 
 
-def test_save__what_is_the_same_for_all_panels_is_written_once(tmp_path):
+def test_save__what_is_the_same_for_all_variant_sets_is_written_once(tmp_path):
     Y = values()
     for name, second, n_arrays in (("once", Y, 1), ("twice", Y.copy(), 2)):
         Outcomes(NAMES, {4: Y, 6: second}, {}, IS_TRAINING, "people").save(tmp_path / name)

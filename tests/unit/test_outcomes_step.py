@@ -21,8 +21,8 @@ STANDARD = (STANDARD - STANDARD.mean()) / STANDARD.std()
 @pytest.fixture
 def make(tmp_path, monkeypatch):
     """Make outcomes of the people from a table with these columns."""
-    panel = SimpleNamespace(sample_id=np.array(PEOPLE), n_samples=len(PEOPLE), n_variants=5)
-    monkeypatch.setattr(outcomes_step, "Panel", SimpleNamespace(open=lambda path: panel))
+    variant_set = SimpleNamespace(sample_id=np.array(PEOPLE), n_samples=len(PEOPLE), n_variants=5)
+    monkeypatch.setattr(outcomes_step, "VariantSet", SimpleNamespace(open=lambda path: variant_set))
 
     def make(
         columns,
@@ -42,12 +42,12 @@ def make(tmp_path, monkeypatch):
         remove(output)
         table.write_text("\n".join("\t".join(map(str, line)) for line in lines) + "\n")
         outcomes = {"count": None, "test_share": 0} | terms
-        sections = {"cohort": {"rows": rows}, "panel": {"size": 5}, "outcomes": outcomes}
+        sections = {"cohort": {"rows": rows}, "variants": {"size": 5}, "outcomes": outcomes}
         sections |= {"public": {"outcomes": {"sha256": file_digest(table)}}} if is_public else {}
         settings = settings_for("make-outcomes", mode=mode, **sections)
         files = {"table": table, "scales": scales, "people_counts": people_counts, "output": output}
         files |= {"loadings": loadings, "is_reference": is_reference}
-        outcomes_step.make_outcomes(settings, "panel", replicate=1, **files)
+        outcomes_step.make_outcomes(settings, "variant_set", replicate=1, **files)
         return Outcomes.load(output)
 
     return make
@@ -77,14 +77,14 @@ def test_make_outcomes__release_refuses_raw_ones_and_tells_nothing_of_them(make,
     assert not (tmp_path / "outcomes.zarr").exists()
 
 
-def test_make_outcomes__public_ones_are_of_the_people_of_the_panel_and_no_others(make, monkeypatch):
+def test_make_outcomes__public_ones_are_of_the_people_of_the_variant_set_and_no_others(make, monkeypatch):
     make({"a": STANDARD}, is_public=True)
     with pytest.raises(DpgrsError, match="must be of the people of the panel and no others"):
         make({"a": STANDARD}, others=[("else", 0)], is_public=True)
     fewer = SimpleNamespace(
         sample_id=np.array([*PEOPLE, "one more"]), n_samples=len(PEOPLE) + 1, n_variants=5
     )
-    monkeypatch.setattr(outcomes_step, "Panel", SimpleNamespace(open=lambda path: fewer))
+    monkeypatch.setattr(outcomes_step, "VariantSet", SimpleNamespace(open=lambda path: fewer))
     with pytest.raises(DpgrsError, match="must be of the people of the panel and no others") as caught:
         make({"a": STANDARD}, is_public=True)
     assert "one more" not in str(caught.value)
@@ -200,7 +200,7 @@ def simulate(tmp_path, monkeypatch):
 
     def simulate(people, *, mode, rows="people", seed=1, replicate=1, **changes):
         own = alleles.reshape(5, len(PEOPLE), 2)[:, people].reshape(5, -1)
-        panel = SimpleNamespace(
+        variant_set = SimpleNamespace(
             sample_id=np.array(PEOPLE)[people],
             n_samples=len(people),
             n_variants=5,
@@ -209,12 +209,12 @@ def simulate(tmp_path, monkeypatch):
             of_size=np.arange,
             genotypes=lambda columns, people: pack(own[columns, 2 * people.start : 2 * people.stop]),
         )
-        monkeypatch.setattr(outcomes_step, "Panel", SimpleNamespace(open=lambda path: panel))
+        monkeypatch.setattr(outcomes_step, "VariantSet", SimpleNamespace(open=lambda path: variant_set))
         terms = {"count": 1, "heritability": 0.5, "causal_share": 1.0, "test_share": 0.0} | changes
-        output, sections = tmp_path / "outcomes.zarr", {"cohort": {"rows": rows}, "panel": {"size": 5}}
+        output, sections = tmp_path / "outcomes.zarr", {"cohort": {"rows": rows}, "variants": {"size": 5}}
         settings = settings_for("make-outcomes", mode=mode, seed=seed, outcomes=terms, **sections)
         remove(output)
-        outcomes_step.make_outcomes(settings, "panel", replicate=replicate, output=output)
+        outcomes_step.make_outcomes(settings, "variant_set", replicate=replicate, output=output)
         made = Outcomes.load(output)
         assert made.names[0] == "simulated_0001"
         return made.values[5][0], made.is_training
@@ -299,7 +299,7 @@ def test_make_outcomes__raise_on_a_folder_with_files_before_anything_is_simulate
     monkeypatch.setattr(outcomes_step, "SimulatedRows", None)
     settings = settings_for("make-outcomes", outcomes={"count": 2})
     with pytest.raises(UsageError, match="must be a new name, got a folder with files"):
-        outcomes_step.make_outcomes(settings, "panel", replicate=1, output=tmp_path / "outcomes.zarr")
+        outcomes_step.make_outcomes(settings, "variant_set", replicate=1, output=tmp_path / "outcomes.zarr")
     assert (tmp_path / "outcomes.zarr" / "notes.txt").read_text() == "mine\n"
 
 

@@ -9,8 +9,8 @@ from dpgrs.planning.plan import plan_study
 from dpgrs.reporting.plan import plan_as_text
 from dpgrs.study.settings_files import read_settings
 
-# Small panels and few outcomes, so that a plan takes no time.
-SMALL = ("panel={size: 8}", "outcomes={count: 3}", "privacy={epsilon: 2, protection: full}")
+# Small variant sets and few outcomes, so that a plan takes no time.
+SMALL = ("variants={size: 8}", "outcomes={count: 3}", "privacy={epsilon: 2, protection: full}")
 RELEASE = ("mode=release", "cohort={rows: people}", *SMALL)
 
 
@@ -115,7 +115,7 @@ def test_plan_as_text__study_without_a_method_to_plan_shows_costs_alone():
 
 def test_plan_as_text__of_rows_shows_no_noise_that_nothing_draws():
     """The noise of X'X of all variants is no noise of X'X of those that are chosen."""
-    plan = plan_of(*RELEASE, "methods=[k-blup]", "panel={size: 20}")
+    plan = plan_of(*RELEASE, "methods=[k-blup]", "variants={size: 20}")
     assert plan["requests"][0]["bounds_and_neighbours"] == []
     assert "What bounds and neighbours cost" not in plan_as_text(plan)
 

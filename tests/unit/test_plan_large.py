@@ -82,9 +82,9 @@ def test_n_noisy_entries__counts_the_entries(rows, coding):
     ],
 )
 def test_plan_study__of_many_variants_has_its_costs_in_little_memory(changes):
-    plan_of("panel={size: 10}")  # imports
+    plan_of("variants={size: 10}")  # imports
     tracemalloc.start()
-    plan = plan_of("panel={size: 100000}", "outcomes={count: 1}", *changes)
+    plan = plan_of("variants={size: 100000}", "outcomes={count: 1}", *changes)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 200 * MEBIBYTE
@@ -100,7 +100,7 @@ def test_plan_study__of_many_variants_has_its_costs_in_little_memory(changes):
 
 def test_plan_study__of_adassp_with_too_many_variants_is_refused_at_once():
     with pytest.raises(UsageError, match="must be at most 4096 together for adassp, got 100000"):
-        plan_of("mode=release", "methods=[adassp]", "cohort={rows: people}", "panel={size: 100000}")
+        plan_of("mode=release", "methods=[adassp]", "cohort={rows: people}", "variants={size: 100000}")
 
 
 def test_plan_study__without_memory_for_r2_has_its_costs(monkeypatch):
@@ -108,13 +108,13 @@ def test_plan_study__without_memory_for_r2_has_its_costs(monkeypatch):
         raise MemoryError
 
     monkeypatch.setattr(accuracy, "expected_fit", fail)
-    [request] = plan_of("panel={size: 8}", "outcomes={count: 1}")["requests"]
+    [request] = plan_of("variants={size: 8}", "outcomes={count: 1}")["requests"]
     assert request["no_accuracy"] == "there is too little memory for matrices of X'X"
     assert request["mechanisms"]
 
 
 def test_command__says_costs_before_r2_is_worked_out(monkeypatch):
-    arguments = ["plan", "study.yaml", "--config", "panel={size: 8}", "--config", "outcomes={count: 1}"]
+    arguments = ["plan", "study.yaml", "--config", "variants={size: 8}", "--config", "outcomes={count: 1}"]
     assert CliRunner().invoke(main, arguments).stderr == ""
     monkeypatch.setattr(ledger, "SLOW_PLAN", 8)
     result = CliRunner().invoke(main, arguments)

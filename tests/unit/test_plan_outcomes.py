@@ -9,7 +9,7 @@ from dpgrs.planning.plan import plan_study
 from dpgrs.reporting.plan import plan_as_text
 from dpgrs.study.settings_files import read_settings
 
-SMALL = ("panel={size: 8}", "privacy={epsilon: 2, protection: full}")
+SMALL = ("variants={size: 8}", "privacy={epsilon: 2, protection: full}")
 RELEASE = ("mode=release", "cohort={rows: people}", *SMALL)
 
 

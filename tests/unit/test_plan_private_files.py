@@ -18,7 +18,7 @@ cohort: {source: vcf, vcf: "cohort{chrom}.vcf", chromosomes: ["1"], rows: people
 people: {keep: keep.txt, remove: remove.txt, consent: {file: consent.tsv, allow: [1]}, related: related.txt}
 outcomes: {source: file, file: outcomes.csv, scales: scales.tsv, count: null}
 covariates: {file: covariates.tsv, scales: covariate_scales.tsv}
-panel: {size: 4}
+variants: {size: 4}
 privacy: {epsilon: 2, accounting: gdp, bounds: tight}
 scale: {memory_per_job: 1000}
 release: {genome_build: GRCh38}

@@ -21,8 +21,8 @@ from dpgrs.study.settings_files import read_settings
 from ledger_requests import DATASET, KEY, STATISTIC, identity, new_ledger, reserve
 from result_files import columns_of
 
-# Small panels and few outcomes, so that a plan takes no time.
-SMALL = ("panel={size: 8}", "outcomes={count: 3}", "privacy={epsilon: 2, accounting: gdp}")
+# Small variant sets and few outcomes, so that a plan takes no time.
+SMALL = ("variants={size: 8}", "outcomes={count: 3}", "privacy={epsilon: 2, accounting: gdp}")
 # Of a benchmark, in place of the demo's methods.
 FULL_PROTECTION = ("methods=[ols, gblup, reusecov-gauss, blup]", "privacy={protection: full}")
 RELEASE = ("mode=release", "cohort={rows: people}", *SMALL)
@@ -52,7 +52,7 @@ def snapshot(folder):
 
 def test_plan_study__every_combination_is_a_request():
     changes = [
-        "panel={size: [4, 8]}",
+        "variants={size: [4, 8]}",
         "outcomes={count: [1, 3]}",
         "privacy={epsilon: [1, 2], accounting: [gdp, paper]}",
     ]
@@ -142,7 +142,7 @@ def test_plan_study__says_the_rows_that_a_file_of_outcomes_implies():
 def test_plan_study__too_many_combinations_are_one_line():
     many = "[" + ", ".join(map(str, range(1, 101))) + "]"
     with pytest.raises(UsageError, match="at most 1000 combinations of settings, got 10000"):
-        plan_of(*SMALL, f"panel={{size: {many}}}", f"privacy={{epsilon: {many}}}")
+        plan_of(*SMALL, f"variants={{size: {many}}}", f"privacy={{epsilon: {many}}}")
 
 
 def test_plan_study__people_of_real_cohorts_must_be_stated():
@@ -150,12 +150,12 @@ def test_plan_study__people_of_real_cohorts_must_be_stated():
     with pytest.raises(UsageError, match="`--people` must be given"):
         plan_of(*SMALL, cohort, people=None)
     # With all else that is wrong, but for files that may be yet to come.
-    changes = ["epsilom=1", "panel={size: 0}", "replicates=2"]
+    changes = ["epsilom=1", "variants={size: 0}", "replicates=2"]
     with pytest.raises(UsageError) as caught:
         plan_of("mode=release", cohort, "outcomes={source: file, file: y.tsv}", *changes, people=None)
     lines = str(caught.value).splitlines()
     assert len(lines) == len(set(lines))
-    for words in ("`epsilom`", "`panel.size`", "`--people`", "`outcomes.count`", "`replicates`"):
+    for words in ("`epsilom`", "`variants.size`", "`--people`", "`outcomes.count`", "`replicates`"):
         assert sum(line.startswith(words) for line in lines) == 1, lines
     assert not any("is not there" in line for line in lines)
     assert plan_of(*SMALL, cohort)["assumptions"]["people"] == 1000
@@ -180,8 +180,8 @@ def test_plan_study__frequencies_of_the_public_sites():
     # More variance, more for the same penalty to learn from.
     r2 = [plan["requests"][0]["expected"][0]["r2_without_noise"] for plan in (half, neutral)]
     assert r2[0] > r2[1]
-    with pytest.raises(UsageError, match=r"`public\.sites`: `panel\.size` must be .*, 20 of 20, got 21\."):
-        plan_of(*RELEASE, "public={sites: sites.tsv}", "panel={size: 21}")
+    with pytest.raises(UsageError, match=r"`public\.sites`: `variants\.size` must be .*, 20 of 20, got 21\."):
+        plan_of(*RELEASE, "public={sites: sites.tsv}", "variants={size: 21}")
 
 
 @pytest.mark.parametrize(("mode", "is_used"), [("release", True), ("benchmark", False)])
@@ -193,7 +193,7 @@ def test_plan_study__sites_that_a_run_has_chosen(mode, is_used):
     (folder / "sites.tsv").write_text("\n".join([header, *lines]) + "\n")
     plan = plan_of(*SMALL, f"mode={mode}")
     assert ("results/tiny/public/sites.tsv" in plan["assumptions"]["frequencies"]) is is_used
-    too_few = plan_of(*SMALL, f"mode={mode}", "panel={size: 9}")
+    too_few = plan_of(*SMALL, f"mode={mode}", "variants={size: 9}")
     assert "neutral" in too_few["assumptions"]["frequencies"]
 
 

@@ -371,9 +371,9 @@ def test_check__what_hangs_on_a_doubtful_key_is_not_judged(raw):
 def test_problems__none_for_1000_genomes(real_data, repository):
     folder = real_data / "1kg"
     pattern = str(folder / "phase3_subset" / "1KG_phase3_subset_chr{chrom}.vcf.gz")
-    panel = str(folder / "integrated_call_samples_v3.20130502.ALL.panel")
+    populations = str(folder / "integrated_call_samples_v3.20130502.ALL.panel")
     chromosomes = [str(number) for number in range(1, 23)]
-    assert found(cohort=vcf_cohort(vcf=pattern, chromosomes=chromosomes, populations=panel)) == []
+    assert found(cohort=vcf_cohort(vcf=pattern, chromosomes=chromosomes, populations=populations)) == []
 
 
 @pytest.mark.parametrize("record", ["settings.json", "private/settings.json"])

@@ -41,7 +41,7 @@ RELEASE = TABLES | {
     "dataset": DATASET | APPROVAL | {"version": "1"},
     "privacy": {"bounds": "tight", "ledger": "cohort.jsonl", "budget": 2, "epsilon": 1},
     "public": {"reference": "r{chrom}.vcf", "origin": "x"},
-    "panel": {"size": 10},
+    "variants": {"size": 10},
     "evaluation": {"metrics": "public", "outcomes": "yr.tsv", "covariates": "xr.tsv"},
     "release": CURATION | {"genome_build": "GRCh37"},
 }
@@ -95,7 +95,7 @@ STUDIES = {
     "scored by its own": {"score": {"target": "c1.vcf", "weights_of": "gblup"}},
     "release": RELEASE | {"score": {"target": "c1.vcf"}},
     "sites": RELEASE
-    | {"public": {"sites": "sites.tsv", "origin": "x"}, "panel": {"size": 1, "missing": 0.1}},
+    | {"public": {"sites": "sites.tsv", "origin": "x"}, "variants": {"size": 1, "missing": 0.1}},
     "phased": RELEASE
     | {"cohort": PLINK | {"plink": "b", "rows": "haplotypes"}, "public": {"reference": "b.pgen"}},
     "centre": RELEASE | {"cohort": VCF | {"part": True}},

@@ -172,8 +172,8 @@ def test_problems__bounds_and_methods(more, complaint):
 
 
 def test_problems__components_need_variants_and_public_people():
-    assert "`covariates.pcs` must be at most `panel.size`, 2" in only(
-        found(pcs=3, more={"panel": {"size": 2}})
+    assert "`covariates.pcs` must be at most `variants.size`, 2" in only(
+        found(pcs=3, more={"variants": {"size": 2}})
     )
     for cohort in ({"source": "vcf", "vcf": "x.vcf.gz"}, {"source": "plink", "plink": "x"}):
         release = {"mode": "release", "cohort": cohort, "public": {"sites": "sites.tsv"}}

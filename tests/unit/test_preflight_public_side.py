@@ -44,7 +44,7 @@ def study(tmp_path, monkeypatch):
             "mode": "release",
             "dataset": {"accession": "demo", "consent": "open", "version": "1"},
             "cohort": {"source": "vcf", "vcf": "c{chrom}.vcf", "chromosomes": [1], "rows": "people"},
-            "panel": {"size": 1},
+            "variants": {"size": 1},
             "outcomes": {"source": "file", "file": "y.tsv"},
             "public": {"reference": "r{chrom}.vcf", "origin": "x", SIDES[protection]: declared},
             "privacy": {
@@ -136,7 +136,7 @@ def test_release__a_changed_table_of_public_outcomes(study, tmp_path):
 
 
 def test_release__public_genotypes_are_counted_and_not_hashed(study, tmp_path):
-    """Who hashes them is `make_panel`: see test_qc_step.py."""
+    """Who hashes them is `make_variants`: see test_qc_step.py."""
     settings = study("label")
     declared = settings["public"]["genotypes"]
     declared["sha256"] = ["0" * 64]

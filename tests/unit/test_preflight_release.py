@@ -76,7 +76,7 @@ def test_release__a_complete_study_passes(study, method, bounds):
             "`outcomes.traits`: `none.tsv` must be a table, but is not there.",
         ),
         (
-            {"methods": ["reusecov-gauss"], "panel": {"size": 12000}},
+            {"methods": ["reusecov-gauss"], "variants": {"size": 12000}},
             "`release.statistics` must be false for statistics of more than 1024 MiB, got true with ",
         ),
         (
@@ -93,12 +93,12 @@ def test_release__a_complete_study_passes(study, method, bounds):
             "`methods` must be one value in a release, got reusecov-gauss, blup. Choose",
         ),
         (
-            {"panel": {"ambiguous": "keep"}},
-            "`panel.ambiguous` must be drop in a release, got keep: users of scores could not match",
+            {"variants": {"ambiguous": "keep"}},
+            "`variants.ambiguous` must be drop in a release, got keep: users of scores could not match",
         ),
         (
-            {"panel": {"classes": ["snp", "indel"]}},
-            "`panel.classes` must be snp in a release, got snp, indel",
+            {"variants": {"classes": ["snp", "indel"]}},
+            "`variants.classes` must be snp in a release, got snp, indel",
         ),
         ({"methods": "ols"}, "`methods` must have a guarantee in a release, got ols."),
         (
@@ -106,30 +106,30 @@ def test_release__a_complete_study_passes(study, method, bounds):
             "`methods` must not be for benchmarks alone in a release, got dp-sgd. Use one of ",
         ),
         (
-            {"methods": ["adassp"], "panel": {"size": 5000}},
-            "`panel.size` must be at most 4096 for `methods: adassp`, got 5000. Lower it.",
+            {"methods": ["adassp"], "variants": {"size": 5000}},
+            "`variants.size` must be at most 4096 for `methods: adassp`, got 5000. Lower it.",
         ),
         *(
             ({"methods": [name]}, f"`methods` must not be for benchmarks alone in a release, got {name}. ")
             for name in ("bas", "k-bas", "s-blup")
         ),
         (
-            {"methods": ["adassp"], "panel": {"size": 4094}, "covariates": {"pcs": 3}},
-            "`panel.size` must be at most 4093 for `methods: adassp` with 3 covariates, got 4094. Lower it.",
+            {"methods": ["adassp"], "variants": {"size": 4094}, "covariates": {"pcs": 3}},
+            "`variants.size` must be at most 4093 for `methods: adassp` with 3 covariates, got 4094.",
         ),
         (
             {
                 "methods": ["naive"],
-                "panel": {"size": 1000},
+                "variants": {"size": 1000},
                 "outcomes": {"count": 267},
                 "covariates": {"pcs": 20},
             },
-            "`outcomes.count` must be at most 257 for `methods: naive` at `panel.size: 1000` with 20 "
+            "`outcomes.count` must be at most 257 for `methods: naive` at `variants.size: 1000` with 20 "
             "covariates, got 267",
         ),
         (
-            {"methods": ["naive"], "panel": {"size": 1000}, "outcomes": {"count": 300}},
-            "`outcomes.count` must be at most 267 for `methods: naive` at `panel.size: 1000`, got 300",
+            {"methods": ["naive"], "variants": {"size": 1000}, "outcomes": {"count": 300}},
+            "`outcomes.count` must be at most 267 for `methods: naive` at `variants.size: 1000`, got 300",
         ),
         (
             {"methods": ["naive"], "regression": {"lambda_from": "evidence"}},
@@ -140,7 +140,7 @@ def test_release__a_complete_study_passes(study, method, bounds):
             "`regression.lambda_from` must be fixed or evidence under label protection, as X'X has no noise",
         ),
         ({"privacy": {"epsilon": [1, 2]}}, "`privacy.epsilon` must be one value in a release, got 1.0, 2.0."),
-        ({"panel": {"size": [10, 20]}}, "`panel.size` must be one value in a release"),
+        ({"variants": {"size": [10, 20]}}, "`variants.size` must be one value in a release"),
         ({"outcomes": {"count": [1, 3]}}, "`outcomes.count` must be one value in a release"),
         ({"privacy": {"accounting": ["gdp", "paper"]}}, "`privacy.accounting` must be one value"),
         ({"dataset": {"version": None}}, "`dataset.version` must be given for a release"),
@@ -244,7 +244,7 @@ def test_release__too_few_public_sites(study, tmp_path):
     sites.write_text("contig\tposition\tref\talt\tfrequency\n1\t5\tA\tC\t0.2\n")
     cohort = {"source": "vcf", "vcf": "absent{chrom}.vcf", "chromosomes": ["1"]}
     lines = all_found(merged(study, {"cohort": cohort, "public": {"sites": str(sites), "origin": "x"}}))
-    assert any("must list at least `panel.size`, 100, sites" in line for line in lines)
+    assert any("must list at least `variants.size`, 100, sites" in line for line in lines)
 
 
 @pytest.mark.parametrize(
@@ -260,7 +260,7 @@ def test_release__public_sites_of_another_build(study, tmp_path, row, message):
     changes = {
         "cohort": {"source": "vcf", "vcf": "absent{chrom}.vcf", "chromosomes": ["1"]},
         "public": {"sites": str(sites), "origin": "x"},
-        "panel": {"size": 1},
+        "variants": {"size": 1},
     }
     for build, is_refused in (("GRCh37", False), ("GRCh38", True)):
         lines = all_found(merged(study, changes | {"release": {"genome_build": build}}))
@@ -272,13 +272,13 @@ def test_release__filters_of_genotypes_need_a_reference(study, tmp_path):
     sites.write_text("contig\tposition\tref\talt\tfrequency\n1\t5\tA\tC\t0.2\n")
     cohort = {"source": "vcf", "vcf": "absent{chrom}.vcf", "chromosomes": ["1"]}
     changes = {"cohort": cohort, "public": {"sites": str(sites), "origin": "x"}}
-    filters = {"panel": {"missing": 0.1, "hwe": 1e-6, "ld_r2": 0.2, "size": 1}}
+    filters = {"variants": {"missing": 0.1, "hwe": 1e-6, "ld_r2": 0.2, "size": 1}}
     lines = "\n".join(all_found(merged(study, changes | filters)))
-    for named in ("`panel.missing` needs", "`panel.hwe` needs", "`panel.ld_r2` needs"):
+    for named in ("`variants.missing` needs", "`variants.hwe` needs", "`variants.ld_r2` needs"):
         assert named in lines
     assert "needs genotypes" not in "\n".join(all_found(merged(study, changes)))
     # The simulated reference has genotypes.
-    assert check(merged(study, filters))["panel"]["ld_r2"] == 0.2
+    assert check(merged(study, filters))["variants"]["ld_r2"] == 0.2
 
 
 def test_release__needs_the_study_key(study, monkeypatch):

@@ -25,19 +25,19 @@ def test_screening_problems__none_for_the_defaults(method):
 @pytest.mark.parametrize("method", SCREENED)
 @pytest.mark.parametrize("size", [20, 25])
 def test_screening_problems__as_many_choices_as_variants(method, size):
-    (line,) = found("ridge", method, panel={"size": [100, 20]}, screening={"size": size})
+    (line,) = found("ridge", method, variants={"size": [100, 20]}, screening={"size": size})
     assert line == (
-        f"`screening.size` must be below 20, the smallest `panel.size`, got {size}. "
+        f"`screening.size` must be below 20, the smallest `variants.size`, got {size}. "
         "Choose fewer, or leave out the methods that choose."
     )
 
 
 def test_screening_problems__are_of_methods_that_screen_alone():
-    assert found("blup", panel={"size": 5}, screening={"share": 0.9, "count_share": 0.9}) == []
+    assert found("blup", variants={"size": 5}, screening={"share": 0.9, "count_share": 0.9}) == []
 
 
 def test_screening_problems__more_coefficients_than_bas_takes():
-    settings = {"panel": {"size": 10_000}, "screening": {"size": 4096}}
+    settings = {"variants": {"size": 10_000}, "screening": {"size": 4096}}
     assert found("k-blup", **settings) == []
     (line,) = found("k-bas", **settings)
     assert line == "`screening.size` must be below 4096 for `methods: k-bas`, got 4096. Lower it."
@@ -50,10 +50,12 @@ def test_column_problems__more_variants_than_a_method_takes_in_a_benchmark(metho
     settings = {"public": {"reference": "r{chrom}.vcf"}, "privacy": {"bounds": "tight"}}
 
     def lines(size):
-        return [line for line in found(method, panel={"size": size}, **settings) if "`panel.size` m" in line]
+        return [
+            line for line in found(method, variants={"size": size}, **settings) if "`variants.size` m" in line
+        ]
 
     assert lines(size) == []
-    line = f"`panel.size` must be at most {size} for `methods: {method}`, got {size + 1}. Lower it."
+    line = f"`variants.size` must be at most {size} for `methods: {method}`, got {size + 1}. Lower it."
     # What chooses variants first is fitted on few.
     assert lines(size + 1) == ([] if row.is_screened else [line])
 
@@ -110,7 +112,7 @@ def test_screening_problems__what_passes_has_a_budget(accounting):
     [("law", "gumbel", "permute-and-flip"), ("composition", "zcdp", "basic")],
 )
 def test_release__choices_that_no_ledger_counts_are_refused(key, value, wanted):
-    settings = {"methods": ["k-blup"], "panel": {"size": 20}, "screening": {key: value}}
+    settings = {"methods": ["k-blup"], "variants": {"size": 20}, "screening": {key: value}}
     for mode, expected in [("benchmark", 0), ("release", 1)]:
         lines = found_by(selection, resolve(settings | {"mode": mode}))
         assert len(lines) == expected
@@ -119,7 +121,7 @@ def test_release__choices_that_no_ledger_counts_are_refused(key, value, wanted):
 
 @pytest.mark.parametrize("method", ["s-blup", "k-blup", "blup"])
 def test_release__scores_in_units_of_the_data_are_refused(method):
-    settings = {"methods": [method], "panel": {"size": 20}, "screening": {"scaling": "paper"}}
+    settings = {"methods": [method], "variants": {"size": 20}, "screening": {"scaling": "paper"}}
     assert found_by(selection, resolve(settings | {"mode": "benchmark"})) == []
     (line,) = found_by(selection, resolve(settings | {"mode": "release"}))
     assert line.startswith("`screening.scaling` must be public in a release, got paper.")

@@ -11,7 +11,7 @@ from dpgrs.io.tables import real_samples, table_samples
 from dpgrs.preflight import dosages, table_cohort, tables
 from dpgrs.preflight.checks import problems
 from dpgrs.preflight.inspection import Inspection
-from dpgrs.steps.make_table_panel import make_table_panel
+from dpgrs.steps.make_table_variants import make_table_variants
 from dpgrs.study.settings import examine, resolve
 from dpgrs.study.shape import Shape
 from found_by import found_by
@@ -54,7 +54,7 @@ def settings(folder, **changes):
 
 def test_problems__none_of_a_sound_study(folder):
     config = resolve(settings(folder))
-    assert config["panel"]["size"] == [6]
+    assert config["variants"]["size"] == [6]
     assert config["outcomes"]["count"] == [2]
     assert config["privacy"]["bounds"] == "tight"
     assert (config["cohort"]["rows"], config["privacy"]["unit"]) == ("people", "person")
@@ -66,8 +66,8 @@ def test_problems__none_with_scales_simulated_outcomes_and_fewer_columns(folder)
     scaled = {"columns": ["raw"], "scales": str(folder / "scales.tsv")}
     assert problems(resolve(settings(folder, outcomes=scaled, cohort={"drop": ["y*"]}))) == []
     outcomes = {"source": "simulate", "columns": None, "count": 2}
-    config = resolve(settings(folder, outcomes=outcomes, panel={"size": [2, 4]}, cohort={"drop": ["y*"]}))
-    assert config["panel"]["size"] == [2, 4]
+    config = resolve(settings(folder, outcomes=outcomes, variants={"size": [2, 4]}, cohort={"drop": ["y*"]}))
+    assert config["variants"]["size"] == [2, 4]
     assert problems(config) == []
 
 
@@ -90,8 +90,8 @@ def test_inspection__people_are_the_rows(folder):
             "must have at least two values each, got one in every row",
         ),
         ({"outcomes": {"count": [1, 3]}}, "`outcomes.count` must be at most 2"),
-        ({"panel": {"size": 7}}, "`panel.size` must be at most 6"),
-        ({"panel": {"maf": 0.1}}, "`panel.maf` is for genotypes, got 0.1"),
+        ({"variants": {"size": 7}}, "`variants.size` must be at most 6"),
+        ({"variants": {"maf": 0.1}}, "`variants.maf` is for genotypes, got 0.1"),
         ({"cohort": {"vcf": "a.vcf"}}, "`cohort.vcf` is for genotypes"),
         ({"people": {"keep": "keep.txt"}}, "`people.keep` is for genotypes"),
         ({"covariates": {"pcs": 2}}, "`covariates.pcs` is for genotypes"),
@@ -163,7 +163,7 @@ class TestLargeTables:
             f"{large / 'table.csv'}: values of 120 of its 200 rows, chosen at random, were looked at; "
             "the job that reads the table looks at all."
         ]
-        assert (config["panel"]["size"], config["outcomes"]["count"]) == ([6], [2])
+        assert (config["variants"]["size"], config["outcomes"]["count"]) == ([6], [2])
         assert Shape(config).n_people == N_ROWS
         assert len(Inspection(config).people) == N_ROWS
 
@@ -187,12 +187,14 @@ class TestLargeTables:
         ):
             lines, _, config = self.found(large, ranges=ranges, outcomes=changes)
             assert lines == []
-            own = {name: config[name] for name in ("cohort", "outcomes", "panel")}
-            own = settings_for("make-table-panel", **own)
+            own = {name: config[name] for name in ("cohort", "outcomes", "variants")}
+            own = settings_for("make-table-variants", **own)
             terms = {"ranges": config["cohort"]["ranges"], "outcomes": tmp_path / "y.npz"}
             with pytest.raises(DpgrsError, match=said):
-                make_table_panel(own, config["cohort"]["table"], **terms, output=tmp_path / "panel.zarr")
-            assert not (tmp_path / "panel.zarr").exists()
+                make_table_variants(
+                    own, config["cohort"]["table"], **terms, output=tmp_path / "variants.zarr"
+                )
+            assert not (tmp_path / "variants.zarr").exists()
             assert not (tmp_path / "y.npz").exists()
 
     def test_a_table_is_looked_at_once_until_it_changes(self, large, monkeypatch):

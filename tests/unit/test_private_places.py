@@ -137,8 +137,8 @@ def test_require_closed__without_snakemake_the_files_own_folder_counts(tmp_path,
 
 
 PRIVATE_FILES = {
-    draw: ("statistics", "panel", "outcomes", "output", "events"),
-    measure_release: ("drawn", "weights", "outcomes", "panel", "accuracy", "events"),
+    draw: ("statistics", "variant_set", "outcomes", "output", "events"),
+    measure_release: ("drawn", "weights", "outcomes", "variant_set", "accuracy", "events"),
 }
 
 

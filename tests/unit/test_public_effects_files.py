@@ -179,11 +179,11 @@ def sized(rank):
     return SITES.assign(id=".", frequency=0.3, rank=rank)
 
 
-def test_match_effects_step__is_of_every_panel_size(tmp_path, monkeypatch):
+def test_match_effects_step__is_of_every_variant_set_size(tmp_path, monkeypatch):
     write_score(tmp_path / "a.txt.gz", SITES, [1, 2, 3, 4])
     write_statistics(tmp_path / "b.tsv", SITES.iloc[:1], [5])
     write_sites(tmp_path / "sites.tsv", sized([1, 0, 3, 2]))
-    settings = settings_for("match-effects", panel={"size": [2, 4]})
+    settings = settings_for("match-effects", variants={"size": [2, 4]})
     files, output = [tmp_path / "a.txt.gz", tmp_path / "b.tsv"], tmp_path / "effects.npz"
     told = step.match_effects(settings, files, sites=tmp_path / "sites.tsv", output=output)
     assert told["a.txt.gz"] == "3 of 4 variants matched (left out: 1 ambiguous)"
@@ -196,13 +196,13 @@ def test_match_effects_step__is_of_every_panel_size(tmp_path, monkeypatch):
     before = effects_identity(output)
     names = ["a.txt.gz", "b.tsv"]
     assert before == {"effects": [one["digest"] for one in found], "effect_names": names}
-    panel = SimpleNamespace(variants=SITES, variant_rank=np.array([1, 0, 3, 2]))
-    monkeypatch.setattr(step, "Panel", SimpleNamespace(open=lambda path: panel))
-    step.match_effects(settings, files, panel=tmp_path / "panel", output=output)
+    variant_set = SimpleNamespace(variants=SITES, variant_rank=np.array([1, 0, 3, 2]))
+    monkeypatch.setattr(step, "VariantSet", SimpleNamespace(open=lambda path: variant_set))
+    step.match_effects(settings, files, variant_set=tmp_path / "variant_set", output=output)
     np.testing.assert_array_equal(load_effects(output)[1][4], values[4])
     assert effects_identity(output) == before
     write_score(tmp_path / "a.txt.gz", SITES, [1, 2, 3, 5])
-    step.match_effects(settings, files, panel=tmp_path / "panel", output=output)
+    step.match_effects(settings, files, variant_set=tmp_path / "variant_set", output=output)
     assert effects_identity(output) != before
     assert effects_identity(None) == {}
 

@@ -42,16 +42,16 @@ MEASURED = {"metrics": "charged", "epsilon": 0.5}
 def ld_file(path, monkeypatch, *, seed, rows="people", size=(N_VARIANTS,)):
     """Measure linkage disequilibrium of some public people as the rule does; return the path and them."""
     bits = random_bits(N_VARIANTS, 2 * N_PUBLIC, seed=seed)
-    panel = SimpleNamespace(
+    variant_set = SimpleNamespace(
         genotypes=lambda columns: bits[columns],
         of_size=lambda size: np.arange(N_VARIANTS - size, N_VARIANTS),
         frequency=FREQUENCY,
         n_haplotypes=2 * N_PUBLIC,
         variants=pd.DataFrame({"contig": CONTIG, "position": POSITION}),
     )
-    monkeypatch.setattr(step, "Panel", SimpleNamespace(open=lambda path: panel))
-    settings = settings_for("measure-ld", cohort={"rows": rows}, panel={"size": list(size)})
-    step.measure_ld(settings, "panel", output=path)
+    monkeypatch.setattr(step, "VariantSet", SimpleNamespace(open=lambda path: variant_set))
+    settings = settings_for("measure-ld", cohort={"rows": rows}, variants={"size": list(size)})
+    step.measure_ld(settings, "variant_set", output=path)
     return path, bits
 
 
@@ -101,7 +101,7 @@ def study(tmp_path, monkeypatch):
 def sum_up(study):
     settings, files = settings_for("compute-statistics", **study.config), (study.root / "outcomes.zarr",)
     output = study.root / "statistics.npz"
-    statistics_step.compute_statistics(settings, "panel", *files, without_gram=True, output=output)
+    statistics_step.compute_statistics(settings, "variant_set", *files, without_gram=True, output=output)
 
 
 def release(study, ld=None):
@@ -110,7 +110,7 @@ def release(study, ld=None):
         study.root / "outcomes.zarr",
         mechanism="steered-products",
         statistics=study.root / "statistics.npz",
-        panel="panel",
+        variant_set="variant_set",
         ld=ld or study.ld,
         sites=study.sites,
         output=study.root / "noisy.npz",
@@ -133,7 +133,7 @@ def measure(study, ld):
         study.root / "noisy.npz",
         held_out,
         fit(study, ld),
-        panel="panel",
+        variant_set="variant_set",
         sites=study.sites,
         ld=ld,
         output=study.root / "metrics.tsv",
@@ -251,7 +251,7 @@ def test_plan_study__has_no_gram_matrix(tmp_path, monkeypatch, outcome_budget):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "study.yaml").write_text("study: tiny\n")
     privacy = f"privacy={{epsilon: 2, accounting: gdp, bounds: tight, outcome_budget: {outcome_budget}}}"
-    changes = ["mode=release", "cohort={rows: people}", "panel={size: 8}", "outcomes={count: 3}", privacy]
+    changes = ["mode=release", "cohort={rows: people}", "variants={size: 8}", "outcomes={count: 3}", privacy]
     plans = [
         plan_study(read_settings("study.yaml", changes=[*changes, f"methods=[{name}]"]), people=1000)
         for name in ("blup", "blup-ld")

@@ -6,7 +6,7 @@ from dpgrs.io.files import file_digest, read_table, save_arrays
 from dpgrs.io.genotype_summary import GenotypeSummary
 from dpgrs.io.ingest import ingest_chromosome
 from dpgrs.steps import summarise_genotypes as qc
-from dpgrs.steps.make_panel import make_panel
+from dpgrs.steps.make_variants import make_variants
 from random_cohorts import random_alleles
 from step_settings import settings_for
 from vcf_files import record, vcf_text, write_text
@@ -34,7 +34,7 @@ def cohort(tmp_path):
 
 
 def summary(tmp_path, stores, populations, **filters):
-    settings = settings_for("summarise-genotypes", panel=LOOSE | {"maf": 0.05} | filters)
+    settings = settings_for("summarise-genotypes", variants=LOOSE | {"maf": 0.05} | filters)
     qc.summarise_genotypes(settings, stores, populations=populations, output=tmp_path / "summary.npz")
     return GenotypeSummary.load(tmp_path / "summary.npz")
 
@@ -91,43 +91,43 @@ def males(tmp_path):
     return tmp_path / "X.zarr"
 
 
-def panel_of(**filters):
-    return settings_for("make-panel", panel=LOOSE | {"size": 20, "maf": 0} | filters)
+def variant_set_of(**filters):
+    return settings_for("make-variants", variants=LOOSE | {"size": 20, "maf": 0} | filters)
 
 
 LIKELY = "Likely cause: calls of one allele, as of males on X: with `cohort.rows: haplotypes` the second"
 
 
-def test_make_panel__warns_of_missing_alleles_and_counts_them(tmp_path, males):
-    paths = {"output": tmp_path / "panel.zarr", "qc": tmp_path / "qc.tsv"}
-    found = make_panel(panel_of(missing=0.5), [males], **paths)
+def test_make_variants__warns_of_missing_alleles_and_counts_them(tmp_path, males):
+    paths = {"output": tmp_path / "variants.zarr", "qc": tmp_path / "qc.tsv"}
+    found = make_variants(variant_set_of(missing=0.5), [males], **paths)
     known = 1 - (30 * 12 + 16) / (30 * 40)
     first, of_panel = found["warnings"]
     assert first.startswith(f"Missing: {100 * (1 - known):.0f} % of the alleles of chromosome X. {LIKELY}")
-    assert of_panel == "Missing: 30 % of the panel's alleles; `panel.missing` lowers it."
+    assert of_panel == "Missing: 30 % of the variants' alleles; `variants.missing` lowers it."
     counts = read_table(paths["qc"])
     for name, share in (("call_rate", known), ("least_call_rate", 12 / 40), ("half_calls", 12 / 20)):
         np.testing.assert_allclose(counts[name], share)
     assert counts["missing"].tolist() == [1, 1]
     with pytest.raises(
-        DpgrsError, match=rf"none of 30, got 20\. .* 30 by `panel\.missing`\. .* X\. {LIKELY}"
+        DpgrsError, match=rf"none of 30, got 20\. .* 30 by `variants\.missing`\. .* X\. {LIKELY}"
     ):
-        make_panel(panel_of(missing=0.05), [males], output=tmp_path / "none.zarr")
+        make_variants(variant_set_of(missing=0.05), [males], output=tmp_path / "none.zarr")
 
 
-def test_make_panel__without_missing_alleles_warns_of_nothing(tmp_path, cohort):
+def test_make_variants__without_missing_alleles_warns_of_nothing(tmp_path, cohort):
     stores, _ = cohort
-    found = make_panel(panel_of(), stores, output=tmp_path / "panel.zarr")
+    found = make_variants(variant_set_of(), stores, output=tmp_path / "variants.zarr")
     assert set(found) == {"n_variants", "n_usable", "n_filled"}
 
 
-def test_make_panel__of_public_genotypes_takes_the_published_files_alone(tmp_path, cohort):
+def test_make_variants__of_public_genotypes_takes_the_published_files_alone(tmp_path, cohort):
     (first, second), _ = cohort
     one, two, other = file_digest(tmp_path / "1.vcf"), file_digest(tmp_path / "2.vcf"), "0" * 64
 
     def make(stores, *digests):
-        settings = settings_for("make-panel", panel=LOOSE | {"size": 20, "maf": 0}, public=of(digests))
-        return make_panel(settings, stores, output=tmp_path / "panel.zarr")
+        settings = settings_for("make-variants", variants=LOOSE | {"size": 20, "maf": 0}, public=of(digests))
+        return make_variants(settings, stores, output=tmp_path / "variants.zarr")
 
     for stores, digests, got in (
         ([first, second], [one, other], "another: 2.vcf"),
@@ -137,7 +137,7 @@ def test_make_panel__of_public_genotypes_takes_the_published_files_alone(tmp_pat
         wanted = f"must be of the files of `public.genotypes.sha256`, got {got}. Restore the published ones."
         with pytest.raises(DpgrsError, match=wanted):
             make(stores, *digests)
-        assert not (tmp_path / "panel.zarr").exists()
+        assert not (tmp_path / "variants.zarr").exists()
     (tmp_path / "2.vcf").write_text("as noted when it was read\n")
     assert make([first, second], two, one)["n_variants"] == 20
 

@@ -51,13 +51,13 @@ def make_release(folder, monkeypatch, *, rows, sites=SITES):
         sums=reference_sums(Y, s),
         content={"accuracy": accuracy},
     )
-    panel = SimpleNamespace(
+    variant_set = SimpleNamespace(
         variants=sites,
         n_haplotypes=2 * N_PEOPLE,
         has_dosages=False,
         haplotypes=lambda block: pack(alleles[block]),
     )
-    monkeypatch.setattr(reference_check, "Panel", SimpleNamespace(open=lambda path: panel))
+    monkeypatch.setattr(reference_check, "VariantSet", SimpleNamespace(open=lambda path: variant_set))
     public = folder / "public"
     (public / "replicate1").mkdir(parents=True)
     nobody = np.zeros(s.shape[1], dtype=bool)

@@ -20,7 +20,6 @@ from dpgrs.privacy.ledger.charging import release
 from dpgrs.privacy.ledger.entries import Cost
 from dpgrs.reporting.ledger import describe_ledger
 from dpgrs.study.identity import fit_settings, public_identity
-from dpgrs.study.panel_terms import takes_ld
 from dpgrs.study.release_cost import (
     account_of,
     certain_cost,
@@ -31,6 +30,7 @@ from dpgrs.study.release_cost import (
 )
 from dpgrs.study.request_identity import identify_accuracy, identify_part, weights_origin
 from dpgrs.study.settings import counts_outcomes, resolve
+from dpgrs.study.variant_terms import takes_ld
 from ledger_requests import DATASET, KEY, new_ledger
 from screening_cohorts import N_VARIANTS, NAMES, cohort, frequencies
 
@@ -43,7 +43,7 @@ def settings(**changes):
         "mode": "release",
         "dataset": DATASET | {"version": "1"},
         "cohort": {"rows": "people"},
-        "panel": {"size": 4},
+        "variants": {"size": 4},
         "outcomes": {"count": 3, "test_share": 0.2},
         "privacy": {"epsilon": 1, "gram_share": 0.5},
         "evaluation": {"metrics": "charged", "epsilon": 0.5},
@@ -68,7 +68,7 @@ def make_release(config, ledger, *, sites=SITES):
         protections=privacy["protection"],
         accountings=privacy["accounting"],
         epsilons=privacy["epsilon"],
-        sizes=config["panel"]["size"],
+        sizes=config["variants"]["size"],
         counts=[count],
         outcome_budget=privacy["outcome_budget"],
         rows=config["cohort"]["rows"],
@@ -190,7 +190,7 @@ def test_certain_cost__is_what_a_release_is_charged_and_of_a_replay_nothing(
         ({"evaluation": WITHHELD}, 0),
         ({"dataset": {"version": "2"}}, 3),
         ({"privacy": {"epsilon": 1.5}, "evaluation": {"epsilon": 0.6}}, 3),
-        ({"panel": {"size": 5}}, 3),
+        ({"variants": {"size": 5}}, 3),
         ({"cohort": {"simulation": {"people": 70}}}, 3),
         ({"outcomes": {"test_share": 0.3}}, 3),
         ({"seed": 2}, 3),
@@ -289,7 +289,7 @@ def test_describe_ledger__says_what_was_drawn_for_how_many_outcomes(ledger):
 
 @pytest.mark.parametrize(
     "changes",
-    [{"privacy": {"epsilon": 2}}, {"methods": ["blup-ld"]}, {"panel": {"size": 5}}, {"seed": 2}],
+    [{"privacy": {"epsilon": 2}}, {"methods": ["blup-ld"]}, {"variants": {"size": 5}}, {"seed": 2}],
 )
 def test_settings_of_ledger__are_none_where_another_gram_matrix_is_drawn(ledger, changes):
     make_release(settings(evaluation=WITHHELD), ledger)
@@ -312,7 +312,11 @@ def test_certain_cost__other_sites_are_left_to_the_job(ledger):
 
 def screened_settings(method="k-blup", **changes):
     """Resolve a release by a method that reads rows, metrics withheld."""
-    sections = {"panel": {"size": N_VARIANTS}, "screening": {"size": 2, "share": 0.3}, "evaluation": WITHHELD}
+    sections = {
+        "variants": {"size": N_VARIANTS},
+        "screening": {"size": 2, "share": 0.3},
+        "evaluation": WITHHELD,
+    }
     return settings(methods=[method], **sections | changes)
 
 
@@ -323,7 +327,7 @@ def make_screened_release(config, ledger):
         protections=privacy["protection"],
         accountings=privacy["accounting"],
         epsilons=privacy["epsilon"],
-        sizes=config["panel"]["size"],
+        sizes=config["variants"]["size"],
         counts=[len(NAMES)],
         outcome_budget=privacy["outcome_budget"],
         rows=config["cohort"]["rows"],

@@ -6,7 +6,7 @@ from dpgrs.io.files import save_arrays
 from dpgrs.io.replicates import Statistics, load_labelled, save_labelled
 
 
-def test_statistics__gram_of_a_smaller_panel_keeps_the_intercept_last(tmp_path):
+def test_statistics__gram_of_a_smaller_variant_set_keeps_the_intercept_last(tmp_path):
     gram = np.arange(16).reshape(4, 4)
     columns = {2: np.array([0, 2]), 3: np.arange(3)}
     cross = {3: np.ones((1, 4), dtype=int)}

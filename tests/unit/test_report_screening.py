@@ -13,7 +13,7 @@ SETTINGS = {"methods": ["ridge", "k-tukey", "k-ols"], "screening": {"share": 0.1
 SMALL, LARGE = np.array([1, 2, 3]), np.arange(5)
 ALLELES = random_alleles(5, 300)
 ALLELES[2] = ALLELES[1]  # perfect partners
-PANEL = SimpleNamespace(
+VARIANTS = SimpleNamespace(
     haplotypes=lambda: pack(ALLELES),
     of_size={3: SMALL, 5: LARGE}.__getitem__,
     n_haplotypes=300,
@@ -29,7 +29,7 @@ EXACT = [
         {"chosen": np.array([[4, 0], [1, 3]]), "scores": np.arange(10.0).reshape(2, 5)},
     ),
 ]
-# Of the panel of three, the first is causal for both outcomes; of the panel of five, its second.
+# Of the variant set of three, the first is causal for both outcomes; of the variant set of five, its second.
 EFFECTS = {3: np.array([[0.5, 0, 0], [0.5, 0, 0]]), 5: np.array([[0, 0.5, 0, 0, 0], [0, 0.5, 0, 0, 0.1]])}
 
 
@@ -43,7 +43,7 @@ def screening(path, items, effects):
     save_labelled(path / "choices.npz", items)
     is_training = np.arange(300) < 240
     outcomes = Outcomes(("a", "b"), {}, effects, is_training, "haplotypes")
-    return read_screening([path / "choices.npz"], PANEL, outcomes, SETTINGS)
+    return read_screening([path / "choices.npz"], VARIANTS, outcomes, SETTINGS)
 
 
 def test_read_screening__every_design_against_its_own_exact_choice(tmp_path):

@@ -30,7 +30,7 @@ def test_write_report__takes_the_place_of_a_report_and_of_nothing_else(tmp_path)
 def test_render_report__raise_on_a_release(tmp_path):
     settings = settings_for("render-report", mode="release")
     absent = dict.fromkeys(
-        ("metrics", "population_metrics", "measures", "panel", "outcomes", "statistics", "weights"),
+        ("metrics", "population_metrics", "measures", "variant_set", "outcomes", "statistics", "weights"),
         tmp_path / "absent",
     )
     with pytest.raises(

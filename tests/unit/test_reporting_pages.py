@@ -245,7 +245,7 @@ def test_pages__a_grid_of_methods_and_protections(tmp_path):
         (
             {"private": [], "prevalence": 0.05, "factors": 10},
             [
-                "with the panel explaining 0.5 of the variance of their liability, 0/1 of prevalence 0.05",
+                "with the variants explaining 0.5 of the variance of their liability, 0/1 of prevalence 0.05",
                 ", of 10 shared factors, and clipped",
             ],
             [],

@@ -14,7 +14,7 @@ from dpgrs.study.settings import resolve
 from html_pages import Page
 from report_data import NASTY_NAME, ONE_DESIGN, make_report_data
 
-PANEL = resolve({})["panel"]
+VARIANTS = resolve({})["variants"]
 COUNTS = pd.DataFrame({"chromosome": ["1", "all"], **{name: [0, 0] for name in list(COLUMNS)[1:]}}).assign(
     records=[90, 1090], rows=[100, 1100], maf=[60, 660], thinned=[20, 220], kept=[20, 220], call_rate=0.7
 )
@@ -45,7 +45,7 @@ def make_summary(names=("AFR", NASTY_NAME), n_people=30):
 
 def page_of(directory, **changes):
     data = make_report_data(**ONE_DESIGN)
-    write_overview(replace(data, quality=Quality(COUNTS, make_summary(**changes), PANEL)), directory)
+    write_overview(replace(data, quality=Quality(COUNTS, make_summary(**changes), VARIANTS)), directory)
     return Page(directory / "genotypes.html")
 
 
@@ -77,7 +77,7 @@ def test_page__shows_counts_populations_and_the_stamp(tmp_path):
 def test_page__says_what_half_calls_of_people_are(tmp_path):
     data = make_report_data(**ONE_DESIGN)
     for name, share in (("none", 0.0), ("some", 0.01)):
-        quality = Quality(COUNTS.assign(half_calls=share), make_summary(), PANEL)
+        quality = Quality(COUNTS.assign(half_calls=share), make_summary(), VARIANTS)
         write_overview(replace(data, quality=quality), tmp_path / name)
         assert ("write the one allele of a man as 1/." in Page(tmp_path / name / "genotypes.html").text) == (
             share > 0
@@ -87,7 +87,7 @@ def test_page__says_what_half_calls_of_people_are(tmp_path):
 def test_page__without_populations_or_components(tmp_path):
     data = make_report_data(**ONE_DESIGN)
     summary = replace(make_summary(()), explained=np.full(2, np.nan), components=np.full((30, 2), np.nan))
-    write_overview(replace(data, quality=Quality(COUNTS, summary, PANEL)), tmp_path)
+    write_overview(replace(data, quality=Quality(COUNTS, summary, VARIANTS)), tmp_path)
     ids = Page(tmp_path / "genotypes.html").values("id")
     assert "populations" not in ids
     assert {"variants", "heterozygosity", "linkage"} <= set(ids)
@@ -149,4 +149,4 @@ def test_columns__have_all_reasons_in_their_order():
     ],
 )
 def test_filter_words__name_what_is_in_force(changes, words):
-    assert filter_words(PANEL | changes) == words
+    assert filter_words(VARIANTS | changes) == words

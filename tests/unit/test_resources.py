@@ -19,7 +19,12 @@ NOTHING = SimpleNamespace()
 
 def shape_of(*, people=2000, size=500, count=100, methods=("blup",), **raw):
     cohort = {"simulation": {"people": people}} | raw.pop("cohort", {})
-    study = {"cohort": cohort, "panel": {"size": size}, "outcomes": {"count": count}, "methods": [*methods]}
+    study = {
+        "cohort": cohort,
+        "variants": {"size": size},
+        "outcomes": {"count": count},
+        "methods": [*methods],
+    }
     return Shape(resolve(study | raw))
 
 
@@ -102,7 +107,11 @@ def test_resources__of_verbs_that_go_by_parts_do_not_grow_with_people(verb):
 
 
 def test_resources__shards_share_the_run_time():
-    raw = {"cohort": {"simulation": {"people": 10**5}}, "panel": {"size": 1000}, "outcomes": {"count": 1000}}
+    raw = {
+        "cohort": {"simulation": {"people": 10**5}},
+        "variants": {"size": 1000},
+        "outcomes": {"count": 1000},
+    }
     one, many = (
         asked("compute-statistics", Shape(resolve(raw | {"scale": {"rows_per_shard": n_rows}})))
         for n_rows in (10**6, 10**4)
@@ -159,19 +168,19 @@ def test_resources__of_choices_hold_outcomes_once_and_scores_in_parts():
     assert 0.8 * of_outcomes < more < 1.5 * of_outcomes
 
 
-def test_resources__a_panel_is_held_where_the_linkage_of_the_cohort_decides():
+def test_resources__a_variant_set_is_held_where_the_linkage_of_the_cohort_decides():
     known = {"people": 500_000, "size": 1_000_000}
-    unlinked = known | {"panel": {"size": 1_000_000, "ld_r2": 0.5}}
-    assert asked("make-panel", shape_of(**known))[0] < 10**4
-    assert asked("make-panel", shape_of(**unlinked))[0] > 5 * 10**5
+    unlinked = known | {"variants": {"size": 1_000_000, "ld_r2": 0.5}}
+    assert asked("make-variants", shape_of(**known))[0] < 10**4
+    assert asked("make-variants", shape_of(**unlinked))[0] > 5 * 10**5
     # A public list is known before, and so is what is linked in it.
-    assert asked("make-panel", shape_of(**unlinked, methods=["blup-ld"]))[0] < 10**4
+    assert asked("make-variants", shape_of(**unlinked, methods=["blup-ld"]))[0] < 10**4
 
 
 @pytest.mark.parametrize(
     ("methods", "held"), [(["s-blup"], ()), (["k-blup"], ()), (["l-blup"], ("draw", "exact"))]
 )
-def test_resources__what_looks_at_some_variants_at_a_time_holds_no_panel(methods, held):
+def test_resources__what_looks_at_some_variants_at_a_time_holds_no_variant_set(methods, held):
     shape = shape_of(people=50_000, size=200_000, count=2, methods=methods)
     genotypes = shape.n_variants * shape.n_people / 4 / 10**6
     wildcards = SimpleNamespace(mechanism="choices")
@@ -183,7 +192,7 @@ def test_resources__what_looks_at_some_variants_at_a_time_holds_no_panel(methods
 def test_resources__without_sums_hold_no_square():
     few, many = (shape_of(size=size, methods=["k-blup", "k-ols"]) for size in (2000, 100_000))
     for verb in ("draw", "fit-weights", "choose-exactly", "evaluate-replicate", "render-report"):
-        # As much as the panel has variants, not as their pairs.
+        # As much as the variant set has variants, not as their pairs.
         assert asked(verb, many)[0] < 60 * asked(verb, few)[0]
     assert asked("fit-weights", shape_of(size=100_000, methods=["ridge", "k-ols"]))[0] > 10**5
 
@@ -199,7 +208,7 @@ def test_resources__more_requests_take_longer_and_more_threads_more():
 
 
 def test_resources__of_the_reference_are_those_of_its_own_people():
-    raw = {"cohort": {"simulation": {"people": 10**5, "reference_people": 100}}, "panel": {"size": 1000}}
+    raw = {"cohort": {"simulation": {"people": 10**5, "reference_people": 100}}, "variants": {"size": 1000}}
     config = resolve(raw)
     own, reference = (asked("measure-ld", kind(config))[0] for kind in (Shape, ReferenceShape))
     assert own > 4 * reference

@@ -22,9 +22,9 @@ from dpgrs.study import training_data
 from dpgrs_papers.methods import row_mechanisms
 from draws import draw_all, sections_of
 from nightly import rest_at_night
-from panels import panel_in_memory
 from screening_cohorts import CAUSAL, NAMES, cohort, frequencies
 from step_settings import settings_for
+from variant_sets import variants_in_memory
 
 SCREENED = methods_that("is_screened")
 
@@ -41,12 +41,12 @@ FIT = {"rows_per_coefficient": 4.0}
 
 
 class Files:
-    """A panel of eight variants, its outcomes, and what the steps make of them."""
+    """A variant set of eight variants, its outcomes, and what the steps make of them."""
 
     def __init__(self, folder, monkeypatch, *, rows):
         data = cohort(rows)
         ranks = np.array([7, 0, 1, 5, 2, 6, 3, 4])
-        panel = panel_in_memory(
+        variant_set = variants_in_memory(
             data.genotypes,
             of_size=lambda size: np.flatnonzero(ranks < size),
             n_haplotypes=data.n_haplotypes,
@@ -54,11 +54,11 @@ class Files:
             frequency=frequencies(),
         )
         for module in (training_data, evaluate_step):
-            monkeypatch.setattr(module, "Panel", SimpleNamespace(open=lambda path: panel))
+            monkeypatch.setattr(module, "VariantSet", SimpleNamespace(open=lambda path: variant_set))
         rng = np.random.default_rng(5)
         # The values of test people are known, and told apart by the split alone.
         Y = np.where(data.is_training, data.Y, rng.standard_normal(data.Y.shape))
-        self.folder, self.size_of = folder, {size: panel.of_size(size) for size in SIZES}
+        self.folder, self.size_of = folder, {size: variant_set.of_size(size) for size in SIZES}
         Outcomes(NAMES, dict.fromkeys(SIZES, Y), {}, data.is_training, rows).save(folder / "outcomes.zarr")
 
     def screen(self, *, methods=SCREENED, screening=None, **changes):
@@ -68,7 +68,7 @@ class Files:
         self.drawn = draw_all(self.folder, methods, regression=FIT, **terms)
         terms.pop("replicate", None)
         settings = settings_for("choose-exactly", methods=methods, **sections_of(**terms))
-        choose_exactly(settings, "panel", outcomes, output=self.folder / "exact.npz")
+        choose_exactly(settings, "variant_set", outcomes, output=self.folder / "exact.npz")
         private = self.drawn.pop("choices", None)
         exact = load_labelled(self.folder / "exact.npz")
         if private is None:
@@ -82,7 +82,7 @@ class Files:
             settings_for("fit-weights", methods=methods),
             self.drawn.values(),
             choices=self.folder / "exact.npz",
-            panel="panel",
+            variant_set="variant_set",
             outcomes=files["outcomes"],
             output=files["weights"],
             seconds=self.folder / "seconds.tsv",
@@ -102,7 +102,9 @@ class Files:
         paths = {"metrics": metrics, "population_metrics": populations}
         paths |= {"measures": self.folder / "measures.tsv"}
         settings = settings_for("evaluate-replicate", outcomes={"count": counts})
-        evaluate_step.evaluate_replicate(settings, "panel", outcomes, weights, seconds, replicate=1, **paths)
+        evaluate_step.evaluate_replicate(
+            settings, "variant_set", outcomes, weights, seconds, replicate=1, **paths
+        )
         return pd.read_csv(metrics, sep="\t")
 
 

@@ -60,7 +60,12 @@ def test_deep_merge__leaves_what_it_merges_as_it_is():
 
 def test_read_settings__changes_mean_what_they_mean_on_the_command_line():
     Path("study.yaml").write_text("study: x\ncohort: {rows: people}\n")
-    changes = ["seed=7", "privacy={delta: 1e-7}", 'cohort={vcf: "a {chrom}.vcf.gz", source: vcf}', "panel="]
+    changes = [
+        "seed=7",
+        "privacy={delta: 1e-7}",
+        'cohort={vcf: "a {chrom}.vcf.gz", source: vcf}',
+        "variants=",
+    ]
     by_snakemake = read_settings("study.yaml")
     update_config(by_snakemake, parse_config(changes))
     assert by_snakemake == read_settings("study.yaml", changes=changes) | {"seed": 7}
@@ -225,15 +230,15 @@ def test_read_settings__odd_paths_are_one_line():
 
 
 def test_read_settings__aliases_are_fine():
-    Path("study.yaml").write_text("panel: {size: &sizes [5, 10]}\noutcomes: {count: *sizes}\n")
+    Path("study.yaml").write_text("variants: {size: &sizes [5, 10]}\noutcomes: {count: *sizes}\n")
     settings = read_settings("study.yaml")
-    assert settings["panel"]["size"] == settings["outcomes"]["count"] == [5, 10]
+    assert settings["variants"]["size"] == settings["outcomes"]["count"] == [5, 10]
 
 
 def test_read_settings__changes_without_end_are_one_line():
     Path("study.yaml").write_text("study: a\n")
     assert "values without end" in fault_of(
-        "study.yaml", changes=["panel={" + BOMB.replace("\n", ", ") + "}"]
+        "study.yaml", changes=["variants={" + BOMB.replace("\n", ", ") + "}"]
     )
     assert "`privacy` must be keys with values" in fault_of(
         "study.yaml", changes=["privacy=" + "{a: " * 3000]
@@ -250,7 +255,7 @@ def test_check__settings_without_end_are_one_line():
 
 def test_plan__without_a_home():
     Path("study.yaml").write_text(
-        "panel: {size: 4}\noutcomes: {count: 1}\nprivacy: {epsilon: 1, ledger: ~nobody-here/a}\n"
+        "variants: {size: 4}\noutcomes: {count: 1}\nprivacy: {epsilon: 1, ledger: ~nobody-here/a}\n"
     )
     kept = {name: value for name, value in os.environ.items() if name != "HOME"}
     command = [sys.executable, "-m", "dpgrs", "plan", "study.yaml", "--people", "100"]

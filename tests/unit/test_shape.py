@@ -18,7 +18,7 @@ def shape_of(**raw):
 def test_shape__simulated_by_the_settings():
     shape = shape_of(
         cohort={"simulation": {"people": 300, "reference_people": 40}},
-        panel={"size": [50, 20]},
+        variants={"size": [50, 20]},
         outcomes={"count": [3, 7]},
         privacy={"epsilon": [1, 2, 5], "protection": ["full"]},
     )

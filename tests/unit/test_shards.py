@@ -10,8 +10,8 @@ import pytest
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.covariates import Covariates
 from dpgrs.io.outcomes import Outcomes
-from dpgrs.io.panel_parts import people_parts, rows_of_people, shard_of
 from dpgrs.io.replicates import Statistics
+from dpgrs.io.variant_set_parts import people_parts, rows_of_people, shard_of
 from dpgrs.linalg import statistics
 from dpgrs.linalg.statistics import half_units
 from dpgrs.methods.requests import PrivacyRequest
@@ -22,9 +22,9 @@ from dpgrs.steps.add_statistics import add_statistics
 from dpgrs.study import exact_statistics
 from dpgrs.study.training_data import TrainingData
 from dpgrs_papers.selection.dp_sis import genotype_sis_scores
-from panels import panel_in_memory
 from random_cohorts import random_bits
 from step_settings import settings_for
+from variant_sets import variants_in_memory
 
 D, N_PEOPLE, N_OUTCOMES = 7, 300, 3
 BITS = random_bits(D, 2 * N_PEOPLE)
@@ -41,8 +41,8 @@ def study(request, tmp_path, monkeypatch):
         genotypes = half_units(BITS, n_haplotypes=2 * N_PEOPLE, rows="people").astype(np.int16) * 1900
         genotypes = genotypes.astype(np.int16)
     known = {"of_size": SIZES.__getitem__, "frequency": FREQUENCY}
-    panel = panel_in_memory(genotypes, n_haplotypes=2 * N_PEOPLE, **known)
-    monkeypatch.setattr(step, "Panel", SimpleNamespace(open=lambda path: panel))
+    variant_set = variants_in_memory(genotypes, n_haplotypes=2 * N_PEOPLE, **known)
+    monkeypatch.setattr(step, "VariantSet", SimpleNamespace(open=lambda path: variant_set))
     rng, n_rows = np.random.default_rng(2), N_PEOPLE * (2 if rows == "haplotypes" else 1)
     values = {size: 2 * rng.standard_normal((N_OUTCOMES, n_rows)) for size in SIZES}
     for Y in values.values():
@@ -65,10 +65,12 @@ def sums(study, n_shards, *, bounds, mode="benchmark", outcome_budget="joint", *
     whole, paths = study.folder / "whole.npz", [study.folder / f"{one}.npz" for one in range(n_shards)]
     options |= {"covariates": study.covariates, "shards": n_shards}
     if n_shards == 1:
-        step.compute_statistics(settings, "panel", study.folder / "outcomes.zarr", output=whole, **options)
+        step.compute_statistics(
+            settings, "variant_set", study.folder / "outcomes.zarr", output=whole, **options
+        )
         return whole.read_bytes()
     for number, path in enumerate(paths, start=1):
-        files = ("panel", study.folder / "outcomes.zarr")
+        files = ("variant_set", study.folder / "outcomes.zarr")
         step.compute_statistics(settings, *files, shard=number, output=path, **options)
     add_statistics(paths, output=whole)
     return whole.read_bytes()
@@ -123,7 +125,7 @@ def test_add_statistics__raise_unless_everybody_is_there_once(study):
     shards = [study.folder / f"{one}.npz" for one in range(3)]
     other = study.folder / "other.npz"
     settings = settings_for("compute-statistics", outcomes={"bound": 2.5, "count": [1, N_OUTCOMES]})
-    files = ("panel", study.folder / "outcomes.zarr")
+    files = ("variant_set", study.folder / "outcomes.zarr")
     # Of a cut into fewer, as an earlier run may have left it.
     step.compute_statistics(settings, *files, shard=1, shards=2, output=other)
     for wrong in (shards[:2], shards[1:], shards[::-1], [shards[0], *shards], [other, *shards[1:]]):

@@ -55,7 +55,7 @@ def test_simulate_outcomes__memory_layout_does_not_matter(options):
 
 
 @pytest.mark.parametrize("n_factors", [None, 2])
-def test_simulate_outcomes__nested_panels_share_effects_and_noise(n_factors):
+def test_simulate_outcomes__nested_variant_sets_share_effects_and_noise(n_factors):
     small, options = RANK < 8, {"heritability": 0.5, "n_factors": n_factors}
     Y, effects = simulate(**options)
     Y_small, effects_small = simulate(X[:, small], variant_rank=RANK[small], **options)

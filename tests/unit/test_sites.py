@@ -93,11 +93,11 @@ def test_choose_sites__keeps_plain_common_biallelic_sites_on_the_chromosomes():
     )
     assert chosen(table, size=2)["id"].tolist() == ["good1", "good2"]
     words = (
-        r"`panel\.size` must be at most the number of public sites on these chromosomes that pass all "
+        r"`variants\.size` must be at most the number of public sites on these chromosomes that pass all "
         r"filters, {}\. Lower it, {}or give more sites\."
     )
     page = r"\(docs/how-to/qc\.md\)"
-    left_out = rf"2 of 9, got 3\. Left out are 3 by `panel\.maf`, 4 that no release takes {page}"
+    left_out = rf"2 of 9, got 3\. Left out are 3 by `variants\.maf`, 4 that no release takes {page}"
     with pytest.raises(DpgrsError, match=words.format(left_out, "loosen these filters, ")):
         chosen(table, size=3)
     with pytest.raises(DpgrsError, match=words.format("none of 0, got 3", "")):
@@ -139,7 +139,9 @@ def test_choose_sites__filters_by_the_genotypes_of_a_reference(tmp_path):
         table, chromosomes=["1"], size=1, maf=0.01, seed=1, stores=stores, linkage=linkage, **filters
     )
     assert sites["position"].tolist() in ([5], [6])
-    with pytest.raises(DpgrsError, match=r"1 of 5, got 2\. .* `panel\.missing`, 1 by `panel\.hwe`, 1 by"):
+    with pytest.raises(
+        DpgrsError, match=r"1 of 5, got 2\. .* `variants\.missing`, 1 by `variants\.hwe`, 1 by"
+    ):
         choose_sites(
             table, chromosomes=["1"], size=2, maf=0.01, seed=1, stores=stores, linkage=linkage, **filters
         )

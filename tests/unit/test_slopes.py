@@ -159,7 +159,9 @@ def test_slopes__are_of_the_norm_that_clips_and_of_public_prevalence(
         assert label["request"]["outcome_norm"] == (pytest.approx(norm) if norm else None)
         np.testing.assert_array_equal(arrays["slopes"], expected)
         return
-    data = TrainingData(tmp_path / "outcomes.zarr", statistics=study.sum_up(config), panel="panel")
+    data = TrainingData(
+        tmp_path / "outcomes.zarr", statistics=study.sum_up(config), variant_set="variant_set"
+    )
     request = replace(asked(protection), n_variants=N_VARIANTS)
     terms = {"method": None, "data": data, "n_outcomes": 3}
     mechanism, settings = mechanism_named("reusecov-statistics"), settings_for("draw", **config)

@@ -53,7 +53,7 @@ def test_exact__sums_rows_within_their_bounds_by_brute_force(study, method, boun
 
     change_outcomes(study, change)
     config = study.settings(method, bounds=bounds, outcome_budget=outcome_budget, missing="counted")
-    files = {"statistics": study.sum_up(config), "panel": "panel", "ld": study.root / "ld.npz"}
+    files = {"statistics": study.sum_up(config), "variant_set": "variant_set", "ld": study.root / "ld.npz"}
     data = TrainingData(study.root / "outcomes.zarr", **files)
     mechanism = mechanism_of(method)
     (one,) = draws_of(settings_for("draw", **config), mechanism, [None], data)
@@ -111,11 +111,11 @@ def test_release__of_changed_data_is_refused_before_any_draw(study, method, what
     before = Ledger(study.ledger(config).path).path.read_bytes()
     change_outcomes(study, change)
     if what == "genotype":
-        panel = training_data.Panel.open("panel")
-        bits = panel.haplotypes().copy()
+        variant_set = training_data.VariantSet.open("variant_set")
+        bits = variant_set.haplotypes().copy()
         bits[0] ^= pack(np.arange(2 * N_PEOPLE)[np.newaxis] == 4)[0]
-        monkeypatch.setattr(panel, "haplotypes", lambda *selected: bits)
-        monkeypatch.setattr(panel, "genotypes", lambda *selected: bits)
+        monkeypatch.setattr(variant_set, "haplotypes", lambda *selected: bits)
+        monkeypatch.setattr(variant_set, "genotypes", lambda *selected: bits)
     with pytest.raises(DpgrsError, match="data changed"):
         study.release(config)
     assert study.ledger(config).path.read_bytes() == before
@@ -127,7 +127,11 @@ def test_release__of_another_genotype_budget_is_another_request(study, method):
     mechanism = mechanism_of(method)
     shares = ({"count_share": 0.01, "gram_share": 0.2}, {"count_share": 0.1, "gram_share": 0.12})
     configs = [study.settings(method, **one) for one in shares]
-    files = {"statistics": study.sum_up(configs[0]), "panel": "panel", "ld": study.root / "ld.npz"}
+    files = {
+        "statistics": study.sum_up(configs[0]),
+        "variant_set": "variant_set",
+        "ld": study.root / "ld.npz",
+    }
     data = TrainingData(study.root / "outcomes.zarr", **files)
     settings = [settings_for("draw", **config) for config in configs]
     draws = [next(draws_of(one, mechanism, [None], data)) for one in settings]

@@ -26,9 +26,9 @@ from dpgrs.study.released import load_released
 from dpgrs.study.settings import resolve
 from draws import SHARED, draw_seeded, fit_as_released, sections_of
 from ledger_requests import create_fixed_key, new_ledger
-from panels import panel_in_memory
 from random_cohorts import random_bits
 from step_settings import settings_for
+from variant_sets import variants_in_memory
 
 FROM_STATISTICS = methods_that("is_post_processing")
 
@@ -46,8 +46,8 @@ def statistics(tmp_path, monkeypatch):
     rng = np.random.default_rng(7)
     bits = random_bits(N_VARIANTS, N_HAPLOTYPES)
     known = {"of_size": SIZES.__getitem__, "frequency": FREQUENCY}
-    panel = panel_in_memory(bits, n_haplotypes=N_HAPLOTYPES, **known)
-    monkeypatch.setattr(statistics_step, "Panel", SimpleNamespace(open=lambda path: panel))
+    variant_set = variants_in_memory(bits, n_haplotypes=N_HAPLOTYPES, **known)
+    monkeypatch.setattr(statistics_step, "VariantSet", SimpleNamespace(open=lambda path: variant_set))
     values = {size: 2 * rng.standard_normal((3, N_HAPLOTYPES)) for size in SIZES}
     for Y in values.values():
         Y[2, ::3] = np.nan
@@ -55,7 +55,7 @@ def statistics(tmp_path, monkeypatch):
     Outcomes(("a", "b", "c"), values, {}, is_training, "haplotypes").save(tmp_path / "outcomes.zarr")
     path = tmp_path / "statistics.npz"
     settings = settings_for("compute-statistics", outcomes={"bound": 1.5, "count": 3})
-    statistics_step.compute_statistics(settings, "panel", tmp_path / "outcomes.zarr", output=path)
+    statistics_step.compute_statistics(settings, "variant_set", tmp_path / "outcomes.zarr", output=path)
     X = coded_rows(bits, n_haplotypes=N_HAPLOTYPES, rows="haplotypes", is_selected=is_training)
     outcomes = tmp_path / "outcomes.zarr"
     return SimpleNamespace(
@@ -292,7 +292,7 @@ def compute_tight(statistics, tmp_path, *, counts=(1, 3), **privacy):
     outcomes, privacy = {"bound": 1.5, "count": counts}, {"bounds": "tight"} | privacy
     output = tmp_path / "tight.npz"
     settings = settings_for("compute-statistics", outcomes=outcomes, privacy=privacy)
-    statistics_step.compute_statistics(settings, "panel", statistics.outcomes, output=output)
+    statistics_step.compute_statistics(settings, "variant_set", statistics.outcomes, output=output)
     return replace_path(statistics, output)
 
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpgrs.io import panel_parts, stored_genotypes
-from dpgrs.io.panel_parts import held_parts, people_parts
+from dpgrs.io import stored_genotypes, variant_set_parts
 from dpgrs.io.stored_genotypes import StoredGenotypes, genotypes_of
+from dpgrs.io.variant_set_parts import held_parts, people_parts
 from dpgrs.methods.chosen import private_choices
 from dpgrs.privacy.noise.base import InBlocks, data_digest
 from dpgrs.privacy.noise.sources import BenchmarkNoise
@@ -15,9 +15,9 @@ from dpgrs.selection import dp_kendall, greedy_kendall
 from dpgrs.selection.dp_kendall import KendallRequest, genotype_pairs
 from dpgrs_papers.selection import dp_sis
 from dpgrs_papers.selection.dp_sis import SisRequest, genotype_sis_scores, study_scores
-from panels import panel_in_memory
 from random_cohorts import random_bits
 from screening_cohorts import NAMES, cohort
+from variant_sets import variants_in_memory
 
 N_WORDS, COLUMNS = 19, np.array([0, 2, 3, 4, 5, 7])
 
@@ -29,8 +29,8 @@ def stored(request, monkeypatch):
     def of(data):
         n_variants, n_words = data.genotypes.shape
         monkeypatch.setattr(stored_genotypes, "BLOCK_BYTES", 8 * n_words * request.param)
-        panel = panel_in_memory(data.genotypes, n_haplotypes=data.n_haplotypes)
-        return replace(data, genotypes=StoredGenotypes(panel, np.arange(n_variants)))
+        variant_set = variants_in_memory(data.genotypes, n_haplotypes=data.n_haplotypes)
+        return replace(data, genotypes=StoredGenotypes(variant_set, np.arange(n_variants)))
 
     return of
 
@@ -39,7 +39,10 @@ def stored(request, monkeypatch):
 def test_stored__is_the_array(monkeypatch, n_together):
     monkeypatch.setattr(stored_genotypes, "BLOCK_BYTES", 8 * N_WORDS * n_together)
     bits = random_bits(8, 64 * N_WORDS)
-    stored, wanted = StoredGenotypes(panel_in_memory(bits, n_haplotypes=64 * N_WORDS), COLUMNS), bits[COLUMNS]
+    stored, wanted = (
+        StoredGenotypes(variants_in_memory(bits, n_haplotypes=64 * N_WORDS), COLUMNS),
+        bits[COLUMNS],
+    )
     assert (stored.dtype, stored.shape, stored.ndim, len(stored)) == (wanted.dtype, wanted.shape, 2, 6)
     assert np.array_equal(stored, wanted)
     for chosen in (3, np.int64(0), np.array([5, 0, 0, 2]), np.array([1])):
@@ -62,12 +65,12 @@ def test_held_parts__are_the_people_in_order_whose_genotypes_are_read_once(
     bits = random_bits(8, 2 * n_samples)
     if is_fractional:
         bits, n_bytes = np.arange(8 * n_samples, dtype=np.int16).reshape(8, n_samples), 8 * n_bytes
-    panel, reads = panel_in_memory(bits, n_haplotypes=2 * n_samples), []
-    monkeypatch.setattr(panel_parts, "BLOCK_BYTES", n_bytes)
-    monkeypatch.setattr(panel_parts, "CHUNK_PEOPLE", 320)
-    read = panel.genotypes
-    monkeypatch.setattr(panel, "genotypes", lambda *chosen: reads.append(chosen) or read(*chosen))
-    parts = list(held_parts(panel, COLUMNS, n_most=32))
+    variant_set, reads = variants_in_memory(bits, n_haplotypes=2 * n_samples), []
+    monkeypatch.setattr(variant_set_parts, "BLOCK_BYTES", n_bytes)
+    monkeypatch.setattr(variant_set_parts, "CHUNK_PEOPLE", 320)
+    read = variant_set.genotypes
+    monkeypatch.setattr(variant_set, "genotypes", lambda *chosen: reads.append(chosen) or read(*chosen))
+    parts = list(held_parts(variant_set, COLUMNS, n_most=32))
     assert len(reads) == n_reads
     assert [part.people for part in parts] == list(people_parts(slice(0, n_samples), 32))
     assert sum(part.n_haplotypes for part in parts) == 2 * n_samples
@@ -78,11 +81,11 @@ def test_held_parts__are_the_people_in_order_whose_genotypes_are_read_once(
 
 def test_genotypes_of__more_bits_than_a_block_stay_where_they_are(monkeypatch):
     bits = random_bits(8, 64 * N_WORDS)
-    panel = panel_in_memory(bits, n_haplotypes=64 * N_WORDS)
+    variant_set = variants_in_memory(bits, n_haplotypes=64 * N_WORDS)
     monkeypatch.setattr(stored_genotypes, "BLOCK_BYTES", 8 * N_WORDS * 6)
-    assert isinstance(genotypes_of(panel, COLUMNS), np.ndarray)
-    assert isinstance(genotypes_of(panel, np.arange(7)), StoredGenotypes)
-    dosages = panel_in_memory(np.zeros((8, 32 * N_WORDS), dtype=np.int16), n_haplotypes=64 * N_WORDS)
+    assert isinstance(genotypes_of(variant_set, COLUMNS), np.ndarray)
+    assert isinstance(genotypes_of(variant_set, np.arange(7)), StoredGenotypes)
+    dosages = variants_in_memory(np.zeros((8, 32 * N_WORDS), dtype=np.int16), n_haplotypes=64 * N_WORDS)
     assert isinstance(genotypes_of(dosages, np.arange(7)), np.ndarray)
 
 

@@ -139,7 +139,7 @@ def test_header_of__raise_on_more_columns_than_anybody_has():
 
 
 @pytest.mark.realdata
-def test_read_populations__1000_genomes_panel(real_data):
+def test_read_populations__1000_genomes_variant_set(real_data):
     table = read_populations(real_data / "1kg" / "integrated_call_samples_v3.20130502.ALL.panel")
     assert table.loc["HG00096"].to_dict() == {"population": "GBR", "super_population": "EUR"}
     assert table["super_population"].nunique() == 5

@@ -7,7 +7,6 @@ import pytest
 from dpgrs.errors import UsageError
 from dpgrs.io.haplotype_store import HaplotypeStore
 from dpgrs.io.ingest import ingest_chromosome
-from dpgrs.io.panel import alternate_frequency
 from dpgrs.io.variant_filters import (
     REASONS,
     USABLE,
@@ -19,6 +18,7 @@ from dpgrs.io.variant_filters import (
     with_records,
     write_counts,
 )
+from dpgrs.io.variant_set import alternate_frequency
 from vcf_files import record, vcf_text, write_text
 
 STRICT = VariantFilters(
@@ -82,8 +82,9 @@ def test_too_few__names_the_settings_that_leave_variants_out():
     counts = count_reasons(["1"] * 5, reasons, is_linked=is_linked, is_kept=~is_linked)
     line = too_few(counts, size=3, what="variants", fix="add chromosomes")
     assert line == (
-        "`panel.size` must be at most the number of variants that pass all filters, 1 of 5, got 3. Left "
-        "out are 1 by `panel.classes`, 1 by `panel.ambiguous`, 1 by `panel.missing`, 1 by `panel.ld_r2`. "
+        "`variants.size` must be at most the number of variants that pass all filters, 1 of 5, got 3. Left "
+        "out are 1 by `variants.classes`, 1 by `variants.ambiguous`, 1 by `variants.missing`, 1 by "
+        "`variants.ld_r2`. "
         "Lower it, loosen these filters, or add chromosomes."
     )
 

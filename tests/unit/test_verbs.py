@@ -41,7 +41,7 @@ def test_read_verb__reads_settings_that_there_are_each_once(verb):
 def test_read_verb__of_a_step():
     verb = read_verb("compute-statistics")
     assert [(one.name, one.kind, one.is_argument) for one in verb.parameters] == [
-        ("panel", "Path", True),
+        ("variant_set", "Path", True),
         ("outcomes", "Path", True),
         ("covariates", "Path | None", False),
         ("without_gram", "bool", False),
@@ -72,12 +72,16 @@ def test_settings_read__change_with_what_a_verb_reads_alone():
 
 
 def test_settings__are_what_was_read_and_stay(tmp_path):
-    settings = Settings(part_of(SETTINGS, ("seed", "panel.size", "cohort.simulation", "regression.lambda")))
-    assert settings.panel.size == tuple(SETTINGS["panel"]["size"])
+    settings = Settings(
+        part_of(SETTINGS, ("seed", "variants.size", "cohort.simulation", "regression.lambda"))
+    )
+    assert settings.variants.size == tuple(SETTINGS["variants"]["size"])
     assert settings.regression["lambda"] == SETTINGS["regression"]["lambda"]
     assert dict(settings.cohort.simulation) == SETTINGS["cohort"]["simulation"]
-    with pytest.raises(AttributeError, match=r"`panel\.maf` must be among the settings that the step READS"):
-        settings.panel.maf  # noqa: B018
+    with pytest.raises(
+        AttributeError, match=r"`variants\.maf` must be among the settings that the step READS"
+    ):
+        settings.variants.maf  # noqa: B018
     with pytest.raises(AttributeError, match="Settings must stay as they are, got another `seed`"):
         settings.seed = 2
 

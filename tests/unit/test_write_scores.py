@@ -39,8 +39,8 @@ def write_files(tmp_path, monkeypatch):
     sites = pd.DataFrame(
         {"contig": ["1", "1", "2", "X"], "position": [9, 7, 5, 3], "ref": "A", "alt": "C", "id": "."}
     )
-    panel = SimpleNamespace(n_variants=SIZE, variants=sites)
-    monkeypatch.setattr(step, "Panel", SimpleNamespace(open=lambda path: panel))
+    variant_set = SimpleNamespace(n_variants=SIZE, variants=sites)
+    monkeypatch.setattr(step, "VariantSet", SimpleNamespace(open=lambda path: variant_set))
     values = {SIZE: np.zeros((2, 6))}
     write_outcomes(tmp_path / "y.zarr", Outcomes(NAMES, values, {}, np.ones(6, bool), "people"))
     fits = {
@@ -55,7 +55,9 @@ def write_files(tmp_path, monkeypatch):
     def write_files(method, **sections):
         raw = {"score": {"weights_of": method}, "cohort": {"rows": "people"}} | sections
         settings = settings_for("write-scores", **raw)
-        write_scores(settings, tmp_path / "w.npz", "panel", tmp_path / "y.zarr", output=tmp_path / "scores")
+        write_scores(
+            settings, tmp_path / "w.npz", "variant_set", tmp_path / "y.zarr", output=tmp_path / "scores"
+        )
         return tmp_path / "scores", {name: fit for name, (_, fit) in fits.items()}
 
     return write_files

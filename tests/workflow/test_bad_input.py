@@ -17,7 +17,7 @@ TEXT = vcf_text(*(record(100 + site, calls) for site, calls in enumerate(CALLS))
 SETTINGS = {
     "study": "bad",
     "cohort": {"source": "vcf", "vcf": "cohort.vcf.gz", "chromosomes": ["1"]},
-    "panel": {"size": 5},
+    "variants": {"size": 5},
     "outcomes": {"count": 2},
     "replicates": 1,
 }
@@ -36,11 +36,11 @@ def own_lines(output):
 PREFLIGHT = {
     "missing file": (None, SETTINGS, "`cohort.vcf`: `cohort.vcf.gz` is not there"),
     "duplicate samples": (vcf_text(samples=("A", "B", "A")), SETTINGS, "samples 1 and 3"),
-    "misspelt": (TEXT, changed(panel={"sizes": 5}), "Did you mean `panel.size`"),
+    "misspelt": (TEXT, changed(variants={"sizes": 5}), "Did you mean `variants.size`"),
     "screening": (
         TEXT,
         SETTINGS | {"methods": ["ridge", "k-blup"]},
-        "`screening.size` must be below 5, the smallest `panel.size`, got 10.",
+        "`screening.size` must be below 5, the smallest `variants.size`, got 10.",
     ),
     "nothing to choose": (TEXT, changed(screening={"size": 0}), "`screening.size` must be"),
     "no phenotypes": (TEXT, changed(outcomes={"source": "file", "file": "y.tsv", "count": None}), "y.tsv"),
@@ -61,7 +61,7 @@ def test_preflight__one_line_and_exit_2(tmp_path, vcf, settings, message):
 
 
 def test_preflight__all_problems_at_once(tmp_path):
-    settings = changed(privacy={"epsilon": -1}, panel={"sizes": 5}, cohort={"vcf": "nowhere.vcf"})
+    settings = changed(privacy={"epsilon": -1}, variants={"sizes": 5}, cohort={"vcf": "nowhere.vcf"})
     process = run(tmp_path, settings, check=False)
     assert process.returncode == 2
     assert len(own_lines(process.stdout)) == 3
@@ -73,7 +73,7 @@ JOBS = {
     "columns": (gzip.compress(TEXT.replace("\t0|1\n", "\n", 1).encode()), SETTINGS, "columns"),
     "too few variants": (
         gzip.compress(TEXT.encode()),
-        changed(panel={"size": 31}),
+        changed(variants={"size": 31}),
         "pass all filters, 30 of 30, got 31.",
     ),
 }
@@ -90,7 +90,7 @@ def test_job__one_line_on_the_console_and_exit_1(tmp_path, content, settings, me
     assert "Traceback" not in process.stdout
     assert not any(name in process.stdout for name in SAMPLES)
     made = [path for path in (tmp_path / "results").rglob("*") if path.is_file() and "logs" not in path.parts]
-    made = [path for path in made if path.name != "genotypes.npz"]  # of the stores, beside the panel
+    made = [path for path in made if path.name != "genotypes.npz"]  # of the stores, beside the variant set
     assert not any("partial" in path.name or path.suffix == ".npz" for path in made)
 
 
@@ -133,9 +133,9 @@ def test_clone__in_a_folder_with_braces_is_one_line(tmp_path):
 @pytest.mark.parametrize(
     ("settings", "options", "message"),
     [
-        (SMALL, ("--resources", "runtime=20"), "than the 20 minutes that they can have: `make-panel` "),
+        (SMALL, ("--resources", "runtime=20"), "than the 20 minutes that they can have: `make-variants` "),
         (
-            {"panel": {"size": 100_000}, "methods": "blup", "scale": {"memory_per_job": 10**7}},
+            {"variants": {"size": 100_000}, "methods": "blup", "scale": {"memory_per_job": 10**7}},
             (),
             "than the 30 days that they can have: `draw` 1,274 days",
         ),

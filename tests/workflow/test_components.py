@@ -47,7 +47,7 @@ def test_release__draws_components_and_publishes_weights_of_outcomes(site):
     files = bundle(site, "components")
     statement = json.loads(files["privacy_statement.json"])
     entries = {one["statistic"]: one["entries"] for one in statement["mechanisms"]}
-    assert entries["cross product"] == 2 * SETTINGS["panel"]["size"]
+    assert entries["cross product"] == 2 * SETTINGS["variants"]["size"]
     assert len(statement["scores"]) == N_OUTCOMES
     assert statement["data_domain"]["missing_outcomes"] == "none"
     assert verify_release(site / "results" / "components" / "release")["n_requests"] == 2
@@ -93,7 +93,7 @@ def test_benchmark__fits_components_beside_exact_fits_of_outcomes(site, tmp_path
         "replicates": 1,
         "cohort": SETTINGS["cohort"],
         "public": {"reference": "reference/{chrom}.vcf.gz"},
-        "panel": {"size": [10, 20]},
+        "variants": {"size": [10, 20]},
         "outcomes": {"source": "file", "file": "y.tsv", "loadings": "loadings.tsv"},
         "methods": ["ridge", "reusecov-gauss", "blup", "blup-ld"],
         "privacy": {"epsilon": [5], "bounds": "tight", "accounting": ["gdp"]},

@@ -60,12 +60,12 @@ CASES = {
         [
             "methods=ols",
             "cohort={source: simulate, vcf: null, simulation: {people: 100, length: 1e5}}",
-            "panel={size: 50, maf: 0}",
+            "variants={size: 50, maf: 0}",
         ],
         """
         methods: ols
         cohort: {source: simulate, vcf: null, simulation: {people: 100, length: 1e5}}
-        panel: {size: 50, maf: 0}
+        variants: {size: 50, maf: 0}
         """,
     ),
 }

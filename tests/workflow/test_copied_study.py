@@ -13,7 +13,7 @@ from study_runs import SMALL, results, run
 COPIES = {"people": 240, "effective_size": 20_000, "map": "{chrom}.map"}
 COHORT = {"chromosomes": ["21", "22"], "simulation": {"people": 30, "length": 100_000}, "rows": "people"}
 STUDY = SMALL | {"study": "copied", "cohort": COHORT | {"copies": COPIES}, "replicates": 1}
-STUDY |= {"panel": {"size": [10]}, "outcomes": {"count": [1]}, "methods": ["ridge", "blup"]}
+STUDY |= {"variants": {"size": [10]}, "outcomes": {"count": [1]}, "methods": ["ridge", "blup"]}
 MAP = "position cM\n1 0\n300000000 300\n"
 
 pytestmark = pytest.mark.workflow
@@ -55,9 +55,11 @@ def test_copied_study__pages_and_record_say_so(study):
 
 def test_copied_study__again_by_one_thread_gives_the_same_bytes(study, tmp_path):
     write_maps(tmp_path)
-    run(tmp_path, STUDY, "--until", "make_panel", cores=1)
+    run(tmp_path, STUDY, "--until", "make_variants", cores=1)
     whole, again = results(study, "copied"), results(tmp_path, "copied")
-    made = [name for name in again if name.startswith(("private/store", "private/copies", "private/panel"))]
+    made = [
+        name for name in again if name.startswith(("private/store", "private/copies", "private/variant_set"))
+    ]
     assert len(made) > 20
     assert [name for name in made if again[name] != whole[name]] == []
 

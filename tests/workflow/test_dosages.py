@@ -9,7 +9,7 @@ import pytest
 
 from dosage_files import imputed_copy
 from dpgrs.genotypes.dosages import DOSAGE_STEP
-from dpgrs.io.panel import Panel
+from dpgrs.io.variant_set import VariantSet
 from dpgrs.release.verify import verify_release
 from release_studies import SHORT_RELEASE, bundle, released_site
 from study_runs import run
@@ -42,11 +42,11 @@ def test_release__of_dosages_states_them_and_is_replayed_for_nothing(site):
     assert verify_release(site / "results" / "release" / "release")
     inputs = json.loads(files["privacy_statement.json"])["public_inputs"]
     assert ("genotypes", "imputed dosages") in [(one["name"], one["value"]) for one in inputs]
-    panel = Panel.open(site / "results" / "release" / "private" / "panel.zarr")
-    dosages = panel.dosages() * DOSAGE_STEP
+    variant_set = VariantSet.open(site / "results" / "release" / "private" / "variants.zarr")
+    dosages = variant_set.dosages() * DOSAGE_STEP
     assert (np.abs(dosages - np.rint(dosages)) > 0.01).mean() > 0.3
     # Public people are read by their calls.
-    assert not Panel.open(site / "results" / "release" / "public" / "panel.zarr").has_dosages
+    assert not VariantSet.open(site / "results" / "release" / "public" / "variants.zarr").has_dosages
     metrics = pd.read_csv(site / "results" / "release" / "metrics.tsv", sep="\t")
     assert metrics["r2"].notna().all()
     shutil.rmtree(site / "results")
@@ -64,7 +64,12 @@ def test_release__of_calls_of_the_same_people_is_another_request(site):
 
 
 def test_benchmark__of_dosages_predicts_and_reports(site):
-    study = {"study": "benchmark", "cohort": COHORT, "panel": {"size": [5, 20]}, "outcomes": {"count": [2]}}
+    study = {
+        "study": "benchmark",
+        "cohort": COHORT,
+        "variants": {"size": [5, 20]},
+        "outcomes": {"count": [2]},
+    }
     study |= {"privacy": {"bounds": "tight", "epsilon": 5}, "replicates": 1}
     run(site, study | {"methods": ["ols", "reusecov-gauss", "blup", "blup-steered", "naive", "adassp"]})
     results = site / "results" / "benchmark"

@@ -18,7 +18,7 @@ SETTINGS = {
         "vcf": "downloads/chr{chrom}.vcf.gz",
         "populations": "downloads/people.panel",
     },
-    "panel": {"size": 5},
+    "variants": {"size": 5},
     "outcomes": {"count": 2},
     "replicates": 1,
 }
@@ -83,9 +83,9 @@ def test_fetched_study__spoilt_file_fails_alone(tmp_path):
         server.files["/md5.tree"] = tree.encode()
         server.faults = {"/chr22.vcf.gz": [{"corrupt": 50}, {"corrupt": 50}]}
         settings = SETTINGS | {"cohort": cohort}
-        process = run(tmp_path, settings, "--keep-going", "--until", "make_panel", check=False)
+        process = run(tmp_path, settings, "--keep-going", "--until", "make_variants", check=False)
         assert process.returncode == 1
         assert "as its manifest says, got" in process.stdout
         assert [path.name for path in (tmp_path / "downloads").iterdir()] == ["chr21.vcf.gz"]
-        run(tmp_path, settings, "--until", "make_panel")
+        run(tmp_path, settings, "--until", "make_variants")
         assert len(server.ranges("/chr21.vcf.gz")) == 1

@@ -114,7 +114,7 @@ def test_score__takes_the_base_and_names_what_only_extras_have(installed, tmp_pa
 def test_installed__runs_a_study_by_the_rules_of_the_wheel(installed, tmp_path):
     settings = SMALL | {
         "cohort": SMALL["cohort"] | {"chromosomes": ["21"]},
-        "panel": {"size": 10},
+        "variants": {"size": 10},
         "replicates": 1,
     }
     (tmp_path / "study.yaml").write_text(yaml.safe_dump(settings))
@@ -136,7 +136,7 @@ def test_installed__papers_are_in_a_wheel_of_their_own(installed, tmp_path):
     assert "No such command 'experiment'" in said
     assert "Figures and tables of the papers" in dpgrs(installed, tmp_path, "--help", with_papers=True)
     assert "[default: 2000" in dpgrs(installed, tmp_path, "store", "imitate", "--help", with_papers=True)
-    (tmp_path / "study.yaml").write_text("study: small\npanel: {size: 20}\nmethods: [ridge, naive]\n")
+    (tmp_path / "study.yaml").write_text("study: small\nvariants: {size: 20}\nmethods: [ridge, naive]\n")
     assert "auto, got naive" in dpgrs(installed, tmp_path, "plan", "study.yaml", status=2, libraries="locked")
     planned = dpgrs(installed, tmp_path, "plan", "study.yaml", libraries="locked", with_papers=True)
     assert "naive" in planned
@@ -173,7 +173,7 @@ def test_installed__plans_and_verifies_without_the_repository(installed, tmp_pat
     )
     assert found.stdout.startswith(str(installed))
     assert "Usage:" in dpgrs(installed, tmp_path, "release", "verify", "--help")
-    (tmp_path / "study.yaml").write_text("study: small\npanel: {size: 20}\n")
+    (tmp_path / "study.yaml").write_text("study: small\nvariants: {size: 20}\n")
     assert "Nothing was drawn, charged or written." in dpgrs(
         installed, tmp_path, "plan", "study.yaml", libraries="locked"
     )

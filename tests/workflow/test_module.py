@@ -9,7 +9,11 @@ import pytest
 from release_studies import RELEASE, bundle, copied_site, shared_site
 from study_runs import REPOSITORY, SMALL, figures_reported, results, run
 
-STUDY = SMALL | {"cohort": SMALL["cohort"] | {"chromosomes": ["21"]}, "panel": {"size": 10}, "replicates": 1}
+STUDY = SMALL | {
+    "cohort": SMALL["cohort"] | {"chromosomes": ["21"]},
+    "variants": {"size": 10},
+    "replicates": 1,
+}
 RULES = ("workflow/Snakefile", "workflow/rules", "workflow/report", "config/config.yaml", "envs")
 IMPORTER = """
 module dpgrs:

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from dpgrs.io.outcomes import Outcomes
-from dpgrs.io.panel import Panel
 from dpgrs.io.sites import read_chosen_sites
+from dpgrs.io.variant_set import VariantSet
 from dpgrs.privacy.ledger.ledger import Ledger
 from dpgrs.release.verify import verify_release
 from effects_files import write_score, write_statistics
@@ -109,7 +109,7 @@ def test_benchmark__starts_from_effects_of_both_kinds(site, tmp_path):
         "study": "compared",
         "replicates": 1,
         "cohort": PLAIN["cohort"],
-        "panel": {"size": [10, 20]},
+        "variants": {"size": [10, 20]},
         "outcomes": {"count": [1, 3]},
         "privacy": {"epsilon": [20], "bounds": "tight", "accounting": ["gdp"]},
     }
@@ -128,7 +128,7 @@ def test_benchmark__follows_the_true_effects_whichever_allele_they_name(tmp_path
         "study": "plain",
         "replicates": 1,
         "cohort": {"chromosomes": ["21"], "simulation": {"people": 600, "length": 200_000}},
-        "panel": {"size": [40]},
+        "variants": {"size": [40]},
         "outcomes": {"count": [3]},
         "methods": ["ridge", "blup"],
         "privacy": {"protection": "full", "epsilon": [5], "bounds": "tight"},
@@ -141,7 +141,7 @@ def test_benchmark__follows_the_true_effects_whichever_allele_they_name(tmp_path
 
     plain, private = accuracy(settings), tmp_path / "results" / "plain" / "private"
     outcomes = Outcomes.load(private / "replicate1" / "outcomes.zarr")
-    variants = Panel.open(private / "panel.zarr").variants
+    variants = VariantSet.open(private / "variants.zarr").variants
     turned, signs = variants.copy(), np.where(np.arange(40) % 2, 1, -1)
     turned.loc[signs < 0, ["ref", "alt"]] = variants.loc[signs < 0, ["alt", "ref"]].to_numpy()
     names = [f"{name}.txt.gz" for name in outcomes.names]

@@ -143,7 +143,7 @@ def test_benchmark__compares_it_with_others_on_public_sites(site, tmp_path):
         "cohort": SETTINGS["cohort"],
         "people": {"keep": "cohort.txt"},
         "public": {"reference": "cohort/{chrom}.vcf.gz", "keep": "reference.txt"},
-        "panel": {"size": [10, 20]},
+        "variants": {"size": [10, 20]},
         "outcomes": {"count": [1, 3]},
         "methods": ["ridge", "blup", "blup-ld", "blup-hedged"],
         "privacy": {"epsilon": [20], "bounds": "tight", "accounting": ["gdp"]},

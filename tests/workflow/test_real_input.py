@@ -26,7 +26,7 @@ def assert_learnt(results, *, n_people, n_variants):
     assert (abs(n_trained - 0.8 * n_people) < 5 * math.sqrt(0.16 * n_people)).all()
     assert (n_trained % 1 == 0).all()
     assert set(metrics["n_variants"]) == {n_variants}
-    # Outcomes have a heritability of 0.5 within the panel.
+    # Outcomes have a heritability of 0.5 within the variant set.
     assert metrics[metrics["method"] == "gblup"]["r2"].mean() > 0.2
     assert (results / "report" / "index.html").is_file()
 

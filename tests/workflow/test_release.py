@@ -210,7 +210,7 @@ def test_release__second_study_over_budget_is_refused_before_any_job(copy):
 def test_release__other_sites_over_budget_are_refused_before_any_draw(copy):
     spend_almost_all(copy)
     before = ledger_bytes(copy)
-    process = run(copy, RELEASE | {"panel": {"size": 20, "maf": 0.2}}, check=False)
+    process = run(copy, RELEASE | {"variants": {"size": 20, "maf": 0.2}}, check=False)
     assert process.returncode == 1
     assert "does not allow this release: cost epsilon 2 " in process.stdout
     assert "Nothing was charged; epsilon 3." in process.stdout

@@ -27,7 +27,7 @@ SETTINGS = {
         "rows": "people",
     },
     "public": {"reference": "reference/{chrom}.vcf.gz", "origin": "a simulated reference"},
-    "panel": {"size": 10},
+    "variants": {"size": 10},
     "methods": "reusecov-gauss",
     "outcomes": {"count": 2, "test_share": 0.5},
     "privacy": {"epsilon": 20, "ledger": "ledger.jsonl", "outcome_budget": "separate", "beyond_20": REASON},

@@ -101,7 +101,7 @@ def test_release__other_covariates_are_another_request(site):
 
 
 def test_benchmark__takes_the_cohorts_own_components(site):
-    study = {name: STUDY[name] for name in ("panel", "outcomes", "covariates")}
+    study = {name: STUDY[name] for name in ("variants", "outcomes", "covariates")}
     study["cohort"] = STUDY["cohort"] | {"populations": "cohort/populations.tsv"}
     study |= {"study": "benchmark", "privacy": {"bounds": "tight", "epsilon": 5}, "replicates": 1}
     run(site, study)

@@ -140,7 +140,7 @@ def test_release__changed_public_files_are_refused_before_any_job(site, tmp_path
 
 
 def test_release__changed_public_genotypes_are_refused_before_the_charge(site, tmp_path):
-    """They are noticed by their time, where stores and panel of the right ones are there."""
+    """They are noticed by their time, where stores and variant set of the right ones are there."""
     copy = shutil.copytree(site, tmp_path / "copy")
     settings = study(copy, "label")
     before = (copy / "label.jsonl").read_bytes()

@@ -11,7 +11,7 @@ from study_runs import SMALL, run
 MIDDLE = {
     "study": "middle",
     "cohort": {"chromosomes": ["22"], "simulation": {"people": 1000, "length": 300_000}},
-    "panel": {"size": [20, 150]},
+    "variants": {"size": [20, 150]},
     "outcomes": {"count": [1, 30]},
     "privacy": {"protection": "full", "epsilon": [1], "bounds": "tight"},
     "methods": ["ols", "ridge", "reusecov-gauss", "blup-ld", "adassp", "dp-sgd", "k-ols", "s-blup"],
@@ -34,7 +34,7 @@ def test_jobs__ask_for_what_they_take(tmp_path, settings):
     settings = scoring(settings, "results/*/private/cohort/*.vcf.gz", weights_of="ols")
     run(tmp_path, settings, *BOTH, is_warm=False)
     table = asked_and_used(tmp_path, settings, *BOTH)
-    assert {"make_panel", "compute_statistics/1", "fit_weights/1", "render_report"} <= set(table["job"])
+    assert {"make_variants", "compute_statistics/1", "fit_weights/1", "render_report"} <= set(table["job"])
     assert {"write_scores", "score"} <= set(table["job"])
     require_enough(table)
 

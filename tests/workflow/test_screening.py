@@ -38,7 +38,7 @@ def study(tmp_path_factory):
 
 def test_screening__every_method_is_measured_and_says_how_it_ended(study):
     metrics = pd.read_csv(study / "results" / "screening" / "metrics.tsv", sep="\t")
-    # 2 panels x (1 + 3) outcomes.
+    # 2 variant sets x (1 + 3) outcomes.
     assert metrics.groupby("method").size().to_dict() == dict.fromkeys(SCREENING["methods"], 8)
     assert set(metrics["status"]) <= {"ok", "check failed", "too few models"}
     assert (metrics.loc[~metrics["method"].str.endswith("-tukey"), "status"] == "ok").all()

@@ -25,7 +25,7 @@ from slurm_cluster import SlurmCluster, missing_requirement
 from study_runs import REPOSITORY, SMALL, STOP_AT, command, environment, results, run
 
 ONE = {"chromosomes": ["21"]}
-STUDY = SMALL | {"cohort": SMALL["cohort"] | ONE, "panel": {"size": 10}, "outcomes": {"count": 3}}
+STUDY = SMALL | {"cohort": SMALL["cohort"] | ONE, "variants": {"size": 10}, "outcomes": {"count": 3}}
 MISSING = missing_requirement()
 pytestmark = [pytest.mark.slurm, pytest.mark.skipif(MISSING is not None, reason=f"SLURM: {MISSING}")]
 
@@ -68,8 +68,9 @@ def test_slurm__same_bytes_as_local_run(cluster, tmp_path):
     jobs = cluster.finished_jobs()
     assert {job["JobState"] for job in jobs} == {"COMPLETED"}
     # Run time and memory are those of the rules, not the defaults of the cluster (all of the node, no limit).
-    assert asked("make-panel", STUDY) in {of_job(job) for job in jobs}
-    # Cohort and store, panel, summary of genotypes, report, and all steps of a replicate for each of two.
+    assert asked("make-variants", STUDY) in {of_job(job) for job in jobs}
+    # Cohort and store, variant set, summary of genotypes, report, and all steps of a replicate for each of
+    # two.
     assert len(jobs) == 6
 
 
@@ -124,8 +125,8 @@ def test_slurm__release_is_a_replay_of_a_local_one(cluster, tmp_path):
     with released_site(tmp_path / "site", SHORT_RELEASE, people=80) as site:
         copy = copied_site(site, tmp_path / "copy")
         # Quotes within `--config` get through every shell.
-        other = SHORT_RELEASE | {"panel": SHORT_RELEASE["panel"] | {"size": 19}}
-        submit(copy, other, "--config", 'panel={"size": 20}')
+        other = SHORT_RELEASE | {"variants": SHORT_RELEASE["variants"] | {"size": 19}}
+        submit(copy, other, "--config", 'variants={"size": 20}')
         assert bundle(copy, "release") == bundle(site, "release")
         assert (copy / "ledger.jsonl").read_bytes() == (site / "ledger.jsonl").read_bytes()
     assert {job["JobState"] for job in cluster.finished_jobs()} == {"COMPLETED"}
@@ -153,8 +154,8 @@ def test_slurm__failed_job_shows_its_log(cluster, tmp_path, monkeypatch):
 def test_slurm__failed_step_of_a_replicate_shows_its_log(cluster, tmp_path):
     """Other steps share its job: the console names the one."""
     study = STUDY | {"replicates": 1}
-    run(tmp_path, study, "--until", "make_panel")
-    chunk = tmp_path / "results/small/private/panel.zarr/haplotypes/0.0"
+    run(tmp_path, study, "--until", "make_variants")
+    chunk = tmp_path / "results/small/private/variants.zarr/haplotypes/0.0"
     content = bytearray(chunk.read_bytes())
     content[-1] ^= 1
     with chunk.open("r+b") as file:

@@ -40,7 +40,7 @@ def metrics(study):
 
 def test_small_study__metrics_are_complete(metrics):
     assert list(metrics) == COLUMNS
-    # 2 panels x (1 + 3) outcomes x 2 replicates for each of 2 non-private and 2 x 2 x 2 private fits.
+    # 2 variant sets x (1 + 3) outcomes x 2 replicates for each of 2 non-private and 2 x 2 x 2 private fits.
     assert len(metrics) == 2 * 4 * 2 * (2 + 8)
     assert metrics.groupby("replicate")["n_rows"].unique().map(list).to_dict() == {1: [140], 2: [144]}
     assert set(metrics["status"]) == {"ok"}
@@ -72,7 +72,7 @@ def test_small_study__second_run_does_nothing(study):
 @pytest.mark.parametrize(
     ("change", "rule"),
     [
-        ({"panel": SMALL["panel"] | {"maf": 0.2}}, "make_panel"),
+        ({"variants": SMALL["variants"] | {"maf": 0.2}}, "make_variants"),
         ({"seed": 2}, "draw"),
         ({"privacy": SMALL["privacy"] | {"epsilon": [1, 4]}}, "draw"),
         ({"regression": {"lambda": 0.7}}, "fit_weights"),
@@ -105,7 +105,7 @@ def test_small_study__report_of_snakemake_holds_the_figures_of_the_pages(study, 
         "Outcomes": 9,
         "small": 3,
     }
-    assert "over 2 replicates, for panels of 10, 25 variants and epsilon 1.0, 5.0" in " ".join(
+    assert "over 2 replicates, for 10, 25 variants and epsilon 1.0, 5.0" in " ".join(
         reported["Accuracy"]["spread.svg"].split()
     )
     assert "Outcome 3 at 25 variants" in reported["Outcomes"]["outcome_0003_replicates.svg"]
@@ -143,7 +143,7 @@ def test_small_study__pages_hold_no_trace_of_the_machine(study):
 def test_small_study__at_chance_level_runs_and_says_so(tmp_path):
     # With fewer people the public mean may beat that of the training rows by more than chance gives.
     cohort = {"chromosomes": ["21"], "simulation": {"people": 400, "length": 100_000}}
-    settings = {"study": "noise", "cohort": cohort, "panel": {"size": [25]}, "outcomes": {"count": [10]}}
+    settings = {"study": "noise", "cohort": cohort, "variants": {"size": [25]}, "outcomes": {"count": [10]}}
     settings |= {
         "replicates": 1,
         "methods": ["ridge", *FROM_STATISTICS, *(name for name in BASELINES if name != "reusecov-sketch")],

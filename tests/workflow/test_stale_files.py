@@ -43,7 +43,7 @@ def with_share(share):
 # Of settings that the draw reads itself, and that earlier steps alone read.
 OTHERS = {
     "outcomes.test_share": with_share(0.3),
-    "panel.maf": SHORT_RELEASE | {"panel": SHORT_RELEASE["panel"] | {"maf": 0.2}},
+    "variants.maf": SHORT_RELEASE | {"variants": SHORT_RELEASE["variants"] | {"maf": 0.2}},
 }
 BY_TIME = ("--rerun-triggers", "mtime")
 DRAW = ("--until", "draw")
@@ -52,7 +52,9 @@ DRAW = ("--until", "draw")
 def jobs(folder, settings, *arguments):
     """Return the names of the jobs of data that would run."""
     plan = run(folder, settings, "--dry-run", *arguments, "--until", "make_outcomes").stdout
-    return {name for name in ("ingest_chromosome", "make_panel", "make_outcomes") if f"rule {name}:" in plan}
+    return {
+        name for name in ("ingest_chromosome", "make_variants", "make_outcomes") if f"rule {name}:" in plan
+    }
 
 
 def require_uncharged(folder, found, message):
@@ -71,7 +73,7 @@ def test_release__data_of_other_settings_are_made_anew(begun):
     (begun / "remove.txt").write_text("sim0001\n")
     os.utime(begun / "remove.txt", (0, 0))
     fewer = SHORT_RELEASE | {"people": {"remove": "remove.txt"}}
-    assert jobs(begun, fewer, *BY_TIME) == {"ingest_chromosome", "make_panel", "make_outcomes"}
+    assert jobs(begun, fewer, *BY_TIME) == {"ingest_chromosome", "make_variants", "make_outcomes"}
     told = run(begun, with_share(0.3), "--dry-run", *BY_TIME, "--until", "make_outcomes").stdout
     name = "results/release/private/replicate1/outcomes.zarr"
     assert f"{name} was made by other settings (outcomes.test_share): it is made anew, or" in told
@@ -84,17 +86,17 @@ def test_release__nothing_is_charged_for_data_of_other_settings_without_their_tr
 
 
 def test_release__overrides_between_runs_are_other_settings(attacked):
-    changed = ["--config", 'panel={"size": 20, "maf": 0.2}']
+    changed = ["--config", 'variants={"size": 20, "maf": 0.2}']
     found = run(attacked, SHORT_RELEASE, *BY_TIME, *changed, *DRAW, check=False)
-    require_uncharged(attacked, found, r"got others of panel\.maf\.")
+    require_uncharged(attacked, found, r"got others of variants\.maf\.")
     # And the same by default are made anew.
-    assert "make_panel" in jobs(attacked, SHORT_RELEASE, *changed)
+    assert "make_variants" in jobs(attacked, SHORT_RELEASE, *changed)
 
 
 def test_release__without_snakemakes_records_the_notes_count(attacked):
     shutil.rmtree(attacked / ".snakemake")
-    found = run(attacked, OTHERS["panel.maf"], *DRAW, check=False)
-    require_uncharged(attacked, found, r"got others of panel\.maf\.")
+    found = run(attacked, OTHERS["variants.maf"], *DRAW, check=False)
+    require_uncharged(attacked, found, r"got others of variants\.maf\.")
     assert run(attacked, SHORT_RELEASE, "--until", "draw").returncode == 0
     assert len(Ledger(attacked / "ledger.jsonl").read().requests) == 2
 
@@ -113,7 +115,7 @@ def test_release__without_notes_nothing_is_charged(attacked):
 FOREIGN = {
     "replicate1/statistics.npz": "must have a note of how it was made, as it is now, got none",
     "replicate1/outcomes.zarr": "must have a note of how it was made, as it is now, got none",
-    "panel.zarr": r"must be made from files with notes, got none: note of private/panel\.zarr",
+    "variants.zarr": r"must be made from files with notes, got none: note of private/variants\.zarr",
     # All but the stamps of the user's files, with all notes: those on public files, too.
     ".": r"public/sites\.tsv` must have a note of how it was made, as it is now, got none",
 }
@@ -142,8 +144,8 @@ def test_release__nothing_is_charged_for_data_of_others(attacked, other_people, 
     (shutil.copytree if theirs.is_dir() else shutil.copy)(theirs, ours)
     for stamp, content in stamps.items():
         stamp.write_bytes(content)
-    # Nothing of this study reads the panel any more, unless it is summed again.
-    forced = ["--forcerun", "compute_statistics"] if name == "panel.zarr" else []
+    # Nothing of this study reads the variant set any more, unless it is summed again.
+    forced = ["--forcerun", "compute_statistics"] if name == "variants.zarr" else []
     for path in (*ours.rglob("*"), ours):
         when = times.get(path.relative_to(ours), times[Path()])
         os.utime(path, ns=(when, when))
@@ -151,7 +153,7 @@ def test_release__nothing_is_charged_for_data_of_others(attacked, other_people, 
     require_uncharged(attacked, found, FOREIGN[name])
 
 
-OF_OTHERS = r"must be made by the settings of the release, got others of panel\.maf\."
+OF_OTHERS = r"must be made by the settings of the release, got others of variants\.maf\."
 # Refused before notes are read.
 A_DATABASE = "must hold Snakemake's records as files in a release, got a database"
 DRAWN = "results/release/private/replicate1/drawn/reusecov-statistics.npz"
@@ -162,7 +164,7 @@ HIDING = {
     "--trust-io-cache": [],
     "--allowed-rules": ["draw", "--", DRAWN],
     "--batch": ["all=1/2"],
-    "--consider-ancient": ["make_outcomes=panel"],
+    "--consider-ancient": ["make_outcomes=variant_set"],
     "--persistence-backend": ["db"],
     "--shared-fs-usage": ["none"],
     "--shadow-prefix": ["shadows"],
@@ -173,10 +175,10 @@ HIDING = {
 
 @pytest.mark.parametrize("flag", HIDING)
 def test_release__what_hides_other_settings_leads_to_no_charge(attacked, flag):
-    found = run(attacked, OTHERS["panel.maf"], *BY_TIME, *DRAW, flag, *HIDING[flag], check=False)
+    found = run(attacked, OTHERS["variants.maf"], *BY_TIME, *DRAW, flag, *HIDING[flag], check=False)
     if flag == "--touch":
         # Nothing was drawn yet.
-        found = run(attacked, OTHERS["panel.maf"], *BY_TIME, *DRAW, check=False)
+        found = run(attacked, OTHERS["variants.maf"], *BY_TIME, *DRAW, check=False)
     require_uncharged(attacked, found, A_DATABASE if flag == "--persistence-backend" else OF_OTHERS)
 
 
@@ -259,8 +261,8 @@ module dpgrs:
 use rule * from dpgrs {rules}
 {after}
 """
-OTHER = "module other:\n    snakefile: {snakefile!r}\n    config: config | {{'panel': {{'size': 20}}}}\n"
-ORDER = "ruleorder: other_make_panel > make_panel"
+OTHER = "module other:\n    snakefile: {snakefile!r}\n    config: config | {{'variants': {{'size': 20}}}}\n"
+ORDER = "ruleorder: other_make_variants > make_variants"
 TWICE = "must be imported with one configuration, got two of `release`"
 # Words of an importer by which files of other settings, or of other places, would pass; and what is said.
 MODULES = {
@@ -273,16 +275,16 @@ MODULES = {
     "inputflags-after": ({"after": "inputflags: ancient"}, OF_OTHERS),
     "exclude": ({"rules": "exclude compute_statistics as *"}, OF_OTHERS),
     "with": ({"after": "use rule draw from dpgrs with:\n    threads: 2"}, OF_OTHERS),
-    # The panel is made by the settings of the other.
+    # The variant set is made by the settings of the other.
     "twice": (
         {
-            "before": OTHER + "use rule make_panel from other as other_*",
+            "before": OTHER + "use rule make_variants from other as other_*",
             "after": f"{ORDER}",
         },
         TWICE,
     ),
     "twice-after": (
-        {"after": OTHER + f"use rule make_panel from other as other_*\n{ORDER}"},
+        {"after": OTHER + f"use rule make_variants from other as other_*\n{ORDER}"},
         TWICE,
     ),
     "twice, whole": ({"before": OTHER + "use rule * from other as other_*"}, TWICE),
@@ -305,12 +307,12 @@ def test_release__as_a_module_nothing_is_charged_for_data_of_other_settings(atta
         shutil.copytree(attacked / name, attacked / "elsewhere" / name)
     for path in attacked.glob("ledger.jsonl*"):
         shutil.copy(path, attacked / "elsewhere")
-    known = command(attacked, OTHERS["panel.maf"], "--snakefile", attacked / "importer.smk", *BY_TIME)
+    known = command(attacked, OTHERS["variants.maf"], "--snakefile", attacked / "importer.smk", *BY_TIME)
     # By --directory the importer's own folder would be left aside.
     at = known.index("--directory")
     arguments = [*known[:at], *known[at + 2 :], "--max-checksum-file-size", "0", "--show-failed-logs", *DRAW]
     if case.startswith("twice-") or case == "twice":
-        arguments += ["--forcerun", "other_make_panel"]
+        arguments += ["--forcerun", "other_make_variants"]
     found = on_console(arguments, is_warm=True, folder=attacked)
     require_uncharged(attacked, found, message)
 
@@ -336,7 +338,7 @@ OF_LISTS = SHORT_RELEASE | {
     "covariates": {"file": "covariates.tsv", "scales": "covariate_scales.tsv"},
 }
 # A file of each kind, and the jobs that it makes run again.
-JOBS = ("choose_people", "ingest_chromosome", "make_panel", "make_outcomes", "make_covariates")
+JOBS = ("choose_people", "ingest_chromosome", "make_variants", "make_outcomes", "make_covariates")
 RERUN = {
     "remove.txt": JOBS,
     "cohort/21.vcf.gz": JOBS,
@@ -418,7 +420,12 @@ def test_benchmark__a_list_that_changes_under_an_older_time_is_read_again(begun,
     shutil.copytree(begun / "cohort", tmp_path / "cohort")
     (tmp_path / "remove.txt").write_text("sim0001\n")
     cohort = {"source": "vcf", "vcf": "cohort/21.vcf.gz", "chromosomes": ["21"]}
-    settings = {"study": "open", "cohort": cohort, "people": {"remove": "remove.txt"}, "panel": {"size": 20}}
+    settings = {
+        "study": "open",
+        "cohort": cohort,
+        "people": {"remove": "remove.txt"},
+        "variants": {"size": 20},
+    }
     chosen = tmp_path / "results" / "open" / "private" / "people.txt"
     run(tmp_path, settings, "--until", "choose_people")
     assert "sim0002" in chosen.read_text()

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from dpgrs.io.panel import Panel
+from dpgrs.io.variant_set import VariantSet
 from html_pages import text_of
 from study_runs import REPOSITORY, environment, run
 
@@ -17,7 +17,7 @@ STUDY = {
     "study": "gaussian",
     "cohort": {"source": "table", "table": "data.csv", "ranges": "ranges.tsv", "id": "id"},
     "outcomes": {"source": "table", "columns": ["y*"], "count": [1, 3]},
-    "panel": {"size": [4, N_COLUMNS]},
+    "variants": {"size": [4, N_COLUMNS]},
     "privacy": {"epsilon": [5], "accounting": ["gdp"], "genotype_clip": 0.5},
     "regression": {"lambda": 0.001},
     "methods": [
@@ -77,13 +77,13 @@ def test_table_study__predicts_with_and_without_noise(study):
     assert fewer < r2["ols"] - 0.2
 
 
-def test_table_study__the_panel_is_the_table(study):
+def test_table_study__the_variant_set_is_the_table(study):
     folder, table = study
-    panel = Panel.open(folder / "private" / "panel.zarr")
-    assert panel.variants["id"].tolist() == [f"x{j}" for j in range(N_COLUMNS)]
-    assert panel.sample_id.tolist() == table["id"].tolist()
-    X = np.clip(table[panel.variants["id"]].to_numpy() / 4, -1, 1)
-    assert np.abs(panel.genotypes().T / 4096 - X).max() <= 1 / 8192
+    variant_set = VariantSet.open(folder / "private" / "variants.zarr")
+    assert variant_set.variants["id"].tolist() == [f"x{j}" for j in range(N_COLUMNS)]
+    assert variant_set.sample_id.tolist() == table["id"].tolist()
+    X = np.clip(table[variant_set.variants["id"]].to_numpy() / 4, -1, 1)
+    assert np.abs(variant_set.genotypes().T / 4096 - X).max() <= 1 / 8192
 
 
 def test_table_study__has_pages(study):
@@ -97,7 +97,7 @@ def test_table_study__second_run_does_nothing(study, tmp_path_factory):
     folder = study[0].parents[1]
     assert "Nothing to be done" in run(folder, STUDY).stdout
     changed = STUDY | {"outcomes": STUDY["outcomes"] | {"columns": ["y1", "y2"], "count": [1, 2]}}
-    assert "rule make_table_panel:" in run(folder, changed, "--dry-run").stdout
+    assert "rule make_table_variants:" in run(folder, changed, "--dry-run").stdout
 
 
 def write_images(folder):
@@ -119,12 +119,12 @@ def test_mnist__as_shipped_on_images_that_are_made_up(tmp_path):
     settings = yaml.safe_load(shipped.read_text())
     with np.load(tmp_path / "mnist" / "images.npz") as table:
         n_images, n_outcomes = table["y"].shape
-        assert table["x"].shape == (n_images, settings["panel"]["size"]) == (10_000, 392)
+        assert table["x"].shape == (n_images, settings["variants"]["size"]) == (10_000, 392)
         # Those that are never lit are not among the outcomes.
         assert (table["y"] > 0).mean(axis=0).min() > 0.03
     scales = pd.read_csv(tmp_path / "mnist" / "scales.tsv", sep="\t")
     assert scales["outcome"].tolist() == [f"y{j}" for j in range(1, n_outcomes + 1)]
-    chosen = {"outcomes": {"count": 20}, "panel": {"size": 60}, "privacy": {"epsilon": [5]}}
+    chosen = {"outcomes": {"count": 20}, "variants": {"size": 60}, "privacy": {"epsilon": [5]}}
     table = "results/mnist/metrics.tsv"
     run(tmp_path, chosen, "--configfile", shipped, tmp_path / "study.yaml", "--", table)
     metrics = pd.read_csv(tmp_path / table, sep="\t")

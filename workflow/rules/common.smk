@@ -41,7 +41,7 @@ from dpgrs.study.job_limits import LONGEST_JOB, machine_memory_mb
 from dpgrs.study.made_by import NOTES, made_otherwise
 from dpgrs.methods.mechanisms import mechanism_named, mechanisms_of, takes_sums
 from dpgrs.methods.registry import METHODS
-from dpgrs.study.panel_terms import has_public_sites, takes_ld
+from dpgrs.study.variant_terms import has_public_sites, takes_ld
 from dpgrs.study.people_terms import reference_terms_of, terms_of
 from dpgrs.privacy.accounting.events import MECHANISM_VERSION
 from dpgrs.privacy.private_folders import RECORDS as SNAKEMAKE_RECORDS, close_folder
@@ -201,7 +201,7 @@ def files_of_draw(wildcards):
     """Return what a mechanism draws from, by name; choices of a release it draws itself."""
     places = {
         "statistics": f"{REPLICATE}/statistics.npz",
-        "panel": f"{PRIVATE}/panel.zarr",
+        "variant_set": f"{PRIVATE}/variants.zarr",
         "choices": f"{REPLICATE}/drawn/choices.npz",
         "ld": f"{PUBLIC}/ld.npz",
     }

@@ -4,7 +4,7 @@
 # Of the public reference; a benchmark takes the cohort's own people as a stand-in.
 rule make_loadings:
     input:
-        panel=f"{PUBLIC if IS_RELEASE else PRIVATE}/panel.zarr",
+        variant_set=f"{PUBLIC if IS_RELEASE else PRIVATE}/variants.zarr",
     output:
         loadings=LOADINGS_FILE,
     log:
@@ -20,7 +20,7 @@ rule make_loadings:
         settings=settings_of("make-loadings"),
         code=code_read("make-loadings"),
     shell:
-        "python -m dpgrs make-loadings --settings {params.settings:q} {input.panel} --output {output.loadings} 2> {log}"
+        "python -m dpgrs make-loadings --settings {params.settings:q} {input.variant_set} --output {output.loadings} 2> {log}"
 
 
 # Exact counts of people, for the operator; in a benchmark its pages show them too.
@@ -31,7 +31,7 @@ COVARIATE_COUNTS = (
 
 rule make_covariates:
     input:
-        panel=f"{PRIVATE}/panel.zarr",
+        variant_set=f"{PRIVATE}/variants.zarr",
         table=covariates_file("covariates", "file"),
         scales=covariates_file("covariates", "scales"),
         loadings=LOADINGS,
@@ -65,5 +65,5 @@ rule make_covariates:
         settings=settings_of("make-covariates"),
         code=code_read("make-covariates"),
     shell:
-        "python -m dpgrs make-covariates --settings {params.settings:q} {input.panel} --output {output.covariates} {params.files} {params.counts}"
+        "python -m dpgrs make-covariates --settings {params.settings:q} {input.variant_set} --output {output.covariates} {params.files} {params.counts}"
         " 2> {log}"

@@ -42,7 +42,7 @@ rule draw:
                 )
                 for name in (
                     "statistics",
-                    "panel",
+                    "variant_set",
                     "choices",
                     "ld",
                     "sites",

@@ -14,7 +14,7 @@ localrules:
 
 rule evaluate_replicate:
     input:
-        panel=f"{PRIVATE}/panel.zarr",
+        variant_set=f"{PRIVATE}/variants.zarr",
         outcomes=f"{REPLICATE}/outcomes.zarr",
         weights=f"{REPLICATE}/weights.npz",
         seconds=f"{REPLICATE}/fit_seconds.tsv",
@@ -43,7 +43,7 @@ rule evaluate_replicate:
         settings=settings_of("evaluate-replicate"),
         code=code_read("evaluate-replicate"),
     shell:
-        "python -m dpgrs evaluate-replicate --settings {params.settings:q} {input.panel} {input.outcomes} {input.weights} {input.seconds}"
+        "python -m dpgrs evaluate-replicate --settings {params.settings:q} {input.variant_set} {input.outcomes} {input.weights} {input.seconds}"
         " --replicate {wildcards.replicate} --metrics {output.metrics} --population-metrics {output.population_metrics}"
         " --measures {output.measures}"
         " {params.files} 2> {log}"
@@ -103,7 +103,7 @@ use rule collect_metrics as collect_measures with:
 
 rule attack_replicate:
     input:
-        panel=f"{PRIVATE}/panel.zarr",
+        variant_set=f"{PRIVATE}/variants.zarr",
         outcomes=f"{REPLICATE}/outcomes.zarr",
         statistics=f"{REPLICATE}/statistics.npz",
         noisy=f"{REPLICATE}/drawn/reusecov-statistics.npz",
@@ -127,7 +127,7 @@ rule attack_replicate:
         settings=settings_of("attack-replicate"),
         code=code_read("attack-replicate"),
     shell:
-        "python -m dpgrs attack-replicate --settings {params.settings:q} {input.panel} {input.outcomes} {input.statistics} {input.noisy} {input.weights}"
+        "python -m dpgrs attack-replicate --settings {params.settings:q} {input.variant_set} {input.outcomes} {input.statistics} {input.noisy} {input.weights}"
         " --replicate {wildcards.replicate} --output {output.attacks} {params.files} 2> {log}"
 
 
@@ -152,7 +152,7 @@ rule render_report:
         metrics=f"{RESULTS}/metrics.tsv",
         population_metrics=f"{PRIVATE}/population_metrics.tsv",
         measures=f"{RESULTS}/measures.tsv",
-        panel=f"{PRIVATE}/panel.zarr",
+        variant_set=f"{PRIVATE}/variants.zarr",
         outcomes=f"{PRIVATE}/replicate1/outcomes.zarr",
         weights=f"{PRIVATE}/replicate1/weights.npz",
         statistics=[f"{PRIVATE}/replicate1/statistics.npz"] if COMPARES_SUMS else [],
@@ -206,7 +206,7 @@ rule render_report:
         settings=settings_of("render-report"),
         code=code_read("render-report"),
     shell:
-        "python -m dpgrs render-report --settings {params.settings:q} {input.metrics} {input.population_metrics} {input.measures} {input.panel} {input.outcomes}"
+        "python -m dpgrs render-report --settings {params.settings:q} {input.metrics} {input.population_metrics} {input.measures} {input.variant_set} {input.outcomes}"
         " {input.weights} --output {params.pages} --figures {output.figures}"
         " --processes {threads} {params.optional} 2> {log}"
 

@@ -1,5 +1,5 @@
 # Genotypes (simulated or real; VCF, BCF or PLINK) to bit-packed haplotypes per chromosome, perhaps to copies of
-# these, then to the panel of the study.
+# these, then to the variants of the study.
 
 
 rule simulate_cohort:
@@ -142,27 +142,27 @@ if IS_COPIED:
             " --threads {threads} {params.files} 2> {log}"
 
 
-rule make_panel:
+rule make_variants:
     input:
         stores=expand(f"{PRIVATE}/store/{{chrom}}.zarr", chrom=CHROMOSOMES),
         sites=SITES,
     output:
-        panel=directory(in_place(f"{PRIVATE}/panel.zarr")),
+        variant_set=directory(in_place(f"{PRIVATE}/variants.zarr")),
         qc=[] if SITES else [QC],
     log:
-        f"{LOGS}/make_panel.log",
+        f"{LOGS}/make_variants.log",
     benchmark:
-        f"{BENCHMARKS}/make_panel.tsv"
+        f"{BENCHMARKS}/make_variants.tsv"
     conda:
         "../../envs/dpgrs.yaml"
     threads: 1
     resources:
-        **resources_of("make-panel", SHAPE),
+        **resources_of("make-variants", SHAPE),
     params:
         files=lambda wildcards, input, output: flags(
             sites=list(input.sites), qc=list(output.get("qc", []))
         ),
-        settings=settings_of("make-panel"),
-        code=code_read("make-panel"),
+        settings=settings_of("make-variants"),
+        code=code_read("make-variants"),
     shell:
-        "python -m dpgrs make-panel --settings {params.settings:q} {input.stores} --output {output.panel} {params.files} 2> {log}"
+        "python -m dpgrs make-variants --settings {params.settings:q} {input.stores} --output {output.variant_set} {params.files} 2> {log}"

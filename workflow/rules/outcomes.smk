@@ -3,7 +3,7 @@
 
 rule make_outcomes:
     input:
-        panel=f"{PRIVATE}/panel.zarr",
+        variant_set=f"{PRIVATE}/variants.zarr",
         table=outcomes_file(),
         scales=scales_file(),
         loadings=outcome_loadings_file(),
@@ -34,5 +34,5 @@ rule make_outcomes:
         settings=settings_of("make-outcomes"),
         code=code_read("make-outcomes"),
     shell:
-        "python -m dpgrs make-outcomes --settings {params.settings:q} {input.panel} --replicate {wildcards.replicate} --output {output.outcomes}"
+        "python -m dpgrs make-outcomes --settings {params.settings:q} {input.variant_set} --replicate {wildcards.replicate} --output {output.outcomes}"
         " {params.table} {params.counts} 2> {log}"

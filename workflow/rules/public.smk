@@ -82,25 +82,25 @@ rule choose_sites:
 
 
 # People to measure on in public, or whose linkage disequilibrium a fit takes; jobs run only where there are such.
-use rule make_panel as make_reference_panel with:
+use rule make_variants as make_reference_variants with:
     input:
         stores=reference_stores(),
         sites=SITES,
     output:
-        panel=directory(f"{PUBLIC}/panel.zarr"),
+        variant_set=directory(f"{PUBLIC}/variants.zarr"),
     log:
-        f"{LOGS}/make_reference_panel.log",
+        f"{LOGS}/make_reference_variants.log",
     benchmark:
-        f"{BENCHMARKS}/make_reference_panel.tsv"
+        f"{BENCHMARKS}/make_reference_variants.tsv"
     resources:
-        **resources_of("make-panel", REFERENCE),
+        **resources_of("make-variants", REFERENCE),
     params:
-        settings=settings_of_reference("make-panel"),
+        settings=settings_of_reference("make-variants"),
 
 
 rule measure_ld:
     input:
-        panel=f"{PUBLIC}/panel.zarr",
+        variant_set=f"{PUBLIC}/variants.zarr",
     output:
         ld=f"{PUBLIC}/ld.npz",
     log:
@@ -116,7 +116,7 @@ rule measure_ld:
         settings=settings_of("measure-ld"),
         code=code_read("measure-ld"),
     shell:
-        "python -m dpgrs measure-ld --settings {params.settings:q} {input.panel} --output {output.ld} 2> {log}"
+        "python -m dpgrs measure-ld --settings {params.settings:q} {input.variant_set} --output {output.ld} 2> {log}"
 
 
 rule match_effects:
@@ -124,7 +124,7 @@ rule match_effects:
         effects=SETTINGS["public"]["effects"],
         stamps=stamps(SETTINGS["public"]["effects"] or []),
         sites=SITES,
-        panel=[] if SITES else [f"{PRIVATE}/panel.zarr"],
+        variant_set=[] if SITES else [f"{PRIVATE}/variants.zarr"],
     output:
         effects=EFFECTS[0] if EFFECTS else f"{PUBLIC}/effects.npz",
     log:
@@ -138,7 +138,7 @@ rule match_effects:
         **resources_of("match-effects", SHAPE),
     params:
         files=lambda wildcards, input: flags(
-            sites=list(input.sites), panel=list(input.panel)
+            sites=list(input.sites), variant_set=list(input.variant_set)
         ),
         settings=settings_of("match-effects"),
         code=code_read("match-effects"),

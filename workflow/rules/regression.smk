@@ -15,7 +15,7 @@ rule fit_weights:
         ],
         statistics=[f"{REPLICATE}/statistics.npz"] if COMPARES_SUMS else [],
         choices=[f"{REPLICATE}/exact_choices.npz"] if CHOOSES_EXACTLY else [],
-        panel=[f"{PRIVATE}/panel.zarr"] if CHOOSES_EXACTLY else [],
+        variant_set=[f"{PRIVATE}/variants.zarr"] if CHOOSES_EXACTLY else [],
         # Feature protection takes outcomes as public, and fits may use them.
         outcomes=(
             [f"{REPLICATE}/outcomes.zarr"]
@@ -47,7 +47,7 @@ rule fit_weights:
                     "draw_seconds",
                     "statistics",
                     "choices",
-                    "panel",
+                    "variant_set",
                     "outcomes",
                     "ld",
                     "effects",

@@ -4,10 +4,10 @@ RELEASED = f"{PRIVATE}/replicate1/drawn/{DRAWS[0]}.npz"
 IS_CHARGED = SETTINGS["evaluation"]["metrics"] == "charged"
 IS_PUBLIC = SETTINGS["evaluation"]["metrics"] == "public"
 # Whose genotypes accuracy is measured on; nobody's where it is withheld.
-MEASURED_PANEL = [f"{PRIVATE}/panel.zarr"] if IS_CHARGED else []
+MEASURED_VARIANTS = [f"{PRIVATE}/variants.zarr"] if IS_CHARGED else []
 MEASURED_COVARIATES = COVARIATES if IS_CHARGED else []
 if IS_PUBLIC:
-    MEASURED_PANEL = [f"{PUBLIC}/panel.zarr"]
+    MEASURED_VARIANTS = [f"{PUBLIC}/variants.zarr"]
     MEASURED_COVARIATES = [f"{PUBLIC}/covariates.npz"] if COVARIATES else []
 
 
@@ -60,7 +60,7 @@ rule audit_mechanisms:
 # Everybody in the reference is measured on.
 use rule make_outcomes as make_reference_outcomes with:
     input:
-        panel=f"{PUBLIC}/panel.zarr",
+        variant_set=f"{PUBLIC}/variants.zarr",
         table=(
             [SETTINGS["evaluation"]["outcomes"]]
             if SETTINGS["evaluation"]["outcomes"]
@@ -92,7 +92,7 @@ use rule make_outcomes as make_reference_outcomes with:
 # Theirs too; a table of their own, and components by the same loadings.
 use rule make_covariates as make_reference_covariates with:
     input:
-        panel=f"{PUBLIC}/panel.zarr",
+        variant_set=f"{PUBLIC}/variants.zarr",
         table=covariates_file("evaluation", "covariates"),
         scales=covariates_file("covariates", "scales"),
         loadings=LOADINGS,
@@ -129,7 +129,7 @@ rule measure_release:
             else expand(OUTCOMES, replicate=1)
         ),
         weights=f"{PRIVATE}/replicate1/weights.npz",
-        panel=MEASURED_PANEL,
+        variant_set=MEASURED_VARIANTS,
         sites=SITES if IS_CHARGED else [],
         audit=AUDIT if IS_CHARGED else [],
         covariates=MEASURED_COVARIATES,
@@ -158,7 +158,7 @@ rule measure_release:
     params:
         version=MECHANISM_VERSION if IS_CHARGED else code_read("measure-release"),
         files=lambda wildcards, input: flags(
-            panel=list(input.panel),
+            variant_set=list(input.variant_set),
             sites=list(input.sites),
             covariates=list(input.covariates),
             loadings=list(input.loadings),

@@ -13,7 +13,7 @@ if not IS_RELEASE:
     rule write_scores:
         input:
             weights=f"{PRIVATE}/replicate1/weights.npz",
-            panel=f"{PRIVATE}/panel.zarr",
+            variant_set=f"{PRIVATE}/variants.zarr",
             outcomes=f"{PRIVATE}/replicate1/outcomes.zarr",
         output:
             scores=directory(OWN_SCORES),
@@ -30,7 +30,7 @@ if not IS_RELEASE:
             settings=settings_of("write-scores"),
             code=code_read("write-scores"),
         shell:
-            "python -m dpgrs write-scores --settings {params.settings:q} {input.weights} {input.panel} {input.outcomes}"
+            "python -m dpgrs write-scores --settings {params.settings:q} {input.weights} {input.variant_set} {input.outcomes}"
             " --output {output.scores} 2> {log}"
 
 

@@ -3,7 +3,7 @@
 
 rule choose_exactly:
     input:
-        panel=f"{PRIVATE}/panel.zarr",
+        variant_set=f"{PRIVATE}/variants.zarr",
         outcomes=f"{REPLICATE}/outcomes.zarr",
     output:
         choices=in_place(f"{REPLICATE}/exact_choices.npz"),
@@ -23,5 +23,5 @@ rule choose_exactly:
         settings=settings_of("choose-exactly"),
         code=code_read("choose-exactly"),
     shell:
-        "python -m dpgrs choose-exactly --settings {params.settings:q} {input.panel} {input.outcomes}"
+        "python -m dpgrs choose-exactly --settings {params.settings:q} {input.variant_set} {input.outcomes}"
         " --threads {threads} --output {output.choices} 2> {log}"

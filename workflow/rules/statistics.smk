@@ -3,7 +3,7 @@
 
 rule compute_statistics:
     input:
-        panel=f"{PRIVATE}/panel.zarr",
+        variant_set=f"{PRIVATE}/variants.zarr",
         outcomes=f"{REPLICATE}/outcomes.zarr",
         covariates=COVARIATES,
     output:
@@ -34,7 +34,7 @@ rule compute_statistics:
         settings=settings_of("compute-statistics"),
         code=code_read("compute-statistics"),
     shell:
-        "python -m dpgrs compute-statistics --settings {params.settings:q} {input.panel} {input.outcomes}"
+        "python -m dpgrs compute-statistics --settings {params.settings:q} {input.variant_set} {input.outcomes}"
         " --output {output.statistics} {params.options} 2> {log}"
 
 

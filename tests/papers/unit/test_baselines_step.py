@@ -83,7 +83,7 @@ def test_draw__of_sums_keep_to_the_studys_bounds(tmp_path, monkeypatch):
 def test_draw__dp_sgd_descends_as_the_settings_say(tmp_path, monkeypatch):
     study = Study(tmp_path, monkeypatch)
     study.sum_up(study.settings("naive"), count=1)
-    terms = {"files": {"panel": "panel"}, "mechanism": "sgd-fits", "method": ["dp-sgd"]} | GRID
+    terms = {"files": {"variant_set": "variant_set"}, "mechanism": "sgd-fits", "method": ["dp-sgd"]} | GRID
     changes = [{}, {"steps": 3}, {"sampling_rate": 0.5}, {"clip": 0.25}, {"learning_rate": 0.1}]
     defaults = {"steps": 100, "sampling_rate": 0.1, "clip": None, "learning_rate": 1}
     found = []

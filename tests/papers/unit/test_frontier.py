@@ -85,7 +85,7 @@ def test_write_list__keeps_the_time_of_a_list_that_is_there(frontier, tmp_path):
 def test_settings_of__sizes_and_counts_of_the_command_line_come_first(frontier, data):
     case = next(case for case in frontier.CASES if case.group == "factors")
     settings = frontier.settings_of(case, data, sizes=[100], counts=[1, 10])
-    assert settings["panel"] == {"size": [100]}
+    assert settings["variants"] == {"size": [100]}
     assert settings["outcomes"] == {"factors": 10, "count": [1, 10]}
 
 

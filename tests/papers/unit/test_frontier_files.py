@@ -29,15 +29,15 @@ N_OUTCOMES = 6
 
 @pytest.fixture
 def study(tmp_path):
-    """Make panel and outcomes of a study; return its folder."""
+    """Make variant set and outcomes of a study; return its folder."""
     write_study(tmp_path / "study", n_outcomes=N_OUTCOMES)
     return tmp_path / "study"
 
 
 def test_with_own_share__is_of_both_in_the_stated_shares(study):
-    panel, own = made(study)
-    shared = outcomes_of(panel, own.is_training, n_outcomes=N_OUTCOMES, n_factors=2)
-    found = with_own_share(panel, shared, own, own_share=0.25)
+    variant_set, own = made(study)
+    shared = outcomes_of(variant_set, own.is_training, n_outcomes=N_OUTCOMES, n_factors=2)
+    found = with_own_share(variant_set, shared, own, own_share=0.25)
     for name in ("values", "effects"):
         one, other = getattr(shared, name)[N_VARIANTS], getattr(own, name)[N_VARIANTS]
         np.testing.assert_allclose(getattr(found, name)[N_VARIANTS], np.sqrt(0.75) * one + 0.5 * other)
@@ -45,10 +45,10 @@ def test_with_own_share__is_of_both_in_the_stated_shares(study):
 
 
 def test_with_residuals_of__takes_all_but_the_genetic_part(study):
-    panel, own = made(study)
-    shared = outcomes_of(panel, own.is_training, n_outcomes=N_OUTCOMES, n_factors=2)
-    found = with_residuals_of(panel, shared, own)
-    X = coded_rows(panel.genotypes(), n_haplotypes=panel.n_haplotypes, rows=own.rows)
+    variant_set, own = made(study)
+    shared = outcomes_of(variant_set, own.is_training, n_outcomes=N_OUTCOMES, n_factors=2)
+    found = with_residuals_of(variant_set, shared, own)
+    X = coded_rows(variant_set.genotypes(), n_haplotypes=variant_set.n_haplotypes, rows=own.rows)
 
     def residuals(of):
         rest = of.values[N_VARIANTS] - of.effects[N_VARIANTS] @ X.T
@@ -75,18 +75,18 @@ def test_write_loadings__are_of_the_correlations(study, tmp_path):
 
 @pytest.mark.parametrize("correlation", [1.0, -1.0])
 def test_write_scores__are_read_as_the_effects(study, tmp_path, correlation):
-    panel, outcomes = made(study)
-    paths = write_scores(tmp_path / "scores", panel, outcomes, correlation=correlation, seed=1)
+    variant_set, outcomes = made(study)
+    paths = write_scores(tmp_path / "scores", variant_set, outcomes, correlation=correlation, seed=1)
     assert [Path(path).stem for path in paths] == list(outcomes.names)
     for path, effects in zip(paths, outcomes.effects[N_VARIANTS], strict=True):
-        found = match_effects(open_effects(path, build="GRCh37"), panel.variants)
+        found = match_effects(open_effects(path, build="GRCh37"), variant_set.variants)
         np.testing.assert_allclose(found[0], correlation * effects, rtol=1e-12)
 
 
 def test_write_scores__are_no_effects_at_a_correlation_of_0(study, tmp_path):
-    panel, outcomes = made(study)
-    paths = write_scores(tmp_path / "scores", panel, outcomes, correlation=0.0, seed=1)
-    others = write_scores(tmp_path / "others", panel, outcomes, correlation=0.6, seed=1)
+    variant_set, outcomes = made(study)
+    paths = write_scores(tmp_path / "scores", variant_set, outcomes, correlation=0.0, seed=1)
+    others = write_scores(tmp_path / "others", variant_set, outcomes, correlation=0.6, seed=1)
     true = outcomes.effects[N_VARIANTS]
     weights, both = (
         np.array([pd.read_csv(path, sep="\t", comment="#")["effect_weight"] for path in own])
@@ -98,13 +98,13 @@ def test_write_scores__are_no_effects_at_a_correlation_of_0(study, tmp_path):
 
 
 def test_measured__has_the_paper_along_its_path_and_ours_beside_ridge(study):
-    panel, outcomes = made(study)
+    variant_set, outcomes = made(study)
     known = {"seed": 1, "counts": [2, N_OUTCOMES], "epsilons": [5]}
-    paper = measured("paper", panel, outcomes, methods=["reusecov-gauss"], bounds="paper", **known)
+    paper = measured("paper", variant_set, outcomes, methods=["reusecov-gauss"], bounds="paper", **known)
     assert set(paper["protection"]) == {"none", "full", "feature", "label"}
     lines = paper[paper["method"] == "reusecov-gauss"].groupby(["protection", "n_outcomes", "which"]).size()
     assert lines.xs("path", level="which").tolist() == [15] * 6
-    ours = measured("ours", panel, outcomes, methods=["blup"], bounds="tight", **known)
+    ours = measured("ours", variant_set, outcomes, methods=["blup"], bounds="tight", **known)
     found = at_penalty(ours, 0.01)
     assert found["method"].tolist() == ["ridge", "ridge", "blup", "blup"]
     ridge = found.loc[found["method"] == "ridge", ["n_outcomes", "r2"]]
@@ -113,14 +113,14 @@ def test_measured__has_the_paper_along_its_path_and_ours_beside_ridge(study):
 
 
 def test_last_version__clips_no_row_of_few_outcomes(study):
-    panel, outcomes = made(study)
+    variant_set, outcomes = made(study)
     many = replace(outcomes, names=tuple(f"o{j}" for j in range(12)), prevalence=None)
     for kind in ("values", "effects"):
         getattr(many, kind)[N_VARIANTS] = np.tile(getattr(outcomes, kind)[N_VARIANTS], (2, 1))
     known = {"seed": 1, "epsilons": [5]}
-    found = last_version(panel, many, counts=[1, 12], **known)
+    found = last_version(variant_set, many, counts=[1, 12], **known)
     now, before = (
-        measured("ours", panel, many, methods=["blup"], bounds="tight", counts=[1, 12], **known, **clip)
+        measured("ours", variant_set, many, methods=["blup"], bounds="tight", counts=[1, 12], **known, **clip)
         for clip in ({}, {"outcome_clip": 3})
     )
     r2 = [

@@ -9,7 +9,7 @@ from dpgrs.genotypes.bits import unpack
 from dpgrs.simulation.resampling import resample_store
 from dpgrs.types import Rows
 from dpgrs_papers.experiments import primo_haplotypes
-from dpgrs_papers.experiments.haplotype_panel import panel_of_people
+from dpgrs_papers.experiments.haplotype_variants import variants_of_people
 from dpgrs_papers.experiments.primo_fits import PUBLIC, TIGHT
 from vcf_files import record, vcf_text, write_text
 
@@ -55,13 +55,13 @@ def test_run_replicate__public_panel_changes_no_other_line(files):
 
 def test_run_replicate__of_copies_has_as_many_people_and_no_public_panel(files, tmp_path):
     settings = SETTINGS | {"copies": {"many": 3000}}
-    panel, outcomes = primo_haplotypes.make_cohort("many", 1, settings, files, tmp_path / "cohort")
-    assert panel.n_samples == 3000
+    variant_set, outcomes = primo_haplotypes.make_cohort("many", 1, settings, files, tmp_path / "cohort")
+    assert variant_set.n_samples == 3000
     assert outcomes.values[8].shape == (3, 6000)
     # Each is a mosaic of haplotypes of the file: those of four in five are whole.
     real, _ = primo_haplotypes.make_cohort("linear", 1, settings, files, tmp_path / "real")
     seen = {column.tobytes() for column in np.ascontiguousarray(alleles_of(real).T)}
-    is_seen = [column.tobytes() in seen for column in np.ascontiguousarray(alleles_of(panel).T)]
+    is_seen = [column.tobytes() in seen for column in np.ascontiguousarray(alleles_of(variant_set).T)]
     assert np.mean(is_seen) > 0.5
     rows = pd.DataFrame(primo_haplotypes.run_replicate("many", 1, settings, files))
     assert set(rows["terms"]) == {"none", "ours", TIGHT}
@@ -76,24 +76,26 @@ def test_make_cohort__of_a_generated_part_takes_people_of_the_generator(files, t
 
     monkeypatch.setattr(primo_haplotypes, "imitate_store", imitate)
     settings = SETTINGS | {"copies": {"many": 500, "generated-600": 600}}
-    panel, _ = primo_haplotypes.make_cohort("many", 2, settings, files, tmp_path / "copies")
-    assert (panel.n_samples, made) == (500, [])
-    panel, _ = primo_haplotypes.make_cohort("generated-600", 2, settings, files, tmp_path / "generated")
-    assert (panel.n_samples, made) == (600, [(600, 3)])
+    variant_set, _ = primo_haplotypes.make_cohort("many", 2, settings, files, tmp_path / "copies")
+    assert (variant_set.n_samples, made) == (500, [])
+    variant_set, _ = primo_haplotypes.make_cohort("generated-600", 2, settings, files, tmp_path / "generated")
+    assert (variant_set.n_samples, made) == (600, [(600, 3)])
 
 
-def alleles_of(panel):
-    return unpack(panel.haplotypes(), panel.n_haplotypes)
+def alleles_of(variant_set):
+    return unpack(variant_set.haplotypes(), variant_set.n_haplotypes)
 
 
-def test_beside_public__cohort_and_panel_are_other_people_and_test_rows_stay(files, tmp_path, monkeypatch):
+def test_beside_public__cohort_and_variant_set_are_other_people_and_test_rows_stay(
+    files, tmp_path, monkeypatch
+):
     seen = {}
     measure = primo_haplotypes.measure
 
-    def noted(panel, outcomes, *, configs, **options):
+    def noted(variant_set, outcomes, *, configs, **options):
         values = outcomes.values[8][:, :]
-        seen[tuple(configs)] = panel.sample_id, panel.frequency, values, outcomes.is_training
-        return measure(panel, outcomes, configs=configs, **options)
+        seen[tuple(configs)] = variant_set.sample_id, variant_set.frequency, values, outcomes.is_training
+        return measure(variant_set, outcomes, configs=configs, **options)
 
     monkeypatch.setattr(primo_haplotypes, "measure", noted)
     primo_haplotypes.run_replicate("linear", 1, SETTINGS, files)
@@ -111,15 +113,15 @@ def test_beside_public__cohort_and_panel_are_other_people_and_test_rows_stay(fil
     assert not np.isclose(public, frequency).any()
 
 
-def test_panel_of_people__has_their_alleles_and_frequencies(files, tmp_path):
-    panel, _ = primo_haplotypes.make_cohort("linear", 1, SETTINGS, files, tmp_path / "cohort")
+def test_variant_set_of_people__has_their_alleles_and_frequencies(files, tmp_path):
+    variant_set, _ = primo_haplotypes.make_cohort("linear", 1, SETTINGS, files, tmp_path / "cohort")
     is_taken = np.arange(N_PEOPLE) % 3 == 0
-    some = panel_of_people(panel, is_taken, tmp_path / "some")
-    alleles = alleles_of(panel)[:, np.repeat(is_taken, 2)]
+    some = variants_of_people(variant_set, is_taken, tmp_path / "some")
+    alleles = alleles_of(variant_set)[:, np.repeat(is_taken, 2)]
     np.testing.assert_array_equal(alleles_of(some), alleles)
     np.testing.assert_allclose(some.frequency, alleles.mean(axis=1))
-    assert some.sample_id.tolist() == panel.sample_id[is_taken].tolist()
-    pd.testing.assert_frame_equal(some.variants, panel.variants)
-    np.testing.assert_array_equal(some.variant_rank, panel.variant_rank)
-    given = panel_of_people(panel, ~is_taken, tmp_path / "others", frequency=some.frequency)
+    assert some.sample_id.tolist() == variant_set.sample_id[is_taken].tolist()
+    pd.testing.assert_frame_equal(some.variants, variant_set.variants)
+    np.testing.assert_array_equal(some.variant_rank, variant_set.variant_rank)
+    given = variants_of_people(variant_set, ~is_taken, tmp_path / "others", frequency=some.frequency)
     np.testing.assert_array_equal(given.frequency, some.frequency)

@@ -53,7 +53,7 @@ def test_path__has_the_fits_of_the_study_at_its_penalty(study, tmp_path, bounds)
     options = {"statistics": statistics, "outcomes": tmp_path / "outcomes.zarr", "output": weights}
     settings = settings_for("fit-weights", methods=METHODS, regression=regression)
     fit_weights(settings, drawn.values(), **options, seconds=tmp_path / "seconds.tsv")
-    test = {N_VARIANTS: rows_to_test_on(training_data.Panel.open("panel"), N_VARIANTS, outcomes)}
+    test = {N_VARIANTS: rows_to_test_on(training_data.VariantSet.open("variant_set"), N_VARIANTS, outcomes)}
     path = list(ridge_path(Statistics.load(statistics), test, counts=[2], penalties=[0.1, 0.3]))
     regression |= {"lambda_from": "fixed", "heritability": None, "lambda": 100.0}
     for label, arrays in chain.from_iterable(map(load_labelled, drawn.values())):

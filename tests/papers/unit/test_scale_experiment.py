@@ -109,7 +109,7 @@ def test_jobs__are_found_by_rule_and_asked_for_as_such(tmp_path):
         "compute_statistics/1.1",
         "compute_statistics/1.2",
         "draw/1.reusecov-statistics",
-        "make_panel",
+        "make_variants",
         "report",
     )
     for number, name in enumerate(names):
@@ -120,6 +120,6 @@ def test_jobs__are_found_by_rule_and_asked_for_as_such(tmp_path):
     assert {rule: row["seconds"] for rule, row in found.items()} == {
         "compute_statistics": 3,
         "draw": 3,
-        "make_panel": 4,
+        "make_variants": 4,
     }
     assert all(row["used"] == pytest.approx(104.8576) and row["asked"] > 104 for row in found.values())

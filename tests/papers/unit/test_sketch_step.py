@@ -15,13 +15,13 @@ from dpgrs.study import training_data
 from dpgrs_papers.methods import benchmark_mechanisms as mechanisms_step
 from dpgrs_papers.methods.sketch import private_sketch
 from draws import draw_seeded
-from panels import panel_in_memory
 from random_cohorts import random_bits
 from step_settings import settings_for
+from variant_sets import variants_in_memory
 
 D, N_HAPLOTYPES, PENALTY = 6, 400, 0.1
 BITS = random_bits(D, N_HAPLOTYPES)
-PANEL = panel_in_memory(
+VARIANTS = variants_in_memory(
     BITS,
     of_size=lambda size: np.arange(1, 1 + size),
     n_haplotypes=N_HAPLOTYPES,
@@ -45,12 +45,12 @@ GRID = {
 @pytest.fixture
 def study(tmp_path, monkeypatch):
     """The paths of the outcomes and statistics of about a third of the people as training rows."""
-    return made_of(PANEL, "haplotypes", "worst-case", tmp_path, monkeypatch)
+    return made_of(VARIANTS, "haplotypes", "worst-case", tmp_path, monkeypatch)
 
 
-def made_of(panel, rows, bounds, folder, monkeypatch):
+def made_of(variant_set, rows, bounds, folder, monkeypatch):
     for step in (training_data, statistics_step):
-        monkeypatch.setattr(step, "Panel", SimpleNamespace(open=lambda path: panel))
+        monkeypatch.setattr(step, "VariantSet", SimpleNamespace(open=lambda path: variant_set))
     rng = np.random.default_rng(2)
     is_training = np.repeat(rng.random(N_HAPLOTYPES // 2) < 0.3, 2)
     values = {4: rng.standard_normal((3, N_HAPLOTYPES))}
@@ -60,14 +60,14 @@ def made_of(panel, rows, bounds, folder, monkeypatch):
     Outcomes(("a", "b", "c"), values, {}, is_training, rows).save(outcomes)
     own = {"cohort": {"rows": rows}, "privacy": {"bounds": bounds}}
     settings = settings_for("compute-statistics", outcomes={"bound": 2.0, "count": 3}, **own)
-    statistics_step.compute_statistics(settings, "panel", outcomes, output=statistics)
+    statistics_step.compute_statistics(settings, "variant_set", outcomes, output=statistics)
     return SimpleNamespace(outcomes=outcomes, statistics=statistics, is_training=is_training)
 
 
 def sketched(study, tmp_path, *, share, **changes):
     """Draw and fit; return label and arrays of each fit."""
     terms = GRID | changes | {"regression": {"sketch_share": share}}
-    files = {"statistics": study.statistics, "panel": "panel"}
+    files = {"statistics": study.statistics, "variant_set": "variant_set"}
     named = {"mechanism": "sketched-statistics", "method": ["reusecov-sketch"], "files": files}
     draw_seeded(study.outcomes, tmp_path / "drawn.npz", **named, **terms)
     return fits_of(tmp_path, "reusecov-sketch")
@@ -81,22 +81,25 @@ def fits_of(tmp_path, method):
 
 
 def dosages():
-    """Return the panel of people with dosages that lie between calls."""
+    """Return the variant set of people with dosages that lie between calls."""
     half = half_units(BITS, n_haplotypes=N_HAPLOTYPES, rows="people").astype(np.int16) * np.int16(2**11)
     between = (half * 0.8 + np.arange(D)[:, np.newaxis] * 9).astype(np.int16)
-    known = vars(PANEL) | {"frequency": np.linspace(0.3, 0.6, D)}
+    known = vars(VARIANTS) | {"frequency": np.linspace(0.3, 0.6, D)}
     own = {"genotypes", "haplotypes", "has_dosages", "is_table", "n_variants", "n_samples"}
-    return panel_in_memory(between, **{name: known[name] for name in known.keys() - own})
+    return variants_in_memory(between, **{name: known[name] for name in known.keys() - own})
 
 
 @pytest.mark.parametrize("bounds", ["worst-case", "tight", "paper", "dosages"])
 def test_sketch__of_everybody_with_hardly_any_noise_is_reusecov(tmp_path, monkeypatch, bounds):
     """Within the bounds of the study, whatever they are."""
-    certain, panel = {"epsilons": [1e4]}, SimpleNamespace(**vars(PANEL), frequency=np.linspace(0.3, 0.6, D))
+    certain, variant_set = (
+        {"epsilons": [1e4]},
+        SimpleNamespace(**vars(VARIANTS), frequency=np.linspace(0.3, 0.6, D)),
+    )
     if bounds == "dosages":
         study = made_of(dosages(), "people", "tight", tmp_path, monkeypatch)
     else:
-        study = made_of(panel, "haplotypes", bounds, tmp_path, monkeypatch)
+        study = made_of(variant_set, "haplotypes", bounds, tmp_path, monkeypatch)
     ((label, arrays),) = sketched(study, tmp_path, share=1.0, **certain)
     files = {"statistics": study.statistics}
     draw_seeded(study.outcomes, tmp_path / "drawn.npz", files=files, **GRID | certain)

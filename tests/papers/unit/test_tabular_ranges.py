@@ -223,7 +223,7 @@ def test_settings_of_study__are_those_that_are_asked_for():
     )
     given = ["regression.lambda_from=evidence", "privacy.genotype_clip = 0.7"]
     settings = settings_of_study("reusecov-gauss", 6, request=request, seed=4, row_clip=1, given=given)
-    assert settings.panel.size == (6,)
+    assert settings.variants.size == (6,)
     assert settings.privacy.bounds == "tight"
     assert (settings.privacy.epsilon, settings.privacy.delta) == ((2,), 1e-6)
     assert settings.privacy.neighbours == "replace-one"

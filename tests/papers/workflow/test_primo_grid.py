@@ -20,7 +20,7 @@ def r2(tmp_path_factory, real_data):
     settings = shipped | {
         "cohort": {"source": "vcf", "vcf": str(vcf), "chromosomes": ["1"]},
         "methods": ["reusecov-gauss", "reusecov-proj"],
-        "panel": {"size": [100]},
+        "variants": {"size": [100]},
         "outcomes": {"count": COUNTS},
         "privacy": shipped["privacy"] | {"epsilon": [5], "protection": ["full", "feature"]},
         "replicates": 1,

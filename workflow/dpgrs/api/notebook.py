@@ -25,7 +25,7 @@ from dpgrs.methods.registry import METHODS
 from dpgrs.planning.plan import plan_study
 from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.study.draws import Draw
-from dpgrs.study.in_process import draws_of_study, panel_of_haplotypes, training_data
+from dpgrs.study.in_process import draws_of_study, training_data, variants_of_haplotypes
 from dpgrs.study.step_settings import Settings
 from dpgrs.types import Missing, Rows
 
@@ -305,8 +305,8 @@ def _drawn(
     outcomes, units = outcome_arrays(
         Y, n_rows=n_rows, is_row=rows, **public, missing=missing, size=n_variants
     )
-    with panel_of_haplotypes(alleles, frequency) as panel:
-        draws = list(draws_of_study(settings, training_data(settings, panel, outcomes)))
+    with variants_of_haplotypes(alleles, frequency) as variant_set:
+        draws = list(draws_of_study(settings, training_data(settings, variant_set, outcomes)))
         if len(draws) != 1:
             fix = "Give one value of each setting, and a protection that the method has."
             raise UsageError(must("settings", f"be of one draw for {method}", str(len(draws)), fix))

@@ -68,7 +68,7 @@ def settings_of(
         "cohort": {"rows": rows},
         "methods": methods,
         "replicates": 1,
-        "panel": {"size": [n_variants]},
+        "variants": {"size": [n_variants]},
         "outcomes": {"count": [n_outcomes]},
         "privacy": privacy,
     }

@@ -6,25 +6,25 @@ from dpgrs.linalg.clipped_statistics import GENOTYPE_STEP
 from dpgrs.linalg.statistics import coded_rows
 
 
-def joined_rows(panel, size, *, rows, covariates=None, is_selected=None, columns=None):
+def joined_rows(variant_set, size, *, rows, covariates=None, is_selected=None, columns=None):
     """Return X as fits predict from: genotypes in `half` coding, then covariates, without a clip of rows.
 
     Parameters
     ----------
-    panel : Panel or PanelPart
-    size : int, of the panel.
+    variant_set : VariantSet or VariantSetPart
+    size : int, of the variant set.
     rows : Rows
     covariates : Covariates or None.
     is_selected : (n_rows,) bool, the rows to return; None returns all.
-    columns : (n_columns,) int64, the variants of that panel to return; None returns all.
+    columns : (n_columns,) int64, those of its variants to return; None returns all.
 
     Returns
     -------
     (n_selected, n_columns + n_covariates) float64.
     """
     X = coded_rows(
-        panel.genotypes(selected_variants(panel, size, columns=columns)),
-        n_haplotypes=panel.n_haplotypes,
+        variant_set.genotypes(selected_variants(variant_set, size, columns=columns)),
+        n_haplotypes=variant_set.n_haplotypes,
         rows=rows,
         is_selected=is_selected,
     )
@@ -33,9 +33,9 @@ def joined_rows(panel, size, *, rows, covariates=None, is_selected=None, columns
     return np.hstack([X, selected_units(covariates, is_selected).T * GENOTYPE_STEP])
 
 
-def selected_variants(panel, size, *, columns=None):
-    """Return the ascending indices in a panel of the variants of a size of it, or of some of these."""
-    variants = panel.of_size(size)
+def selected_variants(variant_set, size, *, columns=None):
+    """Return the ascending indices in a variant set of the variants of a size of it, or of some of these."""
+    variants = variant_set.of_size(size)
     return variants if columns is None else variants[columns]
 
 

@@ -16,7 +16,7 @@ BASES = 1000
 
 @dataclass(frozen=True)
 class LinkageLimit:
-    """Which variants are too much alike to be in one panel.
+    """Which variants are too much alike to be in one study.
 
     Attributes
     ----------

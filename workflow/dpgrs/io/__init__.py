@@ -1,1 +1,1 @@
-"""Reading and writing files: VCF, haplotype store, panel, tables. The only code that opens genotypes."""
+"""Reading and writing files: VCF, haplotype store, variants, tables. The only code that opens genotypes."""

@@ -41,7 +41,7 @@ class Loadings:
         keys = pd.MultiIndex.from_frame(variants[SITE_COLUMNS].astype({"position": np.int64}))
         found = keys.get_indexer(pd.MultiIndex.from_frame(self.sites))
         if (found < 0).any():
-            raise DpgrsError("The loadings must be of the panel's sites, got others. Make them again.")
+            raise DpgrsError("The loadings must be of the study's variants, got others. Make them again.")
         return found
 
 

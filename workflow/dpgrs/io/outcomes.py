@@ -16,7 +16,7 @@ KIND = Kind("dpgrs outcomes", 1, "store of outcomes", "dpgrs make-outcomes")
 
 CHUNK = (256, 2**13)  # outcomes and rows of a chunk of values: 16 MiB at most
 _PACKING = {"id": "blosc", "cname": "lz4", "clevel": 5, "shuffle": 1}
-_SHARED = "values"  # of every panel size, where these do not differ
+_SHARED = "values"  # of every number of variants, where these do not differ
 TERMS = "terms.npz"
 
 
@@ -26,7 +26,7 @@ def simulated_names(count):
 
 
 class StoredValues:
-    """Outcomes of one panel size on disk; what is taken by outcomes and rows, as of an array, is an array.
+    """Outcomes of one size on disk; what is taken by outcomes and rows, as of an array, is an array.
 
     Attributes
     ----------
@@ -55,8 +55,10 @@ class Outcomes:
     Attributes
     ----------
     names : tuple of n_outcomes str.
-    values : dict of panel size to (n_outcomes, n_rows) float64, NaN where missing; `StoredValues` of a file.
-    effects : dict of panel size to (n_outcomes, panel size) float64, the simulated truth; empty where real.
+    values : dict of number of variants to (n_outcomes, n_rows) float64, NaN where missing; `StoredValues` of
+        a file.
+    effects : dict of number of variants to (n_outcomes, number of variants) float64, the simulated truth;
+        empty where real.
     is_training : (n_rows,) bool. All rows of a person are on the same side.
     rows : Rows, what a row is.
     prevalence : (n_outcomes,) float64, public, of 0/1 outcomes; NaN of all others.
@@ -107,8 +109,8 @@ class Outcomes:
         ----------
         path : the folder; new, or empty.
         parts : iterable of dicts like `values`, the rows of one after those of another. None writes `values`,
-            of which otherwise the panel sizes alone are taken. What is one array under all sizes is written
-            once.
+            of which otherwise the numbers of variants alone are taken. What is one array under all sizes is
+            written once.
         """
         import zarr
 
@@ -162,7 +164,7 @@ class Outcomes:
 
 
 def _place(size, part):
-    """Return the name of the array of a panel size's values."""
+    """Return the name of the array of a number of variants's values."""
     values = list(part.values())
     return _SHARED if all(one is values[0] for one in values) else f"{_SHARED}_{size}"
 

@@ -50,9 +50,9 @@ class ClipCounts:
 
     Attributes
     ----------
-    values : dict of panel size to (n_outcomes,) int64, outcome values beyond their bound.
-    rows : dict of (panel size, number of outcomes) to (2,) int64, rows of genotypes and rows of outcomes that
-        were longer than their norms; empty under `Bounds.WORST_CASE`.
+    values : dict of number of variants to (n_outcomes,) int64, outcome values beyond their bound.
+    rows : dict of (number of variants, number of outcomes) to (2,) int64, rows of genotypes and rows of
+        outcomes that were longer than their norms; empty under `Bounds.WORST_CASE`.
     """
 
     values: dict
@@ -69,26 +69,28 @@ class Statistics:
 
     Attributes
     ----------
-    gram : (n_variants + 1, n_variants + 1) int64 of the largest panel, intercept last, in units of
+    gram : (n_variants + 1, n_variants + 1) int64 of the largest variant set, intercept last, in units of
         `gram_step`; None where nothing takes it. Covariates follow the variants, here and in all arrays
         below.
-    cross : dict of panel size to (n_outcomes, panel size + 1) int64, in units of `cross_step`.
+    cross : dict of number of variants to (n_outcomes, number of variants + 1) int64, in units of
+        `cross_step`.
     n_rows : int, training rows.
     n_observed : (n_outcomes,) int64, training rows on which an outcome is known.
-    columns : dict of panel size to the indices of its columns of `gram`, without the intercept.
+    columns : dict of number of variants to the indices of its columns of `gram`, without the intercept.
     rows : Rows, what a row is.
     outcome_bound : float, at which the outcomes were clipped. The sensitivities rest on this and
         on `rows`, so both stay with the sums.
-    clipped : dict of (panel size, number of outcomes) to ClippedStatistics; empty under `Bounds.WORST_CASE`.
-    origin : dict of panel size to (panel size,) float64, the zero of `frequency` coding in `half` coding;
-        empty likewise.
+    clipped : dict of (number of variants, number of outcomes) to ClippedStatistics; empty under
+        `Bounds.WORST_CASE`.
+    origin : dict of number of variants to (number of variants,) float64, the zero of `frequency` coding in
+        `half` coding; empty likewise.
     clips : ClipCounts, or None in a release, which does not count them.
     n_covariates : int, columns beside the variants.
     covariate_bound : float or None, at which covariates were clipped, in standard deviations.
     gram_step, cross_step : float, units of the integers: 1/4 and half an outcome grid step, finer ones with
         covariates or dosages.
-    people : tuple of int, the first person of a shard, the one after its last, and all people of the panel;
-        None of statistics of all people.
+    people : tuple of int, the first person of a shard, the one after its last, and all people of the variant
+        set; None of statistics of all people.
     """
 
     gram: np.ndarray | None
@@ -151,7 +153,7 @@ class Statistics:
         )
 
     def gram_of_size(self, size, *, has_covariates=True):
-        """Return the Gram matrix of the panel of that size with its covariates, if wanted, intercept last."""
+        """Return the Gram matrix of so many variants with its covariates, if wanted, intercept last."""
         if size not in self.columns:
             sizes = ", ".join(map(str, self.columns))
             raise UsageError(f"`size` must be one of {sizes}, as in the statistics, got {size}. Correct it.")
@@ -369,7 +371,7 @@ def _clip_counts(arrays):
 
 
 def _designs(arrays, name):
-    """Return the pairs of panel size and number of outcomes that arrays of a name are about."""
+    """Return the pairs of number of variants and number of outcomes that arrays of a name are about."""
     return {tuple(map(int, key.split("/")[1:3])) for key in arrays if key.startswith(f"{name}/")}
 
 

@@ -1,4 +1,4 @@
-"""The choice of a panel from the cohort's own stores: filters, then thinning, at random and by linkage."""
+"""The choice of variants from the cohort's own stores: filters, then thinning, at random and by linkage."""
 
 from dataclasses import asdict
 from functools import partial
@@ -9,16 +9,6 @@ import pandas as pd
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.genotypes.bits import word_count
 from dpgrs.genotypes.linkage import choose_unlinked
-from dpgrs.io.panel import (
-    PanelSelection,
-    StoredAlleles,
-    alternate_frequency,
-    check_same_samples,
-    chosen_alleles,
-    fill_missing,
-    site_names,
-    thinning_rank,
-)
 from dpgrs.io.variant_filters import (
     USABLE,
     VariantFilters,
@@ -29,14 +19,24 @@ from dpgrs.io.variant_filters import (
     too_few,
     with_records,
 )
+from dpgrs.io.variant_set import (
+    StoredAlleles,
+    VariantSelection,
+    alternate_frequency,
+    check_same_samples,
+    chosen_alleles,
+    fill_missing,
+    site_names,
+    thinning_rank,
+)
 
 
-def select_panel(stores, *, size, maf, seed, linkage=None, **filters):
-    """Choose a panel: variants that pass the filters, thinned at random.
+def select_variants(stores, *, size, maf, seed, linkage=None, **filters):
+    """Choose a variant set: variants that pass the filters, thinned at random.
 
     Every one of them gets a place in one random order, by its name and the seed; the first `size`, or the
-    first that are not linked with earlier ones, form the panel. All is measured on the cohort, so this is for
-    benchmark mode.
+    first that are not linked with earlier ones, form the variant set. All is measured on the cohort, so this
+    is for benchmark mode.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def select_panel(stores, *, size, maf, seed, linkage=None, **filters):
 
     Returns
     -------
-    PanelSelection
+    VariantSelection
 
     Raises
     ------
@@ -69,7 +69,7 @@ def select_panel(stores, *, size, maf, seed, linkage=None, **filters):
         raise DpgrsError(" ".join([line, *poorly_called(counts)]))
     chosen = usable[is_chosen]
     own = [chosen[chosen["store"] == place] for place in range(len(stores))]
-    return PanelSelection(
+    return VariantSelection(
         alleles=tuple(
             StoredAlleles(store, rows["row"].to_numpy()) for store, rows in zip(stores, own, strict=True)
         ),
@@ -158,7 +158,7 @@ def _what_became(stores, reasons, usable, *, is_linked, is_kept):
 
 
 def _filled_rows(stores, variants, places):
-    """Return the (k, n_words) haplotypes of some variants of several stores, filled as in a panel."""
+    """Return the (k, n_words) haplotypes of some variants of several stores, filled as in a variant set."""
     chosen = variants.iloc[places]
     words = np.empty((len(places), word_count(stores[0].n_haplotypes)), dtype=np.uint64)
     for place, store in enumerate(stores):

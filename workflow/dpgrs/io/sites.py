@@ -6,7 +6,6 @@ import pandas as pd
 from dpgrs.errors import DpgrsError, UsageError, shown
 from dpgrs.io.chromosomes import chromosome_name
 from dpgrs.io.files import read_table, write_table
-from dpgrs.io.panel import alternate_frequency, site_names
 from dpgrs.io.selection import thin
 from dpgrs.io.tables.tables import find_column, header_of, number_of, plain_name, rows_of
 from dpgrs.io.variant_filters import (
@@ -20,6 +19,7 @@ from dpgrs.io.variant_filters import (
     too_few,
     with_records,
 )
+from dpgrs.io.variant_set import alternate_frequency, site_names
 
 SITE_COLUMNS = ("contig", "position", "ref", "alt")
 LAST_POSITION = 2**31 - 1
@@ -93,7 +93,7 @@ def reference_sites(stores, *, filters=None):
 
 
 def choose_sites(sites, *, chromosomes, size, maf, seed, stores=(), linkage=None, **filters):
-    """Choose the panel of a release from public sites: it costs no privacy.
+    """Choose the variant set of a release from public sites: it costs no privacy.
 
     Left out are rare sites, sites of more than two alleles, alleles that are not one letter, and pairs that
     read the same on both strands, which consumers of scores drop. The rest is thinned at random, by name.

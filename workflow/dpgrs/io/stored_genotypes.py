@@ -1,4 +1,4 @@
-"""Genotypes of a panel that stay on disk, for what looks at some variants at a time."""
+"""Genotypes of a variant set that stay on disk, for what looks at some variants at a time."""
 
 import numpy as np
 
@@ -9,13 +9,13 @@ BLOCK_BYTES = 2**27
 
 
 class StoredGenotypes:
-    """Bits of variants of a panel.
+    """Bits of variants of a variant set.
 
     An index or an array of indices gives those of some variants, `numpy.asarray` those of all.
 
     Parameters
     ----------
-    panel : Panel, of bits.
+    variant_set : VariantSet, of bits.
     columns : (n_variants,) int64, the variants, in ascending order.
 
     Attributes
@@ -25,9 +25,9 @@ class StoredGenotypes:
 
     dtype, ndim = np.dtype(np.uint64), 2
 
-    def __init__(self, panel, columns):
-        self._panel, self._columns = panel, np.asarray(columns)
-        self.shape = len(self._columns), word_count(panel.n_haplotypes)
+    def __init__(self, variant_set, columns):
+        self._variant_set, self._columns = variant_set, np.asarray(columns)
+        self.shape = len(self._columns), word_count(variant_set.n_haplotypes)
 
     def __len__(self):
         return len(self._columns)
@@ -37,17 +37,17 @@ class StoredGenotypes:
             return self[np.array([chosen])][0]
         # The store takes indices that ascend, each once.
         places, back = np.unique(self._columns[chosen], return_inverse=True)
-        return self._panel.genotypes(places)[back]
+        return self._variant_set.genotypes(places)[back]
 
     def __array__(self, dtype=None, copy=None):
-        return np.asarray(self._panel.genotypes(_together(self._columns)), dtype=dtype)
+        return np.asarray(self._variant_set.genotypes(_together(self._columns)), dtype=dtype)
 
     def blocks(self):
         """Yield the slice of some variants and their (n_block, n_words) bits, in order."""
         step = max(BLOCK_BYTES // (8 * self.shape[1]), 1)
         for start in range(0, len(self), step):
             block = slice(start, min(start + step, len(self)))
-            yield block, self._panel.genotypes(_together(self._columns[block]))
+            yield block, self._variant_set.genotypes(_together(self._columns[block]))
 
 
 def _together(columns):
@@ -56,8 +56,8 @@ def _together(columns):
     return slice(first, last) if last - first == len(columns) else columns
 
 
-def genotypes_of(panel, columns):
-    """Return the genotypes of variants of a panel: an array, or StoredGenotypes of more bits than a block."""
-    if panel.has_dosages or 8 * word_count(panel.n_haplotypes) * len(columns) <= BLOCK_BYTES:
-        return panel.genotypes(columns)
-    return StoredGenotypes(panel, columns)
+def genotypes_of(variant_set, columns):
+    """Return the genotypes of some variants: an array, or StoredGenotypes of more bits than a block."""
+    if variant_set.has_dosages or 8 * word_count(variant_set.n_haplotypes) * len(columns) <= BLOCK_BYTES:
+        return variant_set.genotypes(columns)
+    return StoredGenotypes(variant_set, columns)

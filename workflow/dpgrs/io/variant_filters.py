@@ -1,4 +1,4 @@
-"""Which variants of a store may enter a panel, and how many fall away for which reason."""
+"""Which variants of a store a study may take, and how many fall away for which reason."""
 
 from dataclasses import dataclass
 
@@ -29,7 +29,7 @@ SKIPPED = {
 }
 
 CALLS = ("call_rate", "least_call_rate", "half_calls")
-# As much as a benchmark's panel allows of a variant.
+# As much as a benchmark allows of a variant.
 MUCH_MISSING = 0.05
 HAPLOID = (
     "calls of one allele, as of males on X: with `cohort.rows: haplotypes` the second haplotype is missing; "
@@ -40,7 +40,7 @@ HAPLOID = (
 
 @dataclass(frozen=True)
 class VariantFilters:
-    """What a variant must be to enter a panel.
+    """What a variant must be for a study to take it.
 
     Attributes
     ----------
@@ -113,7 +113,7 @@ def missing_shares(store):
 
 
 def drop_reasons(variants, *, filters):
-    """Return why variants may not enter a panel.
+    """Return why a study may not take variants.
 
     Parameters
     ----------
@@ -173,12 +173,12 @@ def count_reasons(contigs, reasons, *, is_linked, is_kept):
 
 
 def too_few(counts, *, size, what, fix, fixed=()):
-    """Say that fewer variants are left than a panel needs, and which settings left the others out.
+    """Say that fewer variants are left than a study needs, and which settings left the others out.
 
     Parameters
     ----------
     counts : DataFrame as from `count_reasons`.
-    size : int, of the panel.
+    size : int, of the variant set.
     what, fix : str, what passes the filters, and what helps beside loosening them.
     fixed : sequence of those in `REASONS` that no setting changes.
     """
@@ -186,12 +186,12 @@ def too_few(counts, *, size, what, fix, fixed=()):
     kept, rows = int(total["kept"]), int(total["rows"])
     left_out = {name: int(total[name]) for name in (*REASONS, "ld") if total[name]}
     n_never = sum(left_out.pop(name, 0) for name in fixed)
-    by = [f"{n:,} by `panel.{SETTINGS.get(name, name)}`" for name, n in left_out.items()]
+    by = [f"{n:,} by `variants.{SETTINGS.get(name, name)}`" for name, n in left_out.items()]
     by += [f"{n_never:,} that no release takes (docs/how-to/qc.md)"] * (n_never > 0)
     told = [f"Left out are {', '.join(by)}."] * bool(by)
     told.append(f"Lower it, {'loosen these filters, ' if left_out else ''}or {fix}.")
     return (
-        f"`panel.size` must be at most the number of {what} that pass all filters, {kept or 'none'} of "
+        f"`variants.size` must be at most the number of {what} that pass all filters, {kept or 'none'} of "
         f"{rows:,}, got {size}. {' '.join(told)}"
     )
 

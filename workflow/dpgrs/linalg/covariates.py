@@ -74,10 +74,10 @@ def fractional_statistics(dosages, *, covariates, Y, columns, is_selected):
 
     Parameters
     ----------
-    dosages : (n_variants, n_rows) int16, as from `dpgrs.io.panel.Panel.genotypes`.
+    dosages : (n_variants, n_rows) int16, as from `dpgrs.io.variant_set.VariantSet.genotypes`.
     covariates : (n_covariates, n_rows) int16, as from `covariate_units`, or None.
-    Y : dict of panel size to (n_outcomes, n_rows) int64 in units of `OUTCOME_STEP`.
-    columns : dict of panel size to the indices of its variants.
+    Y : dict of number of variants to (n_outcomes, n_rows) int64 in units of `OUTCOME_STEP`.
+    columns : dict of number of variants to the indices of its variants.
     is_selected : (n_rows,) bool
 
     Returns
@@ -105,16 +105,16 @@ def with_covariates(gram, cross, *, bits, covariates, Y, n_haplotypes, rows, is_
     Parameters
     ----------
     gram : (n_variants + 1, n_variants + 1) int64 in units of `GRAM_STEP`, the intercept last.
-    cross : dict of panel size to (n_outcomes, size + 1) int64 in units of `CROSS_STEP`, likewise.
+    cross : dict of number of variants to (n_outcomes, size + 1) int64 in units of `CROSS_STEP`, likewise.
     bits : (n_variants, n_words) uint64
     covariates : (n_covariates, n_rows) int16, as from `covariate_units`.
-    Y : dict of panel size to (n_outcomes, n_rows) int64 in units of `OUTCOME_STEP`.
+    Y : dict of number of variants to (n_outcomes, n_rows) int64 in units of `OUTCOME_STEP`.
     n_haplotypes, rows, is_selected : as in `dpgrs.linalg.statistics.gram`, without None.
 
     Returns
     -------
     gram : (n_variants + n_covariates + 1,) * 2 int64 in units of `CLIPPED_GRAM_STEP`.
-    cross : dict of panel size to (n_outcomes, size + n_covariates + 1) int64 in units of
+    cross : dict of number of variants to (n_outcomes, size + n_covariates + 1) int64 in units of
         `CLIPPED_CROSS_STEP`.
 
     Raises

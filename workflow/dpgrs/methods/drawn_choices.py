@@ -89,7 +89,7 @@ class Choices(OwnStatistics):
     name = "choices"
     methods = ()
     draws = MappingProxyType({"genotypes": (), "outcomes": ()})
-    takes, reads = ("panel",), (*READS_OF_CHOICES, "screening.scaling")
+    takes, reads = ("variant_set",), (*READS_OF_CHOICES, "screening.scaling")
 
     def request(self, terms):
         return restored_request(terms)

@@ -77,9 +77,10 @@ class FitTerms:
     rule : Penalty, where lambda comes from.
     heritability : float in (0, 1), stated for BLUP; None estimates it.
     is_joint : bool, whether projections share one ball over all outcomes or variants, as the paper does.
-    ld : dict of panel size to PublicLd, for fits on public linkage disequilibrium.
+    ld : dict of number of variants to PublicLd, for fits on public linkage disequilibrium.
     same_ancestry : bool, whether the people of `ld` are stated to be of the cohort's ancestry.
-    effects : PublicEffects, for fits that take them, of outcomes and panel of one fit; None goes without.
+    effects : PublicEffects, for fits that take them, of outcomes and variant set of one fit; None goes
+        without.
     further : dict of the keys of ``regression`` that have no attribute here (`dpgrs.fit_keys`).
     """
 

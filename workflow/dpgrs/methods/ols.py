@@ -80,7 +80,7 @@ def fit_gblup(
 
 
 def fit_exactly(method, statistics, size, regression):
-    """Fit all outcomes on a panel size from exact Statistics, by a method without privacy that takes sums.
+    """Fit all outcomes on so many variants from exact Statistics, by a method without privacy on sums.
 
     Parameters
     ----------

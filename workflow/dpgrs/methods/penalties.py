@@ -134,5 +134,5 @@ def adassp_penalty(n_variants, *, gram_sd, n):
             "`gram_sd` must be above 0, got 0. Take `evidence_penalty` where the Gram matrix is exact."
         )
     if n_variants < 1:
-        raise UsageError(f"`n_variants` must be at least 1, got {n_variants}. Choose a panel of variants.")
+        raise UsageError(f"`n_variants` must be at least 1, got {n_variants}. Choose variants.")
     return math.sqrt(n_variants * math.log(2 * n_variants**2 / FAILURE)) * gram_sd / n

@@ -18,7 +18,8 @@ from dpgrs.privacy.sensitivity import (
 )
 from dpgrs.types import Accounting, Coding, Neighbours, Protection, Rows, Unit
 
-# A common p(1-p) of panels, for the default share alone: where it is far off, the split is a little worse.
+# A common p(1-p) of variant sets, for the default share alone: where it is far off, the split is a little
+# worse.
 TYPICAL_VARIANCE = 0.1
 
 

@@ -16,7 +16,7 @@ from dpgrs.methods.sum_mechanisms import OwnStatistics
 class OfChoices:
     """What mechanisms have in common that choose variants for each outcome first."""
 
-    takes, reads = ("panel", "choices"), READS_OF_CHOICES
+    takes, reads = ("variant_set", "choices"), READS_OF_CHOICES
 
     def request(self, terms):
         return restored_request(terms)

@@ -20,7 +20,7 @@ class SteeredStatistics(SharedStatistics):
     """The count, one X'X, and then for each budget the counts of outcomes and X'Y of steered rows."""
 
     name = "steered-statistics"
-    takes = ("statistics", "panel")
+    takes = ("statistics", "variant_set")
     draws = MappingProxyType({"genotypes": ("count", "gram"), "outcomes": ("observed", "cross")})
 
     def terms(self, request):
@@ -98,7 +98,7 @@ class SteeredProducts(SteeredStatistics):
     """The counts and X'Y of steered rows alone, for fits on public linkage disequilibrium."""
 
     name = "steered-products"
-    takes = ("statistics", "panel", "ld")
+    takes = ("statistics", "variant_set", "ld")
     draws = MappingProxyType({"genotypes": ("count",), "outcomes": ("observed", "cross")})
 
     def terms(self, request):

@@ -22,8 +22,8 @@ class SharedStatistics:
     name : str, in the public identity of every request.
     methods : tuple of str, those whose rows in the registry name it.
     draws : mapping of a kind of part, ``genotypes`` first, to the names of its draws in the budget, in order.
-    takes : tuple of str, what it draws from: ``statistics``, the exact sums, ``panel``, the rows, or ``ld``,
-        public linkage disequilibrium.
+    takes : tuple of str, what it draws from: ``statistics``, the exact sums, ``variants``, the rows, or
+        ``ld``, public linkage disequilibrium.
     is_fitted : bool, whether what it draws is fits.
     kind : class of what it draws.
     reads : tuple of str, dotted keys of the settings on which its draws hang, beside those of every request.

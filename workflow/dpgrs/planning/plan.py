@@ -16,7 +16,7 @@ from dpgrs.methods.joined import joins_outcomes
 from dpgrs.methods.requests import request_grid
 from dpgrs.planning.accuracy import plan_accuracy, unplanned_methods, within_bounds
 from dpgrs.planning.draws import rehearse
-from dpgrs.planning.public_panel import planned_panel
+from dpgrs.planning.public_variants import planned_variants
 from dpgrs.preflight.checks import problems
 from dpgrs.privacy.accounting.accountant import MARGIN
 from dpgrs.privacy.accounting.composition import study_totals, total_cost
@@ -54,7 +54,7 @@ def plan_study(settings, *, people=None, heritabilities=(), progress=iter):
     settings : dict, as from `dpgrs.study.settings_files.read_settings`; resolved ones may be given, too.
     people : int, assumed number of people, trained or tested on; None takes `cohort.planned_people`, or the
         number of a simulated cohort.
-    heritabilities : sequence of float, assumed shares of variance that the panel explains; empty takes
+    heritabilities : sequence of float, assumed shares of variance that the variant set explains; empty takes
         `outcomes.heritability`.
     progress : callable that takes the list of requests, with their costs, and yields them one by one: before
         the accuracy of each is worked out.
@@ -78,7 +78,7 @@ def plan_study(settings, *, people=None, heritabilities=(), progress=iter):
     is_planned = people is None and config["cohort"]["planned_people"] is not None
     people = _noted(missing, _people, config, people)
     config, assumed = _noted(missing, _with_count, config) or (config, {})
-    panel = _noted(missing, planned_panel, config, people or FEWEST_PEOPLE)
+    variant_set = _noted(missing, planned_variants, config, people or FEWEST_PEOPLE)
     found, hints = _problems(config, doubtful=frozenset(doubt.key for doubt in doubts))
     if missing:
         raise UsageError("\n".join(dict.fromkeys(missing + found)))
@@ -88,14 +88,14 @@ def plan_study(settings, *, people=None, heritabilities=(), progress=iter):
     n_rows = training_rows(config, people)
     heritabilities = list(heritabilities) or [config["outcomes"]["heritability"]]
     book = _book(config)
-    asked, requests = _requests(config, panel.frequencies), []
+    asked, requests = _requests(config, variant_set.frequencies), []
     for number, (request, count) in enumerate(asked, start=1):
-        known = {"frequency": panel.frequencies[request.n_variants], "config": config}
+        known = {"frequency": variant_set.frequencies[request.n_variants], "config": config}
         costs = _costs(request, count, book=book, **known)
         requests.append({"number": number, **_terms(request, count), **costs})
     for planned, (request, count) in zip(progress(requests), asked, strict=True):
         size = request.n_variants
-        model = {"n_rows": n_rows, "ld": panel.ld.get(size), "frequency": panel.frequencies[size]}
+        model = {"n_rows": n_rows, "ld": variant_set.ld.get(size), "frequency": variant_set.frequencies[size]}
         model |= {"config": config, "heritabilities": heritabilities}
         planned |= plan_accuracy(request, count, **model)
     if is_asked:
@@ -107,7 +107,7 @@ def plan_study(settings, *, people=None, heritabilities=(), progress=iter):
         "privacy": {name: config["privacy"][name] for name in (*REQUEST_TERMS, "outcome_budget", "bounds")},
         "assumptions": {"people": people, "training_rows": n_rows}
         | ({"people_from": "cohort.planned_people"} if is_planned else {})
-        | {"frequencies": panel.of_frequencies, "linkage": panel.of_ld}
+        | {"frequencies": variant_set.of_frequencies, "linkage": variant_set.of_ld}
         | assumed
         | _components(config["outcomes"])
         | covariate_terms(config["covariates"]),
@@ -115,7 +115,7 @@ def plan_study(settings, *, people=None, heritabilities=(), progress=iter):
         "not_planned": unplanned_methods(
             config["methods"],
             config["privacy"]["protection"],
-            has_ld=bool(panel.ld),
+            has_ld=bool(variant_set.ld),
             bounds=config["privacy"]["bounds"],
             of_table=is_table(config),
         ),
@@ -203,18 +203,18 @@ def _requests(config, frequencies):
         counts = drawn_counts(outcomes)
     except DpgrsError as error:
         raise UsageError(f"`outcomes.loadings`: {error}") from None
-    lists = (*(privacy[name] for name in LISTS), config["panel"]["size"], counts)
+    lists = (*(privacy[name] for name in LISTS), config["variants"]["size"], counts)
     n_asked = math.prod(map(len, lists))
     if n_asked > MOST_REQUESTS:
         raise UsageError(
             f"A plan must be of at most {MOST_REQUESTS} combinations of settings, got {n_asked}. "
-            "Give fewer values of `privacy`, `panel.size` or `outcomes.count`."
+            "Give fewer values of `privacy`, `variants.size` or `outcomes.count`."
         )
     grid = request_grid(
         protections=privacy["protection"],
         accountings=privacy["accounting"],
         epsilons=privacy["epsilon"],
-        sizes=config["panel"]["size"],
+        sizes=config["variants"]["size"],
         counts=counts,
         outcome_budget=privacy["outcome_budget"],
         rows=config["cohort"]["rows"],

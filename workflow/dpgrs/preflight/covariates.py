@@ -54,13 +54,13 @@ def method_problems(inspection):
 
 def component_problems(inspection):
     """Find more principal components than variants, or nobody to compute them on."""
-    n_components, largest = inspection["covariates.pcs"], max(inspection["panel.size"])
+    n_components, largest = inspection["covariates.pcs"], max(inspection["variants.size"])
     if n_components == 0:
         return []
     lines = []
     if n_components > largest:
         fix = "Lower it."
-        lines.append(must("covariates.pcs", f"be at most `panel.size`, {largest}", n_components, fix))
+        lines.append(must("covariates.pcs", f"be at most `variants.size`, {largest}", n_components, fix))
     is_real_release = inspection["mode"] == "release" and inspection["cohort.source"] != "simulate"
     if is_real_release and inspection["public.reference"] is None:
         fix = "Name the genotypes of public people, or leave `covariates.pcs` out."

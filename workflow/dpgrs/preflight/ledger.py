@@ -14,7 +14,7 @@ from dpgrs.types import Metrics
 
 ACCOUNT = ("cohort.part", "privacy.ledger", "privacy.protection", "privacy.unit", "privacy.neighbours")
 PRICED = (
-    *("methods", "panel.size", "cohort.rows", "cohort.part", "cohort.sums"),
+    *("methods", "variants.size", "cohort.rows", "cohort.part", "cohort.sums"),
     *("outcomes", "covariates", "privacy", "screening", "evaluation"),
 )
 EXAMPLES = {"dataset.accession": "phs000001", "dataset.consent": "c1", "dataset.version": "2026-11-01"}

@@ -3,7 +3,7 @@
 from dpgrs.errors import must
 from dpgrs.methods.registry import methods_that
 from dpgrs.preflight.sites import given_problems
-from dpgrs.study.panel_terms import takes_ld
+from dpgrs.study.variant_terms import takes_ld
 from dpgrs.types import Bounds
 
 # Of a release, or of such fits.

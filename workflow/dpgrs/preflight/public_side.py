@@ -90,7 +90,7 @@ def outcome_digest_problems(inspection):
 
 
 def genotype_digest_problems(inspection):
-    """Ask for as many files as digests; the step `make_panel` compares them, as hashing may take hours."""
+    """Ask for as many files as digests; the step `make_variants` compares them, as hashing may take hours."""
     cohort, key = inspection.config["cohort"], _key(inspection)
     wanted = len(inspection["public.genotypes.sha256"])
     if _side(inspection) != "genotypes" or not wanted or key is None or not inspection[key]:

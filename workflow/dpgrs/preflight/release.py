@@ -12,7 +12,7 @@ from dpgrs.study.table_settings import covariate_terms, outcome_constants
 from dpgrs.types import Metrics, Neighbours, Penalty, Protection
 
 # A release is one fit, so these hold one value each; others would be releases, and charges, of their own.
-SINGLE = ("panel.size", "outcomes.count", "privacy.protection", "privacy.epsilon", "privacy.accounting")
+SINGLE = ("variants.size", "outcomes.count", "privacy.protection", "privacy.epsilon", "privacy.accounting")
 RELEASE_ONLY = (
     *("dataset.accession", "dataset.consent", "dataset.version", "dataset.sensitive"),
     *("dataset.approved_by", "dataset.dar_id", "dataset.approval_date", "dataset.acknowledgement"),
@@ -36,7 +36,7 @@ CHARGED = ("evaluation.epsilon", "evaluation.residual_bound")
 TRAITS = ("outcomes.traits", "outcomes.source", "outcomes.file", "outcomes.count")
 SIZES = (
     "methods",
-    "panel.size",
+    "variants.size",
     "outcomes.count",
     "outcomes.file",
     "cohort.sums",
@@ -150,7 +150,7 @@ def method_problems(inspection):
 
 def size_problems(inspection):
     """Refuse more variants or outcomes than a method's mechanism can do, before hours of computing."""
-    size, n_outcomes = max(inspection["panel.size"]), n_outcomes_of(inspection) or 0
+    size, n_outcomes = max(inspection["variants.size"]), n_outcomes_of(inspection) or 0
     lines = column_problems(inspection)
     n_covariates = covariate_terms(inspection.config["covariates"]).get("n_covariates", 0)
     n_columns = size + n_covariates + 1
@@ -159,7 +159,7 @@ def size_problems(inspection):
         method, rule = METHODS[name], inspection["regression.lambda_from"]
         if method.most_entries and n_outcomes > (most := method.most_entries // n_columns**2):
             lines.append(
-                f"`outcomes.count` must be at most {most} for `methods: {name}` at `panel.size: {size}`"
+                f"`outcomes.count` must be at most {most} for `methods: {name}` at `variants.size: {size}`"
                 f"{beside}, got {n_outcomes}: every outcome keeps an X'X of its own. Lower one of them."
             )
         if "lambda" in method.reads and "lambda_from" not in method.reads and rule != Penalty.FIXED:
@@ -206,13 +206,13 @@ def statistics_problems(inspection):
     protection, method = inspection["privacy.protection"][0], inspection["methods"][0]
     if not (inspection["release.statistics"] and has_statistics(method, protection)):
         return []
-    n_columns = max(inspection["panel.size"]) + 1
+    n_columns = max(inspection["variants.size"]) + 1
     n_columns += covariate_terms(inspection.config["covariates"]).get("n_covariates", 0)
     n_rows = (n_outcomes_of(inspection) or 0) + n_columns * (protection == Protection.FULL) + OF_CONSTANTS
     if 8 * n_columns * n_rows <= LARGEST_STATISTICS:
         return []
     wanted = f"be false for statistics of more than {LARGEST_STATISTICS // MIB} MiB"
-    got = f"true with `panel.size: {max(inspection['panel.size'])}`"
+    got = f"true with `variants.size: {max(inspection['variants.size'])}`"
     return [must("release.statistics", wanted, got, "Leave them out of the bundle.")]
 
 

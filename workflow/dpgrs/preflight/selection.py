@@ -26,11 +26,11 @@ def scaling_problems(inspection):
 
 def choice_problems(inspection):
     """Refuse to choose as many variants as there are."""
-    size, smallest_panel = inspection["screening.size"], min(inspection["panel.size"])
-    if not _screened(inspection) or size < smallest_panel:
+    size, smallest_size = inspection["screening.size"], min(inspection["variants.size"])
+    if not _screened(inspection) or size < smallest_size:
         return []
     return [
-        f"`screening.size` must be below {smallest_panel}, the smallest `panel.size`, got {size}. "
+        f"`screening.size` must be below {smallest_size}, the smallest `variants.size`, got {size}. "
         "Choose fewer, or leave out the methods that choose."
     ]
 

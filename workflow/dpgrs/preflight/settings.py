@@ -59,7 +59,7 @@ def method_problems(inspection):
 
 def column_problems(inspection):
     """Refuse more variants and covariates than a method can be fitted on, before hours of computing."""
-    size = max(inspection["panel.size"])
+    size = max(inspection["variants.size"])
     n_covariates = covariate_terms(inspection.config["covariates"]).get("n_covariates", 0)
     beside = f" with {n_covariates} covariates" if n_covariates else ""
     # The intercept is a column, too. What chooses variants first is fitted on few, see `preflight.selection`.
@@ -69,7 +69,7 @@ def column_problems(inspection):
         if METHODS[name].most_columns and not METHODS[name].is_screened
     }
     return [
-        f"`panel.size` must be at most {most} for `methods: {name}`{beside}, got {size}. Lower it."
+        f"`variants.size` must be at most {most} for `methods: {name}`{beside}, got {size}. Lower it."
         for name, most in limits.items()
         if size > most
     ]

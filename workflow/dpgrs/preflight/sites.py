@@ -5,8 +5,8 @@ from dpgrs.io.sites import RELEASED, SITE_COLUMNS, read_sites
 from dpgrs.preflight.genome_builds import table_problems
 
 # The values that look at no genotypes.
-SITE_KEYS = ("cohort.source", "public.sites", "public.frequencies", "panel.size", "release.genome_build")
-OFF = {"panel.missing": 1, "panel.hwe": 0, "panel.ld_r2": None}
+SITE_KEYS = ("cohort.source", "public.sites", "public.frequencies", "variants.size", "release.genome_build")
+OFF = {"variants.missing": 1, "variants.hwe": 0, "variants.ld_r2": None}
 
 
 def given_problems(inspection, key):
@@ -42,7 +42,7 @@ def source_problems(inspection):
 
 def site_problems(inspection):
     """List what is wrong with the table of public sites."""
-    path, size = inspection["public.sites"], max(inspection["panel.size"])
+    path, size = inspection["public.sites"], max(inspection["variants.size"])
     if path is None or inspection["cohort.source"] == "simulate":
         return []
     try:
@@ -50,7 +50,7 @@ def site_problems(inspection):
     except DpgrsError as error:
         return [f"`public.sites`: {error}"]
     if len(sites) < size:
-        wanted = f"list at least `panel.size`, {size}, sites by {', '.join(SITE_COLUMNS)}"
+        wanted = f"list at least `variants.size`, {size}, sites by {', '.join(SITE_COLUMNS)}"
         return [must("public.sites", wanted, len(sites), "Add sites, or lower the size.")]
     return table_problems(sites, path=path, build=inspection["release.genome_build"])
 
@@ -59,7 +59,7 @@ def filter_problems(inspection, key):
     """Refuse a filter that no release has."""
     found, wanted = (
         ", ".join([*value] if isinstance(value, list | tuple) else [value])
-        for value in (inspection[key], RELEASED[key.removeprefix("panel.")])
+        for value in (inspection[key], RELEASED[key.removeprefix("variants.")])
     )
     if found == wanted:
         return []

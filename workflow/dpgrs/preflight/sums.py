@@ -87,7 +87,7 @@ def method_problems(inspection):
     return [
         must("methods", f"be drawn from sums with `{given}`", f"{name}, which reads rows", "Take `blup`.")
         for name in inspection["methods"]
-        if "panel" in mechanism_of(name).takes
+        if "variant_set" in mechanism_of(name).takes
     ]
 
 

@@ -10,13 +10,13 @@ from dpgrs.study.table_cohort import TABLE, CohortTable, is_table, look_at_cohor
 from dpgrs.study.table_values import constant_problems, range_problems
 
 # What is of genotypes alone: nothing of a table hangs on these.
-GENOTYPE_SECTIONS = ("people", "public", "cohort.fetch", "cohort.simulation", "cohort.copies", "panel")
+GENOTYPE_SECTIONS = ("people", "public", "cohort.fetch", "cohort.simulation", "cohort.copies", "variants")
 GENOTYPE_KEYS = (
     *(f"cohort.{name}" for name in (*SOURCES, "chromosomes", "field", "keep_filtered")),
     *(key for key in keys() if key.startswith(tuple(f"{name}." for name in GENOTYPE_SECTIONS))),
     "covariates.pcs",
 )
-GENOTYPE_KEYS = tuple(key for key in GENOTYPE_KEYS if key != "panel.size")
+GENOTYPE_KEYS = tuple(key for key in GENOTYPE_KEYS if key != "variants.size")
 FEWEST_ROWS = 2  # one to train on, one to test on
 
 
@@ -117,13 +117,13 @@ def table_problems(inspection):
         return lines
     if inspection.tell and not table.is_whole:
         inspection.tell(f"{inspection['cohort.table']}: {table.note}")
-    path, n_rows, sizes = inspection["cohort.table"], len(table.row_id), inspection["panel.size"]
+    path, n_rows, sizes = inspection["cohort.table"], len(table.row_id), inspection["variants.size"]
     if n_rows < FEWEST_ROWS:
         wanted = f"have at least {FEWEST_ROWS} rows"
         lines.append(must("cohort.table", wanted, f"{n_rows} in {path}", "Add rows to test on."))
     if max(sizes) > len(table.features.names):
         wanted = f"be at most {len(table.features.names)}, the columns of {path}"
-        lines.append(must("panel.size", wanted, max(sizes), "Lower it, or leave it out to take all."))
+        lines.append(must("variants.size", wanted, max(sizes), "Lower it, or leave it out to take all."))
     return lines + _range_problems(inspection["cohort.ranges"], table) + _column_problems(table, inspection)
 
 

@@ -346,7 +346,7 @@ def _require_chosen(chosen, weights):
 
 def _require_sites(sites):
     if sites.empty:
-        raise UsageError("A release must hold at least one variant, got none. Enlarge the panel.")
+        raise UsageError("A release must hold at least one variant, got none. Raise `variants.size`.")
     chromosome = sites["contig"].astype(str).str.removeprefix("chr")
     alleles = sites[["ref", "alt"]].astype(str)
     is_letters = alleles.apply(lambda column: column.str.fullmatch("[ACGT]+")).all(axis=1)

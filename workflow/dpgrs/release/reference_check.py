@@ -9,7 +9,7 @@ from dpgrs.genotypes.bits import unpack
 from dpgrs.genotypes.dosages import DOSAGE_STEP
 from dpgrs.io.covariates import Covariates
 from dpgrs.io.outcomes import Outcomes
-from dpgrs.io.panel import Panel
+from dpgrs.io.variant_set import VariantSet
 from dpgrs.release.folder_check import read_text
 
 # Sums have 12 digits, weights 10.
@@ -24,7 +24,7 @@ def score_people(scores, covariates, folder):
     ----------
     scores : list of ScoringFile, one for each outcome.
     covariates : path of the table of the weights of covariates; None without.
-    folder : pathlib.Path of ``panel.zarr``, ``replicate1/outcomes.zarr`` and, with covariates,
+    folder : pathlib.Path of ``variants.zarr``, ``replicate1/outcomes.zarr`` and, with covariates,
         ``covariates.npz``.
 
     Returns
@@ -37,8 +37,8 @@ def score_people(scores, covariates, folder):
     DpgrsError
         If the people lack a site, or have other outcomes or covariates.
     """
-    panel, outcomes = (
-        Panel.open(folder / "panel.zarr"),
+    variant_set, outcomes = (
+        VariantSet.open(folder / "variants.zarr"),
         Outcomes.load(folder / "replicate1" / "outcomes.zarr"),
     )
     if len(outcomes.names) != len(scores) or len(outcomes.values) != 1:
@@ -46,7 +46,7 @@ def score_people(scores, covariates, folder):
             f"`{folder}` must hold the outcomes of the release, got others. Name its public people."
         )
     (Y,) = outcomes.values.values()
-    variants = panel.variants
+    variants = variant_set.variants
     keys = zip(
         variants["contig"].astype(str).str.removeprefix("chr"),
         variants["position"].astype(str),
@@ -64,7 +64,7 @@ def score_people(scores, covariates, folder):
     s = np.zeros_like(Y)
     for first in range(0, len(variants), VARIANTS_AT_ONCE):
         block = slice(first, first + VARIANTS_AT_ONCE)
-        s += weights[:, block] @ _copies(panel, block, is_people=outcomes.rows == "people")
+        s += weights[:, block] @ _copies(variant_set, block, is_people=outcomes.rows == "people")
     if covariates is not None:
         s += _of_covariates(covariates, Covariates.load(folder / "covariates.npz"))
     return Y, s
@@ -95,11 +95,11 @@ def _are_sums(stated, y, s):
     return bool(np.all(np.abs(stated - terms.sum(axis=1)) <= TOLERANCE * (1 + np.abs(terms).sum(axis=1))))
 
 
-def _copies(panel, block, *, is_people):
+def _copies(variant_set, block, *, is_people):
     """Return copies of ALT, (n_variants, n_rows) float64."""
-    if panel.has_dosages:
-        return panel.dosages(block) * DOSAGE_STEP
-    alleles = unpack(panel.haplotypes(block), panel.n_haplotypes).astype(np.float64)
+    if variant_set.has_dosages:
+        return variant_set.dosages(block) * DOSAGE_STEP
+    alleles = unpack(variant_set.haplotypes(block), variant_set.n_haplotypes).astype(np.float64)
     return alleles[:, 0::2] + alleles[:, 1::2] if is_people else alleles
 
 

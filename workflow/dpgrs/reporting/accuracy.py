@@ -12,7 +12,7 @@ QUARTILES = (25, 50, 75)
 
 @dataclass(frozen=True)
 class Accuracy:
-    """R^2 and error of every fit at the largest panel and number of outcomes.
+    """R^2 and error of every fit at the largest variant set and number of outcomes.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class Accuracy:
 
 
 def largest_design(table):
-    """Keep the rows of the largest panel and the largest number of outcomes."""
+    """Keep the rows of the largest variant set and the largest number of outcomes."""
     columns = ["n_variants", "n_outcomes"]
     return table[(table[columns] == table[columns].max()).all(axis=1)]
 
@@ -88,7 +88,7 @@ def replicate_means(metrics):
 
 
 def summary(metrics):
-    """One row per panel size, number of outcomes and fit, over outcomes and replicates; largest design first.
+    """One row per number of variants, of outcomes and fit, means over replicates; largest design first.
 
     Returns
     -------

@@ -24,7 +24,7 @@ class ChanceTerms(NamedTuple):
     ----------
     protection, accounting : str
     epsilon : float
-    designs : str, the panel sizes and numbers of outcomes at which it is so, in words.
+    designs : str, the numbers of variants and numbers of outcomes at which it is so, in words.
     n_designs : int
     """
 

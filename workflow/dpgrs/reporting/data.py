@@ -63,7 +63,7 @@ class StudyInfo:
     name : str
     n_people, n_rows : int, people and genotype rows, training and test together.
     rows : str, what one row is: `haplotypes` or `people`.
-    panel_sizes, outcome_counts : tuple of int, ascending.
+    variant_counts, outcome_counts : tuple of int, ascending.
     replicates : int
     source : str, where the genotypes come from, in words.
     is_copied : bool, whether people are copies of those.
@@ -98,7 +98,7 @@ class StudyInfo:
     n_people: int
     n_rows: int
     rows: str
-    panel_sizes: tuple
+    variant_counts: tuple
     outcome_counts: tuple
     replicates: int
     source: str
@@ -154,7 +154,7 @@ class Clipping:
 
     Attributes
     ----------
-    values : (n_outcomes,) int64, values beyond the public bound, at the largest panel.
+    values : (n_outcomes,) int64, values beyond the public bound, at the largest variant set.
     known : (n_outcomes,) int64, all values that are there.
     rows : list of ClippedRows, largest design first; empty under worst-case bounds.
     """
@@ -166,7 +166,7 @@ class Clipping:
 
 @dataclass(frozen=True)
 class FitWeights:
-    """Weights of all outcomes by one fit, in replicate 1 at the largest panel and number of outcomes.
+    """Weights of all outcomes by one fit, in replicate 1 at the largest variant set and number of outcomes.
 
     Attributes
     ----------
@@ -237,7 +237,7 @@ class Screening:
     methods : tuple of str, the study's methods that are fitted on chosen variants.
     share : float, of epsilon that choosing spends.
     partner_r2 : float, the smallest r^2 of LD partners.
-    scores : (n_outcomes, n_variants) float64, exact Kendall correlations of the largest panel.
+    scores : (n_outcomes, n_variants) float64, exact Kendall correlations of the largest variant set.
     choices : list of Choice, all by one selector, Kendall's where the study has it; the first is without
         privacy.
     rows : list of ChoiceRow, largest design first.
@@ -266,7 +266,7 @@ class Quality(NamedTuple):
     ----------
     counts : DataFrame as `variant_filters.write_counts` wrote it; the last row has the sums.
     summary : GenotypeSummary
-    settings : dict, the section `panel` of the configuration.
+    settings : dict, the section `variants` of the configuration.
     """
 
     counts: pd.DataFrame
@@ -282,9 +282,10 @@ class ReportData:
     ----------
     study : StudyInfo
     outcomes : tuple of n_outcomes unique str, in the order of the rows of the weights.
-    metrics : one row per replicate, outcome, fit, panel size and number of outcomes: the study's metrics.tsv.
+    metrics : one row per replicate, outcome, fit, number of variants and number of outcomes: the study's
+        metrics.tsv.
     population_metrics : the same by population of the test rows; empty where populations are not known.
-    variants : `VARIANT_COLUMNS` of the largest panel, in genome order.
+    variants : `VARIANT_COLUMNS` of the largest variant set, in genome order.
     weights : list of FitWeights.
     effects : (n_outcomes, n_variants) float64, true effects of simulated outcomes, or None.
     attacks : one row per replicate, attack, fit, design and kind of target: the study's attacks.tsv; None

@@ -18,7 +18,7 @@ MAX_ROWS = 32
 
 
 class Fit(NamedTuple):
-    """A method under privacy terms; equal for all panels, numbers of outcomes and replicates."""
+    """A method under privacy terms; equal for all variant sets, numbers of outcomes and replicates."""
 
     method: str
     protection: str

@@ -225,7 +225,7 @@ def _expected(plan):
     if not rows:
         return ""
     legend = {
-        "h2": "share of an outcome's variance that the panel explains, assumed",
+        "h2": "share of an outcome's variance that the variants explain, assumed",
         "weight sd": "of the weights, effects per allele, without noise",
         "noise sd": "what noise adds to a weight: in all, by the noise of X'X, by that of X'Y",
         "R2": "in new people of the same population; < -1 where the weights are noise",

@@ -51,30 +51,32 @@ COLUMNS = {
 ALWAYS = ("chromosome", "records", "rows", "thinned", "kept", "call_rate")
 
 
-def filter_words(panel):
-    """Say which variants may enter a panel, a phrase a filter.
+def filter_words(variant_set):
+    """Say which variants a study may take, a phrase a filter.
 
     Parameters
     ----------
-    panel : dict, the section of the configuration.
+    variant_set : dict, the section of the configuration.
 
     Returns
     -------
     list of str
     """
-    words = [f"minor-allele frequency of at least {panel['maf']:g}"]
-    if panel["missing"] < 1:
-        words.append(f"at most {100 * panel['missing']:g} % of alleles missing")
-    if panel["hwe"] > 0:
-        words.append(f"mid-p of the Hardy-Weinberg test of at least {panel['hwe']:g}")
-    if panel["ld_r2"] is not None:
-        words.append(f"r² of at most {panel['ld_r2']:g} with others within {panel['ld_window']:g} kb")
-    if panel["ambiguous"] == "drop":
+    words = [f"minor-allele frequency of at least {variant_set['maf']:g}"]
+    if variant_set["missing"] < 1:
+        words.append(f"at most {100 * variant_set['missing']:g} % of alleles missing")
+    if variant_set["hwe"] > 0:
+        words.append(f"mid-p of the Hardy-Weinberg test of at least {variant_set['hwe']:g}")
+    if variant_set["ld_r2"] is not None:
+        words.append(
+            f"r² of at most {variant_set['ld_r2']:g} with others within {variant_set['ld_window']:g} kb"
+        )
+    if variant_set["ambiguous"] == "drop":
         words.append("no A/T or C/G SNPs")
-    if panel["multiallelic"] == "drop":
+    if variant_set["multiallelic"] == "drop":
         words.append("one variant per position")
-    if len(panel["classes"]) == 1:
-        words.append(f"{panel['classes'][0].replace('snp', 'SNP')}s alone")
+    if len(variant_set["classes"]) == 1:
+        words.append(f"{variant_set['classes'][0].replace('snp', 'SNP')}s alone")
     return words
 
 

@@ -14,13 +14,13 @@ from dpgrs.methods.registry import METHODS
 from dpgrs.reporting.data import Choice, ChoiceRow, Screening
 
 
-def read_screening(choices, panel, outcomes, settings):
+def read_screening(choices, variant_set, outcomes, settings):
     """Compare the choices of a replicate with those without privacy, and with the causal variants.
 
     Parameters
     ----------
     choices : list of paths of choices, those without privacy among them.
-    panel : Panel
+    variant_set : VariantSet
     outcomes : Outcomes of the same replicate.
     settings : dict, resolved.
 
@@ -30,8 +30,8 @@ def read_screening(choices, panel, outcomes, settings):
     """
     found = [_Found(*item) for path in choices for item in load_labelled(path)]
     exact = {(one.selector, one.size): one for one in found if one.is_exact}
-    largest, shown = panel.n_variants, found[0].selector
-    causal = _Causal(panel, outcomes) if _some_are_causal(outcomes) else None
+    largest, shown = variant_set.n_variants, found[0].selector
+    causal = _Causal(variant_set, outcomes) if _some_are_causal(outcomes) else None
     rows = [
         _row(one, count, exact[one.selector, one.size], causal)
         for one in found
@@ -67,12 +67,14 @@ class _Found:
 
 
 class _Causal:
-    """The causal variants of simulated outcomes, and how panels of all sizes go with them."""
+    """The causal variants of simulated outcomes, and how variant sets of all sizes go with them."""
 
-    def __init__(self, panel, outcomes):
+    def __init__(self, variant_set, outcomes):
         terms = {"rows": outcomes.rows, "is_training": outcomes.is_training}
-        self._r2 = squared_correlations(panel.haplotypes(), n_haplotypes=panel.n_haplotypes, **terms)
-        self._of_size = panel.of_size
+        self._r2 = squared_correlations(
+            variant_set.haplotypes(), n_haplotypes=variant_set.n_haplotypes, **terms
+        )
+        self._of_size = variant_set.of_size
         self._is_causal = {size: effects != 0 for size, effects in outcomes.effects.items()}
 
     def _r2_of(self, size):
@@ -100,7 +102,7 @@ def _some_are_causal(outcomes):
 
 
 def _counts(found, exact):
-    """Return the numbers of outcomes of a panel's noisy choices; all outcomes where there are none."""
+    """Return the numbers of outcomes of a variant set's noisy choices; all outcomes where there are none."""
     own = (exact.selector, exact.size)
     counts = {one.count for one in found if not one.is_exact and (one.selector, one.size) == own}
     return sorted(counts or {exact.count})

@@ -32,10 +32,10 @@ class SimulatedOutcomes:
     by rows.
 
     Every outcome has its own random streams: it does not depend on how many outcomes are asked for, nor in
-    which chunks. Effects are drawn in the order of `variant_rank`: a larger panel keeps the raw effects of
-    the smaller one inside it, and the noise of a row, drawn by its name, is the same for all panels and
-    whoever else is there. Without genetic variance (constant variants, or none causal) an outcome is
-    standard normal noise.
+    which chunks. Effects are drawn in the order of `variant_rank`: a larger variant set keeps the raw
+    effects of the smaller one inside it, and the noise of a row, drawn by its name, is the same for all
+    variant sets and whoever else is there. Without genetic variance (constant variants, or none causal) an
+    outcome is standard normal noise.
 
     Parameters
     ----------

@@ -27,8 +27,8 @@ from dpgrs.evaluation.split import per_row
 from dpgrs.io.covariates import Covariates
 from dpgrs.io.files import write_table
 from dpgrs.io.outcomes import Outcomes
-from dpgrs.io.panel import Panel
 from dpgrs.io.replicates import Statistics, load_labelled
+from dpgrs.io.variant_set import VariantSet
 from dpgrs.linalg.linear_fit import LinearFit, centred_gram
 from dpgrs.methods.registry import METHODS
 from dpgrs.public_random import uniforms
@@ -49,7 +49,7 @@ SMALLEST_REFERENCE = 4
 
 @dataclass(frozen=True)
 class Sides:
-    """Rows of one panel in two folds: who is outside and in one fold is the reference for the other.
+    """Rows of one variant set in two folds: who is outside and in one fold is the reference for the other.
 
     Attributes
     ----------
@@ -112,7 +112,7 @@ READS = ("seed", "outcomes.count", "regression.lambda")
 
 def attack_replicate(
     settings,
-    panel: Path,
+    variant_set: Path,
     outcomes: Path,
     statistics: Path,
     noisy: Path,
@@ -132,7 +132,7 @@ def attack_replicate(
     Parameters
     ----------
     settings : Settings
-    panel : the panel.
+    variant_set : store of the study's variants.
     outcomes : outcomes and split of the replicate.
     statistics : exact statistics.
     noisy : noisy statistics.
@@ -149,22 +149,26 @@ def attack_replicate(
     """
     noisy = load_labelled(noisy)
     _require_benchmark(noisy)
-    panel, outcomes, statistics = Panel.open(panel), Outcomes.load(outcomes), Statistics.load(statistics)
+    variant_set, outcomes, statistics = (
+        VariantSet.open(variant_set),
+        Outcomes.load(outcomes),
+        Statistics.load(statistics),
+    )
     covariates = Covariates.load(covariates)
     counts, seed, penalty = settings.outcomes.count, settings.seed, settings.regression["lambda"]
     counts = counts or [len(outcomes.names)]
     people = outcomes.is_training[:: _rows_per_person(outcomes.rows)]
-    fold = _folds(panel.sample_id, people, seed=seed, key=("attack", replicate))
+    fold = _folds(variant_set.sample_id, people, seed=seed, key=("attack", replicate))
     records = []
     if fold is not None:
         folds = per_row(fold, rows=outcomes.rows)
         fits = load_labelled(weights)
         for size in outcomes.values:
             options = {"bound": statistics.outcome_bound}
-            sides = _sides(panel, outcomes, size, folds, **options)
+            sides = _sides(variant_set, outcomes, size, folds, **options)
             in_full = sides
             if covariates is not None:
-                in_full = _sides(panel, outcomes, size, folds, covariates=covariates, **options)
+                in_full = _sides(variant_set, outcomes, size, folds, covariates=covariates, **options)
             known = {"n": statistics.n_rows}
             known["penalties"] = _penalties(in_full, penalty, **known)
             releases = (
@@ -207,9 +211,9 @@ def _folds(sample_id, is_member, *, seed, key):
     return fold
 
 
-def _sides(panel, outcomes, size, fold, *, bound, covariates=None):
+def _sides(variant_set, outcomes, size, fold, *, bound, covariates=None):
     known = {"rows": outcomes.rows, "is_selected": fold >= 0}
-    X = joined_rows(panel, size, covariates=covariates, **known)
+    X = joined_rows(variant_set, size, covariates=covariates, **known)
     kept = np.flatnonzero(fold >= 0)
     Y = np.clip(outcomes.values[size][:, kept], -bound, bound)
     return Sides.of(X, Y, rows=outcomes.rows, is_member=outcomes.is_training[kept], fold=fold[kept])

@@ -14,18 +14,18 @@ from dpgrs.study.training_data import TrainingData
 READS = ("methods", "screening.size", "outcomes.bound")
 
 
-def choose_exactly(settings, panel: Path, outcomes: Path, *, threads: int = 1, output: Path):
-    """Choose variants by every selector of a study, for every panel, without noise.
+def choose_exactly(settings, variant_set: Path, outcomes: Path, *, threads: int = 1, output: Path):
+    """Choose variants by every selector of a study, for every number of variants, without noise.
 
     Parameters
     ----------
     settings : Settings
-    panel : the panel.
+    variant_set : store of the study's variants.
     outcomes : outcomes and split of the replicate.
     threads : number of threads; the result does not depend on it.
     output : the choices to write, and once the exact Kendall scores of all variants.
     """
-    data = TrainingData(outcomes, panel=panel, n_threads=threads)
+    data = TrainingData(outcomes, variant_set=variant_set, n_threads=threads)
     used = {METHODS[name].selector for name in settings.methods}
     terms = {"n_choices": settings.screening.size, "outcome_bound": settings.outcomes.bound}
     chosen = [

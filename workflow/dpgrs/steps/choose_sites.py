@@ -5,13 +5,13 @@ from pathlib import Path
 from dpgrs.io import sites
 from dpgrs.io.haplotype_store import HaplotypeStore
 from dpgrs.io.variant_filters import VariantFilters, write_counts
-from dpgrs.study.panel_terms import filters_of, linkage_of
+from dpgrs.study.variant_terms import filters_of, linkage_of
 
 READS = (
     "seed",
     "cohort.chromosomes",
     "cohort.rows",
-    "panel",
+    "variants",
     "public.sites",
     "public.frequencies",
     # Who the stores are of: for the note on what was made from them.
@@ -30,7 +30,7 @@ def choose_sites(settings, stores: list[Path] = (), *, qc: Path, output: Path):
     qc : table to write of all candidate sites, each with the reason why it was left out.
     output : the table of sites to write.
     """
-    public, filters = settings.public, filters_of(settings.panel)
+    public, filters = settings.public, filters_of(settings.variants)
     stores = [HaplotypeStore.open(store) for store in stores] if public.sites is None else []
     if stores:
         measured = VariantFilters(missing=filters["missing"], hwe=filters["hwe"])
@@ -42,7 +42,7 @@ def choose_sites(settings, stores: list[Path] = (), *, qc: Path, output: Path):
         chromosomes=settings.cohort.chromosomes,
         stores=stores,
         linkage=linkage_of(settings),
-        size=max(settings.panel.size),
+        size=max(settings.variants.size),
         seed=settings.seed,
         **filters,
     )

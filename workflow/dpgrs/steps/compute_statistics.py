@@ -5,8 +5,8 @@ from pathlib import Path
 
 from dpgrs.io.covariates import Covariates
 from dpgrs.io.outcomes import Outcomes
-from dpgrs.io.panel import Panel
-from dpgrs.io.panel_parts import shard_of
+from dpgrs.io.variant_set import VariantSet
+from dpgrs.io.variant_set_parts import shard_of
 from dpgrs.study.exact_statistics import exact_statistics
 
 READS = (
@@ -25,7 +25,7 @@ READS = (
 
 def compute_statistics(
     settings,
-    panel: Path,
+    variant_set: Path,
     outcomes: Path,
     *,
     covariates: Path | None = None,
@@ -38,10 +38,10 @@ def compute_statistics(
 
     Parameters
     ----------
-    settings : Settings. Under `tight` bounds rows are clipped besides, by the frequencies of the panel:
+    settings : Settings. Under `tight` bounds rows are clipped besides, by the frequencies of the variant set:
         public ones in a release, in a benchmark the cohort's own as a stand-in. What is clipped is counted
         in a benchmark alone, as such numbers are exact.
-    panel : the panel.
+    variant_set : store of the study's variants.
     outcomes : outcomes and split of a replicate.
     covariates : covariates as further columns of X; they need `privacy.bounds: tight`.
     without_gram : leave out X'X, which a study needs only if noise is drawn on it.
@@ -57,10 +57,14 @@ def compute_statistics(
     DpgrsError
         If the files are not of the same people. No number is told.
     """
-    panel, outcomes, covariates = Panel.open(panel), Outcomes.load(outcomes), Covariates.load(covariates)
-    people = shard_of(panel.n_samples, shard=shard, n_shards=shards)
+    variant_set, outcomes, covariates = (
+        VariantSet.open(variant_set),
+        Outcomes.load(outcomes),
+        Covariates.load(covariates),
+    )
+    people = shard_of(variant_set.n_samples, shard=shard, n_shards=shards)
     options = {"without_gram": without_gram, "people": people}
-    found = exact_statistics(settings, panel, outcomes, covariates, **options)
+    found = exact_statistics(settings, variant_set, outcomes, covariates, **options)
     if shards > 1:
-        found = replace(found, people=(people.start, people.stop, panel.n_samples))
+        found = replace(found, people=(people.start, people.stop, variant_set.n_samples))
     found.save(output)

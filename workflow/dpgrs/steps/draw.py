@@ -28,7 +28,7 @@ READS = (
     "mode",
     "study",
     "seed",
-    "panel.size",
+    "variants.size",
     "outcomes",
     "privacy",
     "screening",
@@ -40,7 +40,7 @@ READS = (
     "public",
 )
 
-RESTS_ON = ("outcomes", "statistics", "panel", "ld", "sites", "loadings", "audit")
+RESTS_ON = ("outcomes", "statistics", "variant_set", "ld", "sites", "loadings", "audit")
 
 
 def draw(
@@ -50,7 +50,7 @@ def draw(
     mechanism: str,
     method: list[str] = (),
     statistics: Path | None = None,
-    panel: Path | None = None,
+    variant_set: Path | None = None,
     choices: Path | None = None,
     ld: Path | None = None,
     sites: Path | None = None,
@@ -65,8 +65,8 @@ def draw(
 ):
     """Draw noise by one mechanism: from a public seed in a benchmark, in a release secret and charged before.
 
-    A benchmark draws for every combination of protection, accounting, epsilon, panel and number of outcomes;
-    each is a release of its own, with its own noise.
+    A benchmark draws for every combination of protection, accounting, epsilon, number of variants and
+    of outcomes; each is a release of its own, with its own noise.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def draw(
     mechanism : name of the mechanism, such as reusecov-statistics.
     method : method to draw for, if the mechanism draws separately for each.
     statistics : exact statistics, for mechanisms that draw from sums.
-    panel : the panel, for mechanisms that draw from rows.
+    variant_set : the variant set, for mechanisms that draw from rows.
     choices : private choices of variants that an earlier run of this command drew, in benchmarks.
     ld : linkage disequilibrium of public genotypes, for mechanisms that use it.
     sites : public sites, in releases.
@@ -91,8 +91,8 @@ def draw(
     """
     drawing = mechanism_named(mechanism)
     if settings.mode == "release":
-        require_closed(*filter(None, (statistics, panel)), outcomes, output, events)
-    files = {"statistics": statistics, "panel": panel, "choices": choices, "ld": ld}
+        require_closed(*filter(None, (statistics, variant_set)), outcomes, output, events)
+    files = {"statistics": statistics, "variant_set": variant_set, "choices": choices, "ld": ld}
     data = TrainingData(outcomes, **files, n_threads=threads)
     draws = list(draws_of(settings, drawing, method or [None], data))
     if settings.mode == "release":

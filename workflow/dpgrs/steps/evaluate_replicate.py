@@ -12,10 +12,10 @@ from dpgrs.evaluation.split import per_row
 from dpgrs.io.covariates import Covariates
 from dpgrs.io.files import read_table, write_table
 from dpgrs.io.outcomes import Outcomes
-from dpgrs.io.panel import Panel
-from dpgrs.io.panel_parts import held_parts, people_at_a_time, people_parts, rows_of_people
 from dpgrs.io.replicates import load_labelled
 from dpgrs.io.tables.populations import populations_of
+from dpgrs.io.variant_set import VariantSet
+from dpgrs.io.variant_set_parts import held_parts, people_at_a_time, people_parts, rows_of_people
 from dpgrs.linalg.linear_fit import LinearFit
 from dpgrs.methods.registry import METHODS, REFERENCE_METHOD
 from dpgrs.study.score_measures import MeasuredPeople, n_read, rows_of_unit
@@ -50,7 +50,7 @@ READS = ("outcomes.count", "covariates.pcs")
 
 def evaluate_replicate(
     settings,
-    panel: Path,
+    variant_set: Path,
     outcomes: Path,
     weights: Path,
     seconds: Path,
@@ -70,7 +70,7 @@ def evaluate_replicate(
     Parameters
     ----------
     settings : Settings
-    panel : the panel.
+    variant_set : store of the study's variants.
     outcomes : outcomes and split of the replicate.
     weights : weights of all methods.
     seconds : the time that each fit took.
@@ -78,16 +78,21 @@ def evaluate_replicate(
     populations : table of sample and population.
     covariates : covariates of the test rows, if fits have weights of covariates.
     metrics : table by outcome to write.
-    population_metrics : table by population to write, for the largest panel and all outcomes.
-    measures : table to write of further measures with intervals, for the largest panel and all outcomes.
+    population_metrics : table by population to write, for the most variants and all outcomes.
+    measures : table to write of further measures with intervals, for the most variants and all
+        outcomes.
     """
-    panel, outcomes, covariates = Panel.open(panel), Outcomes.load(outcomes), Covariates.load(covariates)
+    variant_set, outcomes, covariates = (
+        VariantSet.open(variant_set),
+        Outcomes.load(outcomes),
+        Covariates.load(covariates),
+    )
     groups = None
     if populations is not None:
-        groups = per_row(populations_of(populations, panel.sample_id), rows=outcomes.rows)
+        groups = per_row(populations_of(populations, variant_set.sample_id), rows=outcomes.rows)
     fitted = load_labelled(weights)
     columns = {size: None if covariates else _columns_of(fitted, size) for size in outcomes.values}
-    parts = _Parts(panel, outcomes, covariates, groups, columns, n_components=settings.covariates.pcs)
+    parts = _Parts(variant_set, outcomes, covariates, groups, columns, n_components=settings.covariates.pcs)
     counts = settings.outcomes.count or [len(outcomes.names)]
     largest = max(outcomes.values), max(counts)
     elapsed = read_table(seconds, needed=["seconds"])["seconds"]
@@ -119,7 +124,7 @@ def evaluate_replicate(
     _write(metrics, tables, METRICS)
     _write(population_metrics, population_tables, POPULATION_METRICS)
     people = MeasuredPeople(
-        panel,
+        variant_set,
         outcomes,
         covariates,
         is_measured=~outcomes.is_training,
@@ -143,7 +148,7 @@ def evaluate_replicate(
 
 
 def _columns_of(fitted, size):
-    """Return the variants of a panel that fits of that size have, ascending; None where one has all."""
+    """Return the variants that fits of a size have, ascending; None where one has all."""
     found = []
     for label in fitted.labels:
         if label["n_variants"] == size and not METHODS[label["method"]].is_screened:
@@ -158,13 +163,18 @@ def _columns_of(fitted, size):
 class _Parts:
     """The rows of a replicate, some people at a time."""
 
-    def __init__(self, panel, outcomes, covariates, groups, columns, *, n_components):
-        self._panel, self._outcomes, self._covariates, self._groups = panel, outcomes, covariates, groups
+    def __init__(self, variant_set, outcomes, covariates, groups, columns, *, n_components):
+        self._variant_set, self._outcomes, self._covariates, self._groups = (
+            variant_set,
+            outcomes,
+            covariates,
+            groups,
+        )
         self._columns = columns
         self._rows_of_unit = rows_of_unit(outcomes)
         self._n_of_table = 0 if covariates is None else len(covariates.names) - n_components
-        self._most = people_at_a_time(max(n_read(panel, list(columns.values())), len(outcomes.names)))
-        own = [selected_variants(panel, size, columns=columns[size]) for size in outcomes.values]
+        self._most = people_at_a_time(max(n_read(variant_set, list(columns.values())), len(outcomes.names)))
+        own = [selected_variants(variant_set, size, columns=columns[size]) for size in outcomes.values]
         self._variants = np.unique(np.concatenate(own))
         self.n_training = int(np.count_nonzero(outcomes.is_training))
         self._measure()
@@ -176,7 +186,7 @@ class _Parts:
         is_test = ~self._outcomes.is_training
         names = [] if self._groups is None else np.unique(self._groups[is_test]).tolist()
         self._by_group = {size: {name: Means(n_outcomes) for name in names} for size in sizes}
-        for people in people_parts(slice(0, self._panel.n_samples), self._most):
+        for people in people_parts(slice(0, self._variant_set.n_samples), self._most):
             rows = rows_of_people(people, rows=self._outcomes.rows)
             part = self._outcomes.of_rows(rows)
             for size, Y in part.values.items():
@@ -193,13 +203,13 @@ class _Parts:
         has_groups : function of a label, whether populations are told apart.
         """
         found = [self._nothing(label, has_groups(label)) for label in fitted.labels]
-        for panel in held_parts(self._panel, self._variants, n_most=self._most):
-            rows = rows_of_people(panel.people, rows=self._outcomes.rows)
+        for variant_set in held_parts(self._variant_set, self._variants, n_most=self._most):
+            rows = rows_of_people(variant_set.people, rows=self._outcomes.rows)
             part = self._outcomes.of_rows(rows)
             groups = None
             if self._groups is not None:
                 groups = self._groups[rows][~part.is_training][:: self._rows_of_unit]
-            X = {size: self._test_rows(size, panel, part) for size in part.values}
+            X = {size: self._test_rows(size, variant_set, part) for size in part.values}
             for own, (label, arrays) in zip(found, fitted, strict=True):
                 size = label["n_variants"]
                 predicted = self._predict_units(LinearFit.of(arrays, self._columns[size]), X[size])
@@ -232,12 +242,12 @@ class _Parts:
             },
         )
 
-    def _test_rows(self, size, panel, part):
+    def _test_rows(self, size, variant_set, part):
         covariates = self._covariates
         if covariates is not None:
-            covariates = covariates.of_rows(rows_of_people(panel.people, rows=part.rows))
+            covariates = covariates.of_rows(rows_of_people(variant_set.people, rows=part.rows))
         own = {"columns": self._columns[size], "is_selected": ~part.is_training}
-        return joined_rows(panel, size, rows=part.rows, covariates=covariates, **own)
+        return joined_rows(variant_set, size, rows=part.rows, covariates=covariates, **own)
 
 
 def _is_of_all(label):
@@ -246,7 +256,7 @@ def _is_of_all(label):
 
 
 def _is_of(label, size, count):
-    """Tell whether a fit is reported for a panel size and a number of outcomes."""
+    """Tell whether a fit is reported for a number of variants and a number of outcomes."""
     return label["n_variants"] == size and (_is_of_all(label) or label["n_outcomes"] == count)
 
 

@@ -42,14 +42,14 @@ def fit_weights(
     draw_seconds: list[Path] = (),
     statistics: Path | None = None,
     choices: Path | None = None,
-    panel: Path | None = None,
+    variant_set: Path | None = None,
     outcomes: Path | None = None,
     ld: Path | None = None,
     effects: Path | None = None,
     output: Path,
     seconds: Path | None = None,
 ):
-    """Fit the weights of all outcomes, by every method, on every panel, from what was drawn.
+    """Fit the weights of all outcomes, by every method, at every number of variants, from what was drawn.
 
     With exact statistics GBLUP is always fitted, as the reference of the metrics; labels say which fits are
     to be reported. Ridge takes lambda as it is.
@@ -61,7 +61,7 @@ def fit_weights(
     draw_seconds : table of the time that each draw took, in benchmarks.
     statistics : exact statistics, for fits without privacy.
     choices : choices of variants without privacy, for fits that use them.
-    panel : the panel, for fits on choices without privacy.
+    variant_set : the variant set, for fits on choices without privacy.
     outcomes : outcomes, for fits on choices without privacy and fits with public outcomes.
     ld : linkage disequilibrium of public genotypes, for fits that use it.
     effects : public effects, for fits that start from them.
@@ -90,7 +90,9 @@ def fit_weights(
             times = None if times is None else read_table(times, needed=["seconds"])["seconds"]
             yield from _drawn_fits(load_labelled(path), times, settings, public, **files)
         if choices is not None:
-            yield from _fits_of_choices(load_labelled(choices), methods, TrainingData(outcomes, panel=panel))
+            yield from _fits_of_choices(
+                load_labelled(choices), methods, TrainingData(outcomes, variant_set=variant_set)
+            )
 
     def labelled():
         for label, arrays, elapsed in fits():
@@ -147,7 +149,7 @@ def _require_same_ld(label, ld):
 
 
 def _told(effects, names):
-    """Return a function of a panel size and a number of outcomes to their PublicEffects, None without any.
+    """Return a function of the numbers of variants and of outcomes to their PublicEffects, None without any.
 
     Files named as the scores of outcomes, such as ``height.txt.gz``, are for these alone, and other outcomes
     may follow any of the other files.

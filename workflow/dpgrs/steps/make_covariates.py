@@ -8,9 +8,9 @@ from dpgrs.errors import DpgrsError
 from dpgrs.evaluation.split import per_row
 from dpgrs.io.covariates import Covariates
 from dpgrs.io.loadings import read_loadings
-from dpgrs.io.panel import Panel
 from dpgrs.io.tables.people_counts import PeopleCount
 from dpgrs.io.tables.phenotypes import constants_of, match_outcomes, read_outcomes, read_scales, standardise
+from dpgrs.io.variant_set import VariantSet
 from dpgrs.linalg.covariates import covariate_units
 from dpgrs.linalg.principal_components import project
 from dpgrs.linalg.statistics import column_moments
@@ -24,7 +24,7 @@ READS = ("mode", "cohort.rows", "covariates", "outcomes.least_share", "outcomes.
 
 def make_covariates(
     settings,
-    panel: Path,
+    variant_set: Path,
     *,
     table: Path | None = None,
     scales: Path | None = None,
@@ -40,7 +40,7 @@ def make_covariates(
     Parameters
     ----------
     settings : Settings
-    panel : the panel, for its people and, with loadings, their genotypes.
+    variant_set : the variant set, for its people and, with loadings, their genotypes.
     table : table of covariates.
     scales : public constants of its columns.
     loadings : loadings of principal components, from make-loadings.
@@ -54,7 +54,7 @@ def make_covariates(
         If a column or its constants are missing, or too few people of the genotypes are in the table; in a
         benchmark, if most values of a column would be clipped.
     """
-    panel, rows, parts = Panel.open(panel), settings.cohort.rows, []
+    variant_set, rows, parts = VariantSet.open(variant_set), settings.cohort.rows, []
     is_release, bound = settings.mode == "release", settings.covariates.bound
     if table is not None:
         names = table_columns(settings.covariates)
@@ -65,9 +65,11 @@ def make_covariates(
             "is_release": is_release,
             "is_reference": is_reference,
         }
-        parts.append(_of_table(panel.sample_id, table, names, scales, rows=rows, bound=bound, **counting))
+        parts.append(
+            _of_table(variant_set.sample_id, table, names, scales, rows=rows, bound=bound, **counting)
+        )
     if loadings is not None:
-        parts.append(_of_genotypes(panel, read_loadings(loadings), rows=rows))
+        parts.append(_of_genotypes(variant_set, read_loadings(loadings), rows=rows))
     found, Z, centre, scale = zip(*parts, strict=True)
     Covariates(
         tuple(name for part in found for name in part),
@@ -100,12 +102,16 @@ def _of_table(sample_id, path, names, scales, *, rows, bound, is_release, **coun
     return names, values, constants["centre"].to_numpy(), constants["scale"].to_numpy()
 
 
-def _of_genotypes(panel, loadings, *, rows):
+def _of_genotypes(variant_set, loadings, *, rows):
     """Return the same of principal components; they are scaled by the reference already."""
-    columns = loadings.places(panel.variants)
+    columns = loadings.places(variant_set.variants)
     means = column_moments(loadings.frequency, rows=rows)[0]
     Z = project(
-        panel.genotypes(columns), loadings.values, means=means, n_haplotypes=panel.n_haplotypes, rows=rows
+        variant_set.genotypes(columns),
+        loadings.values,
+        means=means,
+        n_haplotypes=variant_set.n_haplotypes,
+        rows=rows,
     )
     n = len(loadings.names)
     return loadings.names, Z, np.zeros(n), np.ones(n)

@@ -8,9 +8,9 @@ from dpgrs.errors import UsageError
 from dpgrs.evaluation.split import per_row, split_rows
 from dpgrs.io.files import require_new
 from dpgrs.io.outcomes import Outcomes, simulated_names
-from dpgrs.io.panel import Panel
-from dpgrs.io.panel_parts import people_parts
 from dpgrs.io.tables.outcome_loadings import read_outcome_loadings
+from dpgrs.io.variant_set import VariantSet
+from dpgrs.io.variant_set_parts import people_parts
 from dpgrs.study.outcome_table import OutcomeTable
 from dpgrs.study.simulated_rows import SIMULATED_PEOPLE, SimulatedRows
 
@@ -18,7 +18,7 @@ READS = (
     "mode",
     "seed",
     "cohort.rows",
-    "panel.size",
+    "variants.size",
     "outcomes.count",
     "outcomes.heritability",
     "outcomes.causal_share",
@@ -34,7 +34,7 @@ READS = (
 
 def make_outcomes(
     settings,
-    panel: Path,
+    variant_set: Path,
     *,
     replicate: int,
     table: Path | None = None,
@@ -46,13 +46,13 @@ def make_outcomes(
 ):
     """Simulate outcomes, or read them from a table, and split people into training and test rows.
 
-    In a release every row depends on itself alone: simulated outcomes are scaled by the panel's frequencies,
-    which are public, and a side of the split may be empty. A table of raw values is refused.
+    In a release every row depends on itself alone: simulated outcomes are scaled by the variant set's
+    frequencies, which are public, and a side of the split may be empty. A table of raw values is refused.
 
     Parameters
     ----------
     settings : Settings
-    panel : the panel.
+    variant_set : store of the study's variants.
     replicate : number of the replicate, from 1; each replicate has its own public random numbers.
     table : table of measured outcomes; without it, outcomes are simulated.
     scales : public constants that standardise the outcomes of the table; without them, values are used as
@@ -71,11 +71,11 @@ def make_outcomes(
         If `output` is a folder that holds something.
     """
     require_new(output)
-    panel, rows, sizes = Panel.open(panel), settings.cohort.rows, settings.panel.size
+    variant_set, rows, sizes = VariantSet.open(variant_set), settings.cohort.rows, settings.variants.size
     terms, is_release = settings.outcomes, settings.mode == "release"
     count = max(terms.count) if terms.count else None
     is_training = split_rows(
-        panel.sample_id,
+        variant_set.sample_id,
         rows=rows,
         test_share=terms.test_share,
         seed=settings.seed,
@@ -84,14 +84,14 @@ def make_outcomes(
     )
     effects, prevalence, population = {}, None, None
     if table is None:
-        simulated = _simulated(panel, settings, replicate)
+        simulated = _simulated(variant_set, settings, replicate)
         effects, parts = simulated.effects, simulated.parts()
         names = simulated_names(count)
         prevalence = None if terms.prevalence is None else np.full(count, terms.prevalence)
     else:
         found = OutcomeTable(
             table,
-            panel.sample_id,
+            variant_set.sample_id,
             count=count,
             scales=scales,
             public_digest=settings.public.outcomes.sha256,
@@ -103,7 +103,7 @@ def make_outcomes(
             folder=output.parent,
         )
         names, prevalence, population = found.names, found.prevalence, found.population_prevalence
-        people = people_parts(slice(0, panel.n_samples), SIMULATED_PEOPLE)
+        people = people_parts(slice(0, variant_set.n_samples), SIMULATED_PEOPLE)
         parts = (dict.fromkeys(sizes, per_row(found.of_people(part), rows=rows)) for part in people)
     names = tuple(names)
     own = (None, None)
@@ -114,13 +114,13 @@ def make_outcomes(
     Outcomes(names, values, effects, is_training, rows, prevalence, *own, population).save(output, parts)
 
 
-def _simulated(panel, settings, replicate):
+def _simulated(variant_set, settings, replicate):
     terms = settings.outcomes
     if terms.count is None:
         raise UsageError("`outcomes.count` must be given for simulated outcomes, got null. Give it.")
     return SimulatedRows(
-        panel,
-        settings.panel.size,
+        variant_set,
+        settings.variants.size,
         rows=settings.cohort.rows,
         by_frequency=settings.mode == "release",
         n_outcomes=max(terms.count),

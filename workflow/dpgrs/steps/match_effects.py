@@ -6,16 +6,16 @@ import numpy as np
 
 from dpgrs.io import public_effects
 from dpgrs.io.files import file_digest
-from dpgrs.io.panel import Panel
 from dpgrs.io.scoring_files import open_effects
 from dpgrs.io.sites import read_chosen_sites
+from dpgrs.io.variant_set import VariantSet
 from dpgrs.study.public_effects_files import save_effects
 
-READS = ("panel.size", "release.genome_build")
+READS = ("variants.size", "release.genome_build")
 
 
 def match_effects(
-    settings, effects: list[Path], *, sites: Path | None = None, panel: Path | None = None, output: Path
+    settings, effects: list[Path], *, sites: Path | None = None, variant_set: Path | None = None, output: Path
 ):
     """Match effects of public files with the variants of a study, by position and alleles.
 
@@ -24,8 +24,8 @@ def match_effects(
     settings : Settings
     effects : scoring files or summary statistics.
     sites : public sites, if the study has them.
-    panel : the panel, if the study has no public sites.
-    output : table to write of the effects for every panel size, per copy of ALT.
+    variant_set : the variant set, if the study has no public sites.
+    output : table to write of the effects for every number of variants, per copy of ALT.
 
     Returns
     -------
@@ -36,7 +36,7 @@ def match_effects(
     DpgrsError
         As in `dpgrs.io.public_effects.match_effects`.
     """
-    variants = _variants(sites, panel)
+    variants = _variants(sites, variant_set)
     files, found = [], []
     for path in effects:
         file = open_effects(path, build=settings.release.genome_build)
@@ -46,13 +46,13 @@ def match_effects(
         files.append(about | {"is_marginal": file.is_marginal})
         found.append(values)
     rank, found = variants["rank"].to_numpy(), np.array(found)
-    save_effects(output, files, {size: found[:, rank < size] for size in settings.panel.size})
+    save_effects(output, files, {size: found[:, rank < size] for size in settings.variants.size})
     return {one["name"]: one["matched"] for one in files}
 
 
-def _variants(sites, panel):
-    """Return the variants of the largest panel, in genome order, with their rank."""
+def _variants(sites, variant_set):
+    """Return all variants of the study, in genome order, with their rank."""
     if sites is not None:
         return read_chosen_sites(sites)
-    panel = Panel.open(panel)
-    return panel.variants.assign(rank=panel.variant_rank)
+    variant_set = VariantSet.open(variant_set)
+    return variant_set.variants.assign(rank=variant_set.variant_rank)

@@ -2,28 +2,28 @@
 
 from pathlib import Path
 
-from dpgrs.io.panel import Panel
-from dpgrs.study.public_ld_files import ld_of_panel, save_ld
+from dpgrs.io.variant_set import VariantSet
+from dpgrs.study.public_ld_files import ld_of_variants, save_ld
 
-READS = ("cohort.rows", "panel.size", "privacy.genotype_clip")
+READS = ("cohort.rows", "variants.size", "privacy.genotype_clip")
 
 
-def measure_ld(settings, panel: Path, *, output: Path):
+def measure_ld(settings, variant_set: Path, *, output: Path):
     """Estimate linkage disequilibrium of public genotypes, with rows clipped as the cohort's are.
 
     Parameters
     ----------
     settings : Settings
-    panel : the panel of a public reference, at the sites of the study.
-    output : file to write of linkage disequilibrium for every panel size.
+    variant_set : the variant set of a public reference, at the sites of the study.
+    output : file to write of linkage disequilibrium for every number of variants.
 
     Returns
     -------
-    dict of the numbers of rows, blocks and principal components of the largest panel.
+    dict of the numbers of rows, blocks and principal components of the most variants.
     """
-    found = ld_of_panel(
-        Panel.open(panel),
-        settings.panel.size,
+    found = ld_of_variants(
+        VariantSet.open(variant_set),
+        settings.variants.size,
         rows=settings.cohort.rows,
         factor=settings.privacy.genotype_clip,
     )

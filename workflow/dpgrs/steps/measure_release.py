@@ -19,8 +19,8 @@ from dpgrs.evaluation.rows import joined_rows, selected_units
 from dpgrs.io.covariates import Covariates
 from dpgrs.io.files import write_table, written_digest
 from dpgrs.io.outcomes import Outcomes
-from dpgrs.io.panel import Panel, check_same_people
 from dpgrs.io.replicates import load_labelled, save_labelled, write_events
+from dpgrs.io.variant_set import VariantSet, check_same_people
 from dpgrs.methods.mechanisms import request_of
 from dpgrs.privacy.ledger.charging import check, complete, release
 from dpgrs.privacy.ledger.entries import Account
@@ -65,7 +65,7 @@ RESTS_ON = (
     "drawn",
     "weights",
     "outcomes",
-    "panel",
+    "variant_set",
     "covariates",
     "sites",
     "loadings",
@@ -81,7 +81,7 @@ def measure_release(
     outcomes: Path,
     weights: Path,
     *,
-    panel: Path | None = None,
+    variant_set: Path | None = None,
     sites: Path | None = None,
     covariates: Path | None = None,
     loadings: Path | None = None,
@@ -101,7 +101,7 @@ def measure_release(
     drawn : noisy results of the release.
     outcomes : outcomes of the people to measure on.
     weights : weights of one fit.
-    panel : the panel of the people to measure on; not needed if metrics are withheld.
+    variant_set : the variant set of the people to measure on; not needed if metrics are withheld.
     sites : public sites, if metrics are charged.
     covariates : covariates of these people, if the fit has weights of covariates.
     loadings : public loadings of principal components.
@@ -120,7 +120,7 @@ def measure_release(
         If files do not belong together, or not to what the ledger charged for.
     """
     if settings.evaluation.metrics == Metrics.CHARGED:
-        require_closed(drawn, weights, outcomes, panel, accuracy, events)
+        require_closed(drawn, weights, outcomes, variant_set, accuracy, events)
     ledger = Ledger(settings.privacy.ledger)
     label, noisy = load_released(drawn, ledger.read())
     terms = fit_settings(settings) | ld_identity(ld) | effects_identity(effects)
@@ -137,7 +137,11 @@ def measure_release(
     if settings.evaluation.metrics == Metrics.WITHHELD:
         write({"r2": np.nan, "mse": np.nan, "status": Metrics.WITHHELD.value}, [], [])
         return
-    people = {"panel": Panel.open(panel), "outcomes": outcomes, "covariates": Covariates.load(covariates)}
+    people = {
+        "variant_set": VariantSet.open(variant_set),
+        "outcomes": outcomes,
+        "covariates": Covariates.load(covariates),
+    }
     if settings.evaluation.metrics == Metrics.PUBLIC:
         found, own = _measure_in_public(label, fit, n_components=settings.covariates.pcs, **people)
         write({**found, "status": "ok"}, [own], [])
@@ -166,7 +170,7 @@ def _charge(
     request,
     ledger,
     *,
-    panel,
+    variant_set,
     outcomes,
     covariates,
     identity,
@@ -176,7 +180,7 @@ def _charge(
 ):
     """Charge the ledger, then draw the sums; returns their label and numbers, and the receipt."""
     trained, names = request_of(label), tuple(label["outcomes"])
-    exact = _sum_up(panel, trained.n_variants, outcomes, covariates, weights, request)
+    exact = _sum_up(variant_set, trained.n_variants, outcomes, covariates, weights, request)
     book = ledger.read()
 
     def identify(part):
@@ -199,7 +203,7 @@ def _charge(
     return (own | {"events": [event.as_dict() for event in drawn]}, sums), receipt
 
 
-def _measure_in_public(label, fit, *, panel, outcomes, covariates, n_components):
+def _measure_in_public(label, fit, *, variant_set, outcomes, covariates, n_components):
     """Return R^2 and error of all outcomes on public people, and what they follow from: label and arrays.
 
     R^2 compares with a prediction of 0, the public mean.
@@ -211,17 +215,17 @@ def _measure_in_public(label, fit, *, panel, outcomes, covariates, n_components)
             "Name the columns of `evaluation.outcomes` alike."
         )
     n_variants = label["request"]["n_variants"]
-    X = joined_rows(panel, n_variants, rows=outcomes.rows, covariates=covariates)
+    X = joined_rows(variant_set, n_variants, rows=outcomes.rows, covariates=covariates)
     Y = outcomes.values[n_variants]
     # What is stated is measured on what is published.
     fit = published(fit)
     predicted = fit.predict(X)
-    n_people = np.isfinite(Y).sum(axis=1) * panel.n_samples // Y.shape[1]
+    n_people = np.isfinite(Y).sum(axis=1) * variant_set.n_samples // Y.shape[1]
     found = {"r2": r_squared(Y, predicted, training_mean=np.zeros(len(names))), "mse": mse(Y, predicted)}
     scores = fit.weights @ (X - no_copies(X.shape[1], n_variants, rows=outcomes.rows)).T
     numbers = found | {"sums": reference_sums(Y, scores)}
     options = {"is_measured": np.ones(Y.shape[1], dtype=bool), "n_components": n_components}
-    people = MeasuredPeople(panel, outcomes, covariates, size=n_variants, **options)
+    people = MeasuredPeople(variant_set, outcomes, covariates, size=n_variants, **options)
     measured = people.measures([fit], n_outcomes=len(names))
     measures = [{"outcome": names[outcome]} | one._asdict() for _, outcome, own in measured for one in own]
     own = {"outcomes": names, "n_people": n_people.tolist(), "measures": measures}
@@ -236,17 +240,17 @@ def _terms(released, weights):
     return pd.DataFrame(known)
 
 
-def _sum_up(panel, size, outcomes, covariates, weights, request):
+def _sum_up(variant_set, size, outcomes, covariates, weights, request):
     """Return the exact sums of the held-out rows, for as many outcomes as there are weights."""
-    check_same_people(panel, outcomes, covariates)
+    check_same_people(variant_set, outcomes, covariates)
     is_test = ~outcomes.is_training
     units = selected_units(covariates, is_test)
-    if panel.has_dosages:
+    if variant_set.has_dosages:
         # As whole steps, like covariates: only of calls are predictions exact in float64.
-        dosages = panel.genotypes(panel.of_size(size))[:, is_test]
+        dosages = variant_set.genotypes(variant_set.of_size(size))[:, is_test]
         X, units = np.empty((dosages.shape[1], 0)), np.vstack([dosages, *([] if units is None else [units])])
     else:
-        X = joined_rows(panel, size, rows=outcomes.rows, is_selected=is_test)
+        X = joined_rows(variant_set, size, rows=outcomes.rows, is_selected=is_test)
     return accuracy_sums(
         outcomes.values[size][: len(weights), is_test],
         X,

@@ -11,9 +11,9 @@ from dpgrs.io.files import read_table
 from dpgrs.io.genotype_summary import GenotypeSummary
 from dpgrs.io.json_files import read_json
 from dpgrs.io.outcomes import Outcomes
-from dpgrs.io.panel import Panel
 from dpgrs.io.replicates import Statistics, load_labelled
 from dpgrs.io.tables.people_counts import describe_counts, read_counts
+from dpgrs.io.variant_set import VariantSet
 from dpgrs.linalg.linear_fit import LinearFit
 from dpgrs.methods.blup_ld import misfit_in_words
 from dpgrs.methods.public_effects import correlations_in_words
@@ -34,9 +34,9 @@ from dpgrs.reporting.words import GENOTYPE_WORDS, TABLE_WORDS
 from dpgrs.reporting.writing import write_report
 from dpgrs.study.copied_people import n_copies
 from dpgrs.study.method_choice import choice_in_words
-from dpgrs.study.panel_terms import has_public_sites
 from dpgrs.study.public_effects_files import load_effects
 from dpgrs.study.table_cohort import is_table
+from dpgrs.study.variant_terms import has_public_sites
 
 LEFT_OUT = {
     "not_kept": "not on the list to keep",
@@ -53,7 +53,7 @@ READS = (
     "methods",
     "replicates",
     "cohort",
-    "panel",
+    "variants",
     "outcomes",
     "covariates",
     "privacy",
@@ -68,7 +68,7 @@ def render_report(
     metrics: Path,
     population_metrics: Path,
     measures: Path,
-    panel: Path,
+    variant_set: Path,
     outcomes: Path,
     weights: Path,
     *,
@@ -87,7 +87,7 @@ def render_report(
 ):
     """Write the pages of a benchmark: the overview and one page per outcome.
 
-    They show the largest panel and number of outcomes, and tell of people in the data.
+    They show the largest numbers of variants and outcomes, and tell of people in the data.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def render_report(
     metrics : table of metrics by outcome.
     population_metrics : table of metrics by population.
     measures : table of measures with intervals.
-    panel : the panel of the first replicate.
+    variant_set : the variant set of the first replicate.
     outcomes : outcomes of the first replicate.
     weights : weights of all methods in the first replicate.
     statistics : exact statistics of the first replicate, if the study has them.
@@ -126,7 +126,7 @@ def render_report(
         metrics=metrics,
         population_metrics=population_metrics,
         measures=measures,
-        panel=panel,
+        variant_set=variant_set,
         outcomes=outcomes,
         statistics=statistics,
         weights=weights,
@@ -148,7 +148,7 @@ def _report_data(
     metrics,
     population_metrics,
     measures,
-    panel,
+    variant_set,
     outcomes,
     weights,
     statistics=None,
@@ -161,9 +161,9 @@ def _report_data(
     effects=None,
     people_counts=(),
 ):
-    panel, outcomes = Panel.open(panel), Outcomes.load(outcomes)
+    variant_set, outcomes = VariantSet.open(variant_set), Outcomes.load(outcomes)
     metrics = read_metrics(metrics)
-    largest = panel.n_variants
+    largest = variant_set.n_variants
     fitted, shown = load_labelled(weights), (largest, len(outcomes.names))
 
     def is_shown(label):
@@ -182,7 +182,7 @@ def _report_data(
     return ReportData(
         study=_study_info(
             settings,
-            panel,
+            variant_set,
             outcomes,
             metrics,
             Covariates.load(covariates),
@@ -195,12 +195,12 @@ def _report_data(
         metrics=metrics,
         population_metrics=read_metrics(population_metrics),
         measures=read_metrics(measures),
-        variants=panel.variants.assign(frequency=panel.frequency)[list(VARIANT_COLUMNS)],
+        variants=variant_set.variants.assign(frequency=variant_set.frequency)[list(VARIANT_COLUMNS)],
         weights=fits,
         effects=outcomes.effects.get(largest),
         attacks=read_metrics(attacks) if attacks else None,
         clipping=_clipping(Statistics.load(statistics), largest) if statistics else None,
-        screening=read_screening(choices, panel, outcomes, settings) if choices else None,
+        screening=read_screening(choices, variant_set, outcomes, settings) if choices else None,
         binary=_binary(outcomes, largest),
         quality=_quality(qc, genotypes, settings) if qc and genotypes else None,
         loadings=outcomes.loadings,
@@ -227,7 +227,7 @@ def _binary(outcomes, largest):
 
 def _quality(qc, genotypes, settings):
     counts = read_table(qc, needed=["chromosome"], dtype={"chromosome": "str"})
-    return Quality(counts, GenotypeSummary.load(genotypes), settings["panel"])
+    return Quality(counts, GenotypeSummary.load(genotypes), settings["variants"])
 
 
 def _clipping(statistics, largest):
@@ -241,14 +241,14 @@ def _clipping(statistics, largest):
     return Clipping(statistics.clips.values[largest], statistics.n_observed, rows)
 
 
-def _study_info(settings, panel, outcomes, metrics, covariates, **counted):
+def _study_info(settings, variant_set, outcomes, metrics, covariates, **counted):
     simulated = settings["outcomes"]["source"] == "simulate"
     return StudyInfo(
         name=settings["study"],
-        n_people=panel.n_samples,
+        n_people=variant_set.n_samples,
         n_rows=len(outcomes.is_training),
         rows=settings["cohort"]["rows"],
-        panel_sizes=tuple(sorted(settings["panel"]["size"])),
+        variant_counts=tuple(sorted(settings["variants"]["size"])),
         outcome_counts=tuple(sorted(metrics["n_outcomes"].unique().tolist())),
         replicates=settings["replicates"],
         source=_source(settings["cohort"]),

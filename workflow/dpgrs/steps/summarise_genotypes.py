@@ -16,12 +16,12 @@ from dpgrs.genotypes.diversity import (
 from dpgrs.genotypes.linkage import LinkageLimit
 from dpgrs.io.genotype_summary import CALL_EDGES, GenotypeSummary
 from dpgrs.io.haplotype_store import HaplotypeStore
-from dpgrs.io.panel import chosen_alleles, fill_missing
 from dpgrs.io.selection import thin, usable_variants
 from dpgrs.io.tables.populations import populations_of
 from dpgrs.io.variant_filters import VariantFilters, missing_shares
+from dpgrs.io.variant_set import chosen_alleles, fill_missing
 from dpgrs.public_random import uniforms
-from dpgrs.study.panel_terms import filters_of
+from dpgrs.study.variant_terms import filters_of
 from dpgrs.types import Rows
 
 # So few take seconds, whatever the cohort, and say enough.
@@ -33,7 +33,7 @@ DECAY_CHROMOSOMES, DECAY_VARIANTS, DECAY_REACH, FEWEST_PAIRS = 3, 400, 500_000, 
 EDGES = np.array([0, 1, 2, 5, 10, 20, 50, 100, 200, 500]) * 1000.0
 
 
-READS = ("seed", "panel")
+READS = ("seed", "variants")
 
 
 def summarise_genotypes(settings, stores: list[Path], *, populations: Path | None = None, output: Path):
@@ -50,7 +50,7 @@ def summarise_genotypes(settings, stores: list[Path], *, populations: Path | Non
     """
     seed = settings.seed
     stores = [HaplotypeStore.open(store) for store in stores]
-    usable, _ = usable_variants(stores, filters=VariantFilters(**filters_of(settings.panel)))
+    usable, _ = usable_variants(stores, filters=VariantFilters(**filters_of(settings.variants)))
     people = _some(stores[0].sample_id, MOST_PEOPLE, seed)
     rank, _ = thin(usable, stores, size=MOST_VARIANTS, seed=seed, linkage=UNLINKED)
     calls, counts = _genotypes(stores, usable[rank >= 0], people)

@@ -11,7 +11,7 @@ READS = (
     "dataset",
     "cohort",
     "people",
-    "panel",
+    "variants",
     "outcomes",
     "covariates",
     "methods",

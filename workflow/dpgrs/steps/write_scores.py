@@ -6,26 +6,26 @@ from pathlib import Path
 from dpgrs.errors import DpgrsError
 from dpgrs.io.files import replacing
 from dpgrs.io.outcomes import Outcomes
-from dpgrs.io.panel import Panel
 from dpgrs.io.replicates import load_labelled
+from dpgrs.io.variant_set import VariantSet
 from dpgrs.linalg.linear_fit import LinearFit
 from dpgrs.release.constants import prediction_constants, published
 from dpgrs.release.pgs_catalog import BENCHMARK, Scores, file_stems, write_scoring_file
 
 READS = ("score.weights_of", "cohort.rows", "covariates.pcs", "release.genome_build")
-# By which fits of one method, panel and number of outcomes may differ.
+# By which fits of one method, variant set and number of outcomes may differ.
 TERMS = ("protection", "accounting", "epsilon")
 
 
-def write_scores(settings, weights: Path, panel: Path, outcomes: Path, *, output: Path):
-    """Write the scores of one method of a benchmark, of the largest panel and all outcomes, as scoring files.
+def write_scores(settings, weights: Path, variant_set: Path, outcomes: Path, *, output: Path):
+    """Write the scores of one method of a benchmark, of all variants and all outcomes, as scoring files.
 
     A score is named by its outcome, and by what tells fits of the method apart where there are several.
 
     Parameters
     ----------
     weights : weights of all fits of a replicate.
-    panel : the panel.
+    variant_set : store of the study's variants.
     outcomes : outcomes of the replicate.
     output : folder to write; it is as private as the cohort.
 
@@ -34,15 +34,19 @@ def write_scores(settings, weights: Path, panel: Path, outcomes: Path, *, output
     DpgrsError
         If the method was not fitted, or a variant or weight cannot be held by a scoring file.
     """
-    panel, names = Panel.open(panel), Outcomes.load(outcomes).names
-    wanted = {"method": settings.score.weights_of, "n_variants": panel.n_variants, "n_outcomes": len(names)}
+    variant_set, names = VariantSet.open(variant_set), Outcomes.load(outcomes).names
+    wanted = {
+        "method": settings.score.weights_of,
+        "n_variants": variant_set.n_variants,
+        "n_outcomes": len(names),
+    }
     fits = list(load_labelled(weights).of(lambda label: wanted.items() <= label.items()))
     if not fits:
         raise DpgrsError(
             f"`{weights}` must hold fits of `score.weights_of: {wanted['method']}` for all outcomes, got "
             "none. Name another of `methods`."
         )
-    scores = [_scores(settings, panel, names, LinearFit.of(arrays)) for _, arrays in fits]
+    scores = [_scores(settings, variant_set, names, LinearFit.of(arrays)) for _, arrays in fits]
     words_of = _told_apart([label for label, _ in fits])
     scores = [
         replace(one, outcomes=tuple(f"{name}{words}" for name in names))
@@ -58,13 +62,13 @@ def write_scores(settings, weights: Path, panel: Path, outcomes: Path, *, output
                 write_scoring_file(path, one, index, pgs_id=stem, trait=trait, **told)
 
 
-def _scores(settings, panel, names, fit):
-    fit, size = published(fit), panel.n_variants
+def _scores(settings, variant_set, names, fit):
+    fit, size = published(fit), variant_set.n_variants
     components = settings.covariates.pcs
     constants = {"n_variants": size, "n_components": components, "rows": settings.cohort.rows}
     return Scores(
         outcomes=names,
-        sites=panel.variants,
+        sites=variant_set.variants,
         weights=fit.weights[:, :size],
         constants=prediction_constants(fit, **constants),
         genome_build=settings.release.genome_build,

@@ -5,8 +5,8 @@ import math
 from dpgrs.evaluation.attacks import MOST_PEOPLE
 from dpgrs.io.haplotype_store import rows_per_batch
 from dpgrs.io.outcomes import CHUNK
-from dpgrs.io.panel_parts import people_at_a_time
 from dpgrs.io.stored_genotypes import BLOCK_BYTES
+from dpgrs.io.variant_set_parts import people_at_a_time
 from dpgrs.linalg.statistics import LEAST_OUTCOMES, PART_ENTRIES, VARIANT_BLOCK
 from dpgrs.study.exact_statistics import people_of_part
 from dpgrs.study.score_measures import MOST_SCORES
@@ -19,7 +19,7 @@ CHUNKS_AT_A_TIME = 16
 
 
 def genotypes(s):
-    """Bytes of the panel's genotypes: bits, and of dosages or a table's columns int16 besides."""
+    """Bytes of the variant set's genotypes: bits, and of dosages or a table's columns int16 besides."""
     return s.n_variants * s.n_people * (2.25 if s.has_dosages else 0.25)
 
 
@@ -39,7 +39,7 @@ def rows_of_methods(s):
 
 
 def looked_at(s, *, is_streamed):
-    """Bytes of genotypes in memory: those of the panel, or of some variants, as read and as compared."""
+    """Bytes of genotypes in memory: those of all or some variants, as read and as compared."""
     return min(genotypes(s), 3 * BLOCK_BYTES) if is_streamed else genotypes(s)
 
 
@@ -50,24 +50,24 @@ def of_rows(s, way="private"):
 
 
 def picked(s):
-    """Bytes of the variants of the stores that are taken into the panel: all, or some at a time."""
+    """Bytes of the variants of the stores that a study takes: all, or some at a time."""
     of_variant = s.n_people * (2.25 if s.has_dosages else 0.25)
     batch = rows_per_batch(s.n_people, has_dosages=s.has_dosages) * of_variant
-    return min(4 * genotypes(s), 100 * MB + 10 * batch) if s.streams_panel else 4 * genotypes(s)
+    return min(4 * genotypes(s), 100 * MB + 10 * batch) if s.streams_variants else 4 * genotypes(s)
 
 
 def chosen(s):
-    """Bytes of genotypes of which those of chosen variants are taken: of all, or of large panels of few."""
+    """Bytes of genotypes of which chosen variants are taken: of all, or of few where variants are many."""
     return looked_at(s, is_streamed=not s.has_dosages)
 
 
 def outcomes(s):
-    """Bytes of Y of one panel size as float64."""
+    """Bytes of Y of one number of variants as float64."""
     return s.n_rows * s.n_outcomes * FLOAT
 
 
 def all_outcomes(s):
-    """Bytes of Y of all panel sizes, each with its own."""
+    """Bytes of Y of all numbers of variants, each with its own."""
     return len(s.sizes) * outcomes(s)
 
 
@@ -107,36 +107,36 @@ def part_of_scores(s):
 
 
 def square(s):
-    """Bytes of X'X of the largest panel; none in a study that sums none."""
+    """Bytes of X'X of the largest variant set; none in a study that sums none."""
     return (s.n_columns + 1) ** 2 * FLOAT * s.takes_sums
 
 
 def products(s):
-    """Bytes of X'X and X'Y, or as many weights, of one request, summed over all panel sizes and counts."""
+    """Bytes of X'X and X'Y, or as many weights, of one request, summed over all sizes and counts."""
     d, covariates = s.sizes, s.n_covariates + 1
     squares = s.takes_sums * len(s.counts) * sum((size + covariates) ** 2 for size in d)
     return (squares + sum(s.counts) * sum(size + covariates for size in d)) * FLOAT
 
 
-def requests_of_panel(s):
-    """The requests of one panel size and number of outcomes."""
+def requests_of_size(s):
+    """The requests of one number of variants and number of outcomes."""
     return s.n_requests / (len(s.sizes) * len(s.counts))
 
 
 def weights(s):
     """Bytes of the weights of all fits."""
     per_request = sum(s.counts) * sum(size + s.n_covariates + 1 for size in s.sizes) * FLOAT
-    return s.n_methods * requests_of_panel(s) * per_request
+    return s.n_methods * requests_of_size(s) * per_request
 
 
 def metrics(s):
     """Bytes of the table of metrics of a replicate: some 400 a line, of text most."""
-    return 400 * s.n_methods * requests_of_panel(s) * len(s.sizes) * sum(s.counts)
+    return 400 * s.n_methods * requests_of_size(s) * len(s.sizes) * sum(s.counts)
 
 
 def fits(s):
     """The fits of the largest design, whose measures have intervals."""
-    return s.n_methods * requests_of_panel(s)
+    return s.n_methods * requests_of_size(s)
 
 
 def measures(s):

@@ -47,7 +47,7 @@ FORMAT = 2
 # What centres and coordinator agree on; all but where files lie, the words of the curator, what is fitted
 # after the draw, and what is measured.
 AGREED = (
-    *("mode", "seed", "dataset", "cohort", "people", "panel", "outcomes", "covariates"),
+    *("mode", "seed", "dataset", "cohort", "people", "variants", "outcomes", "covariates"),
     *("methods", "privacy", "screening", "public"),
 )
 # And what the statement of the release says of all centres, and what genotypes are read by.

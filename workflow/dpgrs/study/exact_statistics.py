@@ -1,13 +1,13 @@
-"""Exact integer statistics of the training rows of a replicate, from a panel and outcomes that are open."""
+"""Exact integer statistics of the training rows of a replicate, from open variants and outcomes."""
 
 from dataclasses import replace
 
 import numpy as np
 
 from dpgrs.errors import UsageError
-from dpgrs.io.panel import check_same_people
-from dpgrs.io.panel_parts import PanelPart, people_parts, rows_of_people
 from dpgrs.io.replicates import ClipCounts, ClippedStatistics, Statistics
+from dpgrs.io.variant_set import check_same_people
+from dpgrs.io.variant_set_parts import VariantSetPart, people_parts, rows_of_people
 from dpgrs.linalg.clipped_statistics import (
     CLIPPED_CROSS_STEP,
     CLIPPED_GRAM_STEP,
@@ -38,13 +38,13 @@ from dpgrs.types import Bounds
 PART_VALUES, LEAST_PART, MOST_OF_PART = 2**22, 2**11, 2**16
 
 
-def exact_statistics(settings, panel, outcomes, covariates=None, *, without_gram=False, people=None):
+def exact_statistics(settings, variant_set, outcomes, covariates=None, *, without_gram=False, people=None):
     """Sum X'X and X'Y over the training rows, a part of the people at a time.
 
     Parameters
     ----------
     settings, without_gram : as in `dpgrs.steps.compute_statistics`; errors, too.
-    panel : Panel
+    variant_set : VariantSet
     outcomes : Outcomes
     covariates : Covariates or None.
     people : slice of the people over whom to sum, from a whole word of haplotypes on; None takes all.
@@ -53,19 +53,19 @@ def exact_statistics(settings, panel, outcomes, covariates=None, *, without_gram
     -------
     Statistics
     """
-    kinds = {"covariates": covariates is not None, "dosages": panel.has_dosages}
+    kinds = {"covariates": covariates is not None, "dosages": variant_set.has_dosages}
     for kind, is_there in (kinds | {"loadings of outcomes": outcomes.loadings is not None}).items():
         bounds = settings.privacy.bounds
         if is_there and bounds != Bounds.TIGHT:
             raise UsageError(f"`privacy.bounds` must be tight with {kind}, got {bounds}. Set it to tight.")
-    check_same_people(panel, outcomes, covariates)
-    people = slice(0, panel.n_samples) if people is None else people
+    check_same_people(variant_set, outcomes, covariates)
+    people = slice(0, variant_set.n_samples) if people is None else people
 
     def summed(part):
         rows = rows_of_people(part, rows=outcomes.rows)
         own = None if covariates is None else covariates.of_rows(rows)
         options = {"without_gram": without_gram}
-        return _of_part(settings, PanelPart(panel, part), outcomes.of_rows(rows), own, **options)
+        return _of_part(settings, VariantSetPart(variant_set, part), outcomes.of_rows(rows), own, **options)
 
     return added(map(summed, people_parts(people, people_of_part(len(outcomes.names)))))
 
@@ -100,12 +100,12 @@ def added(parts):
 
 
 def _of_part(settings, part, outcomes, covariates, *, without_gram):
-    """Sum over the training rows of a PanelPart."""
-    panel, genotypes = part.panel, part.genotypes()
+    """Sum over the training rows of a VariantSetPart."""
+    variant_set, genotypes = part.variant_set, part.genotypes()
     privacy, outcome_bound = settings.privacy, settings.outcomes.bound
     is_training = outcomes.is_training
     options = {"n_haplotypes": part.n_haplotypes, "rows": outcomes.rows, "is_selected": is_training}
-    columns = {size: panel.of_size(size) for size in outcomes.values}
+    columns = {size: variant_set.of_size(size) for size in outcomes.values}
     own, clipped, origin = {}, {}, {}
     Y = {size: grid_outcomes(values, bound=outcome_bound) for size, values in outcomes.values.items()}
     sums, cross = None, {}
@@ -115,7 +115,7 @@ def _of_part(settings, part, outcomes, covariates, *, without_gram):
         sums, cross = _exact_sums(genotypes, Y, columns, covariates, **options)
     if covariates is not None:
         own = {"n_covariates": len(covariates.names), "covariate_bound": covariates.bound}
-    if covariates is not None or panel.has_dosages:
+    if covariates is not None or variant_set.has_dosages:
         own |= {"gram_step": CLIPPED_GRAM_STEP, "cross_step": CLIPPED_CROSS_STEP}
 
     def shared(count):
@@ -131,7 +131,7 @@ def _of_part(settings, part, outcomes, covariates, *, without_gram):
                 clipped[size, count] = ClippedStatistics(centred[0], centred[1][:count], None, None, None)
     if privacy.bounds == Bounds.TIGHT:
         for size in columns:
-            frequency = panel.frequency[columns[size]]
+            frequency = variant_set.frequency[columns[size]]
             zero = column_moments(grid_frequency(frequency), rows=outcomes.rows)[0]
             origin[size] = np.append(zero, np.zeros(own.get("n_covariates", 0)))
             shared_gram = None
@@ -171,7 +171,7 @@ def _of_part(settings, part, outcomes, covariates, *, without_gram):
 
 
 def _exact_sums(genotypes, Y, columns, covariates, **options):
-    """Sum X'X, and X'Y of every panel size, without a clip of rows."""
+    """Sum X'X, and X'Y of every number of variants, without a clip of rows."""
     units = None if covariates is None else covariates.units
     if is_fractional(genotypes):
         terms = {"Y": Y, "columns": columns, "is_selected": options["is_selected"]}
@@ -184,7 +184,7 @@ def _exact_sums(genotypes, Y, columns, covariates, **options):
 
 
 def _clipped(genotypes, frequency, values, *, bound, clips, n_shared, rows, covariates, **options):
-    """Sum one panel and one set of outcomes within tight bounds."""
+    """Sum one variant set and one set of outcomes within tight bounds."""
     genotype_clip, outcome_clip = clips
     own, units = {}, None
     if covariates is not None:
@@ -206,14 +206,14 @@ def _clip_counts(part, genotypes, outcomes, drawn, clipped, covariates, *, bound
         for size, Y in outcomes.values.items()
     }
     clipped = {key: sums for key, sums in clipped.items() if sums.row_norm is not None}
-    rows, n_long, panel = {}, {}, part.panel
+    rows, n_long, variant_set = {}, {}, part.variant_set
     options = {"n_haplotypes": part.n_haplotypes, "rows": outcomes.rows, "is_selected": is_training}
     options |= {"covariates": None if covariates is None else covariates.units}
     for (size, count), sums in clipped.items():
         if size not in n_long:
-            columns = panel.of_size(size)
+            columns = variant_set.of_size(size)
             n_long[size] = count_long_rows(
-                genotypes[columns], panel.frequency[columns], row_norm=sums.row_norm, **options
+                genotypes[columns], variant_set.frequency[columns], row_norm=sums.row_norm, **options
             )
         Y = grid_outcomes(drawn[size][:count, is_training], bound=bound)
         groups = [Y[group] for group in budget_groups(count, n_shared=shared(count))]
@@ -224,6 +224,6 @@ def _clip_counts(part, genotypes, outcomes, drawn, clipped, covariates, *, bound
 
 
 def _observed(outcomes):
-    """Count, per outcome, the training rows with a value; missing values do not depend on the panel size."""
+    """Count, per outcome, the training rows with a value; missing values do not depend on the variants."""
     values = next(iter(outcomes.values.values()))
     return count_known(values[:, outcomes.is_training])

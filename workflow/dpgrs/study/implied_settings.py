@@ -10,7 +10,7 @@ RELEASE_DEFAULTS = {
     "methods": ["blup"],
     "replicates": 1,
     "cohort": {"keep_filtered": True},
-    "panel": {"classes": ["snp"], "missing": 1},
+    "variants": {"classes": ["snp"], "missing": 1},
     "outcomes": {"test_share": 0},
     "privacy": {"protection": ["full"], "bounds": "tight"},
 }
@@ -94,18 +94,18 @@ def with_table_sizes(config, raw):
     -------
     dict. A table that cannot be read has the schema's sizes: preflight says what is wrong.
     """
-    panel = raw["panel"] if isinstance(raw.get("panel"), dict) else {}
+    variants = raw["variants"] if isinstance(raw.get("variants"), dict) else {}
     needs_count = takes_columns(config) and config["outcomes"]["count"] is None
-    is_stated = "size" in panel and not needs_count
+    is_stated = "size" in variants and not needs_count
     if not is_table(config) or config["cohort"]["table"] is None or is_stated:
         return config
     try:
         _, features, own, _ = look_at_cohort_table(config, config["cohort"]["table"])
     except DpgrsError:
         return config
-    config = {**config, "panel": dict(config["panel"]), "outcomes": dict(config["outcomes"])}
-    if "size" not in panel:
-        config["panel"]["size"] = [len(features.names)]
+    config = {**config, "variants": dict(config["variants"]), "outcomes": dict(config["outcomes"])}
+    if "size" not in variants:
+        config["variants"]["size"] = [len(features.names)]
     if needs_count:
         config["outcomes"]["count"] = [len(own.names)]
     return config

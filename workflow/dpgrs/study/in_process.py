@@ -1,4 +1,4 @@
-"""A study in one process, of arrays: panel, exact sums and draws of a replicate, without files between.
+"""A study in one process, of arrays: variant set, exact sums and draws of a replicate, without files between.
 
 A run of the workflow takes the same functions, a job each, and so do the functions for notebooks
 (`dpgrs.api`). For benchmarks alone: nothing is charged.
@@ -11,8 +11,8 @@ import numpy as np
 
 from dpgrs.genotypes.bits import pack
 from dpgrs.io.haplotype_store import StoreWriter
-from dpgrs.io.panel import Panel
-from dpgrs.io.table_panel import write_table_panel
+from dpgrs.io.table_variants import write_table_variants
+from dpgrs.io.variant_set import VariantSet
 from dpgrs.methods.mechanisms import mechanisms_of, takes_sums
 from dpgrs.study.draws import draws_of
 from dpgrs.study.exact_statistics import exact_statistics
@@ -20,26 +20,26 @@ from dpgrs.study.training_data import TrainingData
 
 
 @contextmanager
-def panel_of_table(table, ranges, *, size, seed):
-    """Hold columns of a table as a panel, in a folder that is there for a while.
+def variants_of_table(table, ranges, *, size, seed):
+    """Hold columns of a table as a variant set, in a folder that is there for a while.
 
     Parameters
     ----------
-    table, ranges, size, seed : as in `dpgrs.io.table_panel.write_table_panel`.
+    table, ranges, size, seed : as in `dpgrs.io.table_variants.write_table_variants`.
 
     Yields
     ------
-    Panel
+    VariantSet
     """
     with TemporaryDirectory() as folder:
-        path = f"{folder}/panel.zarr"
-        write_table_panel(path, table, ranges, size=size, seed=seed)
-        yield Panel.open(path)
+        path = f"{folder}/variants.zarr"
+        write_table_variants(path, table, ranges, size=size, seed=seed)
+        yield VariantSet.open(path)
 
 
 @contextmanager
-def panel_of_haplotypes(alleles, frequency):
-    """Hold haplotypes as a panel, in a folder that is there for a while.
+def variants_of_haplotypes(alleles, frequency):
+    """Hold haplotypes as a variant set, in a folder that is there for a while.
 
     Parameters
     ----------
@@ -48,27 +48,27 @@ def panel_of_haplotypes(alleles, frequency):
 
     Yields
     ------
-    Panel
+    VariantSet
     """
     n_variants, places = len(alleles), np.arange(1, len(alleles) + 1)
     sites = {"position": places, "id": places.astype(str)}
     sites |= {name: [value] * n_variants for name, value in {"contig": "1", "ref": "A", "alt": "C"}.items()}
     with TemporaryDirectory() as folder:
-        path, sample_id = f"{folder}/panel.zarr", np.arange(1, alleles.shape[1] // 2 + 1).astype(str)
+        path, sample_id = f"{folder}/variants.zarr", np.arange(1, alleles.shape[1] // 2 + 1).astype(str)
         with StoreWriter.create(path, sample_id=sample_id) as writer:
             writer.append(sites, pack(alleles))
             writer.add_variant_array("variant_rank", np.arange(n_variants, dtype=np.int32))
             writer.add_variant_array("variant_frequency", frequency)
-        yield Panel.open(path)
+        yield VariantSet.open(path)
 
 
-def training_data(settings, panel, outcomes, *, ld=None):
+def training_data(settings, variant_set, outcomes, *, ld=None):
     """Sum the training rows of a replicate, if a method of the study takes sums.
 
     Parameters
     ----------
     settings : Settings of a whole study.
-    panel : Panel
+    variant_set : VariantSet
     outcomes : Outcomes
     ld : path of public linkage disequilibrium, where a method takes it.
 
@@ -76,8 +76,8 @@ def training_data(settings, panel, outcomes, *, ld=None):
     -------
     TrainingData
     """
-    sums = exact_statistics(settings, panel, outcomes) if takes_sums(settings.methods) else None
-    return TrainingData(outcomes, statistics=sums, panel=panel, ld=ld)
+    sums = exact_statistics(settings, variant_set, outcomes) if takes_sums(settings.methods) else None
+    return TrainingData(outcomes, statistics=sums, variant_set=variant_set, ld=ld)
 
 
 def draws_of_study(settings, data):

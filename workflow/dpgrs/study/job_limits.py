@@ -54,7 +54,7 @@ def jobs_above(config, limit, *, resource="mem_mb"):
 
 def _verbs(config, shape, *, is_release):
     """Yield the verbs of all jobs that hang on people, variants or outcomes and that a study surely has."""
-    yield "make-table-panel" if is_table(config) else "make-panel"
+    yield "make-table-variants" if is_table(config) else "make-variants"
     yield "make-outcomes"
     if shape.takes_sums:
         yield "compute-statistics"

@@ -43,7 +43,7 @@ def chosen_methods(config):
     -------
     list of str
     """
-    privacy, sizes = config["privacy"], config["panel"]["size"]
+    privacy, sizes = config["privacy"], config["variants"]["size"]
     lists = (privacy["protection"], privacy["accounting"], privacy["epsilon"], sizes, _counts(config))
     return list(dict.fromkeys(method_of_request(config, *request) for request in product(*lists)))
 

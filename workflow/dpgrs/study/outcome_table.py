@@ -24,12 +24,12 @@ from dpgrs.types import TableCheck
 
 
 class OutcomeTable:
-    """The outcomes of the people of a panel, in a file without a name: no more than a part is in memory.
+    """The outcomes of the people of a study, in a file without a name: no more than a part is in memory.
 
     Parameters
     ----------
     path : table of outcomes.
-    sample_id : (n_people,) str, the people of the panel.
+    sample_id : (n_people,) str, the people of the variant set.
     count : int, of the first outcomes that are taken; None takes all.
     scales : path of the public constants that standardise them; None takes them as they are.
     public_digest : str, the SHA-256 of a table that is public; None of a private one.

@@ -11,7 +11,7 @@ def save_effects(path, files, values):
     path : the file.
     files : list of dict, of each public file its ``name``, its ``digest``, SHA-256 in hexadecimal, whether
         it ``is_marginal``, and what was ``matched``, in words.
-    values : dict of panel size to (n_files, n_variants) float64 effects, per copy of ALT.
+    values : dict of number of variants to (n_files, n_variants) float64 effects, per copy of ALT.
     """
     items = [({"n_variants": size, "files": files}, {"values": own}) for size, own in values.items()]
     save_labelled(path, items)

@@ -1,4 +1,4 @@
-"""Public linkage disequilibrium: of a panel, and its files."""
+"""Public linkage disequilibrium: of a variant set, and its files."""
 
 import hashlib
 
@@ -11,28 +11,28 @@ from dpgrs.linalg.public_ld import PublicLd, public_ld
 from dpgrs.types import Rows
 
 
-def ld_of_panel(panel, sizes, *, rows, factor):
+def ld_of_variants(variant_set, sizes, *, rows, factor):
     """Estimate how genotypes of a public panel go together.
 
     Parameters
     ----------
-    panel : Panel, of public people.
-    sizes : list of int, of panels.
+    variant_set : VariantSet, of public people.
+    sizes : list of int, of variant sets.
     rows : Rows
     factor : float, `privacy.genotype_clip`, since rows are clipped as a cohort's are.
 
     Returns
     -------
-    dict of panel size to (PublicLd, SHA-256 in hexadecimal of the rows that it is of).
+    dict of number of variants to (PublicLd, SHA-256 in hexadecimal of the rows that it is of).
     """
     found, rows = {}, Rows(rows)
     for size in sizes:
-        columns = panel.of_size(size)
-        frequency, genotypes = panel.frequency[columns], panel.genotypes(columns)
+        columns = variant_set.of_size(size)
+        frequency, genotypes = variant_set.frequency[columns], variant_set.genotypes(columns)
         norm = row_norm_of(frequency, rows=rows, factor=factor)
-        options = {"row_norm": norm, "n_haplotypes": panel.n_haplotypes, "rows": rows}
+        options = {"row_norm": norm, "n_haplotypes": variant_set.n_haplotypes, "rows": rows}
         X = frequency_rows(genotypes, frequency, **options)
-        places = {name: panel.variants[name].to_numpy()[columns] for name in ("contig", "position")}
+        places = {name: variant_set.variants[name].to_numpy()[columns] for name in ("contig", "position")}
         n_alleles = 2 if rows == Rows.HAPLOTYPES else 1
         ld = public_ld(X * GENOTYPE_STEP, **places, rows_per_person=n_alleles)
         found[size] = ld, hashlib.sha256(np.ascontiguousarray(X).tobytes()).hexdigest()
@@ -40,12 +40,12 @@ def ld_of_panel(panel, sizes, *, rows, factor):
 
 
 def save_ld(path, found):
-    """Write linkage disequilibrium of panels.
+    """Write linkage disequilibrium of variant sets.
 
     Parameters
     ----------
     path : the file.
-    found : dict as from `ld_of_panel`.
+    found : dict as from `ld_of_variants`.
     """
     items = []
     for size, (ld, digest) in found.items():

@@ -215,7 +215,7 @@ def _request(config, *, n_shared):
     request = PrivacyRequest(
         **bounds,
         rows=config["cohort"]["rows"],
-        n_variants=config["panel"]["size"][0],
+        n_variants=config["variants"]["size"][0],
         n_outcomes=n_shared,
         outcome_bound=config["outcomes"]["bound"],
         protection=privacy["protection"][0],

@@ -1,4 +1,4 @@
-"""The requests of a study: every grid point of its privacy settings, panels and numbers of outcomes."""
+"""The requests of a study: every grid point of its privacy settings, variant sets and numbers of outcomes."""
 
 from dpgrs.methods.mechanisms import mechanism_named
 from dpgrs.methods.requests import request_grid
@@ -6,7 +6,7 @@ from dpgrs.study.identity import READS_OF_FIT, READS_OF_IDENTITY
 from dpgrs.study.settings import counts_outcomes
 
 READS_OF_REQUESTS = (
-    "panel.size",
+    "variants.size",
     "outcomes.count",
     "outcomes.bound",
     "outcomes.missing",
@@ -44,7 +44,7 @@ def requests_of(settings, *, rows, counts):
         protections=privacy.protection,
         accountings=privacy.accounting,
         epsilons=privacy.epsilon,
-        sizes=settings.panel.size,
+        sizes=settings.variants.size,
         counts=counts,
         rows=rows,
         outcome_bound=settings.outcomes.bound,

@@ -120,9 +120,9 @@ def rounded_up(number):
 
 
 def _reads_rows(wildcards):
-    """Tell whether a job is that of a mechanism which takes the panel."""
+    """Tell whether a job is that of a mechanism which takes the variant set."""
     mechanism = getattr(wildcards, "mechanism", None)
-    return mechanism is not None and "panel" in mechanism_named(mechanism).takes
+    return mechanism is not None and "variant_set" in mechanism_named(mechanism).takes
 
 
 NEEDS = {
@@ -142,8 +142,8 @@ NEEDS = {
         lambda s: 20 * s.n_file_variants / s.n_chromosomes * s.n_people,
         of_thread=lambda s: 30 * MB,
     ),
-    "make-panel": Need(lambda s: picked(s) + variant_table(s), reading),
-    "make-table-panel": Need(
+    "make-variants": Need(lambda s: picked(s) + variant_table(s), reading),
+    "make-table-variants": Need(
         lambda s: 40 * s.n_people * (s.n_variants + s.n_outcomes),
         lambda s: 1000 * s.n_people * (s.n_variants + s.n_outcomes),
     ),

@@ -8,10 +8,10 @@ from dpgrs.privacy.ledger.caps import strict_budget
 from dpgrs.privacy.ledger.entries import Cost
 from dpgrs.privacy.ledger.ledger import Ledger, cost_to, shown_delta, shown_epsilon
 from dpgrs.study.copied_people import n_copies
-from dpgrs.study.panel_terms import takes_ld
 from dpgrs.study.release_cost import account_of, certain_cost, other_version, settings_of_ledger
 from dpgrs.study.score_terms import scored_folder
 from dpgrs.study.table_cohort import is_table
+from dpgrs.study.variant_terms import takes_ld
 
 # What a run finds out.
 IF_SAME = "if its sites and `privacy.genotype_clip` are the same"

@@ -4,7 +4,7 @@ import numpy as np
 
 from dpgrs.evaluation.binary_metrics import binary_measures, quantitative_measures, two_values
 from dpgrs.evaluation.rows import joined_rows, selected_variants
-from dpgrs.io.panel_parts import held_parts, people_at_a_time, rows_of_people
+from dpgrs.io.variant_set_parts import held_parts, people_at_a_time, rows_of_people
 from dpgrs.linalg.linear_fit import LinearFit
 from dpgrs.types import Rows
 
@@ -12,18 +12,18 @@ from dpgrs.types import Rows
 MOST_SCORES = 2**23
 
 
-def n_read(panel, columns):
+def n_read(variant_set, columns):
     """Return the entries of a row that are in memory, where fits have these columns each.
 
     Parameters
     ----------
-    panel : Panel
+    variant_set : VariantSet
     columns : list of (n_columns,) int64, or None where fits have all.
     """
     if any(one is None for one in columns):
-        return panel.n_variants
+        return variant_set.n_variants
     # Beside them rows have outcomes and predictions, which are few where variants are many.
-    return min(4 * max(map(len, columns)), panel.n_variants)
+    return min(4 * max(map(len, columns)), variant_set.n_variants)
 
 
 def rows_of_unit(outcomes):
@@ -40,24 +40,24 @@ class MeasuredPeople:
 
     Parameters
     ----------
-    panel : Panel
+    variant_set : VariantSet
     outcomes : Outcomes
     covariates : Covariates, or None.
     is_measured : (n_rows,) bool
     n_components : int, covariates that are principal components of genotypes, the last of all.
-    size : int, of the panel.
-    columns : (n_columns,) int64, the variants of that panel that fits have; None where they have all.
+    size : int, of the variant set.
+    columns : (n_columns,) int64, those of its variants that fits have; None where they have all.
     """
 
-    def __init__(self, panel, outcomes, covariates, *, is_measured, n_components, size, columns=None):
-        self._panel, self._outcomes, self._covariates = panel, outcomes, covariates
+    def __init__(self, variant_set, outcomes, covariates, *, is_measured, n_components, size, columns=None):
+        self._variant_set, self._outcomes, self._covariates = variant_set, outcomes, covariates
         self._variants = {"size": size, "columns": columns}
         self._size = size if columns is None else len(columns)
         self._is_measured, self._values = is_measured, outcomes.values[size]
         self._rows_of_unit = rows_of_unit(outcomes)
         n_covariates = 0 if covariates is None else len(covariates.names)
         self._of_table = slice(self._size, self._size + n_covariates - n_components)
-        self._most = people_at_a_time(max(n_read(panel, [columns]), len(outcomes.names)))
+        self._most = people_at_a_time(max(n_read(variant_set, [columns]), len(outcomes.names)))
         self.n_units = int(np.count_nonzero(is_measured)) // self._rows_of_unit
 
     def measures(self, fits, *, n_outcomes):
@@ -92,10 +92,10 @@ class MeasuredPeople:
         start, columns = 0, []
         first = min(outcomes.start for _, outcomes, _ in batch)
         last = max(outcomes.stop for _, outcomes, _ in batch)
-        variants = selected_variants(self._panel, **self._variants)
-        for panel in held_parts(self._panel, variants, n_most=self._most):
-            rows = rows_of_people(panel.people, rows=self._outcomes.rows)
-            X, is_measured = self._rows(panel, rows), self._is_measured[rows]
+        variants = selected_variants(self._variant_set, **self._variants)
+        for variant_set in held_parts(self._variant_set, variants, n_most=self._most):
+            rows = rows_of_people(variant_set.people, rows=self._outcomes.rows)
+            X, is_measured = self._rows(variant_set, rows), self._is_measured[rows]
             units = slice(start, start + len(X) // self._rows_of_unit)
             start = units.stop
             y = self._values[first:last, rows][:, is_measured][:, :: self._rows_of_unit]
@@ -135,10 +135,10 @@ class MeasuredPeople:
             prevalence=population if np.isfinite(population) else None,
         )
 
-    def _rows(self, panel, rows):
+    def _rows(self, variant_set, rows):
         covariates = None if self._covariates is None else self._covariates.of_rows(rows)
         return joined_rows(
-            panel,
+            variant_set,
             **self._variants,
             rows=self._outcomes.rows,
             covariates=covariates,

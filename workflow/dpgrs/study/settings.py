@@ -29,7 +29,7 @@ from dpgrs.types import Missing, Rows, Unit
 
 SCHEMA = Path(__file__).parents[1] / "schemas/config.schema.yaml"
 UNIT_OF_ROWS = {Rows.HAPLOTYPES: Unit.HAPLOTYPE, Rows.PEOPLE: Unit.PERSON}
-RENAMED = {"trials": "replicates"}
+RENAMED = {"trials": "replicates", "panel": "variants"}
 LONGEST_NAME, LONGEST_PATH = 255, 4095  # of Linux
 QUOTED_PATTERN = """--config 'cohort={vcf: "d/chr{chrom}.vcf.gz", chromosomes: [1, 2]}'"""
 

@@ -11,9 +11,9 @@ from dpgrs.methods.mechanisms import fits_all_rows, fits_groups, streams_genotyp
 from dpgrs.methods.registry import METHODS
 from dpgrs.study.cohort_files import cohort_files, cohort_pattern, has_genotype_files, reference_files_of
 from dpgrs.study.copied_people import n_copies
-from dpgrs.study.panel_terms import has_public_sites
 from dpgrs.study.reference_size import PEOPLE_UNKNOWN, UNREADABLE, n_lines, n_reference_people
 from dpgrs.study.table_cohort import is_fractional, is_table, look_at_cohort_table, takes_columns
+from dpgrs.study.variant_terms import has_public_sites
 from dpgrs.types import Protection, Rows
 
 # Of a table that cannot be read.
@@ -39,7 +39,7 @@ class Shape:
     Examples
     --------
     >>> from dpgrs.study.settings import resolve
-    >>> shape = Shape(resolve({"cohort": {"simulation": {"people": 500}}, "panel": {"size": [100, 50]}}))
+    >>> shape = Shape(resolve({"cohort": {"simulation": {"people": 500}}, "variants": {"size": [100, 50]}}))
     >>> shape.n_people, shape.n_rows, shape.n_variants
     (500, 1000, 100)
     """
@@ -114,12 +114,12 @@ class Shape:
 
     @property
     def sizes(self):
-        """The sizes of the panels, a tuple in increasing order."""
-        return tuple(sorted(self._config["panel"]["size"]))
+        """The sizes of the variant sets, a tuple in increasing order."""
+        return tuple(sorted(self._config["variants"]["size"]))
 
     @property
     def n_variants(self):
-        """The variants, or columns of a table, of the largest panel."""
+        """The variants, or columns of a table, at the largest size."""
         return self.sizes[-1]
 
     @cached_property
@@ -163,12 +163,12 @@ class Shape:
 
     @property
     def n_columns(self):
-        """The columns of X: variants of the largest panel, and covariates."""
+        """The columns of X: variants of the largest variant set, and covariates."""
         return self.n_variants + self.n_covariates
 
     @property
     def n_requests(self):
-        """The requests of a replicate: one for each combination of terms, panel and number of outcomes."""
+        """The requests of a replicate: one for each combination of terms, size and number of outcomes."""
         privacy, n = self._config["privacy"], len(self.sizes) * len(self.counts)
         protections = [one for one in privacy["protection"] if one != Protection.NONE]
         return n * max(len(protections), 1) * len(privacy["accounting"]) * len(privacy["epsilon"])
@@ -209,9 +209,9 @@ class Shape:
         return self._config["screening"]["size"]
 
     @property
-    def streams_panel(self):
-        """Whether variants are taken into the panel some at a time: not if its linkage decides."""
-        return has_public_sites(self._config) or self._config["panel"]["ld_r2"] is None
+    def streams_variants(self):
+        """Whether variants are taken some at a time: not if their linkage decides."""
+        return has_public_sites(self._config) or self._config["variants"]["ld_r2"] is None
 
     def streams_genotypes(self, way):
         """Tell whether what chooses variants, ``private`` or ``exact``, reads some of them at a time."""

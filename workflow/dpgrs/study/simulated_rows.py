@@ -1,8 +1,8 @@
-"""Outcomes that are simulated from a panel, some people and some variants at a time."""
+"""Outcomes that are simulated from a variant set, some people and some variants at a time."""
 
 from dpgrs.evaluation.split import row_names
 from dpgrs.genotypes.bits import PEOPLE_OF_WORD
-from dpgrs.io.panel_parts import people_parts, rows_of_people
+from dpgrs.io.variant_set_parts import people_parts, rows_of_people
 from dpgrs.linalg.statistics import coded_rows, column_moments, is_fractional
 from dpgrs.simulation.outcomes import SimulatedOutcomes
 
@@ -15,19 +15,19 @@ READ_ENTRIES, CODED_ENTRIES, CODED_PEOPLE = 2**25, 2**18, 2**9
 
 
 def people_together(n_values):
-    """Return how many people are simulated together, by the values of one, of all rows and panel sizes."""
+    """Return how many people are simulated together, by the values of one, of all rows and sizes."""
     n_parts = MOST_VALUES // (SIMULATED_PEOPLE * max(n_values, 1))
     return SIMULATED_PEOPLE * min(max(n_parts, 1), MOST_PARTS)
 
 
 class CodedPeople:
-    """Genotypes of some people of a panel in `half` coding, which are read when they are asked for.
+    """Genotypes of some people of a variant set in `half` coding, which are read when they are asked for.
 
     Parameters
     ----------
-    panel : Panel
+    variant_set : VariantSet
     columns : (n_variants,) int64, the variants.
-    people : slice, as in `Panel.genotypes`.
+    people : slice, as in `VariantSet.genotypes`.
     rows : Rows
 
     Attributes
@@ -35,8 +35,8 @@ class CodedPeople:
     row_parts : list of slice, the rows of at most `SIMULATED_PEOPLE` people each.
     """
 
-    def __init__(self, panel, columns, people, *, rows):
-        self._panel, self._columns, self._people, self._rows = panel, columns, people, rows
+    def __init__(self, variant_set, columns, people, *, rows):
+        self._variant_set, self._columns, self._people, self._rows = variant_set, columns, people, rows
         self._everybody = slice(0, people.stop - people.start)
         parts = people_parts(self._everybody, SIMULATED_PEOPLE)
         self.row_parts = [rows_of_people(part, rows=rows) for part in parts]
@@ -48,7 +48,7 @@ class CodedPeople:
         """Yield slices of variants and of rows, and their (n_rows, n_block) float64, variants in order."""
         step = max(READ_ENTRIES // max(len(self), 1), 1)
         for first in range(0, len(self._columns), step):
-            genotypes = self._panel.genotypes(self._columns[first : first + step], self._people)
+            genotypes = self._variant_set.genotypes(self._columns[first : first + step], self._people)
             for people in people_parts(self._everybody, CODED_PEOPLE):
                 rows = rows_of_people(people, rows=self._rows)
                 for block, own in self._coded(genotypes, people, n_rows=rows.stop - rows.start):
@@ -67,30 +67,30 @@ class CodedPeople:
 
 
 class SimulatedRows:
-    """Outcomes of all people, simulated for each size of a panel.
+    """Outcomes of all people, simulated for each size of a variant set.
 
     Parameters
     ----------
-    panel : Panel
-    sizes : list of int, sizes of the panel.
+    variant_set : VariantSet
+    sizes : list of int, sizes of the variant set.
     rows : Rows
     n_outcomes : int
     width : int or None, hidden units of networks; here and in the next of `SimulatedOutcomes`.
-    by_frequency : bool, whether they are scaled by the panel's frequencies, as in a release, where these are
-        public, and not by all rows.
+    by_frequency : bool, whether they are scaled by the variant set's frequencies, as in a release, where
+        these are public, and not by all rows.
     terms : further ones.
     """
 
-    def __init__(self, panel, sizes, *, rows, n_outcomes, width=None, by_frequency=False, **terms):
-        self._panel, self._rows = panel, rows
+    def __init__(self, variant_set, sizes, *, rows, n_outcomes, width=None, by_frequency=False, **terms):
+        self._variant_set, self._rows = variant_set, rows
         n_values = rows_of_people(slice(0, len(sizes) * n_outcomes * (width or 1)), rows=rows).stop
-        self._people = list(people_parts(slice(0, panel.n_samples), people_together(n_values)))
-        self._columns = {size: panel.of_size(size) for size in sizes}
+        self._people = list(people_parts(slice(0, variant_set.n_samples), people_together(n_values)))
+        self._columns = {size: variant_set.of_size(size) for size in sizes}
         self._simulated = {}
         for size, columns in self._columns.items():
-            known = {"variant_rank": panel.variant_rank[columns]}
+            known = {"variant_rank": variant_set.variant_rank[columns]}
             if by_frequency:
-                known["public_moments"] = column_moments(panel.frequency[columns], rows=rows)
+                known["public_moments"] = column_moments(variant_set.frequency[columns], rows=rows)
             own = SimulatedOutcomes(n_outcomes=n_outcomes, width=width, **known, **terms)
             own.measure(lambda columns=columns: (self._coded(columns, people) for people in self._people))
             self._simulated[size] = own
@@ -103,11 +103,11 @@ class SimulatedRows:
     def parts(self):
         """Yield, for some people after the others, a dict of size to (n_outcomes, n_rows) float64."""
         for people in self._people:
-            row_id = row_names(self._panel.sample_id[people], rows=self._rows)
+            row_id = row_names(self._variant_set.sample_id[people], rows=self._rows)
             yield {
                 size: own.of_rows(self._coded(self._columns[size], people), row_id=row_id)
                 for size, own in self._simulated.items()
             }
 
     def _coded(self, columns, people):
-        return CodedPeople(self._panel, columns, people, rows=self._rows)
+        return CodedPeople(self._variant_set, columns, people, rows=self._rows)

@@ -19,7 +19,7 @@ class Settings:
 
     Examples
     --------
-    >>> Settings({"panel": {"size": [10, 20]}}).panel.size
+    >>> Settings({"variants": {"size": [10, 20]}}).variants.size
     (10, 20)
     """
 

@@ -8,9 +8,9 @@ import numpy as np
 
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.outcomes import CHUNK, Outcomes
-from dpgrs.io.panel import Panel, check_same_people
 from dpgrs.io.replicates import Statistics, load_labelled
 from dpgrs.io.stored_genotypes import genotypes_of
+from dpgrs.io.variant_set import VariantSet, check_same_people
 from dpgrs.linalg.attenuation import clip_slopes
 from dpgrs.linalg.components import components_of, mapped_loadings
 from dpgrs.linalg.norms import clipped_outcomes
@@ -29,7 +29,7 @@ class TrainingData:
     ----------
     outcomes : path of the outcomes, or Outcomes.
     statistics : path of the exact statistics, or Statistics; None for what draws from rows alone.
-    panel : path of the panel, or Panel; None for what draws from sums alone.
+    variant_set : path of the variant set, or VariantSet; None for what draws from sums alone.
     choices : path of variants that were chosen for each outcome before; None where each draw chooses its own.
     ld : path of public linkage disequilibrium; None for what draws without.
     n_threads : int, that compare genotypes with outcomes; they change no byte.
@@ -39,9 +39,9 @@ class TrainingData:
     outcomes : Outcomes
     """
 
-    def __init__(self, outcomes, *, statistics=None, panel=None, choices=None, ld=None, n_threads=1):
+    def __init__(self, outcomes, *, statistics=None, variant_set=None, choices=None, ld=None, n_threads=1):
         self.outcomes = Outcomes.load(outcomes) if _is_path(outcomes) else outcomes
-        self._paths = {"statistics": statistics, "panel": panel, "choices": choices, "ld": ld}
+        self._paths = {"statistics": statistics, "variant_set": variant_set, "choices": choices, "ld": ld}
         self._rows, self._components, self._n_threads = {}, {}, n_threads
 
     @cached_property
@@ -63,13 +63,13 @@ class TrainingData:
         return found
 
     @cached_property
-    def panel(self):
+    def variant_set(self):
         """The genotypes, of the same people as the outcomes."""
-        panel = self._paths["panel"]
-        if _is_path(panel):
-            panel = Panel.open(panel)
-        check_same_people(panel, self.outcomes)
-        return panel
+        variant_set = self._paths["variant_set"]
+        if _is_path(variant_set):
+            variant_set = VariantSet.open(variant_set)
+        check_same_people(variant_set, self.outcomes)
+        return variant_set
 
     def within_bounds(self, request, n_outcomes):
         """Name the norms at which rows were clipped, if they were, and the covariates among their columns.
@@ -200,31 +200,31 @@ class TrainingData:
         return self._components[size]
 
     def rows(self, n_variants):
-        """Return the ScreeningData of a panel size, with all outcomes: draws take as many as are named."""
+        """Return the ScreeningData of so many variants and all outcomes: draws take as many as are named."""
         if n_variants not in self._rows:
-            outcomes, panel = self.outcomes, self.panel
+            outcomes, variant_set = self.outcomes, self.variant_set
             # In place: a second array of all outcomes would be as large as all else.
             Y = np.array(outcomes.values[n_variants])
             Y[:, ~outcomes.is_training] = np.nan
-            genotypes = genotypes_of(panel, panel.of_size(n_variants))
+            genotypes = genotypes_of(variant_set, variant_set.of_size(n_variants))
             terms = (
                 outcomes.is_training,
-                panel.n_haplotypes,
+                variant_set.n_haplotypes,
                 outcomes.rows,
-                panel.sample_id,
+                variant_set.sample_id,
                 outcomes.prevalence,
-                panel.is_table,
+                variant_set.is_table,
                 self._n_threads,
             )
             self._rows[n_variants] = ScreeningData(genotypes, Y, *terms)
         return self._rows[n_variants]
 
     def frequency(self, n_variants):
-        """Return the public frequencies of a panel size, (n_variants,) float64."""
-        return self.panel.frequency[self.panel.of_size(n_variants)]
+        """Return the public frequencies of a number of variants, (n_variants,) float64."""
+        return self.variant_set.frequency[self.variant_set.of_size(n_variants)]
 
     def ld(self, n_variants):
-        """Return the PublicLd of a panel size."""
+        """Return the PublicLd of a number of variants."""
         return self._ld[n_variants][0]
 
     @cached_property

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from dpgrs.io.outcomes import Outcomes
-from dpgrs.io.panel import Panel
+from dpgrs.io.variant_set import VariantSet
 from dpgrs.linalg.statistics import coded_rows
 from dpgrs.public_random import generator
 from dpgrs_papers.experiments.primo_fits import NON_PRIVATE, PATH, TERMS, configuration, measure
@@ -27,13 +27,13 @@ def write_if_new(path, text):
 
 
 def made(folder):
-    """Return the Panel and the Outcomes, in memory, of the first replicate of a study in a folder."""
+    """Return the VariantSet and the Outcomes, in memory, of the first replicate of a study in a folder."""
     outcomes = Outcomes.load(Path(folder, OUTCOMES))
     values = {size: np.asarray(values) for size, values in outcomes.values.items()}
-    return Panel.open(Path(folder, "private", "panel.zarr")), replace(outcomes, values=values)
+    return VariantSet.open(Path(folder, "private", "variants.zarr")), replace(outcomes, values=values)
 
 
-def with_own_share(panel, shared, own, *, own_share=0.5):
+def with_own_share(variant_set, shared, own, *, own_share=0.5):
     """Return outcomes that share causes in part."""
     first, second = np.sqrt([1 - own_share, own_share])
     values, effects = (
@@ -43,31 +43,31 @@ def with_own_share(panel, shared, own, *, own_share=0.5):
     return replace(shared, values=values, effects=effects)
 
 
-def with_residuals_of(panel, shared, own):
+def with_residuals_of(variant_set, shared, own):
     """Return outcomes whose genes are shared, and all else their own."""
     values = {}
     for size, effects in shared.effects.items():
-        genotypes = panel.genotypes(panel.of_size(size))
-        X = coded_rows(genotypes, n_haplotypes=panel.n_haplotypes, rows=shared.rows)
+        genotypes = variant_set.genotypes(variant_set.of_size(size))
+        X = coded_rows(genotypes, n_haplotypes=variant_set.n_haplotypes, rows=shared.rows)
         genetic = (effects - own.effects[size]) @ X.T
         values[size] = own.values[size] + genetic - genetic.mean(axis=1, keepdims=True)
     return replace(shared, values=values)
 
 
-def measured(terms, panel, outcomes, *, methods, seed, counts, epsilons, **privacy):
+def measured(terms, variant_set, outcomes, *, methods, seed, counts, epsilons, **privacy):
     """Measure methods as a study does, ReuseCov along the path of penalties of PRIMO's figures."""
     known = {"source": "vcf", "sizes": list(outcomes.values), "counts": counts, "epsilons": epsilons}
     config = configuration(TERMS[terms], methods=methods, **known, **privacy)
-    return pd.DataFrame(measure(panel, outcomes, configs={terms: config}, seed=seed, key=("frontier",)))
+    return pd.DataFrame(measure(variant_set, outcomes, configs={terms: config}, seed=seed, key=("frontier",)))
 
 
-def last_version(panel, outcomes, *, counts, **known):
+def last_version(variant_set, outcomes, *, counts, **known):
     """Measure BLUP as it was before the frontier: rows of fewer than ten outcomes are not clipped."""
     own = [count for count in counts if count < CLIPPED_BEFORE], [c for c in counts if c >= CLIPPED_BEFORE]
     known |= {"methods": ["blup"], "bounds": "tight"}
     return pd.concat(
         [
-            measured("ours", panel, outcomes, counts=few, **known, **clip)
+            measured("ours", variant_set, outcomes, counts=few, **known, **clip)
             for few, clip in zip(own, (UNCLIPPED, {}), strict=True)
             if few
         ]
@@ -79,9 +79,9 @@ def measure_once(path, folders, function, *, mix=None):
     sources = [Path(folder, OUTCOMES) for folder in folders]
     if path.is_file() and all(path.stat().st_mtime > one.stat().st_mtime for one in sources):
         return
-    panels, outcomes = zip(*map(made, folders), strict=True)
-    panel, outcomes = panels[0], mix(panels[0], *outcomes) if mix else outcomes[0]
-    function(panel, outcomes).to_csv(path, sep="\t", index=False)
+    variant_sets, outcomes = zip(*map(made, folders), strict=True)
+    variant_set, outcomes = variant_sets[0], mix(variant_sets[0], *outcomes) if mix else outcomes[0]
+    function(variant_set, outcomes).to_csv(path, sep="\t", index=False)
 
 
 def at_penalty(rows, penalty):
@@ -103,10 +103,10 @@ def write_loadings(path, outcomes, *, n_components):
     write_if_new(path, table.to_csv(sep="\t", index=False, lineterminator="\n"))
 
 
-def write_scores(folder, panel, outcomes, *, correlation, seed):
+def write_scores(folder, variant_set, outcomes, *, correlation, seed):
     """Write public effects of each outcome, as far as they go with the true ones."""
     ((size, effects),) = outcomes.effects.items()
-    sites, paths = panel.variants.iloc[panel.of_size(size)], []
+    sites, paths = variant_set.variants.iloc[variant_set.of_size(size)], []
     for name, true in zip(outcomes.names, effects, strict=True):
         other = generator(seed, "frontier scores", name).standard_normal(size) * true.std()
         weights = correlation * true + np.sqrt(1 - correlation**2) * other

@@ -19,7 +19,7 @@ from dpgrs.selection.registry import SELECTORS, named
 from dpgrs.simulation.outcomes import simulate_outcomes
 from dpgrs.types import Rows, Selection, Unit
 from dpgrs_papers.experiments.frame import Experiment, Verdict
-from dpgrs_papers.experiments.haplotype_panel import make_panel
+from dpgrs_papers.experiments.haplotype_variants import make_variants
 
 TERMS = {"rows": Rows.HAPLOTYPES, "unit": Unit.PERSON, "outcome_bound": 3.0, "delta": 1e-6}
 # Of an epsilon, which is twice what choices cost: for two-stage's number of people, and for choices.
@@ -42,7 +42,7 @@ def run_replicate(part, replicate, settings, files):
     key = ("genome_screening", part, replicate)
     with TemporaryDirectory() as folder:
         chromosomes, seed = settings["chromosomes"][part], settings["seed"] + replicate
-        panel = make_panel(files, chromosomes, folder, size=settings["variants"], seed=seed)
+        panel = make_variants(files, chromosomes, folder, size=settings["variants"], seed=seed)
         bits, samples = panel.haplotypes(), panel.sample_id
         ranks, n_haplotypes = panel.variant_rank, panel.n_haplotypes
     X = coded_rows(bits, n_haplotypes=n_haplotypes, rows=Rows.HAPLOTYPES)
@@ -190,7 +190,7 @@ EXPERIMENT = Experiment(
         "is that of all k choices for one outcome, a person the unit, add-remove; two-stage and SubLasso pay "
         "a tenth of it for the number of people.",
         "Choices are by permute-and-flip, or by Gumbel noise where it says so: `screening.law`, DPKendall's.",
-        "Panels are random common variants, others for each replicate, of 140 kb of chromosome 1 or of all "
+        "Variants are random common ones, others for each replicate, of 140 kb of chromosome 1 or of all "
         "chromosomes; outcomes are normal.",
     ),
 )

@@ -15,9 +15,9 @@ from dpgrs.methods.fits import FitTerms, fit_released, moved_by_public_side, mov
 from dpgrs.methods.ols import fit_exactly
 from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.study.in_process import draws_of_study, training_data
-from dpgrs.study.panel_terms import takes_ld
 from dpgrs.study.settings import resolve
 from dpgrs.study.step_settings import Settings
+from dpgrs.study.variant_terms import takes_ld
 from dpgrs.types import Penalty
 
 PENALTIES = tuple(10.0 ** (exponent / 2) for exponent in range(-6, 9))  # 0.001 to 10,000
@@ -73,9 +73,9 @@ class TestRows:
         return 1 - residual / self.total[:count], residual / self.n_rows
 
 
-def rows_to_test_on(panel, size, outcomes):
-    """Return the TestRows of a replicate, for panels of a size."""
-    X = joined_rows(panel, size, rows=outcomes.rows, covariates=None, is_selected=~outcomes.is_training)
+def rows_to_test_on(variant_set, size, outcomes):
+    """Return the TestRows of a replicate, for variant sets of a size."""
+    X = joined_rows(variant_set, size, rows=outcomes.rows, covariates=None, is_selected=~outcomes.is_training)
     Y = outcomes.values[size]
     return TestRows(X, Y[:, ~outcomes.is_training], Y[:, outcomes.is_training].mean(axis=1))
 
@@ -110,18 +110,18 @@ def released_path(noisy, test, *, method, request, regression, outcomes, penalti
 
 def configuration(terms, *, source, sizes, counts, epsilons, methods, **privacy):
     """Return the configuration of a study of a source of rows by terms as of `TERMS`, a dict."""
-    config = {"cohort": {"source": source}, "methods": methods, "replicates": 1, "panel": {"size": sizes}}
+    config = {"cohort": {"source": source}, "methods": methods, "replicates": 1, "variants": {"size": sizes}}
     config |= {"outcomes": {"count": counts}, "regression": {"lambda": FIXED_PENALTY} | terms["regression"]}
     return config | {"privacy": terms["privacy"] | {"epsilon": epsilons} | privacy}
 
 
-def measure(panel, outcomes, *, configs, seed, key, ld=None):
+def measure(variant_set, outcomes, *, configs, seed, key, ld=None):
     """Sum, draw, fit and measure as a study does, for each configuration."""
-    test = {size: rows_to_test_on(panel, size, outcomes) for size in outcomes.values}
+    test = {size: rows_to_test_on(variant_set, size, outcomes) for size in outcomes.values}
     rows = []
     for name, config in configs.items():
         settings = Settings(resolve(config))
-        data = training_data(settings, panel, outcomes, ld=ld)
+        data = training_data(settings, variant_set, outcomes, ld=ld)
         if not rows:
             ridge = ridge_path(data.statistics, test, counts=settings.outcomes.count)
             rows += [{"terms": "none", "which": PATH} | row for row in ridge]

@@ -1,15 +1,15 @@
-"""What PRIMO's figures on real haplotypes share: panel, outcomes and split of a replicate."""
+"""What PRIMO's figures on real haplotypes share: variant set, outcomes and split of a replicate."""
 
 from tempfile import TemporaryDirectory
 
 from dpgrs.evaluation.split import per_row, split_rows
 from dpgrs.io.outcomes import Outcomes, simulated_names
 from dpgrs.public_random import uniforms
-from dpgrs.study.public_ld_files import ld_of_panel, save_ld
+from dpgrs.study.public_ld_files import ld_of_variants, save_ld
 from dpgrs.study.settings import resolve
 from dpgrs.study.simulated_rows import SimulatedRows
 from dpgrs.types import Rows
-from dpgrs_papers.experiments.haplotype_panel import make_panel, panel_of_people
+from dpgrs_papers.experiments.haplotype_variants import make_variants, variants_of_people
 from dpgrs_papers.experiments.primo_fits import NON_PRIVATE, PUBLIC, TERMS, TIGHT, configuration, measure
 from dpgrs_papers.imitation.imitation import imitate_store
 
@@ -48,12 +48,12 @@ def run_replicate(part, replicate, settings, files, *, terms=TERMS):
     }
     options = {"seed": settings["seed"], "key": ("primo haplotypes", replicate, part)}
     with TemporaryDirectory() as folder:
-        panel, outcomes = make_cohort(part, replicate, settings, files, folder)
+        variant_set, outcomes = make_cohort(part, replicate, settings, files, folder)
         public = configs.pop(PUBLIC, None)
-        rows = measure(panel, outcomes, configs=configs, **options)
+        rows = measure(variant_set, outcomes, configs=configs, **options)
         # Copies of the same few people are no panel for each other.
         if public is not None and n_copies(part, settings) is None:
-            rows += beside_public(panel, outcomes, public, folder, **options)
+            rows += beside_public(variant_set, outcomes, public, folder, **options)
     return rows
 
 
@@ -62,15 +62,15 @@ def n_copies(part, settings):
     return settings.get("copies", {}).get(part)
 
 
-def beside_public(panel, outcomes, config, folder, *, seed, key):
+def beside_public(variant_set, outcomes, config, folder, *, seed, key):
     """Measure methods on half of the people to train on, of whom the other half are a public reference."""
-    drawn = uniforms(seed, panel.sample_id, "public panel", *key)
+    drawn = uniforms(seed, variant_set.sample_id, "public panel", *key)
     is_public = (drawn < PUBLIC_SHARE) & outcomes.is_training[::2]
-    reference = panel_of_people(panel, is_public, f"{folder}/reference")
-    own = panel_of_people(panel, ~is_public, f"{folder}/own", frequency=reference.frequency)
+    reference = variants_of_people(variant_set, is_public, f"{folder}/reference")
+    own = variants_of_people(variant_set, ~is_public, f"{folder}/own", frequency=reference.frequency)
     known = resolve(config)
     terms = {"rows": known["cohort"]["rows"], "factor": known["privacy"]["genotype_clip"]}
-    save_ld(f"{folder}/ld.npz", ld_of_panel(reference, known["panel"]["size"], **terms))
+    save_ld(f"{folder}/ld.npz", ld_of_variants(reference, known["variants"]["size"], **terms))
     is_own = per_row(~is_public, rows=outcomes.rows)
     values = {size: values[:, is_own] for size, values in outcomes.values.items()}
     outcomes = Outcomes(outcomes.names, values, {}, outcomes.is_training[is_own], outcomes.rows)
@@ -79,15 +79,15 @@ def beside_public(panel, outcomes, config, folder, *, seed, key):
 
 
 def make_cohort(part, replicate, settings, files, folder):
-    """Make the panel of a replicate, of chromosome 1, and simulate its outcomes."""
+    """Make the variant set of a replicate, of chromosome 1, and simulate its outcomes."""
     key, seed, rows = ("primo haplotypes", replicate), settings["seed"], Rows.HAPLOTYPES
     known = {"size": max(settings["sizes"]), "people": n_copies(part, settings)}
     if part.startswith(GENERATED):
         known["make_people"] = imitate_store
-    panel = make_panel(files, ["1"], folder, seed=seed + replicate, **known)
+    variant_set = make_variants(files, ["1"], folder, seed=seed + replicate, **known)
     count = max(settings["counts"])
     simulated = SimulatedRows(
-        panel,
+        variant_set,
         settings["sizes"],
         rows=rows,
         n_outcomes=count,
@@ -96,8 +96,8 @@ def make_cohort(part, replicate, settings, files, folder):
         seed=seed,
         key=key,
     )
-    is_training = split_rows(panel.sample_id, rows=rows, test_share=TEST_SHARE, seed=seed, key=key)
+    is_training = split_rows(variant_set.sample_id, rows=rows, test_share=TEST_SHARE, seed=seed, key=key)
     values = dict.fromkeys(settings["sizes"])
     outcomes = Outcomes(tuple(simulated_names(count)), values, {}, is_training, rows)
     outcomes.save(f"{folder}/outcomes.zarr", simulated.parts())
-    return panel, Outcomes.load(f"{folder}/outcomes.zarr")
+    return variant_set, Outcomes.load(f"{folder}/outcomes.zarr")

@@ -29,9 +29,9 @@ def run_replicate(part, replicate, settings, files, *, accounting=Accounting.GDP
     """Fit every setting of the grid for each number of outcomes, and measure on the test rows."""
     ((size,), (epsilon,)), rows = (settings["sizes"], settings["epsilons"]), []
     with TemporaryDirectory() as folder:
-        panel, outcomes = make_cohort(part, replicate, settings, files, folder)
-        test = rows_to_test_on(panel, size, outcomes)
-        X = joined_rows(panel, size, rows=Rows.HAPLOTYPES, is_selected=outcomes.is_training)
+        variant_set, outcomes = make_cohort(part, replicate, settings, files, folder)
+        test = rows_to_test_on(variant_set, size, outcomes)
+        X = joined_rows(variant_set, size, rows=Rows.HAPLOTYPES, is_selected=outcomes.is_training)
         Y = grid_outcomes(outcomes.values[size][:, outcomes.is_training], bound=PUBLIC["outcome_bound"])
     for count in settings["counts"]:
         terms = PUBLIC | {"n_variants": size, "n_outcomes": count, "epsilon": epsilon}

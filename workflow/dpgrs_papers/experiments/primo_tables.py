@@ -14,7 +14,7 @@ from dpgrs.io.tables.real_columns import RealTable
 from dpgrs.methods.registry import METHODS
 from dpgrs.reporting.rendering import Drawing
 from dpgrs.reporting.svg import INK, new_figure
-from dpgrs.study.in_process import panel_of_table
+from dpgrs.study.in_process import variants_of_table
 from dpgrs.study.table_cohort import ranged_methods
 from dpgrs.types import Rows
 from dpgrs_papers.experiments.primo_fits import (
@@ -81,7 +81,7 @@ def run_table(columns, make_outcomes, *, sizes, counts, settings, key, is_traini
     configs = {
         name: configuration(terms[name], methods=own, **known) for name, own in settings["methods"].items()
     }
-    with panel_of_table(table, columns[1:], size=max(sizes), seed=seed) as panel:
+    with variants_of_table(table, columns[1:], size=max(sizes), seed=seed) as panel:
         values = {size: make_outcomes(panel, size) for size in sizes}
         names = tuple(simulated_names(max(counts)))
         outcomes = Outcomes(names, values, {}, is_training, Rows.PEOPLE)

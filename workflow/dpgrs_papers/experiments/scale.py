@@ -16,11 +16,11 @@ from dpgrs_papers.experiments.scale_replicate import run_replicate, study_of  # 
 AXES = ("people", "variants", "outcomes")
 # By what the seconds of a rule grow, n rows, d variants and l outcomes: exponents of each, beside a start.
 ROWS = ((1, 1, 0), (1, 0, 1), (1, 1, 1))
-# A panel has names of people and of variants; each simulated row has a random stream of its own.
-PANEL, SIMULATED = ((1, 0, 0), (0, 1, 0), (1, 1, 0)), ((1, 0, 0), *ROWS)
+# A variant set has names of people and of variants; each simulated row has a random stream of its own.
+VARIANTS, SIMULATED = ((1, 0, 0), (0, 1, 0), (1, 1, 0)), ((1, 0, 0), *ROWS)
 TERMS = {
     "sums": {
-        "make_panel": PANEL,
+        "make_variants": VARIANTS,
         "make_outcomes": SIMULATED,
         "compute_statistics": ((0, 2, 0), (1, 2, 0), *ROWS),
         "draw": ((0, 2, 0), (0, 1, 1)),
@@ -29,7 +29,7 @@ TERMS = {
     },
     # Of so many variants an outcome, however many there are.
     "choices": {
-        "make_panel": PANEL,
+        "make_variants": VARIANTS,
         "make_outcomes": SIMULATED,
         "choose_exactly": ROWS,
         "draw": ROWS,
@@ -215,7 +215,7 @@ EXPERIMENT = Experiment(
     shows="time and memory of a study",
     choices=(
         "Whole studies by the workflow's own rules, a job at a time: haplotypes, tight bounds, simulated "
-        "outcomes; sums: ridge, ReuseCov and BLUP; choices: k-blup, whose panels may have any width. Of more "
+        "outcomes; sums: ridge, ReuseCov and BLUP; choices: k-blup, of any number of variants. Of more "
         "than 500 people, copies of these. Memory is what Snakemake's benchmarks see of it.",
         "In brackets what the model has: constants, none below 0, of the products of people, variants and "
         "outcomes by which a rule must grow. Exponents are of seconds beyond the start that the model has.",

@@ -16,7 +16,7 @@ from dpgrs.study.settings import resolve
 from dpgrs.study.shape import Shape
 
 STUDY = "scale"
-# Kinds of studies: those that sum X'X, and those that choose variants, of panels of any width.
+# Kinds of studies: those that sum X'X, and those that choose variants, of variant sets of any width.
 METHODS = {"sums": ("ridge", "reusecov-gauss", "blup"), "choices": ("k-blup",)}
 # As Snakemake's benchmarks count memory.
 MIB = 2**20 / 10**6
@@ -34,7 +34,12 @@ def study_of(people, variants, outcomes, *, kind="sums"):
     if people > SOURCE_PEOPLE:
         cohort["copies"] = {"people": people}
     privacy = {"protection": "full", "bounds": "tight", "epsilon": [5]}
-    own = {"panel": {"size": variants}, "outcomes": {"count": outcomes}, "privacy": privacy, "replicates": 1}
+    own = {
+        "variants": {"size": variants},
+        "outcomes": {"count": outcomes},
+        "privacy": privacy,
+        "replicates": 1,
+    }
     return {"study": STUDY, "methods": [*METHODS[kind]], "cohort": cohort} | own
 
 

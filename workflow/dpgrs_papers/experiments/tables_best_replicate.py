@@ -51,7 +51,7 @@ def run_replicate(part, replicate, settings, files):
     asked["methods"] = {terms: list(OF_SUMS) for terms in RELATIONS}
     measured = run_table(
         Columns(X[kept], *ranges),
-        lambda panel, size: y[np.newaxis, kept],
+        lambda variant_set, size: y[np.newaxis, kept],
         sizes=[X.shape[1]],
         counts=[1],
         settings=asked,

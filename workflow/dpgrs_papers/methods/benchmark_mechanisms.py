@@ -18,7 +18,7 @@ NO_PARTS = MappingProxyType({"genotypes": (), "outcomes": ()})  # no ledger know
 
 
 class FittedSeparately(WholeFits):
-    """Naive's fits: a benchmark keeps them in place of an X'X for each outcome, budget and panel."""
+    """Naive's fits: a benchmark keeps them in place of an X'X for each outcome, budget and variant set."""
 
     name = "naive-fits"
     draws, reads = NO_PARTS, ("regression.lambda",)
@@ -41,7 +41,7 @@ class SgdFits(WholeFits):
     """DP-SGD, whose samples hang on a public seed."""
 
     name = "sgd-fits"
-    draws, takes, reads = NO_PARTS, ("panel",), ("regression.sgd",)
+    draws, takes, reads = NO_PARTS, ("variant_set",), ("regression.sgd",)
 
     def asked(self, request, *, method, data, n_outcomes, settings):
         return request
@@ -68,7 +68,7 @@ class SketchedStatistics(OwnStatistics):
 
     name = "sketched-statistics"
     draws = NO_PARTS
-    takes, reads = ("statistics", "panel"), ("regression.sketch_share",)
+    takes, reads = ("statistics", "variant_set"), ("regression.sketch_share",)
 
     def exact(self, request, *, data, names, settings):
         exact = super().exact(request, data=data, names=names, settings=settings)

@@ -64,7 +64,7 @@ class BoostedFits(WholeFits):
 
     name = "boosted-fits"
     draws = MappingProxyType({"genotypes": (), "outcomes": ("eigenvalue", "gram", *("round",) * ROUNDS)})
-    takes, reads = ("panel",), ("privacy.bounds", "privacy.genotype_clip")
+    takes, reads = ("variant_set",), ("privacy.bounds", "privacy.genotype_clip")
 
     def terms(self, request):
         return boosted_request(request, n_fits=request.n_outcomes)

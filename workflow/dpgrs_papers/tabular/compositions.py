@@ -1,9 +1,9 @@
 """Methods of the registry on a plain table, such as those that the DPKendall paper compares [1]_.
 
 Selectors and fits are those of a study. What differs is that values are taken as they are, by `TableValues`
-in the place of a panel, which lie on no grid and in no range. Benchmarks only. A method spends its budget on
-up to three parts, by basic composition: a noisy count of rows, which choice and fit share, the choice of k
-features, and a fit on these and an intercept. The intercept takes no part in the choice
+in the place of a variant set, which lie on no grid and in no range. Benchmarks only. A method spends its
+budget on up to three parts, by basic composition: a noisy count of rows, which choice and fit share, the
+choice of k features, and a fit on these and an intercept. The intercept takes no part in the choice
 (docs/how-to/tabular.md).
 
 References

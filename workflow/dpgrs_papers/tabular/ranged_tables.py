@@ -23,7 +23,7 @@ from dpgrs.methods.mechanisms import mechanism_of
 from dpgrs.methods.ols import fit_exactly
 from dpgrs.methods.registry import METHODS
 from dpgrs.privacy.noise.sources import BenchmarkNoise
-from dpgrs.study.in_process import draws_of_study, panel_of_table, training_data
+from dpgrs.study.in_process import draws_of_study, training_data, variants_of_table
 from dpgrs.study.settings import keys, resolve
 from dpgrs.study.step_settings import Settings
 from dpgrs.study.table_values import range_problems
@@ -197,7 +197,7 @@ def settings_of_study(method, n_features, *, request, seed, row_clip, given=()):
         "cohort": {"source": "table"},
         "methods": [method],
         "replicates": 1,
-        "panel": {"size": [n_features]},
+        "variants": {"size": [n_features]},
         "outcomes": {"count": [1]},
         "regression": {},
         "screening": {
@@ -262,10 +262,10 @@ def fit_within_ranges(table, split, *, bounds, settings, key):
     is_training[split[1]] = True
     y, bound = _standardised(table.y, bounds, settings.outcomes.bound), settings.outcomes.bound
     outcomes = Outcomes((table.target,), {size: y[np.newaxis]}, {}, is_training, Rows.PEOPLE)
-    with panel_of_table(_real(table), bounds.ranges, size=size, seed=settings.seed) as panel:
-        data = training_data(settings, panel, outcomes)
+    with variants_of_table(_real(table), bounds.ranges, size=size, seed=settings.seed) as variant_set:
+        data = training_data(settings, variant_set, outcomes)
         fit, status = _fit(settings, data, key)
-        X = joined_rows(panel, size, rows=Rows.PEOPLE)
+        X = joined_rows(variant_set, size, rows=Rows.PEOPLE)
     chosen = np.arange(size) if fit.chosen is None else fit.chosen[0]
     low, high, _ = bounds.ranges
     seen = table.X[is_training]

@@ -1,4 +1,4 @@
-"""Panels whose genotypes are in memory, in place of those on disk."""
+"""Variant sets whose genotypes are in memory, in place of those on disk."""
 
 from types import SimpleNamespace
 
@@ -6,8 +6,8 @@ from dpgrs.genotypes.bits import PEOPLE_OF_WORD
 from dpgrs.linalg.statistics import is_fractional
 
 
-def panel_in_memory(genotypes, *, n_haplotypes, **known):
-    """Return what steps take for a panel.
+def variants_in_memory(genotypes, *, n_haplotypes, **known):
+    """Return what steps take for a variant set.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What public files tell a plan of the variants of a panel: frequencies, and how variants go together."""
+"""What public files tell a plan of the variants: frequencies, and how variants go together."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,21 +8,21 @@ import numpy as np
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.sites import choose_sites, read_chosen_sites, read_sites
 from dpgrs.methods.planning import neutral_frequencies
-from dpgrs.study.panel_terms import has_public_sites
 from dpgrs.study.public_ld_files import load_ld
 from dpgrs.study.table_cohort import is_table
+from dpgrs.study.variant_terms import has_public_sites
 
 
 @dataclass(frozen=True)
-class PlannedPanel:
-    """The variants of every panel size, as a plan takes them.
+class PlannedVariants:
+    """The variants of every number of variants, as a plan takes them.
 
     Attributes
     ----------
-    frequencies : dict of panel size to (n_variants,) float64, ALT allele frequencies.
+    frequencies : dict of number of variants to (n_variants,) float64, ALT allele frequencies.
     of_frequencies : str, where they come from.
     of_ld : str, what is assumed of linkage disequilibrium.
-    ld : dict of panel size to PublicLd; empty where variants are taken as independent.
+    ld : dict of number of variants to PublicLd; empty where variants are taken as independent.
     """
 
     frequencies: dict
@@ -31,7 +31,7 @@ class PlannedPanel:
     ld: dict = field(default_factory=dict)
 
 
-def planned_panel(config, people):
+def planned_variants(config, people):
     """Take frequencies and linkage disequilibrium from the public files of a study, as far as they are there.
 
     Parameters
@@ -41,34 +41,36 @@ def planned_panel(config, people):
 
     Returns
     -------
-    PlannedPanel
+    PlannedVariants
 
     Raises
     ------
     UsageError
         If a file cannot be read or has too few sites.
     """
-    sizes = config["panel"]["size"]
+    sizes = config["variants"]["size"]
     if is_table(config):
         words = "of 1/2, as of columns whose centres lie halfway in their ranges"
-        return PlannedPanel({size: np.full(size, 0.5) for size in sizes}, words, "none, and no R2 is planned")
+        return PlannedVariants(
+            {size: np.full(size, 0.5) for size in sizes}, words, "none, and no R2 is planned"
+        )
     try:
         sites = _public_sites(config, size=max(sizes))
     except DpgrsError as error:
         raise UsageError(f"`public.sites`: {error}") from None
     if sites is None:
-        rarest = max(config["panel"]["maf"], 1 / (2 * people))
+        rarest = max(config["variants"]["maf"], 1 / (2 * people))
         words = f"of neutral variants (density 1/p from {rarest:g} to {1 - rarest:g}), without a site list"
         frequencies = {size: neutral_frequencies(size, rarest=rarest) for size in sizes}
-        return PlannedPanel(frequencies, words, _independence(config))
+        return PlannedVariants(frequencies, words, _independence(config))
     listed, words = sites
     frequencies = {size: listed.loc[listed["rank"] < size, "frequency"].to_numpy() for size in sizes}
-    return PlannedPanel(frequencies, words, *_linkage(config, sizes))
+    return PlannedVariants(frequencies, words, *_linkage(config, sizes))
 
 
 def _public_sites(config, *, size):
-    """Return the sites that the panel will be made of and where they are, or None if none are there yet."""
-    public, seed, maf = config["public"], config["seed"], config["panel"]["maf"]
+    """Return the sites that the study will take and where they are, or None if none are there yet."""
+    public, seed, maf = config["public"], config["seed"], config["variants"]["maf"]
     if public["sites"]:
         listed = read_sites(public["sites"], frequencies=public["frequencies"])
         chromosomes = config["cohort"]["chromosomes"]
@@ -100,7 +102,7 @@ def _linkage(config, sizes):
 
 
 def _independence(config):
-    """Say that variants are taken as independent, and how the linkage disequilibrium of a panel is had."""
+    """Say that variants are taken as independent, and how their linkage disequilibrium is had."""
     way = "with a `public.reference`, in a release or a benchmark of `blup-ld`, there is that of its people"
     if has_public_sites(config) and not config["public"]["sites"]:
         way = f"ask Snakemake for {_folder(config) / 'ld.npz'} to plan with that of the public panel"

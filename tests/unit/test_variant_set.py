@@ -7,16 +7,16 @@ from dpgrs.genotypes.bits import pack, unpack
 from dpgrs.genotypes.linkage import LinkageLimit
 from dpgrs.io.haplotype_store import HaplotypeStore
 from dpgrs.io.ingest import ingest_chromosome
-from dpgrs.io.panel import (
-    Panel,
+from dpgrs.io.sealed_zarr import fingerprint
+from dpgrs.io.selection import select_variants
+from dpgrs.io.site_variants import take_sites
+from dpgrs.io.variant_set import (
+    VariantSet,
     alternate_frequency,
     fill_missing,
     thinning_rank,
-    write_panel,
+    write_variant_set,
 )
-from dpgrs.io.sealed_zarr import fingerprint
-from dpgrs.io.selection import select_panel
-from dpgrs.io.site_panel import take_sites
 from vcf_files import record, vcf_text, write_text
 
 N_PEOPLE = 20
@@ -47,13 +47,13 @@ def stores(tmp_path_factory):
     return tuple(made)
 
 
-def open_panel(path, stores, **options):
-    write_panel(path, stores, select_panel(stores, **options))
-    return Panel.open(path)
+def open_variant_set(path, stores, **options):
+    write_variant_set(path, stores, select_variants(stores, **options))
+    return VariantSet.open(path)
 
 
-def sites(panel, indices=slice(None)):
-    table = panel.variants.iloc[indices]
+def sites(variant_set, indices=slice(None)):
+    table = variant_set.variants.iloc[indices]
     return list(zip(table["contig"], table["position"], strict=True))
 
 
@@ -86,15 +86,15 @@ def test_alternate_frequency__equals_unpacked_mean(stores):
         np.testing.assert_allclose(alternate_frequency(store), expected, rtol=1e-15)
 
 
-def test_select_panel__keeps_common_variants_in_genome_order(tmp_path, stores):
+def test_select_variants__keeps_common_variants_in_genome_order(tmp_path, stores):
     maf = 0.2
     n_usable = sum(int((np.minimum(f, 1 - f) >= maf).sum()) for f in map(alternate_frequency, stores))
-    panel = open_panel(tmp_path / "panel.zarr", stores, size=n_usable, maf=maf, seed=1)
+    variant_set = open_variant_set(tmp_path / "variants.zarr", stores, size=n_usable, maf=maf, seed=1)
     assert 0 < n_usable < 120
-    assert sites(panel) == sorted(sites(panel), key=lambda site: ("21".index(site[0]), site[1]))
-    assert (np.minimum(panel.frequency, 1 - panel.frequency) >= maf).all()
-    assert sorted(panel.variant_rank.tolist()) == list(range(n_usable))
-    assert panel.attributes["counts"] == {"n_variants": n_usable, "n_usable": n_usable, "n_filled": 0}
+    assert sites(variant_set) == sorted(sites(variant_set), key=lambda site: ("21".index(site[0]), site[1]))
+    assert (np.minimum(variant_set.frequency, 1 - variant_set.frequency) >= maf).all()
+    assert sorted(variant_set.variant_rank.tolist()) == list(range(n_usable))
+    assert variant_set.attributes["counts"] == {"n_variants": n_usable, "n_usable": n_usable, "n_filled": 0}
 
 
 def test_thinning_rank__no_other_site_changes_an_order():
@@ -107,31 +107,33 @@ def test_thinning_rank__no_other_site_changes_an_order():
     assert (thinning_rank(sites, seed=2) != rank).any()
 
 
-def test_select_panel__maf_bound_belongs_to_it(tmp_path):
+def test_select_variants__maf_bound_belongs_to_it(tmp_path):
     store = make_store(tmp_path, "1", [record(1, "0|1 " + "0|0 " * 19), record(2, "0|0 " * 20)])
-    assert select_panel([store], size=1, maf=1 / 40, seed=1).n_usable == 1
-    assert select_panel([store], size=2, maf=0, seed=1).n_usable == 2
+    assert select_variants([store], size=1, maf=1 / 40, seed=1).n_usable == 1
+    assert select_variants([store], size=2, maf=0, seed=1).n_usable == 2
 
 
-def test_select_panel__haplotypes_are_the_stores_own(tmp_path, stores):
-    panel = open_panel(tmp_path / "panel.zarr", stores, size=30, maf=0.05, seed=1)
+def test_select_variants__haplotypes_are_the_stores_own(tmp_path, stores):
+    variant_set = open_variant_set(tmp_path / "variants.zarr", stores, size=30, maf=0.05, seed=1)
     whole = {
         site: words
         for store in stores
         for site, words in zip(sites(store), store.haplotypes().tolist(), strict=True)
     }
-    assert panel.haplotypes().tolist() == [whole[site] for site in sites(panel)]
-    assert panel.sample_id.tolist() == stores[0].sample_id.tolist()
+    assert variant_set.haplotypes().tolist() == [whole[site] for site in sites(variant_set)]
+    assert variant_set.sample_id.tolist() == stores[0].sample_id.tolist()
 
 
 def written(folder, stores, selection, monkeypatch, n_together):
-    """Write a panel so many variants at a time; return what it counts, and its fingerprint."""
-    monkeypatch.setattr("dpgrs.io.panel.rows_per_batch", lambda *people, **kind: n_together)
-    return write_panel(folder, stores, selection), fingerprint(folder)
+    """Write a variant set so many variants at a time; return what it counts, and its fingerprint."""
+    monkeypatch.setattr("dpgrs.io.variant_set.rows_per_batch", lambda *people, **kind: n_together)
+    return write_variant_set(folder, stores, selection), fingerprint(folder)
 
 
 @pytest.mark.parametrize("n_together", [1, 7])
-def test_write_panel__some_variants_at_a_time_are_the_panel_of_all(tmp_path, monkeypatch, n_together):
+def test_write_variant_set__some_variants_at_a_time_are_the_variant_set_of_all(
+    tmp_path, monkeypatch, n_together
+):
     random = np.random.default_rng(5)
     calls = [random_calls(random, 0.3).replace("1|0", "1|.", 2) for _ in range(20)]
     store = make_store(tmp_path, "1", [record(p, own, contig="1") for p, own in enumerate(calls, 1)])
@@ -142,7 +144,7 @@ def test_write_panel__some_variants_at_a_time_are_the_panel_of_all(tmp_path, mon
     twice = make_store(tmp_path / "twice", "1", records)
     listed = public_sites(*((p, "A", "C", 0.4) for p in (28, 9, *range(10, 27), 40)))
     for name, own, selection in (
-        ("own", store, select_panel([store], size=12, maf=0, seed=1)),
+        ("own", store, select_variants([store], size=12, maf=0, seed=1)),
         ("listed", twice, take_sites([twice], listed)),
     ):
         whole = written(tmp_path / name, [own], selection, monkeypatch, 1000)
@@ -150,9 +152,9 @@ def test_write_panel__some_variants_at_a_time_are_the_panel_of_all(tmp_path, mon
         assert whole[0]["n_filled"] > 0
 
 
-def test_select_panel__nested(tmp_path, stores):
-    small = open_panel(tmp_path / "small.zarr", stores, size=10, maf=0.05, seed=3)
-    large = open_panel(tmp_path / "large.zarr", stores, size=40, maf=0.05, seed=3)
+def test_select_variants__nested(tmp_path, stores):
+    small = open_variant_set(tmp_path / "small.zarr", stores, size=10, maf=0.05, seed=3)
+    large = open_variant_set(tmp_path / "large.zarr", stores, size=40, maf=0.05, seed=3)
     indices = large.of_size(10)
     assert sites(large, indices) == sites(small)
     assert (np.diff(indices) > 0).all()
@@ -161,31 +163,31 @@ def test_select_panel__nested(tmp_path, stores):
     np.testing.assert_array_equal(large.of_size(40), np.arange(40))
 
 
-def test_select_panel__seed_decides(stores):
+def test_select_variants__seed_decides(stores):
     first, again, other = (
-        pd.concat(select_panel(stores, size=20, maf=0.05, seed=seed).variants) for seed in (1, 1, 2)
+        pd.concat(select_variants(stores, size=20, maf=0.05, seed=seed).variants) for seed in (1, 1, 2)
     )
     assert first.equals(again)
     assert not first.equals(other)
 
 
-def test_select_panel__raise_on_too_few_variants(stores):
+def test_select_variants__raise_on_too_few_variants(stores):
     words = (
-        r"^`panel\.size` must be at most the number of variants that pass all filters, \d+ of 120, got 119\. "
-        r"Left out are \d+ by `panel\.maf`\. Lower it, loosen these filters, or add chromosomes\.$"
+        r"^`variants\.size` must be at most the number of variants that pass all filters, \d+ of 120, got "
+        r"119\. Left out are \d+ by `variants\.maf`\. Lower it, loosen these filters, or add chromosomes\.$"
     )
     with pytest.raises(DpgrsError, match=words):
-        select_panel(stores, size=119, maf=0.3, seed=1)
+        select_variants(stores, size=119, maf=0.3, seed=1)
 
 
-def test_select_panel__linked_variants_stay_apart(tmp_path):
+def test_select_variants__linked_variants_stay_apart(tmp_path):
     """Ten positions of one pattern, and one of another, which the order may put anywhere."""
     same, other = "0|1 1|1 0|0 1|0 " * 5, "1|0 0|0 0|0 1|1 " * 5
     store = make_store(
         tmp_path, "1", [*(record(1000 * p, same) for p in range(1, 11)), record(11_500, other)]
     )
     limit = LinkageLimit(0.5, 100, "haplotypes")
-    selection = select_panel([store], size=2, maf=0.01, seed=1, linkage=limit)
+    selection = select_variants([store], size=2, maf=0.01, seed=1, linkage=limit)
     assert selection.rank.tolist() in ([0, 1], [1, 0])
     assert selection.variants[0]["position"].iloc[1] == 11_500
     assert selection.counts[["ld", "kept", "rows"]].to_numpy().tolist() == [
@@ -193,24 +195,24 @@ def test_select_panel__linked_variants_stay_apart(tmp_path):
     ]
     # Within a window of one step every second may stay.
     near = LinkageLimit(0.5, 1.5, "haplotypes")
-    kept = select_panel([store], size=5, maf=0.01, seed=1, linkage=near).variants[0]["position"]
+    kept = select_variants([store], size=5, maf=0.01, seed=1, linkage=near).variants[0]["position"]
     assert (kept.diff().dropna() >= 1500).all()
-    with pytest.raises(DpgrsError, match=r", 2 of 11, got 3\. Left out are 9 by `panel\.ld_r2`\."):
-        select_panel([store], size=3, maf=0.01, seed=1, linkage=limit)
+    with pytest.raises(DpgrsError, match=r", 2 of 11, got 3\. Left out are 9 by `variants\.ld_r2`\."):
+        select_variants([store], size=3, maf=0.01, seed=1, linkage=limit)
 
 
-def test_select_panel__filters_leave_the_order_of_the_others(stores):
-    """A panel with a filter holds what the larger one without has, less what the filter drops."""
-    whole = pd.concat(select_panel(stores, size=100, maf=0, seed=3).variants)
-    some = pd.concat(select_panel(stores, size=40, maf=0, seed=3, hwe=0.1).variants)
+def test_select_variants__filters_leave_the_order_of_the_others(stores):
+    """A variant set with a filter holds what the larger one without has, less what the filter drops."""
+    whole = pd.concat(select_variants(stores, size=100, maf=0, seed=3).variants)
+    some = pd.concat(select_variants(stores, size=40, maf=0, seed=3, hwe=0.1).variants)
     assert set(map(tuple, some[["contig", "position"]].to_numpy())) <= set(
         map(tuple, whole[["contig", "position"]].to_numpy())
     )
     assert len(some) == 40
 
 
-def test_select_panel__counts_what_became_of_all(tmp_path, stores):
-    selection = select_panel(stores, size=10, maf=0.2, seed=1)
+def test_select_variants__counts_what_became_of_all(tmp_path, stores):
+    selection = select_variants(stores, size=10, maf=0.2, seed=1)
     counts = selection.counts
     assert counts["chromosome"].tolist() == ["2", "1"]
     assert counts["rows"].tolist() == [60, 60]
@@ -219,31 +221,31 @@ def test_select_panel__counts_what_became_of_all(tmp_path, stores):
 
 
 @pytest.mark.parametrize(("size", "maf", "name"), [(0, 0.1, "size"), (5, -0.1, "maf"), (5, 0.6, "maf")])
-def test_select_panel__raise_on_domain(stores, size, maf, name):
+def test_select_variants__raise_on_domain(stores, size, maf, name):
     with pytest.raises(UsageError, match=f"`{name}` must be"):
-        select_panel(stores, size=size, maf=maf, seed=1)
+        select_variants(stores, size=size, maf=maf, seed=1)
 
 
-def test_select_panel__raise_on_other_samples(tmp_path, stores):
+def test_select_variants__raise_on_other_samples(tmp_path, stores):
     samples = tuple(f"q{i}" for i in range(N_PEOPLE))
     other = make_store(tmp_path, "3", [record(1, "0|1 " * N_PEOPLE, contig="3")], samples)
     with pytest.raises(DpgrsError, match="must have the samples of"):
-        select_panel([*stores, other], size=5, maf=0.05, seed=1)
+        select_variants([*stores, other], size=5, maf=0.05, seed=1)
 
 
-def test_write_panel__fills_with_the_more_frequent_allele(tmp_path):
+def test_write_variant_set__fills_with_the_more_frequent_allele(tmp_path):
     store = make_store(
         tmp_path,
         "1",
         [record(1, "1|1 " * 18 + "0|1 .|1"), record(2, "0|1 " * 18 + "0|. .|."), record(3, "0|1 " * 20)],
     )
-    panel = open_panel(tmp_path / "panel.zarr", [store], size=3, maf=0.01, seed=1)
-    alleles = unpack(panel.haplotypes(), 2 * N_PEOPLE)
+    variant_set = open_variant_set(tmp_path / "variants.zarr", [store], size=3, maf=0.01, seed=1)
+    alleles = unpack(variant_set.haplotypes(), 2 * N_PEOPLE)
     assert alleles[:, -4:].tolist() == [[0, 1, 1, 1], [0, 0, 0, 0], [0, 1, 0, 1]]
-    assert panel.missing() is None
-    assert panel.attributes["options"]["fill"] == "cohort frequency"
-    assert panel.attributes["counts"]["n_filled"] == 4
-    np.testing.assert_allclose(panel.frequency, [38 / 39, 18 / 37, 0.5])
+    assert variant_set.missing() is None
+    assert variant_set.attributes["options"]["fill"] == "cohort frequency"
+    assert variant_set.attributes["counts"]["n_filled"] == 4
+    np.testing.assert_allclose(variant_set.frequency, [38 / 39, 18 / 37, 0.5])
 
 
 def test_fill_missing__half_takes_ref():
@@ -254,14 +256,14 @@ def test_fill_missing__half_takes_ref():
 
 @pytest.mark.parametrize("size", [0, 11])
 def test_of_size__raise_on_domain(tmp_path, stores, size):
-    panel = open_panel(tmp_path / "panel.zarr", stores, size=10, maf=0.05, seed=1)
+    variant_set = open_variant_set(tmp_path / "variants.zarr", stores, size=10, maf=0.05, seed=1)
     with pytest.raises(DpgrsError, match="`size` must be from 1 to 10"):
-        panel.of_size(size)
+        variant_set.of_size(size)
 
 
-def test_open__raise_on_store_that_is_no_panel(stores):
-    with pytest.raises(DpgrsError, match="but no panel"):
-        Panel.open(stores[0].path)
+def test_open__raise_on_store_that_is_no_variant_set(stores):
+    with pytest.raises(DpgrsError, match="but not of a study's variants"):
+        VariantSet.open(stores[0].path)
 
 
 def public_sites(*rows):
@@ -271,8 +273,8 @@ def public_sites(*rows):
 
 
 def taken(folder, store, sites):
-    write_panel(folder / "panel.zarr", [store], take_sites([store], sites))
-    return Panel.open(folder / "panel.zarr")
+    write_variant_set(folder / "variants.zarr", [store], take_sites([store], sites))
+    return VariantSet.open(folder / "variants.zarr")
 
 
 def test_take_sites__takes_the_list_whatever_the_cohort(tmp_path):
@@ -284,13 +286,13 @@ def test_take_sites__takes_the_list_whatever_the_cohort(tmp_path):
     ]
     store = make_store(tmp_path, "1", records, samples=("a", "b"))
     sites = public_sites((5, "A", "C", 0.2), (6, "A", "C", 0.3), (7, "A", "G", 0.1), (8, "A", "C", 0.5))
-    panel = taken(tmp_path, store, sites)
-    alleles = unpack(panel.haplotypes(), 4)
+    variant_set = taken(tmp_path, store, sites)
+    alleles = unpack(variant_set.haplotypes(), 4)
     # 6 does not vary in the cohort, 7 takes the ALT that is listed, 8 is not there: everyone has REF.
     assert alleles.tolist() == [[0, 1, 1, 1], [0] * 4, [0] * 4, [0] * 4]
-    np.testing.assert_array_equal(panel.frequency, [0.2, 0.3, 0.1, 0.5])
-    assert panel.variant_rank.tolist() == [3, 2, 1, 0]
-    assert panel.variants["position"].tolist() == [5, 6, 7, 8]
+    np.testing.assert_array_equal(variant_set.frequency, [0.2, 0.3, 0.1, 0.5])
+    assert variant_set.variant_rank.tolist() == [3, 2, 1, 0]
+    assert variant_set.variants["position"].tolist() == [5, 6, 7, 8]
 
 
 def test_take_sites__a_row_depends_on_no_other_row(tmp_path):
@@ -323,16 +325,16 @@ def test_take_sites__a_row_depends_on_no_other_row(tmp_path):
 )
 def test_take_sites__finds_a_site_however_it_is_written(tmp_path, records):
     store = make_store(tmp_path, "1", records, samples=("a", "b"))
-    panel = taken(tmp_path, store, public_sites((5, "A", "C", 0.2)))
-    assert unpack(panel.haplotypes(), 4).tolist() == [[0, 1, 1, 1]]
+    variant_set = taken(tmp_path, store, public_sites((5, "A", "C", 0.2)))
+    assert unpack(variant_set.haplotypes(), 4).tolist() == [[0, 1, 1, 1]]
 
 
 def test_take_sites__missing_only_where_every_record_says_so(tmp_path):
     records = [record(5, ".|. .|1"), record(5, ".|0 0|.", ref="AT", alt="CT")]
     store = make_store(tmp_path, "1", records, samples=("a", "b"))
-    panel = taken(tmp_path, store, public_sites((5, "A", "C", 0.9)))
-    assert unpack(panel.haplotypes(), 4).tolist() == [[1, 0, 0, 1]]
-    assert panel.attributes["counts"]["n_filled"] == 1
+    variant_set = taken(tmp_path, store, public_sites((5, "A", "C", 0.9)))
+    assert unpack(variant_set.haplotypes(), 4).tolist() == [[1, 0, 0, 1]]
+    assert variant_set.attributes["counts"]["n_filled"] == 1
 
 
 def test_take_sites__raise_where_an_absent_record_would_make_rows_depend_on_each_other(tmp_path):

@@ -1,4 +1,4 @@
-"""The panel: the variants of the study, drawn from the chromosomes' stores, without missing alleles."""
+"""The variant set: the variants of the study, drawn from the chromosomes' stores, without missing alleles."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,11 +13,11 @@ from dpgrs.io.haplotype_store import HaplotypeStore, StoreWriter, rows_per_batch
 from dpgrs.public_random import uniforms
 from dpgrs.types import Rows
 
-TABLE_KIND = "table"  # of the options of a panel that `dpgrs.io.table_panel` wrote
+TABLE_KIND = "table"  # of the options of a variant set that `dpgrs.io.table_variants` wrote
 
 
-class Panel(HaplotypeStore):
-    """A haplotype store of the study's variants, in genome order, from which smaller panels are taken.
+class VariantSet(HaplotypeStore):
+    """A haplotype store of the study's variants, in genome order, from which smaller sets are taken.
 
     Attributes
     ----------
@@ -27,10 +27,12 @@ class Panel(HaplotypeStore):
 
     @classmethod
     def open(cls, path):
-        panel = super().open(path)
-        if "variant_rank" not in panel._group:
-            raise DpgrsError(f"`{path}` is a haplotype store, but no panel. Make one: dpgrs make-panel")
-        return panel
+        variant_set = super().open(path)
+        if "variant_rank" not in variant_set._group:
+            raise DpgrsError(
+                f"`{path}` is a haplotype store, but not of a study's variants. Make one: dpgrs make-variants"
+            )
+        return variant_set
 
     @cached_property
     def variant_rank(self):
@@ -55,8 +57,8 @@ class Panel(HaplotypeStore):
 
         Returns
         -------
-        (n_selected, n_words) uint64 bits; of a panel with dosages (n_selected, n_samples) int16 in `half`
-        coding, in units of `dpgrs.genotypes.dosages.DOSAGE_STEP`.
+        (n_selected, n_words) uint64 bits; of a variant set with dosages (n_selected, n_samples) int16 in
+        `half` coding, in units of `dpgrs.genotypes.dosages.DOSAGE_STEP`.
         """
         if self.has_dosages:
             return half_coded(self.dosages(selection, people))
@@ -65,9 +67,9 @@ class Panel(HaplotypeStore):
         return self.haplotypes(selection, slice(first // PEOPLE_OF_WORD, -(-last // PEOPLE_OF_WORD)))
 
     def of_size(self, size):
-        """Return the (size,) indices of the panel of `size` variants, in genome order.
+        """Return the (size,) indices of the variant set of `size` variants, in genome order.
 
-        Panels are nested: the panel of one size is part of every larger one.
+        Variant sets are nested: the variant set of one size is part of every larger one.
         """
         if not 1 <= size <= self.n_variants:
             raise DpgrsError(
@@ -77,12 +79,12 @@ class Panel(HaplotypeStore):
 
 
 @dataclass(frozen=True)
-class PanelSelection:
-    """Which variants of which store form a panel, in genome order.
+class VariantSelection:
+    """Which variants of which store form a variant set, in genome order.
 
     Attributes
     ----------
-    alleles : tuple with StoredAlleles or `site_panel.SiteAlleles` per store, of its variants.
+    alleles : tuple with StoredAlleles or `site_variants.SiteAlleles` per store, of its variants.
     variants : tuple with a DataFrame per store: contig, position, id, ref and alt of these variants.
     rank : (n_variants,) int32, thinning order over all stores.
     frequency : (n_variants,) float64, ALT allele frequency: the cohort's own among known alleles, or public.
@@ -161,18 +163,18 @@ def thinning_rank(sites, *, seed):
     return rank
 
 
-def write_panel(path, stores, selection):
+def write_variant_set(path, stores, selection):
     """Write the chosen variants as one store, missing alleles filled with the more frequent one.
 
     Parameters
     ----------
-    path : the panel's folder; new, or empty.
+    path : the variant set's folder; new, or empty.
     stores : list of HaplotypeStore, those that the variants were chosen from.
-    selection : PanelSelection
+    selection : VariantSelection
 
     Returns
     -------
-    dict of n_variants, n_usable and n_filled (alleles), also kept in the panel's attributes.
+    dict of n_variants, n_usable and n_filled (alleles), also kept in the variant set's attributes.
     """
     sizes = [len(table) for table in selection.variants]
     frequencies = np.split(selection.frequency, np.cumsum(sizes)[:-1])
@@ -244,12 +246,12 @@ def check_same_samples(stores):
             )
 
 
-def check_same_people(panel, outcomes, covariates=None):
-    """Refuse outcomes and covariates of more or fewer people than a panel, before numpy tells how many.
+def check_same_people(variant_set, outcomes, covariates=None):
+    """Refuse outcomes and covariates of more or fewer people than a variant set, before numpy tells how many.
 
     Parameters
     ----------
-    panel : Panel
+    variant_set : VariantSet
     outcomes : dpgrs.io.outcomes.Outcomes
     covariates : dpgrs.io.covariates.Covariates or None.
 
@@ -258,10 +260,12 @@ def check_same_people(panel, outcomes, covariates=None):
     DpgrsError
         Without a number: they are of people.
     """
-    n_rows = panel.n_haplotypes if Rows(outcomes.rows) == Rows.HAPLOTYPES else panel.n_haplotypes // 2
+    n_rows = (
+        variant_set.n_haplotypes if Rows(outcomes.rows) == Rows.HAPLOTYPES else variant_set.n_haplotypes // 2
+    )
     found = {len(outcomes.is_training)} | ({covariates.units.shape[1]} if covariates is not None else set())
     if found != {n_rows}:
         raise DpgrsError(
-            "Panel, outcomes and covariates must be of the same people, got others. Make them again from the "
-            "same genotypes: dpgrs make-panel, make-outcomes, make-covariates"
+            "Variants, outcomes and covariates must be of the same people, got others. Make them again from "
+            "the same genotypes: dpgrs make-variants, make-outcomes, make-covariates"
         )

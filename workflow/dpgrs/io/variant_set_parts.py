@@ -1,4 +1,4 @@
-"""A panel in parts of its people, each of which is read by itself."""
+"""A variant set in parts of its people, each of which is read by itself."""
 
 from dataclasses import dataclass
 
@@ -7,8 +7,8 @@ import numpy as np
 from dpgrs.errors import UsageError
 from dpgrs.genotypes.bits import PEOPLE_OF_WORD
 from dpgrs.io.haplotype_store import CHUNK_PEOPLE
-from dpgrs.io.panel import Panel
 from dpgrs.io.stored_genotypes import BLOCK_BYTES
+from dpgrs.io.variant_set import VariantSet
 from dpgrs.types import Rows
 
 # Of people who are in memory together times the entries of a row.
@@ -16,79 +16,79 @@ PART_ENTRIES = 2**24
 
 
 @dataclass(frozen=True)
-class PanelPart:
-    """Some of the people of a panel, whose genotypes are read when they are asked for.
+class VariantSetPart:
+    """Some of the people of a variant set, whose genotypes are read when they are asked for.
 
     Attributes
     ----------
-    panel : Panel or HeldGenotypes
-    people : slice, as in `Panel.genotypes`.
+    variant_set : VariantSet or HeldGenotypes
+    people : slice, as in `VariantSet.genotypes`.
     """
 
-    panel: "Panel | HeldGenotypes"
+    variant_set: "VariantSet | HeldGenotypes"
     people: slice
 
     @property
     def n_haplotypes(self):
-        first, last, _ = self.people.indices(self.panel.n_samples)
+        first, last, _ = self.people.indices(self.variant_set.n_samples)
         return 2 * (last - first)
 
     def of_size(self, size):
-        """Return the indices of a panel size, as `Panel.of_size`."""
-        return self.panel.of_size(size)
+        """Return the indices of a number of variants, as `VariantSet.of_size`."""
+        return self.variant_set.of_size(size)
 
     def genotypes(self, selection=slice(None)):
-        """Return the genotypes of variants, as `Panel.genotypes`."""
-        return self.panel.genotypes(selection, self.people)
+        """Return the genotypes of variants, as `VariantSet.genotypes`."""
+        return self.variant_set.genotypes(selection, self.people)
 
 
 class HeldGenotypes:
-    """Genotypes of some variants and people of a panel that are in memory.
+    """Genotypes of some variants and people of a variant set that are in memory.
 
     Parameters
     ----------
-    panel : Panel
+    variant_set : VariantSet
     columns : (n_columns,) int64, the variants, in ascending order.
-    people : slice, as in `Panel.genotypes`.
+    people : slice, as in `VariantSet.genotypes`.
 
     Attributes
     ----------
-    n_samples : int, of the panel.
+    n_samples : int, of the variant set.
     """
 
-    def __init__(self, panel, columns, people):
-        self.n_samples = panel.n_samples
-        self._panel, self._columns, self._first = panel, columns, people.start
-        self._people_of_entry = 1 if panel.has_dosages else PEOPLE_OF_WORD
-        self._genotypes = panel.genotypes(columns, people)
+    def __init__(self, variant_set, columns, people):
+        self.n_samples = variant_set.n_samples
+        self._variant_set, self._columns, self._first = variant_set, columns, people.start
+        self._people_of_entry = 1 if variant_set.has_dosages else PEOPLE_OF_WORD
+        self._genotypes = variant_set.genotypes(columns, people)
 
     def of_size(self, size):
-        """Return the indices of a panel size, as `Panel.of_size`."""
-        return self._panel.of_size(size)
+        """Return the indices of a number of variants, as `VariantSet.of_size`."""
+        return self._variant_set.of_size(size)
 
     def genotypes(self, selection, people):
-        """Return those of some of the variants and of the people, as `Panel.genotypes`."""
+        """Return those of some of the variants and of the people, as `VariantSet.genotypes`."""
         first, last = people.start - self._first, people.stop - self._first
         own = slice(first // self._people_of_entry, -(-last // self._people_of_entry))
         return self._genotypes[np.searchsorted(self._columns, selection), own]
 
 
-def held_parts(panel, columns, *, n_most):
-    """Yield PanelParts of at most `n_most` people, all in order, that have some of the variants.
+def held_parts(variant_set, columns, *, n_most):
+    """Yield VariantSetParts of at most `n_most` people, all in order, that have some of the variants.
 
     A chunk on disk has many people, and is unpacked once for all parts of these that `BLOCK_BYTES` hold.
 
     Parameters
     ----------
-    panel : Panel
+    variant_set : VariantSet
     columns : (n_columns,) int64, the variants, in ascending order.
     n_most : int
     """
-    n_together = int(BLOCK_BYTES // ((2 if panel.has_dosages else 0.25) * max(len(columns), 1)))
-    for people in people_parts(slice(0, panel.n_samples), min(max(n_together, n_most), CHUNK_PEOPLE)):
-        held = HeldGenotypes(panel, columns, people)
+    n_together = int(BLOCK_BYTES // ((2 if variant_set.has_dosages else 0.25) * max(len(columns), 1)))
+    for people in people_parts(slice(0, variant_set.n_samples), min(max(n_together, n_most), CHUNK_PEOPLE)):
+        held = HeldGenotypes(variant_set, columns, people)
         for part in people_parts(people, n_most):
-            yield PanelPart(held, part)
+            yield VariantSetPart(held, part)
 
 
 def people_at_a_time(n_entries):

@@ -12,7 +12,7 @@ from dpgrs.reporting.plan import plan_as_text
 from dpgrs.study.public_ld_files import save_ld
 from dpgrs.study.settings_files import read_settings
 
-SMALL = ("panel={size: 8}", "outcomes={count: 3}", "privacy={epsilon: 2, accounting: gdp, bounds: tight}")
+SMALL = ("variants={size: 8}", "outcomes={count: 3}", "privacy={epsilon: 2, accounting: gdp, bounds: tight}")
 RELEASE = ("mode=release", *SMALL, "methods=[blup]")
 PUBLIC = Path("results/tiny/public")
 NEEDS = "needs LD of the public panel: ask Snakemake for results/<study>/public/ld.npz"
@@ -93,7 +93,7 @@ def test_plan_study__benchmark_that_chooses_from_its_cohort_does_not_take_it():
     assert "`public.reference`" in linkage
 
 
-def test_plan_study__ld_of_other_panel_sizes_is_not_taken():
+def test_plan_study__ld_of_other_variant_counts_is_not_taken():
     measure(4)
     assert plan_of(*RELEASE)["assumptions"]["linkage"].startswith("independent variants")
 

@@ -1,20 +1,20 @@
-"""The panel of a study from the stores of its chromosomes."""
+"""The variants of a study from the stores of its chromosomes."""
 
 from pathlib import Path
 
 from dpgrs.errors import DpgrsError
 from dpgrs.io.haplotype_store import HaplotypeStore
-from dpgrs.io.panel import write_panel
-from dpgrs.io.selection import select_panel
-from dpgrs.io.site_panel import take_sites
+from dpgrs.io.selection import select_variants
+from dpgrs.io.site_variants import take_sites
 from dpgrs.io.sites import read_chosen_sites
 from dpgrs.io.variant_filters import MUCH_MISSING, poorly_called, write_counts
-from dpgrs.study.panel_terms import filters_of, linkage_of
+from dpgrs.io.variant_set import write_variant_set
+from dpgrs.study.variant_terms import filters_of, linkage_of
 
-READS = ("seed", "cohort.rows", "panel", "public.genotypes.sha256")
+READS = ("seed", "cohort.rows", "variants", "public.genotypes.sha256")
 
 
-def make_panel(
+def make_variants(
     settings, stores: list[Path], *, sites: Path | None = None, qc: Path | None = None, output: Path
 ):
     """Choose the variants of a study from haplotype stores.
@@ -27,7 +27,7 @@ def make_panel(
         of the cohort.
     qc : table to write of all variants, each with the reason why it was left out; without public sites
         only.
-    output : the panel to write.
+    output : store of the study's variants to write.
 
     Returns
     -------
@@ -41,21 +41,23 @@ def make_panel(
     stores = [HaplotypeStore.open(store) for store in stores]
     _require_published(stores, settings.public.genotypes.sha256)
     if sites is not None:
-        return write_panel(output, stores, take_sites(stores, read_chosen_sites(sites)))
-    selection = select_panel(
+        return write_variant_set(output, stores, take_sites(stores, read_chosen_sites(sites)))
+    selection = select_variants(
         stores,
-        size=max(settings.panel.size),
+        size=max(settings.variants.size),
         seed=settings.seed,
         linkage=linkage_of(settings),
-        **filters_of(settings.panel),
+        **filters_of(settings.variants),
     )
     if qc:
         write_counts(qc, selection.counts)
-    found = write_panel(output, stores, selection)
+    found = write_variant_set(output, stores, selection)
     share = found["n_filled"] / (found["n_variants"] * stores[0].n_haplotypes)
     warnings = poorly_called(selection.counts)
     if share > MUCH_MISSING:
-        warnings.append(f"Missing: {100 * share:.0f} % of the panel's alleles; `panel.missing` lowers it.")
+        warnings.append(
+            f"Missing: {100 * share:.0f} % of the variants' alleles; `variants.missing` lowers it."
+        )
     return found | ({"warnings": warnings} if warnings else {})
 
 

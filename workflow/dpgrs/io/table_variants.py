@@ -1,4 +1,4 @@
-"""The panel of a table of real numbers: its columns as dosages on a public grid, within public ranges.
+"""The variant set of a table of real numbers: its columns as dosages on a public grid, within public ranges.
 
 A value v of a column between low and high becomes the dosage 2 (v - low)/(high - low), in `half` coding
 x = dosage - 1 in [-1, 1]; what is beyond is clipped. A public centre is the frequency of the column, half its
@@ -11,17 +11,17 @@ import pandas as pd
 from dpgrs.genotypes.bits import pack
 from dpgrs.genotypes.dosages import dosage_steps, hard_calls
 from dpgrs.io.haplotype_store import StoreWriter, rows_per_batch
-from dpgrs.io.panel import TABLE_KIND, thinning_rank
+from dpgrs.io.variant_set import TABLE_KIND, thinning_rank
 
 CONTIG = "table"
 
 
-def write_table_panel(path, table, ranges, *, size, seed):
-    """Write columns of a table as a panel, thinned at random.
+def write_table_variants(path, table, ranges, *, size, seed):
+    """Write columns of a table as a variant set, thinned at random.
 
     Parameters
     ----------
-    path : the panel's folder; new, or empty.
+    path : the variant set's folder; new, or empty.
     table : RealTable
     ranges : triple of (n_columns,) float64, low, high and centre, as from `read_ranges`.
     size : int, columns to take, at most all; those of one size are among those of every larger one.
@@ -29,7 +29,8 @@ def write_table_panel(path, table, ranges, *, size, seed):
 
     Returns
     -------
-    dict of n_variants, n_usable and n_clipped (values beyond their ranges), also in the panel's attributes.
+    dict of n_variants, n_usable and n_clipped (values beyond their ranges), also in the variant set's
+    attributes.
     """
     rank = thinning_rank(table.names, seed=seed)
     taken = np.flatnonzero(rank < size)

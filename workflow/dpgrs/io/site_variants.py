@@ -1,12 +1,12 @@
-"""The panel of public sites, whatever the cohort's own genotypes are."""
+"""The variant set of public sites, whatever the cohort's own genotypes are."""
 
 import numpy as np
 import pandas as pd
 
 from dpgrs.errors import DpgrsError
 from dpgrs.genotypes.bits import word_count
-from dpgrs.io.panel import (
-    PanelSelection,
+from dpgrs.io.variant_set import (
+    VariantSelection,
     batches,
     check_same_samples,
     chosen_alleles,
@@ -16,7 +16,7 @@ from dpgrs.io.panel import (
 
 
 def take_sites(stores, sites):
-    """Take a panel of public sites, whatever the cohort: the list is not filtered by its data.
+    """Take a variant set of public sites, whatever the cohort: the list is not filtered by its data.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ def take_sites(stores, sites):
 
     Returns
     -------
-    PanelSelection
+    VariantSelection
 
     Raises
     ------
@@ -48,7 +48,7 @@ def take_sites(stores, sites):
         )
     variants = tuple(table[["contig", "position", "id", "ref", "alt"]] for table in own)
     rank, frequency = taken["rank"].to_numpy(dtype=np.int32), taken["frequency"].to_numpy()
-    return PanelSelection(alleles, variants, rank, frequency, len(taken), {"fill": "public frequency"})
+    return VariantSelection(alleles, variants, rank, frequency, len(taken), {"fill": "public frequency"})
 
 
 class SiteAlleles:

@@ -1,9 +1,9 @@
-"""The panel of a study from a table of real numbers."""
+"""The variants of a study from a table of real numbers."""
 
 from pathlib import Path
 
 from dpgrs.errors import DpgrsError
-from dpgrs.io.table_panel import write_table_panel
+from dpgrs.io.table_variants import write_table_variants
 from dpgrs.io.tables.column_ranges import read_ranges
 from dpgrs.io.tables.outcome_arrays import save_outcome_arrays
 from dpgrs.study.table_cohort import read_cohort_table
@@ -17,11 +17,11 @@ READS = (
     "cohort.drop",
     "outcomes.source",
     "outcomes.columns",
-    "panel.size",
+    "variants.size",
 )
 
 
-def make_table_panel(settings, table: Path, *, ranges: Path, outcomes: Path | None = None, output: Path):
+def make_table_variants(settings, table: Path, *, ranges: Path, outcomes: Path | None = None, output: Path):
     """Take the columns of a table as those of X, on a grid within their public ranges.
 
     Parameters
@@ -30,7 +30,7 @@ def make_table_panel(settings, table: Path, *, ranges: Path, outcomes: Path | No
     table : the table.
     ranges : public ranges of its columns.
     outcomes : file to write of the columns that are outcomes.
-    output : the panel to write.
+    output : store of the study's variants to write.
 
     Returns
     -------
@@ -51,10 +51,10 @@ def make_table_panel(settings, table: Path, *, ranges: Path, outcomes: Path | No
         raise DpgrsError("\n".join(lines))
     if outcomes is not None:
         save_outcome_arrays(outcomes, sample=own.row_id, names=own.names, values=own.values)
-    return write_table_panel(
+    return write_table_variants(
         output,
         features,
         public,
-        size=max(settings.panel.size),
+        size=max(settings.variants.size),
         seed=settings.seed,
     )

@@ -1,4 +1,4 @@
-"""What the settings say of the variants that may enter a panel."""
+"""What the settings say of the variants that a study may take."""
 
 from dpgrs.genotypes.linkage import LinkageLimit
 from dpgrs.methods.registry import METHODS
@@ -6,14 +6,14 @@ from dpgrs.methods.registry import METHODS
 FILTERS = ("maf", "missing", "hwe", "ambiguous", "multiallelic", "classes")
 
 
-def filters_of(panel):
-    """Return the fields of a `dpgrs.io.variant_filters.VariantFilters` that the section `panel` states."""
-    return {name: panel[name] for name in FILTERS}
+def filters_of(variant_set):
+    """Return the fields of a `dpgrs.io.variant_filters.VariantFilters` that the section `variants` states."""
+    return {name: variant_set[name] for name in FILTERS}
 
 
 def linkage_of(settings):
-    """Return the LinkageLimit of a study's panel; None where variants are thinned at random alone."""
-    r2, window = settings["panel"]["ld_r2"], settings["panel"]["ld_window"]
+    """Return the LinkageLimit of a study's variants; None where variants are thinned at random alone."""
+    r2, window = settings["variants"]["ld_r2"], settings["variants"]["ld_window"]
     return None if r2 is None else LinkageLimit(r2, window, settings["cohort"]["rows"])
 
 

@@ -67,10 +67,10 @@ class Event:
             "law": self.sensitivity.law,
             "sensitivity": exact_text(self.sensitivity.value),
             "norm": self.sensitivity.norm,
-            "neighbours": str(self.sensitivity.neighbours),
-            "unit": str(self.sensitivity.unit),
+            "neighbours": self.sensitivity.neighbours,
+            "unit": self.sensitivity.unit,
             "step": exact_text(self.step),
-            "entries": int(self.entries),
+            "entries": self.entries,
         }
 
     @property

@@ -209,8 +209,7 @@ class Account:
     @property
     def terms(self):
         """What an entry and an identity hold, by frozen names."""
-        relation = {"unit": str(self.unit), "neighbours": str(self.neighbours)}
-        return {"protection": str(self.protection)} | relation
+        return {"protection": self.protection, "unit": self.unit, "neighbours": self.neighbours}
 
     def made_public_of(self, other):
         """Return the set of what this account takes as public while `other` protects it."""

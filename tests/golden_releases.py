@@ -157,8 +157,6 @@ CASES = {
     "blup-ld, replace-one, missing": on_ld(**REPLACE, **MISSING),
     "blup-ld, public effects, charged accuracy": on_ld(has_effects=True, **MEASURED),
     "blup-hedged": case("blup-hedged"),
-    "naive": case("naive"),
-    "naive, worst-case, separate, missing": case("naive", **WORST, **SEPARATE, **MISSING),
     "adassp": case("adassp"),
     "adassp, worst-case, replace-one, missing": case("adassp", **WORST, **REPLACE, **MISSING),
     "k-blup": chosen(),

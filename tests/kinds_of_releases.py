@@ -107,7 +107,7 @@ class Kind:
 
 
 KINDS = {
-    "people, tight bounds": Kind(("blup", "blup-shared", "adassp", "naive"), 2, {}),
+    "people, tight bounds": Kind(("blup", "blup-shared", "adassp"), 2, {}),
     "haplotypes, worst-case bounds": Kind(
         ("reusecov-gauss", "reusecov-ellipsoid", "blup"),
         20,

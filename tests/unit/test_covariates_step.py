@@ -238,7 +238,7 @@ def test_attack_replicate__weights_with_covariates_and_statistics_without(study)
     assert cross.shape == (3, N_VARIANTS)
 
 
-@pytest.mark.parametrize("method", ["blup", "naive", "adassp"])
+@pytest.mark.parametrize("method", ["blup", "adassp"])
 def test_release__with_covariates_is_charged_bundled_and_replayed(study, method):
     config = study.settings(method, bounds="tight")
     noisy = study.release(config)

@@ -210,12 +210,6 @@ def of_shared(left_out):
     return [(event, None) for event in make_events(make_terms()) if event.statistic != left_out]
 
 
-def of_naive_with_one_gram():
-    *shared, gram, cross = make_events(make_terms())
-    own = [(one, name) for one, name in product([gram, cross], OUTCOMES)]
-    return [(event, None) for event in shared] + [own[0], *own[3:]]
-
-
 @pytest.mark.parametrize(
     ("method", "drawn", "lacking"),
     [
@@ -235,11 +229,6 @@ def of_naive_with_one_gram():
             "adassp",
             of_shared(None),
             "adassp draws, but have fewer or more of smallest eigenvalue for all outcomes",
-        ),
-        (
-            "naive",
-            of_naive_with_one_gram(),
-            "naive draws, but have fewer or more of gram for LDL/HDL = ratio",
         ),
     ],
 )
@@ -273,14 +262,13 @@ def test_verify_release__finds_effects_that_no_input_names(tmp_path):
         verify_release(folder)
 
 
-@pytest.mark.parametrize(("statistic", "right"), [("gram", 36), ("cross product", 8)])
-def test_verify_release__finds_draws_of_an_outcome_of_fewer_numbers(tmp_path, statistic, right):
-    count, gram, cross = make_events(make_terms())
-    own = [(one, name) for one, name in product([gram, replace(cross, entries=8)], OUTCOMES)]
-    content = {"drawn": [(count, None), *own], "method": "naive", "per_outcome": Total(3.0, 1e-6)}
-    folder = make_bundle(tmp_path, terms=make_terms(epsilon=3.0), content=content)
+@pytest.mark.parametrize("statistic", ["gram", "cross product"])
+def test_verify_release__finds_draws_of_an_outcome_of_fewer_numbers(tmp_path, statistic):
+    folder = make_chosen_release(tmp_path / "study")["bundle"]
     verify_release(folder)
-    place = [one.statistic for one, _ in content["drawn"]].index(statistic)
+    drawn = json.loads((folder / STATEMENT).read_text())["mechanisms"]
+    place = [one["statistic"] for one in drawn].index(statistic)
+    right = drawn[place]["entries"]
     edit_statement(folder, ["mechanisms", place, "entries"], right - 1)
     seal(folder)
     with pytest.raises(DpgrsError, match=f"the {statistic} must be {right} numbers, .* got {right - 1}"):

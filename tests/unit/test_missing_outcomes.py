@@ -265,7 +265,7 @@ def test_check__both_counts_leave_something():
 
 @pytest.mark.parametrize(
     ("method", "budget"),
-    [("reusecov-gauss", "separate"), ("adassp", "joint"), ("naive", "joint")],
+    [("reusecov-gauss", "separate"), ("adassp", "joint")],
 )
 def test_release__counts_are_charged_stated_and_replayed(tmp_path, monkeypatch, method, budget):
     study = Study(tmp_path, monkeypatch)

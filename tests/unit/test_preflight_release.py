@@ -111,7 +111,7 @@ def test_release__a_complete_study_passes(study, method, bounds):
         ),
         *(
             ({"methods": [name]}, f"`methods` must not be for benchmarks alone in a release, got {name}. ")
-            for name in ("bas", "k-bas", "s-blup")
+            for name in ("naive", "bas", "k-bas", "s-blup")
         ),
         (
             {"methods": ["adassp"], "variants": {"size": 4094}, "covariates": {"pcs": 3}},

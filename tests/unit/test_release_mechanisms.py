@@ -29,12 +29,11 @@ from step_studies import N_VARIANTS, NAMES
 
 RELEASED = methods_that("may_be_released")
 
-METHODS_OF_MECHANISMS = ["reusecov-gauss", "naive", "adassp"]
+METHODS_OF_MECHANISMS = ["reusecov-gauss", "adassp"]
 
 
 DRAWS = {
     "reusecov-gauss": [("gram", None), ("cross product", None)],
-    "naive": [(kind, name) for name in NAMES for kind in ("gram", "cross product")],
     "adassp": [("gram", None), ("cross product", None), ("smallest eigenvalue", None)],
 }
 
@@ -97,29 +96,18 @@ def test_release__is_charged_bundled_and_replayed(study, method, neighbours, bou
     assert ledger.path.read_bytes() == before
 
 
-@pytest.mark.parametrize("method", ["naive", "adassp"])
-def test_release__separate_budgets_cost_each_outcome_what_was_asked_for(study, method):
-    config = study.settings(method, outcome_budget="separate")
+def test_release__separate_budgets_cost_each_outcome_what_was_asked_for(study):
+    config = study.settings("adassp", outcome_budget="separate")
     study.bundle(config, study.release(config))
     statement = study.statement()
     owners = [one["outcome"] for one in statement["mechanisms"]]
-    assert {owner: owners.count(owner) for owner in NAMES} == dict.fromkeys(
-        NAMES, 2 if method == "naive" else 1
-    )
+    assert [owners.count(owner) for owner in NAMES] == [1] * len(NAMES)
     assert statement["composition"]["per_outcome"]["epsilon"] == "2"
     assert float(statement["composition"]["whole_study"]["epsilon"]) > 2.5
     # One outcome less is a replay.
     before = study.ledger(config).path.read_bytes()
     study.release(config, count=2)
     assert study.ledger(config).path.read_bytes() == before
-
-
-def test_release__an_outcome_of_naive_alone_costs_its_own_draws_and_the_count(study):
-    config = study.settings("naive")
-    study.bundle(config, study.release(config))
-    composition = study.statement()["composition"]
-    assert 1 < float(composition["per_outcome"]["epsilon"]) < 1.3
-    assert composition["whole_study"]["epsilon"] == "2"
 
 
 @pytest.mark.parametrize("method", ["reusecov-gauss", "k-blup"])
@@ -298,9 +286,8 @@ def test_load_released__raise_on_a_benchmark_that_says_adassp(study):
 
 
 @pytest.mark.parametrize("bounds", ["worst-case", "tight"])
-@pytest.mark.parametrize("method", ["naive", "adassp"])
-def test_fit_weights__of_a_release_are_those_that_are_bundled(study, method, bounds):
-    config = study.settings(method, bounds=bounds)
+def test_fit_weights__of_a_release_are_those_that_are_bundled(study, bounds):
+    config = study.settings("adassp", bounds=bounds)
     noisy = study.release(config)
     weights, released = study.fit(config, noisy), load_released(noisy, study.ledger(config).read())
     again = fit_as_released(*released, config)

@@ -178,7 +178,7 @@ def test_write_release__raise_on_other_files_than_the_statistics_are_of(study):
 
 
 def test_release__of_one_outcome_nothing_is_told_apart(study):
-    config = study.settings("naive", epsilon=1.1)
+    config = study.settings("adassp", epsilon=1.1)
     study.bundle(config, study.release(config, count=1))
     statement = study.statement()
     assert {one["outcome"] for one in statement["mechanisms"]} == {None}

@@ -1,10 +1,10 @@
-"""The methods of this package, a row each, as `entry_points.txt` names them; only `naive` may be released.
+"""The methods of this package, a row each, as `entry_points.txt` names them, for benchmarks.
 
 No other module imports this one: dpgrs loads it as it reads its own rows.
 """
 
 from dpgrs.methods.registry import CHOSEN_BLUP, LARGEST_FACTORED, NOT_PRIVATE, SUMS, Method
-from dpgrs.types import Exactness, Neighbours
+from dpgrs.types import Neighbours
 
 
 def _descent_in_words(regression):
@@ -39,7 +39,6 @@ CHOSEN = "dpgrs_papers.methods.audits.chosen:chosen_cases"
 NAIVE = Method(
     label="Naive",
     look=("#e69f00", "*"),
-    exactness=Exactness.EXACT,
     mechanism="dpgrs_papers.methods.naive:SeparateFits",
     audits=BASELINES,
     mechanism_of_benchmark="dpgrs_papers.methods.benchmark_mechanisms:FittedSeparately",

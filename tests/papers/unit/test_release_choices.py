@@ -11,11 +11,13 @@ import pytest
 from dpgrs.errors import DpgrsError
 from dpgrs.io.replicates import load_labelled, save_labelled
 from dpgrs.methods import mechanisms
+from dpgrs.methods.registry import METHODS
 from dpgrs.methods.separate_statistics import SeparateStatistics
 from dpgrs.privacy.ledger.entries import Account
 from dpgrs.privacy.sensitivity import Sensitivity
 from dpgrs.release import entry_check
-from dpgrs.release.draw_check import BY_METHOD, KENDALL
+from dpgrs.release.draw_check import BY_METHOD, KENDALL, SEPARATE
+from dpgrs.types import Exactness
 from dpgrs_papers.methods.naive import SeparateFits
 from ledger_requests import new_ledger
 from step_studies import NAMES, Study
@@ -84,7 +86,8 @@ def study(tmp_path, monkeypatch):
     def make(*epsilons):
         known = mechanisms.all_mechanisms() | {SeparateFits.name: ChoosesFirst(*epsilons)}
         monkeypatch.setattr(mechanisms, "all_mechanisms", lambda: known)
-        monkeypatch.setitem(BY_METHOD, "naive", (KENDALL, *BY_METHOD["naive"]))
+        monkeypatch.setitem(BY_METHOD, "naive", (KENDALL, *SEPARATE))
+        monkeypatch.setitem(METHODS, "naive", replace(METHODS["naive"], exactness=Exactness.EXACT))
         # Its sums are of all variants: no method of a release chooses and still sums up all.
         monkeypatch.setattr(entry_check, "_size_problems", lambda *_, **__: [])
         made = Study(tmp_path, monkeypatch)

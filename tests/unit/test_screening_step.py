@@ -21,7 +21,6 @@ from dpgrs.steps.fit_weights import fit_weights
 from dpgrs.study import training_data
 from dpgrs_papers.methods import row_mechanisms
 from draws import draw_all, sections_of
-from nightly import rest_at_night
 from screening_cohorts import CAUSAL, NAMES, cohort, frequencies
 from step_settings import settings_for
 from variant_sets import variants_in_memory
@@ -113,13 +112,8 @@ def files(tmp_path, monkeypatch):
     return Files(tmp_path, monkeypatch, rows="people")
 
 
-@pytest.mark.parametrize(
-    ("rows", "bounds"),
-    rest_at_night(
-        [*product(["people", "haplotypes"], ["worst-case", "tight"])],
-        [("people", "tight"), ("haplotypes", "worst-case")],
-    ),
-)
+@pytest.mark.parametrize("rows", ["people", "haplotypes"])
+@pytest.mark.parametrize("bounds", ["worst-case", "tight"])
 def test_steps__every_combination_is_chosen_and_fitted(tmp_path, monkeypatch, rows, bounds):
     files = Files(tmp_path, monkeypatch, rows=rows)
     choices, records = files.screen(bounds=bounds, genotype_clip=3.0)

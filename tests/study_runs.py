@@ -102,7 +102,9 @@ def environment(packages=()):
 @cache
 def warm_python_of_tests(packages=()):
     """Start one for this process, with the packages of a step and others, on one thread."""
-    return warm_python(environment((*packages, REPOSITORY / "workflow")) | dict.fromkeys(ONE_THREAD, "1"))
+    variables = environment((*packages, REPOSITORY / "workflow")) | dict.fromkeys(ONE_THREAD, "1")
+    # What a test asks for now is for its own forks.
+    return warm_python({name: value for name, value in variables.items() if name not in WARM})
 
 
 def results(folder, study):

@@ -27,9 +27,7 @@ def with_cases(study):
 def settings_of(study, scales, method="blup", *, missing="counted", **privacy):
     privacy = {"bounds": "tight", "case_share": 0.25, "epsilon": 4, "unit": "person"} | privacy
     config = study.settings(method, missing=missing, **privacy)
-    config["outcomes"]["scales"] = scales
-    config["release"]["audit_draws"] = 0
-    return config
+    return config.changed(outcomes={"scales": scales}, release={"audit_draws": 0})
 
 
 class DrawnCases:

@@ -51,8 +51,8 @@ def draw_seeded(outcomes, output, *, mechanism=SHARED, method=(), replicate=1, f
 
 def fit_as_released(label, drawn, config):
     """Fit what a release drew by the method of a configuration; returns a LinearFit."""
-    terms = {"request": request_of(label), "terms": FitTerms.of(config["regression"])}
-    return mechanism_of_file(label).fit(config["methods"][0], drawn, **terms)
+    terms = {"request": request_of(label), "terms": FitTerms.of(config.regression.as_dict())}
+    return mechanism_of_file(label).fit(config.methods[0], drawn, **terms)
 
 
 def draw_all(folder, methods, *, statistics=None, variant_set="variant_set", **terms):

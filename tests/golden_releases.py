@@ -201,9 +201,9 @@ class GoldenStudy(Study):
             save_effects(self._files["effects"], EFFECTS, {N_VARIANTS: EFFECTS_OF_ALT})
         sections["outcomes"] |= RAW["outcomes"]
         self.config = resolve(RAW | sections)
-        privacy = self.config["privacy"]
-        account = Account(*privacy["protection"], privacy["unit"], privacy["neighbours"])
-        self.ledgers = {privacy["neighbours"]: new_ledger(root, account=account, **LIMITS)}
+        privacy = self.config.privacy
+        account = Account(*privacy.protection, privacy.unit, privacy.neighbours)
+        self.ledgers = {privacy.neighbours: new_ledger(root, account=account, **LIMITS)}
 
     def _write_outcomes(self, own):
         outcomes = Outcomes.load(self._outcomes).of_rows(slice(None))
@@ -239,7 +239,7 @@ class GoldenStudy(Study):
         """Compute the exact statistics, or add those of three centres."""
         output = super().sum_up(config, count=count)
         if self._own.has_centres:
-            whole, settings = Outcomes.load(self._outcomes), settings_for("compute-statistics", **config)
+            whole, settings = Outcomes.load(self._outcomes), settings_for("compute-statistics", config)
             parts = [
                 (name, self._of_centre(name, whole, settings, slice(*people)))
                 for name, people in CENTRES.items()
@@ -259,14 +259,14 @@ class GoldenStudy(Study):
     def fit(self, config, noisy):
         """Fit the weights by what public files the case has; return their path."""
         output, files = self.root / "weights.npz", self._files | {"outcomes": self._outcomes}
-        settings = settings_for("fit-weights", **config)
+        settings = settings_for("fit-weights", config)
         fit_weights(settings, [noisy], **files, output=output)
         return output
 
     def measure(self, config, noisy):
         """Measure the weights on the people held out, at a charge, or on all as if they were public."""
         measure_step.measure_release(
-            settings_for("measure-release", **config),
+            settings_for("measure-release", config),
             noisy,
             self._outcomes,
             self.fit(config, noisy),
@@ -279,9 +279,9 @@ class GoldenStudy(Study):
     def publish(self):
         """Draw, measure what is to be measured, and write the bundle; return its folder."""
         noisy, (settings, accuracy, folder) = self.release(self.config), map(self.root.joinpath, WRITTEN)
-        settings.write_text(json.dumps(self.config))
+        settings.write_text(json.dumps(self.config.as_dict()))
         save_labelled(accuracy, [])
-        if self.config["evaluation"]["metrics"] != "withheld":
+        if self.config.evaluation.metrics != "withheld":
             self.measure(self.config, noisy)
         weights = self.fit(self.config, noisy)
         write_release(settings, self.sites, noisy, weights, accuracy, **self._files, output=folder)

@@ -1,30 +1,33 @@
 """Release with a made-up key of a fit, and print where it is found, as JSON: `python made_up_key.py FOLDER`.
 
-The key is in the two files that a key is added to, the list of keys and the schema of the configuration.
+The key is in the two files that a key is added to, the list of keys and the class of its section.
 """
 
 import json
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-import yaml
 
+from dpgrs.config import privacy
+from dpgrs.config.setting import setting
 from dpgrs.errors import DpgrsError
 from dpgrs.fit_keys import FIT_KEYS, FitKey
-from dpgrs.study import settings as settings_of_studies
 
 NAME, DEFAULT, OTHER = "made_up", 0.5, 0.25
 FIT_KEYS[NAME] = FitKey({"type": "number"}, joining=(), absent=(DEFAULT,))
 
 
-def write_schema(path):
-    """Write the schema of the configuration with the key, and let studies take it."""
-    schema = yaml.safe_load(settings_of_studies.SCHEMA.read_text(encoding="utf-8"))
-    own = {"description": "Made up.", "type": "number", "default": DEFAULT, "examples": [OTHER]}
-    schema["properties"]["regression"]["properties"][NAME] = own
-    path.write_text(yaml.safe_dump(schema), encoding="utf-8")
-    settings_of_studies.SCHEMA = path
+@dataclass(frozen=True)
+class Regression(privacy.Regression):
+    """The section with the key, as if the class had it."""
+
+    made_up: float = setting(DEFAULT, "Made up.", example=OTHER)
+
+
+# Before any module takes it.
+privacy.Regression = Regression
 
 
 def release(folder, patch):
@@ -50,9 +53,9 @@ def release(folder, patch):
 
     patch.setattr(FitTerms, "of", noting)
     config = study.settings("reusecov-ellipsoid", accounting="gdp")
-    config = settings_of_studies.resolve(config | {"regression": {NAME: OTHER}})
-    config["release"] |= {"audit_draws": 0}
-    default = config | {"regression": config["regression"] | {NAME: DEFAULT}}
+    config = config.changed(regression={NAME: OTHER})
+    config = config.changed(release={"audit_draws": 0})
+    default = config.changed(regression={NAME: DEFAULT})
     noisy = study.release(config)
     drawn = load_released(noisy, study.ledger(config).read())
     fits = [fit_settings(one) for one in (config, default)]
@@ -78,6 +81,5 @@ def release(folder, patch):
 
 if __name__ == "__main__":
     root = Path(sys.argv[1])
-    write_schema(root / "config.schema.yaml")
     with pytest.MonkeyPatch.context() as own_patch:
         print(json.dumps(release(root, own_patch)))

@@ -103,28 +103,28 @@ class Study:
         return resolve(RAW | named | {"covariates": self.with_covariates})
 
     def ledger(self, config):
-        return self.ledgers[config["privacy"]["neighbours"]]
+        return self.ledgers[config.privacy.neighbours]
 
     def sum_up(self, config, *, count=3):
         """Compute the exact statistics; return the path."""
-        output, outcomes = self.root / "statistics.npz", config["outcomes"] | {"count": [count]}
-        settings = settings_for("compute-statistics", **config | {"outcomes": outcomes})
+        output, config = self.root / "statistics.npz", config.changed(outcomes={"count": [count]})
+        settings = settings_for("compute-statistics", config)
         files = {"covariates": self.covariates, "output": output}
         statistics_step.compute_statistics(settings, "variant_set", self.root / "outcomes.zarr", **files)
         return output
 
     def release(self, config, *, count=3, loadings=None):
         """Release as the rule does, of two variants if the method chooses; return the path."""
-        mechanism, output = mechanism_of(config["methods"][0]), self.root / "noisy.npz"
+        mechanism, output = mechanism_of(config.methods[0]), self.root / "noisy.npz"
         places = {"statistics": self.root / "statistics.npz", "variant_set": "variant_set"}
         places["ld"] = self.root / "ld.npz"
         if "statistics" in mechanism.takes:
             self.sum_up(config, count=count)
         draw(
-            settings_for("draw", **config | {"outcomes": config["outcomes"] | {"count": [count]}}),
+            settings_for("draw", config.changed(outcomes={"count": [count]})),
             self.root / "outcomes.zarr",
             mechanism=mechanism.name,
-            method=[method for method in mechanism.drawn_for(config["methods"]) if method],
+            method=[method for method in mechanism.drawn_for(config.methods) if method],
             **{name: places[name] for name in mechanism.takes if name in places},
             sites=self.sites,
             loadings=loadings,
@@ -135,7 +135,7 @@ class Study:
 
     def fit(self, config, noisy):
         """Fit the weights; return their path."""
-        settings, output = settings_for("fit-weights", **config), self.root / "weights.npz"
+        settings, output = settings_for("fit-weights", config), self.root / "weights.npz"
         fit_weights(settings, [noisy], output=output)
         return output
 
@@ -149,7 +149,7 @@ class Study:
         nobody = np.zeros(N_PEOPLE - skipped, dtype=bool)
         write_outcomes(held_out, Outcomes(NAMES, values, {}, nobody, "people"))
         measure_step.measure_release(
-            settings_for("measure-release", **config),
+            settings_for("measure-release", config),
             noisy,
             held_out,
             self.fit(config, noisy),
@@ -164,7 +164,7 @@ class Study:
     def bundle(self, config, noisy, *, is_measured=False, **files):
         """Write and verify the bundle, with accuracy if it is measured; return its files."""
         settings, folder, accuracy = map(self.root.joinpath, ("settings.json", "bundle", "accuracy.npz"))
-        settings.write_text(json.dumps(config))
+        settings.write_text(json.dumps(config.as_dict()))
         if not is_measured:
             save_labelled(accuracy, [])
         weights = self.fit(config, noisy)
@@ -175,7 +175,7 @@ class Study:
     def publish(self, method, *, release=None, **privacy):
         """Release by a method, write its bundle without audits, and return the folder."""
         config = self.settings(method, **privacy)
-        config["release"] |= {"audit_draws": 0} | (release or {})
+        config = config.changed(release={"audit_draws": 0} | (release or {}))
         self.bundle(config, self.release(config))
         return self.root / "bundle"
 

@@ -87,7 +87,7 @@ class Asked:
             "ld": self.study.root / "ld.npz",
         }
         data = TrainingData(self.study.root / "outcomes.zarr", **files)
-        settings = settings_for("draw", **config | {"mode": "benchmark"})
+        settings = settings_for("draw", config.changed(mode="benchmark"))
         (one,) = draws_of(settings, self.mechanism, [self.method], data)
         return one
 

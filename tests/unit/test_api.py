@@ -56,10 +56,10 @@ def test_regress__is_what_the_steps_give(cohort, tmp_path, method):
     Outcomes(names, {D: standardised}, {}, np.ones(N, dtype=bool), "haplotypes").save(outcomes)
     with variants_of_haplotypes(X.T, FREQUENCY) as variant_set:
         paths["variant_set"] = variant_set.path
-        given = settings_for("compute-statistics", **config)
+        given = settings_for("compute-statistics", config)
         compute_statistics(given, variant_set.path, outcomes, output=paths["statistics"])
         draw(
-            settings_for("draw", **config),
+            settings_for("draw", config),
             outcomes,
             mechanism=mechanism.name,
             method=[one for one in mechanism.drawn_for([method]) if one],
@@ -70,7 +70,7 @@ def test_regress__is_what_the_steps_give(cohort, tmp_path, method):
             seconds=tmp_path / "seconds.tsv",
         )
         fit_weights(
-            settings_for("fit-weights", **config),
+            settings_for("fit-weights", config),
             [paths["drawn.npz"]],
             draw_seconds=[tmp_path / "seconds.tsv"],
             output=paths["weights.npz"],

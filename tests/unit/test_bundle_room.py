@@ -37,11 +37,7 @@ def write_statement(*requests):
 
 
 def changed(config, **sections):
-    merged = {
-        name: section if isinstance(section, list) else config[name] | section
-        for name, section in sections.items()
-    }
-    return resolve(config | merged)
+    return resolve(config.changed(**sections).as_dict())
 
 
 def test_bundle_problems__the_same_requests_are_written_again_and_no_others(study):
@@ -65,7 +61,7 @@ def test_bundle_problems__the_same_requests_are_written_again_and_no_others(stud
             "`study` must be new for another release, got that of `results/demo/release`, which holds a "
             "release on other data or terms, or by another fit. Name another, or move that folder away."
         ]
-        assert bundle_problems(other | {"study": "other"}) == []
+        assert bundle_problems(other.changed(study="other")) == []
 
 
 def test_bundle_problems__raise_on_a_bundle_that_nobody_knows(study):

@@ -211,7 +211,7 @@ def test_verify__words_and_metadata_are_those_of_the_counts(forged):
 def test_verify__counts_of_a_bundle_without_statistics_are_held_to_each_other(tmp_path, monkeypatch):
     study = Study(tmp_path, monkeypatch)
     config = settings_of(study, with_cases(study))
-    config["release"] |= {"statistics": False}
+    config = config.changed(release={"statistics": False})
     study.bundle(config, study.release(config))
     folder = study.root / "bundle"
     assert verify_release(folder)["n_scores"] == 3

@@ -26,7 +26,6 @@ from dpgrs.study.centre_sums import AGREED, AGREED_KEYS, CentreSums, combined, s
 from dpgrs.study.input_files import content_marks
 from dpgrs.study.made_by import note, settings_along
 from dpgrs.study.settings import resolve
-from dpgrs.study.step_settings import Settings
 from dpgrs.study.verbs import read_verb
 from step_settings import settings_for
 
@@ -348,12 +347,12 @@ def study_of_centre(folder):
     private, sites = study / "private", study / "public" / "sites.tsv"
     of_centre = {"cohort": {"sums": None, "vcf": "cohort.vcf", "part": True}}
     own = resolve(changed(**of_centre, people={"consent": {"file": "consent.tsv", "allow": ["1"]}}))
-    own |= {"outcomes": own["outcomes"] | {"file": "table.tsv"}}
-    part, settings = sums(CENTRES["north"]), Settings(own)
+    settings = own.changed(outcomes={"file": "table.tsv"})
+    part = sums(CENTRES["north"])
     for file in ("consent.tsv", "cohort.vcf", "table.tsv"):
         (folder / file).write_text("a\t1\n")
     (private / "replicate1").mkdir(parents=True)
-    write_json(private / "settings.json", own)
+    write_json(private / "settings.json", settings.as_dict())
     write_text(sites, "sites\n")
     paths = [Path(one) for one in ("consent.tsv", "cohort.vcf", "table.tsv", "scales.tsv")]
     note(sites, {})

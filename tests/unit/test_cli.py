@@ -11,7 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 from dpgrs.cli.main import EXTRAS, OTHERS, SECTIONS, STEPS, main
-from dpgrs.study.settings import keys, resolve
+from dpgrs.config.schema import keys
+from dpgrs.study.settings import resolve
 from dpgrs.study.verbs import settings_read, verb_names
 from study_runs import REPOSITORY
 from vcf_files import record, vcf_text, write_bgzf

@@ -25,7 +25,7 @@ def study(tmp_path):
         (folder / name).write_text("x")
     raw = {"mode": "release", "cohort": {"source": "vcf", "vcf": "own.vcf"}, "people": {"remove": "own.txt"}}
     raw |= {"privacy": {"ledger": "ledger.jsonl"}, "public": {"sites": "sites.tsv"}}
-    (folder / "private" / "settings.json").write_text(json.dumps(resolve(raw)))
+    (folder / "private" / "settings.json").write_text(json.dumps(resolve(raw).as_dict()))
     return folder
 
 

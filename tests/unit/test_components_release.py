@@ -39,7 +39,7 @@ def study(tmp_path, monkeypatch):
     study = Study(tmp_path / "private", monkeypatch)
     name_loadings(study, TABLE)
     study.config = study.settings("reusecov-gauss", **PRIVACY)
-    study.config["outcomes"]["loadings"] = str(study.loadings)
+    study.config = study.config.changed(outcomes={"loadings": str(study.loadings)})
     return study
 
 
@@ -70,7 +70,7 @@ def test_compute_statistics__sums_components_within_their_own_norm(study):
 
 
 def test_compute_statistics__raise_on_other_bounds(study):
-    study.config["privacy"]["bounds"] = "worst-case"
+    study.config = study.config.changed(privacy={"bounds": "worst-case"})
     with pytest.raises(UsageError, match="must be tight with loadings of outcomes"):
         study.sum_up(study.config)
 
@@ -80,7 +80,7 @@ FITTED = ["reusecov-gauss", "reusecov-ellipsoid", "blup", "blup-shared", "blup-s
 
 @pytest.mark.parametrize("method", FITTED)
 def test_release__draws_components_and_maps_weights_back(study, method):
-    study.config["methods"] = [method]
+    study.config = study.config.changed(methods=[method])
     noisy = study.release(study.config)
     ((label, arrays),) = load_labelled(noisy)
     assert (label["n_outcomes"], label["outcomes"]) == (3, list(NAMES))
@@ -92,7 +92,7 @@ def test_release__draws_components_and_maps_weights_back(study, method):
     L = mapped_loadings(read_outcome_loadings(study.loadings).of(NAMES))
     np.testing.assert_array_equal(arrays.pop("loadings"), L)
     mechanism = mechanism_of_file(label)
-    known = {"request": request_of(label), "terms": FitTerms.of(study.config["regression"])}
+    known = {"request": request_of(label), "terms": FitTerms.of(study.config.regression.as_dict())}
     fit = mechanism.fit(method, mechanism.restore(label, arrays), **known)
     np.testing.assert_allclose(weights["weights"], L @ fit.weights)
     np.testing.assert_array_equal(weights["means"], fit.means)
@@ -100,13 +100,13 @@ def test_release__draws_components_and_maps_weights_back(study, method):
 
 @pytest.mark.parametrize("method", ["blup-steered", "blup-ld"])
 def test_exact__steered_rows_are_of_components_within_their_own_norm(study, method):
-    study.config["methods"] = [method]
+    study.config = study.config.changed(methods=[method])
     mechanism, files = (
         mechanism_of(method),
         {"statistics": study.sum_up(study.config), "variant_set": "variant_set"},
     )
     data = TrainingData(study.root / "outcomes.zarr", **files, ld=study.root / "ld.npz")
-    (one,) = draws_of(settings_for("draw", **study.config), mechanism, [None], data)
+    (one,) = draws_of(settings_for("draw", study.config), mechanism, [None], data)
     exact = mechanism.exact(one.request, data=data, names=one.names, settings=one.settings)
     assert (one.names, one.request.n_outcomes) == (("first", "second"), 2)
     outcomes = data.outcomes
@@ -120,8 +120,8 @@ def test_exact__steered_rows_are_of_components_within_their_own_norm(study, meth
 
 def test_benchmark__of_label_protection_maps_projected_components_back(study):
     names = ["reusecov-proj", "blup"]
-    config = study.config | {"mode": "benchmark", "methods": names}
-    config["privacy"] |= {"protection": ["label"]}
+    config = study.config.changed(mode="benchmark", methods=names)
+    config = config.changed(privacy={"protection": ["label"]})
     fits = load_labelled(study.fit(config, study.release(config)))
     assert [label["method"] for label, _ in fits] == names
     basis = read_outcome_loadings(study.loadings).of(NAMES)
@@ -171,7 +171,7 @@ def test_write_release__raise_on_other_loadings_than_were_drawn_by(study):
     study.loadings.write_text(TABLE.replace("0.6", "0.5"))
     with pytest.raises(DpgrsError, match=r"released by other `outcomes\.loadings`"):
         study.bundle(study.config, noisy)
-    study.config["outcomes"]["loadings"] = None
+    study.config = study.config.changed(outcomes={"loadings": None})
     with pytest.raises(DpgrsError, match=r"released by other `outcomes\.loadings`"):
         study.bundle(study.config, noisy)
 
@@ -181,7 +181,7 @@ def test_write_release__raise_on_other_scales_than_were_drawn_by(study):
     path = study.root / "scales.tsv"
     text = "outcome\tcentre\tscale\torigin\n" + "".join(f"{name}\t0\t1\ta survey\n" for name in NAMES)
     path.write_text(text)
-    study.config["outcomes"]["scales"] = str(path)
+    study.config = study.config.changed(outcomes={"scales": str(path)})
     noisy = study.release(study.config)
     path.write_text(text.replace("\t1\t", "\t2\t"))
     with pytest.raises(DpgrsError, match=r"released by other `outcomes\.scales`"):
@@ -237,7 +237,7 @@ def test_verify_release__finds_weights_that_are_of_no_component(study):
 
 
 def test_verify_release__finds_components_whose_loadings_are_left_out_or_too_many(study):
-    study.config["release"]["statistics"] = False  # whose files are others
+    study.config = study.config.changed(release={"statistics": False})  # whose files are others
     study.bundle(study.config, study.release(study.config))
     folder, inputs = study.root / "bundle", study.statement()["public_inputs"]
     # With as many components as outcomes any weights are sums of theirs.

@@ -7,8 +7,12 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
+from dpgrs.config.paths import PATHS
+from dpgrs.config.reading import coerce
+from dpgrs.config.schema import keys, load_schema
+from dpgrs.config.setting import as_json
 from dpgrs.errors import UsageError
-from dpgrs.study.settings import PATHS, coerce, examine, keys, load_schema, resolve
+from dpgrs.study.settings import examine, resolve
 from dpgrs.study.settings_files import read_settings
 
 
@@ -20,9 +24,7 @@ def settings(key, value):
 
 
 def pick(config, key):
-    for name in key.split("."):
-        config = config[name]
-    return config
+    return as_json(config.value(key))
 
 
 def sections(schema, path=""):
@@ -65,16 +67,16 @@ def test_schema__models_are_in_the_catalogue():
 
 def test_resolve__defaults_pass_the_schema():
     config = resolve({})
-    Draft202012Validator(load_schema()).validate(config)
-    assert config["study"] == "demo"
-    assert config["cohort"]["chromosomes"] == ["21", "22"]
-    assert config["variants"]["size"] == [100]
+    Draft202012Validator(load_schema()).validate(config.as_dict())
+    assert config.study == "demo"
+    assert config.cohort.chromosomes == ("21", "22")
+    assert config.variants.size == (100,)
 
 
 @pytest.mark.parametrize("name", ["config.yaml", "1000genomes.yaml", "1000genomes_30x.yaml"])
 def test_resolve__shipped_configurations(repository, name):
     raw = yaml.safe_load((repository / "config" / name).read_text())
-    assert resolve(raw)["study"] == raw["study"]
+    assert resolve(raw).study == raw["study"]
 
 
 def test_config_yaml__holds_the_name_alone(repository):
@@ -139,22 +141,22 @@ def test_resolve__again_changes_nothing(raw):
     before = copy.deepcopy(raw)
     config = resolve(raw)
     assert raw == before
-    assert resolve(config) == config
-    assert resolve(json.loads(json.dumps(config))) == config
+    assert resolve(config.as_dict()) == config
+    assert resolve(json.loads(json.dumps(config.as_dict()))) == config
 
 
 def test_resolve__unit_follows_rows():
-    assert resolve({"cohort": {"rows": "people"}})["privacy"]["unit"] == "person"
-    assert resolve({"cohort": {"rows": "haplotypes"}})["privacy"]["unit"] == "haplotype"
-    assert resolve({"privacy": {"unit": "person"}})["privacy"]["unit"] == "person"
+    assert resolve({"cohort": {"rows": "people"}}).privacy.unit == "person"
+    assert resolve({"cohort": {"rows": "haplotypes"}}).privacy.unit == "haplotype"
+    assert resolve({"privacy": {"unit": "person"}}).privacy.unit == "person"
 
 
 def test_resolve__genome_build_follows_source():
     for mode in ("benchmark", "release"):
-        assert resolve({"mode": mode})["release"]["genome_build"] == "GRCh38"
-        assert resolve({"mode": mode, "cohort": {"source": "vcf"}})["release"]["genome_build"] is None
+        assert resolve({"mode": mode}).release.genome_build == "GRCh38"
+        assert resolve({"mode": mode, "cohort": {"source": "vcf"}}).release.genome_build is None
     stated = {"cohort": {"source": "vcf"}, "release": {"genome_build": "GRCh37"}}
-    assert resolve(stated)["release"]["genome_build"] == "GRCh37"
+    assert resolve(stated).release.genome_build == "GRCh37"
 
 
 def test_paths__are_all_keys_that_name_files():
@@ -179,15 +181,15 @@ def test_resolve__home_in_a_path(key, monkeypatch):
 def test_read_settings__home_in_a_path(tmp_path):
     (tmp_path / "study.yaml").write_text("privacy: {ledger: ~/ledgers/a.jsonl}\n")
     home = os.path.expanduser("~")  # noqa: PTH111 - as the shell does it
-    assert resolve(read_settings(tmp_path / "study.yaml"))["privacy"]["ledger"] == f"{home}/ledgers/a.jsonl"
+    assert resolve(read_settings(tmp_path / "study.yaml")).privacy.ledger == f"{home}/ledgers/a.jsonl"
     changed = resolve(read_settings(tmp_path / "study.yaml", changes=["privacy={ledger: ~/b.jsonl}"]))
-    assert changed["privacy"]["ledger"] == f"{home}/b.jsonl"
+    assert changed.privacy.ledger == f"{home}/b.jsonl"
 
 
 def test_resolve__count_follows_source():
-    assert resolve({})["outcomes"]["count"] == [1, 10]
-    assert resolve({"outcomes": {"source": "file"}})["outcomes"]["count"] is None
-    assert resolve({"outcomes": {"source": "file", "count": 2}})["outcomes"]["count"] == [2]
+    assert resolve({}).outcomes.count == (1, 10)
+    assert resolve({"outcomes": {"source": "file"}}).outcomes.count is None
+    assert resolve({"outcomes": {"source": "file", "count": 2}}).outcomes.count == (2,)
 
 
 @pytest.mark.parametrize(
@@ -355,15 +357,15 @@ def test_resolve__raise_on_all_problems_at_once():
 
 def test_resolve__a_release_has_defaults_of_its_own():
     config = resolve({"mode": "release", "privacy": {"epsilon": 2}})
-    assert config["methods"] == ["blup"]
-    assert config["replicates"] == 1
-    assert config["privacy"]["bounds"] == "tight"
-    assert config["privacy"]["accounting"] == ["gdp"]
-    assert config["privacy"]["epsilon"] == [2.0]
-    assert config["outcomes"]["test_share"] == 0
-    assert resolve(config) == config
+    assert config.methods == ("blup",)
+    assert config.replicates == 1
+    assert config.privacy.bounds == "tight"
+    assert config.privacy.accounting == ("gdp",)
+    assert config.privacy.epsilon == (2.0,)
+    assert config.outcomes.test_share == 0
+    assert resolve(config.as_dict()) == config
     stated = resolve({"mode": "release", "replicates": 3, "outcomes": {"test_share": "0.3"}})
-    assert (stated["replicates"], stated["outcomes"]["test_share"]) == (3, 0.3)
+    assert (stated.replicates, stated.outcomes.test_share) == (3, 0.3)
 
 
 def test_examine__names_the_keys_in_doubt():

@@ -1,6 +1,7 @@
 import pytest
 
-from dpgrs.study.settings import examine, keys
+from dpgrs.config.schema import keys
+from dpgrs.study.settings import examine
 
 
 @pytest.mark.parametrize(

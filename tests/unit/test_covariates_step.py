@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dpgrs.config.study import StudyConfig
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.covariates import Covariates
 from dpgrs.io.files import written_digest
@@ -185,7 +186,7 @@ def test_compute_statistics__raise_on_covariates_within_worst_case_bounds(study)
 def replicate(study, *, covariates, protections=("full",)):
     """Run a benchmark's steps and return its metrics."""
     study.covariates = covariates
-    config = study.settings("blup", bounds="tight", neighbours="replace-one") | {"mode": "benchmark"}
+    config = study.settings("blup", bounds="tight", neighbours="replace-one").changed(mode="benchmark")
     statistics, root = study.sum_up(config), study.root
     terms = {"sizes": [N_VARIANTS], "counts": [3], "protections": protections, "epsilons": [1000.0]}
     terms |= {"accountings": ["gdp"]}
@@ -265,8 +266,7 @@ def test_release__with_covariates_is_charged_bundled_and_replayed(study, method)
     noisy.unlink()
     assert study.bundle(config, study.release(config)) == files
     assert study.ledger(config).path.read_bytes() == before
-    other = study.settings(method, bounds="tight")
-    other["covariates"]["bound"] = 4.0
+    other = study.settings(method, bounds="tight").changed(covariates={"bound": 4.0})
     assert certain_cost(other, book).mu_squared > 0
 
 
@@ -276,7 +276,7 @@ def test_release__weights_of_covariates_predict_from_raw_values(study):
     study.bundle(config, noisy)
     weights = pd.read_csv(study.root / "bundle" / "covariate_weights.tsv", sep="\t")
     settings_file, root = study.root / "settings.json", study.root
-    fit = fit_settings(json.loads(settings_file.read_text()))
+    fit = fit_settings(StudyConfig.of(json.loads(settings_file.read_text())))
     settings = settings_for("fit-weights", methods=[fit["method"]], regression={"lambda": fit["lambda"]})
     fit_weights(settings, [noisy], output=root / "w.npz", seconds=root / "s.tsv")
     ((_, arrays),) = load_labelled(root / "w.npz")
@@ -305,7 +305,7 @@ def test_release__holds_the_loadings_that_its_statistics_are_of(study):
 def test_identity__hangs_on_names_constants_bound_and_components(study):
     def identity(**changed):
         config = study.settings("blup")
-        config["covariates"] |= changed
+        config = config.changed(covariates=changed)
         return public_identity(config)
 
     first = identity()
@@ -391,7 +391,7 @@ def test_report__reads_the_weights_of_covariates(study):
 
 def test_plan__counts_covariates_and_says_so(study):
     config = study.settings("blup", bounds="tight")
-    plan = plan_study(config, people=N_PEOPLE)
+    plan = plan_study(config.as_dict(), people=N_PEOPLE)
     assert plan["assumptions"]["n_covariates"] == 3
     entries = {one["statistic"]: one["entries"] for one in plan["requests"][0]["mechanisms"]}
     assert (entries["gram"], entries["cross product"]) == (8 * 9 // 2 - 1, 3 * 7)

@@ -60,7 +60,7 @@ class Worlds:
             known.is_training[: self.n_rows] = is_there
         mechanism, noise = mechanism_of(self.method), ExactNoise()
         data = TrainingData(path, statistics=self.study.sum_up(self.config), variant_set="variant_set")
-        settings = settings_for("draw", **self.config | {"mode": "benchmark"})
+        settings = settings_for("draw", self.config.changed(mode="benchmark"))
         (one,) = draws_of(settings, mechanism, mechanism.drawn_for([self.method]), data)
         one.draw(noise)
         return noise.drawn

@@ -9,21 +9,20 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-import yaml
 
 from dpgrs import fit_keys
+from dpgrs.config.schema import load_schema
 from dpgrs.fit_keys import FIT_KEYS, FitKey, regression_keys, regression_of, stated
 from dpgrs.methods.fits import FitTerms
 from dpgrs.release import open_release as opening
 from dpgrs.study.identity import fit_settings
 from dpgrs.study.released import load_released, seal
 from dpgrs.study.request_identity import fit_identity
-from dpgrs.study.settings import SCHEMA, resolve
 from study_runs import REPOSITORY
 
 KEYS = [*regression_keys()]
 # Another value than the default, as the schema has it for readers.
-SECTION = yaml.safe_load(SCHEMA.read_text(encoding="utf-8"))["properties"]["regression"]["properties"]
+SECTION = load_schema()["properties"]["regression"]["properties"]
 OTHER = {key: SECTION[key]["examples"][0] for key in KEYS}
 
 
@@ -67,8 +66,8 @@ def test_fit_keys__import_nothing():
 def drawn(study):
     """A release whose fit has another value of every key than the default."""
     study.config = study.settings("reusecov-ellipsoid", accounting="gdp")
-    study.config = resolve(study.config | {"regression": OTHER})
-    study.config["release"] |= {"audit_draws": 0}
+    study.config = study.config.changed(regression=OTHER)
+    study.config = study.config.changed(release={"audit_draws": 0})
     study.noisy = study.release(study.config)
     return study
 
@@ -76,8 +75,8 @@ def drawn(study):
 def test_fit_keys__are_in_seal_and_identity(drawn):
     label, noisy = load_released(drawn.noisy, drawn.ledger(drawn.config).read())
     for key in KEYS:
-        regression = drawn.config["regression"] | {key: SECTION[key]["default"]}
-        fits = [fit_settings(config) for config in (drawn.config, drawn.config | {"regression": regression})]
+        default = drawn.config.changed(regression={key: SECTION[key]["default"]})
+        fits = [fit_settings(config) for config in (drawn.config, default)]
         lacking = [
             name
             for name, (one, other) in {

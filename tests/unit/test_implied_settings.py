@@ -9,16 +9,16 @@ from dpgrs.study.settings import resolve
 def test_resolve__a_row_is_a_person_where_outcomes_come_from_a_file(mode, more):
     raw = {"mode": mode, "outcomes": {"source": "file", "file": "phenotypes.tsv"} | more}
     config = resolve(raw)
-    privacy = config["privacy"]
-    assert (config["cohort"]["rows"], privacy["bounds"], privacy["unit"]) == ("people", "tight", "person")
-    assert resolve(config) == config
+    privacy = config.privacy
+    assert (config.cohort.rows, privacy.bounds, privacy.unit) == ("people", "tight", "person")
+    assert resolve(config.as_dict()) == config
     stated = raw | {"cohort": {"rows": "haplotypes"}, "privacy": {"bounds": "worst-case"}}
     config = resolve(stated)
-    privacy = config["privacy"]
-    named = (config["cohort"]["rows"], privacy["bounds"], privacy["unit"])
+    privacy = config.privacy
+    named = (config.cohort.rows, privacy.bounds, privacy.unit)
     assert named == ("haplotypes", "worst-case", "haplotype")
     config = resolve({"outcomes": {"source": "simulate"}})
-    assert (config["cohort"]["rows"], config["privacy"]["bounds"]) == ("haplotypes", "worst-case")
+    assert (config.cohort.rows, config.privacy.bounds) == ("haplotypes", "worst-case")
 
 
 def test_implied_in_words__names_the_defaults_of_a_file_of_outcomes_that_are_not_stated():
@@ -43,7 +43,7 @@ def test_implied_in_words__names_the_defaults_of_a_file_of_outcomes_that_are_not
     stated = raw | {"cohort": {"rows": "haplotypes"}, "privacy": {"bounds": "tight"}}
     # Studies of a table of real numbers had both before.
     table = raw | {"cohort": {"source": "table"}}
-    assert [implied_in_words(one) for one in (stated, table, resolve(raw), {})] == [[], [], [], []]
+    assert [implied_in_words(one) for one in (stated, table, resolve(raw).as_dict(), {})] == [[], [], [], []]
 
 
 @pytest.mark.parametrize(
@@ -56,15 +56,15 @@ def test_implied_in_words__names_the_defaults_of_a_file_of_outcomes_that_are_not
 )
 def test_resolve__real_data_and_releases_have_full_protection_and_few_methods(raw):
     config, demo = resolve(raw), resolve({})
-    assert config["privacy"]["protection"] == ["full"]
-    assert set(config["methods"]) < set(demo["methods"])
-    assert "k-blup" not in config["methods"]
-    assert resolve(raw | {"methods": "ols", "privacy": {"protection": "label"}})["methods"] == ["ols"]
-    assert resolve(raw | {"privacy": {"protection": "label"}})["privacy"]["protection"] == ["label"]
+    assert config.privacy.protection == ("full",)
+    assert set(config.methods) < set(demo.methods)
+    assert "k-blup" not in config.methods
+    assert resolve(raw | {"methods": "ols", "privacy": {"protection": "label"}}).methods == ("ols",)
+    assert resolve(raw | {"privacy": {"protection": "label"}}).privacy.protection == ("label",)
 
 
 def test_resolve__the_demo_shows_what_the_project_names():
     demo = resolve({})
-    assert set(demo["privacy"]["protection"]) == {"full", "feature", "label"}
+    assert set(demo.privacy.protection) == {"full", "feature", "label"}
     named = {"reusecov-gauss", "reusecov-proj", "reusecov-ellipsoid", "blup", "k-blup"}
-    assert named < set(demo["methods"])
+    assert named < set(demo.methods)

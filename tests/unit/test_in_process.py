@@ -13,7 +13,6 @@ from dpgrs.steps.compute_statistics import compute_statistics
 from dpgrs.steps.draw import draw
 from dpgrs.study.in_process import draws_of_study, training_data
 from dpgrs.study.settings import resolve
-from dpgrs.study.step_settings import Settings
 from step_settings import settings_for
 
 N_ROWS, D, SEED, REPLICATE = 300, 4, 3, 2
@@ -49,13 +48,12 @@ def test_draws_of_study__are_those_of_the_steps(replicate, tmp_path, methods):
     paths = {"outcomes": tmp_path / "outcomes.zarr", "variant_set": tmp_path / "variants.zarr"}
     paths["statistics"] = tmp_path / "statistics.npz"
     compute_statistics(
-        settings_for("compute-statistics", **config),
+        settings_for("compute-statistics", config),
         paths["variant_set"],
         paths["outcomes"],
         output=paths["statistics"],
     )
-    settings = Settings(config)
-    draws, found = list(draws_of_study(settings, training_data(settings, *replicate))), {}
+    draws, found = list(draws_of_study(config, training_data(config, *replicate))), {}
     for one in draws:
         drawn = one.draw(BenchmarkNoise(SEED, REPLICATE, *one.key, *one.request.key))
         found.setdefault(one.mechanism, []).append(one.mechanism.arrays(drawn))
@@ -63,7 +61,7 @@ def test_draws_of_study__are_those_of_the_steps(replicate, tmp_path, methods):
     assert len(set(fitted)) == len(fitted) == len(methods) * 8
     for mechanism, arrays in found.items():
         draw(
-            settings_for("draw", **config),
+            settings_for("draw", config),
             paths["outcomes"],
             mechanism=mechanism.name,
             method=[one for one in mechanism.drawn_for(methods) if one],
@@ -79,7 +77,7 @@ def test_draws_of_study__are_those_of_the_steps(replicate, tmp_path, methods):
 
 def test_training_data__sums_only_where_a_method_takes_sums(replicate):
     for methods, has_sums in ((["k-tukey"], False), (["k-tukey", "blup"], True)):
-        settings = Settings(resolve(RAW | {"methods": methods}))
+        settings = resolve(RAW | {"methods": methods})
         data = training_data(settings, *replicate)
         assert data.variant_set is replicate[0]
         assert (data._paths["statistics"] is not None) == has_sums

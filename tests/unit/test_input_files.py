@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from dpgrs.cli.main import main
+from dpgrs.config.paths import PATHS, PATTERN_KEYS
 from dpgrs.errors import DpgrsError
 from dpgrs.io.json_files import read_json
 from dpgrs.study.input_files import (
@@ -21,10 +22,8 @@ from dpgrs.study.input_files import (
     stamp_input,
 )
 from dpgrs.study.made_by import note, note_of, require_made_by
-from dpgrs.study.path_settings import PATHS, PATTERN_KEYS
 from dpgrs.study.requests import reads_of_draw
 from dpgrs.study.settings import resolve
-from dpgrs.study.step_settings import Settings
 from dpgrs.study.verbs import settings_read
 from plink_sets import write_bed
 
@@ -81,7 +80,7 @@ def with_setting(key, value):
         value = [value]
     for name in reversed(key.split(".")):
         value = {name: value}
-    return resolve({"methods": ["reusecov-gauss"]} | value) | {"mode": "release"}
+    return resolve({"methods": ["reusecov-gauss"]} | value).changed(mode="release")
 
 
 def run_verb(monkeypatch, config, verb, *arguments, output, step=lambda: None):
@@ -141,7 +140,7 @@ def test_require_made_by__raise_on_a_list_that_was_not_read(private, key):
     (private.parents[2] / "listed.tsv").write_text("a\t1\n")
     config = with_setting(key, "listed.tsv")
     with pytest.raises(DpgrsError, match=r"`listed\.tsv` must be among the files that the study read"):
-        require_made_by(Settings(config), [sites])
+        require_made_by(config, [sites])
 
 
 # What a study says of its data, and of which file it was made: none is simulated.
@@ -161,7 +160,7 @@ def test_require_made_by__raise_where_the_files_of_the_settings_were_not_read(pr
     config, earlier, lacking = OTHER_FILES[case]
     sites = released_sites(private, [earlier] if earlier else [], files=["21.vcf.gz", "y.tsv", "sums.npz"])
     with pytest.raises(DpgrsError, match=f"`{lacking}` must be among the files that the study read"):
-        require_made_by(Settings(of_chromosome_21(config)), [sites])
+        require_made_by(of_chromosome_21(config), [sites])
 
 
 @pytest.mark.parametrize("source", ["simulate", "file"])
@@ -172,7 +171,7 @@ def test_require_made_by__raise_on_files_that_the_settings_do_not_name(private, 
     config = {"outcomes": {"source": source, "file": "y.tsv"}}
     config = of_chromosome_21({"cohort": {"source": "vcf", "vcf": "{chrom}.vcf.gz"}} | config)
     with pytest.raises(DpgrsError, match=f"from the files that its settings name, got `{read}`. Run the"):
-        require_made_by(Settings(config), [sites])
+        require_made_by(config, [sites])
 
 
 def test_require_made_by__takes_the_files_of_the_settings(private, tmp_path, monkeypatch):
@@ -183,13 +182,12 @@ def test_require_made_by__takes_the_files_of_the_settings(private, tmp_path, mon
     config = of_chromosome_21(config | {"outcomes": {"source": "file", "file": "y.tsv"}})
     for folder in (tmp_path, tmp_path / "results"):
         monkeypatch.chdir(folder)
-        require_made_by(Settings(config), [sites])
+        require_made_by(config, [sites])
 
 
 def of_chromosome_21(config):
     """Return the settings of a release of one chromosome."""
-    config = resolve(config)
-    return config | {"mode": "release", "cohort": config["cohort"] | {"chromosomes": ["21"]}}
+    return resolve(config).changed(mode="release", cohort={"chromosomes": ["21"]})
 
 
 def released_sites(private, read, *, files):
@@ -263,7 +261,7 @@ def test_sum__raise_on_outcomes_that_another_run_replaces_meanwhile(private, mon
         outcomes.write_text("of another run\n")
         note(outcomes, {"mode": ['"benchmark"']})
 
-    config, statistics = resolve({}) | {"mode": "release"}, private / "statistics.npz"
+    config, statistics = resolve({}).changed(mode="release"), private / "statistics.npz"
     what = ("compute-statistics", str(variant_set), str(outcomes))
     found = run_verb(monkeypatch, config, *what, output=statistics, step=replace_outcomes)
     assert "statistics.npz` is made from must stay as it is meanwhile, got other files" in found.output
@@ -316,7 +314,7 @@ def test_charge__raise_on_what_another_run_replaces_after_its_note_was_compared(
     monkeypatch.setattr("dpgrs.study.input_files.require_unchanged", lambda *_, **__: None)
     monkeypatch.chdir(private)
     config = resolve({"methods": ["reusecov-gauss"], "evaluation": {"metrics": "charged"}})
-    settings = settings_read(config | {"mode": "release"}, verb)
+    settings = settings_read(config.changed(mode="release"), verb)
     made = ["--output", "../made.txt", "--events", "events.json"]
     found = CliRunner().invoke(main, [verb, "--settings", settings, *CHARGES[verb], *made])
     assert (found.exit_code, bool(reached)) == ((0, True) if change is None else (1, False)), found.output

@@ -37,7 +37,7 @@ def accepted(study, method, bounds):
     """List the configurations with separate budgets that the preflight accepts, with and without effects."""
     config = study.settings(method, outcome_budget="separate", bounds=bounds)
     found = [
-        config | {"regression": config["regression"] | one, "public": config["public"] | {"effects": effects}}
+        config.changed(regression=one, public={"effects": effects})
         for one, effects in product(REGRESSIONS, ([], ["effects.txt"]))
     ]
     return [one for one in found if not budget_problems(Inspection(one))]
@@ -45,8 +45,8 @@ def accepted(study, method, bounds):
 
 def draw_in_public(study, config):
     """Draw as a release does, but by seeded noise, whose key does not hang on a ledger; return the path."""
-    method, path = config["methods"][0], study.root / "noisy.npz"
-    mechanism, settings = mechanism_of(method), settings_for("draw", **config)
+    method, path = config.methods[0], study.root / "noisy.npz"
+    mechanism, settings = mechanism_of(method), settings_for("draw", config)
     statistics = study.sum_up(config) if "statistics" in mechanism.takes else None
     data = TrainingData(study.root / "outcomes.zarr", statistics=statistics, variant_set="variant_set")
     (draw,) = draws_of(settings, mechanism, mechanism.drawn_for([method]), data)

@@ -11,14 +11,14 @@ import pytest
 from click.testing import CliRunner
 
 from dpgrs.cli.main import main
+from dpgrs.config.study import StudyConfig
 from dpgrs.errors import DpgrsError
 from dpgrs.study.made_by import made_otherwise, note, note_of, only_writer, require_made_by, settings_along
 from dpgrs.study.requests import reads_of_draw
 from dpgrs.study.settings import resolve
-from dpgrs.study.step_settings import Settings
 from dpgrs.study.verbs import read_verb, settings_read
 
-RELEASE = Settings({"mode": "release", "outcomes": {"network": None, "count": [3]}})
+RELEASE = StudyConfig.of({"mode": "release", "outcomes": {"network": None, "count": [3]}})
 
 
 @pytest.fixture
@@ -49,9 +49,11 @@ def test_note__is_of_files_of_a_study_alone(private, tmp_path):
 
 def test_settings_along__add_up_from_file_to_file(private):
     variant_set = made(
-        private / "variants.zarr", "P", settings=Settings({"seed": 1, "variants": {"size": [5], "maf": 0.1}})
+        private / "variants.zarr",
+        "P",
+        settings=StudyConfig.of({"seed": 1, "variants": {"size": [5], "maf": 0.1}}),
     )
-    settings = Settings({"seed": 1, "variants": {"maf": 0.2}})
+    settings = StudyConfig.of({"seed": 1, "variants": {"maf": 0.2}})
     outcomes = made(private / "replicate1" / "outcomes.zarr", settings=settings, of=[variant_set])
     found = settings_along(None, [outcomes], output=private / "next.npz")
     contents = {key: found.pop(key) for key in list(found) if key.startswith("content of ")}
@@ -70,8 +72,8 @@ def test_settings_along__add_up_from_file_to_file(private):
 def test_settings_along__of_public_files_are_not_those_of_private_ones(private):
     """People of the reference have lists of their own."""
     public = private.parent / "public"
-    store = made(public / "store" / "21.zarr", settings=Settings({"people": {"keep": None}, "seed": 1}))
-    sites = made(public / "sites.tsv", settings=Settings({"variants": {"maf": 0.1}}), of=[store])
+    store = made(public / "store" / "21.zarr", settings=StudyConfig.of({"people": {"keep": None}, "seed": 1}))
+    sites = made(public / "sites.tsv", settings=StudyConfig.of({"variants": {"maf": 0.1}}), of=[store])
     assert {"people.keep", "seed", "variants.maf"} <= set(
         settings_along(None, [sites], output=public / "ld.npz")
     )
@@ -117,17 +119,17 @@ def test_require_made_by__raise_on_what_lies_in_no_study(tmp_path):
 
 
 def test_require_made_by__takes_what_its_own_settings_made(private):
-    sites = made(private.parent / "public" / "sites.tsv", settings=Settings({"people": {"keep": None}}))
-    settings = Settings({"mode": "release", "outcomes": {"count": [3]}, "variants": {"maf": 0.1}})
+    sites = made(private.parent / "public" / "sites.tsv", settings=StudyConfig.of({"people": {"keep": None}}))
+    settings = StudyConfig.of({"mode": "release", "outcomes": {"count": [3]}, "variants": {"maf": 0.1}})
     statistics = made(private / "replicate1" / "statistics.npz", settings=settings, of=[sites])
-    own = Settings({"mode": "release", "outcomes": {"count": [3]}, "people": {"keep": "list.txt"}})
+    own = StudyConfig.of({"mode": "release", "outcomes": {"count": [3]}, "people": {"keep": "list.txt"}})
     require_made_by(own, [statistics, sites])
 
 
 def test_require_made_by__raise_on_public_files_of_other_settings(private):
-    settings = Settings({"public": {"reference": "cohort.vcf.gz"}})
+    settings = StudyConfig.of({"public": {"reference": "cohort.vcf.gz"}})
     sites = made(private.parent / "public" / "sites.tsv", settings=settings)
-    own = Settings({"mode": "release", "public": {"reference": "published.vcf.gz"}})
+    own = StudyConfig.of({"mode": "release", "public": {"reference": "published.vcf.gz"}})
     with pytest.raises(DpgrsError, match=r"sites\.tsv` must be made by .* got others of public\.reference"):
         require_made_by(own, [sites])
 
@@ -189,7 +191,7 @@ def test_settings_along__a_study_may_be_named_as_parts_of_it_are(tmp_path):
 @pytest.mark.parametrize("mode", ["benchmark", "release"])
 def test_draw__charges_for_nothing_that_a_benchmark_made(private, mode):
     """It is refused before anything is read: of the files there are but the notes."""
-    config = resolve({"mode": "benchmark", "methods": ["reusecov-gauss"]}) | {"mode": "release"}
+    config = resolve({"mode": "benchmark", "methods": ["reusecov-gauss"]}).changed(mode="release")
     settings = settings_read(config, "draw", reads_of_draw(config, "reusecov-statistics"))
     replicate = private / "replicate1"
     for name in ("outcomes.zarr", "statistics.npz"):
@@ -260,7 +262,7 @@ def test_require_made_by__of_what_draws_the_version_of_mechanisms_counts(
 ):
     """An update of the code must draw nothing anew."""
     path = private / "replicate1" / "drawn" / "x.npz"
-    settings = Settings({"mode": "release", "evaluation": {"metrics": metrics}})
+    settings = StudyConfig.of({"mode": "release", "evaluation": {"metrics": metrics}})
     found = settings_along(settings, [], output=path, verb=verb)
     path.parent.mkdir()
     path.write_text("X")
@@ -302,7 +304,7 @@ def test_audit__is_published_with_the_code_and_the_settings_that_made_it(
     else:
         settings |= changed
     with nullcontext() if words is None else pytest.raises(DpgrsError, match=words):
-        require_made_by(Settings(settings), [path])
+        require_made_by(StudyConfig.of(settings), [path])
     assert "audit" in read_verb("write-release").rests_on
 
 
@@ -382,12 +384,18 @@ def run_choose(path):
 
 
 def test_made_otherwise__finds_files_of_other_settings(private):
-    statistics = made(private / "replicate1" / "statistics.npz", settings=Settings({"mode": "benchmark"}))
+    statistics = made(
+        private / "replicate1" / "statistics.npz", settings=StudyConfig.of({"mode": "benchmark"})
+    )
     made(private / "variants.zarr", settings=RELEASE)
-    sites = made(private.parent / "public" / "sites.tsv", settings=Settings({"outcomes": {"count": [4]}}))
+    sites = made(
+        private.parent / "public" / "sites.tsv", settings=StudyConfig.of({"outcomes": {"count": [4]}})
+    )
     # Lists of people of the reference are none of the study's.
-    made(private.parent / "public" / "people.txt", settings=Settings({"people": {"keep": 1}}))
-    assert made_otherwise(Settings(RELEASE.as_dict() | {"people": {"keep": None}}), private=private) == {
+    made(private.parent / "public" / "people.txt", settings=StudyConfig.of({"people": {"keep": 1}}))
+    assert made_otherwise(
+        StudyConfig.of(RELEASE.as_dict() | {"people": {"keep": None}}), private=private
+    ) == {
         sites: ["outcomes.count"],
         statistics: ["mode"],
     }

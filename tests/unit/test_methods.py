@@ -44,7 +44,7 @@ def test_release__raise_on_a_method_that_the_check_of_bundles_does_not_know(monk
     line = "`methods` must be known to `dpgrs release verify` in a release, got other. Ask its authors"
     raw = {"mode": "release", "methods": ["blup"]}
     assert not any(one.startswith(line[:60]) for one in found(**raw))
-    config = resolve(raw) | {"methods": ["other"]}
+    config = resolve(raw).changed(methods=["other"])
     assert any(one.startswith(line) for one in problems(config))
 
 

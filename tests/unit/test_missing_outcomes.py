@@ -250,9 +250,9 @@ def test_evidence_penalty__grows_with_what_is_missing():
 @pytest.mark.parametrize(("source", "missing"), [("simulate", "none"), ("file", "counted")])
 def test_resolve__outcomes_of_a_table_may_be_missing(source, missing):
     config = resolve({"outcomes": {"source": source}})
-    assert config["outcomes"]["missing"] == missing
+    assert config.outcomes.missing == missing
     assert counts_outcomes(config) == (source == "file")
-    assert resolve({"outcomes": {"source": source, "missing": "none"}})["outcomes"]["missing"] == "none"
+    assert resolve({"outcomes": {"source": source, "missing": "none"}}).outcomes.missing == "none"
 
 
 def test_check__both_counts_leave_something():

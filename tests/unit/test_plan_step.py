@@ -86,7 +86,7 @@ def test_plan_study__totals_are_those_that_the_checks_hold_against_the_budget(ou
     changes = [*RELEASE, f"privacy={{outcome_budget: {outcome_budget}}}", f"evaluation={metrics}"]
     changes += ["regression={heritability: 0.5}"]
     settings = resolve(read_settings("study.yaml", changes=changes))
-    (request,) = plan_study(settings)["requests"]
+    (request,) = plan_study(settings.as_dict())["requests"]
     assert request["whole_study"]["ledger"] == pytest.approx(total_epsilon(settings))
     statistics = {mechanism["statistic"]: mechanism["times"] for mechanism in request["mechanisms"]}
     assert statistics.get("accuracy", 0) == (0 if "withheld" in metrics else statistics["cross product"])

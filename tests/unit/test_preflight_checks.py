@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from dpgrs.config.schema import keys
+from dpgrs.config.setting import Section
 from dpgrs.errors import UsageError
 from dpgrs.preflight import inspection, ledger, tables
 from dpgrs.preflight.checks import CHECKS, check, problems
 from dpgrs.preflight.inspection import Inspection
 from dpgrs.privacy.ledger.ledger import Ledger
-from dpgrs.study.settings import keys, resolve
+from dpgrs.study.settings import resolve
 from ledger_requests import DATASET, new_ledger
 from plink_sets import write_bed, write_pgen
 from release_studies import APPROVAL, CURATION
@@ -122,29 +124,45 @@ STUDIES = {
 }
 
 
-class Recorded(Mapping):
-    """A configuration, or a section of one, that notes the dotted keys of the values that are read."""
+class Recorded:
+    """Settings, or a section of them, that note the dotted keys of the values that are read."""
 
     def __init__(self, section, read, prefix=""):
         self._section, self._read, self._prefix = section, read, prefix
 
-    def __getitem__(self, name):
-        value, key = self._section[name], f"{self._prefix}{name}"
-        if isinstance(value, Recorded):
-            return value
-        if isinstance(value, dict):
+    def __getattr__(self, name):
+        value, key = getattr(self._section, name), f"{self._prefix}{name.removesuffix('_')}"
+        if isinstance(value, Section):
             return Recorded(value, self._read, f"{key}.")
         self._read.add(key)
         return value
 
-    def __or__(self, other):
-        return Recorded(self._section | other, self._read, self._prefix)
+    def value(self, key):
+        self._read.add(key)
+        return self._section.value(key)
+
+    def changed(self, **changes):
+        return Recorded(self._section.changed(**changes), self._read, self._prefix)
+
+    def as_dict(self):
+        return RecordedDict(self._section.as_dict(), self._read, self._prefix)
+
+
+class RecordedDict(Mapping):
+    """The values of a section, which note the dotted keys of those that are read."""
+
+    def __init__(self, values, read, prefix):
+        self._values, self._read, self._prefix = values, read, prefix
+
+    def __getitem__(self, name):
+        self._read.add(f"{self._prefix}{name}")
+        return self._values[name]
 
     def __iter__(self):
-        return iter(self._section)
+        return iter(self._values)
 
     def __len__(self):
-        return len(self._section)
+        return len(self._values)
 
 
 def write_table(path, ids, **columns):

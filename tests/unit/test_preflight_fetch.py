@@ -57,13 +57,13 @@ def test_files_to_fetch__what_is_absent():
     [("downloads/a/chr{chrom}.vcf", "downloads/a/panel.tsv"), ("mine/chr{chrom}.vcf", None)],
 )
 def test_resolve__populations_are_fetched_to_beside_the_genotypes(vcf, populations):
-    assert settings(vcf=vcf, populations=None)["cohort"]["populations"] == populations
+    assert settings(vcf=vcf, populations=None).cohort.populations == populations
 
 
 @pytest.mark.parametrize("end", ["", ".", "..", "x?of=.."])
 def test_problems__an_address_without_the_name_of_a_file(end):
     changes = {"populations": None, "fetch": {"populations": f"{HOST}/a/{end}"}}
-    assert settings(**changes)["cohort"]["populations"] == ("downloads/x?of=.." if "x" in end else None)
+    assert settings(**changes).cohort.populations == ("downloads/x?of=.." if "x" in end else None)
     lines = problems(settings(**changes))
     assert any("must end with the name of a file" in line for line in lines) == ("x" not in end)
 

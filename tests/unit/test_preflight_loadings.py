@@ -74,4 +74,4 @@ def test_problems__of_several_numbers_of_outcomes(found):
 def test_resolve__components_are_never_missing():
     for named, missing in (({}, "counted"), ({"loadings": "l.tsv"}, "none")):
         outcomes = {"source": "file", "file": "y.tsv"} | named
-        assert resolve({"outcomes": outcomes})["outcomes"]["missing"] == missing
+        assert resolve({"outcomes": outcomes}).outcomes.missing == missing

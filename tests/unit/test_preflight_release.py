@@ -46,7 +46,7 @@ def study(tmp_path, monkeypatch):
 )
 def test_release__a_complete_study_passes(study, method, bounds):
     complete = merged(study, {"methods": [method], "privacy": {"bounds": bounds}})
-    assert check(complete)["mode"] == "release"
+    assert check(complete).mode == "release"
 
 
 @pytest.mark.parametrize(
@@ -226,7 +226,7 @@ def test_release__real_data_need_a_word_about_what_was_done_before(study):
 
 def test_release__metrics_on_public_people_need_people_and_outcomes(study):
     public = {"evaluation": {"metrics": "public"}}
-    assert check(merged(study, public))["evaluation"]["metrics"] == "public"
+    assert check(merged(study, public)).evaluation.metrics == "public"
     sites = {"sites": "absent.tsv", "origin": "x"}
     cohort = {"source": "vcf", "vcf": "absent{chrom}.vcf", "chromosomes": ["1"]}
     lines = all_found(merged(study, public | {"cohort": cohort, "public": sites}))
@@ -278,7 +278,7 @@ def test_release__filters_of_genotypes_need_a_reference(study, tmp_path):
         assert named in lines
     assert "needs genotypes" not in "\n".join(all_found(merged(study, changes)))
     # The simulated reference has genotypes.
-    assert check(merged(study, filters))["variants"]["ld_r2"] == 0.2
+    assert check(merged(study, filters)).variants.ld_r2 == 0.2
 
 
 def test_release__needs_the_study_key(study, monkeypatch):
@@ -290,7 +290,7 @@ CHARGED = {"outcomes": {"test_share": 0.2}, "evaluation": {"metrics": "charged",
 
 
 def test_release__charged_metrics_pass(study):
-    assert check(merged(study, CHARGED))["evaluation"]["residual_bound"] is None
+    assert check(merged(study, CHARGED)).evaluation.residual_bound is None
 
 
 @pytest.mark.parametrize(

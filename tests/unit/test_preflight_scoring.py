@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from dpgrs.cli.score import score
+from dpgrs.config.schema import keys
 from dpgrs.preflight.checks import problems
 from dpgrs.study.score_terms import ScoringShape, scoring_flags, scoring_inputs, without_scoring
-from dpgrs.study.settings import keys, resolve
+from dpgrs.study.settings import resolve
 from plink_sets import write_bed
 from release_data import make_bundle
 from score_targets import HEADER, make_target, write_target

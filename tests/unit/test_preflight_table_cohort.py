@@ -54,11 +54,11 @@ def settings(folder, **changes):
 
 def test_problems__none_of_a_sound_study(folder):
     config = resolve(settings(folder))
-    assert config["variants"]["size"] == [6]
-    assert config["outcomes"]["count"] == [2]
-    assert config["privacy"]["bounds"] == "tight"
-    assert (config["cohort"]["rows"], config["privacy"]["unit"]) == ("people", "person")
-    assert resolve(config) == config
+    assert config.variants.size == (6,)
+    assert config.outcomes.count == (2,)
+    assert config.privacy.bounds == "tight"
+    assert (config.cohort.rows, config.privacy.unit) == ("people", "person")
+    assert resolve(config.as_dict()) == config
     assert problems(config) == []
 
 
@@ -67,7 +67,7 @@ def test_problems__none_with_scales_simulated_outcomes_and_fewer_columns(folder)
     assert problems(resolve(settings(folder, outcomes=scaled, cohort={"drop": ["y*"]}))) == []
     outcomes = {"source": "simulate", "columns": None, "count": 2}
     config = resolve(settings(folder, outcomes=outcomes, variants={"size": [2, 4]}, cohort={"drop": ["y*"]}))
-    assert config["variants"]["size"] == [2, 4]
+    assert config.variants.size == (2, 4)
     assert problems(config) == []
 
 
@@ -153,7 +153,7 @@ class TestLargeTables:
     def found(self, large, *, ranges="ranges.tsv", **changes):
         told = []
         config = resolve(settings(large, **changes))
-        config["cohort"]["ranges"] = str(large / ranges)
+        config = config.changed(cohort={"ranges": str(large / ranges)})
         return problems(config, tell=told.append), told, config
 
     def test_the_operator_is_told_and_all_rows_count(self, large):
@@ -163,7 +163,7 @@ class TestLargeTables:
             f"{large / 'table.csv'}: values of 120 of its 200 rows, chosen at random, were looked at; "
             "the job that reads the table looks at all."
         ]
-        assert (config["variants"]["size"], config["outcomes"]["count"]) == ([6], [2])
+        assert (config.variants.size, config.outcomes.count) == ((6,), (2,))
         assert Shape(config).n_people == N_ROWS
         assert len(Inspection(config).people) == N_ROWS
 
@@ -187,13 +187,10 @@ class TestLargeTables:
         ):
             lines, _, config = self.found(large, ranges=ranges, outcomes=changes)
             assert lines == []
-            own = {name: config[name] for name in ("cohort", "outcomes", "variants")}
-            own = settings_for("make-table-variants", **own)
-            terms = {"ranges": config["cohort"]["ranges"], "outcomes": tmp_path / "y.npz"}
+            own = settings_for("make-table-variants", config)
+            terms = {"ranges": config.cohort.ranges, "outcomes": tmp_path / "y.npz"}
             with pytest.raises(DpgrsError, match=said):
-                make_table_variants(
-                    own, config["cohort"]["table"], **terms, output=tmp_path / "variants.zarr"
-                )
+                make_table_variants(own, config.cohort.table, **terms, output=tmp_path / "variants.zarr")
             assert not (tmp_path / "variants.zarr").exists()
             assert not (tmp_path / "y.npz").exists()
 

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from dpgrs.config.study import StudyConfig
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.privacy.private_folders import close_folder, require_closed
 from dpgrs.steps.draw import draw
 from dpgrs.steps.measure_release import measure_release
-from dpgrs.study.step_settings import Settings
 
 EXACT = "results/a/private/replicate1/statistics.npz"
 
@@ -148,7 +148,7 @@ PRIVATE_FILES = {
 def test_require_closed__is_asked_for_every_private_file_of_a_step_that_charges(site, step, name):
     """Before anything is read: of the other files there is not even one."""
     (site / "open").mkdir(mode=0o755)
-    settings = Settings({"mode": "release", "evaluation": {"metrics": "charged"}})
+    settings = StudyConfig.of({"mode": "release", "evaluation": {"metrics": "charged"}})
     known = {"settings": settings, "mechanism": "adassp-statistics"}
     places = {one: known.get(one, "results/a/private/x") for one in inspect.signature(step).parameters}
     with pytest.raises(DpgrsError, match="open` must be closed to other users before anything is charged"):

@@ -227,7 +227,7 @@ def test_fit_weights__a_file_named_after_an_outcome_is_for_it_alone(tmp_path, mo
         save_effects(tmp_path / "effects.npz", files, {N_VARIANTS: values})
         output = tmp_path / "weights.npz"
         terms = {"effects": tmp_path / "effects.npz", "output": output, "seconds": tmp_path / "s.tsv"}
-        fit_weights(settings_for("fit-weights", **config), [noisy], **terms)
+        fit_weights(settings_for("fit-weights", config), [noisy], **terms)
         ((_, arrays),) = load_labelled(output)
         return arrays["correlations"]
 
@@ -252,7 +252,7 @@ def test_effects_identity__a_file_named_after_an_outcome_is_another_fit(tmp_path
         save_effects(tmp_path / "effects.npz", files, {N_VARIANTS: values})
         output = tmp_path / f"{name}.npz"
         terms = {"effects": tmp_path / "effects.npz", "output": output, "seconds": tmp_path / "s.tsv"}
-        fit_weights(settings_for("fit-weights", **config), [noisy], **terms)
+        fit_weights(settings_for("fit-weights", config), [noisy], **terms)
         ((_, arrays),) = load_labelled(output)
         identities.append(effects_identity(tmp_path / "effects.npz"))
         fits.append(arrays["weights"])

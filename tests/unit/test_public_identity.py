@@ -65,7 +65,7 @@ def test_release__a_choice_of_people_is_another_release_though_nobody_was_left_o
     """Equal noise would show that the lists left out nobody who counts."""
     study = Study(tmp_path, monkeypatch)
     config, chosen = (study.settings("reusecov-gauss", bounds="tight") for _ in range(2))
-    chosen["people"]["remove"] = "removed.txt"
+    chosen = chosen.changed(people={"remove": "removed.txt"})
     noisy = study.release(config)
     ((_, everybody),) = load_labelled(noisy)
     with pytest.raises(DpgrsError, match="were released for another people than the study's"):
@@ -85,7 +85,7 @@ def test_release__a_choice_of_people_is_another_release_though_nobody_was_left_o
 def test_release__simulated_0_1_outcomes_have_public_constants(tmp_path, monkeypatch):
     study = Study(tmp_path, monkeypatch)
     config = study.settings("blup", bounds="tight")
-    config["outcomes"]["prevalence"] = 0.2
+    config = config.changed(outcomes={"prevalence": 0.2})
     files = study.bundle(config, study.release(config))
     said = {one["name"]: one["value"] for one in study.statement()["public_inputs"]}
     assert said["prevalence of the outcomes"] == "0.2"

@@ -90,8 +90,8 @@ def study(tmp_path, monkeypatch):
     (tmp_path / "private").mkdir(mode=0o700)
     study = Study(tmp_path / "private", monkeypatch)
     study.config = study.settings("blup-ld", bounds="tight")
-    study.config["evaluation"] |= MEASURED
-    study.config["outcomes"]["test_share"] = 0.5  # as accuracy that is charged asks for
+    study.config = study.config.changed(evaluation=MEASURED)
+    study.config = study.config.changed(outcomes={"test_share": 0.5})  # as accuracy that is charged asks for
     study.ld, _ = ld_file(study.root / "ld.npz", monkeypatch, seed=1)
     sum_up(study)
     release(study)
@@ -99,14 +99,14 @@ def study(tmp_path, monkeypatch):
 
 
 def sum_up(study):
-    settings, files = settings_for("compute-statistics", **study.config), (study.root / "outcomes.zarr",)
+    settings, files = settings_for("compute-statistics", study.config), (study.root / "outcomes.zarr",)
     output = study.root / "statistics.npz"
     statistics_step.compute_statistics(settings, "variant_set", *files, without_gram=True, output=output)
 
 
 def release(study, ld=None):
     draw(
-        settings_for("draw", **study.config),
+        settings_for("draw", study.config),
         study.root / "outcomes.zarr",
         mechanism="steered-products",
         statistics=study.root / "statistics.npz",
@@ -119,7 +119,7 @@ def release(study, ld=None):
 
 
 def fit(study, ld):
-    settings, output = settings_for("fit-weights", **study.config), study.root / "weights.npz"
+    settings, output = settings_for("fit-weights", study.config), study.root / "weights.npz"
     fit_weights(settings, [study.root / "noisy.npz"], ld=ld, output=output)
     return output
 
@@ -129,7 +129,7 @@ def measure(study, ld):
     nobody = np.zeros(len(outcomes.is_training), dtype=bool)
     write_outcomes(held_out, Outcomes(outcomes.names, outcomes.values, {}, nobody, "people"))
     measure_release(
-        settings_for("measure-release", **study.config),
+        settings_for("measure-release", study.config),
         study.root / "noisy.npz",
         held_out,
         fit(study, ld),
@@ -144,7 +144,7 @@ def measure(study, ld):
 
 def bundle(study, ld):
     settings = study.root / "settings.json"
-    settings.write_text(json.dumps(study.config))
+    settings.write_text(json.dumps(study.config.as_dict()))
     files = [study.root / name for name in ("noisy.npz", "weights.npz", "accuracy.npz")]
     write_release(settings, study.sites, *files, ld=ld, output=study.root / "bundle")
 

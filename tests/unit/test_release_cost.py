@@ -62,27 +62,28 @@ def ledger(tmp_path):
 
 def make_release(config, ledger, *, sites=SITES):
     """Charge and draw a release as its steps do, of made-up statistics."""
-    privacy, evaluation, (count,) = config["privacy"], config["evaluation"], config["outcomes"]["count"]
+    privacy, evaluation, (count,) = config.privacy, config.evaluation, config.outcomes.count
     names = [f"outcome {number}" for number in range(count)]
     ((request, _),) = request_grid(
-        protections=privacy["protection"],
-        accountings=privacy["accounting"],
-        epsilons=privacy["epsilon"],
-        sizes=config["variants"]["size"],
+        protections=privacy.protection,
+        accountings=privacy.accounting,
+        epsilons=privacy.epsilon,
+        sizes=config.variants.size,
         counts=[count],
-        outcome_budget=privacy["outcome_budget"],
-        rows=config["cohort"]["rows"],
-        outcome_bound=config["outcomes"]["bound"],
+        outcome_budget=privacy.outcome_budget,
+        rows=config.cohort.rows,
+        outcome_bound=config.outcomes.bound,
         counts_outcomes=counts_outcomes(config),
-        **{name: privacy[name] for name in ("delta", "gram_share", "count_share", "neighbours", "unit")},
+        **{
+            name: getattr(privacy, name)
+            for name in ("delta", "gram_share", "count_share", "neighbours", "unit")
+        },
     )
-    if privacy["bounds"] == "tight":
+    if privacy.bounds == "tight":
         # What follows from the sites is not known before a run.
-        norm = outcome_norm(
-            request.n_outcomes, factor=privacy["outcome_clip"], bound=config["outcomes"]["bound"]
-        )
+        norm = outcome_norm(request.n_outcomes, factor=privacy.outcome_clip, bound=config.outcomes.bound)
         request = replace(request, coding="frequency", row_norm=1.7, outcome_norm=norm)
-    mechanism = mechanism_of(config["methods"][0])
+    mechanism = mechanism_of(config.methods[0])
     # Rules pass it on as text.
     public = json.loads(json.dumps(public_identity(config)))
 
@@ -100,11 +101,11 @@ def make_release(config, ledger, *, sites=SITES):
         identify=identify,
         **charge,
     )
-    if evaluation["metrics"] != "charged":
+    if evaluation.metrics != "charged":
         return
     accuracy = AccuracyRequest.of(request, evaluation)
     fit, made = fit_settings(config), {"requests": list(receipt.requests.items())}
-    if takes_ld(config["methods"]):
+    if takes_ld(config.methods):
         fit["ld"] = "b" * 64  # found out by a run
     release(
         lambda noise: private_accuracy(
@@ -130,7 +131,7 @@ def test_total_epsilon__is_that_of_all_draws(ledger, method, budget, accounting)
     privacy = {"epsilon": 1, "outcome_budget": budget, "accounting": accounting}
     config = settings(methods=[method], privacy=privacy)
     make_release(config, ledger)
-    total = gdp_epsilon(math.sqrt(spent(ledger).mu_squared), config["privacy"]["delta"])
+    total = gdp_epsilon(math.sqrt(spent(ledger).mu_squared), config.privacy.delta)
     assert total_epsilon(config) == pytest.approx(total, rel=1e-6)
 
 
@@ -322,20 +323,23 @@ def screened_settings(method="k-blup", **changes):
 
 def make_screened_release(config, ledger):
     """Charge and draw a release by a method that reads rows as its step does, of made-up people."""
-    privacy, mechanism = config["privacy"], mechanism_of(config["methods"][0])
+    privacy, mechanism = config.privacy, mechanism_of(config.methods[0])
     ((request, _),) = request_grid(
-        protections=privacy["protection"],
-        accountings=privacy["accounting"],
-        epsilons=privacy["epsilon"],
-        sizes=config["variants"]["size"],
+        protections=privacy.protection,
+        accountings=privacy.accounting,
+        epsilons=privacy.epsilon,
+        sizes=config.variants.size,
         counts=[len(NAMES)],
-        outcome_budget=privacy["outcome_budget"],
-        rows=config["cohort"]["rows"],
-        outcome_bound=config["outcomes"]["bound"],
+        outcome_budget=privacy.outcome_budget,
+        rows=config.cohort.rows,
+        outcome_bound=config.outcomes.bound,
         counts_outcomes=counts_outcomes(config),
-        **{name: privacy[name] for name in ("delta", "gram_share", "count_share", "neighbours", "unit")},
+        **{
+            name: getattr(privacy, name)
+            for name in ("delta", "gram_share", "count_share", "neighbours", "unit")
+        },
     )
-    bounds = {"frequency": frequencies()} if privacy["bounds"] == "tight" else {}
+    bounds = {"frequency": frequencies()} if privacy.bounds == "tight" else {}
     request, public = request_of_rows(request, screening_terms(config), **bounds), public_identity(config)
     terms = {"request": request, "outcome_names": NAMES, "frequency": frequencies()}
     release(

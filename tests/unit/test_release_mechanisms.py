@@ -251,8 +251,7 @@ def test_load_weights__raise_on_those_of_another_fit(study, other):
     path = study.release(config)
     released = load_released(path, study.ledger(config).read())
     load_weights(study.fit(config, path), *released, fit=fit_settings(config))
-    changed = {name: config[name] | part if isinstance(part, dict) else part for name, part in other.items()}
-    weights = study.fit(config | changed, path)
+    weights = study.fit(config.changed(**other), path)
     with pytest.raises(DpgrsError, match="must be the weights that `methods: reusecov-gauss` gives of what"):
         load_weights(weights, *released, fit=fit_settings(config))
 
@@ -302,7 +301,7 @@ def test_fit_weights__of_a_release_are_those_that_are_bundled(study, bounds):
 def test_measure_release__measures_all_weights_of_a_budget(study, method):
     """Also where the outcomes of a budget have requests of their own."""
     config = study.settings(method)
-    config["evaluation"] |= {"metrics": "charged", "epsilon": 1.0}
+    config = config.changed(evaluation={"metrics": "charged", "epsilon": 1.0})
     noisy, fit = study.release(config), fit_settings(config)
     with pytest.raises(DpgrsError, match="must be of the same people, got others"):
         study.measure(config, noisy, skipped=1)

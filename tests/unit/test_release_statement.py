@@ -29,6 +29,7 @@ from dpgrs.release.content import (
 )
 from dpgrs.release.post_processing import post_processing
 from dpgrs.study.identity import fit_settings, public_identity
+from dpgrs.study.settings import resolve
 from ledger_requests import new_ledger
 from release_choices import make_choice
 from release_data import make_events, make_terms
@@ -52,23 +53,23 @@ def test_release__says_what_was_public_where_little_is(study):
     study.bundle(config, noisy)
     statement, ((label, arrays),) = study.statement(), load_labelled(noisy)
     chosen, origin = "chosen in the configuration", "a simulated reference cohort of 1000 other people"
-    origin = origin.replace("1000", str(config["cohort"]["simulation"]["reference_people"]))
+    origin = origin.replace("1000", str(config.cohort.simulation.reference_people))
     assert public_inputs(study) == {
         "site list": (statement["data_domain"]["site_digest"], origin),
         "allele frequencies": ("in the site list", origin),
         "outcome bound": ("3", chosen),
         "number of rows": (str(label["n"]), "released with noise, charged"),
         "whether outcomes may be missing": ("none", chosen),
-        "seed": (str(config["seed"]), "simulation, thinning and split alone"),
+        "seed": (str(config.seed), "simulation, thinning and split alone"),
         "outcome names": ("3", "given by the curator"),
-        "lambda": (f"{config['regression']['lambda']:g}", chosen),
+        "lambda": (f"{config.regression.lambda_:g}", chosen),
         "files that the checks read": ("none: the cohort is simulated", chosen),
     }
     assert statement["expected_noise_sd"] == expected_noise_sd(
         request_of(label),
         n_rows=label["n"],
         frequency=read_chosen_sites(study.sites)["frequency"].to_numpy(),
-        penalty=config["regression"]["lambda"],
+        penalty=config.regression.lambda_,
         slopes=arrays["slopes"],
     )
     fit = fit_settings(config)
@@ -80,7 +81,7 @@ def test_release__says_what_was_public_where_little_is(study):
     assert statement["preprocessing"] == [
         "Before this program, not covered by the guarantee, in the curator's words: simulated"
     ]
-    assert statement["curation"]["title"] == config["study"]
+    assert statement["curation"]["title"] == config.study
     assert statement["curation"]["citation"] == ""
     assert "acknowledgement" not in statement["curation"]
 
@@ -91,13 +92,13 @@ def test_release__says_what_was_public_where_much_is(study):
     config = study.settings("blup", epsilon=1, **terms)
     scales = study.root / "scales.tsv"
     scales.write_text("outcome\tcentre\tscale\n" + "".join(f"{name}\t170\t5\n" for name in NAMES[::-1]))
-    config["outcomes"] |= {"scales": str(scales), "test_share": 0.25}
+    config = config.changed(outcomes={"scales": str(scales), "test_share": 0.25})
     noisy = study.release(config)
-    config["regression"]["heritability"] = 0.4
-    config["cohort"]["field"] = "DS"
-    config["public"]["origin"] = "a public panel"
-    config["dataset"]["acknowledgement"] = "Thanks."
-    config["release"] |= {"title": "A title", "citation": "A citation", "preprocessing": None}
+    config = config.changed(regression={"heritability": 0.4})
+    config = config.changed(cohort={"field": "DS"})
+    config = config.changed(public={"origin": "a public panel"})
+    config = config.changed(dataset={"acknowledgement": "Thanks."})
+    config = config.changed(release={"title": "A title", "citation": "A citation", "preprocessing": None})
     files = study.bundle(config, noisy)
     statement, ((label, _),) = study.statement(), load_labelled(noisy)
     said, chosen = public_inputs(study), "chosen in the configuration"
@@ -126,11 +127,11 @@ def test_release__says_what_was_public_where_much_is(study):
 
 
 def test_inputs_of_accuracy__say_whom_it_is_of():
-    evaluation = {"metrics": "withheld", "residual_bound": None}
-    outcomes = {"test_share": 0, "bound": 3.0, "source": "simulate"}
+    outcomes = resolve({"outcomes": {"test_share": 0, "bound": 3.0}}).outcomes
+    evaluation = resolve({}).evaluation
 
     def said(outcomes, **changed):
-        listed = _inputs_of_accuracy(evaluation | changed, outcomes, "a panel")
+        listed = _inputs_of_accuracy(evaluation.changed(**changed), outcomes, "a panel")
         return [(one.name, one.value, one.origin) for one in listed]
 
     assert said(outcomes) == []
@@ -141,13 +142,13 @@ def test_inputs_of_accuracy__say_whom_it_is_of():
     assert said(outcomes, metrics="public") == [measured]
     held_out = ("people held out", "a share of 0.2", "a hash of the sample id")
     of_table = (measured[0], "from a table", "a panel")
-    assert said(outcomes | {"test_share": 0.2, "source": "file"}, metrics="public") == [held_out, of_table]
+    assert said(outcomes.changed(test_share=0.2, source="file"), metrics="public") == [held_out, of_table]
 
 
 def test_release__audits_cover_what_was_drawn(study):
     config = study.settings("reusecov-gauss")
     noisy, path = study.release(config), study.root / "audit.json"
-    config["release"]["audit_draws"] = 500
+    config = config.changed(release={"audit_draws": 500})
     with pytest.raises(DpgrsError, match=r"`release.audit_draws` = 500 must have audits\. Give --audit"):
         study.bundle(config, noisy)
     findings = [make_finding(name) for name in ("count", "gram", "cross product")]
@@ -157,7 +158,7 @@ def test_release__audits_cover_what_was_drawn(study):
     path.write_text(json.dumps(findings))
     study.bundle(config, noisy, audit=path)
     audit = study.statement()["audit"]
-    assert (audit["draws"], audit["seed"], len(audit["mechanisms"])) == (500, config["seed"], 3)
+    assert (audit["draws"], audit["seed"], len(audit["mechanisms"])) == (500, config.seed, 3)
 
 
 def test_write_release__raise_on_other_files_than_the_statistics_are_of(study):
@@ -166,8 +167,7 @@ def test_write_release__raise_on_other_files_than_the_statistics_are_of(study):
     loadings.write_text("loadings")
     with pytest.raises(DpgrsError, match="the genotypes were released for another loadings than"):
         study.bundle(config, noisy, loadings=loadings)
-    other = json.loads(json.dumps(config))
-    other["dataset"]["version"] = "2"
+    other = config.changed(dataset={"version": "2"})
     with pytest.raises(DpgrsError, match="the genotypes were released for another dataset_version than"):
         study.bundle(other, noisy)
     sites = read_chosen_sites(study.sites)
@@ -219,12 +219,12 @@ def test_release__a_person_of_two_haplotypes_loses_twice_the_mu(tmp_path, monkey
 @pytest.mark.parametrize(("budget", "count"), [("joint", 3), ("separate", 2)])
 def test_release__accuracy_is_charged_and_stated_with_the_rest(study, budget, count):
     config = study.settings("reusecov-gauss", epsilon=1.1, outcome_budget=budget, accounting="gdp")
-    config["outcomes"]["test_share"] = 0.5
+    config = config.changed(outcomes={"test_share": 0.5})
     noisy = study.release(config, count=count)
     study.bundle(config, noisy)
     withheld = study.statement()
     assert withheld["composition"]["per_outcome"]["epsilon"] == "1.1"
-    config["evaluation"] |= {"metrics": "charged", "epsilon": 0.5, "residual_bound": 2.0}
+    config = config.changed(evaluation={"metrics": "charged", "epsilon": 0.5, "residual_bound": 2.0})
     study.measure(config, noisy)
     study.bundle(config, noisy, is_measured=True)
     statement = study.statement()
@@ -241,7 +241,7 @@ def test_release__accuracy_is_charged_and_stated_with_the_rest(study, budget, co
     assert is_epsilon_of(composition["per_outcome"]["epsilon"], shared + max(own.values(), default=0))
     assert statement["guarantee"]["epsilon"] == composition["whole_study"]["epsilon"]
     assert Fraction(statement["ledger"]["spent"]["mu_squared"]) == pytest.approx(whole, rel=1e-14)
-    config["release"]["audit_draws"] = 500
+    config = config.changed(release={"audit_draws": 500})
     findings = [make_finding(name) for name in ("count", "gram", "cross product")]
     (study.root / "audit.json").write_text(json.dumps(findings))
     with pytest.raises(DpgrsError, match="got one missing for private_accuracy"):
@@ -250,7 +250,7 @@ def test_release__accuracy_is_charged_and_stated_with_the_rest(study, budget, co
 
 def test_release__accuracy_on_public_people_follows_from_sums_in_the_bundle(study):
     config = study.settings("reusecov-gauss")
-    config["evaluation"]["metrics"] = "public"
+    config = config.changed(evaluation={"metrics": "public"})
     noisy = study.release(config)
     study.measure(config, noisy)
     assert {Path("accuracy_sums.tsv"), Path("measures.tsv")} <= set(
@@ -283,8 +283,8 @@ def test_write_release__rounds_weights_and_digests_settings_without_paths(study)
     first = study.bundle(config, noisy)
     scores = pd.read_csv(study.root / "bundle" / "scores" / "a.txt.gz", sep="\t", comment="#")
     assert scores["effect_weight"].tolist() == [float(f"{one:.10g}") for one in scores["effect_weight"]]
-    config["people"]["keep"] = None
-    config["public"]["keep"] = "/elsewhere/kept.txt"
+    config = config.changed(people={"keep": None})
+    config = config.changed(public={"keep": "/elsewhere/kept.txt"})
     assert study.bundle(config, noisy) == first
 
 
@@ -386,7 +386,7 @@ def test_release__outcomes_that_are_moved_together_are_stated_and_another_releas
     config = study.settings("reusecov-ellipsoid", epsilon=0.1)
     noisy = study.release(config)
     alone, stated = study.bundle(config, noisy), study.statement()
-    config["regression"]["joint_projection"] = True
+    config = config.changed(regression={"joint_projection": True})
     with pytest.raises(DpgrsError, match=r"`study` must be new .* by another fit"):
         study.bundle(config, noisy)
     (study.root / "bundle").rename(study.root / "published")

@@ -110,8 +110,8 @@ def test_open_release__outcomes_of_two_values(study):
     path = study.root / "outcomes.zarr"
     write_outcomes(path, replace(Outcomes.load(path).of_rows(slice(None)), prevalence=np.full(3, 0.1)))
     config = study.settings("blup", bounds="tight")
-    config["release"] |= {"audit_draws": 0}
-    config["outcomes"]["prevalence"] = 0.1
+    config = config.changed(release={"audit_draws": 0})
+    config = config.changed(outcomes={"prevalence": 0.1})
     study.bundle(config, study.release(config))
     assert refits(study.root / "bundle")
     normal = clip_moments([np.nan] * 3, bound=3, norm=np.sqrt(3), n_shared=3)[1]

@@ -14,7 +14,7 @@ from dpgrs.study.settings import resolve
 from html_pages import Page
 from report_data import NASTY_NAME, ONE_DESIGN, make_report_data
 
-VARIANTS = resolve({})["variants"]
+VARIANTS = resolve({}).variants
 COUNTS = pd.DataFrame({"chromosome": ["1", "all"], **{name: [0, 0] for name in list(COLUMNS)[1:]}}).assign(
     records=[90, 1090], rows=[100, 1100], maf=[60, 660], thinned=[20, 220], kept=[20, 220], call_rate=0.7
 )
@@ -149,4 +149,4 @@ def test_columns__have_all_reasons_in_their_order():
     ],
 )
 def test_filter_words__name_what_is_in_force(changes, words):
-    assert filter_words(VARIANTS | changes) == words
+    assert filter_words(VARIANTS.changed(**changes)) == words

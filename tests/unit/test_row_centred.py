@@ -173,7 +173,7 @@ def test_fit_released__joint_projection_of_centred_rows_keeps_what_can_be():
 def test_draw__naive_within_the_papers_bounds(tmp_path, monkeypatch):
     """With hardly any noise it is ReuseCov, whose X'X it draws for each outcome."""
     study = Study(tmp_path, monkeypatch)
-    settings = study.settings("naive", bounds="paper") | {"mode": "benchmark"}
+    settings = study.settings("naive", bounds="paper").changed(mode="benchmark")
     statistics = study.sum_up(settings, count=1)
     grid = {"protections": ["full"], "accountings": ["gdp"], "epsilons": [1e4], "delta": 1e-5}
     grid |= {"sizes": [N_VARIANTS], "counts": [1], "neighbours": "replace-one", "unit": "person"}

@@ -9,6 +9,7 @@ import pytest
 from snakemake.cli import parse_config
 from snakemake.utils import update_config
 
+from dpgrs.config.study import StudyConfig
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.preflight.checks import check
 from dpgrs.study.settings import resolve
@@ -31,12 +32,12 @@ def test_read_settings__lays_changes_over_the_file_over_the_base():
     Path("study.yaml").write_text("privacy: {epsilon: 3, delta: 1e-7}\nreplicates: 4\n")
     changes = ["privacy={epsilon: [1, 2]}", "replicates=5", "cohort={simulation: {people: 70}}"]
     settings = resolve(read_settings("study.yaml", changes=[*changes, "cohort={rows: people}"]))
-    assert settings["study"] == "demo"
-    assert settings["privacy"]["epsilon"] == [1.0, 2.0]
-    assert settings["privacy"]["delta"] == 1e-7
-    assert settings["replicates"] == 5
-    assert settings["cohort"]["simulation"]["people"] == 70
-    assert settings["cohort"]["rows"] == "people"
+    assert settings.study == "demo"
+    assert settings.privacy.epsilon == (1.0, 2.0)
+    assert settings.privacy.delta == 1e-7
+    assert settings.replicates == 5
+    assert settings.cohort.simulation.people == 70
+    assert settings.cohort.rows == "people"
 
 
 @pytest.mark.parametrize("below", [{}, {"a": 1}, {"a": None}, {"a": {"b": 1, "c": {"d": 2}}}, {"a": [1]}])
@@ -75,13 +76,13 @@ def test_hand_settings_over__each_study_has_its_own(monkeypatch):
     monkeypatch.delenv(OF_STUDIES, raising=False)
     assert settings_handed_over("a") is None
     for study in ("a", "b"):
-        hand_settings_over({"study": study, "seed": 1}, f"private/{study}")
+        hand_settings_over(StudyConfig.of({"study": study, "seed": 1}), f"private/{study}")
     # As an import in the same process, and as a run within this one.
-    hand_settings_over({"study": "b", "seed": 1}, "private/b")
+    hand_settings_over(StudyConfig.of({"study": "b", "seed": 1}), "private/b")
     with pytest.raises(UsageError, match="imported with one configuration, got two of `b`"):
-        hand_settings_over({"study": "b", "seed": 2}, "private/b")
+        hand_settings_over(StudyConfig.of({"study": "b", "seed": 2}), "private/b")
     monkeypatch.setattr("os.getpid", lambda: 0)
-    hand_settings_over({"study": "b", "seed": 2}, "private/b")
+    hand_settings_over(StudyConfig.of({"study": "b", "seed": 2}), "private/b")
     assert settings_handed_over("a") == {"study": "a", "seed": 1}
     assert settings_handed_over("b") == {"study": "b", "seed": 2}
     assert settings_handed_over("c") is None
@@ -91,7 +92,7 @@ def test_hand_settings_over__each_study_has_its_own(monkeypatch):
 @pytest.mark.parametrize("content", [None, "", '{"study": "a", "seed": 2}'])
 def test_settings_handed_over__raise_on_what_was_not_written(monkeypatch, content):
     monkeypatch.delenv(OF_STUDIES, raising=False)
-    hand_settings_over({"study": "a", "seed": 1}, "private")
+    hand_settings_over(StudyConfig.of({"study": "a", "seed": 1}), "private")
     (path,) = Path("private").iterdir()
     path.unlink() if content is None else path.write_text(content)
     with pytest.raises(DpgrsError, match=r"private/\w+\.json` must be "):

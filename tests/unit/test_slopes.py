@@ -164,6 +164,6 @@ def test_slopes__are_of_the_norm_that_clips_and_of_public_prevalence(
     )
     request = replace(asked(protection), n_variants=N_VARIANTS)
     terms = {"method": None, "data": data, "n_outcomes": 3}
-    mechanism, settings = mechanism_named("reusecov-statistics"), settings_for("draw", **config)
+    mechanism, settings = mechanism_named("reusecov-statistics"), settings_for("draw", config)
     request = mechanism.asked(request, settings=settings, **terms)
     np.testing.assert_array_equal(data.slopes(request, 3), expected)

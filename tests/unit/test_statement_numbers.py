@@ -55,7 +55,7 @@ def bundle(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         study = Study(tmp_path_factory.mktemp("study"), patch)
         config = settings_of(study, with_cases(study))
-        config["regression"]["heritability"] = 0.5
+        config = config.changed(regression={"heritability": 0.5})
         study.bundle(config, study.release(config))
     verify_release(study.root / "bundle")
     assert refits(study.root / "bundle")
@@ -79,7 +79,7 @@ def test_refits__of_estimated_heritability_too(tmp_path, monkeypatch):
     study = Study(tmp_path, monkeypatch)
     config = settings_of(study, with_cases(study))
     study.bundle(config, study.release(config))
-    assert config["regression"]["heritability"] is None
+    assert config.regression.heritability is None
     assert refits(study.root / "bundle")
 
 

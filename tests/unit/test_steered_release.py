@@ -56,7 +56,7 @@ def test_exact__sums_rows_within_their_bounds_by_brute_force(study, method, boun
     files = {"statistics": study.sum_up(config), "variant_set": "variant_set", "ld": study.root / "ld.npz"}
     data = TrainingData(study.root / "outcomes.zarr", **files)
     mechanism = mechanism_of(method)
-    (one,) = draws_of(settings_for("draw", **config), mechanism, [None], data)
+    (one,) = draws_of(settings_for("draw", config), mechanism, [None], data)
     request, outcomes = mechanism.terms(one.request), data.outcomes
     exact = mechanism.exact(one.request, data=data, names=one.names, settings=one.settings)
     assert exact["digest"] == data.rows(N_VARIANTS).genotype_digest
@@ -133,7 +133,7 @@ def test_release__of_another_genotype_budget_is_another_request(study, method):
         "ld": study.root / "ld.npz",
     }
     data = TrainingData(study.root / "outcomes.zarr", **files)
-    settings = [settings_for("draw", **config) for config in configs]
+    settings = [settings_for("draw", config) for config in configs]
     draws = [next(draws_of(one, mechanism, [None], data)) for one in settings]
     first, second = (mechanism.drawn_before(one.request) for one in draws)
     assert first != second
@@ -174,7 +174,7 @@ def test_release__is_noted_in_the_ledger_before_it_is_stored(study, method, monk
 def test_write_release__raise_without_an_audit_of_turned_rows(study):
     config = study.settings("blup-steered", bounds="tight")
     noisy, path = study.release(config), study.root / "audit.json"
-    config["release"]["audit_draws"] = 500
+    config = config.changed(release={"audit_draws": 500})
     drawn = ["count", "gram", "cross product"]
     path.write_text(json.dumps([make_finding(name) for name in drawn]))
     with pytest.raises(DpgrsError, match="got one missing for private_steered_statistics"):

@@ -22,6 +22,7 @@ ALLOWED = {
     "genotypes": set(),
     "io": {"genotypes"},
     "fetching": set(),
+    "config": {"methods"},
     "privacy": set(),
     "simulation": {"genotypes", "io"},
     "scoring": {"genotypes", "io", "linalg"},
@@ -32,15 +33,15 @@ ALLOWED = {
     "reporting": {"io", "privacy", "selection", "methods", "evaluation"},
     "study": {
         *("genotypes", "io", "fetching", "privacy", "simulation", "scoring", "linalg", "methods"),
-        *("evaluation", "reporting"),
+        *("config", "evaluation", "reporting"),
     },
     "release": {"genotypes", "io", "privacy", "linalg", "methods", "study"},
-    "preflight": {"io", "privacy", "scoring", "selection", "methods", "study", "release"},
-    "planning": {"io", "privacy", "linalg", "methods", "evaluation", "study", "preflight"},
+    "preflight": {"io", "privacy", "scoring", "selection", "methods", "config", "study", "release"},
+    "planning": {"io", "privacy", "linalg", "methods", "config", "evaluation", "study", "preflight"},
 }
 ALLOWED["steps"] = set(ALLOWED) - {"preflight", "planning"}
 ALLOWED["cli"] = {*ALLOWED}
-ALLOWED["api"] = {"io", "privacy", "methods", "study", "planning"}
+ALLOWED["api"] = {"io", "privacy", "methods", "config", "study", "planning"}
 MOST_AT_ROOT = 8
 # Public seeded draws, noise, and the secret key that noise will hang on.
 RANDOM_DOORS = {"public_random.py", "privacy/noise/sources.py", "privacy/noise/study_key.py"}

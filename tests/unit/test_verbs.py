@@ -9,9 +9,11 @@ import pytest
 
 from dpgrs.cli.main import main
 from dpgrs.cli.verbs import KINDS, command_of
+from dpgrs.config.schema import keys
+from dpgrs.config.study import StudyConfig
 from dpgrs.errors import UsageError
-from dpgrs.study.settings import keys, resolve
-from dpgrs.study.step_settings import Settings, load_settings
+from dpgrs.study.settings import resolve
+from dpgrs.study.step_settings import load_settings
 from dpgrs.study.verbs import NEEDED, part_of, read_verb, settings_read, verb_names
 from study_runs import REPOSITORY
 
@@ -72,17 +74,17 @@ def test_settings_read__change_with_what_a_verb_reads_alone():
 
 
 def test_settings__are_what_was_read_and_stay(tmp_path):
-    settings = Settings(
-        part_of(SETTINGS, ("seed", "variants.size", "cohort.simulation", "regression.lambda"))
+    settings = StudyConfig.of(
+        part_of(SETTINGS.as_dict(), ("seed", "variants.size", "cohort.simulation", "regression.lambda"))
     )
-    assert settings.variants.size == tuple(SETTINGS["variants"]["size"])
-    assert settings.regression["lambda"] == SETTINGS["regression"]["lambda"]
-    assert dict(settings.cohort.simulation) == SETTINGS["cohort"]["simulation"]
+    assert settings.variants.size == SETTINGS.variants.size
+    assert settings.regression.lambda_ == SETTINGS.regression.lambda_
+    assert settings.cohort.simulation == SETTINGS.cohort.simulation
     with pytest.raises(
         AttributeError, match=r"`variants\.maf` must be among the settings that the step READS"
     ):
         settings.variants.maf  # noqa: B018
-    with pytest.raises(AttributeError, match="Settings must stay as they are, got another `seed`"):
+    with pytest.raises(AttributeError, match="cannot assign to field 'seed'"):
         settings.seed = 2
 
 
@@ -106,9 +108,9 @@ def test_load_settings__raise_on_a_configuration_with_faults(tmp_path):
 
 def test_load_settings__of_text_of_a_file_and_by_default(tmp_path):
     text = settings_read(SETTINGS, "make-loadings")
-    (tmp_path / "settings.json").write_text(json.dumps(SETTINGS))
+    (tmp_path / "settings.json").write_text(json.dumps(SETTINGS.as_dict()))
     for given in (None, text, str(tmp_path / "settings.json")):
-        assert load_settings(given, "make-loadings").cohort.rows == SETTINGS["cohort"]["rows"]
+        assert load_settings(given, "make-loadings").cohort.rows == SETTINGS.cohort.rows
 
 
 @pytest.mark.parametrize("verb", VERBS)

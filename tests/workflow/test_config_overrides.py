@@ -19,11 +19,11 @@ from dpgrs.study.settings import resolve
 configfile: "config/config.yaml"
 
 if workflow.is_main_process:
-    Path("parsed.json").write_text(json.dumps(resolve(config)))
+    Path("parsed.json").write_text(json.dumps(resolve(config).as_dict()))
 
 rule write_settings:
     output: "in_job.json"
-    run: Path(output[0]).write_text(json.dumps(resolve(config)))
+    run: Path(output[0]).write_text(json.dumps(resolve(config).as_dict()))
 """
 
 FILE = """
@@ -117,7 +117,7 @@ def test_overrides__same_settings_as_the_file(case, snakemake, workflow_folder):
     result = snakemake("--dry-run", "--configfile", "both.yaml")
     assert result.returncode == 0, result.stderr
     assert read(workflow_folder / "parsed.json") == by_command_line
-    assert by_command_line != resolve(yaml.safe_load(FILE))
+    assert by_command_line != resolve(yaml.safe_load(FILE)).as_dict()
 
 
 def test_overrides__unquoted_pattern_names_the_quoted_form(snakemake, workflow_folder):

@@ -30,20 +30,18 @@ def test_shipped_configuration__dry_run(config, tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     settings = resolve(yaml.safe_load(config.read_text()))
     arguments = ["--configfile", config, "--dry-run", "--printshellcmds"]
-    if settings["mode"] == "release":
+    if settings.mode == "release":
         monkeypatch.setenv(VARIABLE, str(tmp_path / "key" / "study.key"))
         make_key(tmp_path)
-        make_ledger(settings["privacy"]["ledger"])
+        make_ledger(settings.privacy.ledger)
     plan = run(tmp_path, {}, *arguments).stdout
-    assert f"results/{settings['study']}/metrics.tsv" in plan
+    assert f"results/{settings.study}/metrics.tsv" in plan
     assert "compute-statistics" in plan
     assert "rules that are not present" not in plan
     # Without a network: what would be fetched is named, and nothing else is asked for.
-    for chromosome in settings["cohort"]["chromosomes"] if settings["cohort"]["fetch"]["vcf"] else []:
-        url, path = (
-            text.replace("{chrom}", chromosome)
-            for text in (settings["cohort"]["fetch"]["vcf"], settings["cohort"]["vcf"])
-        )
+    cohort = settings.cohort
+    for chromosome in cohort.chromosomes if cohort.fetch.vcf else []:
+        url, path = (text.replace("{chrom}", chromosome) for text in (cohort.fetch.vcf, cohort.vcf))
         assert f"Fetching {path} from {url}" in plan
 
 

@@ -1,8 +1,8 @@
 """The keys of the configuration on which the fit of a release depends; this module imports nothing.
 
 Fits, the settings that steps read, seals, identities, the schema of statements, refits and the check of a
-bundle take the keys from here. To add a key, add an entry here and describe the key in the schema of the
-configuration: fits find its value in `FitTerms.further`.
+bundle take the keys from here. To add a key, add an entry here and describe the key in the class of its
+section (`dpgrs.config`): fits find its value in `FitTerms.further`.
 """
 
 

@@ -9,7 +9,7 @@ def points(kind):
 
     Parameters
     ----------
-    kind : str, ``methods``, ``selectors``, ``draws`` or ``commands``.
+    kind : str, ``methods``, ``selectors``, ``draws``, ``settings`` or ``commands``.
 
     Returns
     -------

@@ -92,13 +92,6 @@ class Composition(StrEnum):
     ZCDP = "zcdp"  # squares of epsilons add up, at the cost of a delta: for many choices
 
 
-class Scaling(StrEnum):
-    """What DP-SIS centres and scales features and outcomes by."""
-
-    PUBLIC = "public"  # public bounds
-    PAPER = "paper"  # the data's own mean and maximum, as in the paper: not private
-
-
 class Accounting(StrEnum):
     """How (epsilon, delta) becomes noise: exact mu-GDP, or the papers' split of the budget."""
 

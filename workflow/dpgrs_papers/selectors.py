@@ -9,6 +9,7 @@ SIS = Selector(
     asked="dpgrs_papers.selection.dp_sis:asked",
     audits="dpgrs_papers.selection.audits.sis:sis_cases",
     paper="dpgrs_papers.selection.dp_sis:choose_as_paper",
+    paper_key="screening.scaling",
     streams=("private", "exact"),
     audited=("private_sis", "private_choices"),
 )

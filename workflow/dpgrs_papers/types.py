@@ -11,6 +11,13 @@ class TableSelector(StrEnum):
     SUPPORTS = "two-stage-supports"
 
 
+class Scaling(StrEnum):
+    """What DP-SIS centres and scales features and outcomes by."""
+
+    PUBLIC = "public"  # public bounds
+    PAPER = "paper"  # the data's own mean and maximum, as in the paper: not private
+
+
 class LassoScaling(StrEnum):
     """What becomes of features and outcome before a Lasso."""
 

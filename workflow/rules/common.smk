@@ -57,7 +57,7 @@ from dpgrs.study.score_terms import (
     without_scoring,
 )
 from dpgrs.study.shape import ReferenceShape, Shape
-from dpgrs.study.step_settings import Settings
+from dpgrs.config.study import StudyConfig
 from dpgrs.study.table_cohort import is_table, takes_columns
 from dpgrs.study.table_settings import has_covariates
 
@@ -135,7 +135,7 @@ def tell_of_other_settings():
     """Say which files of a release other settings made; what is charged or published rests on none of them."""
     if not (IS_RELEASE and workflow.is_main_process):
         return
-    found = made_otherwise(Settings(SETTINGS), private=PRIVATE)
+    found = made_otherwise(SETTINGS, private=PRIVATE)
     for path, keys in found.items():
         print(
             f"{path} was made by other settings ({', '.join(keys)}): it is made anew, or the release is refused.",
@@ -156,15 +156,15 @@ def settings_of(verb):
 
 def settings_of_reference(verb):
     """Return them for people of the public reference: lists, and what is declared public, are of the study's own."""
-    undeclared = {"people": {}, "public": SETTINGS["public"] | UNDECLARED}
-    return lambda wildcards: settings_read(SETTINGS | undeclared, verb)
+    undeclared = {"people": {}, "public": SETTINGS.public.as_dict() | UNDECLARED}
+    return lambda wildcards: settings_read(SETTINGS, verb, instead=undeclared)
 
 
 def genotype_files(wildcards):
     """Return the genotype files of a chromosome: simulated, or the user's own, perhaps in parts."""
-    if SETTINGS["cohort"]["source"] == "simulate":
+    if SETTINGS.cohort.source == "simulate":
         return [f"{PRIVATE}/cohort/{wildcards.chrom}.vcf.gz"]
-    return cohort_files(SETTINGS["cohort"], wildcards.chrom)
+    return cohort_files(SETTINGS.cohort, wildcards.chrom)
 
 
 def genotype_tables(wildcards):
@@ -174,9 +174,9 @@ def genotype_tables(wildcards):
 
 def reference_files(wildcards):
     """Return the genotype files of a chromosome of the public reference: simulated, or the user's own."""
-    if SETTINGS["cohort"]["source"] == "simulate":
+    if SETTINGS.cohort.source == "simulate":
         return [f"{PUBLIC}/reference/{wildcards.chrom}.vcf.gz"]
-    return reference_files_of(SETTINGS["public"]["reference"], wildcards.chrom)
+    return reference_files_of(SETTINGS.public.reference, wildcards.chrom)
 
 
 def reference_tables(wildcards):
@@ -186,15 +186,16 @@ def reference_tables(wildcards):
 
 def reference_stores():
     """Return the stores of the public reference; none where a table lists the sites."""
-    if SETTINGS["public"]["sites"]:
+    if SETTINGS.public.sites:
         return []
     return expand(f"{PUBLIC}/store/{{chrom}}.zarr", chrom=CHROMOSOMES)
 
 
 def public_tables():
     """Return the tables of public sites and frequencies that a study names."""
-    named = (SETTINGS["public"][name] for name in ("sites", "frequencies"))
-    return [path for path in named if path]
+    return [
+        path for path in (SETTINGS.public.sites, SETTINGS.public.frequencies) if path
+    ]
 
 
 def files_of_draw(wildcards):
@@ -220,11 +221,9 @@ def populations_file():
 
 def source_populations_file():
     """Return the table of populations of the people in the genotype files likewise."""
-    if SETTINGS["cohort"]["source"] == "simulate":
+    if SETTINGS.cohort.source == "simulate":
         return [f"{PRIVATE}/cohort/{CHROMOSOMES[0]}.populations.tsv"]
-    return (
-        [SETTINGS["cohort"]["populations"]] if SETTINGS["cohort"]["populations"] else []
-    )
+    return [SETTINGS.cohort.populations] if SETTINGS.cohort.populations else []
 
 
 def people_file():
@@ -242,8 +241,8 @@ def outcomes_file():
     if takes_columns(SETTINGS):
         return [f"{PRIVATE}/outcome_columns.npz"]
     return (
-        [SETTINGS["outcomes"]["file"]]
-        if SETTINGS["outcomes"]["source"] == "file" and not HAS_SUMS
+        [SETTINGS.outcomes.file]
+        if SETTINGS.outcomes.source == "file" and not HAS_SUMS
         else []
     )
 
@@ -259,25 +258,25 @@ def outcome_counts(folder):
 
 def scales_file():
     """Return the table of the constants that standardise outcomes, as a list of no or one file."""
-    return [SETTINGS["outcomes"]["scales"]] if SETTINGS["outcomes"]["scales"] else []
+    return [SETTINGS.outcomes.scales] if SETTINGS.outcomes.scales else []
 
 
 def outcome_loadings_file():
     """Return the table of public loadings of outcomes as a list of no or one file."""
-    path = SETTINGS["outcomes"]["loadings"]
+    path = SETTINGS.outcomes.loadings
     return [path] if path else []
 
 
 def traits_file():
     """Return the table of what outcomes are as a list of no or one file."""
-    path = SETTINGS["outcomes"]["traits"]
+    path = SETTINGS.outcomes.traits
     return [path] if path else []
 
 
 def covariates_file(section, name):
     """Return a table that a study with covariates from a file names, as a list of no or one file."""
-    is_used = SETTINGS["covariates"]["file"] and SETTINGS[section][name]
-    return [SETTINGS[section][name]] if is_used else []
+    path = getattr(getattr(SETTINGS, section), name)
+    return [path] if SETTINGS.covariates.file and path else []
 
 
 if __version__ != VERSION:
@@ -291,32 +290,32 @@ UNDECLARED = {
     "genotypes": {"sha256": [], "origin": None},
     "outcomes": {"sha256": None, "origin": None},
 }
-config.update(SETTINGS)  # captions quote what was really used
-IS_RELEASE = SETTINGS["mode"] == "release"
+config.update(SETTINGS.as_dict())  # captions quote what was really used
+IS_RELEASE = SETTINGS.mode == "release"
 IS_TABLE = is_table(SETTINGS)
 # One centre of several ends with its sums; a coordinator begins with those of all.
-IS_PART, HAS_SUMS = SETTINGS["cohort"]["part"], SETTINGS["cohort"]["sums"] is not None
+IS_PART, HAS_SUMS = SETTINGS.cohort.part, SETTINGS.cohort.sums is not None
 IS_COPIED = n_copies(SETTINGS) is not None
 # Nothing may be read by others, not even what is to be published later: that is the curator's to open.
 # So may nothing that tells of people who are scored.
-IS_CLOSED = IS_RELEASE or is_controlled(SETTINGS) or bool(SETTINGS["score"]["target"])
-CHROMOSOMES = SETTINGS["cohort"]["chromosomes"]
+IS_CLOSED = IS_RELEASE or is_controlled(SETTINGS) or bool(SETTINGS.score.target)
+CHROMOSOMES = SETTINGS.cohort.chromosomes
 PEOPLE, REFERENCE_PEOPLE = terms_of(SETTINGS), reference_terms_of(SETTINGS)
-SEED = SETTINGS["seed"]
+SEED = SETTINGS.seed
 FETCHED = files_to_fetch(SETTINGS)
 resources_of = partial(resources_of, is_on_cluster=is_on_cluster)
 # By which memory, run time and shards are asked for.
 SHAPE, REFERENCE = Shape(SETTINGS), ReferenceShape(SETTINGS)
-REPLICATES = range(1, SETTINGS["replicates"] + 1)
+REPLICATES = range(1, SETTINGS.replicates + 1)
 
 # What draws noise, by name; of a release it is one.
-DRAWS = [one.name for one in mechanisms_of(SETTINGS["methods"], is_release=IS_RELEASE)]
-SCREENED_USED = [name for name in SETTINGS["methods"] if METHODS[name].is_screened]
+DRAWS = [one.name for one in mechanisms_of(SETTINGS.methods, is_release=IS_RELEASE)]
+SCREENED_USED = [name for name in SETTINGS.methods if METHODS[name].is_screened]
 CHOOSES_EXACTLY = bool(SCREENED_USED) and not IS_RELEASE
 # What is not private, and attacks, need them; no X'X is summed for methods that read rows alone.
-COMPARES_SUMS = takes_sums(SETTINGS["methods"]) and not IS_RELEASE
+COMPARES_SUMS = takes_sums(SETTINGS.methods) and not IS_RELEASE
 
-RESULTS = f"results/{SETTINGS['study']}"
+RESULTS = f"results/{SETTINGS.study}"
 PRIVATE, PUBLIC = f"{RESULTS}/private", f"{RESULTS}/public"
 stamps = partial(stamps_of, private=PRIVATE, writes=workflow.is_main_process)
 REPLICATE = f"{PRIVATE}/replicate{{replicate}}"
@@ -332,9 +331,7 @@ GROUP_OF_REPLICATE = "replicate" if N_SHARDS == 1 else None
 # What is simulated is read on the same node, chromosome by chromosome, where no job between chooses people.
 IS_CHOSEN = bool(PEOPLE.paths or REFERENCE_PEOPLE.paths)
 GROUP_OF_CHROMOSOME = (
-    "chromosome"
-    if SETTINGS["cohort"]["source"] == "simulate" and not IS_CHOSEN
-    else None
+    "chromosome" if SETTINGS.cohort.source == "simulate" and not IS_CHOSEN else None
 )
 OF_SHARD = "{replicate}" if N_SHARDS == 1 else "{replicate}.{shard}"
 # Records hold paths, host and command, and logs may tell about people: counts of what was skipped, or what an
@@ -345,23 +342,21 @@ SETTINGS_FILE = f"{RECORDS}/settings.json"
 PROVENANCE_FILE = f"{RECORDS}/provenance.json"
 # A study has them where it is a release, or where a fit rests on public genotypes.
 SITES = [f"{PUBLIC}/sites.tsv"] if has_public_sites(SETTINGS) else []
-LD = [f"{PUBLIC}/ld.npz"] if takes_ld(SETTINGS["methods"]) else []
+LD = [f"{PUBLIC}/ld.npz"] if takes_ld(SETTINGS.methods) else []
 EFFECTS = (
-    [f"{PUBLIC if SITES else PRIVATE}/effects.npz"]
-    if SETTINGS["public"]["effects"]
-    else []
+    [f"{PUBLIC if SITES else PRIVATE}/effects.npz"] if SETTINGS.public.effects else []
 )
 # An input of all that charges: nothing is charged before the mechanisms have passed, or by stale audits.
-IS_AUDITED = IS_RELEASE and SETTINGS["release"]["audit_draws"]
+IS_AUDITED = IS_RELEASE and SETTINGS.release.audit_draws
 AUDIT = [f"{PUBLIC}/audit.json"] if IS_AUDITED else []
 # What became of all variants, of the cohort's, or of the public ones where these decide; and how people differ.
 QC = f"{PUBLIC if SITES else PRIVATE}/qc.tsv"
 GENOTYPE_SUMMARY = f"{PRIVATE}/genotypes.npz"
 COVARIATES = (
-    [f"{PRIVATE}/covariates.npz"] if has_covariates(SETTINGS["covariates"]) else []
+    [f"{PRIVATE}/covariates.npz"] if has_covariates(SETTINGS.covariates) else []
 )
 LOADINGS_FILE = f"{PUBLIC if IS_RELEASE else PRIVATE}/pca_loadings.tsv"
-LOADINGS = [LOADINGS_FILE] if SETTINGS["covariates"]["pcs"] else []
+LOADINGS = [LOADINGS_FILE] if SETTINGS.covariates.pcs else []
 # What `dpgrs centre export` reads of one centre of several.
 SUMS_OF_CENTRE = [SETTINGS_FILE, *SITES, *expand([OUTCOMES, STATISTICS], replicate=1)]
 

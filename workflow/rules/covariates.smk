@@ -25,7 +25,7 @@ rule make_loadings:
 
 # Exact counts of people, for the operator; in a benchmark its pages show them too.
 COVARIATE_COUNTS = (
-    [f"{PRIVATE}/covariate_counts.tsv"] if SETTINGS["covariates"]["file"] else []
+    [f"{PRIVATE}/covariate_counts.tsv"] if SETTINGS.covariates.file else []
 )
 
 

@@ -53,7 +53,7 @@ rule draw:
             }
         ),
         options=lambda wildcards, output: flags(
-            method=mechanism_named(wildcards.mechanism).drawn_for(SETTINGS["methods"]),
+            method=mechanism_named(wildcards.mechanism).drawn_for(SETTINGS.methods),
             seconds=list(output.seconds),
         ),
         settings=lambda wildcards: settings_read(

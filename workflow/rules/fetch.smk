@@ -2,8 +2,8 @@
 # the machine that runs Snakemake, and are there only for absent files, so that no file of the user's is ever replaced.
 import re
 
-FETCH = SETTINGS["cohort"]["fetch"]
-GENOTYPES = SETTINGS["cohort"]["vcf"] or ""
+FETCH = SETTINGS.cohort.fetch
+GENOTYPES = SETTINGS.cohort.vcf or ""
 MANIFEST = f"{RESULTS}/manifest.txt"
 CHROMOSOMES_FETCHED = [
     name for name in CHROMOSOMES if GENOTYPES.replace("{chrom}", name) in FETCHED
@@ -27,7 +27,7 @@ if FETCHED:
         resources:
             **resources_of("fetch-manifest", SHAPE),
         params:
-            url=FETCH["manifest"],
+            url=FETCH.manifest,
         message:
             "Fetching checksums from {params.url}"
         shell:
@@ -61,13 +61,13 @@ if CHROMOSOMES_FETCHED:
             "python -m dpgrs fetch {params.url:q} --manifest {input.manifest} --output {output.vcf:q} 2> {log}"
 
 
-if SETTINGS["cohort"]["populations"] in FETCHED:
+if SETTINGS.cohort.populations in FETCHED:
 
     rule fetch_populations:
         input:
             manifest=MANIFEST,
         output:
-            table=SETTINGS["cohort"]["populations"],
+            table=SETTINGS.cohort.populations,
         log:
             f"{LOGS}/fetch_populations.log",
         benchmark:
@@ -79,7 +79,7 @@ if SETTINGS["cohort"]["populations"] in FETCHED:
         resources:
             **resources_of("fetch", SHAPE),
         params:
-            url=FETCH["populations"],
+            url=FETCH.populations,
         message:
             "Fetching {output.table} from {params.url}"
         shell:

@@ -32,15 +32,13 @@ rule simulate_cohort:
 # Runs only where not everybody is in the study. All files hold the same people, so the first header tells.
 rule choose_people:
     input:
-        genotypes=lambda wildcards: cohort_files(SETTINGS["cohort"], CHROMOSOMES[0]),
+        genotypes=lambda wildcards: cohort_files(SETTINGS.cohort, CHROMOSOMES[0]),
         tables=lambda wildcards: tables_of(
-            cohort_files(SETTINGS["cohort"], CHROMOSOMES[0])
+            cohort_files(SETTINGS.cohort, CHROMOSOMES[0])
         ),
         lists=list(PEOPLE.paths.values()),
         stamps=lambda wildcards: [
-            *stamps(
-                cohort_files(SETTINGS["cohort"], CHROMOSOMES[0]), is_genotypes=True
-            ),
+            *stamps(cohort_files(SETTINGS.cohort, CHROMOSOMES[0]), is_genotypes=True),
             *stamps(PEOPLE.paths.values()),
         ],
     output:

@@ -5,15 +5,15 @@
 use rule choose_people as choose_reference_people with:
     input:
         genotypes=lambda wildcards: reference_files_of(
-            SETTINGS["public"]["reference"], CHROMOSOMES[0]
+            SETTINGS.public.reference, CHROMOSOMES[0]
         ),
         tables=lambda wildcards: tables_of(
-            reference_files_of(SETTINGS["public"]["reference"], CHROMOSOMES[0])
+            reference_files_of(SETTINGS.public.reference, CHROMOSOMES[0])
         ),
         lists=list(REFERENCE_PEOPLE.paths.values()),
         stamps=lambda wildcards: [
             *stamps(
-                reference_files_of(SETTINGS["public"]["reference"], CHROMOSOMES[0]),
+                reference_files_of(SETTINGS.public.reference, CHROMOSOMES[0]),
                 is_genotypes=True,
             ),
             *stamps(REFERENCE_PEOPLE.paths.values()),
@@ -121,8 +121,8 @@ rule measure_ld:
 
 rule match_effects:
     input:
-        effects=SETTINGS["public"]["effects"],
-        stamps=stamps(SETTINGS["public"]["effects"] or []),
+        effects=SETTINGS.public.effects,
+        stamps=stamps(SETTINGS.public.effects or []),
         sites=SITES,
         variant_set=[] if SITES else [f"{PRIVATE}/variants.zarr"],
     output:

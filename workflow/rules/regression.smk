@@ -19,7 +19,7 @@ rule fit_weights:
         # Feature protection takes outcomes as public, and fits may use them.
         outcomes=(
             [f"{REPLICATE}/outcomes.zarr"]
-            if CHOOSES_EXACTLY or "feature" in SETTINGS["privacy"]["protection"]
+            if CHOOSES_EXACTLY or "feature" in SETTINGS.privacy.protection
             else []
         ),
         ld=LD,

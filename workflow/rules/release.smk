@@ -1,8 +1,8 @@
 # The audits of a release, its metrics, and the bundle that it ends in.
 
 RELEASED = f"{PRIVATE}/replicate1/drawn/{DRAWS[0]}.npz"
-IS_CHARGED = SETTINGS["evaluation"]["metrics"] == "charged"
-IS_PUBLIC = SETTINGS["evaluation"]["metrics"] == "public"
+IS_CHARGED = SETTINGS.evaluation.metrics == "charged"
+IS_PUBLIC = SETTINGS.evaluation.metrics == "public"
 # Whose genotypes accuracy is measured on; nobody's where it is withheld.
 MEASURED_VARIANTS = [f"{PRIVATE}/variants.zarr"] if IS_CHARGED else []
 MEASURED_COVARIATES = COVARIATES if IS_CHARGED else []
@@ -13,19 +13,19 @@ if IS_PUBLIC:
 
 # The functions that draw noise, and the one that draws all statistics together.
 COUNTS_ROWS = (
-    SETTINGS["privacy"]["neighbours"] == "add-remove"
-    and not METHODS[SETTINGS["methods"][0]].reads_rows
+    SETTINGS.privacy.neighbours == "add-remove"
+    and not METHODS[SETTINGS.methods[0]].reads_rows
 )
 COUNTS_OUTCOMES = (
-    counts_outcomes(SETTINGS) and not METHODS[SETTINGS["methods"][0]].reads_rows
+    counts_outcomes(SETTINGS) and not METHODS[SETTINGS.methods[0]].reads_rows
 )
 # Methods without statistics in the bundle are refused before.
-COUNTS_CASES = SETTINGS["privacy"]["case_share"] is not None
+COUNTS_CASES = SETTINGS.privacy.case_share is not None
 AUDITED = [
     *(["private_count"] if COUNTS_ROWS else []),
     *(["private_outcome_counts"] if COUNTS_OUTCOMES else []),
     *(["private_case_counts"] if COUNTS_CASES else []),
-    *METHODS[SETTINGS["methods"][0]].all_audited,
+    *METHODS[SETTINGS.methods[0]].all_audited,
     *(["private_accuracy"] if IS_CHARGED else []),
 ]
 
@@ -47,7 +47,7 @@ rule audit_mechanisms:
         options=flags(
             mechanism=AUDITED,
             of_releases=True,
-            draws=SETTINGS["release"]["audit_draws"],
+            draws=SETTINGS.release.audit_draws,
             seed=SEED,
         ),
         code=code_digest("steps/audit.py"),
@@ -61,15 +61,10 @@ rule audit_mechanisms:
 use rule make_outcomes as make_reference_outcomes with:
     input:
         variant_set=f"{PUBLIC}/variants.zarr",
-        table=(
-            [SETTINGS["evaluation"]["outcomes"]]
-            if SETTINGS["evaluation"]["outcomes"]
-            else []
-        ),
+        table=([SETTINGS.evaluation.outcomes] if SETTINGS.evaluation.outcomes else []),
         scales=scales_file(),
         stamps=stamps(
-            [path for path in [SETTINGS["evaluation"]["outcomes"]] if path]
-            + scales_file()
+            [path for path in [SETTINGS.evaluation.outcomes] if path] + scales_file()
         ),
     output:
         outcomes=directory(f"{PUBLIC}/replicate{{replicate}}/outcomes.zarr"),

@@ -22,7 +22,7 @@ rule write_settings:
     params:
         # A function, since the settings may hold {chrom}, which is no wildcard here.
         settings=lambda wildcards: json.dumps(
-            without_scoring(SETTINGS), indent=2, sort_keys=True
+            without_scoring(SETTINGS).as_dict(), indent=2, sort_keys=True
         ),
         code=code_read("write-settings"),
     shell:

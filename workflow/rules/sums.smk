@@ -3,8 +3,8 @@
 
 rule take_sums:
     input:
-        sums=SETTINGS["cohort"]["sums"],
-        stamps=stamps([SETTINGS["cohort"]["sums"]]),
+        sums=SETTINGS.cohort.sums,
+        stamps=stamps([SETTINGS.cohort.sums]),
         sites=SITES,
     output:
         taken=in_place(STATISTICS),

@@ -3,9 +3,9 @@
 
 rule make_table_variants:
     input:
-        table=SETTINGS["cohort"]["table"],
-        ranges=SETTINGS["cohort"]["ranges"],
-        stamps=stamps([SETTINGS["cohort"]["table"], SETTINGS["cohort"]["ranges"]]),
+        table=SETTINGS.cohort.table,
+        ranges=SETTINGS.cohort.ranges,
+        stamps=stamps([SETTINGS.cohort.table, SETTINGS.cohort.ranges]),
     output:
         variant_set=directory(in_place(f"{PRIVATE}/variants.zarr")),
         outcomes=in_place(outcomes_file()) if takes_columns(SETTINGS) else [],

@@ -14,7 +14,6 @@ from dpgrs.errors import UsageError
 from dpgrs.linalg.statistics import grid_outcomes
 from dpgrs.privacy.noise.canonical_lipschitz import seeded_set
 from dpgrs.privacy.noise.sources import BenchmarkNoise, Rehearsal
-from dpgrs.types import Scaling
 from dpgrs_papers.selection.dp_sis import (
     PAPER_STEP,
     SisRequest,
@@ -27,6 +26,7 @@ from dpgrs_papers.selection.dp_sis import (
 )
 from dpgrs_papers.selection.sensitivity import sis_sensitivity
 from dpgrs_papers.selection.top_k import top_k
+from dpgrs_papers.types import Scaling
 from kendall_pairs import packed
 from row_enumeration import RELATIONS, UNIT_OF_A_ROW
 

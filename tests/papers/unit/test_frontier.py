@@ -49,15 +49,15 @@ def test_cases__are_studies_on_people_of_their_own(frontier, data):
             for name, part in settings.items()
         }
         config = resolve(merged)
-        assert config["privacy"]["bounds"] == "tight"
-        studies.add(config["study"])
+        assert config.privacy.bounds == "tight"
+        studies.add(config.study)
         if case.cohort is None:
-            assert config["people"]["keep"] is config["public"]["reference"] is None
-            assert "blup-ld" not in config["methods"]
+            assert config.people.keep is config.public.reference is None
+            assert "blup-ld" not in config.methods
             continue
         lists = [frontier.TABLE.with_name(f"{case.name}-{side}.txt") for side in ("cohort", "reference")]
-        assert config["people"]["keep"] == str(lists[0])
-        assert config["public"]["keep"] == str(lists[1])
+        assert config.people.keep == str(lists[0])
+        assert config.public.keep == str(lists[1])
         sides = [path.read_text().split() for path in lists]
         assert not set(sides[0]) & set(sides[1])
         n_cohort = round(20 * case.cohort) if isinstance(case.cohort, float) else 8

@@ -200,7 +200,7 @@ def test_ablations__change_one_term_alone_and_then_all():
     assert set.union(*(changed[name] for name in primo_ablations.ALONE)) == changed[primo_ablations.TIGHT]
     assert steps[primo_ablations.PAPER] == paper
     for terms in steps.values():
-        assert resolve(terms)["privacy"]["neighbours"] == terms["privacy"]["neighbours"]
+        assert resolve(terms).privacy.neighbours == terms["privacy"]["neighbours"]
 
 
 def test_ablations__say_what_each_change_brings():
@@ -256,4 +256,5 @@ def test_shipped_study__has_the_papers_terms_as_the_experiments_have():
     terms["privacy"] |= {"bounds": BOUNDS["paper"], "unit": "haplotype"}
     terms["regression"] |= {"lambda": FIXED_PENALTY}
     for section, own in terms.items():
-        assert {name: shipped[section][name] for name in own} == own
+        values = shipped.as_dict()[section]
+        assert {name: values[name] for name in own} == own

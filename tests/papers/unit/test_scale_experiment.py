@@ -90,17 +90,17 @@ def test_draw__a_figure_for_each_kind(table):
 
 
 def test_study__copies_people_beyond_the_simulated_ones():
-    assert resolve(study_of(SOURCE_PEOPLE, 20, 2))["cohort"]["copies"]["people"] is None
+    assert resolve(study_of(SOURCE_PEOPLE, 20, 2)).cohort.copies.people is None
     config = resolve(study_of(SOURCE_PEOPLE + 1, 20, 2))
-    assert config["cohort"]["copies"]["people"] == SOURCE_PEOPLE + 1
-    assert config["cohort"]["simulation"]["people"] == SOURCE_PEOPLE
-    assert resolve(study_of(60, 40, 2, kind="choices"))["methods"] == ["k-blup"]
+    assert config.cohort.copies.people == SOURCE_PEOPLE + 1
+    assert config.cohort.simulation.people == SOURCE_PEOPLE
+    assert resolve(study_of(60, 40, 2, kind="choices")).methods == ("k-blup",)
 
 
 def test_study__of_many_variants_has_many_chromosomes():
-    cohort = resolve(study_of(60, 100_000, 2, kind="choices"))["cohort"]
-    assert cohort["chromosomes"] == ["1", "2", "3", "4", "5", "6"]
-    assert cohort["simulation"]["length"] == 10_000_000
+    cohort = resolve(study_of(60, 100_000, 2, kind="choices")).cohort
+    assert cohort.chromosomes == ("1", "2", "3", "4", "5", "6")
+    assert cohort.simulation.length == 10_000_000
 
 
 def test_jobs__are_found_by_rule_and_asked_for_as_such(tmp_path):

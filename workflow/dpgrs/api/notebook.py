@@ -26,7 +26,6 @@ from dpgrs.planning.plan import plan_study
 from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.study.draws import Draw
 from dpgrs.study.in_process import draws_of_study, training_data, variants_of_haplotypes
-from dpgrs.study.step_settings import Settings
 from dpgrs.types import Missing, Rows
 
 REPLICATE = 1  # as of a study of one
@@ -106,7 +105,8 @@ class NoisyArrays(Shown):
             seed=0,
             settings={f"regression.{name.removesuffix('_')}": value for name, value in changes.items()},
         )
-        given = {name.removesuffix("_"): own["regression"][name.removesuffix("_")] for name in changes}
+        changed = {name.removesuffix("_") for name in changes}
+        given = {name: value for name, value in own.regression.as_dict().items() if name in changed}
         regression = self._draw.settings.regression.as_dict() | given
         return _fitted(self._draw, self._drawn, self._units, method, regression=regression)
 
@@ -276,7 +276,7 @@ def plan(epsilon, *, people, n_variants, n_outcomes=1, methods=(DEFAULT,), herit
     """
     sizes = {"n_variants": n_variants, "n_outcomes": n_outcomes}
     config = settings_of(epsilon, **sizes, methods=list(methods), seed=0, **terms)
-    return plan_study(config, people=people, heritabilities=heritabilities)
+    return plan_study(config.as_dict(), people=people, heritabilities=heritabilities)
 
 
 def _drawn(
@@ -299,7 +299,7 @@ def _drawn(
     frequency = frequency_array(frequency, n_variants=n_variants)
     n_outcomes = Y.shape[1] if np.ndim(Y := np.asarray(Y)) == 2 else 1
     sizes = {"n_variants": n_variants, "n_outcomes": n_outcomes, "rows": rows}
-    settings = Settings(settings_of(epsilon, **sizes, methods=[method], seed=seed, **terms))
+    settings = settings_of(epsilon, **sizes, methods=[method], seed=seed, **terms)
     public = {"centre": centre, "scale": scale, "prevalence": prevalence}
     missing = Missing(settings.outcomes.missing)
     outcomes, units = outcome_arrays(
@@ -316,7 +316,7 @@ def _drawn(
 
 def _fitted(draw, drawn, units, method, *, regression=None):
     """Return the ArrayFit of what was drawn, in the units of alleles and outcomes."""
-    terms = FitTerms.of(draw.settings.regression if regression is None else regression)
+    terms = FitTerms.of(draw.settings.regression.as_dict() if regression is None else regression)
     known = {"request": draw.request, "terms": terms, "outcomes": draw.public_outcomes}
     fit, scale = draw.mechanism.fit(method, drawn, **known), units.scale[:, np.newaxis]
     # `half` coding: an allele less 1/2, or two of them less 1.

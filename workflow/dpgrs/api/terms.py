@@ -5,10 +5,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dpgrs.config.schema import keys
 from dpgrs.errors import UsageError, must
 from dpgrs.io.outcomes import Outcomes
 from dpgrs.methods.registry import METHODS
-from dpgrs.study.settings import keys, resolve
+from dpgrs.study.settings import resolve
 from dpgrs.types import Bounds, Missing, Rows
 
 LARGEST_CALL = {Rows.HAPLOTYPES: 1, Rows.PEOPLE: 2}
@@ -39,7 +40,7 @@ def settings_of(
     neighbours=None,
     settings=None,
 ):
-    """Return the settings of a study of one request, a dict with every key of the schema.
+    """Return the settings of a study of one request, a StudyConfig.
 
     Parameters
     ----------

@@ -176,13 +176,13 @@ def main(context, verbose, quiet):
 @click.pass_obj
 def audit_mechanisms(context, mechanisms, of_releases, mode, seed, is_json, is_markdown, output, **options):
     """Run mechanisms on worst-case neighbours: the privacy loss that is claimed, and what is seen."""
+    from dpgrs.config.study import StudyConfig
     from dpgrs.io.json_files import write_json
     from dpgrs.steps import audit
     from dpgrs.study.made_by import note, settings_along
-    from dpgrs.study.step_settings import Settings
 
     if output:
-        terms = Settings({"mode": mode, "seed": seed, "release": {"audit_draws": options["draws"]}})
+        terms = StudyConfig.of({"mode": mode, "seed": seed, "release": {"audit_draws": options["draws"]}})
         made = settings_along(terms, [], output=output, verb="audit")
         note(output, None)
     cases = audit.choose_cases(mechanisms, of_releases=of_releases)

@@ -99,17 +99,17 @@ def command_of(name):
 
 def _settings_of_study(settings, given):
     """Return the settings of the study that runs; of a step that runs by itself, those that it reads."""
+    from dpgrs.config.study import StudyConfig
     from dpgrs.io.json_files import read_json
     from dpgrs.study.made_by import own_settings
     from dpgrs.study.settings_files import settings_handed_over
-    from dpgrs.study.step_settings import Settings
 
     # The step that writes a bundle has them as a file.
-    settings = settings or Settings(read_json(given["settings"]))
+    settings = settings or StudyConfig.of(read_json(given["settings"]))
     handed_over = settings_handed_over(settings.study)
     if handed_over is None:
         return settings
-    whole = Settings(handed_over)
+    whole = StudyConfig.of(handed_over)
     wanted = own_settings(whole)
     if others := [key for key, value in own_settings(settings).items() if wanted.get(key) != value]:
         raise DpgrsError(

@@ -64,8 +64,8 @@ class AccuracyRequest:
     def of(cls, request, evaluation):
         """Ask for accuracy under the terms of a request, by the section ``evaluation`` of the settings."""
         terms = {name: getattr(request, name) for name in TERMS_OF_REQUEST}
-        bound = evaluation["residual_bound"] or request.outcome_bound
-        return cls(epsilon=evaluation["epsilon"], residual_bound=bound, **terms)
+        bound = evaluation.residual_bound or request.outcome_bound
+        return cls(epsilon=evaluation.epsilon, residual_bound=bound, **terms)
 
     @cached_property
     def mu(self):

@@ -46,8 +46,8 @@ class ScreeningTerms:
         """Take them from the section ``screening`` of the settings of a study."""
         names = ("share", "law", "composition")
         names = (*names, "count_share") if SELECTORS[selector].counts_units else names
-        named = {name: screening[name] for name in names}
-        return cls(n_choices=screening["size"], selector=selector, **named)
+        named = {name: getattr(screening, name) for name in names}
+        return cls(n_choices=screening.size, selector=selector, **named)
 
     def __post_init__(self):
         if self.n_choices < 1:

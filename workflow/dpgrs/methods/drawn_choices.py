@@ -10,7 +10,7 @@ from dpgrs.methods.chosen_requests import ScreeningTerms, request_of_rows, resto
 from dpgrs.methods.registry import METHODS
 from dpgrs.methods.sum_mechanisms import OwnStatistics
 from dpgrs.selection.registry import SELECTORS
-from dpgrs.types import Bounds, Protection, Scaling
+from dpgrs.types import Bounds, Protection
 
 READS_OF_CHOICES = (
     "screening.size",
@@ -50,7 +50,7 @@ def asked_of_choices(request, selector, *, data, settings):
     request : PrivacyRequest of all variants.
     selector : str; None takes all.
     data : TrainingData, for the public frequencies.
-    settings : Settings, with `READS_OF_CHOICES`, or of all variants with the bounds alone.
+    settings : StudyConfig, with `READS_OF_CHOICES`, or of all variants with the bounds alone.
 
     Returns
     -------
@@ -62,23 +62,21 @@ def asked_of_choices(request, selector, *, data, settings):
     return request_of_rows(request, selector and ScreeningTerms.of(settings.screening, selector), **bounds)
 
 
-def draw_choices(data, *, request, noise, outcome_names, scaling=Scaling.PUBLIC):
+def draw_choices(data, *, request, noise, outcome_names, is_papers=False):
     """Choose variants for each outcome; parameters as in `private_choices`.
 
     Parameters
     ----------
     request : ScreenedRequest
-    scaling : Scaling, of DP-SIS; the paper's is not private.
+    is_papers : bool, whether to choose in the scaling of a paper, which is not private.
 
     Returns
     -------
     DrawnChoices
     """
     selector, options = request.screening.selector, {"noise": noise, "outcome_names": outcome_names}
-    is_papers, note = scaling == Scaling.PAPER and SELECTORS[selector].paper is not None, ""
-    if is_papers:
-        # Epsilon and accounting set their noise alone.
-        note = f"paper scaling, {request.accounting} noise of epsilon {request.epsilon:g}"
+    # Epsilon and accounting only set their noise.
+    note = f"paper scaling, {request.accounting} noise of epsilon {request.epsilon:g}" if is_papers else ""
     drawn = private_choices(data, **request.choosing, **options, is_papers=is_papers)
     return DrawnChoices(*drawn, selector, note)
 
@@ -89,7 +87,8 @@ class Choices(OwnStatistics):
     name = "choices"
     methods = ()
     draws = MappingProxyType({"genotypes": (), "outcomes": ()})
-    takes, reads = ("variant_set",), (*READS_OF_CHOICES, "screening.scaling")
+    takes = ("variant_set",)
+    reads = (*READS_OF_CHOICES, *(row.paper_key for row in SELECTORS.values() if row.paper_key))
 
     def request(self, terms):
         return restored_request(terms)
@@ -110,8 +109,13 @@ class Choices(OwnStatistics):
         return asked_of_choices(request, METHODS[method].selector, data=data, settings=settings)
 
     def exact(self, request, *, data, names, settings):
-        known = {"request": request, "outcome_names": names, "scaling": settings.screening.scaling}
-        return {"data": data.rows(request.n_variants)} | known
+        key = SELECTORS[request.screening.selector].paper_key
+        return {
+            "data": data.rows(request.n_variants),
+            "request": request,
+            "outcome_names": names,
+            "is_papers": key is not None and settings.value(key) == "paper",
+        }
 
     def draw(self, data, **terms):
         return draw_choices(data, **terms)

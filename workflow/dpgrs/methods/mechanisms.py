@@ -116,9 +116,9 @@ def mechanism_of_study(config):
 
     Parameters
     ----------
-    config : dict from `dpgrs.study.settings.resolve`.
+    config : StudyConfig.
     """
-    return mechanism_of(config["methods"][0] if config["mode"] == "release" else None)
+    return mechanism_of(config.methods[0] if config.mode == "release" else None)
 
 
 def mechanism_of_file(label):

@@ -82,7 +82,7 @@ class SharedStatistics:
         method : str, one of those of `drawn_for`.
         data : TrainingData
         n_outcomes : int
-        settings : Settings, with those that it reads.
+        settings : StudyConfig, with those that it reads.
         """
         within = data.within_bounds(request, n_outcomes)
         return data.with_public_outcomes(within, n_outcomes, keeps_split=settings.mode == "release")

@@ -25,7 +25,7 @@ def within_bounds(request, bounds, *, frequency, config):
     request : PrivacyRequest
     bounds : Bounds
     frequency : (n_variants,) float64, planned ALT allele frequencies.
-    config : dict from `dpgrs.study.settings.resolve`.
+    config : StudyConfig.
 
     Returns
     -------
@@ -36,12 +36,12 @@ def within_bounds(request, bounds, *, frequency, config):
         return replace(request, **plain, n_covariates=0, covariate_bound=None)
     if Bounds(bounds) == Bounds.PAPER:
         return replace(request, coding=Coding.ROW_CENTRED)
-    privacy, own = config["privacy"], covariate_terms(config["covariates"])
-    clip, bound = privacy["outcome_clip"], request.outcome_bound
+    privacy, own = config.privacy, covariate_terms(config.covariates)
+    clip, bound = privacy.outcome_clip, request.outcome_bound
     return replace(
         request,
         coding=Coding.FREQUENCY,
-        row_norm=row_norm_of(frequency, rows=request.rows, factor=privacy["genotype_clip"], **own),
+        row_norm=row_norm_of(frequency, rows=request.rows, factor=privacy.genotype_clip, **own),
         outcome_norm=outcome_norm(request.n_outcomes, factor=clip, bound=bound),
         **own,
     )
@@ -73,7 +73,7 @@ def plan_accuracy(request, count, *, config, **model):
     ----------
     request : PrivacyRequest, with the bounds of the study.
     count : int, outcomes of the study.
-    config : dict from `dpgrs.study.settings.resolve`.
+    config : StudyConfig.
     **model : n_rows, the rows to train on; frequency, (n_variants,) float64, planned ALT allele frequencies;
         ld, PublicLd of the public panel, or None; heritabilities, list of float, assumed, of which the
         comparison takes the first.
@@ -96,10 +96,10 @@ def _planned(request, count, *, n_rows, frequency, ld, heritabilities, config, n
     """Do the work of `plan_accuracy`; with a reason for no accuracy, all but the expected R^2."""
     if request.n_variants > MOST_PLANNED:
         no_accuracy = f"it takes matrices of X'X, which a plan makes of at most {MOST_PLANNED:,} variants"
-    own = {"has_ld": ld is not None, "bounds": config["privacy"]["bounds"], "of_table": is_table(config)}
-    methods = [] if no_accuracy else planned_methods(config["methods"], request.protection, **own)
+    own = {"has_ld": ld is not None, "bounds": config.privacy.bounds, "of_table": is_table(config)}
+    methods = [] if no_accuracy else planned_methods(config.methods, request.protection, **own)
     model = {"n_rows": n_rows, "frequency": frequency, "n_outcomes": count, "ld": ld}
-    model["terms"] = FitTerms.of(config["regression"], same_ancestry=has_same_ancestry(config))
+    model["terms"] = FitTerms.of(config.regression.as_dict(), same_ancestry=has_same_ancestry(config))
     expected = [
         {
             "method": method,
@@ -113,7 +113,7 @@ def _planned(request, count, *, n_rows, frequency, ld, heritabilities, config, n
     all_bounds = [Bounds.TIGHT] if request.n_covariates else [Bounds.WORST_CASE, Bounds.TIGHT]
     has_gram = any("gram" in names for names in mechanism.draws.values())
     compared, all_neighbours = [], Neighbours if is_full else [Neighbours.REPLACE_ONE]
-    for bounds, neighbours in product(all_bounds if takes_sums(config["methods"]) else [], all_neighbours):
+    for bounds, neighbours in product(all_bounds if takes_sums(config.methods) else [], all_neighbours):
         other = within_bounds(request, bounds, frequency=frequency, config=config)
         other = replace(other, neighbours=neighbours)
         r2 = None

@@ -36,7 +36,7 @@ def rehearse(request, count, *, frequency, config):
     request : PrivacyRequest
     count : int, number of outcomes.
     frequency : (n_variants,) public frequencies.
-    config : dict from `dpgrs.study.settings.resolve`.
+    config : StudyConfig.
 
     Returns
     -------
@@ -58,9 +58,9 @@ def rehearse(request, count, *, frequency, config):
         mechanism.draw(**mechanism.zeros(few, count), request=few, noise=rehearsal)
     else:
         _rehearse_rows(mechanism, request, count, frequency=frequency, config=config, noise=rehearsal)
-    if config["evaluation"]["metrics"] == Metrics.CHARGED:
+    if config.evaluation.metrics == Metrics.CHARGED:
         sums = np.zeros((3, count), dtype=np.int64)
-        private_accuracy(sums, request=_accuracy_request(request, config["evaluation"]), noise=rehearsal)
+        private_accuracy(sums, request=_accuracy_request(request, config.evaluation), noise=rehearsal)
     shared, own = [], {}
     for (kind, *outcomes), draws in rehearsal.draws.items():
         if is_resized and kind in ("genotypes", "outcomes"):
@@ -88,19 +88,19 @@ def _rehearse_rows(mechanism, request, count, *, frequency, config, noise):
     n_haplotypes = 1 if request.rows == Rows.HAPLOTYPES else 2
     bits = np.zeros((request.n_variants, 1), dtype=np.uint64)
     data = ScreeningData(bits, np.zeros((count, 1)), np.ones(1, dtype=bool), n_haplotypes, request.rows)
-    is_tight = config["privacy"]["bounds"] == Bounds.TIGHT
+    is_tight = config.privacy.bounds == Bounds.TIGHT
     asked = request_of_rows(
         request,
         screening_terms(config),
         frequency=frequency if is_tight else None,
-        factor=config["privacy"]["genotype_clip"],
+        factor=config.privacy.genotype_clip,
     )
     names = [str(number) for number in range(count)]
     mechanism.draw(data, request=asked, noise=noise, outcome_names=names, frequency=frequency)
 
 
 def _accuracy_request(request, evaluation):
-    if evaluation["epsilon"] is None:
+    if evaluation.epsilon is None:
         raise UsageError(
             f"`evaluation.epsilon` must be given for `evaluation.metrics: {Metrics.CHARGED}`, got null. "
             "Set it."

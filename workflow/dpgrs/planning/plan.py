@@ -11,6 +11,7 @@ from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
 
+from dpgrs.config.study import AUTO
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.methods.joined import joins_outcomes
 from dpgrs.methods.requests import request_grid
@@ -26,7 +27,7 @@ from dpgrs.privacy.ledger.caps import strict_budget
 from dpgrs.privacy.ledger.entries import Account
 from dpgrs.privacy.ledger.ledger import Ledger, shown_delta, shown_epsilon
 from dpgrs.privacy.noise.study_key import VARIABLE
-from dpgrs.study.method_choice import AUTO, candidates, choice_in_words, method_of_request
+from dpgrs.study.method_choice import candidates, choice_in_words, method_of_request
 from dpgrs.study.people_terms import planned_people, training_rows
 from dpgrs.study.release_cost import case_share
 from dpgrs.study.settings import counts_outcomes, examine
@@ -75,7 +76,7 @@ def plan_study(settings, *, people=None, heritabilities=(), progress=iter):
     """
     config, doubts = examine(settings)
     missing = [doubt.line for doubt in doubts]
-    is_planned = people is None and config["cohort"]["planned_people"] is not None
+    is_planned = people is None and config.cohort.planned_people is not None
     people = _noted(missing, _people, config, people)
     config, assumed = _noted(missing, _with_count, config) or (config, {})
     variant_set = _noted(missing, planned_variants, config, people or FEWEST_PEOPLE)
@@ -86,7 +87,7 @@ def plan_study(settings, *, people=None, heritabilities=(), progress=iter):
     choice = choice_in_words(config, is_asked=is_asked)
     config = _with_candidates(config) if is_asked else config
     n_rows = training_rows(config, people)
-    heritabilities = list(heritabilities) or [config["outcomes"]["heritability"]]
+    heritabilities = list(heritabilities) or [config.outcomes.heritability]
     book = _book(config)
     asked, requests = _requests(config, variant_set.frequencies), []
     for number, (request, count) in enumerate(asked, start=1):
@@ -101,22 +102,24 @@ def plan_study(settings, *, people=None, heritabilities=(), progress=iter):
     if is_asked:
         choice += _better_choices(config, requests)
     return {
-        "study": config["study"],
-        "mode": config["mode"],
-        "rows": config["cohort"]["rows"],
-        "privacy": {name: config["privacy"][name] for name in (*REQUEST_TERMS, "outcome_budget", "bounds")},
+        "study": config.study,
+        "mode": config.mode,
+        "rows": config.cohort.rows,
+        "privacy": {
+            name: getattr(config.privacy, name) for name in (*REQUEST_TERMS, "outcome_budget", "bounds")
+        },
         "assumptions": {"people": people, "training_rows": n_rows}
         | ({"people_from": "cohort.planned_people"} if is_planned else {})
         | {"frequencies": variant_set.of_frequencies, "linkage": variant_set.of_ld}
         | assumed
-        | _components(config["outcomes"])
-        | covariate_terms(config["covariates"]),
+        | _components(config.outcomes)
+        | covariate_terms(config.covariates),
         "ledger": _standing(config, book),
         "not_planned": unplanned_methods(
-            config["methods"],
-            config["privacy"]["protection"],
+            config.methods,
+            config.privacy.protection,
             has_ld=bool(variant_set.ld),
-            bounds=config["privacy"]["bounds"],
+            bounds=config.privacy.bounds,
             of_table=is_table(config),
         ),
         "choice": choice,
@@ -128,7 +131,7 @@ def plan_study(settings, *, people=None, heritabilities=(), progress=iter):
 
 def _with_candidates(config):
     """Return a configuration with all methods that `methods: auto` chooses from."""
-    return config | {"methods": list(dict.fromkeys([*config["methods"], *candidates(config)]))}
+    return config.changed(methods=dict.fromkeys([*config.methods, *candidates(config)]))
 
 
 def _better_choices(config, requests):
@@ -172,8 +175,8 @@ def _with_count(config):
 
     Plans are made before access to the table of outcomes is granted; the constants are public.
     """
-    outcomes = config["outcomes"]
-    if outcomes["count"]:
+    outcomes = config.outcomes
+    if outcomes.count:
         return config, {}
     try:
         count, name = stated_count(outcomes)
@@ -184,26 +187,26 @@ def _with_count(config):
             "`outcomes.count` must be the number of outcomes that you plan for, as neither `outcomes.file` "
             "nor `outcomes.scales` is there to count them, got null. Say it: --config 'outcomes={count: 10}'"
         )
-    known = {} if name == "file" else {"outcomes": f"{count}, the lines of {outcomes[name]}"}
-    return config | {"outcomes": outcomes | {"count": [count]}}, known
+    known = {} if name == "file" else {"outcomes": f"{count}, the lines of {getattr(outcomes, name)}"}
+    return config.changed(outcomes={"count": [count]}), known
 
 
 def _components(outcomes):
     """Say as a dict that components are drawn in place of outcomes, if they are."""
-    if outcomes["loadings"] is None:
+    if outcomes.loadings is None:
         return {}
-    (count,), (own,) = outcomes["count"], drawn_counts(outcomes)
-    return {"outcomes": f"{own} components of {count}, by the loadings of {outcomes['loadings']}"}
+    (count,), (own,) = outcomes.count, drawn_counts(outcomes)
+    return {"outcomes": f"{own} components of {count}, by the loadings of {outcomes.loadings}"}
 
 
 def _requests(config, frequencies):
     """List every combination of the lists as (PrivacyRequest within its bounds, number of outcomes)."""
-    privacy, outcomes = config["privacy"], config["outcomes"]
+    privacy, outcomes = config.privacy, config.outcomes
     try:
         counts = drawn_counts(outcomes)
     except DpgrsError as error:
         raise UsageError(f"`outcomes.loadings`: {error}") from None
-    lists = (*(privacy[name] for name in LISTS), config["variants"]["size"], counts)
+    lists = (*(getattr(privacy, name) for name in LISTS), config.variants.size, counts)
     n_asked = math.prod(map(len, lists))
     if n_asked > MOST_REQUESTS:
         raise UsageError(
@@ -211,23 +214,23 @@ def _requests(config, frequencies):
             "Give fewer values of `privacy`, `variants.size` or `outcomes.count`."
         )
     grid = request_grid(
-        protections=privacy["protection"],
-        accountings=privacy["accounting"],
-        epsilons=privacy["epsilon"],
-        sizes=config["variants"]["size"],
+        protections=privacy.protection,
+        accountings=privacy.accounting,
+        epsilons=privacy.epsilon,
+        sizes=config.variants.size,
         counts=counts,
-        outcome_budget=privacy["outcome_budget"],
-        rows=config["cohort"]["rows"],
-        outcome_bound=outcomes["bound"],
+        outcome_budget=privacy.outcome_budget,
+        rows=config.cohort.rows,
+        outcome_bound=outcomes.bound,
         counts_outcomes=counts_outcomes(config),
         case_share=case_share(config),
-        **{name: privacy[name] for name in REQUEST_TERMS},
+        **{name: getattr(privacy, name) for name in REQUEST_TERMS},
     )
     return [
         (
             within_bounds(
                 request,
-                privacy["bounds"],
+                privacy.bounds,
                 frequency=frequencies[request.n_variants],
                 config=config,
             ),
@@ -251,16 +254,16 @@ def _costs(request, count, *, frequency, config, book):
     person = None
     if (request.rows, request.unit) == (Rows.HAPLOTYPES, Unit.HAPLOTYPE):
         person = asdict(study_totals(shared, by_outcome, group_size=2, **terms).study)
-    budget, regression = config["privacy"]["budget"], config["regression"]
-    known = {"protection": request.protection, "has_effects": bool(config["public"]["effects"])}
-    is_joined = any(joins_outcomes(name, regression, **known) for name in config["methods"])
+    budget, regression = config.privacy.budget, config.regression.as_dict()
+    known = {"protection": request.protection, "has_effects": bool(config.public.effects)}
+    is_joined = any(joins_outcomes(name, regression, **known) for name in config.methods)
     return {
         "mechanisms": _mechanisms(events),
         "outcome": asdict(totals.study if is_joined else next(iter(totals.outcomes.values()))),
         "whole_study": asdict(totals.study),
         "person": person,
         "is_within_budget": None if budget is None else totals.study.ledger <= budget * (1 + MARGIN),
-        "ledger": None if book is None else _verdicts(book, request, events, dataset=config["dataset"]),
+        "ledger": None if book is None else _verdicts(book, request, events, dataset=config.dataset),
     }
 
 
@@ -288,7 +291,7 @@ def _mechanisms(events):
 
 def _book(config):
     """Read the ledger, if there is one; reading leaves it as it is."""
-    path = config["privacy"]["ledger"]
+    path = config.privacy.ledger
     return Ledger(path).read() if path and Path(path).exists() else None
 
 
@@ -296,7 +299,7 @@ def _problems(config, *, doubtful):
     """Return the lines that keep a study from starting, and those about a file or key yet to come."""
     lines = problems(config, doubtful=doubtful, headers_only=True)
     # Plans are made before there is access or a ledger, and by people who will never hold the key.
-    path, awaited = config["privacy"]["ledger"], [f"`{VARIABLE}`"]
+    path, awaited = config.privacy.ledger, [f"`{VARIABLE}`"]
     if not (path and Path(path).exists()):
         awaited.append("`privacy.ledger`")
     hints = [
@@ -306,7 +309,7 @@ def _problems(config, *, doubtful):
 
 
 def _standing(config, book):
-    path = config["privacy"]["ledger"]
+    path = config.privacy.ledger
     if book is None:
         return {"path": path, "exists": False} if path else None
     return {"path": path, "exists": True, "accession": book.accession, "consent": book.consent}
@@ -316,9 +319,9 @@ def _verdicts(book, request, events, *, dataset):
     """Say, for every account of a ledger, what a new request would cost it and leave."""
     account = Account(request.protection, request.unit, request.neighbours)
     faults = [
-        f"`dataset.{name}` is {dataset[name]}, not {getattr(book, name)}"
+        f"`dataset.{name}` is {getattr(dataset, name)}, not {getattr(book, name)}"
         for name in ("accession", "consent")
-        if dataset[name] != getattr(book, name)
+        if getattr(dataset, name) != getattr(book, name)
     ]
     if account not in book.budgets:
         faults.append(f"no account {account}")

@@ -36,7 +36,7 @@ def planned_variants(config, people):
 
     Parameters
     ----------
-    config : dict from `dpgrs.study.settings.resolve`.
+    config : StudyConfig.
     people : int, of whom the rarest neutral variant has an allele.
 
     Returns
@@ -48,7 +48,7 @@ def planned_variants(config, people):
     UsageError
         If a file cannot be read or has too few sites.
     """
-    sizes = config["variants"]["size"]
+    sizes = config.variants.size
     if is_table(config):
         words = "of 1/2, as of columns whose centres lie halfway in their ranges"
         return PlannedVariants(
@@ -59,7 +59,7 @@ def planned_variants(config, people):
     except DpgrsError as error:
         raise UsageError(f"`public.sites`: {error}") from None
     if sites is None:
-        rarest = max(config["variants"]["maf"], 1 / (2 * people))
+        rarest = max(config.variants.maf, 1 / (2 * people))
         words = f"of neutral variants (density 1/p from {rarest:g} to {1 - rarest:g}), without a site list"
         frequencies = {size: neutral_frequencies(size, rarest=rarest) for size in sizes}
         return PlannedVariants(frequencies, words, _independence(config))
@@ -70,12 +70,12 @@ def planned_variants(config, people):
 
 def _public_sites(config, *, size):
     """Return the sites that the study will take and where they are, or None if none are there yet."""
-    public, seed, maf = config["public"], config["seed"], config["variants"]["maf"]
-    if public["sites"]:
-        listed = read_sites(public["sites"], frequencies=public["frequencies"])
-        chromosomes = config["cohort"]["chromosomes"]
+    public, seed, maf = config.public, config.seed, config.variants.maf
+    if public.sites:
+        listed = read_sites(public.sites, frequencies=public.frequencies)
+        chromosomes = config.cohort.chromosomes
         chosen, _ = choose_sites(listed, chromosomes=chromosomes, size=size, maf=maf, seed=seed)
-        return chosen, f"of the {size} public sites chosen from {public['sites']}"
+        return chosen, f"of the {size} public sites chosen from {public.sites}"
     path = _folder(config) / "sites.tsv"
     if has_public_sites(config) and path.is_file():
         chosen = read_chosen_sites(path)
@@ -87,7 +87,7 @@ def _public_sites(config, *, size):
 def _linkage(config, sizes):
     """Return what is assumed of linkage disequilibrium, and that of every size if a run has measured it."""
     path = _folder(config) / "ld.npz"
-    if config["public"]["sites"] or not path.is_file():
+    if config.public.sites or not path.is_file():
         return (_independence(config),)
     try:
         found = load_ld(path)
@@ -104,10 +104,10 @@ def _linkage(config, sizes):
 def _independence(config):
     """Say that variants are taken as independent, and how their linkage disequilibrium is had."""
     way = "with a `public.reference`, in a release or a benchmark of `blup-ld`, there is that of its people"
-    if has_public_sites(config) and not config["public"]["sites"]:
+    if has_public_sites(config) and not config.public.sites:
         way = f"ask Snakemake for {_folder(config) / 'ld.npz'} to plan with that of the public panel"
     return f"independent variants, where correlated ones have mostly done better; {way} (docs/how-to/plan.md)"
 
 
 def _folder(config):
-    return Path("results", config["study"], "public")
+    return Path("results", config.study, "public")

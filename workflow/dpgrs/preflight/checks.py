@@ -4,6 +4,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
+from dpgrs.config.paths import PATHS, PATTERN_KEYS
+from dpgrs.config.schema import keys
+from dpgrs.config.study import AUTO
 from dpgrs.errors import UsageError
 from dpgrs.fit_keys import regression_keys
 from dpgrs.preflight import (
@@ -33,9 +36,8 @@ from dpgrs.preflight.inspection import Inspection
 from dpgrs.study.checked_data import conditions_ahead
 from dpgrs.study.cohort_files import COHORT_KEYS
 from dpgrs.study.implied_settings import implied_in_words
-from dpgrs.study.method_choice import AUTO, choice_in_words
-from dpgrs.study.path_settings import PATHS, PATTERN_KEYS
-from dpgrs.study.settings import examine, keys
+from dpgrs.study.method_choice import choice_in_words
+from dpgrs.study.settings import examine
 from dpgrs.study.settings_files import is_endless
 from dpgrs.study.table_cohort import TABLE_KEYS
 
@@ -263,7 +265,7 @@ CHECKS = (
     Check(settings.bounds_problems, ("mode", "methods", "privacy.bounds")),
     Check(settings.method_problems, ("methods", "privacy.protection", "privacy.neighbours")),
     *only("benchmark", Check(settings.column_problems, ("methods", "variants.size", "covariates"))),
-    *only("release", Check(selection.scaling_problems, ("screening.scaling",))),
+    *only("release", *each(settings.benchmark_problems, settings.BENCHMARKS_ONLY)),
     Check(selection.choice_problems, ("methods", "screening.size", "variants.size")),
     Check(selection.column_problems, ("methods", "screening.size")),
     Check(selection.share_problems, SHARES),
@@ -294,7 +296,7 @@ def check(raw, *, tell=None, **job_limits):
 
     Returns
     -------
-    dict, as from `dpgrs.study.settings.resolve`.
+    StudyConfig, as from `dpgrs.study.settings.resolve`.
 
     Raises
     ------
@@ -305,7 +307,7 @@ def check(raw, *, tell=None, **job_limits):
         raise UsageError("Settings must have an end, got aliases that repeat without one. Write them out.")
     config, found = examine(raw)
     lines, doubtful = [problem.line for problem in found], frozenset(problem.key for problem in found)
-    if tell and config["mode"] == "release":
+    if tell and config.mode == "release":
         tell(_revealed(config))
     lines += problems(config, doubtful=doubtful, tell=tell, **job_limits)
     if lines:
@@ -330,7 +332,7 @@ def problems(config, *, doubtful=frozenset(), tell=None, headers_only=False, **j
 
     Parameters
     ----------
-    config : dict from `dpgrs.study.settings.resolve`.
+    config : StudyConfig.
     doubtful : set of str, keys whose values are not what the user meant; what depends on them is not judged.
     tell, **job_limits : as in `check`.
     headers_only : as in `Inspection`.

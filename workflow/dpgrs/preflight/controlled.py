@@ -2,8 +2,8 @@
 
 import re
 
+from dpgrs.config.paths import PATHS, PATTERN_KEYS
 from dpgrs.errors import must
-from dpgrs.study.path_settings import PATHS, PATTERN_KEYS
 from dpgrs.types import Protection
 
 ENCRYPTED = (".ncbi_enc", ".ngc")
@@ -36,8 +36,8 @@ HEALTH_ALONE = re.compile(r"(?<![A-Za-z])HMB(?![A-Za-z])")
 
 def is_controlled(config):
     """Tell whether a study is of dbGaP data by its accession; what is simulated is not."""
-    is_simulated = config["cohort"]["source"] == config["outcomes"]["source"] == "simulate"
-    return bool(re.match(r"phs\d", config["dataset"]["accession"] or "")) and not is_simulated
+    is_simulated = config.cohort.source == config.outcomes.source == "simulate"
+    return bool(re.match(r"phs\d", config.dataset.accession or "")) and not is_simulated
 
 
 def is_encrypted(path):

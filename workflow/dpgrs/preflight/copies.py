@@ -6,7 +6,6 @@ from dpgrs.errors import DpgrsError, must
 from dpgrs.io.tables.genetic_maps import read_map
 from dpgrs.preflight.controlled import is_encrypted
 from dpgrs.study.copied_people import map_files, n_copies
-from dpgrs.study.settings import keys
 
 COPIES = "cohort.copies.people"
 TERMS = ("cohort.copies.effective_size", "cohort.copies.mutation", "cohort.copies.map")
@@ -25,8 +24,7 @@ def mode_problems(inspection):
 
 def term_problems(inspection, key):
     """Find a term of copies where there are none."""
-    value = inspection[key]
-    if n_copies(inspection.config) is not None or value == keys()[key]["default"]:
+    if n_copies(inspection.config) is not None or inspection.is_default(key):
         return []
     return [must(key, f"come with `{COPIES}`", "it alone", "Say how many people to make.")]
 

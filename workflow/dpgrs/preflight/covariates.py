@@ -70,8 +70,8 @@ def component_problems(inspection):
 
 def table_problems(inspection):
     """Judge the table and that of its constants by names and ids, and values where these may be spoken of."""
-    covariates, key = inspection.config["covariates"], "covariates.file"
-    path, scales = covariates["file"], covariates["scales"]
+    covariates, key = inspection.config.covariates, "covariates.file"
+    path, scales = covariates.file, covariates.scales
     if path is None:
         return []
     if is_encrypted(path):
@@ -91,7 +91,7 @@ def table_problems(inspection):
     lines = _column_problems(covariates, columns, named)
     if lines:
         return lines
-    values, faults, wholes = ClippedValues(constants, bound=covariates["bound"]), [], []
+    values, faults, wholes = ClippedValues(constants, bound=covariates.bound), [], []
 
     def judge(table, is_whole):
         wholes.append(is_whole)
@@ -109,7 +109,7 @@ def reference_problems(inspection):
     if not _measures_on_table(inspection) or inspection[key] is None:
         return []
     try:
-        columns = table_columns(inspection.config["covariates"])
+        columns = table_columns(inspection.config.covariates)
     except DpgrsError:
         columns, is_told = slice(0), False  # said of the study's own table; ids can be judged without
     options = {"columns": columns, "is_told": is_told, "is_reference": True}
@@ -117,7 +117,7 @@ def reference_problems(inspection):
 
 
 def _has_any(inspection):
-    return has_covariates(inspection.config["covariates"])
+    return has_covariates(inspection.config.covariates)
 
 
 def _measures_on_table(inspection):
@@ -131,15 +131,15 @@ def _column_problems(covariates, columns, named):
     has, is_used = set(named), set(columns)
     missing = [name for name in columns if name not in has]
     if missing:
-        wanted = f"name columns of {covariates['file']}, which has {', '.join(named[:5])}"
-        key = "covariates.columns" if covariates["columns"] else "covariates.scales"
+        wanted = f"name columns of {covariates.file}, which has {', '.join(named[:5])}"
+        key = "covariates.columns" if covariates.columns else "covariates.scales"
         return [must(key, wanted, ", ".join(missing[:5]), "Correct the name, or add the column.")]
     left = [name for name in named if name not in is_used]
-    if covariates["columns"] is None and left:
-        wanted = f"have a line for every column of {covariates['file']}"
+    if covariates.columns is None and left:
+        wanted = f"have a line for every column of {covariates.file}"
         fix = "Add its centre and scale, or name the columns to use in `covariates.columns`."
         return [must("covariates.scales", wanted, f"none for {left[0]}", fix)]
-    taken = sorted(set(component_names(covariates["pcs"])) & set(columns))
+    taken = sorted(set(component_names(covariates.pcs)) & set(columns))
     if taken:
         wanted = "not have the name of a principal component with `covariates.pcs`"
         return [must("covariates.columns", wanted, taken[0], "Rename the column, or say `pcs: 0`.")]

@@ -16,21 +16,21 @@ def dosage_problems(inspection):
     config = inspection.config
     if not is_fractional(config):
         return []
-    cohort, lines, instead = config["cohort"], [], ", or say `field: GT`"
+    cohort, lines, instead = config.cohort, [], ", or say `field: GT`"
     given = "`cohort.field: DS`"
     if is_table(config):
         given, instead = "`cohort.source: table`", ""
-    elif cohort["source"] == "simulate":
+    elif cohort.source == "simulate":
         fix = "Say `field: GT`, or give imputed genotypes."
         lines.append(must("cohort.field", "be GT for a simulated cohort, which has calls", "DS", fix))
-    if cohort["rows"] != Rows.PEOPLE:
-        lines.append(must("cohort.rows", f"be people with {given}", cohort["rows"], "Say `rows: people`."))
-    if (bounds := config["privacy"]["bounds"]) != Bounds.TIGHT:
+    if cohort.rows != Rows.PEOPLE:
+        lines.append(must("cohort.rows", f"be people with {given}", cohort.rows, "Say `rows: people`."))
+    if (bounds := config.privacy.bounds) != Bounds.TIGHT:
         fix = "Say `privacy: {bounds: tight}`."
         lines.append(must("privacy.bounds", f"be tight with {given}", bounds, fix))
-    taking = [name for name, row in METHODS.items() if row.takes_fractions(config["mode"])]
+    taking = [name for name, row in METHODS.items() if row.takes_fractions(config.mode)]
     taking = [name for name in taking if not is_table(config) or name in ranged_methods()]
-    others = [name for name in config["methods"] if name not in taking]
+    others = [name for name in config.methods if name not in taking]
     if others:
         wanted = f"be among {', '.join(taking)} with {given}"
         lines.append(must("methods", wanted, ", ".join(others), f"Leave them out{instead}."))
@@ -38,7 +38,7 @@ def dosage_problems(inspection):
 
 
 def _chromosome_problems(cohort):
-    others = [name for name in cohort["chromosomes"] if not everybody_has_two(name)]
+    others = [name for name in cohort.chromosomes if not everybody_has_two(name)]
     if not others:
         return []
     wanted = "be 1 to 22 with `cohort.field: DS`, as nothing says how far the dosages of men go elsewhere"
@@ -49,7 +49,7 @@ def _chromosome_problems(cohort):
 def _form_problems(cohort):
     if not (has_genotype_files(cohort) and cohort_pattern(cohort)[1]):
         return []
-    for chromosome in cohort["chromosomes"]:
+    for chromosome in cohort.chromosomes:
         try:
             files = cohort_files(cohort, chromosome)
             found = next((file for file in files if not form_named(file).may_have_dosages(file)), None)

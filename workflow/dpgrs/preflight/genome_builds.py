@@ -78,10 +78,10 @@ def table_problems(variants, *, path, build):
 
 def _genotype_files(config, *, with_cohort):
     """Return the files of the reference, and perhaps of the cohort, with the chromosomes read from each."""
-    cohort, reference = config["cohort"], config["public"]["reference"]
+    cohort, reference = config.cohort, config.public.reference
     has_files = with_cohort and has_genotype_files(cohort) and cohort_pattern(cohort)[1]
     found = defaultdict(set)
-    for chromosome in cohort["chromosomes"]:
+    for chromosome in cohort.chromosomes:
         try:
             files = cohort_files(cohort, chromosome) if has_files else []
             files = [*files, *(reference_files_of(reference, chromosome) if reference else [])]

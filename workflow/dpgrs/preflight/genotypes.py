@@ -20,12 +20,12 @@ from dpgrs.types import Rows
 
 def reference_problems(inspection):
     """Refuse a reference that shares people with the cohort: its frequencies would be the cohort's own."""
-    cohort, reference = inspection.config["cohort"], inspection["public.reference"]
+    cohort, reference = inspection.config.cohort, inspection["public.reference"]
     if not (has_genotype_files(cohort) and cohort_pattern(cohort)[1] and reference):
         return []
     if line := _unfetched(inspection):
         return [line]
-    for chromosome in cohort["chromosomes"]:
+    for chromosome in cohort.chromosomes:
         sides = {
             cohort_pattern(cohort)[0]: partial(cohort_files, cohort),
             "public.reference": partial(reference_files_of, reference),
@@ -68,12 +68,12 @@ def reference_problems(inspection):
 
 def phase_problems(inspection):
     """Refuse PLINK files of the reference that cannot give haplotypes, before hours of ingest."""
-    cohort, reference = inspection.config["cohort"], inspection["public.reference"]
-    if cohort["source"] == "simulate" or reference is None or cohort["rows"] != Rows.HAPLOTYPES:
+    cohort, reference = inspection.config.cohort, inspection["public.reference"]
+    if cohort.source == "simulate" or reference is None or cohort.rows != Rows.HAPLOTYPES:
         return []
     if _unfetched(inspection):
         return []  # said above
-    for chromosome in cohort["chromosomes"]:
+    for chromosome in cohort.chromosomes:
         try:
             for path in reference_files_of(reference, chromosome):
                 form_named(path).require_phase(path, chromosome)
@@ -84,8 +84,8 @@ def phase_problems(inspection):
 
 def _unfetched(inspection):
     """Ask for genotypes that the study would fetch: who is in them decides, and by it `methods: auto`."""
-    cohort = inspection.config["cohort"]
-    absent = {path: url for path, url in inspection.absent.items() if path != cohort["populations"]}
+    cohort = inspection.config.cohort
+    absent = {path: url for path, url in inspection.absent.items() if path != cohort.populations}
     if not absent:
         return None
     path, url = next(iter(absent.items()))
@@ -101,10 +101,10 @@ def provisional_problems(inspection):
     PLINK 1 takes the allele that is rarer among the people for A1. One person can exchange the two, and by
     that move everybody's row. All records of a VCF are looked at as they are ingested.
     """
-    cohort = inspection.config["cohort"]
+    cohort = inspection.config.cohort
     if not (has_genotype_files(cohort) and cohort_pattern(cohort)[1]):
         return []
-    for chromosome in cohort["chromosomes"]:
+    for chromosome in cohort.chromosomes:
         try:
             files = cohort_files(cohort, chromosome)
             there = (path for path in files if Path(path).exists())
@@ -113,7 +113,7 @@ def provisional_problems(inspection):
             return []  # said by other checks
         if found:
             return [
-                f"`cohort.{cohort['source']}` must have REF from the genome in a release, got {found}, which "
+                f"`cohort.{cohort.source}` must have REF from the genome in a release, got {found}, which "
                 f"does not say that it is. {SET_REF}"
             ]
     return []

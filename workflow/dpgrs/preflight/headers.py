@@ -2,6 +2,7 @@
 
 import re
 
+from dpgrs.config.paths import SOURCES
 from dpgrs.errors import DpgrsError, must
 from dpgrs.io.chromosomes import AUTOSOMES, chromosome_name, is_chromosome
 from dpgrs.io.genotype_files import order_parts
@@ -9,7 +10,6 @@ from dpgrs.io.genotype_forms import form_named, form_of_source
 from dpgrs.preflight.controlled import encrypted_line, is_encrypted
 from dpgrs.study.cohort_files import COHORT_KEYS, cohort_files, cohort_pattern, has_genotype_files
 from dpgrs.study.copied_people import needs_phase
-from dpgrs.study.path_settings import SOURCES
 
 HEADER_KEYS = (*COHORT_KEYS, "cohort.rows", "cohort.copies.people")
 BRACED = re.compile(r"{[^{}]*}")
@@ -20,7 +20,7 @@ def read_headers(cohort, *, absent, read):
 
     Parameters
     ----------
-    cohort : dict, that section of the configuration.
+    cohort : Cohort, that section of the settings.
     absent : container of the paths that are yet to be fetched.
     read : function of a tuple of paths, as `Inspection.header`.
 
@@ -35,7 +35,7 @@ def read_headers(cohort, *, absent, read):
     key, path = cohort_pattern(cohort)
     if path is None or is_encrypted(path):
         return headers, lines
-    for chromosome in cohort["chromosomes"]:
+    for chromosome in cohort.chromosomes:
         if path.replace("{chrom}", chromosome) in absent:
             continue
         try:
@@ -62,7 +62,7 @@ def absent_files(cohort, *, absent):
     (key, pattern), lines = cohort_pattern(cohort), []
     if pattern is None or is_encrypted(pattern):
         return []
-    for chromosome in cohort["chromosomes"]:
+    for chromosome in cohort.chromosomes:
         if pattern.replace("{chrom}", chromosome) in absent:
             continue
         try:
@@ -80,8 +80,8 @@ def absent_files(cohort, *, absent):
 
 def simulation_problems(inspection):
     """Find keys of files, and chromosomes, that a simulated cohort does not have."""
-    cohort = inspection.config["cohort"]
-    if cohort["source"] != "simulate":
+    cohort = inspection.config.cohort
+    if cohort.source != "simulate":
         return []
     lines = [
         must(
@@ -91,9 +91,9 @@ def simulation_problems(inspection):
             f"Say `source: {source}`.",
         )
         for key, source in (*zip(SOURCES, SOURCES, strict=True), ("populations", "vcf"))
-        if cohort[key] is not None
+        if getattr(cohort, key) is not None
     ]
-    foreign = [name for name in cohort["chromosomes"] if chromosome_name(name) not in AUTOSOMES]
+    foreign = [name for name in cohort.chromosomes if chromosome_name(name) not in AUTOSOMES]
     if foreign:
         fix = "Correct them, or give VCFs with `source: vcf`."
         lines.append(must("cohort.chromosomes", "be among 1 to 22 for simulation", ", ".join(foreign), fix))
@@ -102,7 +102,7 @@ def simulation_problems(inspection):
 
 def header_problems(inspection):
     """List what is wrong with the names of the cohort's files, and with their headers."""
-    cohort, (headers, lines) = inspection.config["cohort"], inspection.genotypes
+    cohort, (headers, lines) = inspection.config.cohort, inspection.genotypes
     if not has_genotype_files(cohort):
         return []
     key, path = cohort_pattern(cohort)
@@ -115,8 +115,8 @@ def header_problems(inspection):
 
 
 def _pattern_problems(cohort, key, path):
-    source = cohort["source"]
-    others = [other for other in SOURCES if other != source and cohort[other] is not None]
+    source = cohort.source
+    others = [other for other in SOURCES if other != source and getattr(cohort, other) is not None]
     if others:
         wanted = f"be {others[0]} where `cohort.{others[0]}` is given"
         return [must("cohort.source", wanted, source, "Correct it, or leave one of the two out.")]

@@ -1,9 +1,10 @@
 """What the checks of a study look at: its settings, and its files, each read once for all checks."""
 
 from contextlib import suppress
-from functools import cache, cached_property, reduce, wraps
-from operator import getitem
+from functools import cache, cached_property, wraps
 
+from dpgrs.config.schema import keys
+from dpgrs.config.setting import as_json
 from dpgrs.errors import DpgrsError
 from dpgrs.io.genotype_files import genotype_header
 from dpgrs.io.tables.phenotypes import outcome_names
@@ -35,7 +36,7 @@ class Inspection:
 
     Parameters
     ----------
-    config : dict from `dpgrs.study.settings.resolve`.
+    config : StudyConfig.
     tell : function of a line for the operator alone; None tells nobody.
     doubtful : set of str, keys whose values are not what the user meant.
     headers_only : bool, whether the names of columns are all that may be read of a private table, and nothing
@@ -63,14 +64,18 @@ class Inspection:
     ):
         self.config, self.tell, self._doubtful = config, tell, doubtful
         self.headers_only, self.memory_mb, self.runtime_minutes = headers_only, memory_mb, runtime_minutes
-        self.mode = config["mode"] if self.is_clear("mode") else None
+        self.mode = config.mode if self.is_clear("mode") else None
         self.shows_ids = self.mode == "benchmark"
         self.header, self.names = cache(genotype_header), cache(outcome_names)
         self.book = cache(lambda path: Ledger(path).read())
 
     def __getitem__(self, key):
-        """Return the value of a dotted key."""
-        return reduce(getitem, key.split("."), self.config)
+        """Return the value of a dotted key as a file of settings has it."""
+        return as_json(self.config.value(key))
+
+    def is_default(self, key):
+        """Tell whether a key has its default."""
+        return self[key] == keys()[key]["default"]
 
     def paths(self, key):
         """Return the paths of a key, a list; empty where it is null."""
@@ -94,8 +99,8 @@ class Inspection:
     def genotypes(self):
         """Dict of chromosome to VcfHeader of the cohort, and what keeps others from being read."""
         if self.headers_only:
-            return {}, absent_files(self.config["cohort"], absent=self.absent)
-        return read_headers(self.config["cohort"], absent=self.absent, read=self.header)
+            return {}, absent_files(self.config.cohort, absent=self.absent)
+        return read_headers(self.config.cohort, absent=self.absent, read=self.header)
 
     @fact("cohort.chromosomes", "public.reference", unknown={})
     def reference(self):

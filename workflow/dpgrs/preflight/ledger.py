@@ -53,8 +53,8 @@ def name_problems(inspection, key):
 
 def budget_problems(inspection):
     """Refuse to spend more than the study's own budget."""
-    budget, evaluation = inspection["privacy.budget"], inspection.config["evaluation"]
-    is_priced = evaluation["metrics"] != Metrics.CHARGED or evaluation["epsilon"] is not None
+    budget, evaluation = inspection["privacy.budget"], inspection.config.evaluation
+    is_priced = evaluation.metrics != Metrics.CHARGED or evaluation.epsilon is not None
     is_known = _has_account(inspection) and _is_counted(inspection)
     if budget is None or not (is_priced and is_known):
         return []
@@ -77,14 +77,14 @@ def cap_problems(inspection):
 
     A release that the ledger holds already is refused, too: what it costs does not depend on its replay.
     """
-    privacy, reason = inspection.config["privacy"], inspection["privacy.beyond_20"]
+    privacy, reason = inspection.config.privacy, inspection["privacy.beyond_20"]
     if inspection["cohort.part"] or not _is_counted(inspection):
         return []
     try:
         account, cost = account_of(privacy), whole_cost(_counted(inspection))
     except DpgrsError:
         return []  # other checks judge neighbours and bounds
-    delta = Fraction(repr(privacy["delta"]))
+    delta = Fraction(repr(privacy.delta))
     is_beyond, got = exceeds_cap(account.cost_to_person(cost), delta), person_in_words(account, cost, delta)
     if is_beyond == (reason is not None):
         return []
@@ -94,7 +94,7 @@ def cap_problems(inspection):
     fixes = ["Lower it"]
     if inspection["evaluation.metrics"] == Metrics.CHARGED:
         fixes.append("lower `evaluation.epsilon`")
-    if privacy["outcome_budget"] == "separate":
+    if privacy.outcome_budget == "separate":
         fixes.append("ask for fewer outcomes, or a joint budget")
     fix = f"{', '.join(fixes)}, or give the reason for more in `privacy.beyond_20`, which the bundle prints."
     bound = f"cost a person at most epsilon {LARGEST_EPSILON} in the whole release"
@@ -105,7 +105,7 @@ def account_problems(inspection):
     """Find that a ledger lacks the study's account."""
     if not _has_account(inspection):
         return []
-    budgets, account = _book(inspection).budgets, account_of(inspection.config["privacy"])
+    budgets, account = _book(inspection).budgets, account_of(inspection.config.privacy)
     if account in budgets:
         return []
     known = ", ".join(map(str, budgets)) or "none"
@@ -120,7 +120,7 @@ def cost_problems(inspection):
         return []
     try:
         book = inspection.book(path)
-        lines = refusals(book, certain_cost(_counted(inspection), book), account_of(config["privacy"]))
+        lines = refusals(book, certain_cost(_counted(inspection), book), account_of(config.privacy))
     except DpgrsError:
         lines = []  # of outcomes or protection, which other checks judge
     return [
@@ -157,7 +157,7 @@ def _is_counted(inspection):
     if n_outcomes_of(inspection) is None:
         return False
     try:
-        drawn_counts(inspection.config["outcomes"])
+        drawn_counts(inspection.config.outcomes)
     except DpgrsError:
         return False  # other checks judge the loadings
     return True
@@ -166,13 +166,13 @@ def _is_counted(inspection):
 def _counted(inspection):
     """Return the configuration with the number of outcomes, for which no table need be read again."""
     config, count = inspection.config, inspection["outcomes.count"] or [n_outcomes_of(inspection)]
-    return config | {"outcomes": config["outcomes"] | {"count": count}}
+    return config.changed(outcomes={"count": count})
 
 
 def _has_account(inspection):
     """Tell whether there is a ledger, and an account that it could have: other checks judge neighbours."""
     try:
-        account_of(inspection.config["privacy"])
+        account_of(inspection.config.privacy)
     except DpgrsError:
         return False
     return _book(inspection) is not None

@@ -25,7 +25,7 @@ def chosen_people(config, samples, *, shows_ids, tell=None):
 
     Parameters
     ----------
-    config : dict from `dpgrs.study.settings.resolve`.
+    config : StudyConfig.
     samples : sequence of str, the people of the genotypes; None where no header could be read.
     shows_ids : bool, whether a line may quote ids and numbers of people (open data only).
     tell : function of a line for the operator alone, how many are chosen and how many ids of the lists the
@@ -79,11 +79,11 @@ def _chosen(samples, terms, shows_ids, tell):
 
 
 def _setting_problems(config, terms):
-    if terms.paths and config["cohort"]["source"] == "simulate":
+    if terms.paths and config.cohort.source == "simulate":
         key, path = next(iter(terms.paths.items()))
         return [f"`{key}` is for `cohort.source: vcf`, got {path} with simulated people. Leave it out."]
-    lines = _consent_problems(terms, is_of_centres=config["cohort"]["sums"] is not None)
-    if config["mode"] == "release" and terms.related:
+    lines = _consent_problems(terms, is_of_centres=config.cohort.sums is not None)
+    if config.mode == "release" and terms.related:
         lines += _pair_problems(terms.related)
     return lines
 

@@ -2,13 +2,13 @@
 
 import re
 
+from dpgrs.config.paths import PATTERN_KEYS
 from dpgrs.errors import DpgrsError, must
 from dpgrs.io.files import file_digest
 from dpgrs.io.genotype_files import with_companions
 from dpgrs.io.tables.table_samples import outcome_people
 from dpgrs.preflight.controlled import WITH_VERSION, is_controlled
 from dpgrs.study.cohort_files import cohort_files, cohort_pattern
-from dpgrs.study.path_settings import PATTERN_KEYS
 from dpgrs.types import Neighbours, Protection
 
 # What each protection takes as public.
@@ -91,12 +91,12 @@ def outcome_digest_problems(inspection):
 
 def genotype_digest_problems(inspection):
     """Ask for as many files as digests; the step `make_variants` compares them, as hashing may take hours."""
-    cohort, key = inspection.config["cohort"], _key(inspection)
+    cohort, key = inspection.config.cohort, _key(inspection)
     wanted = len(inspection["public.genotypes.sha256"])
     if _side(inspection) != "genotypes" or not wanted or key is None or not inspection[key]:
         return []
     try:
-        files = {path for one in cohort["chromosomes"] for path in cohort_files(cohort, one)}
+        files = {path for one in cohort.chromosomes for path in cohort_files(cohort, one)}
         # Tables of PLINK sets may be the same ones.
         least, most = len(files), len(with_companions(files))
     except DpgrsError:
@@ -151,7 +151,7 @@ def _side(inspection):
 
 def _key(inspection):
     """Return the key that names the files of the public side; None where no files are."""
-    side, cohort = _side(inspection), inspection.config["cohort"]
+    side, cohort = _side(inspection), inspection.config.cohort
     if side == "outcomes":
         return "outcomes.file"
-    return cohort_pattern(cohort)[0] if side == "genotypes" and cohort["source"] != "simulate" else None
+    return cohort_pattern(cohort)[0] if side == "genotypes" and cohort.source != "simulate" else None

@@ -152,7 +152,7 @@ def size_problems(inspection):
     """Refuse more variants or outcomes than a method's mechanism can do, before hours of computing."""
     size, n_outcomes = max(inspection["variants.size"]), n_outcomes_of(inspection) or 0
     lines = column_problems(inspection)
-    n_covariates = covariate_terms(inspection.config["covariates"]).get("n_covariates", 0)
+    n_covariates = covariate_terms(inspection.config.covariates).get("n_covariates", 0)
     n_columns = size + n_covariates + 1
     beside = f" with {n_covariates} covariates" if n_covariates else ""
     for name in inspection["methods"]:
@@ -193,7 +193,7 @@ def _has_binary(inspection):
     """Tell whether public constants state any outcome to be 0/1; of a table that cannot be read, yes."""
     try:
         names = outcomes_of(inspection, n_outcomes_of(inspection))
-        constants = outcome_constants(inspection["outcomes"], names or ())
+        constants = outcome_constants(inspection.config.outcomes, names or ())
     except DpgrsError:
         return True  # its own check names it
     if names is None:
@@ -207,7 +207,7 @@ def statistics_problems(inspection):
     if not (inspection["release.statistics"] and has_statistics(method, protection)):
         return []
     n_columns = max(inspection["variants.size"]) + 1
-    n_columns += covariate_terms(inspection.config["covariates"]).get("n_covariates", 0)
+    n_columns += covariate_terms(inspection.config.covariates).get("n_covariates", 0)
     n_rows = (n_outcomes_of(inspection) or 0) + n_columns * (protection == Protection.FULL) + OF_CONSTANTS
     if 8 * n_columns * n_rows <= LARGEST_STATISTICS:
         return []

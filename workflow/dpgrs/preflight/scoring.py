@@ -75,8 +75,8 @@ def file_problems(inspection):
 
     Their variants are looked at as people are scored.
     """
-    score, lines = inspection.config["score"], []
-    if not score["target"]:
+    score, lines = inspection.config.score, []
+    if not score.target:
         return []
     from dpgrs.scoring.apply import open_people  # brings numba
 
@@ -86,7 +86,7 @@ def file_problems(inspection):
             found[name] = genotypes_to_score(inspection.config, name)
         except DpgrsError as error:
             lines.append(f"`score.{name}`: {error}")
-    release, stated = score["release"], inspection[KEY]
+    release, stated = score.release, inspection[KEY]
     own = {stated} if stated else None
     samples = None
     try:
@@ -96,8 +96,8 @@ def file_problems(inspection):
             people, _, build = open_people(
                 found["target"],
                 builds,
-                genome_build=score["genome_build"],
-                field=score["field"],
+                genome_build=score.genome_build,
+                field=score.field,
                 reference=found["reference"] or None,
             )
             samples = people.samples
@@ -112,17 +112,17 @@ def file_problems(inspection):
 
 def _table_problems(score, samples):
     """List what is wrong with the tables beside the genotypes."""
-    lines, path = [], score["frequencies"]
+    lines, path = [], score.frequencies
     if path and not Path(path).is_file():
         lines.append(must(FREQUENCIES, "be a table of sites", f"{path}, which is not there", "Correct it."))
-    if not score["populations"]:
+    if not score.populations:
         return lines
     try:
-        known = read_populations(score["populations"]).index
+        known = read_populations(score.populations).index
     except DpgrsError as error:
         return [*lines, f"`{POPULATIONS}`: {error}"]
     if samples is not None and not set(known) & set(samples):
-        got = f"{score['populations']} of other people alone"
+        got = f"{score.populations} of other people alone"
         lines.append(must(POPULATIONS, "name people of `score.target`", got, "Correct the ids."))
     return lines
 

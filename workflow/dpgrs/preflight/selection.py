@@ -3,7 +3,7 @@
 from dpgrs.methods.registry import METHODS
 from dpgrs.privacy.accounting.accountant import SMALLEST_EPSILON
 from dpgrs.selection.registry import SELECTORS
-from dpgrs.types import Composition, Scaling, Selection
+from dpgrs.types import Composition, Selection
 
 # What a ledger can count, and why no more.
 COUNTED = {
@@ -11,17 +11,6 @@ COUNTED = {
     "screening.composition": (Composition.BASIC, "A ledger adds up the epsilons of choices."),
 }
 EPSILON_KEYS = ("privacy.epsilon", "privacy.outcome_budget", "outcomes.count")
-
-
-def scaling_problems(inspection):
-    """Refuse a release of what is not private, whatever it would be used by."""
-    scaling = inspection["screening.scaling"]
-    if scaling != Scaling.PAPER:
-        return []
-    return [
-        f"`screening.scaling` must be {Scaling.PUBLIC} in a release, got {scaling}. The data's own "
-        "mean and maximum are not private: leave it out."
-    ]
 
 
 def choice_problems(inspection):
@@ -71,8 +60,8 @@ def composition_problems(inspection, key):
 
 def epsilon_problems(inspection):
     """Refuse an epsilon of which the choices leave less than the accounting is accurate for."""
-    privacy, smallest = inspection.config["privacy"], min(inspection["privacy.epsilon"])
-    is_joint, counts = privacy["outcome_budget"] == "joint", inspection["outcomes.count"] or [1]
+    privacy, smallest = inspection.config.privacy, min(inspection["privacy.epsilon"])
+    is_joint, counts = privacy.outcome_budget == "joint", inspection["outcomes.count"] or [1]
     for name, method in _screened(inspection).items():
         if method.is_non_private or not method.has_normal_noise:
             continue

@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+from dpgrs.config.schema import keys
+from dpgrs.config.study import StudyConfig
 from dpgrs.errors import must
 from dpgrs.methods.joined import joins_outcomes
 from dpgrs.methods.registry import METHODS
@@ -14,6 +16,7 @@ from dpgrs.study.table_settings import covariate_terms
 from dpgrs.types import Bounds, Protection, Rows, Unit
 
 MINUTES_OF_DAY = 24 * 60
+BENCHMARKS_ONLY = StudyConfig.marks("benchmarks_only")
 ADDRESSES = ("mode", *(f"cohort.{name}" for name in ("source", "vcf", "populations", "chromosomes", "fetch")))
 
 
@@ -44,15 +47,15 @@ def address_problems(inspection):
 
 def method_problems(inspection):
     """Find methods that no protection of the study has, and samples that are not accounted for."""
-    privacy, lines = inspection.config["privacy"], []
+    privacy, lines = inspection.config.privacy, []
     for name in inspection["methods"]:
         known, neighbours = METHODS[name].protections, METHODS[name].neighbours
-        if Protection.NONE not in known and not set(known) & set(privacy["protection"]):
+        if Protection.NONE not in known and not set(known) & set(privacy.protection):
             wanted = f"have {' or '.join(known)} for `methods: {name}`"
-            got = ", ".join(privacy["protection"])
+            got = ", ".join(privacy.protection)
             lines.append(must("privacy.protection", wanted, got, "Add it, or leave the method out."))
-        if neighbours not in (None, privacy["neighbours"]):
-            wanted, got = f"be {neighbours} for `methods: {name}`", privacy["neighbours"]
+        if neighbours not in (None, privacy.neighbours):
+            wanted, got = f"be {neighbours} for `methods: {name}`", privacy.neighbours
             lines.append(must("privacy.neighbours", wanted, got, "Change it, or leave the method out."))
     return lines
 
@@ -60,7 +63,7 @@ def method_problems(inspection):
 def column_problems(inspection):
     """Refuse more variants and covariates than a method can be fitted on, before hours of computing."""
     size = max(inspection["variants.size"])
-    n_covariates = covariate_terms(inspection.config["covariates"]).get("n_covariates", 0)
+    n_covariates = covariate_terms(inspection.config.covariates).get("n_covariates", 0)
     beside = f" with {n_covariates} covariates" if n_covariates else ""
     # The intercept is a column, too. What chooses variants first is fitted on few, see `preflight.selection`.
     limits = {
@@ -113,7 +116,7 @@ def _duration(minutes):
 
 def budget_problems(inspection):
     """Refuse a budget for each outcome where weights of one hang on what was drawn for others."""
-    regression, key = inspection.config["regression"], "privacy.outcome_budget"
+    regression, key = inspection.config.regression.as_dict(), "privacy.outcome_budget"
     protections, has_effects = inspection["privacy.protection"], bool(inspection["public.effects"])
     joining = [
         name
@@ -149,6 +152,14 @@ def _is_within_papers_bounds(method):
     return method.is_non_private or "lambda" in method.reads or bool(method.bounds)
 
 
+def benchmark_problems(inspection, key):
+    """Refuse a release with a value that is not private, even if no method of it reads the value."""
+    default = keys()[key]["default"]
+    if inspection[key] == default:
+        return []
+    return [f"`{key}` must be {default} in a release, got {inspection[key]}. {BENCHMARKS_ONLY[key]}"]
+
+
 def unit_problems(inspection):
     """Refuse to protect less than a row."""
     if inspection["cohort.rows"] == Rows.PEOPLE and inspection["privacy.unit"] == Unit.HAPLOTYPE:
@@ -160,9 +171,9 @@ def unit_problems(inspection):
 
 def count_problems(inspection):
     """Refuse to spend all on the counts of rows and of known outcomes."""
-    privacy = inspection.config["privacy"]
-    is_counted = privacy["neighbours"] == "add-remove" and counts_outcomes(inspection.config)
-    if is_counted and privacy["count_share"] >= 1 / 2:
+    privacy = inspection.config.privacy
+    is_counted = privacy.neighbours == "add-remove" and counts_outcomes(inspection.config)
+    if is_counted and privacy.count_share >= 1 / 2:
         wanted = "be below 0.5, as rows and known outcomes are both counted"
-        return [must("privacy.count_share", wanted, f"{privacy['count_share']:g}", "Lower it.")]
+        return [must("privacy.count_share", wanted, f"{privacy.count_share:g}", "Lower it.")]
     return []

@@ -21,8 +21,8 @@ def source_problems(inspection):
     """Ask for sites from one public source, and a word about it."""
     if inspection["cohort.source"] == "simulate":
         return []
-    public, lines = inspection.config["public"], []
-    given = [key for key in ("sites", "frequencies", "reference") if public[key] is not None]
+    public, lines = inspection.config.public, []
+    given = [key for key in ("sites", "frequencies", "reference") if getattr(public, key) is not None]
     if ("sites" in given) == ("reference" in given):
         got = "both" if "sites" in given else "neither"
         lines.append(
@@ -31,11 +31,11 @@ def source_problems(inspection):
         )
     if "frequencies" in given and "sites" not in given:
         lines.append("`public.frequencies` must come with `public.sites`, got it alone. Give the sites.")
-    if public["keep"] and "reference" not in given:
+    if public.keep and "reference" not in given:
         lines.append(
             "`public.keep` must come with `public.reference`, got it alone. Give the genotypes of its people."
         )
-    if given and not public["origin"]:
+    if given and not public.origin:
         lines.append("`public.origin` must say where the public sites come from, got null. Say it in words.")
     return lines
 

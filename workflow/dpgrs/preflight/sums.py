@@ -2,12 +2,12 @@
 
 import os
 
+from dpgrs.config.paths import PATTERN_KEYS
 from dpgrs.errors import DpgrsError, must
 from dpgrs.methods.mechanisms import mechanism_of
 from dpgrs.preflight.public_side import LISTS
 from dpgrs.privacy.private_folders import OPEN_TO_OTHERS
 from dpgrs.study.centre_sums import AGREED, AGREED_KEYS, CentreSums, require_same_terms, terms_of
-from dpgrs.study.path_settings import PATTERN_KEYS
 from dpgrs.types import Metrics, Protection
 
 PART, SUMS = KEYS = ("cohort.part", "cohort.sums")

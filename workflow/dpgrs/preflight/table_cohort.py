@@ -2,10 +2,10 @@
 
 from typing import NamedTuple
 
+from dpgrs.config.paths import SOURCES
+from dpgrs.config.schema import keys
 from dpgrs.errors import DpgrsError, must
 from dpgrs.io.tables.column_ranges import read_ranges
-from dpgrs.study.path_settings import SOURCES
-from dpgrs.study.settings import keys
 from dpgrs.study.table_cohort import TABLE, CohortTable, is_table, look_at_cohort_table, takes_columns
 from dpgrs.study.table_values import constant_problems, range_problems
 
@@ -43,13 +43,13 @@ def inspect_table(config):
 
     Parameters
     ----------
-    config : dict from `dpgrs.study.settings.resolve`.
+    config : StudyConfig.
 
     Returns
     -------
     TableInspection
     """
-    path = config["cohort"]["table"]
+    path = config.cohort.table
     if not is_table(config) or path is None:
         return TableInspection()
     try:
@@ -64,7 +64,7 @@ def inspect_table(config):
 def ignored_problems(inspection, key):
     """Refuse a key of genotypes beside a table: nothing would come of it."""
     value = inspection[key]
-    if not is_table(inspection.config) or value == keys()[key]["default"]:
+    if not is_table(inspection.config) or inspection.is_default(key):
         return []
     return [f"`{key}` is for genotypes, got {value} with `cohort.source: table`. Leave it out."]
 

@@ -48,9 +48,9 @@ def population_problems(inspection):
 
 def outcome_problems(inspection):
     """List what is wrong with the table of outcomes and that of their constants."""
-    outcomes = inspection.config["outcomes"]
-    path, counts, key = outcomes["file"], outcomes["count"], "outcomes.file"
-    if outcomes["source"] == "simulate":
+    outcomes = inspection.config.outcomes
+    path, counts, key = outcomes.file, outcomes.count, "outcomes.file"
+    if outcomes.source == "simulate":
         return _simulated_outcome_problems(outcomes)
     if takes_columns(inspection.config):
         return _own_column_problems(inspection)
@@ -62,11 +62,11 @@ def outcome_problems(inspection):
     if is_encrypted(path):
         return [encrypted_line(key, path)]
     used, scale, chosen = slice(counts and max(counts)), OutcomeScale(), []
-    constants, faults = _constants(inspection, path, used, outcomes["scales"])
+    constants, faults = _constants(inspection, path, used, outcomes.scales)
 
     def judge(table, is_whole):
         with noting(faults, "outcomes.scales"):
-            requires = {"requires_binary": TableCheck.BINARY in outcomes["checks"]}
+            requires = {"requires_binary": TableCheck.BINARY in outcomes.checks}
             standard = table if constants is None else standardise(table, constants, **requires)
             if is_whole:
                 scale.add(standard)
@@ -80,7 +80,7 @@ def outcome_problems(inspection):
         lines.append(must("outcomes.count", wanted, max(counts), "Lower it, or leave it out to use all."))
     if names is None or faults:
         return lines + faults
-    is_judged = inspection.shows_ids and TableCheck.SCALE in outcomes["checks"]
+    is_judged = inspection.shows_ids and TableCheck.SCALE in outcomes.checks
     if inspection.headers_only or not is_judged:
         return lines
     return lines + raw_problems(chosen[0] if chosen else scale.describe())
@@ -88,15 +88,13 @@ def outcome_problems(inspection):
 
 def _own_column_problems(inspection):
     """List what is wrong with the outcomes that are columns of the study's own table, and their constants."""
-    found, outcomes, faults = inspection.table.found, inspection.config["outcomes"], []
+    found, outcomes, faults = inspection.table.found, inspection.config.outcomes, []
     if found is None:
         return []  # said of that table
     own = found.outcomes
-    table = pd.DataFrame(own.values, columns=own.names).iloc[
-        :, : outcomes["count"] and max(outcomes["count"])
-    ]
+    table = pd.DataFrame(own.values, columns=own.names).iloc[:, : outcomes.count and max(outcomes.count)]
     with noting(faults, "outcomes.scales"):
-        if path := outcomes["scales"]:
+        if path := outcomes.scales:
             table = standardise(table, constants_of(list(table), read_scales(path), path=path))
     describe = describe_scale if found.is_whole else describe_chosen
     return faults or raw_problems(describe(table), key="outcomes.columns")
@@ -121,15 +119,15 @@ def network_problems(inspection):
 
 def reference_problems(inspection):
     """List what is wrong with the table of outcomes of the public reference."""
-    outcomes, key = inspection.config["outcomes"], "evaluation.outcomes"
+    outcomes, key = inspection.config.outcomes, "evaluation.outcomes"
     path = inspection[key]
-    is_used = inspection["evaluation.metrics"] == Metrics.PUBLIC and outcomes["source"] == "file"
+    is_used = inspection["evaluation.metrics"] == Metrics.PUBLIC and outcomes.source == "file"
     if path is None or not is_used:
         return []
-    used = slice(outcomes["count"] and max(outcomes["count"]))
+    used = slice(outcomes.count and max(outcomes.count))
     names, lines = count_table(inspection, key, kind="outcome", columns=used, is_reference=True)
     try:
-        wanted = inspection.names(outcomes["file"])[used] if outcomes["file"] else []
+        wanted = inspection.names(outcomes.file)[used] if outcomes.file else []
     except DpgrsError:
         return lines  # said of the study's own table
     if names is None or not wanted:
@@ -242,9 +240,9 @@ def _simulated_outcome_problems(outcomes):
     lines = [
         must("outcomes.source", f"be file where `outcomes.{key}` is given", "simulate", "Say `source: file`.")
         for key in ("file", "scales")
-        if outcomes[key] is not None
+        if getattr(outcomes, key) is not None
     ]
-    if outcomes["count"] is None:
+    if outcomes.count is None:
         lines.append(
             must("outcomes.count", "be given for simulated outcomes", "null", "Give it, or leave it out.")
         )

@@ -21,20 +21,20 @@ def bundle_problems(config):
 
     Parameters
     ----------
-    config : dict from `dpgrs.study.settings.resolve`, of a release that its ledger allows.
+    config : StudyConfig, of a release that its ledger allows.
 
     Returns
     -------
     list of str, one line a problem.
     """
-    folder = Path("results", config["study"], RELEASE)
+    folder = Path("results", config.study, RELEASE)
     try:
         statement = bundled_statement(folder)
     except DpgrsError as error:
         return [f"`study`: {error}"]
     if statement is None:
         return []
-    requests, known = _requests(statement), Ledger(config["privacy"]["ledger"]).read().requests
+    requests, known = _requests(statement), Ledger(config.privacy.ledger).read().requests
     is_again = requests <= known.keys() and asks_again(config, [known[request] for request in requests])
     is_alike = _is_fitted_by(statement, fit_settings(config), is_before_run=True)
     return [] if is_again and is_alike else [_taken(folder)]

@@ -92,7 +92,7 @@ def release_content(
         commit=run["commit"],
         curation=_curation(settings, traits),
         dataset=public_identity(settings)["dataset"],
-        genome_build=settings["release"]["genome_build"],
+        genome_build=settings.release.genome_build,
         n_variants=len(sites),
         site_digest=digest,
         outcomes=tuple(label["outcomes"]),
@@ -135,7 +135,7 @@ def _case_counts(settings, label, noisy):
     """Return the noisy numbers of cases and controls of 0/1 outcomes; none where they were not drawn."""
     if not request_of(label).counts_cases:
         return ()
-    constants = outcome_constants(settings["outcomes"], label["outcomes"])
+    constants = outcome_constants(settings.outcomes, label["outcomes"])
     return case_counts(label, noisy, is_binary=constants["is_binary"].to_numpy())
 
 
@@ -210,19 +210,19 @@ def _terms(request, totals):
 
 
 def _inputs_of_accuracy(evaluation, outcomes, origin):
-    if outcomes["test_share"] > 0:
-        share = f"a share of {outcomes['test_share']:g}"
+    if outcomes.test_share > 0:
+        share = f"a share of {outcomes.test_share:g}"
         yield PublicInput("people held out", share, "a hash of the sample id")
-    if evaluation["metrics"] == "charged":
-        bound = evaluation["residual_bound"] or outcomes["bound"]
+    if evaluation.metrics == "charged":
+        bound = evaluation.residual_bound or outcomes.bound
         yield PublicInput("residual bound", f"{bound:g}", "chosen in the configuration")
-    if evaluation["metrics"] == "public":
-        said = "simulated" if outcomes["source"] == "simulate" else "from a table"
+    if evaluation.metrics == "public":
+        said = "simulated" if outcomes.source == "simulate" else "from a table"
         yield PublicInput("people measured on, with their outcomes", said, origin)
 
 
 def _preprocessing(settings):
-    said = settings["release"]["preprocessing"]
+    said = settings.release.preprocessing
     if said is None:
         return ()
     return (f"Before this program, not covered by the guarantee, in the curator's words: {said}",)
@@ -230,18 +230,18 @@ def _preprocessing(settings):
 
 def _curation(settings, traits):
     elsewhere = ("genome_build", "preprocessing", "audit_draws", "statistics")
-    said = {name: value or "" for name, value in settings["release"].items() if name not in elsewhere}
-    said["acknowledgement"] = settings["dataset"]["acknowledgement"] or ""
-    said["beyond_20"] = settings["privacy"]["beyond_20"] or ""
-    said |= {"title": settings["release"]["title"] or settings["study"], "traits": traits}
+    said = {name: value or "" for name, value in settings.release.as_dict().items() if name not in elsewhere}
+    said["acknowledgement"] = settings.dataset.acknowledgement or ""
+    said["beyond_20"] = settings.privacy.beyond_20 or ""
+    said |= {"title": settings.release.title or settings.study, "traits": traits}
     return Curation(**said)
 
 
 def _public_inputs(settings, digest, label, fit):
-    origin = settings["public"]["origin"] or (
-        f"a simulated reference cohort of {settings['cohort']['simulation']['reference_people']} other people"
+    origin = settings.public.origin or (
+        f"a simulated reference cohort of {settings.cohort.simulation.reference_people} other people"
     )
-    yield from _public_side(settings["public"], label["request"]["protection"])
+    yield from _public_side(settings.public, label["request"]["protection"])
     yield PublicInput("site list", digest, origin)
     yield PublicInput("allele frequencies", "in the site list", origin)
     if "ld" in fit:
@@ -254,23 +254,23 @@ def _public_inputs(settings, digest, label, fit):
         "outcome bound", f"{label['request']['outcome_bound']:g}", "chosen in the configuration"
     )
     yield PublicInput(ROWS_INPUT, str(label["n"]), ORIGIN_OF_ROWS[label["request"]["neighbours"]])
-    missing = settings["outcomes"]["missing"]
+    missing = settings.outcomes.missing
     yield PublicInput("whether outcomes may be missing", missing, "chosen in the configuration")
-    yield PublicInput("seed", str(settings["seed"]), "simulation, thinning and split alone")
+    yield PublicInput("seed", str(settings.seed), "simulation, thinning and split alone")
     yield PublicInput("outcome names", str(label["n_outcomes"]), "given by the curator")
-    if settings["outcomes"]["scales"]:
+    if settings.outcomes.scales:
         # Of this study's outcomes, as the bundle has them.
-        digest = scales_digest(outcome_constants(settings["outcomes"], label["outcomes"]))
+        digest = scales_digest(outcome_constants(settings.outcomes, label["outcomes"]))
         yield PublicInput("centre and scale of the outcomes", digest, f"a table of the curator, {SCALES}")
-    if settings["outcomes"]["prevalence"]:
-        prevalence = f"{settings['outcomes']['prevalence']:g}"
+    if settings.outcomes.prevalence:
+        prevalence = f"{settings.outcomes.prevalence:g}"
         yield PublicInput("prevalence of the outcomes", prevalence, f"of the simulation, {SCALES}")
-    if settings["outcomes"]["loadings"]:
-        found = read_outcome_loadings(settings["outcomes"]["loadings"])
+    if settings.outcomes.loadings:
+        found = read_outcome_loadings(settings.outcomes.loadings)
         yield PublicInput(
             "loadings of the outcomes on components", found.digest, f"{found.origin}, {OUTCOME_LOADINGS}"
         )
-    if settings["cohort"]["field"] == "DS":
+    if settings.cohort.field == "DS":
         yield PublicInput("genotypes", "imputed dosages", f"rounded to multiples of {DOSAGE_STEP:g}")
     yield from check_inputs(settings)
     people = terms_of(settings)
@@ -278,7 +278,7 @@ def _public_inputs(settings, digest, label, fit):
         yield PublicInput("choice of people", people.in_words, "fixed lists, whose ids stay private")
     for number in sorted({event["n_choices"] for event in label["events"] if "n_choices" in event}):
         yield PublicInput("variants to choose for an outcome", str(number), "chosen in the configuration")
-    yield from _inputs_of_accuracy(settings["evaluation"], settings["outcomes"], origin)
+    yield from _inputs_of_accuracy(settings.evaluation, settings.outcomes, origin)
     yield from _inputs_of_fit(fit, label["request"])
 
 
@@ -286,7 +286,7 @@ def _public_side(public, protection):
     """Yield the files of the data that are taken as public, in the order of their digests."""
     side = {Protection.FEATURE: "outcomes", Protection.LABEL: "genotypes"}.get(protection)
     if side is not None:
-        digests, origin = public[side]["sha256"], public[side]["origin"]
+        digests, origin = getattr(public, side).sha256, getattr(public, side).origin
         for digest in [digests] if side == "outcomes" else sorted(digests):
             yield PublicInput(PUBLIC_SIDE[protection], digest, origin)
 

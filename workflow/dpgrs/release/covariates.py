@@ -35,7 +35,7 @@ def covariate_weights(weights, outcomes, *, settings):
     DpgrsError
         If there are not as many covariates as the settings name.
     """
-    covariates = settings["covariates"]
+    covariates = settings.covariates
     names, constants = covariate_names(covariates), covariate_constants(covariates)
     if weights.shape != (len(outcomes), len(names)):
         raise DpgrsError(
@@ -48,7 +48,7 @@ def covariate_weights(weights, outcomes, *, settings):
     centre, scale = np.zeros(len(names)), np.ones(len(names))
     if constants is not None:
         centre[: len(constants)], scale[: len(constants)] = constants["centre"], constants["scale"]
-    per_unit = entry_scale(bound=covariates["bound"], rows=settings["cohort"]["rows"]) / scale
+    per_unit = entry_scale(bound=covariates.bound, rows=settings.cohort.rows) / scale
     return pd.DataFrame(
         {
             "outcome": np.repeat(list(outcomes), len(names)),
@@ -56,7 +56,7 @@ def covariate_weights(weights, outcomes, *, settings):
             "weight": (weights * per_unit).ravel(),
             "centre": np.tile(centre, len(outcomes)),
             "scale": np.tile(scale, len(outcomes)),
-            "bound": covariates["bound"],
+            "bound": covariates.bound,
         }
     )
 
@@ -69,7 +69,7 @@ def covariate_inputs(settings, loadings):
     settings : dict, the resolved configuration.
     loadings : path of the public loadings, or None.
     """
-    for stated in covariate_identity(settings["covariates"]).values():
+    for stated in covariate_identity(settings.covariates).values():
         bound, chosen = f"{stated['bound']:g} standard deviations", "chosen in the configuration"
         yield PublicInput(COVARIATES_INPUT, ", ".join(stated["names"]), f"columns of the study, {COVARIATES}")
         yield PublicInput("bound of covariates", bound, chosen)

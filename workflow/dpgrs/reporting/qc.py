@@ -51,32 +51,30 @@ COLUMNS = {
 ALWAYS = ("chromosome", "records", "rows", "thinned", "kept", "call_rate")
 
 
-def filter_words(variant_set):
+def filter_words(variants):
     """Say which variants a study may take, a phrase a filter.
 
     Parameters
     ----------
-    variant_set : dict, the section of the configuration.
+    variants : Variants, that section of the settings.
 
     Returns
     -------
     list of str
     """
-    words = [f"minor-allele frequency of at least {variant_set['maf']:g}"]
-    if variant_set["missing"] < 1:
-        words.append(f"at most {100 * variant_set['missing']:g} % of alleles missing")
-    if variant_set["hwe"] > 0:
-        words.append(f"mid-p of the Hardy-Weinberg test of at least {variant_set['hwe']:g}")
-    if variant_set["ld_r2"] is not None:
-        words.append(
-            f"r² of at most {variant_set['ld_r2']:g} with others within {variant_set['ld_window']:g} kb"
-        )
-    if variant_set["ambiguous"] == "drop":
+    words = [f"minor-allele frequency of at least {variants.maf:g}"]
+    if variants.missing < 1:
+        words.append(f"at most {100 * variants.missing:g} % of alleles missing")
+    if variants.hwe > 0:
+        words.append(f"mid-p of the Hardy-Weinberg test of at least {variants.hwe:g}")
+    if variants.ld_r2 is not None:
+        words.append(f"r² of at most {variants.ld_r2:g} with others within {variants.ld_window:g} kb")
+    if variants.ambiguous == "drop":
         words.append("no A/T or C/G SNPs")
-    if variant_set["multiallelic"] == "drop":
+    if variants.multiallelic == "drop":
         words.append("one variant per position")
-    if len(variant_set["classes"]) == 1:
-        words.append(f"{variant_set['classes'][0].replace('snp', 'SNP')}s alone")
+    if len(variants.classes) == 1:
+        words.append(f"{variants.classes[0].replace('snp', 'SNP')}s alone")
     return words
 
 

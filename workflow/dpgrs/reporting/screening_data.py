@@ -43,8 +43,8 @@ def read_screening(choices, variant_set, outcomes, settings):
         if (one.selector, one.size, one.count) == (shown, largest, len(outcomes.names))
     ]
     return Screening(
-        methods=tuple(name for name in METHODS if METHODS[name].is_screened and name in settings["methods"]),
-        share=settings["screening"]["share"],
+        methods=tuple(name for name in METHODS if METHODS[name].is_screened and name in settings.methods),
+        share=settings.screening.share,
         partner_r2=PARTNER_R2,
         scores=exact[shown, largest].arrays["scores"],
         choices=shown_choices,

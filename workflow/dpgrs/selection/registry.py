@@ -27,6 +27,7 @@ class Selector:
     private_of_all : str or None, the function of a ScreeningData and of a source of noise for each outcome
         that does for all what `private` does for one, where they share looks at the genotypes.
     paper : str or None, the same as `private` in a paper's scaling, which promises nothing: no events.
+    paper_key : str or None, the key of the setting that is ``paper`` for a choice by `paper`.
     counts_units : bool, whether it counts units at `screening.count_share`.
     is_composed : bool, whether it chooses one variant after the other, by `screening.law` and
         `screening.composition`, some of which spend a share of delta.
@@ -49,6 +50,7 @@ class Selector:
     private_of_all: str | None = None
     of_table: str | None = None
     paper: str | None = None
+    paper_key: str | None = None
     counts_units: bool = False
     is_composed: bool = False
     has_scores: bool = False

@@ -155,7 +155,7 @@ def attack_replicate(
         Statistics.load(statistics),
     )
     covariates = Covariates.load(covariates)
-    counts, seed, penalty = settings.outcomes.count, settings.seed, settings.regression["lambda"]
+    counts, seed, penalty = settings.outcomes.count, settings.seed, settings.regression.lambda_
     counts = counts or [len(outcomes.names)]
     people = outcomes.is_training[:: _rows_per_person(outcomes.rows)]
     fold = _folds(variant_set.sample_id, people, seed=seed, key=("attack", replicate))

@@ -24,7 +24,7 @@ def choose_people(
 
     Parameters
     ----------
-    settings : Settings
+    settings : StudyConfig
     genotypes : the files of one chromosome; headers alone are read.
     is_reference : choose the people of the public reference rather than of the study.
     counts : file for the numbers of people left out by reason, JSON. Releases write none.

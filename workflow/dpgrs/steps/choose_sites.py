@@ -25,7 +25,7 @@ def choose_sites(settings, stores: list[Path] = (), *, qc: Path, output: Path):
 
     Parameters
     ----------
-    settings : Settings
+    settings : StudyConfig
     stores : haplotype stores of the public reference, one per chromosome, unless tables list the sites.
     qc : table to write of all candidate sites, each with the reason why it was left out.
     output : the table of sites to write.

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
+from dpgrs.config.paths import PATHS
 from dpgrs.errors import UsageError
 from dpgrs.io.files import digest_file, remove
 from dpgrs.io.json_files import read_json
-from dpgrs.study.path_settings import PATHS
 
 # Records of what was asked for; all else in the private folder is derived from people, or may tell of them.
 RECORDS = ("settings.json", "provenance.json")

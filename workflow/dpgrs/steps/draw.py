@@ -142,7 +142,7 @@ def _charge(asked, output, events, *, sites, public, before_charge):
     before_charge : as in `draw`; it is called when the rehearsal has read all data.
     """
     ledger, site_digest = Ledger(asked.settings.privacy.ledger), written_digest(sites)
-    identity = public_identity(asked.settings.as_dict()) | public
+    identity = public_identity(asked.settings) | public
     terms = {"sites": site_digest} | identity["dataset"]
     mechanism, request = asked.mechanism, asked.request
 

@@ -56,7 +56,7 @@ def fit_weights(
 
     Parameters
     ----------
-    settings : Settings
+    settings : StudyConfig
     drawn : noisy results from one or several mechanisms.
     draw_seconds : table of the time that each draw took, in benchmarks.
     statistics : exact statistics, for fits without privacy.
@@ -84,7 +84,7 @@ def fit_weights(
         methods, files = settings.methods, {"ld": ld, "effects": effects}
         if statistics is not None:
             exact = Statistics.load(statistics)
-            yield from _non_private_fits(exact, methods, settings.regression)
+            yield from _non_private_fits(exact, methods, settings.regression.as_dict())
         public = None if outcomes is None else Outcomes.load(outcomes)
         for path, times in zip_longest(drawn, draw_seconds):
             times = None if times is None else read_table(times, needed=["seconds"])["seconds"]
@@ -119,7 +119,7 @@ def _non_private_fits(statistics, methods, regression):
 def _drawn_fits(drawn, took, settings, public, ld, effects):
     found_ld = {} if ld is None else {size: one for size, (one, _) in load_ld(ld).items()}
     is_stated = has_same_ancestry(settings)
-    all_terms = FitTerms.of(settings.regression, ld=found_ld, same_ancestry=is_stated)
+    all_terms = FitTerms.of(settings.regression.as_dict(), ld=found_ld, same_ancestry=is_stated)
     told = _told(effects, max((label["outcomes"] for label in drawn.labels), key=len, default=()))
     for number, (label, arrays) in enumerate(drawn):
         request, mechanism, count = request_of(label), mechanism_of_file(label), label["n_outcomes"]

@@ -24,7 +24,7 @@ def ingest_chromosome(
 
     Parameters
     ----------
-    settings : Settings
+    settings : StudyConfig
     genotypes : genotype files of the chromosome.
     chromosome : the contig to read, with or without `chr`.
     people : list of the people to read, one id a line; all people if left out.

@@ -26,7 +26,7 @@ def make_table_variants(settings, table: Path, *, ranges: Path, outcomes: Path |
 
     Parameters
     ----------
-    settings : Settings
+    settings : StudyConfig
     table : the table.
     ranges : public ranges of its columns.
     outcomes : file to write of the columns that are outcomes.

@@ -21,7 +21,7 @@ def make_variants(
 
     Parameters
     ----------
-    settings : Settings
+    settings : StudyConfig
     stores : haplotype stores, one per chromosome, in genome order.
     sites : public sites of a release, all of which are taken. Without them, the filters use the genotypes
         of the cohort.

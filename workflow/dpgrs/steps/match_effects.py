@@ -21,7 +21,7 @@ def match_effects(
 
     Parameters
     ----------
-    settings : Settings
+    settings : StudyConfig
     effects : scoring files or summary statistics.
     sites : public sites, if the study has them.
     variant_set : the variant set, if the study has no public sites.

@@ -97,7 +97,7 @@ def measure_release(
 
     Parameters
     ----------
-    settings : Settings
+    settings : StudyConfig
     drawn : noisy results of the release.
     outcomes : outcomes of the people to measure on.
     weights : weights of one fit.
@@ -146,7 +146,7 @@ def measure_release(
         found, own = _measure_in_public(label, fit, n_components=settings.covariates.pcs, **people)
         write({**found, "status": "ok"}, [own], [])
         return
-    identity = public_identity(settings.as_dict()) | loadings_identity(loadings)
+    identity = public_identity(settings) | loadings_identity(loadings)
     public = {
         "identity": identity,
         "site_digest": written_digest(sites),

@@ -91,7 +91,7 @@ def render_report(
 
     Parameters
     ----------
-    settings : Settings
+    settings : StudyConfig
     metrics : table of metrics by outcome.
     population_metrics : table of metrics by population.
     measures : table of measures with intervals.
@@ -227,7 +227,7 @@ def _binary(outcomes, largest):
 
 def _quality(qc, genotypes, settings):
     counts = read_table(qc, needed=["chromosome"], dtype={"chromosome": "str"})
-    return Quality(counts, GenotypeSummary.load(genotypes), settings["variants"])
+    return Quality(counts, GenotypeSummary.load(genotypes), settings.variants)
 
 
 def _clipping(statistics, largest):
@@ -242,46 +242,46 @@ def _clipping(statistics, largest):
 
 
 def _study_info(settings, variant_set, outcomes, metrics, covariates, **counted):
-    simulated = settings["outcomes"]["source"] == "simulate"
+    simulated = settings.outcomes.source == "simulate"
     return StudyInfo(
-        name=settings["study"],
+        name=settings.study,
         n_people=variant_set.n_samples,
         n_rows=len(outcomes.is_training),
-        rows=settings["cohort"]["rows"],
-        variant_counts=tuple(sorted(settings["variants"]["size"])),
+        rows=settings.cohort.rows,
+        variant_counts=tuple(sorted(settings.variants.size)),
         outcome_counts=tuple(sorted(metrics["n_outcomes"].unique().tolist())),
-        replicates=settings["replicates"],
-        source=_source(settings["cohort"]),
+        replicates=settings.replicates,
+        source=_source(settings.cohort),
         is_copied=n_copies(settings) is not None,
-        field=settings["cohort"]["field"],
-        chromosomes=() if is_table(settings) else tuple(settings["cohort"]["chromosomes"]),
-        heritability=settings["outcomes"]["heritability"] if simulated else None,
-        prevalence=settings["outcomes"]["prevalence"],
-        factors=settings["outcomes"]["factors"],
-        network=settings["outcomes"]["network"],
+        field=settings.cohort.field,
+        chromosomes=() if is_table(settings) else tuple(settings.cohort.chromosomes),
+        heritability=settings.outcomes.heritability if simulated else None,
+        prevalence=settings.outcomes.prevalence,
+        factors=settings.outcomes.factors,
+        network=settings.outcomes.network,
         facts={
-            name: facts(settings["regression"])
-            for name in settings["methods"]
+            name: facts(settings.regression.as_dict())
+            for name in settings.methods
             if (facts := METHODS[name].facts)
         },
-        test_share=settings["outcomes"]["test_share"],
-        outcome_bound=settings["outcomes"]["bound"],
-        delta=settings["privacy"]["delta"],
-        penalty=settings["regression"]["lambda"],
-        penalty_rule=settings["regression"]["lambda_from"],
-        stated_heritability=settings["regression"]["heritability"],
-        is_joint=settings["regression"]["joint_projection"],
-        bounds=settings["privacy"]["bounds"],
-        genotype_clip=settings["privacy"]["genotype_clip"],
-        outcome_clip=settings["privacy"]["outcome_clip"],
-        outcome_budget=settings["privacy"]["outcome_budget"],
-        seed=settings["seed"],
+        test_share=settings.outcomes.test_share,
+        outcome_bound=settings.outcomes.bound,
+        delta=settings.privacy.delta,
+        penalty=settings.regression.lambda_,
+        penalty_rule=settings.regression.lambda_from,
+        stated_heritability=settings.regression.heritability,
+        is_joint=settings.regression.joint_projection,
+        bounds=settings.privacy.bounds,
+        genotype_clip=settings.privacy.genotype_clip,
+        outcome_clip=settings.privacy.outcome_clip,
+        outcome_budget=settings.privacy.outcome_budget,
+        seed=settings.seed,
         has_public_sites=has_public_sites(settings),
         choice=tuple(choice_in_words(settings, says_default=False)),
         words=TABLE_WORDS if is_table(settings) else GENOTYPE_WORDS,
         **counted,
         covariates=() if covariates is None else covariates.names,
-        covariate_bound=settings["covariates"]["bound"],
+        covariate_bound=settings.covariates.bound,
     )
 
 
@@ -297,7 +297,7 @@ def _left_out(people):
 
 def _source(cohort):
     """Say where the genotypes come from; file names alone, since folders tell about a machine."""
-    if cohort["source"] == "simulate":
-        return f"simulated under {cohort['simulation']['model']} (stdpopsim)"
-    source = cohort["source"]
-    return f"{source.upper()} {Path(cohort[source]).name}"
+    if cohort.source == "simulate":
+        return f"simulated under {cohort.simulation.model} (stdpopsim)"
+    source = cohort.source
+    return f"{source.upper()} {Path(getattr(cohort, source)).name}"

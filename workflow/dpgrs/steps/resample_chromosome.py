@@ -22,7 +22,7 @@ def resample_chromosome(
 
     Parameters
     ----------
-    settings : Settings
+    settings : StudyConfig
     source : the store of a chromosome.
     populations : table of sample and population; copies mix haplotypes of one population only.
     genetic_map : genetic map of the chromosome; 1 cM/Mb if left out.

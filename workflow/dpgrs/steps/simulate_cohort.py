@@ -16,7 +16,7 @@ def simulate_cohort(
 
     Parameters
     ----------
-    settings : Settings
+    settings : StudyConfig
     directory : folder for ``{chrom}.vcf.gz`` and its index.
     chromosome : the chromosome to simulate.
     populations : table to write of sample and population, the same for all chromosomes.
@@ -24,4 +24,4 @@ def simulate_cohort(
     """
     options = {"chromosomes": [chromosome], "seed": settings.seed}
     options |= {"reference": reference, "populations": populations}
-    cohorts.simulate_cohort(directory, **options, **settings.cohort.simulation)
+    cohorts.simulate_cohort(directory, **options, **settings.cohort.simulation.as_dict())

@@ -43,7 +43,7 @@ def summarise_genotypes(settings, stores: list[Path], *, populations: Path | Non
 
     Parameters
     ----------
-    settings : Settings
+    settings : StudyConfig
     stores : haplotype stores, one per chromosome, in genome order.
     populations : table of sample and population.
     output : the summary to write.

@@ -39,6 +39,6 @@ def take_sums(settings, sums: Path, *, sites: Path, of_outcomes: bool = False, o
     DpgrsError
         If the sums are of other terms than the study, or of other public sites.
     """
-    found, terms = CentreSums.load(sums), terms_of(settings.as_dict(), site_digest=written_digest(sites))
+    found, terms = CentreSums.load(sums), terms_of(settings, site_digest=written_digest(sites))
     require_same_terms(found, terms, path=sums, others="the study")
     (found.outcomes if of_outcomes else found.statistics).save(output)

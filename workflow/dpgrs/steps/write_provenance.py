@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from dpgrs.config.study import StudyConfig
 from dpgrs.io.json_files import read_json, write_json
 from dpgrs.study.provenance import provenance
 
@@ -15,4 +16,4 @@ def write_provenance(settings: Path, results: list[Path] = (), *, output: Path):
     results : files to record the digests of.
     output : the record to write, JSON.
     """
-    write_json(output, provenance(read_json(settings), results))
+    write_json(output, provenance(StudyConfig.of(read_json(settings)), results))

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from dpgrs.config.study import StudyConfig
 from dpgrs.errors import DpgrsError
 from dpgrs.io.files import written_digest
 from dpgrs.io.json_files import read_json
@@ -74,38 +75,38 @@ def write_release(
         If a file does not belong to this release or to what the ledger charged for, or an audit is missing or
         failed.
     """
-    settings = read_json(settings)
-    book = Ledger(settings["privacy"]["ledger"]).read()
+    settings = StudyConfig.of(read_json(settings))
+    book = Ledger(settings.privacy.ledger).read()
     label, noisy = load_released(drawn, book)
     _require_same_data(settings, {"sites": written_digest(sites)} | loadings_identity(loadings), label, book)
     terms = fit_settings(settings) | ld_identity(ld) | effects_identity(effects)
     fit = published(load_weights(weights, label, noisy, fit=terms))
     names, sites = tuple(label["outcomes"]), read_chosen_sites(sites)
-    constants = outcome_constants(settings["outcomes"], names)
+    constants = outcome_constants(settings.outcomes, names)
     measured, stated = load_accuracy(accuracy, book, label, fit=terms, constants=constants)
     audits = _audits(audit, label["events"] + measured, settings)
     found = {"noisy": noisy, "measured": measured, "stated": stated, "audits": audits, "loadings": loadings}
     found |= {"fit": terms, "fitted": fit, "effects": load_effects(effects)[0]}
     found |= {"traits": () if traits is None else read_traits(traits, names)}
     content = release_content(settings, sites, label, book, **found)
-    size, covariates = len(sites), settings["covariates"]
+    size, covariates = len(sites), settings.covariates
     scores = Scores(
         outcomes=names,
         sites=sites,
         weights=fit.weights[:, :size],
         constants=prediction_constants(
-            fit, n_variants=size, n_components=covariates["pcs"], rows=settings["cohort"]["rows"]
+            fit, n_variants=size, n_components=covariates.pcs, rows=settings.cohort.rows
         ),
         standard_errors=None if fit.standard_errors is None else fit.standard_errors[:, :size],
         chosen=fit.chosen,
         frequency=sites["frequency"].to_numpy(),
-        genome_build=settings["release"]["genome_build"],
+        genome_build=settings.release.genome_build,
         terms=content.terms,
         source=_source(content.events),
     )
     require_same_release(output, {event["request"] for event in content.events}, fit=terms)
     remove_bundle(output)
-    outcome_loadings = settings["outcomes"]["loadings"]
+    outcome_loadings = settings.outcomes.loadings
     write_bundle(
         output,
         scores=scores,
@@ -123,10 +124,10 @@ def write_release(
 
 def _statistics(settings, label, noisy, sites):
     """Return what is published of the draws; None where the curator leaves them out, or there are none."""
-    is_wanted = settings["release"]["statistics"]
-    if not is_wanted or not has_statistics(settings["methods"][0], label["request"]["protection"]):
+    is_wanted = settings.release.statistics
+    if not is_wanted or not has_statistics(settings.methods[0], label["request"]["protection"]):
         return None
-    scales = outcome_constants(settings["outcomes"], label["outcomes"])
+    scales = outcome_constants(settings.outcomes, label["outcomes"])
     return released_statistics(label, noisy, sites, scales=scales)
 
 
@@ -157,17 +158,17 @@ def _require_same_data(settings, files, label, book):
 
 def _audits(path, events, settings):
     """Read and sum up the audits of what was drawn; None where a study leaves them out."""
-    draws = settings["release"]["audit_draws"]
+    draws = settings.release.audit_draws
     if draws == 0:
         return None
     if path is None:
         raise DpgrsError(f"A release with `release.audit_draws` = {draws} must have audits. Give --audit.")
-    turned = [STEERED] if settings["methods"][0] in ON_TURNED_ROWS else []
+    turned = [STEERED] if settings.methods[0] in ON_TURNED_ROWS else []
     return summarise_audits(
         read_json(path, kind=list),
         statistics=[*(event["statistic"] for event in events), *turned],
         draws=draws,
-        seed=settings["seed"],
+        seed=settings.seed,
     )
 
 

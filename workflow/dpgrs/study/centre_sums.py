@@ -12,13 +12,14 @@ import hashlib
 import json
 import re
 from dataclasses import dataclass
-from functools import reduce
-from operator import getitem
 from pathlib import Path
 
 import numpy as np
 
 import dpgrs
+from dpgrs.config.paths import PATHS
+from dpgrs.config.schema import keys
+from dpgrs.config.study import StudyConfig
 from dpgrs.errors import DpgrsError, UsageError, shown
 from dpgrs.io.files import (
     arrays_as_bytes,
@@ -37,10 +38,7 @@ from dpgrs.study.code import package_digest
 from dpgrs.study.exact_statistics import added
 from dpgrs.study.identity import public_identity
 from dpgrs.study.made_by import PUBLIC, SITES, require_made_by
-from dpgrs.study.path_settings import PATHS
 from dpgrs.study.request_identity import exact_values
-from dpgrs.study.settings import keys
-from dpgrs.study.step_settings import Settings
 from dpgrs.study.sums_check import STATISTICS, is_possible, largest
 
 FORMAT = 2
@@ -175,7 +173,7 @@ def terms_of(settings, *, site_digest):
 
     Parameters
     ----------
-    settings : dict from `dpgrs.study.settings.resolve`, of a centre or of the coordinator.
+    settings : StudyConfig of a centre or of the coordinator.
     site_digest : str, SHA-256 of the public sites in hexadecimal.
     """
     agreed = [key for key in keys() if key in AGREED_KEYS or key.partition(".")[0] in AGREED]
@@ -184,15 +182,11 @@ def terms_of(settings, *, site_digest):
         "dpgrs": dpgrs.__version__,
         "code": package_digest(),
         "mechanism_version": MECHANISM_VERSION,
-        "mechanisms": sorted({mechanism_of(method).name for method in settings["methods"]}),
+        "mechanisms": sorted({mechanism_of(method).name for method in settings.methods}),
         "public sites": site_digest,
         # Digests of public files, which have no paths here.
         "identity": exact_values(public_identity(settings)),
-        **{
-            key: json.dumps(reduce(getitem, key.split("."), settings), sort_keys=True)
-            for key in agreed
-            if key not in OWN
-        },
+        **{key: json.dumps(settings.value(key), sort_keys=True) for key in agreed if key not in OWN},
     }
 
 
@@ -222,8 +216,8 @@ def sums_of_study(folder, *, centre):
         raise UsageError(
             f"`{folder}` must be the folder of a study that has run, got another. Run the study."
         )
-    settings = read_json(settings)
-    if not settings["cohort"]["part"]:
+    settings = StudyConfig.of(read_json(settings))
+    if not settings.cohort.part:
         raise UsageError(
             f"`{folder}` must be a study with `cohort.part: true`, got one that draws for itself. Run the "
             "agreed configuration with that key."
@@ -233,7 +227,7 @@ def sums_of_study(folder, *, centre):
         private / "replicate1" / "outcomes.zarr",
         public / SITES,
     ]
-    require_made_by(Settings(settings), files)
+    require_made_by(settings, files)
     with contextlib.chdir(Path(folder).absolute().parents[1]):
         require_no_digests()
     statistics, outcomes = Statistics.load(files[0]), Outcomes.load(files[1]).of_rows(slice(0))

@@ -21,32 +21,32 @@ CHOSEN = "chosen in the configuration"
 
 def check_inputs(settings: Mapping) -> Iterator[PublicInput]:
     """Yield the public inputs that say which checks of private data a release has, and by which threshold."""
-    cohort, outcomes = settings["cohort"], settings["outcomes"]
-    is_simulated, is_of_centres = cohort["source"] == "simulate", cohort["sums"] is not None
+    cohort, outcomes = settings.cohort, settings.outcomes
+    is_simulated, is_of_centres = cohort.source == "simulate", cohort.sums is not None
     people = terms_of(settings)
     there = {
         CheckedFile.GENOTYPES: not is_simulated,
-        CheckedFile.OUTCOMES: outcomes["source"] == "file",
-        CheckedFile.COVARIATES: settings["covariates"]["file"] is not None,
+        CheckedFile.OUTCOMES: outcomes.source == "file",
+        CheckedFile.COVARIATES: settings.covariates.file is not None,
         CheckedFile.PEOPLE: bool(people.public),
-        CheckedFile.REFERENCE: settings["public"]["reference"] is not None and not is_of_centres,
+        CheckedFile.REFERENCE: settings.public.reference is not None and not is_of_centres,
         CheckedFile.CENTRES: is_of_centres,
     }
     files = [kind for kind, is_there in there.items() if is_there]
     yield PublicInput(CHECKED_FILES, ", ".join(files) or NO_FILES, CHOSEN)
     if not (there[CheckedFile.OUTCOMES] or there[CheckedFile.COVARIATES]):
         return
-    checks = [check for check in TableCheck if check in outcomes["checks"]]
+    checks = [check for check in TableCheck if check in outcomes.checks]
     yield PublicInput(CHECKS, ", ".join(checks) or NO_CHECKS, CHOSEN)
     if {TableCheck.PEOPLE, TableCheck.VALUES} & {*checks}:
-        share = repr(float(outcomes["least_share"])).removesuffix(".0")
+        share = repr(float(outcomes.least_share)).removesuffix(".0")
         yield PublicInput(LEAST_SHARE, share, CHOSEN)
 
 
 def conditions_ahead(settings: Mapping) -> list[str]:
     """Return what the existence of a release will reveal, before anything private is read."""
     inputs = {one.name: one.value for one in check_inputs(settings)}
-    if settings["cohort"]["field"] == "DS":
+    if settings.cohort.field == "DS":
         inputs |= dict([DOSAGES_INPUT])
-    terms = {"protection": settings["privacy"]["protection"][0], "rows": settings["cohort"]["rows"]}
+    terms = {"protection": settings.privacy.protection[0], "rows": settings.cohort.rows}
     return list(conditions(inputs, **terms).values())

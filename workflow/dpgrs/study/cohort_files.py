@@ -2,15 +2,15 @@
 
 from pathlib import Path
 
+from dpgrs.config.paths import PATTERN_KEYS, SOURCES
 from dpgrs.io.genotype_files import find_genotype_files, with_companions
-from dpgrs.study.path_settings import PATTERN_KEYS, SOURCES
 
 COHORT_KEYS = ("cohort.source", *PATTERN_KEYS, "cohort.sums", "cohort.chromosomes")
 
 
 def has_genotype_files(cohort):
     """Tell whether a cohort is read from genotype files: no simulation, no table, no sums of centres."""
-    return cohort["source"] in SOURCES and cohort["sums"] is None
+    return cohort.source in SOURCES and cohort.sums is None
 
 
 def cohort_pattern(cohort):
@@ -18,14 +18,14 @@ def cohort_pattern(cohort):
 
     Parameters
     ----------
-    cohort : dict, that section of a resolved configuration, whose source is one of `SOURCES`.
+    cohort : Cohort, whose source is one of `SOURCES`.
 
     Returns
     -------
     key : str, dotted path.
     pattern : str or None
     """
-    return f"cohort.{cohort['source']}", cohort[cohort["source"]]
+    return f"cohort.{cohort.source}", getattr(cohort, cohort.source)
 
 
 def cohort_files(cohort, chromosome):
@@ -37,7 +37,7 @@ def cohort_files(cohort, chromosome):
         If a pattern or prefix matches none.
     """
     pattern = cohort_pattern(cohort)[1]
-    return find_genotype_files(pattern, chromosome, is_prefix=cohort["source"] == "plink")
+    return find_genotype_files(pattern, chromosome, is_prefix=cohort.source == "plink")
 
 
 def reference_files_of(pattern, chromosome):

@@ -2,12 +2,12 @@
 
 from dataclasses import asdict, dataclass
 
+from dpgrs.config.study import StudyConfig
 from dpgrs.errors import UsageError, must
 from dpgrs.methods.mechanisms import fitted_from
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.sum_mechanisms import SharedStatistics
 from dpgrs.study.requests import requests_of
-from dpgrs.study.step_settings import Settings
 from dpgrs.study.training_data import TrainingData, public_outcomes
 
 
@@ -17,7 +17,7 @@ class Draw:
 
     Attributes
     ----------
-    settings : Settings
+    settings : StudyConfig
     mechanism : from `dpgrs.methods.mechanisms.mechanism_named`.
     method : str, for which it is drawn; None where all methods of the mechanism share it.
     data : TrainingData
@@ -25,7 +25,7 @@ class Draw:
     names : tuple of str, of the outcomes or of their components.
     """
 
-    settings: Settings
+    settings: StudyConfig
     mechanism: SharedStatistics
     method: str | None
     data: TrainingData
@@ -69,7 +69,7 @@ def draws_of(settings, mechanism, methods, data):
 
     Parameters
     ----------
-    settings : Settings, with what `dpgrs.study.requests.reads_of_draw` lists.
+    settings : StudyConfig, with what `dpgrs.study.requests.reads_of_draw` lists.
     mechanism : from `dpgrs.methods.mechanisms.mechanism_named`.
     methods : list of str, those with draws of their own; [None] where all share one.
     data : TrainingData

@@ -21,25 +21,25 @@ def files_to_fetch(config):
 
     Parameters
     ----------
-    config : dict from `dpgrs.study.settings.resolve`.
+    config : StudyConfig.
 
     Returns
     -------
     dict of str to str.
     """
-    cohort = config["cohort"]
-    if config["mode"] == "release" or not _is_download(cohort["vcf"]):
+    cohort = config.cohort
+    if config.mode == "release" or not _is_download(cohort.vcf):
         return {}
     return {path: url for path, url in _absent_files(cohort).items() if _is_download(path)}
 
 
 def implied_populations(cohort):
     """Return the path of a cohort's table of populations: beside the genotypes, where both are fetched."""
-    url = cohort["fetch"]["populations"]
-    if cohort["populations"] or not url or not _is_download(cohort["vcf"]):
-        return cohort["populations"]
+    url = cohort.fetch.populations
+    if cohort.populations or not url or not _is_download(cohort.vcf):
+        return cohort.populations
     name = url.rpartition("/")[2]
-    return None if name in NO_NAMES else str(Path(cohort["vcf"]).with_name(name))
+    return None if name in NO_NAMES else str(Path(cohort.vcf).with_name(name))
 
 
 def fetch_problems(config):
@@ -47,21 +47,23 @@ def fetch_problems(config):
 
     Parameters
     ----------
-    config : dict from `dpgrs.study.settings.resolve`.
+    config : StudyConfig.
 
     Returns
     -------
     list of str
     """
-    cohort, fetch = config["cohort"], config["cohort"]["fetch"]
-    given = [key for key in KEYS if fetch[key] is not None]
+    cohort, fetch = config.cohort, config.cohort.fetch
+    given = [key for key in KEYS if getattr(fetch, key) is not None]
     if not given:
         return []
-    if (source := cohort["source"]) in ("simulate", "table"):
+    if (source := cohort.source) in ("simulate", "table"):
         return [
             f"`cohort.source` must be vcf where `cohort.fetch` is given, got {source}. Say `source: vcf`."
         ]
-    misplaced = [key for key in ("vcf", "populations") if cohort[key] and not _is_download(cohort[key])]
+    misplaced = [
+        key for key in ("vcf", "populations") if (path := getattr(cohort, key)) and not _is_download(path)
+    ]
     if misplaced:
         return _misplaced(misplaced[0], cohort)
     lines = [line for key in given for line in _address_problems(key, cohort)]
@@ -74,7 +76,7 @@ def fetch_problems(config):
         lines.append(
             "`cohort.fetch.manifest` must come with `vcf` or `populations`, got it alone. Give addresses."
         )
-    if config["mode"] == "release":
+    if config.mode == "release":
         lines += [
             f"`cohort.fetch` must have nothing left to fetch in a release, got {path}. Fetch it first: "
             + fetch_command(cohort, path, url)
@@ -85,7 +87,7 @@ def fetch_problems(config):
 
 def fetch_command(cohort, path, url):
     """Return the command that fetches one file of a cohort, as text for a shell."""
-    manifest = str(cohort["fetch"]["manifest"])
+    manifest = str(cohort.fetch.manifest)
     return shlex.join(["dpgrs", "fetch", url, "--manifest", manifest, "--output", path])
 
 
@@ -94,8 +96,9 @@ def _misplaced(key, cohort):
     if not _absent_files(cohort):
         return []
     return [
-        f"`cohort.fetch` is for `cohort.{key}` in a folder `{FOLDER}`, got {cohort[key]}: it is not fetched. "
-        "Give files that are there, or a path in such a folder, from which no link or `..` leads away."
+        f"`cohort.fetch` is for `cohort.{key}` in a folder `{FOLDER}`, got {getattr(cohort, key)}: it is "
+        "not fetched. Give files that are there, or a path in such a folder, from which no link or `..` "
+        "leads away."
     ]
 
 
@@ -109,34 +112,34 @@ def _is_download(path):
 
 
 def _absent_files(cohort):
-    fetch = cohort["fetch"]
-    if cohort["source"] == "simulate":
+    fetch = cohort.fetch
+    if cohort.source == "simulate":
         return {}
     pairs = {}
-    if cohort["vcf"] and fetch["vcf"]:
-        for chromosome in cohort["chromosomes"]:
-            path, url = (text.replace("{chrom}", chromosome) for text in (cohort["vcf"], fetch["vcf"]))
+    if cohort.vcf and fetch.vcf:
+        for chromosome in cohort.chromosomes:
+            path, url = (text.replace("{chrom}", chromosome) for text in (cohort.vcf, fetch.vcf))
             pairs[path] = url
-    if cohort["populations"] and fetch["populations"]:
-        pairs[cohort["populations"]] = fetch["populations"]
+    if cohort.populations and fetch.populations:
+        pairs[cohort.populations] = fetch.populations
     return {path: url for path, url in pairs.items() if not Path(path).exists()}
 
 
 def _address_problems(key, cohort):
-    url, name = cohort["fetch"][key], f"cohort.fetch.{key}"
+    url, name = getattr(cohort.fetch, key), f"cohort.fetch.{key}"
     fault = address_fault(url)
     if fault:
         return [f"`{name}` must {fault}"]
-    if key == "populations" and cohort[key] is None and url.rpartition("/")[2] in NO_NAMES:
+    if key == "populations" and cohort.populations is None and url.rpartition("/")[2] in NO_NAMES:
         return [f"`{name}` must end with the name of a file, got {url}. Give `cohort.populations` besides."]
     allowed = {"{chrom}"} if key == "vcf" else set()
     stray = [name for name in re.findall(r"{[^}]*}", url) if name not in allowed]
     if stray:
         wanted = "no placeholder but {chrom}" if allowed else "no placeholder"
         return [f"`{name}` must have {wanted}, got {stray[0]}. Write the whole address."]
-    if key == "vcf" and ("{chrom}" in url) != ("{chrom}" in cohort[key]):
+    if key == "vcf" and ("{chrom}" in url) != ("{chrom}" in cohort.vcf):
         return [
-            f"`{name}` must have {{chrom}} where `cohort.{key}` has it, got {url} and {cohort[key]}. "
+            f"`{name}` must have {{chrom}} where `cohort.{key}` has it, got {url} and {cohort.vcf}. "
             "Write {chrom} in both or in neither."
         ]
     return []

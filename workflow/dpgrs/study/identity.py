@@ -43,7 +43,7 @@ def public_identity(config):
 
     Parameters
     ----------
-    config : dict from `resolve`.
+    config : StudyConfig
 
     Returns
     -------
@@ -56,41 +56,43 @@ def public_identity(config):
     # pandas, for whoever needs it
     from dpgrs.study.table_settings import covariate_identity, outcome_loadings_identity, scales_identity
 
-    cohort, outcomes, dataset = config["cohort"], config["outcomes"], config["dataset"]
-    public = {name: config["public"][name]["sha256"] for name in ("genotypes", "outcomes")}
-    is_simulated = cohort["source"] == "simulate"
+    cohort, outcomes, dataset = config.cohort, config.outcomes, config.dataset
+    public = {"genotypes": config.public.genotypes.sha256, "outcomes": config.public.outcomes.sha256}
+    is_simulated = cohort.source == "simulate"
     drawn = ["source"]
-    if outcomes["source"] == "simulate":
+    if outcomes.source == "simulate":
         drawn += ["heritability", "causal_share"]
-        drawn += [name for name in ("factors", "network", "prevalence") if outcomes[name] is not None]
+        drawn += [
+            name for name in ("factors", "network", "prevalence") if getattr(outcomes, name) is not None
+        ]
     return {
         "dataset": {
-            "accession": dataset["accession"],
-            "consent": dataset["consent"],
-            "dataset_version": dataset["version"],
+            "accession": dataset.accession,
+            "consent": dataset.consent,
+            "dataset_version": dataset.version,
         },
         "genotypes": {
-            "simulation": cohort["simulation"] if is_simulated else None,
+            "simulation": cohort.simulation.as_dict() if is_simulated else None,
             # REF may differ from that of a VCF of the same people, and so do the rows.
-            **({"source": cohort["source"]} if cohort["source"] not in ("simulate", "vcf", "table") else {}),
-            "field": cohort["field"],
-            "keep_filtered": cohort["keep_filtered"],
-            "test_share": outcomes["test_share"],
-            "seed": config["seed"],
+            **({"source": cohort.source} if cohort.source not in ("simulate", "vcf", "table") else {}),
+            "field": cohort.field,
+            "keep_filtered": cohort.keep_filtered,
+            "test_share": outcomes.test_share,
+            "seed": config.seed,
             **({"public": sorted(public["genotypes"])} if public["genotypes"] else {}),
         },
-        "outcomes": {name: outcomes[name] for name in drawn}
+        "outcomes": {name: getattr(outcomes, name) for name in drawn}
         | ({"public": public["outcomes"]} if public["outcomes"] else {})
-        | scales_identity(outcomes["scales"])
-        | outcome_loadings_identity(outcomes["loadings"]),
-        **covariate_identity(config["covariates"]),
+        | scales_identity(outcomes.scales)
+        | outcome_loadings_identity(outcomes.loadings),
+        **covariate_identity(config.covariates),
         **({"people": people} if (people := terms_of(config).public) else {}),
     }
 
 
 def fit_settings(config):
     """Return the settings on which the weights of a release hang, beside its statistics: all are public."""
-    method, regression = config["methods"][0], config["regression"]
+    method, regression = config.methods[0], config.regression.as_dict()
     values = {name: regression[name] for name in regression_keys()}
     values["same_ancestry"] = METHODS[method].reads_ancestry and has_same_ancestry(config)
     return {"method": method} | stated(values)

@@ -87,28 +87,26 @@ def with_table_sizes(config, raw):
 
     Parameters
     ----------
-    config : dict, complete.
+    config : StudyConfig
     raw : dict, what was given.
 
     Returns
     -------
-    dict. A table that cannot be read has the schema's sizes: preflight says what is wrong.
+    StudyConfig. A table that cannot be read has the schema's sizes: preflight says what is wrong.
     """
     variants = raw["variants"] if isinstance(raw.get("variants"), dict) else {}
-    needs_count = takes_columns(config) and config["outcomes"]["count"] is None
+    needs_count = takes_columns(config) and config.outcomes.count is None
     is_stated = "size" in variants and not needs_count
-    if not is_table(config) or config["cohort"]["table"] is None or is_stated:
+    if not is_table(config) or config.cohort.table is None or is_stated:
         return config
     try:
-        _, features, own, _ = look_at_cohort_table(config, config["cohort"]["table"])
+        _, features, own, _ = look_at_cohort_table(config, config.cohort.table)
     except DpgrsError:
         return config
-    config = {**config, "variants": dict(config["variants"]), "outcomes": dict(config["outcomes"])}
-    if "size" not in variants:
-        config["variants"]["size"] = [len(features.names)]
-    if needs_count:
-        config["outcomes"]["count"] = [len(own.names)]
-    return config
+    return config.changed(
+        variants={} if "size" in variants else {"size": [len(features.names)]},
+        outcomes={"count": [len(own.names)]} if needs_count else {},
+    )
 
 
 def _source(raw, section):

@@ -85,7 +85,7 @@ def draws_of_study(settings, data):
 
     Parameters
     ----------
-    settings : Settings of a whole study.
+    settings : StudyConfig of a whole study.
     data : TrainingData
     """
     for mechanism in mechanisms_of(settings.methods, is_release=False):

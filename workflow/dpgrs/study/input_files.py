@@ -11,10 +11,10 @@ import os
 from functools import cache
 from pathlib import Path
 
+from dpgrs.config.paths import PATHS, PATTERN_KEYS
 from dpgrs.errors import DpgrsError
 from dpgrs.io.files import file_digest, folder_digest, write_closed
 from dpgrs.study.identity import READS_OF_IDENTITY
-from dpgrs.study.path_settings import PATHS, PATTERN_KEYS
 
 # Lists and tables. Steps get genotypes by their options; what is scored is not charged for.
 TABLES = tuple(
@@ -51,7 +51,7 @@ def named_tables(settings, keys=TABLES):
     paths, values = [], settings.as_dict() if settings else {}
     for key in keys:
         value = _value(values, key)
-        paths += value if isinstance(value, list | tuple) else [value] if value else []
+        paths += value if isinstance(value, list) else [value] if value else []
     return paths
 
 
@@ -60,7 +60,7 @@ def files_of_settings(settings, *, study):
 
     Parameters
     ----------
-    settings : Settings of a whole study, or a part of them, by which no genotypes are found.
+    settings : StudyConfig of a whole study, or a part of them, by which no genotypes are found.
     study : Path of the study's folder, absolute.
 
     Returns
@@ -83,25 +83,25 @@ def files_of_settings(settings, *, study):
         must = [path for path in named if Path(path).exists()]
         may = named_tables(settings, [key for key in TABLES if key not in unused])
         if is_whole:
-            genotypes, others = _genotypes(values)
+            genotypes, others = _genotypes(settings)
             must, may = must + genotypes, may + others
         must = {file_key(path, study): path for path in must}
         return must, must.keys() | {file_key(path, study) for path in may} if is_whole else None
 
 
-def _genotypes(values):
+def _genotypes(settings):
     """Return the genotype files of a study's cohort, and those of the public reference and genetic maps."""
     from dpgrs.study.cohort_files import cohort_files, has_genotype_files, reference_files_of  # brings numba
     from dpgrs.study.copied_people import map_files
 
-    pattern, cohort, reference, maps = values["public"]["reference"], [], [], []
-    for chromosome in values["cohort"]["chromosomes"]:
-        if has_genotype_files(values["cohort"]):
-            cohort += cohort_files(values["cohort"], chromosome)
+    pattern, cohort, reference, maps = settings.public.reference, [], [], []
+    for chromosome in settings.cohort.chromosomes:
+        if has_genotype_files(settings.cohort):
+            cohort += cohort_files(settings.cohort, chromosome)
         # Where a table lists the sites, it need not be there.
         with contextlib.suppress(DpgrsError):
             reference += reference_files_of(pattern, chromosome) if pattern else []
-        maps += map_files(values, chromosome)
+        maps += map_files(settings, chromosome)
     return _with_companions(cohort), [*_with_companions(reference), *maps]
 
 
@@ -120,7 +120,7 @@ def content_marks(settings, files, *, study, genotypes=()):
 
     Parameters
     ----------
-    settings : Settings of the step, or None: the lists and tables that they name count as read.
+    settings : StudyConfig of the step, or None: the lists and tables that they name count as read.
     files : list of Path, all that the step is given.
     study : Path of the study's folder, absolute. Files in it have notes, and are left out.
     genotypes : list of Path, those of the files that hold genotypes; tables beside them count as read.

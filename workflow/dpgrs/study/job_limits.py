@@ -31,7 +31,7 @@ def jobs_above(config, limit, *, resource="mem_mb"):
 
     Parameters
     ----------
-    config : dict from `dpgrs.study.settings.resolve`.
+    config : StudyConfig.
     limit : int, in the unit of the resource.
     resource : str, `mem_mb` in MB or `runtime` in minutes.
 
@@ -39,8 +39,8 @@ def jobs_above(config, limit, *, resource="mem_mb"):
     -------
     dict of verb to what it asks for, in the order of the data.
     """
-    shape, is_release = Shape(config), config["mode"] == "release"
-    draws = [one.name for one in mechanisms_of(config["methods"], is_release=is_release)]
+    shape, is_release = Shape(config), config.mode == "release"
+    draws = [one.name for one in mechanisms_of(config.methods, is_release=is_release)]
     attempt = {"attempt": 1} | ({"threads": 1} if resource == "mem_mb" else {})
     asked = {
         verb: max(
@@ -62,7 +62,7 @@ def _verbs(config, shape, *, is_release):
         yield "choose-exactly"
     yield from ("draw", "fit-weights")
     if is_release:
-        yield from ["measure-release"] * (config["evaluation"]["metrics"] == "charged")
+        yield from ["measure-release"] * (config.evaluation.metrics == "charged")
         yield from ("write-release", "render-release-report")
         return
     yield "evaluate-replicate"

@@ -22,7 +22,6 @@ from dpgrs.privacy.accounting.events import MECHANISM_VERSION
 from dpgrs.privacy.private_folders import PRIVATE
 from dpgrs.study.code import PACKAGE
 from dpgrs.study.input_files import FILE, changed_file, files_of_settings, require_unchanged
-from dpgrs.study.step_settings import Settings
 from dpgrs.study.verbs import code_read, module_of
 
 NOTES, RESULTS, PUBLIC = "made", "results", "public"
@@ -55,7 +54,7 @@ def settings_along(settings, files, *, output, marks=MappingProxyType({}), verb=
 
     Parameters
     ----------
-    settings : Settings of the step, or None.
+    settings : StudyConfig of the step, or None.
     files : list of Path, what the step takes. Of what no step of the study wrote nothing is told.
     output : Path of what it makes. What is private may be made from what is public, whose settings are held
         by themselves.
@@ -146,7 +145,7 @@ def require_made_by(settings, files):
 
     Parameters
     ----------
-    settings : Settings of the study, or those of the step.
+    settings : StudyConfig of the study, or those of the step.
     files : list of Path, as in `settings_along`, what it rests on.
 
     Raises
@@ -209,7 +208,7 @@ def made_otherwise(settings, *, private):
 
     Parameters
     ----------
-    settings : Settings of the study.
+    settings : StudyConfig of the study.
     private : Path of its private folder.
 
     Returns
@@ -324,7 +323,7 @@ def _leaves(section, place):
         if isinstance(value, dict):
             yield from _leaves(value, f"{place}{name}.")
         else:
-            yield f"{place}{name}", json.dumps(value, sort_keys=True, default=Settings.as_dict)
+            yield f"{place}{name}", json.dumps(value, sort_keys=True)
 
 
 def _digest(path):

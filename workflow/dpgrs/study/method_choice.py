@@ -3,6 +3,7 @@
 import math
 from itertools import product
 
+from dpgrs.config.study import AUTO
 from dpgrs.errors import DpgrsError
 from dpgrs.methods.joined import joins_outcomes
 from dpgrs.methods.registry import MATCHED_PEOPLE, METHODS
@@ -10,7 +11,7 @@ from dpgrs.study.people_terms import planned_people, rows_per_person, training_r
 from dpgrs.study.table_cohort import is_fractional
 from dpgrs.types import Bounds, Coding, Protection
 
-AUTO, DEFAULT, ALONE = "auto", "blup", "reusecov-gauss"
+DEFAULT, ALONE = "blup", "reusecov-gauss"
 # From so many outcomes under one budget and weights of all of them on, X'Y gains by steering whatever the
 # heritability (docs/measurements/frontier.md).
 MANY_OUTCOMES, MANY_WEIGHTS = 100, 20_000
@@ -37,25 +38,25 @@ def chosen_methods(config):
 
     Parameters
     ----------
-    config : dict with every key of the schema.
+    config : StudyConfig.
 
     Returns
     -------
     list of str
     """
-    privacy, sizes = config["privacy"], config["variants"]["size"]
-    lists = (privacy["protection"], privacy["accounting"], privacy["epsilon"], sizes, _counts(config))
+    privacy, sizes = config.privacy, config.variants.size
+    lists = (privacy.protection, privacy.accounting, privacy.epsilon, sizes, _counts(config))
     return list(dict.fromkeys(method_of_request(config, *request) for request in product(*lists)))
 
 
 def with_chosen_methods(config):
     """Return a configuration with methods in place of `auto`."""
-    methods = config["methods"]
+    methods = config.methods
     if AUTO not in methods:
         return config
     place = methods.index(AUTO)
     found = [*methods[:place], *chosen_methods(config), *methods[place + 1 :]]
-    return config | {"methods": list(dict.fromkeys(found))}
+    return config.changed(methods=dict.fromkeys(found))
 
 
 def choice_in_words(config, *, says_default=True, is_asked=True):
@@ -63,11 +64,11 @@ def choice_in_words(config, *, says_default=True, is_asked=True):
 
     Parameters
     ----------
-    config : dict with every key of the schema.
+    config : StudyConfig.
     says_default : bool, whether to say it of the default of a release, too.
     is_asked : bool, whether the study asks for `methods: auto`.
     """
-    chosen = [name for name in chosen_methods(config) if name in config["methods"]]
+    chosen = [name for name in chosen_methods(config) if name in config.methods]
     chosen = [name for name in chosen if says_default or name != DEFAULT]
     return [reason_in_words(name, is_asked=is_asked) for name in chosen]
 
@@ -79,7 +80,7 @@ def reason_in_words(name, *, is_asked=True):
 
 def candidates(config):
     """Return the methods among which `methods: auto` chooses with these genotypes, however many outcomes."""
-    protections = config["privacy"]["protection"]
+    protections = config.privacy.protection
     return [name for name in REASONS if any(_serves(name, config, one) for one in protections)]
 
 
@@ -91,7 +92,7 @@ def method_of_request(config, protection, accounting, epsilon, n_variants, n_out
     called_for = {
         "blup-ld": _trusts_public(config, ratio),
         "blup-steered": (is_many and n_outcomes * n_variants >= MANY_WEIGHTS)
-        or (is_steered and config["privacy"]["outcome_budget"] == "joint"),
+        or (is_steered and config.privacy.outcome_budget == "joint"),
         "blup-shared": is_many,
         ALONE: not _serves(DEFAULT, config, protection),
     }
@@ -113,30 +114,30 @@ def _rows_to_noise(config, protection, accounting, epsilon, n_variants, n_outcom
 
     Two digits, so that every machine makes the same choice.
     """
-    people, privacy = planned_people(config), config["privacy"]
-    if people is None or protection != Protection.FULL or privacy["bounds"] == Bounds.PAPER:
+    people, privacy = planned_people(config), config.privacy
+    if people is None or protection != Protection.FULL or privacy.bounds == Bounds.PAPER:
         return None
     from dpgrs.linalg.norms import outcome_norm
     from dpgrs.methods.requests import TYPICAL_VARIANCE, PrivacyRequest
 
     variance = TYPICAL_VARIANCE * 2 / rows_per_person(config)
-    n_shared = n_outcomes if privacy["outcome_budget"] == "joint" else 1
-    bound, tight = config["outcomes"]["bound"], {}
-    if privacy["bounds"] == Bounds.TIGHT:
+    n_shared = n_outcomes if privacy.outcome_budget == "joint" else 1
+    bound, tight = config.outcomes.bound, {}
+    if privacy.bounds == Bounds.TIGHT:
         tight = {
             "coding": Coding.FREQUENCY,
-            "row_norm": privacy["genotype_clip"] * math.sqrt(n_variants * variance),
-            "outcome_norm": outcome_norm(n_shared, factor=privacy["outcome_clip"], bound=bound),
+            "row_norm": privacy.genotype_clip * math.sqrt(n_variants * variance),
+            "outcome_norm": outcome_norm(n_shared, factor=privacy.outcome_clip, bound=bound),
         }
     try:
         request = PrivacyRequest(
-            rows=config["cohort"]["rows"],
+            rows=config.cohort.rows,
             n_variants=n_variants,
             n_outcomes=n_shared,
             outcome_bound=bound,
             epsilon=epsilon,
             accounting=accounting,
-            **{name: privacy[name] for name in TERMS_OF_REQUEST},
+            **{name: getattr(privacy, name) for name in TERMS_OF_REQUEST},
             **tight,
         )
         return float(f"{training_rows(config, people) * variance / request.noise_sd['gram']:.2g}")
@@ -147,26 +148,26 @@ def _rows_to_noise(config, protection, accounting, epsilon, n_variants, n_outcom
 def _serves(name, config, protection):
     """Tell whether a method exists for what the settings of a study bring."""
     row, has_columns = METHODS[name], is_fractional(config)
-    covariates, public = config["covariates"], config["public"]
-    has_columns |= bool(covariates["file"] or covariates["pcs"])
-    has_ld = _has_reference(config) and config["privacy"]["bounds"] == Bounds.TIGHT
-    if config["privacy"]["outcome_budget"] == "joint":
+    covariates, public = config.covariates, config.public
+    has_columns |= bool(covariates.file or covariates.pcs)
+    has_ld = _has_reference(config) and config.privacy.bounds == Bounds.TIGHT
+    if config.privacy.outcome_budget == "joint":
         has_budget = name != ALONE
     else:
-        known = {"protection": protection, "has_effects": bool(public["effects"])}
-        has_budget = not joins_outcomes(name, config["regression"], **known)
+        known = {"protection": protection, "has_effects": bool(public.effects)}
+        has_budget = not joins_outcomes(name, config.regression.as_dict(), **known)
     return (
         has_budget
         and protection in row.protections
         and (row.takes_covariates or not has_columns)
-        and (row.takes_effects or not public["effects"])
+        and (row.takes_effects or not public.effects)
         and (has_ld or not row.takes_ld)
     )
 
 
 def has_same_ancestry(config):
     """Tell whether the public reference is known to be of the cohort's ancestry: stated, or simulated."""
-    return config["cohort"]["source"] == "simulate" or config["public"]["same_ancestry"]
+    return config.cohort.source == "simulate" or config.public.same_ancestry
 
 
 def _n_public_people(config):
@@ -176,15 +177,15 @@ def _n_public_people(config):
 
 
 def _has_reference(config):
-    public = config["public"]
-    return config["cohort"]["source"] == "simulate" or bool(public["reference"] and not public["sites"])
+    public = config.public
+    return config.cohort.source == "simulate" or bool(public.reference and not public.sites)
 
 
 def _counts(config):
     """Return how many outcomes, or components of these, are drawn together: [1] if that is not known yet."""
     from dpgrs.study.table_settings import drawn_counts, stated_count  # pandas, for studies that ask
 
-    outcomes = config["outcomes"]
+    outcomes = config.outcomes
     try:
         counts = drawn_counts(outcomes) or [stated_count(outcomes)[0]]
     except DpgrsError:

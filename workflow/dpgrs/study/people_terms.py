@@ -61,36 +61,36 @@ class PeopleTerms:
 
 def terms_of(config):
     """Return the PeopleTerms of a resolved configuration."""
-    people, consent = config["people"], config["people"]["consent"]
+    people, consent = config.people, config.people.consent
     return PeopleTerms(
-        keep=people["keep"],
-        remove=people["remove"],
-        consent=consent["file"],
-        consent_column=consent["column"],
-        allow=tuple(consent["allow"] or ()),
-        related=people["related"],
-        kinship=people["kinship"],
+        keep=people.keep,
+        remove=people.remove,
+        consent=consent.file,
+        consent_column=consent.column,
+        allow=tuple(consent.allow or ()),
+        related=people.related,
+        kinship=people.kinship,
     )
 
 
 def reference_terms_of(config):
     """Return the PeopleTerms of the public reference of a resolved configuration."""
-    return PeopleTerms(keep=config["public"]["keep"], section="public")
+    return PeopleTerms(keep=config.public.keep, section="public")
 
 
 def planned_people(config):
     """Return the public number of people, planned, of copies or of a simulated cohort; None without one."""
-    cohort = config["cohort"]
-    simulated = cohort["simulation"]["people"] if cohort["source"] == "simulate" else None
-    return cohort["planned_people"] or n_copies(config) or simulated
+    cohort = config.cohort
+    simulated = cohort.simulation.people if cohort.source == "simulate" else None
+    return cohort.planned_people or n_copies(config) or simulated
 
 
 def training_rows(config, people):
     """Return how many rows so many people give to train on."""
-    trained = max(round(people * (1 - config["outcomes"]["test_share"])), 1)
+    trained = max(round(people * (1 - config.outcomes.test_share)), 1)
     return trained * rows_per_person(config)
 
 
 def rows_per_person(config):
     """Return how many rows of X are a person's."""
-    return 2 if config["cohort"]["rows"] == Rows.HAPLOTYPES else 1
+    return 2 if config.cohort.rows == Rows.HAPLOTYPES else 1

@@ -23,12 +23,12 @@ LIBRARIES = (
 
 def settings_digest(settings):
     """Digest resolved settings, whatever the order of their keys."""
-    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(settings.as_dict(), sort_keys=True).encode()).hexdigest()
 
 
 def stamp(settings):
     """Return the words that mark everything made in benchmark mode; empty in release mode."""
-    if settings["mode"] != "benchmark":
+    if settings.mode != "benchmark":
         return ""
     return "benchmark: not private" + (", of copies of people" if n_copies(settings) is not None else "")
 
@@ -38,7 +38,7 @@ def provenance(settings, outputs):
 
     Parameters
     ----------
-    settings : dict, the resolved settings.
+    settings : StudyConfig
     outputs : list of files whose digests are recorded.
 
     Returns
@@ -46,8 +46,8 @@ def provenance(settings, outputs):
     dict, ready for JSON.
     """
     return {
-        "study": settings["study"],
-        "mode": settings["mode"],
+        "study": settings.study,
+        "mode": settings.mode,
         "stamp": stamp(settings),
         "finished": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "host": socket.gethostname(),
@@ -59,7 +59,7 @@ def provenance(settings, outputs):
         "platform": platform.platform(),
         "libraries": {name: importlib.metadata.version(name) for name in LIBRARIES if _is_installed(name)},
         "settings_digest": settings_digest(settings),
-        "settings": settings,
+        "settings": settings.as_dict(),
         "outputs": {Path(path).name: file_digest(path) for path in outputs},
     }
 

@@ -18,21 +18,21 @@ def n_reference_people(config):
 
     Parameters
     ----------
-    config : dict with every key of the schema.
+    config : StudyConfig.
     """
-    cohort, pattern = config["cohort"], config["public"]["reference"]
-    if cohort["source"] == "simulate":
-        return cohort["simulation"]["reference_people"]
+    cohort, pattern = config.cohort, config.public.reference
+    if cohort.source == "simulate":
+        return cohort.simulation.reference_people
     if not pattern:
         return 0
     with suppress(*UNREADABLE):
-        return len(genotype_header(reference_files_of(pattern, cohort["chromosomes"][0])).samples)
+        return len(genotype_header(reference_files_of(pattern, cohort.chromosomes[0])).samples)
     return PEOPLE_UNKNOWN
 
 
 def n_chosen_reference_people(config):
     """Return how many of them are taken, at most: by the lines of a list of whom to keep."""
-    return min(n_reference_people(config), n_lines(config["public"]["keep"]))
+    return min(n_reference_people(config), n_lines(config.public.keep))
 
 
 def n_lines(path, most=10_000_000):

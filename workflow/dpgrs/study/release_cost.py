@@ -58,7 +58,7 @@ class Part:
 
 def account_of(privacy):
     """Return the account of the ledger that a study's privacy settings name."""
-    return Account(privacy["protection"][0], privacy["unit"], privacy["neighbours"])
+    return Account(privacy.protection[0], privacy.unit, privacy.neighbours)
 
 
 def total_epsilon(config):
@@ -66,11 +66,11 @@ def total_epsilon(config):
 
     With separate budgets every outcome adds its own cross product, and its own accuracy if that is charged.
     """
-    privacy = config["privacy"]
-    if privacy["outcome_budget"] == "joint" and config["evaluation"]["metrics"] != Metrics.CHARGED:
-        return privacy["epsilon"][0]
+    privacy = config.privacy
+    if privacy.outcome_budget == "joint" and config.evaluation.metrics != Metrics.CHARGED:
+        return privacy.epsilon[0]
     cost = whole_cost(config)
-    return gdp_epsilon(math.sqrt(cost.mu_squared), privacy["delta"]) + float(cost.pure_epsilon)
+    return gdp_epsilon(math.sqrt(cost.mu_squared), privacy.delta) + float(cost.pure_epsilon)
 
 
 def whole_cost(config):
@@ -90,7 +90,7 @@ def certain_cost(config, book):
 
     Parameters
     ----------
-    config : dict from `dpgrs.study.settings.resolve`, of a release.
+    config : StudyConfig, of a release.
     book : Book of the dataset's ledger.
 
     Returns
@@ -138,7 +138,7 @@ def settings_of_ledger(config, book):
 
     Parameters
     ----------
-    config : dict from `dpgrs.study.settings.resolve`, of a release.
+    config : StudyConfig, of a release.
     book : Book of the dataset's ledger.
 
     Returns
@@ -146,8 +146,8 @@ def settings_of_ledger(config, book):
     dict of `privacy.gram_share` and `outcomes.missing`, those of the study itself where this is so already;
     None where there are none, as after a release at another epsilon.
     """
-    for missing in sorted(Missing, key=lambda one: one != config["outcomes"]["missing"]):
-        changed = config | {"outcomes": config["outcomes"] | {"missing": missing.value}}
+    for missing in sorted(Missing, key=lambda one: one != config.outcomes.missing):
+        changed = config.changed(outcomes={"missing": missing})
         if (share := _share_of_ledger(changed, book)) is not None:
             return {"privacy.gram_share": share, "outcomes.missing": missing.value}
     return None
@@ -156,7 +156,7 @@ def settings_of_ledger(config, book):
 def _share_of_ledger(config, book):
     """Return the share with which X'X would be one that the ledger holds, the study's own first."""
     request, (genotypes, *_) = _all_parts(config)
-    account = account_of(config["privacy"])
+    account = account_of(config.privacy)
     drawn = [earlier for earlier in book.requests.values() if earlier.account == account]
     known = defaultdict(list)
     for earlier in drawn:
@@ -170,7 +170,7 @@ def _share_of_ledger(config, book):
         for n_digits in (2, 3, 4)
     ]
     for share in shares:
-        changed = config | {"privacy": config["privacy"] | {"gram_share": share}}
+        changed = config.changed(privacy={"gram_share": share})
         if genotypes.kind != "genotypes" or not 0 < share < 1:
             continue
         # The first request of a release is of the genotypes if any is.
@@ -185,7 +185,7 @@ def asks_again(config, requests):
 
     Parameters
     ----------
-    config : dict from `dpgrs.study.settings.resolve`, of a release.
+    config : StudyConfig, of a release.
     requests : list of Request, from the dataset's ledger.
     """
     parts = _wanted(config)
@@ -195,38 +195,38 @@ def asks_again(config, requests):
 
 def _wanted(config):
     """Map what is known of every request of a release before a run to its Part."""
-    account, (request, parts) = account_of(config["privacy"]), _all_parts(config)
+    account, (request, parts) = account_of(config.privacy), _all_parts(config)
     return {_as_known(_identity(part, config, request), account): part for part in parts}
 
 
 def _all_parts(config):
     """Return the request of a release, and what its steps ask of the ledger."""
-    outcomes = config["outcomes"]
-    sums = config["cohort"]["sums"]
-    counted = outcomes["count"] or [len(summed_outcomes(sums) if sums else outcome_names(outcomes["file"]))]
-    count = drawn_counts(outcomes | {"count": counted})[0]
-    request = _request(config, n_shared=count if config["privacy"]["outcome_budget"] == "joint" else 1)
+    outcomes = config.outcomes
+    sums = config.cohort.sums
+    counted = outcomes.count or [len(summed_outcomes(sums) if sums else outcome_names(outcomes.file))]
+    count = drawn_counts(outcomes.changed(count=counted))[0]
+    request = _request(config, n_shared=count if config.privacy.outcome_budget == "joint" else 1)
     return request, _parts(config, request, n_budgets=count // request.n_outcomes)
 
 
 def _request(config, *, n_shared):
-    privacy = config["privacy"]
-    bounds = _norms(config, n_shared) if privacy["bounds"] == Bounds.TIGHT else {}
+    privacy = config.privacy
+    bounds = _norms(config, n_shared) if privacy.bounds == Bounds.TIGHT else {}
     request = PrivacyRequest(
         **bounds,
-        rows=config["cohort"]["rows"],
-        n_variants=config["variants"]["size"][0],
+        rows=config.cohort.rows,
+        n_variants=config.variants.size[0],
         n_outcomes=n_shared,
-        outcome_bound=config["outcomes"]["bound"],
-        protection=privacy["protection"][0],
-        epsilon=privacy["epsilon"][0],
-        delta=privacy["delta"],
-        accounting=privacy["accounting"][0],
+        outcome_bound=config.outcomes.bound,
+        protection=privacy.protection[0],
+        epsilon=privacy.epsilon[0],
+        delta=privacy.delta,
+        accounting=privacy.accounting[0],
         counts_outcomes=counts_outcomes(config),
         case_share=case_share(config),
-        **{name: privacy[name] for name in TERMS},
+        **{name: getattr(privacy, name) for name in TERMS},
     )
-    if not METHODS[config["methods"][0]].draws_from_rows:
+    if not METHODS[config.methods[0]].draws_from_rows:
         return request
     request, terms = replace(request, outcome_norm=None), screening_terms(config)
     return request if terms is None else ScreenedRequest(**asdict(request), screening=terms)
@@ -234,50 +234,50 @@ def _request(config, *, n_shared):
 
 def case_share(config):
     """Return the share of the numbers of cases in what a release draws; None where it counts none."""
-    drawn = mechanism_of(config["methods"][0]).draws.get("outcomes", ())
-    is_public = config["privacy"]["protection"][0] == Protection.FEATURE
-    return config["privacy"]["case_share"] if "cases" in drawn and not is_public else None
+    drawn = mechanism_of(config.methods[0]).draws.get("outcomes", ())
+    is_public = config.privacy.protection[0] == Protection.FEATURE
+    return config.privacy.case_share if "cases" in drawn and not is_public else None
 
 
 def screening_terms(config):
     """Return how a release chooses variants, as ScreeningTerms; None where its method takes all."""
-    selector = METHODS[config["methods"][0]].selector
-    return selector and ScreeningTerms.of(config["screening"], selector)
+    selector = METHODS[config.methods[0]].selector
+    return selector and ScreeningTerms.of(config.screening, selector)
 
 
 def _norms(config, n_shared):
     """Return how rows will be clipped; the norm of genotypes follows from sites that are yet to be chosen."""
-    outcomes, privacy = config["outcomes"], config["privacy"]
-    norm = outcome_norm(n_shared, factor=privacy["outcome_clip"], bound=outcomes["bound"])
+    outcomes, privacy = config.outcomes, config.privacy
+    norm = outcome_norm(n_shared, factor=privacy.outcome_clip, bound=outcomes.bound)
     known = {"coding": Coding.FREQUENCY, "row_norm": UNKNOWN_NORM, "outcome_norm": norm}
-    return known | covariate_terms(config["covariates"])
+    return known | covariate_terms(config.covariates)
 
 
 def _parts(config, request, *, n_budgets):
     """List the requests of a release, as its steps make them."""
-    mechanism, evaluation = mechanism_of(config["methods"][0]), config["evaluation"]
+    mechanism, evaluation = mechanism_of(config.methods[0]), config.evaluation
     budget = mechanism.terms(request).budget
     # What is public has no share, and is not drawn.
     shared, own = ([budget[name] for name in draws if budget[name]] for draws in mechanism.draws.values())
     parts = [Part("genotypes", tuple(shared), times=1)] if shared else []
     times = mechanism.requests_of_outcomes(n_budgets * request.n_outcomes, request)
     parts.append(Part("outcomes", tuple(own), times=times, epsilons=mechanism.pure_budget(request)))
-    if evaluation["metrics"] == Metrics.CHARGED:
+    if evaluation.metrics == Metrics.CHARGED:
         terms = {"shares": (1.0,), "accounting": request.accounting}
         parts.append(
-            Part("accuracy", split_budget(evaluation["epsilon"], request.delta, **terms), times=n_budgets)
+            Part("accuracy", split_budget(evaluation.epsilon, request.delta, **terms), times=n_budgets)
         )
     return parts
 
 
 def _identity(part, config, request):
     """Return the public identity of a part as far as it is known before a run; outcomes are numbered."""
-    mechanism = mechanism_of(config["methods"][0])
+    mechanism = mechanism_of(config.methods[0])
     about = _numbered(part.kind, mechanism, request)
     own = {"mechanism": mechanism.name, "drawn_before": mechanism.drawn_before(request)}
     identity = identify_part(public_identity(config), "", request, about, **own)
     if part.kind == "accuracy":
-        bound = config["evaluation"]["residual_bound"] or config["outcomes"]["bound"]
+        bound = config.evaluation.residual_bound or config.outcomes.bound
         weights = fit_identity(fit_settings(config))
         identity = identify_accuracy(identity, residual_bound=bound, weights=weights)
     draws = [

@@ -31,7 +31,7 @@ def requests_of(settings, *, rows, counts):
 
     Parameters
     ----------
-    settings : Settings, with `READS_OF_REQUESTS`.
+    settings : StudyConfig, with `READS_OF_REQUESTS`.
     rows : Rows
     counts : list of int, numbers of outcomes that are drawn together.
 
@@ -61,8 +61,8 @@ def reads_of_draw(config, mechanism):
 
     Parameters
     ----------
-    config : dict from `dpgrs.study.settings.resolve`.
+    config : StudyConfig.
     mechanism : str, its name.
     """
-    of_mode = ("study", *READS_OF_IDENTITY, "privacy.ledger") if config["mode"] == "release" else ("seed",)
+    of_mode = ("study", *READS_OF_IDENTITY, "privacy.ledger") if config.mode == "release" else ("seed",)
     return ["mode", *READS_OF_REQUESTS, *mechanism_named(mechanism).reads, *of_mode]

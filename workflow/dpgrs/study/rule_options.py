@@ -24,7 +24,7 @@ def flags(**options):
     words = []
     for name, value in options.items():
         flag = f"--{name.replace('_', '-')}"
-        for item in value if isinstance(value, list) else [value]:
+        for item in value if isinstance(value, list | tuple) else [value]:
             if item is True:
                 words.append(flag)
             elif item is not None and item is not False:

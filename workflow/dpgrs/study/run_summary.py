@@ -22,7 +22,7 @@ def ledger_requests(settings):
 
     Parameters
     ----------
-    settings : dict from `dpgrs.study.settings.resolve`; here and below.
+    settings : StudyConfig; here and below.
 
     Raises
     ------
@@ -41,7 +41,7 @@ def describe_ahead(settings):
     """
     if not _is_release(settings):
         return []
-    book, account = _book(settings), account_of(settings["privacy"])
+    book, account = _book(settings), account_of(settings.privacy)
     cost = certain_cost(settings, book)
     charge = (
         "nothing, if its sites, outcomes and `privacy.genotype_clip` are those of an earlier release, "
@@ -64,19 +64,16 @@ def _earlier_gram(settings, book):
     found = settings_of_ledger(settings, book)
     if found is None:
         return []
-    changed = dict(settings)
-    for key, value in found.items():
-        section, name = key.split(".")
-        changed[section] = changed[section] | {name: value}
-    missing = "outcomes.missing"
-    if found[missing] == settings["outcomes"]["missing"]:
+    share, missing = "privacy.gram_share", "outcomes.missing"
+    changed = settings.changed(privacy={"gram_share": found[share]}, outcomes={"missing": found[missing]})
+    if found[missing] == settings.outcomes.missing:
         del found[missing]
     cost = certain_cost(changed, book)
     if len(found) == 1 and cost == certain_cost(settings, book):
         return [
             f"X'X is that of an earlier release, {IF_SAME}, and costs nothing: the charge is for outcomes."
         ]
-    charge = shown_epsilon(cost, book.budgets[account_of(settings["privacy"])])
+    charge = shown_epsilon(cost, book.budgets[account_of(settings.privacy)])
     wanted = " and ".join(f"`{key}: {value}`" for key, value in found.items())
     return [
         f"X'X of these genotypes was drawn before, with {wanted}. Set it so, and X'X is replayed, {IF_SAME}: "
@@ -98,7 +95,7 @@ def describe_success(settings, *, results, earlier):
     places["Scores"] = Path(scored_folder(results), "report", "index.html")
     lines = [f"{name}: {path}" for name, path in places.items() if path.exists()] + _misfit(settings, results)
     lines += _lost(settings)
-    if settings["cohort"]["part"]:
+    if settings.cohort.part:
         return [
             *lines,
             f"The sums of this centre are there: `dpgrs centre export {results} --name NAME --to KEY`.",
@@ -124,7 +121,7 @@ def describe_failure(settings, *, earlier):
 
 def _misfit(settings, results):
     """Say how badly public genotypes fit, if they do and a fit rests on them."""
-    if not takes_ld(settings["methods"]):
+    if not takes_ld(settings.methods):
         return []
     from dpgrs.io.replicates import load_labelled
     from dpgrs.methods.blup_ld import misfit_in_words
@@ -135,7 +132,7 @@ def _misfit(settings, results):
 
 def _lost(settings):
     """Say of which outcome public loadings carry least, if there are any."""
-    path = settings["outcomes"]["loadings"]
+    path = settings.outcomes.loadings
     if path is None:
         return []
     from dpgrs.io.tables.outcome_loadings import carried_shares, read_outcome_loadings
@@ -178,13 +175,13 @@ def _noise(settings, metrics):
 
     words = TABLE_WORDS if is_table(settings) else GENOTYPE_WORDS
     table = read_metrics(metrics, columns=chance_level.COLUMNS)
-    least = chance_level.chance_r2(table, test_share=settings["outcomes"]["test_share"])
+    least = chance_level.chance_r2(table, test_share=settings.outcomes.test_share)
     found, n_cells = chance_level.at_chance_level(table, least_r2=least)
     n_found = sum(one.n_designs for one in found)
     if not n_found:
         return []
     share = f"all {n_cells}" if n_found == n_cells else f"{n_found} of {n_cells}"
-    remedy = chance_level.remedy(settings["privacy"]["bounds"], epsilon="epsilon", words=words)
+    remedy = chance_level.remedy(settings.privacy.bounds, epsilon="epsilon", words=words)
     return [
         f"All noise at {share} combinations of protection, accounting, epsilon, {words.variants} and "
         f"outcomes: no private method has a mean R^2 of {least:.2g} or more, as chance gives on as many test "
@@ -194,7 +191,7 @@ def _noise(settings, metrics):
 
 def _charge(settings, own, earlier):
     """Say what a run was charged; what other studies were charged meanwhile is spent, but not its own."""
-    book, account = _book(settings), account_of(settings["privacy"])
+    book, account = _book(settings), account_of(settings.privacy)
     new = [cost_to(account, book.requests[request]) for request in own - earlier]
     if new:
         cost = shown_epsilon(sum(new, Cost()), book.budgets[account])
@@ -204,7 +201,7 @@ def _charge(settings, own, earlier):
 
 def _standing(settings):
     """Say how much of the account's limit all releases of the dataset have spent together."""
-    book, account = _book(settings), account_of(settings["privacy"])
+    book, account = _book(settings), account_of(settings.privacy)
     budget = book.budgets[account]
     spent, limit = (shown_epsilon(cost, budget) for cost in (book.spent(account), budget.limit))
     standing = f"epsilon {spent} of {limit} is spent, at delta {shown_delta(budget)}"
@@ -216,17 +213,17 @@ def _standing(settings):
 
 
 def _book(settings):
-    return Ledger(settings["privacy"]["ledger"]).read()
+    return Ledger(settings.privacy.ledger).read()
 
 
 def _is_release(settings):
     """Tell whether a study may charge a ledger; that of a centre draws nothing."""
-    return settings["mode"] == "release" and not settings["cohort"]["part"]
+    return settings.mode == "release" and not settings.cohort.part
 
 
 def _own_requests(settings, results):
     """Return the ids of the requests of a study's stored statistics and metrics, a set."""
-    drawn = f"drawn/{mechanism_of(settings['methods'][0]).name}.json"
+    drawn = f"drawn/{mechanism_of(settings.methods[0]).name}.json"
     paths = [Path(results, "private", "replicate1", name) for name in (drawn, "accuracy_events.json")]
     labels = [label for path in paths if path.is_file() for label in read_json(path, kind=list)]
     return {request for label in labels for _, request in label["requests"]}

@@ -26,7 +26,7 @@ def genotypes_to_score(settings, name="target"):
 
     Parameters
     ----------
-    settings : dict from `dpgrs.study.settings.resolve`; here and below.
+    settings : StudyConfig; here and below.
     name : ``target`` or ``reference``.
 
     Returns
@@ -38,10 +38,10 @@ def genotypes_to_score(settings, name="target"):
     DpgrsError
         If a pattern matches none.
     """
-    chromosomes = settings["cohort"]["chromosomes"]
+    chromosomes = settings.cohort.chromosomes
     found = (
         path
-        for pattern in settings["score"][name]
+        for pattern in getattr(settings.score, name)
         for chromosome in (chromosomes if "{chrom}" in pattern else chromosomes[:1])
         for path in reference_files_of(pattern, chromosome)
     )
@@ -62,14 +62,14 @@ def scoring_inputs(settings, *, own):
     """
     from dpgrs.scoring.score_files import files_of_scores
 
-    score = settings["score"]
-    if not score["target"]:
+    score = settings.score
+    if not score.target:
         fix = "Say `score: {target: others.vcf.gz}`; the manual's page `settings` lists the other keys."
         raise UsageError(must(TARGET, "name genotype files for the target `score`", "none", fix))
     genotypes = {name: genotypes_to_score(settings, name) for name in ("target", "reference")}
-    named = [score[name] for name in ("populations", "frequencies") if score[name]]
+    named = [path for path in (score.populations, score.frequencies) if path]
     return genotypes | {
-        "scores": files_of_scores(score["release"]) if score["release"] else [own],
+        "scores": files_of_scores(score.release) if score.release else [own],
         "tables": [*tables_of([path for paths in genotypes.values() for path in paths]), *named],
     }
 
@@ -81,9 +81,11 @@ def scoring_flags(settings, *, own):
     ----------
     own : path of the folder of this study's own scores.
     """
-    score = settings["score"]
+    score = settings.score
     reference = genotypes_to_score(settings, "reference")
-    return flags(score=score["release"] or [own], reference=reference, **{name: score[name] for name in SAME})
+    return flags(
+        score=score.release or [own], reference=reference, **{name: getattr(score, name) for name in SAME}
+    )
 
 
 def scored_folder(results):
@@ -93,7 +95,7 @@ def scored_folder(results):
 
 def without_scoring(settings):
     """Return settings as a study records them: whom its scores are applied to later is no part of it."""
-    return settings | {"score": resolve({})["score"]}
+    return settings.changed(score=resolve({}).score)
 
 
 class ScoringShape(Shape):
@@ -108,7 +110,7 @@ class ScoringShape(Shape):
 
     @cached_property
     def n_reference_people(self):
-        return self._n_people("reference") if self._config["score"]["reference"] else 0
+        return self._n_people("reference") if self._config.score.reference else 0
 
     @property
     def n_outcomes(self):
@@ -125,7 +127,7 @@ class ScoringShape(Shape):
         from dpgrs.scoring.score_files import files_of_scores
 
         with suppress(*UNREADABLE):
-            return [_n_rows(path) for path in files_of_scores(self._config["score"]["release"])]
+            return [_n_rows(path) for path in files_of_scores(self._config.score.release)]
         return []
 
     def _n_people(self, name):

@@ -4,9 +4,11 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from dpgrs.config.reading import domain
+from dpgrs.config.schema import keys, load_schema
 from dpgrs.errors import UsageError
 from dpgrs.study.implied_settings import IMPLIED
-from dpgrs.study.settings import domain, examine, keys, load_schema
+from dpgrs.study.settings import examine
 
 NO_DEFAULT = object()  # null is a default, too
 

@@ -1,51 +1,24 @@
-"""The settings of a study: read by the schema's types, completed with its defaults, checked.
+"""The settings of a study: read by their types, completed with defaults, checked.
 
-Snakemake hands over nested values of ``--config`` as text, and YAML 1.1 reads ``1e-6`` as text, so the type
-of a value comes from the schema, never from the reader.
+Snakemake hands over nested values of ``--config`` as text, and YAML 1.1 reads ``1e-6`` as text: types decide.
 """
 
-import json
-import math
 import os.path
-import re
-from dataclasses import dataclass
-from datetime import date
-from difflib import get_close_matches
-from functools import cache
-from pathlib import Path
+from functools import reduce
+from operator import getitem
 
-import yaml
-from jsonschema import Draft202012Validator
-from jsonschema.validators import extend
-
+from dpgrs.config.paths import PATHS
+from dpgrs.config.reading import read_section
+from dpgrs.config.schema import load_schema
+from dpgrs.config.study import StudyConfig
 from dpgrs.errors import UsageError
 from dpgrs.io.genome_builds import SIMULATED_BUILD
-from dpgrs.methods.registry import METHODS
 from dpgrs.study.fetched_files import implied_populations
 from dpgrs.study.implied_settings import with_implied, with_table_sizes
-from dpgrs.study.method_choice import AUTO, with_chosen_methods
-from dpgrs.study.path_settings import PATHS
+from dpgrs.study.method_choice import with_chosen_methods
 from dpgrs.types import Missing, Rows, Unit
 
-SCHEMA = Path(__file__).parents[1] / "schemas/config.schema.yaml"
 UNIT_OF_ROWS = {Rows.HAPLOTYPES: Unit.HAPLOTYPE, Rows.PEOPLE: Unit.PERSON}
-RENAMED = {"trials": "replicates", "panel": "variants"}
-LONGEST_NAME, LONGEST_PATH = 255, 4095  # of Linux
-QUOTED_PATTERN = """--config 'cohort={vcf: "d/chr{chrom}.vcf.gz", chromosomes: [1, 2]}'"""
-
-
-@dataclass(frozen=True)
-class Problem:
-    """One fault of a configuration.
-
-    Attributes
-    ----------
-    key : str, dotted path of the key or section in doubt; for a misspelt key the one that was probably meant.
-    line : str, what is wrong and how to mend it.
-    """
-
-    key: str
-    line: str
 
 
 def resolve(raw):
@@ -57,7 +30,7 @@ def resolve(raw):
 
     Returns
     -------
-    dict with every key of the schema, values in the schema's types. Resolving it again changes nothing.
+    StudyConfig with every key. Resolving it as a dict again changes nothing.
 
     Raises
     ------
@@ -66,8 +39,8 @@ def resolve(raw):
 
     Examples
     --------
-    >>> resolve({"privacy": {"epsilon": "2"}})["privacy"]["epsilon"]
-    [2.0]
+    >>> resolve({"privacy": {"epsilon": "2"}}).privacy.epsilon
+    (2.0,)
     """
     config, problems = examine(raw)
     if problems:
@@ -84,15 +57,17 @@ def examine(raw):
 
     Returns
     -------
-    config : dict, complete; keys in doubt have their defaults.
+    config : StudyConfig; keys in doubt have their defaults.
     problems : list of Problem
     """
     problems = []
-    config = _read_section(with_implied(raw), load_schema(), "", problems)
-    config["privacy"]["unit"] = config["privacy"]["unit"] or UNIT_OF_ROWS[config["cohort"]["rows"]].value
-    config["cohort"]["populations"] = implied_populations(config["cohort"])
-    if config["cohort"]["source"] == "simulate" and not config["release"]["genome_build"]:
-        config["release"]["genome_build"] = SIMULATED_BUILD
+    config = StudyConfig.of(read_section(with_implied(raw), load_schema(), "", problems))
+    build = SIMULATED_BUILD if config.cohort.source == "simulate" else None
+    config = config.changed(
+        privacy={"unit": config.privacy.unit or UNIT_OF_ROWS[config.cohort.rows]},
+        cohort={"populations": implied_populations(config.cohort)},
+        release={"genome_build": config.release.genome_build or build},
+    )
     return with_chosen_methods(with_table_sizes(_with_home(config), raw)), problems
 
 
@@ -103,77 +78,7 @@ def without_paths(config):
 
 def counts_outcomes(config):
     """Tell whether a study counts, with noise, on how many rows each outcome is known."""
-    return config["outcomes"]["missing"] == Missing.COUNTED
-
-
-@cache
-def load_schema():
-    """Load the schema of the configuration as a dict; do not change it."""
-    schema = yaml.load(SCHEMA.read_text(encoding="utf-8"), yaml.CSafeLoader)
-    schema["properties"]["methods"]["items"] = {"enum": [*METHODS, AUTO]}
-    return schema
-
-
-def keys(schema=None, prefix=""):
-    """Map the dotted path of every key that holds a value to its schema, in the schema's order."""
-    found = {}
-    for name, part in (schema or load_schema())["properties"].items():
-        found |= keys(part, f"{prefix}{name}.") if "properties" in part else {f"{prefix}{name}": part}
-    return found
-
-
-def coerce(value, schema):
-    """Bring a value to the type that the schema asks for, as far as that loses nothing.
-
-    Parameters
-    ----------
-    value : anything that YAML or a command line gives.
-    schema : dict, schema of one key, not of a section.
-
-    Returns
-    -------
-    The value in the type asked for; the unchanged value where it does not fit, for validation to refuse.
-    """
-    kinds = _kinds(schema)
-    if isinstance(value, str):
-        value = value.strip()
-    if "null" in kinds and _scalar(value) is None:
-        return None
-    if "array" in kinds:
-        entries = value if isinstance(value, list | tuple) else [value]
-        if len(entries) > schema.get("maxItems", len(entries)):
-            return entries  # none is read: there may be millions
-        return [coerce(entry, schema["items"]) for entry in entries]
-    if "string" in kinds:
-        is_plain = isinstance(value, int | float | date) and not isinstance(value, bool)
-        return str(value) if is_plain else value
-    if {"integer", "number"} & set(kinds):
-        return _number(value, is_integer="integer" in kinds)
-    if "boolean" in kinds and isinstance(_scalar(value), bool):
-        return _scalar(value)
-    return value
-
-
-def _read_section(raw, schema, prefix, problems):
-    """Read the keys of one section, append what is wrong to `problems`, and put defaults in its place."""
-    if not isinstance(raw, dict):
-        if _scalar(raw) is not None:
-            problems.append(Problem(prefix.rstrip("."), _not_a_section(raw, prefix.rstrip("."))))
-        raw = {}
-    problems += [_unknown_key(str(name), schema, prefix) for name in raw if name not in schema["properties"]]
-    section = {}
-    for name, part in schema["properties"].items():
-        if "properties" in part:
-            section[name] = _read_section(raw.get(name), part, f"{prefix}{name}.", problems)
-            continue
-        section[name] = coerce(raw.get(name, part["default"]), part)
-        if name not in raw:
-            continue  # a test holds defaults to what is asked of values
-        faults = _faults(section[name], f"{prefix}{name}") or _text_faults(section[name], f"{prefix}{name}")
-        if faults:
-            problems += faults
-            section[name] = coerce(part["default"], part)
-    return section
+    return config.outcomes.missing == Missing.COUNTED
 
 
 def _with_home(config):
@@ -184,179 +89,10 @@ def _with_home(config):
 
 def _with_paths(config, change):
     """Return a resolved configuration in which a function has been applied to every path, also of a list."""
-    changed = dict(config)
+    values = config.as_dict()
     for key in PATHS:
         *sections, name = key.split(".")
-        part = changed
-        for section in sections:
-            part[section] = part = dict(part[section])
+        part = reduce(getitem, sections, values)
         value = part[name]
         part[name] = [change(path) for path in value] if isinstance(value, list) else change(value)
-    return changed
-
-
-def _kinds(schema):
-    """Return the JSON types that a schema allows."""
-    if "enum" in schema:
-        return ["string", "null"] if None in schema["enum"] else ["string"]
-    kinds = schema["type"]
-    return kinds if isinstance(kinds, list) else [kinds]
-
-
-def _scalar(value):
-    """Read text as a YAML file would; what is not one plain scalar stays as it is."""
-    if not isinstance(value, str):
-        return value
-    try:
-        read = yaml.safe_load(value)
-    except (yaml.YAMLError, ValueError, RecursionError):  # also of 2026-02-30, which YAML takes for a date
-        return value
-    return read if read is None or isinstance(read, bool | int | float) else value
-
-
-def _number(value, *, is_integer):
-    """Turn text and numbers into an int or a float; return anything else unchanged."""
-    read = _scalar(value)
-    if isinstance(read, bool) or not isinstance(read, int | float | str):
-        return value
-    if is_integer and isinstance(read, int):
-        return read
-    try:
-        number = float(read)  # also of 1e-6, which YAML 1.1 takes for text
-    except (ValueError, OverflowError):
-        return value
-    return int(number) if is_integer and number.is_integer() else number
-
-
-def _is_finite_number(checker, value):
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < math.inf
-
-
-_Validator = extend(
-    Draft202012Validator,
-    type_checker=Draft202012Validator.TYPE_CHECKER.redefine("number", _is_finite_number),
-)
-
-
-@cache
-def _validators():
-    """Map the dotted path of every key to its validator, which takes longer to make than to use."""
-    return {key: _Validator(schema) for key, schema in keys().items()}
-
-
-def _faults(value, key):
-    """Return the problems of one value, at most one for each entry of a list."""
-    validator, errors = _validators()[key], {}
-    schema = validator.schema
-    most = schema.get("maxItems")
-    if isinstance(value, list) and most is not None and len(value) > most:
-        wanted = f"a list of at most {most} entries"
-        return [Problem(key, f"`{key}` must be {wanted}, got {len(value)}. Give fewer.")]
-    for error in validator.iter_errors(value):
-        errors.setdefault(tuple(error.absolute_path), error)
-    return [Problem(key, _fault_line(error, schema, key)) for error in errors.values()]
-
-
-def _text_faults(value, key):
-    """Return the problem of text that no file can be named by, and no program be told."""
-    for text in value if isinstance(value, list) else [value]:
-        wanted = None
-        try:
-            name = max(map(len, text.encode().split(b"/"))) if isinstance(text, str) else 0
-            wanted = "text without a null character" if name and "\0" in text else None
-        except UnicodeEncodeError:
-            wanted, name = "text in Unicode", 0
-        if key in PATHS and (name > LONGEST_NAME or len(text or "") > LONGEST_PATH):
-            wanted = f"a path of at most {LONGEST_PATH} characters, {LONGEST_NAME} bytes a name"
-        fix = "Correct it."
-        if key in PATHS and re.match(r"[a-z][a-z0-9+.-]*://", text or ""):
-            wanted, fix = "a path on this machine", "Download the file first."
-        if wanted:
-            return [Problem(key, f"`{key}` must be {wanted}, got {ascii(_show(text))[1:-1]}. {fix}")]
-    return []
-
-
-def _fault_line(error, schema, key):
-    place = "".join(f", entry {index + 1}," for index in error.absolute_path)
-    wanted = {
-        "uniqueItems": "a list without repeated entries",
-        "minItems": "a list with at least one entry",
-    }.get(error.validator) or domain(error.schema)
-    example = f"{key.rpartition('.')[2]}: {_show(schema['examples'][0])}"
-    return f"`{key}`{place} must be {wanted}, got {_show(error.instance)}. For example `{example}`."
-
-
-def domain(schema):
-    """Say in words which values the schema of a key allows."""
-    if "title" in schema:
-        return schema["title"]
-    if "enum" in schema:
-        return "one of " + ", ".join(_show(choice) for choice in schema["enum"])
-    words = {
-        "array": lambda: f"a list, each entry {domain(schema['items'])}",
-        "boolean": lambda: "true or false",
-        "integer": lambda: "a whole number",
-        "null": lambda: "null",
-        "number": lambda: "a finite number",
-        "string": lambda: "text",
-    }
-    limits = {
-        "minimum": "of at least",
-        "exclusiveMinimum": "above",
-        "maximum": "at most",
-        "exclusiveMaximum": "below",
-    }
-    bounds = [f"{phrase} {schema[limit]}" for limit, phrase in limits.items() if limit in schema]
-    # null first, so that the bounds follow the kind that they belong to
-    kinds = " or ".join(words[kind]() for kind in sorted(_kinds(schema), key="null".__ne__))
-    return " ".join([kinds, " and ".join(bounds)]).strip()
-
-
-def _unknown_key(name, schema, prefix):
-    """Describe a key that the schema does not have, with the one that was probably meant."""
-    key = f"{prefix}{name}"
-    earlier = key.partition(".")[0]
-    if earlier in RENAMED:
-        return Problem(RENAMED[earlier], f"`{earlier}` is now `{RENAMED[earlier]}`.")
-    if ":" in name:
-        fix = f"Put a space after the colon: `{name.replace(':', ': ', 1)}`."
-        return Problem(key, f"`{key}` is not a key. {fix}")
-    if "." in name and name in keys():
-        section, *inner = name.split(".")
-        setting = ": {".join(inner) + f": {_show(keys()[name]['examples'][0])}" + "}" * (len(inner) - 1)
-        fix = f"Write `{section}: {{{setting}}}`, or `--config '{section}={{{setting}}}'`."
-        return Problem(name, f"`{key}` is not a key. {fix}")
-    siblings = list(schema["properties"])
-    close = [f"{prefix}{match}" for match in get_close_matches(name, siblings, n=1)]
-    elsewhere = [path for path in keys() if path.rpartition(".")[2] == name]
-    meant = (close or elsewhere or [None])[0]
-    fix = f"Did you mean `{meant}`?" if meant else f"Keys here are {', '.join(siblings)}."
-    return Problem(meant or key, f"`{key}` is not a key. {fix}")
-
-
-def _not_a_section(raw, key):
-    """Describe a section that is no mapping; an unquoted pattern makes it arrive as one long text."""
-    if not isinstance(raw, str) or not raw.startswith("{"):
-        fix = f"For example `{key}: {{...}}`; The manual's page `settings` lists the keys."
-    elif "{chrom}" in raw:
-        fix = f"A pattern must be in double quotes: {_quoted(raw, key)}."
-    else:
-        fix = "YAML cannot read its braces: check brackets, quotes and a space after each colon."
-    return f"`{key}` must be keys with values, got {_show(raw)}. {fix}"
-
-
-def _quoted(raw, key):
-    """Quote the patterns in a text that YAML could not read, or give an example where that does not help."""
-    text = re.sub(r'(?<=: )([^\s",]*\{chrom\}[^\s",}]*)', r'"\1"', raw)
-    try:
-        is_readable = isinstance(yaml.safe_load(text), dict)
-    except (yaml.YAMLError, ValueError, RecursionError):
-        is_readable = False
-    return f"--config '{key}={text}'" if is_readable else QUOTED_PATTERN
-
-
-def _show(value):
-    """Write a value as in a YAML file, in one line of readable length."""
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    text = " ".join(text.split()) or '""'
-    return text if len(text) <= 80 else f"{text[:77]}..."
+    return StudyConfig.of(values)

@@ -52,7 +52,7 @@ def hand_settings_over(settings, folder):
 
     Parameters
     ----------
-    settings : dict from `dpgrs.study.settings.resolve`.
+    settings : StudyConfig
     folder : where to. The file is named by its content, and written once.
 
     Raises
@@ -60,20 +60,20 @@ def hand_settings_over(settings, folder):
     UsageError
         If this process has read the study with other settings, as in two imports.
     """
-    text = json.dumps(settings, sort_keys=True)
+    text = json.dumps(settings.as_dict(), sort_keys=True)
     path = Path(folder) / f"{hashlib.sha256(text.encode()).hexdigest()}.json"
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         write_closed(path, text.encode())
     # Jobs, and runs within a run, inherit what others have written.
     others, own = json.loads(os.environ.get(OF_STUDIES, "{}")), [os.getpid(), str(path)]
-    pid, earlier = others.get(settings["study"], own)
+    pid, earlier = others.get(settings.study, own)
     if pid == os.getpid() and earlier != str(path):
         raise UsageError(
-            f"A study must be imported with one configuration, got two of `{settings['study']}`. Give one of "
+            f"A study must be imported with one configuration, got two of `{settings.study}`. Give one of "
             "them a `study` of its own."
         )
-    os.environ[OF_STUDIES] = json.dumps(others | {settings["study"]: own})
+    os.environ[OF_STUDIES] = json.dumps(others | {settings.study: own})
 
 
 def settings_handed_over(study):

@@ -30,7 +30,7 @@ class Shape:
 
     Parameters
     ----------
-    config : dict from `dpgrs.study.settings.resolve`.
+    config : StudyConfig.
 
     Attributes
     ----------
@@ -46,24 +46,24 @@ class Shape:
 
     def __init__(self, config):
         self._config = config
-        self.rows_a_person = 2 if config["cohort"]["rows"] == Rows.HAPLOTYPES else 1
+        self.rows_a_person = 2 if config.cohort.rows == Rows.HAPLOTYPES else 1
 
     @cached_property
     def n_file_people(self):
         """The people in the genotype files of the cohort, or the rows of its table, whoever is chosen."""
-        cohort = self._config["cohort"]
-        if cohort["source"] == "simulate":
-            return cohort["simulation"]["people"]
+        cohort = self._config.cohort
+        if cohort.source == "simulate":
+            return cohort.simulation.people
         with suppress(*UNREADABLE):
             if is_table(self._config):
-                return len(look_at_cohort_table(self._config, cohort["table"]).row_id)
-            return _n_samples(self._files(cohort["chromosomes"][0]))
+                return len(look_at_cohort_table(self._config, cohort.table).row_id)
+            return _n_samples(self._files(cohort.chromosomes[0]))
         return PEOPLE_UNKNOWN
 
     @cached_property
     def n_chosen_people(self):
         """The people taken from the files, at most: fewer where a list says whom to keep."""
-        return min(self.n_file_people, n_lines(self._config["people"]["keep"]))
+        return min(self.n_file_people, n_lines(self._config.people.keep))
 
     @property
     def n_people(self):
@@ -83,12 +83,12 @@ class Shape:
     @cached_property
     def n_file_variants(self):
         """The variants in the genotype files of all chromosomes, about: by their bytes, none is counted."""
-        cohort = self._config["cohort"]
+        cohort = self._config.cohort
         if is_table(self._config):
             return self.n_variants
-        if cohort["source"] == "simulate":
-            return int(VARIANTS_A_BASE * cohort["simulation"]["length"]) * self.n_chromosomes
-        return sum(self._in_chromosome(name) for name in cohort["chromosomes"])
+        if cohort.source == "simulate":
+            return int(VARIANTS_A_BASE * cohort.simulation.length) * self.n_chromosomes
+        return sum(self._in_chromosome(name) for name in cohort.chromosomes)
 
     def _in_chromosome(self, name):
         with suppress(*UNREADABLE):
@@ -97,7 +97,7 @@ class Shape:
 
     def _files(self, chromosome):
         """The genotype files of a chromosome."""
-        cohort = self._config["cohort"]
+        cohort = self._config.cohort
         if not has_genotype_files(cohort) or not cohort_pattern(cohort)[1]:
             raise DpgrsError("No genotype files are named.")
         return cohort_files(cohort, chromosome)
@@ -110,12 +110,12 @@ class Shape:
     @property
     def n_shards(self):
         """The jobs that sum the statistics of a replicate."""
-        return max(-(-self.n_rows // self._config["scale"]["rows_per_shard"]), 1)
+        return max(-(-self.n_rows // self._config.scale.rows_per_shard), 1)
 
     @property
     def sizes(self):
         """The sizes of the variant sets, a tuple in increasing order."""
-        return tuple(sorted(self._config["variants"]["size"]))
+        return tuple(sorted(self._config.variants.size))
 
     @property
     def n_variants(self):
@@ -125,22 +125,22 @@ class Shape:
     @cached_property
     def n_table_outcomes(self):
         """The outcomes that the study's tables of outcomes hold, the widest; 0 where they are simulated."""
-        outcomes, evaluation = self._config["outcomes"], self._config["evaluation"]
-        own = outcomes["file"] if outcomes["source"] == "file" else None
-        found = [_n_columns(path) for path in (own, evaluation["outcomes"]) if path]
-        if sums := self._config["cohort"]["sums"]:
+        outcomes, evaluation = self._config.outcomes, self._config.evaluation
+        own = outcomes.file if outcomes.source == "file" else None
+        found = [_n_columns(path) for path in (own, evaluation.outcomes) if path]
+        if sums := self._config.cohort.sums:
             with suppress(*UNREADABLE):
                 found.append(len(summed_outcomes(sums)))
         if takes_columns(self._config):
             with suppress(*UNREADABLE):
-                table = look_at_cohort_table(self._config, self._config["cohort"]["table"])
+                table = look_at_cohort_table(self._config, self._config.cohort.table)
                 found.append(len(table.outcomes.names))
         return max(found, default=0)
 
     @property
     def counts(self):
         """The numbers of outcomes that are drawn together, a tuple in increasing order."""
-        return tuple(sorted(self._config["outcomes"]["count"] or [self.n_table_outcomes or COLUMNS_UNKNOWN]))
+        return tuple(sorted(self._config.outcomes.count or [self.n_table_outcomes or COLUMNS_UNKNOWN]))
 
     @property
     def n_outcomes(self):
@@ -150,16 +150,14 @@ class Shape:
     @property
     def n_series(self):
         """The sums over variants that make the outcomes: one each, or the hidden units of their networks."""
-        return self.n_outcomes * (self._config["outcomes"]["network"] or 1)
+        return self.n_outcomes * (self._config.outcomes.network or 1)
 
     @cached_property
     def n_covariates(self):
         """The covariates, of a table and principal components together."""
-        covariates = self._config["covariates"]
-        named = len(covariates["columns"] or []) or (
-            _n_columns(covariates["file"]) if covariates["file"] else 0
-        )
-        return named + covariates["pcs"]
+        covariates = self._config.covariates
+        named = len(covariates.columns or []) or (_n_columns(covariates.file) if covariates.file else 0)
+        return named + covariates.pcs
 
     @property
     def n_columns(self):
@@ -169,63 +167,63 @@ class Shape:
     @property
     def n_requests(self):
         """The requests of a replicate: one for each combination of terms, size and number of outcomes."""
-        privacy, n = self._config["privacy"], len(self.sizes) * len(self.counts)
-        protections = [one for one in privacy["protection"] if one != Protection.NONE]
-        return n * max(len(protections), 1) * len(privacy["accounting"]) * len(privacy["epsilon"])
+        privacy, n = self._config.privacy, len(self.sizes) * len(self.counts)
+        protections = [one for one in privacy.protection if one != Protection.NONE]
+        return n * max(len(protections), 1) * len(privacy.accounting) * len(privacy.epsilon)
 
     @property
     def n_methods(self):
         """The methods of the study."""
-        return len(self._config["methods"])
+        return len(self._config.methods)
 
     @property
     def test_share(self):
         """The share of the rows that is held out."""
-        return self._config["outcomes"]["test_share"]
+        return self._config.outcomes.test_share
 
     @property
     def is_screened(self):
         """Whether variants are chosen for each outcome."""
-        return any(METHODS[name].is_screened for name in self._config["methods"])
+        return any(METHODS[name].is_screened for name in self._config.methods)
 
     @property
     def takes_sums(self):
         """Whether any method is fitted from sums over all variants."""
-        return takes_sums(self._config["methods"])
+        return takes_sums(self._config.methods)
 
     @property
     def fits_all_rows(self):
         """Whether any method, or what chooses for it, holds the rows of all variants as numbers."""
-        return self.has_dosages or fits_all_rows(self._config["methods"])
+        return self.has_dosages or fits_all_rows(self._config.methods)
 
     @property
     def fits_groups(self):
         """Whether what chooses variants holds the rows of all of them as numbers, a group at a time."""
-        return fits_groups(self._config["methods"])
+        return fits_groups(self._config.methods)
 
     @property
     def n_choices(self):
         """The variants that are chosen for an outcome."""
-        return self._config["screening"]["size"]
+        return self._config.screening.size
 
     @property
     def streams_variants(self):
         """Whether variants are taken some at a time: not if their linkage decides."""
-        return has_public_sites(self._config) or self._config["variants"]["ld_r2"] is None
+        return has_public_sites(self._config) or self._config.variants.ld_r2 is None
 
     def streams_genotypes(self, way):
         """Tell whether what chooses variants, ``private`` or ``exact``, reads some of them at a time."""
-        return not self.has_dosages and streams_genotypes(self._config["methods"], way)
+        return not self.has_dosages and streams_genotypes(self._config.methods, way)
 
     @property
     def n_replicates(self):
         """The replicates of the study."""
-        return self._config["replicates"]
+        return self._config.replicates
 
     @property
     def n_chromosomes(self):
         """The chromosomes that variants are taken from."""
-        return len(self._config["cohort"]["chromosomes"])
+        return len(self._config.cohort.chromosomes)
 
 
 class ReferenceShape(Shape):
@@ -240,9 +238,9 @@ class ReferenceShape(Shape):
         return self.n_reference_people
 
     def _files(self, chromosome):
-        if not self._config["public"]["reference"]:
+        if not self._config.public.reference:
             raise DpgrsError("No reference is named.")
-        return reference_files_of(self._config["public"]["reference"], chromosome)
+        return reference_files_of(self._config.public.reference, chromosome)
 
 
 def _n_samples(paths):

@@ -18,12 +18,12 @@ TABLE_KEYS = (
 
 def is_table(config):
     """Tell whether a study is of a table rather than of genotypes."""
-    return config["cohort"]["source"] == TABLE
+    return config.cohort.source == TABLE
 
 
 def is_fractional(config):
     """Tell whether the entries of X are numbers on a grid rather than counts of alleles."""
-    return is_table(config) or config["cohort"]["field"] == "DS"
+    return is_table(config) or config.cohort.field == "DS"
 
 
 def ranged_methods():
@@ -35,7 +35,7 @@ def ranged_methods():
 
 def takes_columns(config):
     """Tell whether outcomes are columns of the study's own table."""
-    return config["outcomes"]["source"] == TABLE
+    return config.outcomes.source == TABLE
 
 
 class CohortTable(NamedTuple):
@@ -65,7 +65,7 @@ def read_cohort_table(settings, path):
 
     Parameters
     ----------
-    settings : resolved configuration, or the Settings of a step.
+    settings : StudyConfig
     path : the table.
 
     Returns
@@ -111,10 +111,9 @@ def _stamp(path):
 
 
 def _terms(settings):
-    cohort = settings["cohort"]
-    options = {name: tuple(cohort[name] or ()) for name in ("one_hot", "drop")}
-    arrays = cohort["arrays"]
-    return {"row_id": cohort["id"], "arrays": arrays and tuple(arrays), **options}
+    cohort = settings.cohort
+    options = {name: tuple(getattr(cohort, name) or ()) for name in ("one_hot", "drop")}
+    return {"row_id": cohort.id, "arrays": cohort.arrays, **options}
 
 
 def _parts(settings, path, table):
@@ -123,7 +122,7 @@ def _parts(settings, path, table):
 
     if not takes_columns(settings):
         return table, None
-    key, patterns = "outcomes.columns", settings["outcomes"]["columns"]
+    key, patterns = "outcomes.columns", settings.outcomes.columns
     if not patterns:
         raise UsageError(f"`{key}` must be given for `outcomes.source: table`, got null. Name columns.")
     chosen = matched(patterns, table.names, key=key, path=path)

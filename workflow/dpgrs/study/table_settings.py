@@ -27,7 +27,7 @@ def outcome_constants(outcomes, names):
 
     Parameters
     ----------
-    outcomes : dict, that section of the configuration.
+    outcomes : Outcomes, that section of the settings.
     names : sequence of str, the outcomes.
 
     Returns
@@ -39,7 +39,7 @@ def outcome_constants(outcomes, names):
     DpgrsError
         If the table of constants cannot be read, or lacks an outcome.
     """
-    path, prevalence = outcomes["scales"], outcomes["prevalence"]
+    path, prevalence = outcomes.scales, outcomes.prevalence
     if path is not None:
         return constants_of(names, read_scales(path), path=path)
     return None if prevalence is None else binary_constants(names, prevalence)
@@ -67,7 +67,7 @@ def drawn_counts(outcomes):
 
     Parameters
     ----------
-    outcomes : dict, that section of the configuration, with `count`.
+    outcomes : Outcomes, that section of the settings, with `count`.
 
     Returns
     -------
@@ -78,9 +78,9 @@ def drawn_counts(outcomes):
     DpgrsError
         If the table of loadings is missing or cannot be read.
     """
-    if outcomes["loadings"] is None:
-        return outcomes["count"]
-    return [len(read_outcome_loadings(outcomes["loadings"]).components)]
+    if outcomes.loadings is None:
+        return outcomes.count
+    return [len(read_outcome_loadings(outcomes.loadings).components)]
 
 
 def stated_count(outcomes):
@@ -88,7 +88,7 @@ def stated_count(outcomes):
 
     Parameters
     ----------
-    outcomes : dict, that section of the configuration.
+    outcomes : Outcomes, that section of the settings.
 
     Returns
     -------
@@ -101,10 +101,10 @@ def stated_count(outcomes):
         If a table cannot be read.
     """
     readers = {"file": outcome_names, "scales": read_scales}
-    there = (name for name in readers if outcomes[name] and Path(outcomes[name]).exists())
+    there = (name for name in readers if (path := getattr(outcomes, name)) and Path(path).exists())
     name = next(there, None)
     try:
-        return len(readers[name](outcomes[name])) if name else 0, name
+        return len(readers[name](getattr(outcomes, name))) if name else 0, name
     except DpgrsError as error:
         raise DpgrsError(f"`outcomes.{name}`: {error}") from None
 
@@ -114,7 +114,7 @@ def table_columns(covariates):
 
     Parameters
     ----------
-    covariates : dict, that section of the configuration; here and below.
+    covariates : Covariates, that section of the settings; here and below.
 
     Returns
     -------
@@ -125,21 +125,21 @@ def table_columns(covariates):
     DpgrsError
         If the table of constants is missing or cannot be read.
     """
-    if covariates["file"] is None:
+    if covariates.file is None:
         return []
-    if covariates["scales"] is None:
+    if covariates.scales is None:
         raise DpgrsError("`covariates.scales` must be given with `covariates.file`, got null. Give them.")
-    return covariates["columns"] or list(read_scales(covariates["scales"], kind="covariate").index)
+    return covariates.columns or list(read_scales(covariates.scales, kind="covariate").index)
 
 
 def has_covariates(covariates):
     """Tell whether a study has covariates, from a table or from genotypes."""
-    return covariates["file"] is not None or covariates["pcs"] > 0
+    return covariates.file is not None or covariates.pcs > 0
 
 
 def covariate_names(covariates):
     """Return the names of all covariates, principal components last; errors as in `table_columns`."""
-    return [*table_columns(covariates), *component_names(covariates["pcs"])]
+    return [*table_columns(covariates), *component_names(covariates.pcs)]
 
 
 def covariate_terms(covariates):
@@ -152,15 +152,15 @@ def covariate_terms(covariates):
     try:
         n_covariates = len(covariate_names(covariates))
     except DpgrsError:
-        n_covariates = covariates["pcs"]
-    return {"n_covariates": n_covariates, "covariate_bound": covariates["bound"]} if n_covariates else {}
+        n_covariates = covariates.pcs
+    return {"n_covariates": n_covariates, "covariate_bound": covariates.bound} if n_covariates else {}
 
 
 def covariate_constants(covariates):
     """Return the constants of the table's columns, DataFrame as from `constants_of`; None without a table."""
-    if covariates["file"] is None:
+    if covariates.file is None:
         return None
-    path, options = covariates["scales"], {"kind": "covariate"}
+    path, options = covariates.scales, {"kind": "covariate"}
     return constants_of(table_columns(covariates), read_scales(path, **options), path=path, **options)
 
 
@@ -170,5 +170,5 @@ def covariate_identity(covariates):
         return {}
     constants = covariate_constants(covariates)
     digest = {} if constants is None else {"scales": scales_digest(constants)}
-    named = {"names": covariate_names(covariates), "bound": covariates["bound"], "pcs": covariates["pcs"]}
+    named = {"names": covariate_names(covariates), "bound": covariates.bound, "pcs": covariates.pcs}
     return {"covariates": named | digest}

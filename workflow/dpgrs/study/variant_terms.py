@@ -6,15 +6,15 @@ from dpgrs.methods.registry import METHODS
 FILTERS = ("maf", "missing", "hwe", "ambiguous", "multiallelic", "classes")
 
 
-def filters_of(variant_set):
+def filters_of(variants):
     """Return the fields of a `dpgrs.io.variant_filters.VariantFilters` that the section `variants` states."""
-    return {name: variant_set[name] for name in FILTERS}
+    return {name: getattr(variants, name) for name in FILTERS}
 
 
 def linkage_of(settings):
     """Return the LinkageLimit of a study's variants; None where variants are thinned at random alone."""
-    r2, window = settings["variants"]["ld_r2"], settings["variants"]["ld_window"]
-    return None if r2 is None else LinkageLimit(r2, window, settings["cohort"]["rows"])
+    r2, window = settings.variants.ld_r2, settings.variants.ld_window
+    return None if r2 is None else LinkageLimit(r2, window, settings.cohort.rows)
 
 
 def takes_ld(methods):
@@ -24,4 +24,4 @@ def takes_ld(methods):
 
 def has_public_sites(config):
     """Tell whether public genotypes or tables decide on the sites of a study, and on their frequencies."""
-    return config["mode"] == "release" or takes_ld(config["methods"])
+    return config.mode == "release" or takes_ld(config.methods)

@@ -9,6 +9,7 @@ import json
 import re
 from dataclasses import dataclass
 from functools import cache
+from types import MappingProxyType
 
 from dpgrs.study.code import PACKAGE, code_digest
 
@@ -107,20 +108,21 @@ def read_verb(name):
     return Verb(name, summary, tuple(_parameters(function.args, helps)), *said.values(), *takes)
 
 
-def settings_read(settings, verb, keys=None):
+def settings_read(settings, verb, keys=None, *, instead=MappingProxyType({})):
     """Return the settings that a verb reads, as it takes them; a rule runs again when they change.
 
     Parameters
     ----------
-    settings : dict from `dpgrs.study.settings.resolve`.
+    settings : StudyConfig
     verb : str
     keys : sequence of str, those that one job reads; None means all.
+    instead : dict of sections that take the place of the study's.
 
     Returns
     -------
     str, JSON.
     """
-    return json.dumps(part_of(settings, keys or read_verb(verb).reads))
+    return json.dumps(part_of(settings.as_dict() | instead, keys or read_verb(verb).reads))
 
 
 def code_read(verb):

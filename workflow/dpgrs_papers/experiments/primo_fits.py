@@ -16,7 +16,6 @@ from dpgrs.methods.ols import fit_exactly
 from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.study.in_process import draws_of_study, training_data
 from dpgrs.study.settings import resolve
-from dpgrs.study.step_settings import Settings
 from dpgrs.study.variant_terms import takes_ld
 from dpgrs.types import Penalty
 
@@ -120,7 +119,7 @@ def measure(variant_set, outcomes, *, configs, seed, key, ld=None):
     test = {size: rows_to_test_on(variant_set, size, outcomes) for size in outcomes.values}
     rows = []
     for name, config in configs.items():
-        settings = Settings(resolve(config))
+        settings = resolve(config)
         data = training_data(settings, variant_set, outcomes, ld=ld)
         if not rows:
             ridge = ridge_path(data.statistics, test, counts=settings.outcomes.count)
@@ -134,7 +133,7 @@ def measure(variant_set, outcomes, *, configs, seed, key, ld=None):
 
 def _fits(draw, method, drawn, test):
     """Yield the errors of one method: of ReuseCov those of the path, and of Gauss by the evidence, too."""
-    request, regression, count = draw.request, draw.settings.regression, len(draw.names)
+    request, regression, count = draw.request, draw.settings.regression.as_dict(), len(draw.names)
     size, known = request.n_variants, {"request": request, "outcomes": draw.public_outcomes}
     ld = {size: draw.data.ld(size)} if takes_ld([method]) else {}
     terms, which = FitTerms.of(regression, ld=ld), OWN

@@ -69,8 +69,8 @@ def beside_public(variant_set, outcomes, config, folder, *, seed, key):
     reference = variants_of_people(variant_set, is_public, f"{folder}/reference")
     own = variants_of_people(variant_set, ~is_public, f"{folder}/own", frequency=reference.frequency)
     known = resolve(config)
-    terms = {"rows": known["cohort"]["rows"], "factor": known["privacy"]["genotype_clip"]}
-    save_ld(f"{folder}/ld.npz", ld_of_variants(reference, known["variants"]["size"], **terms))
+    terms = {"rows": known.cohort.rows, "factor": known.privacy.genotype_clip}
+    save_ld(f"{folder}/ld.npz", ld_of_variants(reference, known.variants.size, **terms))
     is_own = per_row(~is_public, rows=outcomes.rows)
     values = {size: values[:, is_own] for size, values in outcomes.values.items()}
     outcomes = Outcomes(outcomes.names, values, {}, outcomes.is_training[is_own], outcomes.rows)

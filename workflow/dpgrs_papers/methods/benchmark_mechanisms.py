@@ -25,7 +25,7 @@ class FittedSeparately(WholeFits):
 
     def exact(self, request, *, data, names, settings):
         exact = super().exact(request, data=data, names=names, settings=settings)
-        return exact | {"penalty": settings.regression["lambda"]}
+        return exact | {"penalty": settings.regression.lambda_}
 
     def draw(self, gram, cross, n_rows, *, request, penalty, origin=None, slopes=None, **options):
         options, is_row_centred = options | {"request": request}, request.coding == Coding.ROW_CENTRED

@@ -26,9 +26,10 @@ from dpgrs.linalg.statistics import (
 )
 from dpgrs.privacy.accounting.events import SubsetEvent
 from dpgrs.privacy.noise.canonical_lipschitz import seeded_set
-from dpgrs.types import Neighbours, Protection, Rows, Scaling, Unit
+from dpgrs.types import Neighbours, Protection, Rows, Unit
 from dpgrs_papers.selection.sensitivity import sis_sensitivity
 from dpgrs_papers.selection.top_k import top_k
+from dpgrs_papers.types import Scaling
 
 # Its name in ledgers and statements, beside those of other draws.
 SIS_STATISTIC = "products with the outcome"

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dpgrs.config.schema import keys
 from dpgrs.errors import UsageError
 from dpgrs.evaluation.metrics import r_squared
 from dpgrs.evaluation.rows import joined_rows
@@ -24,8 +25,7 @@ from dpgrs.methods.ols import fit_exactly
 from dpgrs.methods.registry import METHODS
 from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.study.in_process import draws_of_study, training_data, variants_of_table
-from dpgrs.study.settings import keys, resolve
-from dpgrs.study.step_settings import Settings
+from dpgrs.study.settings import resolve
 from dpgrs.study.table_values import range_problems
 from dpgrs.types import Neighbours, Rows
 from dpgrs_papers.methods.tukey import Status
@@ -181,7 +181,7 @@ def settings_of_study(method, n_features, *, request, seed, row_clip, given=()):
 
     Returns
     -------
-    Settings
+    StudyConfig
 
     Raises
     ------
@@ -223,7 +223,7 @@ def settings_of_study(method, n_features, *, request, seed, row_clip, given=()):
         for section in sections:
             part = part.setdefault(section, {})
         part[name] = value
-    return Settings(resolve(config))
+    return resolve(config)
 
 
 def budget_of_study(request, row):
@@ -250,7 +250,7 @@ def fit_within_ranges(table, split, *, bounds, settings, key):
     table : FeatureTable
     split : rows to test on and to train on.
     bounds : PublicBounds
-    settings : Settings, as from `settings_of_study`.
+    settings : StudyConfig, as from `settings_of_study`.
     key : tuple of str and int, tells the noise of replicates apart.
 
     Returns
@@ -312,7 +312,7 @@ def _fit(settings, data, key):
     (method,), (size,) = settings.methods, data.outcomes.values
     row = METHODS[method]
     if row.is_non_private and not row.is_screened:
-        return fit_exactly(method, data.statistics, size, settings.regression), Status.RELEASED
+        return fit_exactly(method, data.statistics, size, settings.regression.as_dict()), Status.RELEASED
     if row.is_non_private:
         terms = {"n_choices": settings.screening.size, "outcome_bound": settings.outcomes.bound}
         rows = data.rows(size)
@@ -320,7 +320,7 @@ def _fit(settings, data, key):
     (draw,) = draws_of_study(settings, data)
     drawn = draw.draw(BenchmarkNoise(settings.seed, *key, *draw.key))
     fit = draw.mechanism.fit(
-        method, drawn, request=draw.request, terms=FitTerms.of(settings.regression), outcomes=None
+        method, drawn, request=draw.request, terms=FitTerms.of(settings.regression.as_dict()), outcomes=None
     )
     (ending,) = getattr(drawn, "statuses", ()) or ("ok",)
     return fit, Status.RELEASED if ending == "ok" else Status(ending)

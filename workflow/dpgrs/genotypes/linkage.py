@@ -1,5 +1,6 @@
 """Linkage disequilibrium on packed bits: r^2 of alleles or of people's allele counts, and thinning by it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,27 +10,20 @@ from dpgrs.genotypes.bits import word_count
 from dpgrs.genotypes.counts import bit_counts, swapped
 from dpgrs.types import Rows
 
-# Of variants read together: too small a batch reads the store many times over, too large fills memory.
+# Variants read together: too small a batch reads the store many times over, too large a batch fills memory.
 SMALLEST_BATCH, BATCH_BYTES = 256, 2**28
 BASES = 1000
 
 
 @dataclass(frozen=True)
 class LinkageLimit:
-    """Which variants are too much alike to be in one study.
+    """The limit above which two variants are too much alike to be in one study."""
 
-    Attributes
-    ----------
-    r2 : float in [0, 1], the largest squared correlation of two variants that are kept.
-    window : float > 0, kilobases; variants that lie further apart are not compared.
-    rows : Rows; of haplotypes, alleles are compared, of people allele counts, which need no phase.
-    """
+    r2: float  # in [0, 1], the largest squared correlation of two variants that are kept
+    window: float  # kilobases; variants that lie further apart are not compared
+    rows: Rows  # haplotypes compare alleles, people compare allele counts, which need no phase
 
-    r2: float
-    window: float
-    rows: Rows
-
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not 0 <= self.r2 <= 1:
             raise UsageError(f"`ld_r2` must be in [0, 1], got {self.r2}. Take for example 0.2.")
         if not self.window > 0:
@@ -39,14 +33,10 @@ class LinkageLimit:
 class ComparedVariants:
     """Variants on which r^2 is computed, from exact integers.
 
-    Parameters
-    ----------
-    words : (n_variants, n_words) uint64, without missing alleles.
-    rows : Rows
-    n_haplotypes : int
+    `words` are their haplotypes without missing alleles, (n_variants, n_words) uint64.
     """
 
-    def __init__(self, words, *, rows, n_haplotypes):
+    def __init__(self, words: np.ndarray, *, rows: Rows, n_haplotypes: int) -> None:
         is_people = rows == Rows.PEOPLE
         n_rows = n_haplotypes // 2 if is_people else n_haplotypes
         self._words, self._n_rows, self._is_people = words, n_rows, is_people
@@ -54,26 +44,16 @@ class ComparedVariants:
         squares = self._totals + (bit_counts(words & swapped(words)) if is_people else 0)
         self._variances = n_rows * squares - self._totals**2
 
-    def r2(self, i, others):
-        """Compare a variant with others.
-
-        Parameters
-        ----------
-        i : int
-        others : (n_others,) int
-
-        Returns
-        -------
-        (n_others,) float64; 0 where one of the two does not vary.
-        """
+    def r2(self, i: int, others: np.ndarray) -> np.ndarray:
+        """Return r^2 of a variant with others, (n_others,) float64; 0 if one of the two does not vary."""
         words = self._words[others]
         products = bit_counts(words & self._words[i])
         if self._is_people:
-            # (a + b) (c + d) over the two haplotypes of people: those of one place, and those across.
+            # (a + b) (c + d) over the two haplotypes of people: products within a haplotype, and across both.
             products += bit_counts(words & swapped(self._words[i]))
         return self.r2_by_products(i, others, products)
 
-    def r2_by_products(self, i, others, products):
+    def r2_by_products(self, i: int, others: np.ndarray, products: np.ndarray) -> np.ndarray:
         """Return what `r2` does, from the (n_others,) int64 sums of the products with others."""
         covariances = self._n_rows * products - self._totals[others] * self._totals[i]
         scale = self._variances[others].astype(float) * float(self._variances[i])
@@ -81,23 +61,23 @@ class ComparedVariants:
         return np.divide(squared, scale, out=np.zeros(len(squared)), where=scale > 0)
 
 
-def choose_unlinked(chromosome, position, read, *, order, size, limit, n_haplotypes):
-    """Take variants in a given order, each unless it goes closer than the limit with one taken before it.
+def choose_unlinked(
+    chromosome: np.ndarray,
+    position: np.ndarray,
+    read: Callable[[np.ndarray], np.ndarray],
+    *,
+    order: np.ndarray,
+    size: int,
+    limit: LinkageLimit,
+    n_haplotypes: int,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Take `size` variants in a given order, each unless it exceeds the limit with one taken before it.
 
-    Parameters
-    ----------
-    chromosome : (n_variants,) int, equal for variants of one chromosome.
-    position : (n_variants,) int, bases.
-    read : function of (k,) int variants, to their (k, n_words) uint64 haplotypes without missing alleles.
-    order : (n_variants,) int, all variants, the first choice first.
-    size : int, how many to take.
-    limit : LinkageLimit
-    n_haplotypes : int
+    `chromosome` (equal numbers for one chromosome), `position` in bases and `order` are (n_variants,); `read`
+    gives the haplotypes, without missing alleles, of an array of variants.
 
-    Returns
-    -------
-    taken : (n_taken,) int64 in the order of choice, `size` of them or as many as there are.
-    is_linked : (n_variants,) bool, which were passed over; those after the last one taken were not looked at.
+    The result is the variants taken in the order of choice, as many as there are, and which were passed over,
+    (n_variants,) bool; those after the last one taken were not compared.
     """
     order = np.asarray(order, dtype=np.int64)
     taken, is_linked = np.empty(0, dtype=np.int64), np.zeros(len(order), dtype=bool)
@@ -118,8 +98,16 @@ def choose_unlinked(chromosome, position, read, *, order, size, limit, n_haploty
     return taken, is_linked
 
 
-def _keep(compared, chromosome, position, n_kept, *, size, limit):
-    """Return the places of variants to keep, of which the first `n_kept` are kept already."""
+def _keep(
+    compared: ComparedVariants,
+    chromosome: np.ndarray,
+    position: np.ndarray,
+    n_kept: int,
+    *,
+    size: int,
+    limit: LinkageLimit,
+) -> np.ndarray:
+    """Return the indices of variants to keep, of which the first `n_kept` are kept already."""
     kept = np.empty(size, dtype=np.int64)
     kept[:n_kept] = np.arange(n_kept)
     for i in range(n_kept, len(position)):

@@ -131,7 +131,7 @@ class HaplotypeStore:
 class StoreWriter:
     """Appends variants to a new store; made by `StoreWriter.create`."""
 
-    def __init__(self, path: Path, *, sample_id: Sequence[str], has_dosages: bool) -> None:
+    def __init__(self, path: Path, *, sample_id: Sequence[str] | np.ndarray, has_dosages: bool) -> None:
         self._path = path
         self._sample_id = np.asarray(sample_id, dtype=str)
         self._has_dosages = has_dosages
@@ -145,7 +145,7 @@ class StoreWriter:
     @classmethod
     @contextmanager
     def create(
-        cls, path: Path | str, *, sample_id: Sequence[str], has_dosages: bool = False
+        cls, path: Path | str, *, sample_id: Sequence[str] | np.ndarray, has_dosages: bool = False
     ) -> Iterator[Self]:
         """Give a writer whose store takes the name `path` if the block succeeds, and vanishes if it fails.
 

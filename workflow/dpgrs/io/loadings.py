@@ -1,7 +1,9 @@
 """The public table of the loadings of principal components."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from io import BytesIO
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -15,50 +17,33 @@ SITE_COLUMNS = ["contig", "position", "ref", "alt"]
 
 @dataclass(frozen=True)
 class Loadings:
-    """Loadings of principal components on sites.
+    """Loadings of principal components on sites."""
 
-    Attributes
-    ----------
-    sites : DataFrame of n_sites rows with contig, position, ref and alt.
-    frequency : (n_sites,) float64, of ALT in the reference.
-    names : tuple of n_components str, ``PC1`` and so on.
-    values : (n_components, n_sites) float64
-    """
+    sites: pd.DataFrame  # n_sites rows: contig, position, ref and alt
+    frequency: np.ndarray  # (n_sites,) float64, of ALT in the reference
+    names: tuple[str, ...]  # of components, `PC1` and so on
+    values: np.ndarray  # (n_components, n_sites) float64
 
-    sites: pd.DataFrame
-    frequency: np.ndarray
-    names: tuple
-    values: np.ndarray
-
-    def places(self, variants):
-        """Return the (n_sites,) rows of a table of variants at which the sites are.
-
-        Raises
-        ------
-        DpgrsError
-            If one is not there.
-        """
+    def places(self, variants: pd.DataFrame) -> np.ndarray:
+        """Return the (n_sites,) rows of a table of variants at which the sites are; refuse an absent site."""
         keys = pd.MultiIndex.from_frame(variants[SITE_COLUMNS].astype({"position": np.int64}))
-        found = keys.get_indexer(pd.MultiIndex.from_frame(self.sites))
-        if (found < 0).any():
+        rows = keys.get_indexer(pd.MultiIndex.from_frame(self.sites))
+        if (rows < 0).any():
             raise DpgrsError("The loadings must be of the study's variants, got others. Make them again.")
-        return found
+        return rows
 
 
-def component_names(n_components):
+def component_names(n_components: int) -> tuple[str, ...]:
     """Return the names of the first principal components."""
     return tuple(f"PC{number}" for number in range(1, n_components + 1))
 
 
-def write_loadings(path, variants, frequency, values):
-    """Write loadings, as text that gives every number back exactly.
+def write_loadings(
+    path: Path | str, variants: pd.DataFrame, frequency: np.ndarray, values: Sequence[np.ndarray] | np.ndarray
+) -> None:
+    """Write (n_components, n_sites) loadings of variants, as text that gives every number back exactly.
 
-    Parameters
-    ----------
-    path : the table.
-    variants : DataFrame of n_sites rows with contig, position, ref and alt.
-    frequency : (n_sites,) of ALT in the reference.
-    values : (n_components, n_sites) float64
+    The (n_sites,) frequency is that of ALT in the reference.
     """
     table = variants[SITE_COLUMNS].reset_index(drop=True).assign(frequency=frequency)
     for name, loadings in zip(component_names(len(values)), values, strict=True):
@@ -66,14 +51,8 @@ def write_loadings(path, variants, frequency, values):
     write_table(path, table)
 
 
-def read_loadings(path):
-    """Read what `write_loadings` wrote, exactly.
-
-    Raises
-    ------
-    DpgrsError
-        If it is no such table.
-    """
+def read_loadings(path: Path | str) -> Loadings:
+    """Read what `write_loadings` wrote, exactly."""
     require_regular(path)
     try:
         # As text, which Python turns into the very numbers.

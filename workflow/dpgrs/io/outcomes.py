@@ -3,8 +3,10 @@
 What is small lies beside the values in `TERMS`, since Zarr takes milliseconds for each array.
 """
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, Self
 
 import numpy as np
 
@@ -20,106 +22,88 @@ _SHARED = "values"  # of every number of variants, where these do not differ
 TERMS = "terms.npz"
 
 
-def simulated_names(count):
-    """Return the names of simulated outcomes, a list."""
+def simulated_names(count: int) -> list[str]:
+    """Return the names of simulated outcomes."""
     return [f"simulated_{number:04d}" for number in range(1, count + 1)]
 
 
 class StoredValues:
-    """Outcomes of one size on disk; what is taken by outcomes and rows, as of an array, is an array.
+    """Outcomes on disk, (n_outcomes, n_rows); a selection of them is an array."""
 
-    Attributes
-    ----------
-    shape : (n_outcomes, n_rows)
-    """
-
-    def __init__(self, path, array):
+    def __init__(self, path: Path, array: Any) -> None:
         self._path, self._array = path, array
         self.shape, self.dtype, self.ndim = array.shape, array.dtype, array.ndim
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self.shape[0]
 
-    def __getitem__(self, selection):
+    def __getitem__(self, selection: Any) -> np.ndarray:
         outcomes, rows = selection if isinstance(selection, tuple) else (selection, slice(None))
         return read_sealed(self._array, (outcomes, rows), KIND.damaged(self._path))
 
-    def __array__(self, dtype=None, copy=None):
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         return np.asarray(self[:, :], dtype=dtype)
 
 
 @dataclass(frozen=True)
 class Outcomes:
-    """Outcomes of one replicate and the split of its rows.
+    """Outcomes of one replicate and the split of its rows."""
 
-    Attributes
-    ----------
-    names : tuple of n_outcomes str.
-    values : dict of number of variants to (n_outcomes, n_rows) float64, NaN where missing; `StoredValues` of
-        a file.
-    effects : dict of number of variants to (n_outcomes, number of variants) float64, the simulated truth;
-        empty where real.
-    is_training : (n_rows,) bool. All rows of a person are on the same side.
-    rows : Rows, what a row is.
-    prevalence : (n_outcomes,) float64, public, of 0/1 outcomes; NaN of all others.
-    components : tuple of n_components str, drawn in place of the outcomes; None where these are drawn.
-    loadings : (n_outcomes, n_components) float64, public, on these; None likewise.
-    population_prevalence : (n_outcomes,) float64, public, of the population whose cases and controls these
-        are; NaN where none is stated.
-    """
-
-    names: tuple
-    values: dict
-    effects: dict
-    is_training: np.ndarray
+    names: tuple[str, ...]
+    # By number of variants, (n_outcomes, n_rows) float64, NaN if missing; `StoredValues` of a file
+    values: Mapping[int, Any]
+    # By number of variants, (n_outcomes, number of variants) float64, the simulated truth; empty if outcomes
+    # are real
+    effects: Mapping[int, np.ndarray]
+    is_training: np.ndarray  # (n_rows,) bool; all rows of a person are on the same side
     rows: Rows
-    prevalence: np.ndarray | None = None
-    components: tuple | None = None
-    loadings: np.ndarray | None = None
+    prevalence: np.ndarray | None = None  # (n_outcomes,) float64, public, of 0/1 outcomes; NaN of all others
+    # Noise is added to these instead of the outcomes, if there are any
+    components: tuple[str, ...] | None = None
+    loadings: np.ndarray | None = None  # (n_outcomes, n_components) float64, public, on the components
+    # (n_outcomes,) float64, public, of the population whose cases and controls these are; NaN if none is
+    # stated
     population_prevalence: np.ndarray | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.prevalence is None:
             object.__setattr__(self, "prevalence", np.full(len(self.names), np.nan))
         if self.population_prevalence is None:
             object.__setattr__(self, "population_prevalence", self.prevalence)
 
     @property
-    def drawn_names(self):
-        """The names of what is drawn of them."""
+    def drawn_names(self) -> tuple[str, ...]:
+        """The names of the outcomes or components to which noise is added."""
         return self.names if self.components is None else self.components
 
-    def drawn_counts(self, counts):
-        """Return how many are drawn together, a list, for `outcomes.count` of the settings."""
+    def drawn_counts(self, counts: list[int] | None) -> list[int]:
+        """Return how many get noise together, for `outcomes.count` of the settings."""
         if self.components is not None:
             return [len(self.components)]
         return counts or [len(self.names)]
 
-    def of_rows(self, rows):
+    def of_rows(self, rows: slice) -> Self:
         """Return the outcomes of a slice of the rows, in memory."""
-        whole = {id(values): values for values in self.values.values()}
-        found = {place: values[:, rows] for place, values in whole.items()}
-        values = {size: found[id(values)] for size, values in self.values.items()}
+        distinct = {id(values): values for values in self.values.values()}
+        selected = {key: values[:, rows] for key, values in distinct.items()}
+        values = {size: selected[id(values)] for size, values in self.values.items()}
         return replace(self, values=values, is_training=self.is_training[rows])
 
-    def save(self, path, parts=None):
-        """Write outcomes.
+    def save(self, path: Path | str, parts: Iterable[Mapping[int, Any]] | None = None) -> None:
+        """Write outcomes to a folder, new or empty.
 
-        Parameters
-        ----------
-        path : the folder; new, or empty.
-        parts : iterable of dicts like `values`, the rows of one after those of another. None writes `values`,
-            of which otherwise the numbers of variants alone are taken. What is one array under all sizes is
-            written once.
+        `parts` are like `values`, the rows of one after those of another; None writes `values`. With parts,
+        only the numbers of variants of `values` are used. An array that is the same under all numbers is
+        written once.
         """
         import zarr
 
-        parts = [self.values] if parts is None else parts
+        blocks = [self.values] if parts is None else parts
         with replacing(path) as temporary:
             group = zarr.create_group(temporary, zarr_format=2)
             start = 0
-            for part in parts:
-                by_name = {_place(size, part): values for size, values in part.items()}
+            for block in blocks:
+                by_name = {_array_name(size, block): values for size, values in block.items()}
                 n_rows = next(iter(by_name.values())).shape[1] if by_name else 0
                 for name, values in by_name.items():
                     if name not in group:
@@ -127,49 +111,43 @@ class Outcomes:
                     group[name][:, start : start + n_rows] = np.asarray(values)
                 start += n_rows
             seal(temporary, group, KIND, {"rows": str(self.rows), "sizes": list(self.values)})
-            save_arrays(temporary / TERMS, self._terms())  # last, as Zarr warns of what it does not know
+            save_arrays(temporary / TERMS, self._terms())  # last, as Zarr warns of unknown files
 
-    def _terms(self):
-        named = {"names": np.array(self.names, dtype=str), "is_training": self.is_training}
-        named |= {"prevalence": self.prevalence, "population_prevalence": self.population_prevalence}
+    def _terms(self) -> dict[str, np.ndarray]:
+        arrays = {"names": np.array(self.names, dtype=str), "is_training": self.is_training}
+        arrays |= {"prevalence": self.prevalence, "population_prevalence": self.population_prevalence}
         if self.components is not None:
-            named |= {"components": np.array(self.components, dtype=str), "loadings": self.loadings}
-        return named | {f"effects/{size}": effects for size, effects in self.effects.items()}
+            arrays |= {"components": np.array(self.components, dtype=str), "loadings": self.loadings}
+        return arrays | {f"effects/{size}": effects for size, effects in self.effects.items()}
 
     @classmethod
-    def load(cls, path):
-        """Open what `save` wrote: values stay on disk until they are taken.
-
-        Raises
-        ------
-        DpgrsError
-            No such store at `path`, or a damaged one.
-        """
+    def load(cls, path: Path | str) -> Self:
+        """Open what `save` wrote: values stay on disk until they are taken."""
         path = Path(path)
-        group, own = open_sealed(path, KIND)
-        terms, sizes, stored = load_arrays(path / TERMS), own["sizes"], {}
+        group, attributes = open_sealed(path, KIND)
+        arrays, sizes, stored = load_arrays(path / TERMS), attributes["sizes"], {}
         if _SHARED in group:
             stored = dict.fromkeys(sizes, StoredValues(path, group[_SHARED]))
         return cls(
-            tuple(terms["names"].tolist()),
+            tuple(arrays["names"].tolist()),
             stored or {size: StoredValues(path, group[f"{_SHARED}_{size}"]) for size in sizes},
-            {size: terms[name] for size in sizes if (name := f"effects/{size}") in terms},
-            terms["is_training"],
-            Rows(own["rows"]),
-            terms["prevalence"],
-            tuple(terms["components"].tolist()) if "components" in terms else None,
-            terms.get("loadings"),
-            terms["population_prevalence"],
+            {size: arrays[name] for size in sizes if (name := f"effects/{size}") in arrays},
+            arrays["is_training"],
+            Rows(attributes["rows"]),
+            arrays["prevalence"],
+            tuple(arrays["components"].tolist()) if "components" in arrays else None,
+            arrays.get("loadings"),
+            arrays["population_prevalence"],
         )
 
 
-def _place(size, part):
-    """Return the name of the array of a number of variants's values."""
-    values = list(part.values())
-    return _SHARED if all(one is values[0] for one in values) else f"{_SHARED}_{size}"
+def _array_name(size: int, block: Mapping[int, Any]) -> str:
+    """Return the name of the array of the values of a number of variants."""
+    first, *others = block.values()
+    return _SHARED if all(values is first for values in others) else f"{_SHARED}_{size}"
 
 
-def _create(group, name, shape):
+def _create(group: Any, name: str, shape: tuple[int, int]) -> None:
     chunks = (max(min(length, most), 1) for length, most in zip(shape, CHUNK, strict=True))
     group.create_array(
         name,

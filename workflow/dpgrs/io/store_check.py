@@ -155,8 +155,7 @@ class _Records:
             yield expected
 
     def _alleles(self, calls: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
-        """Return (n_samples,) first and second alleles, below 0 if missing, and how many calls are
-        haploid."""
+        """Return (n_samples,) first and second alleles, below 0 if missing, and the haploid calls."""
         first, is_phased = calls[:, 0], calls[:, -1] == 1
         second = calls[:, 1] if calls.shape[1] > 2 else np.full_like(first, -2)
         is_haploid = (second == -2) & (first >= 0)

@@ -1,6 +1,9 @@
-"""Which variants of a store a study may take, and how many fall away for which reason."""
+"""The variants of a store that a study may take, and how many are left out for which reason."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -9,10 +12,11 @@ from dpgrs.errors import UsageError
 from dpgrs.genotypes.counts import bit_counts, genotype_counts, swapped
 from dpgrs.genotypes.hardy_weinberg import hardy_weinberg_p
 from dpgrs.io.files import write_table
+from dpgrs.io.haplotype_store import HaplotypeStore
 
 CLASSES = ("snp", "indel")
 DROP, KEEP = CHOICES = ("drop", "keep")
-# Of these pairs no consumer can tell which strand a file means, and most drop them.
+# Pairs for which no consumer can tell the strand of a file, and which most drop.
 AMBIGUOUS = {"AT", "TA", "CG", "GC"}
 # A variant counts for the first that holds.
 REASONS = ("class", "multiallelic", "ambiguous", "missing", "maf", "hwe")
@@ -40,31 +44,18 @@ HAPLOID = (
 
 @dataclass(frozen=True)
 class VariantFilters:
-    """What a variant must be for a study to take it.
+    """The conditions of a variant that a study takes."""
 
-    Attributes
-    ----------
-    maf : float in [0, 0.5], least minor-allele frequency.
-    missing : float in [0, 1], largest share of unknown alleles; 1 allows any.
-    hwe : float in [0, 0.5], least mid-p of the exact test of Hardy-Weinberg equilibrium; 0 does not test.
-    ambiguous : ``drop`` or ``keep``, SNPs that read the same on both strands (A/T and C/G).
-    multiallelic : ``drop`` or ``keep``, variants that share their position with another one.
-    classes : tuple of ``snp`` and ``indel``; the latter is all that is longer than one letter.
-
-    Raises
-    ------
-    UsageError
-        A value outside its domain.
-    """
-
-    maf: float = 0.0
-    missing: float = 1.0
+    maf: float = 0.0  # in [0, 0.5], least minor-allele frequency
+    missing: float = 1.0  # in [0, 1], largest share of unknown alleles; 1 allows any
+    # In [0, 0.5], least mid-p of the exact test of Hardy-Weinberg equilibrium; 0 does not test
     hwe: float = 0.0
-    ambiguous: str = KEEP
-    multiallelic: str = KEEP
-    classes: tuple = CLASSES
+    ambiguous: str = KEEP  # `drop` or `keep` SNPs that read the same on both strands (A/T and C/G)
+    multiallelic: str = KEEP  # `drop` or `keep` variants that share their position with another one
+    # Of `snp` and `indel`; the latter is all that is longer than one letter
+    classes: tuple[str, ...] = CLASSES
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for name, top in (("maf", 0.5), ("missing", 1), ("hwe", 0.5)):
             value = getattr(self, name)
             if not 0 <= value <= top:
@@ -78,31 +69,24 @@ class VariantFilters:
             raise UsageError(f"`classes` must be among {', '.join(CLASSES)}, got {got}.")
 
 
-def measured(store, frequency, *, filters):
-    """Return a store's variants with what filters ask of them.
+def measured(store: HaplotypeStore, frequency: np.ndarray, *, filters: VariantFilters) -> pd.DataFrame:
+    """Return a store's variants with the measures that filters need.
 
-    Parameters
-    ----------
-    store : HaplotypeStore
-    frequency : (n_variants,) float64, ALT allele frequency among known alleles; NaN where none is known.
-    filters : VariantFilters
-
-    Returns
-    -------
-    DataFrame of contig, position, id, ref, alt, frequency, `missing`, the share of unknown alleles, and,
-    where the filters need them, `hwe`, mid-p values.
+    Columns: contig, position, id, ref, alt, frequency, `missing`, the share of unknown alleles, and, if the
+    filters need them, `hwe`, mid-p values. The (n_variants,) frequency is of ALT among known alleles, NaN if
+    none is known.
     """
     table = store.variants.assign(frequency=frequency, missing=missing_shares(store))
     if filters.hwe == 0:
         return table
-    parts = [
+    counts_by_chunk = [
         genotype_counts(store.haplotypes(chunk), store.missing(chunk), n_haplotypes=store.n_haplotypes)
         for chunk in store.chunks()
     ]
-    return table.assign(hwe=np.concatenate([hardy_weinberg_p(counts) for counts in parts]))
+    return table.assign(hwe=np.concatenate([hardy_weinberg_p(counts) for counts in counts_by_chunk]))
 
 
-def missing_shares(store):
+def missing_shares(store: HaplotypeStore) -> np.ndarray:
     """Return the (n_variants,) float64 shares of a store's unknown alleles."""
     shares = np.zeros(store.n_variants)
     for chunk in store.chunks():
@@ -112,18 +96,11 @@ def missing_shares(store):
     return shares
 
 
-def drop_reasons(variants, *, filters):
-    """Return why a study may not take variants.
+def drop_reasons(variants: pd.DataFrame, *, filters: VariantFilters) -> np.ndarray:
+    """Return for each variant the index of its first reason in `REASONS`, or `USABLE`, (n_variants,) int64.
 
-    Parameters
-    ----------
-    variants : DataFrame of contig, position, ref, alt and frequency, as from `measured`; all records of a
-        position must be there, or those of several ALT alleles cannot be told.
-    filters : VariantFilters
-
-    Returns
-    -------
-    (n_variants,) int64, the place of the first reason in `REASONS`, or `USABLE`.
+    Variants have contig, position, ref, alt and frequency, as from `measured`; all records of a position must
+    be there, or those of several ALT alleles cannot be recognised.
     """
     contig = variants["contig"].str.removeprefix("chr")
     pair = (variants["ref"] + variants["alt"]).str.upper()
@@ -143,24 +120,19 @@ def drop_reasons(variants, *, filters):
     return np.argmax([*(is_dropped[name] for name in REASONS), ~nothing], axis=0)
 
 
-def _several(contig, position):
-    """Tell which variants share their position with another one."""
+def _several(contig: pd.Series, position: pd.Series) -> np.ndarray:
+    """Return which variants share their position with another one."""
     return pd.DataFrame({"contig": contig, "position": position}).duplicated(keep=False).to_numpy()
 
 
-def count_reasons(contigs, reasons, *, is_linked, is_kept):
-    """Count, by chromosome, what became of variants.
+def count_reasons(
+    contigs: Any, reasons: np.ndarray, *, is_linked: np.ndarray, is_kept: np.ndarray
+) -> pd.DataFrame:
+    """Count the fates of variants by chromosome, in the order of appearance.
 
-    Parameters
-    ----------
-    contigs : (n_variants,) str
-    reasons : (n_variants,) int, as from `drop_reasons`.
-    is_linked, is_kept : (n_variants,) bool, of usable variants alone.
-
-    Returns
-    -------
-    DataFrame with a row per chromosome, in the order of appearance, and columns chromosome, rows, those of
-    `REASONS`, ld, thinned and kept; `rows` is the sum of all that follow.
+    `contigs` are (n_variants,) str, `reasons` are from `drop_reasons`, and `is_linked` and `is_kept` are
+    bool, of usable variants only. Columns: chromosome, rows, those of `REASONS`, ld, thinned and kept; `rows`
+    is the sum of all that follow.
     """
     fate = np.where(is_kept, "kept", np.where(is_linked, "ld", "thinned"))
     fate = np.where(np.asarray(reasons) == USABLE, fate, np.array([*REASONS, ""])[reasons])
@@ -172,15 +144,11 @@ def count_reasons(contigs, reasons, *, is_linked, is_kept):
     return counts.rename_axis("chromosome", axis=0).rename_axis(None, axis=1).reset_index()
 
 
-def too_few(counts, *, size, what, fix, fixed=()):
-    """Say that fewer variants are left than a study needs, and which settings left the others out.
+def too_few(counts: pd.DataFrame, *, size: int, what: str, fix: str, fixed: Sequence[str] = ()) -> str:
+    """Return the message that fewer variants are left than a study needs, with the settings to loosen.
 
-    Parameters
-    ----------
-    counts : DataFrame as from `count_reasons`.
-    size : int, of the variant set.
-    what, fix : str, what passes the filters, and what helps beside loosening them.
-    fixed : sequence of those in `REASONS` that no setting changes.
+    `counts` are from `count_reasons`; `what` passes the filters, `fix` helps beside loosening them, and no
+    setting changes the reasons in `fixed`.
     """
     total = counts.drop(columns="chromosome").sum()
     kept, rows = int(total["kept"]), int(total["rows"])
@@ -188,66 +156,55 @@ def too_few(counts, *, size, what, fix, fixed=()):
     n_never = sum(left_out.pop(name, 0) for name in fixed)
     by = [f"{n:,} by `variants.{SETTINGS.get(name, name)}`" for name, n in left_out.items()]
     by += [f"{n_never:,} that no release takes (docs/how-to/qc.md)"] * (n_never > 0)
-    told = [f"Left out are {', '.join(by)}."] * bool(by)
-    told.append(f"Lower it, {'loosen these filters, ' if left_out else ''}or {fix}.")
+    sentences = [f"Left out are {', '.join(by)}."] * bool(by)
+    sentences.append(f"Lower it, {'loosen these filters, ' if left_out else ''}or {fix}.")
     return (
         f"`variants.size` must be at most the number of {what} that pass all filters, {kept or 'none'} of "
-        f"{rows:,}, got {size}. {' '.join(told)}"
+        f"{rows:,}, got {size}. {' '.join(sentences)}"
     )
 
 
-def with_records(counts, stores):
-    """Put in front what the VCFs held, records and what was skipped while reading, and call rates last.
+def with_records(counts: pd.DataFrame, stores: Sequence[HaplotypeStore]) -> pd.DataFrame:
+    """Put the counts of records and of what was skipped while reading in front, and call rates last.
 
-    Parameters
-    ----------
-    counts : DataFrame as from `count_reasons`, of the same chromosomes.
-    stores : list of HaplotypeStore, one per chromosome.
-
-    Returns
-    -------
-    DataFrame; a store that does not tell has empty cells. After all counts come those of `CALLS`: the share
-    of known alleles, the smallest of a variant, and the share of calls with one known allele of two.
+    `counts` are from `count_reasons`, of the chromosomes of the stores. A store without such counts has empty
+    cells. The last columns are `CALLS`: the share of known alleles, the smallest of a variant, and the share
+    of calls with one known allele of two.
     """
-    told, calls = {}, {}
+    records, calls = {}, {}
     for store in stores:
-        own = store.attributes.get("counts", {})
-        skipped = own.get("skipped", {})
+        ingest_counts = store.attributes.get("counts", {})
+        skipped = ingest_counts.get("skipped", {})
         read = {
-            name: sum(skipped.get(reason, 0) for reason in reasons) if own else None
+            name: sum(skipped.get(reason, 0) for reason in reasons) if ingest_counts else None
             for name, reasons in SKIPPED.items()
         }
         chromosome = store.variants["contig"].iloc[0].removeprefix("chr")
-        told[chromosome] = {"records": own.get("n_records"), **read, "stored": store.n_variants}
+        n_records = ingest_counts.get("n_records")
+        records[chromosome] = {"records": n_records, **read, "stored": store.n_variants}
         shares = missing_shares(store)
         rates = (1 - shares.mean(), 1 - shares.max(), _half_calls(store))
         calls[chromosome] = dict(zip(CALLS, rates, strict=True))
-    told = pd.DataFrame.from_dict(told, orient="index").astype("Int64").rename_axis("chromosome")
-    told = told.reset_index().merge(counts, on="chromosome")
-    # Those without any known allele may have been left out before they were counted.
-    told["missing"] += told["stored"] - told["rows"]
-    told = told.assign(rows=told["stored"]).drop(columns="stored")
-    calls = pd.DataFrame.from_dict(calls, orient="index").rename_axis("chromosome").reset_index()
-    return told.merge(calls, on="chromosome")
+    table = pd.DataFrame.from_dict(records, orient="index").astype("Int64").rename_axis("chromosome")
+    table = table.reset_index().merge(counts, on="chromosome")
+    # Variants without any known allele may have been left out before they were counted.
+    table["missing"] += table["stored"] - table["rows"]
+    table = table.assign(rows=table["stored"]).drop(columns="stored")
+    rates_by_chromosome = pd.DataFrame.from_dict(calls, orient="index").rename_axis("chromosome")
+    return table.merge(rates_by_chromosome.reset_index(), on="chromosome")
 
 
-def _half_calls(store):
+def _half_calls(store: HaplotypeStore) -> float:
     """Return the share of calls of a store that have one known allele and one that is not."""
     planes = (store.missing(chunk) for chunk in store.chunks())
     n_alleles = sum(int(bit_counts(plane ^ swapped(plane)).sum()) for plane in planes if plane is not None)
     return n_alleles / (store.n_variants * store.n_haplotypes)
 
 
-def poorly_called(counts):
-    """Say where many alleles are missing, and what is the likely cause: exact numbers, for benchmarks.
+def poorly_called(counts: pd.DataFrame) -> list[str]:
+    """Return a line for each chromosome with more missing alleles than `MUCH_MISSING`, and the likely cause.
 
-    Parameters
-    ----------
-    counts : DataFrame as from `with_records`.
-
-    Returns
-    -------
-    list of str, one line per chromosome with more than `MUCH_MISSING`.
+    `counts` are from `with_records`. These are exact numbers: only for benchmarks.
     """
     lines = []
     for row in counts[counts["call_rate"] < 1 - MUCH_MISSING].to_dict("records"):
@@ -258,8 +215,8 @@ def poorly_called(counts):
     return lines
 
 
-def write_counts(path, counts):
-    """Write what became of variants, with a last row of sums, and of all variants' call rates."""
+def write_counts(path: Path | str, counts: pd.DataFrame) -> None:
+    """Write the fates of variants, with a last row of sums, and of all variants' call rates."""
     total = counts.drop(columns="chromosome").sum()
     if "call_rate" in counts:
         for name in ("call_rate", "half_calls"):

@@ -1,7 +1,10 @@
-"""The variant set: the variants of the study, drawn from the chromosomes' stores, without missing alleles."""
+"""The variant set: the variants of the study, taken from the chromosomes' stores, without missing alleles."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pandas as pd
@@ -13,20 +16,20 @@ from dpgrs.io.haplotype_store import HaplotypeStore, StoreWriter, rows_per_batch
 from dpgrs.public_random import uniforms
 from dpgrs.types import Rows
 
+if TYPE_CHECKING:
+    from dpgrs.io.covariates import Covariates
+    from dpgrs.io.outcomes import Outcomes
+    from dpgrs.io.site_variants import SiteAlleles
+
+
 TABLE_KIND = "table"  # of the options of a variant set that `dpgrs.io.table_variants` wrote
 
 
 class VariantSet(HaplotypeStore):
-    """A haplotype store of the study's variants, in genome order, from which smaller sets are taken.
-
-    Attributes
-    ----------
-    variant_rank : (n_variants,) int32, each variant's place in the thinning order.
-    frequency : (n_variants,) float64, ALT allele frequency among the known alleles of the cohort.
-    """
+    """A haplotype store of the study's variants, in genome order, from which smaller sets are taken."""
 
     @classmethod
-    def open(cls, path):
+    def open(cls, path: Path | str) -> Self:
         variant_set = super().open(path)
         if "variant_rank" not in variant_set._group:
             raise DpgrsError(
@@ -35,30 +38,28 @@ class VariantSet(HaplotypeStore):
         return variant_set
 
     @cached_property
-    def variant_rank(self):
+    def variant_rank(self) -> np.ndarray:
+        """Each variant's number in the thinning order, (n_variants,) int32."""
         return self._read("variant_rank")
 
     @cached_property
-    def frequency(self):
+    def frequency(self) -> np.ndarray:
+        """ALT allele frequency among the known alleles of the cohort, (n_variants,) float64."""
         return self._read("variant_frequency")
 
     @property
-    def is_table(self):
+    def is_table(self) -> bool:
         """Whether its columns are those of a table of real numbers."""
         return self.attributes.get("options", {}).get("kind") == TABLE_KIND
 
-    def genotypes(self, selection=slice(None), people=slice(None)):
-        """Return the genotypes of variants as `dpgrs.linalg` takes them.
+    def genotypes(
+        self, selection: slice | np.ndarray = slice(None), people: slice = slice(None)
+    ) -> np.ndarray:
+        """Return the genotypes of variants as `dpgrs.linalg` takes them: (n_selected, n_words) uint64 bits.
 
-        Parameters
-        ----------
-        selection : slice or array of variant indices.
-        people : slice of the people, from a whole word of haplotypes on, as of `people_parts`.
-
-        Returns
-        -------
-        (n_selected, n_words) uint64 bits; of a variant set with dosages (n_selected, n_samples) int16 in
-        `half` coding, in units of `dpgrs.genotypes.dosages.DOSAGE_STEP`.
+        A variant set with dosages gives (n_selected, n_samples) int16 in `half` coding, in units of
+        `dpgrs.genotypes.dosages.DOSAGE_STEP`. The people begin with a whole word of haplotypes, as those of
+        `people_parts` do.
         """
         if self.has_dosages:
             return half_coded(self.dosages(selection, people))
@@ -66,7 +67,7 @@ class VariantSet(HaplotypeStore):
         assert first % PEOPLE_OF_WORD == 0
         return self.haplotypes(selection, slice(first // PEOPLE_OF_WORD, -(-last // PEOPLE_OF_WORD)))
 
-    def of_size(self, size):
+    def of_size(self, size: int) -> np.ndarray:
         """Return the (size,) indices of the variant set of `size` variants, in genome order.
 
         Variant sets are nested: the variant set of one size is part of every larger one.
@@ -80,55 +81,39 @@ class VariantSet(HaplotypeStore):
 
 @dataclass(frozen=True)
 class VariantSelection:
-    """Which variants of which store form a variant set, in genome order.
+    """The variants of each store that form a variant set, in genome order."""
 
-    Attributes
-    ----------
-    alleles : tuple with StoredAlleles or `site_variants.SiteAlleles` per store, of its variants.
-    variants : tuple with a DataFrame per store: contig, position, id, ref and alt of these variants.
-    rank : (n_variants,) int32, thinning order over all stores.
-    frequency : (n_variants,) float64, ALT allele frequency: the cohort's own among known alleles, or public.
-    n_usable : int, variants that the filters left.
-    options : dict, how they were chosen.
-    counts : DataFrame of `variant_filters.with_records`: what became of all variants; None of a public list.
-    """
-
-    alleles: tuple
-    variants: tuple
-    rank: np.ndarray
-    frequency: np.ndarray
-    n_usable: int
-    options: dict
+    alleles: tuple["StoredAlleles | SiteAlleles", ...]  # one per store, of its variants
+    variants: tuple[pd.DataFrame, ...]  # one per store: contig, position, id, ref and alt of these variants
+    rank: np.ndarray  # (n_variants,) int32, thinning order over all stores
+    frequency: np.ndarray  # (n_variants,) float64, of ALT: the cohort's own among known alleles, or public
+    n_usable: int  # variants that the filters left
+    options: dict[str, Any]  # how they were chosen
+    # The fates of all variants, by `variant_filters.with_records`; None of a public list
     counts: pd.DataFrame | None = None
 
 
 class StoredAlleles:
-    """Alleles of variants of a store, which are read some at a time.
+    """Alleles of the `rows`, (n,) int64 in ascending order, of a store, which are read some at a time."""
 
-    Parameters
-    ----------
-    store : HaplotypeStore
-    rows : (n,) int64, the variants in the store, in ascending order.
-    """
-
-    def __init__(self, store, rows):
+    def __init__(self, store: HaplotypeStore, rows: np.ndarray) -> None:
         self._store, self._rows = store, rows
 
-    def blocks(self):
-        """Yield the slice of some variants and what `chosen_genotypes` returns of them, in order."""
+    def blocks(self) -> Iterator[tuple[slice, tuple[np.ndarray, np.ndarray, np.ndarray | None]]]:
+        """Yield the slice of some variants and their `chosen_genotypes`, in order."""
         for block in batches(self._store, len(self._rows)):
             yield block, chosen_genotypes(self._store, self._rows[block])
 
 
-def batches(store, n_variants):
+def batches(store: HaplotypeStore, n_variants: int) -> Iterator[slice]:
     """Yield the slices of variants that are read and written together."""
     step = rows_per_batch(store.n_samples, has_dosages=store.has_dosages)
     for start in range(0, n_variants, step):
         yield slice(start, min(start + step, n_variants))
 
 
-def alternate_frequency(store):
-    """Return the (n_variants,) ALT allele frequencies among known alleles; NaN where none is known."""
+def alternate_frequency(store: HaplotypeStore) -> np.ndarray:
+    """Return the (n_variants,) ALT allele frequencies among known alleles; NaN if none is known."""
     frequency = np.full(store.n_variants, np.nan)
     for chunk in store.chunks():
         n_alternate = np.bitwise_count(store.haplotypes(chunk)).sum(axis=1, dtype=np.int64)
@@ -140,56 +125,42 @@ def alternate_frequency(store):
     return frequency
 
 
-def site_names(variants):
-    """Name the variants of a table by contig (without ``chr``), position and alleles.
-
-    Parameters
-    ----------
-    variants : DataFrame with contig, position, ref and alt.
-
-    Returns
-    -------
-    list of str
-    """
+def site_names(variants: pd.DataFrame) -> list[str]:
+    """Return the names of variants by contig (without ``chr``), position, ref and alt."""
     contigs = variants["contig"].str.removeprefix("chr")
     columns = (contigs, variants["position"], variants["ref"], variants["alt"])
     return [":".join(map(str, site)) for site in zip(*columns, strict=True)]
 
 
-def thinning_rank(sites, *, seed):
-    """Return the (n_sites,) int32 places of sites in a random order that no other site can change."""
+def thinning_rank(sites: Sequence[str], *, seed: int) -> np.ndarray:
+    """Return the (n_sites,) int32 numbers of sites in a random order that no other site can change."""
     rank = np.empty(len(sites), dtype=np.int32)
     rank[np.argsort(uniforms(seed, sites, "thinning"), kind="stable")] = np.arange(len(sites), dtype=np.int32)
     return rank
 
 
-def write_variant_set(path, stores, selection):
-    """Write the chosen variants as one store, missing alleles filled with the more frequent one.
+def write_variant_set(
+    path: Path | str, stores: Sequence[HaplotypeStore], selection: VariantSelection
+) -> dict[str, int]:
+    """Write the chosen variants of stores as one store, missing alleles filled with the more frequent one.
 
-    Parameters
-    ----------
-    path : the variant set's folder; new, or empty.
-    stores : list of HaplotypeStore, those that the variants were chosen from.
-    selection : VariantSelection
-
-    Returns
-    -------
-    dict of n_variants, n_usable and n_filled (alleles), also kept in the variant set's attributes.
+    The folder must be new or empty. The result has n_variants, n_usable and n_filled (alleles), which are
+    also in the variant set's attributes.
     """
     sizes = [len(table) for table in selection.variants]
     frequencies = np.split(selection.frequency, np.cumsum(sizes)[:-1])
     n_filled = 0
-    options = {"sample_id": stores[0].sample_id, "has_dosages": stores[0].has_dosages}
-    with StoreWriter.create(path, **options) as writer:
+    first = stores[0]
+    with StoreWriter.create(path, sample_id=first.sample_id, has_dosages=first.has_dosages) as writer:
         for alleles, variants, frequency in zip(
             selection.alleles, selection.variants, frequencies, strict=True
         ):
             for block, (haplotypes, missing, dosages) in alleles.blocks():
-                own = frequency[block]
+                block_frequency = frequency[block]
                 if dosages is not None:
-                    is_missing = missing_people(missing, n_samples=stores[0].n_samples)
-                    dosages = fill_dosages(dosages, is_missing, own)
-                filled = fill_missing(haplotypes, missing, own)
+                    is_missing = missing_people(missing, n_samples=first.n_samples)
+                    dosages = fill_dosages(dosages, is_missing, block_frequency)
+                filled = fill_missing(haplotypes, missing, block_frequency)
                 writer.append(variants.iloc[block], filled, dosages=dosages)
                 n_filled += int(np.bitwise_count(missing).sum())
         writer.add_variant_array("variant_rank", selection.rank)
@@ -203,40 +174,35 @@ def write_variant_set(path, stores, selection):
     return counts
 
 
-def fill_missing(haplotypes, missing, frequency):
-    """Fill missing alleles with the more frequent one.
+def fill_missing(haplotypes: np.ndarray, missing: np.ndarray, frequency: np.ndarray) -> np.ndarray:
+    """Fill missing alleles of (n_variants, n_words) uint64 haplotypes with the more frequent one.
 
-    Parameters
-    ----------
-    haplotypes, missing : (n_variants, n_words) uint64
-    frequency : (n_variants,) ALT allele frequencies; at 1/2 exactly, REF is taken.
-
-    Returns
-    -------
-    (n_variants, n_words) uint64
+    The frequency is (n_variants,), of ALT; at exactly 1/2, REF is taken.
     """
     is_alternate = (frequency > 0.5)[:, np.newaxis]
     return haplotypes | np.where(is_alternate, missing, np.uint64(0))
 
 
-def missing_people(missing, *, n_samples):
-    """Tell whose dosages are missing: (n_variants, n_samples) bool."""
+def missing_people(missing: np.ndarray, *, n_samples: int) -> np.ndarray:
+    """Return whose dosages are missing: (n_variants, n_samples) bool."""
     return unpack(missing, 2 * n_samples)[:, ::2].astype(bool)
 
 
-def chosen_alleles(store, rows):
+def chosen_alleles(store: HaplotypeStore, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the alleles of rows of a store, and where they are missing, each (n_rows, n_words) uint64."""
     haplotypes, missing = store.haplotypes(rows), store.missing(rows)
     return haplotypes, np.zeros_like(haplotypes) if missing is None else missing
 
 
-def chosen_genotypes(store, rows):
-    """Return what `chosen_alleles` does, and (n_rows, n_samples) uint16 dosages, 0 where missing, or None."""
+def chosen_genotypes(
+    store: HaplotypeStore, rows: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Return what `chosen_alleles` does, and (n_rows, n_samples) uint16 dosages, 0 if missing, or None."""
     return *chosen_alleles(store, rows), store.dosages(rows) if store.has_dosages else None
 
 
-def check_same_samples(stores):
-    """Refuse stores that do not hold the same people in the same order, with a `DpgrsError`."""
+def check_same_samples(stores: Sequence[HaplotypeStore]) -> None:
+    """Refuse stores that do not hold the same people in the same order."""
     first = stores[0]
     for store in stores[1:]:
         if not np.array_equal(store.sample_id, first.sample_id):
@@ -246,25 +212,16 @@ def check_same_samples(stores):
             )
 
 
-def check_same_people(variant_set, outcomes, covariates=None):
-    """Refuse outcomes and covariates of more or fewer people than a variant set, before numpy tells how many.
+def check_same_people(variant_set: Any, outcomes: "Outcomes", covariates: "Covariates | None" = None) -> None:
+    """Refuse outcomes and covariates of more or fewer people than a variant set, before numpy shows how many.
 
-    Parameters
-    ----------
-    variant_set : VariantSet
-    outcomes : dpgrs.io.outcomes.Outcomes
-    covariates : dpgrs.io.covariates.Covariates or None.
-
-    Raises
-    ------
-    DpgrsError
-        Without a number: they are of people.
+    The message has no number: numbers of people are private.
     """
     n_rows = (
         variant_set.n_haplotypes if Rows(outcomes.rows) == Rows.HAPLOTYPES else variant_set.n_haplotypes // 2
     )
-    found = {len(outcomes.is_training)} | ({covariates.units.shape[1]} if covariates is not None else set())
-    if found != {n_rows}:
+    sizes = {len(outcomes.is_training)} | ({covariates.units.shape[1]} if covariates is not None else set())
+    if sizes != {n_rows}:
         raise DpgrsError(
             "Variants, outcomes and covariates must be of the same people, got others. Make them again from "
             "the same genotypes: dpgrs make-variants, make-outcomes, make-covariates"

@@ -36,7 +36,7 @@ def test_load_released__raise_on_any_other_number(study, method):
             load_released(path, book)
 
 
-@pytest.mark.parametrize("method", ["reusecov-gauss", "adassp", "naive"])
+@pytest.mark.parametrize("method", ["reusecov-gauss", "adassp"])
 def test_load_released__knows_where_zero_lies(study, method):
     config, path, label, arrays, book = released(study, method, bounds="tight")
     origin = Statistics.load(study.root / "statistics.npz").origin[N_VARIANTS]

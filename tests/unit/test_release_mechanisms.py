@@ -38,13 +38,22 @@ DRAWS = {
 }
 
 
-@pytest.mark.parametrize("method", ["naive", "blup-steered", "k-blup"])
+@pytest.mark.parametrize("method", ["blup-steered", "k-blup"])
 def test_release__cases_that_nothing_counts_are_refused_before_a_charge(study, method):
     config = study.settings(method, bounds="tight", accounting="gdp", case_share=0.1)
     before = study.ledger(config).path.read_bytes()
     with pytest.raises(
         UsageError, match=r"`privacy.case_share` must be null for `.+`, which counts no cases"
     ):
+        study.release(config)
+    assert study.ledger(config).path.read_bytes() == before
+
+
+def test_draw__raise_in_a_release_by_a_method_for_benchmarks(study):
+    """No bundle could be made of it: it would be charged for nothing."""
+    config = study.settings("naive")
+    before = study.ledger(config).path.read_bytes()
+    with pytest.raises(UsageError, match="must draw for a method of releases, got naive-statistics"):
         study.release(config)
     assert study.ledger(config).path.read_bytes() == before
 
@@ -121,32 +130,6 @@ def test_release__a_flipped_bit_in_the_sites_is_seen_before_a_charge(study, meth
     assert not study.ledger(config).read().requests
 
 
-def test_identity__every_mechanism_has_its_own_noise(study):
-    """Of one outcome naive draws what ReuseCov draws, at the same scales."""
-    drawn = {}
-    for method in ("reusecov-gauss", "naive"):
-        config = study.settings(method)
-        ((label, arrays),) = load_labelled(study.release(config, count=1))
-        drawn[method] = label, arrays["gram"].reshape(N_VARIANTS + 1, -1), arrays["cross"]
-    (one, *first), (other, *second) = drawn.values()
-    assert [event["sigma"] for event in one["events"]] == pytest.approx(
-        [event["sigma"] for event in other["events"]]
-    )
-    # Single entries may be equal by chance. The key of noise holds its request's id, the count's as well.
-    assert all((values != others).any() for values, others in zip(first, second, strict=True))
-    assert not {event["request"] for event in one["events"]} & {event["request"] for event in other["events"]}
-    names = {request.identity["mechanism"] for request in study.ledger(config).read().requests.values()}
-    assert names == {"reusecov-statistics", "naive-statistics"}
-
-
-def test_identity__of_naive_names_all_outcomes_whose_rows_may_be_clipped_together(study):
-    config = study.settings("naive")
-    study.release(config)
-    requests = list(study.ledger(config).read().requests.values())[1:]
-    assert [request.identity["part"] for request in requests] == [["outcomes", name] for name in NAMES]
-    assert all(request.identity["outcomes"]["names"] == list(NAMES) for request in requests)
-
-
 def loaded(study, method, **privacy):
     config = study.settings(method, **privacy)
     path = study.release(config)
@@ -156,7 +139,7 @@ def loaded(study, method, **privacy):
 
 @pytest.mark.parametrize(
     ("method", "other"),
-    [("adassp", "reusecov-gauss"), ("naive", "reusecov-gauss"), ("reusecov-gauss", "adassp")],
+    [("adassp", "reusecov-gauss"), ("reusecov-gauss", "adassp")],
 )
 def test_load_released__raise_on_another_mechanisms_name(study, method, other):
     label, arrays, book = loaded(study, method)
@@ -206,7 +189,7 @@ def test_draw__knows_the_number_of_rows_by_its_noisy_count_alone(method, rows):
 
 
 @pytest.mark.parametrize(
-    ("method", "name"), [("adassp", "smallest_eigenvalue"), ("naive", "gram"), ("naive", "cross")]
+    ("method", "name"), [("adassp", "smallest_eigenvalue"), ("adassp", "gram"), ("adassp", "cross")]
 )
 def test_load_released__raise_on_other_numbers(study, method, name):
     label, arrays, book = loaded(study, method)
@@ -215,19 +198,19 @@ def test_load_released__raise_on_other_numbers(study, method, name):
         load_released(study.root / "forged.npz", book)
 
 
-def test_load_released__raise_where_draws_of_naive_are_kept_quiet(study):
+def test_load_released__raise_where_draws_are_kept_quiet(study):
     """A statement without them would understate what the release costs."""
-    label, arrays, book = loaded(study, "naive")
-    count, *rest = label["requests"]
+    label, arrays, book = loaded(study, "adassp")
+    _, *rest = label["requests"]
     replaced = label["request"] | {"neighbours": "replace-one"}
     quiet = [event for event in label["events"] if event["statistic"] != "count"]
-    one_budget_each = label["request"] | {"n_outcomes": 1}
     for forgery in (
+        {"requests": rest},
+        {"events": quiet},
         {"requests": rest, "events": quiet},
-        {"requests": rest, "events": quiet, "request": replaced},
-        {"requests": [count, *rest[:2]]},
+        {"events": quiet, "request": replaced},
         {"n": label["n"] + 1},
-        {"request": one_budget_each},
+        {"request": label["request"] | {"n_outcomes": 1}},
         {"events": [event | {"sigma": 9.0} for event in label["events"]]},
     ):
         save_labelled(study.root / "forged.npz", [(label | forgery, arrays)])
@@ -236,7 +219,7 @@ def test_load_released__raise_where_draws_of_naive_are_kept_quiet(study):
 
 
 def test_load_released__raise_on_another_public_number_of_rows(study):
-    config = study.settings("naive", neighbours="replace-one")
+    config = study.settings("adassp", neighbours="replace-one")
     ((label, arrays),) = load_labelled(study.release(config))
     save_labelled(study.root / "forged.npz", [(label | {"n": label["n"] + 1}, arrays)])
     with pytest.raises(DpgrsError, match="must be what the ledger charged for"):
@@ -297,7 +280,7 @@ def test_fit_weights__of_a_release_are_those_that_are_bundled(study, bounds):
     np.testing.assert_allclose(scores["effect_weight"], again.weights[0], rtol=1e-9)
 
 
-@pytest.mark.parametrize("method", ["naive", "adassp"])
+@pytest.mark.parametrize("method", ["blup", "adassp"])
 def test_measure_release__measures_all_weights_of_a_budget(study, method):
     """Also where the outcomes of a budget have requests of their own."""
     config = study.settings(method)

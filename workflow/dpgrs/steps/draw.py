@@ -10,6 +10,7 @@ from dpgrs.io.files import write_table, written_digest
 from dpgrs.io.replicates import save_labelled, write_events
 from dpgrs.methods.labels import timed
 from dpgrs.methods.mechanisms import mechanism_named
+from dpgrs.methods.registry import METHODS
 from dpgrs.privacy.ledger.charging import check, complete, release
 from dpgrs.privacy.ledger.entries import Account
 from dpgrs.privacy.ledger.ledger import Ledger
@@ -91,6 +92,7 @@ def draw(
     """
     drawing = mechanism_named(mechanism)
     if settings.mode == "release":
+        _require_released(drawing, method)
         require_closed(*filter(None, (statistics, variant_set)), outcomes, output, events)
     files = {"statistics": statistics, "variant_set": variant_set, "choices": choices, "ld": ld}
     data = TrainingData(outcomes, **files, n_threads=threads)
@@ -115,6 +117,15 @@ def draw(
         write_table(seconds, pd.DataFrame({"seconds": took}))
     # What is not private has none.
     write_events(events, [label for label in labels if label["events"]])
+
+
+def _require_released(mechanism, methods: list[str]) -> None:
+    """Refuse a mechanism of which no bundle can be made: none of its methods may be released."""
+    if not any(METHODS[name].may_be_released for name in methods or mechanism.methods):
+        raise UsageError(
+            f"`--mechanism` must draw for a method of releases, got {mechanism.name}, for benchmarks only. "
+            "Nothing was charged. Set `methods` to one that `dpgrs` offers for releases, and run Snakemake."
+        )
 
 
 def _only(draws):

@@ -208,6 +208,22 @@ def test_measure_release__again_is_a_replay(study):
     assert study.ledger.path.read_bytes() == cost
 
 
+def test_measure_release__is_noted_in_the_ledger_before_it_is_stored(study, monkeypatch):
+    def killed(*_):
+        book = study.ledger.read()
+        assert book.requests.keys() == book.outputs.keys()
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(step, "save_labelled", killed)
+        with pytest.raises(KeyboardInterrupt):
+            run(study)
+    cost = spent(study)
+    assert not study.accuracy.exists()
+    run(study)
+    assert (spent(study), len(load(study)[0])) == (cost, 1)
+
+
 def test_measure_release__changed_people_under_one_label_are_refused_before_any_draw(study, monkeypatch):
     run(study)
     before = study.ledger.path.read_bytes()
@@ -296,7 +312,7 @@ def test_load_accuracy__raise_on_other_terms(study, part):
 
 
 def test_load_accuracy__raise_on_incomplete_request(study):
-    """As if killed before the ledger was told; the next run completes what is paid for."""
+    """As an older version left it, killed before it noted; the next run completes what is paid for."""
     with pytest.MonkeyPatch.context() as killed:
         killed.setattr(step, "complete", lambda *_, **__: None)
         run(study)

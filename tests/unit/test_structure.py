@@ -46,7 +46,7 @@ MOST_AT_ROOT = 8
 # Public seeded draws, noise, and the secret key that noise will hang on.
 RANDOM_DOORS = {"public_random.py", "privacy/noise/sources.py", "privacy/noise/study_key.py"}
 # Rooms and modules whose functions have types in annotations, and prose of a line or a few.
-ANNOTATED = ("fetching/", "genotypes/", "io/")
+ANNOTATED = ("fetching/", "genotypes/", "io/", "release/")
 SECTION = re.compile(
     r"^(Parameters|Returns|Yields|Raises|Attributes|Notes|References|See Also)\n-{3,}$", re.M
 )
@@ -57,8 +57,13 @@ def name_of(module):
 
 
 def imported_modules(path):
-    """Yield the modules of the package that one of its files imports, also inside functions."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    """Yield the modules of the package that a file runs, also inside functions; none for types only."""
+    tree = ast.parse(path.read_text())
+    blocks = (node for node in ast.walk(tree) if isinstance(node, ast.If))
+    for_types = {
+        node for block in blocks if ast.unparse(block.test) == "TYPE_CHECKING" for node in ast.walk(block)
+    }
+    for node in (node for node in ast.walk(tree) if node not in for_types):
         names = [node.module] if isinstance(node, ast.ImportFrom) else []
         names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
         yield from (name for name in filter(None, names) if name.startswith("dpgrs."))

@@ -5,6 +5,9 @@ A replay gives the same bytes: times, hosts, paths and commands stay in the stud
 
 import json
 import shutil
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -25,6 +28,10 @@ from dpgrs.release.plink_scores import write_plink_scores
 from dpgrs.release.registry import to_registry_yaml
 from dpgrs.release.traits import traits_by_outcome
 
+if TYPE_CHECKING:
+    from dpgrs.release.pgs_catalog import Scores
+    from dpgrs.release.statistics_files import ReleasedStatistics
+
 STATEMENT, SUMS, PROVENANCE = "privacy_statement.json", "SHA256SUMS", "provenance.json"
 PLAIN_LANGUAGE, REGISTRY = "privacy_statement.txt", "registry.yaml"
 CONSTANTS, SCALES = "constants.tsv", "outcome_scales.tsv"
@@ -39,45 +46,26 @@ RELEASE = "release"
 
 
 def write_bundle(
-    directory,
+    directory: Path | str,
     *,
-    scores,
-    statement,
-    provenance,
-    scales=None,
-    covariates=None,
-    loadings=None,
-    outcome_loadings=None,
-    sums=None,
-    measures=None,
-    statistics=None,
-):
-    """Write a release as one folder; it is whole or absent.
+    scores: "Scores",
+    statement: dict,
+    provenance: dict,
+    scales: pd.DataFrame | None = None,
+    covariates: pd.DataFrame | None = None,
+    loadings: Path | str | None = None,
+    outcome_loadings: str | None = None,
+    sums: np.ndarray | None = None,
+    measures: pd.DataFrame | None = None,
+    statistics: "ReleasedStatistics | None" = None,
+) -> dict:
+    """Write a release as one folder, which is whole or absent; return the statement with its files.
 
-    Parameters
-    ----------
-    directory : the folder, new or empty.
-    scores : Scores
-    statement : dict, from `dpgrs.privacy.statement.statement.build_statement`.
-    provenance : dict, of the run; only `PUBLIC_PROVENANCE` is published.
-    scales : pandas.DataFrame of the outcomes' public centre, scale and origin; None where there are none.
-    covariates : pandas.DataFrame of the weights of covariates with their public constants; None likewise.
-    loadings : path of the public loadings of principal components; None likewise.
-    outcome_loadings : text of the table of the public loadings of the outcomes; None likewise.
-    sums : (n_outcomes, 6) float64, over the public people measured on, from
-        `dpgrs.release.constants.reference_sums`; None where there are none.
-    measures : pandas.DataFrame of outcome and the fields of a Measure, on these people; None likewise.
-    statistics : ReleasedStatistics; None leaves them out.
-
-    Returns
-    -------
-    dict, the statement as written, with its files.
-
-    Raises
-    ------
-    DpgrsError
-        If a number did not come from the ledger and secret noise, or scores and statement do not belong
-        together. Nothing is written.
+    The folder must be new or empty. Of the provenance of the run only `PUBLIC_PROVENANCE` is published;
+    `scales` are public constants of the outcomes, `covariates` the weights of covariates with their
+    constants, `loadings` a file and `outcome_loadings` the text of public loadings. `sums`, (n_outcomes, 6)
+    float64, and `measures` are of public people. A number that did not come from the ledger and secret noise,
+    and scores of another statement, are refused before anything is written.
     """
     _require_release(scores, statement)
     _require_match(scores, statement)
@@ -117,13 +105,10 @@ def write_bundle(
     return statement
 
 
-def remove_bundle(directory):
+def remove_bundle(directory: Path | str) -> None:
     """Remove an earlier bundle, so that a new one can take its place.
 
-    Raises
-    ------
-    UsageError
-        If the folder holds anything else: it could be anybody's.
+    A folder that holds anything else is refused: it could be anybody's.
     """
     files = {STATEMENT, SUMS, PROVENANCE, PLAIN_LANGUAGE, REGISTRY}
     files |= {CONSTANTS, SCALES, ACCURACY_SUMS, MEASURES, COVARIATES, LOADINGS, OUTCOME_LOADINGS}
@@ -131,8 +116,8 @@ def remove_bundle(directory):
     remove_own(directory, names=files | folders, kind="a release")
 
 
-def _write_scores(folder, scores, curation):
-    """Write the files of every outcome, and say which file holds what."""
+def _write_scores(folder: Path, scores: "Scores", curation: dict) -> list[dict]:
+    """Write the files of every outcome, and return which file holds what."""
     written = []
     (folder / "scores").mkdir()
     has_errors, traits = scores.standard_errors is not None, traits_by_outcome(curation)
@@ -158,13 +143,15 @@ def _write_scores(folder, scores, curation):
     return written
 
 
-def _constants(scores):
+def _constants(scores: "Scores") -> pd.DataFrame:
     columns = {"constant": scores.constants.of_person, "haplotype_constant": scores.constants.of_haplotype}
     columns = {name: numbers for name, numbers in columns.items() if numbers is not None}
     return _plain_table(scores.outcomes, columns, columns.values())
 
 
-def _plain_table(outcomes, names, columns):
+def _plain_table(
+    outcomes: Sequence[str], names: Iterable[str], columns: Iterable[np.ndarray]
+) -> pd.DataFrame:
     """Return a table of numbers as plain decimals, by outcome."""
     cells = {
         name: [format_weight(number) for number in column]
@@ -173,14 +160,14 @@ def _plain_table(outcomes, names, columns):
     return pd.DataFrame({"outcome": list(outcomes)} | cells)
 
 
-def _plain_scales(scales):
-    """Return constants of outcomes with plain decimals, and the population's prevalence where one is stated.
+def _plain_scales(scales: pd.DataFrame) -> pd.DataFrame:
+    """Return constants of outcomes as plain decimals, with the population's prevalence if one is stated.
 
-    It is where it is another than the prevalence of a 0/1 outcome, which is its centre.
+    A 0/1 outcome has its centre as prevalence; the column is there only if another one is stated.
     """
     columns = ["centre", "scale", "is_binary", "origin"]
-    own = scales["centre"].where(scales["is_binary"])
-    if not scales["population_prevalence"].equals(own):
+    sample_prevalence = scales["centre"].where(scales["is_binary"])
+    if not scales["population_prevalence"].equals(sample_prevalence):
         columns.append("population_prevalence")
     plain = {
         name: [format_weight(number) if np.isfinite(number) else "" for number in scales[name]]
@@ -190,8 +177,8 @@ def _plain_scales(scales):
     return scales.assign(**plain)[columns]
 
 
-def _plain_numbers(measures):
-    """Return measures with numbers as plain decimals of six digits, empty where there is none."""
+def _plain_numbers(measures: pd.DataFrame) -> pd.DataFrame:
+    """Return measures as plain decimals of six digits, empty if there is no number."""
     plain = {
         name: [
             format_weight(float(f"{number:.6g}")) if np.isfinite(number) else "" for number in measures[name]
@@ -201,20 +188,20 @@ def _plain_numbers(measures):
     return measures.assign(**plain)
 
 
-def _digests(folder):
+def _digests(folder: Path) -> dict[str, str]:
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     return {path.relative_to(folder).as_posix(): file_digest(path) for path in files}
 
 
-def _json(value):
+def _json(value: dict) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def _write_text(path, text):
+def _write_text(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8", newline="\n")
 
 
-def _require_release(scores, statement):
+def _require_release(scores: "Scores", statement: dict) -> None:
     mechanisms = statement["mechanisms"]
     sources = {scores.source, *(mechanism["source"] for mechanism in mechanisms)}
     if sources != {RELEASE} or not mechanisms:
@@ -231,7 +218,7 @@ def _require_release(scores, statement):
         )
 
 
-def _require_match(scores, statement):
+def _require_match(scores: "Scores", statement: dict) -> None:
     """Refuse a statement of another release."""
     domain = statement["data_domain"]
     pairs = {
@@ -253,12 +240,12 @@ def _require_match(scores, statement):
         )
 
 
-def _states_choices(scores, statement):
-    """Tell whether the statement has, for every outcome, a choice of so many variants among all sites."""
-    made = {
+def _states_choices(scores: "Scores", statement: dict) -> bool:
+    """Return whether the statement has a choice of so many variants among all sites for every outcome."""
+    choices = {
         (part["n_choices"], part["entries"], part["outcome"])
         for part in statement["mechanisms"]
         if "n_choices" in part
     }
     size = (np.shape(scores.chosen)[1], len(scores.sites))
-    return all((*size, outcome) in made or (*size, None) in made for outcome in scores.outcomes)
+    return all((*size, outcome) in choices or (*size, None) in choices for outcome in scores.outcomes)

@@ -1,6 +1,8 @@
 """What keeps a release from taking the place of another one's bundle, which may be published by then."""
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dpgrs.errors import DpgrsError, must
 from dpgrs.io.json_files import read_json
@@ -12,20 +14,15 @@ from dpgrs.study.identity import fit_settings
 from dpgrs.study.release_cost import asks_again
 from dpgrs.study.request_identity import fit_identity
 
+if TYPE_CHECKING:
+    from dpgrs.config.study import StudyConfig
 
-def bundle_problems(config):
-    """List what is wrong with the place of a bundle: it may be free, or hold one that is written again.
 
-    What a run finds out, such as the sites chosen, is left to the steps: `require_no_other_bundle` and
-    `require_same_release`.
+def bundle_problems(config: "StudyConfig") -> list[str]:
+    """List why the bundle of a study cannot be written, a line each: it holds another release.
 
-    Parameters
-    ----------
-    config : StudyConfig, of a release that its ledger allows.
-
-    Returns
-    -------
-    list of str, one line a problem.
+    The settings are of a release that its ledger allows. What only a run shows, such as the sites chosen, is
+    left to the steps: `require_no_other_bundle` and `require_same_release`.
     """
     folder = Path("results", config.study, RELEASE)
     try:
@@ -40,42 +37,29 @@ def bundle_problems(config):
     return [] if is_again and is_alike else [_taken(folder)]
 
 
-def bundled_statement(folder):
-    """Return the privacy statement of a bundle, a dict; None where there is none.
-
-    Raises
-    ------
-    DpgrsError
-        If it cannot be read.
-    """
+def bundled_statement(folder: Path | str) -> dict | None:
+    """Return the privacy statement of a bundle; None if there is none. An unreadable one is refused."""
     path = Path(folder, STATEMENT)
     fix = "Move the folder away: it may be a release that was published."
     return read_json(path, fix=fix) if path.is_file() else None
 
 
-def require_no_other_bundle(output, asked=(), *, ledger, terms, fit=None):
+def require_no_other_bundle(
+    output: Path | str, asked: Sequence[dict] = (), *, ledger: Ledger, terms: dict, fit: dict | None = None
+) -> None:
     """Refuse to charge for a release whose study holds the bundle of another one.
 
-    Parameters
-    ----------
-    output : path of what is released, below the private folder of its study.
-    asked : list of dict, identities of all requests of one mechanism, where they are known by then: a bundle
-        of others that it drew is another release's.
-    ledger : Ledger of the dataset.
-    terms : dict, what every request of the release says in its public identity.
-    fit : dict, as in `require_same_release`, where it is known by then.
-
-    Raises
-    ------
-    DpgrsError
-        If a request of the bundle says something else, or its fit. Nothing was charged.
+    `output` lies below the private folder of the study. `asked` are the identities of all requests of one
+    mechanism, if they are known by then: a bundle of others by that mechanism is another release's. `terms`
+    are in the public identity of every request of the release, `fit` is as in `require_same_release`. Nothing
+    is charged.
     """
     private = next((folder for folder in Path(output).parents if folder.name == PRIVATE), None)
     statement = bundled_statement(private.with_name(RELEASE)) if private else None
     known = ledger.read().requests if statement else {}
     mechanisms, digests = {one["mechanism"] for one in asked}, {digest(one) for one in asked}
 
-    def is_of_this(identity):
+    def is_of_this(identity: dict) -> bool:
         is_asked = identity["mechanism"] not in mechanisms or digest(identity) in digests
         return is_asked and terms.items() <= identity.items()
 
@@ -86,34 +70,26 @@ def require_no_other_bundle(output, asked=(), *, ledger, terms, fit=None):
         raise DpgrsError(f"{_taken(private.with_name(RELEASE))} Nothing was charged.")
 
 
-def require_same_release(folder, requests, *, fit):
-    """Refuse to write over a bundle that was made of other requests than these, or fitted in another way.
+def require_same_release(folder: Path | str, requests: set[str], *, fit: dict) -> None:
+    """Refuse to write over a bundle that was made of other requests, or fitted in another way.
 
-    Parameters
-    ----------
-    folder : the bundle, which need not be there.
-    requests : set of str, ids of the requests of the new one, maybe more than before.
-    fit : dict, from `dpgrs.study.identity.fit_settings`, of the new one.
-
-    Raises
-    ------
-    DpgrsError
-        If its weights would be others. It stays as it is.
+    `requests` are the ids of the new one, maybe more than before; `fit` is from
+    `dpgrs.study.identity.fit_settings`. The bundle stays as it is.
     """
     statement = bundled_statement(folder)
     if not (_requests(statement) <= requests and _is_fitted_by(statement, fit)):
         raise DpgrsError(_taken(folder))
 
 
-def _requests(statement):
-    """Return the ids of the requests that a bundle was made of, a set; empty where there is none."""
+def _requests(statement: dict | None) -> set[str | None]:
+    """Return the ids of the requests that a bundle was made of; empty if there is no bundle."""
     if statement is None:
         return set()
     return {mechanism["request"] for mechanism in statement.get("mechanisms") or [{"request": None}]}
 
 
-def _is_fitted_by(statement, fit, *, is_before_run=False):
-    """Tell whether a fit gives the weights of a bundle, by what its statement says of them."""
+def _is_fitted_by(statement: dict | None, fit: dict, *, is_before_run: bool = False) -> bool:
+    """Return whether a fit gives the weights of a bundle, by what its statement says of them."""
     if statement is None:
         return True
     stated = {"method": statement.get("method"), **statement.get("fit", {})}
@@ -126,6 +102,6 @@ def _is_fitted_by(statement, fit, *, is_before_run=False):
     return is_alike and fit_identity(stated) == fit_identity(fit)
 
 
-def _taken(folder):
+def _taken(folder: Path | str) -> str:
     got = f"that of `{folder}`, which holds a release on other data or terms, or by another fit"
     return must("study", "be new for another release", got, "Name another, or move that folder away.")

@@ -1,6 +1,8 @@
 """Check the noisy numbers of cases and controls of a bundle, by other code than what wrote them."""
 
 import math
+from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 
@@ -13,18 +15,8 @@ from dpgrs.types import Missing
 THREE_DIGITS = 0.006
 
 
-def case_problems(statement, files):
-    """List what is wrong with the cases and controls of a bundle in which nothing else is.
-
-    Parameters
-    ----------
-    statement : dict that fits the schema.
-    files : dict of a file's name to its path, of the bundle.
-
-    Returns
-    -------
-    list of str
-    """
+def case_problems(statement: dict, files: dict[str, Path]) -> list[str]:
+    """List what is wrong with the cases and controls of a bundle in which nothing else is."""
     stated = {one["outcome"]: one for one in statement.get("case_counts", ())}
     if not stated:
         return []
@@ -56,37 +48,37 @@ def case_problems(statement, files):
     return problems
 
 
-def _entry_problems(statement, one):
+def _entry_problems(statement: dict, entry: dict) -> Iterator[tuple[str, str]]:
     """Compare the numbers of an outcome with each other, with the rows, and with the noise that was drawn."""
     sigmas = {
         part["statistic"]: float(part["sigma"])
         for part in statement["mechanisms"]
-        if part["outcome"] in (None, one["outcome"])
+        if part["outcome"] in (None, entry["outcome"])
     }
     n, is_counted = rows_of(statement), statement["data_domain"].get("missing_outcomes") == Missing.COUNTED
-    if one["known"] > n or not (is_counted or one["known"] == n):
+    if entry["known"] > n or not (is_counted or entry["known"] == n):
         yield "known rows", f"be {'at most ' * is_counted}{n}"
-    if one["cases"] + one["controls"] != one["known"]:
+    if entry["cases"] + entry["controls"] != entry["known"]:
         yield "cases and controls", "add up to the known rows"
     known_sd = sigmas[KNOWN] if is_counted else sigmas.get(COUNT.statistic, 0.0)
     noise = {"known": known_sd, "cases": sigmas[CASES]}
     noise["controls"] = math.sqrt(sum(sd**2 for sd in noise.values()))
     for what, sd in noise.items():
-        if not math.isclose(one[f"{what}_sd"], sd, rel_tol=THREE_DIGITS):
+        if not math.isclose(entry[f"{what}_sd"], sd, rel_tol=THREE_DIGITS):
             yield f"noise of the {what}", f"be {sd:.3g}"
     # Few rows may be fewer than the floor: known rows are then all of them.
-    note, floor = one.get("note", ""), round(max(1, LEAST_SDS * known_sd))
-    if note.startswith(AT_FLOOR) and not (is_counted and one["known"] <= floor):
+    note, floor = entry.get("note", ""), round(max(1, LEAST_SDS * known_sd))
+    if note.startswith(AT_FLOOR) and not (is_counted and entry["known"] <= floor):
         yield "note", "not be of a floor"
-    elif is_counted and one["known"] < min(floor, n) and not note.startswith(AT_FLOOR):
+    elif is_counted and entry["known"] < min(floor, n) and not note.startswith(AT_FLOOR):
         yield "note", f"say that at least {floor} known rows are released"
-    ends, note = {NO_CASES: 0, ALL_CASES: one["known"]}, note.removeprefix(AT_FLOOR).strip()
-    if note and ends.get(note) != one["cases"]:
+    ends, note = {NO_CASES: 0, ALL_CASES: entry["known"]}, note.removeprefix(AT_FLOOR).strip()
+    if note and ends.get(note) != entry["cases"]:
         yield "note", "be of cases at an end of what can be"
 
 
-def _drawn_problems(name, one, drawn, most, *, is_floor):
-    """Compare what a statement says with the noisy numbers that it follows from."""
+def _drawn_problems(name: str, one: dict, drawn: float, most: float, *, is_floor: bool) -> list[str]:
+    """Compare the stated numbers with the noisy numbers that they follow from."""
     known = round(most)
     wanted = {"known": known, "cases": sorted((0, round(drawn), known))[1]}
     problems = [

@@ -1,17 +1,21 @@
 """Cases and controls of 0/1 outcomes, as a statement has them: post-processing of noisy counts."""
 
 from math import hypot
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dpgrs.methods.reusecov import SMALLEST_KNOWN
 from dpgrs.privacy.statement.content import ALL_CASES, AT_FLOOR, NO_CASES
 
+if TYPE_CHECKING:
+    from dpgrs.methods.reusecov import NoisyStatistics
+
 DIGITS = 3  # of a standard deviation
 ROUNDING = 1e-6  # of a sigma, which is written as a decimal
 
 
-def case_counts(label, noisy, *, is_binary):
+def case_counts(label: dict, noisy: "NoisyStatistics", *, is_binary: np.ndarray) -> tuple[dict, ...]:
     """Say how many of the rows trained on are cases and controls, of each 0/1 outcome.
 
     Cases that noise brought below 0 or above the rows on which the outcome is known are set to these, and a
@@ -48,7 +52,9 @@ def case_counts(label, noisy, *, is_binary):
     )
 
 
-def _entry(outcome, noisy, known, is_floor, cases_sd, known_sd):
+def _entry(
+    outcome: str, noisy: float, known: float, is_floor: bool, cases_sd: float, known_sd: float
+) -> dict:
     known = round(known)
     cases = min(max(round(noisy), 0), known)
     notes = [*([AT_FLOOR] if is_floor else [])]
@@ -67,5 +73,5 @@ def _entry(outcome, noisy, known, is_floor, cases_sd, known_sd):
     }
 
 
-def _rounded(number):
+def _rounded(number: float) -> float:
     return float(f"{number:.{DIGITS}g}")

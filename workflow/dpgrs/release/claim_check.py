@@ -8,6 +8,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from mpmath import mp
 
@@ -16,6 +17,9 @@ from dpgrs.methods.registry import METHODS
 from dpgrs.privacy.statement.audits import STEERED, mechanism_of
 from dpgrs.release.draw_check import ACCURACY, ON_TURNED_ROWS
 from dpgrs.release.entry_check import STATED
+
+if TYPE_CHECKING:
+    from mpmath import mpf as MPF
 
 GAUSSIAN, LAPLACE = "gaussian", "laplace"
 # Text is rounded up at the 15th digit.
@@ -46,35 +50,20 @@ OF_PERSON = r"right at most {} times in 100, the factor is e\^{} = (\S+) and the
 
 @dataclass(frozen=True)
 class Loss:
-    """What mechanisms lose together.
+    """The loss of mechanisms together."""
 
-    Attributes
-    ----------
-    mu_squared : Fraction, of the Gaussian ones.
-    pure : Fraction, the epsilons of those without a delta.
-    """
+    mu_squared: Fraction = Fraction(0)  # of the Gaussian ones
+    pure: Fraction = Fraction(0)  # sum of the epsilons of those without a delta
 
-    mu_squared: Fraction = Fraction(0)
-    pure: Fraction = Fraction(0)
-
-    def __add__(self, other):
+    def __add__(self, other: "Loss") -> "Loss":
         return Loss(self.mu_squared + other.mu_squared, self.pure + other.pure)
 
-    def for_group(self, size):
+    def for_group(self, size: int) -> "Loss":
         return Loss(self.mu_squared * size**2, self.pure * size)
 
 
-def claim_problems(statement):
-    """Check every number of a statement's accounting.
-
-    Parameters
-    ----------
-    statement : dict that fits the schema.
-
-    Returns
-    -------
-    list of str, what is wrong.
-    """
+def claim_problems(statement: dict) -> list[str]:
+    """Check every number of a statement's accounting."""
     terms = {part[name] for part in statement["mechanisms"] for name in SIZES if name in part}
     if sum(map(len, terms)) > MOST_DIGITS:
         return [f"the different sensitivities and scales must have at most {MOST_DIGITS} digits together"]
@@ -87,19 +76,11 @@ def claim_problems(statement):
     return problems + _assumption_problems(statement) + _audit_problems(statement)
 
 
-def smallest_delta(mu_squared, epsilon):
+def smallest_delta(mu_squared: Fraction, epsilon: Fraction) -> "MPF":
     """Return the smallest delta for which Gaussian mechanisms are (epsilon, delta)-DP, to 50 digits.
 
-    delta = Phi(-epsilon/mu + mu/2) - e^epsilon Phi(-epsilon/mu - mu/2)
-
-    Parameters
-    ----------
-    mu_squared : Fraction, the sum over the mechanisms.
-    epsilon : Fraction >= 0
-
-    Returns
-    -------
-    mpmath.mpf
+    delta = Phi(-epsilon/mu + mu/2) - e^epsilon Phi(-epsilon/mu - mu/2), with mu^2 the sum over the mechanisms
+    and epsilon >= 0.
     """
     with mp.workdps(80):
         if not mu_squared:
@@ -110,20 +91,12 @@ def smallest_delta(mu_squared, epsilon):
 
 
 @lru_cache(maxsize=256)
-def chance_bound(mu_squared, epsilon):
+def chance_bound(mu_squared: Fraction, epsilon: Fraction) -> "MPF":
     """Bound the chance that odds of what is true rise by more than e^epsilon, to ten digits.
 
-    Phi(mu - c) with Phi(mu - c) = e^epsilon Phi(-c): whatever readers do with the results of Gaussian
-    mechanisms, it is no larger (docs/proofs/odds.md).
-
-    Parameters
-    ----------
-    mu_squared : Fraction, the sum over the mechanisms.
-    epsilon : Fraction >= 0, beyond the pure part.
-
-    Returns
-    -------
-    mpmath.mpf
+    It is Phi(mu - c) with Phi(mu - c) = e^epsilon Phi(-c), and no larger whatever readers do with the results
+    of Gaussian mechanisms (docs/proofs/odds.md). mu^2 is the sum over the mechanisms, epsilon >= 0 the rest
+    beyond the pure loss.
     """
     if not mu_squared:
         return mp.mpf(0)
@@ -142,38 +115,43 @@ def chance_bound(mu_squared, epsilon):
         return mp.ncdf(mu - high)
 
 
-def right_guesses(loss):
-    """Bound how many of 100 guesses between neighbours at even odds are right: an mpmath.mpf.
+def right_guesses(loss: Loss) -> "MPF":
+    """Bound how many of 100 guesses between neighbours at even odds are right.
 
     Randomised response beside normal noise attains it (docs/proofs/odds.md).
     """
     with mp.workdps(40):
         pure, mu = _to_mpf(loss.pure), mp.sqrt(_to_mpf(loss.mu_squared))
-        told = 1 / (1 + mp.exp(-pure))
+        share = 1 / (1 + mp.exp(-pure))
         if not mu:
-            return 100 * told
-        return 100 * (told * mp.ncdf(mu / 2 + pure / mu) + (1 - told) * mp.ncdf(mu / 2 - pure / mu))
+            return 100 * share
+        return 100 * (share * mp.ncdf(mu / 2 + pure / mu) + (1 - share) * mp.ncdf(mu / 2 - pure / mu))
 
 
-def _log_ratio(c, mu):
+def _log_ratio(c: "MPF", mu: "MPF") -> "MPF":
     return mp.log(mp.ncdf(mu - c) / mp.ncdf(-c))
 
 
-def _to_mpf(fraction):
+def _to_mpf(fraction: Fraction) -> "MPF":
     return mp.mpf(fraction.numerator) / fraction.denominator
 
 
-def loss_of(part):
-    if part["mechanism"] == GAUSSIAN:
-        return Loss(mu_squared=_ratio(part) ** 2)
-    return Loss(pure=_ratio(part) if part["mechanism"] == LAPLACE else Fraction(part["epsilon"]))
+def loss_of(mechanism: dict) -> Loss:
+    """Return the loss of a mechanism of a statement."""
+    if mechanism["mechanism"] == GAUSSIAN:
+        return Loss(mu_squared=_ratio(mechanism) ** 2)
+    return Loss(
+        pure=_ratio(mechanism) if mechanism["mechanism"] == LAPLACE else Fraction(mechanism["epsilon"])
+    )
 
 
-def _ratio(part):
-    return Fraction(part["sensitivity"]) / Fraction(part["sigma" if "sigma" in part else "scale"])
+def _ratio(mechanism: dict) -> Fraction:
+    return Fraction(mechanism["sensitivity"]) / Fraction(
+        mechanism["sigma" if "sigma" in mechanism else "scale"]
+    )
 
 
-def _mechanism_problems(part, loss, total, guarantee):
+def _mechanism_problems(part: dict, loss: Loss, total: Loss, guarantee: dict) -> list[str]:
     rules = _family_rules(part, loss, total) | {
         f"a grid whose step is a power of 2, got {part.get('grid')}": _is_power_of_2(part.get("grid", "1")),
         f"the unit of the guarantee, got {part['unit']}": part["unit"] == guarantee["unit"],
@@ -186,8 +164,8 @@ def _mechanism_problems(part, loss, total, guarantee):
     ]
 
 
-def _family_rules(part, loss, total):
-    """Return what a mechanism must have by its family, and whether it does."""
+def _family_rules(part: dict, loss: Loss, total: Loss) -> dict[str, bool]:
+    """Return the rules for a mechanism of its family, and whether they hold."""
     share = Fraction(part["share"])
     if part["mechanism"] == GAUSSIAN:
         is_share = _is_share(share, loss.mu_squared, total.mu_squared)
@@ -203,21 +181,21 @@ def _family_rules(part, loss, total):
     return rules | {f"n_choices of at most its entries, got {part['n_choices']}": is_possible}
 
 
-def _is_rounded_up(text, value):
+def _is_rounded_up(text: str, value: Fraction) -> bool:
     return 0 <= Fraction(text) / value - 1 <= ROUNDING
 
 
-def _is_power_of_2(text):
+def _is_power_of_2(text: str) -> bool:
     parts = Fraction(text).as_integer_ratio()
     return min(parts) == 1 and max(parts).bit_count() == 1
 
 
-def _is_share(share, part, whole):
+def _is_share(share: Fraction, part: Fraction, whole: Fraction) -> bool:
     return 0 <= 1 - share * whole / part <= Fraction(1, 1000)
 
 
-def _total_problems(statement, losses):
-    """Check that every claim covers what its mechanisms add up to."""
+def _total_problems(statement: dict, losses: list[Loss]) -> list[str]:
+    """Check that every claim covers the sum of its mechanisms."""
     guarantee, composition, total = statement["guarantee"], statement["composition"], sum(losses, Loss())
     rows_of_person = 1 if guarantee["unit"] == "person" else 2
     problems = [
@@ -243,7 +221,7 @@ def _total_problems(statement, losses):
     return problems
 
 
-def _outcome_problems(statement, losses):
+def _outcome_problems(statement: dict, losses: list[Loss]) -> list[str]:
     """Check that the most that one outcome costs covers every outcome."""
     by_owner = defaultdict(Loss)
     for part, loss in zip(statement["mechanisms"], losses, strict=True):
@@ -267,8 +245,8 @@ def _outcome_problems(statement, losses):
     return next(filter(None, found), [])
 
 
-def _accuracy_problems(statement, losses):
-    """Check that what the accuracy of each outcome is said to have cost covers its draws."""
+def _accuracy_problems(statement: dict, losses: list[Loss]) -> list[str]:
+    """Check that the stated cost of the accuracy of each outcome covers its draws."""
     drawn = defaultdict(Loss)
     for part, loss in zip(statement["mechanisms"], losses, strict=True):
         if part["statistic"] == ACCURACY.statistic:
@@ -289,7 +267,7 @@ def _accuracy_problems(statement, losses):
     return problems
 
 
-def _ledger_problems(statement, total):
+def _ledger_problems(statement: dict, total: Loss) -> list[str]:
     guarantee, ledger = statement["guarantee"], statement["ledger"]
     account = "/".join(guarantee[term] for term in ("protection", "unit", "neighbours"))
     spent = Loss(*(Fraction(ledger["spent"][name]) for name in ("mu_squared", "pure_epsilon")))
@@ -306,8 +284,8 @@ def _ledger_problems(statement, total):
     return problems
 
 
-def _profile_problems(profile, total):
-    """Check the profile: what a program would read in place of all the rest."""
+def _profile_problems(profile: dict, total: Loss) -> list[str]:
+    """Check the profile, which a program would read in place of all the rest."""
     stated = Loss(Fraction(profile["mu_squared"]), Fraction(profile["pure_epsilon"]))
     problems = [
         f"profile.{name} must be the sum over the mechanisms, got {value}"
@@ -332,16 +310,16 @@ def _profile_problems(profile, total):
     return problems
 
 
-def _line_problems(guarantee):
-    """Check that the plain-language line tells the factors and the chances of the guarantee."""
-    told = [(guarantee, OF_UNIT)]
+def _line_problems(guarantee: dict) -> list[str]:
+    """Check that the plain-language line has the factors and the chances of the guarantee."""
+    claims = [(guarantee, OF_UNIT)]
     if guarantee["unit"] != "person":
-        told.append((guarantee["person"], OF_PERSON))
+        claims.append((guarantee["person"], OF_PERSON))
     problems = []
-    for claim, form in told:
+    for claim, form in claims:
         words = form.format(*(re.escape(claim[name]) for name in ("right_guesses", "epsilon", "chance")))
-        found = re.search(words, guarantee["plain_language"])
-        if not (found and _is_factor(found[1], claim["epsilon"])):
+        match = re.search(words, guarantee["plain_language"])
+        if not (match and _is_factor(match[1], claim["epsilon"])):
             problems.append(
                 f"the plain-language line must hold {claim['right_guesses']} guesses in 100, "
                 f"e^{claim['epsilon']} and a chance of {claim['chance']}"
@@ -353,16 +331,16 @@ def _line_problems(guarantee):
     return problems
 
 
-def _is_factor(text, epsilon):
-    """Tell whether a text is e^epsilon, rounded up to three digits."""
+def _is_factor(text: str, epsilon: str) -> bool:
+    """Return whether a text is e^epsilon, rounded up to three digits."""
     if Fraction(epsilon) > LARGEST or not re.fullmatch(r"[0-9.]+(E\+[0-9]+)?", text):
         return False
     with mp.workdps(30):
         return 0 <= mp.mpf(text) / mp.exp(_to_mpf(Fraction(epsilon))) - 1 <= mp.mpf("0.01")
 
 
-def _assumption_problems(statement):
-    """Check that nothing is left out of what the guarantee rests on."""
+def _assumption_problems(statement: dict) -> list[str]:
+    """Check that no assumption of the guarantee is left out."""
     drawn = {part[name] for part in statement["mechanisms"] for name in ("statistic", "mechanism")}
     needed = (*ALWAYS_ASSUMED, *(word for name, word in ASSUMED_OF.items() if name in drawn))
     return [
@@ -372,7 +350,7 @@ def _assumption_problems(statement):
     ]
 
 
-def _audit_problems(statement):
+def _audit_problems(statement: dict) -> list[str]:
     """Check that the audits cover every draw, and that none saw more than was claimed."""
     audit = statement["audit"]
     if audit is None:
@@ -392,8 +370,8 @@ def _audit_problems(statement):
     ]
 
 
-def _covering_problems(name, claim, loss):
-    """Check that (epsilon, delta) covers a loss: what the pure part leaves of epsilon, the Gaussian part."""
+def _covering_problems(name: str, claim: dict, loss: Loss) -> list[str]:
+    """Check that (epsilon, delta) covers a loss; epsilon beyond the pure loss is for the Gaussian one."""
     epsilon = Fraction(claim["epsilon"])
     if epsilon < loss.pure:
         return [f"{name} must have an epsilon of at least its pure part"]

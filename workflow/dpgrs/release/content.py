@@ -1,6 +1,9 @@
 """What the statement of a release says: from released values, public files and the ledger alone."""
 
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from dpgrs import __version__
 from dpgrs.fit_keys import further_inputs
@@ -40,45 +43,43 @@ from dpgrs.study.provenance import provenance
 from dpgrs.study.table_settings import outcome_constants
 from dpgrs.types import Coding, Metrics, Missing, Penalty, Protection, Rows, Unit
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from dpgrs.config.outcomes import Outcomes as OutcomeSettings
+    from dpgrs.config.privacy import Evaluation
+    from dpgrs.config.release import Public
+    from dpgrs.config.study import StudyConfig
+    from dpgrs.linalg.linear_fit import LinearFit
+    from dpgrs.methods.reusecov import NoisyStatistics
+    from dpgrs.privacy.accounting.events import Event
+    from dpgrs.privacy.ledger.ledger import Book
+
 CLAIM_DIGITS = 6
 
 
 def release_content(
-    settings,
-    sites,
-    label,
-    book,
+    settings: "StudyConfig",
+    sites: "pd.DataFrame",
+    label: dict,
+    book: "Book",
     *,
-    noisy,
-    measured,
-    stated,
-    audits,
-    loadings,
-    fit,
-    fitted,
-    effects=(),
-    traits=(),
-):
-    """Bring together what the statement of a release says.
+    noisy: "NoisyStatistics",
+    measured: Sequence[dict],
+    stated: Sequence,
+    audits: dict | None,
+    loadings: Path | None,
+    fit: dict,
+    fitted: "LinearFit",
+    effects: Sequence[dict] = (),
+    traits: Sequence[dict] = (),
+) -> StatementContent:
+    """Return all that the statement of a release says.
 
-    Parameters
-    ----------
-    settings : dict, the resolved configuration.
-    sites : pandas.DataFrame, the public sites.
-    label : dict, of what was drawn, from `dpgrs.study.released.load_released`.
-    book : Book of the dataset's ledger.
-    noisy : what was drawn, from there too.
-    measured, stated : from `dpgrs.study.released_accuracy.load_accuracy`.
-    audits : list of dict, from `summarise_audits`; None where a study leaves them out.
-    loadings : path of the public loadings of principal components; None without them.
-    fit : dict, by what the weights were made: the settings of the fit, and which public files it took.
-    fitted : LinearFit, the weights.
-    effects : list of dict, the files of public effects, from `dpgrs.study.public_effects_files.load_effects`.
-    traits : tuple of dict, what the outcomes are, from `dpgrs.release.traits.read_traits`.
-
-    Returns
-    -------
-    StatementContent
+    `label` and `noisy` are what was drawn, from `dpgrs.study.released.load_released`; `measured` and `stated`
+    are from `dpgrs.study.released_accuracy.load_accuracy`, `audits` from `summarise_audits`, None if a study
+    leaves them out. `fit` are the settings of the fit and the public files that it took, `fitted` the
+    weights, `effects` the files of public effects and `traits` the curator's words on the outcomes.
     """
     request, digest, draws = label["request"], site_digest(sites), _draws_of_outcomes(label, measured)
     method = fit["method"]
@@ -131,15 +132,15 @@ def release_content(
     )
 
 
-def _case_counts(settings, label, noisy):
-    """Return the noisy numbers of cases and controls of 0/1 outcomes; none where they were not drawn."""
+def _case_counts(settings: "StudyConfig", label: dict, noisy: "NoisyStatistics") -> tuple[dict, ...]:
+    """Return the noisy numbers of cases and controls of 0/1 outcomes; none if they were not drawn."""
     if not request_of(label).counts_cases:
         return ()
     constants = outcome_constants(settings.outcomes, label["outcomes"])
     return case_counts(label, noisy, is_binary=constants["is_binary"].to_numpy())
 
 
-def _noise_of_weights(fit, sites, label, noisy):
+def _noise_of_weights(fit: dict, sites: "pd.DataFrame", label: dict, noisy: "NoisyStatistics") -> Any:
     """Return the expected noise sd of a weight of ridge with a stated lambda; None of any other fit."""
     request = request_of(label)
     if not METHODS[fit["method"]].is_ridge(fit["lambda_from"]) or request.coding != Coding.HALF:
@@ -148,8 +149,8 @@ def _noise_of_weights(fit, sites, label, noisy):
     return expected_noise_sd(request, slopes=noisy.slopes, **terms)
 
 
-def _draws_of_outcomes(label, measured):
-    """List every draw with the one outcome that it is of, or None: those of accuracy come last."""
+def _draws_of_outcomes(label: dict, measured: Sequence[dict]) -> list[tuple[dict, str | None]]:
+    """Return every draw with the one outcome that it serves, or None; draws of accuracy come last."""
     names = drawn_names(label)
     n_budgets = len(names) // label["request"]["n_outcomes"]
     parts = {request: outcomes for (_, *outcomes), request in label["requests"]}
@@ -162,11 +163,11 @@ def _draws_of_outcomes(label, measured):
     ]
 
 
-def _totals(label, draws, *, is_joined):
-    """Return epsilon of one outcome, of the whole study, and a person's loss if that is another.
+def _totals(label: dict, draws: Sequence[tuple[dict, str | None]], *, is_joined: bool) -> dict:
+    """Return epsilon of one outcome, of the whole study, and a person's loss if it is another.
 
-    An outcome whose weights hang on draws of others loses what the whole study does. Without accuracy the
-    outcomes of a budget cost what was asked for, if their draws do not exceed it.
+    If weights of an outcome depend on draws of others, it loses what the whole study does. Without accuracy
+    the outcomes of a budget cost what was requested, if their draws do not exceed it.
     """
     request, by_owner = label["request"], {}
     for event, owner in draws:
@@ -192,24 +193,26 @@ def _totals(label, draws, *, is_joined):
     return {"epsilon": _above(epsilon), "per_outcome": _above(per_outcome), "person": person}
 
 
-def _is_as_asked(events, request):
-    """Tell whether draws keep within the (epsilon, delta) of a budget."""
+def _is_as_asked(events: "Sequence[Event]", request: dict) -> bool:
+    """Return whether draws keep within the (epsilon, delta) of a budget."""
     cost = total_cost(events)
     rest = Fraction(repr(request["epsilon"])) - cost.pure_epsilon
     return rest >= 0 and gdp_delta(root_above(cost.mu_squared), float_below(rest)) <= request["delta"]
 
 
-def _above(number):
+def _above(number: float) -> str:
     """Write a number for readers: rounded up, so that what is claimed holds; a short one as it is."""
     return text_above(Fraction(repr(number)), digits=CLAIM_DIGITS)
 
 
-def _terms(request, totals):
+def _terms(request: dict, totals: dict) -> Terms:
     named = {name: request[name] for name in ("protection", "unit", "neighbours", "accounting", "rows")}
     return Terms(epsilon=totals["epsilon"], delta=request["delta"], **named)
 
 
-def _inputs_of_accuracy(evaluation, outcomes, origin):
+def _inputs_of_accuracy(
+    evaluation: "Evaluation", outcomes: "OutcomeSettings", origin: str
+) -> Iterator[PublicInput]:
     if outcomes.test_share > 0:
         share = f"a share of {outcomes.test_share:g}"
         yield PublicInput("people held out", share, "a hash of the sample id")
@@ -217,27 +220,27 @@ def _inputs_of_accuracy(evaluation, outcomes, origin):
         bound = evaluation.residual_bound or outcomes.bound
         yield PublicInput("residual bound", f"{bound:g}", "chosen in the configuration")
     if evaluation.metrics == "public":
-        said = "simulated" if outcomes.source == "simulate" else "from a table"
-        yield PublicInput("people measured on, with their outcomes", said, origin)
+        source = "simulated" if outcomes.source == "simulate" else "from a table"
+        yield PublicInput("people measured on, with their outcomes", source, origin)
 
 
-def _preprocessing(settings):
-    said = settings.release.preprocessing
-    if said is None:
+def _preprocessing(settings: "StudyConfig") -> tuple[str, ...]:
+    preprocessing = settings.release.preprocessing
+    if preprocessing is None:
         return ()
-    return (f"Before this program, not covered by the guarantee, in the curator's words: {said}",)
+    return (f"Before this program, not covered by the guarantee, in the curator's words: {preprocessing}",)
 
 
-def _curation(settings, traits):
+def _curation(settings: "StudyConfig", traits: Sequence[dict]) -> Curation:
     elsewhere = ("genome_build", "preprocessing", "audit_draws", "statistics")
-    said = {name: value or "" for name, value in settings.release.as_dict().items() if name not in elsewhere}
-    said["acknowledgement"] = settings.dataset.acknowledgement or ""
-    said["beyond_20"] = settings.privacy.beyond_20 or ""
-    said |= {"title": settings.release.title or settings.study, "traits": traits}
-    return Curation(**said)
+    texts = {name: value or "" for name, value in settings.release.as_dict().items() if name not in elsewhere}
+    texts["acknowledgement"] = settings.dataset.acknowledgement or ""
+    texts["beyond_20"] = settings.privacy.beyond_20 or ""
+    texts |= {"title": settings.release.title or settings.study, "traits": traits}
+    return Curation(**texts)
 
 
-def _public_inputs(settings, digest, label, fit):
+def _public_inputs(settings: "StudyConfig", digest: str, label: dict, fit: dict) -> Iterator[PublicInput]:
     origin = settings.public.origin or (
         f"a simulated reference cohort of {settings.cohort.simulation.reference_people} other people"
     )
@@ -266,9 +269,11 @@ def _public_inputs(settings, digest, label, fit):
         prevalence = f"{settings.outcomes.prevalence:g}"
         yield PublicInput("prevalence of the outcomes", prevalence, f"of the simulation, {SCALES}")
     if settings.outcomes.loadings:
-        found = read_outcome_loadings(settings.outcomes.loadings)
+        outcome_loadings = read_outcome_loadings(settings.outcomes.loadings)
         yield PublicInput(
-            "loadings of the outcomes on components", found.digest, f"{found.origin}, {OUTCOME_LOADINGS}"
+            "loadings of the outcomes on components",
+            outcome_loadings.digest,
+            f"{outcome_loadings.origin}, {OUTCOME_LOADINGS}",
         )
     if settings.cohort.field == "DS":
         yield PublicInput("genotypes", "imputed dosages", f"rounded to multiples of {DOSAGE_STEP:g}")
@@ -282,7 +287,7 @@ def _public_inputs(settings, digest, label, fit):
     yield from _inputs_of_fit(fit, label["request"])
 
 
-def _public_side(public, protection):
+def _public_side(public: "Public", protection: Protection) -> Iterator[PublicInput]:
     """Yield the files of the data that are taken as public, in the order of their digests."""
     side = {Protection.FEATURE: "outcomes", Protection.LABEL: "genotypes"}.get(protection)
     if side is not None:
@@ -291,14 +296,14 @@ def _public_side(public, protection):
             yield PublicInput(PUBLIC_SIDE[protection], digest, origin)
 
 
-def _inputs_of_fit(fit, request):
+def _inputs_of_fit(fit: dict, request: dict) -> Iterator[PublicInput]:
     chosen = "chosen in the configuration"
     if request["coding"] != Coding.HALF:
         yield PublicInput("norm of a row of genotypes", f"{request['row_norm']:g}", "public frequencies")
     if request["outcome_norm"] is not None:
         is_seen = request["protection"] == Protection.FEATURE
-        said = "the largest there is of the public outcomes" if is_seen else chosen
-        yield PublicInput("norm of a row of outcomes", f"{request['outcome_norm']:g}", said)
+        origin = "the largest there is of the public outcomes" if is_seen else chosen
+        yield PublicInput("norm of a row of outcomes", f"{request['outcome_norm']:g}", origin)
     method = METHODS[fit["method"]]
     if "lambda" in method.reads and fit["lambda_from"] == Penalty.FIXED:
         yield PublicInput("lambda", f"{fit['lambda']:g}", chosen)

@@ -1,7 +1,10 @@
 """Check the noisy counts of people held out that a statement gives beside a charged accuracy."""
 
 import re
+from collections.abc import Iterator
 from math import hypot
+from pathlib import Path
+from typing import Any
 
 from dpgrs.release.draw_check import ACCURACY
 from dpgrs.release.input_check import OUTCOME_BOUND
@@ -14,17 +17,10 @@ SMALLEST_APART = 0.05
 ONE_DIGIT, FOUR_DIGITS = 0.051, 0.000051
 
 
-def count_problems(statement, files):
-    """Work out cases, controls and the noise of all counts from what a statement says beside them.
+def count_problems(statement: dict, files: dict[str, Path]) -> list[str]:
+    """List counts of people held out, and their noise, that do not follow from the rest of a statement.
 
-    Parameters
-    ----------
-    statement : dict that fits the schema, and whose draws are in order.
-    files : dict of a file's name to its path, of the bundle.
-
-    Returns
-    -------
-    list of str
+    The draws of the statement are in order.
     """
     sigmas = {
         part.get("outcome"): float(part["sigma"])
@@ -44,7 +40,7 @@ def count_problems(statement, files):
     ]
 
 
-def _problems(value, sigma, bound, constants):
+def _problems(value: str, sigma: Any, bound: float, constants: tuple | None) -> Iterator[tuple[str, str]]:
     found = {what: (float(number), float(sd)) for number, what, sd in COUNTS.findall(value)}
     apart = low = high = None
     if constants is not None and constants[2]:

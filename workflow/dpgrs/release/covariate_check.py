@@ -4,7 +4,9 @@ import csv
 import hashlib
 import json
 import math
+from collections.abc import Iterator
 from itertools import product
+from pathlib import Path
 
 from dpgrs.privacy.statement.content import COVARIATES_INPUT
 
@@ -16,18 +18,8 @@ FIRST_COMPONENT = "PC1"  # columns of a table come before it
 MOST_UNSURE = 10  # columns with the scale of a 0/1 covariate that need be none
 
 
-def covariate_problems(statement, files):
-    """List what is wrong with the weights of covariates.
-
-    Parameters
-    ----------
-    statement : dict that fits the schema.
-    files : dict of a file's name to its path, of the bundle.
-
-    Returns
-    -------
-    list of str
-    """
+def covariate_problems(statement: dict, files: dict[str, Path]) -> list[str]:
+    """List what is wrong with the weights of covariates."""
     stated = _stated(statement, COVARIATES_INPUT)
     if bool(stated) != (FILE in files):
         return [f"{FILE} must be there if and only if the statement names covariates"]
@@ -60,8 +52,8 @@ def covariate_problems(statement, files):
     return problems
 
 
-def _constant_problems(statement, lines):
-    """Hold bound, centres and scales, of one outcome's lines, against the public inputs.
+def _constant_problems(statement: dict, lines: list[list[str]]) -> list[str]:
+    """Compare bound, centres and scales, of one outcome's lines, with the public inputs.
 
     Columns of a table come first, and have constants of the curator; components are scaled by their loadings.
     """
@@ -81,8 +73,8 @@ def _constant_problems(statement, lines):
     return [f"{FILE} must have the {name} as stated" for name, holds in is_right.items() if not holds]
 
 
-def _digests(constants):
-    """Yield the digests that a dict of centres and scales may have: which are 0/1 the table does not say."""
+def _digests(constants: dict[str, tuple[float, float]]) -> Iterator[str]:
+    """Yield the digests that centres and scales may have: the table does not say which are 0/1."""
     may_be = [name for name, (p, scale) in constants.items() if 0 < p < 1 and scale == math.sqrt(p * (1 - p))]
     for kinds in product([True, False], repeat=min(len(may_be), MOST_UNSURE)):
         is_binary = dict.fromkeys(may_be, True) | dict(zip(may_be, kinds, strict=False))
@@ -90,11 +82,11 @@ def _digests(constants):
         yield hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
 
-def _stated(statement, name):
+def _stated(statement: dict, name: str) -> list[str]:
     return [one["value"] for one in statement["public_inputs"] if one["name"] == name]
 
 
-def _is_sound(cells):
+def _is_sound(cells: list[str]) -> bool:
     try:
         weight, centre, scale, bound = map(float, cells)
     except ValueError:

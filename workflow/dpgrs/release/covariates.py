@@ -1,5 +1,9 @@
 """What a bundle says of covariates: their weights, their public constants and where components come from."""
 
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pandas as pd
 
@@ -15,25 +19,18 @@ from dpgrs.study.table_settings import (
     has_covariates,
 )
 
+if TYPE_CHECKING:
+    from dpgrs.config.study import StudyConfig
 
-def covariate_weights(weights, outcomes, *, settings):
-    """Return the weights of covariates per unit of their raw values.
 
-    Parameters
-    ----------
-    weights : (n_outcomes, n_covariates) float64, of the columns of X.
-    outcomes : n_outcomes str
-    settings : dict, the resolved configuration.
+def covariate_weights(
+    weights: np.ndarray, outcomes: Sequence[str], *, settings: "StudyConfig"
+) -> pd.DataFrame | None:
+    """Return the weights of covariates per unit of their raw values; None without covariates.
 
-    Returns
-    -------
-    pandas.DataFrame of outcome, covariate, weight, centre, scale and bound, the last in units of the scale;
-    None without covariates.
-
-    Raises
-    ------
-    DpgrsError
-        If there are not as many covariates as the settings name.
+    `weights` are those of the columns of X, (n_outcomes, n_covariates) float64. Columns of the result are
+    outcome, covariate, weight, centre, scale and bound, the last in units of the scale. Another number of
+    covariates than the settings name is refused.
     """
     covariates = settings.covariates
     names, constants = covariate_names(covariates), covariate_constants(covariates)
@@ -61,14 +58,8 @@ def covariate_weights(weights, outcomes, *, settings):
     )
 
 
-def covariate_inputs(settings, loadings):
-    """Yield the PublicInputs of covariates.
-
-    Parameters
-    ----------
-    settings : dict, the resolved configuration.
-    loadings : path of the public loadings, or None.
-    """
+def covariate_inputs(settings: "StudyConfig", loadings: Path | None) -> Iterator[PublicInput]:
+    """Yield the public inputs of covariates; `loadings` is the file of public loadings, if any."""
     for stated in covariate_identity(settings.covariates).values():
         bound, chosen = f"{stated['bound']:g} standard deviations", "chosen in the configuration"
         yield PublicInput(COVARIATES_INPUT, ", ".join(stated["names"]), f"columns of the study, {COVARIATES}")

@@ -1,6 +1,7 @@
 """Check that a privacy statement lists every draw."""
 
 from collections import defaultdict
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -13,7 +14,7 @@ GAUSSIAN, CHOICE, SUBSET = "gaussian", "choice", "subset"
 
 
 class Scope(StrEnum):
-    """Of which outcomes a draw is; of a single outcome a statement tells nothing apart."""
+    """The outcomes that a draw serves; of a single outcome a statement tells nothing apart."""
 
     ALL = "all outcomes"
     EACH = "each outcome by itself"
@@ -21,20 +22,12 @@ class Scope(StrEnum):
 
 
 class Draws(NamedTuple):
-    """Draws of a statistic that a release needs.
-
-    Attributes
-    ----------
-    statistic : str
-    scope : Scope
-    family : str, of the noise.
-    times : int, for all outcomes of the scope, or each.
-    """
+    """Draws of a statistic that a release needs."""
 
     statistic: str
     scope: Scope
-    family: str = GAUSSIAN
-    times: int = 1
+    family: str = GAUSSIAN  # of the noise
+    times: int = 1  # for all outcomes of the scope, or each
 
 
 class Proved(tuple):
@@ -70,10 +63,10 @@ ACCURACY = Draws("accuracy", Scope.BUDGET)
 FREE = "none"  # how the cost of an accuracy begins that was measured on public people
 
 
-def has_statistics(method, protection):
-    """Tell whether the bundle of a method holds statistics: of all variants, and for all outcomes at once.
+def has_statistics(method: str, protection: Protection | str) -> bool:
+    """Return whether the bundle of a method holds statistics: of all variants, for all outcomes at once.
 
-    Not where outcomes are public: fits take these, which no bundle holds. Nor where rows were turned or
+    It holds none if outcomes are public: fits take these, which no bundle holds. Nor if rows were turned or
     variants chosen, of which the check knows too little.
     """
     is_known = method in PROVED and method not in ON_TURNED_ROWS and protection != Protection.FEATURE
@@ -81,17 +74,8 @@ def has_statistics(method, protection):
     return is_known and {*BY_METHOD[method]} <= wanted
 
 
-def draw_problems(statement):
-    """Find draws that a statement leaves out, and those that are none of its method's.
-
-    Parameters
-    ----------
-    statement : dict that fits the schema.
-
-    Returns
-    -------
-    list of str, what is wrong: two lines at most.
-    """
+def draw_problems(statement: dict) -> list[str]:
+    """Find draws that a statement leaves out, and those that its method does not make: two lines at most."""
     method = statement["method"]
     if method not in BY_METHOD:
         return [f"method must be one of {', '.join(BY_METHOD)}, got {method}"]
@@ -108,17 +92,8 @@ def draw_problems(statement):
     return [f"the mechanisms must hold {line}{found}" for line, found in amiss.items() if found]
 
 
-def form_problems(statement):
-    """Find draws that are not described as those of their family are.
-
-    Parameters
-    ----------
-    statement : dict that fits the schema.
-
-    Returns
-    -------
-    list of str, what is wrong.
-    """
+def form_problems(statement: dict) -> list[str]:
+    """Find draws that are not described as draws of their family are."""
     problems = []
     for part in statement["mechanisms"]:
         name, words = part["statistic"], NOISE[part["mechanism"]]
@@ -132,7 +107,7 @@ def form_problems(statement):
     return problems
 
 
-def _lacking(statement, needed):
+def _lacking(statement: dict, needed: Sequence[Draws]) -> list[str]:
     return [
         f"{one.statistic} for {whom}"
         for one in needed
@@ -140,8 +115,8 @@ def _lacking(statement, needed):
     ]
 
 
-def _is_drawn(statistic, statement):
-    """Tell whether a statistic has noise: not where it hangs on nothing that is protected."""
+def _is_drawn(statistic: str, statement: dict) -> bool:
+    """Return whether a statistic has noise: not if it depends on nothing that is protected."""
     guarantee = statement["guarantee"]
     return {
         KNOWN: statement["data_domain"].get("missing_outcomes") == Missing.COUNTED
@@ -152,13 +127,13 @@ def _is_drawn(statistic, statement):
     }.get(statistic, True)
 
 
-def _has_charged_accuracy(statement):
+def _has_charged_accuracy(statement: dict) -> bool:
     measured = statement["accuracy"]
     return isinstance(measured, list) and any(not one["cost"].startswith(FREE) for one in measured)
 
 
-def _outcomes_lacking(wanted, mechanisms, outcomes):
-    """Return for which outcomes there are too few or too many draws of a statistic, a list of words."""
+def _outcomes_lacking(wanted: Draws, mechanisms: list[dict], outcomes: list[str]) -> list[str]:
+    """Return the outcomes with too few or too many draws of a statistic."""
     found, names = defaultdict(list), [wanted.statistic] * wanted.times
     for part in mechanisms:
         if (part["statistic"], part["mechanism"]) == (wanted.statistic, wanted.family):

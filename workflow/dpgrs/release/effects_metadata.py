@@ -16,35 +16,38 @@ FLOOR_NOTE = (
 )
 
 
-def case_counts_of(statement):
-    """Return numbers of cases and controls in people, a dict of an outcome to a dict; empty without any."""
+def case_counts_of(statement: dict) -> dict[str, dict[str, int]]:
+    """Return numbers of cases and controls in people, by outcome; empty without any."""
     of_person = 2 if statement["guarantee"]["rows"] == Rows.HAPLOTYPES else 1
-    found = {}
-    for one in statement.get("case_counts", ()):
-        cases, known = round(one["cases"] / of_person), round(one["known"] / of_person)
-        found[one["outcome"]] = {"cases": cases, "controls": known - cases}
-    return found
+    counts = {}
+    for entry in statement.get("case_counts", ()):
+        cases, known = round(entry["cases"] / of_person), round(entry["known"] / of_person)
+        counts[entry["outcome"]] = {"cases": cases, "controls": known - cases}
+    return counts
 
 
-def metadata(name, content, *, outcome, n_people, genome_build, published, counts=None, is_floor=False):
-    """Return what goes with a file of GWAS-SSF, the text of a YAML file.
+def metadata(
+    name: str,
+    content: bytes,
+    *,
+    outcome: str,
+    n_people: int,
+    genome_build: str,
+    published: str,
+    counts: dict[str, int] | None = None,
+    is_floor: bool = False,
+) -> str:
+    """Return the metadata of a file of GWAS-SSF, the text of a YAML file.
 
-    Parameters
-    ----------
-    name : str, of the file.
-    content : bytes
-    outcome : str
-    n_people : int
-    genome_build : str
-    published : str, ``YYYY-MM-DD``.
-    counts : dict of ``cases`` and ``controls``, in people; None where they are not counted.
-    is_floor : bool, whether `n_people` is the smallest number that is released, whatever was drawn.
+    `published` is a date, ``YYYY-MM-DD``; `counts` are ``cases`` and ``controls`` in people, None if they are
+    not counted. With `is_floor` the number of people is the smallest one that is released, whatever was
+    drawn.
     """
     samples = {"sample_size": n_people}
     if counts is not None:
         samples |= {"case_control_study": True}
         samples |= {"case_count": counts["cases"], "control_count": counts["controls"]}
-    told = {
+    fields = {
         "author_notes": NOTES + FLOOR_NOTE * is_floor,
         "date_metadata_last_modified": published,
         "trait_description": [outcome],
@@ -58,4 +61,4 @@ def metadata(name, content, *, outcome, n_people, genome_build, published, count
         "is_harmonised": False,
         "is_sorted": True,
     }
-    return yaml.safe_dump(told, sort_keys=False, allow_unicode=True)
+    return yaml.safe_dump(fields, sort_keys=False, allow_unicode=True)

@@ -5,6 +5,7 @@ How many numbers were drawn tells whether they are of outcomes or of components,
 
 import csv
 import hashlib
+from pathlib import Path
 
 import numpy as np
 
@@ -36,18 +37,8 @@ TOLERANCE = 1e-8
 LARGEST_SHARE = 1.05
 
 
-def entry_problems(statement, files):
-    """List what is wrong with the loadings, or the size of a draw, of a bundle in which nothing else is.
-
-    Parameters
-    ----------
-    statement : dict that fits the schema.
-    files : dict of a file's name to its path, of the bundle.
-
-    Returns
-    -------
-    list of str
-    """
+def entry_problems(statement: dict, files: dict[str, Path]) -> list[str]:
+    """List what is wrong with loadings, or the size of a draw, of a bundle in which nothing else is."""
     stated = [one["value"] for one in statement["public_inputs"] if one["name"] == STATED]
     held = [hashlib.sha256(files[FILE].read_bytes()).hexdigest()] if FILE in files else []
     if stated != held:
@@ -56,7 +47,7 @@ def entry_problems(statement, files):
         return _size_problems(statement, files, n_drawn=len(statement["data_domain"]["outcomes"]))
     try:
         _, *lines = csv.reader(read_text(files[FILE]).splitlines(), delimiter="\t")
-        loadings = {name: list(map(float, own)) for name, *own in lines}
+        loadings = {name: list(map(float, cells)) for name, *cells in lines}
         L = np.array([loadings.pop(name) for name in statement["data_domain"]["outcomes"]])
     except (ValueError, LookupError, csv.Error):
         L = np.empty(0)
@@ -73,8 +64,8 @@ def entry_problems(statement, files):
     return []
 
 
-def _are_sums(W, L):
-    """Tell whether the weights of every outcome are sums of weights of components by its row of loadings."""
+def _are_sums(W: np.ndarray, L: np.ndarray) -> bool:
+    """Return whether weights of each outcome are sums of weights of components by its row of loadings."""
     # Else an outcome of huge weights would hide what is amiss in others.
     largest = np.abs(W).max(axis=1, keepdims=True)
     largest[largest == 0] = 1
@@ -86,25 +77,25 @@ def _are_sums(W, L):
     return bool(np.abs(W - L @ np.linalg.lstsq(L, W, rcond=None)[0]).max() <= TOLERANCE)
 
 
-def choices_of(statement):
-    """Return how many variants the method chose for an outcome, a dict by name; empty if it takes all."""
+def choices_of(statement: dict) -> dict[str, int]:
+    """Return how many variants the method chose for an outcome, by name; empty if it takes all."""
     return {part["outcome"]: part["n_choices"] for part in choice_parts(statement)}
 
 
-def choice_parts(statement):
-    """Return the mechanisms by which a method chooses variants, a list."""
+def choice_parts(statement: dict) -> list[dict]:
+    """Return the mechanisms by which a method chooses variants."""
     draws = BY_METHOD.get(statement["method"], ())
-    own = {(one.statistic, one.family) for one in draws if one.family in (CHOICE, SUBSET)}
-    return [part for part in statement["mechanisms"] if (part["statistic"], part["mechanism"]) in own]
+    choices = {(one.statistic, one.family) for one in draws if one.family in (CHOICE, SUBSET)}
+    return [part for part in statement["mechanisms"] if (part["statistic"], part["mechanism"]) in choices]
 
 
-def components_of(files):
+def components_of(files: dict[str, Path]) -> list[str]:
     """Return the names of the components of a bundle whose loadings are sound; none without loadings."""
     return next(csv.reader(read_text(files[FILE]).splitlines(), delimiter="\t"))[1:] if FILE in files else []
 
 
-def columns_of(statement, files):
-    """Return how many variants and covariates the rows have, an int."""
+def columns_of(statement: dict, files: dict[str, Path]) -> int:
+    """Return how many variants and covariates the rows have."""
     n_columns = statement["data_domain"]["n_variants"]
     if COVARIATES in files:
         _, *lines = csv.reader(read_text(files[COVARIATES]).splitlines(), delimiter="\t")
@@ -112,8 +103,8 @@ def columns_of(statement, files):
     return n_columns
 
 
-def _size_problems(statement, files, *, n_drawn):
-    """Check of how many numbers draws are, X'Y and counts of outcomes of so many outcomes or components."""
+def _size_problems(statement: dict, files: dict[str, Path], *, n_drawn: int) -> list[str]:
+    """Check how many numbers draws are; X'Y and counts are of `n_drawn` outcomes or components."""
     n_columns, n_outcomes = columns_of(statement, files), len(statement["data_domain"]["outcomes"])
     # The upper triangle with the intercept, whose square is public; of alleles in two codes all squares are.
     is_coded = any(one["name"] == ROW_NORM for one in statement["public_inputs"])

@@ -8,6 +8,7 @@ import hashlib
 import re
 import stat
 import zlib
+from pathlib import Path
 
 SUMS = "SHA256SUMS"
 NOT_IN_STATEMENT = {"privacy_statement.json", SUMS}
@@ -23,17 +24,10 @@ MIB = 2**20
 TRACE = re.compile(r"(?<![\w:/.])~?/[\w.+-]+/[\w.+-]+|\b[A-Za-z]:\\+\w|\bfile://|(?<!\w)~/\w")
 
 
-def list_files(folder):
-    """List the files of a bundle that may be opened.
+def list_files(folder: Path) -> tuple[dict[str, Path], dict[str, str]]:
+    """Return the files of a bundle that may be opened, and what is wrong with others, by name.
 
-    Parameters
-    ----------
-    folder : pathlib.Path
-
-    Returns
-    -------
-    files : dict of a file's name, relative to the folder, to its path.
-    refused : dict of the name of all else to what is wrong with it.
+    Names are relative to the folder.
     """
     files, refused = {}, {}
     for path in sorted(folder.iterdir()):
@@ -56,23 +50,13 @@ def list_files(folder):
     return files, refused
 
 
-def digests_of(files):
-    """Return the SHA-256 of files, a dict of names to hexadecimal digits."""
+def digests_of(files: dict[str, Path]) -> dict[str, str]:
+    """Return the SHA-256 of files, hexadecimal digits by name."""
     return {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items()}
 
 
-def read_digests(files):
-    """Read the list of digests.
-
-    Parameters
-    ----------
-    files : dict from `list_files`.
-
-    Returns
-    -------
-    listed : dict of file name to digest; None where there is no such list.
-    problems : list of str
-    """
+def read_digests(files: dict[str, Path]) -> tuple[dict[str, str] | None, list[str]]:
+    """Return the listed digests by file name, None if there is no such list, and problems."""
     if SUMS not in files:
         return None, []
     *lines, rest = read_text(files[SUMS]).split("\n")
@@ -83,19 +67,10 @@ def read_digests(files):
     return listed, [] if len(listed) == len(lines) else [f"{SUMS} must list each file once"]
 
 
-def digest_problems(digests, *, sums, statement):
-    """Hold the files against the two lists of them.
-
-    Parameters
-    ----------
-    digests : dict from `digests_of`.
-    sums : dict from `read_digests`, or None.
-    statement : dict, a privacy statement that fits the schema, or None.
-
-    Returns
-    -------
-    dict of a file's name to what is wrong with it.
-    """
+def digest_problems(
+    digests: dict[str, str], *, sums: dict[str, str] | None, statement: dict | None
+) -> dict[str, str]:
+    """Compare the files with the two lists of digests; return what is wrong by name."""
     lists = {} if sums is None else {SUMS: (sums, {SUMS})}
     if statement is not None:
         lists["the statement"] = (statement["files"], NOT_IN_STATEMENT)
@@ -111,27 +86,15 @@ def digest_problems(digests, *, sums, statement):
     return problems
 
 
-def read_text(path):
+def read_text(path: Path) -> str:
     """Return the text of a file that `list_files` names; what is not UTF-8 is replaced."""
     return path.read_text(encoding="utf-8", errors="replace")
 
 
-def unzip(data, *, largest_ratio=LARGEST_RATIO):
-    """Unpack gzip of one part, up to a limit.
+def unzip(data: bytes, *, largest_ratio: int = LARGEST_RATIO) -> bytes:
+    """Unpack gzip of one member, up to a limit; the text may be `largest_ratio` times as large.
 
-    Parameters
-    ----------
-    data : bytes
-    largest_ratio : int, the most times that the text may be larger.
-
-    Returns
-    -------
-    bytes
-
-    Raises
-    ------
-    ValueError
-        If it is something else, cut off, followed by more, or too large.
+    ValueError says that it is something else, cut off, followed by more, or too large.
     """
     most = min(LARGEST_FILE, largest_ratio * len(data))
     reader = zlib.decompressobj(wbits=31)
@@ -148,13 +111,13 @@ def unzip(data, *, largest_ratio=LARGEST_RATIO):
     return text
 
 
-def _kind(mode):
+def _kind(mode: int) -> str:
     kinds = {stat.S_ISLNK: "a link", stat.S_ISFIFO: "a pipe", stat.S_ISSOCK: "a socket"}
     return next((name for is_kind, name in kinds.items() if is_kind(mode)), "a device")
 
 
-def _fault(listed, actual):
-    """Return what is wrong with a file, None if nothing, by its digest in a list and its own."""
+def _fault(listed: str | None, actual: str | None) -> str | None:
+    """Return what is wrong with a file, None if nothing, by its digest in a list and its real one."""
     if listed == actual:
         return None
     if actual is None:

@@ -5,8 +5,11 @@ import hashlib
 import json
 import math
 import re
+from collections.abc import Iterable
 from fractions import Fraction
 from itertools import zip_longest
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from dpgrs.fit_keys import FIT_KEYS, further_inputs
 from dpgrs.methods.registry import METHODS
@@ -31,6 +34,9 @@ from dpgrs.release.draw_check import ACCURACY, ON_TURNED_ROWS
 from dpgrs.release.entry_check import ROW_NORM, STATED, choices_of
 from dpgrs.release.folder_check import read_text
 from dpgrs.types import Missing, Penalty, Protection, TableCheck
+
+if TYPE_CHECKING:
+    from dpgrs.methods.registry import Method
 
 SCALES, SCALE_COLUMNS = "outcome_scales.tsv", ["outcome", "centre", "scale", "is_binary", "origin"]
 # Where that of an outcome is stated beside its constants.
@@ -96,17 +102,8 @@ LARGEST |= dict.fromkeys((ROW_NORM, OUTCOME_NORM), LARGEST_NORM)
 AMISS = [None]
 
 
-def input_problems(statement):
-    """Find public inputs that are left out, or say something else than the rest of a statement.
-
-    Parameters
-    ----------
-    statement : dict that fits the schema.
-
-    Returns
-    -------
-    list of str, what is wrong.
-    """
+def input_problems(statement: dict) -> list[str]:
+    """Find public inputs that are left out, or differ from the rest of a statement."""
     if statement["method"] not in METHODS:
         return []  # named already
     stated = {}
@@ -137,8 +134,8 @@ def input_problems(statement):
     return problems + _error_problems(statement, has_loadings=STATED in stated)
 
 
-def _value_problems(stated):
-    """Check that there is no public input but those of the program, and that each reads as it writes them."""
+def _value_problems(stated: dict[str, list]) -> list[str]:
+    """Check that each public input is one of the program's, and reads as the program writes it."""
     problems = []
     for name, values in stated.items():
         if name not in (*VALUES, OF_EFFECTS):
@@ -151,14 +148,14 @@ def _value_problems(stated):
     return problems
 
 
-def _is_sound(name, value):
+def _is_sound(name: str, value: Any) -> bool:
     if name == OF_EFFECTS:
         return True
     is_written = re.fullmatch(VALUES[name], value, flags=re.ASCII) is not None
     return is_written and (name not in LARGEST or 0 < float(value) <= LARGEST[name])
 
 
-def _check_problems(stated):
+def _check_problems(stated: dict[str, list]) -> list[str]:
     """Check that the files and checks that conditions follow from agree with each other."""
     if CHECKED_FILES not in stated:
         return []  # named already
@@ -185,15 +182,15 @@ def _check_problems(stated):
     return problems
 
 
-def _listed(stated, name, kinds, nothing):
-    """Return what a public input lists, a list; None where it is no list of some of these, in their order."""
+def _listed(stated: dict[str, list], name: str, kinds: Iterable[str], nothing: str) -> list[str] | None:
+    """Return the list in a public input; None if it is no list of these kinds in their order."""
     (value, *_) = stated.get(name, [nothing])
-    found = [] if value == nothing else value.split(", ")
-    return found if found == [kind for kind in kinds if kind in found] else None
+    items = [] if value == nothing else value.split(", ")
+    return items if items == [kind for kind in kinds if kind in items] else None
 
 
-def _row_problems(statement):
-    """Check the number of rows, and that it is said to be public where nothing hides it."""
+def _row_problems(statement: dict) -> list[str]:
+    """Check the number of rows, and that it is stated to be public if nothing hides it."""
     origin, problems = ORIGIN_OF_ROWS[statement["guarantee"]["neighbours"]], []
     for one in statement["public_inputs"]:
         if one["name"] != ROWS_INPUT:
@@ -206,18 +203,8 @@ def _row_problems(statement):
     return problems
 
 
-def scale_problems(statement, files):
-    """Hold the constants of outcomes in a bundle against the public input that names them.
-
-    Parameters
-    ----------
-    statement : dict that fits the schema.
-    files : dict of a file's name to its path, of the bundle.
-
-    Returns
-    -------
-    list of str, what is wrong: one line at most.
-    """
+def scale_problems(statement: dict, files: dict[str, Path]) -> list[str]:
+    """Compare the constants of outcomes with the public input that names them: one line at most."""
     stated = {one["name"]: one["value"] for one in statement["public_inputs"]}
     named = [name for name in (OF_TABLE, OF_SIMULATION) if name in stated]
     if len(named) != (SCALES in files):
@@ -245,21 +232,21 @@ def scale_problems(statement, files):
     return [f"{SCALES} must hold the {named[0]} of the public inputs"]
 
 
-def _is_share(cell):
+def _is_share(cell: str) -> bool:
     return not cell or (PLAIN.fullmatch(cell) is not None and 0 < float(cell) < 1)
 
 
-def _prevalences(constants):
-    """Return the prevalences of 0/1 outcomes as a statement has them, each once; of others none."""
-    found = {
+def _prevalences(constants: list[tuple[str, list]]) -> list[str | None]:
+    """Return the prevalences of 0/1 outcomes as a statement has them, each once; of others None."""
+    prevalences = {
         f"{p:g}" if is_binary and 0 < p < 1 and math.isclose(scale, math.sqrt(p * (1 - p))) else None
         for _, (p, scale, is_binary) in constants
     }
-    return [*found]
+    return [*prevalences]
 
 
-def _required(statement, stated):
-    """List the public inputs that a statement must have: of all, of its accuracy, and norms of clipped rows.
+def _required(statement: dict, stated: dict[str, list]) -> list[str]:
+    """List the public inputs that a statement must have, of its accuracy and norms of clipped rows too.
 
     Sums of all variants are of clipped genotypes and outcomes, or of neither; public outcomes have a norm of
     their own.
@@ -286,8 +273,8 @@ def _required(statement, stated):
     ]
 
 
-def _twins(statement):
-    """Return what public inputs must say as a section says it, too: a dict of section, name and values."""
+def _twins(statement: dict) -> dict[str, dict[str, list]]:
+    """Return the values of public inputs that another section repeats, by section and name."""
     fit, domain, method = statement["fit"], statement["data_domain"], METHODS[statement["method"]]
     is_stated = "lambda" in method.reads and fit["lambda_from"] == Penalty.FIXED
     files = zip_longest((OF_EFFECTS + name for name in fit.get("effect_names", [])), fit.get("effects", []))
@@ -314,22 +301,22 @@ def _twins(statement):
     }
 
 
-def _stated_ancestry(method, fit):
-    """Return the public inputs that state an ancestry, a list; `AMISS` if the method uses none."""
+def _stated_ancestry(method: "Method", fit: dict) -> list:
+    """Return the public inputs that state an ancestry; `AMISS` if the method uses none."""
     if "same_ancestry" not in fit:
         return []
     return [SAME_ANCESTRY] if method.reads_ancestry else AMISS
 
 
-def _where(is_needed, section, name):
-    """Return the value of a section as a list, empty where none is needed; `AMISS` where it is amiss."""
+def _where(is_needed: bool, section: dict, name: str) -> list:
+    """Return the value of a section as a list, empty if none is needed; `AMISS` if it is amiss."""
     if is_needed != (name in section):
         return AMISS
     return [section[name]] if is_needed else []
 
 
-def _error_problems(statement, *, has_loadings):
-    """Check that there are standard errors where a method gives any that are calibrated, at the most."""
+def _error_problems(statement: dict, *, has_loadings: bool) -> list[str]:
+    """Check that standard errors are there only if a method gives calibrated ones."""
     if not any(score["standard_errors"] for score in statement["scores"]):
         return []
     fit, protection = statement["fit"], statement["guarantee"]["protection"]

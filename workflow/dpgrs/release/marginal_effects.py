@@ -10,20 +10,16 @@ from dpgrs.types import Rows
 
 @dataclass(frozen=True)
 class MarginalEffects:
-    """Effects of a copy of the ALT allele on outcomes in their standard deviations.
+    """Effects of a copy of the ALT allele on outcomes in their standard deviations."""
 
-    Attributes
-    ----------
-    beta, standard_error : (n_outcomes, n_variants) float64; NaN of a variant without variance.
-    n_people : (n_outcomes,) int64, on whom each outcome is known, as released or public.
-    """
-
-    beta: np.ndarray
-    standard_error: np.ndarray
-    n_people: np.ndarray
+    beta: np.ndarray  # (n_outcomes, n_variants) float64; NaN of a variant without variance
+    standard_error: np.ndarray  # as `beta`
+    n_people: np.ndarray  # (n_outcomes,) int64, on whom each outcome is known, as released or public
 
 
-def marginal_effects(arrays, *, n, rows, cross_sd):
+def marginal_effects(
+    arrays: dict[str, np.ndarray], *, n: int, rows: Rows | str, cross_sd: np.ndarray
+) -> MarginalEffects:
     """Divide X'Y by the variance that public frequencies say each variant has (docs/how-to/use_release.md).
 
     With v the variance of a row's copies, coded about public frequencies, under Hardy and Weinberg's law,

@@ -2,7 +2,9 @@
 
 import csv
 import re
+from collections.abc import Iterator
 from math import exp, isfinite, pi, sqrt
+from pathlib import Path
 from statistics import NormalDist
 
 import numpy as np
@@ -33,31 +35,23 @@ TOLERANCE = 1e-5
 ALIKE = 1e-9
 
 
-def measure_problems(statement, files, sums):
-    """Hold measures against the statement, constants of outcomes and the sums over the public people.
+def measure_problems(statement: dict, files: dict[str, Path], sums: list[list[str]] | None) -> list[str]:
+    """Compare measures with the statement, constants of outcomes and the sums over the public people.
 
-    Parameters
-    ----------
-    statement : dict that fits the schema.
-    files : dict of a file's name to its path, of the bundle.
-    sums : list of lists of text, from `dpgrs.release.prediction_check.read_sums`; None where there are none.
-
-    Returns
-    -------
-    list of str
+    `sums` are from `dpgrs.release.prediction_check.read_sums`, None if there are none.
     """
     if FILE not in files:
         return []
     if sums is None:
         return [f"{FILE} must be there only beside {SUMS}"]
-    found, problems = read_measures(statement, files)
+    measures, problems = read_measures(statement, files)
     if problems:
         return problems
     unit, scales = rows_of_unit(statement), constants_of_outcomes(files)
-    own = zip(found.items(), sums, strict=True)
+    outcomes = zip(measures.items(), sums, strict=True)
     return [
         f"the {name} of {outcome} in {FILE} must {wanted}"
-        for (outcome, lines), cells in own
+        for (outcome, lines), cells in outcomes
         for name, wanted in _problems(
             lines,
             [float(cell) / unit for cell in cells],
@@ -67,18 +61,16 @@ def measure_problems(statement, files, sums):
     ]
 
 
-def scored_problems(statement, files, Y, s):
-    """Hold measures against public people who are scored anew; as `measure_problems`.
+def scored_problems(statement: dict, files: dict[str, Path], Y: np.ndarray, s: np.ndarray) -> list[str]:
+    """Compare measures with public people who are scored anew.
 
-    Parameters
-    ----------
-    Y, s : (n_outcomes, n_rows) float64, from `dpgrs.release.reference_check.score_people`.
+    Y and s are (n_outcomes, n_rows) float64, from `dpgrs.release.reference_check.score_people`.
     """
     if FILE not in files or COVARIATES in files:  # scores have covariates in them there
         return []
-    found, _ = read_measures(statement, files)
+    measures, _ = read_measures(statement, files)
     unit, problems = rows_of_unit(statement), []
-    for (outcome, lines), y, score in zip(found.items(), Y, s, strict=True):
+    for (outcome, lines), y, score in zip(measures.items(), Y, s, strict=True):
         y, score = y[::unit], score.reshape(-1, unit).sum(axis=1)
         known = np.isfinite(y)
         if not known.any():
@@ -97,21 +89,17 @@ def scored_problems(statement, files, Y, s):
     return problems
 
 
-def rows_of_unit(statement):
-    """Return how many rows one of those has on whom intervals rest: both of a person's measured outcome."""
+def rows_of_unit(statement: dict) -> int:
+    """Return how many rows share an outcome, and count once in intervals: both of a measured person."""
     inputs = {one["name"]: one["value"] for one in statement["public_inputs"]}
     is_haplotypes = statement["guarantee"]["rows"] == Rows.HAPLOTYPES
     return 2 if is_haplotypes and inputs.get(MEASURED_ON) == "from a table" else 1
 
 
-def read_measures(statement, files):
-    """Read measures.
-
-    Returns
-    -------
-    found : dict of an outcome to a dict of a measure to its value, low, high and expected, NaN where missing.
-    problems : list of str
-    """
+def read_measures(
+    statement: dict, files: dict[str, Path]
+) -> tuple[dict[str, dict[str, list[float]]], list[str]]:
+    """Return value, low, high and expected by outcome and measure, NaN if missing, and problems."""
     outcomes = statement["data_domain"]["outcomes"]
     try:
         header, *lines = csv.reader(read_text(files[FILE]).split("\n")[:-1], delimiter="\t")
@@ -121,19 +109,19 @@ def read_measures(statement, files):
         return {}, [f"{FILE} must have the columns {', '.join(COLUMNS)}"]
     if list(dict.fromkeys(line[0] for line in lines)) != outcomes:
         return {}, [f"{FILE} must have the lines of every outcome, in their order"]
-    found = {outcome: {} for outcome in outcomes}
+    measures = {outcome: {} for outcome in outcomes}
     for outcome, name, *cells, note in lines:
-        if name in found[outcome] or not all(not cell or NUMBER.fullmatch(cell) for cell in cells):
+        if name in measures[outcome] or not all(not cell or NUMBER.fullmatch(cell) for cell in cells):
             return {}, [f"{FILE} must hold each measure of {outcome} once, as plain decimals"]
         if (note in NOTES) != (not any(cells)) or (note and note not in NOTES):
             return {}, [f"{FILE} must say of {outcome} in dpgrs's words why it has no {name}, and just then"]
-        found[outcome][name] = [float(cell) if cell else float("nan") for cell in cells]
-    amiss = [outcome for outcome, own in found.items() if not _are_all(list(own))]
-    return found, [f"{FILE} must hold the measures of {outcome} that dpgrs gives" for outcome in amiss]
+        measures[outcome][name] = [float(cell) if cell else float("nan") for cell in cells]
+    amiss = [outcome for outcome, own in measures.items() if not _are_all(list(own))]
+    return measures, [f"{FILE} must hold the measures of {outcome} that dpgrs gives" for outcome in amiss]
 
 
-def _are_all(names):
-    """Tell whether names are those of a quantitative or of a 0/1 outcome, in order."""
+def _are_all(names: list[str]) -> bool:
+    """Return whether names are the measures of a quantitative or of a 0/1 outcome, in order."""
     if names == QUANTITATIVE:
         return True
     names = [name for name in names if name != STATED]
@@ -143,7 +131,9 @@ def _are_all(names):
     return names[: len(BINARY)] == BINARY and is_whole
 
 
-def _problems(lines, sums, *, constants, is_of_rows):
+def _problems(
+    lines: dict[str, list[float]], sums: list[float], *, constants: tuple | None, is_of_rows: bool
+) -> Iterator[tuple[str, str]]:
     """Yield the names of measures of one outcome that are wrong, and what they must be."""
     n, y, yy, s, ss, sy = sums
     for name, (value, low, high, expected) in lines.items():
@@ -167,7 +157,9 @@ def _problems(lines, sums, *, constants, is_of_rows):
         yield "r2_added", f"follow from {SUMS}"
 
 
-def _case_problems(lines, n, y, constants):
+def _case_problems(
+    lines: dict[str, list[float]], n: float, y: float, constants: tuple | None
+) -> Iterator[tuple[str, str]]:
     n_cases, K = lines["cases"][0], lines.get(STATED, [float("nan")])[0]
     wanted = float("nan") if constants is None else constants[3]
     if isfinite(K) != isfinite(wanted) or abs(K - wanted) > TOLERANCE * wanted:
@@ -186,8 +178,8 @@ def _case_problems(lines, n, y, constants):
             yield "r2_liability", "follow from r2_added, the prevalence and the share of cases"
 
 
-def _on_liability(observed, K, P):
-    """Lee et al. 2012, equation 15."""
+def _on_liability(observed: float, K: float, P: float) -> float:
+    """Return R^2 on the scale of liability (Lee et al. 2012, equation 15)."""
     t = -NormalDist().inv_cdf(K)
     z = exp(-t * t / 2) / sqrt(2 * pi)
     moved = z / K * (P - K) / (1 - K)
@@ -196,32 +188,29 @@ def _on_liability(observed, K, P):
     return min(1.0, observed * C / scale) if scale > 0 else float("nan")
 
 
-def constants_of_outcomes(files):
-    """Return the constants of every outcome that has any, as a dict.
-
-    Each is a tuple: centre, scale, whether it is 0/1, and the population's prevalence, NaN where none is.
-    """
+def constants_of_outcomes(files: dict[str, Path]) -> dict[str, tuple[float, float, bool, float]]:
+    """Return centre, scale, whether it is 0/1, and the population's prevalence or NaN, by outcome."""
     if SCALES not in files:
         return {}
     header, *lines = csv.reader(read_text(files[SCALES]).splitlines(), delimiter="\t")
-    found = {}
+    constants = {}
     for line in lines:
         name, centre, scale, kind = line[:4]
         own = line[len(SCALE_COLUMNS)] if len(header) > len(SCALE_COLUMNS) else centre * (kind == "True")
-        found[name] = (float(centre), float(scale), kind == "True", float(own or "nan"))
-    return found
+        constants[name] = (float(centre), float(scale), kind == "True", float(own or "nan"))
+    return constants
 
 
-def _squared_correlation(y, s):
+def _squared_correlation(y: np.ndarray, s: np.ndarray) -> float:
     y, s = y - y.mean(), s - s.mean()
     spread = (y @ y) * (s @ s)
     return float((y @ s) ** 2 / spread) if spread > 0 else float("nan")
 
 
-def _areas(cases, controls):
-    """Return the least and the largest share of pairs in which the case has the higher score; NaN of no pair.
+def _areas(cases: np.ndarray, controls: np.ndarray) -> list[float]:
+    """Return the least and the largest share of pairs with the higher score for the case; NaN of no pair.
 
-    Scores that differ in their last digits alone may be in any order: sums are not added in one order.
+    Scores that differ only in their last digits may be in any order: sums are not added in one order.
     """
     if not (len(cases) and len(controls)):
         return [float("nan")] * 2

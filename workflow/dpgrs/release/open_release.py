@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -40,6 +40,9 @@ from dpgrs.release.statistics_check import (
 from dpgrs.release.verify import STATEMENT, verify_release
 from dpgrs.types import Coding, Missing
 
+if TYPE_CHECKING:
+    from dpgrs.linalg.linear_fit import LinearFit
+
 SITE_COLUMNS = ("chromosome", "position", "effect_allele", "other_allele")
 # Of the largest weight, and of slopes: public inputs have six digits, machines differ in the last ones.
 TOLERANCE = 1e-5
@@ -47,18 +50,13 @@ TOLERANCE = 1e-5
 
 @dataclass(frozen=True, kw_only=True)
 class StatedRequest(PrivacyRequest):
-    """The terms of a release, and the standard deviations of its noise, as its statement has them.
+    """The terms of a release, and the standard deviations of its noise, as its statement has them."""
 
-    Attributes
-    ----------
-    noise_sd : dict of ``gram``, ``cross``, ``observed`` and ``cases`` to float; 0 where there is no noise.
-    """
-
-    noise_sd: dict  # in place of that of a budget
+    noise_sd: dict  # in place of that of a budget; by name; 0 without noise
 
 
 class _Drawn(NamedTuple):
-    """Of a draw what a fit asks for."""
+    """What a fit reads of a draw."""
 
     statistic: str
     sigma: float
@@ -68,12 +66,9 @@ class _Drawn(NamedTuple):
 class Refit:
     """Scores that were fitted on the noisy statistics of a release.
 
-    Attributes
-    ----------
-    weights : pandas.DataFrame, per copy of the effect allele, in standard deviations of the outcomes: a row
-        for each site, in the order of the scoring files, a column for each outcome.
-    constants : pandas.Series by outcome: a person's prediction is this and the sum of weight times copies.
-    standard_errors : pandas.DataFrame as `weights`; None where a method gives none that hold.
+    Weights are per copy of the effect allele, in standard deviations of the outcomes: a row for each site, in
+    the order of the scoring files, a column for each outcome. A person's prediction is the constant and the
+    sum of weight times copies. Standard errors are None if a method gives none that hold.
     """
 
     weights: pd.DataFrame
@@ -83,40 +78,33 @@ class Refit:
 
 @dataclass(frozen=True)
 class OpenRelease:
-    """What `dpgrs.open_release` gives.
+    """The result of `dpgrs.open_release`.
 
-    Attributes
-    ----------
-    statement : dict, the privacy statement.
-    arrays : dict of float64 arrays (docs/how-to/use_release.md): ``gram`` (n_columns + 1, n_columns + 1),
-    ``cross``
-        (n_outcomes, n_columns), ``frequency`` (n_variants,) and others; columns are variants in the order of
-        the scoring files, then covariates, then the intercept 1/2.
-    noise_sd : dict of ``gram`` and ``cross`` to the standard deviation of the noise of an entry.
-    n : int, the number of rows, as released or public.
-    sites : pandas.MultiIndex of chromosome, position, effect_allele and other_allele, text.
+    The float64 arrays (docs/how-to/use_release.md) are ``gram`` (n_columns + 1, n_columns + 1), ``cross``
+    (n_outcomes, n_columns), ``frequency`` (n_variants,) and others; columns are variants in the order of the
+    scoring files, then covariates, then the intercept 1/2.
     """
 
-    statement: dict
-    arrays: dict
-    noise_sd: dict
-    n: int
-    sites: pd.MultiIndex
-    _files: dict
+    statement: dict  # the privacy statement
+    arrays: dict[str, np.ndarray]
+    noise_sd: dict[str, float]  # of an entry of `gram` and `cross`
+    n: int  # the number of rows, as released or public
+    sites: pd.MultiIndex  # chromosome, position, effect_allele and other_allele, text
+    _files: dict[str, Path]
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         guarantee, method = self.statement["guarantee"], self.statement["method"]
         size = f"{len(self.outcomes)} outcomes x {len(self.sites)} variants"
         terms = f"epsilon {guarantee['epsilon']} and delta {guarantee['delta']} for one {guarantee['unit']}"
         return f"<release of {size} by {method}, n = {self.n}, {terms}>"
 
     @property
-    def outcomes(self):
+    def outcomes(self) -> tuple[str, ...]:
         return tuple(self.statement["data_domain"]["outcomes"])
 
     @property
-    def methods(self):
-        """The methods that can be fitted on these statistics alone, a tuple of str."""
+    def methods(self) -> tuple[str, ...]:
+        """The methods that need nothing but these statistics."""
         own, protection = self.statement["method"], self.statement["guarantee"]["protection"]
         if "gram" not in self.arrays:
             return ()
@@ -128,7 +116,7 @@ class OpenRelease:
             and (row.is_post_processing or name == own == "adassp")
         )
 
-    def fit(self, method=None, **changes):
+    def fit(self, method: str | None = None, **changes: Any) -> Refit:
         """Fit scores.
 
         Parameters
@@ -175,7 +163,7 @@ class OpenRelease:
         return self._refit(published(found))
 
     @property
-    def _request(self):
+    def _request(self) -> StatedRequest:
         guarantee, clips = self.statement["guarantee"], self._clips
         stated = {one["name"]: one["value"] for one in self.statement["public_inputs"]}
         n_covariates = columns_of(self.statement, self._files) - len(self.sites)
@@ -197,19 +185,19 @@ class OpenRelease:
         )
 
     @property
-    def _clips(self):
-        """What the clip of the outcomes hangs on, as the arguments of `clip_moments`."""
+    def _clips(self) -> dict:
+        """The bounds that the clip of the outcomes depends on, as the arguments of `clip_moments`."""
         bound, norm = clips_of(self.statement)
         n_shared = len(self.arrays["cross"]) if shares_budget(self.statement) else 1
         terms = {"bound": bound, "norm": None if np.isinf(norm) else norm, "n_shared": n_shared}
         return {"prevalence": prevalences(self.statement, self._files)} | terms
 
     @property
-    def _covariates(self):
+    def _covariates(self) -> pd.DataFrame:
         return pd.read_csv(self._files[COVARIATES], sep="\t", dtype={"covariate": str})
 
     @property
-    def _noisy(self):
+    def _noisy(self) -> NoisyStatistics | AdasspStatistics:
         known = {name: self.arrays.get(name) for name in ("gram", "cross", "observed")}
         # Those of the fit: the statement's norms have six digits, and small differences of slopes can grow.
         known["slopes"] = self.arrays["slopes"]
@@ -230,21 +218,21 @@ class OpenRelease:
         eigenvalue = float(self.arrays["smallest_eigenvalue"])
         return AdasspStatistics(n=self.n, events=events, smallest_eigenvalue=eigenvalue, **known)
 
-    def _refit(self, fit):
+    def _refit(self, fit: "LinearFit") -> Refit:
         n_variants, n_components = len(self.sites), 0
         if LOADINGS in self._files:
             n_components = len(read_loadings(self._files[LOADINGS]).names)
         rows = self.statement["guarantee"]["rows"]
         constants = prediction_constants(fit, n_variants=n_variants, n_components=n_components, rows=rows)
 
-        def table(numbers):
+        def table(numbers: np.ndarray) -> pd.DataFrame:
             return pd.DataFrame(numbers[:, :n_variants].T, index=self.sites, columns=list(self.outcomes))
 
         errors = None if fit.standard_errors is None else table(fit.standard_errors)
         return Refit(table(fit.weights), pd.Series(constants.of_person, index=list(self.outcomes)), errors)
 
 
-def open_release(directory):
+def open_release(directory: Path | str) -> OpenRelease:
     """Open the bundle of a release, to fit other scores on its noisy statistics.
 
     It is verified first, as by `dpgrs release verify`: also that its scores follow from its statistics.
@@ -284,27 +272,13 @@ def open_release(directory):
     return opened
 
 
-def refits(directory):
-    """Fit the scores of a verified bundle again.
-
-    Parameters
-    ----------
-    directory : the bundle's folder, in which `verify_release` finds nothing.
-
-    Returns
-    -------
-    bool, whether there are statistics from which its scores can be fitted.
-
-    Raises
-    ------
-    DpgrsError
-        If the scores are others.
-    """
+def refits(directory: Path | str) -> bool:
+    """Return whether scores of a verified bundle can be fitted on its statistics; others are refused."""
     opened = _opened(Path(directory))
     return opened is not None and _require_own_scores(opened)
 
 
-def _opened(folder):
+def _opened(folder: Path) -> OpenRelease | None:
     files, _ = list_files(folder)
     if ARRAYS not in files:
         return None
@@ -321,8 +295,8 @@ def _opened(folder):
     )
 
 
-def _require_own_scores(opened):
-    """Hold the statistics against public constants and scores; tells whether scores could be fitted."""
+def _require_own_scores(opened: OpenRelease) -> bool:
+    """Compare the statistics with public constants and scores; return whether scores could be fitted."""
     statement, moments = opened.statement, clip_moments(**opened._clips)
     held = [opened.arrays[name] for name in ("slopes", "squares")]
     if not np.allclose(held, moments, rtol=TOLERANCE, atol=0):

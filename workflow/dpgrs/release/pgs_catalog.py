@@ -12,8 +12,11 @@ import hashlib
 import re
 import unicodedata
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -35,57 +38,33 @@ DP_TERMS = ("epsilon", "delta", "protection", "unit", "neighbours")
 
 @dataclass(frozen=True)
 class Constants:
-    """Predictions without any copy of an effect allele, in standard deviations, covariates at their centres.
+    """Predictions, in standard deviations, without any effect allele and with covariates at their centres."""
 
-    Attributes
-    ----------
-    of_person : (n_outcomes,) float64
-    of_haplotype : (n_outcomes,) float64, where rows are haplotypes; else None.
-    """
-
-    of_person: np.ndarray
-    of_haplotype: np.ndarray | None = None
+    of_person: np.ndarray  # (n_outcomes,) float64
+    of_haplotype: np.ndarray | None = None  # (n_outcomes,) float64, if rows are haplotypes
 
 
 @dataclass(frozen=True)
 class Scores:
     """The weights of a release, checked and in the order of the files.
 
-    Attributes
-    ----------
-    outcomes : tuple of n_outcomes str, public names.
-    sites : DataFrame of n_variants rows with contig, position, ref, alt and id; further columns are ignored.
-    weights : (n_outcomes, n_variants) float64, per copy of the ALT allele.
-    constants : Constants, what makes a score a prediction.
-    genome_build : ``GRCh37`` or ``GRCh38``.
-    terms : Terms, those of the release; None of a benchmark.
-    source : str, of the noise: ``release``, or ``benchmark``, which cannot be released.
-    standard_errors : (n_outcomes, n_variants) float64 or None, of the weights.
-    chosen : (n_outcomes, n_chosen) int64 or None, ascending rows of `sites`: the variants that were chosen in
-        private for each outcome, which alone its files hold; None where they hold all.
-    frequency : (n_variants,) float64 or None, of ALT in public people, by which missing calls are filled;
-        never of the cohort.
-
-    Raises
-    ------
-    DpgrsError
-        If anything cannot be held by the format: another chromosome than 1 to 22 and X, an allele of other
-        letters than A, C, G and T, a site that is there twice, a number that is not finite, a weight of a
-        variant that was not chosen.
+    `chosen` are ascending rows of `sites`, the variants that were chosen in private for each outcome: its
+    files hold no others; None if they hold all. `frequency` is of ALT in public people, by which missing
+    calls are filled, and never of the cohort. Numbers and sites that the format cannot hold are refused.
     """
 
-    outcomes: tuple
-    sites: pd.DataFrame
-    weights: np.ndarray
+    outcomes: tuple  # public names
+    sites: pd.DataFrame  # contig, position, ref, alt and id; further columns are ignored
+    weights: np.ndarray  # (n_outcomes, n_variants) float64, per copy of the ALT allele
     constants: Constants
-    genome_build: str
-    terms: Terms | None
-    source: str
-    standard_errors: np.ndarray | None = None
-    chosen: np.ndarray | None = None
-    frequency: np.ndarray | None = None
+    genome_build: str  # `GRCh37` or `GRCh38`
+    terms: Terms | None  # None of a benchmark
+    source: str  # of the noise: `release`, or `benchmark`, which cannot be released
+    standard_errors: np.ndarray | None = None  # (n_outcomes, n_variants) float64, of the weights
+    chosen: np.ndarray | None = None  # (n_outcomes, n_chosen) int64
+    frequency: np.ndarray | None = None  # (n_variants,) float64
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         _require_names(self.outcomes)
         if self.genome_build not in BUILDS:
             raise UsageError(
@@ -104,71 +83,46 @@ class Scores:
         if self.chosen is not None:
             _require_chosen(np.asarray(self.chosen), np.asarray(self.weights))
 
-    def rows(self, index):
-        """Return what the files of an outcome hold, sites alone.
-
-        Parameters
-        ----------
-        index : int, which outcome.
-
-        Returns
-        -------
-        table : DataFrame of the columns that come before the weights, rsID first, in the order of the files.
-        places : (n_rows,) int64, rows of `sites`.
-        """
+    def rows(self, index: int) -> tuple[pd.DataFrame, np.ndarray]:
+        """Return the columns before the weights, rsID first, of an outcome's files, and rows of `sites`."""
         table = self.all_rows
         if self.chosen is not None:
             table = table[table["row"].isin(self.chosen[index])]
         return table.drop(columns="row"), table["row"].to_numpy()
 
-    def subset(self, index):
-        """Return how the statement names the variants of an outcome's files: their number and site digest.
-
-        It is empty where the files hold all variants.
-        """
+    def subset(self, index: int) -> dict:
+        """Return the number and site digest of the variants of an outcome's files; empty if they hold all."""
         if self.chosen is None:
             return {}
         sites = self.sites.iloc[self.chosen[index]]
         return {"n_variants": len(sites), "site_digest": site_digest(sites)}
 
     @cached_property
-    def all_rows(self):
-        """DataFrame of n_variants rows: what files of all variants say of each, and its `row` of `sites`."""
+    def all_rows(self) -> pd.DataFrame:
+        """The lines of files of all variants, without weights, and the `row` of each in `sites`."""
         return file_rows(self.sites)
 
 
-def site_digest(sites):
-    """Digest a list of sites, in whatever order: what a score's weights belong to.
+def site_digest(sites: pd.DataFrame) -> str:
+    """Return the digest of a list of sites, in whatever order: what a score's weights belong to.
 
-    Parameters
-    ----------
-    sites : DataFrame with contig, position, ref and alt.
-
-    Returns
-    -------
-    str, SHA-256 of the lines ``chr_name TAB chr_position TAB effect_allele TAB other_allele``, in the order
-    of the scoring files.
+    It is the SHA-256 of the lines ``chr_name TAB chr_position TAB effect_allele TAB other_allele``, in the
+    order of the scoring files.
     """
     rows = file_rows(sites)[["chr_name", "chr_position", "effect_allele", "other_allele"]]
     return hashlib.sha256(_table_text(rows).encode()).hexdigest()
 
 
-def in_file_order(sites):
-    """Return sites, a DataFrame as in `Scores`, in the order of the scoring files."""
+def in_file_order(sites: pd.DataFrame) -> pd.DataFrame:
+    """Return sites, as in `Scores`, in the order of the scoring files."""
     return sites.iloc[file_rows(sites)["row"]].reset_index(drop=True)
 
 
-def file_stems(names):
+def file_stems(names: Sequence[str]) -> list[str]:
     """Turn names of outcomes into names of files: safe on every system, and never two alike.
 
-    Parameters
-    ----------
-    names : sequence of different str.
-
-    Returns
-    -------
-    list of str of ASCII letters, digits, ``.``, ``_`` and ``-``. Names that would share a file, also where
-    case is ignored, get a digest of theirs.
+    They have ASCII letters, digits, ``.``, ``_`` and ``-``. Names that would share a file, also where case is
+    ignored, get a digest of theirs.
 
     Examples
     --------
@@ -185,7 +139,7 @@ def file_stems(names):
     ]
 
 
-def format_weight(weight):
+def format_weight(weight: float) -> str:
     """Write a number as the shortest plain decimal that reads back as the same float64.
 
     Examples
@@ -196,25 +150,27 @@ def format_weight(weight):
     return np.format_float_positional(weight + 0.0, unique=True, trim="-")  # + 0.0: no minus zero
 
 
-def header_text(value):
+def header_text(value: Any) -> str:
     """Make a text fit for a header line: one line, and no ``=``, at which readers split."""
     printable = "".join(" " if unicodedata.category(char)[0] in "CZ" else char for char in str(value))
     return " ".join(printable.replace("=", ":").split()) or NOT_REPORTED
 
 
 def write_scoring_file(
-    path, scores, index, *, pgs_id, citation, license_text, acknowledgement="", trait=None
-):
-    """Write the score of one outcome.
+    path: Path,
+    scores: Scores,
+    index: int,
+    *,
+    pgs_id: str,
+    citation: str,
+    license_text: str,
+    acknowledgement: str = "",
+    trait: dict | None = None,
+) -> None:
+    """Write the score of one outcome, ``.txt.gz``.
 
-    Parameters
-    ----------
-    path : the file, ``.txt.gz``.
-    scores : Scores
-    index : int, which outcome.
-    pgs_id : str, a name of the score, as the Catalog has given it none.
-    citation, license_text, acknowledgement : str; no line is written for an empty acknowledgement.
-    trait : dict of what the outcome is, from `dpgrs.release.traits.read_traits`, or None.
+    `pgs_id` is a name of the score, as the Catalog has given it none; no line is written for an empty
+    acknowledgement; `trait` is from `dpgrs.release.traits.read_traits`.
     """
     (table, places), trait = scores.rows(index), trait or {}
     header = {
@@ -247,23 +203,16 @@ def write_scoring_file(
     write_gzip(path, "\n".join(lines) + "\n" + _table_text(table, header=True))
 
 
-def write_standard_errors(path, scores, index):
-    """Write the standard errors of one outcome's weights, in the order of its scoring file.
-
-    Parameters
-    ----------
-    path : the file, ``.tsv.gz``.
-    scores : Scores, with standard errors.
-    index : int, which outcome.
-    """
+def write_standard_errors(path: Path, scores: Scores, index: int) -> None:
+    """Write the standard errors of one outcome's weights, ``.tsv.gz``, in the order of its scoring file."""
     table, places = scores.rows(index)
     table = table.drop(columns="rsID")
     table = table.assign(standard_error=_column(scores.standard_errors[index], places))
     write_gzip(path, _table_text(table, header=True))
 
 
-def _privacy(terms):
-    """Return what a head says of privacy: the terms, or that there is none."""
+def _privacy(terms: Terms | None) -> dict[str, str]:
+    """Return the lines of a header on privacy: the terms, or that there is none."""
     if terms is None:
         return {"dp_source": f"{BENCHMARK}: not private"}
     text = terms.as_text()
@@ -271,8 +220,8 @@ def _privacy(terms):
     return told | {"privacy_statement": "privacy_statement.json"}
 
 
-def file_rows(sites):
-    """Return what scoring files say of sites, in their order, and the place of each in `sites`, ``row``."""
+def file_rows(sites: pd.DataFrame) -> pd.DataFrame:
+    """Return the columns of scoring files on sites, in their order, and ``row``, the row in `sites`."""
     chromosome = sites["contig"].astype(str).str.removeprefix("chr")
     is_known = (
         sites["id"].astype(str).str.fullmatch(r"rs\d+") if "id" in sites else np.zeros(len(sites), bool)
@@ -292,31 +241,31 @@ def file_rows(sites):
     return table.assign(place=place).sort_values(by, ignore_index=True).drop(columns="place")
 
 
-def _column(numbers, order):
+def _column(numbers: np.ndarray, order: np.ndarray) -> list[str]:
     return [format_weight(number) for number in np.asarray(numbers, dtype=float)[order]]
 
 
-def _table_text(table, *, header=False):
+def _table_text(table: pd.DataFrame, *, header: bool = False) -> str:
     return table.to_csv(sep="\t", index=False, header=header, lineterminator="\n")
 
 
-def write_gzip(path, text):
+def write_gzip(path: Path, text: str) -> None:
     """Write a text, gzipped without a name and a time."""
     with path.open("wb") as raw, gzip.GzipFile("", "wb", compresslevel=9, fileobj=raw, mtime=0) as file:
         file.write(text.encode())
 
 
-def _clean_stem(name):
+def _clean_stem(name: str) -> str:
     ascii_name = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
     return re.sub(r"[^A-Za-z0-9._-]+", "_", ascii_name).strip("._-")[:LONGEST_STEM] or "outcome"
 
 
-def _require_names(outcomes):
+def _require_names(outcomes: Sequence[str]) -> None:
     if not outcomes or len(set(outcomes)) < len(outcomes) or not all(outcomes):
         raise UsageError("A release must name its outcomes, each once and none empty. Rename the columns.")
 
 
-def _require_finite(name, numbers, shape):
+def _require_finite(name: str, numbers: np.ndarray, shape: tuple[int, ...]) -> None:
     if numbers.shape != shape:
         raise UsageError(
             f"The {name} must have shape {shape}, outcomes first, got {numbers.shape}. Fit again."
@@ -325,7 +274,7 @@ def _require_finite(name, numbers, shape):
         raise DpgrsError(f"The {name} must be finite, got one that is not. Fit again with a larger lambda.")
 
 
-def _require_chosen(chosen, weights):
+def _require_chosen(chosen: np.ndarray, weights: np.ndarray) -> None:
     n_outcomes, n_variants = weights.shape
     if chosen.ndim != 2 or len(chosen) != n_outcomes or not np.issubdtype(chosen.dtype, np.integer):
         raise UsageError(
@@ -344,7 +293,7 @@ def _require_chosen(chosen, weights):
         raise DpgrsError("A variant that was not chosen must have a weight of 0, got another. Fit again.")
 
 
-def _require_sites(sites):
+def _require_sites(sites: pd.DataFrame) -> None:
     if sites.empty:
         raise UsageError("A release must hold at least one variant, got none. Raise `variants.size`.")
     chromosome = sites["contig"].astype(str).str.removeprefix("chr")

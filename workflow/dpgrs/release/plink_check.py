@@ -1,6 +1,7 @@
 """The tables for plink2 of a bundle, held against its scoring files, of which they must be another form."""
 
 import re
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from dpgrs.release.scoring_check import ScoringFile, read_lines, read_scoring_file, site_place
@@ -10,23 +11,13 @@ NAME = re.compile(r"plink2/scores_[1-9][0-9]*\.tsv\.gz")
 LARGEST_RATIO = 1032
 
 
-def plink_files(names):
-    """Return which of the names are those of tables for plink2, in the order of their numbers."""
+def plink_files(names: Iterable[str]) -> list[str]:
+    """Return the names of tables for plink2, in the order of their numbers."""
     return sorted(filter(NAME.fullmatch, names), key=lambda name: (len(name), name))
 
 
-def plink_problems(statement, files):
-    """Hold each table against the scoring files of its columns, in which nothing is wrong.
-
-    Parameters
-    ----------
-    statement : dict, a privacy statement that fits the schema.
-    files : dict of a file's name to its path.
-
-    Returns
-    -------
-    list of str
-    """
+def plink_problems(statement: dict, files: dict[str, Path]) -> list[str]:
+    """Compare each table with the scoring files of its columns, in which nothing is wrong."""
     scores = {
         Path(score["file"]).name.removesuffix(".txt.gz"): score["file"] for score in statement["scores"]
     }
@@ -50,7 +41,7 @@ def plink_problems(statement, files):
     return problems
 
 
-def _lines(stems, scores):
+def _lines(stems: Sequence[str], scores: Sequence[ScoringFile]) -> list[str]:
     """Return the lines of a table, from scoring files."""
     cells = [dict(zip(score.sites, score.numbers, strict=True)) for score in scores]
     sites = sorted(set().union(*cells), key=site_place)

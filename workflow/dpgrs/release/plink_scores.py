@@ -1,28 +1,28 @@
 """Scores as tables that `plink2 --score` reads as they are, many outcomes in one pass."""
 
 import gzip
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dpgrs.release.pgs_catalog import file_stems, format_weight
+
+if TYPE_CHECKING:
+    from dpgrs.release.pgs_catalog import Scores
 
 # Of weights in a file, zeros of variants that were not chosen included: some 80 MB of text.
 MOST_WEIGHTS = 2**22
 FOLDER = "plink2"
 
 
-def write_plink_scores(folder, scores, *, most_weights=MOST_WEIGHTS):
-    """Write the weights of all outcomes, as many outcomes in a file as fit.
+def write_plink_scores(folder: Path, scores: "Scores", *, most_weights: int = MOST_WEIGHTS) -> None:
+    """Write the weights of all outcomes, as many outcomes in a file as fit, at least one.
 
     Columns are `ID`, chromosome, position and both alleles in alphabetical order, as plink2 names variants by
     ``--set-all-var-ids '@:#:$1:$2'`` whichever allele a target calls REF; `allele`, the effect allele; and
     the weights of each outcome, named as its scoring file is. A variant that was not chosen has weight 0.
-
-    Parameters
-    ----------
-    folder : pathlib.Path, of the bundle.
-    scores : dpgrs.release.pgs_catalog.Scores
-    most_weights : int, in a file; at least one outcome is in each.
     """
     (folder / FOLDER).mkdir()
     stems, n_variants = file_stems(scores.outcomes), len(scores.sites)
@@ -36,7 +36,7 @@ def write_plink_scores(folder, scores, *, most_weights=MOST_WEIGHTS):
             file.writelines(_lines(scores, stems, chosen))
 
 
-def _lines(scores, stems, outcomes):
+def _lines(scores: "Scores", stems: list[str], outcomes: range) -> Iterator[bytes]:
     """Yield the lines of a file, of the variants that any of its outcomes has a weight of."""
     yield _line("ID", "allele", *(stems[index] for index in outcomes))
     places = scores.all_rows["row"].to_numpy()
@@ -49,5 +49,5 @@ def _lines(scores, stems, outcomes):
         yield _line(f"{row.chr_name}:{row.chr_position}:{first}:{second}", row.effect_allele, *weights)
 
 
-def _line(*cells):
+def _line(*cells: str) -> bytes:
     return ("\t".join(cells) + "\n").encode()

@@ -1,7 +1,9 @@
 """What a statement says was done after the noise; a check of it says the same anew."""
 
 import re
+from collections.abc import Sequence
 from itertools import product
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +14,9 @@ from dpgrs.methods.registry import METHODS, named
 from dpgrs.methods.reusecov import SMALLEST_KNOWN
 from dpgrs.study.method_choice import DEFAULT, REASONS, reason_in_words
 from dpgrs.types import Missing, Protection
+
+if TYPE_CHECKING:
+    from dpgrs.linalg.linear_fit import LinearFit
 
 AT_LEAST_ONE_ROW = "The number of rows is taken as at least 1."
 RESCALED = (
@@ -41,24 +46,21 @@ OF_ACCURACY = (
 
 
 def post_processing(
-    method, fit, *, protection, missing_outcomes, choice=(), components=(), found=(), has_accuracy=False
-):
-    """List what was done to what was drawn, in words.
+    method: str,
+    fit: dict,
+    *,
+    protection: Protection | str,
+    missing_outcomes: Missing | str | None,
+    choice: Sequence[str] = (),
+    components: Sequence[str] = (),
+    found: Sequence[str] = (),
+    has_accuracy: bool = False,
+) -> list[str]:
+    """List the post-processing of the draws, in words.
 
-    Parameters
-    ----------
-    method : str, one that can be released.
-    fit : dict, the settings of its fit, as a statement has them.
-    protection : Protection
-    missing_outcomes : Missing
-    choice : sequence of str, from `choice_in_words`.
-    components : sequence of str, those of the outcomes that were released in place of these, if any.
-    found : sequence of str, from `found_in_words`.
-    has_accuracy : bool, whether accuracy was drawn.
-
-    Returns
-    -------
-    list of str
+    `fit` are the settings of the fit as a statement has them, `choice` is from `choice_in_words`,
+    `components` are those that were released in place of outcomes, `found` is from `found_in_words`, and
+    `has_accuracy` is whether accuracy was drawn.
     """
     row, counts = METHODS[method], ()
     if protection == Protection.FEATURE:
@@ -78,14 +80,8 @@ def post_processing(
     ]
 
 
-def found_in_words(fitted, names):
-    """Say what a fit found out about the public files that it took: a tuple of str.
-
-    Parameters
-    ----------
-    fitted : LinearFit
-    names : sequence of str, the outcomes.
-    """
+def found_in_words(fitted: "LinearFit", names: Sequence[str]) -> tuple[str, ...]:
+    """Return what a fit found out about the public files that it used, in words."""
     found = () if fitted.mismatch is None else (mismatch_in_words(fitted.mismatch),)
     if fitted.public_share is not None:
         found += (share_in_words(fitted.public_share),)
@@ -94,23 +90,17 @@ def found_in_words(fitted, names):
     return (*found, START, correlations_in_words(names, fitted.correlations))
 
 
-def is_post_processing(said, method, fit, *, outcomes, **known):
-    """Tell whether this is what `post_processing` says, whoever chose the method and whatever a fit found.
-
-    Parameters
-    ----------
-    said : list of str
-    method, fit : as in `post_processing`.
-    outcomes : sequence of str, their names.
-    **known : its others, but for `choice` and `found`.
-    """
+def is_post_processing(
+    said: list[str], method: str, fit: dict, *, outcomes: Sequence[str], **known: Any
+) -> bool:
+    """Return whether a list is as `post_processing` gives it, whatever chose the method and a fit found."""
     is_chosen = method in REASONS and method != DEFAULT and said[:1] == [reason_in_words(method)]
     known |= {"choice": said[:is_chosen], "found": _found_of(said, method, fit, outcomes)}
     return said == post_processing(method, fit, **known)
 
 
-def _found_of(said, method, fit, outcomes):
-    """Return the lines of what a fit may have found out, each once, as written but for their numbers."""
+def _found_of(said: list[str], method: str, fit: dict, outcomes: Sequence[str]) -> list[str]:
+    """Return the lines that a fit may have found out, each once, as written but for their numbers."""
     kinds = []
     if METHODS[method].takes_ld:
         kinds += [[mismatch_in_words(one) for one in product((0, 0.5), repeat=2)], [share_in_words(0.5)]]
@@ -120,6 +110,6 @@ def _found_of(said, method, fit, outcomes):
     return [line for form in forms for line in [line for line in said if _form(line) in form][:1]]
 
 
-def _form(line):
-    """Return a line but for its numbers, digits in names too; in time of its length, whatever it says."""
+def _form(line: str) -> str:
+    """Return a line but for its numbers, digits in names too; in time of its length, whatever it is."""
     return NUMBER.sub("#", line)

@@ -4,6 +4,7 @@ import csv
 import re
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 from typing import NamedTuple
 
 from dpgrs.release.draw_check import FREE
@@ -28,7 +29,7 @@ ABSOLUTE, RELATIVE = Fraction(1, 10**4), Fraction(1, 10**8)
 
 
 class Sums(NamedTuple):
-    """Sums over the public people measured on, of one outcome y and its score s; all Fraction."""
+    """Sums over the public people measured on, of one outcome y and its score s."""
 
     n: Fraction
     y: Fraction
@@ -38,36 +39,21 @@ class Sums(NamedTuple):
     sy: Fraction
 
 
-def read_constants(statement, files):
-    """Read the constants of predictions.
+def read_constants(statement: dict, files: dict[str, Path]) -> tuple[list[list[str]] | None, list[str]]:
+    """Return the constants of predictions, a list of text for each outcome, and problems.
 
-    Parameters
-    ----------
-    statement : dict that fits the schema.
-    files : dict of a file's name to its path, of the bundle; here and below.
-
-    Returns
-    -------
-    constants : list of one list of text for each outcome, of a person and, where rows are haplotypes, of one
-        of these; None where the table is missing or malformed.
-    problems : list of str
+    An outcome has the constant of a person and, if rows are haplotypes, of one of these. Constants are None
+    if the table is missing or malformed.
     """
     is_haplotypes = statement["guarantee"]["rows"] == "haplotypes"
     columns = ["outcome", "constant", *["haplotype_constant"][: int(is_haplotypes)]]
     return _read_table(CONSTANTS, columns, statement, files)
 
 
-def accuracy_problems(statement, files, constants):
-    """Hold accuracy against the outcomes, and work that on public people out anew from sums and constants.
-
-    Parameters
-    ----------
-    constants : list from `read_constants`.
-
-    Returns
-    -------
-    list of str
-    """
+def accuracy_problems(
+    statement: dict, files: dict[str, Path], constants: list[list[str]] | None
+) -> list[str]:
+    """Compare accuracy with the outcomes, and accuracy on public people with sums and constants."""
     stated, problems = statement["accuracy"], []
     is_stated = isinstance(stated, list)
     is_public = is_stated and all(one["cost"].startswith(FREE) for one in stated)
@@ -95,26 +81,26 @@ def accuracy_problems(statement, files, constants):
     return [*problems, *worked_out]
 
 
-def read_sums(statement, files):
+def read_sums(statement: dict, files: dict[str, Path]) -> tuple[list[list[str]] | None, list[str]]:
     """Read the sums over public people; as `read_constants`, of n, y, y^2, s, s^2 and s y."""
     return _read_table(SUMS, SUM_COLUMNS, statement, files)
 
 
-def _problems(stated, cells, constant):
-    """Hold what is stated of one outcome against its sums."""
-    found, name = STATED.fullmatch(stated["value"]), stated["name"]
-    if found is None:
+def _problems(stated: dict, cells: list[str], constant: Fraction) -> list[str]:
+    """Compare the stated accuracy of one outcome with its sums."""
+    match, name = STATED.fullmatch(stated["value"]), stated["name"]
+    if match is None:
         return [f"the accuracy of {name} must be R^2 and mean squared error to four digits"]
     sums = Sums(*map(Fraction, cells))
     if sums.n <= 0:
-        return [] if set(found.groups()) == {"nan"} else [f"the accuracy of {name} must be nan: of nobody"]
-    if "nan" in found.groups():
+        return [] if set(match.groups()) == {"nan"} else [f"the accuracy of {name} must be nan: of nobody"]
+    if "nan" in match.groups():
         return [f"the accuracy of {name} must be numbers, got {stated['value']}"]
     # Of y - (constant + s); R^2 compares with a prediction of 0.
     rss = sums.yy - 2 * (constant * sums.y + sums.sy)
     rss += sums.n * constant**2 + 2 * constant * sums.s + sums.ss
     r2 = 1 - rss / sums.yy if sums.yy else None
-    worked_out = {"R^2": (found[1], r2), "mean squared error": (found[2], rss / sums.n)}
+    worked_out = {"R^2": (match[1], r2), "mean squared error": (match[2], rss / sums.n)}
     return [
         f"the {what} of {name} must be {_short(value)} by {SUMS} and {CONSTANTS}, got {text}"
         for what, (text, value) in worked_out.items()
@@ -122,12 +108,14 @@ def _problems(stated, cells, constant):
     ]
 
 
-def _short(value):
-    """Write a Fraction of any size in a few digits."""
+def _short(value: Fraction) -> str:
+    """Write a number of any size in a few digits."""
     return f"{Decimal(value.numerator) / Decimal(value.denominator):.6g}"
 
 
-def _read_table(name, columns, statement, files):
+def _read_table(
+    name: str, columns: list[str], statement: dict, files: dict[str, Path]
+) -> tuple[list[list[str]] | None, list[str]]:
     """Return the cells of a table of numbers by outcome without the outcomes' names, and what is wrong."""
     if name not in files:
         return None, []  # named already

@@ -1,6 +1,9 @@
 """Score public people by what a bundle publishes, and hold the sums over them against its own."""
 
 import csv
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,30 +15,22 @@ from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.variant_set import VariantSet
 from dpgrs.release.folder_check import read_text
 
+if TYPE_CHECKING:
+    from dpgrs.release.scoring_check import ScoringFile
+
 # Sums have 12 digits, weights 10.
 TOLERANCE = 1e-6
 VARIANTS_AT_ONCE = 1000
 
 
-def score_people(scores, covariates, folder):
-    """Score public people.
+def score_people(
+    scores: "Sequence[ScoringFile]", covariates: Path | None, folder: Path
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return outcomes, NaN if missing, and scores without the constant of public people.
 
-    Parameters
-    ----------
-    scores : list of ScoringFile, one for each outcome.
-    covariates : path of the table of the weights of covariates; None without.
-    folder : pathlib.Path of ``variants.zarr``, ``replicate1/outcomes.zarr`` and, with covariates,
-        ``covariates.npz``.
-
-    Returns
-    -------
-    Y : (n_outcomes, n_rows) float64, NaN where missing.
-    s : (n_outcomes, n_rows) float64, scores without the constant.
-
-    Raises
-    ------
-    DpgrsError
-        If the people lack a site, or have other outcomes or covariates.
+    Both are (n_outcomes, n_rows) float64. `covariates` is the table of the weights of covariates; the folder
+    has ``variants.zarr``, ``replicate1/outcomes.zarr`` and, with covariates, ``covariates.npz``. People who
+    lack a site, or have other outcomes or covariates, are refused.
     """
     variant_set, outcomes = (
         VariantSet.open(folder / "variants.zarr"),
@@ -54,13 +49,13 @@ def score_people(scores, covariates, folder):
         variants["ref"],
         strict=True,
     )
-    places = {key: place for place, key in enumerate(keys)}
+    columns = {key: column for column, key in enumerate(keys)}
     weights = np.zeros((len(scores), len(variants)))
-    for own, score in zip(weights, scores, strict=True):
-        absent = [site for site in score.sites if site not in places]
+    for row, score in zip(weights, scores, strict=True):
+        absent = [site for site in score.sites if site not in columns]
         if absent:
             raise DpgrsError(f"`{folder}` must hold every site, got none of {':'.join(absent[0])}. Add it.")
-        own[[places[site] for site in score.sites]] = list(map(float, score.numbers))
+        row[[columns[site] for site in score.sites]] = list(map(float, score.numbers))
     s = np.zeros_like(Y)
     for first in range(0, len(variants), VARIANTS_AT_ONCE):
         block = slice(first, first + VARIANTS_AT_ONCE)
@@ -70,19 +65,8 @@ def score_people(scores, covariates, folder):
     return Y, s
 
 
-def sum_problems(names, lines, Y, s):
-    """Compare sums.
-
-    Parameters
-    ----------
-    names : n_outcomes str
-    lines : list of lists of text, from `dpgrs.release.prediction_check.read_sums`.
-    Y, s : from `score_people`.
-
-    Returns
-    -------
-    list of str
-    """
+def sum_problems(names: Sequence[str], lines: list[list[str]], Y: np.ndarray, s: np.ndarray) -> list[str]:
+    """Compare stated sums with those of the weights and the public people of `score_people`."""
     return [
         f"the sums of {name} must be those of its weights and these public people"
         for name, cells, y, score in zip(names, lines, Y, s, strict=True)
@@ -90,12 +74,14 @@ def sum_problems(names, lines, Y, s):
     ]
 
 
-def _are_sums(stated, y, s):
-    terms = np.array([np.ones(len(y)), y, y * y, s, s * s, s * y])
-    return bool(np.all(np.abs(stated - terms.sum(axis=1)) <= TOLERANCE * (1 + np.abs(terms).sum(axis=1))))
+def _are_sums(stated: list[float], y: np.ndarray, s: np.ndarray) -> bool:
+    summands = np.array([np.ones(len(y)), y, y * y, s, s * s, s * y])
+    return bool(
+        np.all(np.abs(stated - summands.sum(axis=1)) <= TOLERANCE * (1 + np.abs(summands).sum(axis=1)))
+    )
 
 
-def _copies(variant_set, block, *, is_people):
+def _copies(variant_set: VariantSet, block: slice, *, is_people: bool) -> np.ndarray:
     """Return copies of ALT, (n_variants, n_rows) float64."""
     if variant_set.has_dosages:
         return variant_set.dosages(block) * DOSAGE_STEP
@@ -103,13 +89,13 @@ def _copies(variant_set, block, *, is_people):
     return alleles[:, 0::2] + alleles[:, 1::2] if is_people else alleles
 
 
-def _of_covariates(path, own):
-    """Return what covariates add to scores, (n_outcomes, n_rows), from entries b/B z of a clipped z."""
+def _of_covariates(path: Path, covariates: Covariates) -> np.ndarray:
+    """Return the part of scores by covariates, (n_outcomes, n_rows), from entries b/B z of a clipped z."""
     header, *lines = csv.reader(read_text(path).split("\n")[:-1], delimiter="\t")
     weight, scale, bound = (header.index(name) for name in ("weight", "scale", "bound"))
-    n = len(own.names)
-    if [line[1] for line in lines[:n]] != list(own.names):
+    n = len(covariates.names)
+    if [line[1] for line in lines[:n]] != list(covariates.names):
         raise DpgrsError("The public people must have the covariates of the release, got others. Name these.")
-    largest = 1 if own.rows == "people" else 1 / 2
+    largest = 1 if covariates.rows == "people" else 1 / 2
     per_entry = [float(line[weight]) * float(line[scale]) * float(line[bound]) / largest for line in lines]
-    return np.reshape(per_entry, (-1, n)) @ (own.units * DOSAGE_STEP)
+    return np.reshape(per_entry, (-1, n)) @ (covariates.units * DOSAGE_STEP)

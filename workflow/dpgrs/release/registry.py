@@ -11,6 +11,8 @@ References
 """
 
 import re
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 import yaml
 
@@ -20,27 +22,18 @@ from dpgrs.release.traits import trait_in_words
 
 
 class _Dumper(yaml.CSafeDumper):
-    """Several lines as a block: the registry refuses text that YAML would fold."""
+    """A writer of several lines as a block: the registry refuses text that YAML would fold."""
 
 
-def _represent_text(dumper, text):
+def _represent_text(dumper: Any, text: str) -> Any:
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
 
 
 _Dumper.add_representer(str, _represent_text)
 
 
-def to_registry_yaml(statement):
-    """Convert a privacy statement.
-
-    Parameters
-    ----------
-    statement : dict, from `dpgrs.privacy.statement.statement.build_statement`.
-
-    Returns
-    -------
-    str, YAML.
-    """
+def to_registry_yaml(statement: dict) -> str:
+    """Convert a privacy statement to YAML."""
     record = {
         "url_slug": _slug(statement["curation"]),
         "status": "Draft",
@@ -75,7 +68,7 @@ def to_registry_yaml(statement):
     return yaml.dump(record, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=2**20)
 
 
-def _basic(statement):
+def _basic(statement: dict) -> dict:
     curation, domain = statement["curation"], statement["data_domain"]
     return {
         "name": curation["title"],
@@ -90,12 +83,12 @@ def _basic(statement):
     }
 
 
-def _variants(statement):
+def _variants(statement: dict) -> str:
     number, n_sites = n_chosen(statement), statement["data_domain"]["n_variants"]
     return f"{n_sites} variants" if number is None else f"{number} of {n_sites} variants, chosen in private,"
 
 
-def _data_domain(statement):
+def _data_domain(statement: dict) -> str:
     domain, guarantee = statement["data_domain"], statement["guarantee"]
     traits = "; ".join(map(trait_in_words, statement["curation"].get("traits", ())))
     return (
@@ -105,7 +98,7 @@ def _data_domain(statement):
     )
 
 
-def _privacy_loss(statement):
+def _privacy_loss(statement: dict) -> dict:
     guarantee, person = statement["guarantee"], statement["guarantee"]["person"]
     return {
         "privacy_unit": guarantee["unit"].capitalize(),
@@ -120,12 +113,12 @@ def _privacy_loss(statement):
     }
 
 
-def _parts(guarantee):
+def _parts(guarantee: dict) -> str:
     pure = f", and pure epsilon {guarantee['pure_epsilon']}" if "pure_epsilon" in guarantee else ""
     return f"Gaussian differential privacy with mu {guarantee['mu']}{pure}"
 
 
-def _release_details(statement):
+def _release_details(statement: dict) -> str:
     ledger = statement["ledger"]
     return (
         f"{statement['release_type'].capitalize()}. A ledger counts all releases from the data set; after "
@@ -134,7 +127,7 @@ def _release_details(statement):
     )
 
 
-def _implementation(statement):
+def _implementation(statement: dict) -> dict:
     software = statement["software"]
     return {
         "preprocessing_and_hyperparameter_tuning": _items(statement["preprocessing"])
@@ -146,16 +139,16 @@ def _implementation(statement):
     }
 
 
-def _notes(statement):
+def _notes(statement: dict) -> str:
     accuracy = statement["accuracy"]
     if isinstance(accuracy, str):
-        told = ["Accuracy: withheld."]
+        lines = ["Accuracy: withheld."]
     else:
-        told = [f"{item['name']}: {item['value']} (cost: {item['cost']})" for item in accuracy]
-    return _items([*told, *statement["not_protected"], statement["subgroups"]])
+        lines = [f"{item['name']}: {item['value']} (cost: {item['cost']})" for item in accuracy]
+    return _items([*lines, *statement["not_protected"], statement["subgroups"]])
 
 
-def _mechanism(part):
+def _mechanism(part: dict) -> str:
     claim = f"{part['norm']} sensitivity {part['sensitivity']} ({part['proof']})"
     if part["mechanism"] == "gaussian":
         size = f"standard deviation {part['sigma']}, {part['entries']} numbers, mu {part['mu']}"
@@ -163,11 +156,11 @@ def _mechanism(part):
     if part["mechanism"] == "laplace":
         size = f"scale {part['scale']}, {part['entries']} numbers, epsilon {part['epsilon']}"
         return f"{part['statistic']}: Laplace mechanism, {part['noise']}; {claim}, {size}"
-    made = f"choice of {part['n_choices']} among {part['entries']}"
-    return f"{part['statistic']}: {made}, {part['noise']}; {claim} of a score, epsilon {part['epsilon']}"
+    choice = f"choice of {part['n_choices']} among {part['entries']}"
+    return f"{part['statistic']}: {choice}, {part['noise']}; {claim} of a score, epsilon {part['epsilon']}"
 
 
-def _name_origin(statement):
+def _name_origin(statement: dict) -> Iterator[str]:
     """Name what is unprotected: all but a number of rows that was drawn."""
     is_drawn = any(part["statistic"] == "count" for part in statement["mechanisms"])
     return (
@@ -177,10 +170,10 @@ def _name_origin(statement):
     )
 
 
-def _items(lines):
+def _items(lines: Iterable[str]) -> str:
     return "\n".join(f"- {line}" for line in lines)
 
 
-def _slug(curation):
+def _slug(curation: dict) -> str:
     words = f"{curation['title']} {curation['curator']} {curation['publication_date'][:4]}".lower()
     return re.sub(r"[^a-z0-9]+", "-", words).strip("-") or "release"

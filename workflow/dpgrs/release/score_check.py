@@ -8,26 +8,23 @@ from dpgrs.release.scoring_check import NOT_REPORTED, header_value, read_scoring
 TERMS = {"mapped": "mapped_traits", "efo": "efo_ids"}
 
 
-def traits_of(statement):
-    """Return what the curator says of outcomes, a dict of their names to dict."""
+def traits_of(statement: dict) -> dict[str, dict]:
+    """Return what the curator states of outcomes, by name."""
     return {one["outcome"]: one for one in statement["curation"].get("traits", ())}
 
 
-def score_problems(statement, score, files, *, constant, frequencies):
+def score_problems(
+    statement: dict,
+    score: dict,
+    files: dict[str, Path],
+    *,
+    constant: str | None,
+    frequencies: dict[tuple, str],
+) -> list[str]:
     """Check one outcome's files against the format, the statement and its constant.
 
-    Parameters
-    ----------
-    statement : dict, a privacy statement that fits the schema.
-    score : dict, one of its scores.
-    files : dict of a file's name to its path.
-    constant : str, as the table of constants has it; None where it has none.
-    frequencies : dict of a site to the frequency that the scores before say, empty text where they say none,
-        to which this one's are added.
-
-    Returns
-    -------
-    list of str
+    `constant` is as in the table of constants, None if it has none. `frequencies` are those of the scores
+    before, by site, empty text without any; the ones of this score are added.
     """
     if not {score["file"], score["standard_errors"] or score["file"]} <= files.keys():
         return []  # named already

@@ -2,7 +2,10 @@
 
 import hashlib
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 from dpgrs.release.folder_check import unzip
 
@@ -54,42 +57,27 @@ _PATTERNS = {
 
 @dataclass
 class ScoringFile:
-    """What a file says, and what is wrong with it.
+    """What a file holds, and what is wrong with it."""
 
-    Attributes
-    ----------
-    header : dict of key to value, in the file's order.
-    sites : list of (chr_name, chr_position, effect_allele, other_allele), all text.
-    numbers : list of text, the weight or standard error of each site.
-    frequencies : list of text, of the effect allele at each site; empty where there are none.
-    text : str, the whole file; empty where it cannot be read, of which the only problems are then told.
-    problems : list of str.
-    """
-
-    header: dict = field(default_factory=dict)
-    sites: list = field(default_factory=list)
-    numbers: list = field(default_factory=list)
-    frequencies: list = field(default_factory=list)
-    text: str = ""
-    problems: list = field(default_factory=list)
+    header: dict[str, str] = field(default_factory=dict)  # in the file's order
+    sites: list[tuple[str, ...]] = field(
+        default_factory=list
+    )  # (chr_name, chr_position, effect_allele, other_allele)
+    numbers: list[str] = field(default_factory=list)  # the weight or standard error of each site
+    frequencies: list[str] = field(
+        default_factory=list
+    )  # of the effect allele at each site; empty without any
+    text: str = ""  # the whole file; empty if it cannot be read: then there are no other problems
+    problems: list[str] = field(default_factory=list)
 
     @property
-    def site_digest(self):
+    def site_digest(self) -> str:
         """SHA-256 of the sites, one a line, in the file's order."""
         return hashlib.sha256("".join("\t".join(site) + "\n" for site in self.sites).encode()).hexdigest()
 
 
-def read_scoring_file(path):
-    """Read a scoring file and check every rule of the format.
-
-    Parameters
-    ----------
-    path : pathlib.Path, ``.txt.gz``.
-
-    Returns
-    -------
-    ScoringFile
-    """
+def read_scoring_file(path: Path) -> ScoringFile:
+    """Read a scoring file, ``.txt.gz``, and check every rule of the format."""
     file = ScoringFile()
     lines = read_lines(path, file)
     if not file.text:
@@ -117,8 +105,8 @@ def read_scoring_file(path):
     return file
 
 
-def read_standard_errors(path):
-    """Read a file of standard errors, a table without a header, into a `ScoringFile`."""
+def read_standard_errors(path: Path) -> ScoringFile:
+    """Read a file of standard errors, a table without a header."""
     file = ScoringFile()
     lines = read_lines(path, file)
     if file.text:
@@ -126,30 +114,22 @@ def read_standard_errors(path):
     return file
 
 
-def header_value(text):
+def header_value(text: str) -> str:
     """Write a text of the statement as a header holds it: in one line, without `=`, or NR."""
     printable = "".join(char if char.isprintable() else " " for char in text)
     return " ".join(printable.replace("=", ":").split()) or NOT_REPORTED
 
 
-def site_place(site):
-    """Return what sites (chr_name, chr_position, effect_allele, other_allele) are sorted by in all files."""
+def site_place(site: Sequence[str]) -> tuple:
+    """Return the key by which all files sort (chr_name, chr_position, effect_allele, other_allele)."""
     chromosome, position, effect, other = site
     return CHROMOSOMES[chromosome], int(position), other, effect
 
 
-def read_lines(path, file, **limits):
-    """Return the lines of a gzip file whose bytes hold neither a name nor a time.
+def read_lines(path: Path, file: ScoringFile, **limits: Any) -> list[str]:
+    """Return the lines of a gzip file without a name and a time; none if it cannot be read.
 
-    Parameters
-    ----------
-    path : pathlib.Path
-    file : ScoringFile, whose text and problems are filled in.
-    limits : as of `unzip`.
-
-    Returns
-    -------
-    list of str; empty where the file cannot be read.
+    Text and problems of `file` are filled in; `limits` are as of `unzip`.
     """
     data = path.read_bytes()
     if data[3:8] != bytes(5):
@@ -167,7 +147,7 @@ def read_lines(path, file, **limits):
     return file.text.split("\n")[:-1]
 
 
-def _read_header_line(line, file):
+def _read_header_line(line: str, file: ScoringFile) -> None:
     key, _, value = line[1:].partition("=")
     if not value or "=" in value or value != value.strip():
         file.problems.append(f"the header line {key} must be `#key=value` with one `=`")
@@ -176,35 +156,35 @@ def _read_header_line(line, file):
     file.header[key] = value
 
 
-def _read_rows(lines, file, allowed_columns):
+def _read_rows(lines: list[str], file: ScoringFile, allowed_columns: tuple[tuple[str, ...], ...]) -> None:
     """Check the table row by row; of each kind of problem the first row is named."""
     columns = tuple(lines[0].split("\t")) if lines else ()
     if columns not in allowed_columns:
         file.problems.append(f"the columns must be {', '.join(allowed_columns[-1])}")
         return
-    seen, found, previous = set(), {}, ()
+    seen, first_rows, previous = set(), {}, ()
     for number, line in enumerate(lines[1:], start=1):
         row = dict(zip(columns, line.split("\t"), strict=False))
         problem = _row_problem(row, line.count("\t") + 1, columns)
         if problem:
-            found.setdefault(problem, number)
+            first_rows.setdefault(problem, number)
             continue
         site = tuple(row[name] for name in SITE)
         alleles = frozenset(site[2:])
-        place = site_place(site)
+        key = site_place(site)
         if (*site[:2], alleles) in seen:
-            found.setdefault("a site must be there once", number)
-        if place < previous:
-            found.setdefault("rows must be sorted by chromosome, position and alleles", number)
+            first_rows.setdefault("a site must be there once", number)
+        if key < previous:
+            first_rows.setdefault("rows must be sorted by chromosome, position and alleles", number)
         seen.add((*site[:2], alleles))
-        previous = place
+        previous = key
         file.sites.append(site)
         file.numbers.append(row[WEIGHT if WEIGHT in row else ERROR])
         file.frequencies += [row[FREQUENCY]] if FREQUENCY in row else []
-    file.problems += [f"{problem} (row {number})" for problem, number in found.items()]
+    file.problems += [f"{problem} (row {number})" for problem, number in first_rows.items()]
 
 
-def _row_problem(row, n_fields, columns):
+def _row_problem(row: dict[str, str], n_fields: int, columns: tuple[str, ...]) -> str | None:
     if n_fields != len(columns):
         return f"a row must have {len(columns)} fields"
     for name in columns:

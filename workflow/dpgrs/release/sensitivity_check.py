@@ -29,49 +29,33 @@ EXACT = (COUNT.statistic, KNOWN, CASES, GRAM.statistic, CROSS)
 
 @dataclass(frozen=True)
 class Row:
-    """What is public of a row.
+    """The public terms of a row."""
 
-    Attributes
-    ----------
-    gap : int, how far apart two values of a column can be.
-    is_replaced : bool, whether neighbours have another row in its place.
-    protection : Protection
-    inputs : dict of name to Fraction, the public inputs that are numbers.
-    """
-
-    gap: int
-    is_replaced: bool
+    gap: int  # how far apart two values of a column can be
+    is_replaced: bool  # whether neighbours have another row in its place
     protection: Protection
-    inputs: dict
+    inputs: dict[str, Fraction]  # the public inputs that are numbers
 
     @property
-    def is_clipped(self):
+    def is_clipped(self) -> bool:
         return ROW_NORM in self.inputs
 
-    def square(self, n_columns):
+    def square(self, n_columns: int) -> Fraction:
         """Return the largest squared norm of a row of so many columns."""
         largest = Fraction(n_columns * self.gap**2)
         return min(self.inputs[ROW_NORM] ** 2, largest) if self.is_clipped else largest / 4
 
-    def outcome_square(self, n_outcomes):
+    def outcome_square(self, n_outcomes: int) -> Fraction:
         """Return the largest squared norm of a row of so many outcomes."""
         square = n_outcomes * self.inputs[OUTCOME_BOUND] ** 2
         return min(square, self.inputs[OUTCOME_NORM] ** 2) if OUTCOME_NORM in self.inputs else square
 
 
-def sensitivity_problems(statement, *, n_columns):
-    """Find draws that can move further than their statement says, or with another proof than theirs.
+def sensitivity_problems(statement: dict, *, n_columns: int) -> list[str]:
+    """Find draws that can move further than their statement claims, or with another proof than theirs.
 
-    Of methods of other packages nothing is known, and nothing said.
-
-    Parameters
-    ----------
-    statement : dict in which nothing else is wrong.
-    n_columns : int, variants and covariates.
-
-    Returns
-    -------
-    list of str, what is wrong.
+    `n_columns` are variants and covariates. Of methods of other packages nothing is known, and nothing is
+    checked.
     """
     guarantee, problems = statement["guarantee"], []
     if statement["method"] not in PROVED:
@@ -107,19 +91,19 @@ def sensitivity_problems(statement, *, n_columns):
     return problems
 
 
-def _numbers(inputs):
+def _numbers(inputs: list[dict]) -> dict[str, Fraction]:
     """Return the values that are numbers, of bounds and norms."""
     names = (ROW_NORM, OUTCOME_NORM, OUTCOME_BOUND, RESIDUAL_BOUND)
     return {one["name"]: Fraction(one["value"]) for one in inputs if one["name"] in names}
 
 
-def _count(row, n_columns, entries):
+def _count(row: Row, n_columns: int, entries: int) -> Fraction:
     """Bound counts, of which a row moves each by 1."""
     return Fraction(entries)
 
 
-def _gram(row, n_columns, entries):
-    """Bound the triangle of X'X with the intercept x = 1/2, squares included where these are released."""
+def _gram(row: Row, n_columns: int, entries: int) -> Fraction:
+    """Bound the triangle of X'X with the intercept x = 1/2, squares included if these are released."""
     d, R2 = n_columns, row.square(n_columns)
     if not row.is_clipped:
         if row.gap == 1:
@@ -134,7 +118,7 @@ def _gram(row, n_columns, entries):
     return R2**2 + R2 / 2 + near / 2 - near**2 + min(fourths, Fraction(d * row.gap**4, 2))
 
 
-def _cross_product(row, n_columns, entries):
+def _cross_product(row: Row, n_columns: int, entries: int) -> Fraction:
     """Bound X'Y by the norms of the rows of X and Y."""
     moved = row.square(n_columns) * (4 if row.is_replaced else 1)
     if row.protection == Protection.FEATURE:
@@ -142,16 +126,16 @@ def _cross_product(row, n_columns, entries):
     return moved * row.outcome_square(entries // n_columns)
 
 
-def _smallest_eigenvalue(row, n_columns, entries):
+def _smallest_eigenvalue(row: Row, n_columns: int, entries: int) -> Fraction:
     return row.square(n_columns) ** 2
 
 
-def _accuracy(row, n_columns, entries):
+def _accuracy(row: Row, n_columns: int, entries: int) -> Fraction:
     B, C = row.inputs[OUTCOME_BOUND], row.inputs[RESIDUAL_BOUND]
     return entries // SUMS_OF_ACCURACY * (C**4 + B**4 + B**2)
 
 
-def _kendall(row, n_columns, entries):
+def _kendall(row: Row, n_columns: int, entries: int) -> Fraction:
     """Bound a score: its correlation with the outcome, and one with a variant that was chosen before."""
     return Fraction(3 if row.is_replaced else 2) ** 2
 

@@ -31,17 +31,8 @@ NEVER_DRAWN = {
 }
 
 
-def side_problems(statement):
-    """Find that a statement protects more, or takes more as public, than its draws and files say.
-
-    Parameters
-    ----------
-    statement : dict that fits the schema.
-
-    Returns
-    -------
-    list of str, what is wrong.
-    """
+def side_problems(statement: dict) -> list[str]:
+    """Find that a statement protects more, or names more as public, than its draws and files allow."""
     guarantee = statement["guarantee"]
     protection, neighbours = Protection(guarantee["protection"]), guarantee["neighbours"]
     problems = _word_problems(guarantee, protection) + _input_problems(statement, protection)
@@ -66,8 +57,8 @@ def side_problems(statement):
     ]
 
 
-def _word_problems(guarantee, protection):
-    """Hold what readers are told is protected against the protection that programs read."""
+def _word_problems(guarantee: dict, protection: Protection) -> list[str]:
+    """Compare what readers are told is protected with the protection that programs read."""
     unit, definition = guarantee["unit"], PROTECTED.search(guarantee["definition"])
     sides = [protection.of_unit(has_covariates=has_covariates) for has_covariates in (False, True)]
     is_replaced = guarantee["neighbours"] == Neighbours.REPLACE_ONE
@@ -87,7 +78,7 @@ def _word_problems(guarantee, protection):
     return [f"the plain-language line must say what a reader does not know: {unknown.removesuffix('. This')}"]
 
 
-def _input_problems(statement, protection):
+def _input_problems(statement: dict, protection: Protection) -> list[str]:
     """Check that the public side, and no other, is named with its digests."""
     stated = {name: [] for name in PUBLIC_SIDE.values()}
     for one in statement["public_inputs"]:

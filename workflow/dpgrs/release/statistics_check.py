@@ -11,6 +11,7 @@ import operator
 import re
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy.special import log_ndtr, ndtri
@@ -42,8 +43,8 @@ LEAST_SDS = 3
 SIGMA_ROUNDING = 1e-6
 
 
-def statistics_names(statement):
-    """Return the names of all files of statistics, a set; empty where the curator leaves them out."""
+def statistics_names(statement: dict) -> set[str]:
+    """Return the names of all files of statistics; empty if the curator leaves them out."""
     if ARRAYS not in statement["files"]:
         return set()
     if not has_effects(statement):
@@ -52,29 +53,19 @@ def statistics_names(statement):
     return {ARRAYS, *effects, *(f"{name}{META}" for name in effects)}
 
 
-def has_effects(statement):
-    """Tell whether effects of single variants go with the arrays: of outcomes, and of centred genotypes."""
+def has_effects(statement: dict) -> bool:
+    """Return whether effects of single variants go with the arrays: of outcomes, and of centred genotypes."""
     stated = {one["name"] for one in statement["public_inputs"]}
     return STATED not in stated and ROW_NORM in stated
 
 
-def effects_name(score):
+def effects_name(score: dict) -> str:
     """Return the name of the file of the effects of single variants beside a score of a statement."""
     return f"{FOLDER}{Path(score['file']).name.removesuffix('.txt.gz')}.tsv.gz"
 
 
-def statistics_problems(statement, files):
-    """List what is wrong with the statistics of a bundle in which nothing else is.
-
-    Parameters
-    ----------
-    statement : dict that fits the schema.
-    files : dict of a file's name to its path, of the bundle.
-
-    Returns
-    -------
-    list of str
-    """
+def statistics_problems(statement: dict, files: dict[str, Path]) -> list[str]:
+    """List what is wrong with the statistics of a bundle in which nothing else is."""
     if ARRAYS not in files:
         return []
     protection = statement["guarantee"]["protection"]
@@ -100,8 +91,8 @@ def statistics_problems(statement, files):
     return problems
 
 
-def array_shapes(statement, files):
-    """Return the shape of every array that the statistics of a bundle hold, a dict by name."""
+def array_shapes(statement: dict, files: dict[str, Path]) -> dict[str, tuple[int, ...]]:
+    """Return the shape of every array that the statistics of a bundle hold, by name."""
     n_columns, n_drawn = columns_of(statement, files), len(components_of(files) or statement["scores"])
     shapes = {
         "gram": (n_columns + 1, n_columns + 1),
@@ -116,18 +107,14 @@ def array_shapes(statement, files):
     return {name: shape for name, shape in shapes.items() if name in drawn} | public
 
 
-def read_statistics(statement, files):
-    """Read the arrays of a bundle whose other files are sound: float64 of the shapes that its statement says.
+def read_statistics(statement: dict, files: dict[str, Path]) -> dict[str, np.ndarray]:
+    """Read float64 arrays of a bundle whose other files are sound, of the shapes that its statement gives.
 
     Nothing of the file is taken on trust: its headers must be, byte by byte, those of these arrays.
-
-    Raises
-    ------
-    ValueError, OSError, NotImplementedError, zipfile.BadZipFile
-        If it holds anything else.
+    ValueError, OSError, NotImplementedError or zipfile.BadZipFile says that it holds anything else.
     """
     shapes = dict(sorted(array_shapes(statement, files).items()))
-    heads, found, place = {name: _head(shape) for name, shape in shapes.items()}, {}, 0
+    heads, arrays, offset = {name: _head(shape) for name, shape in shapes.items()}, {}, 0
     sizes = {name: len(heads[name]) + 8 * math.prod(shape) for name, shape in shapes.items()}
     ends = sum(OF_MEMBER + OF_DIRECTORY + 2 * len(f"{name}.npy") + size for name, size in sizes.items())
     if files[ARRAYS].stat().st_size != ends + OF_END:
@@ -138,18 +125,18 @@ def read_statistics(statement, files):
             raise ValueError(f"it must hold {', '.join(shapes)} and nothing else")
         for member, (name, shape) in zip(members, shapes.items(), strict=True):
             own = (member.compress_type, member.file_size, member.header_offset)
-            data = archive.read(member) if own == (zipfile.ZIP_STORED, sizes[name], place) else b""
+            data = archive.read(member) if own == (zipfile.ZIP_STORED, sizes[name], offset) else b""
             if not data.startswith(heads[name]):
                 raise ValueError(f"{name} must be a plain float64 array of shape {shape}")
-            found[name] = np.frombuffer(data, "<f8", offset=len(heads[name])).reshape(shape)
-            place += OF_MEMBER + len(member.filename) + sizes[name]
+            arrays[name] = np.frombuffer(data, "<f8", offset=len(heads[name])).reshape(shape)
+            offset += OF_MEMBER + len(member.filename) + sizes[name]
     # Times, attributes and spare fields of an archive could hold anything.
-    if files[ARRAYS].read_bytes() != _archive(heads, found):
+    if files[ARRAYS].read_bytes() != _archive(heads, arrays):
         raise ValueError("the file must be plain, without times and attributes")
-    return found
+    return arrays
 
 
-def _archive(heads, arrays):
+def _archive(heads: dict[str, bytes], arrays: dict[str, np.ndarray]) -> memoryview:
     """Return the bytes of the one file that holds these arrays."""
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w") as archive:
@@ -160,19 +147,19 @@ def _archive(heads, arrays):
     return content.getbuffer()
 
 
-def _head(shape):
+def _head(shape: tuple[int, ...]) -> bytes:
     """Return the bytes before the numbers of an array in a file of its own."""
     head = io.BytesIO()
     np.lib.format.write_array_header_1_0(head, {"descr": "<f8", "fortran_order": False, "shape": shape})
     return head.getvalue()
 
 
-def rows_of(statement):
-    """Return the number of rows of a statement, as released or public, an int."""
+def rows_of(statement: dict) -> int:
+    """Return the number of rows of a statement, as released or public."""
     return int(float(_stated(statement, ROWS_INPUT)))
 
 
-def prevalences(statement, files):
+def prevalences(statement: dict, files: dict[str, Path]) -> np.ndarray:
     """Return the public prevalences of 0/1 outcomes, NaN of others and components: (n_drawn,) float64."""
     if components := components_of(files):
         return np.full(len(components), np.nan)
@@ -182,22 +169,22 @@ def prevalences(statement, files):
     return np.array([float(centre) if IS_BINARY[kind] else math.nan for _, centre, _, kind, *_ in lines])
 
 
-def shares_budget(statement):
-    """Tell whether all outcomes share one budget, and so one clip of rows."""
+def shares_budget(statement: dict) -> bool:
+    """Return whether all outcomes share one budget, and therefore one clip of rows."""
     return all(part["outcome"] is None for part in statement["mechanisms"] if part["statistic"] == CROSS)
 
 
-def clips_of(statement):
+def clips_of(statement: dict) -> tuple[float, float]:
     """Return the public bound on an outcome, and the norm of a row of outcomes, infinite without one."""
     return float(_stated(statement, OUTCOME_BOUND)), float(_stated(statement, OUTCOME_NORM, "inf"))
 
 
-def _stated(statement, name, default=None):
+def _stated(statement: dict, name: str, default: str | None = None) -> Any:
     return next((one["value"] for one in statement["public_inputs"] if one["name"] == name), default)
 
 
-def _array_problems(statement, files, arrays):
-    """Find arrays that cannot be what mechanisms of the statement gave, or not its public constants."""
+def _array_problems(statement: dict, files: dict[str, Path], arrays: dict[str, np.ndarray]) -> list[str]:
+    """Find arrays that mechanisms of the statement cannot have given, or with other public constants."""
     problems = [f"{name} must be finite" for name, array in arrays.items() if not np.isfinite(array).all()]
     if problems:
         return problems
@@ -231,7 +218,7 @@ def _array_problems(statement, files, arrays):
     return problems
 
 
-def clip_moments(prevalence, bound, norm, is_joint):
+def clip_moments(prevalence: np.ndarray, bound: float, norm: float, is_joint: bool) -> np.ndarray:
     """Return E[y g(y)] and E[g(y)^2], (2, n_drawn), of outcomes clipped at a bound, and in rows at a norm.
 
     Outcomes are independent, of mean 0 and variance 1, and the squares of a row add up on a grid.
@@ -256,7 +243,7 @@ def clip_moments(prevalence, bound, norm, is_joint):
     return np.array(found)[own.ravel()].T
 
 
-def _law(p, bound):
+def _law(p: float, bound: float) -> np.ndarray:
     """Return shares, sizes and clipped sizes of the values of an outcome: (3, n_values) float64."""
     if math.isnan(p):
         y, shares = ndtri(0.5 + (np.arange(NODES) + 0.5) / (2 * NODES)), np.full(NODES, 1 / NODES)
@@ -265,14 +252,14 @@ def _law(p, bound):
     return np.array([shares, y, np.minimum(y, bound)])
 
 
-def _on_grid(law, step):
+def _on_grid(law: np.ndarray, step: float) -> np.ndarray:
     """Return the law of a clipped square on the grid, with its mean."""
     places = np.minimum(law[2] ** 2 / step, GRID - 1.001)
     low, rest = places.astype(int), places % 1
     return np.bincount(low, law[0] * (1 - rest), GRID) + np.bincount(low + 1, law[0] * rest, GRID)
 
 
-def _effects(statement, arrays):
+def _effects(statement: dict, arrays: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray, list[int]]:
     """Return effects, errors (n_outcomes, n_variants) and people counted (docs/how-to/use_release.md)."""
     p, n = arrays["frequency"], rows_of(statement)
     copies, of_person = (1, 2) if statement["guarantee"]["rows"] == Rows.HAPLOTYPES else (2, 1)
@@ -289,7 +276,17 @@ def _effects(statement, arrays):
     return beta, error, np.rint(np.rint(known) / of_person).astype(int).tolist()
 
 
-def _file_problems(statement, score, files, sites, beta, error, frequency, n_people, is_floor):
+def _file_problems(
+    statement: dict,
+    score: dict,
+    files: dict[str, Path],
+    sites: list,
+    beta: np.ndarray,
+    error: np.ndarray,
+    frequency: np.ndarray,
+    n_people: int,
+    is_floor: bool,
+) -> list[str]:
     """Compare the file of the effects on one outcome, and its metadata, with what they must be."""
     name = effects_name(score)
     content, is_there = files[name].read_bytes(), frequency * (1 - frequency) > 0
@@ -335,7 +332,7 @@ def _file_problems(statement, score, files, sites, beta, error, frequency, n_peo
     return problems + [f"{name}: {column} must follow from {ARRAYS}" for column in wrong]
 
 
-def floors(statement):
+def floors(statement: dict) -> np.ndarray:
     """Return the smallest numbers of known rows that are released, (n_drawn,) float64; 0 of uncounted ones.
 
     n_drawn is the number of outcomes, or of components in their place.
@@ -345,12 +342,12 @@ def floors(statement):
     return np.repeat(least, [part["entries"] for part in drawn]) if drawn else np.zeros(1)
 
 
-def is_raised(statement, arrays):
-    """Tell of each outcome whether its number of known rows is the smallest one released, a list of bool."""
+def is_raised(statement: dict, arrays: dict[str, np.ndarray]) -> list[bool]:
+    """Return whether the number of known rows of each outcome is the smallest one released."""
     if "observed" not in arrays:
         return [False] * len(statement["scores"])
     return (arrays["observed"] <= floors(statement)).tolist()
 
 
-def _grid_of(statement, statistic):
+def _grid_of(statement: dict, statistic: str) -> float:
     return next(float(part["grid"]) for part in statement["mechanisms"] if part["statistic"] == statistic)

@@ -1,6 +1,8 @@
 """The noisy statistics of a release as files of its bundle: arrays, and effects of single variants."""
 
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -15,28 +17,30 @@ from dpgrs.release.pgs_catalog import CHROMOSOMES, file_rows, file_stems, format
 from dpgrs.release.statistics_check import ARRAYS, META, is_raised
 from dpgrs.types import Coding
 
+if TYPE_CHECKING:
+    from dpgrs.methods.reusecov import NoisyStatistics
+    from dpgrs.release.marginal_effects import MarginalEffects
+
 DIGITS, P_DIGITS = 10, 6
 
 
 @dataclass(frozen=True)
 class ReleasedStatistics:
-    """What is published of the statistics that a release drew.
+    """The published part of the statistics that a release drew.
 
-    Attributes
-    ----------
-    arrays : dict of name to float64 array; columns of X are in the order of the scoring files, covariates and
-        the intercept last (docs/how-to/use_release.md).
-    effects : MarginalEffects, in the order of the scoring files; None where X'Y is of components, or of
-        genotypes that are not centred.
-    sites : pandas.DataFrame in that order, as from `dpgrs.release.pgs_catalog.file_rows`.
+    Columns of X are in the order of the scoring files, covariates and the intercept last
+    (docs/how-to/use_release.md). There are no effects if X'Y is of components, or of genotypes that are not
+    centred.
     """
 
-    arrays: dict
-    effects: object
-    sites: pd.DataFrame
+    arrays: dict[str, np.ndarray]
+    effects: "MarginalEffects | None"  # in the order of the scoring files
+    sites: pd.DataFrame  # in that order, as from `dpgrs.release.pgs_catalog.file_rows`
 
 
-def released_statistics(label, noisy, sites, *, scales):
+def released_statistics(
+    label: dict, noisy: "NoisyStatistics", sites: pd.DataFrame, *, scales: pd.DataFrame | None
+) -> ReleasedStatistics:
     """Take of what was drawn the outputs of the mechanisms, and public constants, and nothing else.
 
     Parameters
@@ -87,26 +91,19 @@ def released_statistics(label, noisy, sites, *, scales):
     return ReleasedStatistics(arrays, effects, rows)
 
 
-def write_statistics(folder, statistics, statement):
-    """Write the statistics into a bundle.
-
-    Parameters
-    ----------
-    folder : pathlib.Path, of the bundle.
-    statistics : ReleasedStatistics
-    statement : dict, of the release.
-    """
+def write_statistics(folder: Path, statistics: ReleasedStatistics, statement: dict) -> None:
+    """Write the statistics into the folder of a bundle."""
     outcomes, counts = statement["data_domain"]["outcomes"], case_counts_of(statement)
     arrays = folder / ARRAYS
     arrays.parent.mkdir()
-    own, is_floor = sorted(statistics.arrays.items()), is_raised(statement, statistics.arrays)
-    save_arrays(arrays, {name: np.asarray(array, dtype="<f8", order="C") for name, array in own})
+    arrays_by_name, is_floor = sorted(statistics.arrays.items()), is_raised(statement, statistics.arrays)
+    save_arrays(arrays, {name: np.asarray(array, dtype="<f8", order="C") for name, array in arrays_by_name})
     if statistics.effects is None:
         return
     for index, (name, stem) in enumerate(zip(outcomes, file_stems(outcomes), strict=True)):
         path = arrays.with_name(f"{stem}.tsv.gz")
         write_gzip(path, _summary_statistics(statistics, index))
-        told = metadata(
+        text = metadata(
             path.name,
             path.read_bytes(),
             outcome=name,
@@ -116,10 +113,10 @@ def write_statistics(folder, statistics, statement):
             counts=counts.get(name),
             is_floor=is_floor[index],
         )
-        path.with_name(path.name + META).write_text(told, encoding="utf-8", newline="\n")
+        path.with_name(path.name + META).write_text(text, encoding="utf-8", newline="\n")
 
 
-def _summary_statistics(statistics, index):
+def _summary_statistics(statistics: ReleasedStatistics, index: int) -> str:
     """Return the effects on an outcome as GWAS-SSF 1.0, tab-separated text."""
     rows, effects = statistics.sites, statistics.effects
     beta, error = effects.beta[index], effects.standard_error[index]
@@ -141,5 +138,5 @@ def _summary_statistics(statistics, index):
     return table[np.isfinite(error)].to_csv(sep="\t", index=False, lineterminator="\n")
 
 
-def _rounded(number, digits):
+def _rounded(number: float, digits: int) -> str:
     return format_weight(float(f"{number:.{digits}g}"))

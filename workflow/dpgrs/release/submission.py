@@ -6,6 +6,7 @@ curator knows may be private: the notes say which of it the guarantee would not 
 
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -54,7 +55,7 @@ OF_REFERENCE = (
 
 
 class _Score(NamedTuple):
-    """A score of a bundle: its name and outcome, what the curator says of that, and its file as stated."""
+    """A score of a bundle: its name and outcome, what the curator states of it, and its file as stated."""
 
     name: str
     outcome: str
@@ -63,7 +64,7 @@ class _Score(NamedTuple):
 
 
 class _Accuracy(NamedTuple):
-    """What a statement says of one outcome: text of numbers, the noise None where there is none."""
+    """The stated accuracy of one outcome: text of numbers, the noise None if there is none."""
 
     r2: str
     noise: str | None
@@ -72,44 +73,24 @@ class _Accuracy(NamedTuple):
 
 @dataclass(frozen=True)
 class Submission:
-    """A template as far as it can be filled in.
+    """A template as far as it can be filled in."""
 
-    Attributes
-    ----------
-    rows : dict of a sheet of `submission_template.sheets` to its rows.
-    warnings : list of str, why the Catalog may not take the scores.
-    left : list of str, what only the curator knows, sheet by sheet.
-    """
-
-    rows: dict
-    warnings: list
-    left: list
+    rows: dict[str, list[dict]]  # of each sheet of `submission_template.sheets`
+    warnings: list[str]  # why the Catalog may not take the scores
+    left: list[str]  # what only the curator knows, sheet by sheet
 
     @property
-    def notes(self):
+    def notes(self) -> str:
         """All that the curator has yet to see to, text of a line each."""
         lines = ["Warnings:", *(f"- {line}" for line in self.warnings or ["none"])]
         return "\n".join([*lines, "Left to the curator:", *(f"- {line}" for line in self.left)]) + "\n"
 
 
-def write_submission(directory, output):
+def write_submission(directory: Path | str, output: Path | str) -> Submission:
     """Fill the Catalog's template from a bundle, and list what is left to do beside it.
 
-    Parameters
-    ----------
-    directory : the bundle's folder.
-    output : the workbook, ``.xlsx``, new; the notes go into the same name with ``.txt``.
-
-    Returns
-    -------
-    Submission
-
-    Raises
-    ------
-    UsageError
-        If `output` is there, has another ending, or lies in the bundle.
-    DpgrsError
-        If the bundle has any finding of `verify_release`. Nothing is written.
+    `output` is the workbook, ``.xlsx``, new and outside the bundle; the notes go into the same name with
+    ``.txt``. A bundle with any finding of `verify_release` is refused before anything is written.
     """
     output = Path(output)
     notes = output.with_suffix(".txt")
@@ -122,28 +103,17 @@ def write_submission(directory, output):
         raise UsageError(
             f"`--output` must lie outside of the release, which is sealed, got {output}. Move it."
         )
-    found = fill_template(directory)
+    submission = fill_template(directory)
     with replacing(output) as workbook, replacing(notes) as text:
-        template.write_workbook(workbook, found.rows)
-        text.write_text(found.notes, encoding="utf-8")
-    return found
+        template.write_workbook(workbook, submission.rows)
+        text.write_text(submission.notes, encoding="utf-8")
+    return submission
 
 
-def fill_template(directory):
-    """Say what a bundle has for each sheet, what it lacks, and why the Catalog may not take it.
+def fill_template(directory: Path | str) -> Submission:
+    """Return what a bundle has for each sheet, what it lacks, and why the Catalog may not take it.
 
-    Parameters
-    ----------
-    directory : the bundle's folder.
-
-    Returns
-    -------
-    Submission
-
-    Raises
-    ------
-    DpgrsError
-        If the bundle has any finding of `verify_release`.
+    A bundle with any finding of `verify_release` is refused.
     """
     verify_release(directory)
     bundle = _Bundle(Path(directory))
@@ -161,19 +131,14 @@ def fill_template(directory):
 
 
 class _Bundle:
-    """What a bundle that was checked says, as the sheets take it.
+    """A bundle that was checked, as the sheets need it.
 
-    Attributes
-    ----------
-    statement : dict
-    inputs, origins : dicts of the names of public inputs to their values, and to where they come from.
-    scores : list of _Score
-    accuracy : dict of an outcome to its _Accuracy; outcomes of which nothing is told are left out.
-    n_tested : dict of an outcome to the public people measured on, int; empty where these are not public.
-    counts : dict of an outcome to its noisy cases and controls, in people; empty where none were counted.
+    `inputs` and `origins` of public inputs are by name. `accuracy` and `n_tested`, the public people measured
+    on, are by outcome, without outcomes of which nothing is stated. `counts` are noisy cases and controls in
+    people, by outcome; empty if none were counted.
     """
 
-    def __init__(self, folder):
+    def __init__(self, folder: Path) -> None:
         self.statement = json.loads((folder / STATEMENT).read_text(encoding="utf-8"))
         self.inputs = {one["name"]: one["value"] for one in self.statement["public_inputs"]}
         self.origins = {one["name"]: one["origin"] for one in self.statement["public_inputs"]}
@@ -198,48 +163,48 @@ class _Bundle:
             self.n_tested = dict(zip(self.outcomes, n_people, strict=True))
 
     @property
-    def outcomes(self):
+    def outcomes(self) -> list[str]:
         return self.statement["data_domain"]["outcomes"]
 
     @property
-    def cohorts(self):
+    def cohorts(self) -> list[str]:
         """The short names of all cohorts that the curator names, each once."""
         return list(dict.fromkeys(name for one in self.scores for name in one.trait.get("cohorts", ())))
 
     @property
-    def rows_of_person(self):
+    def rows_of_person(self) -> int:
         return 2 if self.statement["guarantee"]["rows"] == Rows.HAPLOTYPES else 1
 
     @property
-    def n_trained(self):
-        """The number of people of the training cohort as released, an int; None where it is not."""
+    def n_trained(self) -> int | None:
+        """The number of people of the training cohort as released; None if it is not."""
         try:
             return round(float(self.inputs[ROWS_INPUT]) / self.rows_of_person)
         except ValueError:
             return None
 
     @property
-    def n_held_out(self):
-        """About how many were held out, by their public share and the number above; None where not known."""
+    def n_held_out(self) -> int | None:
+        """About how many were held out, by their public share and the number above; None if not known."""
         share = re.fullmatch(r"a share of (0\.\d+)", self.inputs.get(HELD_OUT, ""))
         if self.n_trained is None or not share:
             return None
         return max(1, round(self.n_trained * float(share[1]) / (1 - float(share[1]))))
 
     @property
-    def is_noisy(self):
+    def is_noisy(self) -> bool:
         """Whether the number of people has noise."""
         return (
             self.n_trained is not None and self.statement["guarantee"]["neighbours"] == Neighbours.ADD_REMOVE
         )
 
     @property
-    def is_of_cohort(self):
-        """Whether accuracy, where there is any, was drawn of people of the cohort."""
+    def is_of_cohort(self) -> bool:
+        """Whether accuracy, if there is any, was drawn of people of the cohort."""
         return not self.is_withheld and not self.n_tested
 
 
-def _publication(bundle):
+def _publication(bundle: "_Bundle") -> list[dict]:
     curation = bundle.statement["curation"]
     lines, found = template.sheets()[template.PUBLICATION]["line"], DOI.search(curation["citation"])
     said = f"{curation['title']}, by {curation['curator']}, {curation['publication_date']}."
@@ -251,7 +216,7 @@ def _publication(bundle):
     ]
 
 
-def _score(bundle, score):
+def _score(bundle: "_Bundle", score: "_Score") -> dict:
     statement, trait = bundle.statement, score.trait
     domain, software = statement["data_domain"], f"dpgrs {statement['software']['version']}."
     digest = statement["files"][score.file["file"]]
@@ -270,7 +235,7 @@ def _score(bundle, score):
     }
 
 
-def _samples(bundle, score):
+def _samples(bundle: "_Bundle", score: "_Score") -> Iterator[dict]:
     """Yield the rows of those who developed a score, and of those it was measured on."""
     dataset, trait = bundle.statement["dataset"], score.trait
     said = (
@@ -304,7 +269,7 @@ def _samples(bundle, score):
     yield of_cohort | tested | {"additional": said + share} | n_tested
 
 
-def _performance(bundle, score):
+def _performance(bundle: "_Bundle", score: "_Score") -> Iterator[dict]:
     """Yield the row of a score that was measured."""
     if score.outcome not in bundle.accuracy:
         return
@@ -321,30 +286,30 @@ def _performance(bundle, score):
     }
 
 
-def _name_of(file):
-    """Return the name of a score, which is its file's, and so safe between commas."""
+def _name_of(file: str) -> str:
+    """Return the name of a score, which is its file's, and therefore safe between commas."""
     return Path(file).name.removesuffix(".txt.gz")
 
 
-def _sample_set(score):
+def _sample_set(score: "_Score") -> str:
     return f"{score.name}.test"
 
 
-def _warnings(bundle):
+def _warnings(bundle: "_Bundle") -> list[str]:
     if bundle.is_withheld:
         return [WITHHELD]
     without = [outcome for outcome in bundle.outcomes if outcome not in bundle.accuracy]
-    found = {
+    warnings = {
         OF_SOME.format(_some(without)): bool(without),
         OF_COHORT: bundle.is_of_cohort,
         OF_SIMULATION: bundle.inputs.get(MEASURED_ON) == "simulated",
         OF_REFERENCE: bool(bundle.n_tested) and "ld" in bundle.statement["fit"],
     }
-    return [line for line, holds in found.items() if holds]
+    return [line for line, holds in warnings.items() if holds]
 
 
-def _left(bundle):
-    """List what the template asks for and no bundle holds."""
+def _left(bundle: "_Bundle") -> list[str]:
+    """List the fields of the template that no bundle holds."""
     publication, *_ = _publication(bundle)
     identified = "PubMed ID" if publication["doi"] else "doi or PubMed ID"
     left = [
@@ -387,7 +352,7 @@ def _left(bundle):
     return left
 
 
-def _some(names):
+def _some(names: list[str]) -> str:
     """Name a few of many."""
     more = len(names) - MOST_NAMED
     return ", ".join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")

@@ -1,13 +1,19 @@
 """The workbook in which the PGS Catalog takes scores, as `schemas/pgs_submission.yaml` has its columns."""
 
 import datetime
+from collections.abc import Collection
 from functools import cache
 from io import BytesIO
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import yaml
 
 from dpgrs.errors import DpgrsError
+
+if TYPE_CHECKING:
+    from xlsxwriter.format import Format
+    from xlsxwriter.worksheet import Worksheet
 
 TEMPLATE = Path(__file__).parents[1] / "schemas/pgs_submission.yaml"
 PUBLICATION, SCORES, SAMPLES = "Publication Information", "Score(s)", "Sample Descriptions"
@@ -18,23 +24,16 @@ WIDTH, HEAD_HEIGHT = 28, 90
 
 
 @cache
-def sheets():
-    """Return the columns of each sheet, a dict of names to dicts of a column's name and caption."""
+def sheets() -> dict[str, dict]:
+    """Return the columns of each sheet: name and caption by key."""
     return yaml.load(TEMPLATE.read_text(encoding="utf-8"), yaml.CSafeLoader)
 
 
-def write_workbook(path, rows):
-    """Write the workbook; same rows, same bytes.
+def write_workbook(path: Path | str, rows: dict[str, list[dict]]) -> None:
+    """Write the workbook, ``.xlsx``; same rows, same bytes.
 
-    Parameters
-    ----------
-    path : the file, ``.xlsx``.
-    rows : dict of a sheet to its rows, dicts of a column of `sheets` to text or a number; others stay empty.
-
-    Raises
-    ------
-    DpgrsError
-        If a text is longer than a cell holds. Nothing is written.
+    Rows of a sheet have text or numbers by columns of `sheets`; others stay empty. A text longer than a cell
+    is refused before anything is written.
     """
     import xlsxwriter  # for whoever submits alone
 
@@ -59,7 +58,7 @@ def write_workbook(path, rows):
     Path(path).write_bytes(content.getvalue())
 
 
-def _write_head(sheet, columns, form):
+def _write_head(sheet: "Worksheet", columns: Collection[dict], form: "Format") -> int:
     """Write names of columns, under their captions if there are any; return the number of the next row."""
     n_rows, last = 1 + any("under" in column for column in columns), None
     for row in range(n_rows):
@@ -73,7 +72,7 @@ def _write_head(sheet, columns, form):
     return n_rows
 
 
-def _require_short(rows):
+def _require_short(rows: dict[str, list[dict]]) -> None:
     for sheet, lines in rows.items():
         for row in lines:
             for column, value in row.items():

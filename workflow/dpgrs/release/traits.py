@@ -1,6 +1,8 @@
 """What outcomes are, in the words of the curator: public text, for the statement and all that quotes it."""
 
+from collections.abc import Sequence
 from difflib import get_close_matches
+from pathlib import Path
 
 from jsonschema import Draft202012Validator
 
@@ -21,25 +23,13 @@ FIELDS = {
 OUTCOME, BETWEEN = "outcome", "|"
 
 
-def read_traits(path, outcomes=None):
-    """Read the table of what outcomes are.
+def read_traits(path: Path | str, outcomes: Sequence[str] | None = None) -> tuple[dict, ...]:
+    """Read the table of what outcomes are, a line for each outcome.
 
-    Parameters
-    ----------
-    path : a table with a line an outcome: `outcome`, its name, and any of `FIELDS`. Several values of a cell
-        stand between `|`, as in the head of a scoring file; a cell may be empty.
-    outcomes : sequence of str, those of the study; None takes any.
-
-    Returns
-    -------
-    tuple of dict as the schema of the statement has them (``trait``), in the order of the outcomes. Outcomes
-    of which nothing is said are left out.
-
-    Raises
-    ------
-    DpgrsError
-        Missing or unreadable file, another column, an outcome that is twice or not of the study, a value of
-        another form than the schema's, labels that are not one for each id.
+    Columns are `outcome`, its name, and any of `FIELDS`; several values of a cell stand between `|`, and a
+    cell may be empty. Traits are as in the schema of the statement (``trait``), in the order of the outcomes,
+    without outcomes of which nothing is stated; None as `outcomes` allows any. A table of another form is
+    refused.
     """
     rows = rows_of(path)
     columns = _columns(header_of(rows, path), path)
@@ -68,22 +58,22 @@ def read_traits(path, outcomes=None):
     return tuple(said[name] for name in order)
 
 
-def traits_by_outcome(curation):
-    """Return what the curator says of outcomes, a dict of name to dict; of some outcomes nothing is said."""
+def traits_by_outcome(curation: dict) -> dict[str, dict]:
+    """Return what the curator states of outcomes, by name; of some outcomes nothing is stated."""
     return {trait[OUTCOME]: trait for trait in curation.get("traits", ())}
 
 
-def trait_in_words(trait):
-    """Say what an outcome is in one line: its trait and terms, and of whom."""
+def trait_in_words(trait: dict) -> str:
+    """Return what an outcome is in one line: its trait and terms, and of whom."""
     terms, name = ", ".join(trait.get("efo_ids", ())), trait[OUTCOME]
-    said = [f"{name} is {trait.get('reported_trait', name)}" + (f" ({terms})" if terms else "")]
-    said += [", ".join(trait[field]) for field in ("cohorts", "countries") if field in trait]
-    said += [trait[field] for field in ("ancestry", "doi") if field in trait]
-    return ", ".join(said)
+    words = [f"{name} is {trait.get('reported_trait', name)}" + (f" ({terms})" if terms else "")]
+    words += [", ".join(trait[field]) for field in ("cohorts", "countries") if field in trait]
+    words += [trait[field] for field in ("ancestry", "doi") if field in trait]
+    return ", ".join(words)
 
 
-def _columns(header, path):
-    """Return the place of each column, a dict."""
+def _columns(header: list[str], path: Path | str) -> dict[str, int]:
+    """Return the index of each column."""
     known, plain = [OUTCOME, *FIELDS], [plain_name(name) for name in header]
     places = {name: find_column(plain, {name}) for name in known}
     # Of another table by mistake these may be somebody's values, so none is quoted.
@@ -97,12 +87,12 @@ def _columns(header, path):
     return {name: place for name, place in places.items() if place is not None}
 
 
-def _value(field, cell, form):
-    """Return what a cell says: text, or a list of the parts of it."""
+def _value(field: str, cell: str, form: dict[str, Draft202012Validator]) -> str | list[str]:
+    """Return the value of a cell: text, or a list of text."""
     is_list = form[field].schema.get("type") == "array"
-    return [part.strip() for part in cell.split(BETWEEN)] if is_list else cell
+    return [item.strip() for item in cell.split(BETWEEN)] if is_list else cell
 
 
-def _meant(name, outcomes):
+def _meant(name: str, outcomes: Sequence[str]) -> str:
     close = get_close_matches(name, outcomes, n=1)
     return f"Did you mean {shown(close[0])}?" if close else "Remove the line."

@@ -7,6 +7,7 @@ takes the curator's ledger and key.
 
 import json
 from pathlib import Path
+from typing import Any
 
 from dpgrs import __version__
 from dpgrs.errors import DpgrsError, UsageError, shown
@@ -76,7 +77,7 @@ REFITTED = ", and that scores follow from the noisy statistics, by the program's
 LONGEST_LINE, MOST_LINES = 500, 1000
 
 
-def verify_release(directory, *, reference=None):
+def verify_release(directory: Path | str, *, reference: Path | str | None = None) -> dict:
     """Check a release.
 
     Parameters
@@ -158,7 +159,7 @@ def verify_release(directory, *, reference=None):
     }
 
 
-def _reference_problems(statement, files, reference):
+def _reference_problems(statement: dict, files: dict[str, Path], reference: Path) -> list[str]:
     """Score the public people by a bundle in which nothing else is wrong."""
     if ACCURACY_SUMS not in files:
         raise UsageError(
@@ -172,22 +173,16 @@ def _reference_problems(statement, files, reference):
     return sum_problems(names, sums, *people) or scored_problems(statement, files, *people)
 
 
-def _accuracy(statement, files):
+def _accuracy(statement: dict, files: dict[str, Path]) -> str:
     if statement["accuracy"] == Metrics.WITHHELD:
         return "withheld"
     return "recomputed" if ACCURACY_SUMS in files else "charged"
 
 
-def verdict(report):
-    """Say in words what was checked of a bundle without a finding, and what was not.
+def verdict(report: dict) -> str:
+    """Return what was checked of a bundle without a finding, and what was not, in three lines.
 
-    Parameters
-    ----------
-    report : dict from `verify_release`, perhaps with ``refits`` of `dpgrs.release.open_release`.
-
-    Returns
-    -------
-    str, three lines.
+    The report is from `verify_release`, perhaps with ``refits`` of `dpgrs.release.open_release`.
     """
     chosen = f"{report['n_chosen']} chosen of " if "n_chosen" in report else ""
     checked, unchecked = ACCURACY[report["accuracy"]]
@@ -205,7 +200,7 @@ def verdict(report):
     )
 
 
-def _require_bundle(folder):
+def _require_bundle(folder: Path) -> None:
     """Refuse what is no bundle at all; a folder beside or above one is named with it."""
     if not folder.is_dir():
         raise UsageError(f"`{folder}` must be the folder of a release, got none. Name the right one.")
@@ -216,7 +211,7 @@ def _require_bundle(folder):
     raise UsageError(f"`{folder}` has no {SUMS}, so it is no bundle; {fix}")
 
 
-def _in_words(problems, directory):
+def _in_words(problems: list[str], directory: Path | str) -> str:
     """Word the findings, as a terminal may show them, and the verdict."""
     lines = [f"  {shown(problem, n_characters=LONGEST_LINE)}" for problem in problems[:MOST_LINES]]
     more = [f"  and {len(problems) - MOST_LINES} more"] if len(problems) > MOST_LINES else []
@@ -231,13 +226,15 @@ def _in_words(problems, directory):
     )
 
 
-def _folder_problems(files, sums, statement):
-    """Check that all is there, nothing else, and each with its digest: a dict of names to problems."""
+def _folder_problems(
+    files: dict[str, Path], sums: dict[str, str] | None, statement: dict | None
+) -> dict[str, str]:
+    """Check that all files are there, no others, and each with its digest; return problems by name."""
     missing = {name: f"{name} must be there" for name in sorted(FIXED_FILES - files.keys())}
     return missing | digest_problems(digests_of(files), sums=sums, statement=statement)
 
 
-def _name_problems(statement):
+def _name_problems(statement: dict) -> list[str]:
     """Check that the statement's names of files and outcomes agree with each other."""
     scores, problems = statement["scores"], []
     named = [file for score in scores for file in (score["file"], score["standard_errors"]) if file]
@@ -258,7 +255,7 @@ def _name_problems(statement):
     return problems
 
 
-def _read_statement(files):
+def _read_statement(files: dict[str, Path]) -> tuple[dict | None, list[str]]:
     """Return the statement, or None, and what is wrong with it."""
     statement, problems = _read_json(files, STATEMENT)
     if problems or STATEMENT not in files:
@@ -272,8 +269,8 @@ def _read_statement(files):
     return (None if faults else statement), [f"{STATEMENT}: {fault}" for fault in faults]
 
 
-def _other_format(statement):
-    """Say which version of the program checks a statement of an earlier or later format; None of this one."""
+def _other_format(statement: Any) -> str | None:
+    """Name the version of the program that checks a statement of another format; None of this format."""
     stated = statement.get("format_version") if isinstance(statement, dict) else None
     if not isinstance(stated, int) or stated == FORMAT_VERSION:
         return None
@@ -286,7 +283,7 @@ def _other_format(statement):
     )
 
 
-def _read_json(files, name):
+def _read_json(files: dict[str, Path], name: str) -> tuple[Any, list[str]]:
     if name not in files:
         return None, []
     try:
@@ -296,17 +293,17 @@ def _read_json(files, name):
         return None, [f"{name} must be JSON in UTF-8, without a repeated key"]
 
 
-def _without_repeats(pairs):
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict:
     if len({key for key, _ in pairs}) < len(pairs):
         raise ValueError("a key is there twice")
     return dict(pairs)
 
 
-def _refuse(constant):
+def _refuse(constant: str) -> None:
     raise ValueError(constant)
 
 
-def _choice_problems(statement):
+def _choice_problems(statement: dict) -> list[str]:
     """Check that the variants of a score are all, or so many as the release chose and paid for."""
     domain, scores, chosen = statement["data_domain"], statement["scores"], choices_of(statement)
     n_sites = domain["n_variants"]
@@ -333,7 +330,7 @@ def _choice_problems(statement):
     ]
 
 
-def _provenance_problems(statement, files):
+def _provenance_problems(statement: dict, files: dict[str, Path]) -> list[str]:
     """Check that provenance holds what may be published, and the program that the statement names."""
     provenance, problems = _read_json(files, "provenance.json")
     software = {"dpgrs": statement["software"]["version"], "commit": statement["software"]["commit"]}
@@ -344,8 +341,8 @@ def _provenance_problems(statement, files):
     return problems
 
 
-def _word_problems(statement, files):
-    """Check that what follows in words from a statement's terms and draws is so, word for word."""
+def _word_problems(statement: dict, files: dict[str, Path]) -> list[str]:
+    """Check that the words that follow from a statement's terms and draws are right, word for word."""
     version = statement["software"]["version"]
     other = "" if version == __version__ else f"; this is dpgrs {__version__}: take {version}"
     guarantee = statement["guarantee"]
@@ -377,8 +374,8 @@ def _word_problems(statement, files):
     return [f"{line}, word for word as dpgrs {version} has it{other}" for line in wrong]
 
 
-def _trace_problems(files, statement):
-    """Find what tells of the machine: absolute paths, wherever but in names of outcomes and their traits."""
+def _trace_problems(files: dict[str, Path], statement: dict) -> list[str]:
+    """Find traces of the machine: absolute paths, except in names of outcomes and their traits."""
     traits = json.dumps(list(traits_of(statement).values()), ensure_ascii=False)
     known, problems = [*statement["data_domain"]["outcomes"], traits], []
     for name in sorted(files.keys() & {*FIXED_FILES, *statement["files"]}):

@@ -46,7 +46,7 @@ MOST_AT_ROOT = 8
 # Public seeded draws, noise, and the secret key that noise will hang on.
 RANDOM_DOORS = {"public_random.py", "privacy/noise/sources.py", "privacy/noise/study_key.py"}
 # Rooms and modules whose functions have types in annotations, and prose of a line or a few.
-ANNOTATED = ("fetching/", "genotypes/", "io/", "release/")
+ANNOTATED = ("fetching/", "genotypes/", "io/", "release/", "selection/")
 SECTION = re.compile(
     r"^(Parameters|Returns|Yields|Raises|Attributes|Notes|References|See Also)\n-{3,}$", re.M
 )

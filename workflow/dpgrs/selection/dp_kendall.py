@@ -10,10 +10,11 @@ References
    selection. NeurIPS.
 """
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -26,100 +27,83 @@ from dpgrs.selection.kendall import comparison_with, feature_scores, range_of, s
 from dpgrs.selection.kendall_rounds import side_by_side
 from dpgrs.types import Composition, Neighbours, PairKernel, Protection, Rows, Selection, Unit
 
+if TYPE_CHECKING:
+    from dpgrs.io.stored_genotypes import StoredGenotypes
+    from dpgrs.methods.chosen import ScreeningData
+    from dpgrs.methods.chosen_requests import ScreenedRequest
+    from dpgrs.privacy.accounting.events import ChoiceEvent
+    from dpgrs.privacy.noise.base import NoiseSource
+
 LARGEST_SCORE = 2**62
 SCORES_AT_A_TIME = 2**20  # of variants with those that were chosen last
 
 
 @dataclass(frozen=True, kw_only=True)
 class KendallRequest:
-    """The public terms of one choice of features.
-
-    Attributes
-    ----------
-    n_choices : int, features to choose.
-    epsilon : float, of all choices together.
-    delta : float, of all choices together; spent by zCDP composition alone.
-    rows : Rows
-    neighbours : Neighbours
-    unit : Unit
-    protection : Protection
-    against_outcome, against_feature : PairKernel; `sign` twice for features without a public range.
-    law : Selection
-    composition : Composition
-    """
+    """The public terms of one choice of features."""
 
     n_choices: int
-    epsilon: float
-    delta: float = 0.0
+    epsilon: float  # of all choices together
+    delta: float = 0.0  # of all choices together; spent only by zCDP composition
     rows: Rows = Rows.PEOPLE
     neighbours: Neighbours = Neighbours.ADD_REMOVE
     unit: Unit = Unit.PERSON
     protection: Protection = Protection.FULL
-    against_outcome: PairKernel = PairKernel.BOUNDED
+    against_outcome: PairKernel = PairKernel.BOUNDED  # `sign` for both of features without a public range
     against_feature: PairKernel = PairKernel.PRODUCT
     law: Selection = Selection.PERMUTE_AND_FLIP
     composition: Composition = Composition.BASIC
 
-    def _claim(self, kernel):
+    def _claim(self, kernel: PairKernel) -> Sensitivity:
         terms = {name: getattr(self, name) for name in ("rows", "neighbours", "unit", "protection")}
         return kendall_sensitivity(kernel=kernel, **terms)
 
     @cached_property
-    def claim(self):
-        """The Sensitivity of a score, of the first round too: there scores count `first_factor` times.
+    def claim(self) -> Sensitivity:
+        """The bound on how far a score moves; scores of the first round count `first_factor` times.
 
-        So under label protection too: features are compared over the rows with the outcome, which is private.
+        It holds under label protection too: features are compared over the rows with the outcome, which is
+        private.
         """
         outcome = self._claim(self.against_outcome)
         value = outcome.value + self._claim(self.against_feature).value
         return Sensitivity(value, outcome.norm, outcome.neighbours, outcome.unit, outcome.law)
 
     @property
-    def first_factor(self):
-        """How many times less the scores of the first round move than those of a later one, a Fraction."""
+    def first_factor(self) -> Fraction:
+        """How many times less the scores of the first round move than scores of a later one."""
         return Fraction(self.claim.value) / Fraction(self._claim(self.against_outcome).value)
 
     @property
-    def epsilon_of_choices(self):
-        """What all choices cost under basic composition: at least `epsilon`, and more of many under zCDP."""
+    def epsilon_of_choices(self) -> float:
+        """The cost of all choices under basic composition: `epsilon`, and more of many under zCDP."""
         terms = {name: getattr(self, name) for name in ("n_choices", "law", "composition")}
         return epsilon_of_choices(self.epsilon, self.delta, **terms)
 
     @property
-    def family(self):
-        """That of the event of a choice, a str."""
+    def family(self) -> str:
+        """The family of the event of a choice."""
         return CHOICES[Selection(self.law)].family
 
 
 @dataclass(frozen=True)
 class GenotypePairs:
-    """Kendall's scores of the genotypes with one outcome, and with each other where it is known.
+    """Kendall's scores of the genotypes with one outcome, and with each other if it is known.
 
-    Attributes
-    ----------
-    genotypes : (n_variants, n_words) uint64, or (n_variants, n_rows) int16 dosages, or StoredGenotypes.
-    outcome_scores : (n_variants,) int64, from `genotype_scores`.
-    n_haplotypes : int
-    rows : Rows
-    is_selected : (n_rows,) bool, rows with the outcome; `genotype_pairs` takes both from the outcome.
-    n_threads : int, at least 1, that compare variants; it changes no score.
-
-    Raises
-    ------
-    UsageError
-        If there is not one score for each variant and one truth value for each row.
+    Dosages are (n_variants, n_rows) int16. `genotype_pairs` takes scores and selected rows from the outcome;
+    other shapes are refused.
     """
 
     against_outcome: ClassVar = PairKernel.BOUNDED
     against_feature: ClassVar = PairKernel.PRODUCT
-    genotypes: np.ndarray
-    outcome_scores: np.ndarray
+    genotypes: "np.ndarray | StoredGenotypes"  # bits, (n_variants, n_words) uint64, or dosages
+    outcome_scores: np.ndarray  # (n_variants,) int64, from `genotype_scores`
     n_haplotypes: int
     rows: Rows
-    is_selected: np.ndarray
-    n_threads: int = 1
+    is_selected: np.ndarray  # (n_rows,) bool, rows with the outcome
+    n_threads: int = 1  # at least 1, that compare variants; it changes no score
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         # The number of selected rows scales the noise: "all", said in any other way, must not count as none.
         mask = np.asarray(self.is_selected)
         n_rows = self.n_haplotypes if Rows(self.rows) == Rows.HAPLOTYPES else self.n_haplotypes // 2
@@ -131,36 +115,32 @@ class GenotypePairs:
             )
 
     @property
-    def n_rows(self):
-        """The rows that take part."""
+    def n_rows(self) -> int:
+        """The number of rows with the outcome."""
         return int(np.count_nonzero(self.is_selected))
 
     @property
-    def pair_range(self):
+    def pair_range(self) -> int:
         """The number of units that a pair of rows adds at most to a score with the outcome."""
         return range_of(self.genotypes, rows=self.rows)
 
     @property
-    def feature_range(self):
+    def feature_range(self) -> int:
         """The same of a score of two features, a multiple of `pair_range`."""
         return self.pair_range**2
 
-    def feature_scores(self, number):
+    def feature_scores(self, number: int) -> np.ndarray:
         """Compare all features with one of them: (n_variants,) int64."""
         terms = self._rows | {"is_selected": self.is_selected}
         return feature_scores(self.genotypes, self.genotypes[number], **terms)
 
-    def parts_of_feature_scores(self, numbers, others):
+    def parts_of_feature_scores(
+        self, numbers: Sequence[int], others: Sequence[Any]
+    ) -> Iterator[tuple[slice, np.ndarray]]:
         """Compare all features with one of them for each outcome, with one look at the genotypes.
 
-        Parameters
-        ----------
-        numbers : sequence of int, the feature of this outcome and of the others.
-        others : list of GenotypePairs, of the other outcomes and the same genotypes.
-
-        Yields
-        ------
-        slice of the features, and their int64 scores for each outcome.
+        `numbers` are the features of this outcome and of the others, `others` are GenotypePairs of the same
+        genotypes. A slice of the features comes with its int64 scores for each outcome.
         """
         outcomes = [self, *others]
         are_selected = [one.is_selected for one in outcomes]
@@ -170,73 +150,65 @@ class GenotypePairs:
         step = max(SCORES_AT_A_TIME // len(outcomes), 1)
         for columns, block in variant_blocks(self.genotypes):
             for first in range(0, len(block), step):
-                own = block[first : first + step]
-                place = slice(columns.start + first, columns.start + first + len(own))
-                yield place, map_in_parts(compare, own, n_threads=self.n_threads)
+                part_block = block[first : first + step]
+                features = slice(columns.start + first, columns.start + first + len(part_block))
+                yield features, map_in_parts(compare, part_block, n_threads=self.n_threads)
 
     @property
-    def _rows(self):
+    def _rows(self) -> dict:
         return {"n_haplotypes": self.n_haplotypes, "rows": self.rows}
 
 
 class TablePairs:
     """Kendall's scores of features without a public range with an outcome, and with each other.
 
-    Parameters
-    ----------
-    features : (n_features, n_rows) numbers that float64 holds, without NaN.
-    outcome : (n_rows,) float64, NaN where missing.
-    rows : Rows, what a row of the table is.
+    Features, (n_features, n_rows), are numbers that float64 holds, without NaN; the outcome is (n_rows,)
+    float64, NaN if missing.
     """
 
     against_outcome = against_feature = PairKernel.SIGN
     pair_range = feature_range = 1
 
-    def __init__(self, features, outcome, *, rows=Rows.PEOPLE):
+    def __init__(self, features: np.ndarray, outcome: np.ndarray, *, rows: Rows | str = Rows.PEOPLE) -> None:
         self._features, self._outcome, self.rows = features, outcome, rows
         self.n_rows = int(np.count_nonzero(~np.isnan(outcome)))
 
     @cached_property
-    def outcome_scores(self):
-        """(n_features,) int64"""
+    def outcome_scores(self) -> np.ndarray:
+        """The scores with the outcome, (n_features,) int64."""
         return self._scores(self._outcome)
 
-    def feature_scores(self, number):
+    def feature_scores(self, number: int) -> np.ndarray:
         """Compare all features with one of them: (n_features,) int64."""
         against = np.where(np.isnan(self._outcome), np.nan, self._features[number])
         return self._scores(against)
 
-    def parts_of_feature_scores(self, numbers, others):
+    def parts_of_feature_scores(
+        self, numbers: Sequence[int], others: Sequence[Any]
+    ) -> Iterator[tuple[slice, Iterator[np.ndarray]]]:
         """Do as `GenotypePairs` does, all features at once."""
         outcomes = [self, *others]
         scores = (one.feature_scores(number) for number, one in zip(numbers, outcomes, strict=True))
         yield slice(None), scores
 
-    def _scores(self, against):
+    def _scores(self, against: np.ndarray) -> np.ndarray:
         from dpgrs.selection.merge_sort import sign_scores  # brings numba, which takes 0.3 s
 
         return sign_scores(self._features, against)
 
 
-def genotype_pairs(genotypes, Y, *, n_haplotypes, rows, n_threads=1):
+def genotype_pairs(
+    genotypes: "np.ndarray | StoredGenotypes",
+    Y: np.ndarray,
+    *,
+    n_haplotypes: int,
+    rows: Rows | str,
+    n_threads: int = 1,
+) -> list[GenotypePairs]:
     """Compare genotypes with all outcomes at once.
 
-    Parameters
-    ----------
-    genotypes : (n_variants, n_words) uint64, or (n_variants, n_rows) int16 dosages, or StoredGenotypes.
-    Y : (n_outcomes, n_rows) float64, NaN where missing.
-    n_haplotypes : int
-    rows : Rows
-    n_threads : int, as of GenotypePairs.
-
-    Returns
-    -------
-    list of GenotypePairs, one for each outcome.
-
-    Raises
-    ------
-    UsageError
-        As `genotype_scores`.
+    Genotypes are bits, (n_variants, n_words) uint64, dosages, (n_variants, n_rows) int16, or on disk;
+    outcomes are (n_outcomes, n_rows) float64, NaN if missing.
     """
     scores = scores_of_all(genotypes, Y, n_haplotypes=n_haplotypes, rows=rows, n_threads=n_threads)
     return [
@@ -245,7 +217,9 @@ def genotype_pairs(genotypes, Y, *, n_haplotypes, rows, n_threads=1):
     ]
 
 
-def private_kendall(pairs, *, request, noise):
+def private_kendall(
+    pairs: GenotypePairs | TablePairs, *, request: KendallRequest, noise: "NoiseSource"
+) -> "tuple[np.ndarray, ChoiceEvent]":
     """Choose features by noisy scores.
 
     Parameters
@@ -275,15 +249,17 @@ def private_kendall(pairs, *, request, noise):
     return _choose_for_each([pairs], [noise], request)[0]
 
 
-def _choose_for_each(pairs, sources, request):
+def _choose_for_each(
+    pairs: Sequence[GenotypePairs | TablePairs], sources: "Sequence[NoiseSource]", request: KendallRequest
+) -> "list[tuple[np.ndarray, ChoiceEvent]]":
     """Do as `private_kendall` for each outcome: all of the same features, and each with its own source."""
-    asked = request.against_outcome, request.against_feature, Rows(request.rows)
+    requested = request.against_outcome, request.against_feature, Rows(request.rows)
     for one in pairs:
         given = one.against_outcome, one.against_feature, Rows(one.rows)
-        if asked != given:
+        if requested != given:
             raise UsageError(
                 f"The request must be about the kernels and rows of the pairs, {', '.join(given)}, "
-                f"got {', '.join(asked)}. Ask for theirs."
+                f"got {', '.join(requested)}. Ask for theirs."
             )
         require_exact(one, request.n_choices)
     terms = {
@@ -300,7 +276,7 @@ def _choose_for_each(pairs, sources, request):
     return side_by_side(pairs, choices, first_factor=request.first_factor)
 
 
-def require_exact(pairs, n_choices):
+def require_exact(pairs: GenotypePairs | TablePairs, n_choices: int) -> None:
     """Refuse numbers of rows and choices for which a score could leave int64: before anything is charged.
 
     With an outcome a score is at most range n^2/4, or n^2/2 without a range, with a feature range^2 n^2/4 or
@@ -313,13 +289,17 @@ def require_exact(pairs, n_choices):
         )
 
 
-def choose_privately(data, number, *, request, noise, outcome_bound):
+def choose_privately(
+    data: "ScreeningData", number: int, *, request: KendallRequest, noise: "NoiseSource", outcome_bound: float
+) -> "tuple[np.ndarray, ChoiceEvent]":
     """Choose for one outcome of a study, by its number."""
     pairs = data.pairs[number]
     return private_kendall(pairs, request=_about(pairs, request), noise=noise)
 
 
-def choose_for_all(data, sources, *, request, outcome_bound):
+def choose_for_all(
+    data: "ScreeningData", sources: "Sequence[NoiseSource]", *, request: KendallRequest, outcome_bound: float
+) -> "list[tuple[np.ndarray, ChoiceEvent]]":
     """Choose for the first outcomes of a study, with a source of noise for each.
 
     Privacy
@@ -330,19 +310,19 @@ def choose_for_all(data, sources, *, request, outcome_bound):
     return _choose_for_each(pairs, sources, _about(pairs[0], request))
 
 
-def _about(pairs, request):
-    """Return a request with the kernels of what the columns are."""
+def _about(pairs: GenotypePairs | TablePairs, request: KendallRequest) -> KendallRequest:
+    """Return a request with the kernels of the columns."""
     return replace(request, against_outcome=pairs.against_outcome, against_feature=pairs.against_feature)
 
 
-def of_table(terms, *, epsilon, n_low):
-    """Return what is asked for of a plain table, by its TableRequest."""
+def of_table(terms: Any, *, epsilon: float, n_low: float) -> KendallRequest:
+    """Return the request for a plain table, by its TableRequest."""
     law = {"neighbours": terms.neighbours, "law": terms.law}
     return KendallRequest(n_choices=terms.k, epsilon=epsilon, **law)
 
 
-def asked(screened, **own):
-    """Return what is asked for one outcome of a study."""
+def asked(screened: "ScreenedRequest", **own: Any) -> KendallRequest:
+    """Return the request for one outcome of a study."""
     terms = screened.screening
     delta = terms.delta_share * screened.delta / screened.n_outcomes
     laws = {"law": terms.law, "composition": terms.composition}

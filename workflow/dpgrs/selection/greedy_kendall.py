@@ -1,35 +1,30 @@
 """The choices of DPKendall without privacy, of all outcomes round by round."""
 
+from collections.abc import Generator, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from dpgrs.errors import UsageError
 from dpgrs.selection.dp_kendall import require_exact
 from dpgrs.selection.kendall_rounds import side_by_side
 
+if TYPE_CHECKING:
+    from dpgrs.methods.chosen import ScreeningData
+    from dpgrs.selection.dp_kendall import GenotypePairs, TablePairs
 
-def greedy_kendall(pairs, *, n_choices):
-    """Do as `greedy_choices` for one outcome, by its GenotypePairs or TablePairs: (n_choices,) int64."""
+
+def greedy_kendall(pairs: "GenotypePairs | TablePairs", *, n_choices: int) -> np.ndarray:
+    """Do as `greedy_choices` for one outcome: (n_choices,) int64."""
     return greedy_choices([pairs], n_choices=n_choices)[0]
 
 
-def greedy_choices(pairs, *, n_choices):
+def greedy_choices(pairs: "Sequence[GenotypePairs | TablePairs]", *, n_choices: int) -> np.ndarray:
     """Choose features for each outcome by the exact scores, without privacy; ties go to the first.
 
-    Each round takes one look at the genotypes, for all outcomes.
-
-    Parameters
-    ----------
-    pairs : list of GenotypePairs, or of TablePairs, of the outcomes, all of the same features.
-    n_choices : int
-
-    Returns
-    -------
-    (n_outcomes, n_choices) int64, in the order of choice.
-
-    Raises
-    ------
-    UsageError
-        If there are fewer features than choices, or scores could leave int64.
+    All pairs are of the same features; each round takes one look at the genotypes, for all outcomes. The
+    result is (n_outcomes, n_choices) int64, in the order of choice.
     """
     for one in pairs:
         require_exact(one, n_choices)
@@ -41,7 +36,7 @@ def greedy_choices(pairs, *, n_choices):
     return np.array(side_by_side(pairs, [_best_of_rounds(n_choices) for _ in pairs]))
 
 
-def _best_of_rounds(n_choices):
+def _best_of_rounds(n_choices: int) -> Generator[np.ndarray, Any, np.ndarray]:
     """Choose the highest score in each round: yields and takes as `NoiseSource.choose_in_rounds`."""
     chosen = np.empty(0, dtype=np.int64)
     for _ in range(n_choices):
@@ -49,13 +44,13 @@ def _best_of_rounds(n_choices):
     return chosen
 
 
-def _best(chosen, scores, unit):
+def _best(chosen: np.ndarray, scores: np.ndarray, unit: Fraction) -> np.intp:
     """Return the feature of the highest score that is not chosen yet."""
     scores = scores.copy()
     scores[chosen] = np.iinfo(np.int64).min
     return np.argmax(scores)
 
 
-def choose_exactly(data, number, *, n_choices, outcome_bound):
-    """Choose without noise."""
+def choose_exactly(data: "ScreeningData", number: int, *, n_choices: int, outcome_bound: float) -> np.ndarray:
+    """Choose without noise for one outcome of a study, by its number."""
     return data.greedy_choices(n_choices)[number]

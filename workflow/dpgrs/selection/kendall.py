@@ -10,7 +10,9 @@ The first is X'w with integer weights w_i = #{y_k < y_i} - #{y_k > y_i}, so all 
 are one matrix product. Features without a public range have the kernel `sign`: `dpgrs.selection.merge_sort`.
 """
 
+from collections.abc import Callable, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -26,21 +28,18 @@ from dpgrs.linalg.statistics import (
 )
 from dpgrs.types import Rows
 
+if TYPE_CHECKING:
+    from dpgrs.io.stored_genotypes import StoredGenotypes
+
 # Integers up to here are exact, and so are sums of products of which no partial sum is larger, in any order.
 LARGEST_EXACT = 2**53
 
 
-def tied_runs(values):
-    """Sort values, and say which of them are equal.
+def tied_runs(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Sort values, (n_rows,) float64, NaN if missing, and find equal ones.
 
-    Parameters
-    ----------
-    values : (n_rows,) float64, NaN where missing.
-
-    Returns
-    -------
-    order : (n_known,) int64, rows with a value in ascending order.
-    starts : (n_runs + 1,) int64, where in `order` each run of equal values starts, and n_known.
+    The first result, (n_known,) int64, are rows with a value in ascending order; the second, (n_runs + 1,)
+    int64, where in it each run of equal values starts, and n_known.
     """
     n_known = len(values) - np.count_nonzero(np.isnan(values))
     order = np.argsort(values)[:n_known]  # NaN is sorted to the end
@@ -50,16 +49,11 @@ def tied_runs(values):
     return order, np.append(np.flatnonzero(is_new), n_known)
 
 
-def rank_weights(Y):
+def rank_weights(Y: np.ndarray) -> np.ndarray:
     """Return how many rows have a smaller value less how many have a larger one: 2 midrank - n - 1.
 
-    Parameters
-    ----------
-    Y : (n_outcomes, n_rows) float64; NaN where missing, or where a row is not to take part.
-
-    Returns
-    -------
-    (n_outcomes, n_rows) int64, 0 where missing. An outcome's weights add up to 0.
+    Outcomes are (n_outcomes, n_rows) float64, NaN if missing, or if a row is not to take part. Weights are
+    int64 of this shape, 0 if missing; an outcome's weights add up to 0.
 
     Examples
     --------
@@ -75,37 +69,20 @@ def rank_weights(Y):
     return weights
 
 
-def range_of(genotypes, *, rows):
-    """Return the public range of a genotype in the integers that scores are made of, an int.
-
-    Parameters
-    ----------
-    genotypes : (n_variants, n_words) uint64, or (n_variants, n_rows) int16 dosages.
-    rows : Rows
-    """
+def range_of(genotypes: "np.ndarray | StoredGenotypes", *, rows: Rows | str) -> int:
+    """Return the public range of a genotype in the integers that scores are made of."""
     if is_fractional(genotypes):
         return LARGEST_DOSAGE
     return 1 if Rows(rows) == Rows.HAPLOTYPES else 2
 
 
-def genotype_scores(genotypes, weights, *, n_haplotypes, rows):
-    """Compare variants with outcomes, kernel `bounded`.
+def genotype_scores(
+    genotypes: np.ndarray, weights: np.ndarray, *, n_haplotypes: int, rows: Rows | str
+) -> np.ndarray:
+    """Compare variants with outcomes, kernel `bounded`: (n_outcomes, n_variants) int64.
 
-    Parameters
-    ----------
-    genotypes : (n_variants, n_words) uint64, or (n_variants, n_rows) int16 dosages.
-    weights : (n_outcomes, n_rows) int64, as `rank_weights` gives.
-    n_haplotypes : int
-    rows : Rows
-
-    Returns
-    -------
-    (n_outcomes, n_variants) int64
-
-    Raises
-    ------
-    UsageError
-        Of dosages, if range n_rows^2/4 is above `LARGEST_EXACT`.
+    Genotypes are bits, (n_variants, n_words) uint64, or dosages, (n_variants, n_rows) int16; weights are
+    (n_outcomes, n_rows) int64 from `rank_weights`. Dosages of too many rows for exact sums are refused.
     """
     if is_fractional(genotypes):
         return _dosage_scores(genotypes, weights)
@@ -115,18 +92,18 @@ def genotype_scores(genotypes, weights, *, n_haplotypes, rows):
     return table_sums(genotypes, weights if Rows(rows) == Rows.HAPLOTYPES else np.repeat(weights, 2, axis=1))
 
 
-def scores_of_all(genotypes, Y, *, n_haplotypes, rows, n_threads=1):
+def scores_of_all(
+    genotypes: "np.ndarray | StoredGenotypes",
+    Y: np.ndarray,
+    *,
+    n_haplotypes: int,
+    rows: Rows | str,
+    n_threads: int = 1,
+) -> np.ndarray:
     """Compare variants with outcomes, kernel `bounded`, with one look at the genotypes.
 
-    Parameters
-    ----------
-    genotypes : as in `genotype_scores`, or StoredGenotypes.
-    Y : (n_outcomes, n_rows) float64, as in `rank_weights`.
-    n_threads : int, at least 1; it changes no score.
-
-    Returns
-    -------
-    (n_outcomes, n_variants) int64; errors as of `genotype_scores`.
+    Outcomes are as in `rank_weights`, the result as in `genotype_scores`; the number of threads changes no
+    score.
     """
     parts = list(outcome_parts(len(Y), n_haplotypes=n_haplotypes))
     # Below the number of rows, so that they take half the room of the outcomes.
@@ -140,7 +117,7 @@ def scores_of_all(genotypes, Y, *, n_haplotypes, rows, n_threads=1):
     return scores
 
 
-def _dosage_scores(genotypes, weights):
+def _dosage_scores(genotypes: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Compare dosages with outcomes in float64.
 
     Positive weights add up to n^2/4 at most, negative ones to -n^2/4: no partial sum lies beyond that.
@@ -154,38 +131,34 @@ def _dosage_scores(genotypes, weights):
     return scores
 
 
-def feature_scores(genotypes, feature, *, n_haplotypes, rows, is_selected=None):
+def feature_scores(
+    genotypes: "np.ndarray | StoredGenotypes",
+    feature: np.ndarray,
+    *,
+    n_haplotypes: int,
+    rows: Rows | str,
+    is_selected: np.ndarray | None = None,
+) -> np.ndarray:
     """Compare variants with one variant, kernel `product`: a column of the centred Gram matrix.
 
-    Parameters
-    ----------
-    genotypes : (n_variants, n_words) uint64, or (n_variants, n_rows) int16 dosages, or StoredGenotypes.
-    feature : (n_words,) uint64 or (n_rows,) int16, the one variant.
-    n_haplotypes : int
-    rows : Rows
-    is_selected : (n_rows,) bool, rows that take part: those with the outcome that features are chosen for.
-        None takes all.
-
-    Returns
-    -------
-    (n_variants,) int64
+    The one variant is (n_words,) uint64 or (n_rows,) int16. Selected are the rows with the outcome that
+    features are chosen for; None takes all. The result is (n_variants,) int64.
     """
     compare = comparison_with([feature], n_haplotypes=n_haplotypes, rows=rows, are_selected=[is_selected])
     return np.concatenate([compare(block)[0] for _, block in variant_blocks(genotypes)])
 
 
-def comparison_with(features, *, n_haplotypes, rows, are_selected):
+def comparison_with(
+    features: Sequence[np.ndarray] | np.ndarray,
+    *,
+    n_haplotypes: int,
+    rows: Rows | str,
+    are_selected: Sequence[np.ndarray | None],
+) -> Callable[[np.ndarray], np.ndarray]:
     """Return a function of some genotypes that returns their scores with each of some variants at once.
 
-    Parameters
-    ----------
-    features : sequence of (n_words,) uint64 or (n_rows,) int16, the variants, one at least.
-    n_haplotypes, rows : as in `feature_scores`.
-    are_selected : sequence, for each of them, of `is_selected` as in `feature_scores`.
-
-    Returns
-    -------
-    function of (n_variants, ...) genotypes that returns (n_features, n_variants) int64.
+    The variants are as in `feature_scores`, one at least, and for each of them there are the selected rows.
+    Of (n_variants, ...) genotypes the function returns (n_features, n_variants) int64.
     """
     from dpgrs.linalg._bit_counts import counts_within  # brings numba, which takes 0.3 s
 
@@ -207,7 +180,7 @@ def comparison_with(features, *, n_haplotypes, rows, are_selected):
     n_rows, n_carried = (np.bitwise_count(own).sum(axis=1, dtype=np.int64) for own in (selected, features))
     n_rows //= len(factors) - 1
 
-    def compare(genotypes):
+    def compare(genotypes: np.ndarray) -> np.ndarray:
         of_rows, joint = np.split(counts_within(genotypes, masks), [len(row_sets)])
         joint = joint.reshape(-1, *features.shape[:1], len(genotypes)).sum(axis=0)
         return n_rows[:, np.newaxis] * joint - n_carried[:, np.newaxis] * of_rows[of_feature]
@@ -215,31 +188,23 @@ def comparison_with(features, *, n_haplotypes, rows, are_selected):
     return compare
 
 
-def _dosage_products(genotypes, feature, keep):
+def _dosage_products(genotypes: np.ndarray, feature: np.ndarray, keep: np.ndarray | slice) -> np.ndarray:
     other = feature[keep].astype(np.float64)
     scores = np.empty(len(genotypes), dtype=np.int64)
     for start in range(0, len(genotypes), VARIANT_BLOCK):
         block = slice(start, start + VARIANT_BLOCK)
-        own = genotypes[block][:, keep].astype(np.float64)
+        dosages = genotypes[block][:, keep].astype(np.float64)
         # Entries are at most 2^12: integers below 2^53, exact in every order.
-        joint, sums = (own @ other).astype(np.int64), own.sum(axis=1).astype(np.int64)
+        joint, sums = (dosages @ other).astype(np.int64), dosages.sum(axis=1).astype(np.int64)
         scores[block] = len(other) * joint - int(other.sum()) * sums
     return scores
 
 
-def correlations(scores, n_rows, *, pair_range):
+def correlations(scores: np.ndarray, n_rows: int | np.ndarray, *, pair_range: int) -> np.ndarray:
     """Return Kendall's correlation in the scale that has a bounded sensitivity, tau^ = S/(n - 1).
 
-    For reading and plotting: a mechanism compares the integers.
-
-    Parameters
-    ----------
-    scores : (n_outcomes, n_variants) or (n_variants,) int64
-    n_rows : int, or (n_outcomes, 1): rows that take part, those with the outcome.
-    pair_range : int, what one pair adds at most in the units of the scores: range, range^2, or 1 for `sign`.
-
-    Returns
-    -------
-    float64 of the shape of the scores, between -n/2 and n/2; 0 where fewer than two rows take part.
+    It is for reading and plotting: a mechanism compares the integers. Rows are those with the outcome, an int
+    or (n_outcomes, 1); `pair_range` is what one pair adds at most in the units of the scores: range, range^2,
+    or 1 for `sign`. Values of the shape of the scores lie between -n/2 and n/2; 0 of fewer than two rows.
     """
     return scores / (pair_range * np.maximum(np.asarray(n_rows) - 1, 1))

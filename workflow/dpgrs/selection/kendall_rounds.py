@@ -1,31 +1,27 @@
 """The rounds of DPKendall: scores after the choices before, and choices of all outcomes side by side."""
 
+from collections.abc import Generator, Sequence
 from fractions import Fraction
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+if TYPE_CHECKING:
+    from dpgrs.selection.dp_kendall import GenotypePairs, TablePairs
+
 
 class RoundScores:
-    """The scores of every round, as a choice of `NoiseSource.choose_in_rounds` asks for them.
+    """The scores of every round, as a choice of `NoiseSource.choose_in_rounds` requests them."""
 
-    Parameters
-    ----------
-    pairs : GenotypePairs or TablePairs
-    first_factor : Fraction, of `KendallRequest`.
-    """
-
-    def __init__(self, pairs, *, first_factor=Fraction(1)):
+    def __init__(self, pairs: "GenotypePairs | TablePairs", *, first_factor: Fraction = Fraction(1)) -> None:
         self._pairs, self._first_factor = pairs, first_factor
         # Takes no room before there is a second round.
         self._sums, self._summed = np.zeros(len(pairs.outcome_scores), np.int64), np.empty(0, np.int64)
 
-    def __call__(self, chosen):
-        """Score all features after the (n_chosen,) choices so far.
+    def __call__(self, chosen: np.ndarray) -> tuple[np.ndarray, Fraction]:
+        """Score all features after the (n_chosen,) choices so far: (n_features,) int64 and their unit.
 
-        Returns
-        -------
-        scores : (n_features,) int64
-        unit : Fraction, in units of tau^; private.
+        The unit is in units of tau^; it is private.
         """
         pairs = self._pairs
         n_pairs, strengths = max(pairs.n_rows - 1, 1), np.abs(pairs.outcome_scores)
@@ -40,44 +36,41 @@ class RoundScores:
         unit = Fraction(1, pairs.feature_range * len(chosen) * n_pairs)
         return factor * strengths - self._sums, unit
 
-    def add(self, features, scores):
+    def add(self, features: slice, scores: np.ndarray) -> None:
         """Take the scores of some features with the next choice, before it is named by `take`."""
         self._sums[features] += np.abs(scores)
 
-    def take(self, chosen):
-        """Say that the scores of all features with the last of the (n_chosen,) choices were added."""
+    def take(self, chosen: np.ndarray) -> None:
+        """Note that the scores of all features with the last of the (n_chosen,) choices were added."""
         self._summed = np.array(chosen)
 
 
-def side_by_side(pairs, choices, *, first_factor=Fraction(1)):
+def side_by_side(
+    pairs: "Sequence[GenotypePairs | TablePairs]",
+    choices: Sequence[Generator[Any, Any, Any]],
+    *,
+    first_factor: Fraction = Fraction(1),
+) -> list:
     """Run a choice for each outcome round by round: each round takes one look at the features for all.
 
-    Parameters
-    ----------
-    pairs : list of GenotypePairs, or of TablePairs, of the outcomes, all of the same features.
-    choices : list of generators as of `NoiseSource.choose_in_rounds`, one for each outcome, of equally many
-        rounds.
-    first_factor : Fraction, of `KendallRequest`.
-
-    Returns
-    -------
-    list of what the choices return.
+    The pairs are of the same features; the choices, as of `NoiseSource.choose_in_rounds`, have equally many
+    rounds.
     """
     scores = [RoundScores(one, first_factor=first_factor) for one in pairs]
-    chosen, found, n_summed = [next(choice) for choice in choices], [], 0
-    while not found:
+    chosen, results, n_summed = [next(choice) for choice in choices], [], 0
+    while not results:
         if len(chosen[0]) > n_summed:
             n_summed = len(chosen[0])
-            last = [own[-1] for own in chosen]
+            last = [feature_scores[-1] for feature_scores in chosen]
             for features, compared in pairs[0].parts_of_feature_scores(last, pairs[1:]):
-                for score, own in zip(scores, compared, strict=True):
-                    score.add(features, own)
-            for score, own in zip(scores, chosen, strict=True):
-                score.take(own)
+                for score, feature_scores in zip(scores, compared, strict=True):
+                    score.add(features, feature_scores)
+            for score, feature_scores in zip(scores, chosen, strict=True):
+                score.take(feature_scores)
         for number, (choice, score) in enumerate(zip(choices, scores, strict=True)):
             try:
                 chosen[number] = choice.send(score(chosen[number]))
             except StopIteration as end:
-                found.append(end.value)
-    assert len(found) == len(choices)
-    return found
+                results.append(end.value)
+    assert len(results) == len(choices)
+    return results

@@ -17,18 +17,11 @@ LARGEST_KEY = np.int64(2**63 - 1)
 _compiled = numba.njit(nogil=True, cache=True)
 
 
-def sign_scores(features, against, *, n_threads=1):
-    """Compare features with an outcome, or with another feature, kernel `sign`.
+def sign_scores(features: np.ndarray, against: np.ndarray, *, n_threads: int = 1) -> np.ndarray:
+    """Compare features with an outcome, or with another feature, kernel `sign`: (n_features,) int64.
 
-    Parameters
-    ----------
-    features : (n_features, n_rows) numbers that float64 holds. A row with NaN is in no pair of that feature.
-    against : (n_rows,) float64, NaN where missing, or where a row is not to take part.
-    n_threads : int, at least 1.
-
-    Returns
-    -------
-    (n_features,) int64
+    Features, (n_features, n_rows), are numbers that float64 holds; a row with NaN is in no pair of that
+    feature. `against` is (n_rows,) float64, NaN if missing, or if a row is not to take part.
 
     Examples
     --------
@@ -38,7 +31,7 @@ def sign_scores(features, against, *, n_threads=1):
     against = np.asarray(against, dtype=np.float64)
     runs = tied_runs(against)
 
-    def score(feature):
+    def score(feature: np.ndarray) -> int:
         feature = np.asarray(feature, dtype=np.float64)
         is_missing = np.isnan(feature)
         order, starts = tied_runs(np.where(is_missing, np.nan, against)) if is_missing.any() else runs
@@ -48,7 +41,7 @@ def sign_scores(features, against, *, n_threads=1):
     return np.array(map_in_threads(score, features, n_threads=n_threads), dtype=np.int64)
 
 
-def _sort_keys(values):
+def _sort_keys(values: np.ndarray) -> np.ndarray:
     """Turn float64 values without NaN, in place, into integers of the same order: these compare faster."""
     values += 0.0  # -0.0 becomes 0.0, its equal
     keys = values.view(np.int64)
@@ -57,17 +50,10 @@ def _sort_keys(values):
 
 
 @_compiled
-def _score(keys, starts, ends):
-    """Count concordant less discordant pairs.
+def _score(keys: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> int:
+    """Count concordant less discordant pairs of a feature's keys, rows in ascending order of y.
 
-    Parameters
-    ----------
-    keys : (n_rows,) int64, of a feature, rows in ascending order of y; overwritten.
-    starts, ends : (n_runs,) int64, the runs of two and more rows with equal y.
-
-    Returns
-    -------
-    int
+    Keys, (n_rows,) int64, are overwritten; starts and ends are of the runs of two and more rows with equal y.
     """
     n_tied_against = n_tied_in_both = 0
     for r in range(len(starts)):
@@ -85,12 +71,12 @@ def _score(keys, starts, ends):
 
 
 @_compiled
-def _pair_count(n):
+def _pair_count(n: int) -> int:
     return n * (n - 1) // 2
 
 
 @_compiled
-def _tied_pairs(ordered):
+def _tied_pairs(ordered: np.ndarray) -> int:
     """Count the pairs of equal values in ascending order."""
     n_pairs = first = 0
     for i in range(1, len(ordered)):
@@ -101,7 +87,7 @@ def _tied_pairs(ordered):
 
 
 @_compiled
-def _sorted(keys):
+def _sorted(keys: np.ndarray) -> tuple[np.ndarray, int]:
     """Return keys in ascending order, and how many pairs were not."""
     n_blocks = 1
     while len(keys) >= 2 * SHORTEST_BLOCK * n_blocks:
@@ -123,7 +109,7 @@ def _sorted(keys):
 
 
 @_compiled
-def _insert(block):
+def _insert(block: np.ndarray) -> int:
     """Sort a short block by insertion; return how far all entries moved to the left."""
     n_inverted = 0
     for i in range(1, len(block)):
@@ -137,11 +123,11 @@ def _insert(block):
 
 
 @_compiled
-def _merge(halves, merged):
-    """Merge two ascending halves of equal length; return how many pairs have the larger entry in the first.
+def _merge(halves: np.ndarray, merged: np.ndarray) -> np.int64:
+    """Merge two ascending halves of equal length; return how many pairs have the larger entry first.
 
     From both ends at once, which are two chains of steps that do not wait for each other, without branches
-    that depend on the data. Places are unsigned because a negative one would be checked for.
+    that depend on the data. Indices are unsigned because a negative one would be checked for.
     """
     one = np.uint64(1)
     half = np.uint64(len(halves) // 2)

@@ -6,8 +6,10 @@ can take it back; on the first it is level (permute-and-flip, whose loss is larg
 claimed; `error_rates` are exact, from the scores themselves (docs/measurements/audits.md).
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,6 +29,10 @@ from dpgrs.selection.dp_kendall import KendallRequest, TablePairs, genotype_pair
 from dpgrs.selection.kendall_rounds import RoundScores
 from dpgrs.types import Neighbours, PairKernel, Rows, Selection, Unit
 
+if TYPE_CHECKING:
+    from dpgrs.privacy.noise.base import NoiseSource
+    from dpgrs.selection.dp_kendall import GenotypePairs
+
 # Of the choices that are audited: pure ones, and ranges, where 4,000 draws see most.
 LOSS = {Selection.PERMUTE_AND_FLIP: 2.0, Selection.GUMBEL: 4.0}
 # Of so many rows, two features of SHARE carriers should have one in common: with none they go against each
@@ -42,28 +48,20 @@ SPREAD, OTHERS_SPREAD = slice(200, 400), slice(400, 600)
 
 @dataclass(frozen=True)
 class ExactRows:
-    """The input of the mechanism.
-
-    Attributes
-    ----------
-    n_rows : int
-    outcome : (n_rows,) float64
-    features : (n_features, n_rows) float64, of genotypes 0 and the range of a row; int16 of fractional ones.
-    request : KendallRequest
-    """
+    """The input of the mechanism."""
 
     n_rows: int
-    outcome: np.ndarray
-    features: np.ndarray
+    outcome: np.ndarray  # (n_rows,) float64
+    features: np.ndarray  # (n_features, n_rows) float64, 0 or the range of a row; int16 of fractional ones
     request: KendallRequest
 
     @cached_property
-    def digest(self):
-        """What is chosen on."""
+    def digest(self) -> str:
+        """The digest of the data that features are chosen by."""
         return data_digest(self.outcome, self.features)
 
     @cached_property
-    def pairs(self):
+    def pairs(self) -> "GenotypePairs | TablePairs":
         """The Kendall scores."""
         rows = self.request.rows
         if self.request.against_outcome == PairKernel.SIGN:
@@ -81,16 +79,11 @@ class ExactRows:
 
 @dataclass(frozen=True)
 class PureChoice(PureLoss):
-    """A claim of (epsilon, 0)-DP, with the law of a guess.
+    """A claim of (epsilon, 0)-DP, with the law of a guess."""
 
-    Attributes
-    ----------
-    law : function factor -> alpha and beta of the case's guess, with noise too small by that factor.
-    """
+    law: Callable[[float], tuple[float, float]]  # alpha and beta with noise too small by a factor
 
-    law: object
-
-    def error_rates(self, factor=1.0):
+    def error_rates(self, factor: float = 1.0) -> tuple[float, float]:
         """Return alpha and beta of the guess by whether the last feature was chosen."""
         return self.law(factor)
 
@@ -99,9 +92,9 @@ class PureChoice(PureLoss):
 class RangeChoice(RangeLoss):
     """A claim of a range, with the law of a guess, as in `PureChoice`."""
 
-    law: object
+    law: Callable[[float], tuple[float, float]]
 
-    def error_rates(self, factor=1.0):
+    def error_rates(self, factor: float = 1.0) -> tuple[float, float]:
         """Return alpha and beta of the guess by whether the last feature was chosen."""
         return self.law(factor)
 
@@ -109,7 +102,7 @@ class RangeChoice(RangeLoss):
 CLAIMS = {Selection.PERMUTE_AND_FLIP: PureChoice, Selection.GUMBEL: RangeChoice}
 
 
-def kendall_cases():
+def kendall_cases() -> list[AuditCase]:
     """Return the cases of genotypes, of tables without a public range, and of fractional rows of both."""
     gumbel = {"law": Selection.GUMBEL}
     return [
@@ -134,7 +127,7 @@ def kendall_cases():
     ]
 
 
-def _first_added(**terms):
+def _first_added(**terms: Any) -> AuditCase:
     """Add carriers of the smallest outcome: the first feature goes from 0 to 1, the last one falls by 1."""
     request = _request(Neighbours.ADD_REMOVE, **terms)
     others = _others(2)
@@ -142,7 +135,7 @@ def _first_added(**terms):
     return _case("first choice", request, others, rows=[(-2, (1, 1)), None])
 
 
-def _first_replaced(**terms):
+def _first_replaced(**terms: Any) -> AuditCase:
     """Turn their outcomes round: the first feature goes from 0 to 2, the last one falls by 2."""
     request = _request(Neighbours.REPLACE_ONE, **terms)
     others = _others(2)
@@ -151,7 +144,7 @@ def _first_replaced(**terms):
     return _case("first choice", request, others, rows=[(2, (1, 1)), (-2, (1, 1))])
 
 
-def _second_added(*, is_fractional=False, **terms):
+def _second_added(*, is_fractional: bool = False, **terms: Any) -> AuditCase:
     """Add carriers of all: the middle feature leaves the first chosen and joins the outcome.
 
     Of fractional genotypes rows that carry the last one carry an odd number of steps.
@@ -167,7 +160,7 @@ def _second_added(*, is_fractional=False, **terms):
     return _case("second choice", request, others, rows=rows, is_fractional=is_fractional)
 
 
-def _second_replaced(**terms):
+def _second_replaced(**terms: Any) -> AuditCase:
     """Turn their outcomes round, and let them carry the first chosen."""
     request = _request(Neighbours.REPLACE_ONE, n_choices=2, **terms)
     others = _others(3)
@@ -178,7 +171,7 @@ def _second_replaced(**terms):
     return _case("second choice", request, others, rows=[(2, (1, 1, 1)), (-2, (0, 1, 1))])
 
 
-def _both_added(**terms):
+def _both_added(**terms: Any) -> AuditCase:
     """Add carriers of all: each of the first two leaves the other and joins the outcome."""
     request = _request(Neighbours.ADD_REMOVE, n_choices=2, n_audited=2, **terms)
     others = _others(3)
@@ -188,7 +181,7 @@ def _both_added(**terms):
     return _case("both choices", request, others, rows=[(-2, (1, 1, 1)), None])
 
 
-def _table_first_added(*, is_fractional=False, **terms):
+def _table_first_added(*, is_fractional: bool = False, **terms: Any) -> AuditCase:
     """Add a row that is discordant with all others for the last feature; the first feature was a constant."""
     request = _request(Neighbours.ADD_REMOVE, kernel=PairKernel.SIGN, **terms)
     order = np.arange(3.0 if _is_gumbel(request) else 5.0)
@@ -197,7 +190,7 @@ def _table_first_added(*, is_fractional=False, **terms):
     return _case("table, first choice", request, others, rows=rows, is_fractional=is_fractional)
 
 
-def _table_first_replaced(**terms):
+def _table_first_replaced(**terms: Any) -> AuditCase:
     """Move a row of the largest outcome: the first feature goes from 0 to 2, the last one falls by 2."""
     request = _request(Neighbours.REPLACE_ONE, kernel=PairKernel.SIGN, **terms)
     others = _others(2)
@@ -206,7 +199,7 @@ def _table_first_replaced(**terms):
     return _case("table, first choice", request, others, rows=[(2, (1, -1)), (2, (-1, 1))])
 
 
-def _table_second_replaced(**terms):
+def _table_second_replaced(**terms: Any) -> AuditCase:
     """Move a row that is largest by the outcome and by the first chosen."""
     request = _request(Neighbours.REPLACE_ONE, kernel=PairKernel.SIGN, n_choices=2, **terms)
     others = _others(3)
@@ -217,7 +210,7 @@ def _table_second_replaced(**terms):
     return _case("table, second choice", request, others, rows=[(2, (2, 1, -1)), (2, (2, -1, 1))])
 
 
-def _fractional_table_replaced(**terms):
+def _fractional_table_replaced(**terms: Any) -> AuditCase:
     """Move a row beyond all others: the first feature goes from 2 to 0, the last one from 2 to 4."""
     request = _request(Neighbours.REPLACE_ONE, kernel=PairKernel.SIGN, **terms)
     order = np.arange(7.0)
@@ -233,20 +226,28 @@ class _Others:
     outcome: np.ndarray
     features: np.ndarray
 
-    def carry(self, feature, place, n_carriers):
-        """Let the first rows of a place carry a feature."""
+    def carry(self, feature: int, place: slice, n_carriers: int) -> None:
+        """Let the first of some rows carry a feature."""
         self.features[feature, place][:n_carriers] = 1
 
 
-def _others(n_features):
+def _others(n_features: int) -> _Others:
     others = _Others(np.zeros(N_OTHERS), np.zeros((n_features, N_OTHERS)))
     others.outcome[TOP] = others.outcome[LEADERS] = 1
     others.outcome[BOTTOM] = -1
     return others
 
 
-def _request(neighbours, *, law=Selection.PERMUTE_AND_FLIP, kernel=None, n_choices=1, n_audited=1, **terms):
-    """Ask for `LOSS` in the audited choices."""
+def _request(
+    neighbours: Neighbours,
+    *,
+    law: Selection = Selection.PERMUTE_AND_FLIP,
+    kernel: PairKernel | None = None,
+    n_choices: int = 1,
+    n_audited: int = 1,
+    **terms: Any,
+) -> KendallRequest:
+    """Return a request with `LOSS` in the audited choices."""
     kernels = {} if kernel is None else {"against_outcome": kernel, "against_feature": kernel}
     epsilon = LOSS[law] * n_choices / n_audited
     return KendallRequest(
@@ -254,7 +255,14 @@ def _request(neighbours, *, law=Selection.PERMUTE_AND_FLIP, kernel=None, n_choic
     )
 
 
-def _case(step, request, others, *, rows, is_fractional=False):
+def _case(
+    step: str,
+    request: KendallRequest,
+    others: _Others,
+    *,
+    rows: Sequence[tuple | None],
+    is_fractional: bool = False,
+) -> AuditCase:
     """Build the case of the other rows and one unit of (outcome, features), or none."""
     inputs = [_with_unit(others, row, request) for row in rows]
     if is_fractional:
@@ -275,7 +283,7 @@ def _case(step, request, others, *, rows, is_fractional=False):
     )
 
 
-def _with_unit(others, row, request):
+def _with_unit(others: _Others, row: tuple | None, request: KendallRequest) -> ExactRows:
     n_copies = 0 if row is None else _copies(request)
     y, x = row or (0, np.zeros(len(others.features)))
     outcome = np.append(others.outcome, np.full(n_copies, float(y)))
@@ -285,36 +293,36 @@ def _with_unit(others, row, request):
     return ExactRows(len(outcome), outcome, features, request)
 
 
-def _fractions(features, request):
+def _fractions(features: np.ndarray, request: KendallRequest) -> np.ndarray:
     """Put genotypes of 0 to 2 on the grid of dosages; columns of a table are in steps already."""
     if request.against_outcome == PairKernel.BOUNDED:
         features = np.rint((features - 1) * STEPS_PER_ALLELE)
     return features.astype(np.int16)
 
 
-def _copies(request):
+def _copies(request: KendallRequest) -> int:
     """Return how many rows a unit has."""
     return 2 if (request.rows, request.unit) == (Rows.HAPLOTYPES, Unit.PERSON) else 1
 
 
-def _is_gumbel(request):
+def _is_gumbel(request: KendallRequest) -> bool:
     return request.law == Selection.GUMBEL
 
 
-def _choose(exact, noise):
+def _choose(exact: ExactRows, noise: "NoiseSource") -> np.ndarray:
     return private_kendall(exact.pairs, request=exact.request, noise=noise.on(exact.digest))[0]
 
 
-def _guess(chosen, *, last):
+def _guess(chosen: np.ndarray, *, last: int) -> int:
     return 1 if last in chosen else -1
 
 
-def _error_rates(inputs, factor):
+def _error_rates(inputs: list[ExactRows], factor: float) -> tuple[float, float]:
     first, second = (_chance_of_last(exact, factor) for exact in inputs)
     return first, 1 - second
 
 
-def _chance_of_last(exact, factor):
+def _chance_of_last(exact: ExactRows, factor: float) -> float:
     """Return the probability that the last feature is chosen, with noise too small by a factor."""
     request = exact.request
     score = RoundScores(exact.pairs, first_factor=request.first_factor)
@@ -322,7 +330,7 @@ def _chance_of_last(exact, factor):
     law = _gumbel_law if _is_gumbel(request) else _permute_and_flip_law
     last = len(exact.features) - 1
 
-    def chance(chosen):
+    def chance(chosen: list[int]) -> float:
         if len(chosen) == request.n_choices:
             return 0.0
         scores, unit = score(np.array(chosen, dtype=np.int64))
@@ -334,11 +342,11 @@ def _chance_of_last(exact, factor):
     return float(chance([]))
 
 
-def _gumbel_law(weights):
+def _gumbel_law(weights: np.ndarray) -> np.ndarray:
     return weights / weights.sum()
 
 
-def _permute_and_flip_law(heads):
+def _permute_and_flip_law(heads: np.ndarray) -> list[float]:
     """Integrate heads_j prod (1 - t heads_i) over t: the time of a visit, uniform, for each candidate."""
     return [
         float(one * np.polyval(np.polyint(np.poly1d(_misses(np.delete(heads, place)))), 1))
@@ -346,7 +354,7 @@ def _permute_and_flip_law(heads):
     ]
 
 
-def _misses(heads):
+def _misses(heads: np.ndarray) -> np.ndarray:
     """Return the coefficients of prod (1 - t heads), highest first."""
     coefficients = np.ones(1)
     for one in heads:

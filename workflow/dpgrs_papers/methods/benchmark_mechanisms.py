@@ -1,7 +1,9 @@
 """Mechanisms of benchmarks alone: samples that are not secret, or statistics too many to be kept."""
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +16,12 @@ from dpgrs_papers.methods.naive import fit_separately, private_separate_statisti
 from dpgrs_papers.methods.row_mechanisms import DrawnFits, WholeFits
 from dpgrs_papers.methods.sketch import SketchRequest, private_sketch
 
+if TYPE_CHECKING:
+    from dpgrs.linalg.linear_fit import LinearFit
+    from dpgrs.methods.requests import PrivacyRequest
+    from dpgrs.methods.reusecov import NoisyStatistics
+    from dpgrs.privacy.noise.base import NoiseSource
+
 NO_PARTS = MappingProxyType({"genotypes": (), "outcomes": ()})  # no ledger knows them
 
 
@@ -23,11 +31,22 @@ class FittedSeparately(WholeFits):
     name = "naive-fits"
     draws, reads = NO_PARTS, ("regression.lambda",)
 
-    def exact(self, request, *, data, names, settings):
+    def exact(self, request: "PrivacyRequest", *, data: Any, names: Sequence[str], settings: Any) -> dict:
         exact = super().exact(request, data=data, names=names, settings=settings)
         return exact | {"penalty": settings.regression.lambda_}
 
-    def draw(self, gram, cross, n_rows, *, request, penalty, origin=None, slopes=None, **options):
+    def draw(
+        self,
+        gram: np.ndarray,
+        cross: np.ndarray,
+        n_rows: int,
+        *,
+        request: "PrivacyRequest",
+        penalty: float,
+        origin: np.ndarray | None = None,
+        slopes: np.ndarray | None = None,
+        **options: Any,
+    ) -> DrawnFits:
         options, is_row_centred = options | {"request": request}, request.coding == Coding.ROW_CENTRED
         # One outcome's X'X at a time: all of them may not fit into memory.
         drawn, events = private_separate_statistics(gram, cross, n_rows, **options), []
@@ -38,24 +57,34 @@ class FittedSeparately(WholeFits):
 
 
 class SgdFits(WholeFits):
-    """DP-SGD, whose samples hang on a public seed."""
+    """DP-SGD, whose samples depend on a public seed."""
 
     name = "sgd-fits"
     draws, takes, reads = NO_PARTS, ("variant_set",), ("regression.sgd",)
 
-    def asked(self, request, *, method, data, n_outcomes, settings):
+    def asked(
+        self, request: "PrivacyRequest", *, method: str, data: Any, n_outcomes: int, settings: Any
+    ) -> "PrivacyRequest":
         return request
 
-    def exact(self, request, *, data, names, settings):
+    def exact(self, request: "PrivacyRequest", *, data: Any, names: Sequence[str], settings: Any) -> dict:
         known = {"data": data.rows(request.n_variants), "request": request, "outcome_names": names}
         return known | {"descent": settings.regression.sgd.as_dict()}
 
-    def draw(self, data, *, request, noise, outcome_names, descent):
+    def draw(
+        self,
+        data: Any,
+        *,
+        request: "PrivacyRequest",
+        noise: "NoiseSource",
+        outcome_names: Sequence[str],
+        descent: dict,
+    ) -> DrawnFits:
         X, terms = data.training_rows, SgdRequest(**asdict(request), **descent)
         Y = grid_outcomes(data.Y[: len(outcome_names), data.is_training], bound=request.outcome_bound)
         n_units = len(X) // terms.rows_per_unit
 
-        def sample(step):
+        def sample(step: int) -> np.ndarray:
             return noise.poisson_sample(n_units, name=f"step {step}", probability=terms.sampling_rate)
 
         options = {"request": terms, "noise": noise, "sample": sample, "outcome_names": outcome_names}
@@ -64,13 +93,13 @@ class SgdFits(WholeFits):
 
 
 class SketchedStatistics(OwnStatistics):
-    """ReuseCov's statistics, with X'X of a sample whose choice hangs on a public seed."""
+    """ReuseCov's statistics, with X'X of a sample whose choice depends on a public seed."""
 
     name = "sketched-statistics"
     draws = NO_PARTS
     takes, reads = ("statistics", "variant_set"), ("regression.sketch_share",)
 
-    def exact(self, request, *, data, names, settings):
+    def exact(self, request: "PrivacyRequest", *, data: Any, names: Sequence[str], settings: Any) -> dict:
         exact = super().exact(request, data=data, names=names, settings=settings)
         for name in ("gram", "n_rows", "observed"):
             del exact[name]
@@ -79,7 +108,18 @@ class SketchedStatistics(OwnStatistics):
         own = {"data": data.rows(request.n_variants).in_memory, "share": settings.regression.sketch_share}
         return exact | own | {"frequency": frequency}
 
-    def draw(self, data, cross, *, share, request, origin=None, slopes=None, noise, **options):
+    def draw(
+        self,
+        data: Any,
+        cross: np.ndarray,
+        *,
+        share: float,
+        request: "PrivacyRequest",
+        origin: np.ndarray | None = None,
+        slopes: np.ndarray | None = None,
+        noise: "NoiseSource",
+        **options: Any,
+    ) -> "NoisyStatistics":
         n_units = int(np.count_nonzero(data.is_training)) // request.rows_per_unit
         terms = SketchRequest(**asdict(request), n_units=n_units, n_chosen=max(1, round(share * n_units)))
         drawn = private_sketch(
@@ -94,13 +134,21 @@ class SketchedStatistics(OwnStatistics):
         )
         return replace(drawn, origin=origin, slopes=slopes)
 
-    def fit(self, method, drawn, *, request, terms, outcomes=None):
+    def fit(
+        self,
+        method: str,
+        drawn: Any,
+        *,
+        request: "PrivacyRequest",
+        terms: Any,
+        outcomes: np.ndarray | None = None,
+    ) -> "LinearFit":
         is_row_centred = request.coding == Coding.ROW_CENTRED
         fit = fit_reusecov(drawn, penalty=terms.penalty, keeps_negative=is_row_centred)
         return fit.of_centred_rows() if is_row_centred else fit.in_half_coding(drawn.origin)
 
 
-def _noting(drawn, events):
+def _noting(drawn: "Iterable[NoisyStatistics]", events: list) -> "Iterator[NoisyStatistics]":
     """Hand on statistics one after the other, and collect their events."""
     for one in drawn:
         events += one.events

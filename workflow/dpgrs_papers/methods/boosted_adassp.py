@@ -13,6 +13,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,6 +25,10 @@ from dpgrs.privacy.accounting.accountant import split_budget
 from dpgrs.privacy.accounting.exact_numbers import root_above
 from dpgrs.privacy.sensitivity import Sensitivity
 from dpgrs.types import Accounting, Neighbours, Unit
+
+if TYPE_CHECKING:
+    from dpgrs.privacy.accounting.events import GaussianEvent
+    from dpgrs.privacy.noise.base import NoiseSource
 
 LAW = "boosted_adassp/1"
 # Rows of norm 1, outcomes and residuals, and weights lie on these grids.
@@ -47,36 +52,19 @@ STEPS = (
 
 @dataclass(frozen=True, kw_only=True)
 class BoostedRequest:
-    """The public terms of boosted AdaSSP; none is tuned on the data.
+    """The public terms of boosted AdaSSP; none is tuned on the data."""
 
-    Attributes
-    ----------
-    epsilon, delta : float, of all fits together.
-    neighbours : Neighbours
-    unit : Unit
-    rows_per_unit : int > 0, 2 for the haplotypes of a person.
-    accounting : Accounting
-    rounds : int > 0
-    clip : float in [2^-12, 2^6], largest residual; rounded down to a multiple of `RESIDUAL_STEP`.
-    n_fits : int > 0, fits that share (epsilon, delta), of which this is one.
-
-    Raises
-    ------
-    UsageError
-        For terms out of their domain.
-    """
-
-    epsilon: float
-    delta: float
+    epsilon: float  # of all fits together
+    delta: float  # of all fits together
     neighbours: Neighbours = Neighbours.ADD_REMOVE
     unit: Unit = Unit.PERSON
-    rows_per_unit: int = 1
+    rows_per_unit: int = 1  # 2 for the haplotypes of a person
     accounting: Accounting = Accounting.GDP
     rounds: int = ROUNDS
-    clip: float = CLIP
-    n_fits: int = 1
+    clip: float = CLIP  # largest residual; rounded down to a multiple of `RESIDUAL_STEP`
+    n_fits: int = 1  # fits that share (epsilon, delta), of which this is one
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         require_domains(
             self,
             ("rows_per_unit", "at least 1", self.rows_per_unit >= 1),
@@ -90,8 +78,8 @@ class BoostedRequest:
         )
 
     @cached_property
-    def budget(self):
-        """The mu of ``eigenvalue``, ``gram`` and a ``round``, a dict: a third of mu^2 for all rounds."""
+    def budget(self) -> dict[str, float]:
+        """The mu of ``eigenvalue``, ``gram`` and a ``round``: a third of mu^2 for all rounds."""
         names, terms = ("eigenvalue", "gram", "cross"), {"accounting": self.accounting}
         if Accounting(self.accounting) == Accounting.GDP:
             shares = (1 / (3 * self.n_fits),) * 3 * self.n_fits
@@ -103,13 +91,13 @@ class BoostedRequest:
         return budget | {"round": math.nextafter(budget.pop("cross") / math.sqrt(self.rounds), 0)}
 
     @property
-    def clip_steps(self):
-        """The clip in units of `RESIDUAL_STEP`, an int."""
+    def clip_steps(self) -> int:
+        """The clip in units of `RESIDUAL_STEP`."""
         return int(self.clip / RESIDUAL_STEP)
 
     @cached_property
-    def sensitivities(self):
-        """The claims of ``eigenvalue``, ``gram`` and ``round``, a dict."""
+    def sensitivities(self) -> dict[str, Sensitivity]:
+        """The claims of ``eigenvalue``, ``gram`` and ``round``."""
         is_added = Neighbours(self.neighbours) == Neighbours.ADD_REMOVE
         rows, clip = Fraction(self.rows_per_unit), self.clip_steps * Fraction(RESIDUAL_STEP)
         squares = {
@@ -124,25 +112,18 @@ class BoostedRequest:
 
 @dataclass(frozen=True)
 class BoostedFit:
-    """What boosted AdaSSP gives and costs.
+    """The results of boosted AdaSSP, and their cost."""
 
-    Attributes
-    ----------
-    weights : (d,) float64, for rows that are clipped to norm 1 as `clip_rows` does.
-    smallest_eigenvalue : float, noisy.
-    gram : (d, d) float64, noisy.
-    sums : (rounds, d) float64, noisy.
-    events : tuple of GaussianEvent, in this order.
-    """
-
-    weights: np.ndarray
-    smallest_eigenvalue: float
-    gram: np.ndarray
-    sums: np.ndarray
-    events: tuple
+    weights: np.ndarray  # (d,) float64, for rows that are clipped to norm 1 as `clip_rows` does
+    smallest_eigenvalue: float  # noisy
+    gram: np.ndarray  # (d, d) float64, noisy
+    sums: np.ndarray  # (rounds, d) float64, noisy
+    events: tuple  # GaussianEvents, in this order
 
 
-def private_boosted_adassp(X, y, *, request, noise):
+def private_boosted_adassp(
+    X: np.ndarray, y: np.ndarray, *, request: BoostedRequest, noise: "NoiseSource"
+) -> BoostedFit:
     """Fit clipped residuals again and again by one noisy X'X.
 
     In each of T rounds W rises by (G~ + lambda I)^-1 (X' clip(y - X W) + noise), with AdaSSP's lambda.
@@ -180,7 +161,7 @@ def private_boosted_adassp(X, y, *, request, noise):
     rows = np.rint(clip_rows(X) / ROW_STEP)
     steps = {"eigenvalue": EIGENVALUE_STEP, "gram": ROW_STEP**2, "round": ROW_STEP * RESIDUAL_STEP}
 
-    def draw(statistic, kind, name):
+    def draw(statistic: np.ndarray, kind: str, name: str) -> "tuple[np.ndarray, GaussianEvent]":
         terms = {"sensitivity": request.sensitivities[kind], "mu": request.budget[kind], "step": steps[kind]}
         noisy, event = noise.gaussian(statistic, name=name, **terms)
         return noisy * steps[kind], event
@@ -203,16 +184,11 @@ def private_boosted_adassp(X, y, *, request, noise):
     return BoostedFit(W * WEIGHT_STEP, float(eigenvalue), G, np.array(sums), tuple(events))
 
 
-def clip_rows(X):
+def clip_rows(X: np.ndarray) -> np.ndarray:
     """Shorten rows to a norm of 1 and round them towards zero to `ROW_STEP`, each by itself.
 
-    Parameters
-    ----------
-    X : (n_rows, d). A row with a value that is not finite counts as zeros.
-
-    Returns
-    -------
-    (n_rows, d) float64, whole multiples of `ROW_STEP` with norms of at most 1.
+    A row with a value that is not finite counts as zeros. The result is (n_rows, d) float64, whole multiples
+    of `ROW_STEP` with norms of at most 1.
     """
     X = np.asarray(X, dtype=np.float64)
     is_finite = np.isfinite(X).all(axis=1, keepdims=True)
@@ -221,20 +197,14 @@ def clip_rows(X):
     return np.trunc(X / np.maximum(norms, 1.0) / ROW_STEP) * ROW_STEP
 
 
-def residual_sums(rows, outcomes, W, *, clip_steps, is_missing):
-    """Sum clipped residuals times rows in exact integers.
+def residual_sums(
+    rows: np.ndarray, outcomes: np.ndarray, W: np.ndarray, *, clip_steps: int, is_missing: np.ndarray
+) -> np.ndarray:
+    """Sum clipped residuals times rows in exact integers, (d,) int64 in units of ROW_STEP RESIDUAL_STEP.
 
-    Parameters
-    ----------
-    rows : (n_rows, d) float64, whole, in units of `ROW_STEP`, of norm at most 1.
-    outcomes : (n_rows,) float64, whole, in units of `RESIDUAL_STEP`.
-    W : (d,) float64, whole, in units of `WEIGHT_STEP`, from `_on_weight_grid`.
-    clip_steps : int, in units of `RESIDUAL_STEP`.
-    is_missing : (n_rows,) bool, rows whose residual is 0.
-
-    Returns
-    -------
-    (d,) int64 in units of ROW_STEP RESIDUAL_STEP.
+    All are whole float64 numbers: rows, of norm at most 1, in units of `ROW_STEP`, outcomes and `clip_steps`
+    in units of `RESIDUAL_STEP`, and weights in units of `WEIGHT_STEP`, from `_on_weight_grid`. The residual
+    of a missing row is 0.
     """
     sums = np.zeros(rows.shape[1], dtype=np.int64)
     scale = RESIDUAL_STEP / (ROW_STEP * WEIGHT_STEP)  # units of a prediction in one of an outcome
@@ -247,7 +217,7 @@ def residual_sums(rows, outcomes, W, *, clip_steps, is_missing):
     return sums
 
 
-def _gram(rows):
+def _gram(rows: np.ndarray) -> np.ndarray:
     """Sum x x' in exact integers, in units of ROW_STEP^2."""
     sums = np.zeros((rows.shape[1],) * 2, dtype=np.int64)
     for start in range(0, len(rows), ROW_BLOCK):
@@ -256,18 +226,18 @@ def _gram(rows):
     return sums
 
 
-def _gridded(y):
+def _gridded(y: np.ndarray) -> np.ndarray:
     bounded = np.clip(np.nan_to_num(y), -LARGEST_OUTCOME, LARGEST_OUTCOME)
     return np.trunc(bounded / RESIDUAL_STEP)
 
 
-def _penalty(eigenvalue, eigenvalue_sd, gram_sd, *, d):
+def _penalty(eigenvalue: float, eigenvalue_sd: float, gram_sd: float, *, d: int) -> float:
     """Return AdaSSP's ridge penalty, see `AdasspStatistics.penalty`."""
     lowered = max(0.0, eigenvalue - CAUTION * eigenvalue_sd)
     return max(0.0, math.sqrt(d * math.log(2 * d**2 / FAILURE)) * gram_sd - lowered)
 
 
-def _ridge_inverse(G, *, penalty):
+def _ridge_inverse(G: np.ndarray, *, penalty: float) -> np.ndarray:
     """Invert G + penalty I; negative eigenvalues, which only noise can cause, count as 0."""
     eigenvalues, vectors = np.linalg.eigh(G)
     raised = np.maximum(eigenvalues, 0.0) + penalty
@@ -275,7 +245,7 @@ def _ridge_inverse(G, *, penalty):
     return (vectors * inverse) @ vectors.T
 
 
-def _on_weight_grid(W):
+def _on_weight_grid(W: np.ndarray) -> np.ndarray:
     """Cut weights in units of `WEIGHT_STEP` to whole ones, and shorten them: predictions stay exact."""
     largest = LARGEST_WEIGHTS / WEIGHT_STEP
     return np.trunc(W * min(1.0, largest / max(float(np.linalg.norm(W)), 1.0)))

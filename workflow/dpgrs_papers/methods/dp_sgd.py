@@ -5,9 +5,11 @@ hangs on the noise of the steps before it. A release can neither charge the one 
 """
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +23,10 @@ from dpgrs.privacy.accounting.composition import LARGEST_TIGHT_EPSILON, NUMERIC_
 from dpgrs.privacy.accounting.exact_numbers import root_above
 from dpgrs.privacy.sensitivity import count_sensitivity
 from dpgrs.types import Accounting, Neighbours, Rows
+
+if TYPE_CHECKING:
+    from dpgrs.privacy.noise.base import NoiseSource
+    from dpgrs.privacy.sensitivity import Sensitivity
 
 # Weights lie on this grid and below this bound over their number, so that predictions are exact in float64.
 WEIGHT_STEP = 2.0**-24
@@ -39,28 +45,18 @@ TOLERANCE = 1e-6
 class SgdRequest(PrivacyRequest):
     """The terms of DP-SGD: `gram_share` is not used. All are public, never tuned on the data.
 
-    Attributes
-    ----------
-    steps : int > 0
-    sampling_rate : float in (0, 1], the chance of every unit to be in a step.
-    clip : float > 0, largest norm of the gradient of a row for an outcome; None for that of a row of largest
-        norm and a residual of 1. It is rounded down to a multiple of `OUTCOME_STEP`.
-    learning_rate : float > 0, times the inverse of the largest squared norm of a row: below 2 the steps would
-        converge without noise.
-
-    Raises
-    ------
-    UsageError
-        Under replace-one, for which Poisson samples are not accounted, for terms out of their domain,
-        and as `PrivacyRequest`.
+    None as `clip` takes the norm of the gradient of a row of largest norm and a residual of 1; the clip is
+    rounded down to a multiple of `OUTCOME_STEP`. The learning rate is times the inverse of the largest
+    squared norm of a row: below 2 the steps would converge without noise. Replace-one is refused: Poisson
+    samples are not accounted under it.
     """
 
     steps: int = 100
-    sampling_rate: float = 0.1
-    clip: float | None = None
+    sampling_rate: float = 0.1  # the chance of every unit to be in a step, above 0
+    clip: float | None = None  # largest norm of the gradient of a row for an outcome
     learning_rate: float = 1.0
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         if Neighbours(self.neighbours) != Neighbours.ADD_REMOVE:
             raise UsageError(
@@ -82,19 +78,19 @@ class SgdRequest(PrivacyRequest):
                 raise UsageError(f"`{name}` must be {domain}, got {getattr(self, name)}. Use the default.")
 
     @property
-    def row_norm_squared(self):
-        """The largest squared norm of a row with its intercept 1/2, a float."""
+    def row_norm_squared(self) -> float:
+        """The largest squared norm of a row with its intercept 1/2."""
         return self.n_variants / (4 if self.rows == Rows.HAPLOTYPES else 1) + 1 / 4
 
     @property
-    def clip_steps(self):
-        """The clip in units of `OUTCOME_STEP`, an int."""
+    def clip_steps(self) -> int:
+        """The clip in units of `OUTCOME_STEP`."""
         clip = math.sqrt(self.row_norm_squared) if self.clip is None else self.clip
         return int(min(clip, LARGEST_BOUND) / OUTCOME_STEP)
 
     @cached_property
-    def noise_multiplier(self):
-        """The standard deviation of a step's noise, per unit of its sensitivity, a float."""
+    def noise_multiplier(self) -> float:
+        """The standard deviation of a step's noise, per unit of its sensitivity."""
         return sampled_noise_multiplier(
             self.epsilon,
             self.delta,
@@ -107,35 +103,21 @@ class SgdRequest(PrivacyRequest):
 
 @dataclass(frozen=True)
 class SgdFit:
-    """What DP-SGD gives and costs.
+    """The results of DP-SGD, and their cost."""
 
-    Attributes
-    ----------
-    fit : LinearFit, with means of 0: the intercept is a weight.
-    n : int, the noisy number of rows.
-    events : tuple of GaussianEvent, the count's, then each budget's of each step.
-    """
-
-    fit: LinearFit
-    n: int
-    events: tuple
+    fit: LinearFit  # with means of 0: the intercept is a weight
+    n: int  # the noisy number of rows
+    events: tuple  # GaussianEvents, the count's, then each budget's of each step
 
 
-def sampled_noise_multiplier(epsilon, delta, *, steps, sampling_rate, mu_count, accounting):
-    """Find the noise with which a Gaussian count and Poisson-sampled Gaussian steps are (epsilon, delta)-DP.
+def sampled_noise_multiplier(
+    epsilon: float, delta: float, *, steps: int, sampling_rate: float, mu_count: float, accounting: Accounting
+) -> float:
+    """Find the noise for which a Gaussian count and Poisson-sampled steps are (epsilon, delta)-DP.
 
-    Parameters
-    ----------
-    epsilon, delta : float
-    steps : int > 0
-    sampling_rate : float in (0, 1]
-    mu_count : float > 0, of the count.
-    accounting : Accounting. `gdp`: privacy-loss distributions, or Renyi divergences where these lack digits.
-        `paper`: Renyi divergences, the form that the paper's concentrated DP takes under sampling.
-
-    Returns
-    -------
-    float, standard deviation per unit of sensitivity, rounded up.
+    It is a standard deviation per unit of sensitivity, rounded up. Accounting by `gdp` is by privacy-loss
+    distributions, or Renyi divergences where these lack digits; by `paper` it is by Renyi divergences, the
+    form that the paper's concentrated DP takes under sampling.
     """
     guess = math.sqrt(steps) / gdp_mu(epsilon, delta)
     terms = (float(epsilon), float(delta), steps, float(sampling_rate), float(mu_count))
@@ -143,10 +125,18 @@ def sampled_noise_multiplier(epsilon, delta, *, steps, sampling_rate, mu_count, 
 
 
 @lru_cache(maxsize=256)
-def _smallest_noise(epsilon, delta, steps, sampling_rate, mu_count, accounting, guess):
+def _smallest_noise(
+    epsilon: float,
+    delta: float,
+    steps: int,
+    sampling_rate: float,
+    mu_count: float,
+    accounting: Accounting,
+    guess: float,
+) -> float:
     from scipy.optimize import brentq  # takes 0.4 s, which most steps do without
 
-    def excess(multiplier):
+    def excess(multiplier: float) -> float:
         event = sgd_event(multiplier, steps=steps, sampling_rate=sampling_rate, mu_count=mu_count)
         accountant, certain = _accountant(epsilon, delta, steps, accounting)
         return accountant.compose(event).get_epsilon(certain) - epsilon
@@ -163,7 +153,7 @@ def _smallest_noise(epsilon, delta, steps, sampling_rate, mu_count, accounting, 
     return root
 
 
-def sgd_event(multiplier, *, steps, sampling_rate, mu_count):
+def sgd_event(multiplier: float, *, steps: int, sampling_rate: float, mu_count: float) -> Any:
     """Return the whole of DP-SGD, count and steps, as an event of `dp_accounting`."""
     # Takes 1 s, which whoever does without DP-SGD need not wait for; so below.
     from dp_accounting import (
@@ -177,7 +167,7 @@ def sgd_event(multiplier, *, steps, sampling_rate, mu_count):
     return ComposedDpEvent([GaussianDpEvent(1 / mu_count), SelfComposedDpEvent(step, steps)])
 
 
-def _accountant(epsilon, delta, steps, accounting):
+def _accountant(epsilon: float, delta: float, steps: int, accounting: Accounting) -> tuple[Any, float]:
     """Return a fresh accountant, and the delta that it may use up: its own errors are taken off."""
     from dp_accounting import NeighboringRelation
     from dp_accounting.pld import PLDAccountant
@@ -190,24 +180,24 @@ def _accountant(epsilon, delta, steps, accounting):
     return PLDAccountant(relation, value_discretization_interval=LOSS_STEP * epsilon), certain
 
 
-def gradient_sensitivity(request):
-    """Bound the sum of all outcomes' clipped gradients over the rows of a step: sqrt(l) clip for each row.
-
-    Parameters
-    ----------
-    request : SgdRequest
-
-    Returns
-    -------
-    Sensitivity
-    """
+def gradient_sensitivity(request: SgdRequest) -> "Sensitivity":
+    """Bound the sum of all outcomes' clipped gradients over the rows of a step: sqrt(l) clip for each row."""
     one_row = count_sensitivity(**request.relation)
     rows, clip = Fraction(one_row.value), request.clip_steps * Fraction(OUTCOME_STEP)
     value = root_above(request.n_outcomes * (rows * clip) ** 2)
     return replace(one_row, value=value, law="dp_sgd/1")
 
 
-def private_sgd(X, Y, *, request, noise, sample, outcome_names=None, row_step=CALL_STEP):
+def private_sgd(
+    X: np.ndarray,
+    Y: np.ndarray,
+    *,
+    request: SgdRequest,
+    noise: "NoiseSource",
+    sample: Callable[[int], np.ndarray],
+    outcome_names: Sequence[str] | None = None,
+    row_step: float = CALL_STEP,
+) -> SgdFit:
     """Descend the squared error of all outcomes by noisy sums of clipped gradients.
 
     Parameters
@@ -273,23 +263,18 @@ def private_sgd(X, Y, *, request, noise, sample, outcome_names=None, row_step=CA
     return SgdFit(fit, n, tuple(events))
 
 
-def gradient_sums(T, Y, W, *, clip_steps, row_step=CALL_STEP):
-    """Sum the clipped gradients of rows in exact integers.
+def gradient_sums(
+    T: np.ndarray, Y: np.ndarray, W: np.ndarray, *, clip_steps: int, row_step: float = CALL_STEP
+) -> np.ndarray:
+    """Sum the clipped gradients of rows in exact integers, in units of `OUTCOME_STEP` times `row_step`.
 
     The gradient of (x'w - y)^2/2 is the residual times x. It is clipped by its coefficient, which is then
     rounded towards zero to `OUTCOME_STEP`, row by row (docs/proofs/dp_sgd.md).
 
-    Parameters
-    ----------
-    T : (n_rows, n_variants + 1) int16, genotypes in `half` coding in units of `row_step`, the intercept last.
-    Y : (n_outcomes, n_rows) int64 in units of `OUTCOME_STEP`.
-    W : (n_outcomes, n_variants + 1) float64, whole steps of `WEIGHT_STEP`, from `on_weight_grid`.
-    clip_steps : int, largest norm of a gradient in units of `OUTCOME_STEP`.
-    row_step : float, as in `private_sgd`.
-
-    Returns
-    -------
-    (n_outcomes, n_variants + 1) int64 in units of `OUTCOME_STEP` times `row_step`.
+    T, (n_rows, n_variants + 1) int16, are genotypes in `half` coding in units of `row_step`, the intercept
+    last; Y, (n_outcomes, n_rows) int64, and `clip_steps`, the largest norm of a gradient, are in units of
+    `OUTCOME_STEP`; W, (n_outcomes, n_variants + 1) float64, are whole steps of `WEIGHT_STEP`, from
+    `on_weight_grid`. Sums are int64 of this shape.
     """
     sums = np.zeros(W.shape, dtype=np.int64)
     scale = OUTCOME_STEP / (WEIGHT_STEP * row_step)  # units of a prediction in one of an outcome
@@ -305,27 +290,21 @@ def gradient_sums(T, Y, W, *, clip_steps, row_step=CALL_STEP):
     return sums
 
 
-def largest_coefficients(squares, *, clip_steps, row_step=CALL_STEP):
-    """Return the largest whole c with c ||x|| <= clip.
+def largest_coefficients(squares: np.ndarray, *, clip_steps: int, row_step: float = CALL_STEP) -> np.ndarray:
+    """Return the largest whole c with c ||x|| <= clip, (n_rows,) int64.
 
-    Parameters
-    ----------
-    squares : (n_rows,) the squared norms of the rows in units of `row_step`, whole numbers > 0.
-    clip_steps, row_step : as in `gradient_sums`.
-
-    Returns
-    -------
-    (n_rows,) int64
+    Squared norms of the rows, in units of `row_step`, are whole numbers above 0; other terms are as in
+    `gradient_sums`.
     """
     bound = (clip_steps * int(1 / row_step)) ** 2  # may be beyond 64 bits
     return np.array([math.isqrt(bound // int(square)) for square in squares], dtype=np.int64)
 
 
-def on_weight_grid(W, *, row_step=CALL_STEP):
+def on_weight_grid(W: np.ndarray, *, row_step: float = CALL_STEP) -> np.ndarray:
     """Round weights in units of `WEIGHT_STEP` to whole ones, and cut them, so that predictions stay exact."""
     largest = LARGEST_PREDICTION // (int(1 / row_step) * W.shape[-1])
     return np.clip(np.rint(W), -largest, largest)
 
 
-def _rows_of(is_unit_chosen, request):
+def _rows_of(is_unit_chosen: np.ndarray, request: SgdRequest) -> np.ndarray:
     return np.repeat(is_unit_chosen, request.rows_per_unit)

@@ -1,8 +1,10 @@
 """The naive baseline: every outcome pays for a Gram matrix of its own (docs/explanation/baselines.md)."""
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 from functools import lru_cache
 from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,16 +24,29 @@ from dpgrs.methods.reusecov import (
 from dpgrs.methods.separate_statistics import SeparateRequest, SeparateStatistics
 from dpgrs.methods.sum_mechanisms import OwnStatistics
 
+if TYPE_CHECKING:
+    from dpgrs.methods.requests import PrivacyRequest
+    from dpgrs.privacy.noise.base import NoiseSource
+
 STEPS = ("Every outcome is fitted by itself, from a noisy Gram matrix of its own.", *STEPS_OF_RIDGE)
 
 
 @lru_cache(maxsize=256)
-def separate_request(request):
+def separate_request(request: "PrivacyRequest") -> SeparateRequest:
     """Return the terms of one fit, for a PrivacyRequest of all outcomes that share a budget; kept."""
     return SeparateRequest(**asdict(request) | {"n_outcomes": 1}, n_fits=request.n_outcomes)
 
 
-def private_separate_statistics(gram, cross, n_rows, *, request, noise, outcome_names=None, observed=None):
+def private_separate_statistics(
+    gram: np.ndarray,
+    cross: np.ndarray,
+    n_rows: int,
+    *,
+    request: "PrivacyRequest",
+    noise: "NoiseSource",
+    outcome_names: Sequence[str] | None = None,
+    observed: np.ndarray | None = None,
+) -> Iterator[NoisyStatistics]:
     """Release an X'X and an X'y with noise of their own for every outcome, one after the other.
 
     Parameters
@@ -78,31 +93,27 @@ def private_separate_statistics(gram, cross, n_rows, *, request, noise, outcome_
         events = ()
 
 
-def collect(drawn, n_outcomes):
-    """Put the statistics of all outcomes into one.
-
-    Parameters
-    ----------
-    drawn : iterable of NoisyStatistics of one outcome each, as from `private_separate_statistics`.
-    n_outcomes : int, how many there are.
-
-    Returns
-    -------
-    SeparateStatistics
-    """
-    grams, crosses, events, known = None, None, [], []
-    for number, one in enumerate(drawn):
+def collect(drawn: Iterable[NoisyStatistics], n_outcomes: int) -> SeparateStatistics:
+    """Put the statistics of all outcomes, as from `private_separate_statistics`, into one."""
+    grams, crosses, events, counts = None, None, [], []
+    for number, statistics in enumerate(drawn):
         if grams is None:
-            grams = np.empty((n_outcomes, *one.gram.shape))
-            crosses = np.empty((n_outcomes, one.cross.shape[1]))
-        grams[number], crosses[number], n = one.gram, one.cross[0], one.n
-        events += one.events
-        known += [] if one.observed is None else one.observed.tolist()
-    observed = np.array(known) if known else None
+            grams = np.empty((n_outcomes, *statistics.gram.shape))
+            crosses = np.empty((n_outcomes, statistics.cross.shape[1]))
+        grams[number], crosses[number], n = statistics.gram, statistics.cross[0], statistics.n
+        events += statistics.events
+        counts += [] if statistics.observed is None else statistics.observed.tolist()
+    observed = np.array(counts) if counts else None
     return SeparateStatistics(grams, crosses, n, tuple(events), observed=observed)
 
 
-def fit_separately(drawn, *, penalty, origin=None, is_row_centred=False):
+def fit_separately(
+    drawn: Iterable[NoisyStatistics],
+    *,
+    penalty: float,
+    origin: np.ndarray | None = None,
+    is_row_centred: bool = False,
+) -> LinearFit:
     """Fit every outcome from statistics of its own, as `fit_reusecov` does.
 
     Parameters
@@ -129,7 +140,9 @@ def fit_separately(drawn, *, penalty, origin=None, is_row_centred=False):
     return together.of_centred_rows() if is_row_centred else together.in_half_coding(origin)
 
 
-def _require_shapes(gram, cross, names, request):
+def _require_shapes(
+    gram: np.ndarray, cross: np.ndarray, names: Sequence[str], request: "PrivacyRequest"
+) -> None:
     size = request.n_columns + 1
     if (
         gram.shape != (size, size)
@@ -150,20 +163,29 @@ class SeparateFits(OwnStatistics):
     kind = SeparateStatistics
     draws = MappingProxyType({"genotypes": ("count",), "outcomes": ("gram", "observed", "cross")})
 
-    def terms(self, request):
+    def terms(self, request: "PrivacyRequest") -> SeparateRequest:
         return separate_request(request)
 
-    def draw(self, gram, cross, n_rows, *, origin=None, slopes=None, **options):
+    def draw(
+        self,
+        gram: np.ndarray,
+        cross: np.ndarray,
+        n_rows: int,
+        *,
+        origin: np.ndarray | None = None,
+        slopes: np.ndarray | None = None,
+        **options: Any,
+    ) -> SeparateStatistics:
         drawn = collect(private_separate_statistics(gram, cross, n_rows, **options), len(cross))
         return replace(drawn, origin=origin, slopes=slopes)
 
-    def outputs(self, drawn, names, request):
+    def outputs(self, drawn: Any, names: Sequence[str], request: "PrivacyRequest") -> dict[tuple, tuple]:
         known = [()] * len(names) if drawn.observed is None else drawn.observed[:, np.newaxis]
         drawn_alone = zip(names, known, drawn.gram, drawn.cross, strict=True)
         parts = {("outcomes", name): (drawn.n, *own, gram, cross) for name, own, gram, cross in drawn_alone}
         return ({("genotypes",): (drawn.n,)} if request.has_private_count else {}) | parts
 
-    def depends_on(self, part, names, request):
+    def depends_on(self, part: tuple, names: Sequence[str], request: "PrivacyRequest") -> tuple:
         # The rows of outcomes that share a budget may be clipped together.
         kind, *own = part
         for group in budget_groups(len(names), n_shared=request.n_outcomes):
@@ -171,8 +193,16 @@ class SeparateFits(OwnStatistics):
                 return (kind, *names[group])
         return part
 
-    def requests_of_outcomes(self, n_outcomes, request):
+    def requests_of_outcomes(self, n_outcomes: int, request: "PrivacyRequest") -> int:
         return n_outcomes
 
-    def fit(self, method, drawn, *, request, terms, outcomes=None):
+    def fit(
+        self,
+        method: str,
+        drawn: Any,
+        *,
+        request: "PrivacyRequest",
+        terms: Any,
+        outcomes: np.ndarray | None = None,
+    ) -> LinearFit:
         return fit_separately(drawn.by_outcome(), penalty=terms.penalty, origin=drawn.origin)

@@ -7,6 +7,7 @@ benchmarks alone, of epsilon and delta.
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,53 +15,53 @@ from dpgrs.methods.chosen_exactly import least_squares, with_intercept
 from dpgrs_papers.methods.boosted_adassp import BoostedRequest, private_boosted_adassp
 from dpgrs_papers.methods.tukey import SMALLEST_NUMBER, Status, TukeyRequest, private_tukey
 
+if TYPE_CHECKING:
+    from dpgrs.methods.requests import PrivacyRequest
+    from dpgrs.privacy.noise.base import NoiseSource
+
 
 @dataclass(frozen=True)
 class RowFit:
-    """A linear predictor of one outcome.
+    """A linear predictor of one outcome."""
 
-    Attributes
-    ----------
-    weights : (d,) float64; zeros if there is no model.
-    intercept : float
-    status : Status
-    events : tuple of events
-    n_models : int, or None where models are not drawn among.
-    """
-
-    weights: np.ndarray
+    weights: np.ndarray  # (d,) float64; zeros if there is no model
     intercept: float
     status: Status = Status.RELEASED
     events: tuple = ()
-    n_models: int | None = None
+    n_models: int | None = None  # None if no models are drawn among
 
     @property
-    def ending(self):
+    def ending(self) -> str:
         """How it ended, in a word of `metrics.tsv`: ``ok``, or why there is no model."""
         return "ok" if self.status == Status.RELEASED else str(self.status)
 
 
 @dataclass(frozen=True, kw_only=True)
 class RowFitter:
-    """What a row of the registry names as `of_rows`.
+    """The functions that a row of the registry names as `of_rows`.
 
-    Attributes
-    ----------
-    fit : callable (X, y, *, request, noise, largest_norm) that returns a RowFit.
-    of_study : callable of a PrivacyRequest, n_fits and more by name, that returns the request of one outcome.
-    of_table : the same of a TableRequest and of epsilon, n_low and n_coefficients, by name.
-    least_models : int, models without which it can give none; each needs the rows of its coefficients.
-    clips_rows : bool, whether without a `largest_norm` weights are for rows that `clip_rows` clipped.
+    `of_study` takes a PrivacyRequest, n_fits and more by name, and returns the request of one outcome;
+    `of_table` does so for a TableRequest and epsilon, n_low and n_coefficients, by name.
     """
 
-    fit: Callable
+    fit: Callable  # (X, y, *, request, noise, largest_norm) -> RowFit
     of_study: Callable | None = None
     of_table: Callable
-    least_models: int = 0
-    clips_rows: bool = False
+    least_models: int = 0  # without which it can give none; each needs the rows of its coefficients
+    clips_rows: bool = False  # whether without a `largest_norm` weights are for rows that `clip_rows` clipped
 
 
-def fit_rows(fitter, X, y, *, request, noise, largest_norm, n_fits, **terms):
+def fit_rows(
+    fitter: RowFitter,
+    X: np.ndarray,
+    y: np.ndarray,
+    *,
+    request: "PrivacyRequest",
+    noise: "NoiseSource",
+    largest_norm: float | None,
+    n_fits: int,
+    **terms: Any,
+) -> RowFit:
     """Fit one outcome of a study.
 
     Parameters
@@ -87,59 +88,70 @@ def fit_rows(fitter, X, y, *, request, noise, largest_norm, n_fits, **terms):
     return fitter.fit(X, y, request=asked, noise=noise, largest_norm=largest_norm)
 
 
-def _fit_least_squares(X, y, *, request, noise, largest_norm=None):
+def _fit_least_squares(
+    X: np.ndarray, y: np.ndarray, *, request: Any, noise: Any, largest_norm: float | None = None
+) -> RowFit:
     *weights, intercept = least_squares(with_intercept(X), y)
     return RowFit(np.array(weights), intercept)
 
 
-def _fit_tukey(X, y, *, request, noise, largest_norm=None):
+def _fit_tukey(
+    X: np.ndarray,
+    y: np.ndarray,
+    *,
+    request: TukeyRequest,
+    noise: "NoiseSource",
+    largest_norm: float | None = None,
+) -> RowFit:
     fit = private_tukey(with_intercept(X), y, request=request, noise=noise)
-    found = np.zeros(X.shape[1] + 1) if fit.weights is None else fit.weights
-    return RowFit(found[:-1], float(found[-1]), fit.status, fit.events, fit.n_models)
+    weights = np.zeros(X.shape[1] + 1) if fit.weights is None else fit.weights
+    return RowFit(weights[:-1], float(weights[-1]), fit.status, fit.events, fit.n_models)
 
 
-def _fit_boosted(X, y, *, request, noise, largest_norm=None):
+def _fit_boosted(
+    X: np.ndarray,
+    y: np.ndarray,
+    *,
+    request: BoostedRequest,
+    noise: "NoiseSource",
+    largest_norm: float | None = None,
+) -> RowFit:
     scale = np.ones(X.shape[1] + 1)
     if largest_norm is not None:
         # Rows of norm 1 with an intercept as long as the rest.
         scale = np.sqrt(2) * np.append(np.full(X.shape[1], largest_norm), 1.0)
     fit = private_boosted_adassp(with_intercept(X) / scale, y, request=request, noise=noise)
-    found = fit.weights / scale
-    return RowFit(found[:-1], float(found[-1]), events=fit.events)
+    weights = fit.weights / scale
+    return RowFit(weights[:-1], float(weights[-1]), events=fit.events)
 
 
 @lru_cache(maxsize=256)
-def boosted_request(request, *, n_fits):
+def boosted_request(request: "PrivacyRequest", *, n_fits: int) -> BoostedRequest:
     """Return the terms of one of several fits by boosted AdaSSP; kept, as the split takes milliseconds.
 
-    Parameters
-    ----------
-    request : PrivacyRequest, with the budget of all fits together.
-    n_fits : int
-
-    Returns
-    -------
-    BoostedRequest
+    The request has the budget of all fits together.
     """
     terms = {"epsilon": request.epsilon, "delta": request.delta, "accounting": request.accounting}
     return BoostedRequest(**terms, **_relation(request), n_fits=n_fits)
 
 
-def _boosted_of_table(terms, *, epsilon, n_low, n_coefficients):
+def _boosted_of_table(
+    terms: Any, *, epsilon: float, n_low: float | None, n_coefficients: int
+) -> BoostedRequest:
     return BoostedRequest(epsilon=epsilon, delta=terms.delta, neighbours=terms.neighbours)
 
 
-def _tukey_request(request, *, n_fits, **terms):
+def _tukey_request(request: "PrivacyRequest", *, n_fits: int, **terms: Any) -> TukeyRequest:
     budget = {"epsilon": request.epsilon / n_fits, "delta": request.delta / n_fits}
     return TukeyRequest(**budget, **_relation(request), **terms)
 
 
-def _tukey_of_table(terms, *, epsilon, n_low, n_coefficients):
+def _tukey_of_table(terms: Any, *, epsilon: float, n_low: float | None, n_coefficients: int) -> TukeyRequest:
     own = {"rows_per_coefficient": terms.per_coefficient(n_low, n_coefficients), "n_low": n_low}
     return replace(terms.tukey, epsilon=epsilon, **own)
 
 
-def _relation(request):
+def _relation(request: "PrivacyRequest") -> dict:
     names = ("neighbours", "unit", "rows_per_unit")
     return {name: getattr(request, name) for name in names}
 

@@ -1,7 +1,9 @@
 """Mechanisms that draw whole fits from rows: of all variants, or of those chosen for each outcome."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,23 +18,21 @@ from dpgrs.types import Coding
 from dpgrs_papers.methods.boosted_adassp import ROUNDS
 from dpgrs_papers.methods.row_fits import boosted_request, fit_rows
 
+if TYPE_CHECKING:
+    from dpgrs.methods.requests import PrivacyRequest
+    from dpgrs.privacy.noise.base import NoiseSource
+    from dpgrs_papers.methods.boosted_adassp import BoostedRequest
+    from dpgrs_papers.methods.row_fits import RowFit, RowFitter
+
 
 @dataclass(frozen=True)
 class DrawnFits:
-    """Fits that were drawn as a whole, of which nothing is kept but what they predict.
-
-    Attributes
-    ----------
-    fit : LinearFit
-    events : tuple of events
-    statuses : tuple of str, how the fit of each outcome ended; empty where all end well.
-    note : str, as in `ChosenStatistics`.
-    """
+    """Fits that were drawn as a whole, of which nothing is kept but their predictions."""
 
     fit: LinearFit
     events: tuple = ()
-    statuses: tuple = ()
-    note: str = ""
+    statuses: tuple = ()  # how the fit of each outcome ended; empty if all end well
+    note: str = ""  # as in `ChosenStatistics`
     n = None  # the rows are not counted
 
 
@@ -41,17 +41,25 @@ class WholeFits(OwnStatistics):
 
     is_fitted = True
 
-    def arrays(self, drawn):
+    def arrays(self, drawn: Any) -> dict[str, np.ndarray]:
         return drawn.fit.arrays()
 
-    def restore(self, label, arrays):
+    def restore(self, label: dict, arrays: dict[str, np.ndarray]) -> DrawnFits:
         return DrawnFits(LinearFit.of(arrays))
 
-    def remarks(self, drawn):
+    def remarks(self, drawn: Any) -> dict:
         statuses = {"statuses": drawn.statuses} if set(drawn.statuses) - {"ok"} else {}
         return statuses | ({"note": drawn.note} if drawn.note else {})
 
-    def fit(self, method, drawn, *, request, terms, outcomes=None):
+    def fit(
+        self,
+        method: str,
+        drawn: Any,
+        *,
+        request: "PrivacyRequest",
+        terms: Any,
+        outcomes: np.ndarray | None = None,
+    ) -> LinearFit:
         return drawn.fit
 
 
@@ -66,47 +74,56 @@ class BoostedFits(WholeFits):
     draws = MappingProxyType({"genotypes": (), "outcomes": ("eigenvalue", "gram", *("round",) * ROUNDS)})
     takes, reads = ("variant_set",), ("privacy.bounds", "privacy.genotype_clip")
 
-    def terms(self, request):
+    def terms(self, request: "PrivacyRequest") -> "BoostedRequest":
         return boosted_request(request, n_fits=request.n_outcomes)
 
-    def asked(self, request, *, method, data, n_outcomes, settings):
+    def asked(
+        self, request: "PrivacyRequest", *, method: str, data: Any, n_outcomes: int, settings: Any
+    ) -> Any:
         return asked_of_choices(request, None, data=data, settings=settings)
 
-    def exact(self, request, *, data, names, settings):
+    def exact(self, request: "PrivacyRequest", *, data: Any, names: Sequence[str], settings: Any) -> dict:
         return exact_rows(request, data=data, names=names)
 
-    def draw(self, data, *, request, noise, outcome_names, frequency, **terms):
-        """Fit all outcomes.
+    def draw(
+        self,
+        data: Any,
+        *,
+        request: "PrivacyRequest",
+        noise: "NoiseSource",
+        outcome_names: Sequence[str],
+        frequency: np.ndarray | None,
+        **terms: Any,
+    ) -> DrawnFits:
+        """Fit all outcomes; an outcome's noise is drawn in the part ``outcomes`` with its name.
 
-        Parameters
-        ----------
-        data : ScreeningData
-        request : PrivacyRequest; of chosen variants a ScreenedRequest.
-        noise : NoiseSource. All that an outcome needs is drawn in the part ``outcomes`` with its name.
-        outcome_names : n_outcomes str
-        frequency : (n_variants,) public frequencies, for `frequency` coding.
-        **terms : count_share and rows_per_coefficient of the Tukey mechanism, as in `fit_rows`.
-
-        Returns
-        -------
-        DrawnFits
+        `frequency`, (n_variants,) public, is for `frequency` coding; further terms are those of the Tukey
+        mechanism, as in `fit_rows`.
         """
         everything = np.tile(np.arange(request.n_variants), (len(outcome_names), 1))
         terms |= {"noise": noise, "outcome_names": outcome_names, "frequency": frequency}
         drawn = self._fit(data, everything, request=request, **terms)
         return replace(drawn, fit=replace(drawn.fit, chosen=None))
 
-    def outputs(self, drawn, names, request):
+    def outputs(self, drawn: Any, names: Sequence[str], request: "PrivacyRequest") -> dict[tuple, tuple]:
         fit, parts = drawn.fit, {}
         for number, name in enumerate(names):
             chosen = () if fit.chosen is None else (fit.chosen[number],)
             parts["outcomes", name] = (fit.weights[number], fit.means, fit.intercept[number], *chosen)
         return parts
 
-    def requests_of_outcomes(self, n_outcomes, request):
+    def requests_of_outcomes(self, n_outcomes: int, request: "PrivacyRequest") -> int:
         return n_outcomes
 
-    def _fit(self, data, chosen, *, request, frequency, **terms):
+    def _fit(
+        self,
+        data: Any,
+        chosen: np.ndarray,
+        *,
+        request: "PrivacyRequest",
+        frequency: np.ndarray | None,
+        **terms: Any,
+    ) -> DrawnFits:
         fit, fits = fit_chosen_rows(
             named(METHODS[self.methods[0]].of_rows),
             data,
@@ -116,8 +133,8 @@ class BoostedFits(WholeFits):
             frequency=frequency if request.coding == Coding.FREQUENCY else None,
             **terms,
         )
-        events = tuple(event for one in fits for event in one.events)
-        return DrawnFits(fit, events, tuple(one.ending for one in fits))
+        events = tuple(event for row_fit in fits for event in row_fit.events)
+        return DrawnFits(fit, events, tuple(row_fit.ending for row_fit in fits))
 
 
 class ChosenBoostedFits(OfChoices, BoostedFits):
@@ -125,10 +142,10 @@ class ChosenBoostedFits(OfChoices, BoostedFits):
 
     name = "chosen-boosted-fits"
 
-    def terms(self, request):
+    def terms(self, request: Any) -> "BoostedRequest":
         return super().terms(request.rest)
 
-    def _draw_rest(self, data, chosen, *, request, **terms):
+    def _draw_rest(self, data: Any, chosen: np.ndarray, *, request: Any, **terms: Any) -> DrawnFits:
         return self._fit(data, chosen, request=request.rest, **terms)
 
 
@@ -141,10 +158,12 @@ class TukeyFits(BoostedFits):
     name = "tukey-fits"
     reads = OF_TUKEY
 
-    def asked(self, request, *, method, data, n_outcomes, settings):
+    def asked(
+        self, request: "PrivacyRequest", *, method: str, data: Any, n_outcomes: int, settings: Any
+    ) -> "PrivacyRequest":
         return request
 
-    def exact(self, request, *, data, names, settings):
+    def exact(self, request: "PrivacyRequest", *, data: Any, names: Sequence[str], settings: Any) -> dict:
         return super().exact(request, data=data, names=names, settings=settings) | _of_tukey(settings)
 
 
@@ -154,18 +173,28 @@ class ChosenTukeyFits(ChosenBoostedFits):
     name = "chosen-tukey-fits"
     reads = (*READS_OF_CHOICES, *OF_TUKEY)
 
-    def exact(self, request, *, data, names, settings):
+    def exact(self, request: Any, *, data: Any, names: Sequence[str], settings: Any) -> dict:
         # The count's share is of all of epsilon.
         terms = _of_tukey(settings, rest=1 - request.share_of_choices)
         return super().exact(request, data=data, names=names, settings=settings) | terms
 
 
-def _of_tukey(settings, *, rest=1.0):
+def _of_tukey(settings: Any, *, rest: float = 1.0) -> dict[str, float]:
     share, needed = settings.screening.count_share, settings.regression.rows_per_coefficient
     return {"count_share": share / rest, "rows_per_coefficient": needed}
 
 
-def fit_chosen_rows(fitter, data, chosen, *, request, noise, outcome_names, frequency=None, **options):
+def fit_chosen_rows(
+    fitter: "RowFitter",
+    data: Any,
+    chosen: np.ndarray,
+    *,
+    request: "PrivacyRequest",
+    noise: "NoiseSource",
+    outcome_names: Sequence[str],
+    frequency: np.ndarray | None = None,
+    **options: Any,
+) -> "tuple[LinearFit, list[RowFit]]":
     """Fit each outcome from the rows of its own variants, or of all.
 
     Parameters

@@ -5,8 +5,10 @@ compose by adding up their (epsilon, delta) (docs/proofs/sketch.md).
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,6 +23,10 @@ from dpgrs.methods.reusecov import NoisyStatistics, private_cross_product, priva
 from dpgrs.privacy.accounting.accountant import LARGEST_EPSILON, gdp_mu, paper_noise_multiplier
 from dpgrs.types import Accounting, Coding, Neighbours, Protection, Rows
 
+if TYPE_CHECKING:
+    from dpgrs.privacy.accounting.events import GaussianEvent
+    from dpgrs.privacy.noise.base import NoiseSource
+
 # A base mechanism of a larger delta would promise next to nothing; a smaller delta is only safer.
 LARGEST_BASE_DELTA = 0.5
 # Relative, far above the rounding errors of the formulas here.
@@ -29,23 +35,12 @@ MARGIN = 1e-12
 
 @dataclass(frozen=True, kw_only=True)
 class SketchRequest(PrivacyRequest):
-    """The terms of sketched ReuseCov.
+    """The terms of sketched ReuseCov; add-remove, and one public side, are refused."""
 
-    Attributes
-    ----------
-    n_units : int, public under replace-one: people, or haplotypes where they are the unit.
-    n_chosen : int in [1, n_units], units in the sample.
+    n_units: int  # public under replace-one: people, or haplotypes if they are the unit
+    n_chosen: int  # units in the sample
 
-    Raises
-    ------
-    UsageError
-        Under add-remove, where one side is public, for a sample of another size, and as `PrivacyRequest`.
-    """
-
-    n_units: int
-    n_chosen: int
-
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         if Neighbours(self.neighbours) != Neighbours.REPLACE_ONE:
             raise UsageError(
@@ -63,13 +58,13 @@ class SketchRequest(PrivacyRequest):
             )
 
     @property
-    def sampling_rate(self):
-        """The chance of a unit to be in the sample, a float."""
+    def sampling_rate(self) -> float:
+        """The chance of a unit to be in the sample."""
         return self.n_chosen / self.n_units
 
     @cached_property
-    def shares(self):
-        """The (epsilon, delta) of ``gram`` and ``cross``, a dict: cut as `split_budget` does for `paper`."""
+    def shares(self) -> dict[str, tuple[float, float]]:
+        """The (epsilon, delta) of ``gram`` and ``cross``: cut as `split_budget` does for `paper`."""
         roots = math.sqrt(self.share_of_gram), math.sqrt(1 - self.share_of_gram)
         cuts = [root / sum(roots) * (1 - MARGIN) for root in roots]
         return {
@@ -78,37 +73,24 @@ class SketchRequest(PrivacyRequest):
         }
 
     @cached_property
-    def budget(self):
-        """The mu of ``cross``, and of ``gram`` as if its sample were public, a dict."""
+    def budget(self) -> dict[str, float]:
+        """The mu of ``cross``, and of ``gram`` as if its sample were public."""
         base = base_terms(*self.shares["gram"], sampling_rate=self.sampling_rate)
         return {"gram": self._mu(*base), "cross": self._mu(*self.shares["cross"])}
 
-    def _mu(self, epsilon, delta):
+    def _mu(self, epsilon: float, delta: float) -> float:
         if Accounting(self.accounting) == Accounting.GDP:
             return gdp_mu(epsilon, delta)
         return 1 / paper_noise_multiplier(epsilon, delta)
 
 
-def base_terms(epsilon, delta, *, sampling_rate):
+def base_terms(epsilon: float, delta: float, *, sampling_rate: float) -> tuple[float, float]:
     """Return the (epsilon, delta) that a mechanism may have on a sample, to have the one given on the whole.
 
     A mechanism of (epsilon0, delta0) on a uniform sample without replacement of a share q of the units is
-    (log(1 + q (exp(epsilon0) - 1)), q delta0)-DP under replace-one [1]_.
-
-    Parameters
-    ----------
-    epsilon : float > 0
-    delta : float in (0, 1)
-    sampling_rate : float in (0, 1], q.
-
-    Returns
-    -------
-    epsilon0, delta0 : float, rounded down; at most `LARGEST_EPSILON` and `LARGEST_BASE_DELTA`, or delta if
-        that is larger.
-
-    References
-    ----------
-    .. [1] Balle, Barthe, Gaboardi (2018). Privacy amplification by subsampling. NeurIPS. arXiv 1807.01647.
+    (log(1 + q (exp(epsilon0) - 1)), q delta0)-DP under replace-one (Balle, Barthe, Gaboardi 2018, Privacy
+    amplification by subsampling, NeurIPS, arXiv 1807.01647). Both are rounded down, and at most
+    `LARGEST_EPSILON` and `LARGEST_BASE_DELTA`, or delta if it is larger.
 
     Examples
     --------
@@ -126,18 +108,13 @@ def base_terms(epsilon, delta, *, sampling_rate):
     return min(max(epsilon, epsilon0 * (1 - MARGIN)), LARGEST_EPSILON), delta0 * (1 - MARGIN)
 
 
-def sketched_gram(bits, is_row_chosen, *, n_haplotypes, rows, n_threads=1):
-    """Sum t t' over the chosen rows alone: the others cost no time in the product.
+def sketched_gram(
+    bits: np.ndarray, is_row_chosen: np.ndarray, *, n_haplotypes: int, rows: Rows | str, n_threads: int = 1
+) -> np.ndarray:
+    """Sum t t' over the chosen rows only: the others cost no time in the product.
 
-    Parameters
-    ----------
-    bits : (n_variants, n_words) uint64
-    is_row_chosen : (n_rows,) bool
-    n_haplotypes, rows, n_threads : as in `dpgrs.linalg.statistics.gram`.
-
-    Returns
-    -------
-    (n_variants + 1, n_variants + 1) int64 symmetric, in units of `GRAM_STEP`, the intercept last.
+    Bits are (n_variants, n_words) uint64, chosen rows (n_rows,) bool. The result is (n_variants + 1,
+    n_variants + 1) int64 symmetric, in units of `GRAM_STEP`, the intercept last.
     """
     chosen = is_row_chosen if Rows(rows) == Rows.HAPLOTYPES else np.repeat(is_row_chosen, 2)
     blocks = [bits[start : start + VARIANT_BLOCK] for start in range(0, len(bits), VARIANT_BLOCK)]
@@ -146,17 +123,18 @@ def sketched_gram(bits, is_row_chosen, *, n_haplotypes, rows, n_threads=1):
     return gram(sample, n_haplotypes=int(chosen.sum()), rows=rows, n_threads=n_threads)
 
 
-def sampled_gram(genotypes, is_row_chosen, *, n_haplotypes, request, frequency=None, n_threads=1):
-    """Sum X'X of the chosen rows in the coding of a request, and clipped as it says.
+def sampled_gram(
+    genotypes: np.ndarray,
+    is_row_chosen: np.ndarray,
+    *,
+    n_haplotypes: int,
+    request: PrivacyRequest,
+    frequency: np.ndarray | None = None,
+    n_threads: int = 1,
+) -> np.ndarray:
+    """Sum X'X of the chosen rows in the coding of a request, and clipped as it requires.
 
-    Parameters
-    ----------
-    genotypes, is_row_chosen, n_haplotypes, frequency, n_threads : as in `private_sketched_gram`.
-    request : PrivacyRequest
-
-    Returns
-    -------
-    (n_variants + 1, n_variants + 1) int64 symmetric, in units of the request's `gram_step`.
+    The result is (n_variants + 1, n_variants + 1) int64 symmetric, in units of the request's `gram_step`.
     """
     options = {"n_haplotypes": n_haplotypes, "rows": request.rows}
     if request.coding == Coding.HALF:
@@ -171,18 +149,18 @@ def sampled_gram(genotypes, is_row_chosen, *, n_haplotypes, request, frequency=N
 
 
 def private_sketch(
-    genotypes,
-    cross,
-    is_unit_chosen,
+    genotypes: np.ndarray,
+    cross: np.ndarray,
+    is_unit_chosen: np.ndarray,
     *,
-    n_haplotypes,
-    request,
-    noise,
-    is_selected=None,
-    frequency=None,
-    outcome_names=None,
-    n_threads=1,
-):
+    n_haplotypes: int,
+    request: SketchRequest,
+    noise: "NoiseSource",
+    is_selected: np.ndarray | None = None,
+    frequency: np.ndarray | None = None,
+    outcome_names: Sequence[str] | None = None,
+    n_threads: int = 1,
+) -> NoisyStatistics:
     """Release X'X of a sample, scaled up, and X'Y of all rows.
 
     Parameters
@@ -236,8 +214,16 @@ def private_sketch(
 
 
 def private_sketched_gram(
-    genotypes, is_unit_chosen, *, n_haplotypes, request, noise, is_selected=None, frequency=None, n_threads=1
-):
+    genotypes: np.ndarray,
+    is_unit_chosen: np.ndarray,
+    *,
+    n_haplotypes: int,
+    request: SketchRequest,
+    noise: "NoiseSource",
+    is_selected: np.ndarray | None = None,
+    frequency: np.ndarray | None = None,
+    n_threads: int = 1,
+) -> "tuple[np.ndarray, GaussianEvent]":
     """Release X'X of a sample with noise, scaled up to all rows.
 
     Parameters
@@ -282,7 +268,7 @@ def private_sketched_gram(
     return G / request.sampling_rate, event
 
 
-def _among(is_selected, is_chosen):
+def _among(is_selected: np.ndarray, is_chosen: np.ndarray) -> np.ndarray:
     """Return which of all rows are chosen, given which of the selected rows are."""
     if np.count_nonzero(is_selected) != len(is_chosen):
         raise UsageError(

@@ -14,6 +14,7 @@ References
 import math
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -26,6 +27,9 @@ from dpgrs_papers.methods.lower_count import private_lower_count
 from dpgrs_papers.methods.tukey_check import largest_safe_step, safety_terms, smallest_passing
 from dpgrs_papers.methods.tukey_models import fit_models, models_on_grid
 from dpgrs_papers.types import DepthCheck
+
+if TYPE_CHECKING:
+    from dpgrs.privacy.noise.base import NoiseSource
 
 LAW = "tukey/1"
 # Below, no depth is left that the check could pass; above, memory is wasted on a failed count.
@@ -48,40 +52,25 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class TukeyRequest:
-    """The public terms of the mechanism.
+    """The public terms of the mechanism; any step and either check has the same guarantee.
 
-    Attributes
-    ----------
-    epsilon, delta : float, of all of it.
-    neighbours : Neighbours. Under replace-one the number of rows is public and costs nothing.
-    unit : Unit
-    rows_per_unit : int > 0, rows in a row that belong to one unit: 2 for the haplotypes of a person.
-    count_share : float in (0, 1), of epsilon, for the noisy count under add-remove.
-    n_low : float or None, number of units that was released before, so that none is counted here.
-    rows_per_coefficient : float > 0. A model gets d times so many rows on average; with 1, as in the papers,
-        about half of the groups are short of rows and pull the model towards 0 (docs/explanation/tukey.md).
-    step : float, a power of 2: models and the point are whole multiples of it. A coefficient below half of it
-        counts as 0. Any step has the same guarantee.
-    check : DepthCheck. Both have the same guarantee; the original one passes less often.
-
-    Raises
-    ------
-    UsageError
-        For terms out of their domain.
+    A model gets d `rows_per_coefficient` rows on average; with 1, as in the papers, about half of the groups
+    are short of rows and pull the model towards 0 (docs/explanation/tukey.md). Models and the point are whole
+    multiples of `step`. Under replace-one the number of rows is public and costs nothing.
     """
 
-    epsilon: float
-    delta: float
+    epsilon: float  # of all of it
+    delta: float  # of all of it
     neighbours: Neighbours = Neighbours.ADD_REMOVE
     unit: Unit = Unit.PERSON
-    rows_per_unit: int = 1
-    count_share: float = 0.05
-    n_low: float | None = None
+    rows_per_unit: int = 1  # 2 for the haplotypes of a person
+    count_share: float = 0.05  # of epsilon, for the noisy count under add-remove
+    n_low: float | None = None  # number of units that was released before: none is counted here
     rows_per_coefficient: float
-    step: float = STEP
-    check: DepthCheck = DepthCheck.TIGHT
+    step: float = STEP  # a power of 2; a coefficient below half of it counts as 0
+    check: DepthCheck = DepthCheck.TIGHT  # the original one passes less often
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         require_domains(
             self,
             ("epsilon", "above 0 and at most 1000000", 0 < self.epsilon <= LARGEST_EPSILON),
@@ -93,44 +82,36 @@ class TukeyRequest:
         )
 
     @property
-    def has_private_count(self):
+    def has_private_count(self) -> bool:
         """Whether the number of rows is to be drawn: neighbours differ in it, and it is not known."""
         return self.n_low is None and Neighbours(self.neighbours) == Neighbours.ADD_REMOVE
 
     @property
-    def count_epsilon(self):
-        """What the count costs, a float."""
+    def count_epsilon(self) -> float:
+        """The cost of the count."""
         return self.epsilon * self.count_share if self.has_private_count else 0.0
 
-    def sensitivity(self, norm):
+    def sensitivity(self, norm: str) -> Sensitivity:
         """Return the claim of the count, of the distance of the check and of a depth: 1 each."""
         return Sensitivity(1.0, norm, Neighbours(self.neighbours), Unit(self.unit), LAW)
 
 
-def _is_step(value):
+def _is_step(value: float) -> bool:
     mantissa, exponent = math.frexp(value)
     return mantissa == 0.5 and abs(exponent - 1) <= LARGEST_EXPONENT
 
 
 @dataclass(frozen=True)
 class TukeyFit:
-    """What the mechanism gives and costs.
+    """The results of the mechanism, and their cost."""
 
-    Attributes
-    ----------
-    weights : (d,) float64, or None if there is no model.
-    status : Status
-    n_models : int, public.
-    events : tuple of LaplaceEvent and DepthEvent, of all that was paid for: the same whatever the noise.
-    """
-
-    weights: np.ndarray | None
+    weights: np.ndarray | None  # (d,) float64; None if there is no model
     status: Status
-    n_models: int
-    events: tuple
+    n_models: int  # public
+    events: tuple  # LaplaceEvents and a DepthEvent, of all that was paid for: the same whatever the noise
 
 
-def private_tukey(X, y, *, request, noise):
+def private_tukey(X: np.ndarray, y: np.ndarray, *, request: TukeyRequest, noise: "NoiseSource") -> TukeyFit:
     """Fit linear models on random parts of the rows and draw a point that lies deep among them.
 
     Parameters
@@ -174,37 +155,22 @@ def private_tukey(X, y, *, request, noise):
     return replace(fit, events=(*events, *fit.events))
 
 
-def number_of_models(n_rows, n_coefficients, *, request):
+def number_of_models(n_rows: float, n_coefficients: int, *, request: TukeyRequest) -> int:
     """Return m = floor(n/d) of public numbers, for groups of so many rows as requested.
 
-    Parameters
-    ----------
-    n_rows : float, public or already released; may be negative.
-    n_coefficients : int > 0
-    request : TukeyRequest
-
-    Returns
-    -------
-    int in [0, `LARGEST_NUMBER`]
+    The number of rows is public or already released, and may be negative; m is from 0 to `LARGEST_NUMBER`.
     """
     number = math.floor(n_rows / (n_coefficients * request.rows_per_coefficient))
     return min(max(number, 0), LARGEST_NUMBER)
 
 
-def models_of_groups(X, y, *, n_models, request, noise):
+def models_of_groups(
+    X: np.ndarray, y: np.ndarray, *, n_models: int, request: TukeyRequest, noise: "NoiseSource"
+) -> np.ndarray:
     """Assign every unit to a group at random, and fit least squares on each: not private by itself.
 
-    Parameters
-    ----------
-    X, y : as in `private_tukey`.
-    n_models : int >= 0, public.
-    request : TukeyRequest
-    noise : NoiseSource, on X and y.
-
-    Returns
-    -------
-    (n_models, d) float64, whole numbers of steps of the grid, of which one unit changes one row; zeros if
-        there are too few to draw from.
+    The result is (n_models, d) float64, whole numbers of steps of the grid, of which one unit changes one
+    row; zeros if there are too few to draw from.
     """
     if n_models < SMALLEST_NUMBER:
         return np.zeros((n_models, X.shape[1]))
@@ -215,7 +181,9 @@ def models_of_groups(X, y, *, n_models, request, noise):
     return models_on_grid(models, request.step)
 
 
-def private_deep_point(models, *, epsilon, request, noise):
+def private_deep_point(
+    models: np.ndarray, *, epsilon: float, request: TukeyRequest, noise: "NoiseSource"
+) -> TukeyFit:
     """Draw a point that lies deep among models, if a noisy check finds it safe.
 
     Parameters

@@ -9,20 +9,12 @@ LARGEST_ENTRY, LARGEST_COEFFICIENT = 1e50, 1e100
 BLOCK_SIZE = 2**22  # numbers in memory at a time
 
 
-def fit_models(X, y, groups, *, n_models):
-    """Fit least squares on every group of rows, of minimum norm where there are too few of them.
+def fit_models(X: np.ndarray, y: np.ndarray, groups: np.ndarray, *, n_models: int) -> np.ndarray:
+    """Fit least squares on every group of rows, of minimum norm if there are too few of them.
 
-    Parameters
-    ----------
-    X : (n_rows, d)
-    y : (n_rows,). A row with a value that is not finite counts as a row of zeros.
-    groups : (n_rows,) int in [0, n_models)
-    n_models : int > 0
-
-    Returns
-    -------
-    (n_models, d) finite float64; zeros for a group without rows, or on which LAPACK fails. The bits of a
-        model hang on the rows of its group alone.
+    A row with a value that is not finite counts as a row of zeros; groups are (n_rows,) int in [0, n_models).
+    The result is (n_models, d) finite float64; zeros for a group without rows, or on which LAPACK fails. The
+    bits of a model depend only on the rows of its group.
     """
     X, y = _usable(X, y)
     order = np.argsort(groups, kind="stable")
@@ -39,35 +31,17 @@ def fit_models(X, y, groups, *, n_models):
     return models
 
 
-def models_on_grid(models, step):
-    """Round models to the grid, each by itself.
-
-    Parameters
-    ----------
-    models : (n_models, d) finite float64
-    step : float, a power of 2.
-
-    Returns
-    -------
-    (n_models, d) float64, whole numbers of steps. What is smaller than half a step becomes 0.
-    """
+def models_on_grid(models: np.ndarray, step: float) -> np.ndarray:
+    """Round models to whole numbers of steps, each by itself; a number below half a step becomes 0."""
     return np.rint(models / step)
 
 
-def _minimum_norm(A, b):
-    """Solve least squares for a batch of groups of one size.
+def _minimum_norm(A: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Solve least squares for a batch of groups of one size: (n_groups, d).
 
-    LAPACK and BLAS are called for each group by itself, on operands of that shape, so the bits of a model
-    hang on its own rows alone. A sum over the batch at once, as by einsum, would not promise that.
-
-    Parameters
-    ----------
-    A : (n_groups, n_rows, d)
-    b : (n_groups, n_rows)
-
-    Returns
-    -------
-    (n_groups, d)
+    A is (n_groups, n_rows, d). LAPACK and BLAS are called for each group by itself, on operands of its shape:
+    the bits of a model depend only on its own rows. A sum over the batch at once, as by einsum, would not
+    promise it.
     """
     try:
         U, scales, Vt = np.linalg.svd(A, full_matrices=False)
@@ -86,7 +60,7 @@ def _minimum_norm(A, b):
     return np.clip(np.nan_to_num(models), -LARGEST_COEFFICIENT, LARGEST_COEFFICIENT)
 
 
-def _usable(X, y):
+def _usable(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return rows as floats, cut at `LARGEST_ENTRY`, zeros where one has no finite values."""
     X, y = np.asarray(X, dtype=np.float64), np.asarray(y, dtype=np.float64)
     is_finite = np.isfinite(X).all(axis=1) & np.isfinite(y)

@@ -11,6 +11,7 @@ References
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,6 +32,12 @@ from dpgrs_papers.selection.sensitivity import sis_sensitivity
 from dpgrs_papers.selection.top_k import top_k
 from dpgrs_papers.types import Scaling
 
+if TYPE_CHECKING:
+    from dpgrs.io.stored_genotypes import StoredGenotypes
+    from dpgrs.methods.chosen import ScreeningData
+    from dpgrs.methods.chosen_requests import ScreenedRequest
+    from dpgrs.privacy.noise.base import NoiseSource
+
 # Its name in ledgers and statements, beside those of other draws.
 SIS_STATISTIC = "products with the outcome"
 ENTRY_STEP = 2.0**-15  # one unit of an entry of a table, which lies between -1 and 1
@@ -42,97 +49,65 @@ NOT_PRIVATE = "not private"
 
 @dataclass(frozen=True)
 class SisScores:
-    """Scores of features, with what their sensitivity follows from.
+    """Scores of features, with the terms that their sensitivity follows from."""
 
-    Attributes
-    ----------
-    values : (n_outcomes, n_features) int64, |x_j'y| in units of `step`.
-    step : float, a power of 2.
-    entry_bound : float, public bound b on the entries of x.
-    outcome_bound : float, public bound B on the entries of y.
-    rows : Rows
-    """
-
-    values: np.ndarray
-    step: float
-    entry_bound: float
-    outcome_bound: float
+    values: np.ndarray  # (n_outcomes, n_features) int64, |x_j'y| in units of `step`
+    step: float  # a power of 2
+    entry_bound: float  # public bound b on the entries of x
+    outcome_bound: float  # public bound B on the entries of y
     rows: Rows
 
-    def of_outcome(self, outcome):
+    def of_outcome(self, outcome: int) -> "SisScores":
         """Return the scores for one outcome, by its index: `values` is then (n_features,)."""
         return replace(self, values=self.values[outcome])
 
 
 @dataclass(frozen=True, kw_only=True)
 class SisRequest:
-    """The public terms of a choice.
+    """The public terms of a choice."""
 
-    Attributes
-    ----------
-    epsilon : float > 0, of the whole set.
-    n_choices : int, features chosen.
-    unit : Unit
-    neighbours : Neighbours
-    protection : Protection
-    gamma : float in [0, 1), see `NoiseSource.choose_set`.
-    """
-
-    epsilon: float
-    n_choices: int
+    epsilon: float  # of the whole set
+    n_choices: int  # features chosen
     unit: Unit = Unit.PERSON
     neighbours: Neighbours = Neighbours.ADD_REMOVE
     protection: Protection = Protection.FULL
-    gamma: float = 0.5
+    gamma: float = 0.5  # in [0, 1), see `NoiseSource.choose_set`
 
     @property
-    def epsilon_of_choices(self):
-        """What the set costs: epsilon."""
+    def epsilon_of_choices(self) -> float:
+        """The cost of the set: epsilon."""
         return self.epsilon
 
     @property
-    def family(self):
-        """That of the event of a set, a str."""
+    def family(self) -> str:
+        """The family of the event of a set."""
         return SubsetEvent.family
 
 
 @dataclass(frozen=True)
 class PaperChoice:
-    """A choice by scores that the data have scaled: not private, and without an event.
+    """A choice by scores that the data have scaled: not private, and without an event."""
 
-    Attributes
-    ----------
-    chosen : (n_choices,) int64, ascending.
-    scaling : Scaling
-    status : str
-    """
-
-    chosen: np.ndarray
+    chosen: np.ndarray  # (n_choices,) int64, ascending
     scaling: Scaling = Scaling.PAPER
     status: str = NOT_PRIVATE
 
 
-def genotype_sis_scores(bits, Y, *, n_haplotypes, rows, outcome_bound, is_selected=None, n_threads=1):
+def genotype_sis_scores(
+    bits: "np.ndarray | StoredGenotypes",
+    Y: np.ndarray,
+    *,
+    n_haplotypes: int,
+    rows: Rows | str,
+    outcome_bound: float,
+    is_selected: np.ndarray | None = None,
+    n_threads: int = 1,
+) -> SisScores:
     """Score variants in `half` coding.
 
-    Parameters
-    ----------
-    bits : (n_variants, n_words) uint64, or StoredGenotypes.
-    Y : (n_outcomes, n_rows) float64, publicly standardised; NaN where missing, which counts as 0.
-    n_haplotypes : int
-    rows : Rows
-    outcome_bound : float, public. Outcomes are clipped and rounded towards 0.
-    is_selected : (n_rows,) bool, the rows that take part; None takes all.
-    n_threads : int, at least 1; it changes no score.
-
-    Returns
-    -------
-    SisScores
-
-    Raises
-    ------
-    UsageError
-        As `grid_outcomes` and `cross_product`.
+    Bits are (n_variants, n_words) uint64; outcomes are (n_outcomes, n_rows) float64, publicly standardised,
+    NaN if missing, which counts as 0. They are clipped at a public bound and rounded towards 0. Selected rows
+    are (n_rows,) bool, None takes all; the number of threads changes no score.
     """
     options = {"n_haplotypes": n_haplotypes, "rows": rows, "is_selected": is_selected}
     values = np.empty((len(Y), len(bits)), dtype=np.int64)
@@ -147,25 +122,14 @@ def genotype_sis_scores(bits, Y, *, n_haplotypes, rows, outcome_bound, is_select
     return SisScores(values, CROSS_STEP, entry_bound, outcome_bound, Rows(rows))
 
 
-def table_sis_scores(X, Y, *, column_bounds, outcome_bound):
-    """Score the columns of a table, each in units of its bound.
+def table_sis_scores(
+    X: np.ndarray, Y: np.ndarray, *, column_bounds: float | np.ndarray, outcome_bound: float
+) -> SisScores:
+    """Score the columns of a table, each in units of its bound: entries are between -1 and 1.
 
-    Parameters
-    ----------
-    X : (n_rows, n_features) float64, a row a person, publicly centred; NaN where missing, which counts as 0.
-    Y : (n_outcomes, n_rows) float64, as in `genotype_sis_scores`.
-    column_bounds : float > 0 or (n_features,), public. Entries are clipped, divided by them and rounded
-        towards 0.
-    outcome_bound : float, public.
-
-    Returns
-    -------
-    SisScores, of entries between -1 and 1.
-
-    Raises
-    ------
-    UsageError
-        If a bound is not a finite number above 0, or there are more rows than sums are exact for.
+    X is (n_rows, n_features) float64, a row a person, publicly centred; NaN if missing, which counts as 0.
+    Entries are clipped at the public `column_bounds`, a number or (n_features,), divided by them and rounded
+    towards 0. Outcomes are as in `genotype_sis_scores`. More rows than sums are exact for are refused.
     """
     bounds = np.asarray(column_bounds, dtype=np.float64)
     if not np.all((bounds > 0) & np.isfinite(bounds)):
@@ -183,7 +147,9 @@ def table_sis_scores(X, Y, *, column_bounds, outcome_bound):
     return SisScores(np.abs(sums), TABLE_STEP, 1.0, outcome_bound, Rows.PEOPLE)
 
 
-def private_sis(scores, *, request, noise, name="features"):
+def private_sis(
+    scores: SisScores, *, request: SisRequest, noise: "NoiseSource", name: str = "features"
+) -> tuple[np.ndarray, SubsetEvent]:
     """Choose the features of the highest scores at once, by the canonical Lipschitz mechanism.
 
     Parameters
@@ -228,17 +194,10 @@ def private_sis(scores, *, request, noise, name="features"):
     )
 
 
-def paper_sis_scores(X, y):
+def paper_sis_scores(X: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Score columns as the paper does: centred by the mean and divided by the largest entry of the data.
 
-    Parameters
-    ----------
-    X : (n_rows, n_features) float64
-    y : (n_rows,) float64
-
-    Returns
-    -------
-    (n_features,) float64; 0 for a constant column.
+    X is (n_rows, n_features); scores are (n_features,) float64, 0 for a constant column.
     """
     centred = [values - values.mean(axis=0) for values in (np.asarray(X), np.asarray(y))]
     largest = [np.abs(values).max(axis=0) for values in centred]
@@ -248,43 +207,15 @@ def paper_sis_scores(X, y):
     return np.abs(outcome @ entries)
 
 
-def paper_sis(X, y, *, request, noise):
-    """Choose as the paper does: only to reproduce its figures.
-
-    Parameters
-    ----------
-    X, y : as in `paper_sis_scores`.
-    request, noise : as in `choose_by_paper_scores`.
-
-    Returns
-    -------
-    PaperChoice
-
-    Raises
-    ------
-    UsageError
-        As `choose_by_paper_scores`.
-    """
+def paper_sis(X: np.ndarray, y: np.ndarray, *, request: SisRequest, noise: "NoiseSource") -> PaperChoice:
+    """Choose as the paper does: only to reproduce its figures."""
     return choose_by_paper_scores(paper_sis_scores(X, y), request=request, noise=noise)
 
 
-def choose_by_paper_scores(scores, *, request, noise):
-    """Choose by the paper's scores and its sensitivity of 1, which is wrong.
+def choose_by_paper_scores(scores: np.ndarray, *, request: SisRequest, noise: "NoiseSource") -> PaperChoice:
+    """Choose by the paper's scores and its sensitivity of 1, which is wrong; refused in a release.
 
-    Parameters
-    ----------
-    scores : (n_features,) float64, of `paper_sis_scores`.
-    request : SisRequest, of which epsilon, n_choices and gamma count.
-    noise : NoiseSource of a benchmark.
-
-    Returns
-    -------
-    PaperChoice
-
-    Raises
-    ------
-    UsageError
-        In a release, or if there are fewer features than choices.
+    Of the request epsilon, n_choices and gamma count.
     """
     terms = request.epsilon, request.n_choices, request.gamma
     generator = noise.generator("set of features by scores in the paper's scaling", *terms)
@@ -304,15 +235,15 @@ def choose_by_paper_scores(scores, *, request, noise):
     return PaperChoice(chosen)
 
 
-def study_scores(data, outcome_bound):
-    """Return the SisScores of every outcome of a study, clipped at a public bound: all are scored at once."""
+def study_scores(data: "ScreeningData", outcome_bound: float) -> SisScores:
+    """Return the scores of every outcome of a study, clipped at a public bound: all are scored at once."""
     key = ("sis", outcome_bound)
     if key not in data.kept:
         data.kept[key] = _scores_of(data, outcome_bound)
     return data.kept[key]
 
 
-def _scores_of(data, outcome_bound):
+def _scores_of(data: "ScreeningData", outcome_bound: float) -> SisScores:
     if is_fractional(data.genotypes):
         Y = data.Y[:, data.is_training]
         return table_sis_scores(data.training_rows, Y, column_bounds=1.0, outcome_bound=outcome_bound)
@@ -327,24 +258,28 @@ def _scores_of(data, outcome_bound):
     )
 
 
-def choose_privately(data, number, *, request, noise, outcome_bound):
+def choose_privately(
+    data: "ScreeningData", number: int, *, request: SisRequest, noise: "NoiseSource", outcome_bound: float
+) -> tuple[np.ndarray, SubsetEvent]:
     """Choose for one outcome of a study, by its number."""
     scores = study_scores(data, outcome_bound).of_outcome(number)
     return private_sis(scores, request=request, noise=noise, name=SIS_STATISTIC)
 
 
-def choose_exactly(data, number, *, n_choices, outcome_bound):
+def choose_exactly(data: "ScreeningData", number: int, *, n_choices: int, outcome_bound: float) -> np.ndarray:
     """Choose without noise."""
     return top_k(study_scores(data, outcome_bound).values[number], n_choices)
 
 
-def choose_as_paper(data, number, *, request, noise, outcome_bound):
+def choose_as_paper(
+    data: "ScreeningData", number: int, *, request: SisRequest, noise: "NoiseSource", outcome_bound: float
+) -> tuple[np.ndarray]:
     """Choose in the paper's scaling: not private, only to compare with."""
     y = data.Y[number, data.is_training]
     is_known = ~np.isnan(y)
     return (paper_sis(data.training_rows[is_known], y[is_known], request=request, noise=noise).chosen,)
 
 
-def asked(screened, **own):
-    """Return what is asked for one outcome of a study; the rows are those of the scores."""
+def asked(screened: "ScreenedRequest", **own: Any) -> SisRequest:
+    """Return the request for one outcome of a study; the rows are those of the scores."""
     return SisRequest(neighbours=screened.neighbours, unit=screened.unit, **own)

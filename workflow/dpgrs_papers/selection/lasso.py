@@ -5,12 +5,16 @@ min |y - b - X w|_2^2/(2 n) + penalty |w|_1 over w and the intercept b, by coord
 
 import warnings
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dpgrs.errors import UsageError
 from dpgrs_papers.selection.top_k import top_k
 from dpgrs_papers.types import LassoScaling
+
+if TYPE_CHECKING:
+    from dpgrs.methods.chosen import ScreeningData
 
 # Of the DP-SIS paper. The public code of DPKendall has 1, without standardisation.
 PENALTY = 0.1
@@ -24,23 +28,12 @@ N_PENALTIES, SMALLEST_PART = 100, 1e-3
 
 @dataclass(frozen=True)
 class LassoTerms:
-    """The terms of one Lasso.
+    """The terms of one Lasso; of standardised columns a feature needs a correlation above the penalty."""
 
-    Attributes
-    ----------
-    penalty : float > 0. Of standardised columns a feature needs a correlation above it to enter first.
-    scaling : LassoScaling
-
-    Raises
-    ------
-    UsageError
-        For a penalty that is not a number above 0.
-    """
-
-    penalty: float = PENALTY
+    penalty: float = PENALTY  # above 0
     scaling: LassoScaling = LassoScaling.STANDARDISED
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not 0 < self.penalty < np.inf:
             raise UsageError(f"`penalty` must be a number above 0, got {self.penalty}. Use the default.")
 
@@ -48,26 +41,12 @@ class LassoTerms:
 STANDARD = LassoTerms()
 
 
-def choose_by_lasso(X, y, *, k):
+def choose_by_lasso(X: np.ndarray, y: np.ndarray, *, k: int) -> np.ndarray:
     """Choose the features of the largest absolute coefficients of a Lasso on all rows, without privacy.
 
-    Of a path of penalties the largest counts that keeps k features.
-
-    Parameters
-    ----------
-    X : (n_rows, d), without an intercept column.
-    y : (n_rows,). A row with a value that is not finite takes no part.
-    k : int in [1, d]
-
-    Returns
-    -------
-    (k,) int64, different, the largest first. Where fewer than k coefficients are not 0, the lowest indices
-    follow.
-
-    Raises
-    ------
-    UsageError
-        For terms out of their domain.
+    X is (n_rows, d), without an intercept column; a row with a value that is not finite takes no part. Of a
+    path of penalties the largest counts that keeps k features. They are (k,) int64, different, the largest
+    first; if fewer than k coefficients are not 0, the lowest indices follow.
     """
     check_lasso(X, y, k=k)
     X, y = _usable(X, y, is_scaled=True)
@@ -80,45 +59,36 @@ def choose_by_lasso(X, y, *, k):
     return top_k(np.abs(coefficients), k)
 
 
-def choose_exactly(data, number, *, n_choices, outcome_bound):
+def choose_exactly(data: "ScreeningData", number: int, *, n_choices: int, outcome_bound: float) -> np.ndarray:
     """Choose for one outcome of a study, by its number, by one Lasso on all rows."""
     return choose_by_lasso(data.training_rows, data.Y[number, data.is_training], k=n_choices)
 
 
-def lasso_coefficients(X, y, *, penalty=PENALTY, scaling=LassoScaling.STANDARDISED):
-    """Fit a Lasso with an intercept.
+def lasso_coefficients(
+    X: np.ndarray,
+    y: np.ndarray,
+    *,
+    penalty: float = PENALTY,
+    scaling: LassoScaling = LassoScaling.STANDARDISED,
+) -> np.ndarray:
+    """Fit a Lasso with an intercept; return (d,) finite float64, 0 for a constant feature.
 
-    The same rows in the same order give the same coefficients, whatever else there is.
-
-    Parameters
-    ----------
-    X : (n_rows, d)
-    y : (n_rows,). A row with a value that is not finite takes no part.
-    penalty, scaling : as in `LassoTerms`.
-
-    Returns
-    -------
-    (d,) finite float64, 0 for a constant feature; zeros for fewer than two rows or a constant y.
+    The same rows in the same order give the same coefficients, whatever else there is. A row with a value
+    that is not finite takes no part; fewer than two rows or a constant y give zeros.
     """
     X, y = _usable(X, y, is_scaled=scaling == LassoScaling.STANDARDISED)
     return _descend(X, y, penalty, start=np.zeros(X.shape[1]))
 
 
-def check_lasso(X, y, *, k):
-    """Refuse what no Lasso can choose k features of; the parameters are those of `choose_by_lasso`.
-
-    Raises
-    ------
-    UsageError
-        For terms out of their domain. It names public terms alone.
-    """
+def check_lasso(X: np.ndarray, y: np.ndarray, *, k: int) -> None:
+    """Refuse tables of which no Lasso can choose k features; messages name only public terms."""
     if np.ndim(X) != 2 or np.shape(y) != np.shape(X)[:1]:
         raise UsageError("`X` must be a table with one entry of `y` for each row. Pass all rows of both.")
     if not 1 <= k <= X.shape[1]:
         raise UsageError(f"`k` must be between 1 and the {X.shape[1]} features, got {k}. Change it.")
 
 
-def _usable(X, y, *, is_scaled):
+def _usable(X: np.ndarray, y: np.ndarray, *, is_scaled: bool) -> tuple[np.ndarray, np.ndarray]:
     """Return the finite rows, cut at `LARGEST_ENTRY`, centred, perhaps scaled; zeros where constant."""
     X, y = np.asarray(X, dtype=np.float64), np.asarray(y, dtype=np.float64)
     is_finite = np.isfinite(X).all(axis=1) & np.isfinite(y)
@@ -137,7 +107,7 @@ def _usable(X, y, *, is_scaled):
     return np.asfortranarray(table[:, :-1]), table[:, -1].copy()
 
 
-def _descend(X, y, penalty, *, start):
+def _descend(X: np.ndarray, y: np.ndarray, penalty: float, *, start: np.ndarray) -> np.ndarray:
     """Fit usable rows."""
     if not (y @ X).any():
         return np.zeros(X.shape[1])

@@ -1,11 +1,28 @@
 """Peel: the k largest of some counts, in order and in private."""
 
+from typing import TYPE_CHECKING
+
+import numpy as np
+
 from dpgrs.types import Selection
+
+if TYPE_CHECKING:
+    from dpgrs.privacy.accounting.events import ChoiceEvent
+    from dpgrs.privacy.noise.base import NoiseSource
+    from dpgrs.privacy.sensitivity import Sensitivity
 
 
 def private_peel(
-    counts, *, k, sensitivity, epsilon, noise, name="counts", step=1.0, law=Selection.PERMUTE_AND_FLIP
-):
+    counts: np.ndarray,
+    *,
+    k: int,
+    sensitivity: "Sensitivity",
+    epsilon: float,
+    noise: "NoiseSource",
+    name: str = "counts",
+    step: float = 1.0,
+    law: Selection = Selection.PERMUTE_AND_FLIP,
+) -> "tuple[np.ndarray, ChoiceEvent]":
     """Choose the k largest counts, one after the other, each with a share epsilon/k of the budget.
 
     By Gumbel noise it is the mechanism of the paper [1]_: noise of scale 2 k sensitivity/epsilon on every

@@ -1,32 +1,25 @@
 """How far one unit can move votes, and the scores of DP-SIS: proven bounds."""
 
+from typing import TYPE_CHECKING
+
 from dpgrs.errors import UsageError
 from dpgrs.privacy.accounting.exact_numbers import root_above
 from dpgrs.privacy.sensitivity import Sensitivity, check_protection, positive, rows_per_unit
 from dpgrs.types import Neighbours, Protection, Unit
 
+if TYPE_CHECKING:
+    from dpgrs.types import Rows
 
-def votes_sensitivity(*, neighbours, unit, protection=Protection.FULL, is_by_place=False):
-    """Bound the votes that groups of units cast, each group one set of features: of every feature.
 
-    1, but 2 where one unit replaces another in a group of its own: under replace-one by keys.
+def votes_sensitivity(
+    *, neighbours: Neighbours, unit: Unit, protection: Protection = Protection.FULL, is_by_place: bool = False
+) -> Sensitivity:
+    """Bound the votes that groups of units cast, each group one set of features: of every feature, in linf.
 
-    Parameters
-    ----------
-    neighbours : Neighbours
-    unit : Unit, all rows of which are in one group.
-    protection : Protection. Under feature and label protection a unit keeps its key.
-    is_by_place : bool, whether a unit's group belongs to its place among the rows and not to its key.
-
-    Returns
-    -------
-    Sensitivity, in ``linf``: of every count.
-
-    Raises
-    ------
-    UsageError
-        By place under add-remove, where who leaves moves all who follow; under add-remove with feature or
-        label protection, or if the protection is none.
+    The bound is 1, but 2 if one unit replaces another in a group of its own: under replace-one by keys. All
+    rows of a unit are in one group; under feature and label protection a unit keeps its key. By place, a
+    unit's group belongs to its place among the rows and not to its key: under add-remove this is refused, as
+    who leaves moves all who follow.
     """
     check_protection(protection, neighbours)
     is_replaced = Neighbours(neighbours) == Neighbours.REPLACE_ONE
@@ -40,23 +33,18 @@ def votes_sensitivity(*, neighbours, unit, protection=Protection.FULL, is_by_pla
     return Sensitivity(value, "linf", Neighbours(neighbours), Unit(unit), "votes/1")
 
 
-def sis_sensitivity(*, rows, neighbours, unit, entry_bound, outcome_bound, protection=Protection.FULL):
-    """Bound the scores |x_j'y| of DP-SIS: b B under add-remove, 2 b B under replace-one.
+def sis_sensitivity(
+    *,
+    rows: "Rows | str",
+    neighbours: Neighbours,
+    unit: Unit,
+    entry_bound: float,
+    outcome_bound: float,
+    protection: Protection = Protection.FULL,
+) -> Sensitivity:
+    """Bound the scores |x_j'y| of DP-SIS: b B under add-remove, 2 b B under replace-one, in linf.
 
-    Parameters
-    ----------
-    rows, neighbours, unit : as in `gram_sensitivity`.
-    entry_bound, outcome_bound : float > 0, public bounds b and B on the absolute values of x and y.
-    protection : Protection
-
-    Returns
-    -------
-    Sensitivity, in ``linf``: of every score.
-
-    Raises
-    ------
-    UsageError
-        Under add-remove with feature or label protection, or if the protection is none.
+    b and B are public bounds on the absolute values of x and y.
     """
     check_protection(protection, neighbours)
     moved = positive("entry_bound", entry_bound) * positive("outcome_bound", outcome_bound)

@@ -15,8 +15,10 @@ References
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -28,6 +30,10 @@ from dpgrs_papers.selection.lasso import STANDARD, LassoTerms, check_lasso, lass
 from dpgrs_papers.selection.peel import private_peel
 from dpgrs_papers.selection.sensitivity import votes_sensitivity
 from dpgrs_papers.selection.top_k import top_k
+
+if TYPE_CHECKING:
+    from dpgrs.privacy.accounting.events import ChoiceEvent
+    from dpgrs.privacy.noise.base import NoiseSource
 
 COUNT_LAW = "tukey/1"
 # Above, memory is wasted on a failed count.
@@ -50,68 +56,53 @@ class Ballot(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class VotesRequest:
-    """The public terms of a choice for one outcome, by groups of units with names.
-
-    Attributes
-    ----------
-    n_choices : int
-    epsilon : float, of all choices together.
-    rule : GroupRule
-    count_epsilon : float, of the number of units; 0 where none is drawn.
-    n_low : float or None, number of units that was released before.
-    rows : Rows
-    neighbours : Neighbours
-    unit : Unit
-    protection : Protection
-    lasso : LassoTerms, of every group.
-    law : Selection
-    """
+    """The public terms of a choice for one outcome, by groups of units with names."""
 
     n_choices: int
-    epsilon: float
+    epsilon: float  # of all choices together
     rule: GroupRule
-    count_epsilon: float = 0.0
-    n_low: float | None = None
+    count_epsilon: float = 0.0  # of the number of units; 0 if none is drawn
+    n_low: float | None = None  # number of units that was released before
     rows: Rows = Rows.PEOPLE
     neighbours: Neighbours = Neighbours.ADD_REMOVE
     unit: Unit = Unit.PERSON
     protection: Protection = Protection.FULL
-    lasso: LassoTerms = STANDARD
+    lasso: LassoTerms = STANDARD  # of every group
     law: Selection = Selection.PERMUTE_AND_FLIP
 
     @property
-    def has_private_count(self):
+    def has_private_count(self) -> bool:
         """Whether the number of units is to be drawn."""
         return self.n_low is None and Neighbours(self.neighbours) == Neighbours.ADD_REMOVE
 
     @property
-    def rows_per_unit(self):
+    def rows_per_unit(self) -> int:
         """How many rows one unit owns, one after the other."""
         return rows_per_unit(self.rows, self.unit)
 
-    def sensitivity(self, norm):
+    def sensitivity(self, norm: str) -> Sensitivity:
         """Return the claim of the number of units: 1."""
         return Sensitivity(1.0, norm, Neighbours(self.neighbours), Unit(self.unit), COUNT_LAW)
 
 
 def private_sublasso(
-    X,
-    y,
+    X: np.ndarray,
+    y: np.ndarray,
     *,
-    k,
-    epsilon,
-    n_low,
-    rule,
-    seed,
-    noise,
-    unit_keys=None,
-    neighbours=Neighbours.ADD_REMOVE,
-    unit=Unit.PERSON,
-    protection=Protection.FULL,
-    rows_per_unit=1,
-    lasso=STANDARD,
-    law=Selection.PERMUTE_AND_FLIP,
-):
+    k: int,
+    epsilon: float,
+    n_low: float,
+    rule: GroupRule,
+    seed: int,
+    noise: "NoiseSource",
+    unit_keys: Sequence[str] | None = None,
+    neighbours: Neighbours = Neighbours.ADD_REMOVE,
+    unit: Unit = Unit.PERSON,
+    protection: Protection = Protection.FULL,
+    rows_per_unit: int = 1,
+    lasso: LassoTerms = STANDARD,
+    law: Selection = Selection.PERMUTE_AND_FLIP,
+) -> "tuple[np.ndarray, ChoiceEvent]":
     """Choose k features by the votes of a Lasso on every group of rows.
 
     Parameters
@@ -162,21 +153,19 @@ def private_sublasso(
     return private_peel(votes, k=k, **options)
 
 
-def choose_by_votes(X, y, *, k, rule, seed, unit_keys=None, rows_per_unit=1):
+def choose_by_votes(
+    X: np.ndarray,
+    y: np.ndarray,
+    *,
+    k: int,
+    rule: GroupRule,
+    seed: int,
+    unit_keys: Sequence[str] | None = None,
+    rows_per_unit: int = 1,
+) -> np.ndarray:
     """Choose the k features of most votes, without privacy: the twin of `private_sublasso`.
 
-    Parameters
-    ----------
-    X, y, k, rule, seed, unit_keys, rows_per_unit : as in `private_sublasso`.
-
-    Returns
-    -------
-    (k,) int64, the most votes first, equal ones by index.
-
-    Raises
-    ------
-    UsageError
-        As `private_sublasso`.
+    The result is (k,) int64, the most votes first, equal ones by index.
     """
     check_lasso(X, y, k=k)
     n_units = _number_of_units(X, unit_keys, rows_per_unit=rows_per_unit)
@@ -185,24 +174,10 @@ def choose_by_votes(X, y, *, k, rule, seed, unit_keys=None, rows_per_unit=1):
     return top_k(count_votes(X, y, unit_keys, **options), k)
 
 
-def number_of_groups(n_low, k, *, rule, rows_per_unit=1):
-    """Return how many groups there are, by public numbers.
+def number_of_groups(n_low: float, k: int, *, rule: GroupRule, rows_per_unit: int = 1) -> int:
+    """Return how many groups there are, by public numbers: from 1 to `LARGEST_NUMBER`.
 
-    Parameters
-    ----------
-    n_low : float, units, public or released before; may be negative.
-    k : int > 0
-    rule : GroupRule, about rows.
-    rows_per_unit : int > 0
-
-    Returns
-    -------
-    int in [1, `LARGEST_NUMBER`], no more than n_low above 1.
-
-    Raises
-    ------
-    UsageError
-        If n_low is not a finite number, or the rule unknown.
+    `n_low` is a number of units, public or released before, which may be negative; the rule is about rows.
     """
     if not math.isfinite(n_low):
         raise UsageError(f"`n_low` must be a finite number of units, got {n_low}. Give a public one.")
@@ -214,39 +189,29 @@ def number_of_groups(n_low, k, *, rule, rows_per_unit=1):
     return min(max(math.floor(min(number, n_units)), 1), LARGEST_NUMBER)
 
 
-def assign_groups(unit_keys, *, n_groups, seed):
-    """Give every unit a group by a hash of its key: as good as independent and uniform, and public.
+def assign_groups(unit_keys: Sequence[str], *, n_groups: int, seed: int) -> np.ndarray:
+    """Give every unit a group by a public hash of its key: as good as independent and uniform.
 
-    Parameters
-    ----------
-    unit_keys : sequence of n_units str
-    n_groups : int > 0
-    seed : int
-
-    Returns
-    -------
-    (n_units,) int64 in [0, n_groups)
+    Groups are (n_units,) int64 in [0, n_groups).
     """
     return (uniforms(seed, unit_keys, "groups", n_groups) * n_groups).astype(np.int64)
 
 
-def count_votes(X, y, unit_keys, *, k, n_groups, seed, rows_per_unit, lasso=STANDARD, ballot=Ballot.LARGEST):
-    """Assign units to groups and count the groups' votes.
+def count_votes(
+    X: np.ndarray,
+    y: np.ndarray,
+    unit_keys: Sequence[str] | None,
+    *,
+    k: int,
+    n_groups: int,
+    seed: int,
+    rows_per_unit: int,
+    lasso: LassoTerms = STANDARD,
+    ballot: Ballot = Ballot.LARGEST,
+) -> np.ndarray:
+    """Assign units to groups and count the groups' votes, (d,) int64 as in `group_votes`.
 
-    Parameters
-    ----------
-    X, y, unit_keys, k, seed, rows_per_unit, lasso : as in `private_sublasso`.
-    n_groups : int > 0, public.
-    ballot : Ballot
-
-    Returns
-    -------
-    (d,) int64, as in `group_votes`. By keys, the order of units does not matter.
-
-    Raises
-    ------
-    UsageError
-        If `rows_per_unit` is below 1 or the rows are not whole units with a key each.
+    By keys, the order of units does not matter; terms are as in `private_sublasso`.
     """
     n_units = _number_of_units(X, unit_keys, rows_per_unit=rows_per_unit)
     keys = [str(key) for key in (range(n_units) if unit_keys is None else unit_keys)]
@@ -260,26 +225,26 @@ def count_votes(X, y, unit_keys, *, k, n_groups, seed, rows_per_unit, lasso=STAN
     return group_votes(X, y, groups, n_groups=n_groups, k=k, lasso=lasso, ballot=ballot, order=rows)
 
 
-def group_votes(X, y, groups, *, n_groups, k, lasso=STANDARD, ballot=Ballot.LARGEST, order=None):
-    """Let every group vote for features by its own Lasso.
+def group_votes(
+    X: np.ndarray,
+    y: np.ndarray,
+    groups: np.ndarray,
+    *,
+    n_groups: int,
+    k: int,
+    lasso: LassoTerms = STANDARD,
+    ballot: Ballot = Ballot.LARGEST,
+    order: np.ndarray | None = None,
+) -> np.ndarray:
+    """Let every group vote for features by its own Lasso: (d,) int64 in [0, n_groups].
 
-    Each group is fitted by itself, so that its votes hang on its rows alone, to the last bit. A group counts
-    features from a place of its own, and equal coefficients in this order: a group that cannot fit a Lasso
+    Each group is fitted by itself: its votes depend only on its rows, to the last bit. A group counts
+    features from a start of its own, and equal coefficients in this order: a group that cannot fit a Lasso
     has k fixed votes, spread evenly over the features by all groups.
 
-    Parameters
-    ----------
-    X : (n_rows, d), of which the rows of one group are taken at a time, by an array of their indices.
-    y : (n_rows,)
-    groups : (n_rows,) int64 in [0, n_groups)
-    n_groups, k : int > 0
-    lasso : LassoTerms
-    ballot : Ballot
-    order : (n_rows,) int64, the rows to which `groups` belong; None takes them as they are.
-
-    Returns
-    -------
-    (d,) int64 in [0, n_groups]; by the ballot `LARGEST` all together k n_groups.
+    X is (n_rows, d), of which the rows of one group are taken at a time, by an array of their indices. Groups
+    are (n_rows,) int64, of the rows in `order`; None takes them as they are. By the ballot `LARGEST` there
+    are k n_groups votes.
     """
     d = X.shape[1]
     votes = np.zeros(d, dtype=np.int64)
@@ -294,8 +259,8 @@ def group_votes(X, y, groups, *, n_groups, k, lasso=STANDARD, ballot=Ballot.LARG
     return votes
 
 
-def _number_of_units(X, unit_keys, *, rows_per_unit):
-    """Count the units; the message says nothing of how many there are."""
+def _number_of_units(X: np.ndarray, unit_keys: Sequence[str] | None, *, rows_per_unit: int) -> int:
+    """Count the units; the message does not say how many there are."""
     if rows_per_unit < 1:
         raise UsageError(f"`rows_per_unit` must be at least 1, got {rows_per_unit}. Change it.")
     n_units, rest = divmod(len(X), rows_per_unit)

@@ -5,22 +5,10 @@ import numpy as np
 from dpgrs.errors import UsageError
 
 
-def top_k(scores, k):
-    """Choose the k highest scores; of equal scores the first comes first.
+def top_k(scores: np.ndarray, k: int) -> np.ndarray:
+    """Choose the k highest of scores without NaN; of equal scores the first comes first.
 
-    Parameters
-    ----------
-    scores : (n,) int64 or float64 without NaN.
-    k : int in [1, n]
-
-    Returns
-    -------
-    (k,) int64, indices in the order of their scores, the highest first.
-
-    Raises
-    ------
-    UsageError
-        If k is out of its domain.
+    Indices are (k,) int64 in the order of their scores, the highest first.
 
     Examples
     --------

@@ -1,16 +1,26 @@
 """Choices by votes: groups of people fit a Lasso each, how many groups by a private count and a rule."""
 
 from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from dpgrs.types import Rows
 from dpgrs_papers.methods.lower_count import private_lower_count
 from dpgrs_papers.selection.sublasso import GroupRule, VotesRequest, choose_by_votes, private_sublasso
 
+if TYPE_CHECKING:
+    from dpgrs.methods.chosen import ScreeningData
+    from dpgrs.methods.chosen_requests import ScreenedRequest
+    from dpgrs.privacy.noise.base import NoiseSource
+
 GROUP_SEED = 0  # of the public hash that puts people into groups
 
 
-def choose_privately(data, number, *, request, noise, outcome_bound):
-    """Choose for one outcome of a study, by its number."""
+def choose_privately(
+    data: "ScreeningData", number: int, *, request: VotesRequest, noise: "NoiseSource", outcome_bound: float
+) -> tuple:
+    """Choose for one outcome of a study, by its number; return the variants and all events."""
     keys, events, n_low = data.unit_keys(request.rows_per_unit), [], request.n_low
     if n_low is None:
         n_low = len(keys)
@@ -37,7 +47,9 @@ def choose_privately(data, number, *, request, noise, outcome_bound):
     return chosen, *events, event
 
 
-def choose_exactly(data, number, *, n_choices, outcome_bound, rule):
+def choose_exactly(
+    data: "ScreeningData", number: int, *, n_choices: int, outcome_bound: float, rule: GroupRule
+) -> np.ndarray:
     """Choose without noise."""
     # People, whatever the unit of the private twin.
     per_person = 2 if data.rows == Rows.HAPLOTYPES else 1
@@ -46,14 +58,14 @@ def choose_exactly(data, number, *, n_choices, outcome_bound, rule):
     return choose_by_votes(data.rows_by_index, y, k=n_choices, unit_keys=keys, **terms)
 
 
-def asked(screened, *, rule, **own):
-    """Return what is asked for one outcome of a study."""
+def asked(screened: "ScreenedRequest", *, rule: GroupRule, **own: Any) -> VotesRequest:
+    """Return the request for one outcome of a study."""
     count_epsilon = screened.epsilon_of_one(screened.share_of_count)
     return VotesRequest(count_epsilon=count_epsilon, rule=rule, **own, **screened.relation)
 
 
-def sublasso_of_table(terms, **own):
-    """Return what is asked for of a plain table, by its TableRequest: with epsilon and n_low."""
+def sublasso_of_table(terms: Any, **own: Any) -> VotesRequest:
+    """Return the request for a plain table, by its TableRequest: with epsilon and n_low."""
     own |= {"neighbours": terms.neighbours, "lasso": terms.lasso, "law": terms.law}
     return VotesRequest(n_choices=terms.k, rule=GroupRule.SUBLASSO, **own)
 

@@ -6,6 +6,7 @@ large the noise is said to be, is learnt from the mechanism itself by a source t
 
 import math
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -51,6 +52,10 @@ from dpgrs_papers.methods.dp_sgd import SgdRequest, private_sgd
 from dpgrs_papers.methods.naive import private_separate_statistics, separate_request
 from dpgrs_papers.methods.sketch import SketchRequest, private_sketch, private_sketched_gram
 
+if TYPE_CHECKING:
+    from dpgrs.privacy.audit.audit import AuditCase
+    from dpgrs.privacy.noise.base import NoiseSource
+
 # Members of a step of DP-SGD, whose rows have a whole norm.
 SHORT_MEMBER = ((1, -1), (1, -1))
 # A learning rate, times the squared norm, at which the weights of exact sums of 10, 11, 20 or 22 rows lie on
@@ -60,7 +65,7 @@ STEEP = 2.0**5 * 5 * 11
 FRACTIONS, FRACTIONAL_NORM = (4095, 1018, 1034), 4803
 
 
-def baseline_cases():
+def baseline_cases() -> "list[AuditCase]":
     """Return the cases of the separate fits, one step of DP-SGD, and the sketch."""
     return [
         _separate_statistics(MEMBER, **TWO_HAPLOTYPES, **ADDED, **GDP, count_share=0.1),
@@ -100,10 +105,10 @@ def baseline_cases():
     ]
 
 
-def _separate_statistics(member, **terms):
+def _separate_statistics(member: tuple | None, **terms: Any) -> "AuditCase":
     request = PrivacyRequest(**request_terms(member, **terms))
 
-    def run(exact, noise):
+    def run(exact: Any, noise: "NoiseSource") -> list[np.ndarray]:
         released = []
         options = {"request": request, "noise": noise, "observed": exact.observed}
         for noisy in private_separate_statistics(exact.gram, exact.cross, exact.n_rows, **options):
@@ -119,7 +124,7 @@ def _separate_statistics(member, **terms):
     return normal_case(private_separate_statistics, request, pair=pair, run=run, mu=mu)
 
 
-def _sgd(member, *, fractions=None, **terms):
+def _sgd(member: tuple | None, *, fractions: tuple[int, ...] | None = None, **terms: Any) -> "AuditCase":
     """Build the case of one step on all rows: what a secret sample hides is accounted for, not audited.
 
     With `fractions` the rows are no calls, but have entries of these sizes in units of `DOSAGE_STEP`.
@@ -129,7 +134,7 @@ def _sgd(member, *, fractions=None, **terms):
     rows_of_a_unit = 2 if request.rows == Rows.HAPLOTYPES and request.unit == Unit.PERSON else 1
     row_step = CALL_STEP if fractions is None else DOSAGE_STEP
 
-    def run(exact, noise):
+    def run(exact: Any, noise: "NoiseSource") -> list:
         cohort = exact.cohort
         X = coded_rows(cohort.bits, n_haplotypes=cohort.n_haplotypes, rows=request.rows)
         everybody = np.ones(len(X) // rows_of_a_unit, dtype=bool)
@@ -146,7 +151,7 @@ def _sgd(member, *, fractions=None, **terms):
     return case if fractions is None else replace(case, terms=case.terms | FRACTIONAL, is_for_releases=False)
 
 
-def _of_fractions(exact, sizes):
+def _of_fractions(exact: Any, sizes: tuple[int, ...]) -> Any:
     """Return people whose entries of -1, 0 and 1 have these sizes, int16 in units of `DOSAGE_STEP`."""
     cohort = exact.cohort
     calls = half_units(cohort.bits, n_haplotypes=cohort.n_haplotypes, rows=Rows.PEOPLE) // 2
@@ -154,15 +159,15 @@ def _of_fractions(exact, sizes):
     return replace(exact, cohort=replace(cohort, bits=dosages))
 
 
-def _sketched_gram(member, other, *, shown=1.0, **terms):
-    """Build the case of a sample that is everybody: what a secret one hides is proven, not audited.
+def _sketched_gram(member: tuple | None, other: tuple, *, shown: float = 1.0, **terms: Any) -> "AuditCase":
+    """Build the case of a sample that is everybody: the cover of a secret one is proven, not audited.
 
     `shown` is the share of the claim's square that the pair moves.
     """
     request, everybody = _sketch_of_all(member, **terms)
     options = {"request": request, "frequency": np.zeros(request.n_variants)}
 
-    def run(exact, noise):
+    def run(exact: Any, noise: "NoiseSource") -> list[np.ndarray]:
         known = options | {"n_haplotypes": exact.cohort.n_haplotypes, "noise": noise}
         G, _ = private_sketched_gram(exact.cohort.bits, everybody, **known)
         return [G[noisy_entries(request.n_variants, rows=request.rows, coding=request.coding)]]
@@ -171,11 +176,11 @@ def _sketched_gram(member, other, *, shown=1.0, **terms):
     return normal_case(private_sketched_gram, request, pair=pair, run=run, mu=mu * math.sqrt(shown))
 
 
-def _sketch(**terms):
+def _sketch(**terms: Any) -> "AuditCase":
     """Build the case of both steps on everybody: as if the sample were public, their mu^2 add up."""
     request, everybody = _sketch_of_all(SHORT_MEMBER, **terms)
 
-    def run(exact, noise):
+    def run(exact: Any, noise: "NoiseSource") -> list[np.ndarray]:
         bits, n_haplotypes = exact.cohort.bits, exact.cohort.n_haplotypes
         V = cross_product(bits, exact.cohort.outcomes, n_haplotypes=n_haplotypes, rows=request.rows)
         options = {"n_haplotypes": n_haplotypes, "request": request, "noise": noise}
@@ -187,7 +192,7 @@ def _sketch(**terms):
     return normal_case(private_sketch, request, pair=pair, run=run, mu=mu)
 
 
-def _sketch_of_all(member, **terms):
+def _sketch_of_all(member: tuple | None, **terms: Any) -> tuple[SketchRequest, np.ndarray]:
     """Return a request whose sample is everybody, and that sample."""
     n_units = N_OTHERS // (1 if terms["unit"] == Unit.HAPLOTYPE else 2) + 1
     request = SketchRequest(**request_terms(member, **terms), n_units=n_units, n_chosen=n_units)

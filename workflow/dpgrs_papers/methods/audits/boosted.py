@@ -2,6 +2,7 @@
 
 import math
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,11 +19,14 @@ from dpgrs_papers.methods.boosted_adassp import (
     private_boosted_adassp,
 )
 
+if TYPE_CHECKING:
+    from dpgrs.privacy.noise.base import NoiseSource
+
 N_OTHERS = 10  # units
 MEMBER, OTHER = (1.0, 0.0), (0.0, 1.0)
 
 
-def boosted_cases():
+def boosted_cases() -> list[AuditCase]:
     """Return the cases: a member more, with one row or two, and one in the place of another."""
     return [
         _case(Neighbours.ADD_REMOVE, Unit.PERSON, Rows.HAPLOTYPES, Accounting.GDP),
@@ -31,7 +35,7 @@ def boosted_cases():
     ]
 
 
-def _case(neighbours, unit, rows, accounting):
+def _case(neighbours: Neighbours, unit: Unit, rows: Rows, accounting: Accounting) -> AuditCase:
     request = BoostedRequest(
         epsilon=EPSILON[accounting],
         delta=DELTA,
@@ -63,14 +67,14 @@ def _case(neighbours, unit, rows, accounting):
     )
 
 
-def _run(exact, noise, *, request):
+def _run(exact: ExactRows, noise: "NoiseSource", *, request: BoostedRequest) -> list[np.ndarray]:
     """Return the numbers with noise of their own, one array for every draw."""
     noise = noise.on(data_digest(exact.X, exact.y))
     fit = private_boosted_adassp(exact.X, exact.y, request=request, noise=noise)
     return [np.array(fit.smallest_eigenvalue), fit.gram[np.triu_indices(2)], fit.sums[0]]
 
 
-def _rows(member, request):
+def _rows(member: tuple[float, float] | None, request: BoostedRequest) -> ExactRows:
     """Return the rows of others, whose outcomes are 0, and of one more unit or nobody."""
     n_others, n_own = N_OTHERS * request.rows_per_unit, request.rows_per_unit * (member is not None)
     X = np.repeat([OTHER, member or OTHER], [n_others, n_own], axis=0)

@@ -6,6 +6,7 @@ exactly what the check and the draw lose (docs/measurements/audits.md).
 
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +14,10 @@ from dpgrs.privacy.audit.audit import AuditCase, PureLoss, RangeLoss
 from dpgrs.types import Neighbours
 from dpgrs_papers.methods.lower_count import count_margin, private_lower_count
 from dpgrs_papers.methods.tukey import STEP, Status, TukeyRequest, private_deep_point, private_tukey
+
+if TYPE_CHECKING:
+    from dpgrs.privacy.noise.base import NoiseSource
+    from dpgrs_papers.methods.tukey import TukeyFit
 
 DELTA = 1e-3
 # Of the audited step alone.
@@ -26,35 +31,22 @@ SIDE = 2**40
 
 @dataclass(frozen=True)
 class ExactModels:
-    """The input of the check and the draw.
+    """The input of the check and the draw."""
 
-    Attributes
-    ----------
-    n_rows : int, public.
-    models : (n_models, d) float64 of whole numbers.
-    """
-
-    n_rows: int
-    models: np.ndarray
+    n_rows: int  # public
+    models: np.ndarray  # (n_models, d) float64 of whole numbers
 
 
 @dataclass(frozen=True)
 class ExactRows:
-    """The input of the count.
-
-    Attributes
-    ----------
-    n_rows : int
-    X : (n_rows, d) float64
-    y : (n_rows,) float64
-    """
+    """The input of the count."""
 
     n_rows: int
-    X: np.ndarray
-    y: np.ndarray
+    X: np.ndarray  # (n_rows, d) float64
+    y: np.ndarray  # (n_rows,) float64
 
 
-def tukey_cases():
+def tukey_cases() -> list[AuditCase]:
     """Return the cases of the count, alone and as the first step of all, of the check and of the draw."""
     # Someone more or less, and the guess is the second where the count is no higher than the second's own.
     pair = _rows(N_UNITS), _rows(N_UNITS - 1)
@@ -97,34 +89,34 @@ def tukey_cases():
     ]
 
 
-def _run_count(exact, noise):
+def _run_count(exact: ExactRows, noise: "NoiseSource") -> float:
     request = _request(Neighbours.ADD_REMOVE, epsilon=COUNT_EPSILON)
     return private_lower_count(exact.n_rows, epsilon=COUNT_EPSILON, request=request, noise=noise)[0]
 
 
-def _run_all(exact, noise):
+def _run_all(exact: ExactRows, noise: "NoiseSource") -> "TukeyFit":
     request = _request(Neighbours.ADD_REMOVE, epsilon=2 * COUNT_EPSILON, count_share=0.5)
     return private_tukey(exact.X, exact.y, request=request, noise=noise)
 
 
-def _run_deep(exact, noise, *, epsilon):
+def _run_deep(exact: ExactModels, noise: "NoiseSource", *, epsilon: float) -> "TukeyFit":
     request = _request(Neighbours.REPLACE_ONE, epsilon=epsilon)
     return private_deep_point(exact.models, epsilon=epsilon, request=request, noise=noise)
 
 
-def _request(neighbours, **terms):
+def _request(neighbours: Neighbours, **terms: Any) -> TukeyRequest:
     return TukeyRequest(delta=DELTA, neighbours=neighbours, rows_per_coefficient=1.0, **terms)
 
 
-def _terms(neighbours, *, step):
+def _terms(neighbours: Neighbours, *, step: str) -> dict[str, dict[str, str]]:
     return {"terms": {"neighbours": str(neighbours), "unit": "person", "rows": "people", "budget": step}}
 
 
-def _rows(n_rows):
+def _rows(n_rows: int) -> ExactRows:
     return ExactRows(n_rows, np.ones((n_rows, 1)), np.zeros(n_rows))
 
 
-def _models(counts):
-    """Return models of one coefficient, so many at each place."""
-    places = np.array(list(counts), dtype=np.float64)
-    return ExactModels(N_UNITS, np.repeat(places, list(counts.values()))[:, np.newaxis])
+def _models(counts: dict[int, int]) -> ExactModels:
+    """Return models of one coefficient, so many at each position."""
+    positions = np.array(list(counts), dtype=np.float64)
+    return ExactModels(N_UNITS, np.repeat(positions, list(counts.values()))[:, np.newaxis])

@@ -6,6 +6,7 @@ make the most of it (docs/proofs/canonical_lipschitz.md).
 
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,6 +15,9 @@ from dpgrs.privacy.audit.audit import AuditCase, PureLoss
 from dpgrs.types import Neighbours, Rows, Unit
 from dpgrs_papers.selection.dp_sis import SisRequest, genotype_sis_scores, private_sis, table_sis_scores
 
+if TYPE_CHECKING:
+    from dpgrs.privacy.noise.base import NoiseSource
+
 LOSS = 2.0
 N_PEOPLE = 10
 BOUND = 3.0
@@ -21,21 +25,14 @@ BOUND = 3.0
 
 @dataclass(frozen=True)
 class ExactRows:
-    """The input of a case.
-
-    Attributes
-    ----------
-    n_rows : int
-    X : (n_rows, 2) int64, alleles, dosages, or -1 and 1 in a table.
-    y : (n_rows,) float64, beyond the bound, so that clipping is part of what is audited.
-    """
+    """The input of a case."""
 
     n_rows: int
-    X: np.ndarray
-    y: np.ndarray
+    X: np.ndarray  # (n_rows, 2) int64, alleles, dosages, or -1 and 1 in a table
+    y: np.ndarray  # (n_rows,) float64, beyond the bound, so that clipping is part of what is audited
 
 
-def sis_cases():
+def sis_cases() -> list[AuditCase]:
     """Return cases of haplotypes, of people and of a table."""
     added, replaced = Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE
     return [
@@ -45,7 +42,9 @@ def sis_cases():
     ]
 
 
-def _case(neighbours, rows, unit, *, gamma, is_table=False):
+def _case(
+    neighbours: Neighbours, rows: Rows, unit: Unit, *, gamma: float, is_table: bool = False
+) -> AuditCase:
     high = 1 if Rows(rows) == Rows.HAPLOTYPES or is_table else 2
     low = -1 if is_table else 0
     unit_rows = 2 if (rows, unit) == (Rows.HAPLOTYPES, Unit.PERSON) else 1
@@ -70,7 +69,7 @@ def _case(neighbours, rows, unit, *, gamma, is_table=False):
     )
 
 
-def _run(exact, noise, *, rows, request):
+def _run(exact: ExactRows, noise: "NoiseSource", *, rows: Rows | None, request: SisRequest) -> int:
     if rows is None:
         scores = table_sis_scores(exact.X, exact.y[np.newaxis], column_bounds=1.0, outcome_bound=BOUND)
     else:
@@ -86,6 +85,6 @@ def _run(exact, noise, *, rows, request):
     return int(chosen[0])
 
 
-def _alleles(dosages):
+def _alleles(dosages: np.ndarray) -> np.ndarray:
     """Return (n_variants, 2 n_people) alleles of dosages 0 and 2."""
     return np.repeat(dosages // 2, 2, axis=1)

@@ -4,9 +4,11 @@ Four groups have the fixed votes (2, 2). The unit turns one of them, or two wher
 feature comes from a gap of twice the sensitivity to a tie: then permute-and-flip loses all of epsilon.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +18,9 @@ from dpgrs_papers.selection.peel import private_peel
 from dpgrs_papers.selection.sensitivity import votes_sensitivity
 from dpgrs_papers.selection.sublasso import GroupRule, assign_groups, private_sublasso
 
+if TYPE_CHECKING:
+    from dpgrs.privacy.noise.base import NoiseSource
+
 EPSILON, RANGE = 2.0, 4.0
 N_GROUPS = 4
 FIRST, SECOND, NEITHER = (1, 0, 1), (0, 1, 9), (0, 0, 0)  # a row of two features and an outcome
@@ -23,40 +28,27 @@ FIRST, SECOND, NEITHER = (1, 0, 1), (0, 1, 9), (0, 0, 0)  # a row of two feature
 
 @dataclass(frozen=True)
 class ExactVotes:
-    """The input of Peel.
+    """The input of Peel."""
 
-    Attributes
-    ----------
-    n_rows : int, from which they come.
-    votes : (d,) int64
-    """
-
-    n_rows: int
-    votes: np.ndarray
+    n_rows: int  # from which the votes come
+    votes: np.ndarray  # (d,) int64
 
 
 @dataclass(frozen=True)
 class ExactRows:
-    """The input of SubLasso.
-
-    Attributes
-    ----------
-    n_rows : int
-    table : (n_rows, 3) float64, two features and an outcome.
-    keys : tuple of str, or None
-    """
+    """The input of SubLasso."""
 
     n_rows: int
-    table: np.ndarray
-    keys: tuple | None
+    table: np.ndarray  # (n_rows, 3) float64, two features and an outcome
+    keys: tuple[str, ...] | None
 
 
-def votes_cases():
+def votes_cases() -> list[AuditCase]:
     """Return the cases of Peel by both laws, and of SubLasso under both relations, by names and by places."""
     return [*_peel_cases(), _added(), _replaced_by_name(), _replaced_by_place()]
 
 
-def _peel_cases():
+def _peel_cases() -> list[AuditCase]:
     flip, gumbel = Selection.PERMUTE_AND_FLIP, Selection.GUMBEL
     added = _terms(Neighbours.ADD_REMOVE, Unit.PERSON, rows="people", step=flip)
     replaced = _terms(Neighbours.REPLACE_ONE, Unit.PERSON, rows="people", step=gumbel)
@@ -78,7 +70,7 @@ def _peel_cases():
     ]
 
 
-def _added():
+def _added() -> AuditCase:
     """One unit in each group, where no Lasso can be fitted, or one more in the third."""
     names = _names_in([0, 1, 2, 3, 2])
     return _sublasso(
@@ -90,7 +82,7 @@ def _added():
     )
 
 
-def _replaced_by_name():
+def _replaced_by_name() -> AuditCase:
     """Who leaves the third group and who joins the fourth turn one each."""
     *names, leaving, joining = _names_in([0, 0, 0, 1, 2, 3, 3, 2, 3])
     staying = [NEITHER] * 6 + [FIRST]
@@ -104,7 +96,7 @@ def _replaced_by_name():
     )
 
 
-def _replaced_by_place():
+def _replaced_by_place() -> AuditCase:
     """The first two are together in the last group, where none of the others is."""
     places, last = list("0123"), N_GROUPS - 1
     in_last = [True, True, False, False]
@@ -119,7 +111,7 @@ def _replaced_by_place():
     )
 
 
-def _sublasso(*pair, terms, **options):
+def _sublasso(*pair: ExactRows, terms: dict[str, str], **options: Any) -> AuditCase:
     return AuditCase(
         mechanism=private_sublasso.__name__,
         terms=terms,
@@ -130,41 +122,49 @@ def _sublasso(*pair, terms, **options):
     )
 
 
-def _run_peel(exact, noise, *, terms, law, epsilon, is_by_place=False):
+def _run_peel(
+    exact: ExactVotes,
+    noise: "NoiseSource",
+    *,
+    terms: dict[str, str],
+    law: Selection,
+    epsilon: float,
+    is_by_place: bool = False,
+) -> np.ndarray:
     sensitivity = votes_sensitivity(**_relation(terms), is_by_place=is_by_place)
     options = {"sensitivity": sensitivity, "epsilon": epsilon, "law": law}
     return private_peel(exact.votes, k=1, noise=noise, **options)[0]
 
 
-def _run_sublasso(exact, noise, *, options):
+def _run_sublasso(exact: ExactRows, noise: "NoiseSource", *, options: dict) -> np.ndarray:
     X, y = exact.table[:, :2], exact.table[:, 2]
     return private_sublasso(X, y, k=1, epsilon=EPSILON, unit_keys=exact.keys, noise=noise, **options)[0]
 
 
-def _score(chosen):
-    """Guess the second input where the second feature was chosen."""
+def _score(chosen: np.ndarray) -> float:
+    """Guess the second input if the second feature was chosen."""
     return chosen[0] - 0.5
 
 
-def _groups(keys, seed):
+def _groups(keys: Sequence[str], seed: int) -> np.ndarray:
     return assign_groups(keys, n_groups=N_GROUPS, seed=seed)
 
 
-def _names_in(groups):
+def _names_in(groups: list[int]) -> tuple[str, ...]:
     """Return different names, one in each of the groups under the seed 0."""
     names = map(str, count())
     return tuple(next(name for name in names if _groups([name], 0)[0] == group) for group in groups)
 
 
-def _rows(units, keys, *, n_each=1):
+def _rows(units: list[tuple], keys: tuple[str, ...] | None, *, n_each: int = 1) -> ExactRows:
     table = np.repeat(np.array(units, dtype=np.float64), n_each, axis=0)
     return ExactRows(len(table), table, keys)
 
 
-def _relation(terms):
+def _relation(terms: dict[str, str]) -> dict[str, str]:
     return {"neighbours": terms["neighbours"], "unit": terms["unit"]}
 
 
-def _terms(neighbours, unit, *, rows, step):
+def _terms(neighbours: Neighbours, unit: Unit, *, rows: str, step: str) -> dict[str, str]:
     terms = {"neighbours": neighbours, "unit": unit, "rows": rows, "budget": step}
     return {name: str(term) for name, term in terms.items()}

@@ -243,9 +243,9 @@ def _require_match(scores: "Scores", statement: dict) -> None:
 def _states_choices(scores: "Scores", statement: dict) -> bool:
     """Return whether the statement has a choice of so many variants among all sites for every outcome."""
     choices = {
-        (part["n_choices"], part["entries"], part["outcome"])
-        for part in statement["mechanisms"]
-        if "n_choices" in part
+        (mechanism["n_choices"], mechanism["entries"], mechanism["outcome"])
+        for mechanism in statement["mechanisms"]
+        if "n_choices" in mechanism
     }
     size = (np.shape(scores.chosen)[1], len(scores.sites))
     return all((*size, outcome) in choices or (*size, None) in choices for outcome in scores.outcomes)

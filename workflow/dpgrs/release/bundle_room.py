@@ -31,8 +31,8 @@ def bundle_problems(config: "StudyConfig") -> list[str]:
         return [f"`study`: {error}"]
     if statement is None:
         return []
-    requests, known = _requests(statement), Ledger(config.privacy.ledger).read().requests
-    is_again = requests <= known.keys() and asks_again(config, [known[request] for request in requests])
+    requests, charged = _requests(statement), Ledger(config.privacy.ledger).read().requests
+    is_again = requests <= charged.keys() and asks_again(config, [charged[request] for request in requests])
     is_alike = _is_fitted_by(statement, fit_settings(config), is_before_run=True)
     return [] if is_again and is_alike else [_taken(folder)]
 
@@ -56,7 +56,7 @@ def require_no_other_bundle(
     """
     private = next((folder for folder in Path(output).parents if folder.name == PRIVATE), None)
     statement = bundled_statement(private.with_name(RELEASE)) if private else None
-    known = ledger.read().requests if statement else {}
+    charged = ledger.read().requests if statement else {}
     mechanisms, digests = {one["mechanism"] for one in asked}, {digest(one) for one in asked}
 
     def is_of_this(identity: dict) -> bool:
@@ -64,7 +64,8 @@ def require_no_other_bundle(
         return is_asked and terms.items() <= identity.items()
 
     is_other = any(
-        request not in known or not is_of_this(known[request].identity) for request in _requests(statement)
+        request not in charged or not is_of_this(charged[request].identity)
+        for request in _requests(statement)
     )
     if is_other or (fit is not None and not _is_fitted_by(statement, fit)):
         raise DpgrsError(f"{_taken(private.with_name(RELEASE))} Nothing was charged.")

@@ -17,7 +17,7 @@ THREE_DIGITS = 0.006
 
 def case_problems(statement: dict, files: dict[str, Path]) -> list[str]:
     """List what is wrong with the cases and controls of a bundle in which nothing else is."""
-    stated = {one["outcome"]: one for one in statement.get("case_counts", ())}
+    stated = {counts["outcome"]: counts for counts in statement.get("case_counts", ())}
     if not stated:
         return []
     method, protection = statement["method"], statement["guarantee"]["protection"]
@@ -25,35 +25,37 @@ def case_problems(statement: dict, files: dict[str, Path]) -> list[str]:
         return [f"case_counts must not be there: {method} counts no cases under {protection} protection"]
     names = statement["data_domain"]["outcomes"]
     is_binary = ~np.isnan(prevalences(statement, files))
-    wanted = [name for name, is_one in zip(names, is_binary, strict=False) if is_one]
-    if [one["outcome"] for one in statement["case_counts"]] != wanted:
+    binary_outcomes = [name for name, is_one in zip(names, is_binary, strict=False) if is_one]
+    if [counts["outcome"] for counts in statement["case_counts"]] != binary_outcomes:
         return ["case_counts must have an entry for each 0/1 outcome, once, in their order, and for no other"]
     problems = [
         f"the {what} of {name} must {how}"
-        for name, one in stated.items()
-        for what, how in _entry_problems(statement, one)
+        for name, counts in stated.items()
+        for what, how in _entry_problems(statement, counts)
     ]
     if problems or ARRAYS not in files:
         return problems
     arrays = read_statistics(statement, files)
-    known = np.minimum(rows_of(statement), arrays.get("observed", math.inf)) * np.ones(len(names))
+    known_rows = np.minimum(rows_of(statement), arrays.get("observed", math.inf)) * np.ones(len(names))
     is_floor = arrays.get("observed", np.full(len(names), math.inf)) <= floors(statement)
-    for name, drawn, most, is_one, is_least in zip(
-        names, arrays["cases"], known, is_binary, is_floor, strict=True
+    for name, noisy_cases, most, is_one, is_least in zip(
+        names, arrays["cases"], known_rows, is_binary, is_floor, strict=True
     ):
-        if not is_one and drawn != 0:
+        if not is_one and noisy_cases != 0:
             problems.append(f"{ARRAYS}: cases must be 0 for {name}, which is not 0/1")
         elif is_one:
-            problems += _drawn_problems(name, stated[name], float(drawn), float(most), is_floor=is_least)
+            problems += _drawn_problems(
+                name, stated[name], float(noisy_cases), float(most), is_floor=is_least
+            )
     return problems
 
 
 def _entry_problems(statement: dict, entry: dict) -> Iterator[tuple[str, str]]:
     """Compare the numbers of an outcome with each other, with the rows, and with the noise that was drawn."""
     sigmas = {
-        part["statistic"]: float(part["sigma"])
-        for part in statement["mechanisms"]
-        if part["outcome"] in (None, entry["outcome"])
+        mechanism["statistic"]: float(mechanism["sigma"])
+        for mechanism in statement["mechanisms"]
+        if mechanism["outcome"] in (None, entry["outcome"])
     }
     n, is_counted = rows_of(statement), statement["data_domain"].get("missing_outcomes") == Missing.COUNTED
     if entry["known"] > n or not (is_counted or entry["known"] == n):
@@ -77,17 +79,17 @@ def _entry_problems(statement: dict, entry: dict) -> Iterator[tuple[str, str]]:
         yield "note", "be of cases at an end of what can be"
 
 
-def _drawn_problems(name: str, one: dict, drawn: float, most: float, *, is_floor: bool) -> list[str]:
+def _drawn_problems(name: str, entry: dict, noisy: float, most: float, *, is_floor: bool) -> list[str]:
     """Compare the stated numbers with the noisy numbers that they follow from."""
-    known = round(most)
-    wanted = {"known": known, "cases": sorted((0, round(drawn), known))[1]}
+    n_known = round(most)
+    exact = {"known": n_known, "cases": sorted((0, round(noisy), n_known))[1]}
     problems = [
-        f"the {what} of {name} must follow from {ARRAYS}, got {one[what]} for {number}"
-        for what, number in wanted.items()
-        if one[what] != number
+        f"the {what} of {name} must follow from {ARRAYS}, got {entry[what]} for {number}"
+        for what, number in exact.items()
+        if entry[what] != number
     ]
-    ends = {drawn < 0: NO_CASES, drawn > known: ALL_CASES}.get(True)
+    ends = {noisy < 0: NO_CASES, noisy > n_known: ALL_CASES}.get(True)
     note = " ".join(filter(None, (AT_FLOOR if is_floor else None, ends)))
-    if one.get("note", "") != note:
+    if entry.get("note", "") != note:
         problems.append(f"the note of {name} must be {note or 'left out'}, as {ARRAYS} says")
     return problems

@@ -40,13 +40,13 @@ def case_counts(label: dict, noisy: "NoisyStatistics", *, is_binary: np.ndarray)
     sigmas = {event["statistic"]: event["sigma"] for event in label["events"]}
     cases_sd = sigmas["case counts"]
     known_sd = sigmas.get("outcome counts", sigmas.get("count", 0.0))
-    known, is_floor = np.full(len(noisy.cases), noisy.n), np.zeros(len(noisy.cases), dtype=bool)
+    n_known, is_floor = np.full(len(noisy.cases), noisy.n), np.zeros(len(noisy.cases), dtype=bool)
     if noisy.observed is not None:
-        known = np.minimum(known, noisy.observed)
+        n_known = np.minimum(n_known, noisy.observed)
         is_floor = noisy.observed <= max(1.0, SMALLEST_KNOWN * known_sd) * (1 + ROUNDING)
     return tuple(
         _entry(
-            label["outcomes"][place], noisy.cases[place], known[place], is_floor[place], cases_sd, known_sd
+            label["outcomes"][place], noisy.cases[place], n_known[place], is_floor[place], cases_sd, known_sd
         )
         for place in np.flatnonzero(is_binary)
     )

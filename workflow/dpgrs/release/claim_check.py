@@ -64,13 +64,13 @@ class Loss:
 
 def claim_problems(statement: dict) -> list[str]:
     """Check every number of a statement's accounting."""
-    terms = {part[name] for part in statement["mechanisms"] for name in SIZES if name in part}
-    if sum(map(len, terms)) > MOST_DIGITS:
+    sizes = {mechanism[name] for mechanism in statement["mechanisms"] for name in SIZES if name in mechanism}
+    if sum(map(len, sizes)) > MOST_DIGITS:
         return [f"the different sensitivities and scales must have at most {MOST_DIGITS} digits together"]
-    losses = [loss_of(part) for part in statement["mechanisms"]]
+    losses = [loss_of(mechanism) for mechanism in statement["mechanisms"]]
     total, problems = sum(losses, Loss()), []
-    for part, loss in zip(statement["mechanisms"], losses, strict=True):
-        problems += _mechanism_problems(part, loss, total, statement["guarantee"])
+    for mechanism, loss in zip(statement["mechanisms"], losses, strict=True):
+        problems += _mechanism_problems(mechanism, loss, total, statement["guarantee"])
     problems += _total_problems(statement, losses) + _ledger_problems(statement, total)
     problems += _profile_problems(statement["profile"], total) + _line_problems(statement["guarantee"])
     return problems + _assumption_problems(statement) + _audit_problems(statement)
@@ -151,34 +151,42 @@ def _ratio(mechanism: dict) -> Fraction:
     )
 
 
-def _mechanism_problems(part: dict, loss: Loss, total: Loss, guarantee: dict) -> list[str]:
-    rules = _family_rules(part, loss, total) | {
-        f"a grid whose step is a power of 2, got {part.get('grid')}": _is_power_of_2(part.get("grid", "1")),
-        f"the unit of the guarantee, got {part['unit']}": part["unit"] == guarantee["unit"],
-        f"the neighbours of the guarantee, got {part['neighbours']}": (
-            part["neighbours"] == guarantee["neighbours"]
+def _mechanism_problems(mechanism: dict, loss: Loss, total: Loss, guarantee: dict) -> list[str]:
+    rules = _family_rules(mechanism, loss, total) | {
+        f"a grid whose step is a power of 2, got {mechanism.get('grid')}": _is_power_of_2(
+            mechanism.get("grid", "1")
+        ),
+        f"the unit of the guarantee, got {mechanism['unit']}": mechanism["unit"] == guarantee["unit"],
+        f"the neighbours of the guarantee, got {mechanism['neighbours']}": (
+            mechanism["neighbours"] == guarantee["neighbours"]
         ),
     }
     return [
-        f"the mechanism of {part['statistic']} must have {rule}" for rule, holds in rules.items() if not holds
+        f"the mechanism of {mechanism['statistic']} must have {rule}"
+        for rule, holds in rules.items()
+        if not holds
     ]
 
 
-def _family_rules(part: dict, loss: Loss, total: Loss) -> dict[str, bool]:
+def _family_rules(mechanism: dict, loss: Loss, total: Loss) -> dict[str, bool]:
     """Return the rules for a mechanism of its family, and whether they hold."""
-    share = Fraction(part["share"])
-    if part["mechanism"] == GAUSSIAN:
+    share = Fraction(mechanism["share"])
+    if mechanism["mechanism"] == GAUSSIAN:
         is_share = _is_share(share, loss.mu_squared, total.mu_squared)
         return {
-            f"mu = sensitivity/sigma, got {part['mu']}": _is_rounded_up(part["mu"], _ratio(part)),
-            f"share = mu^2 over the sum, got {part['share']}": is_share,
+            f"mu = sensitivity/sigma, got {mechanism['mu']}": _is_rounded_up(
+                mechanism["mu"], _ratio(mechanism)
+            ),
+            f"share = mu^2 over the sum, got {mechanism['share']}": is_share,
         }
-    rules = {f"share = epsilon over the sum, got {part['share']}": _is_share(share, loss.pure, total.pure)}
-    if part["mechanism"] == LAPLACE:
-        is_loss = _is_rounded_up(part["epsilon"], _ratio(part))
-        return rules | {f"epsilon = sensitivity/scale, got {part['epsilon']}": is_loss}
-    is_possible = part["n_choices"] <= part["entries"]
-    return rules | {f"n_choices of at most its entries, got {part['n_choices']}": is_possible}
+    rules = {
+        f"share = epsilon over the sum, got {mechanism['share']}": _is_share(share, loss.pure, total.pure)
+    }
+    if mechanism["mechanism"] == LAPLACE:
+        is_loss = _is_rounded_up(mechanism["epsilon"], _ratio(mechanism))
+        return rules | {f"epsilon = sensitivity/scale, got {mechanism['epsilon']}": is_loss}
+    is_possible = mechanism["n_choices"] <= mechanism["entries"]
+    return rules | {f"n_choices of at most its entries, got {mechanism['n_choices']}": is_possible}
 
 
 def _is_rounded_up(text: str, value: Fraction) -> bool:
@@ -224,8 +232,8 @@ def _total_problems(statement: dict, losses: list[Loss]) -> list[str]:
 def _outcome_problems(statement: dict, losses: list[Loss]) -> list[str]:
     """Check that the most that one outcome costs covers every outcome."""
     by_owner = defaultdict(Loss)
-    for part, loss in zip(statement["mechanisms"], losses, strict=True):
-        by_owner[part["outcome"]] += loss
+    for mechanism, loss in zip(statement["mechanisms"], losses, strict=True):
+        by_owner[mechanism["outcome"]] += loss
     outcomes = statement["data_domain"]["outcomes"]
     unknown = sorted(by_owner.keys() - {None, *outcomes})
     if unknown:
@@ -233,36 +241,42 @@ def _outcome_problems(statement: dict, losses: list[Loss]) -> list[str]:
     claim, shared = statement["composition"]["per_outcome"], by_owner[None]
     # Most outcomes lose the same; by a fit that takes them together, each what all do.
     distinct = dict.fromkeys(shared + by_owner[outcome] for outcome in outcomes)
-    known = {"protection": statement["guarantee"]["protection"]}
-    known |= {"has_effects": "effects" in statement["fit"]}
+    options = {"protection": statement["guarantee"]["protection"]}
+    options |= {"has_effects": "effects" in statement["fit"]}
     # Weights of outcomes that are mapped back from components mix the draws of all of these.
-    is_joined = any(one["name"] == STATED for one in statement["public_inputs"])
+    is_joined = any(public["name"] == STATED for public in statement["public_inputs"])
     if is_joined or (
-        statement["method"] in METHODS and joins_outcomes(statement["method"], statement["fit"], **known)
+        statement["method"] in METHODS and joins_outcomes(statement["method"], statement["fit"], **options)
     ):
         distinct = [sum(losses, Loss())]
-    found = (_covering_problems("composition.per_outcome", claim, loss) for loss in distinct)
-    return next(filter(None, found), [])
+    problems = (_covering_problems("composition.per_outcome", claim, loss) for loss in distinct)
+    return next(filter(None, problems), [])
 
 
 def _accuracy_problems(statement: dict, losses: list[Loss]) -> list[str]:
     """Check that the stated cost of the accuracy of each outcome covers its draws."""
-    drawn = defaultdict(Loss)
-    for part, loss in zip(statement["mechanisms"], losses, strict=True):
-        if part["statistic"] == ACCURACY.statistic:
-            drawn[part["outcome"]] += loss
-    measured, whole = statement["accuracy"], sum(drawn.values(), Loss())
+    loss_of_outcome = defaultdict(Loss)
+    for mechanism, loss in zip(statement["mechanisms"], losses, strict=True):
+        if mechanism["statistic"] == ACCURACY.statistic:
+            loss_of_outcome[mechanism["outcome"]] += loss
+    measured, whole = statement["accuracy"], sum(loss_of_outcome.values(), Loss())
     costs = (
-        dict.fromkeys((one["cost"], one["name"]) for one in measured) if isinstance(measured, list) else {}
+        dict.fromkeys((accuracy["cost"], accuracy["name"]) for accuracy in measured)
+        if isinstance(measured, list)
+        else {}
     )
     problems = []
-    for cost, name in costs if drawn else ():
-        said = COST.fullmatch(cost)
-        if said is None:
+    for cost, name in costs if loss_of_outcome else ():
+        match = COST.fullmatch(cost)
+        if match is None:
             problems.append(f"the cost of the accuracy of {name} must be an epsilon at a delta, got {cost}")
             continue
-        claim = {"epsilon": said[1], "delta": said[2]}
-        loss = drawn[None] + drawn[name] if said[3] == ALONE and len(drawn) > 1 else whole
+        claim = {"epsilon": match[1], "delta": match[2]}
+        loss = (
+            loss_of_outcome[None] + loss_of_outcome[name]
+            if match[3] == ALONE and len(loss_of_outcome) > 1
+            else whole
+        )
         problems += _covering_problems(f"the cost of the accuracy of {name}", claim, loss)
     return problems
 
@@ -277,7 +291,7 @@ def _ledger_problems(statement: dict, total: Loss) -> list[str]:
         problems.append(f"ledger.remaining must be at most {LARGEST_LEFT}: beyond, nothing is promised")
     if spent.mu_squared < total.mu_squared or spent.pure < total.pure:
         problems.append("ledger.spent must be at least what this release costs")
-    if ledger["head"] not in {part["request"] for part in statement["mechanisms"]}:
+    if ledger["head"] not in {mechanism["request"] for mechanism in statement["mechanisms"]}:
         problems.append("ledger.head must be the last request of this release")
     if ledger["account"] != account:
         problems.append(f"ledger.account must be {account}, got {ledger['account']}")
@@ -341,8 +355,8 @@ def _is_factor(text: str, epsilon: str) -> bool:
 
 def _assumption_problems(statement: dict) -> list[str]:
     """Check that no assumption of the guarantee is left out."""
-    drawn = {part[name] for part in statement["mechanisms"] for name in ("statistic", "mechanism")}
-    needed = (*ALWAYS_ASSUMED, *(word for name, word in ASSUMED_OF.items() if name in drawn))
+    names = {mechanism[name] for mechanism in statement["mechanisms"] for name in ("statistic", "mechanism")}
+    needed = (*ALWAYS_ASSUMED, *(word for name, word in ASSUMED_OF.items() if name in names))
     return [
         f"the assumptions must name `{word}`"
         for word in dict.fromkeys(needed)
@@ -356,9 +370,9 @@ def _audit_problems(statement: dict) -> list[str]:
     if audit is None:
         return []
     audited = [case["mechanism"] for case in audit["mechanisms"]]
-    drawn = {mechanism_of(part["statistic"]) for part in statement["mechanisms"]}
-    drawn |= {mechanism_of(STEERED)} if statement["method"] in ON_TURNED_ROWS else set()
-    problems = [f"audit must cover {name}" for name in sorted(drawn - set(audited))]
+    needed = {mechanism_of(mechanism["statistic"]) for mechanism in statement["mechanisms"]}
+    needed |= {mechanism_of(STEERED)} if statement["method"] in ON_TURNED_ROWS else set()
+    problems = [f"audit must cover {name}" for name in sorted(needed - set(audited))]
     if len(set(audited)) < len(audited):
         problems.append("audit must name each mechanism once")
     if Fraction(audit["confidence"]) >= 1:

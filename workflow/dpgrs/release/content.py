@@ -180,7 +180,7 @@ def _totals(label: dict, draws: Sequence[tuple[dict, str | None]], *, is_joined:
     epsilon = summed.study.ledger
     if is_joint and not has_accuracy and _is_as_asked(events, request):
         epsilon = request["epsilon"]
-    per_outcome = max((one.ledger for one in summed.outcomes.values()), default=epsilon)
+    per_outcome = max((total.ledger for total in summed.outcomes.values()), default=epsilon)
     budgets = [shared + owned for owned in by_owner.values()]
     if not is_joint and not has_accuracy and all(_is_as_asked(drawn, request) for drawn in budgets):
         per_outcome = request["epsilon"]

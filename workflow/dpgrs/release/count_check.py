@@ -23,47 +23,47 @@ def count_problems(statement: dict, files: dict[str, Path]) -> list[str]:
     The draws of the statement are in order.
     """
     sigmas = {
-        part.get("outcome"): float(part["sigma"])
-        for part in statement["mechanisms"]
-        if part["statistic"] == ACCURACY.statistic
+        mechanism.get("outcome"): float(mechanism["sigma"])
+        for mechanism in statement["mechanisms"]
+        if mechanism["statistic"] == ACCURACY.statistic
     }
     if not sigmas:
         return []
     inputs = {one["name"]: one["value"] for one in statement["public_inputs"]}
     bound, scales = float(inputs[OUTCOME_BOUND]), constants_of_outcomes(files)
     return [
-        f"the {what} of the people held out of {one['name']} must {wanted}"
+        f"the {what} of the people held out of {one['name']} must {rule}"
         for one in statement["accuracy"]
-        for what, wanted in _problems(
+        for what, rule in _problems(
             one["value"], sigmas.get(one["name"], sigmas.get(None)), bound, scales.get(one["name"])
         )
     ]
 
 
 def _problems(value: str, sigma: Any, bound: float, constants: tuple | None) -> Iterator[tuple[str, str]]:
-    found = {what: (float(number), float(sd)) for number, what, sd in COUNTS.findall(value)}
+    counts = {what: (float(number), float(sd)) for number, what, sd in COUNTS.findall(value)}
     apart = low = high = None
     if constants is not None and constants[2]:
         p = constants[0]
         low, high = (min(odds, bound**2) for odds in (p / (1 - p), (1 - p) / p))
         apart = high - low
     if apart is None or abs(apart) < SMALLEST_APART:
-        for what in found.keys() & {"cases", "controls"}:
+        for what in counts.keys() & {"cases", "controls"}:
             yield what, "be withheld: they do not follow from squares"
-        found = {what: own for what, own in found.items() if what == "rows"}
-    if found and set(found) not in ({"rows"}, {"rows", "cases", "controls"}):
+        counts = {what: count for what, count in counts.items() if what == "rows"}
+    if counts and set(counts) not in ({"rows"}, {"rows", "cases", "controls"}):
         yield "counts", "be rows, alone or with cases and controls"
-    if "rows" not in found:
+    if "rows" not in counts:
         return
-    n, n_sd = found["rows"]
+    n, n_sd = counts["rows"]
     if abs(n_sd - sigma / bound) > ONE_DIGIT:
         yield "noise of the rows", f"be {sigma / bound:.1f}"
     r2, _, mse, _ = map(float, NUMBERS.findall(value)[:4])
     for what, sign, square in (("cases", 1, low), ("controls", -1, high)):
         # Where noise brings R^2 above 1 digits tell nothing of the sums.
-        if what not in found or mse <= 0 or r2 >= 1:
+        if what not in counts or mse <= 0 or r2 >= 1:
             continue
-        number, sd = found[what]
+        number, sd = counts[what]
         if abs(sd - hypot(sigma, square * sigma / bound) / abs(apart)) > ONE_DIGIT:
             yield f"noise of the {what}", "be that of the sums"
         rest = max(1 - r2, 2 * FOUR_DIGITS)

@@ -43,9 +43,9 @@ def covariate_problems(statement: dict, files: dict[str, Path]) -> list[str]:
         problems.append(f"{FILE} must hold finite numbers, scales and bounds above 0")
     elif not problems:
         problems += _constant_problems(statement, lines[: len(names)])
-    constants = {(name, *own) for _, name, _, *own in lines}
-    held = [hashlib.sha256(files[name].read_bytes()).hexdigest() for name in (LOADINGS,) if name in files]
-    if _stated(statement, STATED_LOADINGS) != held:
+    constants = {(name, *numbers) for _, name, _, *numbers in lines}
+    digests = [hashlib.sha256(files[name].read_bytes()).hexdigest() for name in (LOADINGS,) if name in files]
+    if _stated(statement, STATED_LOADINGS) != digests:
         problems.append(f"{LOADINGS} must be there with the digest in the public inputs, or in neither")
     if len(constants) != len(names):
         problems.append(f"{FILE} must give a covariate the same centre, scale and bound for every outcome")
@@ -60,15 +60,18 @@ def _constant_problems(statement: dict, lines: list[list[str]]) -> list[str]:
     names = [name for _, name, *_ in lines]
     constants = [(float(centre), float(scale)) for *_, centre, scale, _ in lines]
     # Columns of a table may have the names of components.
-    ends = {len(names), *(place for place, name in enumerate(names) if name == FIRST_COMPONENT)}
+    ends = {len(names), *(index for index, name in enumerate(names) if name == FIRST_COMPONENT)}
     of_table = [end for end in ends if {*constants[end:]} <= {(0.0, 1.0)}]
-    held = [dict(zip(names[:end], constants[:end], strict=True)) for end in of_table]
+    candidates = [dict(zip(names[:end], constants[:end], strict=True)) for end in of_table]
     stated = _stated(statement, SCALES)
     is_right = {
         BOUND: all(
             _stated(statement, BOUND) == [f"{float(line[-1]):g} standard deviations"] for line in lines
         ),
-        SCALES: any(stated in [[one] for one in _digests(own)] if own else not stated for own in held),
+        SCALES: any(
+            stated in [[digest] for digest in _digests(candidate)] if candidate else not stated
+            for candidate in candidates
+        ),
     }
     return [f"{FILE} must have the {name} as stated" for name, holds in is_right.items() if not holds]
 
@@ -78,12 +81,12 @@ def _digests(constants: dict[str, tuple[float, float]]) -> Iterator[str]:
     may_be = [name for name, (p, scale) in constants.items() if 0 < p < 1 and scale == math.sqrt(p * (1 - p))]
     for kinds in product([True, False], repeat=min(len(may_be), MOST_UNSURE)):
         is_binary = dict.fromkeys(may_be, True) | dict(zip(may_be, kinds, strict=False))
-        values = {name: [*own, is_binary.get(name, False)] for name, own in constants.items()}
+        values = {name: [*constant, is_binary.get(name, False)] for name, constant in constants.items()}
         yield hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
 
 def _stated(statement: dict, name: str) -> list[str]:
-    return [one["value"] for one in statement["public_inputs"] if one["name"] == name]
+    return [public["value"] for public in statement["public_inputs"] if public["name"] == name]
 
 
 def _is_sound(cells: list[str]) -> bool:

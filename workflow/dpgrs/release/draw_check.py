@@ -70,8 +70,8 @@ def has_statistics(method: str, protection: Protection | str) -> bool:
     variants chosen, of which the check knows too little.
     """
     is_known = method in PROVED and method not in ON_TURNED_ROWS and protection != Protection.FEATURE
-    wanted = {*REUSECOV, Draws(EIGENVALUE, Scope.ALL)}
-    return is_known and {*BY_METHOD[method]} <= wanted
+    draws = {*REUSECOV, Draws(EIGENVALUE, Scope.ALL)}
+    return is_known and {*BY_METHOD[method]} <= draws
 
 
 def draw_problems(statement: dict) -> list[str]:
@@ -79,17 +79,19 @@ def draw_problems(statement: dict) -> list[str]:
     method = statement["method"]
     if method not in BY_METHOD:
         return [f"method must be one of {', '.join(BY_METHOD)}, got {method}"]
-    needed = [one for one in BY_METHOD[method] if _is_drawn(one.statistic, statement)]
+    needed = [draws for draws in BY_METHOD[method] if _is_drawn(draws.statistic, statement)]
     if _has_charged_accuracy(statement):
         needed.append(ACCURACY)
-    known = {(one.statistic, one.family) for one in needed}
-    drawn = dict.fromkeys((part["statistic"], part["mechanism"]) for part in statement["mechanisms"])
-    others = [f"{name} ({family})" for name, family in drawn if (name, family) not in known]
+    expected = {(draws.statistic, draws.family) for draws in needed}
+    stated = dict.fromkeys(
+        (mechanism["statistic"], mechanism["mechanism"]) for mechanism in statement["mechanisms"]
+    )
+    others = [f"{name} ({family})" for name, family in stated if (name, family) not in expected]
     amiss = {
         f"no draws but those of {method}, got ": ", ".join(others),
         f"just what {method} draws, but have fewer or more of ": "; ".join(_lacking(statement, needed)),
     }
-    return [f"the mechanisms must hold {line}{found}" for line, found in amiss.items() if found]
+    return [f"the mechanisms must hold {line}{names}" for line, names in amiss.items() if names]
 
 
 def form_problems(statement: dict) -> list[str]:
@@ -109,9 +111,9 @@ def form_problems(statement: dict) -> list[str]:
 
 def _lacking(statement: dict, needed: Sequence[Draws]) -> list[str]:
     return [
-        f"{one.statistic} for {whom}"
-        for one in needed
-        for whom in _outcomes_lacking(one, statement["mechanisms"], statement["data_domain"]["outcomes"])[:1]
+        f"{draw.statistic} for {whom}"
+        for draw in needed
+        for whom in _outcomes_lacking(draw, statement["mechanisms"], statement["data_domain"]["outcomes"])[:1]
     ]
 
 
@@ -129,19 +131,19 @@ def _is_drawn(statistic: str, statement: dict) -> bool:
 
 def _has_charged_accuracy(statement: dict) -> bool:
     measured = statement["accuracy"]
-    return isinstance(measured, list) and any(not one["cost"].startswith(FREE) for one in measured)
+    return isinstance(measured, list) and any(not accuracy["cost"].startswith(FREE) for accuracy in measured)
 
 
 def _outcomes_lacking(wanted: Draws, mechanisms: list[dict], outcomes: list[str]) -> list[str]:
     """Return the outcomes with too few or too many draws of a statistic."""
-    found, names = defaultdict(list), [wanted.statistic] * wanted.times
-    for part in mechanisms:
-        if (part["statistic"], part["mechanism"]) == (wanted.statistic, wanted.family):
-            found[part["outcome"]].append(part["statistic"])
-    of_all = found.pop(None, [])
+    draws_by_outcome, names = defaultdict(list), [wanted.statistic] * wanted.times
+    for mechanism in mechanisms:
+        if (mechanism["statistic"], mechanism["mechanism"]) == (wanted.statistic, wanted.family):
+            draws_by_outcome[mechanism["outcome"]].append(mechanism["statistic"])
+    of_all = draws_by_outcome.pop(None, [])
     if wanted.scope == Scope.ALL:
         # What serves all outcomes is in no outcome's own part.
-        return [] if of_all == names and not found else [Scope.ALL]
+        return [] if of_all == names and not draws_by_outcome else [Scope.ALL]
     if wanted.scope == Scope.EACH and len(outcomes) > 1 and of_all:
         return outcomes
-    return [name for name in outcomes if found[name] + of_all != names]
+    return [name for name in outcomes if draws_by_outcome[name] + of_all != names]

@@ -21,8 +21,8 @@ def case_counts_of(statement: dict) -> dict[str, dict[str, int]]:
     of_person = 2 if statement["guarantee"]["rows"] == Rows.HAPLOTYPES else 1
     counts = {}
     for entry in statement.get("case_counts", ()):
-        cases, known = round(entry["cases"] / of_person), round(entry["known"] / of_person)
-        counts[entry["outcome"]] = {"cases": cases, "controls": known - cases}
+        cases, n_known = round(entry["cases"] / of_person), round(entry["known"] / of_person)
+        counts[entry["outcome"]] = {"cases": cases, "controls": n_known - cases}
     return counts
 
 

@@ -39,11 +39,11 @@ LARGEST_SHARE = 1.05
 
 def entry_problems(statement: dict, files: dict[str, Path]) -> list[str]:
     """List what is wrong with loadings, or the size of a draw, of a bundle in which nothing else is."""
-    stated = [one["value"] for one in statement["public_inputs"] if one["name"] == STATED]
-    held = [hashlib.sha256(files[FILE].read_bytes()).hexdigest()] if FILE in files else []
-    if stated != held:
+    stated = [public["value"] for public in statement["public_inputs"] if public["name"] == STATED]
+    digests = [hashlib.sha256(files[FILE].read_bytes()).hexdigest()] if FILE in files else []
+    if stated != digests:
         return [f"{FILE} must be there with the digest in the public inputs, or in neither"]
-    if not held:
+    if not digests:
         return _size_problems(statement, files, n_drawn=len(statement["data_domain"]["outcomes"]))
     try:
         _, *lines = csv.reader(read_text(files[FILE]).splitlines(), delimiter="\t")
@@ -79,14 +79,18 @@ def _are_sums(W: np.ndarray, L: np.ndarray) -> bool:
 
 def choices_of(statement: dict) -> dict[str, int]:
     """Return how many variants the method chose for an outcome, by name; empty if it takes all."""
-    return {part["outcome"]: part["n_choices"] for part in choice_parts(statement)}
+    return {mechanism["outcome"]: mechanism["n_choices"] for mechanism in choice_parts(statement)}
 
 
 def choice_parts(statement: dict) -> list[dict]:
     """Return the mechanisms by which a method chooses variants."""
     draws = BY_METHOD.get(statement["method"], ())
-    choices = {(one.statistic, one.family) for one in draws if one.family in (CHOICE, SUBSET)}
-    return [part for part in statement["mechanisms"] if (part["statistic"], part["mechanism"]) in choices]
+    choices = {(line.statistic, line.family) for line in draws if line.family in (CHOICE, SUBSET)}
+    return [
+        mechanism
+        for mechanism in statement["mechanisms"]
+        if (mechanism["statistic"], mechanism["mechanism"]) in choices
+    ]
 
 
 def components_of(files: dict[str, Path]) -> list[str]:
@@ -112,13 +116,13 @@ def _size_problems(statement: dict, files: dict[str, Path], *, n_drawn: int) -> 
     chosen = choices_of(statement)
     known = {one.statistic for one in (*BY_METHOD[statement["method"]], ACCURACY)}
     problems = []
-    for part in statement["mechanisms"]:
+    for mechanism in statement["mechanisms"]:
         # A draw is of one outcome, or of all.
-        is_own = part["outcome"] is not None
-        columns = chosen.get(part["outcome"], n_columns)
+        is_own = mechanism["outcome"] is not None
+        columns = chosen.get(mechanism["outcome"], n_columns)
         each = "of one outcome" if is_own else f"of {n_drawn} {KINDS[FILE in files]}"
         n_own = 1 if is_own else n_drawn
-        wanted = {
+        sizes = {
             COUNT.statistic: (1, "of all rows"),
             KNOWN: (n_own, each),
             CASES: (n_own, each),
@@ -127,8 +131,8 @@ def _size_problems(statement: dict, files: dict[str, Path], *, n_drawn: int) -> 
             EIGENVALUE: (1, "of X'X"),
             ACCURACY.statistic: (SUMS_OF_ACCURACY * (1 if is_own else n_outcomes), "of its outcomes"),
         }
-        name = part["statistic"]
-        if name in wanted and name in known and part["entries"] != wanted[name][0]:
-            number, words = wanted[name]
-            problems.append(f"the {name} must be {number} numbers, {words}, got {part['entries']}")
+        name = mechanism["statistic"]
+        if name in sizes and name in known and mechanism["entries"] != sizes[name][0]:
+            number, words = sizes[name]
+            problems.append(f"the {name} must be {number} numbers, {words}, got {mechanism['entries']}")
     return problems

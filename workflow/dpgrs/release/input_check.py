@@ -107,10 +107,10 @@ def input_problems(statement: dict) -> list[str]:
     if statement["method"] not in METHODS:
         return []  # named already
     stated = {}
-    for one in statement["public_inputs"]:
-        is_file = one["name"].startswith(OF_EFFECTS)
-        value = (one["name"], one["value"]) if is_file else one["value"]
-        stated.setdefault(OF_EFFECTS if is_file else one["name"], []).append(value)
+    for public in statement["public_inputs"]:
+        is_file = public["name"].startswith(OF_EFFECTS)
+        value = (public["name"], public["value"]) if is_file else public["value"]
+        stated.setdefault(OF_EFFECTS if is_file else public["name"], []).append(value)
     twins = _twins(statement)
     # Of files there may be several, and what another section holds, too, is compared below.
     several = {*PUBLIC_SIDE.values(), *(name for section in twins.values() for name in section)}
@@ -123,8 +123,8 @@ def input_problems(statement: dict) -> list[str]:
     ]
     problems += [
         f"the public inputs and the {section} must have the same {name.strip()}"
-        for section, held in twins.items()
-        for name, values in held.items()
+        for section, values_by_name in twins.items()
+        for name, values in values_by_name.items()
         if stated.get(name, []) != values
     ]
     problems += _row_problems(statement) + _value_problems(stated) + _check_problems(stated)
@@ -141,9 +141,9 @@ def _value_problems(stated: dict[str, list]) -> list[str]:
         if name not in (*VALUES, OF_EFFECTS):
             problems.append(f"the public inputs must not hold {name}")
             continue
-        wanted = f"a number above 0 and at most {LARGEST[name]}" if name in LARGEST else "as dpgrs writes it"
+        rule = f"a number above 0 and at most {LARGEST[name]}" if name in LARGEST else "as dpgrs writes it"
         problems += [
-            f"the {name} must be {wanted}, got {value}" for value in values if not _is_sound(name, value)
+            f"the {name} must be {rule}, got {value}" for value in values if not _is_sound(name, value)
         ]
     return problems
 
@@ -192,20 +192,20 @@ def _listed(stated: dict[str, list], name: str, kinds: Iterable[str], nothing: s
 def _row_problems(statement: dict) -> list[str]:
     """Check the number of rows, and that it is stated to be public if nothing hides it."""
     origin, problems = ORIGIN_OF_ROWS[statement["guarantee"]["neighbours"]], []
-    for one in statement["public_inputs"]:
-        if one["name"] != ROWS_INPUT:
+    for public in statement["public_inputs"]:
+        if public["name"] != ROWS_INPUT:
             continue
-        number = one["value"]
+        number = public["value"]
         if not NUMBER.fullmatch(number):
             problems.append(f"the {ROWS_INPUT} must be at least 1, got {number}")
-        if one["origin"] != origin:
-            problems.append(f"the origin of the {ROWS_INPUT} must be `{origin}`, got `{one['origin']}`")
+        if public["origin"] != origin:
+            problems.append(f"the origin of the {ROWS_INPUT} must be `{origin}`, got `{public['origin']}`")
     return problems
 
 
 def scale_problems(statement: dict, files: dict[str, Path]) -> list[str]:
     """Compare the constants of outcomes with the public input that names them: one line at most."""
-    stated = {one["name"]: one["value"] for one in statement["public_inputs"]}
+    stated = {public["name"]: public["value"] for public in statement["public_inputs"]}
     named = [name for name in (OF_TABLE, OF_SIMULATION) if name in stated]
     if len(named) != (SCALES in files):
         return [f"{SCALES} must be there if and only if one public input names it"]
@@ -226,8 +226,11 @@ def scale_problems(statement: dict, files: dict[str, Path]) -> list[str]:
         return [f"{SCALES} must have {', '.join(SCALE_COLUMNS)} of every outcome, in their order"]
     if has_population and not all(_is_share(line[-1]) for line in lines):
         return [f"{SCALES} must have prevalences between 0 and 1"]
-    held = {OF_TABLE: [hashlib.sha256(values.encode()).hexdigest()], OF_SIMULATION: _prevalences(constants)}
-    if [stated[named[0]]] == held[named[0]]:
+    digests = {
+        OF_TABLE: [hashlib.sha256(values.encode()).hexdigest()],
+        OF_SIMULATION: _prevalences(constants),
+    }
+    if [stated[named[0]]] == digests[named[0]]:
         return []
     return [f"{SCALES} must hold the {named[0]} of the public inputs"]
 
@@ -255,17 +258,17 @@ def _required(statement: dict, stated: dict[str, list]) -> list[str]:
     is_of_sums = not METHODS[statement["method"]].draws_from_rows
     # Turned rows have a fine grid in any coding.
     is_turned = statement["method"] in ON_TURNED_ROWS
-    told = {name: step for name, step in WHOLE_STEPS.items() if not (is_turned and name == "cross product")}
+    steps = {name: step for name, step in WHOLE_STEPS.items() if not (is_turned and name == "cross product")}
     is_clipped = METHODS[statement["method"]].takes_ld or any(
-        Fraction(part["grid"]) < told[part["statistic"]]
-        for part in statement["mechanisms"]
-        if part["statistic"] in told and "grid" in part
+        Fraction(mechanism["grid"]) < steps[mechanism["statistic"]]
+        for mechanism in statement["mechanisms"]
+        if mechanism["statistic"] in steps and "grid" in mechanism
     )
     norms = {
         ROW_NORM: is_clipped or (OUTCOME_NORM in stated and not is_feature),
         OUTCOME_NORM: is_feature or ((ROW_NORM in stated or is_clipped) and is_of_sums),
     }
-    is_charged = any(part["statistic"] == ACCURACY.statistic for part in statement["mechanisms"])
+    is_charged = any(mechanism["statistic"] == ACCURACY.statistic for mechanism in statement["mechanisms"])
     of_accuracy = OF_PUBLIC if isinstance(statement["accuracy"], list) else ()
     return [
         *(*REQUIRED_INPUTS, "outcome names", *(OF_CHARGED if is_charged else of_accuracy)),
@@ -279,17 +282,19 @@ def _twins(statement: dict) -> dict[str, dict[str, list]]:
     is_stated = "lambda" in method.reads and fit["lambda_from"] == Penalty.FIXED
     files = zip_longest((OF_EFFECTS + name for name in fit.get("effect_names", [])), fit.get("effects", []))
     choices = {str(number) for number in choices_of(statement).values()}
-    known = _where(True, domain, "missing_outcomes")
+    missing = _where(True, domain, "missing_outcomes")
     may_have_effects = method.takes_effects and statement["guarantee"]["protection"] != Protection.FEATURE
     return {
         "data domain": {
             "site list": [domain["site_digest"]],
             "outcome names": [str(len(domain["outcomes"]))],
-            "whether outcomes may be missing": known,
+            "whether outcomes may be missing": missing,
         },
         "fit": {
             "lambda": [f"{fit['lambda']:g}"] if is_stated else [],
-            "heritability": [f"{one:g}" for one in [fit["heritability"]] if one is not None],
+            "heritability": [
+                f"{heritability:g}" for heritability in [fit["heritability"]] if heritability is not None
+            ],
             **{name: [value] for name, value in further_inputs(fit).items()},
             PUBLIC_LD: _where(method.takes_ld, fit, "ld"),
             ANCESTRY: _stated_ancestry(method, fit),

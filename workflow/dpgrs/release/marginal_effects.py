@@ -50,9 +50,9 @@ def marginal_effects(
     of_person = 2 if Rows(rows) == Rows.HAPLOTYPES else 1
     _, variance = column_moments(arrays["frequency"], rows=rows)
     variance = np.where(variance > 0, variance, np.nan)
-    known = np.minimum(arrays.get("observed", n), n) * np.ones(len(arrays["cross"]))
-    shown = (arrays["slopes"] * known)[:, np.newaxis] * variance
-    sampled = (known * arrays["squares"])[:, np.newaxis] * variance
+    n_known = np.minimum(arrays.get("observed", n), n) * np.ones(len(arrays["cross"]))
+    shown = (arrays["slopes"] * n_known)[:, np.newaxis] * variance
+    sampled = (n_known * arrays["squares"])[:, np.newaxis] * variance
     beta = arrays["cross"][:, : len(variance)] / shown
     error = np.sqrt(sampled + np.square(cross_sd)[:, np.newaxis]) / shown
-    return MarginalEffects(beta, error, np.rint(np.rint(known) / of_person).astype(np.int64))
+    return MarginalEffects(beta, error, np.rint(np.rint(n_known) / of_person).astype(np.int64))

@@ -50,9 +50,9 @@ def measure_problems(statement: dict, files: dict[str, Path], sums: list[list[st
     unit, scales = rows_of_unit(statement), constants_of_outcomes(files)
     outcomes = zip(measures.items(), sums, strict=True)
     return [
-        f"the {name} of {outcome} in {FILE} must {wanted}"
+        f"the {name} of {outcome} in {FILE} must {rule}"
         for (outcome, lines), cells in outcomes
-        for name, wanted in _problems(
+        for name, rule in _problems(
             lines,
             [float(cell) / unit for cell in cells],
             constants=scales.get(outcome),
@@ -72,13 +72,13 @@ def scored_problems(statement: dict, files: dict[str, Path], Y: np.ndarray, s: n
     unit, problems = rows_of_unit(statement), []
     for (outcome, lines), y, score in zip(measures.items(), Y, s, strict=True):
         y, score = y[::unit], score.reshape(-1, unit).sum(axis=1)
-        known = np.isfinite(y)
-        if not known.any():
+        is_known = np.isfinite(y)
+        if not is_known.any():
             continue
-        worked_out = {"r2_added": [_squared_correlation(y[known], score[known])] * 2}
+        worked_out = {"r2_added": [_squared_correlation(y[is_known], score[is_known])] * 2}
         if "auc" in lines:
-            middle = (y[known].min() + y[known].max()) / 2
-            worked_out["auc"] = _areas(score[known & (y > middle)], score[known & (y < middle)])
+            middle = (y[is_known].min() + y[is_known].max()) / 2
+            worked_out["auc"] = _areas(score[is_known & (y > middle)], score[is_known & (y < middle)])
         problems += [
             f"the {name} of {outcome} in {FILE} must be that of its weights and these public people"
             for name, (low, high) in worked_out.items()
@@ -91,7 +91,7 @@ def scored_problems(statement: dict, files: dict[str, Path], Y: np.ndarray, s: n
 
 def rows_of_unit(statement: dict) -> int:
     """Return how many rows share an outcome, and count once in intervals: both of a measured person."""
-    inputs = {one["name"]: one["value"] for one in statement["public_inputs"]}
+    inputs = {public["name"]: public["value"] for public in statement["public_inputs"]}
     is_haplotypes = statement["guarantee"]["rows"] == Rows.HAPLOTYPES
     return 2 if is_haplotypes and inputs.get(MEASURED_ON) == "from a table" else 1
 
@@ -116,7 +116,7 @@ def read_measures(
         if (note in NOTES) != (not any(cells)) or (note and note not in NOTES):
             return {}, [f"{FILE} must say of {outcome} in dpgrs's words why it has no {name}, and just then"]
         measures[outcome][name] = [float(cell) if cell else float("nan") for cell in cells]
-    amiss = [outcome for outcome, own in measures.items() if not _are_all(list(own))]
+    amiss = [outcome for outcome, values in measures.items() if not _are_all(list(values))]
     return measures, [f"{FILE} must hold the measures of {outcome} that dpgrs gives" for outcome in amiss]
 
 
@@ -126,7 +126,7 @@ def _are_all(names: list[str]) -> bool:
         return True
     names = [name for name in names if name != STATED]
     tenths = names[len(BINARY) :]
-    numbers = [int(found[1]) for name in tenths if (found := CALIBRATION.fullmatch(name))]
+    numbers = [int(match[1]) for name in tenths if (match := CALIBRATION.fullmatch(name))]
     is_whole = tenths == ["calibration"] or (len(numbers) == len(tenths) > 0 and numbers == sorted(numbers))
     return names[: len(BINARY)] == BINARY and is_whole
 
@@ -161,10 +161,10 @@ def _case_problems(
     lines: dict[str, list[float]], n: float, y: float, constants: tuple | None
 ) -> Iterator[tuple[str, str]]:
     n_cases, K = lines["cases"][0], lines.get(STATED, [float("nan")])[0]
-    wanted = float("nan") if constants is None else constants[3]
-    if isfinite(K) != isfinite(wanted) or abs(K - wanted) > TOLERANCE * wanted:
-        said = f"be {wanted:g}, as in {SCALES}" if isfinite(wanted) else "be in no line: none is stated"
-        yield STATED, said
+    expected = float("nan") if constants is None else constants[3]
+    if isfinite(K) != isfinite(expected) or abs(K - expected) > TOLERANCE * expected:
+        rule = f"be {expected:g}, as in {SCALES}" if isfinite(expected) else "be in no line: none is stated"
+        yield STATED, rule
     if constants is not None and constants[2]:
         p, scale, *_ = constants
         if abs(n * p + scale * y - n_cases) > TOLERANCE * (1 + n):
@@ -173,8 +173,10 @@ def _case_problems(
     if isfinite(on_liability[0]) and not (0 < K < 1 and 0 < P < 1):
         yield "r2_liability", "go with a prevalence"
     elif isfinite(on_liability[0]):
-        wanted = [_on_liability(one, K, P) for one in lines["r2_added"][:3]]
-        if any(abs(a - b) > 100 * TOLERANCE * (1e-3 + b) for a, b in zip(on_liability, wanted, strict=False)):
+        expected = [_on_liability(r2, K, P) for r2 in lines["r2_added"][:3]]
+        if any(
+            abs(a - b) > 100 * TOLERANCE * (1e-3 + b) for a, b in zip(on_liability, expected, strict=False)
+        ):
             yield "r2_liability", "follow from r2_added, the prevalence and the share of cases"
 
 
@@ -196,8 +198,10 @@ def constants_of_outcomes(files: dict[str, Path]) -> dict[str, tuple[float, floa
     constants = {}
     for line in lines:
         name, centre, scale, kind = line[:4]
-        own = line[len(SCALE_COLUMNS)] if len(header) > len(SCALE_COLUMNS) else centre * (kind == "True")
-        constants[name] = (float(centre), float(scale), kind == "True", float(own or "nan"))
+        prevalence = (
+            line[len(SCALE_COLUMNS)] if len(header) > len(SCALE_COLUMNS) else centre * (kind == "True")
+        )
+        constants[name] = (float(centre), float(scale), kind == "True", float(prevalence or "nan"))
     return constants
 
 
@@ -216,5 +220,5 @@ def _areas(cases: np.ndarray, controls: np.ndarray) -> list[float]:
         return [float("nan")] * 2
     controls = np.sort(controls)
     alike = ALIKE * max(np.abs(cases).max(), np.abs(controls).max())
-    found = np.searchsorted(controls, cases - alike), np.searchsorted(controls, cases + alike, side="right")
-    return [float(own.sum() / (len(cases) * len(controls))) for own in found]
+    n_below = np.searchsorted(controls, cases - alike), np.searchsorted(controls, cases + alike, side="right")
+    return [float(counts.sum() / (len(cases) * len(controls))) for counts in n_below]

@@ -52,7 +52,7 @@ TOLERANCE = 1e-5
 class StatedRequest(PrivacyRequest):
     """The terms of a release, and the standard deviations of its noise, as its statement has them."""
 
-    noise_sd: dict  # in place of that of a budget; by name; 0 without noise
+    noise_sd: dict  # by name, 0 without noise; in place of a budget
 
 
 class _Drawn(NamedTuple):
@@ -159,13 +159,13 @@ class OpenRelease:
                 f"A fit must be changed by {', '.join(regression)}, got {unknown[0]}. Correct it."
             )
         terms = FitTerms.of(regression | changes)
-        found = mechanism_of(method).fit(method, self._noisy, request=self._request, terms=terms)
-        return self._refit(published(found))
+        fit = mechanism_of(method).fit(method, self._noisy, request=self._request, terms=terms)
+        return self._refit(published(fit))
 
     @property
     def _request(self) -> StatedRequest:
         guarantee, clips = self.statement["guarantee"], self._clips
-        stated = {one["name"]: one["value"] for one in self.statement["public_inputs"]}
+        stated = {public["name"]: public["value"] for public in self.statement["public_inputs"]}
         n_covariates = columns_of(self.statement, self._files) - len(self.sites)
         terms = {name: guarantee[name] for name in ("rows", "protection", "unit", "neighbours", "accounting")}
         return StatedRequest(
@@ -198,25 +198,26 @@ class OpenRelease:
 
     @property
     def _noisy(self) -> NoisyStatistics | AdasspStatistics:
-        known = {name: self.arrays.get(name) for name in ("gram", "cross", "observed")}
+        arrays = {name: self.arrays.get(name) for name in ("gram", "cross", "observed")}
         # Those of the fit: the statement's norms have six digits, and small differences of slopes can grow.
-        known["slopes"] = self.arrays["slopes"]
-        request, known["origin"] = self._request, None
+        arrays["slopes"] = self.arrays["slopes"]
+        request, arrays["origin"] = self._request, None
         if request.coding == Coding.FREQUENCY:
             origin = column_moments(grid_frequency(self.arrays["frequency"]), rows=request.rows)[0]
-            known["origin"] = np.append(origin, np.zeros(request.n_covariates))
+            arrays["origin"] = np.append(origin, np.zeros(request.n_covariates))
         if OUTCOME_LOADINGS in self._files:
             path, text = self._files[OUTCOME_LOADINGS], {"dtype": {0: str}, "keep_default_na": False}
             table = pd.read_csv(path, sep="\t", index_col=0, **text)
             values = table.loc[list(self.outcomes)].to_numpy(dtype=float)
-            known["loadings"] = mapped_loadings(values)
+            arrays["loadings"] = mapped_loadings(values)
         if "smallest_eigenvalue" not in self.arrays:
-            return NoisyStatistics(n=self.n, **known)
+            return NoisyStatistics(n=self.n, **arrays)
         events = tuple(
-            _Drawn(part["statistic"], float(part["sigma"])) for part in self.statement["mechanisms"]
+            _Drawn(mechanism["statistic"], float(mechanism["sigma"]))
+            for mechanism in self.statement["mechanisms"]
         )
         eigenvalue = float(self.arrays["smallest_eigenvalue"])
-        return AdasspStatistics(n=self.n, events=events, smallest_eigenvalue=eigenvalue, **known)
+        return AdasspStatistics(n=self.n, events=events, smallest_eigenvalue=eigenvalue, **arrays)
 
     def _refit(self, fit: "LinearFit") -> Refit:
         n_variants, n_components = len(self.sites), 0
@@ -285,9 +286,9 @@ def _opened(folder: Path) -> OpenRelease | None:
     statement = read_json(files[STATEMENT])
     named = {"gram": "gram", "cross product": "cross", "outcome counts": "observed", "case counts": "cases"}
     sds = dict.fromkeys(named.values(), 0.0)
-    for part in statement["mechanisms"]:
-        if part["statistic"] in named:
-            sds[named[part["statistic"]]] = float(part["sigma"])
+    for mechanism in statement["mechanisms"]:
+        if mechanism["statistic"] in named:
+            sds[named[mechanism["statistic"]]] = float(mechanism["sigma"])
     sites = read_scoring_file(files[statement["scores"][0]["file"]]).sites
     index = pd.MultiIndex.from_tuples(sites, names=SITE_COLUMNS)
     return OpenRelease(

@@ -172,7 +172,7 @@ def write_scoring_file(
     `pgs_id` is a name of the score, as the Catalog has given it none; no line is written for an empty
     acknowledgement; `trait` is from `dpgrs.release.traits.read_traits`.
     """
-    (table, places), trait = scores.rows(index), trait or {}
+    (table, rows), trait = scores.rows(index), trait or {}
     header = {
         "format_version": "2.0",
         "##": "POLYGENIC SCORE (PGS) INFORMATION",
@@ -195,9 +195,9 @@ def write_scoring_file(
         f"##{value}" if key == "##" else f"#{key}={header_text(value)}" for key, value in header.items()
     ]
     lines += ["##SOURCE INFORMATION", *(f"#{key}={header_text(value)}" for key, value in source.items())]
-    table = table.assign(effect_weight=_column(scores.weights[index], places))
+    table = table.assign(effect_weight=_column(scores.weights[index], rows))
     if scores.frequency is not None:
-        table = table.assign(allelefrequency_effect=_column(scores.frequency, places))
+        table = table.assign(allelefrequency_effect=_column(scores.frequency, rows))
     if (table["rsID"] == ".").all():
         table = table.drop(columns="rsID")
     write_gzip(path, "\n".join(lines) + "\n" + _table_text(table, header=True))
@@ -205,9 +205,9 @@ def write_scoring_file(
 
 def write_standard_errors(path: Path, scores: Scores, index: int) -> None:
     """Write the standard errors of one outcome's weights, ``.tsv.gz``, in the order of its scoring file."""
-    table, places = scores.rows(index)
+    table, rows = scores.rows(index)
     table = table.drop(columns="rsID")
-    table = table.assign(standard_error=_column(scores.standard_errors[index], places))
+    table = table.assign(standard_error=_column(scores.standard_errors[index], rows))
     write_gzip(path, _table_text(table, header=True))
 
 
@@ -216,8 +216,8 @@ def _privacy(terms: Terms | None) -> dict[str, str]:
     if terms is None:
         return {"dp_source": f"{BENCHMARK}: not private"}
     text = terms.as_text()
-    told = {f"dp_{name}": text[name] for name in DP_TERMS}
-    return told | {"privacy_statement": "privacy_statement.json"}
+    lines = {f"dp_{name}": text[name] for name in DP_TERMS}
+    return lines | {"privacy_statement": "privacy_statement.json"}
 
 
 def file_rows(sites: pd.DataFrame) -> pd.DataFrame:
@@ -236,9 +236,9 @@ def file_rows(sites: pd.DataFrame) -> pd.DataFrame:
             "row": np.arange(len(sites)),
         }
     )
-    place = chromosome.map({name: place for place, name in enumerate(CHROMOSOMES)}).to_numpy()
+    rank = chromosome.map({name: rank for rank, name in enumerate(CHROMOSOMES)}).to_numpy()
     by = ["place", "chr_position", "other_allele", "effect_allele"]
-    return table.assign(place=place).sort_values(by, ignore_index=True).drop(columns="place")
+    return table.assign(place=rank).sort_values(by, ignore_index=True).drop(columns="place")
 
 
 def _column(numbers: np.ndarray, order: np.ndarray) -> list[str]:

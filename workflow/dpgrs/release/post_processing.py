@@ -82,12 +82,12 @@ def post_processing(
 
 def found_in_words(fitted: "LinearFit", names: Sequence[str]) -> tuple[str, ...]:
     """Return what a fit found out about the public files that it used, in words."""
-    found = () if fitted.mismatch is None else (mismatch_in_words(fitted.mismatch),)
+    lines = () if fitted.mismatch is None else (mismatch_in_words(fitted.mismatch),)
     if fitted.public_share is not None:
-        found += (share_in_words(fitted.public_share),)
+        lines += (share_in_words(fitted.public_share),)
     if fitted.correlations is None:
-        return found
-    return (*found, START, correlations_in_words(names, fitted.correlations))
+        return lines
+    return (*lines, START, correlations_in_words(names, fitted.correlations))
 
 
 def is_post_processing(

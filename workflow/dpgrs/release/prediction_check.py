@@ -56,28 +56,34 @@ def accuracy_problems(
     """Compare accuracy with the outcomes, and accuracy on public people with sums and constants."""
     stated, problems = statement["accuracy"], []
     is_stated = isinstance(stated, list)
-    is_public = is_stated and all(one["cost"].startswith(FREE) for one in stated)
+    is_public = is_stated and all(accuracy["cost"].startswith(FREE) for accuracy in stated)
     if is_public != (SUMS in files):
         return [f"{SUMS} must be there if and only if accuracy was measured on public people"]
-    if is_stated and [one["name"] for one in stated] != statement["data_domain"]["outcomes"]:
+    if is_stated and [accuracy["name"] for accuracy in stated] != statement["data_domain"]["outcomes"]:
         problems.append("the accuracy must be stated of each outcome, in their order")
     if not is_public:
         return problems + [
-            f"the accuracy of {one['name']} must be R^2 and mean squared error, each with its noise"
-            for one in (stated if is_stated else ())
-            if not DRAWN.fullmatch(one["value"])
+            f"the accuracy of {accuracy['name']} must be R^2 and mean squared error, each with its noise"
+            for accuracy in (stated if is_stated else ())
+            if not DRAWN.fullmatch(accuracy["value"])
         ]
     lines, faults = read_sums(statement, files)
     problems += faults
     if problems or constants is None:
         return problems
     rows_of_person = 2 if statement["guarantee"]["rows"] == Rows.HAPLOTYPES else 1
-    for one, (n, *_) in zip(stated, lines, strict=True):
+    for accuracy, (n, *_) in zip(stated, lines, strict=True):
         cost = IN_PUBLIC.format(Fraction(n) // rows_of_person)
-        if one["cost"] != cost:
-            problems.append(f"the cost of the accuracy of {one['name']} must be `{cost}`, got {one['cost']}")
+        if accuracy["cost"] != cost:
+            problems.append(
+                f"the cost of the accuracy of {accuracy['name']} must be `{cost}`, got {accuracy['cost']}"
+            )
     rows = zip(stated, lines, constants, strict=True)
-    worked_out = (problem for one, cells, own in rows for problem in _problems(one, cells, Fraction(own[-1])))
+    worked_out = (
+        problem
+        for accuracy, cells, constant in rows
+        for problem in _problems(accuracy, cells, Fraction(constant[-1]))
+    )
     return [*problems, *worked_out]
 
 

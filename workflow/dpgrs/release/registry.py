@@ -162,7 +162,7 @@ def _mechanism(part: dict) -> str:
 
 def _name_origin(statement: dict) -> Iterator[str]:
     """Name what is unprotected: all but a number of rows that was drawn."""
-    is_drawn = any(part["statistic"] == "count" for part in statement["mechanisms"])
+    is_drawn = any(mechanism["statistic"] == "count" for mechanism in statement["mechanisms"])
     return (
         f"{public['name']}: {public['value']} ({public['origin']})"
         for public in statement["public_inputs"]

@@ -10,7 +10,7 @@ TERMS = {"mapped": "mapped_traits", "efo": "efo_ids"}
 
 def traits_of(statement: dict) -> dict[str, dict]:
     """Return what the curator states of outcomes, by name."""
-    return {one["outcome"]: one for one in statement["curation"].get("traits", ())}
+    return {trait["outcome"]: trait for trait in statement["curation"].get("traits", ())}
 
 
 def score_problems(

@@ -71,8 +71,8 @@ def sensitivity_problems(statement: dict, *, n_columns: int) -> list[str]:
     )
     rows_of_unit = 2 if (rows, unit) == (Rows.HAPLOTYPES, Unit.PERSON) else 1
     chosen = choices_of(statement)
-    for part in statement["mechanisms"]:
-        name = part["statistic"]
+    for mechanism in statement["mechanisms"]:
+        name = mechanism["statistic"]
         if name not in BY_STATISTIC:
             continue  # nothing of a bundle is made of it
         square, page = BY_STATISTIC[name]
@@ -80,21 +80,25 @@ def sensitivity_problems(statement: dict, *, n_columns: int) -> list[str]:
             page = "steered"
         elif row.is_clipped and name == "gram":
             page = "clipped_gram"
-        least = square(row, chosen.get(part["outcome"], n_columns), part["entries"]) * rows_of_unit**2
-        claimed = Fraction(part["sensitivity"]) ** 2
+        least = (
+            square(row, chosen.get(mechanism["outcome"], n_columns), mechanism["entries"]) * rows_of_unit**2
+        )
+        claimed = Fraction(mechanism["sensitivity"]) ** 2
         is_exact = name in EXACT and {*BY_METHOD[statement["method"]]} <= {*REUSECOV}
         if claimed < least * (1 - SIX_DIGITS) or (is_exact and claimed > least * (1 + SIX_DIGITS)):
-            claim = f"{'' if is_exact else 'at least '}{float(least) ** 0.5:.6g}, got {part['sensitivity']}"
+            claim = (
+                f"{'' if is_exact else 'at least '}{float(least) ** 0.5:.6g}, got {mechanism['sensitivity']}"
+            )
             problems.append(f"the sensitivity of {name} must be {claim}")
-        if part["proof"] != (wanted := f"docs/proofs/{page}.md"):
-            problems.append(f"the proof of {name} must be {wanted}, got {part['proof']}")
+        if mechanism["proof"] != (proof := f"docs/proofs/{page}.md"):
+            problems.append(f"the proof of {name} must be {proof}, got {mechanism['proof']}")
     return problems
 
 
 def _numbers(inputs: list[dict]) -> dict[str, Fraction]:
     """Return the values that are numbers, of bounds and norms."""
     names = (ROW_NORM, OUTCOME_NORM, OUTCOME_BOUND, RESIDUAL_BOUND)
-    return {one["name"]: Fraction(one["value"]) for one in inputs if one["name"] in names}
+    return {public["name"]: Fraction(public["value"]) for public in inputs if public["name"] in names}
 
 
 def _count(row: Row, n_columns: int, entries: int) -> Fraction:
@@ -108,8 +112,8 @@ def _gram(row: Row, n_columns: int, entries: int) -> Fraction:
     if not row.is_clipped:
         if row.gap == 1:
             return Fraction((d + 1) ** 2 // 4, 4) if row.is_replaced else Fraction(d * (d + 1), 32)
-        one = Fraction(d * (2 * d + 3), 4)
-        return max(one, Fraction(d**2 + d // 2)) if row.is_replaced else one
+        added = Fraction(d * (2 * d + 3), 4)
+        return max(added, Fraction(d**2 + d // 2)) if row.is_replaced else added
     whole, rest = divmod(R2, row.gap**2)
     fourths = whole * row.gap**4 + rest**2
     if not row.is_replaced:

@@ -36,24 +36,26 @@ def side_problems(statement: dict) -> list[str]:
     guarantee = statement["guarantee"]
     protection, neighbours = Protection(guarantee["protection"]), guarantee["neighbours"]
     problems = _word_problems(guarantee, protection) + _input_problems(statement, protection)
-    known = METHODS[statement["method"]].protections if statement["method"] in METHODS else (protection,)
-    if protection not in known:
+    protections = (
+        METHODS[statement["method"]].protections if statement["method"] in METHODS else (protection,)
+    )
+    if protection not in protections:
         problems.append(
-            f"{statement['method']} must be under {' or '.join(known)} protection, got {protection}"
+            f"{statement['method']} must be under {' or '.join(protections)} protection, got {protection}"
         )
     if protection != Protection.FULL and neighbours != Neighbours.REPLACE_ONE:
         problems.append(f"neighbours must be replace-one under {protection} protection, got {neighbours}")
     fixed = FIXED | {"not_protected": [*NOT_PROTECTED_UNDER[protection], *NOT_PROTECTED]}
     problems += [
         f"the {section} must be, word for word, that of every release under {protection} protection"
-        for section, said in fixed.items()
-        if statement[section] != said
+        for section, words in fixed.items()
+        if statement[section] != words
     ]
-    drawn = {part["statistic"] for part in statement["mechanisms"]}
+    names = {mechanism["statistic"] for mechanism in statement["mechanisms"]}
     return problems + [
         f"the mechanisms must not draw {name} under {protection} protection, where it is public"
         for name in NEVER_DRAWN.get(protection, ())
-        if name in drawn
+        if name in names
     ]
 
 
@@ -81,17 +83,17 @@ def _word_problems(guarantee: dict, protection: Protection) -> list[str]:
 def _input_problems(statement: dict, protection: Protection) -> list[str]:
     """Check that the public side, and no other, is named with its digests."""
     stated = {name: [] for name in PUBLIC_SIDE.values()}
-    for one in statement["public_inputs"]:
-        if one["name"] in stated:
-            stated[one["name"]].append(one["value"])
-    wanted, problems = PUBLIC_SIDE.get(protection), []
+    for public in statement["public_inputs"]:
+        if public["name"] in stated:
+            stated[public["name"]].append(public["value"])
+    public_side, problems = PUBLIC_SIDE.get(protection), []
     for name, digests in stated.items():
-        if name != wanted and digests:
+        if name != public_side and digests:
             problems.append(f"the public inputs must not hold {name} under {protection} protection")
-    if wanted is None:
+    if public_side is None:
         return problems
-    digests, most = stated[wanted], 1 if protection == Protection.FEATURE else None
+    digests, most = stated[public_side], 1 if protection == Protection.FEATURE else None
     is_right = digests and len({*digests}) == len(digests) <= (most or len(digests))
     if not is_right or not all(re.fullmatch("[0-9a-f]{64}", digest) for digest in digests):
-        problems.append(f"the public inputs must hold {wanted}, each file by its SHA-256")
+        problems.append(f"the public inputs must hold {public_side}, each file by its SHA-256")
     return problems

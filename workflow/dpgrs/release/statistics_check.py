@@ -55,7 +55,7 @@ def statistics_names(statement: dict) -> set[str]:
 
 def has_effects(statement: dict) -> bool:
     """Return whether effects of single variants go with the arrays: of outcomes, and of centred genotypes."""
-    stated = {one["name"] for one in statement["public_inputs"]}
+    stated = {public["name"] for public in statement["public_inputs"]}
     return STATED not in stated and ROW_NORM in stated
 
 
@@ -101,10 +101,10 @@ def array_shapes(statement: dict, files: dict[str, Path]) -> dict[str, tuple[int
         "cases": (n_drawn,),
         "smallest_eigenvalue": (),
     }
-    drawn = {DRAWN.get(part["statistic"]) for part in statement["mechanisms"]}
+    names = {DRAWN.get(mechanism["statistic"]) for mechanism in statement["mechanisms"]}
     public = {"frequency": (statement["data_domain"]["n_variants"],)}
     public |= {"slopes": (n_drawn,), "squares": (n_drawn,)}
-    return {name: shape for name, shape in shapes.items() if name in drawn} | public
+    return {name: shape for name, shape in shapes.items() if name in names} | public
 
 
 def read_statistics(statement: dict, files: dict[str, Path]) -> dict[str, np.ndarray]:
@@ -124,8 +124,8 @@ def read_statistics(statement: dict, files: dict[str, Path]) -> dict[str, np.nda
         if [member.filename for member in members] != [f"{name}.npy" for name in shapes]:
             raise ValueError(f"it must hold {', '.join(shapes)} and nothing else")
         for member, (name, shape) in zip(members, shapes.items(), strict=True):
-            own = (member.compress_type, member.file_size, member.header_offset)
-            data = archive.read(member) if own == (zipfile.ZIP_STORED, sizes[name], offset) else b""
+            layout = (member.compress_type, member.file_size, member.header_offset)
+            data = archive.read(member) if layout == (zipfile.ZIP_STORED, sizes[name], offset) else b""
             if not data.startswith(heads[name]):
                 raise ValueError(f"{name} must be a plain float64 array of shape {shape}")
             arrays[name] = np.frombuffer(data, "<f8", offset=len(heads[name])).reshape(shape)
@@ -171,7 +171,11 @@ def prevalences(statement: dict, files: dict[str, Path]) -> np.ndarray:
 
 def shares_budget(statement: dict) -> bool:
     """Return whether all outcomes share one budget, and therefore one clip of rows."""
-    return all(part["outcome"] is None for part in statement["mechanisms"] if part["statistic"] == CROSS)
+    return all(
+        mechanism["outcome"] is None
+        for mechanism in statement["mechanisms"]
+        if mechanism["statistic"] == CROSS
+    )
 
 
 def clips_of(statement: dict) -> tuple[float, float]:
@@ -180,7 +184,7 @@ def clips_of(statement: dict) -> tuple[float, float]:
 
 
 def _stated(statement: dict, name: str, default: str | None = None) -> Any:
-    return next((one["value"] for one in statement["public_inputs"] if one["name"] == name), default)
+    return next((public["value"] for public in statement["public_inputs"] if public["name"] == name), default)
 
 
 def _array_problems(statement: dict, files: dict[str, Path], arrays: dict[str, np.ndarray]) -> list[str]:
@@ -188,19 +192,19 @@ def _array_problems(statement: dict, files: dict[str, Path], arrays: dict[str, n
     problems = [f"{name} must be finite" for name, array in arrays.items() if not np.isfinite(array).all()]
     if problems:
         return problems
-    for part in statement["mechanisms"]:
-        name, grid = DRAWN.get(part["statistic"]), float(part.get("grid", 1))
+    for mechanism in statement["mechanisms"]:
+        name, grid = DRAWN.get(mechanism["statistic"]), float(mechanism.get("grid", 1))
         # Counts are at least so many, whatever was drawn.
-        own = arrays[name] if name in arrays.keys() - {"observed"} else np.zeros(1)
-        if (np.rint(own / grid) * grid != own).any():
+        numbers = arrays[name] if name in arrays.keys() - {"observed"} else np.zeros(1)
+        if (np.rint(numbers / grid) * grid != numbers).any():
             problems.append(f"{name} must be on the grid of its noise")
     n, is_coded = rows_of(statement), _stated(statement, ROW_NORM) is not None
     if "gram" in arrays:
         G = arrays["gram"]
-        own = G.diagonal()
+        numbers = G.diagonal()
         if statement["guarantee"]["rows"] == Rows.PEOPLE or is_coded:
-            own = own[-1:]
-        if (G != G.T).any() or (own != n / 4).any():
+            numbers = numbers[-1:]
+        if (G != G.T).any() or (numbers != n / 4).any():
             problems.append("gram must be symmetric, with n/4 where it is no secret")
     if "observed" in arrays:
         least, grid = floors(statement), _grid_of(statement, KNOWN)
@@ -211,9 +215,9 @@ def _array_problems(statement: dict, files: dict[str, Path], arrays: dict[str, n
             problems.append(f"observed must be at least 1 and {LEAST_SDS} standard deviations of its noise")
     if ((arrays["frequency"] < 0) | (arrays["frequency"] > 1)).any():
         problems.append("frequency must be between 0 and 1")
-    wanted = clip_moments(prevalences(statement, files), *clips_of(statement), shares_budget(statement))
-    for name, own in zip(("slopes", "squares"), wanted, strict=True):
-        if not np.allclose(arrays[name], own, rtol=OF_CLIPS, atol=0):
+    moments = clip_moments(prevalences(statement, files), *clips_of(statement), shares_budget(statement))
+    for name, numbers in zip(("slopes", "squares"), moments, strict=True):
+        if not np.allclose(arrays[name], numbers, rtol=OF_CLIPS, atol=0):
             problems.append(f"{name} must follow from the bounds of the outcomes")
     return problems
 
@@ -227,17 +231,17 @@ def clip_moments(prevalence: np.ndarray, bound: float, norm: float, is_joint: bo
     laws = [_law(p, bound) for p in kinds]
     step = sum(count * law[2].max() ** 2 for count, law in zip(counts, laws, strict=True)) / (GRID - 1)
     parts = [np.fft.rfft(_on_grid(law, step)) for law in laws]
-    whole = [part**count for part, count in zip(parts, counts, strict=True)]
+    whole = [transform**count for transform, count in zip(parts, counts, strict=True)]
     before = [*itertools.accumulate(whole, operator.mul, initial=1.0)]
     after = [*itertools.accumulate(whole[::-1], operator.mul, initial=1.0)][::-1]
     found, others, squares = [], np.ones(1), np.zeros(1)
-    for place, (shares, y, g) in enumerate(laws):
+    for number, (shares, y, g) in enumerate(laws):
         if is_joint:
-            product = before[place] * after[place + 1] * parts[place] ** (counts[place] - 1)
+            product = before[number] * after[number + 1] * parts[number] ** (counts[number] - 1)
             others = np.fft.irfft(product, GRID)
             squares, others = step * np.flatnonzero(others > RARE), others[others > RARE]
         # By how much rows with each value are shrunk, for two powers of it.
-        shrunk = [np.minimum(1, norm / np.sqrt(np.maximum(one**2 + squares, RARE))) for one in g]
+        shrunk = [np.minimum(1, norm / np.sqrt(np.maximum(size**2 + squares, RARE))) for size in g]
         means = [np.array([factor**power @ others for factor in shrunk]) / others.sum() for power in (1, 2)]
         found.append([shares @ (y * g * means[0]), shares @ (g**2 * means[1])])
     return np.array(found)[own.ravel()].T
@@ -254,8 +258,8 @@ def _law(p: float, bound: float) -> np.ndarray:
 
 def _on_grid(law: np.ndarray, step: float) -> np.ndarray:
     """Return the law of a clipped square on the grid, with its mean."""
-    places = np.minimum(law[2] ** 2 / step, GRID - 1.001)
-    low, rest = places.astype(int), places % 1
+    positions = np.minimum(law[2] ** 2 / step, GRID - 1.001)
+    low, rest = positions.astype(int), positions % 1
     return np.bincount(low, law[0] * (1 - rest), GRID) + np.bincount(low + 1, law[0] * rest, GRID)
 
 
@@ -264,16 +268,16 @@ def _effects(statement: dict, arrays: dict[str, np.ndarray]) -> tuple[np.ndarray
     p, n = arrays["frequency"], rows_of(statement)
     copies, of_person = (1, 2) if statement["guarantee"]["rows"] == Rows.HAPLOTYPES else (2, 1)
     variance = copies * p * (1 - p)
-    known = np.minimum(n, arrays.get("observed", np.full(len(arrays["cross"]), n)))
-    drawn = [part for part in statement["mechanisms"] if part["statistic"] == CROSS]
-    sigmas = {part["outcome"]: float(part["sigma"]) for part in drawn}
+    n_known = np.minimum(n, arrays.get("observed", np.full(len(arrays["cross"]), n)))
+    mechanisms = [mechanism for mechanism in statement["mechanisms"] if mechanism["statistic"] == CROSS]
+    sigmas = {mechanism["outcome"]: float(mechanism["sigma"]) for mechanism in mechanisms}
     noise = np.array([sigmas.get(score["outcome"], sigmas.get(None)) for score in statement["scores"]])
-    squares = (known * arrays["squares"])[:, np.newaxis] * variance
-    scale = (known * arrays["slopes"])[:, np.newaxis] * variance
+    squares = (n_known * arrays["squares"])[:, np.newaxis] * variance
+    scale = (n_known * arrays["slopes"])[:, np.newaxis] * variance
     with np.errstate(divide="ignore", invalid="ignore"):
         beta = arrays["cross"][:, : len(p)] / scale
         error = np.sqrt(squares + noise[:, np.newaxis] ** 2) / scale
-    return beta, error, np.rint(np.rint(known) / of_person).astype(int).tolist()
+    return beta, error, np.rint(np.rint(n_known) / of_person).astype(int).tolist()
 
 
 def _file_problems(
@@ -290,7 +294,7 @@ def _file_problems(
     """Compare the file of the effects on one outcome, and its metadata, with what they must be."""
     name = effects_name(score)
     content, is_there = files[name].read_bytes(), frequency * (1 - frequency) > 0
-    told = metadata(
+    text = metadata(
         name.removeprefix(FOLDER),
         content,
         outcome=score["outcome"],
@@ -300,7 +304,7 @@ def _file_problems(
         counts=case_counts_of(statement).get(score["outcome"]),
         is_floor=is_floor,
     )
-    problems = [] if read_text(files[f"{name}{META}"]) == told else [f"{name}{META} must be of its file"]
+    problems = [] if read_text(files[f"{name}{META}"]) == text else [f"{name}{META} must be of its file"]
     if content[3:8] != bytes(5):
         return [*problems, f"{name}: the gzip header must hold neither a name nor a time"]
     try:
@@ -320,13 +324,13 @@ def _file_problems(
     numbers = [line[4:-1] for line in lines]
     if not all(NUMBER.fullmatch(cell) for line in numbers for cell in line):
         return [*problems, f"{name} must hold plain decimals"]
-    held = np.array(numbers, dtype=float).reshape(-1, 4).T
+    columns = np.array(numbers, dtype=float).reshape(-1, 4).T
     beta, error = beta[is_there], error[is_there]
     log_p = -(math.log(2) + log_ndtr(-np.abs(beta / error))) / math.log(10)
-    wanted = ((beta, OF_EFFECTS), (error, OF_EFFECTS), (frequency[is_there], 0), (log_p, OF_P))
+    expected = ((beta, OF_EFFECTS), (error, OF_EFFECTS), (frequency[is_there], 0), (log_p, OF_P))
     wrong = [
         column
-        for column, own, (other, most) in zip(COLUMNS[4:], held, wanted, strict=False)
+        for column, own, (other, most) in zip(COLUMNS[4:], columns, expected, strict=False)
         if not np.allclose(own, other, rtol=most, atol=most / 100)
     ]
     return problems + [f"{name}: {column} must follow from {ARRAYS}" for column in wrong]
@@ -337,9 +341,11 @@ def floors(statement: dict) -> np.ndarray:
 
     n_drawn is the number of outcomes, or of components in their place.
     """
-    drawn = [part for part in statement["mechanisms"] if part["statistic"] == KNOWN]
-    least = [max(1.0, LEAST_SDS * float(part["sigma"])) * (1 + SIGMA_ROUNDING) for part in drawn]
-    return np.repeat(least, [part["entries"] for part in drawn]) if drawn else np.zeros(1)
+    mechanisms = [mechanism for mechanism in statement["mechanisms"] if mechanism["statistic"] == KNOWN]
+    least = [
+        max(1.0, LEAST_SDS * float(mechanism["sigma"])) * (1 + SIGMA_ROUNDING) for mechanism in mechanisms
+    ]
+    return np.repeat(least, [mechanism["entries"] for mechanism in mechanisms]) if mechanisms else np.zeros(1)
 
 
 def is_raised(statement: dict, arrays: dict[str, np.ndarray]) -> list[bool]:
@@ -350,4 +356,8 @@ def is_raised(statement: dict, arrays: dict[str, np.ndarray]) -> list[bool]:
 
 
 def _grid_of(statement: dict, statistic: str) -> float:
-    return next(float(part["grid"]) for part in statement["mechanisms"] if part["statistic"] == statistic)
+    return next(
+        float(mechanism["grid"])
+        for mechanism in statement["mechanisms"]
+        if mechanism["statistic"] == statistic
+    )

@@ -206,13 +206,13 @@ class _Bundle:
 
 def _publication(bundle: "_Bundle") -> list[dict]:
     curation = bundle.statement["curation"]
-    lines, found = template.sheets()[template.PUBLICATION]["line"], DOI.search(curation["citation"])
-    said = f"{curation['title']}, by {curation['curator']}, {curation['publication_date']}."
+    lines, doi = template.sheets()[template.PUBLICATION]["line"], DOI.search(curation["citation"])
+    summary = f"{curation['title']}, by {curation['curator']}, {curation['publication_date']}."
     terms = f"License: {curation['license']}. Terms: {curation['data_use_terms']}"
     thanks = f" {curation['acknowledgement']}" if "acknowledgement" in curation else ""
     return [
-        {"line": lines["details"], "doi": found[0] if found else ""},
-        {"line": lines["notes"], "pmid": f"{said} {terms}{thanks}"},
+        {"line": lines["details"], "doi": doi[0] if doi else ""},
+        {"line": lines["notes"], "pmid": f"{summary} {terms}{thanks}"},
     ]
 
 
@@ -326,7 +326,7 @@ def _left(bundle: "_Bundle") -> list[str]:
     }
     for sheet, fields in lacking.items():
         for field, said in fields.items():
-            if names := [one.outcome for one in bundle.scores if field not in one.trait]:
+            if names := [score.outcome for score in bundle.scores if field not in score.trait]:
                 left.append(f"{sheet}: {said} of {_some(names)} (`outcomes.traits` has none).")
     covered = "an exact count of private people is not covered by the guarantee"
     if bundle.n_trained is None:
@@ -344,7 +344,7 @@ def _left(bundle: "_Bundle") -> list[str]:
     )
     if bundle.n_tested:
         left.append(f"{template.SAMPLES}: ancestry, cohort and countries of the public people measured on.")
-    if any(one.trait.get("ancestry", "").startswith("Multiple") for one in bundle.scores):
+    if any(score.trait.get("ancestry", "").startswith("Multiple") for score in bundle.scores):
         left.append(f"{template.SAMPLES}: additional ancestry description of people of multiple ancestries.")
     left.append(f"{template.PERFORMANCE}: odds ratio, AUROC and whatever else was published of the scores.")
     if bundle.cohorts:

@@ -49,12 +49,12 @@ def write_workbook(path: Path | str, rows: dict[str, list[dict]]) -> None:
             sheet.set_column(0, len(columns) - 1, WIDTH)
             below = _write_head(sheet, columns.values(), head)
             for line, row in enumerate(rows[name], start=below):
-                for place, column in enumerate(columns):
+                for index, column in enumerate(columns):
                     value = row.get(column, "")
                     # Text is text whatever it begins with: no formula, no address.
                     write = sheet.write_string if isinstance(value, str) else sheet.write_number
                     if value != "":
-                        write(line, place, value)
+                        write(line, index, value)
     Path(path).write_bytes(content.getvalue())
 
 
@@ -63,11 +63,11 @@ def _write_head(sheet: "Worksheet", columns: Collection[dict], form: "Format") -
     n_rows, last = 1 + any("under" in column for column in columns), None
     for row in range(n_rows):
         sheet.set_row(row, HEAD_HEIGHT, form)
-    for place, column in enumerate(columns):
+    for index, column in enumerate(columns):
         caption = column.get("under")
         if caption and caption != last:
-            sheet.write_string(0, place, caption, form)
-        sheet.write_string(1 if caption else 0, place, column["name"], form)
+            sheet.write_string(0, index, caption, form)
+        sheet.write_string(1 if caption else 0, index, column["name"], form)
         last = caption
     return n_rows
 

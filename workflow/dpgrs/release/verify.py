@@ -154,7 +154,7 @@ def verify_release(directory: Path | str, *, reference: Path | str | None = None
         "n_scores": len(scores),
         "n_variants": statement["data_domain"]["n_variants"],
         **n_chosen,
-        "n_requests": len({part["request"] for part in statement["mechanisms"]}),
+        "n_requests": len({mechanism["request"] for mechanism in statement["mechanisms"]}),
         "accuracy": "scored" if reference is not None else _accuracy(statement, files),
     }
 
@@ -245,7 +245,7 @@ def _name_problems(statement: dict) -> list[str]:
     outcomes, traits = statement["data_domain"]["outcomes"], traits_of(statement)
     if [score["outcome"] for score in scores] != outcomes:
         problems.append("the statement must name one score for each outcome, in their order")
-    named = [one["outcome"] for one in statement["curation"].get("traits", ())]
+    named = [trait_entry["outcome"] for trait_entry in statement["curation"].get("traits", ())]
     if named != [name for name in outcomes if name in traits]:
         problems.append("the traits must be of outcomes of the statement, each once, in their order")
     for name, trait in traits.items():
@@ -308,17 +308,19 @@ def _choice_problems(statement: dict) -> list[str]:
     domain, scores, chosen = statement["data_domain"], statement["scores"], choices_of(statement)
     n_sites = domain["n_variants"]
     problems = [
-        f"a choice must be among all {n_sites} sites of the data domain, got {part['entries']}"
-        for part in choice_parts(statement)
-        if part["entries"] != n_sites
+        f"a choice must be among all {n_sites} sites of the data domain, got {choice['entries']}"
+        for choice in choice_parts(statement)
+        if choice["entries"] != n_sites
     ]
     for score in scores:
-        size, wanted = score.get("n_variants"), chosen.get(score["outcome"], chosen.get(None))
+        size, n_chosen = score.get("n_variants"), chosen.get(score["outcome"], chosen.get(None))
         if size != scores[0].get("n_variants"):
             problems.append(f"{score['file']} must hold as many variants as the other scores")
-        if size != wanted:
-            held = "all" if size is None else size
-            problems.append(f"{score['file']} must hold variants of a choice among all {n_sites}, got {held}")
+        if size != n_chosen:
+            n_held = "all" if size is None else size
+            problems.append(
+                f"{score['file']} must hold variants of a choice among all {n_sites}, got {n_held}"
+            )
         if size == n_sites and score["site_digest"] != domain["site_digest"]:
             problems.append(f"{score['file']} must hold all sites of the data domain, got others")
     # One choice for all outcomes gives them the same variants.
@@ -346,7 +348,7 @@ def _word_problems(statement: dict, files: dict[str, Path]) -> list[str]:
     version = statement["software"]["version"]
     other = "" if version == __version__ else f"; this is dpgrs {__version__}: take {version}"
     guarantee = statement["guarantee"]
-    is_of_more = any(one["name"] == COVARIATES_INPUT for one in statement["public_inputs"])
+    is_of_more = any(public["name"] == COVARIATES_INPUT for public in statement["public_inputs"])
     protected = Protection(guarantee["protection"]).of_unit(has_covariates=is_of_more)
     stated = guarantee | statement["composition"] | {"assumptions": statement["assumptions"]}
     words = words_of(guarantee, statement["mechanisms"], protected=protected)
@@ -363,13 +365,15 @@ def _word_problems(statement: dict, files: dict[str, Path]) -> list[str]:
         protection=guarantee["protection"],
         missing_outcomes=statement["data_domain"].get("missing_outcomes"),
         components=components_of(files),
-        has_accuracy=any(part["statistic"] == ACCURACY_DRAW.statistic for part in statement["mechanisms"]),
+        has_accuracy=any(
+            mechanism["statistic"] == ACCURACY_DRAW.statistic for mechanism in statement["mechanisms"]
+        ),
     ):
         wrong.append("the post_processing must be what the method, its fit and the draws say")
     wrong += [
         f"{name} must be what {STATEMENT} says"
-        for name, told in TOLD.items()
-        if read_text(files[name]) != told(statement)
+        for name, text_of in TOLD.items()
+        if read_text(files[name]) != text_of(statement)
     ]
     return [f"{line}, word for word as dpgrs {version} has it{other}" for line in wrong]
 

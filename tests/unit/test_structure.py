@@ -47,13 +47,14 @@ MOST_AT_ROOT = 8
 RANDOM_DOORS = {"public_random.py", "privacy/noise/sources.py", "privacy/noise/study_key.py"}
 # Rooms and modules whose functions have types in annotations, and prose of a line or a few.
 ANNOTATED = (
+    "dpgrs_papers/methods/",
+    "dpgrs_papers/selection/",
     "fetching/",
     "genotypes/",
     "io/",
     "release/",
+    "reporting/",
     "selection/",
-    "dpgrs_papers/methods/",
-    "dpgrs_papers/selection/",
 )
 SECTION = re.compile(
     r"^(Parameters|Returns|Yields|Raises|Attributes|Notes|References|See Also)\n-{3,}$", re.M

@@ -1,11 +1,21 @@
 """What an attacker learns: the attacks of a benchmark as rows of a table and as a figure."""
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
 from dpgrs.evaluation.attacks import MOST_PEOPLE
 from dpgrs.reporting.fits import label_fits
 from dpgrs.reporting.rendering import Drawing, Section
 from dpgrs.reporting.styles import series_styles
 from dpgrs.reporting.svg import FAINT, INK, MUTED, few_ticks, new_figure, text_width
 from dpgrs.types import Unit
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from dpgrs.reporting.data import ReportData
 
 WIDTH = 700
 # What is published, as a reader would name it; the fit's name follows.
@@ -15,17 +25,12 @@ VALUES = ["n_members", "n_others", "n_reference", "fpr", "tpr", "auc"]
 VALUES += ["advantage", "advantage_low", "advantage_high", "advantage_bound"]
 
 
-def attack_rows(attacks):
-    """One row per design, attack and fit, on people: means over replicates; largest design first.
+def attack_rows(attacks: pd.DataFrame | None) -> list[dict[str, Any]]:
+    """Return a row per design, attack and fit, on people: means over replicates; largest design first.
 
-    Parameters
-    ----------
-    attacks : the study's attacks.tsv, as `dpgrs.reporting.data.read_metrics` reads it.
-
-    Returns
-    -------
-    list of dict with seen (what the attacker sees, in words), fit, n_variants, n_outcomes and `VALUES`, NaN
-    where there is no bound. An interval is the mean of the intervals of the replicates.
+    The attacks are the study's attacks.tsv from `read_metrics`. A row has seen (what the attacker sees, in
+    words), fit, n_variants, n_outcomes and `VALUES`, NaN if there is no bound. An interval is the mean of the
+    intervals of the replicates.
     """
     if attacks is None or attacks.empty:
         return []
@@ -41,16 +46,11 @@ def attack_rows(attacks):
     return sorted(rows, key=lambda row: (-row["n_variants"], -row["n_outcomes"]))
 
 
-def attacks_figure(rows):
-    """Draw the advantage of every attack on the largest design, with its interval and bound.
+def attacks_figure(rows: Sequence[dict[str, Any]]) -> "Figure":
+    """Draw the advantage of every attack on the largest design, with its interval and bound; call within
+    `styled`.
 
-    Parameters
-    ----------
-    rows : list of dict as `attack_rows` returns, one at least.
-
-    Returns
-    -------
-    matplotlib Figure; call within `styled`.
+    There is at least one row, as from `attack_rows`.
     """
     rows = [row for row in rows if all(row[name] == rows[0][name] for name in DESIGN)]
     labels = [
@@ -84,7 +84,7 @@ def attacks_figure(rows):
     return figure
 
 
-def _context(data):
+def _context(data: "ReportData") -> dict[str, Any] | None:
     rows = attack_rows(data.attacks)
     if not rows:
         return None

@@ -1,13 +1,16 @@
 """Where noise leaves nothing: designs at which no private method predicts better than the mean."""
 
 import math
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from dpgrs.reporting.terms import plural
-from dpgrs.reporting.words import GENOTYPE_WORDS
+from dpgrs.reporting.words import GENOTYPE_WORDS, Words
 from dpgrs.types import Bounds, Protection
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # On n rows the squared correlation of a score with what it knows nothing of is beyond this over n in one
 # case of twenty (chi-squared with one degree of freedom), and R^2 is at most the squared correlation.
@@ -18,55 +21,34 @@ COLUMNS = [*TERMS, *DESIGN, "n_rows", "method", "r2", "mse", "mse_nonprivate"]
 
 
 class ChanceTerms(NamedTuple):
-    """Privacy terms under which all is noise, no better than chance.
-
-    Attributes
-    ----------
-    protection, accounting : str
-    epsilon : float
-    designs : str, the numbers of variants and numbers of outcomes at which it is so, in words.
-    n_designs : int
-    """
+    """Privacy terms under which no private method predicts better than chance."""
 
     protection: str
     accounting: str
     epsilon: float
-    designs: str
+    designs: str  # the numbers of variants and of outcomes at which this is the case, in words
     n_designs: int
 
 
-def chance_r2(metrics, *, test_share):
-    """Return the R^2 below which a score tells nothing from chance on the test rows of a study.
+def chance_r2(metrics: "pd.DataFrame", *, test_share: float) -> float:
+    """Return the R^2 below which a score cannot be told from chance on the test rows; infinite without test
+    rows.
 
-    Parameters
-    ----------
-    metrics : the study's metrics; training rows are `n_rows`.
-    test_share : float in [0, 1), of the people.
-
-    Returns
-    -------
-    float; infinite without test rows.
+    The training rows are `n_rows` of the metrics; `test_share` is a share of the people, in [0, 1).
     """
     n_test = metrics["n_rows"].mean() * test_share / (1 - test_share)
     return CHANCE / n_test if n_test else math.inf
 
 
-def at_chance_level(metrics, *, least_r2, words=GENOTYPE_WORDS):
-    """Find the terms and designs at which no private method has a mean R^2 of `least_r2` or more.
+def at_chance_level(
+    metrics: "pd.DataFrame", *, least_r2: float, words: Words = GENOTYPE_WORDS
+) -> tuple[list[ChanceTerms], int]:
+    """Return the terms and designs at which no private method has a mean R^2 of `least_r2` or more, and the
+    number of pairs of terms and design with a private fit.
 
-    The mean is over outcomes and replicates. Left out are designs at which GBLUP, without privacy on the same
-    rows, has no such R^2 either, where it was fitted: there is nothing to predict.
-
-    Parameters
-    ----------
-    metrics : the study's metrics, `COLUMNS` at least.
-    least_r2 : float, from `chance_r2`.
-    words : Words, what the study is about.
-
-    Returns
-    -------
-    found : list of ChanceTerms, in the order of the metrics.
-    n_cells : int, pairs of terms and design with a private fit.
+    The mean is over outcomes and replicates. Designs at which GBLUP, without privacy on the same rows, has no
+    such R^2 either are left out, where it was fitted: there is nothing to predict. The metrics have `COLUMNS`
+    at least.
     """
     private = metrics[metrics["protection"] != Protection.NONE]
     # Noise may push R^2 beyond what squares of errors can hold.
@@ -76,33 +58,29 @@ def at_chance_level(metrics, *, least_r2, words=GENOTYPE_WORDS):
         means = table.groupby([*TERMS, *DESIGN, "method"], sort=False)[["r2", "gblup"]].mean()
     best = means.groupby([*TERMS, *DESIGN], sort=False).max().reset_index()
     is_at_chance = (best["r2"] < least_r2) & ~(best["gblup"] < least_r2)
-    found = []
-    for terms, cells in best.assign(is_at_chance=is_at_chance).groupby(TERMS, sort=False):
+    at_chance = []
+    for privacy_terms, cells in best.assign(is_at_chance=is_at_chance).groupby(TERMS, sort=False):
         designs = cells.loc[cells["is_at_chance"], DESIGN]
         if len(designs):
-            said = "every design" if len(designs) == len(cells) > 1 else _in_words(designs, words)
-            found.append(ChanceTerms(*terms, said, len(designs)))
-    return found, len(best)
+            in_words = "every design" if len(designs) == len(cells) > 1 else _in_words(designs, words)
+            at_chance.append(ChanceTerms(*privacy_terms, in_words, len(designs)))
+    return at_chance, len(best)
 
 
-def remedy(bounds, *, epsilon="ε", words=GENOTYPE_WORDS):
-    """Say what helps against too much noise, as a sentence.
-
-    Parameters
-    ----------
-    bounds : str, those of the study, a `Bounds`.
-    epsilon : str, its name.
-    words : Words, what the study is about.
-    """
-    ways = [f"Raise {epsilon}", f"ask for fewer {words.variants} or outcomes"]
-    ways += ["use tight bounds"] * (bounds != Bounds.TIGHT)
-    return f"{', '.join(ways[:-1])}{',' * (len(ways) > 2)} or {ways[-1]}."
+def remedy(bounds: str, *, epsilon: str = "ε", words: Words = GENOTYPE_WORDS) -> str:
+    """Return a sentence on how to reduce the noise, under the study's `Bounds`; `epsilon` is its name in the
+    sentence."""
+    remedies = [f"Raise {epsilon}", f"ask for fewer {words.variants} or outcomes"]
+    remedies += ["use tight bounds"] * (bounds != Bounds.TIGHT)
+    return f"{', '.join(remedies[:-1])}{',' * (len(remedies) > 2)} or {remedies[-1]}."
 
 
-def _in_words(designs, words):
-    parts = []
+def _in_words(designs: "pd.DataFrame", words: Words) -> str:
+    phrases = []
     for size, rows in designs.groupby("n_variants"):
         counts = sorted(rows["n_outcomes"].tolist())
         numbers = " or ".join(f"{count:,}" for count in counts)
-        parts.append(f"{size:,} {plural(words.variant, size)} with {numbers} {plural('outcome', counts[-1])}")
-    return "; ".join(parts)
+        phrases.append(
+            f"{size:,} {plural(words.variant, size)} with {numbers} {plural('outcome', counts[-1])}"
+        )
+    return "; ".join(phrases)

@@ -1,8 +1,10 @@
 """What the pages of a benchmark are made from."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -33,17 +35,11 @@ NUMBER_COLUMNS += ("advantage_bound", "tpr_bound", "auc_bound")  # none without 
 NUMBER_COLUMNS += ("value", "low", "high", "expected")
 
 
-def read_metrics(path, columns=None):
+def read_metrics(path: Path | str, columns: Sequence[str] | None = None) -> pd.DataFrame:
     """Read a table of the study as text and numbers; an outcome named ``NA`` or ``007`` stays as it is.
 
-    Parameters
-    ----------
-    path : path of metrics.tsv, population_metrics.tsv, measures.tsv or attacks.tsv.
-    columns : list of str, those to read; None reads all.
-
-    Returns
-    -------
-    data frame; missing numbers are NaN, missing words empty.
+    The file is metrics.tsv, population_metrics.tsv, measures.tsv or attacks.tsv; None reads all columns.
+    Missing numbers are NaN, missing words empty.
     """
     return read_table(
         path,
@@ -56,91 +52,49 @@ def read_metrics(path, columns=None):
 
 @dataclass(frozen=True)
 class StudyInfo:
-    """Settings of a benchmark that its readers should know.
-
-    Attributes
-    ----------
-    name : str
-    n_people, n_rows : int, people and genotype rows, training and test together.
-    rows : str, what one row is: `haplotypes` or `people`.
-    variant_counts, outcome_counts : tuple of int, ascending.
-    replicates : int
-    source : str, where the genotypes come from, in words.
-    is_copied : bool, whether people are copies of those.
-    chromosomes : tuple of str.
-    heritability : float, of simulated outcomes; None for measured ones.
-    test_share : float, of the people, kept for testing.
-    outcome_bound : float, the public bound at which every outcome is clipped.
-    delta : float
-    penalty : float, lambda of the ridge penalty, per row.
-    penalty_rule : str, where lambda of ReuseCov's fits comes from, a `Penalty`.
-    stated_heritability : float, stated for BLUP; None where BLUP estimates it.
-    is_joint : bool, whether projections share one ball.
-    bounds : str, what rows are clipped at, a `Bounds`.
-    genotype_clip, outcome_clip : float, factors of the norms of `tight` bounds.
-    outcome_budget : str, `joint` or `separate`.
-    seed : int
-    words : Words, what pages call what the study is about.
-    left_out : str, how many people were left out and why, in words; None where everybody is in the study.
-    covariates : tuple of str, names of further columns of X.
-    covariate_bound : float, at which they are clipped, in standard deviations.
-    field : ``GT`` for calls, ``DS`` for imputed dosages of people.
-    people_counts : tuple of str, how many people have the outcomes and covariates of tables, in words.
-    effects : tuple of str, which public effects there are, and how outcomes go with them, in words.
-    prevalence : float, of simulated 0/1 outcomes; None for others.
-    factors : int, of simulated outcomes that share causes; None for others.
-    facts : dict of a method to what its row says of the settings, a dict of a label to text; None
-        where there is nothing.
-    network : int, hidden units of the networks of simulated outcomes; None for linear ones.
-    """
+    """Settings of a benchmark that its readers should know."""
 
     name: str
-    n_people: int
+    n_people: int  # training and test together, as are the rows
     n_rows: int
-    rows: str
-    variant_counts: tuple
-    outcome_counts: tuple
+    rows: str  # what a row is: `haplotypes` or `people`
+    variant_counts: tuple[int, ...]  # ascending
+    outcome_counts: tuple[int, ...]  # ascending
     replicates: int
-    source: str
-    chromosomes: tuple
-    heritability: float | None
-    test_share: float
-    outcome_bound: float
+    source: str  # where the genotypes come from, in words
+    chromosomes: tuple[str, ...]
+    heritability: float | None  # of simulated outcomes; None for measured ones
+    test_share: float  # of the people, kept for testing
+    outcome_bound: float  # public, at which every outcome is clipped
     delta: float
-    penalty: float
-    penalty_rule: str
-    stated_heritability: float | None
-    is_joint: bool
-    bounds: str
-    genotype_clip: float
+    penalty: float  # lambda of the ridge penalty, per row
+    penalty_rule: str  # where lambda of ReuseCov's fits comes from, a `Penalty`
+    stated_heritability: float | None  # for BLUP; None if BLUP estimates it
+    is_joint: bool  # whether projections share one ball
+    bounds: str  # at which rows are clipped, a `Bounds`
+    genotype_clip: float  # factor of the norm of `tight` bounds, as is the next
     outcome_clip: float
-    outcome_budget: str
+    outcome_budget: str  # `joint` or `separate`
     seed: int
     words: Words = GENOTYPE_WORDS
-    left_out: str | None = None
-    covariates: tuple = ()
-    covariate_bound: float | None = None
-    field: str = "GT"
-    people_counts: tuple = ()
+    left_out: str | None = None  # how many people were left out and why, in words; None if nobody was
+    covariates: tuple[str, ...] = ()  # names of further columns of X
+    covariate_bound: float | None = None  # at which they are clipped, in standard deviations
+    field: str = "GT"  # ``GT`` for calls, ``DS`` for imputed dosages of people
+    people_counts: tuple[str, ...] = ()  # how many people have outcomes and covariates of tables, in words
     has_public_sites: bool = False
-    choice: tuple = ()
-    misfit: tuple = ()
-    effects: tuple = ()
-    prevalence: float | None = None
-    factors: int | None = None
-    network: int | None = None
-    facts: dict | None = None
-    is_copied: bool = False
+    choice: tuple[str, ...] = ()
+    misfit: tuple[str, ...] = ()
+    effects: tuple[str, ...] = ()  # which public effects there are, and how outcomes go with them, in words
+    prevalence: float | None = None  # of simulated 0/1 outcomes
+    factors: int | None = None  # of simulated outcomes that share causes
+    network: int | None = None  # hidden units of the networks of simulated outcomes; None for linear ones
+    facts: dict[str, dict[str, str]] | None = None  # by method, labels and text on its settings
+    is_copied: bool = False  # whether people are copies of those of the source
 
 
 class ClippedRows(NamedTuple):
-    """Shares of the training rows of one design that tight bounds shrank.
-
-    Attributes
-    ----------
-    n_variants, n_outcomes : int
-    genotypes, outcomes : float
-    """
+    """Shares of the training rows of one design that tight bounds shrank."""
 
     n_variants: int
     n_outcomes: int
@@ -150,178 +104,111 @@ class ClippedRows(NamedTuple):
 
 @dataclass(frozen=True)
 class Clipping:
-    """How much of the training rows of replicate 1 was clipped.
+    """How much of the training rows of replicate 1 was clipped."""
 
-    Attributes
-    ----------
-    values : (n_outcomes,) int64, values beyond the public bound, at the largest variant set.
-    known : (n_outcomes,) int64, all values that are there.
-    rows : list of ClippedRows, largest design first; empty under worst-case bounds.
-    """
-
-    values: np.ndarray
-    known: np.ndarray
-    rows: list
+    values: np.ndarray  # (n_outcomes,) int64, values beyond the public bound, at the largest variant set
+    known: np.ndarray  # (n_outcomes,) int64, all values that are there
+    rows: list[ClippedRows]  # largest design first; empty under worst-case bounds
 
 
 @dataclass(frozen=True)
 class FitWeights:
-    """Weights of all outcomes by one fit, in replicate 1 at the largest variant set and number of outcomes.
-
-    Attributes
-    ----------
-    method, protection, accounting : str; accounting is empty for a non-private fit.
-    epsilon : float, or None for a non-private fit.
-    weights : (n_outcomes, n_variants) float64.
-    """
+    """Weights of all outcomes by one fit, in replicate 1 at the largest variant set and number of
+    outcomes."""
 
     method: str
     protection: str
-    accounting: str
-    epsilon: float | None
-    weights: np.ndarray
+    accounting: str  # empty for a non-private fit
+    epsilon: float | None  # None for a non-private fit
+    weights: np.ndarray  # (n_outcomes, n_variants) float64
 
 
 @dataclass(frozen=True)
 class Choice:
-    """Variants chosen for all outcomes under the same terms, in replicate 1 at the largest design.
+    """Variants chosen for all outcomes under the same terms, in replicate 1 at the largest design."""
 
-    Attributes
-    ----------
-    accounting : str, empty without privacy.
-    epsilon : float, or None without privacy.
-    chosen : (n_outcomes, n_choices) int64, in the order of choice.
-    selector : str
-    """
-
-    accounting: str
-    epsilon: float | None
-    chosen: np.ndarray
+    accounting: str  # empty without privacy
+    epsilon: float | None  # None without privacy
+    chosen: np.ndarray  # (n_outcomes, n_choices) int64, in the order of choice
     selector: str = "kendall"
 
 
 class ChoiceRow(NamedTuple):
     """How good the choices of one design are: means over its outcomes, in replicate 1.
 
-    Attributes
-    ----------
-    n_variants, n_outcomes : int
-    accounting : str, empty without privacy.
-    epsilon : float, or None without privacy.
-    shared : float, chosen without privacy too.
-    causal, near, found, n_causal : float, of an `Overlap`, and causal variants there are; NaN where nothing
-        is known of them, or all are causal.
-    selector : str
-    note : str, how a choice with noise was made that is not private; empty of all others.
+    The numbers of an `Overlap` are NaN if no causal variants are known, or all are causal.
     """
 
     n_variants: int
     n_outcomes: int
-    accounting: str
-    epsilon: float | None
-    shared: float
+    accounting: str  # empty without privacy
+    epsilon: float | None  # None without privacy
+    shared: float  # chosen without privacy too
     causal: float = np.nan
     near: float = np.nan
     found: float = np.nan
-    n_causal: float = np.nan
+    n_causal: float = np.nan  # causal variants there are
     selector: str = "kendall"
-    note: str = ""
+    note: str = ""  # how a choice with noise was made that is not private; empty for all others
 
 
 @dataclass(frozen=True)
 class Screening:
-    """Variants that were chosen for each outcome, in replicate 1.
+    """Variants that were chosen for each outcome, in replicate 1."""
 
-    Attributes
-    ----------
-    methods : tuple of str, the study's methods that are fitted on chosen variants.
-    share : float, of epsilon that choosing spends.
-    partner_r2 : float, the smallest r^2 of LD partners.
-    scores : (n_outcomes, n_variants) float64, exact Kendall correlations of the largest variant set.
-    choices : list of Choice, all by one selector, Kendall's where the study has it; the first is without
-        privacy.
-    rows : list of ChoiceRow, largest design first.
-    causal_r2 : list with a dict for every outcome, of a variant of any choice to its r^2 with the closest
-        causal one; None where none is known, or all are causal.
-    """
-
-    methods: tuple
-    share: float
-    partner_r2: float
+    methods: tuple[str, ...]  # the study's methods that are fitted on chosen variants
+    share: float  # of epsilon, spent on choosing
+    partner_r2: float  # the smallest r^2 of LD partners
+    # (n_outcomes, n_variants) float64, exact Kendall correlations of the largest variant set.
     scores: np.ndarray
-    choices: list
-    rows: list
-    causal_r2: list | None = None
+    choices: list[Choice]  # by one selector, Kendall's if the study has it; the first without privacy
+    rows: list[ChoiceRow]  # largest design first
+    # For every outcome, r^2 of each chosen variant with the closest causal one; None if none is known, or all
+    # are.
+    causal_r2: list[dict[int, float]] | None = None
 
     @property
-    def n_choices(self):
-        """Variants chosen for each outcome, an int."""
+    def n_choices(self) -> int:
+        """The number of variants chosen for each outcome."""
         return self.choices[0].chosen.shape[1]
 
 
 class Quality(NamedTuple):
-    """What the page on genotypes shows.
+    """What the page on genotypes shows."""
 
-    Attributes
-    ----------
-    counts : DataFrame as `variant_filters.write_counts` wrote it; the last row has the sums.
-    summary : GenotypeSummary
-    settings : dict, the section `variants` of the configuration.
-    """
-
-    counts: pd.DataFrame
+    counts: pd.DataFrame  # as `variant_filters.write_counts` wrote them; the last row has the sums
     summary: GenotypeSummary
-    settings: dict
+    settings: Any  # `Variants` of the configuration
 
 
 @dataclass(frozen=True)
 class ReportData:
-    """Everything that the pages of a benchmark show; nearly all of it knows who is in the data.
+    """Everything that the pages of a benchmark show; nearly all of it depends on who is in the data.
 
-    Attributes
-    ----------
-    study : StudyInfo
-    outcomes : tuple of n_outcomes unique str, in the order of the rows of the weights.
-    metrics : one row per replicate, outcome, fit, number of variants and number of outcomes: the study's
-        metrics.tsv.
-    population_metrics : the same by population of the test rows; empty where populations are not known.
-    variants : `VARIANT_COLUMNS` of the largest variant set, in genome order.
-    weights : list of FitWeights.
-    effects : (n_outcomes, n_variants) float64, true effects of simulated outcomes, or None.
-    attacks : one row per replicate, attack, fit, design and kind of target: the study's attacks.tsv; None
-        where nobody was attacked.
-    clipping : Clipping, or None where it was not counted.
-    screening : Screening, or None where no method chooses variants.
-    binary : tuple of str, outcomes that have two values alone.
-    measures : one row per replicate, outcome, fit and measure of the largest design: the study's
-        measures.tsv; None where nothing was measured so.
-    quality : Quality, of the genotypes; None leaves their page out.
-    loadings : (n_outcomes, n_components) float64, public, of the outcomes on what was drawn of them; None
-        where that is the outcomes.
-
-    Raises
-    ------
-    DpgrsError
-        If an outcome is named twice, the metrics name another one, an array does not fit the numbers of
-        outcomes and variants.
+    An outcome named twice, metrics of another outcome, and arrays that do not fit the numbers of outcomes and
+    variants are refused.
     """
 
     study: StudyInfo
-    outcomes: tuple
+    outcomes: tuple[str, ...]  # unique, in the order of the rows of the weights
+    # Metrics.tsv: a row per replicate, outcome, fit, number of variants and number of outcomes.
     metrics: pd.DataFrame
+    # The same by population of the test rows; empty if populations are not known.
     population_metrics: pd.DataFrame
-    variants: pd.DataFrame
-    weights: list
-    effects: np.ndarray | None = None
+    variants: pd.DataFrame  # `VARIANT_COLUMNS` of the largest variant set, in genome order
+    weights: list[FitWeights]
+    effects: np.ndarray | None = None  # (n_outcomes, n_variants) float64, true effects of simulated outcomes
+    # Attacks.tsv: a row per replicate, attack, fit, design and kind of target.
     attacks: pd.DataFrame | None = None
-    clipping: Clipping | None = None
-    screening: Screening | None = None
-    quality: Quality | None = None
-    binary: tuple = ()
+    clipping: Clipping | None = None  # None if it was not counted
+    screening: Screening | None = None  # None if no method chooses variants
+    quality: Quality | None = None  # None leaves the page on genotypes out
+    binary: tuple[str, ...] = ()  # outcomes with exactly two values
+    # Measures.tsv: a row per replicate, outcome, fit and measure of the largest design.
     measures: pd.DataFrame | None = None
-    loadings: np.ndarray | None = None
+    loadings: np.ndarray | None = None  # (n_outcomes, n_components) float64, public, if components were drawn
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         shape = (len(self.outcomes), len(self.variants))
         if len(set(self.outcomes)) < shape[0]:
             raise DpgrsError("`outcomes` must be unique names, got one twice. Rename a column of the table.")
@@ -344,6 +231,6 @@ class ReportData:
                 )
 
     @cached_property
-    def accuracy(self):
+    def accuracy(self) -> Accuracy:
         """The `Accuracy` of the largest design."""
         return Accuracy.of(self.metrics, outcomes=self.outcomes, replicates=self.study.replicates)

@@ -1,24 +1,21 @@
 """How R^2 differs between the outcomes of a whole study."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from dpgrs.reporting.accuracy import mean
+from dpgrs.reporting.accuracy import Accuracy, mean
 from dpgrs.reporting.fits import fitting_rows
 from dpgrs.reporting.styles import WIDTH, limits, row_height, series_styles
 from dpgrs.reporting.svg import FAINT, MUTED, few_ticks, new_figure, text_width
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
-def spread_figure(accuracy):
-    """Draw how R^2 differs between outcomes, one line per fit, at the largest design.
 
-    Parameters
-    ----------
-    accuracy : Accuracy
-
-    Returns
-    -------
-    matplotlib Figure; call within `styled`.
-    """
+def spread_figure(accuracy: Accuracy) -> "Figure":
+    """Draw how R^2 differs between outcomes, one line per fit, at the largest design; call within
+    `styled`."""
     per_outcome = dict(zip(accuracy.fits, mean(accuracy.r2, axis=2), strict=True))
     fits = fitting_rows([fit for fit, values in per_outcome.items() if np.isfinite(values).any()])
     labels = [fit.brief for fit in fits]
@@ -53,6 +50,6 @@ def spread_figure(accuracy):
     return figure
 
 
-def _quantiles(values):
+def _quantiles(values: np.ndarray) -> np.ndarray:
     finite = values[np.isfinite(values)]
     return np.percentile(finite, (5, 25, 50, 75, 95)) if len(finite) else np.full(5, np.nan)

@@ -1,6 +1,7 @@
 """Fits: a method under privacy terms. Their names, their order and the few that a figure can show."""
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
@@ -26,61 +27,54 @@ class Fit(NamedTuple):
     epsilon: float | None
 
     @classmethod
-    def of(cls, record):
+    def of(cls, record: Any) -> Self:
         """Return the fit of a table's row or of a `FitWeights`; missing terms become empty."""
         epsilon = None if pd.isna(record.epsilon) else float(record.epsilon)
         accounting = "" if pd.isna(record.accounting) else str(record.accounting)
         return cls(str(record.method), str(record.protection), accounting, epsilon)
 
     @property
-    def is_private(self):
+    def is_private(self) -> bool:
         return self.protection != Protection.NONE
 
     @property
-    def method_name(self):
+    def method_name(self) -> str:
         method, comma, note = self.method.partition(NOTE)
         return (METHODS[method].label if method in METHODS else method) + comma + note
 
     @property
-    def series(self):
+    def series(self) -> str:
         """Name of the fit without its epsilon."""
         if not self.is_private:
             return f"{self.method_name} (not private)"
         return f"{self.method_name} ({self.protection}, {ACCOUNTING_NAMES[self.accounting]})"
 
     @property
-    def label(self):
+    def label(self) -> str:
         """Full name of the fit."""
         # No-break spaces: the number stays with its letter.
         return f"{self.series}, ε\u00a0=\u00a0{self.epsilon:g}" if self.is_private else self.series
 
     @property
-    def brief(self):
-        """Full name of the fit where there is little room, as beside an axis."""
+    def brief(self) -> str:
+        """Full name of the fit if there is little room, as beside an axis."""
         return self.label.replace(" accounting", "")
 
 
-def label_fits(table):
-    """Tell which fit each row of a table of metrics belongs to.
+def label_fits(table: pd.DataFrame) -> tuple[list[Fit], np.ndarray]:
+    """Return fits, and which fit each row of a table of metrics belongs to, (n_rows,) int64.
 
-    Parameters
-    ----------
-    table : data frame with the columns method, protection, accounting, epsilon.
-
-    Returns
-    -------
-    fits : list of Fit; non-private ones first, then by method, protection, accounting and epsilon, in the
-        order in which the table names them (epsilon ascending).
-    codes : (n_rows,) int64, indices into `fits`.
+    Non-private fits come first, then by method, protection, accounting and epsilon, in the order in which the
+    table names them (epsilon ascending).
     """
     keys = table[list(Fit._fields)]
     groups = keys.groupby(list(Fit._fields), dropna=False, sort=False).ngroup().to_numpy()
-    found = [Fit.of(row) for row in keys.drop_duplicates().itertuples()]
-    order = sorted(range(len(found)), key=lambda i: _sort_key(found[i], found))
-    return [found[i] for i in order], np.argsort(order)[groups] if order else groups
+    distinct = [Fit.of(row) for row in keys.drop_duplicates().itertuples()]
+    order = sorted(range(len(distinct)), key=lambda i: _sort_key(distinct[i], distinct))
+    return [distinct[i] for i in order], np.argsort(order)[groups] if order else groups
 
 
-def reference(fits):
+def reference(fits: Sequence[Fit]) -> Fit | None:
     """Return the non-private fit, without noise, that others are compared with, or None."""
     candidates = [fit for fit in fits if not fit.is_private and NOTE not in fit.method]
     candidates.sort(
@@ -89,17 +83,10 @@ def reference(fits):
     return next(iter(candidates), None)
 
 
-def best_fits(fits, r2):
-    """Choose the best fit without privacy and the best one under every protection.
+def best_fits(fits: Sequence[Fit], r2: np.ndarray) -> list[tuple[Fit, float]]:
+    """Return the best fit without privacy, then the best one under every protection, with their R^2.
 
-    Parameters
-    ----------
-    fits : list of n_fits Fit.
-    r2 : (n_fits,) float64, mean R^2 of each; a fit without a value is never the best.
-
-    Returns
-    -------
-    list of (Fit, float), without privacy first.
+    `r2` has the mean R^2 of each fit, (n_fits,); a fit without a value is never the best.
     """
     best = {}
     for fit, value in zip(fits, np.asarray(r2).tolist(), strict=True):
@@ -108,22 +95,14 @@ def best_fits(fits, r2):
     return sorted(best.values(), key=lambda pair: pair[0].is_private)
 
 
-def shown_private(fits, r2):
-    """Choose the private fits that a figure has room for.
+def shown_private(fits: Sequence[Fit], r2: np.ndarray) -> list[Fit]:
+    """Choose the private fits that a figure has room for, in the order of `fits`, by their (n_fits,) mean
+    R^2.
 
     Of every method and protection the first accounting is taken, and of its epsilons as many, evenly spread,
-    as keep the total at `SHOWN_PRIVATE_FITS`; one at the least, the largest. Where methods and protections
-    alone are more than that, those of the highest R^2 at the largest epsilon are taken: first the best of
-    every protection, then the best of the rest.
-
-    Parameters
-    ----------
-    fits : list of n_fits Fit.
-    r2 : (n_fits,) float64, mean R^2 of each.
-
-    Returns
-    -------
-    list of Fit, in the order of `fits`.
+    as keep the total at `SHOWN_PRIVATE_FITS`; one at the least, the largest. If pairs of method and
+    protection are more than this, those of the highest R^2 at the largest epsilon are taken: first the best
+    of every protection, then the best of the rest.
     """
     series = {}
     for fit in fits:
@@ -138,7 +117,7 @@ def shown_private(fits, r2):
     return [fit for fit in fits if fit in chosen]
 
 
-def fitting_rows(fits):
+def fitting_rows(fits: Sequence[Fit]) -> Sequence[Fit]:
     """Choose the fits for a figure that gives each a row: all, or of every series some epsilons.
 
     The epsilons are evenly spread, one at the least, so that there are about `MAX_ROWS` rows.
@@ -150,7 +129,7 @@ def fitting_rows(fits):
     return fits if len(fits) <= MAX_ROWS else [fit for group in series.values() for fit in thin(group, room)]
 
 
-def thin(items, count):
+def thin(items: Sequence[Any], count: int) -> Sequence[Any]:
     """Choose at most `count` of some items in order, evenly spread; the last is always among them."""
     if len(items) <= count:
         return items
@@ -159,7 +138,7 @@ def thin(items, count):
     return [items[i] for i in sorted(places)]
 
 
-def _best_groups(groups, r2):
+def _best_groups(groups: Sequence[Sequence[Fit]], r2: dict[Fit, float]) -> list[Sequence[Fit]]:
     """Choose at most `SHOWN_PRIVATE_FITS` groups of fits by the R^2 of their last fits."""
     best_first = sorted(groups, key=lambda group: np.nan_to_num(-r2[group[-1]], nan=np.inf))
     leading = list({group[-1].protection: group for group in reversed(best_first)}.values())
@@ -167,8 +146,8 @@ def _best_groups(groups, r2):
     return (leading + others)[:SHOWN_PRIVATE_FITS]
 
 
-def _sort_key(fit, found):
-    def first(name):
-        return next(i for i, other in enumerate(found) if getattr(other, name) == getattr(fit, name))
+def _sort_key(fit: Fit, distinct: Sequence[Fit]) -> tuple[Any, ...]:
+    def first(name: str) -> int:
+        return next(i for i, other in enumerate(distinct) if getattr(other, name) == getattr(fit, name))
 
     return fit.is_private, first("method"), first("protection"), first("accounting"), fit.epsilon or 0.0

@@ -1,14 +1,19 @@
 """R^2 against the number of outcomes or against epsilon, with the range over replicates, of the grid."""
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
+import pandas as pd
 
 from dpgrs.reporting.fits import Fit
-from dpgrs.reporting.grid_layout import MAX_LINES, lay_out, panel_title, rows_of
+from dpgrs.reporting.grid_layout import MAX_LINES, Layout, View, lay_out, panel_title, rows_of
 from dpgrs.reporting.styles import LINES, WIDTH, limits, series_styles
 from dpgrs.reporting.svg import FAINT, MUTED, few_ticks, new_figure, text_width
 from dpgrs.reporting.terms import ACCOUNTING_NAMES, format_r2, protected_in_brief
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 LOWEST = -0.3
 PANEL_HEIGHT, GAP_ABOVE, GAP_BETWEEN = 118, 28, 14
@@ -20,25 +25,17 @@ SINGLE_SPREAD = 1.6
 
 
 class Scale(NamedTuple):
-    """The axes that all panels share.
+    """The axes that all panels share."""
 
-    Attributes
-    ----------
-    x : (n_values,) float64, ascending; what is known along the logarithmic axis.
-    ends : tuple of 2 float, of that axis.
-    floor, top : float, lowest and highest R^2 that is drawn.
-    width : float, of a panel in points.
-    """
-
-    x: np.ndarray
-    ends: tuple
-    floor: float
-    top: float
-    width: float
+    x: np.ndarray  # (n_values,) float64, ascending, along the logarithmic axis
+    ends: tuple[float, float]  # of that axis
+    floor: float  # lowest R^2 that is drawn
+    top: float  # highest R^2 that is drawn
+    width: float  # of a panel in points
 
     @classmethod
-    def of(cls, table, view, *, width):
-        """Let the axes hold all that a table of curves has, but no R^2 below `LOWEST`."""
+    def of(cls, table: pd.DataFrame, view: View, *, width: float) -> Self:
+        """Let the axes hold all values of a table of curves, but no R^2 below `LOWEST`."""
         x = np.sort(table[view.x].dropna().unique()).astype(float)
         # Without private fits there is no epsilon, but level lines still need an axis.
         x = x if len(x) else np.ones(1)
@@ -46,8 +43,8 @@ class Scale(NamedTuple):
         floor, top = limits(table[["mean", "min", "max"]].to_numpy(dtype=float), lowest=LOWEST)
         return cls(x, (x[0] / margin, x[-1] * margin), floor, top, width)
 
-    def place(self, x):
-        """Return where a value lies along the axis, in points from the left."""
+    def place(self, x: float) -> float:
+        """Return the position of a value along the axis, in points from the left."""
         low, high = np.log(self.ends)
         return self.width * (np.log(x) - low) / (high - low)
 
@@ -72,19 +69,12 @@ class Note(NamedTuple):
     series: str
 
 
-def r2_figure(fits, table, view):
-    """Draw mean R^2 over outcomes along a view, with the range over replicates as a band.
+def r2_figure(fits: Sequence[Fit], table: pd.DataFrame, view: View) -> "Figure":
+    """Draw mean R^2 over outcomes along a view, with the range over replicates as a band; call within
+    `styled`.
 
-    A line ends at the bottom of the axis where R^2 falls below `LOWEST`; a note there says how far it falls.
-
-    Parameters
-    ----------
-    fits, table : as `curves` returns them.
-    view : View
-
-    Returns
-    -------
-    matplotlib Figure; call within `styled`.
+    Fits and table are as from `curves`. A line ends at the bottom of the axis where R^2 falls below `LOWEST`;
+    a note there says how far it falls.
     """
     layout = lay_out(fits, table, view)
     styles = series_styles(fits)
@@ -95,19 +85,19 @@ def r2_figure(fits, table, view):
     lines = [
         [_lines(rows_of(table, panel, view), fits, scale, view) for panel in row] for row in layout.panels
     ]
-    notes = [[_notes(found, scale) for found in row] for row in lines]
-    n_notes = max(len(found) for row in notes for found in row)
+    notes = [[_notes(panel_lines, scale) for panel_lines in row] for row in lines]
+    n_notes = max(len(panel_lines) for row in notes for panel_lines in row)
     depth = NOTE_LINE * n_notes + NOTE_GAP if n_notes else 0
     figure, axes = _empty_figure(layout, width, depth, legend=handles)
     headed = {None}
     for row, column in np.ndindex(axes.shape):
-        panel, axis, found = layout.panels[row][column], axes[row, column], lines[row][column]
-        if table["is_private"].any() and not any(line.fit.is_private for line in found):
+        panel, axis, panel_lines = layout.panels[row][column], axes[row, column], lines[row][column]
+        if table["is_private"].any() and not any(line.fit.is_private for line in panel_lines):
             axis.set_visible(False)
             continue
         # Limits are set once for all; to look for them after every line takes half of the time.
         axis.set_autoscale_on(False)
-        _draw(axis, found, styles, scale)
+        _draw(axis, panel_lines, styles, scale)
         _annotate(axis, notes[row][column], styles, scale, depth)
         axis.set_title(panel_title(panel, view))
         if panel.protection not in headed:
@@ -117,7 +107,9 @@ def r2_figure(fits, table, view):
     return figure
 
 
-def _empty_figure(layout, width, depth, *, legend):
+def _empty_figure(
+    layout: Layout, width: float, depth: float, *, legend: Sequence[Any]
+) -> "tuple[Figure, Any]":
     """Return a figure with its legend and empty axes of a width; `depth` is the room for notes in each."""
     n_rows, n_columns = len(layout.panels), len(layout.panels[0])
     longest = text_width([handle.get_label() for handle in legend])
@@ -142,7 +134,7 @@ def _empty_figure(layout, width, depth, *, legend):
     return figure, axes
 
 
-def _legend(fits, styles, layout, view):
+def _legend(fits: Sequence[Fit], styles: dict[str, dict[str, Any]], layout: Layout, view: View) -> list[Any]:
     """Return a handle per series; if these are many, per method, protection and accounting."""
     from matplotlib.lines import Line2D  # as in `dpgrs.reporting.svg`
 
@@ -169,7 +161,7 @@ def _legend(fits, styles, layout, view):
     return list(handles.values())
 
 
-def _lines(table, fits, scale, view):
+def _lines(table: pd.DataFrame, fits: Sequence[Fit], scale: Scale, view: View) -> list[Line]:
     """Return the lines of a panel's rows of the table of curves."""
     series = {name: rows.sort_values(view.x) for name, rows in table.groupby("series", sort=False)}
     private = [name for name, rows in series.items() if rows["is_private"].all()]
@@ -186,7 +178,7 @@ def _lines(table, fits, scale, view):
     return lines
 
 
-def _draw(axis, lines, styles, scale):
+def _draw(axis: Any, lines: Sequence[Line], styles: dict[str, dict[str, Any]], scale: Scale) -> None:
     """Draw the lines of a panel."""
     axis.grid(axis="y", color=FAINT, linewidth=0.5)
     axis.set_axisbelow(True)
@@ -204,7 +196,7 @@ def _draw(axis, lines, styles, scale):
             axis.plot(line.x[is_inside], line.mean[is_inside], **style | {"linestyle": "none"})
 
 
-def _notes(lines, scale):
+def _notes(lines: Sequence[Line], scale: Scale) -> list[list[Note]]:
     """Return, in rows that do not overlap, a note on every line that falls below the floor."""
     names = _short_names([line.fit for line in lines])
     rows = []
@@ -228,7 +220,9 @@ def _notes(lines, scale):
     return rows
 
 
-def _annotate(axis, notes, styles, scale, depth):
+def _annotate(
+    axis: Any, notes: Sequence[Sequence[Note]], styles: dict[str, dict[str, Any]], scale: Scale, depth: float
+) -> None:
     """Put the notes of a panel into the room under its floor, and a triangle where each line leaves."""
     per_point = (scale.top - scale.floor) / PANEL_HEIGHT
     bottom = scale.floor - depth * per_point
@@ -237,14 +231,14 @@ def _annotate(axis, notes, styles, scale, depth):
         return
     # What lies under the floor is covered.
     axis.axhspan(bottom, scale.floor, color="#f5f7f9", linewidth=0, zorder=4)
-    for place, row in enumerate(notes):
+    for index, row in enumerate(notes):
         for note in row:
             color = styles[note.series]["color"]
             axis.plot(note.x, scale.floor, marker="v", color=color, markersize=5, zorder=5, clip_on=False)
             axis.annotate(
                 note.text,
                 (0, 1 - PANEL_HEIGHT / (PANEL_HEIGHT + depth)),
-                (note.start, -NOTE_LINE * (place + 0.5) - NOTE_GAP),
+                (note.start, -NOTE_LINE * (index + 0.5) - NOTE_GAP),
                 xycoords="axes fraction",
                 textcoords="offset points",
                 va="center",
@@ -253,8 +247,8 @@ def _annotate(axis, notes, styles, scale, depth):
             )
 
 
-def _leaves_at(line, floor):
-    """Return where a line first crosses the floor; where it is highest, if it lies under it all along."""
+def _leaves_at(line: Line, floor: float) -> float:
+    """Return where a line first crosses the floor; where it is highest, if all of it lies below."""
     is_below = line.mean < floor
     crossings = np.flatnonzero(is_below[:-1] != is_below[1:])
     if not len(crossings):
@@ -264,26 +258,26 @@ def _leaves_at(line, floor):
     return np.exp(np.interp(floor, line.mean[here][order], np.log(line.x[here][order])))
 
 
-def _short_names(fits):
-    """Name fits by their methods, and by protection and accounting as far as these differ."""
+def _short_names(fits: Sequence[Fit]) -> list[str]:
+    """Name fits by their methods, and by protection and accounting if these differ."""
     private = [fit for fit in fits if fit.is_private]
     told_apart = [
         name for name in ("protection", "accounting") if len({getattr(fit, name) for fit in private}) > 1
     ]
     names = []
     for fit in fits:
-        terms = [getattr(fit, name) for name in told_apart if fit.is_private]
-        terms = ", ".join(ACCOUNTING_NAMES.get(term, term).removesuffix(" accounting") for term in terms)
+        labels = [getattr(fit, name) for name in told_apart if fit.is_private]
+        terms = ", ".join(ACCOUNTING_NAMES.get(term, term).removesuffix(" accounting") for term in labels)
         names.append(f"{fit.method_name} ({terms})" if terms else fit.method_name)
     return names
 
 
-def _brief(value):
+def _brief(value: float) -> str:
     return format_r2(value, digits=0 if abs(value) >= 1 else 1)
 
 
-def _head(axis, words):
-    """Say above a column of panels which protection it has."""
+def _head(axis: Any, words: str) -> None:
+    """Write above a column of panels which protection it has."""
     axis.annotate(
         words,
         (0, 1),
@@ -294,7 +288,7 @@ def _head(axis, words):
     )
 
 
-def _label_axes(axes, view, scale, *, has_x):
+def _label_axes(axes: Any, view: View, scale: Scale, *, has_x: bool) -> None:
     """Label the outer axes, and the values along them as far as there is room."""
     labels = [(value, f"{value:,.0f}" if view.x == "n_outcomes" else f"{value:g}") for value in scale.x]
     kept = []

@@ -1,13 +1,15 @@
 """Which panels show the grid of methods, protections, budgets, panel sizes and numbers of outcomes."""
 
 from collections import Counter
+from collections.abc import Sequence
 from itertools import product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from dpgrs.reporting.accuracy import replicate_means
-from dpgrs.reporting.fits import thin
+from dpgrs.reporting.fits import Fit, thin
 from dpgrs.reporting.terms import ACCOUNTING_NAMES, plural
 from dpgrs.reporting.words import GENOTYPE_WORDS, Words
 
@@ -17,7 +19,7 @@ MAX_VALUES = 3
 
 
 class View(NamedTuple):
-    """A way to look at the grid: what runs along the axis, and by what else panels are told apart."""
+    """A view of the grid: what runs along the axis, and by what else panels are told apart."""
 
     name: str
     x: str
@@ -34,7 +36,7 @@ BY_EPSILON = View("by_epsilon", "epsilon", "n_outcomes", "privacy budget ε", "e
 
 
 class Panel(NamedTuple):
-    """What one panel shows; None where it is not told apart by this."""
+    """What one panel shows; None where panels do not differ."""
 
     n_variants: int
     facet: float | None
@@ -43,49 +45,27 @@ class Panel(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """The panels of a view.
+    """The panels of a view."""
 
-    Attributes
-    ----------
-    panels : list of rows, each a list of Panel; all rows are equally long.
-    columns : str, what the columns are told apart by: `protection` or `facet`.
-    left_out : dict of n_variants and the view's facet to values that the figure has no room for.
-    """
-
-    panels: list
-    columns: str
-    left_out: dict
+    panels: list[list[Panel]]  # rows of panels, all equally long
+    columns: str  # what columns are told apart by: `protection` or `facet`
+    # By n_variants or the view's facet, values that the figure has no room for.
+    left_out: dict[str, list[Any]]
 
 
-def views(metrics, words=GENOTYPE_WORDS):
-    """Return the views of a study in which something varies along the axis; one at least.
-
-    Parameters
-    ----------
-    metrics : the study's metrics.
-    words : Words, what the study is about.
-
-    Returns
-    -------
-    list of View, the one to look at first at its head.
-    """
+def views(metrics: pd.DataFrame, words: Words = GENOTYPE_WORDS) -> list[View]:
+    """Return the views of a study in which something varies along the axis, the main one first; one at
+    least."""
     has_counts, has_epsilons = (metrics[view.x].nunique() > 1 for view in (BY_OUTCOMES, BY_EPSILON))
-    found = [BY_OUTCOMES] * has_counts + [BY_EPSILON] * (has_epsilons or not has_counts)
-    return [view._replace(named=words) for view in found]
+    varying = [BY_OUTCOMES] * has_counts + [BY_EPSILON] * (has_epsilons or not has_counts)
+    return [view._replace(named=words) for view in varying]
 
 
-def curves(metrics):
-    """Mean R^2 over outcomes by fit and design, with the range over replicates.
+def curves(metrics: pd.DataFrame) -> tuple[list[Fit], pd.DataFrame]:
+    """Return fits, and the mean R^2 over outcomes by fit and design, with the range over replicates.
 
-    Parameters
-    ----------
-    metrics : the study's metrics.
-
-    Returns
-    -------
-    fits : list of Fit.
-    table : data frame of n_variants, n_outcomes, fit (index into `fits`), mean, min and max, with series,
-        protection, accounting, epsilon and is_private of the fit; without rows that have no value.
+    The table has n_variants, n_outcomes, fit (index into the fits), mean, min and max, with series,
+    protection, accounting, epsilon and is_private of the fit, without rows that have no value.
     """
     fits, points = replicate_means(metrics)
     points["r2"] = points["r2"].where(np.isfinite(points["r2"]))
@@ -96,7 +76,7 @@ def curves(metrics):
     return fits, table.astype({"epsilon": float, "is_private": bool})
 
 
-def rows_of(table, panel, view):
+def rows_of(table: pd.DataFrame, panel: Panel, view: View) -> pd.DataFrame:
     """Return the rows of `curves` that a panel shows: its private fits, and all references of its design."""
     is_private = table["is_private"]
     is_shown = table["n_variants"] == panel.n_variants
@@ -110,20 +90,12 @@ def rows_of(table, panel, view):
     return table[is_shown]
 
 
-def lay_out(fits, table, view):
-    """Share the lines out to panels.
+def lay_out(fits: Sequence[Fit], table: pd.DataFrame, view: View) -> Layout:
+    """Share the lines of `curves` out to panels.
 
     All lines of a design and facet are in one panel, if they are no more than `MAX_LINES`. If they are, there
-    is a panel for every accounting, protection, or both. Of panel sizes and facets `MAX_VALUES` are shown.
-
-    Parameters
-    ----------
-    fits, table : as `curves` returns them.
-    view : View
-
-    Returns
-    -------
-    Layout
+    is a panel for every accounting, protection, or both. Of numbers of variants and facets `MAX_VALUES` are
+    shown.
     """
     values = {name: sorted(table[name].dropna().unique().tolist()) for name in ("n_variants", view.facet)}
     shown = {name: thin(present, MAX_VALUES) for name, present in values.items()}
@@ -141,25 +113,25 @@ def lay_out(fits, table, view):
     return Layout(panels, columns, {name: left for name, left in left_out.items() if left})
 
 
-def panel_title(panel, view):
-    """Say which design a panel shows; its protection stands above the column."""
-    parts = [f"{panel.n_variants:,} {plural(view.named.variant, panel.n_variants)}"]
+def panel_title(panel: Panel, view: View) -> str:
+    """Return which design a panel shows; its protection stands above the column."""
+    phrases = [f"{panel.n_variants:,} {plural(view.named.variant, panel.n_variants)}"]
     if panel.facet is not None:
-        parts.append(facet_name(panel.facet, view))
+        phrases.append(facet_name(panel.facet, view))
     if panel.accounting:
-        parts.append(ACCOUNTING_NAMES[panel.accounting])
-    return ", ".join(parts)
+        phrases.append(ACCOUNTING_NAMES[panel.accounting])
+    return ", ".join(phrases)
 
 
-def facet_name(value, view):
-    """Name a value of a view's facet."""
+def facet_name(value: float, view: View) -> str:
+    """Return a value of a view's facet in words."""
     if view.facet == "epsilon":
         return f"ε\u00a0=\u00a0{value:g}"
     return f"{value:,} {plural('outcome', value)}"
 
 
-def left_out_words(layout, view):
-    """Name the panel sizes, epsilons or numbers of outcomes that a layout leaves out, if any."""
+def left_out_words(layout: Layout, view: View) -> str:
+    """Return the numbers of variants, epsilons or numbers of outcomes that a layout leaves out, if any."""
     sizes = ", ".join(f"{size:,}" for size in layout.left_out.get("n_variants", []))
     facets = ", ".join(
         f"{value:g}" if view.facet == "epsilon" else f"{value:,}"
@@ -170,12 +142,12 @@ def left_out_words(layout, view):
     return " and ".join(words)
 
 
-def _split(fits):
+def _split(fits: Sequence[Fit]) -> list[list[Any]]:
     """Return the accountings and the protections that panels are told apart by, or [None]."""
     series = {(fit.accounting, fit.protection, fit.method) for fit in fits if fit.is_private}
     n_references = sum(not fit.is_private for fit in fits)
     for by_protection, by_accounting in product((False, True), repeat=2):
-        lines = Counter((by_accounting and one[0], by_protection and one[1]) for one in series)
+        lines = Counter((by_accounting and terms[0], by_protection and terms[1]) for terms in series)
         if max(lines.values(), default=0) + n_references <= MAX_LINES:
             break
     in_order = [

@@ -1,11 +1,17 @@
 """What a ledger holds, for people and for programs: what is spent is rounded up, what is allowed down."""
 
+from collections.abc import Callable
 from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from dpgrs.privacy.accounting.exact_numbers import shown_above, text_above, text_below
 from dpgrs.privacy.ledger.caps import LARGEST_EPSILON, strict_budget
-from dpgrs.privacy.ledger.ledger import Ledger, shown_delta, shown_epsilon
+from dpgrs.privacy.ledger.ledger import Book, Ledger, shown_delta, shown_epsilon
 from dpgrs.reporting.text_table import text_table
+
+if TYPE_CHECKING:
+    from dpgrs.privacy.ledger.entries import Account, Budget, Cost
 
 DIGITS, JSON_DIGITS = 4, 15
 ACCOUNT_COLUMNS = ("account", "(epsilon, delta)", "limit", "mu^2", "limit", "pure epsilon", "limit")
@@ -24,22 +30,8 @@ REQUEST_COLUMNS = (
 )
 
 
-def summarise_ledger(path):
-    """Return what a ledger holds, as JSON values.
-
-    Parameters
-    ----------
-    path : the ledger.
-
-    Returns
-    -------
-    dict of accession, consent, people_at_most, accounts and requests. Numbers of costs are decimal text.
-
-    Raises
-    ------
-    DpgrsError
-        If the ledger is missing or damaged.
-    """
+def summarise_ledger(path: Path | str) -> dict[str, Any]:
+    """Return what a ledger holds as JSON values; numbers of costs are decimal text."""
     book = Ledger(path).read()
     return {
         "accession": book.accession,
@@ -71,8 +63,8 @@ def summarise_ledger(path):
     }
 
 
-def describe_ledger(path):
-    """Return what a ledger holds, as text: a table of accounts and a table of requests."""
+def describe_ledger(path: Path | str) -> str:
+    """Return a ledger as text: a table of accounts and a table of requests."""
     book = Ledger(path).read()
     accounts, requests = [], []
     for account, budget in book.budgets.items():
@@ -111,18 +103,12 @@ def describe_ledger(path):
         for account in book.budgets
         for remark in _remarks(book, account, is_spent=True)
     ]
-    parts = [title, text_table(ACCOUNT_COLUMNS, accounts), "\n".join(remarks)]
-    return "\n\n".join(filter(None, [*parts, text_table(REQUEST_COLUMNS, requests)]))
+    blocks = [title, text_table(ACCOUNT_COLUMNS, accounts), "\n".join(remarks)]
+    return "\n\n".join(filter(None, [*blocks, text_table(REQUEST_COLUMNS, requests)]))
 
 
-def describe_account(book, account):
-    """Say what an account of a ledger allows.
-
-    Parameters
-    ----------
-    book : Book
-    account : Account, one of the book's.
-    """
+def describe_account(book: Book, account: "Account") -> str:
+    """Return sentences on what an account of a ledger allows."""
     budget = book.budgets[account]
     counters = {"mu^2": budget.limit.mu_squared, "pure epsilon": budget.limit.pure_epsilon}
     limits = " and ".join(
@@ -137,8 +123,8 @@ def describe_account(book, account):
     return " ".join([allowed, *_remarks(book, account)])
 
 
-def _remarks(book, account, *, is_spent=False):
-    """List sentences on an account: its epsilon at a delta small for so many people, a reason beyond 20."""
+def _remarks(book: Book, account: "Account", *, is_spent: bool = False) -> list[str]:
+    """Return sentences on an account: its epsilon at a delta small for so many people, a reason beyond 20."""
     budget, remarks = book.budgets[account], []
     strict = strict_budget(budget, book.people_at_most)
     if strict is not None:
@@ -153,23 +139,23 @@ def _remarks(book, account, *, is_spent=False):
     return remarks
 
 
-def _drawn(draw):
-    """Return what a draw is of, or how it is drawn where that is a choice."""
+def _drawn(draw: dict[str, Any]) -> str:
+    """Return the statistic of a draw, or its family if it has none."""
     return str(draw.get("statistic") or draw["family"])
 
 
-def _n_outcomes(identity):
-    """Return of how many outcomes a request is; nothing where it is of genotypes alone."""
+def _n_outcomes(identity: dict[str, Any]) -> str:
+    """Return the number of outcomes of a request as text; empty if it is of genotypes only."""
     return str(len(identity["outcomes"]["names"])) if "outcomes" in identity else ""
 
 
-def _numbers(cost, rounded, budget):
+def _numbers(cost: "Cost", rounded: Callable[..., str], budget: "Budget") -> dict[str, str]:
     return _counters(cost, rounded) | {"epsilon": _epsilon(cost, budget)}
 
 
-def _counters(cost, rounded):
+def _counters(cost: "Cost", rounded: Callable[..., str]) -> dict[str, str]:
     return {name: rounded(value, digits=JSON_DIGITS) for name, value in asdict(cost).items()}
 
 
-def _epsilon(cost, budget):
+def _epsilon(cost: "Cost", budget: "Budget") -> str:
     return shown_above(budget.epsilon(cost), digits=DIGITS)

@@ -1,9 +1,11 @@
 """Measures of one outcome with intervals: of a 0/1 outcome those that readers of risk scores ask for."""
 
+from collections.abc import Callable, Sequence
 from itertools import cycle
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from dpgrs.evaluation.binary_metrics import CALIBRATION
 from dpgrs.reporting.charts import Axes, Picture, mark
@@ -13,6 +15,10 @@ from dpgrs.reporting.outcomes import shown_fits
 from dpgrs.reporting.rendering import Drawing, Section
 from dpgrs.reporting.styles import fit_colors
 from dpgrs.reporting.svg import FAINT, MARKERS, MUTED, PALETTE, marker_size
+
+if TYPE_CHECKING:
+    from dpgrs.reporting.data import ReportData
+    from dpgrs.reporting.release_data import ReleaseData
 
 REPLICATE = 1  # whose people pages show
 # Of a table's columns: the measure, its name, and its digits after the point.
@@ -39,45 +45,42 @@ class Interval(NamedTuple):
 
 
 class Released(NamedTuple):
-    """What takes the place of a fit in a release."""
+    """The label that takes the place of a fit in a release."""
 
     brief: str = "Released weights"
 
 
 class OutcomeMeasures:
-    """Measures of single outcomes; what all outcomes share is worked out once.
+    """Measures of single outcomes; what all outcomes share is computed once."""
 
-    Parameters
-    ----------
-    data : ReportData
-    """
-
-    def __init__(self, data):
+    def __init__(self, data: "ReportData") -> None:
         self._outcomes, self._shown = data.outcomes, shown_fits(data.accuracy)
         self._has_covariates = bool(data.study.covariates)
         # Simulated outcomes are those of single rows.
         self._units = "people" if data.effects is None else data.study.rows
-        own = data.measures[data.measures["replicate"] == REPLICATE]
+        of_replicate = data.measures[data.measures["replicate"] == REPLICATE]
         self._by_outcome = {
-            name: measures_by_fit(rows, self._shown) for name, rows in own.groupby("outcome", sort=False)
+            name: measures_by_fit(rows, self._shown)
+            for name, rows in of_replicate.groupby("outcome", sort=False)
         }
 
-    def __call__(self, outcome):
-        """Return the context of an outcome, by its index."""
-        found = self._by_outcome.get(self._outcomes[outcome], {})
-        context = measures_context(found, has_covariates=self._has_covariates, colors=fit_colors([*found]))
+    def __call__(self, outcome: int) -> dict[str, Any]:
+        """Return the context of an outcome, by its index from 0."""
+        by_fit = self._by_outcome.get(self._outcomes[outcome], {})
+        context = measures_context(by_fit, has_covariates=self._has_covariates, colors=fit_colors([*by_fit]))
         return context | {"units": self._units}
 
 
-def released_measures(data):
-    """Return, for ReleaseData, a function of an outcome's index that gives the context of its measures."""
+def released_measures(data: "ReleaseData") -> Callable[[int], dict[str, Any]] | None:
+    """Return a function from an outcome's index to the context of its measures in a release; None without
+    any."""
     if data.measures is None:
         return None
     by_outcome = {
         name: {Released(): {row.measure: row for row in rows.itertuples(index=False)}}
         for name, rows in data.measures.groupby("outcome", sort=False)
     }
-    inputs = {one["name"]: one["value"] for one in data.statement["public_inputs"]}
+    inputs = {public_input["name"]: public_input["value"] for public_input in data.statement["public_inputs"]}
     is_simulated = inputs.get("people measured on, with their outcomes") == "simulated"
     units = data.statement["guarantee"]["rows"] if is_simulated else "people"
     return lambda outcome: (
@@ -88,41 +91,36 @@ def released_measures(data):
     )
 
 
-def measures_by_fit(rows, fits):
-    """Return a dict of fit to its rows by measure, for those of `fits` that have any, in their order.
+def measures_by_fit(rows: pd.DataFrame, fits: Sequence[Fit]) -> dict[Fit, dict[str, Any]]:
+    """Return the rows of each fit by measure, for those of `fits` that have any, in their order.
 
-    Parameters
-    ----------
-    rows : data frame with the terms of fits and the columns of a Measure.
-    fits : list of Fit.
+    The rows have the terms of fits and the columns of a Measure.
     """
-    found = {}
+    by_fit = {}
     for row in rows.itertuples(index=False):
-        found.setdefault(Fit.of(row), {})[row.measure] = row
-    return {fit: found[fit] for fit in fits if fit in found}
+        by_fit.setdefault(Fit.of(row), {})[row.measure] = row
+    return {fit: by_fit[fit] for fit in fits if fit in by_fit}
 
 
-def measures_context(found, *, has_covariates, colors):
-    """Return what the section shows of one outcome.
-
-    Parameters
-    ----------
-    found : dict, from `measures_by_fit`.
-    has_covariates : bool
-    colors : list of str, one a fit.
-    """
-    is_binary = any("cases" in own for own in found.values())
+def measures_context(
+    by_fit: dict[Any, dict[str, Any]], *, has_covariates: bool, colors: Sequence[str]
+) -> dict[str, Any]:
+    """Return what the section shows of one outcome, from `measures_by_fit` and a colour for each fit."""
+    is_binary = any("cases" in measures for measures in by_fit.values())
     columns = OF_BINARY if is_binary else OF_ALL
-    rows = [(fit, [_cell(own, name, digits) for name, _, digits in columns]) for fit, own in found.items()]
+    rows = [
+        (fit, [_cell(measures, name, digits) for name, _, digits in columns])
+        for fit, measures in by_fit.items()
+    ]
     labels = {name: label for name, label, _ in [*columns, (CALIBRATION, "Calibration", 0)]}
     notes = {
         f"{labels[row.measure]}: {row.note}"
-        for own in found.values()
-        for row in own.values()
+        for measures in by_fit.values()
+        for row in measures.values()
         if row.note and row.measure in labels
     }
-    first = next(iter(found.values()), {})
-    curves = {fit.brief: _curve(own) for fit, own in found.items()}
+    first = next(iter(by_fit.values()), {})
+    curves = {fit.brief: _curve(measures) for fit, measures in by_fit.items()}
     figures = {}
     if any(len(curve) for curve in curves.values()):
         figures["calibration"] = Drawing(calibration_figure(curves, colors), "Observed and predicted risk")
@@ -138,17 +136,10 @@ def measures_context(found, *, has_covariates, colors):
     }
 
 
-def calibration_figure(curves, colors):
+def calibration_figure(curves: dict[str, np.ndarray], colors: Sequence[str]) -> Picture:
     """Draw observed shares of cases, with intervals, against predicted ones, a colour and marker a fit.
 
-    Parameters
-    ----------
-    curves : dict of label to (n_groups, 4) float64: predicted, observed, and the interval's ends.
-    colors : list of str, one a curve.
-
-    Returns
-    -------
-    Picture
+    Each curve is (n_groups, 4) float64: predicted, observed, and the ends of the interval.
     """
     curves = {label: curve for label, curve in curves.items() if len(curve)}
     top = 1.04 * max(curve.max() for curve in curves.values())
@@ -160,8 +151,8 @@ def calibration_figure(curves, colors):
     picture.path(corner, stroke=MUTED, stroke_width=0.7, fill="none")
     axes.levels([0.0], color=FAINT, width=0.5)
     looks = zip(curves.items(), colors, cycle(MARKERS), strict=False)
-    for place, ((label, curve), color, marker) in enumerate(looks):
-        size, height = marker_size(marker, 5.5), LEGEND_LINE * (place + 0.5) + 3
+    for index, ((label, curve), color, marker) in enumerate(looks):
+        size, height = marker_size(marker, 5.5), LEGEND_LINE * (index + 0.5) + 3
         picture.path(mark(marker, 12, height, size), fill=color)
         picture.text(22, height, label)
         predicted, observed, low, high = curve.T
@@ -173,18 +164,18 @@ def calibration_figure(curves, colors):
     return picture
 
 
-def _cell(own, name, digits):
-    row = own.get(name)
+def _cell(measures: dict[str, Any], name: str, digits: int) -> Interval:
+    row = measures.get(name)
     return Interval(row.value, row.low, row.high, digits) if row else Interval(*[np.nan] * 3, digits)
 
 
-def _curve(own):
+def _curve(measures: dict[str, Any]) -> np.ndarray:
     """Return predicted, observed, low and high of the tenths of a fit, (n_groups, 4) float64."""
-    rows = [row for name, row in own.items() if name.startswith(CALIBRATION) and not row.note]
+    rows = [row for name, row in measures.items() if name.startswith(CALIBRATION) and not row.note]
     return np.array([(row.expected, row.value, row.low, row.high) for row in rows]).reshape(-1, 4)
 
 
-def _of_benchmark(data):
+def _of_benchmark(data: "ReportData") -> OutcomeMeasures | None:
     return None if data.measures is None else OutcomeMeasures(data)
 
 

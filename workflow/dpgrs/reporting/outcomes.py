@@ -1,8 +1,12 @@
 """What the page of one outcome shows: arrays of the study cut down to that outcome."""
 
-import numpy as np
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from dpgrs.reporting.accuracy import largest_design, mean, to_array
+import numpy as np
+import pandas as pd
+
+from dpgrs.reporting.accuracy import Accuracy, largest_design, mean, to_array
 from dpgrs.reporting.fits import Fit, best_fits, label_fits, reference, shown_private
 from dpgrs.reporting.outcome_figures import (
     MAX_BARS,
@@ -17,18 +21,17 @@ from dpgrs.reporting.styles import MANY_ROWS, fit_colors
 from dpgrs.reporting.svg import INK
 from dpgrs.reporting.terms import format_r2
 
+if TYPE_CHECKING:
+    from dpgrs.reporting.charts import Picture
+    from dpgrs.reporting.data import ReportData
+
 TRUTH = "True effects (simulated)"
 
 
 class OutcomeWeights:
-    """Weights of single outcomes along the genome; what all outcomes share is worked out once.
+    """Weights of single outcomes along the genome; what all outcomes share is computed once."""
 
-    Parameters
-    ----------
-    data : ReportData
-    """
-
-    def __init__(self, data):
+    def __init__(self, data: "ReportData") -> None:
         self._shown = shown_fits(data.accuracy)
         self._reference = reference(self._shown)
         self._effects, self._outcomes = data.effects, data.outcomes
@@ -43,12 +46,12 @@ class OutcomeWeights:
             "has_more": any(fit.is_private and fit not in self._shown for fit in data.accuracy.fits),
         }
 
-    def __call__(self, outcome):
-        """Return the context of an outcome, by its index."""
+    def __call__(self, outcome: int) -> dict[str, Any]:
+        """Return the context of an outcome, by its index from 0."""
         figure = Drawing(self._draw(outcome), f"Weights of all {self._words.variants}, by method")
         return self._context | {"figures": {"weights": figure}}
 
-    def _build_figure(self, variants):
+    def _build_figure(self, variants: pd.DataFrame) -> WeightsFigure:
         labels = [fit.label for fit in self._weights]
         by_fit = dict(zip(self._shown, fit_colors(self._shown), strict=True))
         colors = [by_fit[fit] for fit in self._weights]
@@ -56,7 +59,7 @@ class OutcomeWeights:
             labels, colors = [TRUTH, *labels], [INK, *colors]
         return WeightsFigure(variants, labels=labels, colors=colors, place=self._words.axis)
 
-    def _draw(self, outcome):
+    def _draw(self, outcome: int) -> "Picture":
         strips = {fit: weights[outcome] for fit, weights in self._weights.items()}
         compared = {"the non-private fit": strips.get(self._reference)}
         notes = []
@@ -77,14 +80,9 @@ class OutcomeWeights:
 
 
 class OutcomeFits:
-    """R^2 of all fits on single outcomes; what all outcomes share is worked out once.
+    """R^2 of all fits on single outcomes; what all outcomes share is computed once."""
 
-    Parameters
-    ----------
-    data : ReportData
-    """
-
-    def __init__(self, data):
+    def __init__(self, data: "ReportData") -> None:
         self._accuracy, self._clipping = data.accuracy, data.clipping
         self._outcomes = data.outcomes
         self._no_model = kept_back_words(data.metrics, data.study.replicates)
@@ -98,8 +96,8 @@ class OutcomeFits:
                 populations=self._populations,
             )
 
-    def __call__(self, outcome):
-        """Return the context of an outcome, by its index."""
+    def __call__(self, outcome: int) -> dict[str, Any]:
+        """Return the context of an outcome, by its index from 0."""
         r2, clipping = self._population_r2[:, :, outcome], self._clipping
         figures = {
             "replicates": Drawing(
@@ -124,40 +122,40 @@ class OutcomeFits:
             "figures": figures,
         }
 
-    def _rows(self, outcome):
-        """Return, per fit, a dict of fit, mean, low and high R^2 over replicates, and the ratio of errors."""
+    def _rows(self, outcome: int) -> list[dict[str, Any]]:
+        """Return, per fit, its mean, low and high R^2 over replicates, and the ratio of errors."""
         accuracy = self._accuracy
-        free = [place for place, fit in enumerate(accuracy.fits) if not fit.is_private]
+        free = [index for index, fit in enumerate(accuracy.fits) if not fit.is_private]
         # The errors of GBLUP are there in a study of sums, whether it is among the methods or not.
         errors = np.concatenate([accuracy.mse[free, outcome], accuracy.mse_nonprivate[:, outcome]])
         best = np.fmin.reduce(mean(errors, axis=1))
         rows = []
-        for place, fit in enumerate(accuracy.fits):
-            r2 = accuracy.r2[place, outcome]
+        for index, fit in enumerate(accuracy.fits):
+            r2 = accuracy.r2[index, outcome]
             finite = r2[np.isfinite(r2)]
             low, high = (finite.min(), finite.max()) if len(finite) else (np.nan, np.nan)
-            ratio = mean(accuracy.mse[place, outcome]) / best
+            ratio = mean(accuracy.mse[index, outcome]) / best
             rows.append({"fit": fit, "mean": mean(r2), "low": low, "high": high, "mse_ratio": ratio})
         return rows
 
 
-def _note(weights, compared):
-    parts = [
+def _note(weights: np.ndarray, compared: Mapping[str, np.ndarray | None]) -> str:
+    phrases = [
         f"{format_r2(correlation(weights, other), digits=2)} with {name}"
         for name, other in compared.items()
         if other is not None and other is not weights
     ]
-    return f"correlation {', '.join(parts)}" if parts else ""
+    return f"correlation {', '.join(phrases)}" if phrases else ""
 
 
-def correlation(first, second):
-    """Pearson correlation of two (n,) arrays; NaN where one does not vary."""
+def correlation(first: np.ndarray, second: np.ndarray) -> float:
+    """Return Pearson's correlation of two (n,) arrays; NaN where one does not vary."""
     first, second = first - first.mean(), second - second.mean()
     scale = np.sqrt((first @ first) * (second @ second))
     return float(first @ second / scale) if scale > 0 else np.nan
 
 
-def _population_r2(data, shown):
+def _population_r2(data: "ReportData", shown: Sequence[Fit]) -> tuple[list[str], np.ndarray]:
     """Return the populations and their mean R^2 over replicates, (n_shown, n_populations, n_outcomes)."""
     if data.population_metrics.empty:
         return [], np.empty((len(shown), 0, len(data.outcomes)))
@@ -173,7 +171,7 @@ def _population_r2(data, shown):
     return populations, mean(to_array(table, "r2", axes), axis=3)
 
 
-def shown_fits(accuracy):
+def shown_fits(accuracy: Accuracy) -> list[Fit]:
     """Return the fit that others are compared with, not private, and the private ones that figures show."""
     fits = accuracy.fits
     free = reference(fits)

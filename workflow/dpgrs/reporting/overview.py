@@ -1,5 +1,7 @@
 """Accuracy of a whole study, and the table of its outcomes, on the overview."""
 
+from typing import TYPE_CHECKING, Any
+
 from dpgrs.reporting.accuracy import mean, summary
 from dpgrs.reporting.chance_level import at_chance_level, chance_r2, remedy
 from dpgrs.reporting.figures import spread_figure
@@ -9,26 +11,29 @@ from dpgrs.reporting.grid_layout import curves, lay_out, left_out_words, views
 from dpgrs.reporting.rendering import Drawing, Section, outcome_links
 from dpgrs.types import Rows
 
+if TYPE_CHECKING:
+    from dpgrs.reporting.data import ReportData
 
-def _accuracy(data):
+
+def _accuracy(data: "ReportData") -> dict[str, Any]:
     words = data.study.words
     least_r2 = chance_r2(data.metrics, test_share=data.study.test_share)
-    found, n_cells = at_chance_level(data.metrics, least_r2=least_r2, words=words)
-    drawn, shown = curves(data.metrics), views(data.metrics, words)
+    at_chance, n_cells = at_chance_level(data.metrics, least_r2=least_r2, words=words)
+    points, shown = curves(data.metrics), views(data.metrics, words)
     figures = {
-        view.name: Drawing(r2_figure(*drawn, view), f"Mean R² of every method against {view.words}")
+        view.name: Drawing(r2_figure(*points, view), f"Mean R² of every method against {view.words}")
         for view in shown
     }
     figures["spread"] = Drawing(spread_figure(data.accuracy), "R² of single outcomes by method")
     return {
         "best": best_fits(data.accuracy.fits, mean(data.accuracy.r2, axis=(1, 2))),
-        "at_chance_level": found,
-        "n_at_chance_level": sum(one.n_designs for one in found),
+        "at_chance_level": at_chance,
+        "n_at_chance_level": sum(terms.n_designs for terms in at_chance),
         "n_cells": n_cells,
         "least_r2": least_r2,
         "remedy": remedy(data.study.bounds, words=words),
         # With the values that a figure has no room for, in words.
-        "grid": [(view, left_out_words(lay_out(*drawn, view), view)) for view in shown],
+        "grid": [(view, left_out_words(lay_out(*points, view), view)) for view in shown],
         "lowest": LOWEST,
         "is_of_both_haplotypes": data.effects is None and data.study.rows == Rows.HAPLOTYPES,
         "has_exact": any(not fit.is_private for fit in data.accuracy.fits),
@@ -37,13 +42,13 @@ def _accuracy(data):
     }
 
 
-def _outcomes(data):
+def _outcomes(data: "ReportData") -> dict[str, Any]:
     fits, links = data.accuracy.fits, outcome_links(len(data.outcomes), "outcomes/")
     means = mean(data.accuracy.r2, axis=2)
     # The table has room for all fits without privacy and a few private ones.
     shown = shown_private(fits, mean(data.accuracy.r2, axis=(1, 2)))
     return {
-        "columns": [(place, fit) for place, fit in enumerate(fits) if not fit.is_private or fit in shown],
+        "columns": [(index, fit) for index, fit in enumerate(fits) if not fit.is_private or fit in shown],
         "n_fits": len(fits),
         "binary": data.binary,
         "clipping": data.clipping,

@@ -1,6 +1,8 @@
 """The pages of a benchmark, lists of sections: an overview, one on genotypes, and one per outcome."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from dpgrs.reporting import overview, study_terms
 from dpgrs.reporting.attacks import ATTACKS
@@ -13,21 +15,19 @@ from dpgrs.reporting.rendering import outcome_pages, write_assets, write_page
 from dpgrs.reporting.screening import CHOICES, CHOSEN
 from dpgrs.reporting.svg import styled
 
+if TYPE_CHECKING:
+    from dpgrs.reporting.data import ReportData
+
 OVERVIEW = [study_terms.RUN, overview.ACCURACY, CHOICES, overview.OUTCOMES, ATTACKS, study_terms.PRIVACY]
 OF_OUTCOME = [WEIGHTS, CHOSEN, CARRIED, FITS, MEASURES, study_terms.PRIVACY_OF_OUTCOME]
 PAGE_OF_GENOTYPES = "genotypes.html"
 
 
-def write_overview(data, directory, *, figures=None):
-    """Write ``index.html``, the page on genotypes, and what all pages share.
+def write_overview(data: "ReportData", directory: Path | str, *, figures: Path | None = None) -> None:
+    """Write ``index.html``, the page on genotypes, and the files that all pages share.
 
-    Outcome pages are expected in ``outcomes/<chunk name>/`` beside it, as an `outcome_writer` makes them.
-
-    Parameters
-    ----------
-    data : ReportData
-    directory : folder of the report; made if absent.
-    figures : folder for files of the figures; None: keep none.
+    Outcome pages are expected in ``outcomes/<chunk name>/`` beside it, as an `outcome_writer` makes them. The
+    folder is made if absent; `figures` is a folder for files of the figures, or None.
     """
     directory = Path(directory)
     write_assets(directory, shared_places(data.variants))
@@ -49,18 +49,8 @@ def write_overview(data, directory, *, figures=None):
         )
 
 
-def outcome_writer(data, *, figures=None):
-    """Return a function that writes pages of outcomes.
-
-    Parameters
-    ----------
-    data : ReportData
-    figures : folder for files of the figures; None: keep none.
-
-    Returns
-    -------
-    function of first, last and folder, from `dpgrs.reporting.rendering.outcome_pages`.
-    """
+def outcome_writer(data: "ReportData", *, figures: Path | None = None) -> Callable[..., None]:
+    """Return a function of first, last and folder that writes pages of outcomes, from `outcome_pages`."""
     return outcome_pages(
         "outcome.html",
         OF_OUTCOME,
@@ -71,8 +61,9 @@ def outcome_writer(data, *, figures=None):
     )
 
 
-def _shared(data, *, root):
-    """Return what all pages and their sections know; `root` leads from a page to the overview's folder."""
+def _shared(data: "ReportData", *, root: str) -> dict[str, Any]:
+    """Return the values that all pages and their sections use; `root` leads from a page to the overview's
+    folder."""
     return {
         "mode": "benchmark",
         "root": root,

@@ -1,6 +1,8 @@
 """A plan as text for a terminal of 100 columns."""
 
 import textwrap
+from collections.abc import Sequence
+from typing import Any
 
 from dpgrs.methods.registry import METHODS
 from dpgrs.reporting.text_table import text_table
@@ -11,25 +13,16 @@ CHOICES = {
 }
 
 
-def plan_as_text(plan):
-    """Lay out what `dpgrs.planning.plan.plan_study` found.
-
-    Parameters
-    ----------
-    plan : dict
-
-    Returns
-    -------
-    str, several tables and notes.
-    """
-    parts = [_head(plan), _answers(plan), _totals(plan), _mechanisms(plan), _ledger(plan)]
-    parts += [_expected(plan), _compared(plan), _notes(plan)]
-    parts.append(_listed(f"This {plan['mode']} would not start:", plan["problems"]))
-    parts.append(_listed("Still to be done where it will run:", plan["hints"]))
-    return "\n\n".join(part for part in parts if part)
+def plan_as_text(plan: dict[str, Any]) -> str:
+    """Return several tables and notes on what `dpgrs.planning.plan.plan_study` found."""
+    blocks = [_head(plan), _answers(plan), _totals(plan), _mechanisms(plan), _ledger(plan)]
+    blocks += [_expected(plan), _compared(plan), _notes(plan)]
+    blocks.append(_listed(f"This {plan['mode']} would not start:", plan["problems"]))
+    blocks.append(_listed("Still to be done where it will run:", plan["hints"]))
+    return "\n\n".join(block for block in blocks if block)
 
 
-def _head(plan):
+def _head(plan: dict[str, Any]) -> str:
     privacy = plan["privacy"]
     return (
         f"Plan of study {plan['study']}, mode {plan['mode']}. Nothing was drawn, charged or written.\n"
@@ -39,23 +32,14 @@ def _head(plan):
     )
 
 
-def _answers(plan):
-    """Say of each request what it costs, and the R2 of the method of which most is expected."""
+def _answers(plan: dict[str, Any]) -> str:
+    """Return the cost of each request, and the R2 of the method of which most is expected."""
     return "\n".join(_fill(answer(request)) for request in plan["requests"])
 
 
-def answer(request):
-    """Say on one line what a request of a plan costs and what R2 is expected.
-
-    Parameters
-    ----------
-    request : dict, one of the ``requests`` of `dpgrs.planning.plan.plan_study`; the accuracy may be yet to
-        come.
-
-    Returns
-    -------
-    str
-    """
+def answer(request: dict[str, Any]) -> str:
+    """Return in one line the cost of a request of a plan and the expected R2; the accuracy may be yet to
+    come."""
     outcomes = f"{request['n_outcomes']:,} outcome{'s' * (request['n_outcomes'] != 1)}"
     terms = f"{request['protection']}, {request['accounting']}, epsilon {request['epsilon']:g}"
     line = f"# {request['number']} ({terms}, {request['n_variants']:,} variants, {outcomes}): "
@@ -73,7 +57,7 @@ def answer(request):
     )
 
 
-def _totals(plan):
+def _totals(plan: dict[str, Any]) -> str:
     has_person = any(request["person"] for request in plan["requests"])
     columns = ["#", "protection", "accounting", "requested", "variants", "outcomes", "an outcome"]
     columns += ["all outcomes", "tight"] + ["a person"] * has_person
@@ -106,36 +90,38 @@ def _totals(plan):
     return "\n".join([title, text_table(columns, rows), _legend(legend)])
 
 
-def _over_budget(request):
+def _over_budget(request: dict[str, Any]) -> str:
     return " !" if request["is_within_budget"] is False else ""
 
 
-def _mechanisms(plan):
-    listed = [(request["number"], one) for request in plan["requests"] for one in request["mechanisms"]]
-    has_choices = any(one["epsilon"] is not None for _, one in listed)
+def _mechanisms(plan: dict[str, Any]) -> str:
+    listed = [
+        (request["number"], mechanism) for request in plan["requests"] for mechanism in request["mechanisms"]
+    ]
+    has_choices = any(mechanism["epsilon"] is not None for _, mechanism in listed)
     counted = {
         "outcome counts": "rows on which each outcome is known",
         "case counts": "rows on which each 0/1 outcome is 1",
     }
-    drawn = {one["statistic"] for _, one in listed}
+    statistics = {mechanism["statistic"] for _, mechanism in listed}
     columns = ["#", "statistic", "times", "numbers each", "sensitivity", "noise sd", "mu", "share"]
     rows = [
         [
             str(number),
-            one["statistic"],
-            str(one["times"]),
-            str(one["entries"]),
-            f"{one['sensitivity']:.4g}",
-            _number(one["noise_sd"], ".4g"),
-            _number(one["mu"], ".4g"),
-            _number(one["share"], ".3f"),
-            *([_number(one["epsilon"], ".4g")] if has_choices else []),
+            mechanism["statistic"],
+            str(mechanism["times"]),
+            str(mechanism["entries"]),
+            f"{mechanism['sensitivity']:.4g}",
+            _number(mechanism["noise_sd"], ".4g"),
+            _number(mechanism["mu"], ".4g"),
+            _number(mechanism["share"], ".3f"),
+            *([_number(mechanism["epsilon"], ".4g")] if has_choices else []),
         ]
-        for number, one in listed
+        for number, mechanism in listed
     ]
     legend = {
         "count": "number of rows trained on",
-        **{name: said for name, said in counted.items() if name in drawn},
+        **{name: meaning for name, meaning in counted.items() if name in statistics},
         "gram": "X'X, genotypes by genotypes: LD",
         "cross product": "X'Y, genotypes by outcomes: GWAS",
         "accuracy": "sums behind R2 and error, if they are charged",
@@ -146,17 +132,17 @@ def _mechanisms(plan):
     }
     if has_choices:
         columns.append("epsilon each")
-        drawn = {one["statistic"] for _, one in listed}
-        legend |= {name: said for name, said in CHOICES.items() if name in drawn}
+        statistics = {mechanism["statistic"] for _, mechanism in listed}
+        legend |= {name: meaning for name, meaning in CHOICES.items() if name in statistics}
         legend["epsilon each"] = "what choices cost; it adds up by itself, beside mu^2"
     return "\n".join(["Spent on what", text_table(columns, rows), _legend(legend)])
 
 
-def _number(value, form):
+def _number(value: float | None, form: str) -> str:
     return "" if value is None else f"{value:{form}}"
 
 
-def _ledger(plan):
+def _ledger(plan: dict[str, Any]) -> str:
     ledger = plan["ledger"]
     if ledger is None:
         return ""
@@ -203,7 +189,7 @@ def _ledger(plan):
     )
 
 
-def _expected(plan):
+def _expected(plan: dict[str, Any]) -> str:
     columns = ["#", "method", "h2", "weight sd", "noise sd", "from X'X", "from X'Y", "R2", "+-"]
     columns.append("R2 without noise")
     rows = [
@@ -235,7 +221,7 @@ def _expected(plan):
     return "\n".join(["To be expected of an outcome", text_table(columns, rows), _legend(legend)])
 
 
-def _compared(plan):
+def _compared(plan: dict[str, Any]) -> str:
     columns = [
         "#",
         "bounds",
@@ -273,11 +259,11 @@ def _compared(plan):
     return "\n".join(["What bounds and neighbours cost", text_table(columns, rows), _legend(legend)])
 
 
-def _r2(value):
+def _r2(value: float) -> str:
     return f"{value:.2f}" if value > -1 else "< -1"
 
 
-def _notes(plan):
+def _notes(plan: dict[str, Any]) -> str:
     assumed = plan["assumptions"]
     outcomes = f"outcomes: {assumed['outcomes']}; " if "outcomes" in assumed else ""
     setting = f" (`{assumed['people_from']}`)" if "people_from" in assumed else ""
@@ -297,7 +283,11 @@ def _notes(plan):
         "of the cohort's genotypes. A dry run checks these files."
     )
     lines += plan["choice"]
-    if any(one["method"] == "blup-ld" for request in plan["requests"] for one in request["expected"]):
+    if any(
+        expected_fit["method"] == "blup-ld"
+        for request in plan["requests"]
+        for expected_fit in request["expected"]
+    ):
         lines.append(
             "The R2 of blup-ld can be too low for a cohort many times larger than the public reference: a "
             "run may reach more."
@@ -329,16 +319,16 @@ def _notes(plan):
     return "\n".join(map(_fill, lines))
 
 
-def _listed(title, lines):
+def _listed(title: str, lines: Sequence[str]) -> str:
     """Return a title and its lines, or nothing without lines."""
     return "\n".join([title, *map(_fill, (f"- {line}" for line in lines))]) if lines else ""
 
 
-def _legend(meanings):
+def _legend(meanings: dict[str, str]) -> str:
     """Explain columns, a line each."""
     width = max(map(len, meanings))
     return "\n".join(f"  {name:<{width}}  {meaning}" for name, meaning in meanings.items())
 
 
-def _fill(line):
+def _fill(line: str) -> str:
     return textwrap.fill(line, WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)

@@ -1,10 +1,13 @@
 """The page on genotypes of a benchmark: what became of all variants, and how people differ."""
 
+from collections.abc import Sequence
 from itertools import cycle
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
-from dpgrs.io.genotype_summary import CALL_EDGES
+from dpgrs.io.genotype_summary import CALL_EDGES, GenotypeSummary
 from dpgrs.io.variant_filters import CALLS
 from dpgrs.reporting.rendering import STAMP, Drawing, Section
 from dpgrs.reporting.styles import WIDTH
@@ -20,6 +23,11 @@ from dpgrs.reporting.svg import (
     shortened,
     stamp,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from dpgrs.reporting.data import ReportData
 
 CATEGORY = "Genotypes"
 N_BINS = 30
@@ -51,17 +59,8 @@ COLUMNS = {
 ALWAYS = ("chromosome", "records", "rows", "thinned", "kept", "call_rate")
 
 
-def filter_words(variants):
-    """Say which variants a study may take, a phrase a filter.
-
-    Parameters
-    ----------
-    variants : Variants, that section of the settings.
-
-    Returns
-    -------
-    list of str
-    """
+def filter_words(variants: Any) -> list[str]:
+    """Return which variants a study may take, a phrase a filter, by the settings `Variants`."""
     words = [f"minor-allele frequency of at least {variants.maf:g}"]
     if variants.missing < 1:
         words.append(f"at most {100 * variants.missing:g} % of alleles missing")
@@ -78,7 +77,7 @@ def filter_words(variants):
     return words
 
 
-def shown_columns(counts):
+def shown_columns(counts: pd.DataFrame) -> list[tuple[str, str]]:
     """Return the columns to show, as (name, heading): those that always are, and those with any count."""
     return [
         (name, heading)
@@ -87,7 +86,7 @@ def shown_columns(counts):
     ]
 
 
-def call_rows(summary):
+def call_rows(summary: GenotypeSummary) -> list[tuple[str, int, int]]:
     """Return (call rates in words, variants, people) of every bin that is not empty, the lowest first."""
     percents = [f"{100 * edge:g}" for edge in CALL_EDGES]
     pairs = zip(percents[:-1], [*percents[1:-1], "100"], strict=True)
@@ -96,14 +95,16 @@ def call_rows(summary):
     return [(name, *both) for name, both in zip(names, counts, strict=True) if any(both)]
 
 
-def heterozygosity_figure(summary, groups):
+def heterozygosity_figure(
+    summary: GenotypeSummary, groups: Sequence[tuple[str, str, str, np.ndarray]]
+) -> "Figure":
     """Draw the distribution of heterozygosity over people, a line per population; call within `styled`."""
     values = summary.heterozygosity
     edges = np.histogram_bin_edges(values[np.isfinite(values)], bins=N_BINS)
     figure, axes = _with_legend(groups, height=170)
     for name, color, _, is_own in groups:
-        found, _ = np.histogram(values[is_own], edges)
-        axes.stairs(found, edges, color=color, linewidth=1.3, label=shortened(name))
+        counts, _ = np.histogram(values[is_own], edges)
+        axes.stairs(counts, edges, color=color, linewidth=1.3, label=shortened(name))
     axes.set(xlabel="share of heterozygous calls of a person", ylabel="people", ylim=(0, None))
     few_ticks(axes.xaxis, 8)
     few_ticks(axes.yaxis, 4)
@@ -111,7 +112,9 @@ def heterozygosity_figure(summary, groups):
     return figure
 
 
-def components_figure(summary, groups):
+def components_figure(
+    summary: GenotypeSummary, groups: Sequence[tuple[str, str, str, np.ndarray]]
+) -> "Figure":
     """Draw people by their first two principal components, in the colours of their populations."""
     figure, axes = _with_legend(groups, height=330)
     for name, color, marker, is_own in groups:
@@ -136,7 +139,7 @@ def components_figure(summary, groups):
     return figure
 
 
-def decay_figure(summary):
+def decay_figure(summary: GenotypeSummary) -> "Figure":
     """Draw mean r^2 of pairs of variants by their distance; call within `styled`."""
     edges = summary.edges / 1000
     figure, [[axes]] = new_figure(WIDTH, 190, left=46, right=12, top=8, bottom=36)
@@ -155,8 +158,8 @@ def decay_figure(summary):
     return figure
 
 
-def _groups(summary):
-    """Return (name, colour, marker, is_own) of what figures tell apart: populations, or all people."""
+def _groups(summary: GenotypeSummary) -> list[tuple[str, str, str, np.ndarray]]:
+    """Return (name, colour, marker, is_own) of the groups in figures: populations, or all people."""
     n_people = len(summary.heterozygosity)
     if not len(summary.names):
         return [(ALL, PALETTE[0], MARKERS[0], np.ones(n_people, dtype=bool))]
@@ -170,7 +173,9 @@ def _groups(summary):
     return groups + [(OTHERS, INK, "x", rest)] * bool(rest.any())
 
 
-def _with_legend(groups, *, height):
+def _with_legend(
+    groups: Sequence[tuple[str, str, str, np.ndarray]], *, height: float
+) -> "tuple[Figure, Any]":
     rows = -(-len(groups) // 4)
     figure, [[axes]] = new_figure(
         WIDTH, height + LEGEND_LINE * rows, left=52, right=12, top=LEGEND_LINE * rows + 8, bottom=38
@@ -180,13 +185,13 @@ def _with_legend(groups, *, height):
     return figure, axes
 
 
-def _legend(figure, groups):
+def _legend(figure: "Figure", groups: Sequence[tuple[str, str, str, np.ndarray]]) -> None:
     figure.legend(
         loc="upper left", ncols=min(len(groups), 4), borderaxespad=0.2, handletextpad=0.4, markerscale=2
     )
 
 
-def _population_rows(summary):
+def _population_rows(summary: GenotypeSummary) -> list[dict[str, Any]]:
     """Return a dict per population: name, n, observed, expected, inbreeding and its F_ST with all."""
     return [
         {
@@ -208,7 +213,7 @@ def _population_rows(summary):
     ]
 
 
-def _variants(data):
+def _variants(data: "ReportData") -> dict[str, Any]:
     counts = data.quality.counts
     return {
         "filters": filter_words(data.quality.settings),
@@ -218,16 +223,16 @@ def _variants(data):
     }
 
 
-def _people(summary):
+def _people(summary: GenotypeSummary) -> dict[str, Any]:
     return {"summary": summary, "n_people": len(summary.heterozygosity)}
 
 
-def _calls(data):
+def _calls(data: "ReportData") -> dict[str, Any]:
     summary = data.quality.summary
     return _people(summary) | {"calls": call_rows(summary)}
 
 
-def _heterozygosity(data):
+def _heterozygosity(data: "ReportData") -> dict[str, Any]:
     summary = data.quality.summary
     figure = Drawing(heterozygosity_figure(summary, _groups(summary)), "Heterozygosity of people")
     return _people(summary) | {
@@ -236,7 +241,7 @@ def _heterozygosity(data):
     }
 
 
-def _populations(data):
+def _populations(data: "ReportData") -> dict[str, Any] | None:
     summary, figures = data.quality.summary, {}
     if np.isfinite(summary.explained).all():
         figure = components_figure(summary, _groups(summary))
@@ -246,7 +251,7 @@ def _populations(data):
     return {"populations": _population_rows(summary), "figures": figures}
 
 
-def _linkage(data):
+def _linkage(data: "ReportData") -> dict[str, Any]:
     figure = Drawing(decay_figure(data.quality.summary), "r² of variants by their distance")
     return {"figures": {"decay": figure}}
 

@@ -1,6 +1,8 @@
 """The pages of a release, lists of sections of released and public values: an overview, one per outcome."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -8,7 +10,7 @@ from dpgrs.privacy.statement.text import rows_of_cases
 from dpgrs.reporting.loadings import CARRIED
 from dpgrs.reporting.outcome_figures import MAX_BARS, WeightsFigure, shared_places
 from dpgrs.reporting.outcome_measures import RELEASED_MEASURES
-from dpgrs.reporting.release_data import AUDITED, STATISTICS, terms_rows
+from dpgrs.reporting.release_data import AUDITED, STATISTICS, ReleaseData, terms_rows
 from dpgrs.reporting.rendering import (
     Drawing,
     Section,
@@ -24,7 +26,7 @@ from dpgrs.reporting.terms import protected_in_words
 STRIP_HEIGHT = 140
 
 
-def _released(data):
+def _released(data: ReleaseData) -> dict[str, Any]:
     return {
         "terms": terms_rows(data.statement),
         "n_rows": data.n_rows,
@@ -34,18 +36,18 @@ def _released(data):
     }
 
 
-def _outcomes(data):
+def _outcomes(data: ReleaseData) -> dict[str, Any]:
     links, possible = outcome_links(len(data.outcomes), "outcomes/"), data.possible_accuracy
     rows = []
-    for place, (name, score) in enumerate(zip(data.outcomes, data.statement["scores"], strict=True)):
-        largest = np.abs(data.weights[place]).argmax()
+    for index, (name, score) in enumerate(zip(data.outcomes, data.statement["scores"], strict=True)):
+        largest = np.abs(data.weights[index]).argmax()
         rows.append(
             {
-                "number": place + 1,
+                "number": index + 1,
                 "name": name,
-                "link": links[place + 1],
-                "largest": abs(data.weights[place, largest]),
-                "site": data.variants.iloc[data.places(place)[largest]],
+                "link": links[index + 1],
+                "largest": abs(data.weights[index, largest]),
+                "site": data.variants.iloc[data.places(index)[largest]],
                 "score": score,
                 "accuracy": possible.loc[name],
                 "is_beyond": not possible.loc[name].equals(data.accuracy.loc[name]),
@@ -54,7 +56,7 @@ def _outcomes(data):
     return {"outcomes": rows, "has_beyond": any(row["is_beyond"] for row in rows)}
 
 
-def _promise(data):
+def _promise(data: ReleaseData) -> dict[str, Any]:
     protection, has_covariates = data.statement["guarantee"]["protection"], data.covariates is not None
     return {
         "terms": terms_rows(data.statement),
@@ -62,19 +64,19 @@ def _promise(data):
     }
 
 
-def _guarantee(data):
+def _guarantee(data: ReleaseData) -> dict[str, Any]:
     named = {"statistics": STATISTICS, "audited": AUDITED}
     return _promise(data) | named | {"mechanisms": data.statement["mechanisms"]}
 
 
-def _weights(data):
+def _weights(data: ReleaseData) -> Callable[[int], dict[str, Any]]:
     drawing = WeightsFigure(
         data.variants, labels=["Released weights"], colors=PALETTE[:1], strip_height=STRIP_HEIGHT
     )
     is_chosen = data.chosen is not None
     label = f"Released weights of {'the chosen' if is_chosen else 'all'} variants along the genome"
 
-    def of_outcome(outcome):
+    def of_outcome(outcome: int) -> dict[str, Any]:
         largest = data.largest_rows(outcome)
         rows = data.chosen_rows(outcome) if is_chosen else largest
         tallest = largest.iloc[0]
@@ -94,18 +96,18 @@ def _weights(data):
     return of_outcome
 
 
-def _cases(data):
-    counts = {one["outcome"]: one for one in data.statement.get("case_counts", ())}
+def _cases(data: ReleaseData) -> Callable[[int], dict[str, Any] | None] | None:
+    counts = {count["outcome"]: count for count in data.statement.get("case_counts", ())}
     rows = rows_of_cases(data.statement)
 
-    def of_outcome(outcome):
-        one = counts.get(data.outcomes[outcome])
-        return None if one is None else {"counts": one, "rows": rows}
+    def of_outcome(outcome: int) -> dict[str, Any] | None:
+        case_count = counts.get(data.outcomes[outcome])
+        return None if case_count is None else {"counts": case_count, "rows": rows}
 
     return of_outcome if counts else None
 
 
-def _prediction(data):
+def _prediction(data: ReleaseData) -> Callable[[int], dict[str, Any]]:
     constants = data.constants["constant"]
     return lambda outcome: {
         "constant": constants[data.outcomes[outcome]],
@@ -113,13 +115,13 @@ def _prediction(data):
     }
 
 
-def _covariates(data):
+def _covariates(data: ReleaseData) -> Callable[[int], dict[str, Any]] | None:
     if data.covariates is None:
         return None
     return lambda outcome: {"covariates": data.covariates_of(outcome)}
 
 
-def _accuracy(data):
+def _accuracy(data: ReleaseData) -> Callable[[int], dict[str, Any]]:
     return lambda outcome: {
         "accuracy_in_words": data.accuracy_in_words(outcome),
         "is_charged": data.has_charged_accuracy,
@@ -127,12 +129,12 @@ def _accuracy(data):
     }
 
 
-def _budget(data):
+def _budget(data: ReleaseData) -> dict[str, Any]:
     return {"budget": data.budget}
 
 
-def _nothing(data):
-    """Return what a section knows that shows nothing but what all of them know."""
+def _nothing(data: ReleaseData) -> dict[str, Any]:
+    """Return the context of a section that shows only what all sections share."""
     return {}
 
 
@@ -158,16 +160,11 @@ OF_OUTCOME = [
 ]
 
 
-def write_overview(data, directory, *, figures=None):
-    """Write ``index.html`` and what all pages share.
+def write_overview(data: ReleaseData, directory: Path | str, *, figures: Path | None = None) -> None:
+    """Write ``index.html`` and the files that all pages share.
 
-    Outcome pages are expected in ``outcomes/<chunk name>/`` beside it, as an `outcome_writer` makes them.
-
-    Parameters
-    ----------
-    data : ReleaseData
-    directory : folder of the report; made if absent.
-    figures : folder for files of the figures; None: keep none.
+    Outcome pages are expected in ``outcomes/<chunk name>/`` beside it, as an `outcome_writer` makes them. The
+    folder is made if absent; `figures` is a folder for files of the figures, or None.
     """
     directory = Path(directory)
     write_assets(directory, shared_places(data.variants))
@@ -182,19 +179,9 @@ def write_overview(data, directory, *, figures=None):
     )
 
 
-def outcome_writer(data, *, figures=None):
-    """Return a function that writes pages of outcomes.
-
-    Parameters
-    ----------
-    data : ReleaseData
-    figures : folder for files of the figures; None: keep none.
-
-    Returns
-    -------
-    function of first, last and folder, from `dpgrs.reporting.rendering.outcome_pages`.
-    """
-    traits = {one["outcome"]: one for one in data.statement["curation"].get("traits", ())}
+def outcome_writer(data: ReleaseData, *, figures: Path | None = None) -> Callable[..., None]:
+    """Return a function of first, last and folder that writes pages of outcomes, from `outcome_pages`."""
+    traits = {trait["outcome"]: trait for trait in data.statement["curation"].get("traits", ())}
     return outcome_pages(
         "release_outcome.html",
         OF_OUTCOME,
@@ -209,8 +196,9 @@ def outcome_writer(data, *, figures=None):
     )
 
 
-def _shared(data, *, root):
-    """Return what all pages and their sections know; `root` leads from a page to the overview's folder."""
+def _shared(data: ReleaseData, *, root: str) -> dict[str, Any]:
+    """Return the values that all pages and their sections use; `root` leads from a page to the overview's
+    folder."""
     return {
         "mode": "release",
         "root": root,

@@ -1,9 +1,9 @@
 """What the pages of all studies share: where they lie, and how their sections and figures become files."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jinja2
 from markupsafe import Markup
@@ -39,30 +39,20 @@ class Drawing(NamedTuple):
 
 
 class Section(NamedTuple):
-    """A part of pages on one topic.
+    """A section of pages on one topic."""
 
-    Attributes
-    ----------
-    title : str, its heading.
-    template : str, a file of ``templates/sections``, or a jinja2.Template; it knows the context and what all
-        pages share.
-    context : function of the study's data that returns what is shown as a dict, its figures as a dict of name
-        to `Drawing` in it, or None where there is nothing to show. On the pages of outcomes it returns such a
-        function of an outcome's index, or None. Pages with figures of matplotlib are written within `styled`.
-    anchor : str, its id on a page; None where nothing leads to it.
-    label : str, its name among the links of the page; default: the title.
-    category : str, of its figures in Snakemake's report; default: the label.
-    """
-
-    title: str
-    template: str
-    context: Callable
-    anchor: str | None = None
-    label: str | None = None
-    category: str | None = None
+    title: str  # its heading
+    template: str  # a file of ``templates/sections``; it sees the context and what all pages share
+    # From the study's data to a dict of what the template shows, figures in it as a dict of name to
+    # `Drawing`, or None if there is nothing to show; on pages of outcomes to a function of an outcome's index
+    # that returns this, or None. Pages with figures of matplotlib are written within `styled`.
+    context: Callable[..., Any]
+    anchor: str | None = None  # its id on a page; None: no link leads to it
+    label: str | None = None  # its name among the links of the page; None: the title
+    category: str | None = None  # of its figures in Snakemake's report; None: the label
 
     @property
-    def name(self):
+    def name(self) -> str:
         """Its label, or the title."""
         return self.label or self.title
 
@@ -75,37 +65,28 @@ class Chunk(NamedTuple):
     last: int
 
 
-def chunks(n_outcomes):
+def chunks(n_outcomes: int) -> list[Chunk]:
     """Share out outcome pages to at most `MAX_CHUNKS` folders of at least `MIN_CHUNK_SIZE` pages.
 
-    Parameters
-    ----------
-    n_outcomes : int
-
-    Returns
-    -------
-    list of Chunk; only the last may be smaller.
+    Only the last may be smaller.
     """
     size = max(MIN_CHUNK_SIZE, -(-n_outcomes // MAX_CHUNKS))
     firsts = range(1, n_outcomes + 1, size)
     return [
-        Chunk(f"{place:02d}", first, min(first + size - 1, n_outcomes))
-        for place, first in enumerate(firsts, start=1)
+        Chunk(f"{number:02d}", first, min(first + size - 1, n_outcomes))
+        for number, first in enumerate(firsts, start=1)
     ]
 
 
-def page_name(number):
+def page_name(number: int) -> str:
     """Return the file name of an outcome's page; `number` counts from 1."""
     return f"outcome_{number:04d}.html"
 
 
-def outcome_links(n_outcomes, start):
-    """Return, by number, the address of every outcome page.
+def outcome_links(n_outcomes: int, start: str) -> dict[int, str]:
+    """Return the address of every outcome page, by its number from 1.
 
-    Parameters
-    ----------
-    n_outcomes : int
-    start : str, address of the folder of all chunks: ``outcomes/`` from the overview, ``../`` from a page.
+    `start` is the address of the folder of all chunks: ``outcomes/`` from the overview, ``../`` from a page.
     """
     return {
         number: f"{start}{chunk.name}/{page_name(number)}"
@@ -114,13 +95,10 @@ def outcome_links(n_outcomes, start):
     }
 
 
-def write_assets(directory, places=None):
-    """Write what all pages share into the folder of a report: their style, their script, places of variants.
+def write_assets(directory: Path, places: str | None = None) -> None:
+    """Write the files that all pages share into the folder of a report, which is made if absent.
 
-    Parameters
-    ----------
-    directory : folder of the report; made if absent.
-    places : str, as from `dpgrs.reporting.outcome_figures.shared_places`, or None.
+    These are their style, their script, and the positions of variants from `outcome_figures.shared_places`.
     """
     (directory / "assets").mkdir(parents=True, exist_ok=True)
     for name in ASSETS:
@@ -130,73 +108,78 @@ def write_assets(directory, places=None):
         _write(directory / "assets" / PLACES, f'window.variantPlaces = "{places}";\n')
 
 
-def same_for_all(context):
+def same_for_all(context: Callable[[Any], Any]) -> Callable[[Any], Callable[[int], Any]]:
     """Return the context, on the pages of outcomes, of a section that is the same on all of them."""
 
-    def prepare(data):
-        found = context(data)
-        return lambda outcome: found
+    def prepare(data: Any) -> Callable[[int], Any]:
+        shown = context(data)
+        return lambda outcome: shown
 
     return prepare
 
 
-def write_page(path, template, sections, subject, *, shared, figures=None, prefix="", others=None, **head):
+def write_page(
+    path: Path,
+    template: str,
+    sections: Sequence[Section],
+    subject: Any,
+    *,
+    shared: dict[str, Any],
+    figures: Path | None = None,
+    prefix: str = "",
+    others: dict[str, str] | None = None,
+    **head: Any,
+) -> None:
     """Write a page of those sections that have something to show.
 
-    Parameters
-    ----------
-    path : file to write.
-    template : str or jinja2.Template, that of the head of the page.
-    sections : list of Section.
-    subject : what their contexts take.
-    shared : dict, what the head and all sections know; ``mode`` and ``root`` among it.
-    figures : folder for files of the figures too, by category; None: write none.
-    prefix : str, of the names of these files, which must differ between all pages.
-    others : dict of address to name of pages that the head links after the sections; None for a head without
-        links.
-    **head : what the head knows beside this.
+    `template` is the file of the head of the page, which sees `shared` and `head`; sections take `subject`
+    and see `shared`, with ``mode`` and ``root`` in it. Files of the figures go to `figures`, if given, by
+    category, their names with a `prefix` that differs between all pages. `others` are addresses and names of
+    pages that the head links after the sections; None makes a head without links.
     """
     bodies, stamp = [], STAMP if shared["mode"] == "benchmark" else ""
     for section in sections:
         context = section.context(subject)
         if context is None:
             continue
-        drawings, drawn = context.get("figures", {}), {}
+        drawings, inline_figures = context.get("figures", {}), {}
         for name, (figure, label) in drawings.items():
             svg = draw_svg(figure, is_packed=True)
-            drawn[name] = Markup(inline_svg(svg, prefix=name, label=label))
+            inline_figures[name] = Markup(inline_svg(svg, prefix=name, label=label))
             if figures:
                 folder = figures / (section.category or section.name)
                 # A file has no script beside it.
-                whole = draw_svg(figure) if "data-bars" in svg else svg
-                save_svg(whole, folder / f"{prefix}{name}.svg", words=stamp)
-        known = shared | context | {"figures": drawn}
-        text = environment().get_template(section.template).render(known)
+                unpacked = draw_svg(figure) if "data-bars" in svg else svg
+                save_svg(unpacked, folder / f"{prefix}{name}.svg", words=stamp)
+        values = shared | context | {"figures": inline_figures}
+        text = environment().get_template(section.template).render(values)
         bodies.append((section, Markup(text)))
     links = [] if others is None else [(f"#{section.anchor}", section.name) for section, _ in bodies]
     links += (others or {}).items()
     _write(path, environment().get_template(template).render(shared | head, sections=bodies, links=links))
 
 
-def outcome_pages(template, sections, data, *, shared, head, figures=None):
-    """Prepare what the pages of all outcomes share, once.
+def outcome_pages(
+    template: str,
+    sections: Sequence[Section],
+    data: Any,
+    *,
+    shared: dict[str, Any],
+    head: Callable[[int], dict[str, Any]],
+    figures: Path | None = None,
+) -> Callable[[int, int, Path], None]:
+    """Prepare what the pages of all outcomes share, once, and return a function that writes pages.
 
-    Parameters
-    ----------
-    template, sections, shared, figures : as in `write_page`; figures of the first `MAX_FIGURED` outcomes.
-    data : what the sections take, with `outcomes`.
-    head : function of an outcome's index that returns what the head of its page knows beside this.
-
-    Returns
-    -------
-    function of `first` and `last`, numbers of outcomes from 1, both included, and of the folder of their
-    `Chunk`, ``<report>/outcomes/<chunk name>``, made if absent. It writes ``outcome_0001.html`` ... there.
+    It takes `first` and `last`, numbers of outcomes from 1, both included, and the folder of their `Chunk`,
+    ``<report>/outcomes/<chunk name>``, made if absent, and writes ``outcome_0001.html`` ... there. Figures of
+    the first `MAX_FIGURED` outcomes are kept. `head` returns, for an outcome's index, what the head of its
+    page shows; other arguments are as in `write_page`.
     """
     links = outcome_links(len(data.outcomes), "../")
     views = [(section, section.context(data)) for section in sections]
     sections = [section._replace(context=view) for section, view in views if view is not None]
 
-    def write(first, last, directory):
+    def write(first: int, last: int, directory: Path | str) -> None:
         directory = Path(directory)
         directory.mkdir(parents=True, exist_ok=True)
         for number in range(first, last + 1):
@@ -220,9 +203,9 @@ def outcome_pages(template, sections, data, *, shared, head, figures=None):
 
 
 @cache
-def environment():
-    """Return what makes pages of templates."""
-    made = jinja2.Environment(
+def environment() -> jinja2.Environment:
+    """Return the environment in which templates become pages."""
+    templates = jinja2.Environment(
         loader=jinja2.FileSystemLoader([TEMPLATES, TEMPLATES / "sections"]),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
@@ -230,7 +213,7 @@ def environment():
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.filters |= {
+    templates.filters |= {
         "bound": format_bound,
         "count": format_count,
         "r2": format_r2,
@@ -239,12 +222,12 @@ def environment():
         "plural": plural,
         "typeset": typeset,
     }
-    macros = vars(made.get_template("macros.html").module)
-    made.globals |= {name: macro for name, macro in macros.items() if not name.startswith("_")}
-    made.globals["accounting_names"] = ACCOUNTING_NAMES
-    return made
+    macros = vars(templates.get_template("macros.html").module)
+    templates.globals |= {name: macro for name, macro in macros.items() if not name.startswith("_")}
+    templates.globals["accounting_names"] = ACCOUNTING_NAMES
+    return templates
 
 
-def _write(path, text):
+def _write(path: Path, text: str) -> None:
     with replacing(path) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="\n")

@@ -1,9 +1,11 @@
 """The page of scored people: variants, distributions, deciles. It is as private as the target."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import cycle
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -31,66 +33,47 @@ MOST_NAMED = 10
 
 @dataclass(frozen=True)
 class ScoreData:
-    """What the page shows.
+    """What the page of scored people shows; it is as private as the target."""
 
-    Attributes
-    ----------
-    variants : list of dict, of scores that share their variants: ``scores``, a label, the numbers of
-        ``variants``, of those ``used`` and of A/T and C/G among them (``ambiguous_used``), and a dict of
-        ``status`` to the number of variants.
-    names : list of n_outcomes str
-    units : list of n_outcomes str, what `values` are in.
-    values : (n_outcomes, n_people) float64; NaN of a score that does not vary in the reference.
-    populations : (n_people,) str; None where nobody's is known.
-    notes : list of str, what to know of the results.
-    limits : (n_outcomes, 2) float64, between which values can lie, infinite where they can be any number;
-        None: all can.
-    spreads : (n_outcomes,) float64, standard deviation of the outcome in the unit of `values`, NaN where it
-        is not known; None: of none.
-    """
-
-    variants: list
-    names: list
-    units: list
-    values: np.ndarray
-    populations: np.ndarray | None = None
-    notes: list = field(default_factory=list)
+    # Of scores that share their variants: ``scores``, a label, the numbers of ``variants``, of those ``used``
+    # and of A/T and C/G among them (``ambiguous_used``), and a dict of ``status`` to the number of variants.
+    variants: list[dict[str, Any]]
+    names: list[str]  # n_outcomes
+    units: list[str]  # of `values`, one an outcome
+    values: np.ndarray  # (n_outcomes, n_people) float64; NaN if a score does not vary in the reference
+    populations: np.ndarray | None = None  # (n_people,) str
+    notes: list[str] = field(default_factory=list)  # what to know of the results
+    # (n_outcomes, 2) float64, between which values can lie; infinite if they can be any number.
     limits: np.ndarray | None = None
+    # (n_outcomes,) float64, sd of the outcome in the unit of `values`; NaN if not known.
     spreads: np.ndarray | None = None
 
     @cached_property
-    def shown(self):
-        """(n_outcomes, n_people) float64, values moved to their limits."""
+    def shown(self) -> np.ndarray:
+        """The (n_outcomes, n_people) float64 values, moved to their limits."""
         return self.values if self.limits is None else np.clip(self.values, *self.limits.T[..., np.newaxis])
 
     @property
-    def remarks(self):
-        """(n_outcomes,) str, why a score has no numbers, or which are not as they were; empty of most."""
+    def remarks(self) -> np.ndarray:
+        """Notes, (n_outcomes,) str: why a score has no numbers, or which were moved; empty for most."""
         is_missing = np.isnan(self.values).any(axis=1)
         is_beyond = (self.shown != self.values).any(axis=1)
         is_wide = False if self.spreads is None else self.values.std(axis=1) > self.spreads
         return np.select([is_missing, is_beyond, is_wide], [MISSING, BEYOND, WIDE], "")
 
     @property
-    def groups(self):
-        """List of (name, (n_people,) bool): populations of enough people, or else all people."""
+    def groups(self) -> list[tuple[str, np.ndarray]]:
+        """Names and (n_people,) bool of populations of enough people, or else of all people."""
         n_people = self.values.shape[1]
         everybody = [("all people", np.ones(n_people, dtype=bool))] if n_people >= FEWEST_PEOPLE else []
         if self.populations is None:
             return everybody
-        own = [(str(name), self.populations == name) for name in np.unique(self.populations)]
-        return [(name, is_own) for name, is_own in own if is_own.sum() >= FEWEST_PEOPLE] or everybody
+        populations = [(str(name), self.populations == name) for name in np.unique(self.populations)]
+        return [(name, is_own) for name, is_own in populations if is_own.sum() >= FEWEST_PEOPLE] or everybody
 
 
-def write_score_page(directory, data, *, figures=None):
-    """Write the page and what it needs into a folder, which is made if absent.
-
-    Parameters
-    ----------
-    directory : pathlib.Path
-    data : ScoreData
-    figures : folder for files of the figures; None: keep none.
-    """
+def write_score_page(directory: Path | str, data: ScoreData, *, figures: Path | None = None) -> None:
+    """Write the page and the files that it needs into a folder, which is made if absent."""
     directory = Path(directory)
     write_assets(directory)
     n_people = data.values.shape[1]
@@ -108,15 +91,9 @@ def write_score_page(directory, data, *, figures=None):
     )
 
 
-def distribution_figure(values, unit, groups):
-    """Draw the distribution of a score as a Picture, a line for each population.
-
-    Parameters
-    ----------
-    values : (n_people,) float64
-    unit : str
-    groups : list of (name, is_own), at least one.
-    """
+def distribution_figure(values: np.ndarray, unit: str, groups: Sequence[tuple[str, np.ndarray]]) -> Picture:
+    """Draw the distribution of a score, (n_people,) float64, a line for each population; one group at
+    least."""
     labels = [f"{shortened(name)} ({is_own.sum()})" for name, is_own in groups]
     column = LEGEND_STROKE + 14 + text_width(labels)
     n_columns = max(min(int(WIDTH // column), len(groups)), 1)
@@ -136,12 +113,12 @@ def distribution_figure(values, unit, groups):
     axes.levels([value for value, _ in round_ticks(*axes.y, 4)], color=FAINT, width=0.5)
     axes.uprights([value for value, _ in round_ticks(*axes.x, 8)], *axes.y, color=FAINT, width=0.5)
     looks = ((color, line) for line in cycle(LINES) for color in PALETTE)
-    for place, (share, label, (color, line)) in enumerate(zip(shares, labels, looks, strict=False)):
+    for index, (share, label, (color, line)) in enumerate(zip(shares, labels, looks, strict=False)):
         style = {"fill": "none", "stroke": color, "stroke_width": 1.3, "stroke_dasharray": line}
         steps = zip(axes.down(share), axes.across(edges[1:]), strict=True)
         start = f"M{axes.across(edges[0]):.1f} {axes.bottom:g}"
         axes.picture.path(f"{start}{''.join(f'V{y:.1f}H{x:.1f}' for y, x in steps)}V{axes.bottom:g}", **style)
-        left, height = column * (place % n_columns) + 4, LEGEND_LINE * (place // n_columns + 0.5) + 2
+        left, height = column * (index % n_columns) + 4, LEGEND_LINE * (index // n_columns + 0.5) + 2
         axes.picture.path(f"M{left:.1f} {height:g}h{LEGEND_STROKE}", **style)
         axes.picture.text(left + LEGEND_STROKE + 4, height, label)
     axes.ticks_left(4)
@@ -153,55 +130,57 @@ def distribution_figure(values, unit, groups):
     return axes.picture
 
 
-def _variants(data):
-    statuses = list(dict.fromkeys(name for one in data.variants for name in one["status"]))
-    has_ambiguous = any(one["ambiguous_used"] for one in data.variants)
+def _variants(data: ScoreData) -> dict[str, Any]:
+    statuses = list(dict.fromkeys(name for score_group in data.variants for name in score_group["status"]))
+    has_ambiguous = any(score_group["ambiguous_used"] for score_group in data.variants)
     return {"statuses": statuses, "lists": data.variants, "has_ambiguous": has_ambiguous}
 
 
-def _distributions(data):
+def _distributions(data: ScoreData) -> dict[str, Any] | None:
     if not data.groups:
         return None
     figures = {
-        f"score{place}": Drawing(
-            distribution_figure(data.shown[place], data.units[place], data.groups),
+        f"score{index}": Drawing(
+            distribution_figure(data.shown[index], data.units[index], data.groups),
             f"Distribution of {name}",
         )
-        for place, name in enumerate(data.names[:MAX_FIGURED])
-        if np.ptp(data.shown[place]) > 0
+        for index, name in enumerate(data.names[:MAX_FIGURED])
+        if np.ptp(data.shown[index]) > 0
     }
     hidden = 0
     if data.populations is not None:
         hidden = int(data.values.shape[1] - np.sum([is_own for _, is_own in data.groups]))
-    named = {f"score{place}": name for place, name in enumerate(data.names[:MAX_FIGURED])}
+    drawn_names = {f"score{index}": name for index, name in enumerate(data.names[:MAX_FIGURED])}
     return {
         "figures": figures,
-        "names": {key: named[key] for key in figures},
-        "undrawn": [name for key, name in named.items() if key not in figures],
-        "n_more": len(data.names) - len(named),
+        "names": {key: drawn_names[key] for key in figures},
+        "undrawn": [name for key, name in drawn_names.items() if key not in figures],
+        "n_more": len(data.names) - len(drawn_names),
         "fewest": FEWEST_PEOPLE,
         "n_hidden": hidden,
     }
 
 
-def _deciles(data):
+def _deciles(data: ScoreData) -> dict[str, Any] | None:
     if data.values.shape[1] < FEWEST_PEOPLE:
         return None
     edges = np.quantile(data.shown, np.arange(1, 10) / 10, axis=1).T
     moments = zip(data.shown.mean(axis=1).tolist(), data.shown.std(axis=1).tolist(), strict=True)
     remarks = data.remarks.tolist()
     cells = zip(data.names, data.units, moments, edges.tolist(), remarks, strict=True)
-    rows = [(name, unit, [*both, *own], remark) for name, unit, both, own, remark in cells]
+    rows = [(name, unit, [*both, *deciles], remark) for name, unit, both, deciles, remark in cells]
     return {"rows": rows, "remarks": list(_named(data.names, remarks))}
 
 
-def _named(names, remarks):
+def _named(names: Sequence[str], remarks: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Yield each remark with the names of its scores, the first of many."""
     for remark in (MISSING, BEYOND, WIDE):
-        own = [name for name, one in zip(names, remarks, strict=True) if one == remark]
-        more = f" and {len(own) - MOST_NAMED} more" if len(own) > MOST_NAMED else ""
-        if own:
-            yield ", ".join(own[:MOST_NAMED]) + more, remark
+        remarked = [
+            name for name, remark_of_score in zip(names, remarks, strict=True) if remark_of_score == remark
+        ]
+        more = f" and {len(remarked) - MOST_NAMED} more" if len(remarked) > MOST_NAMED else ""
+        if remarked:
+            yield ", ".join(remarked[:MOST_NAMED]) + more, remark
 
 
 SECTIONS = [

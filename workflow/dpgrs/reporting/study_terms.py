@@ -1,12 +1,16 @@
 """What was run in a study, and what its privacy terms mean, as its pages say it."""
 
-from typing import NamedTuple
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dpgrs.methods.registry import METHODS
-from dpgrs.reporting.fits import label_fits
+from dpgrs.reporting.fits import Fit, label_fits
 from dpgrs.reporting.rendering import Section, same_for_all
 from dpgrs.reporting.terms import ACCOUNTING_NAMES, ACCOUNTINGS, Terms, promise
 from dpgrs.types import Bounds, Penalty, Protection
+
+if TYPE_CHECKING:
+    from dpgrs.reporting.data import ReportData, StudyInfo
 
 PENALTY_RULES = {
     Penalty.FIXED: "fixed, the ridge penalty above",
@@ -22,42 +26,32 @@ class Fact(NamedTuple):
     words: str
 
 
-def method_facts(study, methods):
-    """Name the settings that the private methods of a study use.
-
-    Parameters
-    ----------
-    study : StudyInfo
-    methods : set of str, private methods.
-
-    Returns
-    -------
-    list of Fact
-    """
+def method_facts(study: "StudyInfo", methods: Collection[str]) -> list[Fact]:
+    """Return the settings that the private methods of a study use."""
     facts = []
     if study.covariates:
-        named, bound = ", ".join(study.covariates), study.covariate_bound
-        facts.append(Fact("Covariates", f"{named}, clipped at {bound:g} standard deviations"))
+        names, bound = ", ".join(study.covariates), study.covariate_bound
+        facts.append(Fact("Covariates", f"{names}, clipped at {bound:g} standard deviations"))
     if has_bounds(methods):
         facts.append(Fact("Bounds", _bounds(study)))
-    read = {key for method in methods for key in METHODS[method].reads}
-    if "lambda_from" in read:
+    keys_read = {key for method in methods for key in METHODS[method].reads}
+    if "lambda_from" in keys_read:
         facts.append(Fact("Penalty of ReuseCov", PENALTY_RULES[study.penalty_rule]))
-    if "heritability" in read:
+    if "heritability" in keys_read:
         stated = study.stated_heritability
         words = "estimated from the released statistics" if stated is None else f"stated as {stated:g}"
         facts.append(Fact("Heritability for BLUP", words))
     facts += [Fact("Choice of a method", words.replace("`", "")) for words in study.choice]
     facts += [Fact("Public effects", words) for words in study.effects]
-    if "joint_projection" in read:
+    if "joint_projection" in keys_read:
         words = (
             f"joint, all outcomes or {study.words.variants} into one ball"
             if study.is_joint
             else "each into its own ball"
         )
         facts.append(Fact("Projections", words))
-    own = (said for name, said in (study.facts or {}).items() if name in methods)
-    facts += [Fact(*one) for said in own for one in said.items()]
+    method_texts = (texts for name, texts in (study.facts or {}).items() if name in methods)
+    facts += [Fact(*fact) for texts in method_texts for fact in texts.items()]
     if methods and max(study.outcome_counts) > 1:
         shared = study.outcome_budget == "joint"
         words = (
@@ -67,24 +61,24 @@ def method_facts(study, methods):
     return facts
 
 
-def distinct_terms(data):
-    """Return the distinct `Terms` of a study's private fits, each with the list of fits that keep them."""
+def distinct_terms(data: "ReportData") -> dict[Terms, list[Fit]]:
+    """Return the distinct `Terms` of a study's private fits, each with the fits that have them."""
     fits, codes = label_fits(data.metrics)
     records = data.metrics.assign(fit=codes).drop_duplicates("fit").set_index("fit")
     terms = {}
     for code, fit in enumerate(fits):
         if fit.is_private:
-            own = Terms.of(fit, records.loc[code], rows=data.study.rows, **_of_unit(data.study))
-            terms.setdefault(own, []).append(fit)
+            fit_terms = Terms.of(fit, records.loc[code], rows=data.study.rows, **_of_unit(data.study))
+            terms.setdefault(fit_terms, []).append(fit)
     return terms
 
 
-def has_bounds(methods):
-    """Tell whether any of some methods is fitted from statistics within the study's bounds."""
+def has_bounds(methods: Collection[str]) -> bool:
+    """Return whether any of these methods is fitted from statistics within the study's bounds."""
     return any(METHODS[method].is_post_processing or METHODS[method].is_steered for method in methods)
 
 
-def _bounds(study):
+def _bounds(study: "StudyInfo") -> str:
     if study.bounds == Bounds.PAPER:
         return "the PRIMO paper’s: rows less their own mean, no intercept, the norm of X’X as a whole"
     if study.bounds != Bounds.TIGHT:
@@ -93,26 +87,26 @@ def _bounds(study):
     return f"tight, factors {of_features} and {study.outcome_clip:g} for outcomes"
 
 
-def _of_unit(study):
-    """Return what a unit holds, as keywords of those who say it."""
+def _of_unit(study: "StudyInfo") -> dict[str, Any]:
+    """Return what a unit holds, as keyword arguments for the functions that describe it."""
     return {"has_covariates": bool(study.covariates), "features": study.words.features}
 
 
-def _is_tight(data):
+def _is_tight(data: "ReportData") -> bool:
     return data.study.bounds == Bounds.TIGHT and has_bounds(_private_methods(data))
 
 
-def _private_methods(data):
+def _private_methods(data: "ReportData") -> set[str]:
     return set(data.metrics.loc[data.metrics["protection"] != Protection.NONE, "method"])
 
 
-def _said_of(name, methods):
-    """List what rows of the registry say of some methods, each text once."""
-    said = (getattr(row, name) for method, row in METHODS.items() if method in methods)
-    return list(dict.fromkeys(filter(None, said)))
+def _said_of(name: str, methods: Collection[str]) -> list[str]:
+    """Return the texts in a column of the registry for these methods, each text once."""
+    texts = (getattr(row, name) for method, row in METHODS.items() if method in methods)
+    return list(dict.fromkeys(filter(None, texts)))
 
 
-def _run(data):
+def _run(data: "ReportData") -> dict[str, Any]:
     return {
         "n_training": sorted(set(data.metrics["n_rows"])),
         "facts": method_facts(data.study, _private_methods(data)),
@@ -122,7 +116,7 @@ def _run(data):
     }
 
 
-def _privacy(data):
+def _privacy(data: "ReportData") -> dict[str, Any]:
     terms, promises = distinct_terms(data), {}
     for term, fits in terms.items():
         protection = fits[0].protection

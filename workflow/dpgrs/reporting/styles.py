@@ -1,11 +1,13 @@
 """How fits look in all figures of a benchmark: a colour and marker by method, a line by protection."""
 
+from collections.abc import Sequence
 from itertools import cycle
+from typing import Any
 
 import numpy as np
 
 from dpgrs.methods.registry import METHODS
-from dpgrs.reporting.fits import reference
+from dpgrs.reporting.fits import Fit, reference
 from dpgrs.reporting.svg import INK, MUTED
 from dpgrs.types import Protection
 
@@ -19,24 +21,16 @@ LINES = {Protection.FULL: "-", Protection.FEATURE: (0, (5, 2)), Protection.LABEL
 PLAIN = ("#999933", "o")
 
 
-def look_of(method):
+def look_of(method: str) -> tuple[str, str]:
     """Return the colour and the marker of a method, which are the same in every study."""
     return METHODS[method].look if method else PLAIN
 
 
-def series_styles(fits):
-    """Give every series of fits its colour, line and marker.
+def series_styles(fits: Sequence[Fit]) -> dict[str, dict[str, Any]]:
+    """Return the colour, line and marker of every series of fits, as keywords of a matplotlib line.
 
     Non-private series are grey lines; private ones have a colour and a marker per method, a line per
     protection, and a thin line with hollow markers for every accounting but the first.
-
-    Parameters
-    ----------
-    fits : list of Fit.
-
-    Returns
-    -------
-    dict of series to keywords of a matplotlib line.
     """
     styles, others = {}, cycle(OTHER_LINES)
     private = [fit for fit in fits if fit.is_private]
@@ -62,8 +56,9 @@ def series_styles(fits):
     return styles
 
 
-def fit_colors(fits):
-    """Colours for a few fits side by side: the reference dark, those of one method from pale to full."""
+def fit_colors(fits: Sequence[Fit]) -> list[str]:
+    """Return colours for a few fits side by side: the reference dark, those of one method from pale to
+    full."""
     styles = series_styles(fits)
     methods = {}
     for fit in fits:
@@ -77,14 +72,11 @@ def fit_colors(fits):
     ]
 
 
-def limits(r2, *, reach=0.06, lowest=None):
+def limits(r2: np.ndarray, *, reach: float = 0.06, lowest: float | None = None) -> tuple[float, float]:
     """Return the bottom and the top of an R^2 axis: all values, but not those far below zero.
 
-    Parameters
-    ----------
-    r2 : array of float64.
-    reach : float, empty margin as a share of the axis.
-    lowest : float, the bottom where values lie below it; None for a share of the top below zero.
+    `reach` is the empty margin as a share of the axis. `lowest` is the bottom if values lie below it; None
+    takes a share of the top, below zero.
     """
     finite = r2[np.isfinite(r2)]
     top = max(finite.max(initial=0.0), 0.02)
@@ -94,11 +86,11 @@ def limits(r2, *, reach=0.06, lowest=None):
     return floor - margin if floor < 0 else 0.0, top + margin
 
 
-def row_height(n_rows):
-    """Return the height, in points, of a row of a figure with many or few."""
+def row_height(n_rows: int) -> int:
+    """Return the height, in points, of a row of a figure with so many rows."""
     return 22 if n_rows <= MANY_ROWS else 15
 
 
-def _mixed_with_white(color, share):
-    parts = [int(color[i : i + 2], 16) for i in (1, 3, 5)]
-    return "#" + "".join(f"{round(255 - share * (255 - part)):02x}" for part in parts)
+def _mixed_with_white(color: str, share: float) -> str:
+    channels = [int(color[i : i + 2], 16) for i in (1, 3, 5)]
+    return "#" + "".join(f"{round(255 - share * (255 - channel)):02x}" for channel in channels)

@@ -2,9 +2,16 @@
 
 import io
 import re
+from collections.abc import Collection
+from contextlib import AbstractContextManager
 from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from dpgrs.io.files import replacing
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 INK, MUTED, FAINT = "#1f2933", "#5f6c7b", "#d9dee4"
 # Okabe and Ito's palette, safe for colour-blind readers, without its yellow and black.
@@ -41,20 +48,19 @@ STYLE = {
 METADATA = dict.fromkeys(("Creator", "Date", "Format", "Type"))
 
 
-def styled():
-    """Context in which figures are made and saved."""
+def styled() -> AbstractContextManager[Any]:
+    """Return the context in which figures are made and saved."""
     from matplotlib import rc_context  # takes 0.3 s, which pages of outcomes and releases do without
 
     return rc_context(STYLE)
 
 
-def new_figure(width, height, *, left, right, top, bottom, **grid):
+def new_figure(
+    width: float, height: float, *, left: float, right: float, top: float, bottom: float, **grid: Any
+) -> "tuple[Figure, Any]":
     """Return a figure and its axes, laid out in points so that margins fit the text.
 
-    Parameters
-    ----------
-    width, height, left, right, top, bottom : float, points.
-    **grid : as for `matplotlib.figure.Figure.subplots`.
+    `grid` are keywords of `matplotlib.figure.Figure.subplots`.
     """
     from matplotlib.figure import Figure  # as above
 
@@ -63,37 +69,37 @@ def new_figure(width, height, *, left, right, top, bottom, **grid):
     return figure, figure.subplots(squeeze=False, **grid)
 
 
-def few_ticks(axis, count):
+def few_ticks(axis: Any, count: int) -> None:
     """Put at most `count` + 1 ticks on an axis, at round numbers."""
     from matplotlib.ticker import MaxNLocator  # as above
 
     axis.set_major_locator(MaxNLocator(count, steps=(1, 2, 2.5, 5, 10)))
 
 
-def marker_size(marker, size):
+def marker_size(marker: str, size: float) -> float:
     """Return the size in points at which a marker looks as large as a dot of that size."""
     return STAR * size if marker == "*" else size
 
 
-def text_width(texts, size=SIZE):
-    """Points that the longest of some labels takes, roughly; a layout must not depend on fonts."""
+def text_width(texts: Collection[str], size: float = SIZE) -> float:
+    """Return roughly how many points the longest of some labels takes; a layout must not depend on fonts."""
     return 0.58 * size * max((len(text) for text in texts), default=0)
 
 
-def shortened(text, length=30):
-    """Cut a label that would leave no room for the figure."""
+def shortened(text: str, length: int = 30) -> str:
+    """Return a label cut to a length that leaves room for the figure."""
     return text if len(text) <= length else text[: length - 1] + "…"
 
 
-def stamp(figure, words):
+def stamp(figure: Any, words: str) -> None:
     """Print words into the corner of a matplotlib Figure, on its page, too."""
     figure.text(0.995, 0.005, words, ha="right", va="bottom", color=MUTED, fontsize=7)
 
 
-def draw_svg(figure, *, is_packed=False):
+def draw_svg(figure: Any, *, is_packed: bool = False) -> str:
     """Draw a Picture, or within `styled` a matplotlib Figure, as the text of an <svg> element.
 
-    `is_packed` is that of `dpgrs.reporting.charts.Picture.svg`.
+    `is_packed` is as in `dpgrs.reporting.charts.Picture.svg`.
     """
     if hasattr(figure, "svg"):
         return figure.svg(is_packed=is_packed)
@@ -108,7 +114,7 @@ def draw_svg(figure, *, is_packed=False):
     return svg[svg.index("<svg") :].strip()
 
 
-def _write_out_powers(axis):
+def _write_out_powers(axis: Any) -> None:
     """Write out the numbers at a logarithmic axis, which matplotlib would set as mathematics."""
     from matplotlib.ticker import FuncFormatter, LogFormatterMathtext, NullFormatter  # as above
 
@@ -118,18 +124,11 @@ def _write_out_powers(axis):
         axis.set_minor_formatter(NullFormatter())
 
 
-def inline_svg(svg, *, prefix, label):
-    """Fit a drawing into a page.
+def inline_svg(svg: str, *, prefix: str, label: str) -> str:
+    """Return a drawing of `draw_svg` in a form that fits into a page.
 
-    Parameters
-    ----------
-    svg : str, as `draw_svg` returns it.
-    prefix : str that keeps the ids of several figures on a page apart.
-    label : str, what the figure shows, for readers who do not see it.
-
-    Returns
-    -------
-    str
+    The prefix keeps the ids of several figures on a page apart; the label says what the figure shows, for
+    readers who do not see it.
     """
     if ' id="' in svg:
         svg = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{prefix}-", svg)
@@ -137,13 +136,13 @@ def inline_svg(svg, *, prefix, label):
     return svg.replace("<svg ", f'<svg role="img" aria-label="{escape(label)}" ', 1)
 
 
-def save_svg(svg, path, *, words=""):
+def save_svg(svg: str, path: Path, *, words: str = "") -> None:
     """Write a drawing to a file, with words in its corner unless it has them."""
     words = escape(words)
     if words and f">{words}<" not in svg:
         width, height = re.search(r'viewBox="0 0 (\S+) (\S+)"', svg).groups()
-        place = f'x="{float(width) - 3:g}" y="{float(height) - 3:g}" text-anchor="end"'
+        position = f'x="{float(width) - 3:g}" y="{float(height) - 3:g}" text-anchor="end"'
         look = f"font: 7px DejaVu Sans, sans-serif; fill: {MUTED}"
-        svg = svg.removesuffix("</svg>") + f'<text {place} style="{look}">{words}</text>\n</svg>'
+        svg = svg.removesuffix("</svg>") + f'<text {position} style="{look}">{words}</text>\n</svg>'
     with replacing(path) as temporary:
         temporary.write_text(svg + "\n", encoding="utf-8")

@@ -4,7 +4,7 @@ import math
 import re
 from decimal import ROUND_CEILING, Decimal
 from fractions import Fraction
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from markupsafe import Markup, escape
 
@@ -12,6 +12,9 @@ from dpgrs.methods.registry import METHODS
 from dpgrs.privacy.accounting.accountant import gdp_mu, right_share_of_terms
 from dpgrs.privacy.ledger.entries import Cost
 from dpgrs.types import Accounting, Neighbours, Protection, Rows, Unit
+
+if TYPE_CHECKING:
+    from dpgrs.reporting.fits import Fit
 
 MISSING = "–"
 GREEK = {"epsilon": "ε", "delta": "δ", "mu": "μ", "Phi": "Φ"}
@@ -27,45 +30,28 @@ ACCOUNTINGS = {
 
 
 class Terms(NamedTuple):
-    """Privacy terms that one or more private fits keep.
-
-    Attributes
-    ----------
-    epsilon, delta : float
-    unit : str, whose data one unit of privacy covers.
-    protected, neighbours, changes : str, what is protected and which data sets are compared.
-    right_guesses : int, of 100 guesses between neighbours at even odds at most so many are right
-        (docs/proofs/odds.md).
-    person_epsilon, person_delta : float, for a person with all rows.
-    person_right_guesses : int, likewise.
-    """
+    """Privacy terms that one or more private fits keep."""
 
     epsilon: float
     delta: float
-    unit: str
-    protected: str
+    unit: str  # whose data one unit of privacy covers
+    protected: str  # what is protected, in words
     neighbours: str
-    changes: str
-    right_guesses: int
-    person_epsilon: float
+    changes: str  # how neighbours differ, in words
+    right_guesses: int  # at most, of 100 guesses between neighbours at even odds (docs/proofs/odds.md)
+    person_epsilon: float  # for a person with all rows, as are the next two
     person_delta: float
     person_right_guesses: int
 
     @classmethod
-    def of(cls, fit, record, *, rows, has_covariates, features="genotypes"):
-        """Work out the terms of a fit.
+    def of(
+        cls, fit: "Fit", record: Any, *, rows: str, has_covariates: bool, features: str = "genotypes"
+    ) -> Self:
+        """Compute the terms of a private fit, with unit, neighbours and delta from its row of the metrics.
 
-        Parameters
-        ----------
-        fit : Fit, private.
-        record : row of the metrics of that fit, for unit, neighbours and delta.
-        rows : str, what a row of the genotypes is.
-        has_covariates : bool, whether a row holds more than genotypes and outcomes.
-        features : str, what it holds in place of genotypes; here and below.
-
-        Notes
-        -----
-        A person with two units is covered by group privacy: (2 epsilon, (1 + e^epsilon) delta).
+        `rows` says what a row of the genotypes is, `has_covariates` whether it holds more than genotypes and
+        outcomes, and `features` what it holds in place of genotypes. A person with two units is covered by
+        group privacy: (2 epsilon, (1 + e^epsilon) delta).
         """
         is_group = rows == Rows.HAPLOTYPES and record.unit == Unit.HAPLOTYPE
         person_epsilon = 2 * fit.epsilon if is_group else fit.epsilon
@@ -84,8 +70,8 @@ class Terms(NamedTuple):
         )
 
 
-def _right_guesses(fit, delta, *, is_group=False):
-    """Bound right guesses in 100: by the normal noise of a fit if all of its loss is that, else by its terms.
+def _right_guesses(fit: "Fit", delta: float, *, is_group: bool = False) -> int:
+    """Bound right guesses in 100: by the normal noise of a fit if this is its only loss, else by its terms.
 
     Normal noise that is (epsilon, delta)-DP is mu-GDP with mu at most `gdp_mu`, by any accounting.
     """
@@ -98,11 +84,9 @@ def _right_guesses(fit, delta, *, is_group=False):
     return math.ceil(100 * right_share_of_terms(epsilon, delta))
 
 
-def protected_in_brief(protection, features="genotypes"):
-    """Say what is protected, without what else a row may hold.
+def protected_in_brief(protection: str, features: str = "genotypes") -> str:
+    """Return what is protected, without what else a row may hold.
 
-    Examples
-    --------
     >>> protected_in_brief("full")
     'full: genotypes and outcomes protected'
     """
@@ -110,11 +94,9 @@ def protected_in_brief(protection, features="genotypes"):
     return f"{protection}: {words} protected"
 
 
-def protected_in_words(protection, *, has_covariates, features="genotypes"):
-    """Say what is protected, and what counts as public.
+def protected_in_words(protection: str, *, has_covariates: bool, features: str = "genotypes") -> str:
+    """Return what is protected, and what counts as public.
 
-    Examples
-    --------
     >>> protected_in_words("label", has_covariates=False)
     'outcomes; genotypes count as public'
     """
@@ -126,20 +108,22 @@ def protected_in_words(protection, *, has_covariates, features="genotypes"):
     return f"{words}; {other.of_unit(**options)} count as public"
 
 
-def promise(protection, neighbours, unit, *, has_covariates, features="genotypes"):
-    """Say what might have been otherwise in the data, after "the weights would be nearly as likely"."""
+def promise(
+    protection: str, neighbours: str, unit: str, *, has_covariates: bool, features: str = "genotypes"
+) -> str:
+    """Return what might have been otherwise in the data, after "the weights would be nearly as likely"."""
     if neighbours == Neighbours.ADD_REMOVE:
         return f"had any one {unit} been left out of the data, or one more been in them"
     words = Protection(protection).of_unit(has_covariates=has_covariates, features=features)
     return f"had the {words} of any one {unit} been replaced by others"
 
 
-def plural(noun, number):
-    """Return the noun as it goes with a number of things."""
+def plural(noun: str, number: float) -> str:
+    """Return the noun in the form that fits a number of things."""
     return noun if number == 1 else f"{noun}s"
 
 
-def format_r2(value, digits=3):
+def format_r2(value: float, digits: int = 3) -> str:
     """Write an R^2 or another number of its size; a true minus sign, a dash where there is no value."""
     if not math.isfinite(value):
         return MISSING
@@ -150,12 +134,12 @@ def format_r2(value, digits=3):
     return text.replace("-", "−") if float(text) else text.removeprefix("-")
 
 
-def format_count(value):
+def format_count(value: int) -> str:
     """Write a count with thousands separators."""
     return f"{value:,}"
 
 
-def format_scientific(value):
+def format_scientific(value: float) -> str:
     """Write a small or a large positive number as a power of ten, others plainly with three digits."""
     if not math.isfinite(value):
         return "∞"
@@ -166,12 +150,12 @@ def format_scientific(value):
     return power if float(mantissa) == 1 else f"{mantissa.rstrip('0').rstrip('.')} × {power}"
 
 
-def format_signed(value):
+def format_signed(value: float) -> str:
     """Write a number of either sign, small or large, with three digits and a true minus sign."""
     return ("−" if value < 0 else "") + format_scientific(abs(value))
 
 
-def format_bound(value):
+def format_bound(value: float) -> str:
     """Write a positive upper bound with three digits; rounded up, since rounded down it would not hold."""
     if math.isfinite(value):
         exact = Decimal(value)
@@ -180,11 +164,9 @@ def format_bound(value):
     return format_scientific(value)
 
 
-def typeset(text):
+def typeset(text: str) -> Markup:
     """Set a sentence of a privacy statement, plain ASCII, with Greek letters, powers and minus signs.
 
-    Examples
-    --------
     >>> print(typeset("delta is at most e^epsilon < mu^2"))
     δ is at most e<sup>ε</sup> &lt; μ<sup>2</sup>
     """
@@ -193,7 +175,7 @@ def typeset(text):
     return Markup(re.sub(r"\^(\d+(\.\d+)?|\w+)", r"<sup>\1</sup>", str(escape(text))))
 
 
-def _exp(epsilon):
+def _exp(epsilon: float) -> float:
     try:
         return math.exp(epsilon)
     except OverflowError:

@@ -1,28 +1,16 @@
 """Tables as plain text for a terminal: one look for all commands."""
 
+from collections.abc import Sequence
+
 from tabulate import tabulate
 
 
-def text_table(columns, rows):
-    """Align cells under their headings, two spaces between columns.
+def text_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Align cells under their headings, two spaces between columns, no spaces at the ends of lines.
 
-    Parameters
-    ----------
-    columns : sequence of str, the headings.
-    rows : sequence of sequences of str, as many cells as headings. A column with a number in it is aligned to
-        the right, others to the left; ``< -1`` and ``2.5 !`` count as numbers.
+    Each row has as many cells as headings, or ValueError is raised. A column with a number in it is aligned
+    to the right, others to the left; ``< -1`` and ``2.5 !`` count as numbers.
 
-    Returns
-    -------
-    str, a line for the headings and one for each row, without spaces at their ends.
-
-    Raises
-    ------
-    ValueError
-        If a row has more or fewer cells than there are headings.
-
-    Examples
-    --------
     >>> print(text_table(["method", "R2"], [["ridge", "0.33"], ["gdp, 1", "< -1"]]))
     method    R2
     ridge   0.33
@@ -39,7 +27,7 @@ def text_table(columns, rows):
     )
 
 
-def _is_number(cell):
+def _is_number(cell: str) -> bool:
     try:
         float(cell.strip("<! "))
     except ValueError:

@@ -4,41 +4,32 @@ from typing import NamedTuple
 
 
 class Words(NamedTuple):
-    """Words of benchmarks' pages; the defaults are those of genotypes.
+    """Words of benchmarks' pages; the defaults are those of genotypes."""
 
-    Attributes
-    ----------
-    variant : str, what a column of X is.
-    features : str, what X holds, in the plural.
-    people : str, whom the rows are of, in the plural.
-    row : str, what a row is; empty where the settings of genotypes tell.
-    axis, order : str, along what columns lie in figures, and how.
-    sites : str, what says which columns there are.
-    expected, centres, stand_in : str, by what rows are clipped, and where that is from.
-    taken, taken_if_tight : str, what a benchmark takes from its own data, perhaps under tight bounds alone.
-    fixed : tuple of str, what would have to be fixed without a look at the data, the last under tight bounds.
-    relatives : str, why the promise to one is none to those who are like them.
-    """
-
-    variant: str = "variant"
-    features: str = "genotypes"
-    people: str = "people"
-    row: str = ""
-    axis: str = "chromosome"
-    order: str = "chromosomes side by side"
-    sites: str = "the list of sites with their alleles"
-    expected: str = "the root mean square that allele frequencies let expect"
-    centres: str = "The frequencies are"
+    variant: str = "variant"  # what a column of X is
+    features: str = "genotypes"  # what X holds, in the plural
+    people: str = "people"  # whom the rows are of, in the plural
+    row: str = ""  # what a row is; empty if the settings of genotypes say so
+    axis: str = "chromosome"  # along what columns lie in figures
+    order: str = "chromosomes side by side"  # how they lie there
+    sites: str = "the list of sites with their alleles"  # what lists the columns
+    expected: str = "the root mean square that allele frequencies let expect"  # by what rows are clipped
+    centres: str = "The frequencies are"  # what `expected` follows from
+    # Where the centres come from.
     stand_in: str = "the cohort’s own, a stand-in for those of a public panel, which a release has to take"
+    # What a benchmark takes from its own data.
     taken: str = " the choice of variants by their frequency, the alleles that fill missing ones,"
+    # The same under tight bounds only.
     taken_if_tight: str = (
         " the frequencies by which tight bounds code and clip rows (a stand-in for a public panel’s),"
     )
-    fixed: tuple = ("variants", "fill-ins", "frequencies")
+    # What would have to be fixed without a look at the data, the last under tight bounds.
+    fixed: tuple[str, ...] = ("variants", "fill-ins", "frequencies")
+    # Why the promise to one person does not cover those who are like them.
     relatives: str = "Families share stretches of genome"
 
     @property
-    def variants(self):
+    def variants(self) -> str:
         """The plural of `variant`."""
         return f"{self.variant}s"
 

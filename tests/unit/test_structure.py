@@ -49,12 +49,14 @@ RANDOM_DOORS = {"public_random.py", "privacy/noise/sources.py", "privacy/noise/s
 ANNOTATED = (
     "dpgrs_papers/methods/",
     "dpgrs_papers/selection/",
+    "evaluation/",
     "fetching/",
     "genotypes/",
     "io/",
     "release/",
     "reporting/",
     "selection/",
+    "simulation/",
 )
 SECTION = re.compile(
     r"^(Parameters|Returns|Yields|Raises|Attributes|Notes|References|See Also)\n-{3,}$", re.M

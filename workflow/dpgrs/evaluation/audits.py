@@ -6,8 +6,10 @@ repeats itself cancels in the score.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,6 +32,9 @@ from dpgrs.privacy.audit.audit import (
 from dpgrs.privacy.audit.parts import Part, log_likelihood_ratio
 from dpgrs.types import Accounting, Neighbours, Rows, Unit
 
+if TYPE_CHECKING:
+    from dpgrs.privacy.noise.base import NoiseSource
+
 N_OTHERS = 10  # rows
 FAR = 50.0  # beyond any bound of an outcome
 # Outcomes of a member on the far side of their predictions, by the signs of its genotypes.
@@ -40,19 +45,13 @@ MEMBER, FIRST_ALONE, SECOND_ALONE = (FAR, -FAR), (FAR, np.nan), (np.nan, -FAR)
 
 @dataclass(frozen=True)
 class HeldOutSums:
-    """The input of the mechanism.
-
-    Attributes
-    ----------
-    n_rows : int
-    sums : (3, n_outcomes) int64, from `accuracy_sums`.
-    """
+    """The input of the mechanism."""
 
     n_rows: int
-    sums: np.ndarray
+    sums: np.ndarray  # (3, n_outcomes) int64, from `accuracy_sums`
 
 
-def accuracy_cases():
+def accuracy_cases() -> list[AuditCase]:
     """Return the cases of accuracy, with one budget and with one for each outcome."""
     added = {"neighbours": Neighbours.ADD_REMOVE, "pair": (MEMBER, None)}
     replaced = {"neighbours": Neighbours.REPLACE_ONE, "pair": (FIRST_ALONE, SECOND_ALONE)}
@@ -66,7 +65,15 @@ def accuracy_cases():
     ]
 
 
-def _case(*, pair, outcome_bound=3.0, residual_bound=3.0, accounting=Accounting.GDP, n_budgets=1, **terms):
+def _case(
+    *,
+    pair: tuple[Any, Any],
+    outcome_bound: float = 3.0,
+    residual_bound: float = 3.0,
+    accounting: Accounting = Accounting.GDP,
+    n_budgets: int = 1,
+    **terms: Any,
+) -> AuditCase:
     """Build the case of two held-out halves, of which one has the first member and the other the second."""
     request = AccuracyRequest(
         n_outcomes=len(WEIGHTS) // n_budgets,
@@ -81,8 +88,8 @@ def _case(*, pair, outcome_bound=3.0, residual_bound=3.0, accounting=Accounting.
     # Each budget has a draw of its own.
     budgets = budget_groups(len(WEIGHTS), n_shared=request.n_outcomes)
     parts = tuple(
-        Part("accuracy", (first.sums[:, own], second.sums[:, own]), request.noise_sd / SQUARE_STEP)
-        for own in budgets
+        Part("accuracy", (first.sums[:, group], second.sums[:, group]), request.noise_sd / SQUARE_STEP)
+        for group in budgets
     )
     return AuditCase(
         mechanism=private_accuracy.__name__,
@@ -98,12 +105,14 @@ def _case(*, pair, outcome_bound=3.0, residual_bound=3.0, accounting=Accounting.
     )
 
 
-def _release(exact, noise, *, request, budgets):
+def _release(
+    exact: HeldOutSums, noise: "NoiseSource", *, request: AccuracyRequest, budgets: Sequence[slice]
+) -> list[np.ndarray]:
     sums, _ = private_accuracy(exact.sums, request=request, noise=noise)
-    return [sums[:, own] for own in budgets]
+    return [sums[:, group] for group in budgets]
 
 
-def _sum_up(outcomes, request):
+def _sum_up(outcomes: tuple[float, float] | None, request: AccuracyRequest) -> HeldOutSums:
     """Sum up ten rows, and one more unit with these outcomes, or nobody."""
     is_haplotype = request.rows == Rows.HAPLOTYPES
     n_rows = 0 if outcomes is None else 2 if is_haplotype and request.unit == Unit.PERSON else 1

@@ -1,5 +1,6 @@
 """How well a score predicts a 0/1 outcome, with intervals: what readers of risk scores ask for."""
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -31,22 +32,14 @@ CALIBRATION = "calibration"
 
 
 class Measure(NamedTuple):
-    """One number about an outcome.
+    """One number about an outcome."""
 
-    Attributes
-    ----------
-    measure : str, its name; those of tenths of people by predicted risk are `CALIBRATION` and their number.
-    value, low, high : float, with its interval; NaN where there is none.
-    expected : float, the mean predicted risk of such a tenth; NaN of all others.
-    note : str, why it is not there.
-    """
-
-    measure: str
+    measure: str  # its name; `CALIBRATION` and a number for tenths of people by predicted risk
     value: float
-    low: float = np.nan
+    low: float = np.nan  # its interval; NaN if there is none
     high: float = np.nan
-    expected: float = np.nan
-    note: str = ""
+    expected: float = np.nan  # the mean predicted risk of such a tenth; NaN for all others
+    note: str = ""  # why there is no value
 
 
 class LogisticFit(NamedTuple):
@@ -57,35 +50,32 @@ class LogisticFit(NamedTuple):
     log_likelihood: float
 
 
-def quantitative_measures(y, score, *, covariates=None):
+def quantitative_measures(
+    y: np.ndarray, score: np.ndarray, *, covariates: np.ndarray | None = None
+) -> list[Measure]:
     """Measure a score of a quantitative outcome: how many people, and the R^2 that it adds to covariates.
 
-    Parameters
-    ----------
-    y, score : (n_people,) float64
-    covariates : (n_people, n_covariates) float64, or None.
-
-    Returns
-    -------
-    list of Measure
+    y and score are (n_people,), covariates (n_people, n_covariates) float64.
     """
     return [Measure("n", len(y)), _measure("r2_added", added_r2(y, score, covariates), NO_VARIATION)]
 
 
-def binary_measures(y, score, *, risk, covariates=None, prevalence=None):
-    """Measure a score of a 0/1 outcome.
+def binary_measures(
+    y: np.ndarray,
+    score: np.ndarray,
+    *,
+    risk: np.ndarray,
+    covariates: np.ndarray | None = None,
+    prevalence: float | None = None,
+) -> list[Measure]:
+    """Measure a score of a 0/1 outcome, y, with the predicted share of cases, `risk`, (n_people,) float64
+    each.
 
-    Parameters
-    ----------
-    y : (n_people,) of 0 and 1.
-    score : (n_people,) float64, of the genotypes alone.
-    risk : (n_people,) float64, the predicted share of cases, covariates in it; it is cut at 0 and 1.
-    covariates : (n_people, n_covariates) float64, or None.
-    prevalence : float in (0, 1), of the population; None withholds what hangs on it.
+    The score is of the genotypes only; the risk has covariates in it, (n_people, n_covariates) float64, and
+    is cut at 0 and 1. The prevalence is that of the population; None withholds the measures that depend on
+    it.
 
-    Returns
-    -------
-    list of Measure: numbers of people and of cases, the prevalence; the area under the curve of the score
+    Measures are numbers of people and of cases, the prevalence; the area under the curve of the score
     (DeLong); R^2 that it adds to covariates, on the scale of 0 and 1, on that of liability, and Nagelkerke's;
     odds ratios, of a standard deviation of the score beside covariates (Wald), and of the tenth of highest
     scores against all others (Woolf); and for tenths of people by risk the share of cases (Wilson) with the
@@ -98,26 +88,24 @@ def binary_measures(y, score, *, risk, covariates=None, prevalence=None):
     if min(n_cases, len(y) - n_cases) < FEWEST_OF_A_KIND:
         return [*counts, *(_missing(name, TOO_FEW) for name in NAMES)]
     observed = added_r2(y, score, covariates)
-    found = {"auc": area_under_curve(score[y == 1], score[y == 0]), "r2_added": observed}
+    estimates = {"auc": area_under_curve(score[y == 1], score[y == 0]), "r2_added": observed}
     if prevalence is not None:
-        found["r2_liability"] = liability_r2(observed, prevalence=prevalence, case_share=n_cases / len(y))
-    found |= _of_logistic_regression(y, score, covariates)
+        estimates["r2_liability"] = liability_r2(observed, prevalence=prevalence, case_share=n_cases / len(y))
+    estimates |= _of_logistic_regression(y, score, covariates)
     if len(y) >= FEWEST_IN_GROUPS:
         is_top = tenths(score) == N_GROUPS - 1
-        found["or_top_tenth"] = odds_ratio(*(_cases_and_controls(y[group]) for group in (is_top, ~is_top)))
+        estimates["or_top_tenth"] = odds_ratio(
+            *(_cases_and_controls(y[group]) for group in (is_top, ~is_top))
+        )
     notes = dict.fromkeys(NAMES, SEPARATED) | {"r2_added": NO_VARIATION, "or_top_tenth": TOO_FEW_FOR_TENTHS}
     notes["r2_liability"] = NO_PREVALENCE if prevalence is None else NO_VARIATION
-    measures = [_measure(name, found.get(name, NOTHING), notes[name]) for name in NAMES[:-1]]
+    measures = [_measure(name, estimates.get(name, NOTHING), notes[name]) for name in NAMES[:-1]]
     return [*counts, *measures, *calibration(y, risk)]
 
 
-def two_values(y):
-    """Return the lower and the higher of the two values that there are, a tuple; None of other numbers.
-
-    Parameters
-    ----------
-    y : (n,) float64 without NaN.
-    """
+def two_values(y: np.ndarray) -> tuple[float, float] | None:
+    """Return the lower and the higher of the only two values of y, (n,) float64 without NaN; None for other
+    numbers."""
     if not len(y):
         return None
     low, high = float(y.min()), float(y.max())
@@ -127,46 +115,34 @@ def two_values(y):
 NAMES = ["auc", "r2_added", "r2_liability", "nagelkerke_added", "or_per_sd", "or_top_tenth", CALIBRATION]
 
 
-def calibration(y, risk):
+def calibration(y: np.ndarray, risk: np.ndarray) -> list[Measure]:
     """Compare predicted and observed shares of cases in tenths of people by predicted risk.
 
-    Parameters
-    ----------
-    y : (n_people,) of 0 and 1.
-    risk : (n_people,) float64, cut at 0 and 1 here.
-
-    Returns
-    -------
-    list of Measure, lowest risk first; people of one risk share a tenth, so some may be missing. One without
-    a value where there are too few people.
+    y is (n_people,) of 0 and 1, the risk float64, cut at 0 and 1 here. The lowest risk comes first; people of
+    one risk share a tenth, so some may be missing. There is one measure without a value if there are too few
+    people.
     """
     if len(y) < FEWEST_IN_GROUPS:
         return [_missing(CALIBRATION, TOO_FEW_FOR_TENTHS)]
     risk = np.clip(risk, 0.0, 1.0)
     groups, measures = tenths(risk), []
     for number in np.unique(groups):
-        own = groups == number
-        observed = share(int(y[own].sum()), int(own.sum()))
-        measures.append(Measure(f"{CALIBRATION} {number + 1}", *observed, float(risk[own].mean())))
+        is_member = groups == number
+        observed = share(int(y[is_member].sum()), int(is_member.sum()))
+        measures.append(Measure(f"{CALIBRATION} {number + 1}", *observed, float(risk[is_member].mean())))
     return measures
 
 
-def tenths(values):
-    """Return the tenth that each value is in, (n,) int64 from 0; equal values are in one."""
+def tenths(values: np.ndarray) -> np.ndarray:
+    """Return the tenth of each value, (n,) int64 from 0; equal values are in one tenth."""
     return np.minimum(((ranks(values) - 0.5) / len(values) * N_GROUPS).astype(np.int64), N_GROUPS - 1)
 
 
-def fit_logistic(X, y):
-    """Fit a logistic regression by Newton's method.
+def fit_logistic(X: np.ndarray, y: np.ndarray) -> LogisticFit | None:
+    """Fit a logistic regression by Newton's method; return its last column, None if no fit is finite and
+    unique.
 
-    Parameters
-    ----------
-    X : (n_people, n_columns) float64, a column of ones among them.
-    y : (n_people,) of 0 and 1.
-
-    Returns
-    -------
-    LogisticFit, of the last column; None where there is no finite or no unique one.
+    X is (n_people, n_columns) float64, a column of ones among them; y is (n_people,) of 0 and 1.
     """
     if np.linalg.matrix_rank(X) < X.shape[1]:
         return None
@@ -187,7 +163,9 @@ def fit_logistic(X, y):
     return None
 
 
-def _of_logistic_regression(y, score, covariates):
+def _of_logistic_regression(
+    y: np.ndarray, score: np.ndarray, covariates: np.ndarray | None
+) -> dict[str, Estimate]:
     """Return the odds ratio of a standard deviation, and Nagelkerke's R^2; empty where there are none.
 
     The interval of the latter is that of the signed root of the likelihood ratio, which is about normal with
@@ -196,10 +174,10 @@ def _of_logistic_regression(y, score, covariates):
     n, spread = len(y), score.std()
     if not spread > 0:
         return {}
-    known = np.column_stack([np.ones(n), *_directions(covariates)])
+    columns_without = np.column_stack([np.ones(n), *_directions(covariates)])
     without, fit = (
         fit_logistic(columns, y)
-        for columns in (known, np.column_stack([known, (score - score.mean()) / spread]))
+        for columns in (columns_without, np.column_stack([columns_without, (score - score.mean()) / spread]))
     )
     if fit is None or without is None:
         return {}
@@ -207,7 +185,7 @@ def _of_logistic_regression(y, score, covariates):
     nothing = n * (xlogy(p, p) + xlogy(1 - p, 1 - p))
     root = np.sign(fit.slope) * np.sqrt(max(0.0, 2 * (fit.log_likelihood - without.log_likelihood)))
 
-    def added(ratio):
+    def added(ratio: float) -> float:
         scale = -np.expm1(2 * nothing / n) * np.exp(2 * (without.log_likelihood - nothing) / n)
         return float(-np.expm1(-ratio / n) / scale)
 
@@ -217,21 +195,21 @@ def _of_logistic_regression(y, score, covariates):
     return {"nagelkerke_added": nagelkerke, "or_per_sd": odds_ratio_of(fit.slope, fit.error)}
 
 
-def _directions(covariates):
+def _directions(covariates: np.ndarray | None) -> Iterator[np.ndarray]:
     """Yield orthogonal columns of mean 0 that span centred covariates, without any that are repeated."""
     if covariates is not None and covariates.shape[1]:
         U, s, _ = np.linalg.svd(covariates - covariates.mean(axis=0), full_matrices=False)
         yield from (U[:, s > 1e-10 * max(s[0], 1e-300)] * np.sqrt(len(U))).T
 
 
-def _cases_and_controls(y):
+def _cases_and_controls(y: np.ndarray) -> tuple[int, int]:
     n_cases = int(y.sum())
     return n_cases, len(y) - n_cases
 
 
-def _measure(name, estimate, note):
+def _measure(name: str, estimate: Estimate, note: str) -> Measure:
     return _missing(name, note) if np.isnan(estimate.value) else Measure(name, *estimate)
 
 
-def _missing(name, note):
+def _missing(name: str, note: str) -> Measure:
     return Measure(name, *NOTHING, note=note)

@@ -1,5 +1,7 @@
 """How well an outcome is predicted on held-out rows. Missing values (NaN) are left out one by one."""
 
+from typing import Self
+
 import numpy as np
 
 # Columns of the tables of metrics: the terms of a fit, and all of a table by outcome.
@@ -13,52 +15,36 @@ MEASURES = ["replicate", "outcome", *TERMS, "n_variants", "n_outcomes"]
 MEASURES += ["measure", "value", "low", "high", "expected", "note"]
 
 
-def mse(Y, prediction):
-    """Return the mean squared error of each outcome.
+def mse(Y: np.ndarray, prediction: np.ndarray) -> np.ndarray:
+    """Return the mean squared error of each outcome, (n_outcomes,) float64; NaN without any observed row.
 
-    Parameters
-    ----------
-    Y : (n_outcomes, n_rows) float64, NaN where missing.
-    prediction : (n_outcomes, n_rows) float64
-
-    Returns
-    -------
-    (n_outcomes,) float64, NaN for an outcome without any observed row.
+    Y and predictions are (n_outcomes, n_rows) float64, NaN in Y where missing.
     """
     return SquaredErrors(np.zeros(len(Y))).add(Y, prediction).mse
 
 
-def r_squared(Y, prediction, *, training_mean):
+def r_squared(Y: np.ndarray, prediction: np.ndarray, *, training_mean: np.ndarray) -> np.ndarray:
     """Return R^2 = 1 - RSS/TSS of each outcome, the total sum of squares taken about the training mean.
 
-    Parameters
-    ----------
-    Y : (n_outcomes, n_rows) float64, NaN where missing.
-    prediction : (n_outcomes, n_rows) float64
-    training_mean : (n_outcomes,) float64, what a predictor that knows no genotypes says.
-
-    Returns
-    -------
-    (n_outcomes,) float64. Where TSS is 0, so that nothing is left to explain, it is 1 for an exact prediction
-    and 0 for any other, as in scikit-learn; NaN for an outcome without any observed row.
+    Y and predictions are (n_outcomes, n_rows) float64, NaN in Y where missing; the training mean is
+    (n_outcomes,) float64, the prediction without genotypes. If TSS is 0, R^2 is 1 for an exact prediction and
+    0 for any other, as in scikit-learn; it is NaN for an outcome without any observed row.
     """
     return SquaredErrors(training_mean).add(Y, prediction).r2
 
 
 class SquaredErrors:
-    """How far predictions of all outcomes are off, over rows that are added part by part.
+    """Squared errors of predictions of all outcomes, over rows that are added block by block.
 
-    Parameters
-    ----------
-    centre : (n_outcomes,) float64, about which total sums of squares are taken.
+    `centre`, (n_outcomes,) float64, is the value about which total sums of squares are taken.
     """
 
-    def __init__(self, centre):
+    def __init__(self, centre: np.ndarray) -> None:
         self._centre = np.asarray(centre)[:, np.newaxis]
         self._residual, self._total = np.zeros((2, len(self._centre)))
         self._n_observed = np.zeros(len(self._centre), dtype=np.int64)
 
-    def add(self, Y, prediction):
+    def add(self, Y: np.ndarray, prediction: np.ndarray) -> Self:
         """Add rows: (n_outcomes, n_rows) float64 each, NaN in Y where missing; returns itself."""
         self._residual += _squares(Y - prediction)
         self._total += _squares(Y - self._centre)
@@ -66,12 +52,12 @@ class SquaredErrors:
         return self
 
     @property
-    def mse(self):
+    def mse(self) -> np.ndarray:
         """As `mse`."""
         return _ratio(self._residual, self._n_observed)
 
     @property
-    def r2(self):
+    def r2(self) -> np.ndarray:
         """As `r_squared`."""
         residual, total = self._residual, self._total
         unexplained = np.divide(residual, total, where=total > 0, out=np.sign(residual))
@@ -79,28 +65,28 @@ class SquaredErrors:
 
 
 class Means:
-    """Means of outcomes over rows that are added part by part."""
+    """Means of outcomes over rows that are added block by block."""
 
-    def __init__(self, n_outcomes):
+    def __init__(self, n_outcomes: int) -> None:
         self._total, self._n_observed = np.zeros(n_outcomes), np.zeros(n_outcomes, dtype=np.int64)
         self.n_rows = 0
 
-    def add(self, Y):
+    def add(self, Y: np.ndarray) -> None:
         """Add rows: (n_outcomes, n_rows) float64, NaN where missing."""
         self._total += np.nansum(Y, axis=1)
         self._n_observed += np.isfinite(Y).sum(axis=1)
         self.n_rows += Y.shape[1]
 
     @property
-    def values(self):
-        """(n_outcomes,) float64, NaN for an outcome without any observed row."""
+    def values(self) -> np.ndarray:
+        """The (n_outcomes,) float64 means, NaN for an outcome without any observed row."""
         return _ratio(self._total, self._n_observed)
 
 
-def _ratio(total, n_observed):
+def _ratio(total: np.ndarray, n_observed: np.ndarray) -> np.ndarray:
     return np.divide(total, n_observed, where=n_observed > 0, out=np.full(len(total), np.nan))
 
 
-def _squares(deviations):
-    """Sum the squares of each outcome's deviations, NaN counting as nothing."""
+def _squares(deviations: np.ndarray) -> np.ndarray:
+    """Sum the squares of each outcome's deviations; NaN adds 0."""
     return np.nansum(deviations**2, axis=1)

@@ -4,8 +4,10 @@ R^2 and mean squared error follow from three sums for every outcome: of squared 
 and of the rows on which it is known. The weights are released, hence public.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -18,8 +20,13 @@ from dpgrs.linalg.statistics import (
     grid_outcomes,
 )
 from dpgrs.privacy.accounting.accountant import split_budget
-from dpgrs.privacy.sensitivity import accuracy_sensitivity
+from dpgrs.privacy.sensitivity import Sensitivity, accuracy_sensitivity
 from dpgrs.types import Accounting, Neighbours, Rows, Unit
+
+if TYPE_CHECKING:
+    from dpgrs.linalg.linear_fit import LinearFit
+    from dpgrs.privacy.accounting.events import GaussianEvent
+    from dpgrs.privacy.noise.base import NoiseSource
 
 WEIGHT_STEP = 2.0**-24  # one unit of a weight on its grid
 SQUARE_STEP = OUTCOME_STEP  # one unit of a squared residual or outcome
@@ -36,24 +43,12 @@ TERMS_OF_REQUEST = ("rows", "n_outcomes", "outcome_bound", "delta", "neighbours"
 
 @dataclass(frozen=True)
 class AccuracyRequest:
-    """All public terms of one release of accuracy.
-
-    Attributes
-    ----------
-    rows : Rows
-    n_outcomes : int, outcomes that share (epsilon, delta).
-    outcome_bound : float, at which outcomes are clipped.
-    residual_bound : float, at which residuals are clipped.
-    epsilon, delta : float
-    neighbours : Neighbours
-    unit : Unit
-    accounting : Accounting
-    """
+    """All public terms of one release of accuracy."""
 
     rows: Rows
-    n_outcomes: int
-    outcome_bound: float
-    residual_bound: float
+    n_outcomes: int  # outcomes that share (epsilon, delta)
+    outcome_bound: float  # at which outcomes are clipped
+    residual_bound: float  # at which residuals are clipped
     epsilon: float
     delta: float
     neighbours: Neighbours = Neighbours.ADD_REMOVE
@@ -61,19 +56,20 @@ class AccuracyRequest:
     accounting: Accounting = Accounting.GDP
 
     @classmethod
-    def of(cls, request, evaluation):
-        """Ask for accuracy under the terms of a request, by the section ``evaluation`` of the settings."""
+    def of(cls, request: Any, evaluation: Any) -> Self:
+        """Return the request under the terms of a request for fits, by the section ``evaluation`` of the
+        settings."""
         terms = {name: getattr(request, name) for name in TERMS_OF_REQUEST}
         bound = evaluation.residual_bound or request.outcome_bound
         return cls(epsilon=evaluation.epsilon, residual_bound=bound, **terms)
 
     @cached_property
-    def mu(self):
+    def mu(self) -> float:
         """The budget as the mu of one Gaussian mechanism."""
         return split_budget(self.epsilon, self.delta, shares=(1.0,), accounting=self.accounting)[0]
 
     @cached_property
-    def sensitivity(self):
+    def sensitivity(self) -> Sensitivity:
         """The claim about all sums of the outcomes that share the budget."""
         return accuracy_sensitivity(
             self.n_outcomes,
@@ -85,20 +81,17 @@ class AccuracyRequest:
         )
 
     @property
-    def noise_sd(self):
+    def noise_sd(self) -> float:
         """Standard deviation of the noise of every sum, in squared units of the outcomes."""
         return self.sensitivity.value / self.mu
 
 
 @dataclass(frozen=True)
 class Accuracy:
-    """R^2, mean squared error and counts, with standard deviations of their noise; NaN where it drowns them.
+    """R^2, mean squared error and counts with standard deviations of their noise, (n_outcomes,) float64 each.
 
-    Attributes
-    ----------
-    r2, mse, r2_sd, mse_sd : (n_outcomes,) float64
-    n, cases, controls, n_sd, cases_sd, controls_sd : (n_outcomes,) float64, rows on which an outcome is
-        known; NaN, of cases and controls, where it is not 0/1, or its two values have nearly the same square.
+    Values are NaN where noise drowns them. Counts are of rows on which an outcome is known; cases and
+    controls are NaN if an outcome is not 0/1, or its two values have nearly the same square.
     """
 
     r2: np.ndarray
@@ -113,24 +106,14 @@ class Accuracy:
     controls_sd: np.ndarray
 
 
-def grid_weights(fit):
-    """Round a fit to a public grid, on which its predictions are exact.
+def grid_weights(fit: "LinearFit") -> np.ndarray:
+    """Return the weights of a fit on a public grid, on which its predictions are exact; refuse infinite ones.
 
-    Parameters
-    ----------
-    fit : LinearFit
-
-    Returns
-    -------
-    (n_outcomes, n_variants + 1) int64 in units of `WEIGHT_STEP`, the prediction at x = 0 last. Weights are
-    cut at `LARGEST_PREDICTION` over their number, far beyond any that could predict a bounded outcome.
-
-    Raises
-    ------
-    DpgrsError
-        If a weight is not finite. Weights are public.
+    They are (n_outcomes, n_variants + 1) int64 in units of `WEIGHT_STEP`, the prediction at x = 0 last.
+    Weights are cut at `LARGEST_PREDICTION` over their number, far beyond any that could predict a bounded
+    outcome. Weights are public.
     """
-    if not all(np.isfinite(part).all() for part in fit.arrays().values()):
+    if not all(np.isfinite(array).all() for array in fit.arrays().values()):
         raise DpgrsError(
             "Weights must be finite to be measured, got some that are not. Release none of them."
         )
@@ -139,30 +122,27 @@ def grid_weights(fit):
     return np.clip(np.rint(weights / WEIGHT_STEP), -largest, largest).astype(np.int64)
 
 
-def accuracy_sums(Y, X, weights, *, outcome_bound, residual_bound, covariates=None):
+def accuracy_sums(
+    Y: np.ndarray,
+    X: np.ndarray,
+    weights: np.ndarray,
+    *,
+    outcome_bound: float,
+    residual_bound: float,
+    covariates: np.ndarray | None = None,
+) -> np.ndarray:
     """Sum squared residuals, squared outcomes and `outcome_bound` for every observed row, in integers.
+
+    Y is (n_outcomes, n_rows) float64, publicly standardised, NaN where missing; a missing outcome adds 0 to
+    each sum. X is (n_rows, n_variants) float64, `half` coding of calls; of dosages (n_rows, 0). Weights are
+    (n_outcomes, n_variants + n_covariates + 1) int64, as `grid_weights` gives. Covariates are (n_covariates,
+    n_rows) int16 in units of `GENOTYPE_STEP`, with dosages after them in `half` coding. Both bounds are
+    public. The sums are (3, n_outcomes) int64 in units of `SQUARE_STEP`, private.
 
     Outcomes are clipped at their bound, then residuals at theirs, and both are squared and rounded towards
     zero onto the grid, row by row. No sum overflows: bounds of at most 1000 are below 2^26 `OUTCOME_STEP`, so
-    a square is below 2^36 `SQUARE_STEP`, and 2^25 rows are below 2^61.
-
-    Parameters
-    ----------
-    Y : (n_outcomes, n_rows) float64, publicly standardised; NaN where missing.
-    X : (n_rows, n_variants) float64, `half` coding of calls; of dosages (n_rows, 0).
-    weights : (n_outcomes, n_variants + n_covariates + 1) int64, as `grid_weights` gives.
-    outcome_bound, residual_bound : float, public.
-    covariates : (n_covariates, n_rows) int16 in units of `GENOTYPE_STEP`, of dosages after these in `half`
-        coding; None where there are neither.
-
-    Returns
-    -------
-    (3, n_outcomes) int64 in units of `SQUARE_STEP`. A missing outcome adds 0 to each.
-
-    Raises
-    ------
-    UsageError
-        With more than `LARGEST_ROWS` rows, or a bound that is not above 0 and at most 1000.
+    a square is below 2^36 `SQUARE_STEP`, and 2^25 rows are below 2^61. More than `LARGEST_ROWS` rows, and a
+    bound that is not above 0 and at most 1000, are refused.
     """
     if len(X) > LARGEST_ROWS:
         raise UsageError(f"Sums are exact for at most {LARGEST_ROWS} rows. Hold fewer people out.")
@@ -183,7 +163,13 @@ def accuracy_sums(Y, X, weights, *, outcome_bound, residual_bound, covariates=No
     return np.array(sums)
 
 
-def private_accuracy(sums, *, request, noise, outcome_names=None):
+def private_accuracy(
+    sums: np.ndarray,
+    *,
+    request: AccuracyRequest,
+    noise: "NoiseSource",
+    outcome_names: Sequence[str] | None = None,
+) -> "tuple[np.ndarray, tuple[GaussianEvent, ...]]":
     """Release the sums that R^2 and mean squared error follow from.
 
     Parameters
@@ -229,7 +215,7 @@ def private_accuracy(sums, *, request, noise, outcome_names=None):
     return noisy, tuple(events)
 
 
-def measure(sums, *, request, prevalence=None):
+def measure(sums: np.ndarray, *, request: AccuracyRequest, prevalence: np.ndarray | None = None) -> Accuracy:
     """Turn noisy sums into R^2 = 1 - RSS/TSS, TSS about the public mean 0, and mean squared error RSS/n.
 
     An outcome whose TSS or n is below `SMALLEST_DENOMINATOR` standard deviations of its noise has neither.
@@ -275,18 +261,17 @@ def measure(sums, *, request, prevalence=None):
     )
 
 
-def _odds(prevalence):
+def _odds(prevalence: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the squares of the two values of standardised 0/1 outcomes, of controls and of cases."""
     return prevalence / (1 - prevalence), (1 - prevalence) / prevalence
 
 
-def _predict(X, weights, covariates=None):
+def _predict(X: np.ndarray, weights: np.ndarray, covariates: np.ndarray | None = None) -> np.ndarray:
     """Predict in units of `OUTCOME_STEP`, (n_outcomes, n_rows) int64, rounded towards zero.
 
-    Products and partial sums are multiples of 1/2 below `LARGEST_PREDICTION`: BLAS is exact in float64,
-    whatever its order. Predictions are cut where the residual of any outcome is beyond every bound. What
-    covariates and dosages add is summed in int64, below 2^63, and rounded down to a multiple of 1/2, row by
-    row.
+    Products and partial sums are multiples of 1/2 below `LARGEST_PREDICTION`: BLAS is exact in float64, in
+    any order. Predictions are cut where the residual of any outcome is beyond every bound. The products of
+    covariates and dosages are summed in int64, below 2^63, and rounded down to a multiple of 1/2, row by row.
     """
     units = weights[:, : X.shape[1]].astype(np.float64) @ X.T + weights[:, -1:]
     if covariates is not None:
@@ -295,7 +280,7 @@ def _predict(X, weights, covariates=None):
     return np.clip(steps, -2 * LARGEST_OUTCOME, 2 * LARGEST_OUTCOME).astype(np.int64)
 
 
-def _exact_product(weights, entries):
+def _exact_product(weights: np.ndarray, entries: np.ndarray) -> np.ndarray:
     """Return the int64 ``weights @ entries`` of weights cut by `grid_weights` and int16 of at most 2^12.
 
     Of each half of the weights, products and their sums over 2^17 columns are below 2^53: BLAS is exact, and
@@ -307,6 +292,6 @@ def _exact_product(weights, entries):
     return (of_high << LOW_BITS) + of_low
 
 
-def _sum_squares(values):
+def _sum_squares(values: np.ndarray) -> np.ndarray:
     """Square, round down to units of `SQUARE_STEP`, and sum up each outcome's rows."""
     return (values**2 >> SQUARE_BITS).sum(axis=1)

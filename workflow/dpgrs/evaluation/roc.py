@@ -16,24 +16,17 @@ class Estimate(NamedTuple):
     high: float
 
 
-def area_under_curve(members, others):
+def area_under_curve(members: np.ndarray, others: np.ndarray) -> Estimate:
     """Estimate the probability that a member scores above another person; ties count half.
 
-    The interval is that of DeLong, DeLong, Clarke-Pearson (1988), cut at 0 and 1. Where it has no width, as
-    for perfect separation, it is that of Clopper and Pearson for as many pairs as share no target.
-
-    Parameters
-    ----------
-    members, others : (n_members,), (n_others,) float64 scores, two of each at least.
-
-    Returns
-    -------
-    Estimate
+    Scores are (n_members,) and (n_others,) float64, two of each at least. The interval is that of DeLong,
+    DeLong, Clarke-Pearson (1988), cut at 0 and 1. If it has no width, as for perfect separation, it is that
+    of Clopper and Pearson for as many pairs as share no target.
     """
-    places = ranks(np.concatenate([members, others]))
+    all_ranks = ranks(np.concatenate([members, others]))
     # Of every target, the share of the other side that lies on the side where it should.
-    above = (places[: len(members)] - ranks(members)) / len(others)
-    below = 1 - (places[len(members) :] - ranks(others)) / len(members)
+    above = (all_ranks[: len(members)] - ranks(members)) / len(others)
+    below = 1 - (all_ranks[len(members) :] - ranks(others)) / len(members)
     area = float(above.mean())
     error = float(np.sqrt(above.var(ddof=1) / len(members) + below.var(ddof=1) / len(others)))
     if error == 0:
@@ -43,21 +36,14 @@ def area_under_curve(members, others):
     return Estimate(area, max(0.0, area - reach), min(1.0, area + reach))
 
 
-def advantage(members, others, *, member_folds, other_folds):
+def advantage(
+    members: np.ndarray, others: np.ndarray, *, member_folds: np.ndarray, other_folds: np.ndarray
+) -> Estimate:
     """Estimate TPR - FPR at the best threshold, which is sought in one fold and tried in the other.
 
-    A threshold that is sought and tried on the same targets flatters the attacker by about
-    1/sqrt(n_others). The interval follows from those of Clopper and Pearson for TPR and FPR, at half the
-    error each.
-
-    Parameters
-    ----------
-    members, others : (n_members,), (n_others,) float64 scores.
-    member_folds, other_folds : (n_members,), (n_others,) int, 0 or 1.
-
-    Returns
-    -------
-    Estimate
+    Scores are (n_members,) and (n_others,) float64, folds of the same lengths 0 or 1. A threshold that is
+    sought and tried on the same targets flatters the attacker by about 1/sqrt(n_others). The interval follows
+    from those of Clopper and Pearson for TPR and FPR, at half the error each.
     """
     n_hits, n_alarms = 0, 0
     for fold in (0, 1):
@@ -69,18 +55,12 @@ def advantage(members, others, *, member_folds, other_folds):
     return Estimate(tpr.value - fpr.value, tpr.low - fpr.high, tpr.high - fpr.low)
 
 
-def true_positive_rate(members, others, *, fpr):
-    """Estimate the share of members who score above all but a share `fpr` of the others.
+def true_positive_rate(members: np.ndarray, others: np.ndarray, *, fpr: float) -> tuple[Estimate, float]:
+    """Estimate the share of members who score above all but a share `fpr` of the others, and return that
+    share.
 
-    Parameters
-    ----------
-    members, others : (n_members,), (n_others,) float64 scores.
-    fpr : float, raised to ``1 / n_others``, the smallest rate that so many others show.
-
-    Returns
-    -------
-    tpr : Estimate, with the interval of Clopper and Pearson.
-    fpr : float, the share of the others that was allowed.
+    Scores are (n_members,) and (n_others,) float64. `fpr` is raised to ``1 / n_others``, the smallest rate
+    that so many others show. The interval is that of Clopper and Pearson.
     """
     allowed = max(1, int(fpr * len(others)))
     threshold = np.sort(others)[::-1][min(allowed, len(others) - 1)]
@@ -88,13 +68,13 @@ def true_positive_rate(members, others, *, fpr):
     return _proportion(count, len(members), error=1 - CONFIDENCE), allowed / len(others)
 
 
-def ranks(scores):
-    """Return ranks from 1 on; equal scores have the mean of theirs."""
-    _, places, counts = np.unique(scores, return_inverse=True, return_counts=True)
-    return (np.cumsum(counts) - (counts - 1) / 2)[places]
+def ranks(scores: np.ndarray) -> np.ndarray:
+    """Return ranks from 1 on; equal scores have the mean of their ranks."""
+    _, value_numbers, counts = np.unique(scores, return_inverse=True, return_counts=True)
+    return (np.cumsum(counts) - (counts - 1) / 2)[value_numbers]
 
 
-def _best_threshold(members, others):
+def _best_threshold(members: np.ndarray, others: np.ndarray) -> float:
     """Return the score above which TPR - FPR is largest."""
     candidates = np.sort(np.concatenate([members, others]))
     below = [
@@ -104,7 +84,7 @@ def _best_threshold(members, others):
     return candidates[np.argmax(below[1] - below[0])]
 
 
-def _proportion(count, total, *, error):
+def _proportion(count: int, total: int, *, error: float) -> Estimate:
     low = betaincinv(count, total - count + 1, error / 2) if count else 0.0
     high = betainccinv(count + 1, total - count, error / 2) if count < total else 1.0
     return Estimate(count / total, float(low), float(high))

@@ -1,7 +1,9 @@
 """People simulated under a published model of human history, written as VCFs like those of real cohorts."""
 
 import io
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,62 +18,52 @@ SPECIES = "HomSap"
 
 
 def simulate_cohort(
-    directory,
+    directory: Path | str,
     *,
-    chromosomes,
-    seed,
-    model="OutOfAfrica_3G09",
-    people=2504,
-    length=1_000_000,
-    reference=None,
-    reference_people=1000,
-    populations=None,
-):
+    chromosomes: Sequence[str | int],
+    seed: int,
+    model: str = "OutOfAfrica_3G09",
+    people: int = 2504,
+    length: int = 1_000_000,
+    reference: Path | str | None = None,
+    reference_people: int = 1000,
+    populations: Path | str | None = None,
+) -> pd.DataFrame:
     """Simulate people and write ``{chrom}.vcf.gz``, its index, and a table of populations.
 
-    Parameters
-    ----------
-    directory : folder to write to.
-    chromosomes : list of str or int, human autosomes such as 21 or ``chr21``; they name files and contigs.
-    seed : int, the study's public seed. Same arguments, same bytes.
-    model : str, id of a stdpopsim model of human history.
-    people : int, spread over the model's present-day populations as evenly as can be.
-    length : int, base pairs simulated of each chromosome, three quarters of the way along it.
-    reference : folder to write the VCFs of a second cohort to, of other people of the same populations, which
-        may serve as public; None simulates none.
-    reference_people : int, people of the second cohort.
-    populations : path of the table of populations, that of all chromosomes; None is ``populations.tsv``.
+    Chromosomes are human autosomes such as 21 or ``chr21``; they name files and contigs. The seed is public;
+    same arguments, same bytes. `model` is the id of a stdpopsim model of human history, over whose
+    present-day populations people are spread as evenly as can be. Of each chromosome `length` base pairs are
+    simulated, three quarters of the way along it. `reference` is a folder for the VCFs of a second cohort of
+    other people of the same populations, which may serve as public. `populations` is the path of the table of
+    all chromosomes; None is ``populations.tsv``.
 
-    Returns
-    -------
-    data frame of sample, population and super_population (the same label), one row per person.
-
-    Raises
-    ------
-    UsageError
-        Unknown model or chromosome, fewer people than populations, region longer than there is room for.
+    Return sample, population and super_population (the same label), a row per person. An unknown model or
+    chromosome, fewer people than populations, and a region longer than there is room for are refused.
     """
     species = stdpopsim.get_species(SPECIES)
     demography = _demographic_model(species, model)
     regions = {str(name): _region(species, demography, name, length) for name in chromosomes}
-    parts = [(Path(directory), "sim", _samples_by_population(demography, people))]
+    cohorts = [(Path(directory), "sim", _samples_by_population(demography, people))]
     if reference is not None:
-        parts.append((Path(reference), "ref", _samples_by_population(demography, reference_people)))
-    tables = [_population_table(samples, prefix=prefix) for _, prefix, samples in parts]
-    samples = {name: sum(part[name] for *_, part in parts) for name in parts[0][-1]}
-    everyone = pd.concat([table.assign(part=i) for i, table in enumerate(tables)])
+        cohorts.append((Path(reference), "ref", _samples_by_population(demography, reference_people)))
+    tables = [_population_table(samples, prefix=prefix) for _, prefix, samples in cohorts]
+    samples = {name: sum(counts[name] for *_, counts in cohorts) for name in cohorts[0][-1]}
+    everyone = pd.concat([table.assign(cohort=i) for i, table in enumerate(tables)])
     # The simulation holds population after population, each with the people of both cohorts.
-    part = everyone.sort_values("population", key=lambda names: names.map(list(samples).index), kind="stable")
+    by_population = everyone.sort_values(
+        "population", key=lambda names: names.map(list(samples).index), kind="stable"
+    )
     for name, region in regions.items():
         trees = stdpopsim.get_engine("msprime").simulate(
             demography, region, samples, seed=int(generator(seed, "cohort", name).integers(1, 2**31))
         )
-        for i, (folder, *_) in enumerate(parts):
-            # Of each cohort alone: a site that nobody in it carries must not show that others do.
-            nodes = np.repeat(part["part"].to_numpy() == i, 2)
+        for i, (folder, *_) in enumerate(cohorts):
+            # Of each cohort separately: a site that nobody in it carries must not show that others do.
+            nodes = np.repeat(by_population["cohort"].to_numpy() == i, 2)
             write_bgzipped_vcf(
                 folder / f"{name}.vcf.gz",
-                trees.simplify(trees.samples()[nodes]) if len(parts) > 1 else trees,
+                trees.simplify(trees.samples()[nodes]) if len(cohorts) > 1 else trees,
                 contig=name,
                 sample_id=tables[i]["sample"].tolist(),
             )
@@ -79,7 +71,7 @@ def simulate_cohort(
     return tables[0]
 
 
-def write_bgzipped_vcf(path, trees, *, contig, sample_id):
+def write_bgzipped_vcf(path: Path, trees: Any, *, contig: str, sample_id: Sequence[str]) -> None:
     """Write a tskit.TreeSequence as a BGZF-compressed VCF with a tabix index beside it."""
     index = path.with_name(path.name + ".tbi")
     with replacing(index) as new_index, replacing(path) as new_path:
@@ -94,14 +86,14 @@ def write_bgzipped_vcf(path, trees, *, contig, sample_id):
         pysam.tabix_index(str(new_path), preset="vcf", index=str(new_index), keep_original=True)
 
 
-def _demographic_model(species, model):
-    known = [known.id for known in species.demographic_models]
-    if model not in known:
-        raise UsageError(f"`model` must be one of {', '.join(known)}, got {model}.")
+def _demographic_model(species: Any, model: str) -> Any:
+    model_ids = [known_model.id for known_model in species.demographic_models]
+    if model not in model_ids:
+        raise UsageError(f"`model` must be one of {', '.join(model_ids)}, got {model}.")
     return species.get_demographic_model(model)
 
 
-def _region(species, demography, name, length):
+def _region(species: Any, demography: Any, name: str | int, length: int) -> Any:
     """Place the region on the long arm of a human autosome, with the rates that the model was fitted with."""
     autosomes = [
         chromosome for chromosome in species.genome.chromosomes if chromosome.id.removeprefix("chr").isdigit()
@@ -122,7 +114,7 @@ def _region(species, demography, name, length):
     )
 
 
-def _samples_by_population(demography, people):
+def _samples_by_population(demography: Any, people: int) -> dict[str, int]:
     names = [p.name for p in demography.populations if p.allow_samples and p.default_sampling_time == 0]
     if people < len(names):
         raise UsageError(
@@ -132,7 +124,7 @@ def _samples_by_population(demography, people):
     return {name: share + (i < rest) for i, name in enumerate(names)}
 
 
-def _population_table(samples, *, prefix):
+def _population_table(samples: dict[str, int], *, prefix: str) -> pd.DataFrame:
     population = [name for name, count in samples.items() for _ in range(count)]
     width = max(4, len(str(len(population))))
     sample_id = [f"{prefix}{i:0{width}d}" for i in range(1, len(population) + 1)]

@@ -1,6 +1,9 @@
 """How alike a store of copies is to its source: what should stay, and how near they come to single people."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -20,38 +23,27 @@ EDGES = np.array([0, 1, 5, 20, 100, 500]) * 1000
 
 @dataclass(frozen=True)
 class Measured:
-    """One thing that was measured of both.
-
-    Attributes
-    ----------
-    name : str
-    source, copies : float, NaN where it cannot be.
-    """
+    """One quantity that was measured in both stores."""
 
     name: str
-    source: float
-    copies: float
+    source: float  # NaN if it cannot be measured
+    copies: float  # likewise
 
 
-def compare_stores(source, copies, *, populations=(None, None), seed=1):
+def compare_stores(
+    source: Path | str,
+    copies: Path | str,
+    *,
+    populations: tuple[Path | str | None, Path | str | None] = (None, None),
+    seed: int = 1,
+) -> list[Measured]:
     """Measure a store and copies of it by the same variants.
 
-    Parameters
-    ----------
-    source, copies : paths of two stores with the same variants.
-    populations : pair of paths of tables of populations, or of None, which leaves F_ST out.
-    seed : int, public: which variants and people are looked at where there are many.
-
-    Returns
-    -------
-    list of Measured: the frequency, mean r^2 by distance less what chance adds, F_ST by pairs of populations,
-    and of haplotypes the distance to the nearest one of the source, as a share of the variants; of a source
-    haplotype it is another one.
-
-    Raises
-    ------
-    DpgrsError
-        If the variants differ, or a population is in one alone.
+    Paths of tables of populations add F_ST; None leaves it out. The public seed decides which variants and
+    people are compared if there are many. Measured are the frequency, mean r^2 by distance less its
+    expectation by chance, F_ST by pairs of populations, and of haplotypes the distance to the nearest one of
+    the source, as a share of the variants; of a source haplotype it is another one. Other variants, and a
+    population that only one store has, are refused.
     """
     stores = [HaplotypeStore.open(path) for path in (source, copies)]
     if not stores[0].variants.equals(stores[1].variants):
@@ -61,41 +53,45 @@ def compare_stores(source, copies, *, populations=(None, None), seed=1):
     draws = generator(seed, "likeness")
     rows = _some(draws, stores[0].n_variants, MOST_VARIANTS)
     alleles = [_alleles(store, rows, _some(draws, store.n_samples, MOST_PEOPLE)) for store in stores]
-    frequencies = [found.mean(axis=1) for found, _ in alleles]
+    frequencies = [store_alleles.mean(axis=1) for store_alleles, _ in alleles]
     measured = [
-        Measured("mean frequency", *(float(one.mean()) for one in frequencies)),
+        Measured("mean frequency", *(float(frequency.mean()) for frequency in frequencies)),
         Measured("largest difference of a frequency", 0.0, float(np.abs(np.subtract(*frequencies)).max())),
     ]
     is_common = np.minimum(frequencies[0], 1 - frequencies[0]) >= COMMON
     near = np.flatnonzero(is_common)[:DECAY_VARIANTS]
     position = stores[0].variants["position"].to_numpy()[rows]
-    decays = [_decay(found[near], position[near]) for found, _ in alleles]
+    decays = [_decay(store_alleles[near], position[near]) for store_alleles, _ in alleles]
     for low, high, *both in zip(EDGES[:-1], EDGES[1:], *decays, strict=True):
         measured.append(Measured(f"mean r^2, {low // 1000} to {high // 1000} kb", *both))
     if all(populations):
         measured += _differences(stores, alleles, populations)
-    return measured + _nearest(*(found for found, _ in alleles), draws)
+    return measured + _nearest(*(store_alleles for store_alleles, _ in alleles), draws)
 
 
-def _some(draws, n, most):
-    """Return which of n are looked at, in their order."""
+def _some(draws: Any, n: int, most: int) -> np.ndarray:
+    """Return which of n are compared, in their order."""
     return np.arange(n) if n <= most else np.sort(draws.choice(n, most, replace=False))
 
 
-def _alleles(store, rows, people):
-    """Return (n_rows, 2 n_people) uint8 of 0 and 1, unknown ones as 0, and who they are of."""
+def _alleles(store: HaplotypeStore, rows: np.ndarray, people: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return (n_rows, 2 n_people) uint8 of 0 and 1, unknown ones as 0, and their people."""
     haplotypes = np.stack([2 * people, 2 * people + 1], axis=1).ravel()
     return unpack(store.haplotypes(rows), store.n_haplotypes)[:, haplotypes], people
 
 
-def _decay(alleles, position):
+def _decay(alleles: np.ndarray, position: np.ndarray) -> np.ndarray:
     counts = (alleles[:, ::2] + alleles[:, 1::2]).astype(np.int8)
     sums, n_pairs = linkage_decay(counts, position, edges=EDGES)
     with np.errstate(invalid="ignore"):
         return sums / n_pairs - 1 / counts.shape[1]
 
 
-def _differences(stores, alleles, populations):
+def _differences(
+    stores: Sequence[HaplotypeStore],
+    alleles: Sequence[tuple[np.ndarray, np.ndarray]],
+    populations: Sequence[Path | str],
+) -> list[Measured]:
     """Return F_ST of each pair of populations."""
     labels = [
         populations_of(table, store.sample_id)[people]
@@ -105,26 +101,34 @@ def _differences(stores, alleles, populations):
     if {*labels[1]} != {*names}:
         raise DpgrsError("Both tables must name the same populations, got others. Correct one.")
     fst = [
-        pairwise_fst(as_calls(found, np.zeros_like(found)), [np.flatnonzero(own == name) for name in names])
-        for (found, _), own in zip(alleles, labels, strict=True)
+        pairwise_fst(
+            as_calls(store_alleles, np.zeros_like(store_alleles)),
+            [np.flatnonzero(store_labels == name) for name in names],
+        )
+        for (store_alleles, _), store_labels in zip(alleles, labels, strict=True)
     ]
     return [
-        Measured(f"F_ST of {names[i]} and {names[j]}", *(float(one[i, j]) for one in fst))
+        Measured(f"F_ST of {names[i]} and {names[j]}", *(float(matrix[i, j]) for matrix in fst))
         for i, j in zip(*np.triu_indices(len(names), k=1), strict=True)
     ]
 
 
-def _nearest(source, copies, draws):
-    """Return how far haplotypes are from the nearest of the source: the median, and the share at none."""
-    known, found = pack(source.T), []
-    for own in (source, copies):
-        compared, distances = _some(draws, own.shape[1], MOST_COMPARED), []
-        for number, one in zip(compared, pack(own.T[compared]), strict=True):
-            to_all = bit_counts(one ^ known)
-            # A haplotype of the source is no neighbour of its own.
-            distances.append(np.delete(to_all, number).min() if own is source else to_all.min())
-        found.append(np.array(distances) / len(own))
+def _nearest(source: np.ndarray, copies: np.ndarray, draws: Any) -> list[Measured]:
+    """Return the distance of haplotypes to the nearest of the source: the median, and the share at 0."""
+    source_bits, nearest = pack(source.T), []
+    for haplotypes in (source, copies):
+        compared, distances = _some(draws, haplotypes.shape[1], MOST_COMPARED), []
+        for number, haplotype in zip(compared, pack(haplotypes.T[compared]), strict=True):
+            to_all = bit_counts(haplotype ^ source_bits)
+            # A haplotype of the source is not its own neighbour.
+            distances.append(np.delete(to_all, number).min() if haplotypes is source else to_all.min())
+        nearest.append(np.array(distances) / len(haplotypes))
     return [
-        Measured("distance to the nearest of the source, median", *(float(np.median(one)) for one in found)),
-        Measured("share equal to one of the source", *(float((one == 0).mean()) for one in found)),
+        Measured(
+            "distance to the nearest of the source, median",
+            *(float(np.median(distances)) for distances in nearest),
+        ),
+        Measured(
+            "share equal to one of the source", *(float((distances == 0).mean()) for distances in nearest)
+        ),
     ]

@@ -1,7 +1,9 @@
 """Simulated outcomes: linear in the genotypes, or by a network, with normal noise, or cut to 0/1."""
 
 import math
+from collections.abc import Callable, Iterable, Sequence
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 
@@ -14,13 +16,12 @@ EFFECT_STEP = 2.0**-20
 FACTOR_STEP = 2.0**-10
 
 
-def simulate_outcomes(X, *, row_id, **terms):
-    """Simulate outcomes of rows that are in memory; parameters as of `SimulatedOutcomes` and its `of_rows`.
+def simulate_outcomes(
+    X: np.ndarray, *, row_id: Sequence[str] | np.ndarray, **terms: Any
+) -> tuple[np.ndarray, np.ndarray]:
+    """Simulate outcomes of rows in memory, by arguments of `SimulatedOutcomes`; return Y and effects.
 
-    Returns
-    -------
-    Y : (n_outcomes, n_rows) float64 of variance about 1.
-    effects : (n_outcomes, n_variants) float64.
+    Y is (n_outcomes, n_rows) float64 of variance about 1, effects are (n_outcomes, n_variants) float64.
     """
     simulated = SimulatedOutcomes(**terms)
     simulated.measure(lambda: [X])
@@ -32,245 +33,264 @@ class SimulatedOutcomes:
     by rows.
 
     Every outcome has its own random streams: it does not depend on how many outcomes are asked for, nor in
-    which chunks. Effects are drawn in the order of `variant_rank`: a larger variant set keeps the raw
-    effects of the smaller one inside it, and the noise of a row, drawn by its name, is the same for all
-    variant sets and whoever else is there. Without genetic variance (constant variants, or none causal) an
-    outcome is standard normal noise.
-
-    Parameters
-    ----------
-    variant_rank : (n_variants,) int, a permutation of 0, ..., n_variants - 1.
-    n_outcomes : int
-    heritability : float in [0, 1], h2: the share of variance that the genotypes explain.
-    causal_share : float in [0, 1], probability that a variant has an effect.
-    n_factors : int >= 1: effects of all outcomes are sums of so many normal ones, of the same causal
-        variants, with normal loadings of each outcome's own; and so is the noise. None lets outcomes share
-        nothing.
-    width : int >= 1: in place of x'theta comes a network of the outcome's own with so many hidden units,
-        rectified and normal (`dpgrs.simulation.network`); without factors and prevalence. None: x'theta.
-    prevalence : float in (0, 1): y is 0/1, whether the above is beyond the normal quantile of this share, and
-        standardised by it. None leaves y as it is.
-    public_moments : ((n_variants,), (n_variants,)) float64, public means and variances of the columns of X,
-        from which mean and sd of x'theta follow as if the columns were independent: an outcome then depends
-        on its own row alone. None takes mean and sd over the rows of `measure`, so that each depends on all.
-    seed : int, public.
-    key : tuple of str and int, tells replicates apart.
-    first : int, number of the first outcome, for chunks.
+    which chunks. Effects are drawn in the order of `variant_rank`: a larger variant set keeps the raw effects
+    of the smaller one inside it, and the noise of a row, drawn by its name, is the same for all variant sets
+    and whoever else is there. Without genetic variance (constant variants, or none causal) an outcome is
+    standard normal noise.
     """
 
     def __init__(
         self,
         *,
-        variant_rank,
-        n_outcomes,
-        heritability,
-        causal_share=1.0,
-        n_factors=None,
-        width=None,
-        prevalence=None,
-        public_moments=None,
-        seed,
-        key=(),
-        first=0,
-    ):
+        variant_rank: np.ndarray,
+        n_outcomes: int,
+        heritability: float,
+        causal_share: float = 1.0,
+        n_factors: int | None = None,
+        width: int | None = None,
+        prevalence: float | None = None,
+        public_moments: tuple[np.ndarray, np.ndarray] | None = None,
+        seed: int,
+        key: tuple[str | int, ...] = (),
+        first: int = 0,
+    ) -> None:
+        """Draw the effects; the seed is public, and `key` tells replicates apart.
+
+        `variant_rank` is a permutation of 0, ..., n_variants - 1. `heritability` in [0, 1], h2, is the share
+        of variance that the genotypes explain, and `causal_share` the probability that a variant has an
+        effect. With `n_factors` effects of all outcomes are sums of so many normal ones, of the same causal
+        variants, with normal loadings of each outcome's own; and so is the noise. None lets outcomes share
+        nothing. With `width` a network of so many hidden units, rectified and normal, takes the place of
+        x'theta (`dpgrs.simulation.network`), without factors and prevalence. With `prevalence`, in (0, 1), y
+        is 0/1, whether the above is beyond the normal quantile of this share, and standardised by it.
+
+        `public_moments`, (n_variants,) float64 each, are public means and variances of the columns of X, from
+        which mean and sd of x'theta follow as if the columns were independent: an outcome then depends on its
+        own row only. None takes mean and sd over the rows of `measure`, so that each depends on all. `first`
+        is the number of the first outcome, for chunks.
+        """
         self._numbers, n_variants = range(first, first + n_outcomes), len(variant_rank)
         self._heritability, self._prevalence, self._n_factors = heritability, prevalence, n_factors
         self._public_moments, self._seed, self._key = public_moments, seed, key
         self._networks = None
-        drawn = (seed, key)
+        seed_and_key = (seed, key)
         if width is not None:
             self._networks = [
-                _network(n_variants, width, causal_share, *drawn, i, variant_rank) for i in self._numbers
+                _network(n_variants, width, causal_share, *seed_and_key, i, variant_rank)
+                for i in self._numbers
             ]
             slopes = [network.slopes for network in self._networks]
         elif n_factors is None:
-            slopes = [_raw_effects(n_variants, causal_share, *drawn, i)[variant_rank] for i in self._numbers]
+            slopes = [
+                _raw_effects(n_variants, causal_share, *seed_and_key, i)[variant_rank] for i in self._numbers
+            ]
         else:
-            slopes = _shared_effects(n_variants, self._numbers, n_factors, causal_share, *drawn)
+            slopes = _shared_effects(n_variants, self._numbers, n_factors, causal_share, *seed_and_key)
             slopes = slopes[:, variant_rank]
         self._slopes = np.array(slopes).reshape(n_outcomes, n_variants)
 
-    def measure(self, blocks):
+    def measure(self, blocks: Callable[[], Iterable[Any]]) -> None:
         """Take mean and sd of the genetic values over rows, unless they follow from public moments.
 
-        Parameters
-        ----------
-        blocks : function that returns an iterable over parts of the rows, each as in `of_rows`; called once,
-            or twice for networks.
+        `blocks` returns an iterable over blocks of the rows, each as in `of_rows`; it is called once, or
+        twice for networks.
         """
         if self._public_moments is None:
             if self._networks is not None:
                 entering = [_Moments() for _ in self._networks]
                 for X in blocks():
-                    for moments, own in zip(entering, self._entering(X), strict=True):
-                        moments.add(own, X)
+                    for moments, inputs in zip(entering, self._entering(X), strict=True):
+                        moments.add(inputs, X)
                 self._centres = [moments.mean for moments in entering]
             moments = _Moments()
             for X in blocks():
                 moments.add(self._genetic_values(X), X)
             self._mean, self._sd = moments.mean, moments.sd
         elif self._networks is not None:
-            terms = [network.public_terms(*self._public_moments) for network in self._networks]
-            self._centres = [centres for centres, _, _ in terms]
-            self._mean, self._sd = np.array([both for _, *both in terms]).reshape(-1, 2).T
+            moments_of_networks = [network.public_terms(*self._public_moments) for network in self._networks]
+            self._centres = [centres for centres, _, _ in moments_of_networks]
+            self._mean, self._sd = np.array([both for _, *both in moments_of_networks]).reshape(-1, 2).T
         else:
             means, variances = self._public_moments
             self._mean = np.array([means @ theta for theta in self._slopes])
             self._sd = np.array([np.sqrt(variances @ theta**2) for theta in self._slopes])
 
     @property
-    def effects(self):
-        """(n_outcomes, n_variants) float64, on the scale of Y: y = x'effects + constant + noise; of 0/1
-        outcomes those of the best linear fit, if genetic values are normal, and of networks likewise.
+    def effects(self) -> np.ndarray:
+        """The (n_outcomes, n_variants) float64 effects on the scale of Y: y = x'effects + constant + noise.
+
+        For 0/1 outcomes they are those of the best linear fit if genetic values are normal; for networks
+        likewise.
         """
         effects = self._scale[:, np.newaxis] * self._slopes
         return effects if self._prevalence is None else _slope_of_cut(self._prevalence) * effects
 
-    def of_rows(self, X, *, row_id):
-        """Return the outcomes of rows, after `measure`.
+    def of_rows(self, X: Any, *, row_id: Sequence[str] | np.ndarray) -> np.ndarray:
+        """Return the outcomes of rows, (n_outcomes, n_rows) float64 of variance about 1, after `measure`.
 
-        Parameters
-        ----------
-        X : (n_rows, n_variants) float64, `half` coding, or `dpgrs.study.simulated_rows.CodedPeople`, whose
-            entries are made when they are asked for.
-        row_id : (n_rows,) str, all different.
-
-        Returns
-        -------
-        (n_outcomes, n_rows) float64 of variance about 1.
+        X is (n_rows, n_variants) float64, `half` coding, or `dpgrs.study.simulated_rows.CodedPeople`, whose
+        entries are made when they are asked for; row ids are all different.
         """
-        terms = {"seed": self._seed, "key": self._key}
+        seed_and_key = {"seed": self._seed, "key": self._key}
         if self._n_factors is None:
-            noise = _environment(row_id, self._numbers, **terms)
+            noise = _environment(row_id, self._numbers, **seed_and_key)
         else:
-            noise = _shared_environment(row_id, self._numbers, self._n_factors, **terms)
+            noise = _shared_environment(row_id, self._numbers, self._n_factors, **seed_and_key)
         genetic = self._scale[:, np.newaxis] * (self._genetic_values(X) - self._mean[:, np.newaxis])
         Y = genetic + np.sqrt(1 - self._explained)[:, np.newaxis] * noise
         assert Y.shape == (len(self._numbers), len(X))
         return Y if self._prevalence is None else _cut(Y, self._prevalence)
 
     @property
-    def _explained(self):
+    def _explained(self) -> np.ndarray:
         return np.where(self._sd > 0, self._heritability, 0.0)
 
     @property
-    def _scale(self):
+    def _scale(self) -> np.ndarray:
         return np.sqrt(self._explained) / np.where(self._sd > 0, self._sd, 1.0)
 
-    def _genetic_values(self, X):
+    def _genetic_values(self, X: Any) -> np.ndarray:
         """Return (n_outcomes, n_rows) float64."""
         if self._networks is None:
             return _products(self._slopes, X)
         values = np.empty((len(self._networks), len(X)))
-        terms = zip(values, self._networks, self._entering(X), self._centres, strict=True)
-        for own, network, entering, centres in terms:
-            own[:] = network.values(entering, centres=centres)
+        networks = zip(values, self._networks, self._entering(X), self._centres, strict=True)
+        for row, network, entering, centres in networks:
+            row[:] = network.values(entering, centres=centres)
         return values
 
-    def _entering(self, X):
-        """Return what enters the units of each network, a list of (width, n_rows) float64."""
+    def _entering(self, X: Any) -> list[np.ndarray]:
+        """Return the inputs of the units of each network, a list of (width, n_rows) float64."""
         if not self._networks:
             return []
         inner = np.concatenate([network.inner for network in self._networks])
         return np.split(_products(inner, X), len(self._networks))
 
 
-def _products(weights, X):
-    """Return weights X', (n_weights, n_rows), exact whatever the blocks of variants."""
+def _products(weights: np.ndarray, X: Any) -> np.ndarray:
+    """Return weights X', (n_weights, n_rows), exact for any blocks of variants."""
     if isinstance(X, np.ndarray):
         return weights @ X.T
     products = np.zeros((len(weights), len(X)))
-    for block, rows, own in X.blocks():
-        products[:, rows] += weights[:, block] @ own.T
+    for block, rows, block_rows in X.blocks():
+        products[:, rows] += weights[:, block] @ block_rows.T
     return products
 
 
 class _Moments:
-    """Mean and sd over parts of the rows, (n_series,) each; parts change at most the last digits."""
+    """Mean and sd over blocks of rows, (n_series,) each; blocks change at most the last digits."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._n = self.mean = self._squares = 0.0
 
-    def add(self, values, X):
-        """Take the (n_series, n_rows) values of rows, in the parts that X names if it is no array."""
-        for part in [slice(None)] if isinstance(X, np.ndarray) else X.row_parts:
-            self._add(values[:, part])
+    def add(self, values: np.ndarray, X: Any) -> None:
+        """Add the (n_series, n_rows) values of rows, in the blocks that X names if it is no array."""
+        for block in [slice(None)] if isinstance(X, np.ndarray) else X.row_parts:
+            self._add(values[:, block])
 
-    def _add(self, values):
+    def _add(self, values: np.ndarray) -> None:
         mean, total = values.mean(axis=1), self._n + values.shape[1]
         squares, shift = ((values - mean[:, np.newaxis]) ** 2).sum(axis=1), mean - self.mean
         self._squares = self._squares + squares + shift**2 * (self._n * values.shape[1] / total)
         self.mean, self._n = self.mean + shift * (values.shape[1] / total), total
 
     @property
-    def sd(self):
+    def sd(self) -> np.ndarray:
         return np.sqrt(self._squares / self._n)
 
 
-def _cut(liability, prevalence):
+def _cut(liability: np.ndarray, prevalence: float) -> np.ndarray:
     """Return 0/1 outcomes, standardised."""
     threshold = -NormalDist().inv_cdf(prevalence)
     return ((liability > threshold) - prevalence) / math.sqrt(prevalence * (1 - prevalence))
 
 
-def _slope_of_cut(prevalence):
-    """Return what is left of effects on the liability, by Stein's lemma."""
+def _slope_of_cut(prevalence: float) -> float:
+    """Return the factor that a cut leaves of effects on the liability, by Stein's lemma."""
     normal = NormalDist()
     return normal.pdf(normal.inv_cdf(prevalence)) / math.sqrt(prevalence * (1 - prevalence))
 
 
-def _network(n_variants, width, causal_share, seed, key, outcome, variant_rank):
+def _network(
+    n_variants: int,
+    width: int,
+    causal_share: float,
+    seed: int,
+    key: tuple[str | int, ...],
+    outcome: int,
+    variant_rank: np.ndarray,
+) -> Network:
     """Draw the network of an outcome, its weights by rank."""
     inner = _on_effect_grid(_normals(n_variants, range(width), seed, "hidden units", *key, outcome))
     inner *= _is_causal(n_variants, causal_share, seed, key, outcome)
     return Network(inner[:, variant_rank], _loadings([outcome], width, seed, "hidden units", *key)[0])
 
 
-def _raw_effects(n_variants, causal_share, seed, key, outcome):
+def _raw_effects(
+    n_variants: int, causal_share: float, seed: int, key: tuple[str | int, ...], outcome: int
+) -> np.ndarray:
     """Draw the effects of an outcome, by rank: longer draws extend shorter ones."""
     theta = generator(seed, "effects", *key, outcome).standard_normal(n_variants)
     return _on_effect_grid(theta) * _is_causal(n_variants, causal_share, seed, key, outcome)
 
 
-def _is_causal(n_variants, causal_share, seed, key, outcome):
+def _is_causal(
+    n_variants: int, causal_share: float, seed: int, key: tuple[str | int, ...], outcome: int
+) -> np.ndarray:
     return generator(seed, "causal", *key, outcome).random(n_variants) < causal_share
 
 
-def _shared_effects(n_variants, numbers, n_factors, causal_share, seed, key):
+def _shared_effects(
+    n_variants: int,
+    numbers: range,
+    n_factors: int,
+    causal_share: float,
+    seed: int,
+    key: tuple[str | int, ...],
+) -> np.ndarray:
     """Draw the (n_outcomes, n_variants) effects, by rank: exact products of loadings and factors."""
     factors = _normals(n_variants, range(n_factors), seed, "shared effects", *key)
     is_causal = generator(seed, "shared causal", *key).random(n_variants) < causal_share
     return _loadings(numbers, n_factors, seed, "effects", *key) @ (_on_grid(factors) * is_causal)
 
 
-def _shared_environment(row_id, numbers, n_factors, *, seed, key):
+def _shared_environment(
+    row_id: Sequence[str] | np.ndarray,
+    numbers: range,
+    n_factors: int,
+    *,
+    seed: int,
+    key: tuple[str | int, ...],
+) -> np.ndarray:
     """Draw the (n_outcomes, n_rows) noise likewise, from a stream for every row."""
     factors = _normals(n_factors, [str(name) for name in row_id], seed, "shared environment", *key)
     loadings = _loadings(numbers, n_factors, seed, "environment", *key)
     return loadings @ _on_grid(factors).T / np.sqrt((loadings**2).sum(axis=1, keepdims=True))
 
 
-def _loadings(numbers, n_factors, seed, *key):
+def _loadings(numbers: Sequence[int], n_factors: int, seed: int, *key: str | int) -> np.ndarray:
     """Draw the (n_outcomes, n_factors) loadings, on the grid and none of them 0."""
-    drawn = _normals(n_factors, numbers, seed, "loadings", *key)
-    return np.copysign(np.ceil(np.abs(drawn) / FACTOR_STEP) * FACTOR_STEP, drawn)
+    normals = _normals(n_factors, numbers, seed, "loadings", *key)
+    return np.copysign(np.ceil(np.abs(normals) / FACTOR_STEP) * FACTOR_STEP, normals)
 
 
-def _normals(n, names, seed, *key):
+def _normals(n: int, names: Sequence[str | int], seed: int, *key: str | int) -> np.ndarray:
     """Draw n standard normal numbers for each name, (n_names, n)."""
-    drawn = [generator(seed, *key, name).standard_normal(n) for name in names]
-    return np.array(drawn).reshape(len(names), n)
+    normals = [generator(seed, *key, name).standard_normal(n) for name in names]
+    return np.array(normals).reshape(len(names), n)
 
 
-def _on_effect_grid(effects):
+def _on_effect_grid(effects: np.ndarray) -> np.ndarray:
     return np.rint(effects / EFFECT_STEP) * EFFECT_STEP
 
 
-def _on_grid(factors):
+def _on_grid(factors: np.ndarray) -> np.ndarray:
     return np.rint(factors / FACTOR_STEP) * FACTOR_STEP
 
 
-def _environment(row_id, numbers, *, seed, key):
+def _environment(
+    row_id: Sequence[str] | np.ndarray, numbers: range, *, seed: int, key: tuple[str | int, ...]
+) -> np.ndarray:
     """Draw the (n_outcomes, n_rows) noise: a stream for every row, in the order of the outcomes."""
     noise = np.empty((len(row_id), len(numbers)))
     for row, name in zip(noise, row_id, strict=True):

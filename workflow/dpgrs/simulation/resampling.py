@@ -10,7 +10,10 @@ Li and Stephens (2003), Genetics 165, 2213-2233.
 
 import hashlib
 import json
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -34,26 +37,22 @@ PER_BASE = 1e-8
 
 @dataclass(frozen=True)
 class CopyingModel:
-    """How copies go over from one haplotype to another.
+    """How copies go over from one haplotype to another."""
 
-    Attributes
-    ----------
-    effective_size : float > 0, N_e: between variants d Morgans apart a copy goes over at the rate 4 N_e d / K
-        where its population has K haplotypes.
-    mutation : float in [0, 1), chance of another allele at a variant; None is that of Li and Stephens,
-        theta / (2 (theta + K)) with theta = 1 / (1 + 1/2 + ... + 1/(K - 1)).
-    """
-
+    # N_e > 0: between variants d Morgans apart a copy goes over at the rate 4 N_e d / K in a population of K
+    # haplotypes.
     effective_size: float = 10_000
+    # Chance of another allele at a variant, in [0, 1); None is that of Li and Stephens, theta / (2 (theta +
+    # K)) with theta = 1 / (1 + 1/2 + ... + 1/(K - 1)).
     mutation: float | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not self.effective_size > 0:
             raise UsageError(f"`effective_size` must be above 0, got {self.effective_size}. Try 10000.")
         if self.mutation is not None and not 0 <= self.mutation < 1:
             raise UsageError(f"`mutation` must be in [0, 1), got {self.mutation}. Try 1e-5, or leave it out.")
 
-    def flip_rate(self, n_haplotypes):
+    def flip_rate(self, n_haplotypes: int) -> float:
         """Return the chance of another allele."""
         if self.mutation is not None:
             return self.mutation
@@ -63,45 +62,31 @@ class CopyingModel:
 
 @dataclass(frozen=True)
 class Population:
-    """Haplotypes that the copies of one population follow, and which copies these are.
+    """Haplotypes that the copies of one population follow, and which copies these are."""
 
-    Attributes
-    ----------
-    members : (K,) uint64, of the source.
-    copies : slice of the copies.
-    """
-
-    members: np.ndarray
-    copies: slice
+    members: np.ndarray  # (K,) uint64, of the source
+    copies: slice  # of the copies
 
 
 def resample_store(
-    source, output, *, people, seed, populations=None, genetic_map=None, model=None, n_threads=2, tell=None
-):
-    """Write a store of copies, and say of which populations they are.
+    source: Path | str,
+    output: Path | str,
+    *,
+    people: int,
+    seed: int,
+    populations: Path | str | None = None,
+    genetic_map: Path | str | None = None,
+    model: CopyingModel | None = None,
+    n_threads: int = 2,
+    tell: Callable[[int], object] | None = None,
+) -> pd.DataFrame:
+    """Write a store of copies, and return the sample and population of each.
 
-    Parameters
-    ----------
-    source : path of a store of phased haplotypes.
-    output : path of the new store; none is left behind on an error.
-    people : int >= 1, how many; populations have the same shares as in the source.
-    seed : int, public. Same arguments, same bytes.
-    populations : path of a table of the source's samples; None takes them for one population.
-    genetic_map : path of a genetic map, as of `read_map`; None is 1 cM a megabase.
-    model : CopyingModel
-    n_threads : int; they change no byte.
-    tell : function that is called with the number of variants after each batch.
-
-    Returns
-    -------
-    data frame of sample and population.
-
-    Raises
-    ------
-    UsageError
-        With fewer people than populations, or arguments out of range.
-    DpgrsError
-        If the source has dosages, or a file is not what it should be.
+    `source` is a store of phased haplotypes; no output is left behind on an error. Populations have the same
+    shares as in the source; their table is of the source's samples, None takes them for one population. The
+    seed is public: same arguments, same bytes, for any number of threads. A genetic map is as of `read_map`;
+    None is 1 cM a megabase. `tell` is called with the number of variants after each batch. A source with
+    dosages, and fewer people than populations, are refused.
     """
     store, model = HaplotypeStore.open(source), model or CopyingModel()
     if store.has_dosages:
@@ -121,8 +106,8 @@ def resample_store(
         for first in range(0, store.n_variants, step):
             rows = slice(first, min(first + step, store.n_variants))
             planes = [plane for plane in (store.haplotypes(rows), store.missing(rows)) if plane is not None]
-            made = mosaic.copy(np.stack(planes), first, n_threads=n_threads)
-            writer.append(store.variants.iloc[rows], *made)
+            new_planes = mosaic.copy(np.stack(planes), first, n_threads=n_threads)
+            writer.append(store.variants.iloc[rows], *new_planes)
             if tell is not None:
                 tell(rows.stop - rows.start)
         terms = {"seed": seed, "people": people, **asdict(model)}
@@ -131,7 +116,7 @@ def resample_store(
     return table
 
 
-def mosaic_start(stream, groups):
+def mosaic_start(stream: tuple[Any, ...], groups: list[Population]) -> np.ndarray:
     """Draw which haplotype each copy follows at first: (n_copies,) uint64."""
     return np.concatenate(
         [
@@ -145,54 +130,43 @@ def mosaic_start(stream, groups):
 
 @dataclass(frozen=True)
 class Mosaic:
-    """Copies along a chromosome.
+    """Copies along a chromosome."""
 
-    Attributes
-    ----------
-    stream : tuple, a public seed and the key of what is drawn by it.
-    groups : list of Population, by their copies.
-    rates : (n_variants,) float64, the rate of going over before a variant, times the number of haplotypes.
-    flip_rate : float, chance of another allele.
-    copied : (n_copies,) uint64, which haplotype each follows, up to the variants that were copied.
-    """
-
-    stream: tuple
-    groups: list
+    stream: tuple[Any, ...]  # a public seed and the key of what is drawn by it
+    groups: list[Population]  # by their copies
+    # (n_variants,) float64, the rate of going over before a variant, times the number of haplotypes.
     rates: np.ndarray
-    flip_rate: float
+    flip_rate: float  # chance of another allele
+    # (n_copies,) uint64, which haplotype each follows, up to the variants that were copied.
     copied: np.ndarray
 
-    def copy(self, planes, start, *, n_threads):
-        """Copy the next variants.
+    def copy(self, planes: np.ndarray, start: int, *, n_threads: int) -> np.ndarray:
+        """Copy the next variants, (n_planes, n_variants, n_words) uint64: bits of the source, perhaps of
+        missing ones.
 
-        Parameters
-        ----------
-        planes : (n_planes, n_variants, n_words) uint64, bits of the source and perhaps of what is missing.
-        start : int, the number of the first, a multiple of `VARIANTS`.
-        n_threads : int
-
-        Returns
-        -------
-        (n_planes, n_variants, n_words of the copies) uint64
+        `start` is the number of the first variant, a multiple of `VARIANTS`. The result has the words of the
+        copies.
         """
         n_copies = len(self.copied)
         made = np.zeros((*planes.shape[:2], word_count(n_copies)), dtype=np.uint64)
 
-        def fill(block):
+        def fill(block: slice) -> None:
             words = slice(block.start // WORD_BITS, word_count(block.stop))
             for at in range(0, planes.shape[1], VARIANTS):
-                part = slice(at, at + VARIANTS)
+                batch = slice(at, at + VARIANTS)
                 draws = generator(*self.stream, block.start, start + at)
-                switches = self._switches(draws, block, self.rates[start:][: planes.shape[1]][part])
-                own = made[:, part, words]
-                copy_variants(planes[:, part], self.copied[block], *switches, own)
-                self._flip(draws, own, block)
+                switches = self._switches(draws, block, self.rates[start:][: planes.shape[1]][batch])
+                copied_words = made[:, batch, words]
+                copy_variants(planes[:, batch], self.copied[block], *switches, copied_words)
+                self._flip(draws, copied_words, block)
 
         blocks = [slice(at, min(at + HAPLOTYPES, n_copies)) for at in range(0, n_copies, HAPLOTYPES)]
         map_in_threads(fill, blocks, n_threads=n_threads)
         return made
 
-    def _switches(self, draws, block, rates):
+    def _switches(
+        self, draws: Any, block: slice, rates: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Draw when copies of a block go over, each by a Poisson process of its own, and to which."""
         variant, at, to = [], [], []
         for group in self.groups:
@@ -206,7 +180,7 @@ class Mosaic:
         ends = np.searchsorted(variant[order], np.arange(len(rates) + 1))
         return ends, np.concatenate(at).astype(np.int64)[order], np.concatenate(to)[order]
 
-    def _flip(self, draws, made, block):
+    def _flip(self, draws: Any, made: np.ndarray, block: slice) -> None:
         """Give some copies the other allele, where it is known."""
         n_copies = block.stop - block.start
         counts = draws.poisson(n_copies * self.flip_rate, made.shape[1])
@@ -217,24 +191,13 @@ class Mosaic:
             made[0] &= ~missing
 
 
-def population_groups(store, people, populations, *, prefix):
-    """Share new people among the populations of a store.
+def population_groups(
+    store: HaplotypeStore, people: int, populations: Path | str | None, *, prefix: str
+) -> tuple[pd.DataFrame, list[Population]]:
+    """Share new people among the populations of a store; return their samples and populations, and groups.
 
-    Parameters
-    ----------
-    store : HaplotypeStore
-    people : int >= 1, how many.
-    populations : path of a table of the store's samples, or None for one population.
-    prefix : str, how their names begin.
-
-    Returns
-    -------
-    data frame of sample and population of the new people, and a list of Population.
-
-    Raises
-    ------
-    UsageError
-        With fewer people than populations.
+    The table of populations is of the store's samples; None takes them for one population. Names of the new
+    people begin with the prefix. Fewer people than populations are refused.
     """
     labels = np.full(store.n_samples, ONE_POPULATION)
     if populations is not None:
@@ -259,8 +222,8 @@ def population_groups(store, people, populations, *, prefix):
     return pd.DataFrame({"sample": sample, "population": np.repeat(names, np.diff(ends, prepend=0))}), groups
 
 
-def _morgans(store, genetic_map):
-    """Return where the variants of a store lie."""
+def _morgans(store: HaplotypeStore, genetic_map: Path | str | None) -> np.ndarray:
+    """Return the genetic positions of the variants of a store, in Morgans."""
     position = store.variants["position"].to_numpy(dtype=float)
     if genetic_map is None:
         return position * PER_BASE
@@ -268,21 +231,13 @@ def _morgans(store, genetic_map):
     return np.interp(position, at, morgans)
 
 
-def derived_attributes(store, how, terms):
-    """Describe derived data: no file that its digests could be declared public by is their source.
+def derived_attributes(store: HaplotypeStore, how: str, terms: dict[str, Any]) -> dict[str, Any]:
+    """Return attributes of a store of derived data, whose source is no file that could be declared public.
 
-    Parameters
-    ----------
-    store : HaplotypeStore, the source.
-    how : str, what was done to it.
-    terms : dict of JSON values, by what terms.
-
-    Returns
-    -------
-    dict, attributes of the new store.
+    `how` says what was done to the source, `terms` are JSON values by what terms.
     """
     terms = terms | {"source": store.attributes["source"]}
     digest = hashlib.sha256(json.dumps(terms, sort_keys=True).encode()).hexdigest()
-    named = {"file": f"{store.path.name}, {how}", "sha256": digest}
-    own = {name: store.attributes[name] for name in ("options", "counts") if name in store.attributes}
-    return own | {"source": named, "derived": terms}
+    new_source = {"file": f"{store.path.name}, {how}", "sha256": digest}
+    kept = {name: store.attributes[name] for name in ("options", "counts") if name in store.attributes}
+    return kept | {"source": new_source, "derived": terms}

@@ -55,6 +55,7 @@ ANNOTATED = (
     "io/",
     "release/",
     "reporting/",
+    "scoring/",
     "selection/",
     "simulation/",
 )

@@ -6,7 +6,7 @@ from dpgrs.genotypes.compiled import compiled
 from dpgrs.io._call_kernels import HALF_ALT, HALF_REF
 
 
-def plain_count_calls(calls, known, copies):
+def plain_count_calls(calls: np.ndarray, known: np.ndarray, copies: np.ndarray) -> None:
     """Do the same as `count_calls`, by numpy."""
     n_half_alt = np.count_nonzero(calls == HALF_ALT, axis=1)
     n_half = n_half_alt + np.count_nonzero(calls == HALF_REF, axis=1)
@@ -14,7 +14,7 @@ def plain_count_calls(calls, known, copies):
     copies[:] = np.maximum(calls, 0).sum(axis=1, dtype=np.int64) + n_half_alt
 
 
-def plain_fill_calls(calls, frequency, first, dosages):
+def plain_fill_calls(calls: np.ndarray, frequency: np.ndarray, first: int, dosages: np.ndarray) -> None:
     """Do the same as `fill_calls`, by numpy."""
     calls = calls[:, first : first + dosages.shape[1]]
     dosages[:] = calls
@@ -24,14 +24,16 @@ def plain_fill_calls(calls, frequency, first, dosages):
     dosages[row, person] = n_missing * frequency[row] + (missing == HALF_ALT)
 
 
-def plain_fill_steps(steps, frequency, first, missing, step, dosages):
+def plain_fill_steps(
+    steps: np.ndarray, frequency: np.ndarray, first: int, missing: int, step: float, dosages: np.ndarray
+) -> None:
     """Do the same as `fill_steps`, by numpy."""
     steps = steps[:, first : first + dosages.shape[1]]
     dosages[:] = np.where(steps == missing, 2 * frequency[:, np.newaxis], steps * np.float64(step))
 
 
 @compiled(plain=plain_count_calls)
-def count_calls(calls, known, copies):
+def count_calls(calls: np.ndarray, known: np.ndarray, copies: np.ndarray) -> None:
     """Count known alleles, and copies of ALT among them.
 
     Parameters
@@ -51,7 +53,7 @@ def count_calls(calls, known, copies):
 
 
 @compiled(plain=plain_fill_calls)
-def fill_calls(calls, frequency, first, dosages):
+def fill_calls(calls: np.ndarray, frequency: np.ndarray, first: int, dosages: np.ndarray) -> None:
     """Turn the calls of some people into dosages, and fill missing alleles by their frequency.
 
     Parameters
@@ -77,7 +79,9 @@ def fill_calls(calls, frequency, first, dosages):
 
 
 @compiled(plain=plain_fill_steps)
-def fill_steps(steps, frequency, first, missing, step, dosages):
+def fill_steps(
+    steps: np.ndarray, frequency: np.ndarray, first: int, missing: int, step: float, dosages: np.ndarray
+) -> None:
     """Do the same for dosages in whole steps, `missing` where they are missing."""
     n_some = dosages.shape[1]
     for i in range(steps.shape[0]):

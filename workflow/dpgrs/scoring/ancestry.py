@@ -23,38 +23,25 @@ _WIDEST = 10.0
 
 
 class Adjusted(NamedTuple):
-    """Scores in standard deviations of the reference, (n_outcomes, n_people) float64 each.
+    """Scores in standard deviations of the reference, (n_outcomes, n_people) float64 each."""
 
-    Attributes
-    ----------
-    raw : less the mean of the reference.
-    mean : less the mean that a regression on components expects (``Z_norm1``).
-    variance : the same, by the standard deviation that components expect (``Z_norm2``).
-    """
-
-    raw: np.ndarray
-    mean: np.ndarray
-    variance: np.ndarray
+    raw: np.ndarray  # less the mean of the reference
+    mean: np.ndarray  # less the mean that a regression on components expects (``Z_norm1``)
+    variance: np.ndarray  # the same, by the standard deviation that components expect (``Z_norm2``)
 
 
-def adjust_scores(scores, components, *, reference_scores, reference_components):
-    """Put scores beside those of a reference.
+def adjust_scores(
+    scores: np.ndarray,
+    components: np.ndarray,
+    *,
+    reference_scores: np.ndarray,
+    reference_components: np.ndarray,
+) -> Adjusted:
+    """Put scores, (n_outcomes, n_people) float64, beside those of a reference by the same variants.
 
-    Parameters
-    ----------
-    scores : (n_outcomes, n_people) float64
-    components : (n_components, n_people) float64, projections on the components of the reference.
-    reference_scores : (n_outcomes, n_reference) float64, of the same variants.
-    reference_components : (n_components, n_reference) float64
-
-    Returns
-    -------
-    Adjusted. Of a score that does not vary in the reference all is NaN.
-
-    Raises
-    ------
-    UsageError
-        If the reference has too few people for so many components.
+    Components are (n_components, n_people), projections on the components of the reference; arrays of the
+    reference have n_reference columns. A score that does not vary in the reference has NaN throughout. A
+    reference with too few people for so many components is refused.
     """
     n_components, n_reference = reference_components.shape
     if n_reference <= 10 * (n_components + 1):
@@ -68,28 +55,20 @@ def adjust_scores(scores, components, *, reference_scores, reference_components)
         np.vstack([np.ones(values.shape[1]), (values - centre) / spread])
         for values in (components, reference_components)
     )
-    found = np.full((3, *scores.shape), np.nan)
-    for place, (own, reference) in enumerate(zip(scores, reference_scores, strict=True)):
+    adjusted = np.full((3, *scores.shape), np.nan)
+    for index, (score, reference) in enumerate(zip(scores, reference_scores, strict=True)):
         sd = reference.std()
         if sd > 0:
-            found[:, place] = _adjusted(own, ours, reference, theirs, mean=reference.mean(), sd=sd)
-    return Adjusted(*found)
+            adjusted[:, index] = _adjusted(score, ours, reference, theirs, mean=reference.mean(), sd=sd)
+    return Adjusted(*adjusted)
 
 
-def fit_mean_and_variance(y, X):
+def fit_mean_and_variance(y: np.ndarray, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Fit a normal law whose mean is linear and whose variance is log-linear, by maximum likelihood.
 
-    The mean is fitted by least squares with weights, the variance by Fisher scoring on squared residuals (a
-    gamma regression with log link), in turns.
-
-    Parameters
-    ----------
-    y : (n,) float64
-    X : (n_columns, n) float64, the first row ones.
-
-    Returns
-    -------
-    beta, gamma : (n_columns,) float64, of mean and of log variance.
+    y is (n,), X (n_columns, n) float64, the first row ones. The mean is fitted by least squares with weights,
+    the variance by Fisher scoring on squared residuals (a gamma regression with log link), in turns. Return
+    coefficients of mean and of log variance, (n_columns,) float64 each.
     """
     beta = np.linalg.lstsq(X.T, y, rcond=None)[0]
     gamma = np.zeros(len(X))
@@ -106,10 +85,12 @@ def fit_mean_and_variance(y, X):
     return beta, gamma
 
 
-def _adjusted(own, ours, reference, theirs, *, mean, sd):
+def _adjusted(
+    score: np.ndarray, ours: np.ndarray, reference: np.ndarray, theirs: np.ndarray, *, mean: float, sd: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the three for one score, (3, n_people)."""
     y = (reference - mean) / sd
-    raw = (own - mean) / sd
+    raw = (score - mean) / sd
     beta = np.linalg.lstsq(theirs.T, y, rcond=None)[0]
     by_mean = (raw - beta @ ours) / (y - beta @ theirs).std()
     beta, gamma = fit_mean_and_variance(y, theirs)

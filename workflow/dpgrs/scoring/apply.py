@@ -2,7 +2,9 @@
 
 import math
 from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -10,19 +12,20 @@ import numpy as np
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.allele_matching import Places, match_pairs
 from dpgrs.io.chromosomes import chromosome_name
-from dpgrs.io.genome_builds import LENGTHS, BuildCheck, declared_builds
+from dpgrs.io.genome_builds import LENGTHS, BuildCheck, DeclaredBuild, declared_builds
 from dpgrs.io.sites import read_sites
-from dpgrs.io.target import Target
+from dpgrs.io.target import Piece, Target
 from dpgrs.scoring.ancestry import Adjusted, adjust_scores
 from dpgrs.scoring.matching import USED, Matching
 from dpgrs.scoring.reference import (
+    Reference,
     found_components,
     read_reference,
     score_reference,
     with_candidates,
 )
-from dpgrs.scoring.score_files import list_scores, read_scores, score_builds
-from dpgrs.scoring.sites import DUPLICATES, REPEATED
+from dpgrs.scoring.score_files import Outcome, SharedSites, list_scores, read_scores, score_builds
+from dpgrs.scoring.sites import DUPLICATES, REPEATED, Sites
 from dpgrs.scoring.sums import ScoreSums, expected_sums
 
 BUILD = "--genome-build"
@@ -32,107 +35,90 @@ _MOST_NAMED = 3
 
 
 class Scored(NamedTuple):
-    """The people of a reference.
+    """The people of a reference."""
 
-    Attributes
-    ----------
-    samples : tuple of str
-    sums : (n_outcomes, n_reference) float64, by the same variants as those of the target.
-    components : (n_components, n_reference) float64
-    adjusted : Adjusted
-    """
-
-    samples: tuple
-    sums: np.ndarray
-    components: np.ndarray
+    samples: tuple[str, ...]
+    sums: np.ndarray  # (n_outcomes, n_reference) float64, by the same variants as those of the target
+    components: np.ndarray  # (n_components, n_reference) float64
     adjusted: Adjusted
 
 
 @dataclass
 class Applied:
-    """Scores of people.
+    """Scores of people."""
 
-    Attributes
-    ----------
-    samples : tuple of n_people str
-    build : str or None, of the target, as far as known.
-    shared : list of SharedSites, in whose order the outcomes are.
-    matching : Matching
-    sums : (n_outcomes, n_people) float64; None where variants were looked for alone, as the next two.
-    predictions : (n_outcomes, n_people) float64, in the outcome's unit; NaN without a constant.
-    n_unknown : (n_outcomes,) int64, variants that are not in the sum and have no public frequency, for which
-        nothing is in the prediction.
-    components : (n_components, n_people) float64, projections on the components of the reference; None
-        without one, as the next two.
-    adjusted : dpgrs.scoring.ancestry.Adjusted
-    reference : Scored, the reference itself.
-    counts : dict of int: records read, haploid calls, missing alleles filled, and variants filled by the
-        target's own frequency.
-    """
-
-    samples: tuple
-    build: str | None
-    shared: list
+    samples: tuple[str, ...]
+    build: str | None  # of the target, if known
+    shared: list[SharedSites]  # in whose order the outcomes are
     matching: Matching
+    # (n_outcomes, n_people) float64; None if variants were only matched, as are the next two.
     sums: np.ndarray | None = None
+    # (n_outcomes, n_people) float64, in the outcome's unit; NaN without a constant.
     predictions: np.ndarray | None = None
+    # (n_outcomes,) int64, variants that are not in the sum and have no public frequency: the prediction has
+    # nothing for them.
     n_unknown: np.ndarray | None = None
+    # (n_components, n_people) float64, projections on the components of the reference; None without a
+    # reference, as are the next two.
     components: np.ndarray | None = None
     adjusted: Adjusted | None = None
-    reference: Scored | None = None
-    counts: dict = field(default_factory=dict)
+    reference: Scored | None = None  # the reference itself
+    # Records read, haploid calls, alleles filled, variants filled by the target's frequency.
+    counts: dict[str, int] = field(default_factory=dict)
 
     @property
-    def outcomes(self):
+    def outcomes(self) -> list[Outcome]:
         """List of Outcome, in the order of the rows."""
-        return [outcome for one in self.shared for outcome in one.outcomes]
+        return [outcome for scores in self.shared for outcome in scores.outcomes]
 
     @property
-    def n_variants(self):
-        """(n_outcomes,) int64, variants of each score, each counted once if repeats are left out."""
+    def n_variants(self) -> np.ndarray:
+        """The (n_outcomes,) int64 variants of each score, each counted once if repeats are left out."""
         is_own = self.matching.status != REPEATED
-        return np.concatenate([np.full(len(one.outcomes), is_own[one.rows].sum()) for one in self.shared])
+        return np.concatenate(
+            [np.full(len(scores.outcomes), is_own[scores.rows].sum()) for scores in self.shared]
+        )
 
     @property
-    def n_used(self):
-        """(n_outcomes,) int64, variants of each score that are in its sum."""
+    def n_used(self) -> np.ndarray:
+        """The (n_outcomes,) int64 variants of each score that are in its sum."""
         is_used = self.matching.is_used
-        return np.concatenate([np.full(len(one.outcomes), is_used[one.rows].sum()) for one in self.shared])
+        return np.concatenate(
+            [np.full(len(scores.outcomes), is_used[scores.rows].sum()) for scores in self.shared]
+        )
 
     @property
-    def averages(self):
-        """(n_outcomes, n_people) float64, the sum by allele of the variants in it, as plink2 has it."""
+    def averages(self) -> np.ndarray:
+        """The (n_outcomes, n_people) float64 sums by allele of the variants in them, as plink2 computes."""
         return self.sums / np.maximum(2 * self.n_used, 1)[:, np.newaxis]
 
-    def shown(self):
-        """Return what a page shows of people.
+    def shown(self) -> tuple[np.ndarray, list[str], np.ndarray, np.ndarray]:
+        """Return values of people for a page, (n_outcomes, n_people) float64, their units, limits and
+        spreads.
 
-        Returns
-        -------
-        values : (n_outcomes, n_people) float64, predictions where there are any, else ``Z_norm1`` beside a
-            reference, which is NaN of scores that do not vary there, else sums.
-        units : list of n_outcomes str
-        limits : (n_outcomes, 2) float64, between which values can lie: 0 and 1 of shares of cases.
-        spreads : (n_outcomes,) float64, standard deviation of the outcome itself; NaN where it is not known.
+        Values are predictions if there are any, else ``Z_norm1`` beside a reference, which is NaN of scores
+        that do not vary there, else sums. Limits are (n_outcomes, 2) float64, between which values can lie: 0
+        and 1 for shares of cases. Spreads are (n_outcomes,) float64, standard deviations of the outcome
+        itself; NaN if not known.
         """
-        is_told = [not math.isnan(outcome.constant) for outcome in self.outcomes]
+        has_constant = [not math.isnan(outcome.constant) for outcome in self.outcomes]
         others = self.sums if self.adjusted is None else self.adjusted.mean
-        named = "raw sum" if self.adjusted is None else "Z_norm1"
-        values = np.where(np.array(is_told)[:, np.newaxis], self.predictions, others)
+        other_unit = "raw sum" if self.adjusted is None else "Z_norm1"
+        values = np.where(np.array(has_constant)[:, np.newaxis], self.predictions, others)
         unit = {True: "outcome's own unit", False: "standard deviations of the outcome"}
         units = [
-            unit[outcome.has_unit] if told else named
-            for outcome, told in zip(self.outcomes, is_told, strict=True)
+            unit[outcome.has_unit] if is_prediction else other_unit
+            for outcome, is_prediction in zip(self.outcomes, has_constant, strict=True)
         ]
         limits = [
-            (0.0, 1.0) if told and outcome.is_binary else (-math.inf, math.inf)
-            for outcome, told in zip(self.outcomes, is_told, strict=True)
+            (0.0, 1.0) if is_prediction and outcome.is_binary else (-math.inf, math.inf)
+            for outcome, is_prediction in zip(self.outcomes, has_constant, strict=True)
         ]
         scales = np.array([outcome.scale for outcome in self.outcomes])
-        return values, units, np.array(limits), np.where(is_told, scales, math.nan)
+        return values, units, np.array(limits), np.where(has_constant, scales, math.nan)
 
-    def take_sums(self, raw, sums):
-        """Make predictions of raw sums, (n_outcomes, n_people), and note what was filled in `sums`."""
+    def take_sums(self, raw: np.ndarray, sums: ScoreSums) -> None:
+        """Make predictions of raw sums, (n_outcomes, n_people), and count what `sums` filled."""
         frequency, is_used = self.matching.sites.frequency, self.matching.is_used
         shift, self.n_unknown = expected_sums(self.shared, frequency, is_used)
         constant, centre, scale = (
@@ -148,20 +134,20 @@ class Applied:
 
 
 def apply_scores(
-    target,
-    scores,
+    target: Sequence[Path | str],
+    scores: Sequence[Path | str],
     *,
-    genome_build=None,
-    frequencies=None,
-    field="GT",
-    min_matched=LEAST_MATCHED,
-    keeps_ambiguous=True,
-    only_match=False,
-    reference=None,
-    components=4,
-    duplicates="refuse",
-    threads=2,
-):
+    genome_build: str | None = None,
+    frequencies: Path | str | None = None,
+    field: str = "GT",
+    min_matched: float = LEAST_MATCHED,
+    keeps_ambiguous: bool = True,
+    only_match: bool = False,
+    reference: Sequence[Path | str] | None = None,
+    components: int = 4,
+    duplicates: str = "refuse",
+    threads: int = 2,
+) -> Applied:
     """Score the people of genotype files.
 
     Parameters
@@ -198,23 +184,23 @@ def apply_scores(
     """
     if duplicates not in DUPLICATES:
         raise UsageError(f"`duplicates` must be {', '.join(DUPLICATES)}, got {duplicates}. Correct it.")
-    terms = {"genome_build": genome_build, "field": field, "reference": reference}
-    listed = list_scores(scores)
-    people, there, build = open_people(target, score_builds(listed), **terms)
-    sites, shared = read_scores(listed, build=build, duplicates=duplicates)
+    target_terms = {"genome_build": genome_build, "field": field, "reference": reference}
+    score_outcomes = list_scores(scores)
+    people, reference_people, build = open_people(target, score_builds(score_outcomes), **target_terms)
+    sites, shared = read_scores(score_outcomes, build=build, duplicates=duplicates)
     if frequencies is not None:
         _take_frequencies(sites, frequencies)
-    known = None
-    if there is not None:
-        known = read_reference(there, sites, keeps_ambiguous=keeps_ambiguous)
-        sites = with_candidates(sites, known)
+    read = None
+    if reference_people is not None:
+        read = read_reference(reference_people, sites, keeps_ambiguous=keeps_ambiguous)
+        sites = with_candidates(sites, read)
     applied = Applied(people.samples, build, shared, Matching(sites, keeps_ambiguous=keeps_ambiguous))
-    if only_match or known:
+    if only_match or read:
         for piece in _pieces(people, sites, build):
             applied.matching.match(piece.columns)
     if not only_match:
         options = {"n_components": components, "threads": threads, "least": min_matched}
-        _score(applied, people, known, **options)
+        _score(applied, people, read, **options)
     applied.counts |= {"records": people.n_records, "haploid_calls": people.n_haploid}
     if field == "DS":
         applied.counts["calls_as_dosages"] = people.n_calls_as_dosages
@@ -223,52 +209,54 @@ def apply_scores(
     return applied
 
 
-def open_people(target, builds, *, genome_build=None, field="GT", reference=None):
-    """Open a target and its reference, as far as headers tell of them.
+def open_people(
+    target: Path | str | Sequence[Path | str],
+    builds: Collection[str] | None,
+    *,
+    genome_build: str | None = None,
+    field: str = "GT",
+    reference: Sequence[Path | str] | None = None,
+) -> tuple[Target, Target | None, str | None]:
+    """Open a target and its reference, and return both with the build of all of them, as far as headers say.
 
-    Parameters
-    ----------
-    target, genome_build, field, reference : see `apply_scores`.
-    builds : set of str, in which all scores can be read; None where none says any.
-
-    Returns
-    -------
-    people : Target
-    there : Target, the reference, or None.
-    build : ``GRCh37``, ``GRCh38`` or None, of all of them, as far as known.
-
-    Raises
-    ------
-    DpgrsError
-        A damaged header, other people in a file, or another genome build.
+    `builds` are those in which all scores can be read; None if none says any. Other arguments are as for
+    `apply_scores`. Damaged headers, other people in a file, and another genome build are refused.
     """
     people = Target(target, field=field)
     build = _agreed_build(people, builds, genome_build)
     if reference is None:
         return people, None, build
-    there = Target(reference)
-    _require_same_build(there, build)
-    return people, there, build
+    reference_people = Target(reference)
+    _require_same_build(reference_people, build)
+    return people, reference_people, build
 
 
-def _score(applied, people, known, *, n_components, threads, least):
-    """Add up all scores, those of a reference first, if there is one."""
-    sites, shared, projections = applied.matching.sites, applied.shared, []
+def _score(
+    applied: Applied,
+    people: Target,
+    known: Reference | None,
+    *,
+    n_components: int,
+    threads: int,
+    least: float,
+) -> None:
+    """Sum all scores, those of a reference first, if there is one."""
+    sites, shared, component_scores = applied.matching.sites, applied.shared, []
     if known:
         _require_matched(applied, least, n_records=people.n_records)
         is_used = applied.matching.is_used
         taken = found_components(known.candidates, is_used[len(sites) - len(known.candidates) :])
         problem = np.where(is_used, sites.problem, applied.matching.status).astype(object)
-        own = replace(sites, problem=problem)
+        matched_sites = replace(sites, problem=problem)
         options = {"n_components": n_components, "threads": threads}
-        found = score_reference(known, own, shared, taken, **options)
-        sums_there, components_there, projection, shift = found
-        projections = [projection]
+        scored = score_reference(known, matched_sites, shared, taken, **options)
+        sums_there, components_there, projection, shift = scored
+        component_scores = [projection]
         people.begin()
         keeps_ambiguous = applied.matching.keeps_ambiguous
         applied.matching = Matching(sites, keeps_ambiguous=keeps_ambiguous)
     n_people = len(people.samples)
-    sums = ScoreSums(applied.matching, shared + projections, n_people=n_people, n_threads=threads)
+    sums = ScoreSums(applied.matching, shared + component_scores, n_people=n_people, n_threads=threads)
     sums.add_all(_pieces(people, sites, applied.build))
     _require_matched(applied, least, n_records=people.n_records)
     n_outcomes = len(applied.outcomes)
@@ -289,56 +277,56 @@ def _score(applied, people, known, *, n_components, threads, least):
         applied.counts |= {"reference_people": len(known.target.samples), "component_variants": len(taken)}
 
 
-def _pieces(people, sites, build):
+def _pieces(people: Target, sites: Sites, build: str | None) -> Iterable[Piece]:
     """Return the pieces of a target with the variants of scores, held against a genome build."""
     pieces = people.pieces(sites.contigs)
     return pieces if build is None else _of_build(pieces, build)
 
 
-def _agreed_build(people, told, stated):
-    """Return the build of positions of target and scores, or None where nobody says it."""
+def _agreed_build(people: Target, of_scores: Collection[str] | None, stated: str | None) -> str | None:
+    """Return the build of positions of target and scores, or None if nothing says it."""
     if stated is not None and stated not in LENGTHS:
         raise UsageError(f"`{BUILD}` must be {' or '.join(LENGTHS)}, got {stated}. Correct it.")
     declared = _declared(people)
     if stated and declared and stated not in declared:
-        one = next(iter(declared.values()))
+        header = next(iter(declared.values()))
         raise UsageError(
-            f"`{BUILD}` must be {one.build}, by the length of chromosome {one.chromosome} in `{one.path}`, "
-            f"got {stated}. Correct it, or lift the positions over."
+            f"`{BUILD}` must be {header.build}, by the length of chromosome {header.chromosome} in "
+            f"`{header.path}`, got {stated}. Correct it, or lift the positions over."
         )
     build = stated or next(iter(declared), None)
-    if told is None or build in told:
+    if of_scores is None or build in of_scores:
         return build
-    if build is None and len(told) == 1:
-        return next(iter(told))
+    if build is None and len(of_scores) == 1:
+        return next(iter(of_scores))
     if build is None:
         # Harmonised files have two.
         raise UsageError(
             f"`{BUILD}` must say the build of the target, as neither its header nor the scores do, got "
-            f"{' or '.join(sorted(told)) or 'scores of different builds'}. Give it."
+            f"{' or '.join(sorted(of_scores)) or 'scores of different builds'}. Give it."
         )
     # The file that differs is named by who opens it.
     return build
 
 
-def _declared(people):
-    """Return what headers say of the build, a dict of builds to `DeclaredBuild`."""
+def _declared(people: Target) -> dict[str, DeclaredBuild]:
+    """Return the builds that headers declare."""
     headers = dict.fromkeys(people.header.contigs, people.header)
-    return {one.build: one for one in declared_builds(headers)}
+    return {build.build: build for build in declared_builds(headers)}
 
 
-def _require_same_build(reference, build):
-    """Refuse a reference whose header tells another build than that of the target."""
+def _require_same_build(reference: Target, build: str | None) -> None:
+    """Refuse a reference whose header declares another build than the target's."""
     declared = _declared(reference)
     if build and declared and build not in declared:
-        one = next(iter(declared.values()))
+        header = next(iter(declared.values()))
         raise UsageError(
-            f"`--reference` must be of the target's genome build, {build}, got {one.build}, by the length of "
-            f"chromosome {one.chromosome} in `{one.path}`. Take a panel of that build."
+            f"`--reference` must be of the target's genome build, {build}, got {header.build}, by the length "
+            f"of chromosome {header.chromosome} in `{header.path}`. Take a panel of that build."
         )
 
 
-def _of_build(pieces, build):
+def _of_build(pieces: Iterable[Piece], build: str) -> Iterator[Piece]:
     """Pass pieces on, and refuse a file with positions of another build."""
     checks = {}
     for piece in pieces:
@@ -349,7 +337,7 @@ def _of_build(pieces, build):
         check.finish()
 
 
-def _take_frequencies(sites, path):
+def _take_frequencies(sites: Sites, path: Path | str) -> None:
     """Take public frequencies of effect alleles from a table of sites, where it has them."""
     table = read_sites(path)
     contigs = table["contig"].astype(str).map(chromosome_name).to_numpy(dtype=object)
@@ -362,20 +350,20 @@ def _take_frequencies(sites, path):
     )
     frequency = table["frequency"].to_numpy(dtype=float)[site]
     for taken in (is_flipped, ~is_flipped):
-        own = np.flatnonzero(taken & (sign != 0))
-        sites.frequency[sought[own]] = np.where(sign[own] > 0, frequency[own], 1 - frequency[own])
+        pairs = np.flatnonzero(taken & (sign != 0))
+        sites.frequency[sought[pairs]] = np.where(sign[pairs] > 0, frequency[pairs], 1 - frequency[pairs])
 
 
-def _require_matched(applied, least, *, n_records):
+def _require_matched(applied: Applied, least: float, *, n_records: int) -> None:
     """Refuse scores of which too few variants are in the sums."""
     n_used, n_variants, shared = applied.n_used, applied.n_variants, applied.shared
     few = np.flatnonzero((n_used < least * n_variants) | (n_used == 0))
     if not len(few):
         return
     worst = few[np.argmin((n_used / n_variants)[few])]
-    ends = np.cumsum([len(one.outcomes) for one in shared])
+    ends = np.cumsum([len(scores.outcomes) for scores in shared])
     status = applied.matching.status[shared[np.searchsorted(ends, worst, side="right")].rows]
-    reasons = describe_statuses([one for one in status if one not in USED])
+    reasons = describe_statuses([name for name in status if name not in USED])
     others = f", and too few of {len(few) - 1} more score{'s' * (len(few) > 2)}" if len(few) > 1 else ""
     share = n_used[worst] / n_variants[worst]
     if n_records:
@@ -392,8 +380,8 @@ def _require_matched(applied, least, *, n_records):
     )
 
 
-def describe_statuses(status):
-    """Say in words how many variants have which status, the most first."""
+def describe_statuses(status: Iterable[str]) -> str:
+    """Return in words how many variants have which status, the most first."""
     counted = Counter(status).most_common()
-    said = [f"{times} {name}" for name, times in counted[:_MOST_REASONS]]
-    return ", ".join(said) + (", and others" if len(counted) > _MOST_REASONS else "")
+    phrases = [f"{times} {name}" for name, times in counted[:_MOST_REASONS]]
+    return ", ".join(phrases) + (", and others" if len(counted) > _MOST_REASONS else "")

@@ -3,16 +3,18 @@
 import json
 import math
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from dpgrs.errors import DpgrsError, UsageError, shown
 from dpgrs.io.effect_types import APPLIED, copy_effects
 from dpgrs.io.effects_head import NOT_STATED, Head, head_of
-from dpgrs.io.scoring_files import known_rows, open_effects, require_build
+from dpgrs.io.scoring_files import EffectsFile, known_rows, open_effects, require_build
 from dpgrs.io.tables.phenotypes import read_scales
 from dpgrs.io.tables.tables import header_of, number_of, rows_of
 from dpgrs.scoring.seals import STATEMENT, require_seals
@@ -26,82 +28,51 @@ COLUMNS = ("contig", "position", "effect_allele", "other_allele", "frequency", "
 
 @dataclass(frozen=True)
 class Outcome:
-    """A score as it is named in the results.
-
-    Attributes
-    ----------
-    name : str
-    path : pathlib.Path of its scoring file.
-    constant : float, what makes it a prediction; NaN where it is not told.
-    centre, scale : float, of the outcome's own unit; 0 and 1 where it is in standard deviations.
-    has_unit : bool, whether centre and scale are those of the outcome.
-    is_binary : bool, whether the outcome is known to be 0 or 1, so that a prediction is a share of cases.
-    has_covariates : bool, whether the prediction also takes covariates, which stay at their centres.
-    source : str, by its file what protects those whom it was trained on, as ``benchmark: not private``; empty
-        where the file says nothing of it.
-    head : Head of the file; None where it was not read yet.
-    column : str, which of the file's scores, see `dpgrs.io.effects_head.Head.weight_columns`.
-    """
+    """A score as it is named in the results."""
 
     name: str
-    path: Path
-    constant: float = math.nan
-    centre: float = 0.0
-    scale: float = 1.0
-    has_unit: bool = False
+    path: Path  # of its scoring file
+    constant: float = math.nan  # what makes it a prediction; NaN if not stated
+    centre: float = 0.0  # of the outcome's own unit; 0 in standard deviations
+    scale: float = 1.0  # of the outcome's own unit; 1 in standard deviations
+    has_unit: bool = False  # whether centre and scale are those of the outcome
+    # Whether the outcome is known to be 0 or 1, so that a prediction is a share of cases.
     is_binary: bool = False
-    has_covariates: bool = False
+    has_covariates: bool = False  # whether the prediction also takes covariates, which stay at their centres
+    # What protects the people it was trained on, by its file, as ``benchmark: not private``; or empty.
     source: str = ""
-    head: Head | None = field(default=None, compare=False)
-    column: str = ""
+    head: Head | None = field(default=None, compare=False)  # of the file; None until it is read
+    column: str = ""  # which of the file's scores, see `dpgrs.io.effects_head.Head.weight_columns`
 
 
 @dataclass
 class SharedSites:
-    """Scores of the same variants.
+    """Scores of the same variants."""
 
-    Attributes
-    ----------
-    outcomes : list of Outcome
-    rows : (n_variants,) int64, their variants among those of all scores.
-    weights : (n_variants, n_outcomes) float64, what the first copy of an effect allele adds.
-    none : (n_variants, n_outcomes) float64, what a person without a copy gets; 0 everywhere if None.
-    second : (n_variants, n_outcomes) float64, what the second copy adds beyond the first; 0 if None.
-    types : (n_variants,) object array of str, see `dpgrs.io.effect_types.effect_types`; None of components.
-    """
-
-    outcomes: list
-    rows: np.ndarray
-    weights: np.ndarray
+    outcomes: list[Outcome]
+    rows: np.ndarray  # (n_variants,) int64, their variants among those of all scores
+    weights: np.ndarray  # (n_variants, n_outcomes) float64, what the first copy of an effect allele adds
+    # (n_variants, n_outcomes) float64, what a person without a copy gets; None: 0.
     none: np.ndarray | None = None
+    # (n_variants, n_outcomes) float64, what the second copy adds beyond the first; None: 0.
     second: np.ndarray | None = None
+    # (n_variants,) object array of str, see `effect_types`; None for components.
     types: np.ndarray | None = None
 
 
-def list_scores(paths):
-    """List scores, of which the head of each file is read.
+def list_scores(paths: Sequence[Path | str]) -> list[Outcome]:
+    """List scores of bundles of releases, folders of scoring files, and single files, whose heads are read.
 
-    Parameters
-    ----------
-    paths : list of paths: bundles of releases, folders of scoring files, and single ones.
-
-    Returns
-    -------
-    list of Outcome
-
-    Raises
-    ------
-    DpgrsError
-        No scoring file, a damaged one, two scores of one name, a bundle that was changed.
+    No scoring file, a damaged one, two scores of one name, and a bundle that was changed are refused.
     """
     outcomes = []
     for path in map(Path, paths):
-        own = _outcomes_of(path)
-        require_seals(path, [outcome.path for outcome in own] + _tables_of(path))
-        outcomes += own
-    if unseen := next((one for one in outcomes if not one.name.isprintable()), None):
+        path_outcomes = _outcomes_of(path)
+        require_seals(path, [outcome.path for outcome in path_outcomes] + _tables_of(path))
+        outcomes += path_outcomes
+    if odd := next((unheaded for unheaded in outcomes if not unheaded.name.isprintable()), None):
         raise DpgrsError(
-            f"`{unseen.path}` must have a name without control characters, got {shown(unseen.name)}. "
+            f"`{odd.path}` must have a name without control characters, got {shown(odd.name)}. "
             "Change its `#pgs_id=`."
         )
     twice = [name for name, times in Counter(outcome.name for outcome in outcomes).items() if times > 1]
@@ -111,33 +82,25 @@ def list_scores(paths):
             f"Every score must have a name of its own, got {shown(twice[0])} in `{both[0]}` and in "
             f"`{both[1]}`. Leave one out, or change its `#pgs_id=` or the name of its column of weights."
         )
-    return [one if one.head else replace(one, head=head_of(one.path)) for one in outcomes]
+    return [
+        unheaded if unheaded.head else replace(unheaded, head=head_of(unheaded.path)) for unheaded in outcomes
+    ]
 
 
-def read_scores(outcomes, *, build, duplicates=REFUSE):
-    """Read scores.
+def read_scores(
+    outcomes: Sequence[Outcome], *, build: str | None, duplicates: str = REFUSE
+) -> tuple[Sites, list[SharedSites]]:
+    """Read scores from `list_scores` in a target's build: the variants of all, and scores with the same
+    variants.
 
-    Parameters
-    ----------
-    outcomes : list of Outcome, from `list_scores`.
-    build : ``GRCh37``, ``GRCh38`` or None, of the target.
-    duplicates : str of `DUPLICATES`, what becomes of a variant that a score lists again.
-
-    Returns
-    -------
-    sites : Sites, the variants of all scores.
-    shared : list of SharedSites, those scores together that have the same variants in the same order.
-
-    Raises
-    ------
-    DpgrsError
-        A damaged file, another genome build, a weight that is no number, a variant twice, an effect allele
-        that is also the other one.
+    Scores are together if they have the same variants in the same order. `duplicates` of `DUPLICATES` decides
+    what becomes of a variant that a score lists again. A damaged file, another genome build, a weight that is
+    no number, and an effect allele that is also the other one are refused.
     """
     groups = []
-    for _, own in groupby(outcomes, key=lambda outcome: outcome.path):
-        columns, effects, members = _read(list(own), build)
-        group = next((one for one in groups if _are_same(one[0], columns)), None)
+    for _, file_outcomes in groupby(outcomes, key=lambda outcome: outcome.path):
+        columns, effects, members = _read(list(file_outcomes), build)
+        group = next((earlier for earlier in groups if _are_same(earlier[0], columns)), None)
         if group is None:
             sites = _checked(members[0].path, columns, build, duplicates)
             groups.append((columns, sites, members, [effects]))
@@ -147,71 +110,74 @@ def read_scores(outcomes, *, build, duplicates=REFUSE):
         _require_weights(members, effects, groups[-1][1] if group is None else group[1])
     every, rows = union_of([sites for _, sites, *_ in groups])
     return every, [
-        _shared_sites(columns, sites, members, own, parts)
-        for own, (columns, sites, members, parts) in zip(rows, groups, strict=True)
+        _shared_sites(columns, sites, members, list_rows, parts)
+        for list_rows, (columns, sites, members, parts) in zip(rows, groups, strict=True)
     ]
 
 
-def _shared_sites(columns, sites, members, rows, parts):
-    """Put the scores of the same variants together; `parts` are lists of what copies add, file by file."""
+def _shared_sites(
+    columns: dict[str, Any],
+    sites: Sites,
+    members: list[Outcome],
+    rows: np.ndarray,
+    parts: Sequence[tuple[np.ndarray | None, ...]],
+) -> SharedSites:
+    """Join the scores of the same variants; `parts` are lists of what copies add, file by file."""
     joined = []
     for values in zip(*parts, strict=True):
-        if all(one is None for one in values):
+        if all(array is None for array in values):
             joined.append(None)
             continue
         shapes = [first.shape for _, first, _ in parts]
-        own = [np.zeros(shape) if one is None else one for one, shape in zip(values, shapes, strict=True)]
-        joined.append(np.concatenate(own, axis=1))
+        arrays = [
+            np.zeros(shape) if array is None else array for array, shape in zip(values, shapes, strict=True)
+        ]
+        joined.append(np.concatenate(arrays, axis=1))
         joined[-1][sites.problem == REPEATED] = 0
     none, first, second = joined
     return SharedSites(members, rows, first, none, second, columns["types"])
 
 
-def files_of_scores(paths):
-    """List the files that scores are read from, with what a bundle says of them, as pathlib.Path.
-
-    Raises
-    ------
-    DpgrsError
-        As `list_scores`, as far as names of files tell.
-    """
+def files_of_scores(paths: Sequence[Path | str]) -> list[Path]:
+    """Return the files that scores are read from, with what a bundle says of them, by the names of files
+    only."""
     paths = [Path(path) for path in paths]
     tables = [table for path in paths for table in _tables_of(path)]
     return [outcome.path for path in paths for outcome in _outcomes_of(path)] + tables
 
 
-def _tables_of(path):
-    """List what a bundle says of its scores beside their files; a path that is no bundle has no such file."""
+def _tables_of(path: Path) -> list[Path]:
+    """Return a bundle's files that describe its scores; a path that is no bundle has none."""
     return [path / name for name in (STATEMENT, SCALES, COVARIATES) if (path / name).is_file()]
 
 
-def require_readable(outcomes, *, build):
+def require_readable(outcomes: Sequence[Outcome], *, build: str | None) -> None:
     """Raise the DpgrsError that `read_scores`, of the same arguments, would raise by heads of files alone."""
     for outcome in outcomes:
         _open(outcome, build)
 
 
-def score_builds(outcomes):
-    """Return the builds that all scores can be read in, a set; None where none says any."""
+def score_builds(outcomes: Sequence[Outcome]) -> set[str] | None:
+    """Return the builds in which all scores can be read; None if none says any."""
     stated = [set(outcome.head.builds) for outcome in outcomes if outcome.head.builds]
     return set.intersection(*stated) if stated else None
 
 
-def _outcomes_of(path):
-    """List the scores of a bundle, of a folder of scoring files, or of one."""
+def _outcomes_of(path: Path) -> list[Outcome]:
+    """Return the scores of a bundle, of a folder of scoring files, or of one file."""
     if not path.is_dir():
         return _outcomes_in(path)
     if not (path / STATEMENT).is_file():
-        files = sorted(one for one in path.iterdir() if one.name.endswith((".txt", ".txt.gz")))
+        files = sorted(entry for entry in path.iterdir() if entry.name.endswith((".txt", ".txt.gz")))
         if not files:
             raise DpgrsError(
                 f"`{path}` must be the bundle of a release, or a folder of scoring files, got one without "
                 f"{STATEMENT} and without .txt.gz. Name the folder `release` of a study, or a file."
             )
-        return [outcome for one in files for outcome in _outcomes_in(one)]
+        return [outcome for entry in files for outcome in _outcomes_in(entry)]
     try:
         scores = json.loads((path / STATEMENT).read_text(encoding="utf-8"))["scores"]
-        named = {one["outcome"]: path / one["file"] for one in scores}
+        files_by_name = {entry["outcome"]: path / entry["file"] for entry in scores}
     except (OSError, ValueError, KeyError, TypeError):
         raise DpgrsError(
             f"`{path / STATEMENT}` must be the statement of a release, which lists its scores, got another "
@@ -219,18 +185,18 @@ def _outcomes_of(path):
         ) from None
     scales = read_scales(path / SCALES) if (path / SCALES).is_file() else None
     binary = set() if scales is None else _binary_outcomes(path / SCALES)
-    has_covariates, found = (path / COVARIATES).is_file(), []
-    for name, file in named.items():
+    has_covariates, bundle_outcomes = (path / COVARIATES).is_file(), []
+    for name, file in files_by_name.items():
         units = {}
         if scales is not None and name in scales.index:
             units = {"centre": scales["centre"][name], "scale": scales["scale"][name], "has_unit": True}
             units["is_binary"] = name in binary
-        found.append(Outcome(name, file, has_covariates=has_covariates, **units))
-    return found
+        bundle_outcomes.append(Outcome(name, file, has_covariates=has_covariates, **units))
+    return bundle_outcomes
 
 
-def _binary_outcomes(path):
-    """Return the names of the 0/1 outcomes in a bundle's table of constants, a set."""
+def _binary_outcomes(path: Path) -> set[str]:
+    """Return the names of the 0/1 outcomes in a bundle's table of constants."""
     rows = rows_of(path)
     header = header_of(rows, path)
     if "is_binary" not in header:
@@ -239,16 +205,18 @@ def _binary_outcomes(path):
     return {cells[name] for _, cells in rows if cells[kind] == "True"}
 
 
-def _outcomes_in(path):
+def _outcomes_in(path: Path) -> list[Outcome]:
     """Return the scores of a single file, named by its id in the Catalog, by the file, or by columns."""
     head = head_of(path)
     name = head.remarks.get("pgs_id", "")
     if name.lower() in NOT_STATED:
         name = path.name.removesuffix(".gz").rpartition(".")[0] or path.name
-    return [Outcome(one or name, path, head=head, column=one) for one in head.weight_columns or ("",)]
+    return [
+        Outcome(column or name, path, head=head, column=column) for column in head.weight_columns or ("",)
+    ]
 
 
-def _open(outcome, build):
+def _open(outcome: Outcome, build: str | None) -> EffectsFile:
     file = open_effects(outcome.path, build=build, head=outcome.head, several=True)
     if file.is_marginal:
         got = "odds or hazard ratios" if "beta" not in file.columns else "effects of one variant at a time"
@@ -260,23 +228,25 @@ def _open(outcome, build):
     return file
 
 
-def _read(outcomes, build):
-    """Return the columns of a file as a dict, what copies add in its scores, and these with their constants.
+def _read(
+    outcomes: list[Outcome], build: str | None
+) -> tuple[dict[str, Any], tuple[np.ndarray | None, ...], list[Outcome]]:
+    """Return the columns of a file, what copies add in its scores, and these with their constants.
 
     What copies add are the three arrays of `dpgrs.io.effect_types.copy_effects`.
     """
     path = outcomes[0].path
     file = _open(outcomes[0], build)
-    parts = list(file.parts())
-    if not sum(len(part.position) for part in parts):
+    blocks = list(file.parts())
+    if not sum(len(block.position) for block in blocks):
         raise DpgrsError(f"`{path}` must hold a variant, got only the names of columns. Fetch it again.")
-    if len(accessions := frozenset().union(*(part.accessions for part in parts))) > 1:
+    if len(accessions := frozenset().union(*(block.accessions for block in blocks))) > 1:
         raise DpgrsError(
             f"`{path}` must hold one score, got {len(accessions)} in the column `accession`. Write each "
             "score to its own file."
         )
-    columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in COLUMNS}
-    columns["id"] = None if parts[0].id is None else np.concatenate([part.id for part in parts])
+    columns = {name: np.concatenate([getattr(block, name) for block in blocks]) for name in COLUMNS}
+    columns["id"] = None if blocks[0].id is None else np.concatenate([block.id for block in blocks])
     frequency = columns["frequency"]
     if len(bad := np.flatnonzero((frequency < 0) | (frequency > 1))):
         raise DpgrsError(
@@ -286,24 +256,26 @@ def _read(outcomes, build):
     # What a haplotype adds on average does not follow from the frequency of an allele.
     frequency[~np.isin(columns["types"].astype(str), APPLIED)] = np.nan
     types, effects, dosage_weights = (
-        None if getattr(parts[0], name) is None else np.concatenate([getattr(part, name) for part in parts])
+        None
+        if getattr(blocks[0], name) is None
+        else np.concatenate([getattr(block, name) for block in blocks])
         for name in ("types", "effects", "dosage_weights")
     )
-    own = [file.scores.index(outcome.column) for outcome in outcomes]
-    effects = copy_effects(types, effects[:, own], dosage_weights)
+    score_numbers = [file.scores.index(outcome.column) for outcome in outcomes]
+    effects = copy_effects(types, effects[:, score_numbers], dosage_weights)
     constant = _constant_of(path, file.remarks, len(file.scores))
     remarks = {"constant": constant, "source": file.remarks.get(SOURCE, "")}
     return columns, effects, [replace(outcome, **remarks) for outcome in outcomes]
 
 
-def _require_weights(outcomes, effects, sites):
-    """Refuse a variant without a weight, unless it cannot be used; such a one then weighs nothing."""
+def _require_weights(outcomes: list[Outcome], effects: Sequence[np.ndarray | None], sites: Sites) -> None:
+    """Refuse a variant without a weight, unless it cannot be used; its weight is then 0."""
     is_unknown = np.any([np.isnan(values) for values in effects if values is not None], axis=0)
     bad, of_score = np.nonzero(is_unknown & (sites.problem == "")[:, np.newaxis])
     if len(bad):
         names, column = outcomes[0].head.names, outcomes[of_score[0]].column
-        place = outcomes[0].head.weight_columns.get(column)
-        name = "effect_weight" if place is None else names[place]
+        index = outcomes[0].head.weight_columns.get(column)
+        name = "effect_weight" if index is None else names[index]
         raise DpgrsError(
             f"`{outcomes[0].path}`, row {bad[0] + 1}: {name} must be a finite number, got another. Correct "
             "the cell, or remove the row."
@@ -313,7 +285,7 @@ def _require_weights(outcomes, effects, sites):
             values[is_unknown] = 0
 
 
-def _constant_of(path, remarks, n_scores):
+def _constant_of(path: Path, remarks: dict[str, str], n_scores: int) -> float:
     """Return the constant that a file states, NaN if it states none."""
     text = remarks.get("constant", "")
     constant = number_of(text)
@@ -327,8 +299,8 @@ def _constant_of(path, remarks, n_scores):
     return constant
 
 
-def _checked(path, columns, build, duplicates):
-    """Return the variants of a score, once for all scores that have the same."""
+def _checked(path: Path, columns: dict[str, Any], build: str | None, duplicates: str) -> Sites:
+    """Return the variants of a score, once for all scores with the same variants."""
     sites = Sites(*(columns[name] for name in COLUMNS[:-1]), problem=site_problems(columns))
     settle_duplicates(path, sites, duplicates=duplicates)
     if columns["id"] is not None:
@@ -336,8 +308,8 @@ def _checked(path, columns, build, duplicates):
     return sites
 
 
-def _are_same(one, other):
-    """Tell whether two scores have the same variants in the same order."""
+def _are_same(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Return whether two scores have the same variants in the same order."""
     return len(one["position"]) == len(other["position"]) and all(
         np.array_equal(one[name], other[name], equal_nan=name == "frequency") for name in COLUMNS
     )

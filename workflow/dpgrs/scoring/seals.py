@@ -1,7 +1,9 @@
 """The seals of a bundle: whether its files have the digests that its two lists of them name."""
 
 import json
+from collections.abc import Iterable
 from itertools import islice
+from pathlib import Path
 
 from dpgrs.errors import DpgrsError
 from dpgrs.io.files import file_digest
@@ -9,23 +11,18 @@ from dpgrs.io.files import file_digest
 STATEMENT, SUMS = "privacy_statement.json", "SHA256SUMS"
 
 
-def require_seals(path, files):
+def require_seals(path: Path, files: Iterable[Path]) -> None:
     """Refuse a bundle, or files in one, that were changed after they were sealed.
 
-    Only digests are compared: `dpgrs release verify` also checks what the files contain.
-
-    Parameters
-    ----------
-    path : pathlib.Path of a bundle, of a scoring file, or of a folder of scoring files.
-    files : list of pathlib.Path, the files that are read; the others of a bundle are checked with it.
-
-    Raises
-    ------
-    DpgrsError
-        A file is changed or missing, or a list lacks it. Files that are in no bundle have no seals.
+    The path is a bundle, a scoring file, or a folder of scoring files; `files` are those that are read, and
+    other files of a bundle are checked with it. Only digests are compared: `dpgrs release verify` also checks
+    the contents of files. A changed or missing file, and one that a list lacks, are refused. Files outside
+    bundles have no seals.
     """
     path = path.absolute()
-    folder = next((one for one in islice((path, *path.parents), 3) if (one / STATEMENT).is_file()), None)
+    folder = next(
+        (place for place in islice((path, *path.parents), 3) if (place / STATEMENT).is_file()), None
+    )
     if folder is None:
         return
     lists = {SUMS: _sums_of(folder), STATEMENT: _digests_of(folder)}
@@ -35,8 +32,10 @@ def require_seals(path, files):
     for name in sorted(names - {SUMS}):
         digest = _digest_of(folder / name)
         # A statement does not list itself.
-        own = [SUMS] if name == STATEMENT else [SUMS, STATEMENT]
-        wrong = [one for one in own if digest is None or lists[one].get(name) != digest]
+        required_lists = [SUMS] if name == STATEMENT else [SUMS, STATEMENT]
+        wrong = [
+            listing for listing in required_lists if digest is None or lists[listing].get(name) != digest
+        ]
         if wrong:
             got = "no file" if digest is None else "another"
             raise DpgrsError(
@@ -45,8 +44,8 @@ def require_seals(path, files):
             )
 
 
-def _sums_of(folder):
-    """Return what the list of a bundle's digests holds, dict of name to digest."""
+def _sums_of(folder: Path) -> dict[str, str]:
+    """Return the digests in a bundle's list of sums, by name."""
     try:
         lines = (folder / SUMS).read_text(encoding="utf-8").splitlines()
         return {name: digest for digest, name in (line.split("  ", 1) for line in lines)}
@@ -56,8 +55,8 @@ def _sums_of(folder):
         ) from None
 
 
-def _digests_of(folder):
-    """Return the digests in a bundle's statement, dict of name to digest."""
+def _digests_of(folder: Path) -> dict[str, str]:
+    """Return the digests in a bundle's statement, by name."""
     try:
         return dict(json.loads((folder / STATEMENT).read_text(encoding="utf-8"))["files"])
     except (OSError, ValueError, KeyError, TypeError):
@@ -67,7 +66,7 @@ def _digests_of(folder):
         ) from None
 
 
-def _digest_of(path):
+def _digest_of(path: Path) -> str | None:
     try:
         return file_digest(path)
     except OSError:

@@ -1,16 +1,20 @@
 """Sums of what copies of effect alleles add over a target, block by block."""
 
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from dpgrs.genotypes.dosages import DOSAGE_STEP
 from dpgrs.io._call_kernels import HALF_ALT, HALF_REF
-from dpgrs.io.target import MISSING_STEPS
+from dpgrs.io.target import MISSING_STEPS, Piece
 from dpgrs.scoring._kernels import count_calls, fill_calls, fill_steps
-from dpgrs.scoring.matching import NO_CALLS, is_no_letters
+from dpgrs.scoring.matching import NO_CALLS, Matching, is_no_letters
+
+if TYPE_CHECKING:
+    from dpgrs.scoring.score_files import SharedSites
 
 # Of dosages that one thread has at a time, and of rows that are multiplied together. Neither hangs on the
 # number of threads, so that this changes no result.
@@ -18,21 +22,14 @@ PEOPLE_AT_A_TIME, ROWS_AT_A_TIME, CALLS_AT_A_TIME = 512, 1024, 2**26
 
 
 class _SecondCopies(NamedTuple):
-    """Of a block, the variants whose second copy adds other than the first.
+    """The variants of a block whose second copy adds other than the first."""
 
-    Attributes
-    ----------
-    row, sign : (n_pairs,) pairs of such a variant and a row of the block, of one variant after the other.
-    start : (n_variants,) the first pair of each.
-    weights : (n_variants, n_outcomes) float64, see `SharedSites.second`.
-    """
+    row: np.ndarray  # (n_pairs,) rows of the block, of one variant after the other
+    sign: np.ndarray  # (n_pairs,) of these rows for the variants
+    start: np.ndarray  # (n_variants,) the first pair of each
+    weights: np.ndarray  # (n_variants, n_outcomes) float64, see `SharedSites.second`
 
-    row: np.ndarray
-    sign: np.ndarray
-    start: np.ndarray
-    weights: np.ndarray
-
-    def copies(self, calls, dosages):
+    def copies(self, calls: np.ndarray, dosages: np.ndarray) -> np.ndarray:
         """Return the expected second copies of effect alleles, (n_variants, n_people) float64."""
         dosages = self.sign[:, np.newaxis] * dosages[self.row]
         copies = np.add.reduceat(dosages, self.start) + 2 * (self.sign[self.start] < 0)[:, np.newaxis]
@@ -42,94 +39,98 @@ class _SecondCopies(NamedTuple):
 
 
 class ScoreSums:
-    """Raw sums of all scores of all people, and what they were made of.
+    """Raw sums of all scores of all people, and how they were made.
 
-    Parameters
-    ----------
-    matching : Matching, whose variants are those of `shared`; variants without calls are noted there.
-    shared : list of SharedSites
-    n_people : int
-    n_threads : int; it changes no result.
-
-    Attributes
-    ----------
-    sums : (n_outcomes, n_people) float64, in the order of the outcomes of `shared`.
-    own_frequency : (n_variants,) bool, whose missing calls were filled by the target's own frequency.
-    n_missing : int, alleles that were filled.
+    Variants of the matching are those of `shared`; variants without calls are noted there. The number of
+    threads changes no result. After `add_all`, `sums` are (n_outcomes, n_people) float64, in the order of the
+    outcomes of `shared`; `own_frequency`, (n_variants,) bool, marks variants whose missing calls were filled
+    by the target's own frequency; and `n_missing` is the number of filled alleles.
     """
 
-    def __init__(self, matching, shared, *, n_people, n_threads):
+    def __init__(
+        self, matching: Matching, shared: "Sequence[SharedSites]", *, n_people: int, n_threads: int
+    ) -> None:
         self._matching, self._shared, self._n_threads = matching, shared, n_threads
-        ends = np.cumsum([0] + [len(one.outcomes) for one in shared])
+        ends = np.cumsum([0] + [len(scores.outcomes) for scores in shared])
         self._columns = [slice(*pair) for pair in pairwise(ends)]
-        self._orders = [np.argsort(one.rows, kind="stable") for one in shared]
+        self._orders = [np.argsort(scores.rows, kind="stable") for scores in shared]
         self.sums = np.zeros((ends[-1], n_people))
         self.own_frequency = np.zeros(len(matching.sites), dtype=bool)
         self.n_missing = 0
         self._constants = np.zeros(ends[-1])
 
-    def add_all(self, pieces):
-        """Match all pieces of a target, and add what matches: the next is read while one is multiplied."""
+    def add_all(self, pieces: Iterable[Piece]) -> None:
+        """Match all pieces of a target, and add their variants: the next is read while one is multiplied."""
         slices = range(0, self.sums.shape[1], PEOPLE_AT_A_TIME)
         with ThreadPoolExecutor(self._n_threads) as pool:
             before = []
             for block in self._blocks(pieces):
-                for one in before:
-                    one.result()
+                for multiplied in before:
+                    multiplied.result()
                 before = [pool.submit(self._multiply, *block, first) for first in slices]
-            for one in before:
-                one.result()
+            for multiplied in before:
+                multiplied.result()
         self.sums += self._constants[:, np.newaxis]
 
-    def _blocks(self, pieces):
+    def _blocks(self, pieces: Iterable[Piece]) -> Iterator[tuple[Any, ...]]:
         n_rows = max(min(ROWS_AT_A_TIME, CALLS_AT_A_TIME // self.sums.shape[1]), 1)
         for piece in pieces:
-            found, record = self._matching.match(piece.columns), _records_of(piece.columns)
-            order = np.argsort(found.row, kind="stable")
-            variant, row, sign = (values[order] for values in (found.variant, found.row, found.sign))
+            pairs, record = self._matching.match(piece.columns), _records_of(piece.columns)
+            order = np.argsort(pairs.row, kind="stable")
+            variant, row, sign = (values[order] for values in (pairs.variant, pairs.row, pairs.sign))
             # No variant of the scores is cut: its pairs lie in rows of one place.
             ends = _whole_ends(row, piece.columns["position"], n_rows)
             for start, stop in pairwise(ends):
-                own = slice(start, stop)
-                rows, local = np.unique(row[own], return_inverse=True)
+                in_block = slice(start, stop)
+                rows, local = np.unique(row[in_block], return_inverse=True)
                 is_symbol = is_no_letters(piece.columns["alt"][rows])
-                yield self._block(piece.calls(rows), record[rows], is_symbol, variant[own], local, sign[own])
+                yield self._block(
+                    piece.calls(rows), record[rows], is_symbol, variant[in_block], local, sign[in_block]
+                )
 
-    def _block(self, calls, record, is_symbol, variant, row, sign):
+    def _block(
+        self,
+        calls: np.ndarray,
+        record: np.ndarray,
+        is_symbol: np.ndarray,
+        variant: np.ndarray,
+        row: np.ndarray,
+        sign: np.ndarray,
+    ) -> tuple[Any, ...]:
         """Return calls, ALT frequencies, (n_rows, n_outcomes) weights and second copies; note constants."""
-        frequency, known, alleles = self._frequencies(calls, is_symbol, variant, row, sign)
-        is_called = (known > 0) | ~np.isnan(frequency)
+        frequency, n_known, alleles = self._frequencies(calls, is_symbol, variant, row, sign)
+        is_called = (n_known > 0) | ~np.isnan(frequency)
         lost = np.unique(variant[~is_called[row]])
         if len(lost):
             self._matching.status[lost] = NO_CALLS
             kept = ~np.isin(variant, lost)
             variant, row, sign = variant[kept], row[kept], sign[kept]
         # Of several ALTs of a record, those of one.
-        self.n_missing += int((alleles - known)[np.unique(record, return_index=True)[1]].sum())
+        self.n_missing += int((alleles - n_known)[np.unique(record, return_index=True)[1]].sum())
         W = np.zeros((len(calls), len(self.sums)))
         of_ref = np.unique(variant[sign < 0])
-        for one, order, columns in zip(self._shared, self._orders, self._columns, strict=True):
-            mine, place = _rows_of(variant, one.rows, order)
-            np.add.at(W[:, columns], row[place], sign[place, np.newaxis] * one.weights[mine])
-            mine, _ = _rows_of(of_ref, one.rows, order)
-            self._constants[columns] += 2 * one.weights[mine].sum(axis=0)
-            if one.none is not None:
-                mine, _ = _rows_of(np.unique(variant), one.rows, order)
-                self._constants[columns] += one.none[mine].sum(axis=0)
+        for scores, order, columns in zip(self._shared, self._orders, self._columns, strict=True):
+            list_rows, place = _rows_of(variant, scores.rows, order)
+            np.add.at(W[:, columns], row[place], sign[place, np.newaxis] * scores.weights[list_rows])
+            list_rows, _ = _rows_of(of_ref, scores.rows, order)
+            self._constants[columns] += 2 * scores.weights[list_rows].sum(axis=0)
+            if scores.none is not None:
+                list_rows, _ = _rows_of(np.unique(variant), scores.rows, order)
+                self._constants[columns] += scores.none[list_rows].sum(axis=0)
         return calls, np.nan_to_num(frequency), W, self._second_copies(variant, row, sign)
 
-    def _second_copies(self, variant, row, sign):
+    def _second_copies(self, variant: np.ndarray, row: np.ndarray, sign: np.ndarray) -> _SecondCopies | None:
         """Return the `_SecondCopies` of pairs, None if every copy adds the same."""
-        if all(one.second is None for one in self._shared) or not len(variant):
+        if all(scores.second is None for scores in self._shared) or not len(variant):
             return None
         order = np.argsort(variant, kind="stable")
         variant, row, sign = variant[order], row[order], sign[order]
         unique, start = np.unique(variant, return_index=True)
         weights = np.zeros((len(unique), len(self.sums)))
-        for one, order, columns in zip(self._shared, self._orders, self._columns, strict=True):
-            if one.second is not None:
-                mine, place = _rows_of(unique, one.rows, order)
-                np.add.at(weights[:, columns], place, one.second[mine])
+        for scores, order, columns in zip(self._shared, self._orders, self._columns, strict=True):
+            if scores.second is not None:
+                list_rows, place = _rows_of(unique, scores.rows, order)
+                np.add.at(weights[:, columns], place, scores.second[list_rows])
         used = weights.any(axis=1)
         if not used.any():
             return None
@@ -138,107 +139,111 @@ class ScoreSums:
         start = np.cumsum(n_pairs[used]) - n_pairs[used]
         return _SecondCopies(row[kept], sign[kept], start, weights[used])
 
-    def _frequencies(self, calls, is_symbol, variant, row, sign):
+    def _frequencies(
+        self, calls: np.ndarray, is_symbol: np.ndarray, variant: np.ndarray, row: np.ndarray, sign: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the frequency of ALT that fills a row, known alleles and all alleles, (n_rows,) each."""
-        known, copies = np.empty(len(calls), dtype=np.int64), np.empty(len(calls), dtype=np.int64)
+        n_known, copies = np.empty(len(calls), dtype=np.int64), np.empty(len(calls), dtype=np.int64)
         if calls.dtype == np.int8:
-            count_calls(calls, known, copies)
+            count_calls(calls, n_known, copies)
         else:
             is_known = calls != MISSING_STEPS
-            known = 2 * is_known.sum(axis=1)
+            n_known = 2 * is_known.sum(axis=1)
             copies = DOSAGE_STEP * np.where(is_known, calls, 0).sum(axis=1)
         frequency = np.full(len(calls), np.nan)
         public = self._matching.sites.frequency[variant]
-        # Of a row among several ALTs the frequency of REF tells too little. An ALT that is no letters adds 0:
-        # the row of letters has all that REF leaves.
-        place = np.unique(variant, return_inverse=True)[1]
-        n_rows = np.bincount(place, weights=~is_symbol[row])
-        is_told = ~np.isnan(public) & (n_rows[place] == 1)
-        of_alt = np.where(sign[is_told] > 0, public[is_told], 1 - public[is_told])
-        frequency[row[is_told]] = np.where(is_symbol[row[is_told]], 0, of_alt)
+        # The frequency of REF says too little about a row among several ALTs. An ALT that is no letters adds
+        # 0: the row of letters has all that REF leaves.
+        number = np.unique(variant, return_inverse=True)[1]
+        n_rows = np.bincount(number, weights=~is_symbol[row])
+        is_public = ~np.isnan(public) & (n_rows[number] == 1)
+        of_alt = np.where(sign[is_public] > 0, public[is_public], 1 - public[is_public])
+        frequency[row[is_public]] = np.where(is_symbol[row[is_public]], 0, of_alt)
         alleles = np.full(len(calls), 2 * calls.shape[1])
-        is_own = np.isnan(frequency) & (known > 0)
-        frequency[is_own] = copies[is_own] / known[is_own]
-        is_filled = is_own & (known < alleles)
+        is_own = np.isnan(frequency) & (n_known > 0)
+        frequency[is_own] = copies[is_own] / n_known[is_own]
+        is_filled = is_own & (n_known < alleles)
         self.own_frequency[variant[is_filled[row]]] = True
-        return frequency, known, alleles
+        return frequency, n_known, alleles
 
-    def _multiply(self, calls, frequency, W, second, first):
+    def _multiply(
+        self,
+        calls: np.ndarray,
+        frequency: np.ndarray,
+        W: np.ndarray,
+        second: _SecondCopies | None,
+        first: int,
+    ) -> None:
         n_some = min(PEOPLE_AT_A_TIME, self.sums.shape[1] - first)
         dosages = np.empty((len(calls), n_some))
         if calls.dtype == np.int8:
             fill_calls(calls, frequency, first, dosages)
         else:
             fill_steps(calls, frequency, first, MISSING_STEPS, DOSAGE_STEP, dosages)
-        own = slice(first, first + n_some)
-        self.sums[:, own] += W.T @ dosages
+        block_people = slice(first, first + n_some)
+        self.sums[:, block_people] += W.T @ dosages
         if second is not None:
-            self.sums[:, own] += second.weights.T @ second.copies(calls[:, own], dosages)
+            self.sums[:, block_people] += second.weights.T @ second.copies(calls[:, block_people], dosages)
 
 
-def expected_sums(shared, frequency, is_used):
+def expected_sums(
+    shared: "Sequence[SharedSites]", frequency: np.ndarray, is_used: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Return what variants that are not in the sums add on average, and how many have no known frequency.
 
-    Parameters
-    ----------
-    shared : list of SharedSites
-    frequency : (n_variants,) float64, of effect alleles, NaN where it is not known.
-    is_used : (n_variants,) bool, which variants are in the sums.
-
-    Returns
-    -------
-    shift : (n_outcomes,) float64
-    n_unknown : (n_outcomes,) int64
+    The frequency, (n_variants,) float64, is that of effect alleles, NaN if not known; `is_used`,
+    (n_variants,) bool, marks variants in the sums. Results are (n_outcomes,) float64 and int64.
     """
     shift, n_unknown = [], []
-    for one in shared:
-        left_out = np.flatnonzero(~is_used[one.rows])
-        public = frequency[one.rows[left_out]]
+    for scores in shared:
+        left_out = np.flatnonzero(~is_used[scores.rows])
+        public = frequency[scores.rows[left_out]]
         none, first, second = (
-            np.zeros((len(left_out), len(one.outcomes))) if values is None else values[left_out]
-            for values in (one.none, one.weights, one.second)
+            np.zeros((len(left_out), len(scores.outcomes))) if values is None else values[left_out]
+            for values in (scores.none, scores.weights, scores.second)
         )
-        is_told, p = ~np.isnan(public), np.nan_to_num(public)
-        shift.append(is_told @ none + 2 * p @ first + p**2 @ second)
+        is_public, p = ~np.isnan(public), np.nan_to_num(public)
+        shift.append(is_public @ none + 2 * p @ first + p**2 @ second)
         weighs = (none != 0) | (first != 0) | (second != 0)
-        n_unknown.append((~is_told[:, np.newaxis] & weighs).sum(axis=0))
+        n_unknown.append((~is_public[:, np.newaxis] & weighs).sum(axis=0))
     return np.concatenate(shift), np.concatenate(n_unknown)
 
 
-def _is_missing(calls):
-    """Tell which calls lack both alleles, of the same shape."""
+def _is_missing(calls: np.ndarray) -> np.ndarray:
+    """Return which calls lack both alleles, of the same shape."""
     if calls.dtype == np.int8:
         return (calls < 0) & (calls != HALF_REF) & (calls != HALF_ALT)
     return calls == MISSING_STEPS
 
 
-def _records_of(columns):
-    """Number the records of a piece by place and REF, (n_rows,) int64."""
+def _records_of(columns: dict[str, Any]) -> np.ndarray:
+    """Return the numbers of the records of a piece, by position and REF, (n_rows,) int64."""
     names = ("contig", "position", "ref")
     is_new = np.any([columns[name][1:] != columns[name][:-1] for name in names], axis=0)
     return np.concatenate([[0], np.cumsum(is_new)])
 
 
-def _rows_of(variant, rows, order):
-    """Return the rows of a list that hold variants, and the places of these among the variants."""
+def _rows_of(variant: np.ndarray, rows: np.ndarray, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows of a list that hold variants, and the indices of these among the variants."""
     first, last = (np.searchsorted(rows, variant, side=side, sorter=order) for side in ("left", "right"))
-    place = np.repeat(np.arange(len(variant)), last - first)
-    offset = np.arange(len(place)) - np.repeat(np.cumsum(last - first) - (last - first), last - first)
-    return order[first[place] + offset], place
+    index = np.repeat(np.arange(len(variant)), last - first)
+    offset = np.arange(len(index)) - np.repeat(np.cumsum(last - first) - (last - first), last - first)
+    return order[first[index] + offset], index
 
 
-def _whole_ends(row, position, n_rows):
-    """Cut pairs, whose rows ascend, into blocks of about `n_rows`, none within a place; return their ends."""
+def _whole_ends(row: np.ndarray, position: np.ndarray, n_rows: int) -> list[int]:
+    """Cut pairs, whose rows ascend, into blocks of about `n_rows`, none within a position; return their
+    ends."""
     if not len(row):
         return [0]
     at = position[row]
     ends = np.append(np.flatnonzero(at[1:] != at[:-1]) + 1, len(row))
     cuts = [0]
     while cuts[-1] < len(row):
-        place = np.searchsorted(ends, cuts[-1] + n_rows, side="right") - 1
+        index = np.searchsorted(ends, cuts[-1] + n_rows, side="right") - 1
         cut = (
-            ends[place]
-            if place >= 0 and ends[place] > cuts[-1]
+            ends[index]
+            if index >= 0 and ends[index] > cuts[-1]
             else ends[np.searchsorted(ends, cuts[-1], "right")]
         )
         cuts.append(int(cut))

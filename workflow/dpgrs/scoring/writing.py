@@ -4,6 +4,9 @@ import json
 import math
 import re
 from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,7 +15,12 @@ from dpgrs.errors import shown
 from dpgrs.io.effect_types import ADDITIVE
 from dpgrs.io.files import replacing
 from dpgrs.io.genotype_files import as_paths
-from dpgrs.scoring.ancestry import ADJUSTED
+from dpgrs.scoring.ancestry import ADJUSTED, Adjusted
+
+if TYPE_CHECKING:
+    from dpgrs.scoring.apply import Applied
+    from dpgrs.scoring.matching import Matching
+    from dpgrs.scoring.score_files import Outcome, SharedSites
 
 SCORES, MATCH, SUMMARY = "scores.tsv.gz", "match.tsv.gz", "summary.json"
 REFERENCE, REPORT, FIGURES = "reference.tsv.gz", "report", "figures"
@@ -23,20 +31,18 @@ _MOST_NAMED, _MOST_LISTED = 3, 10
 _ODD = re.compile(r'["\t\r\n]')
 
 
-def write_applied(directory, applied, *, target, field, draw=None):
-    """Write a folder of results, which is whole or absent.
+def write_applied(
+    directory: Path,
+    applied: "Applied",
+    *,
+    target: Path | str | Sequence[Path | str],
+    field: str,
+    draw: Callable[[Path, dict[str, Any]], object] | None = None,
+) -> dict[str, Any]:
+    """Write a folder of results, new or empty, which is whole or absent; return the summary.
 
-    Parameters
-    ----------
-    directory : the folder, new or empty.
-    applied : dpgrs.scoring.apply.Applied
-    target : list of paths, the genotype files.
-    field : ``GT`` or ``DS``.
-    draw : function of the folder and the summary that writes pages of people into it; None writes none.
-
-    Returns
-    -------
-    dict, the summary.
+    `target` are the genotype files, `field` is ``GT`` or ``DS``. `draw` writes pages of people into the
+    folder, by the summary; None writes none.
     """
     summary = summarise(applied, target=target, field=field)
     with replacing(directory) as folder:
@@ -53,9 +59,9 @@ def write_applied(directory, applied, *, target, field, draw=None):
     return summary
 
 
-def summarise(applied, *, target, field):
-    """Say what was scored, as a dict for programs; see `write_applied` for the parameters."""
-    lists = [_summary_of_list(one, applied.matching) for one in applied.shared]
+def summarise(applied: "Applied", *, target: Path | str | Sequence[Path | str], field: str) -> dict[str, Any]:
+    """Return what was scored, as a dict for programs; arguments are as for `write_applied`."""
+    lists = [_summary_of_list(scores, applied.matching) for scores in applied.shared]
     n_unknown = applied.n_unknown if applied.sums is not None else np.zeros(len(applied.outcomes), dtype=int)
     used = zip(applied.outcomes, applied.n_variants, applied.n_used, n_unknown, strict=True)
     return {
@@ -83,41 +89,41 @@ def summarise(applied, *, target, field):
     }
 
 
-def unit_of(outcome):
+def unit_of(outcome: "Outcome") -> str | None:
     """Return the unit of an outcome's predictions; None of a score without a constant."""
     if math.isnan(outcome.constant):
         return None
     return IN_UNIT if outcome.has_unit else STANDARD
 
 
-def notes(summary):
+def notes(summary: dict[str, Any]) -> Iterator[str]:
     """Yield lines for the console: what was matched, and what to know of the results."""
     lists = summary["variants"]
-    for one in lists[:_MOST_LISTED]:
-        n_used = one["used"]
-        said = ", ".join(f"{times:,} {name}" for name, times in one["status"].items())
-        yield f"{one['scores']}: {n_used:,} of {one['variants']:,} variants used ({said})"
-        if one["effect_types_used"].keys() - {ADDITIVE}:
-            used = (f"{times:,} as {name}" for name, times in one["effect_types_used"].items())
-            yield f"{one['scores']}: of these {', '.join(used)}"
-        if one["ambiguous_used"]:
+    for listed in lists[:_MOST_LISTED]:
+        n_used = listed["used"]
+        statuses = ", ".join(f"{times:,} {name}" for name, times in listed["status"].items())
+        yield f"{listed['scores']}: {n_used:,} of {listed['variants']:,} variants used ({statuses})"
+        if listed["effect_types_used"].keys() - {ADDITIVE}:
+            used = (f"{times:,} as {name}" for name, times in listed["effect_types_used"].items())
+            yield f"{listed['scores']}: of these {', '.join(used)}"
+        if listed["ambiguous_used"]:
             yield (
-                f"{one['scores']}: {one['ambiguous_used']:,} of these are A/T or C/G, which read the same on "
-                "both strands: they are taken as given (--drop-ambiguous leaves them out)"
+                f"{listed['scores']}: {listed['ambiguous_used']:,} of these are A/T or C/G, which read the "
+                "same on both strands: they are taken as given (--drop-ambiguous leaves them out)"
             )
     if len(lists) > _MOST_LISTED:
         yield f"{len(lists) - _MOST_LISTED} more lists of variants are in {SUMMARY}"
     yield from caveats(summary)
 
 
-def caveats(summary):
+def caveats(summary: dict[str, Any]) -> Iterator[str]:
     """Yield what to know of the results, a line each."""
     counts, scores = summary["counts"], summary["scores"]
-    if marked := [one for one in scores if one["source"]]:
-        said = ", ".join(sorted({one["source"] for one in marked}))
+    if marked := [score for score in scores if score["source"]]:
+        sources = ", ".join(sorted({score["source"] for score in marked}))
         yield (
-            f"{_named(marked)}: {shown(said)}. Published scores of people tell of those whom these weights "
-            "were trained on"
+            f"{_named(marked)}: {shown(sources)}. Published scores of people tell of those whom these "
+            "weights were trained on"
         )
     if n_filled := counts.get("variants_filled_by_own_frequency"):
         yield (
@@ -134,30 +140,30 @@ def caveats(summary):
             f"the stores left out {n_alts:,} ALT allele{'s' * (n_alts > 1)} without letters, as `*`: a "
             "person who has one is counted as having REF. Score the genotype files to avoid this"
         )
-    off = [one for one in scores if one["unit"] and one["unmatched_of_unknown_frequency"]]
+    off = [score for score in scores if score["unit"] and score["unmatched_of_unknown_frequency"]]
     if off:
         yield (
             f"predictions of {_named(off)} lack what variants that are not in the target would add on "
             "average: give their public frequencies (--frequencies), or compare people alone"
         )
-    if without := [one for one in scores if one["unit"] and one["without_covariates"]]:
+    if without := [score for score in scores if score["unit"] and score["without_covariates"]]:
         yield f"predictions of {_named(without)} are of people whose covariates are at their centres"
-    if bare := [one for one in scores if not one["unit"]]:
+    if bare := [score for score in scores if not score["unit"]]:
         yield f"no constant is told of {_named(bare)}: sums and averages alone are given"
 
 
-def _named(scores):
-    names = [one["name"] for one in scores]
+def _named(scores: Sequence[dict[str, Any]]) -> str:
+    names = [score["name"] for score in scores]
     more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
     return ", ".join(names[:_MOST_NAMED]) + more
 
 
-def label_of(shared):
-    """Name scores that share their variants."""
+def label_of(shared: "SharedSites") -> str:
+    """Return the names of scores that share their variants."""
     return _named([{"name": outcome.name} for outcome in shared.outcomes])
 
 
-def _summary_of_list(shared, matching):
+def _summary_of_list(shared: "SharedSites", matching: "Matching") -> dict[str, Any]:
     status, is_used = matching.status[shared.rows], matching.is_used[shared.rows]
     return {
         "scores": label_of(shared),
@@ -169,55 +175,57 @@ def _summary_of_list(shared, matching):
     }
 
 
-def _write_scores(path, applied):
+def _write_scores(path: Path, applied: "Applied") -> None:
     """Write a row for each person."""
     averages, columns = applied.averages, {}
-    for place, outcome in enumerate(applied.outcomes):
-        columns |= {f"{outcome.name}.sum": applied.sums[place], f"{outcome.name}.average": averages[place]}
+    for index, outcome in enumerate(applied.outcomes):
+        columns |= {f"{outcome.name}.sum": applied.sums[index], f"{outcome.name}.average": averages[index]}
         if unit_of(outcome):
-            columns[f"{outcome.name}.score"] = applied.predictions[place]
-        columns |= _adjusted_columns(outcome, applied.adjusted, place)
+            columns[f"{outcome.name}.score"] = applied.predictions[index]
+        columns |= _adjusted_columns(outcome, applied.adjusted, index)
     _write_people(path, applied.samples, columns | _component_columns(applied.components))
 
 
-def _write_reference(path, applied):
+def _write_reference(path: Path, applied: "Applied") -> None:
     """Write the same of the people of the reference."""
-    known, columns = applied.reference, {}
-    for place, outcome in enumerate(applied.outcomes):
-        columns[f"{outcome.name}.sum"] = known.sums[place]
-        columns |= _adjusted_columns(outcome, known.adjusted, place)
-    _write_people(path, known.samples, columns | _component_columns(known.components))
+    reference, columns = applied.reference, {}
+    for index, outcome in enumerate(applied.outcomes):
+        columns[f"{outcome.name}.sum"] = reference.sums[index]
+        columns |= _adjusted_columns(outcome, reference.adjusted, index)
+    _write_people(path, reference.samples, columns | _component_columns(reference.components))
 
 
-def _adjusted_columns(outcome, adjusted, place):
+def _adjusted_columns(outcome: "Outcome", adjusted: Adjusted | None, place: int) -> dict[str, np.ndarray]:
     if adjusted is None:
         return {}
-    return {f"{outcome.name}.{name}": own[place] for name, own in zip(ADJUSTED, adjusted, strict=True)}
+    return {f"{outcome.name}.{name}": scores[place] for name, scores in zip(ADJUSTED, adjusted, strict=True)}
 
 
-def _component_columns(components):
+def _component_columns(components: np.ndarray | None) -> dict[str, np.ndarray]:
     return (
-        {} if components is None else {f"PC{number}": own for number, own in enumerate(components, start=1)}
+        {}
+        if components is None
+        else {f"PC{number}": component for number, component in enumerate(components, start=1)}
     )
 
 
-def _write_people(path, samples, columns):
+def _write_people(path: Path, samples: Sequence[str], columns: dict[str, Any]) -> None:
     _write_table(path, [{"sample": samples} | columns])
 
 
-def _write_match(path, applied):
+def _write_match(path: Path, applied: "Applied") -> None:
     """Write a row for each variant of each list of variants, in the order of the files."""
     sites, parts = applied.matching.sites, []
-    for one in applied.shared:
-        rows = one.rows
+    for scores in applied.shared:
+        rows = scores.rows
         parts.append(
             {
-                "scores": [label_of(one)] * len(rows),
+                "scores": [label_of(scores)] * len(rows),
                 "chr_name": sites.contig[rows],
                 "chr_position": sites.position[rows],
                 "effect_allele": sites.effect_allele[rows],
                 "other_allele": sites.other_allele[rows],
-                "effect_type": one.types,
+                "effect_type": scores.types,
                 "status": applied.matching.status[rows],
                 "ambiguous": np.where(applied.matching.is_ambiguous[rows], "yes", "no").astype(object),
                 "target": applied.matching.target[rows],
@@ -226,7 +234,7 @@ def _write_match(path, applied):
     _write_table(path, parts)
 
 
-def _write_table(path, parts):
+def _write_table(path: Path, parts: Sequence[dict[str, Any]]) -> None:
     """Write a table with tabs, gzipped; same table, same bytes. Texts are in quotes only if one holds any.
 
     `parts` lie below each other: dicts of names to columns, arrays of numbers or sequences of str.
@@ -245,12 +253,12 @@ def _write_table(path, parts):
         _write_csv(path, parts, "needed")
 
 
-def _write_csv(path, parts, quoting):
+def _write_csv(path: Path, parts: Sequence[dict[str, Any]], quoting: str) -> None:
     import pyarrow as pa
     import pyarrow.csv
     from isal import igzip
 
-    def column(values):
+    def column(values: Any) -> Any:
         return pa.array(values) if _is_number(values) else pa.array(values, pa.string())
 
     table = pa.concat_tables(
@@ -263,13 +271,13 @@ def _write_csv(path, parts, quoting):
         pyarrow.csv.write_csv(table, file, options)
 
 
-def _plain_lines(parts):
+def _plain_lines(parts: Sequence[dict[str, Any]]) -> Iterator[bytes]:
     """Yield the lines that pyarrow writes, as bytes."""
     texts = [list(parts[0])]
     texts += [values for part in parts for values in part.values() if not _is_number(values)]
     has_odd = any(_ODD.search(text) for column in texts for text in column)
 
-    def quoted(text):
+    def quoted(text: str) -> str:
         return '"' + text.replace('"', '""') + '"' if has_odd else text
 
     yield ("\t".join(map(quoted, parts[0])) + "\n").encode()
@@ -282,11 +290,11 @@ def _plain_lines(parts):
             yield ("\t".join(line) + "\n").encode()
 
 
-def _is_number(values):
+def _is_number(values: Any) -> bool:
     return isinstance(values, np.ndarray) and values.dtype != object
 
 
-def _plain_number(number):
+def _plain_number(number: float) -> str:
     """Write a number with the fewest digits, as pyarrow does."""
     if isinstance(number, int) or number == 0 or 1e-4 <= abs(number) < 1e10 or not math.isfinite(number):
         return repr(number).removesuffix(".0")

@@ -35,7 +35,7 @@ SQUARE_BITS = 16  # of a product of two outcomes' units below one unit of a squa
 LARGEST_PREDICTION = 2**51
 LOW_BITS = 24  # of a weight
 COVARIATE_BITS = 11  # of an entry of a covariate or dosage, in steps of 2^-12, below 1/2
-# Standard deviations of the noise; noise alone is as large with a probability of 3e-7.
+# Standard deviations of the noise, which exceeds them with a probability of 3e-7.
 SMALLEST_DENOMINATOR = 5
 SMALLEST_APART = 0.05  # of the squares of the two values of a 0/1 outcome
 TERMS_OF_REQUEST = ("rows", "n_outcomes", "outcome_bound", "delta", "neighbours", "unit", "accounting")

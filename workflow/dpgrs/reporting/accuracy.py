@@ -44,10 +44,10 @@ def to_array(table: pd.DataFrame, column: str, axes: Mapping[str, Collection[Any
 
     `axes` are names of columns with the labels along each axis.
     """
-    places = [pd.Index(list(labels)).get_indexer(table[name]) for name, labels in axes.items()]
-    is_known = np.all([place >= 0 for place in places], axis=0)
+    indices = [pd.Index(list(labels)).get_indexer(table[name]) for name, labels in axes.items()]
+    is_known = np.all([index >= 0 for index in indices], axis=0)
     array = np.full([len(labels) for labels in axes.values()], np.nan)
-    array[tuple(place[is_known] for place in places)] = table[column].to_numpy(dtype=float)[is_known]
+    array[tuple(index[is_known] for index in indices)] = table[column].to_numpy(dtype=float)[is_known]
     return array
 
 
@@ -98,8 +98,8 @@ def _best_errors(metrics: pd.DataFrame, fits: Sequence[Fit]) -> pd.Series:
         free = rows[[not fits[code].is_private for code in rows["fit"]]]
         errors = pd.concat([gblup, free]).pivot(index=cell, columns="fit", values="mse")
         means = mean(errors.to_numpy(dtype=float), axis=0)
-        place = np.argmin(np.where(np.isfinite(means), means, np.inf))
-        best_of_rows = errors.iloc[:, place].reindex(pd.MultiIndex.from_frame(rows[cell]))
+        best_column = np.argmin(np.where(np.isfinite(means), means, np.inf))
+        best_of_rows = errors.iloc[:, best_column].reindex(pd.MultiIndex.from_frame(rows[cell]))
         best.loc[rows.index] = best_of_rows.to_numpy()
     return best
 

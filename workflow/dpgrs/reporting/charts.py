@@ -214,7 +214,7 @@ def round_ticks(low: float, high: float, count: int) -> list[tuple[float, str]]:
     exponent = math.floor(math.log10((high - low) / (count + 2)))
     for power, step in product((exponent, exponent + 1), STEPS):
         size = step * 10.0**power
-        # What is off by rounding alone lies on the edge.
+        # A value that only rounding moved lies on the edge.
         places = range(math.ceil(low / size - 1e-9), math.floor(high / size + 1e-9) + 1)
         if len(places) <= count + 1:
             break

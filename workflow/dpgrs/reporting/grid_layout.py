@@ -13,7 +13,7 @@ from dpgrs.reporting.fits import Fit, thin
 from dpgrs.reporting.terms import ACCOUNTING_NAMES, plural
 from dpgrs.reporting.words import GENOTYPE_WORDS, Words
 
-# More lines cannot be told apart, more panels one below the other are not looked at.
+# More lines cannot be distinguished, and nobody reads more panels one below the other.
 MAX_LINES = 9
 MAX_VALUES = 3
 

@@ -33,7 +33,7 @@ CATEGORY = "Genotypes"
 N_BINS = 30
 ALL, OTHERS = "all people", "others"
 LEGEND_LINE = 14
-# In the order in which they are looked at.
+# In the order in which variants are checked.
 COLUMNS = {
     "chromosome": "Chromosome",
     "records": "Records",

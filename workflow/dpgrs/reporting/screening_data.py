@@ -1,4 +1,4 @@
-"""What the pages of a benchmark tell of the variants that were chosen for its outcomes."""
+"""The data of pages on variants that were chosen for the outcomes of a benchmark."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path

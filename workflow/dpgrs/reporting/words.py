@@ -1,4 +1,4 @@
-"""What pages call the things that a study is about, of genotypes or of a table: told apart here alone."""
+"""Words of pages for the data of a study, genotypes or a table; no other module distinguishes the two."""
 
 from typing import NamedTuple
 

@@ -159,7 +159,7 @@ def apply_scores(
     field : ``GT``, calls, or ``DS``, dosages.
     min_matched : float, the least share of a score's variants that must be in its sum.
     keeps_ambiguous : bool, whether A/T and C/G are taken as given.
-    only_match : bool, whether to look for the variants alone; then nothing is refused for too few of them.
+    only_match : bool, whether to match the variants only; then too few of them are no error.
     reference : list of paths of a public panel, as `target`, or None. Then only variants that it has are
         used, its frequencies fill missing calls where no others are told, and scores are put beside its own.
     components : int, principal components of the reference by which scores are adjusted.

@@ -152,7 +152,7 @@ def _tables_of(path: Path) -> list[Path]:
 
 
 def require_readable(outcomes: Sequence[Outcome], *, build: str | None) -> None:
-    """Raise the DpgrsError that `read_scores`, of the same arguments, would raise by heads of files alone."""
+    """Raise the DpgrsError that `read_scores`, of the same arguments, would raise by heads of files."""
     for outcome in outcomes:
         _open(outcome, build)
 

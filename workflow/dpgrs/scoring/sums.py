@@ -16,8 +16,8 @@ from dpgrs.scoring.matching import NO_CALLS, Matching, is_no_letters
 if TYPE_CHECKING:
     from dpgrs.scoring.score_files import SharedSites
 
-# Of dosages that one thread has at a time, and of rows that are multiplied together. Neither hangs on the
-# number of threads, so that this changes no result.
+# People whose dosages one thread holds, and rows that are multiplied together. Neither depends on the
+# number of threads, which therefore changes no result.
 PEOPLE_AT_A_TIME, ROWS_AT_A_TIME, CALLS_AT_A_TIME = 512, 1024, 2**26
 
 

@@ -80,7 +80,7 @@ def write_bgzipped_vcf(path: Path, trees: Any, *, contig: str, sample_id: Sequen
                 file,
                 contig_id=contig,
                 individual_names=sample_id,
-                # VCF counts from 1. The bound matters to the contig's length alone, which goes this way, too.
+                # VCF counts from 1. The bound matters only for the contig's length, which also comes here.
                 position_transform=lambda x: np.minimum(np.add(x, 1), trees.sequence_length).astype(int),
             )
         pysam.tabix_index(str(new_path), preset="vcf", index=str(new_index), keep_original=True)

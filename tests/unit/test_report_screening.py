@@ -9,7 +9,7 @@ from dpgrs.io.replicates import save_labelled
 from dpgrs.reporting.screening_data import read_screening
 from random_cohorts import random_alleles
 
-SETTINGS = {"methods": ["ridge", "k-tukey", "k-ols"], "screening": {"share": 0.1}}
+SETTINGS = SimpleNamespace(methods=["ridge", "k-tukey", "k-ols"], screening=SimpleNamespace(share=0.1))
 SMALL, LARGE = np.array([1, 2, 3]), np.arange(5)
 ALLELES = random_alleles(5, 300)
 ALLELES[2] = ALLELES[1]  # perfect partners

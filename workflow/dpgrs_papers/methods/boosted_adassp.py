@@ -231,7 +231,7 @@ def _gridded(y: np.ndarray) -> np.ndarray:
     return np.trunc(bounded / RESIDUAL_STEP)
 
 
-def _penalty(eigenvalue: float, eigenvalue_sd: float, gram_sd: float, *, d: int) -> float:
+def _penalty(eigenvalue: float | np.ndarray, eigenvalue_sd: float, gram_sd: float, *, d: int) -> float:
     """Return AdaSSP's ridge penalty, see `AdasspStatistics.penalty`."""
     lowered = max(0.0, eigenvalue - CAUTION * eigenvalue_sd)
     return max(0.0, math.sqrt(d * math.log(2 * d**2 / FAILURE)) * gram_sd - lowered)

@@ -11,6 +11,7 @@ from dpgrs.errors import DpgrsError
 from dpgrs.evaluation.metrics import RELEASED_METRICS
 from dpgrs.evaluation.private_metrics import AccuracyRequest, accuracy_sums, grid_weights, measure
 from dpgrs.genotypes.dosages import LARGEST_DOSAGE, half_coded
+from dpgrs.io.json_files import write_json
 from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.replicates import load_labelled, save_labelled
 from dpgrs.linalg.linear_fit import LinearFit
@@ -265,6 +266,10 @@ def test_measure_release__is_refused_before_a_charge(study):
     charged = {"metrics": "charged", "epsilon": EPSILON, "residual_bound": 2.0}
     with pytest.raises(DpgrsError, match="A file was replaced"):
         written_by(study, charged, variant_set="variant_set", sites=study.sites, before_charge=refuse)
+    audit = study.root / "audit.json"
+    write_json(audit, [{"mechanism": "private_gram", "is_within_claim": True}])
+    with pytest.raises(DpgrsError, match="got one missing for private_accuracy"):
+        written_by(study, charged, variant_set="variant_set", sites=study.sites, audit=audit)
     assert study.ledger.path.read_bytes() == before
 
 

@@ -10,10 +10,11 @@ import pytest
 
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.evaluation.private_metrics import grid_weights
+from dpgrs.io.json_files import write_json
 from dpgrs.io.replicates import load_labelled, save_labelled
 from dpgrs.methods.chosen import ScreeningData
 from dpgrs.methods.chosen_requests import ScreeningTerms, screened_request
-from dpgrs.methods.mechanisms import mechanism_of
+from dpgrs.methods.mechanisms import mechanism_named, mechanism_of
 from dpgrs.methods.registry import METHODS, methods_that
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.privacy.noise.sources import NoiseSource, Rehearsal
@@ -58,6 +59,21 @@ def test_draw__raise_in_a_release_by_a_method_for_benchmarks(study):
     assert study.ledger(config).path.read_bytes() == before
 
 
+@pytest.mark.parametrize(
+    ("mechanism", "method"),
+    [("naive-statistics", "blup"), ("choices", "k-blup"), ("reusecov-statistics", "adassp")],
+)
+def test_draw__raise_in_a_release_by_a_method_of_another_mechanism(study, monkeypatch, mechanism, method):
+    config = study.settings(method, pure_epsilon="9")
+    before = study.ledger(config).path.read_bytes()
+    monkeypatch.setattr("step_studies.mechanism_of", lambda _: mechanism_named(mechanism))
+    by_hand = {"method": [method]}
+    monkeypatch.setattr("step_studies.draw", lambda *given, **named: draw(*given, **named | by_hand))
+    with pytest.raises(UsageError, match=f"must draw for a method of releases, got {mechanism}"):
+        study.release(config)
+    assert study.ledger(config).path.read_bytes() == before
+
+
 @pytest.mark.parametrize("method", ["adassp", "k-blup"])
 def test_release__reads_all_files_before_it_is_charged(study, monkeypatch, method):
     config = study.settings(method, bounds="tight", accounting="gdp", pure_epsilon="9")
@@ -72,6 +88,24 @@ def test_release__reads_all_files_before_it_is_charged(study, monkeypatch, metho
         shutil.rmtree(study.root / "outcomes.zarr")
 
     monkeypatch.setattr("step_studies.draw", partial(draw, before_charge=remove_files))
+    assert study.release(config).exists()
+    assert study.ledger(config).path.read_bytes() != before
+
+
+def test_release__audits_of_other_mechanisms_are_refused_before_a_charge(study, monkeypatch):
+    config, path = study.settings("adassp"), study.root / "audit.json"
+    names = ["private_count", *METHODS["adassp"].all_audited]
+    findings = [{"mechanism": name, "is_within_claim": True} for name in names]
+    before = study.ledger(config).path.read_bytes()
+    monkeypatch.setattr("step_studies.draw", partial(draw, audit=path))
+    lost = [*findings[:-1], findings[-1] | {"is_within_claim": False}]
+    without = [one for one in findings if one["mechanism"] != "private_smallest_eigenvalue"]
+    for audits, message in ((without, "missing for private_smallest_eig"), (lost, "beyond its claim in")):
+        write_json(path, audits)
+        with pytest.raises(DpgrsError, match=f"The audits must cover every mechanism .+, got one {message}"):
+            study.release(config)
+        assert study.ledger(config).path.read_bytes() == before
+    write_json(path, findings)
     assert study.release(config).exists()
     assert study.ledger(config).path.read_bytes() != before
 

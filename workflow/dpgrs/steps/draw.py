@@ -7,6 +7,7 @@ import pandas as pd
 
 from dpgrs.errors import UsageError
 from dpgrs.io.files import write_table, written_digest
+from dpgrs.io.json_files import read_json
 from dpgrs.io.replicates import save_labelled, write_events
 from dpgrs.methods.labels import timed
 from dpgrs.methods.mechanisms import mechanism_named
@@ -17,7 +18,9 @@ from dpgrs.privacy.ledger.ledger import Ledger
 from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.privacy.noise.study_key import load_study_key
 from dpgrs.privacy.private_folders import require_closed
+from dpgrs.privacy.statement.audits import STEERED, drawn_statistics, require_audited
 from dpgrs.release.bundle_room import require_no_other_bundle
+from dpgrs.release.draw_check import ON_TURNED_ROWS
 from dpgrs.study.draws import draws_of
 from dpgrs.study.identity import public_identity
 from dpgrs.study.released import output_digests
@@ -81,7 +84,8 @@ def draw(
     ld : linkage disequilibrium of public genotypes, for mechanisms that use it.
     sites : public sites, in releases.
     loadings : public loadings of principal components, in releases.
-    audit : audits of the mechanisms, in releases: stale ones are refused before the charge.
+    audit : audits of the mechanisms, in releases: stale ones, and those of other mechanisms, are refused
+        before the charge.
     replicate : number of the replicate, from 1.
     threads : number of threads that compare genotypes with outcomes for choices; the result does not depend
         on it.
@@ -99,7 +103,8 @@ def draw(
     draws = list(draws_of(settings, drawing, method or [None], data))
     if settings.mode == "release":
         public = loadings_identity(loadings) | ld_identity(ld)
-        _charge(_only(draws), output, events, sites=sites, public=public, before_charge=before_charge)
+        own = {"sites": sites, "public": public, "audit": audit, "before_charge": before_charge}
+        _charge(_only(draws), output, events, **own)
         return
     labels, took = [], []
 
@@ -120,11 +125,13 @@ def draw(
 
 
 def _require_released(mechanism, methods: list[str]) -> None:
-    """Refuse a mechanism of which no bundle can be made: none of its methods may be released."""
-    if not any(METHODS[name].may_be_released for name in methods or mechanism.methods):
+    """Refuse a mechanism, or methods of another one, of which no bundle can be made."""
+    released = [name for name in mechanism.methods if METHODS[name].may_be_released]
+    if not released or not {*methods} <= {*released}:
         raise UsageError(
-            f"`--mechanism` must draw for a method of releases, got {mechanism.name}, for benchmarks only. "
-            "Nothing was charged. Set `methods` to one that `dpgrs` offers for releases, and run Snakemake."
+            f"`--mechanism` must draw for a method of releases, got {mechanism.name} for "
+            f"{', '.join(methods or mechanism.methods)}. Nothing was charged. Set `methods` to one that "
+            "`dpgrs` offers for releases, and run Snakemake."
         )
 
 
@@ -143,12 +150,12 @@ def _draw_seeded(asked, seed, replicate):
     return asked.label(drawn) | own, asked.mechanism.arrays(drawn)
 
 
-def _charge(asked, output, events, *, sites, public, before_charge):
+def _charge(asked, output, events, *, sites, public, audit, before_charge):
     """Charge the ledger, draw, note what was drawn, and store it.
 
     Parameters
     ----------
-    output, events, sites : as in `draw`.
+    output, events, sites, audit : as in `draw`.
     public : dict, what identifies other public files.
     before_charge : as in `draw`; it is called when the rehearsal has read all data.
     """
@@ -164,6 +171,9 @@ def _charge(asked, output, events, *, sites, public, before_charge):
 
     def allow(asked):
         require_no_other_bundle(output, asked, ledger=ledger, terms=terms)
+        if audit is not None:
+            turned = [STEERED] * (mechanism.methods[0] in ON_TURNED_ROWS)
+            require_audited(read_json(audit, kind=list), statistics=[*drawn_statistics(asked), *turned])
         if before_charge is not None:
             before_charge()
 

@@ -18,6 +18,7 @@ from dpgrs.evaluation.private_metrics import (
 from dpgrs.evaluation.rows import joined_rows, selected_units
 from dpgrs.io.covariates import Covariates
 from dpgrs.io.files import write_table, written_digest
+from dpgrs.io.json_files import read_json
 from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.replicates import load_labelled, save_labelled, write_events
 from dpgrs.io.variant_set import VariantSet, check_same_people
@@ -27,6 +28,7 @@ from dpgrs.privacy.ledger.entries import Account
 from dpgrs.privacy.ledger.ledger import Ledger
 from dpgrs.privacy.noise.study_key import load_study_key
 from dpgrs.privacy.private_folders import require_closed
+from dpgrs.privacy.statement.audits import drawn_statistics, require_audited
 from dpgrs.release.bundle_room import require_no_other_bundle
 from dpgrs.release.constants import no_copies, published, reference_sums
 from dpgrs.study.identity import fit_settings, public_identity
@@ -107,7 +109,8 @@ def measure_release(
     loadings : public loadings of principal components.
     ld : linkage disequilibrium of public genotypes, for fits that use it.
     effects : public effects, for fits that start from them.
-    audit : audits of the mechanisms, if metrics are charged: stale ones are refused before the charge.
+    audit : audits of the mechanisms, if metrics are charged: stale ones, and those of other mechanisms, are
+        refused before the charge.
     output : the table of metrics to write.
     accuracy : file to write of the sums that the metrics are computed from; they are noisy if they are
         charged.
@@ -151,6 +154,7 @@ def measure_release(
         "identity": identity,
         "site_digest": written_digest(sites),
         "fit": terms,
+        "audit": audit,
         "before_charge": before_charge,
     }
     # Other public genotypes at the same sites give other weights of the same noisy statistics.
@@ -176,6 +180,7 @@ def _charge(
     identity,
     site_digest,
     fit,
+    audit,
     before_charge,
 ):
     """Charge the ledger, then draw the sums; returns their label and numbers, and the receipt."""
@@ -191,13 +196,19 @@ def _charge(
             weights=weights_origin(label, part[1:], fit=fit, book=book),
         )
 
+    def allow(asked):
+        if audit is not None:
+            require_audited(read_json(audit, kind=list), statistics=drawn_statistics(asked))
+        if before_charge is not None:
+            before_charge()
+
     (sums, drawn), receipt = release(
         lambda noise: private_accuracy(exact, request=request, noise=noise, outcome_names=names),
         identify=identify,
         account=Account(trained.protection, trained.unit, trained.neighbours),
         ledger=ledger,
         study_key=load_study_key(),
-        allow=lambda _: before_charge and before_charge(),
+        allow=allow,
     )
     own = {"request": asdict(request), "outcomes": names, "requests": list(receipt.requests.items())}
     return (own | {"events": [event.as_dict() for event in drawn]}, sums), receipt

@@ -54,17 +54,10 @@ def summarise_audits(findings, *, statistics, draws, seed):
     DpgrsError
         If a mechanism is missing, lost more than it claims, or was run another number of times.
     """
+    require_audited(findings, statistics=statistics)
     by_mechanism = {}
     for finding in findings:
         by_mechanism.setdefault(finding["mechanism"], []).append(finding)
-    missing = {mechanism_of(name) for name in statistics} - by_mechanism.keys()
-    broken = {finding["mechanism"] for finding in findings if not finding["is_within_claim"]}
-    if missing or broken:
-        what, names = ("missing for", missing) if missing else ("beyond its claim in", broken)
-        raise DpgrsError(
-            f"The audits must cover every mechanism of a release and stay within its claim, got one {what} "
-            f"{', '.join(sorted(names))}. Run `dpgrs audit` and release nothing before it passes."
-        )
     if {finding["draws"] for finding in findings} != {draws}:
         raise DpgrsError(
             f"The audits must have `release.audit_draws` = {draws} draws, got others. Run the study again."
@@ -75,6 +68,28 @@ def summarise_audits(findings, *, statistics, draws, seed):
         "seed": seed,
         "mechanisms": [_summary(name, cases) for name, cases in by_mechanism.items()],
     }
+
+
+def drawn_statistics(identities):
+    """Return the names of all statistics that requests draw, by their identities."""
+    return [draw["statistic"] for identity in identities for draw in identity["draws"]]
+
+
+def require_audited(findings, *, statistics):
+    """Refuse audits that leave out a mechanism, or by which one lost more than it claims.
+
+    Parameters
+    ----------
+    findings, statistics : as in `summarise_audits`.
+    """
+    missing = {mechanism_of(name) for name in statistics} - {finding["mechanism"] for finding in findings}
+    broken = {finding["mechanism"] for finding in findings if not finding["is_within_claim"]}
+    if missing or broken:
+        what, names = ("missing for", missing) if missing else ("beyond its claim in", broken)
+        raise DpgrsError(
+            f"The audits must cover every mechanism of a release and stay within its claim, got one {what} "
+            f"{', '.join(sorted(names))}. Run `dpgrs audit` and release nothing before it passes."
+        )
 
 
 def _summary(mechanism, cases):

@@ -24,8 +24,10 @@ from dpgrs.privacy.accounting.events import (
 from dpgrs.privacy.ledger.charging import release
 from dpgrs.privacy.ledger.entries import Account
 from dpgrs.privacy.ledger.ledger import Ledger, start_ledger
+from dpgrs.privacy.noise.canonical_lipschitz import certified_set
 from dpgrs.privacy.noise.depth_sampler import certified_deep_point
-from dpgrs.privacy.noise.samplers import permute_and_flip, rounded_normal
+from dpgrs.privacy.noise.rounds import answered
+from dpgrs.privacy.noise.samplers import indices_below, permute_and_flip, rounded_normal
 from dpgrs.privacy.noise.sources import Rehearsal, ReleaseNoise
 from dpgrs.privacy.sensitivity import PROOFS, Sensitivity
 from golden_releases import CASES, GoldenStudy
@@ -406,3 +408,43 @@ def test_recipe__of_a_deep_point_gives_what_is_drawn():
     exact = sha256(json.dumps(["<f8", [80, 1]]).encode() + models.tobytes())
     words = Words(KEY.secret, ["noise", "f" * 64, [*part], 0, terms, exact, exact])
     assert certified_deep_point(words, models, rate=Fraction(1, 4)) == point
+
+
+PART, NAMED = ("outcomes", "a"), ("data", "more data")
+# The mark of named data: JSON with Python's blanks.
+MARK = sha256(json.dumps(["data", None, *NAMED]).encode())
+
+
+def source_on_named_data(draws):
+    """Return the source of one part on named data under a made-up identity, with what was reserved."""
+    return ReleaseNoise(KEY, draws=draws, requests={PART: ("r", "f" * 64)}).of(*PART).on(*NAMED)
+
+
+def test_recipe__of_a_set_on_named_data_gives_what_is_chosen():
+    scores = np.arange(40, dtype=np.int64) * 7 % 40
+    claim = Sensitivity(8.0, "linf", "add-remove", "person", "sis/1")
+    options = {"name": "screening", "step": 1.0, "sensitivity": claim, "epsilon": 0.5, "gamma": 0.25}
+    rehearsal = Rehearsal()
+    rehearsal.of(*PART).on(*NAMED).choose_set(scores, n_choices=3, **options)
+    chosen, _ = source_on_named_data(rehearsal.draws).choose_set(scores, n_choices=3, **options)
+    terms = {"family": "subset", "statistic": "screening", "law": "sis/1", "sensitivity": "8", "step": "1"}
+    terms |= {"norm": "linf", "neighbours": "add-remove", "unit": "person", "entries": 40}
+    terms |= {"epsilon": "0.5", "gamma": "0.25", "n_choices": 3}
+    words = Words(KEY.secret, ["noise", "f" * 64, [*PART], 0, terms, MARK, digest_of(scores)])
+    exact = {"epsilon": Fraction(1, 2), "sensitivity": Fraction(8), "gamma": Fraction(1, 4)}
+    np.testing.assert_array_equal(chosen, certified_set(words, scores, n_choices=3, **exact))
+
+
+def test_recipe__of_choices_in_rounds_marks_the_scores_of_the_first():
+    claim, rehearsal = Sensitivity(1.0, "linf", "add-remove", "person", "kendall/1"), Rehearsal()
+    terms = {"n_entries": 9, "name": "correlations", "sensitivity": claim, "epsilon": 0.5, "n_choices": 1}
+    scores, unit = np.arange(9, dtype=np.int64), Fraction(1, 3)
+    answered(rehearsal.of(*PART).on(*NAMED).choose_in_rounds(**terms), lambda _: (scores, unit))
+    ((_, mark),) = rehearsal.draws[PART]
+    assert mark == sha256(json.dumps([MARK, digest_of(scores), "1/3"]).encode())
+
+
+def test_recipe__of_groups_gives_what_is_assigned():
+    words = Words(KEY.secret, ["groups", "f" * 64, [*PART], "groups", 100, 5, MARK])
+    groups = source_on_named_data({}).assign_groups(100, name="groups", n_groups=5)
+    np.testing.assert_array_equal(groups, indices_below(words, 100, 5))

@@ -374,3 +374,15 @@ def test_stamp_input__of_a_file_that_a_rule_makes_is_older(tmp_path):
     stamp_input(made, private=tmp_path / "private")
     assert path.stat().st_mtime == 1
     assert json.loads(path.read_text()) == [str(made), content_mark(made)]
+
+
+def test_require_made_by__raise_on_effects_of_fewer_files_than_the_settings_name(private, monkeypatch):
+    output = private.with_name("public") / "effects.npz"
+    output.parent.mkdir()
+    write_old(Path(LISTED), "effects")
+    write_old(Path("other.tsv"), "effects")
+    one = with_setting("public.effects", LISTED)
+    assert run_verb(monkeypatch, one, "match-effects", LISTED, output=output).exit_code == 0
+    require_made_by(one, [output])
+    with pytest.raises(DpgrsError, match=r"got others of public\.effects\."):
+        require_made_by(one.changed(public={"effects": [LISTED, "other.tsv"]}), [output])

@@ -11,7 +11,8 @@ from dpgrs.io.sites import read_chosen_sites
 from dpgrs.io.variant_set import VariantSet
 from dpgrs.study.public_effects_files import save_effects
 
-READS = ("variants.size", "release.genome_build")
+# The files are inputs: their list is for the note, as one more of them must not be missed.
+READS = ("variants.size", "release.genome_build", "public.effects")
 
 
 def match_effects(

@@ -11,7 +11,9 @@ from click.testing import CliRunner
 from dpgrs.cli.main import main
 from dpgrs.config.paths import PATHS, PATTERN_KEYS
 from dpgrs.errors import DpgrsError
+from dpgrs.io.files import folder_digest
 from dpgrs.io.json_files import read_json
+from dpgrs.io.sealed_zarr import fingerprint
 from dpgrs.study.input_files import (
     ABSENT,
     BY_TIME,
@@ -19,6 +21,7 @@ from dpgrs.study.input_files import (
     LARGE,
     TABLES,
     content_mark,
+    file_versions,
     stamp_input,
 )
 from dpgrs.study.made_by import note, note_of, require_made_by
@@ -386,3 +389,16 @@ def test_require_made_by__raise_on_effects_of_fewer_files_than_the_settings_name
     require_made_by(one, [output])
     with pytest.raises(DpgrsError, match=r"got others of public\.effects\."):
         require_made_by(one.changed(public={"effects": [LISTED, "other.tsv"]}), [output])
+
+
+def test_marks__are_also_of_folders_that_a_link_in_a_store_leads_to(tmp_path):
+    store, elsewhere = tmp_path / "genotypes.zarr", tmp_path / "elsewhere"
+    for folder in (store, elsewhere):
+        folder.mkdir()
+    (store / "calls").symlink_to(elsewhere)
+    seen = []
+    for text in ("first", "other"):
+        (elsewhere / "0").write_text(text)
+        large = [content_mark(store, is_genotypes=True)]
+        seen.append([fingerprint(store), folder_digest(store), file_versions([store]), *large])
+    assert all(first != other for first, other in zip(*seen, strict=True))

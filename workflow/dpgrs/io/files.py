@@ -124,13 +124,20 @@ def file_digest(path: Path | str) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def files_below(path: Path | str) -> list[Path]:
+    """List all files of a folder, sorted, and of folders to which links in it lead; ``rglob`` skips these."""
+    walked = os.walk(path, followlinks=True)
+    found = (Path(folder, name) for folder, _, names in walked for name in names)
+    return sorted(file for file in found if file.is_file())
+
+
 def folder_digest(path: Path | str) -> str:
     """Return the SHA-256 of the lines of ``sha256sum`` of all files of a folder, sorted by name as bytes.
 
-    Their names begin with ``./``, as ``find . -type f`` gives them.
+    Their names begin with ``./``, as ``find -L . -type f`` gives them.
     """
     path, digest = Path(path), hashlib.sha256()
-    names = (file.relative_to(path).as_posix().encode() for file in path.rglob("*") if file.is_file())
+    names = (file.relative_to(path).as_posix().encode() for file in files_below(path))
     for name in sorted(names):
         digest.update(f"{file_digest(path / name.decode())}  ./{name.decode()}\n".encode())
     return digest.hexdigest()

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpgrs.errors import DpgrsError
+from dpgrs.io.files import files_below
 
 _DIGEST = "digest"  # the attribute with the digest of all metadata
 CHECKSUM = 4  # bytes at the end of a chunk
@@ -85,7 +86,7 @@ def seal(path: Path, group: Any, kind: Kind, attributes: Mapping[str, Any]) -> N
 def fingerprint(path: Path | str) -> str:
     """Return a digest of a group as it lies on disk, in hexadecimal, by the checksums of its chunks."""
     combined, path = hashlib.sha256(), Path(path)
-    for part in sorted(file for file in path.rglob("*") if file.is_file()):
+    for part in files_below(path):
         # Snakemake's own mark in a folder holds nothing.
         if part.name == ".snakemake_timestamp":
             continue

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from dpgrs.config.paths import PATHS, PATTERN_KEYS
 from dpgrs.errors import DpgrsError
-from dpgrs.io.files import file_digest, folder_digest, write_closed
+from dpgrs.io.files import file_digest, files_below, folder_digest, write_closed
 from dpgrs.study.identity import READS_OF_IDENTITY
 
 # Lists and tables. Steps get genotypes by their options; what is scored is not charged for.
@@ -35,7 +35,7 @@ def content_mark(path, *, is_genotypes=False):
     """Return the SHA-256 of a file or folder, as text; of large genotypes a mark of sizes and times."""
     path = Path(path)
     try:
-        files = [one for one in (path, *sorted(path.rglob("*"))) if one.is_file()]
+        files = [path] if path.is_file() else files_below(path)
         listing = [(one.name, one.stat().st_size, one.stat().st_mtime_ns) for one in files]
         if is_genotypes and sum(size for _, size, _ in listing) >= LARGE:
             return BY_TIME + hashlib.sha256(json.dumps(listing).encode()).hexdigest()
@@ -166,7 +166,7 @@ def file_versions(paths):
 
     No program sets the time of an inode's change back, so two equal versions are of one content.
     """
-    every = [one for path in paths for one in (path, *path.rglob("*"))]
+    every = [one for path in paths for one in (path, *path.rglob("*"), *files_below(path))]
     stats = {path: path.stat() for path in every if path.exists()}
     return {path: (one.st_dev, one.st_ino, one.st_mtime_ns, one.st_ctime_ns) for path, one in stats.items()}
 

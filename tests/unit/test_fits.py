@@ -1,6 +1,7 @@
 """Every method on released statistics: limits without noise, and no accident on odd data."""
 
 from dataclasses import replace
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -120,10 +121,13 @@ def test_fits__more_variants_than_rows(method, protection):
 def test_fits__penalties_that_follow_the_noise_shrink(rule):
     cohort = Cohort()
     terms = FitTerms(penalty=0.0, rule=rule)
-    fixed, shrunk = (
-        cohort.fit("reusecov-gauss", "full", terms=given, epsilon=0.05) for given in (FitTerms(0.0), terms)
-    )
-    assert np.linalg.norm(shrunk.weights) < 0.5 * np.linalg.norm(fixed.weights)
+    fit = partial(cohort.fit, "reusecov-gauss", "full", epsilon=0.05)
+    shares = []
+    for seed in range(9):
+        noise = BenchmarkNoise(seed)
+        fixed, shrunk = (fit(terms=given, noise=noise).weights for given in (FitTerms(0.0), terms))
+        shares.append(np.linalg.norm(shrunk) / np.linalg.norm(fixed))
+    assert np.median(shares) < 0.5
 
 
 def test_fits__projections_shorten_what_noise_made_too_long():

@@ -2,6 +2,7 @@ import hashlib
 
 import pytest
 
+from dpgrs.config.cohort import Cohort
 from dpgrs.errors import DpgrsError
 from dpgrs.genotypes.bits import unpack
 from dpgrs.io.genotype_files import find_genotype_files, genotype_header, genotype_reader
@@ -66,13 +67,13 @@ def test_find_genotype_files__raise_on_none_or_two(tmp_path, pattern, is_prefix,
 
 
 def test_cohort_files__and_their_tables(tmp_path):
-    plink = {"source": "plink", "vcf": None, "plink": f"{tmp_path}/{{chrom}}"}
+    plink = Cohort.of({"source": "plink", "vcf": None, "plink": f"{tmp_path}/{{chrom}}"})
     write_pgen(tmp_path / "1")
-    assert cohort_pattern(plink) == ("cohort.plink", plink["plink"])
+    assert cohort_pattern(plink) == ("cohort.plink", plink.plink)
     files = cohort_files(plink, "1")
     assert files == reference_files_of(f"{tmp_path}/{{chrom}}.pgen", "1") == [tmp_path / "1.pgen"]
     assert tables_of(files) == [tmp_path / "1.pvar", tmp_path / "1.psam"]
-    vcf = {"source": "vcf", "vcf": "a/{chrom}.vcf.gz", "plink": None}
+    vcf = Cohort.of({"source": "vcf", "vcf": "a/{chrom}.vcf.gz", "plink": None})
     assert tables_of([str(path) for path in cohort_files(vcf, "1")]) == []
 
 

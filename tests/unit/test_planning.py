@@ -91,9 +91,10 @@ def test_expected_ridge__agrees_with_simulation(n_rows, terms):
     expected = expected_ridge(request, n_rows=n_rows, frequency=frequency, **FIT)
     runs = [simulated_fit(request, frequency, n_rows, repeat=repeat) for repeat in range(20)]
     weight_square, noise_square, r2, r2_without_noise = np.mean(runs, axis=0)
+    error = np.std(runs, axis=0)[2] / np.sqrt(len(runs))
     assert expected.weight_sd == pytest.approx(np.sqrt(weight_square), rel=0.03)
     assert expected.noise_sd == pytest.approx(np.sqrt(noise_square), rel=0.06)
-    assert expected.r2 == pytest.approx(r2, abs=0.02)
+    assert expected.r2 == pytest.approx(r2, abs=max(0.02, 3 * error))
     assert expected.r2_without_noise == pytest.approx(r2_without_noise, abs=0.01)
 
 

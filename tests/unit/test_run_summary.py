@@ -5,6 +5,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dpgrs.config.privacy import Privacy
+from dpgrs.config.study import StudyConfig
 from dpgrs.errors import DpgrsError
 from dpgrs.io.files import write_table
 from dpgrs.io.replicates import save_labelled
@@ -15,7 +17,7 @@ from report_data import PRIVATE, make_report_data
 
 OUTCOMES = {"outcomes": {"loadings": None, "test_share": 0.2}}
 COHORT = {"part": False, "source": "simulate", "copies": {"people": None}}
-BENCHMARK = {"mode": "benchmark", "methods": ["blup"], "cohort": COHORT} | OUTCOMES
+BENCHMARK = StudyConfig.of({"mode": "benchmark", "methods": ["blup"], "cohort": COHORT} | OUTCOMES)
 DRAWN = "drawn/reusecov-statistics.json"
 
 
@@ -28,7 +30,8 @@ def ledger(tmp_path):
 def settings(ledger):
     terms = {"protection": ["full"], "unit": "person", "neighbours": "add-remove"}
     privacy = {"ledger": str(ledger.path)} | terms
-    return {"mode": "release", "methods": ["blup"], "privacy": privacy, "cohort": COHORT} | OUTCOMES
+    values = {"mode": "release", "methods": ["blup"], "privacy": privacy, "cohort": COHORT}
+    return StudyConfig.of(values | OUTCOMES)
 
 
 @pytest.fixture
@@ -88,7 +91,7 @@ def test_describe_success__of_a_benchmark_is_where_its_report_is(results):
 
 
 def test_describe_success__of_a_benchmark_says_where_all_is_noise(results):
-    benchmark = BENCHMARK | {"privacy": {"bounds": "worst-case"}, "outcomes": OUTCOMES["outcomes"]}
+    benchmark = BENCHMARK.changed(privacy=Privacy.of({"bounds": "worst-case"}))
     metrics = make_report_data(epsilons=(0.05, 16.0), private=PRIVATE[:1]).metrics
     metrics.to_csv(results / "metrics.tsv", sep="\t", index=False)
     _, line = describe_success(benchmark, results=results, earlier=set())
@@ -129,7 +132,7 @@ def test_describe_success__says_where_public_genotypes_fit_badly(settings, resul
             path.parent.mkdir(exist_ok=True)
             fits = [({"method": "ridge"}, {"weights": np.ones((1, 2))})]
             save_labelled(path, [*fits, ({"method": "blup-ld"}, {"mismatch": np.array([mismatch, 0])})])
-        lines = describe_success(run | {"methods": [*methods]}, results=results, earlier=set())
+        lines = describe_success(run.changed(methods=[*methods]), results=results, earlier=set())
         return [line for line in lines if "ublic genotypes" in line]
 
     assert misfit() == misfit(0.0, 1 / 256) == []
@@ -146,7 +149,7 @@ def test_describe_success__says_of_which_outcome_components_carry_least(
     store(results, DRAWN)
     table = tmp_path / "loadings.tsv"
     table.write_text("outcome\torigin\tf\nheight\ta survey\t0.9\nbmi\t\t0.5\n")
-    run = run | {"outcomes": {"loadings": str(table), "test_share": 0.2}}
+    run = run.changed(outcomes={"loadings": str(table)})
     lines = describe_success(run, results=results, earlier=set())
     assert (
         "Public loadings carry 25 % of the variance of bmi, the least of 2 outcomes: what genes do to the "
@@ -172,7 +175,7 @@ def test_describe_ahead__says_what_would_be_charged(settings, monkeypatch, cost,
     assert describe_ahead(settings) == [
         f"Would be charged: {charge}; so far epsilon 0 of 4 is spent, at delta 1e-06."
     ]
-    assert describe_ahead({"mode": "benchmark"}) == []
+    assert describe_ahead(BENCHMARK) == []
     monkeypatch.setattr("dpgrs.study.run_summary.other_version", lambda config, book: 2)
     _, line = describe_ahead(settings)
     assert line.startswith(
@@ -189,11 +192,11 @@ def test_describe_failure__says_that_a_charge_is_not_lost(settings, ledger):
         "The ledger was charged during this run; epsilon 1.292 of 4 is spent, at delta 1e-06. Run it again "
         "as it is: what it was charged is replayed, not charged twice."
     )
-    assert describe_failure({"mode": "benchmark"}, earlier=set()) == []
+    assert describe_failure(BENCHMARK, earlier=set()) == []
 
 
 def test_describe_success__says_that_people_are_copies(results):
-    settings = BENCHMARK | {"cohort": COHORT | {"copies": {"people": 5000}}}
+    settings = BENCHMARK.changed(cohort={"copies": {"people": 5000}})
     assert describe_success(settings, results=results, earlier=set())[-1] == (
         "All 5,000 people are copies, mosaics of those in the genotype files: derived data."
     )

@@ -45,7 +45,7 @@ def test_test_rows__tell_errors_as_predictions_do():
 
 @pytest.mark.parametrize("bounds", ["worst-case", "paper"])
 def test_path__has_the_fits_of_the_study_at_its_penalty(study, tmp_path, bounds):
-    config = study.settings("naive", bounds=bounds) | {"mode": "benchmark"}
+    config = study.settings("naive", bounds=bounds).changed(mode="benchmark")
     statistics = study.sum_up(config, count=2)
     drawn = draw_all(tmp_path, METHODS, statistics=statistics, **GRID)
     weights, outcomes = tmp_path / "weights.npz", Outcomes.load(tmp_path / "outcomes.zarr")

@@ -24,7 +24,7 @@ from dpgrs.steps.export_sums import combine, export
 from dpgrs.steps.take_sums import take_sums
 from dpgrs.study.centre_sums import AGREED, AGREED_KEYS, CentreSums, combined, sums_of_study, terms_of
 from dpgrs.study.input_files import content_marks
-from dpgrs.study.made_by import note, settings_along
+from dpgrs.study.made_by import note, require_made_by, settings_along
 from dpgrs.study.settings import resolve
 from dpgrs.study.verbs import read_verb
 from step_settings import settings_for
@@ -372,6 +372,21 @@ def test_export__raise_on_files_that_have_changed(folder, name):
     (folder / name).write_text("a\t0\n")
     os.utime(folder / name, (0, 0))
     with pytest.raises(DpgrsError, match=rf"`{re.escape(name)}` must be as it was when the study read it"):
+        sums_of_study(study, centre="north")
+
+
+def test_export__raise_on_sums_that_are_replaced_after_their_note_was_compared(folder, monkeypatch):
+    study = study_of_centre(folder)
+    path = study / "private" / "replicate1" / "statistics.npz"
+
+    def compared(settings, files):
+        require_made_by(settings, files)
+        content = path.read_bytes()
+        path.unlink()
+        path.write_bytes(content)
+
+    monkeypatch.setattr("dpgrs.study.centre_sums.require_made_by", compared)
+    with pytest.raises(DpgrsError, match=r"statistics\.npz` must stay as it is until it is charged for"):
         sums_of_study(study, centre="north")
 
 

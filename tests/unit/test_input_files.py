@@ -323,7 +323,7 @@ def test_charge__raise_on_what_another_run_replaces_after_its_note_was_compared(
     assert (found.exit_code, bool(reached)) == ((0, True) if change is None else (1, False)), found.output
     if change is not None:
         named = name.partition("/")[0]
-        assert f"`{named}` must stay as it is until the release is charged" in found.output
+        assert f"`{named}` must stay as it is until it is charged for" in found.output
 
 
 def test_ingest__raise_on_a_list_that_changed_since_people_were_chosen(private, monkeypatch):

@@ -37,6 +37,7 @@ from dpgrs.privacy.private_folders import PRIVATE, require_no_digests
 from dpgrs.study.code import package_digest
 from dpgrs.study.exact_statistics import added
 from dpgrs.study.identity import public_identity
+from dpgrs.study.input_files import file_versions, require_same_versions
 from dpgrs.study.made_by import PUBLIC, SITES, require_made_by
 from dpgrs.study.request_identity import exact_values
 from dpgrs.study.sums_check import STATISTICS, is_possible, largest
@@ -227,11 +228,13 @@ def sums_of_study(folder, *, centre):
         private / "replicate1" / "outcomes.zarr",
         public / SITES,
     ]
+    versions = file_versions(files)
     require_made_by(settings, files)
     with contextlib.chdir(Path(folder).absolute().parents[1]):
         require_no_digests()
     statistics, outcomes = Statistics.load(files[0]), Outcomes.load(files[1]).of_rows(slice(0))
     terms = terms_of(settings, site_digest=written_digest(files[2]))
+    require_same_versions(versions, files)
     return CentreSums(statistics, outcomes, terms, (centre,))
 
 

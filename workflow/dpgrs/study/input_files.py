@@ -172,12 +172,12 @@ def file_versions(paths):
 
 
 def require_same_versions(versions, paths):
-    """Refuse to charge if a file was replaced or written since its note was compared.
+    """Refuse to charge or to export if a file was replaced or written since its note was compared.
 
     Parameters
     ----------
     versions : dict from `file_versions`, of before the notes were compared.
-    paths : list of Path, what the step draws from.
+    paths : list of Path, what is drawn from or exported.
 
     Raises
     ------
@@ -188,7 +188,7 @@ def require_same_versions(versions, paths):
         now = file_versions([path])
         if now != {one: versions.get(one) for one in now} or (path in versions) != path.exists():
             raise DpgrsError(
-                f"`{path}` must stay as it is until the release is charged, got a file that was written "
+                f"`{path}` must stay as it is until it is charged for or exported, got a file written "
                 "meanwhile. Nothing was charged. Run one study at a time in a folder, and run it again."
             )
 

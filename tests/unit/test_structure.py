@@ -53,6 +53,7 @@ ANNOTATED = (
     "fetching/",
     "genotypes/",
     "io/",
+    "methods/",
     "release/",
     "reporting/",
     "scoring/",

@@ -8,6 +8,7 @@ References
 import math
 from dataclasses import asdict, dataclass
 from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +20,11 @@ from dpgrs.methods.reusecov import CENTRED, NoisyStatistics, fit_reusecov, priva
 from dpgrs.privacy.accounting.accountant import split_budget
 from dpgrs.privacy.sensitivity import smallest_eigenvalue_sensitivity
 from dpgrs.types import Rows
+
+if TYPE_CHECKING:
+    from dpgrs.linalg.linear_fit import LinearFit
+    from dpgrs.privacy.accounting.events import GaussianEvent
+    from dpgrs.privacy.noise.base import NoiseSource
 
 # The grid of the eigenvalue is at most 2^-11 of the squared norm of a row wide.
 RELATIVE_STEP = 11
@@ -43,7 +49,7 @@ class AdasspRequest(PrivacyRequest):
     """The terms of AdaSSP: `gram_share` is not used, as the statistics but counts get equal shares."""
 
     @cached_property
-    def budget(self):
+    def budget(self) -> dict[str, float]:
         """The mu of ``count``, ``observed``, ``eigenvalue``, ``gram``, ``cross`` and ``cases``, a dict."""
         counts = self.shares_of_counts
         shares = (*counts, *[(1 - counts[0] - counts[1]) / 3] * 3)
@@ -54,17 +60,12 @@ class AdasspRequest(PrivacyRequest):
 
 @dataclass(frozen=True, kw_only=True)
 class AdasspStatistics(NoisyStatistics):
-    """Statistics after the mechanisms: all that follows is post-processing.
+    """Statistics after the mechanisms: all that follows is post-processing."""
 
-    Attributes
-    ----------
-    smallest_eigenvalue : float, noisy, of X'X without its intercept. Its event is the last.
-    """
-
-    smallest_eigenvalue: float
+    smallest_eigenvalue: float  # noisy, of X'X without its intercept. Its event is the last.
 
     @property
-    def penalty(self):
+    def penalty(self) -> float:
         """The ridge penalty that the noise of X'X asks for, on the scale of X'X, a float >= 0."""
         scales = {event.statistic: event.sigma for event in self.events}
         n_variants = len(self.gram) - 1
@@ -76,12 +77,20 @@ class AdasspStatistics(NoisyStatistics):
 
 
 @lru_cache(maxsize=256)
-def adassp_request(request):
+def adassp_request(request: PrivacyRequest) -> AdasspRequest:
     """Return the terms of AdaSSP, for a PrivacyRequest; kept, as the split takes milliseconds."""
     return AdasspRequest(**asdict(request))
 
 
-def private_adassp(gram, cross, n_rows, *, request, noise, **options):
+def private_adassp(
+    gram: np.ndarray,
+    cross: np.ndarray,
+    n_rows: int,
+    *,
+    request: PrivacyRequest,
+    noise: "NoiseSource",
+    **options: Any,
+) -> AdasspStatistics:
     """Release the number of rows, X'X, X'Y and the smallest eigenvalue of X'X.
 
     Parameters
@@ -114,7 +123,9 @@ def private_adassp(gram, cross, n_rows, *, request, noise, **options):
     return AdasspStatistics(**released, smallest_eigenvalue=eigenvalue)
 
 
-def private_smallest_eigenvalue(gram, *, request, noise):
+def private_smallest_eigenvalue(
+    gram: np.ndarray, *, request: PrivacyRequest, noise: "NoiseSource"
+) -> "tuple[float, GaussianEvent]":
     """Release the smallest eigenvalue of X'X without its intercept, rounded to `eigenvalue_step`.
 
     Parameters
@@ -154,7 +165,7 @@ def private_smallest_eigenvalue(gram, *, request, noise):
     return float(noisy) * step, event
 
 
-def _require_few_columns(request):
+def _require_few_columns(request: PrivacyRequest) -> None:
     """Raise a UsageError if there are more variants and covariates than are factored exactly."""
     if request.n_columns > LARGEST_VARIANTS:
         raise UsageError(
@@ -163,20 +174,15 @@ def _require_few_columns(request):
         )
 
 
-def eigenvalue_step(n_variants, *, rows, row_norm=None):
-    """Return the width of the eigenvalue's grid: a power of 2, small beside the squared norm of a row.
-
-    Parameters
-    ----------
-    n_variants : int
-    rows : Rows
-    row_norm : float > 0, public bound on the norm of a row in `frequency` coding; None for `half` coding,
-        where the squared norm is a whole number of steps.
-
-    Returns
-    -------
-    float
-    """
+def eigenvalue_step(
+    n_variants: int,
+    *,
+    rows: Rows,
+    # > 0, public bound on the norm of a row in `frequency` coding; None for `half` coding, where the squared
+    # norm is a whole number of steps.
+    row_norm: float | None = None,
+) -> float:
+    """Return the width of the eigenvalue's grid: a power of 2, small beside the squared norm of a row."""
     is_haplotype = Rows(rows) == Rows.HAPLOTYPES
     if row_norm is None:
         unit = GRAM_STEP if is_haplotype else 1.0
@@ -184,11 +190,11 @@ def eigenvalue_step(n_variants, *, rows, row_norm=None):
     return _power_below(min(row_norm**2, n_variants * (1 if is_haplotype else 4)))
 
 
-def _power_below(square):
+def _power_below(square: float) -> float:
     return 2.0 ** (math.floor(math.log2(square)) - RELATIVE_STEP)
 
 
-def eigenvalue_error(step, *, row_norm=None):
+def eigenvalue_error(step: float, *, row_norm: float | None = None) -> float:
     """Bound how far the rounded eigenvalue lies from the true one, as far as that is not free.
 
     Half a step, and another half where the squared norm of a row is no whole number of steps
@@ -197,23 +203,21 @@ def eigenvalue_error(step, *, row_norm=None):
     return step / 2 if row_norm is None else step
 
 
-def eigenvalue_steps(gram, *, step):
+def eigenvalue_steps(
+    gram: np.ndarray,  # (d, d) float64, exact, of at least one column
+    *,
+    step: float,  # width of the grid
+) -> int:
     """Round the smallest eigenvalue of X'X to a grid, by factorisations that decide.
 
     What LAPACK says of an eigenvalue is a guess: its error is small, but not proven. A Cholesky factorisation
     ends if and only if the matrix is positive definite, but for an error with a proven bound.
 
-    Parameters
-    ----------
-    gram : (d, d) float64, exact, of at least one column.
-    step : float, width of the grid.
-
-    Returns
-    -------
-    int64 >= 0, in steps, within half a step and the error of docs/proofs/smallest_eigenvalue.md.
+    The result is int64 >= 0, in steps, within half a step and the error of
+    docs/proofs/smallest_eigenvalue.md.
     """
 
-    def is_at_least(steps):
+    def is_at_least(steps: int) -> bool:
         # No eigenvalue is below 0. Thresholds lie between steps, where a singular matrix is no tie.
         return steps <= 0 or _is_positive(gram, threshold=(steps - 0.5) * step)
 
@@ -228,7 +232,7 @@ def eigenvalue_steps(gram, *, step):
     return np.int64(low)
 
 
-def _guess(gram, step):
+def _guess(gram: np.ndarray, step: float) -> int:
     """Return about how many steps the smallest eigenvalue has; 0 where LAPACK finds none."""
     try:
         return max(0, math.floor(np.linalg.eigvalsh(gram)[0] / step + 0.5))
@@ -237,7 +241,7 @@ def _guess(gram, step):
         return 0
 
 
-def _is_positive(gram, *, threshold):
+def _is_positive(gram: np.ndarray, *, threshold: float) -> bool:
     """Tell whether a Cholesky factorisation of X'X less a multiple of the identity ends."""
     lowered = gram.copy()
     np.fill_diagonal(lowered, lowered.diagonal() - threshold)
@@ -248,7 +252,7 @@ def _is_positive(gram, *, threshold):
     return True
 
 
-def fit_adassp(statistics):
+def fit_adassp(statistics: AdasspStatistics) -> "LinearFit":
     """Solve W = (G_c + lambda I)^-1 V for all outcomes, with the penalty that the noise of G asks for.
 
     lambda = max(0, sqrt(d ln(2 d^2/rho)) s_G - max(0, eigenvalue~ - 1.645 s)), rho = 0.05, s_G and s the

@@ -8,8 +8,10 @@ References
 .. [1] Ledoit, Peche (2011). Eigenvectors of some large sample covariance matrix ensembles. PTRF 151.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.linalg import eigh
@@ -18,6 +20,8 @@ from scipy.special import softmax
 from dpgrs.linalg.denoising import NoisySpectrum, noisy_spectrum, resolvent
 from dpgrs.methods.blup_model import (
     HERITABILITIES,
+    Alike,
+    PriorMoments,
     beta_priors,
     effect_moments,
     heritability_posterior,
@@ -30,45 +34,41 @@ from dpgrs.methods.blup_model import (
 )
 from dpgrs.methods.public_effects import PublicEffects, informed_fit
 
+if TYPE_CHECKING:
+    from dpgrs.linalg.steering import Steering
+
 TRUST = (0.0, 0.25, 0.5, 0.75, 1.0)  # how far public outcomes are believed to tell where X'Y is large
 NEGLIGIBLE = 1e-6  # of a posterior: not worth a matrix
 
 
 @dataclass(frozen=True)
 class BlupFit:
-    """Weights of all outcomes.
+    """Weights of all outcomes."""
 
-    Attributes
-    ----------
-    weights : (n_outcomes, n_variants) float64
-    standard_errors : (n_outcomes, n_variants) float64, or None where they would not be calibrated. A weight's
-        95 % interval is 1.96 of them to either side.
-    heritability : (n_outcomes,) float64, estimated or as stated.
-    correlations : (n_outcomes,) float64, mean genetic correlations with public effects; None without these.
-    public_share : () float64, as in `dpgrs.linalg.linear_fit.LinearFit`.
-    """
-
-    weights: np.ndarray
+    weights: np.ndarray  # (n_outcomes, n_variants) float64
+    # (n_outcomes, n_variants) float64, or None where they would not be calibrated. A weight's 95 % interval
+    # is 1.96 of them to either side.
     standard_errors: np.ndarray | None
-    heritability: np.ndarray
+    heritability: np.ndarray  # (n_outcomes,) float64, estimated or as stated
+    # (n_outcomes,) float64, mean genetic correlations with public effects; None without these.
     correlations: np.ndarray | None = None
-    public_share: np.ndarray | None = None
+    public_share: np.ndarray | None = None  # () float64, as in `dpgrs.linalg.linear_fit.LinearFit`
 
 
 def fit_blup(
-    gram,
-    cross,
-    n,
+    gram: np.ndarray,
+    cross: np.ndarray,
+    n: float,
     *,
-    gram_sd,
-    cross_sd,
-    means=None,
-    heritability=None,
-    inflation=None,
-    slopes=None,
-    steering=None,
-    effects=None,
-):
+    gram_sd: float,
+    cross_sd: float,
+    means: np.ndarray | None = None,
+    heritability: float | None = None,
+    inflation: np.ndarray | None = None,
+    slopes: np.ndarray | None = None,
+    steering: "Steering | None" = None,
+    effects: PublicEffects | None = None,
+) -> BlupFit:
     """Estimate effects from noisy statistics, under full or label protection.
 
     Standard errors are returned where they were measured to be calibrated: with an exact Gram matrix, or
@@ -118,21 +118,15 @@ def fit_blup(
 
 @dataclass(frozen=True)
 class OutcomesSeen:
-    """Noisy X'Y in the eigenbasis of a Gram matrix: what the model says of it.
+    """Noisy X'Y in the eigenbasis of a Gram matrix: what the model says of it."""
 
-    Attributes
-    ----------
-    spectrum : NoisySpectrum, whose trace is above 0.
-    entries : (n_outcomes, n_variants) float64, U'X'Y, undone of clips and of missing rows.
-    cross_sd : float or (n_variants,) float64, standard deviation of the noise of an entry; infinite where
-        nothing was released.
-    n, heritability, means, inflation, slopes, effects : as in `fit_blup`. What is a property here is that of
-        the model without public effects.
-    """
-
-    spectrum: NoisySpectrum
-    entries: np.ndarray
+    spectrum: NoisySpectrum  # whose trace is above 0
+    entries: np.ndarray  # (n_outcomes, n_variants) float64, U'X'Y, undone of clips and of missing rows
+    # n, heritability, means, inflation, slopes and effects: as in `fit_blup`. What is a property here is that
+    # of the model without public effects.
     n: float
+    # Float or (n_variants,) float64, standard deviation of the noise of an entry; infinite where nothing was
+    # released.
     cross_sd: float | np.ndarray
     heritability: float | None = None
     means: np.ndarray | None = None
@@ -142,8 +136,18 @@ class OutcomesSeen:
 
     @classmethod
     def of(
-        cls, cross, spectrum, n, *, cross_sd, means=None, inflation=None, slopes=None, steering=None, **known
-    ):
+        cls,
+        cross: np.ndarray,
+        spectrum: NoisySpectrum,
+        n: float,
+        *,
+        cross_sd: float,
+        means: np.ndarray | None = None,
+        inflation: np.ndarray | None = None,
+        slopes: np.ndarray | None = None,
+        steering: "Steering | None" = None,
+        **known: Any,
+    ) -> "OutcomesSeen":
         """Turn X'Y into the eigenbasis, if steering has not; parameters as in `fit_blup`."""
         is_steered, C = steering is not None, np.zeros((len(cross), len(spectrum.first)))
         for alike in outcomes_alike(inflation, slopes, len(cross)):
@@ -161,12 +165,12 @@ class OutcomesSeen:
         return cls(replace(spectrum, vectors=U), C, n, sd, **known)
 
     @property
-    def grid(self):
+    def grid(self) -> np.ndarray:
         """The heritabilities that there may be, (n_grid,) float64."""
         return heritability_grid(self.heritability)
 
     @cached_property
-    def log_likelihood(self):
+    def log_likelihood(self) -> np.ndarray:
         """That of every outcome under every heritability, (n_outcomes, n_grid) float64."""
         found = np.empty((len(self.entries), len(self.grid)))
         for alike in self.alike:
@@ -174,16 +178,16 @@ class OutcomesSeen:
         return found
 
     @property
-    def evidence(self):
+    def evidence(self) -> float:
         """The log-likelihood of all outcomes, averaged over heritabilities, up to a constant."""
         return log_evidence(self.log_likelihood, beta_priors(tuple(self.grid)))
 
     @cached_property
-    def posterior(self):
+    def posterior(self) -> np.ndarray:
         """Each outcome's posterior of h2, (n_outcomes, n_grid) float64, of sum 1."""
         return heritability_posterior(self.log_likelihood, beta_priors(tuple(self.grid)))
 
-    def fit(self, *, has_errors):
+    def fit(self, *, has_errors: bool) -> BlupFit:
         """Return the BlupFit."""
         if self.effects is not None:
             weights, heritability, correlations = informed_fit(self)
@@ -199,22 +203,24 @@ class OutcomesSeen:
         return BlupFit(effects @ U.T, errors, posterior @ self.grid)
 
     @property
-    def alike(self):
+    def alike(self) -> Iterator[Alike]:
         """The outcomes of one law, as from `outcomes_alike`."""
         return outcomes_alike(self.inflation, self.slopes, len(self.entries))
 
-    def prior(self, alike, **terms):
+    def prior(self, alike: Alike, **terms: Any) -> PriorMoments:
         """Return the PriorMoments of outcomes of one law."""
         terms |= {"cross_sd": self.cross_sd, "means": self.means, "heritabilities": self.grid}
         return prior_moments(self.spectrum, self.n, inflation=alike.inflation, slope=alike.slope, **terms)
 
 
-def heritability_grid(heritability):
+def heritability_grid(heritability: float | None) -> np.ndarray:
     """Return the (n_grid,) heritabilities that a fit takes into account: the stated one, or all."""
     return HERITABILITIES if heritability is None else np.array([heritability])
 
 
-def _standard_errors(variances, prior, posterior, U):
+def _standard_errors(
+    variances: np.ndarray, prior: PriorMoments, posterior: np.ndarray, U: np.ndarray
+) -> np.ndarray:
     """Return standard errors of the weights, from the variances of U'theta."""
     # The mean of the outcome is not known: its part runs across the eigenvectors.
     of_mean = posterior / prior.mean_precision @ (U @ (prior.slope * prior.loading[:, np.newaxis])).T ** 2
@@ -224,8 +230,18 @@ def _standard_errors(variances, prior, posterior, U):
 
 
 def fit_blup_public_outcomes(
-    gram, cross, n, *, outcomes, gram_sd, cross_sd, means=None, heritability=None, inflation=None, slopes=None
-):
+    gram: np.ndarray,
+    cross: np.ndarray,
+    n: float,
+    *,
+    outcomes: np.ndarray,
+    gram_sd: float,
+    cross_sd: float,
+    means: np.ndarray | None = None,
+    heritability: float | None = None,
+    inflation: np.ndarray | None = None,
+    slopes: np.ndarray | None = None,
+) -> BlupFit:
     """Estimate effects from noisy statistics where the outcomes are public: feature protection.
 
     Heritable outcomes lie along the principal axes of the genotypes, so public outcomes tell where X'Y is
@@ -270,7 +286,7 @@ def fit_blup_public_outcomes(
     transform = stieltjes_transform(sample, n=n)
     ratio = ratio_where(spectrum.second, a, where=a > 0)
 
-    def priors(t2, s2):
+    def priors(t2: float, s2: float) -> Iterator[np.ndarray]:
         """Yield the prior variances of C for every step between blind (0) and trusting (1)."""
         overlap = sample_overlaps(sample, t2 * ratio + s2, noise=s2, n=n, transform=transform)
         blind, trusting = t2 * spectrum.second + s2 * a, squares[:, np.newaxis] * overlap * a
@@ -295,24 +311,29 @@ def fit_blup_public_outcomes(
     return BlupFit(weights, None, np.full(len(cross), mean_h2))
 
 
-def stieltjes_transform(eigenvalues, *, n):
+def stieltjes_transform(
+    # (n_outcomes,) those of Y'Y/l; the others of YY'/l are 0 (with l > n, some of these are).
+    eigenvalues: np.ndarray,
+    *,
+    n: float,  # number of rows
+) -> np.ndarray:
     """Return the mean of 1/(z - eigenvalue) over all n eigenvalues of YY'/l, next to those that are given.
 
-    Parameters
-    ----------
-    eigenvalues : (n_outcomes,) those of Y'Y/l; the others of YY'/l are 0 (with l > n, some of these are).
-    n : float, number of rows.
-
-    Returns
-    -------
-    (n_outcomes,) complex128
+    The result is (n_outcomes,) complex128.
     """
     offset = np.maximum(eigenvalues, 1e-3 * eigenvalues.max()) / np.sqrt(n)
     among = len(eigenvalues) * resolvent(eigenvalues, eigenvalues, offset=offset)
     return (among + (n - len(eigenvalues)) / (eigenvalues - 1j * offset)) / n
 
 
-def sample_overlaps(sample, population, *, noise, n, transform):
+def sample_overlaps(
+    sample: np.ndarray,  # (n_outcomes,) eigenvalues of YY'/l
+    population: np.ndarray,  # (n_variants,) eigenvalues of t2 XX' + s2 I along the genotypes
+    *,
+    noise: float,  # the eigenvalue of all other directions, s2
+    n: float,  # number of rows
+    transform: np.ndarray,  # (n_outcomes,) complex128, of `stieltjes_transform`
+) -> np.ndarray:
     """Return mean squared overlaps of the eigenvectors of sample and population covariances [1]_.
 
     With q = n/l and g the Stieltjes transform of the sample, the overlap of the eigenvectors of lambda in the
@@ -322,21 +343,11 @@ def sample_overlaps(sample, population, *, noise, n, transform):
 
     Over all n directions, of which those outside the genotypes have eigenvalue `noise`, they add up to 1.
 
-    Parameters
-    ----------
-    sample : (n_outcomes,) eigenvalues of YY'/l.
-    population : (n_variants,) eigenvalues of t2 XX' + s2 I along the genotypes.
-    noise : float, the eigenvalue of all other directions, s2.
-    n : float, number of rows.
-    transform : (n_outcomes,) complex128, of `stieltjes_transform`.
-
-    Returns
-    -------
-    (n_outcomes, n_variants) float64
+    The result is (n_outcomes, n_variants) float64.
     """
     q = n / len(sample)
 
-    def density(m):
+    def density(m: np.ndarray) -> np.ndarray:
         lam, g = sample[:, np.newaxis], transform[:, np.newaxis]
         return lam * m / np.abs(m * (1 - q) - lam + q * m * lam * g) ** 2
 
@@ -346,13 +357,13 @@ def sample_overlaps(sample, population, *, noise, n, transform):
     return ratio_where(values, total, where=total > 0)
 
 
-def _log_evidence(C, variance):
+def _log_evidence(C: np.ndarray, variance: np.ndarray) -> float:
     """Return the log-likelihood of independent normal entries, up to a constant."""
     is_informative = variance > np.finfo(float).eps * variance.max()
     entries, spread = C[is_informative], variance[is_informative]
     return -0.5 * float((np.log(spread) + entries**2 / spread).sum())
 
 
-def _nothing(shape, heritability):
+def _nothing(shape: tuple[int, int], heritability: float | None) -> BlupFit:
     """Return weights of 0: the noise left no variance of the genotypes to be seen."""
     return BlupFit(np.zeros(shape), None, np.full(shape[0], 0.0 if heritability is None else heritability))

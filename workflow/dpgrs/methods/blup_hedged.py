@@ -19,6 +19,7 @@ smaller by one standard deviation of what all noise makes of it.
 """
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,8 +27,14 @@ from dpgrs.linalg.denoising import noisy_spectrum
 from dpgrs.methods.blup import BlupFit, OutcomesSeen, fit_blup
 from dpgrs.methods.blup_ld import OverMismatches
 from dpgrs.methods.blup_shared import fit_blup_shared
-from dpgrs.methods.fits import STEPS_OF_SHARED, by_model
+from dpgrs.methods.fits import STEPS_OF_SHARED, FitTerms, by_model
 from dpgrs.public_random import generator
+
+if TYPE_CHECKING:
+    from dpgrs.linalg.linear_fit import LinearFit
+    from dpgrs.linalg.public_ld import PublicLd
+    from dpgrs.methods.requests import PrivacyRequest
+    from dpgrs.methods.reusecov import NoisyStatistics
 
 # How the noise of G~ is split, and how often (docs/explanation/public_ld.md).
 THINNING, DRAWS, SEED = 0.25, 8, 0
@@ -39,7 +46,18 @@ STEPS = (
 )
 
 
-def fit_blup_hedged(gram, cross, n, *, ld, gram_sd, cross_sd, means=None, heritability=None, **known):
+def fit_blup_hedged(
+    gram: np.ndarray,
+    cross: np.ndarray,
+    n: float,
+    *,
+    ld: "PublicLd",
+    gram_sd: float,
+    cross_sd: float,
+    means: np.ndarray | None = None,
+    heritability: float | None = None,
+    **known: Any,
+) -> BlupFit:
     """Estimate effects from noisy statistics, with public linkage disequilibrium as far as it helps.
 
     Parameters
@@ -85,28 +103,21 @@ def fit_blup_hedged(gram, cross, n, *, ld, gram_sd, cross_sd, means=None, herita
 
 @dataclass(frozen=True)
 class Judged:
-    """A fit that is linear in X'Y, as far as what it explains is concerned.
+    """A fit that is linear in X'Y, as far as what it explains is concerned."""
 
-    Attributes
-    ----------
-    seen : OutcomesSeen, from which it is made.
-    weights, gains : (n_outcomes, n_variants) float64, its weights, and the factors P of the entries of X'Y in
-        these, both in their own basis.
-    heritability : (n_outcomes,) float64
-    """
-
-    seen: OutcomesSeen
+    seen: OutcomesSeen  # from which it is made
+    # (n_outcomes, n_variants) float64, its weights, in their own basis.
     weights: np.ndarray
+    # (n_outcomes, n_variants) float64, the factors P of the entries of X'Y in the weights, in the same basis.
     gains: np.ndarray
-    heritability: np.ndarray
+    heritability: np.ndarray  # (n_outcomes,) float64
 
-    def explained(self, gram):
-        """Estimate what the weights explain of each outcome, (n_outcomes,) float64.
-
-        Parameters
-        ----------
-        gram : (n_variants, n_variants) symmetric, X'X and noise on which the weights do not hang.
-        """
+    def explained(
+        self,
+        # (n_variants, n_variants) symmetric, X'X and noise on which the weights do not hang.
+        gram: np.ndarray,
+    ) -> np.ndarray:
+        """Estimate what the weights explain of each outcome, (n_outcomes,) float64."""
         U, residual = self.seen.spectrum.vectors, np.empty_like(self.weights)
         posterior, C = self.seen.posterior, self.seen.entries
         for alike in self.seen.alike:
@@ -118,19 +129,17 @@ class Judged:
         products = (self.weights @ U * residual).sum(axis=1) - followed
         return (2 * products - (self.weights @ gram * self.weights).sum(axis=1)) / self.seen.n
 
-    def spread(self, weights, gram):
-        """Return the standard deviation of w'X'Y, twice and over n, summed over outcomes, given effects.
-
-        Parameters
-        ----------
-        weights : (n_outcomes, n_variants), w of each outcome.
-        gram : as above.
-        """
+    def spread(
+        self,
+        weights: np.ndarray,  # (n_outcomes, n_variants), w of each outcome
+        gram: np.ndarray,  # as above
+    ) -> float:
+        """Return the standard deviation of w'X'Y, twice and over n, summed over outcomes, given effects."""
         U = self.seen.spectrum.vectors
         along = np.maximum(np.einsum("ik,ik->k", U, gram @ U), 0)
         return float(2 * np.sqrt(((weights @ U) ** 2 * self._noise(along)).sum()) / self.seen.n)
 
-    def _noise(self, along):
+    def _noise(self, along: np.ndarray) -> np.ndarray:
         """Return the variances of the entries of X'Y given effects, (n_outcomes, n_variants) float64."""
         noise = np.empty_like(self.weights)
         for alike in self.seen.alike:
@@ -139,7 +148,7 @@ class Judged:
         return noise
 
 
-def _linearly(seen):
+def _linearly(seen: OutcomesSeen) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return weights, gains and heritabilities of a fit, as `Judged` takes them."""
     fit, gains = seen.fit(has_errors=False), np.empty_like(seen.entries)
     for alike in seen.alike:
@@ -147,28 +156,25 @@ def _linearly(seen):
     return fit.weights, gains, fit.heritability
 
 
-def best_share(difference, between):
-    """Return the share of the second of two fits at which their average explains most, from 0 to 1.
-
-    Parameters
-    ----------
-    difference : float, what the second explains more than the first.
-    between : float, estimate of v'G v/n, v the difference of their weights, in the sum over outcomes, too.
-    """
+def best_share(
+    difference: float,  # what the second explains more than the first
+    between: float,  # estimate of v'G v/n, v the difference of their weights, in the sum over outcomes, too
+) -> float:
+    """Return the share of the second of two fits at which their average explains most, from 0 to 1."""
     if between <= 0:  # noise has hidden that they differ
         return float(difference > 0)
     return float(np.clip(0.5 + difference / (2 * between), 0, 1))
 
 
-def gram_spread(public, own, *, gram_sd):
+def gram_spread(
+    public: np.ndarray,  # (n_outcomes, n_variants), weights
+    own: np.ndarray,  # (n_outcomes, n_variants), weights
+    *,
+    gram_sd: float,  # >= 0, of an entry of the noise of G~, which is symmetric
+) -> float:
     """Return the standard deviation of the sum over outcomes of w'G~w of two fits, the first less the second.
 
     That of the second is by judges of the thinned matrix, of which the noise is larger.
-
-    Parameters
-    ----------
-    public, own : (n_outcomes, n_variants), weights.
-    gram_sd : float >= 0, of an entry of the noise of G~, which is symmetric.
     """
     of_own = own.T @ own
     difference = public.T @ public - of_own
@@ -176,19 +182,19 @@ def gram_spread(public, own, *, gram_sd):
     return float(gram_sd * np.sqrt(variances[0] + variances[1] / (THINNING * DRAWS)))
 
 
-def judged_beside(public, gram, cross, n, *, gram_sd, **terms):
+def judged_beside(
+    public: Judged,  # the other fit
+    gram: np.ndarray,
+    cross: np.ndarray,
+    n: float,
+    *,
+    gram_sd: float,
+    **terms: Any,  # what else that takes
+) -> tuple[float, float]:
     """Estimate what BLUP's own fit explains, and how far from it another one is.
 
-    Parameters
-    ----------
-    public : Judged, the other fit.
-    gram, cross, n, gram_sd : as in `fit_blup`.
-    **terms : what else that takes.
-
-    Returns
-    -------
-    of_own, between : float, in the sum over outcomes: R^2 of BLUP's own fit, and v'G v/n, v the difference of
-        the weights of both.
+    `gram`, `cross`, `n` and `gram_sd`: as in `fit_blup`. The result is `of_own`, `between`, in the sum over
+    outcomes: R^2 of BLUP's own fit, and v'G v/n, v the difference of the weights of both.
     """
     of_own, between, upper = 0.0, 0.0, np.triu_indices(len(gram))
     for number in range(DRAWS):
@@ -206,12 +212,14 @@ def judged_beside(public, gram, cross, n, *, gram_sd, **terms):
     return of_own, between
 
 
-def blup_hedged(noisy, *, request, terms, outcomes):
+def blup_hedged(
+    noisy: "NoisyStatistics", *, request: "PrivacyRequest", terms: FitTerms, outcomes: np.ndarray | None
+) -> "LinearFit":
     """Fit all outcomes; parameters as in `dpgrs.methods.fits.fit_released`."""
     return by_model(fit_blup_hedged, noisy, request, terms, ld=terms.ld[request.n_variants])
 
 
-def share_in_words(share):
+def share_in_words(share: float) -> str:
     """Say how much of the weights is of the public fit, for a statement."""
     return (
         f"The fit on public genotypes has a share of {share:.2f} in the weights, that on the noisy Gram "

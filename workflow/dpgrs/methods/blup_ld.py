@@ -5,10 +5,11 @@ The Gram matrix is that of a public panel, with the chance of its sample in the 
 tells.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import product
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.special import logsumexp, softmax
@@ -18,22 +19,26 @@ from dpgrs.methods.blup import NEGLIGIBLE, BlupFit, OutcomesSeen
 from dpgrs.methods.blup_model import ratio_where, require_terms
 from dpgrs.methods.blup_shared import SHARED, Seen, shared_effects, shows_factors
 from dpgrs.methods.registry import MATCHED_PEOPLE
-from dpgrs.methods.reusecov import SHOWN_IN_FULL
+from dpgrs.methods.reusecov import SHOWN_IN_FULL, NoisyStatistics
 from dpgrs.methods.steered import STEERED, SteeredRequest
 from dpgrs.types import Rows
 
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+    from dpgrs.linalg.denoising import NoisySpectrum
+    from dpgrs.linalg.public_ld import PublicLd
+    from dpgrs.methods.fits import FitTerms
+    from dpgrs.methods.requests import PrivacyRequest
+
 
 class Mismatch(NamedTuple):
-    """How the population of public genotypes differs from the cohort's.
+    """How the population of public genotypes differs from the cohort's."""
 
-    Attributes
-    ----------
-    chance : float >= 0, what the difference adds to squares: as the chance of a sample of 1/chance rows.
-    steepness : float >= 0, the eigenvalues of the cohort are as the public ones to the power of
-        1 + steepness: above 0 it has more linkage disequilibrium.
-    """
-
+    # >= 0, what the difference adds to squares: as the chance of a sample of 1/chance rows.
     chance: float = 0.0
+    # >= 0, the eigenvalues of the cohort are as the public ones to the power of 1 + steepness: above 0 it has
+    # more linkage disequilibrium.
     steepness: float = 0.0
 
 
@@ -49,14 +54,14 @@ PRIOR_OF_TOLD = PRIOR * [0.5 if one.chance == 0 else 0.5 / (len(CHANCES) - 1) fo
 FEW_ROWS = 100
 
 
-def _shared_in_words(fit):
+def _shared_in_words(fit: dict[str, Any]) -> str:
     """Say whether outcomes may share causes, by the settings of a fit, a dict; here and below."""
     if "effects" in fit:
         return "Effects of outcomes share no factors: they differ from public ones, each by itself."
     return SHARED
 
 
-def _few_in_words(fit):
+def _few_in_words(fit: dict[str, Any]) -> str:
     """Say whether few strong effects are looked for."""
     if "effects" in fit:
         return "Few strong effects are not looked for."
@@ -66,7 +71,7 @@ def _few_in_words(fit):
     )
 
 
-def _difference_in_words(fit):
+def _difference_in_words(fit: dict[str, Any]) -> str:
     """Say whether the fit models a difference between the public genotypes and the cohort's."""
     if fit.get("same_ancestry"):
         return (
@@ -96,12 +101,21 @@ class LdRequest(SteeredRequest):
 
 
 @lru_cache(maxsize=256)
-def ld_request(request):
+def ld_request(request: "PrivacyRequest") -> LdRequest:
     """Return the terms of a release without X'X, for a PrivacyRequest; kept, as they are asked often."""
     return LdRequest(**asdict(request))
 
 
-def fit_blup_ld(ld, cross, n, *, cross_sd, heritability=None, is_matched=False, **known):
+def fit_blup_ld(
+    ld: "PublicLd",
+    cross: np.ndarray,
+    n: float,
+    *,
+    cross_sd: float,
+    heritability: float | None = None,
+    is_matched: bool = False,
+    **known: Any,
+) -> tuple[BlupFit, Mismatch]:
     """Estimate effects from noisy X'Y and public linkage disequilibrium.
 
     Parameters
@@ -138,28 +152,22 @@ def fit_blup_ld(ld, cross, n, *, cross_sd, heritability=None, is_matched=False, 
 
 @dataclass(frozen=True)
 class OverMismatches:
-    """What the model says of X'Y on public linkage disequilibrium under every mismatch.
+    """What the model says of X'Y on public linkage disequilibrium under every mismatch."""
 
-    Attributes
-    ----------
-    seen : OutcomesSeen, without one.
-    is_matched : bool, whether the fit models no mismatch.
-    """
-
-    seen: OutcomesSeen
-    is_matched: bool = False
+    seen: OutcomesSeen  # without one
+    is_matched: bool = False  # whether the fit models no mismatch
 
     @cached_property
-    def tried(self):
+    def tried(self) -> list[OutcomesSeen]:
         """Those under each of `MISMATCHES`, a list of OutcomesSeen."""
         return [_with_mismatch(self.seen, mismatch) for mismatch in MISMATCHES]
 
     @cached_property
-    def evidence(self):
+    def evidence(self) -> np.ndarray:
         """Their log-likelihoods, (n_mismatches,) float64."""
         return np.array([one.evidence for one in self.tried])
 
-    def average(self, of):
+    def average(self, of: Callable[[OutcomesSeen], Sequence[np.ndarray]]) -> Sequence[np.ndarray]:
         """Average over mismatches what a function returns of an OutcomesSeen: arrays, as a tuple."""
         if self.is_matched:
             return of(self.tried[0])
@@ -170,13 +178,12 @@ class OverMismatches:
                 total = parts if total is None else [sum(pair) for pair in zip(total, parts, strict=True)]
         return tuple(total)
 
-    def fit(self, *, may_share=True):
-        """Return the BlupFit and the most probable Mismatch, as `fit_blup_ld` does.
-
-        Parameters
-        ----------
-        may_share : bool, whether outcomes may share causes.
-        """
+    def fit(
+        self,
+        *,
+        may_share: bool = True,  # whether outcomes may share causes
+    ) -> tuple[BlupFit, Mismatch]:
+        """Return the BlupFit and the most probable Mismatch, as `fit_blup_ld` does."""
         seen, evidence = self.seen, self.evidence
         likely = MISMATCHES[np.argmax(evidence + np.log(PRIOR_OF_TOLD))]
         if seen.effects is not None:
@@ -196,16 +203,11 @@ class OverMismatches:
         return BlupFit(weights, None, heritability), MISMATCHES[0] if fits > 0.5 else likely
 
 
-def shared_fit(blup):
+def shared_fit(blup: OutcomesSeen) -> BlupFit | None:
     """Fit outcomes that share causes (`dpgrs.methods.blup_shared`) on public linkage disequilibrium.
 
-    Parameters
-    ----------
-    blup : OutcomesSeen
-
-    Returns
-    -------
-    BlupFit, or None where no more is seen of shared causes than of outcomes which share nothing.
+    The result is BlupFit, or None where no more is seen of shared causes than of outcomes which share
+    nothing.
     """
     if min(blup.entries.shape) < 2:
         return None
@@ -215,7 +217,7 @@ def shared_fit(blup):
 
     a, chance = blup.spectrum.first, _by_chance(blup.spectrum) / (2 * blup.spectrum.trace)
 
-    def draw(stream):
+    def draw(stream: "Generator") -> Seen:
         gram = _drawn_gram(stream, a, chance)
         return Seen.of(replace(blup, entries=seen.drawn_alike(stream, blup.n, gram=gram), **each))
 
@@ -224,7 +226,7 @@ def shared_fit(blup):
     return BlupFit(shared_effects(seen) @ seen.spectrum.vectors.T, None, seen.heritability)
 
 
-def _drawn_gram(stream, a, chance):
+def _drawn_gram(stream: "Generator", a: np.ndarray, chance: np.ndarray) -> np.ndarray:
     """Draw G in the eigenbasis: what the panel does not tell of it, of chance, with the squares b_k.
 
     It is the same for all outcomes. Made in place, row by row: of many variants no second matrix has room.
@@ -237,13 +239,13 @@ def _drawn_gram(stream, a, chance):
     return gram
 
 
-def _fitted(seen):
+def _fitted(seen: OutcomesSeen) -> tuple[np.ndarray, ...]:
     fit = seen.fit(has_errors=False)
     found = (fit.weights, fit.heritability)
     return found if fit.correlations is None else (*found, fit.correlations)
 
 
-def _with_mismatch(seen, mismatch):
+def _with_mismatch(seen: OutcomesSeen, mismatch: Mismatch) -> OutcomesSeen:
     spectrum = seen.spectrum
     first = (spectrum.first / spectrum.first.max()) ** (1 + mismatch.steepness)
     first *= spectrum.first.sum() / first.sum()
@@ -252,25 +254,19 @@ def _with_mismatch(seen, mismatch):
     return replace(seen, spectrum=replace(spectrum, first=first, second=second))
 
 
-def _by_chance(spectrum):
+def _by_chance(spectrum: "NoisySpectrum") -> np.ndarray:
     """Return what chance adds to squares over eigenvalues, (n_variants,) float64."""
     a = spectrum.first
     return ratio_where(spectrum.second - a**2, a, where=a > 0)
 
 
-def blup_ld(noisy, *, request, terms):
-    """Fit all outcomes from a release without a Gram matrix.
-
-    Parameters
-    ----------
-    noisy : NoisyStatistics, whose `gram` is None.
-    request : LdRequest
-    terms : FitTerms, with linkage disequilibrium of the panel.
-
-    Returns
-    -------
-    LinearFit
-    """
+def blup_ld(
+    noisy: NoisyStatistics,  # whose `gram` is None
+    *,
+    request: "PrivacyRequest",
+    terms: "FitTerms",  # with linkage disequilibrium of the panel
+) -> LinearFit:
+    """Fit all outcomes from a release without a Gram matrix."""
     ld, known = terms.ld[request.n_variants], dict(noisy.model_terms)
     known |= {"cross_sd": request.noise_sd["cross"], "heritability": terms.heritability}
     known |= {"steering": noisy.steering, "effects": terms.effects}
@@ -283,7 +279,7 @@ def blup_ld(noisy, *, request, terms):
     return fit.in_half_coding(noisy.origin).of_outcomes(noisy.loadings)
 
 
-def mismatch_in_words(mismatch):
+def mismatch_in_words(mismatch: np.ndarray) -> str:
     """Say what a mismatch was found to be, (2,) as a Mismatch, for a statement."""
     chance, steepness = mismatch
     if not (chance or steepness):
@@ -295,16 +291,12 @@ def mismatch_in_words(mismatch):
     return f"The public genotypes were found to differ from the cohort's: {' and '.join(found)}."
 
 
-def misfit_in_words(fits):
+def misfit_in_words(
+    fits: Any,  # iterable of dict of arrays, as from `LinearFit.arrays`
+) -> list[str]:
     """Say how badly public genotypes fit the cohort, if they do: by the median of all fits.
 
-    Parameters
-    ----------
-    fits : iterable of dict of arrays, as from `LinearFit.arrays`.
-
-    Returns
-    -------
-    list of str: a line, or none.
+    The result is a line, or none.
     """
     found = [arrays["mismatch"] for arrays in fits if "mismatch" in arrays]
     chance, steepness = np.median(found, axis=0) if found else Mismatch()
@@ -318,7 +310,7 @@ def misfit_in_words(fits):
     ]
 
 
-def _differences(chance, steepness):
+def _differences(chance: float, steepness: float) -> list[str]:
     """Return in words how two populations differ, a list."""
     n_rows = f"{1 / chance:.0f}" if chance else ""
     words = [f"as much as those of {n_rows} random rows of its own population would"] if chance else []

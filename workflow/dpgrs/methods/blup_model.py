@@ -38,13 +38,18 @@ References
 .. [1] Bernstein, Sheldon (2019). Differentially private Bayesian linear regression. NeurIPS 32.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import betainc, erfc, logsumexp, ndtri, softmax
 
 from dpgrs.errors import UsageError
+
+if TYPE_CHECKING:
+    from dpgrs.linalg.denoising import NoisySpectrum
 
 HERITABILITIES = np.r_[1e-3, np.arange(0.0125, 1.0, 0.025)]
 # From outcomes of which each has h2 near 0 or 1 to outcomes that share one h2; the measurements chose them.
@@ -54,55 +59,43 @@ COVERAGE = 0.95
 
 @dataclass(frozen=True)
 class PriorMoments:
-    """Moments of c_k and u_k'theta under each heritability.
+    """Moments of c_k and u_k'theta under each heritability."""
 
-    Attributes
-    ----------
-    effect : (n_grid,) float64, the variance t2 of an effect.
-    signal : (n_variants, n_grid) float64, the covariance of u_k'theta and c_k.
-    variance : (n_variants, n_grid) float64, that of c_k but for the outcome's mean.
-    loading : (n_variants,) float64, what a mean of 1/sqrt(n) adds to c_k: q.
-    is_informative : (n_variants,) bool, False where c_k has neither signal nor noise, or was not released: it
-        tells nothing.
-    """
-
-    effect: np.ndarray
-    signal: np.ndarray
-    variance: np.ndarray
-    loading: np.ndarray
+    effect: np.ndarray  # (n_grid,) float64, the variance t2 of an effect
+    signal: np.ndarray  # (n_variants, n_grid) float64, the covariance of u_k'theta and c_k
+    variance: np.ndarray  # (n_variants, n_grid) float64, that of c_k but for the outcome's mean
+    loading: np.ndarray  # (n_variants,) float64, what a mean of 1/sqrt(n) adds to c_k: q
+    # (n_variants,) bool, False where c_k has neither signal nor noise, or was not released: it tells nothing.
     is_informative: np.ndarray
 
     @cached_property
-    def slope(self):
+    def slope(self) -> np.ndarray:
         """The factor of c_k in the mean of u_k'theta, (n_variants, n_grid) float64."""
         return ratio_where(self.signal, self.variance, where=self.is_informative[:, np.newaxis])
 
     @cached_property
-    def mean_precision(self):
-        """1 over the variance of z given c: k, (n_grid,) float64."""
+    def mean_precision(self) -> np.ndarray:
+        """The precision of z given c, 1 over its variance: k, (n_grid,) float64."""
         return 1 + self.loading @ self._loading_by_variance
 
     @cached_property
-    def mean_variance(self):
+    def mean_variance(self) -> np.ndarray:
         """The variance of an effect given c, averaged over variants, (n_grid,) float64."""
         known = np.maximum(self.effect - self.slope * self.signal, 0)
         of_mean = (self.slope * self.loading[:, np.newaxis]) ** 2 / self.mean_precision
         return (known + of_mean).mean(axis=0)
 
-    def outcome_means(self, C):
+    def outcome_means(self, C: np.ndarray) -> np.ndarray:
         """Return the (n_outcomes, n_grid) means of z given the entries of (n_outcomes, n_variants) C."""
         return C @ self._loading_by_variance / self.mean_precision
 
-    def log_likelihood(self, C):
+    def log_likelihood(
+        self,
+        C: np.ndarray,  # (n_outcomes, n_variants), X'Y in the eigenbasis
+    ) -> np.ndarray:
         """Return the log-likelihoods of every outcome under every heritability, up to a constant.
 
-        Parameters
-        ----------
-        C : (n_outcomes, n_variants), X'Y in the eigenbasis.
-
-        Returns
-        -------
-        (n_outcomes, n_grid) float64
+        The result is (n_outcomes, n_grid) float64.
         """
         usable, k = self.is_informative, self.mean_precision
         variance = self.variance[usable]
@@ -110,37 +103,28 @@ class PriorMoments:
         return -0.5 * (np.log(variance).sum(axis=0) + C[:, usable] ** 2 @ (1 / variance) + of_mean)
 
     @cached_property
-    def _loading_by_variance(self):
+    def _loading_by_variance(self) -> np.ndarray:
         usable = self.is_informative[:, np.newaxis]
         return ratio_where(self.loading[:, np.newaxis], self.variance, where=usable)
 
 
 def prior_moments(
-    spectrum,
-    n,
+    spectrum: "NoisySpectrum",  # whose trace is above 0
+    n: float,  # > 0, number of rows
     *,
-    cross_sd,
-    means=None,
-    heritabilities=HERITABILITIES,
-    inflation=1.0,
-    slope=1.0,
-    foretold=0.0,
-):
-    """Return the PriorMoments of the model in the eigenbasis of a noisy Gram matrix.
-
-    Parameters
-    ----------
-    spectrum : NoisySpectrum, whose trace is above 0.
-    n : float > 0, number of rows.
-    cross_sd : float or (n_variants,) float64 >= 0, standard deviation of the noise of an entry of X'Y in the
-        eigenbasis; infinite where nothing was released.
-    means : (n_variants,) column means of X, where X'Y is not of centred columns; None takes 0.
-    heritabilities : (n_grid,) float64, in (0, 1).
-    inflation : float >= 1, by what X'Y and its noise were multiplied, since outcomes are missing.
-    slope : float in (0, 1], by what they were divided, since outcomes were clipped.
-    foretold : float in [0, 1), share of the variance of effects that public effects tell; the moments are
-        those of the rest (`dpgrs.methods.public_effects`).
-    """
+    # Float or (n_variants,) float64 >= 0, standard deviation of the noise of an entry of X'Y in the
+    # eigenbasis; infinite where nothing was released.
+    cross_sd: float | np.ndarray,
+    # (n_variants,) column means of X, where X'Y is not of centred columns; None takes 0.
+    means: np.ndarray | None = None,
+    heritabilities: np.ndarray = HERITABILITIES,  # (n_grid,) float64, in (0, 1)
+    inflation: float = 1.0,  # >= 1, by what X'Y and its noise were multiplied, since outcomes are missing
+    slope: float = 1.0,  # in (0, 1], by what they were divided, since outcomes were clipped
+    # In [0, 1), share of the variance of effects that public effects tell; the moments are those of the rest
+    # (`dpgrs.methods.public_effects`).
+    foretold: float = 0.0,
+) -> PriorMoments:
+    """Return the PriorMoments of the model in the eigenbasis of a noisy Gram matrix."""
     t2, s2 = heritabilities * n / spectrum.trace, 1 - heritabilities
     a, b = spectrum.first[:, np.newaxis], spectrum.second[:, np.newaxis]
     noise = (inflation / slope * np.reshape(cross_sd, (-1, 1))) ** 2
@@ -155,17 +139,14 @@ def prior_moments(
 
 
 @cache
-def beta_priors(grid):
+def beta_priors(
+    # Tuple of n_grid ascending values of h2 in (0, 1), which serve as the means too. Each takes the mass of
+    # the cell around it, which ends half way to the next.
+    grid: tuple[float, ...],
+) -> np.ndarray:
     """Return the priors of h2 that are averaged over: Beta(m c, (1 - m) c), of mean m and concentration c.
 
-    Parameters
-    ----------
-    grid : tuple of n_grid ascending values of h2 in (0, 1), which serve as the means too. Each takes the mass
-        of the cell around it, which ends half way to the next.
-
-    Returns
-    -------
-    (n_grid, n_priors) float64, columns of sum 1, all above 0.
+    The result is (n_grid, n_priors) float64, columns of sum 1, all above 0.
     """
     grid = np.array(grid)
     means, concentrations = (terms.ravel() for terms in np.meshgrid(grid, CONCENTRATIONS))
@@ -174,17 +155,13 @@ def beta_priors(grid):
     return np.maximum(np.diff(cumulative, axis=0), np.finfo(float).tiny)
 
 
-def heritability_posterior(log_likelihood, priors):
+def heritability_posterior(
+    log_likelihood: np.ndarray,  # (n_outcomes, n_grid)
+    priors: np.ndarray,  # (n_grid, n_priors) float64 > 0, of `beta_priors`
+) -> np.ndarray:
     """Return each outcome's posterior of h2, averaged over priors that all outcomes tell apart.
 
-    Parameters
-    ----------
-    log_likelihood : (n_outcomes, n_grid)
-    priors : (n_grid, n_priors) float64 > 0, of `beta_priors`.
-
-    Returns
-    -------
-    (n_outcomes, n_grid) float64, of sum 1.
+    The result is (n_outcomes, n_grid) float64, of sum 1.
     """
     likelihood = np.exp(log_likelihood - log_likelihood.max(axis=1, keepdims=True))
     evidence = likelihood @ priors
@@ -192,26 +169,22 @@ def heritability_posterior(log_likelihood, priors):
     return likelihood * (shares / evidence @ priors.T)
 
 
-def log_evidence(log_likelihood, priors):
+def log_evidence(log_likelihood: np.ndarray, priors: np.ndarray) -> float:
     """Return the log-likelihood of all outcomes, averaged over h2 and its priors; parameters as above."""
     largest = log_likelihood.max(axis=1, keepdims=True)
     of_outcomes = np.log(np.exp(log_likelihood - largest) @ priors) + largest
     return float(logsumexp(of_outcomes.sum(axis=0)))
 
 
-def effect_moments(C, prior, posterior):
+def effect_moments(
+    C: np.ndarray,  # (n_outcomes, n_variants), X'Y in the eigenbasis
+    prior: PriorMoments,
+    posterior: np.ndarray,  # (n_outcomes, n_grid), of `heritability_posterior`
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the means and variances of U'theta, averaged over the posterior of h2.
 
-    Parameters
-    ----------
-    C : (n_outcomes, n_variants), X'Y in the eigenbasis.
-    prior : PriorMoments
-    posterior : (n_outcomes, n_grid), of `heritability_posterior`.
-
-    Returns
-    -------
-    means, variances : (n_outcomes, n_variants) float64. What the unknown mean of an outcome adds to the
-        variances, as a matrix that is not diagonal, is left to the caller.
+    The result is `means`, `variances`, (n_outcomes, n_variants) float64. What the unknown mean of an outcome
+    adds to the variances, as a matrix that is not diagonal, is left to the caller.
     """
     slope, q, z = prior.slope, prior.loading, prior.outcome_means(C)
     squares = slope**2
@@ -224,7 +197,12 @@ def effect_moments(C, prior, posterior):
     return effects, within + np.maximum(square - effects**2, 0)
 
 
-def interval_scale(posterior, given, total):
+def interval_scale(
+    posterior: np.ndarray,  # (n_outcomes, n_grid), of `heritability_posterior`
+    # (n_grid,) mean variance of an effect given h2 and the data: `PriorMoments.mean_variance`.
+    given: np.ndarray,
+    total: np.ndarray,  # (n_outcomes,) mean variance of an effect given the data
+) -> np.ndarray:
     """Return by how much the 95 % interval of an outcome's effects is wider than 1.96 standard deviations.
 
     An effect is a mixture over h2 of normals. Where h2 is far from certain, a normal of the same variance is
@@ -232,15 +210,7 @@ def interval_scale(posterior, given, total):
     half width x solves sum_h p(h) P(|N(0, v_h)| > x) = 0.05, v_h the variance of an effect given h, averaged
     over variants, plus what its mean owes to h. It is never taken to be narrower than that of the normal.
 
-    Parameters
-    ----------
-    posterior : (n_outcomes, n_grid), of `heritability_posterior`.
-    given : (n_grid,) mean variance of an effect given h2 and the data: `PriorMoments.mean_variance`.
-    total : (n_outcomes,) mean variance of an effect given the data.
-
-    Returns
-    -------
-    (n_outcomes,) float64 >= 1
+    The result is (n_outcomes,) float64 >= 1.
     """
     from scipy.optimize.elementwise import find_root  # takes 0.4 s, which most steps do without
 
@@ -248,7 +218,7 @@ def interval_scale(posterior, given, total):
     between = np.maximum(total - posterior @ given, 0)
     scales = np.sqrt(2 * np.maximum(given + between[:, np.newaxis], tiny))
 
-    def excess(x, outcome):
+    def excess(x: np.ndarray, outcome: np.ndarray) -> np.ndarray:
         return (posterior[outcome] * erfc(x[:, np.newaxis] / scales[outcome])).sum(axis=1) - (1 - COVERAGE)
 
     ends = np.zeros(len(scales)), 2 * scales.max(axis=1)
@@ -256,7 +226,7 @@ def interval_scale(posterior, given, total):
     return np.maximum(width / (ndtri((1 + COVERAGE) / 2) * np.sqrt(np.maximum(total, tiny))), 1)
 
 
-def require_terms(*, n, gram_sd, cross_sd, heritability=None):
+def require_terms(*, n: float, gram_sd: float, cross_sd: float, heritability: float | None = None) -> None:
     """Raise UsageError if a term of `fit_blup` is out of its domain; n stays unnamed, it may be private."""
     for name, value in (("gram_sd", gram_sd), ("cross_sd", cross_sd)):
         if not 0 <= value < np.inf:
@@ -273,34 +243,27 @@ def require_terms(*, n, gram_sd, cross_sd, heritability=None):
 
 @dataclass(frozen=True)
 class Alike:
-    """Outcomes of the same inflation and slope.
+    """Outcomes of the same inflation and slope."""
 
-    Attributes
-    ----------
-    own : (n_outcomes,) bool, which these are.
-    inflation, slope : float
-    """
-
-    own: np.ndarray
+    own: np.ndarray  # (n_outcomes,) bool, which these are
     inflation: float
     slope: float
 
     @property
-    def factor(self):
+    def factor(self) -> float:
         """By what their X'Y is multiplied."""
         return self.inflation / self.slope
 
 
-def outcomes_alike(inflation, slopes, n_outcomes):
+def outcomes_alike(
+    inflation: np.ndarray | None,  # (n_outcomes,) float64, as in `dpgrs.methods.blup.fit_blup`, or None
+    slopes: np.ndarray | None,  # (n_outcomes,) float64, as in `dpgrs.methods.blup.fit_blup`, or None
+    n_outcomes: int,
+) -> Iterator[Alike]:
     """Yield the Alike of outcomes of one slope; each outcome by itself where inflations are given.
 
     These follow from noisy counts: which outcomes are computed together, and with it the last bits of their
     weights, would else hang on the draws of other outcomes, which may have budgets of their own.
-
-    Parameters
-    ----------
-    inflation, slopes : (n_outcomes,) float64, as in `dpgrs.methods.blup.fit_blup`, or None.
-    n_outcomes : int
     """
     slopes = np.ones(n_outcomes) if slopes is None else slopes
     if inflation is not None:
@@ -311,7 +274,7 @@ def outcomes_alike(inflation, slopes, n_outcomes):
         yield Alike(slopes == slope, 1.0, float(slope))
 
 
-def ratio_where(numerator, denominator, *, where):
+def ratio_where(numerator: float | np.ndarray, denominator: np.ndarray, *, where: np.ndarray) -> np.ndarray:
     """Return numerator/denominator as float64, 0 where the mask `where` is False."""
     shape = np.broadcast_shapes(np.shape(numerator), denominator.shape)
     return np.divide(numerator, denominator, out=np.zeros(shape), where=where)

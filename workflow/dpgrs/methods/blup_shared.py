@@ -22,8 +22,10 @@ References
 .. [1] Bishop (1999). Variational principal components. ICANN.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.linalg import eigvalsh
@@ -32,6 +34,11 @@ from dpgrs.linalg.denoising import NoisySpectrum, noisy_spectrum
 from dpgrs.methods.blup import BlupFit, OutcomesSeen, fit_blup
 from dpgrs.methods.blup_model import outcomes_alike, ratio_where, require_terms
 from dpgrs.public_random import generator
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+    from dpgrs.linalg.steering import Steering
 
 # Of the fit, for statements.
 SHARED = (
@@ -48,30 +55,20 @@ LEAST_SHARE = 1e-3  # of a prior variance of about 1: a factor of less is droppe
 
 @dataclass(frozen=True)
 class Seen:
-    """What BLUP makes of the statistics.
-
-    Attributes
-    ----------
-    spectrum : NoisySpectrum
-    residual : (n_outcomes, n_variants) float64, c_jk less the part of the outcome's mean.
-    heritability : (n_outcomes,) float64, the means of their posteriors.
-    signal : (n_outcomes, n_variants) float64, the variance of u_k'G theta_j that BLUP expects.
-    rest : (n_outcomes, n_variants) float64, the variance of all else, v_jk.
-    own : (n_outcomes,) float64, the factor of a_k in v_jk.
-    noise : (n_outcomes, n_variants) float64, the part of the noise of X'Y in it; infinite where nothing was
-        released.
-    """
+    """What BLUP makes of the statistics."""
 
     spectrum: NoisySpectrum
-    residual: np.ndarray
-    heritability: np.ndarray
-    signal: np.ndarray
-    rest: np.ndarray
-    own: np.ndarray
+    residual: np.ndarray  # (n_outcomes, n_variants) float64, c_jk less the part of the outcome's mean
+    heritability: np.ndarray  # (n_outcomes,) float64, the means of their posteriors
+    signal: np.ndarray  # (n_outcomes, n_variants) float64, the variance of u_k'G theta_j that BLUP expects
+    rest: np.ndarray  # (n_outcomes, n_variants) float64, the variance of all else, v_jk
+    own: np.ndarray  # (n_outcomes,) float64, the factor of a_k in v_jk
+    # (n_outcomes, n_variants) float64, the part of the noise of X'Y in it; infinite where nothing was
+    # released.
     noise: np.ndarray
 
     @classmethod
-    def of(cls, blup):
+    def of(cls, blup: OutcomesSeen) -> "Seen":
         """Take it from OutcomesSeen."""
         spectrum, C, posterior = blup.spectrum, blup.entries, blup.posterior
         h2, own, noise, of_mean = posterior @ blup.grid, np.empty(len(C)), *np.empty((2, *C.shape))
@@ -88,7 +85,7 @@ class Seen:
         return cls(spectrum, residual, h2, signal, rest, own, noise)
 
     @property
-    def standardised(self):
+    def standardised(self) -> np.ndarray:
         """The residuals over the standard deviations that BLUP expects, times what weighs directions.
 
         (n_outcomes, n_variants). A weight is the fourth root of the share of the signal, half way from all
@@ -98,22 +95,22 @@ class Seen:
         share = ratio_where(self.signal, variance, where=where)
         return ratio_where(self.residual * share**0.25, np.sqrt(variance), where=where)
 
-    def drawn_alike(self, stream, n, *, gram=None, basis=None, places=slice(None)):
+    def drawn_alike(
+        self,
+        stream: "Generator",
+        n: float,  # number of rows
+        *,
+        # (n_variants, n_variants) float64, G in the eigenbasis; None takes the eigenvalues sqrt(b_k).
+        gram: np.ndarray | None = None,
+        # (n_variants, n_directions) orthonormal, directions in the eigenbasis along which X'Y is drawn, with
+        # the noise of those of some places; None takes the eigenbasis.
+        basis: np.ndarray | None = None,
+        places: slice | np.ndarray = slice(None),  # (n_directions,) int64
+    ) -> np.ndarray:
         """Draw outcomes that share nothing from the law of these, whose means are 0, in the order of `order`.
 
-        Parameters
-        ----------
-        stream : numpy Generator
-        n : float, number of rows.
-        gram : (n_variants, n_variants) float64, G in the eigenbasis; None takes the eigenvalues sqrt(b_k).
-        basis : (n_variants, n_directions) orthonormal, directions in the eigenbasis along which X'Y is drawn,
-            with the noise of those of some places; None takes the eigenbasis.
-        places : (n_directions,) int64
-
-        Returns
-        -------
-        (n_outcomes, n_directions) float64, X'Y along these, undone of clips and of missing rows; without
-        noise where nothing was released.
+        The result is (n_outcomes, n_directions) float64, X'Y along these, undone of clips and of missing
+        rows; without noise where nothing was released.
         """
         order, eigenvalues = self.order, np.sqrt(self.spectrum.second)
         h2, own, noise = self.heritability[order, np.newaxis], self.own[order, np.newaxis], self.noise[order]
@@ -125,12 +122,14 @@ class Seen:
         return (cross if basis is None else cross @ basis) + by_noise[:, places]
 
     @property
-    def order(self):
+    def order(self) -> np.ndarray:
         """Outcomes by their laws, (n_outcomes,) int64: what is drawn does not hang on how they are listed."""
         return np.lexsort((self.heritability, self.noise.min(axis=1), self.own))
 
 
-def fit_blup_shared(gram, cross, n, *, steering=None, **terms):
+def fit_blup_shared(
+    gram: np.ndarray, cross: np.ndarray, n: float, *, steering: "Steering | None" = None, **terms: Any
+) -> BlupFit:
     """Estimate effects from noisy statistics, under full or label protection, of outcomes that share causes.
 
     Where no factor is seen the weights are those of `fit_blup`, bit for bit. Standard errors are returned of
@@ -162,7 +161,16 @@ def fit_blup_shared(gram, cross, n, *, steering=None, **terms):
     return BlupFit(shared_effects(seen) @ seen.spectrum.vectors.T, None, seen.heritability)
 
 
-def see(gram, cross, n, *, gram_sd, cross_sd, heritability=None, **known):
+def see(
+    gram: np.ndarray,
+    cross: np.ndarray,
+    n: float,
+    *,
+    gram_sd: float,
+    cross_sd: float,
+    heritability: float | None = None,
+    **known: Any,
+) -> Seen | None:
     """Return the Seen of statistics, as in `fit_blup`; None where the noise leaves nothing to be seen."""
     require_terms(n=n, gram_sd=gram_sd, cross_sd=cross_sd, heritability=heritability)
     spectrum = noisy_spectrum(gram, gram_sd=gram_sd)
@@ -172,19 +180,16 @@ def see(gram, cross, n, *, gram_sd, cross_sd, heritability=None, **known):
     return Seen.of(OutcomesSeen.of(cross, spectrum, n, **known))
 
 
-def shows_factors(seen, draw):
+def shows_factors(
+    seen: Seen,
+    # Callable that takes a numpy Generator and returns the Seen of such outcomes, of the heritabilities that
+    # BLUP found, or None where the noise leaves nothing of them to be seen.
+    draw: "Callable[[Generator], Seen]",
+) -> bool:
     """Tell whether outcomes which share nothing would hardly give such statistics.
 
-    Parameters
-    ----------
-    seen : Seen
-    draw : callable that takes a numpy Generator and returns the Seen of such outcomes, of the heritabilities
-        that BLUP found, or None where the noise leaves nothing of them to be seen.
-
-    Returns
-    -------
-    bool, whether the largest singular value, directions weighed as they tell, is above `MARGIN` times that of
-    each draw; False where the noise leaves nothing of a draw to be seen.
+    The result is whether the largest singular value, directions weighed as they tell, is above `MARGIN` times
+    that of each draw; False where the noise leaves nothing of a draw to be seen.
     """
     largest = _largest_singular_value(seen.standardised)
     for number in range(DRAWS):
@@ -194,16 +199,23 @@ def shows_factors(seen, draw):
     return True
 
 
-def seen_anew(seen, stream, *, n, gram_sd, means=None, inflation=None, slopes=None, steering=None, **terms):
+def seen_anew(
+    seen: Seen,
+    stream: "Generator",
+    *,
+    n: float,
+    gram_sd: float,
+    means: np.ndarray | None = None,
+    inflation: np.ndarray | None = None,
+    slopes: np.ndarray | None = None,
+    steering: "Steering | None" = None,
+    **terms: Any,
+) -> Seen:
     """Return the Seen of outcomes that share nothing, and of new noise of X'X, through which BLUP sees them.
 
     Directions of the new matrix have the gains of those of the old one, in the order of their eigenvalues.
 
-    Parameters
-    ----------
-    seen : Seen
-    stream : numpy Generator
-    n, gram_sd, means, inflation, slopes, steering, **terms : as in `fit_blup`.
+    `n`, `gram_sd`, `means`, `inflation`, `slopes`, `steering` and `**terms`: as in `fit_blup`.
     """
     spectrum, (n_outcomes, d) = seen.spectrum, seen.residual.shape
     each = {"inflation": inflation, "slopes": slopes}
@@ -228,7 +240,7 @@ def seen_anew(seen, stream, *, n, gram_sd, means=None, inflation=None, slopes=No
     return see(gram, cross / factor, n, gram_sd=gram_sd, means=means, **each, **terms)
 
 
-def shared_effects(seen):
+def shared_effects(seen: Seen) -> np.ndarray:
     """Return U'theta, (n_outcomes, n_variants) float64, by the model of this module; parameters as above."""
     scale = np.sqrt(seen.signal)
     is_seen = scale > 0
@@ -243,19 +255,15 @@ def shared_effects(seen):
     return scale * values * ratio_where(a, b, where=b > 0)
 
 
-def factorise(Y, noise, F):
+def factorise(
+    Y: np.ndarray,  # (n_outcomes, n_variants)
+    noise: np.ndarray,  # (n_outcomes, n_variants) >= 0, known variances; inf where nothing is known
+    F: np.ndarray,  # (n_variants, n_factors), where f starts
+) -> tuple[np.ndarray, np.ndarray]:
     """Fit Y_jk = sum_r g_jr f_kr + eps_jk + N(0, noise_jk).
 
-    Parameters
-    ----------
-    Y : (n_outcomes, n_variants)
-    noise : (n_outcomes, n_variants) >= 0, known variances; inf where nothing is known.
-    F : (n_variants, n_factors), where f starts.
-
-    Returns
-    -------
-    shared : (n_outcomes, n_variants) float64, the mean of the sum.
-    psi : float >= 0, the variance of eps.
+    The results are `shared`, (n_outcomes, n_variants) float64, the mean of the sum; `psi`, >= 0, the variance
+    of eps.
     """
     (n_outcomes, n_variants), n_factors = Y.shape, F.shape[1]
     tau, psi, before = np.full(n_factors, 0.8 / n_factors), 0.2, 0.0
@@ -284,18 +292,20 @@ def factorise(Y, noise, F):
     return shared, psi
 
 
-def _posterior(linear, squares, precision):
+def _posterior(
+    linear: np.ndarray, squares: np.ndarray, precision: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Return means and covariances of normals, from sums of products and the precisions of their priors."""
     R = len(precision)
     covariance = np.linalg.inv(squares.reshape(-1, R, R) + np.diag(precision))
     return np.einsum("irs,is->ir", covariance, linear), covariance
 
 
-def _squares(means, covariances):
+def _squares(means: np.ndarray, covariances: np.ndarray) -> np.ndarray:
     """Return the second moments of normals, (n, R^2)."""
     return (np.einsum("ir,is->irs", means, means) + covariances).reshape(len(means), -1)
 
 
-def _largest_singular_value(W):
+def _largest_singular_value(W: np.ndarray) -> float:
     smaller = W @ W.T if W.shape[0] <= W.shape[1] else W.T @ W
     return np.sqrt(eigvalsh(smaller)[-1])

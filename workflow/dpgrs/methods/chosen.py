@@ -1,7 +1,9 @@
 """Variants chosen for each outcome in private, and noisy statistics of the chosen ones alone."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,19 +25,22 @@ from dpgrs.linalg.statistics import (
     is_fractional,
     selected_haplotypes,
 )
-from dpgrs.methods.fits import STEPS_OF_BLUP, fit_released
+from dpgrs.methods.fits import STEPS_OF_BLUP, FitTerms, fit_released
 from dpgrs.methods.reusecov import (
     private_count,
     private_cross_product,
     private_gram,
     private_outcome_counts,
 )
-from dpgrs.methods.separate_statistics import SeparateStatistics
-from dpgrs.privacy.noise.base import InBlocks, data_digest
-from dpgrs.selection.dp_kendall import TablePairs, genotype_pairs
+from dpgrs.methods.separate_statistics import SeparateRequest, SeparateStatistics
+from dpgrs.privacy.noise.base import InBlocks, NoiseSource, data_digest
+from dpgrs.selection.dp_kendall import GenotypePairs, TablePairs, genotype_pairs
 from dpgrs.selection.greedy_kendall import greedy_choices
 from dpgrs.selection.registry import SELECTORS, named
 from dpgrs.types import Coding, Rows
+
+if TYPE_CHECKING:
+    from dpgrs.methods.requests import PrivacyRequest
 
 STEPS = (
     "Every outcome is fitted by itself, from a noisy Gram matrix of the variants chosen for it.",
@@ -45,60 +50,51 @@ STEPS = (
 
 @dataclass(frozen=True, eq=False)
 class ScreeningData:
-    """Genotypes and outcomes of the training rows.
+    """Genotypes and outcomes of the training rows."""
 
-    Attributes
-    ----------
-    genotypes : (n_variants, n_words) uint64 bits, or StoredGenotypes of so many; of dosages and of a table
-        (n_variants, n_rows) int16.
-    Y : (n_outcomes, n_rows) float64, NaN where missing and outside the training.
-    is_training : (n_rows,) bool
-    n_haplotypes : int
-    rows : Rows
-    sample_id : (n_people,) str, by which selectors put people into groups; None where nothing does.
-    prevalence : (n_outcomes,) float64, public, of 0/1 outcomes, NaN of others; None takes all as normal.
-    is_table : bool, whether the columns are those of a table, of which DPKendall compares the order alone.
-    n_threads : int, that compare genotypes with outcomes; it changes no score.
-    """
-
+    # (n_variants, n_words) uint64 bits, or StoredGenotypes of so many; of dosages and of a table (n_variants,
+    # n_rows) int16.
     genotypes: np.ndarray
-    Y: np.ndarray
-    is_training: np.ndarray
+    Y: np.ndarray  # (n_outcomes, n_rows) float64, NaN where missing and outside the training
+    is_training: np.ndarray  # (n_rows,) bool
     n_haplotypes: int
     rows: Rows
+    # (n_people,) str, by which selectors put people into groups; None where nothing does.
     sample_id: np.ndarray | None = None
+    # (n_outcomes,) float64, public, of 0/1 outcomes, NaN of others; None takes all as normal.
     prevalence: np.ndarray | None = None
+    # Whether the columns are those of a table, of which DPKendall compares the order alone.
     is_table: bool = False
-    n_threads: int = 1
+    n_threads: int = 1  # that compare genotypes with outcomes; it changes no score
 
     @cached_property
-    def in_memory(self):
+    def in_memory(self) -> "ScreeningData":
         """The same with all genotypes in memory, a ScreeningData."""
         is_held = isinstance(self.genotypes, np.ndarray)
         return self if is_held else replace(self, genotypes=np.asarray(self.genotypes))
 
     @property
-    def row_step(self):
+    def row_step(self) -> float:
         """What all entries of the rows are multiples of, a float."""
         return DOSAGE_STEP if is_fractional(self.genotypes) else CALL_STEP
 
     @cached_property
-    def training_rows(self):
+    def training_rows(self) -> np.ndarray:
         """The training rows of all variants in `half` coding: (n_training, n_variants) float64."""
         return self.rows_of(np.arange(len(self.genotypes)), self.is_training)
 
     @property
-    def rows_by_index(self):
+    def rows_by_index(self) -> CodedRows:
         """The same rows, each made when it is asked for: CodedRows of genotypes in memory."""
         options = {"n_haplotypes": self.n_haplotypes, "rows": self.rows, "is_selected": self.is_training}
         return CodedRows(self.genotypes, **options)
 
-    def slopes(self, n_outcomes, *, bound, norm):
+    def slopes(self, n_outcomes: int, *, bound: float, norm: float | None) -> np.ndarray:
         """Return what clips leave of the effects on each of the first outcomes, (n_outcomes,) float64."""
         prevalence = np.full(n_outcomes, np.nan) if self.prevalence is None else self.prevalence[:n_outcomes]
         return clip_slopes(prevalence, bound=bound, norm=norm, n_shared=1)
 
-    def unit_keys(self, rows_per_unit):
+    def unit_keys(self, rows_per_unit: int) -> list[str]:
         """Return a public name of every unit that is trained on, a list of str, in the order of rows."""
         n_alleles = 1 if self.rows == Rows.PEOPLE else 2
         people = np.repeat(np.asarray(self.sample_id, dtype=str), n_alleles)[self.is_training]
@@ -107,30 +103,30 @@ class ScreeningData:
         return [f"{name} {place % 2 + 1}" for place, name in enumerate(people)]
 
     @cached_property
-    def pairs(self):
+    def pairs(self) -> list[GenotypePairs] | list[TablePairs]:
         """The GenotypePairs of every outcome, a list: all are scored at once. Of a table its TablePairs."""
         if self.is_table:
             return [TablePairs(self.genotypes, y, rows=self.rows) for y in self.Y]
         options = {"n_haplotypes": self.n_haplotypes, "rows": self.rows, "n_threads": self.n_threads}
         return genotype_pairs(self.genotypes, self.Y, **options)
 
-    def greedy_choices(self, n_choices):
+    def greedy_choices(self, n_choices: int) -> np.ndarray:
         """Return what DPKendall chooses without noise for all outcomes, (n_outcomes, n_choices) int64."""
         if n_choices not in self._greedy_choices:
             self._greedy_choices[n_choices] = greedy_choices(self.pairs, n_choices=n_choices)
         return self._greedy_choices[n_choices]
 
     @cached_property
-    def _greedy_choices(self):
+    def _greedy_choices(self) -> dict[int, np.ndarray]:
         return {}
 
     @cached_property
-    def kept(self):
+    def kept(self) -> dict:
         """What selectors work out of all outcomes at once, by a key of their own: a dict."""
         return {}
 
     @cached_property
-    def genotype_digest(self):
+    def genotype_digest(self) -> str:
         """The digest of the training rows' genotypes, str."""
         if is_fractional(self.genotypes):
             return data_digest(self.genotypes * self.is_training, self.is_training)
@@ -138,30 +134,29 @@ class ScreeningData:
         blocks = (block & own for _, block in variant_blocks(self.genotypes))
         return data_digest(InBlocks(own.dtype, self.genotypes.shape, blocks), self.is_training)
 
-    def source(self, noise, name, number):
+    def source(self, noise: NoiseSource, name: str, number: int) -> NoiseSource:
         """Return the source of all that is drawn for one outcome of that name and number."""
         y = np.where(np.isnan(self.Y[number]), np.nan, self.Y[number])
         return noise.of("outcomes", name).on(self.genotype_digest, data_digest(y))
 
-    def rows_of(self, chosen, is_selected):
+    def rows_of(self, chosen: np.ndarray, is_selected: np.ndarray) -> np.ndarray:
         """Return the rows of chosen variants in `half` coding: (n_selected, n_choices) float64."""
         options = {"n_haplotypes": self.n_haplotypes, "rows": self.rows, "is_selected": is_selected}
         return coded_rows(self.genotypes[chosen], **options)
 
-    def n_known(self, number):
+    def n_known(self, number: int) -> np.ndarray:
         """Return on how many training rows an outcome is known, (1,) int64."""
         return count_known(self.Y[[number]])
 
-    def sums(self, chosen, number, *, request, frequency=None):
-        """Return the exact X'X and X'y of chosen variants and one outcome, as the request codes them.
-
-        Parameters
-        ----------
-        chosen : (n_choices,) int64
-        number : int, of the outcome.
-        request : PrivacyRequest of these variants.
-        frequency : (n_variants,) public frequencies, for `frequency` coding.
-        """
+    def sums(
+        self,
+        chosen: np.ndarray,  # (n_choices,) int64
+        number: int,  # of the outcome
+        *,
+        request: "PrivacyRequest",  # PrivacyRequest of these variants
+        frequency: np.ndarray | None = None,  # (n_variants,) public frequencies, for `frequency` coding
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the exact X'X and X'y of chosen variants and one outcome, as the request codes them."""
         options = {"n_haplotypes": self.n_haplotypes, "rows": self.rows, "is_selected": self.is_training}
         clips = {"bound": request.outcome_bound, "row_norm": request.outcome_norm}
         genotypes, Y = self.genotypes[chosen], grid_outcomes(self.Y[number : number + 1], **clips)
@@ -174,20 +169,24 @@ class ScreeningData:
 class ChosenStatistics(SeparateStatistics):
     """The statistics of separate fits, each of its own variants: all that follows is post-processing.
 
-    Attributes
-    ----------
-    chosen : (n_outcomes, n_choices) int64, in the order of choice. Here `gram` and `cross` are of these.
-    origin : (n_variants,) float64 or None, of all variants that could be chosen.
-    note : str, how the variants were chosen if that was not private.
+    `origin`: (n_variants,) float64 or None, of all variants that could be chosen.
     """
 
+    # (n_outcomes, n_choices) int64, in the order of choice. Here `gram` and `cross` are of these.
     chosen: np.ndarray | None = None
-    note: str = ""
+    note: str = ""  # how the variants were chosen if that was not private
 
 
 def private_choices(
-    data, *, request, noise, outcome_names, selector="kendall", outcome_bound=None, is_papers=False
-):
+    data: ScreeningData,
+    *,
+    request: Any,
+    noise: NoiseSource,
+    outcome_names: Sequence[str],
+    selector: str = "kendall",
+    outcome_bound: float | None = None,
+    is_papers: bool = False,
+) -> tuple[np.ndarray, tuple]:
     """Choose variants for each outcome by itself.
 
     Parameters
@@ -228,7 +227,15 @@ def private_choices(
     return np.array([chosen for chosen, *_ in drawn]), tuple(event for _, *own in drawn for event in own)
 
 
-def private_chosen_statistics(data, chosen, *, request, noise, outcome_names, frequency=None):
+def private_chosen_statistics(
+    data: ScreeningData,
+    chosen: np.ndarray,
+    *,
+    request: SeparateRequest,
+    noise: NoiseSource,
+    outcome_names: Sequence[str],
+    frequency: np.ndarray | None = None,
+) -> ChosenStatistics:
     """Release X'X and X'y of the variants that were chosen for each outcome.
 
     Parameters
@@ -285,7 +292,9 @@ def private_chosen_statistics(data, chosen, *, request, noise, outcome_names, fr
     )
 
 
-def fit_chosen(drawn, method, *, request, terms, n_variants):
+def fit_chosen(
+    drawn: ChosenStatistics, method: str, *, request: SeparateRequest, terms: FitTerms, n_variants: int
+) -> LinearFit:
     """Fit each outcome from the statistics of its own variants.
 
     Parameters
@@ -315,19 +324,16 @@ def fit_chosen(drawn, method, *, request, terms, n_variants):
     return LinearFit(weights, origin, at_means, chosen=np.sort(drawn.chosen, axis=1))
 
 
-def exact_choices(data, selector, *, n_choices, outcome_bound):
+def exact_choices(
+    data: ScreeningData,
+    selector: str,  # one of `dpgrs.selection.registry.SELECTORS`
+    *,
+    n_choices: int,
+    outcome_bound: float,  # at which outcomes are clipped
+) -> np.ndarray:
     """Choose variants for each outcome by a selector, without noise.
 
-    Parameters
-    ----------
-    data : ScreeningData
-    selector : str, one of `dpgrs.selection.registry.SELECTORS`.
-    n_choices : int
-    outcome_bound : float, at which outcomes are clipped.
-
-    Returns
-    -------
-    (n_outcomes, n_choices) int64
+    The result is (n_outcomes, n_choices) int64.
     """
     choose, terms = named(SELECTORS[selector].exact), {"n_choices": n_choices, "outcome_bound": outcome_bound}
     return np.array([choose(data, number, **terms) for number in range(len(data.Y))])

@@ -1,21 +1,22 @@
 """Fits on variants that were chosen for each outcome, without privacy."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from dpgrs.linalg.linear_fit import LinearFit
 
+if TYPE_CHECKING:
+    from dpgrs.methods.chosen import ScreeningData
 
-def fit_chosen_exactly(data, chosen):
+
+def fit_chosen_exactly(
+    data: "ScreeningData",
+    chosen: np.ndarray,  # (n_outcomes, n_choices) int64
+) -> LinearFit:
     """Fit each outcome by least squares on its own variants, without privacy.
 
-    Parameters
-    ----------
-    data : ScreeningData
-    chosen : (n_outcomes, n_choices) int64
-
-    Returns
-    -------
-    LinearFit, as from `fit_chosen`.
+    The fit has the form of the result of `dpgrs.methods.chosen.fit_chosen`.
     """
     weights, at_means = np.zeros((len(chosen), len(data.genotypes))), np.empty(len(chosen))
     for number, own in enumerate(chosen):
@@ -25,12 +26,12 @@ def fit_chosen_exactly(data, chosen):
     return LinearFit(weights, np.zeros(len(data.genotypes)), at_means, chosen=np.sort(chosen, axis=1))
 
 
-def with_intercept(X):
+def with_intercept(X: np.ndarray) -> np.ndarray:
     """Return rows with a last column of ones: (n_rows, d + 1) float64."""
     return np.column_stack([X, np.ones(len(X))])
 
 
-def least_squares(X, y):
+def least_squares(X: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Return the (d,) weights of least squares, of minimum norm in columns of largest value 1."""
     # Columns of very different units would be taken for dependent ones.
     largest = np.abs(X).max(axis=0, initial=0.0)

@@ -3,6 +3,9 @@
 import math
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
+from typing import Any
+
+import numpy as np
 
 from dpgrs.errors import UsageError
 from dpgrs.linalg.clipped_statistics import tight_row_norm
@@ -20,36 +23,27 @@ ROUNDING = 1 - 1e-12
 class ScreeningTerms:
     """How variants are chosen, for each outcome by itself; all of it is public.
 
-    Attributes
-    ----------
-    n_choices : int, variants chosen.
-    share : float in (0, 1), of epsilon, and of delta where the composition spends one.
-    selector : str, one of `dpgrs.selection.registry.SELECTORS`.
-    law, composition : Selection and Composition, of DPKendall alone.
-    count_share : float in (0, 1), of epsilon, for the private number of people, which two-stage needs.
-
-    Raises
-    ------
-    UsageError
-        For a share that leaves one side without a budget, or no choice.
+    It raises UsageError for a share that leaves one side without a budget, or no choice.
     """
 
-    n_choices: int
-    share: float = 0.05
-    selector: str = "kendall"
+    n_choices: int  # variants chosen
+    share: float = 0.05  # in (0, 1), of epsilon, and of delta where the composition spends one
+    selector: str = "kendall"  # one of `dpgrs.selection.registry.SELECTORS`
+    # Law and composition: Selection and Composition, of DPKendall alone.
     law: Selection = Selection.PERMUTE_AND_FLIP
     composition: Composition = Composition.BASIC
+    # In (0, 1), of epsilon, for the private number of people, which two-stage needs.
     count_share: float = 0.05
 
     @classmethod
-    def of(cls, screening, selector):
+    def of(cls, screening: Any, selector: str) -> "ScreeningTerms":
         """Take them from the section ``screening`` of the settings of a study."""
         names = ("share", "law", "composition")
         names = (*names, "count_share") if SELECTORS[selector].counts_units else names
         named = {name: getattr(screening, name) for name in names}
         return cls(n_choices=screening.size, selector=selector, **named)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.n_choices < 1:
             raise UsageError(f"`screening.size` must be at least 1, got {self.n_choices}. Choose some.")
         if not 0 < self.share < 1:
@@ -60,7 +54,7 @@ class ScreeningTerms:
             )
 
     @property
-    def delta_share(self):
+    def delta_share(self) -> float:
         """The share of delta that choices spend."""
         spends_delta = SELECTORS[self.selector].is_composed and self.composition == Composition.ZCDP
         return self.share if spends_delta else 0.0
@@ -71,44 +65,40 @@ class ScreenedRequest(PrivacyRequest):
     """All public terms of fits of chosen variants: `n_variants` can be chosen, `row_norm` is of the chosen.
 
     Here `outcome_norm` is of a single outcome: each is summed by itself.
-
-    Attributes
-    ----------
-    screening : ScreeningTerms
     """
 
     screening: ScreeningTerms
 
     @property
-    def share_of_count(self):
+    def share_of_count(self) -> float:
         """The share of epsilon for the private number of people, where the selector needs it."""
         is_counted = SELECTORS[self.screening.selector].counts_units and self.has_private_count
         return self.screening.count_share if is_counted else 0.0
 
     @property
-    def share_of_choices(self):
+    def share_of_choices(self) -> float:
         """The share of epsilon that choices spend, with that count."""
         return self.screening.share + self.share_of_count
 
     @property
-    def choices(self):
+    def choices(self) -> Any:
         """The request of one outcome's choice, such as a KendallRequest: all of a budget have equal parts."""
         terms = self.screening
         own = {"n_choices": terms.n_choices, "epsilon": self.epsilon_of_one(terms.share)}
         return named(SELECTORS[terms.selector].asked)(self, **own, protection=self.protection)
 
-    def epsilon_of_one(self, share):
+    def epsilon_of_one(self, share: float) -> float:
         """Return what one outcome has of a share of epsilon."""
         return share * self.epsilon / self.n_outcomes * ROUNDING
 
     @property
-    def choosing(self):
+    def choosing(self) -> dict[str, Any]:
         """The arguments of `private_choices` that say how it chooses."""
         named = {"selector": self.screening.selector, "outcome_bound": self.outcome_bound}
         return {"request": self.choices, **named}
 
     @cached_property
-    def rest(self):
+    def rest(self) -> PrivacyRequest:
         """The PrivacyRequest of what follows the choices, of the chosen variants."""
         terms = {name: value for name, value in vars(self).items() if name in _SHARED}
         left = {
@@ -119,7 +109,7 @@ class ScreenedRequest(PrivacyRequest):
         return PrivacyRequest(**terms | left)
 
     @cached_property
-    def statistics(self):
+    def statistics(self) -> SeparateRequest:
         """The SeparateRequest of the count, and of an X'X and an X'y of each outcome's chosen variants."""
         return SeparateRequest(**asdict(self.rest) | {"n_outcomes": 1}, n_fits=self.n_outcomes)
 
@@ -127,21 +117,15 @@ class ScreenedRequest(PrivacyRequest):
 _SHARED = {field.name for field in fields(PrivacyRequest)}
 
 
-def screened_request(request, terms, *, frequency=None, factor=1.0):
-    """Return the terms of fits of chosen variants.
-
-    Parameters
-    ----------
-    request : PrivacyRequest, of all variants.
-    terms : ScreeningTerms
-    frequency : (n_variants,) public frequencies, for tight bounds on the chosen variants; None keeps to
-        `half` coding.
-    factor : float, as in `tight_row_norm`.
-
-    Returns
-    -------
-    ScreenedRequest
-    """
+def screened_request(
+    request: PrivacyRequest,  # of all variants
+    terms: ScreeningTerms,
+    *,
+    # (n_variants,) public frequencies, for tight bounds on the chosen variants; None keeps to `half` coding.
+    frequency: np.ndarray | None = None,
+    factor: float = 1.0,  # as in `tight_row_norm`
+) -> ScreenedRequest:
+    """Return the terms of fits of chosen variants."""
     bounds = {"coding": Coding.HALF, "row_norm": None, "outcome_norm": None}
     if frequency is not None:
         options = {"n_choices": terms.n_choices, "rows": request.rows, "factor": factor}
@@ -149,17 +133,17 @@ def screened_request(request, terms, *, frequency=None, factor=1.0):
     return ScreenedRequest(**asdict(request) | bounds, screening=terms)
 
 
-def request_of_rows(request, terms=None, *, frequency=None, factor=1.0):
+def request_of_rows(
+    request: PrivacyRequest,
+    terms: ScreeningTerms | None = None,  # None takes all variants
+    *,
+    frequency: np.ndarray | None = None,
+    factor: float = 1.0,
+) -> PrivacyRequest:
     """Return the terms of a release that draws from rows.
 
-    Parameters
-    ----------
-    request, frequency, factor : as in `screened_request`.
-    terms : ScreeningTerms; None takes all variants.
-
-    Returns
-    -------
-    PrivacyRequest, or a ScreenedRequest.
+    `request`, `frequency` and `factor`: as in `screened_request`. The result is PrivacyRequest, or a
+    ScreenedRequest.
     """
     if terms is not None:
         return screened_request(request, terms, frequency=frequency, factor=factor)
@@ -169,28 +153,26 @@ def request_of_rows(request, terms=None, *, frequency=None, factor=1.0):
     return replace(request, coding=Coding.FREQUENCY, row_norm=norm, outcome_norm=None)
 
 
-def restored_request(terms):
+def restored_request(terms: dict[str, Any]) -> ScreenedRequest:
     """Make a ScreenedRequest again from what ``asdict`` made of it."""
     return ScreenedRequest(**terms | {"screening": ScreeningTerms(**terms["screening"])})
 
 
-def row_norm_of_any(frequency, *, n_choices, rows, factor):
+def row_norm_of_any(
+    frequency: np.ndarray,  # (n_variants,) public ALT allele frequencies
+    *,
+    n_choices: int,
+    rows: Rows,
+    factor: float,
+) -> float:
     """Return a norm for rows of any chosen variants: that of the most variable ones, publicly known.
 
-    Parameters
-    ----------
-    frequency : (n_variants,) public ALT allele frequencies.
-    n_choices : int
-    rows, factor : as in `tight_row_norm`.
-
-    Returns
-    -------
-    float
+    `rows` and `factor`: as in `tight_row_norm`.
     """
     variance = column_moments(frequency, rows=rows)[1]
     return tight_row_norm(frequency[variance.argsort()[-n_choices:]], rows=rows, factor=factor)
 
 
-def row_norm_of_half(n_variants, *, rows):
+def row_norm_of_half(n_variants: int, *, rows: Rows) -> float:
     """Return the largest norm of a row in `half` coding, a float."""
     return math.sqrt(n_variants) * (0.5 if Rows(rows) == Rows.HAPLOTYPES else 1.0)

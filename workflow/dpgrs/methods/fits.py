@@ -1,6 +1,8 @@
 """Fits from released statistics, one function a method. All of it is post-processing and costs nothing."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -10,17 +12,20 @@ from dpgrs.linalg.denoising import denoised_means
 from dpgrs.linalg.linear_fit import LinearFit, centred_gram
 from dpgrs.linalg.projection import project_ellipsoid, project_feature, project_label
 from dpgrs.linalg.statistics import column_moments, count_known
-from dpgrs.methods.blup import fit_blup, fit_blup_public_outcomes
+from dpgrs.methods.blup import BlupFit, fit_blup, fit_blup_public_outcomes
 from dpgrs.methods.blup_shared import SHARED, fit_blup_shared
 from dpgrs.methods.penalties import adassp_penalty, evidence_penalty
 from dpgrs.methods.public_effects import PublicEffects
 from dpgrs.methods.registry import METHODS, named
-from dpgrs.methods.reusecov import CENTRED, SHOWN_IN_FULL, fit_reusecov
+from dpgrs.methods.reusecov import CENTRED, SHOWN_IN_FULL, NoisyStatistics, fit_reusecov
 from dpgrs.methods.steered import STEERED
 from dpgrs.types import Coding, Penalty, Protection, Rows
 
+if TYPE_CHECKING:
+    from dpgrs.methods.requests import PrivacyRequest
 
-def _in_words(fit):
+
+def _in_words(fit: dict[str, Any]) -> str:
     """Say which lambda a ridge regression has, by the settings of a fit, a dict; here and below."""
     return {
         Penalty.FIXED: f"Ridge regression with lambda {fit['lambda']} per row.",
@@ -29,7 +34,7 @@ def _in_words(fit):
     }[Penalty(fit["lambda_from"])]
 
 
-def _moved_in_words(fit):
+def _moved_in_words(fit: dict[str, Any]) -> str:
     """Say whether outcomes are moved together."""
     if fit["joint_projection"]:
         return (
@@ -39,7 +44,7 @@ def _moved_in_words(fit):
     return "The noisy X'Y is moved to the nearest point of the ellipsoid of the noisy Gram matrix."
 
 
-def _projected_in_words(fit):
+def _projected_in_words(fit: dict[str, Any]) -> str:
     """Say to where X'Y is moved, and whether one ball serves all."""
     ball = "one ball for all of them" if fit["joint_projection"] else "a ball for each"
     return (
@@ -69,32 +74,23 @@ LEAST_LEFT, GRID_ERROR = 0.15, 0.02
 
 @dataclass(frozen=True)
 class FitTerms:
-    """What fits take beside the statistics; all of it is public.
+    """What fits take beside the statistics; all of it is public."""
 
-    Attributes
-    ----------
-    penalty : float >= 0, lambda per row, for `Penalty.FIXED`.
-    rule : Penalty, where lambda comes from.
-    heritability : float in (0, 1), stated for BLUP; None estimates it.
-    is_joint : bool, whether projections share one ball over all outcomes or variants, as the paper does.
-    ld : dict of number of variants to PublicLd, for fits on public linkage disequilibrium.
-    same_ancestry : bool, whether the people of `ld` are stated to be of the cohort's ancestry.
-    effects : PublicEffects, for fits that take them, of outcomes and variant set of one fit; None goes
-        without.
-    further : dict of the keys of ``regression`` that have no attribute here (`dpgrs.fit_keys`).
-    """
-
-    penalty: float
-    rule: Penalty = Penalty.FIXED
-    heritability: float | None = None
+    penalty: float  # >= 0, lambda per row, for `Penalty.FIXED`
+    rule: Penalty = Penalty.FIXED  # where lambda comes from
+    heritability: float | None = None  # in (0, 1), stated for BLUP; None estimates it
+    # Whether projections share one ball over all outcomes or variants, as the paper does.
     is_joint: bool = False
+    # Dict of number of variants to PublicLd, for fits on public linkage disequilibrium.
     ld: dict = field(default_factory=dict)
-    same_ancestry: bool = False
+    same_ancestry: bool = False  # whether the people of `ld` are stated to be of the cohort's ancestry
+    # For fits that take them, of outcomes and variant set of one fit; None goes without.
     effects: PublicEffects | None = None
+    # Dict of the keys of ``regression`` that have no attribute here (`dpgrs.fit_keys`).
     further: dict = field(default_factory=dict)
 
     @classmethod
-    def of(cls, regression, **public):
+    def of(cls, regression: Mapping[str, Any], **public: Any) -> "FitTerms":
         """Take them from the section ``regression`` of the settings of a study, and from public files."""
         keys = regression_keys()
         own = {key.term: regression[name] for name, key in keys.items() if key.term}
@@ -102,7 +98,14 @@ class FitTerms:
         return cls(**own, further=further, **public)
 
 
-def fit_released(method, noisy, *, request, terms, outcomes=None):
+def fit_released(
+    method: str,
+    noisy: NoisyStatistics,
+    *,
+    request: "PrivacyRequest",
+    terms: FitTerms,
+    outcomes: np.ndarray | None = None,
+) -> LinearFit:
     """Fit all outcomes by one method.
 
     Parameters
@@ -130,22 +133,33 @@ def fit_released(method, noisy, *, request, terms, outcomes=None):
     return fit.in_half_coding(noisy.origin).of_outcomes(noisy.loadings)
 
 
-def gauss(noisy, *, request, terms, outcomes):
+def gauss(
+    noisy: NoisyStatistics, *, request: "PrivacyRequest", terms: FitTerms, outcomes: np.ndarray | None
+) -> LinearFit:
+    """Fit by ridge regression on the noisy statistics as they are."""
     keeps_negative = request.coding == Coding.ROW_CENTRED
     return fit_reusecov(noisy, penalty=_penalty(noisy, request, terms), keeps_negative=keeps_negative)
 
 
-def projected(noisy, *, request, terms, outcomes):
+def projected(
+    noisy: NoisyStatistics, *, request: "PrivacyRequest", terms: FitTerms, outcomes: np.ndarray | None
+) -> LinearFit:
+    """Fit by ridge regression once X'Y is moved to where the public side allows it."""
     known = {"request": request, "terms": terms, "outcomes": outcomes}
     return gauss(moved_by_public_side(noisy, **known), **known)
 
 
-def in_ellipsoid(noisy, *, request, terms, outcomes):
+def in_ellipsoid(
+    noisy: NoisyStatistics, *, request: "PrivacyRequest", terms: FitTerms, outcomes: np.ndarray | None
+) -> LinearFit:
+    """Fit by ridge regression once X'Y is moved into the ellipsoid of the noisy Gram matrix."""
     known = {"request": request, "terms": terms, "outcomes": outcomes}
     return gauss(moved_into_ellipsoid(noisy, **known), **known)
 
 
-def moved_by_public_side(noisy, *, request, terms, outcomes):
+def moved_by_public_side(
+    noisy: NoisyStatistics, *, request: "PrivacyRequest", terms: FitTerms, outcomes: np.ndarray | None
+) -> NoisyStatistics:
     """Move X'Y to where it could lie, given the public side; here and below lambda changes nothing."""
     if Protection(request.protection) == Protection.LABEL:
         cross = project_label(noisy.cross, noisy.gram[:-1, :-1], _norms(noisy), joint=terms.is_joint)
@@ -155,29 +169,43 @@ def moved_by_public_side(noisy, *, request, terms, outcomes):
     return replace(noisy, cross=cross)
 
 
-def moved_into_ellipsoid(noisy, *, request, terms, outcomes):
+def moved_into_ellipsoid(
+    noisy: NoisyStatistics, *, request: "PrivacyRequest", terms: FitTerms, outcomes: np.ndarray | None
+) -> NoisyStatistics:
     """Move X'Y to where the noisy Gram matrix says that it could lie."""
     cross = project_ellipsoid(noisy.cross, noisy.gram[:-1, :-1], _norms(noisy), joint=terms.is_joint)
     return replace(noisy, cross=cross)
 
 
-def blup(noisy, *, request, terms, outcomes):
+def blup(
+    noisy: NoisyStatistics, *, request: "PrivacyRequest", terms: FitTerms, outcomes: np.ndarray | None
+) -> LinearFit:
+    """Fit by noise-aware BLUP; under feature protection outcomes are public, and the model uses them."""
     if outcomes is None:
         return by_model(fit_blup, noisy, request, terms, effects=terms.effects)
     return by_model(fit_blup_public_outcomes, noisy, request, terms, outcomes=np.nan_to_num(outcomes))
 
 
-def blup_steered(noisy, *, request, terms):
+def blup_steered(noisy: NoisyStatistics, *, request: "PrivacyRequest", terms: FitTerms) -> LinearFit:
     """Fit all outcomes from steered statistics; parameters as in `fit_released`."""
     fit = by_model(fit_blup_shared, noisy, request, terms, steering=noisy.steering)
     return fit.in_half_coding(noisy.origin).of_outcomes(noisy.loadings)
 
 
-def blup_shared(noisy, *, request, terms, outcomes):
+def blup_shared(
+    noisy: NoisyStatistics, *, request: "PrivacyRequest", terms: FitTerms, outcomes: np.ndarray | None
+) -> LinearFit:
+    """Fit by noise-aware BLUP of outcomes that share causes."""
     return by_model(fit_blup_shared, noisy, request, terms)
 
 
-def by_model(fit, noisy, request, terms, **more):
+def by_model(
+    fit: Callable[..., BlupFit],
+    noisy: NoisyStatistics,
+    request: "PrivacyRequest",
+    terms: FitTerms,
+    **more: Any,
+) -> LinearFit:
     """Fit by a model that knows the noise."""
     means, G_c = _centred(noisy, request)
     known = {"gram_sd": request.noise_sd["gram"], "cross_sd": request.noise_sd["cross"]}
@@ -191,7 +219,7 @@ def by_model(fit, noisy, request, terms, **more):
     return LinearFit(found.weights, means, np.zeros(len(found.weights)), **seen)
 
 
-def _errors_hold(found, noisy, request, trace):
+def _errors_hold(found: BlupFit, noisy: NoisyStatistics, request: "PrivacyRequest", trace: float) -> bool:
     """Whether what clips of rows do, of which no model knows, is little beside what a BlupFit leaves open."""
     if request.row_norm is None:
         return noisy.steering is None
@@ -206,7 +234,7 @@ def _errors_hold(found, noisy, request, trace):
     return left.min() >= LEAST_LEFT
 
 
-def _centred(noisy, request):
+def _centred(noisy: NoisyStatistics, request: "PrivacyRequest") -> tuple[np.ndarray, np.ndarray]:
     """Return the column means, seen through the noise of the Gram matrix, and the matrix without them."""
     if not request.has_private_gram:
         G_c, means = centred_gram(noisy.gram, noisy.n)
@@ -215,7 +243,7 @@ def _centred(noisy, request):
     return means, noisy.gram[:-1, :-1] - noisy.n * np.outer(means, means)
 
 
-def _penalty(noisy, request, terms):
+def _penalty(noisy: NoisyStatistics, request: "PrivacyRequest", terms: FitTerms) -> float | np.ndarray:
     gram_sd = request.noise_sd["gram"]
     # Where X'X has no noise, the rule of AdaSSP has nothing to go by.
     if Penalty(terms.rule) == Penalty.FIXED or (Penalty(terms.rule) == Penalty.ADASSP and not gram_sd):
@@ -228,12 +256,12 @@ def _penalty(noisy, request, terms):
     return evidence_penalty(G_c, noisy.cross, noisy.n, **known)
 
 
-def _norms(noisy):
+def _norms(noisy: NoisyStatistics) -> np.ndarray:
     """Bound the norm of each outcome, 0 where it is missing: (n_outcomes,) float64."""
     return OUTCOME_RMS * np.sqrt(noisy.n / noisy.inflation)
 
 
-def _column_norm(noisy, request):
+def _column_norm(noisy: NoisyStatistics, request: "PrivacyRequest") -> np.ndarray | float:
     """Bound the norm of a column of X publicly.
 
     In `half` coding entries are 1/2 or -1/2 (haplotypes), or at most 1 (people). In `frequency` coding their

@@ -8,19 +8,16 @@ from dpgrs.types import Protection
 SHARED = "blup-shared"
 
 
-def joins_outcomes(name, regression, *, protection, has_effects):
+def joins_outcomes(
+    name: str,  # a method
+    regression: dict,  # dict of the keys of a fit, as in a configuration or a statement
+    *,
+    protection: Protection,  # fits that take public outcomes take those of all
+    has_effects: bool,  # whether a study has public effects: how far these hold, all outcomes tell together
+) -> bool:
     """Tell whether the weights of an outcome hang on what was drawn for others.
 
-    Parameters
-    ----------
-    name : str, a method.
-    regression : dict of the keys of a fit, as in a configuration or a statement.
-    protection : Protection; fits that take public outcomes take those of all.
-    has_effects : bool, whether a study has public effects: how far these hold, all outcomes tell together.
-
-    Returns
-    -------
-    bool. What is drawn for an outcome alone then tells of it in the weights of others: only the loss of all
+    What is drawn for an outcome alone then tells of it in the weights of others: only the loss of all
     outcomes together bounds what the weights of one tell.
     """
     method = METHODS[name]

@@ -1,26 +1,34 @@
 """What a file says of a fit beside its weights, and how long it took."""
 
 import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from dpgrs.types import Protection
+
+if TYPE_CHECKING:
+    from dpgrs.linalg.linear_fit import LinearFit
+    from dpgrs.methods.requests import PrivacyRequest
 
 # What a label says of a method without privacy.
 NO_PRIVACY = dict.fromkeys(["neighbours", "unit", "accounting", "epsilon", "delta"])
 
 
-def fit_label(method, request, n_outcomes):
+def fit_label(method: str, request: "PrivacyRequest", n_outcomes: int) -> dict:
     """Return the label of a private fit: its method, the terms of its request and the number of outcomes."""
     terms = {term: request[term] for term in ("protection", *NO_PRIVACY, "n_variants")}
     return {"method": method, "reported": True, "n_outcomes": n_outcomes} | terms
 
 
-def exact_label(method, n_variants, n_outcomes):
+def exact_label(method: str, n_variants: int, n_outcomes: int) -> dict[str, Any]:
     """Return the label of a fit without privacy."""
     label = {"method": method, "protection": str(Protection.NONE), **NO_PRIVACY, "reported": True}
     return label | {"n_variants": n_variants, "n_outcomes": n_outcomes}
 
 
-def timed(function, *arguments, **options):
+def timed(
+    function: Callable, *arguments: Any, **options: Any
+) -> "tuple[LinearFit | tuple[dict, dict], float]":
     """Return what a function returns, and the seconds that it took."""
     start = time.perf_counter()
     result = function(*arguments, **options)

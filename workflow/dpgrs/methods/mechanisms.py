@@ -4,7 +4,9 @@ A mechanism has a name in the ledger, so that two never share noise or stand for
 released is fitted by its own methods alone.
 """
 
+from collections.abc import Sequence
 from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from dpgrs.errors import UsageError
 from dpgrs.methods.drawn_choices import Choices
@@ -12,10 +14,15 @@ from dpgrs.methods.registry import METHODS, named
 from dpgrs.methods.sum_mechanisms import SharedStatistics
 from dpgrs.selection.registry import SELECTORS
 
+if TYPE_CHECKING:
+    from dpgrs.config.study import StudyConfig
+    from dpgrs.methods.requests import PrivacyRequest
+    from dpgrs.types import Protection
+
 SHARED = SharedStatistics()
 
 
-def mechanism_of(method, *, is_release=True):
+def mechanism_of(method: str | None, *, is_release: bool = True) -> SharedStatistics:
     """Return the mechanism from which a method is fitted; without one of its own it is ReuseCov's."""
     row = METHODS.get(method)
     if row is None:
@@ -24,20 +31,17 @@ def mechanism_of(method, *, is_release=True):
     return _made(named(place)) if place else SHARED
 
 
-def all_mechanisms():
+def all_mechanisms() -> dict[str, SharedStatistics]:
     """Return all mechanisms by name, a dict."""
     known = [SHARED, _made(Choices)]
     known += [mechanism_of(name, is_release=is_release) for name in METHODS for is_release in (True, False)]
     return {mechanism.name: mechanism for mechanism in known}
 
 
-def mechanism_named(name):
+def mechanism_named(name: str | None) -> SharedStatistics:
     """Return a mechanism.
 
-    Raises
-    ------
-    UsageError
-        If there is none of this name.
+    It raises UsageError if there is none of this name.
     """
     known = all_mechanisms()
     if name not in known:
@@ -48,21 +52,14 @@ def mechanism_named(name):
 
 
 @cache
-def _made(mechanism):
+def _made(mechanism: type[SharedStatistics]) -> SharedStatistics:
     return mechanism()
 
 
-def mechanisms_of(methods, *, is_release):
+def mechanisms_of(methods: Sequence[str], *, is_release: bool) -> list[SharedStatistics]:
     """Return the mechanisms that a study draws by; a benchmark that takes sums also ReuseCov's, to attack it.
 
-    Parameters
-    ----------
-    methods : list of str
-    is_release : bool
-
-    Returns
-    -------
-    list of mechanisms; the choices of a benchmark, on which others rest, come before these.
+    The result is a list of mechanisms; the choices of a benchmark, on which others rest, come before these.
     """
     if is_release:
         return [mechanism_of(methods[0])]
@@ -73,64 +70,57 @@ def mechanisms_of(methods, *, is_release):
     return [mechanism_named(name) for name in dict.fromkeys([*shared, *choices, *own])]
 
 
-def fitted_from(mechanism, methods, *, method, protection):
-    """Return which of a study's methods are fitted from one draw of a mechanism, a list of str.
-
-    Parameters
-    ----------
-    mechanism : from `mechanism_named`.
-    methods : list of str, of the study.
-    method : str, for which it was drawn; None where all methods of the mechanism share it.
-    protection : Protection, under which it was.
-    """
+def fitted_from(
+    mechanism: SharedStatistics,  # from `mechanism_named`
+    methods: Sequence[str],  # of the study
+    *,
+    method: str | None,  # for which it was drawn; None where all methods of the mechanism share it
+    protection: "Protection",  # under which it was
+) -> list[str]:
+    """Return which of a study's methods are fitted from one draw of a mechanism, a list of str."""
     own = [one for one in mechanism.methods if method in (None, one)]
     return [one for one in own if one in methods and protection in METHODS[one].protections]
 
 
-def takes_sums(methods):
+def takes_sums(methods: Sequence[str]) -> bool:
     """Tell whether any of a study's methods is fitted from sums over all variants, not from rows alone."""
     return any(not METHODS[name].draws_from_rows for name in methods)
 
 
-def fits_all_rows(methods):
+def fits_all_rows(methods: Sequence[str]) -> bool:
     """Tell whether any of them, or its selector, holds the rows of all variants as numbers."""
     known = (METHODS[name] for name in methods)
     return any(SELECTORS[one.selector].fits_rows if one.is_screened else one.reads_rows for one in known)
 
 
-def fits_groups(methods):
+def fits_groups(methods: Sequence[str]) -> bool:
     """Tell whether any of them has a selector that takes rows as numbers, those of a group at a time."""
     known = (METHODS[name] for name in methods)
     return any(one.is_screened and SELECTORS[one.selector].fits_groups for one in known)
 
 
-def streams_genotypes(methods, way):
+def streams_genotypes(methods: Sequence[str], way: str) -> bool:
     """Tell whether all that reads rows, in a way of `Selector.streams`, reads some variants at a time."""
     known = [METHODS[name] for name in methods]
     own = [one for one in known if one.draws_from_rows]
     return all(one.is_screened and way in SELECTORS[one.selector].streams for one in own)
 
 
-def mechanism_of_study(config):
-    """Return what a release draws; of a benchmark, which may have several, ReuseCov's.
-
-    Parameters
-    ----------
-    config : StudyConfig.
-    """
+def mechanism_of_study(config: "StudyConfig") -> SharedStatistics:
+    """Return what a release draws; of a benchmark, which may have several, ReuseCov's."""
     return mechanism_of(config.methods[0] if config.mode == "release" else None)
 
 
-def mechanism_of_file(label):
+def mechanism_of_file(label: dict[str, Any]) -> SharedStatistics:
     """Return the mechanism that a file of what was drawn names in a label; errors as `mechanism_named`."""
     return mechanism_named(label.get("mechanism"))
 
 
-def drawn_names(label):
+def drawn_names(label: dict[str, Any]) -> tuple[str, ...]:
     """Return the names of what a label of a draw says was drawn: of components of outcomes, or of these."""
     return tuple(label.get("components", label["outcomes"]))
 
 
-def request_of(label):
+def request_of(label: dict[str, Any]) -> "PrivacyRequest":
     """Return the PrivacyRequest of a label of noisy statistics, of the kind that its mechanism takes."""
     return mechanism_of_file(label).request(label["request"])

@@ -1,6 +1,7 @@
 """Fits from exact sums, without privacy: least squares, ridge regression, and GBLUP, the reference."""
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -8,27 +9,21 @@ from dpgrs.linalg.linear_fit import LinearFit, centred_gram, ridge_weights
 from dpgrs.linalg.statistics import CROSS_STEP, GRAM_STEP
 from dpgrs.methods.blup import fit_blup
 
+if TYPE_CHECKING:
+    from dpgrs.io.replicates import Statistics
+
 
 class CentredSums(NamedTuple):
-    """Sums of n rows about the means of their columns.
+    """Sums of n rows about the means of their columns."""
 
-    Attributes
-    ----------
-    gram : (n_variants, n_variants) float64.
-    cross : (n_outcomes, n_variants) float64, over the rows on which an outcome is known.
-    means : (n_variants,) float64, of the columns.
-    intercept : (n_outcomes,) float64, means of the outcomes.
-    inflation : (n_outcomes,) float64, all rows over those on which an outcome is known.
-    """
-
-    gram: np.ndarray
-    cross: np.ndarray
-    means: np.ndarray
-    intercept: np.ndarray
-    inflation: np.ndarray
+    gram: np.ndarray  # (n_variants, n_variants) float64
+    cross: np.ndarray  # (n_outcomes, n_variants) float64, over the rows on which an outcome is known
+    means: np.ndarray  # (n_variants,) float64, of the columns
+    intercept: np.ndarray  # (n_outcomes,) float64, means of the outcomes
+    inflation: np.ndarray  # (n_outcomes,) float64, all rows over those on which an outcome is known
 
 
-def fit_ols(gram, cross, n_rows, **known):
+def fit_ols(gram: np.ndarray, cross: np.ndarray, n_rows: int, **known: Any) -> LinearFit:
     """Minimise ||y - intercept - (X - means) w||^2; of several minima take the one of smallest norm.
 
     Parameters and result are those of `fit_ridge`, without a penalty.
@@ -36,22 +31,22 @@ def fit_ols(gram, cross, n_rows, **known):
     return fit_ridge(gram, cross, n_rows, penalty=0.0, **known)
 
 
-def fit_ridge(gram, cross, n_rows, *, penalty, n_observed=None, gram_step=GRAM_STEP, cross_step=CROSS_STEP):
+def fit_ridge(
+    gram: np.ndarray,  # (n_variants + 1, n_variants + 1) int64 in units of `gram_step`, intercept last
+    cross: np.ndarray,  # (n_outcomes, n_variants + 1) int64 in units of `cross_step`, intercept last
+    n_rows: int,  # rows that were summed
+    *,
+    penalty: float,  # >= 0, per row: ``alpha / n`` of scikit-learn
+    # (n_outcomes,) int, rows on which an outcome is known; None means all. X'y is a sum over those rows alone
+    # and is scaled up by ``n_rows / n_observed``.
+    n_observed: np.ndarray | None = None,
+    gram_step: float = GRAM_STEP,
+    cross_step: float = CROSS_STEP,
+) -> LinearFit:
     """Minimise ||y - intercept - (X - means) w||^2 / n + penalty ||w||^2.
 
-    Parameters
-    ----------
-    gram : (n_variants + 1, n_variants + 1) int64 in units of `gram_step`, intercept last.
-    cross : (n_outcomes, n_variants + 1) int64 in units of `cross_step`, intercept last.
-    n_rows : int, rows that were summed.
-    penalty : float >= 0, per row: ``alpha / n`` of scikit-learn.
-    n_observed : (n_outcomes,) int, rows on which an outcome is known; None means all. X'y is a sum over those
-        rows alone and is scaled up by ``n_rows / n_observed``.
-    gram_step, cross_step : float, units of the statistics; those with covariates have finer ones.
-
-    Returns
-    -------
-    LinearFit, whose intercept is the outcome's mean.
+    `gram_step` and `cross_step`: units of the statistics; those with covariates have finer ones. The result
+    is whose intercept is the outcome's mean.
     """
     steps = {"gram_step": gram_step, "cross_step": cross_step}
     sums = _centred(gram, cross, n_rows, n_observed=n_observed, **steps)
@@ -60,17 +55,22 @@ def fit_ridge(gram, cross, n_rows, *, penalty, n_observed=None, gram_step=GRAM_S
 
 
 def fit_gblup(
-    gram, cross, n_rows, *, heritability=None, n_observed=None, gram_step=GRAM_STEP, cross_step=CROSS_STEP
-):
+    gram: np.ndarray,
+    cross: np.ndarray,
+    n_rows: int,
+    *,
+    heritability: float | None = None,  # in (0, 1), as stated; None estimates it for every outcome
+    n_observed: np.ndarray | None = None,
+    gram_step: float = GRAM_STEP,
+    cross_step: float = CROSS_STEP,
+) -> LinearFit:
     """Fit BLUP without noise: ridge regression whose penalty follows from each outcome's heritability.
 
     The marginal likelihood of the training rows tells the heritability (`dpgrs.methods.blup_model`), so no
     test row has a part in it. Outcomes have a variance of about 1.
 
-    Parameters
-    ----------
-    heritability : float in (0, 1), as stated; None estimates it for every outcome.
-    gram, cross, n_rows, n_observed, gram_step, cross_step : as in `fit_ridge`, and so is the result.
+    `gram`, `cross`, `n_rows`, `n_observed`, `gram_step` and `cross_step`: as in `fit_ridge`, and so is the
+    result.
     """
     steps = {"gram_step": gram_step, "cross_step": cross_step}
     sums = _centred(gram, cross, n_rows, n_observed=n_observed, **steps)
@@ -79,20 +79,13 @@ def fit_gblup(
     return LinearFit(fit_blup(sums.gram, sums.cross, n_rows, **exact).weights, sums.means, sums.intercept)
 
 
-def fit_exactly(method, statistics, size, regression):
-    """Fit all outcomes on so many variants from exact Statistics, by a method without privacy on sums.
-
-    Parameters
-    ----------
-    method : str, `gblup`, `ols` or `ridge`.
-    statistics : Statistics
-    size : int
-    regression : dict, that section of the settings.
-
-    Returns
-    -------
-    LinearFit
-    """
+def fit_exactly(
+    method: str,  # `gblup`, `ols` or `ridge`
+    statistics: "Statistics",
+    size: int,
+    regression: Mapping[str, Any],  # that section of the settings
+) -> LinearFit:
+    """Fit all outcomes on so many variants from exact Statistics, by a method without privacy on sums."""
     known = {"gram_step": statistics.gram_step, "cross_step": statistics.cross_step}
     known |= {"n_observed": statistics.n_observed}
     sums = (statistics.gram_of_size(size), statistics.cross[size], statistics.n_rows)
@@ -101,7 +94,15 @@ def fit_exactly(method, statistics, size, regression):
     return fit_ridge(*sums, penalty=regression["lambda"] if method == "ridge" else 0.0, **known)
 
 
-def _centred(gram, cross, n_rows, *, n_observed, gram_step, cross_step):
+def _centred(
+    gram: np.ndarray,
+    cross: np.ndarray,
+    n_rows: int,
+    *,
+    n_observed: np.ndarray,
+    gram_step: float,
+    cross_step: float,
+) -> CentredSums:
     n_observed = np.maximum(n_rows if n_observed is None else n_observed, 1)
     G_c, means = centred_gram(gram * gram_step, n_rows)
     V = cross * cross_step

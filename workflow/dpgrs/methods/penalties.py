@@ -20,7 +20,17 @@ NEGLIGIBLE = 1e-6  # of the smallest eigenvalue that counts: a penalty below it 
 TOLERANCE = 1e-9  # of the logarithm of the penalty
 
 
-def evidence_penalty(gram, cross, n, *, gram_sd, cross_sd, means=None, inflation=None, slopes=None):
+def evidence_penalty(
+    gram: np.ndarray,
+    cross: np.ndarray,
+    n: float,
+    *,
+    gram_sd: float,
+    cross_sd: float,
+    means: np.ndarray | None = None,
+    inflation: np.ndarray | None = None,
+    slopes: np.ndarray | None = None,
+) -> float:
     """Return the penalty with which ridge comes closest to the noise-aware BLUP, one for all outcomes.
 
     In the notation of `dpgrs.methods.blup_model`, let w_k be the eigenvalues of G~, cut off at 0, and V_k
@@ -81,7 +91,7 @@ def evidence_penalty(gram, cross, n, *, gram_sd, cross_sd, means=None, inflation
     share = np.array([alike.own.mean() for alike in groups])
     importance = share[:, np.newaxis] * spectrum.first[seen] * variance
 
-    def excess(log_penalty):
+    def excess(log_penalty: float) -> float:
         """Return the expected squared error above that of BLUP."""
         ridge = 1 / (eigenvalues + math.exp(log_penalty))
         return float(np.vdot(importance, (ridge - signal / variance) ** 2))
@@ -101,7 +111,7 @@ def evidence_penalty(gram, cross, n, *, gram_sd, cross_sd, means=None, inflation
     return math.exp(nearest.x) / n
 
 
-def adassp_penalty(n_variants, *, gram_sd, n):
+def adassp_penalty(n_variants: int, *, gram_sd: float, n: float) -> float:
     """Return AdaSSP's penalty [1]_ with the smallest eigenvalue of X'X taken as 0, which is always safe.
 
     lambda = sqrt(d ln(2 d^2/rho)) s_G / n: but for a probability of rho = `FAILURE` no eigenvalue of the

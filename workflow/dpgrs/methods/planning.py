@@ -7,6 +7,7 @@ docs/explanation/plan.md derives it all.
 """
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from dpgrs.methods.mechanisms import mechanism_of
 from dpgrs.methods.registry import METHODS
 from dpgrs.methods.synthetic_cohort import (
     SEED,
+    SyntheticCohort,
     noisy_statistics,
     require_domain,
     synthetic_cohort,
@@ -23,6 +25,11 @@ from dpgrs.methods.synthetic_cohort import (
 from dpgrs.methods.synthetic_steering import steered
 from dpgrs.privacy.accounting.accountant import LARGEST_EPSILON
 from dpgrs.public_random import generator
+
+if TYPE_CHECKING:
+    from dpgrs.linalg.public_ld import PublicLd
+    from dpgrs.methods.fits import FitTerms
+    from dpgrs.methods.requests import PrivacyRequest
 
 # The more variants, the less one draw differs from the next.
 DRAWS_TIMES_VARIANTS, FEWEST_DRAWS, MOST_DRAWS = 1000, 2, 8
@@ -38,29 +45,30 @@ STATED_DIGITS, STATED_HERITABILITY = 3, 0.5
 
 @dataclass(frozen=True)
 class ExpectedFit:
-    """What to expect of an outcome's weights; standard deviations are root mean squares over variants.
+    """What to expect of an outcome's weights; standard deviations are root mean squares over variants."""
 
-    Attributes
-    ----------
-    weight_sd : float, of a weight of the fit without noise, about 0.
-    noise_sd : float, of the difference between a weight and what it would be without noise.
-    noise_sd_gram, noise_sd_cross : float, what the noise of X'X (and of counts) and of X'Y adds to it;
-        None where the two cannot be told apart.
-    r2 : float, R^2 in new people of the same population.
-    r2_sd : float, how far that differs between draws of a cohort and its noise.
-    r2_without_noise : float, of the same fit without noise.
-    """
-
-    weight_sd: float
-    noise_sd: float
+    weight_sd: float  # of a weight of the fit without noise, about 0
+    noise_sd: float  # of the difference between a weight and what it would be without noise
+    # noise_sd_gram and noise_sd_cross: what the noise of X'X (and of counts) and of X'Y adds to it; None
+    # where the two cannot be told apart.
     noise_sd_gram: float | None
     noise_sd_cross: float | None
-    r2: float
-    r2_sd: float
-    r2_without_noise: float
+    r2: float  # R^2 in new people of the same population
+    r2_sd: float  # how far that differs between draws of a cohort and its noise
+    r2_without_noise: float  # of the same fit without noise
 
 
-def expected_fit(method, request, *, n_rows, frequency, terms, heritability, n_outcomes, ld=None):
+def expected_fit(
+    method: str,
+    request: "PrivacyRequest",
+    *,
+    n_rows: int,
+    frequency: np.ndarray,
+    terms: "FitTerms",
+    heritability: float,
+    n_outcomes: int,
+    ld: "PublicLd | None" = None,
+) -> ExpectedFit:
     """Work out the noise of a weight and R^2 of the fit of a method under a model of the cohort.
 
     Rows are independent, variants too or of the correlations of a panel, y = (x - mean)'theta + e with theta
@@ -111,7 +119,17 @@ def expected_fit(method, request, *, n_rows, frequency, terms, heritability, n_o
     )
 
 
-def expected_r2(method, request, *, n_rows, frequency, terms, heritability, n_outcomes, ld=None):
+def expected_r2(
+    method: str,
+    request: "PrivacyRequest",
+    *,
+    n_rows: int,
+    frequency: np.ndarray,
+    terms: "FitTerms",
+    heritability: float,
+    n_outcomes: int,
+    ld: "PublicLd | None" = None,
+) -> float:
     """Return the R^2 of `expected_fit` alone, in less time; arguments and errors as there."""
     model = {"n_rows": n_rows, "frequency": frequency, "heritability": heritability, "ld": ld}
     if METHODS[method].is_ridge(terms.rule):
@@ -120,22 +138,19 @@ def expected_r2(method, request, *, n_rows, frequency, terms, heritability, n_ou
     return float(r2.mean())
 
 
-def expected_ridge(request, *, n_rows, frequency, penalty, heritability, ld=None):
+def expected_ridge(
+    request: "PrivacyRequest",
+    *,
+    n_rows: int,
+    frequency: np.ndarray,
+    penalty: float,  # >= 0, per row
+    heritability: float,
+    ld: "PublicLd | None" = None,
+) -> ExpectedFit:
     """Work out `expected_fit` of `fit_reusecov`, by closed forms but for the Gram matrix.
 
-    Parameters
-    ----------
-    request, n_rows, frequency, heritability, ld : as in `expected_fit`.
-    penalty : float >= 0, per row.
-
-    Returns
-    -------
-    ExpectedFit
-
-    Raises
-    ------
-    UsageError
-        If an argument is out of its domain.
+    `request`, `n_rows`, `frequency`, `heritability` and `ld`: as in `expected_fit`. It raises UsageError if
+    an argument is out of its domain.
     """
     require_domain(request, n_rows=n_rows, frequency=frequency, heritability=heritability)
     terms = {"penalty": penalty, "heritability": heritability}
@@ -150,17 +165,18 @@ def expected_ridge(request, *, n_rows, frequency, penalty, heritability, ld=None
     return ExpectedFit(weight, noise, gram, cross, r2, r2_sd, r2_without_noise)
 
 
-def expected_noise_sd(request, *, n_rows, frequency, penalty, slopes):
+def expected_noise_sd(
+    request: "PrivacyRequest",
+    *,
+    n_rows: int,
+    frequency: np.ndarray,
+    penalty: float,
+    slopes: np.ndarray,  # (n_outcomes,) float64, by which X'Y of each outcome is divided
+) -> float:
     """Return the expected noise sd of a weight, to `STATED_DIGITS` significant digits, for a statement.
 
-    Parameters
-    ----------
-    request, n_rows, frequency, penalty : as in `expected_ridge`; `n_rows` is the released count.
-    slopes : (n_outcomes,) float64, by which X'Y of each outcome is divided.
-
-    Returns
-    -------
-    float, the root mean square over outcomes.
+    `request`, `n_rows`, `frequency` and `penalty`: as in `expected_ridge`; `n_rows` is the released count.
+    The result is the root mean square over outcomes.
     """
     model = {"n_rows": n_rows, "frequency": frequency, "heritability": STATED_HERITABILITY}
     fit = expected_ridge(request, penalty=penalty, **model)
@@ -168,40 +184,42 @@ def expected_noise_sd(request, *, n_rows, frequency, penalty, slopes):
     return float(f"{noise_sd:.{STATED_DIGITS}g}")
 
 
-def neutral_frequencies(n_variants, *, rarest):
+def neutral_frequencies(
+    n_variants: int,
+    *,
+    rarest: float,  # in (0, 0.5), least minor-allele frequency
+) -> np.ndarray:
     """Return ALT allele frequencies of neutral variants: density proportional to 1/p from `rarest` on.
 
-    Parameters
-    ----------
-    n_variants : int
-    rarest : float in (0, 0.5), least minor-allele frequency.
-
-    Returns
-    -------
-    (n_variants,) float64, the quantiles at (i + 1/2)/n_variants.
+    The result is (n_variants,) float64, the quantiles at (i + 1/2)/n_variants.
     """
     quantiles = (np.arange(n_variants) + 0.5) / n_variants
     return rarest * ((1 - rarest) / rarest) ** quantiles
 
 
-def _n_draws(n_variants):
+def _n_draws(n_variants: int) -> int:
     return min(max(DRAWS_TIMES_VARIANTS // n_variants, FEWEST_DRAWS), MOST_DRAWS)
 
 
-def _root_mean_square(values):
+def _root_mean_square(values: np.ndarray) -> float:
     return float(np.sqrt(np.mean(values**2)))
 
 
-def _ridge_of_cohort(request, cohort, *, penalty, heritability, key):
+def _ridge_of_cohort(
+    request: "PrivacyRequest",
+    cohort: SyntheticCohort,
+    *,
+    penalty: float,
+    heritability: float,
+    key: tuple[str | int, ...],
+) -> tuple:
     """Average over outcomes and the noise of X'Y, for one cohort and one draw of the other noise.
 
     C is the covariance of X'Y/n over outcomes, and w = f P (V + E_V)/n for a matrix P that hangs on the noisy
     Gram matrix alone, and the factor f of an outcome on the noisy counts.
 
-    Returns
-    -------
-    tuple of three means of squares: of a weight, of its noise from X'X and from X'Y; R^2 with and without
-    noise.
+    The result is a tuple of three means of squares: of a weight, of its noise from X'X and from X'Y; R^2 with
+    and without noise.
     """
     n, A, R, S = cohort.n, cohort.slope[:-1], cohort.root[:-1], cohort.covariance
     noisy = noisy_statistics(request, cohort, n_outcomes=COUNTS_DRAWN, key=key)
@@ -214,7 +232,7 @@ def _ridge_of_cohort(request, cohort, *, penalty, heritability, key):
     effect_variance = heritability / S.trace()
     C = effect_variance * A @ A.T + (1 - heritability) / n * R @ R.T
 
-    def r2(P, shift, C, spread=0.0):
+    def r2(P: np.ndarray, shift: np.ndarray, C: np.ndarray, spread: float = 0.0) -> float:
         """Subtract the expected squared error from the variance of an outcome, which is 1."""
         explained = 2 * effect_variance * np.sum(S @ P * A.T)
         return explained - (1 + spread) * np.sum(P @ C @ P * (S + np.outer(shift, shift)))
@@ -229,22 +247,32 @@ def _ridge_of_cohort(request, cohort, *, penalty, heritability, key):
     )
 
 
-def _solution(G, n_used, cohort, *, penalty):
+def _solution(
+    G: np.ndarray, n_used: float, cohort: SyntheticCohort, *, penalty: float
+) -> tuple[np.ndarray, np.ndarray]:
     """Return P with w = P V/n, and how far the means that are subtracted lie from the true ones."""
     G_c, used_mean = centred_gram(G, n_used)
     V = np.eye(len(used_mean)) * cohort.n
     return ridge_weights(G_c, V, n_used, penalty=penalty), used_mean - cohort.coded_mean
 
 
-def _drawn_fits(method, request, *, n_rows, frequency, terms, heritability, n_outcomes, ld):
+def _drawn_fits(
+    method: str,
+    request: "PrivacyRequest",
+    *,
+    n_rows: int,
+    frequency: np.ndarray,
+    terms: "FitTerms",
+    heritability: float,
+    n_outcomes: int,
+    ld: "PublicLd | None",
+) -> tuple[np.ndarray, np.ndarray]:
     """Fit synthetic outcomes of synthetic cohorts from noisy statistics.
 
     Effects, residuals and cohorts are the same for all requests, so that these compare.
 
-    Returns
-    -------
-    weights : (n_draws, n_outcomes_drawn, n_variants) float64
-    r2 : (n_draws, n_outcomes_drawn) float64
+    The results are `weights`, (n_draws, n_outcomes_drawn, n_variants) float64; `r2`, (n_draws,
+    n_outcomes_drawn) float64.
     """
     require_domain(request, n_rows=n_rows, frequency=frequency, heritability=heritability)
     mechanism, is_joint = mechanism_of(method), n_outcomes == request.n_outcomes
@@ -275,7 +303,9 @@ def _drawn_fits(method, request, *, n_rows, frequency, terms, heritability, n_ou
     return weights.reshape(n_draws, -1, d), r2.reshape(n_draws, -1)
 
 
-def _outcomes(cohort, n_outcomes, *, heritability, key):
+def _outcomes(
+    cohort: SyntheticCohort, n_outcomes: int, *, heritability: float, key: tuple[str | int, ...]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Draw effects of outcomes of just the heritability, X'Y with the intercept last, and standard noise."""
     stream = generator(SEED, "outcomes", *key)
     effects = stream.standard_normal((n_outcomes, len(cohort.mean)))

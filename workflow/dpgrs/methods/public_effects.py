@@ -21,13 +21,18 @@ that none has any is as probable as `NONE` before they are seen. Of several file
 are alike before, and averaged over.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import softmax
 
 from dpgrs.methods.blup_model import beta_priors, ratio_where
+
+if TYPE_CHECKING:
+    from dpgrs.methods.blup import OutcomesSeen
 
 SIZES = (0.1, 0.25, 0.4, 0.55, 0.7, 0.85, 0.98)
 CORRELATIONS = np.array([*(-size for size in reversed(SIZES)), 0.0, *SIZES])
@@ -42,37 +47,26 @@ MOST_NAMED = 20
 
 @dataclass(frozen=True)
 class PublicEffects:
-    """What public files tell of the effects on outcomes.
+    """What public files tell of the effects on outcomes."""
 
-    Attributes
-    ----------
-    values : (n_files, n_variants) float64, per copy of ALT, 0 where a file tells none; each of any scale.
-    is_marginal : (n_files,) bool, whether they are of one variant at a time, as those of summary statistics.
-    is_for : (n_outcomes, n_files) bool, which outcomes may follow a file.
-    """
-
+    # (n_files, n_variants) float64, per copy of ALT, 0 where a file tells none; each of any scale.
     values: np.ndarray
+    # (n_files,) bool, whether they are of one variant at a time, as those of summary statistics.
     is_marginal: np.ndarray
-    is_for: np.ndarray
+    is_for: np.ndarray  # (n_outcomes, n_files) bool, which outcomes may follow a file
 
 
 @dataclass(frozen=True)
 class Told:
-    """What files tell in the eigenbasis, row 0 nothing, and which outcome may follow which row.
+    """What files tell in the eigenbasis, row 0 nothing, and which outcome may follow which row."""
 
-    Attributes
-    ----------
-    effects, products : (n_told, n_variants) float64, u_k'p and f_k.
-    outcome, row : (n_pairs,) int64, ascending by outcomes, of which each is there.
-    """
-
-    effects: np.ndarray
-    products: np.ndarray
-    outcome: np.ndarray
-    row: np.ndarray
+    effects: np.ndarray  # (n_told, n_variants) float64, u_k'p
+    products: np.ndarray  # (n_told, n_variants) float64, f_k
+    outcome: np.ndarray  # (n_pairs,) int64, ascending; every outcome is there
+    row: np.ndarray  # (n_pairs,) int64, the row that the outcome of the pair may follow
 
 
-def informed_fit(seen):
+def informed_fit(seen: "OutcomesSeen") -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Estimate effects with public effects as their prior mean.
 
     Parameters
@@ -101,14 +95,12 @@ def informed_fit(seen):
     return weights, posterior.sum(axis=2) @ seen.grid, posterior.sum(axis=1) @ CORRELATIONS
 
 
-def correlations_in_words(names, correlations):
-    """Say which genetic correlations with public effects were found: of few outcomes each, of more a summary.
-
-    Parameters
-    ----------
-    names : sequence of n_outcomes str.
-    correlations : (n_outcomes,) float64
-    """
+def correlations_in_words(
+    names: Sequence[str],  # sequence of n_outcomes str
+    correlations: np.ndarray,  # (n_outcomes,) float64
+) -> str:
+    """Say which genetic correlations with public effects were found: of few outcomes each, of more a
+    summary."""
     words = "Genetic correlations with the public effects, as the released numbers tell:"
     correlations = np.round(correlations, 2) + 0.0  # no minus zero
     if len(names) <= MOST_NAMED:
@@ -117,17 +109,10 @@ def correlations_in_words(names, correlations):
     return f"{words} from {least:.2f} to {most:.2f} of {len(names)} outcomes, median {median:.2f}."
 
 
-def read_files(seen):
-    """Turn what files tell into the eigenbasis.
-
-    Parameters
-    ----------
-    seen : as in `informed_fit`.
-
-    Returns
-    -------
-    Told
-    """
+def read_files(
+    seen: "OutcomesSeen",  # as in `informed_fit`
+) -> Told:
+    """Turn what files tell into the eigenbasis."""
     effects, U, a = seen.effects, seen.spectrum.vectors, seen.spectrum.first
     values = np.zeros((len(effects.values), len(a)))  # of covariates nothing is told
     values[:, : effects.values.shape[1]] = effects.values
@@ -142,14 +127,14 @@ def read_files(seen):
     return Told(P, F, *np.nonzero(may_follow))
 
 
-def _scaled(P, seen):
+def _scaled(P: np.ndarray, seen: "OutcomesSeen") -> np.ndarray:
     """Return u_k'p and f_k of joint effects."""
     a = seen.spectrum.first
     P = P / (np.sqrt(P**2 @ a / seen.n) or 1.0)
     return np.array([P, a * P])
 
 
-def _of_marginal(effects, seen):
+def _of_marginal(effects: np.ndarray, seen: "OutcomesSeen") -> list[np.ndarray]:
     """Return u_k'p and f_k of effects of one variant at a time, for each penalty."""
     U, a, b = seen.spectrum.vectors, seen.spectrum.first, seen.spectrum.second
     v, found = (effects * (U**2 @ a)) @ U, []
@@ -161,7 +146,7 @@ def _of_marginal(effects, seen):
     return found
 
 
-def _log_likelihoods(seen, told):
+def _log_likelihoods(seen: "OutcomesSeen", told: Told) -> np.ndarray:
     """Return the log-likelihood of every pair, (n_pairs, n_grid, n_correlations)."""
     C, F, root = seen.entries, told.products, np.sqrt(seen.grid)
     found = np.full((len(told.row), len(root), len(CORRELATIONS)), -np.inf)
@@ -182,13 +167,13 @@ def _log_likelihoods(seen, told):
     return found
 
 
-def _posterior(log_likelihood, grid):
+def _posterior(log_likelihood: np.ndarray, grid: np.ndarray) -> np.ndarray:
     """Return the posterior of h2 and r, (n_outcomes, n_grid, n_correlations) float64, of sum 1."""
     likelihood = np.exp(log_likelihood - log_likelihood.max(axis=(1, 2), keepdims=True))
     of_grid, (laws, before) = beta_priors(tuple(grid)), correlation_laws()
     blocks = [slice(start, start + BLOCK) for start in range(0, len(likelihood), BLOCK)]
 
-    def evidence(own):
+    def evidence(own: slice) -> np.ndarray:
         # A law that has nothing where an outcome's likelihood is not 0 is to lose, not to fail.
         return np.maximum(of_grid.T @ likelihood[own] @ laws.T, np.finfo(float).tiny)
 
@@ -199,7 +184,7 @@ def _posterior(log_likelihood, grid):
 
 
 @cache
-def correlation_laws():
+def correlation_laws() -> tuple[np.ndarray, np.ndarray]:
     """Return the laws of r that are averaged over, (n_laws, n_correlations), and their shares before."""
     laws, is_none = [(CORRELATIONS != 0) / (2 * len(SIZES))], (CORRELATIONS == 0).astype(float)
     for centre in CORRELATIONS:
@@ -210,7 +195,7 @@ def correlation_laws():
     return np.array([is_none, *mixed]), np.r_[NONE, np.full(len(mixed), (1 - NONE) / len(mixed))]
 
 
-def _effects(seen, told, posterior):
+def _effects(seen: "OutcomesSeen", told: Told, posterior: np.ndarray) -> np.ndarray:
     """Return the mean of U'theta, (n_outcomes, n_variants), from the posterior of pairs, h2 and r."""
     C, P, F, root = seen.entries, told.effects, told.products, np.sqrt(seen.grid)
     effects = np.zeros_like(C)

@@ -21,81 +21,58 @@ STEERED = ("private_cross_product", "private_steered_statistics")
 
 @dataclass(frozen=True, kw_only=True)
 class Method:
-    """What is known of a method before it runs.
+    """What is known of a method before it runs."""
 
-    Attributes
-    ----------
-    label : str, its name on pages.
-    look : (colour, marker) in figures; None of what is not private.
-    protections : tuple of Protection, those under which it exists.
-    exactness : Exactness or None. A method without one draws noise that is for benchmarks alone, or none.
-    neighbours : Neighbours or None, the only ones for which what its secret sample hides is accounted; None
-        for all.
-    selector : str or None, the one of `dpgrs.selection.registry.SELECTORS` by which the variants of each
-        outcome are chosen, on which alone it is fitted.
-    mechanism : str, the class of what draws for it, ``module.Class``; None where nothing does.
-    mechanism_of_benchmark : the same in a benchmark, where that is another.
-    fit : str, the function by which ReuseCov's statistics become its weights (`dpgrs.methods.fits`); None
-        where its mechanism says.
-    reads : tuple of str, the keys of ``regression`` on which its fit hangs.
-    fits_ridge : bool, whether lambda alone turns what was drawn into its weights, where lambda is stated.
-    takes_covariates : bool, whether covariates and dosages are in what it is fitted from.
-    reads_fractions : bool, whether what draws for it in a benchmark alone reads dosages, too.
-    takes_outcomes : bool, whether its fit uses the outcomes themselves where they are public.
-    takes_ld : bool, whether its fit takes linkage disequilibrium of a public reference.
-    reads_ancestry : bool, whether its fit takes a reference of stated ancestry to match the cohort.
-    takes_effects : bool, whether its fit starts from public effects, where a study has them.
-    of_rows : str or None, what fits it from rows, in benchmarks alone; None where it takes sums.
-    fits_each_outcome : bool, whether the weights of an outcome follow from what is drawn for it alone; of a
-        method of another package the opposite is taken where it does not say so.
-    facts : function of the section ``regression`` of the settings, or None: it returns what pages of a study
-        say of the method, a dict of a label to text.
-    reads_count : bool, whether its fit counts units at `screening.count_share`.
-    has_normal_noise : bool, whether there is any among its draws.
-    most_columns : int or None, the most columns of X, the intercept among them, that it can be fitted on.
-    most_entries : int or None, the most entries of X'X that it can keep for all outcomes.
-    ridge : RidgeOf or None, as what an attacker takes its weights; None where they are not attacked.
-    audited : tuple of str, the functions that draw for it in a release, beside `private_count` and those of
-        its selector: a release audits them.
-    audits : str, the function that returns their `AuditCase`s, or those of what draws for it in a benchmark;
-        None where nothing does.
-    accounting : str, what pages say of how its privacy is accounted, where that is special.
-    bounds : str, what pages say of its bounds, where they are not those of the study.
-    steps : str, a tuple of what a statement says of its fit: each text, or a function of the fit's settings.
-    """
-
-    label: str
-    look: tuple | None = None
-    protections: tuple = (FULL,)
+    label: str  # its name on pages
+    look: tuple | None = None  # (colour, marker) in figures; None of what is not private
+    protections: tuple = (FULL,)  # those under which it exists
+    # A method without one draws noise that is for benchmarks alone, or none.
     exactness: Exactness | None = None
+    # The only ones for which what its secret sample hides is accounted; None for all.
     neighbours: Neighbours | None = None
+    # The one of `dpgrs.selection.registry.SELECTORS` by which the variants of each outcome are chosen, on
+    # which alone it is fitted.
     selector: str | None = None
+    # The class of what draws for it, ``module.Class``; None where nothing does.
     mechanism: str | None = "sum_mechanisms.SharedStatistics"
-    mechanism_of_benchmark: str | None = None
+    mechanism_of_benchmark: str | None = None  # the same in a benchmark, where that is another
+    # The function by which ReuseCov's statistics become its weights (`dpgrs.methods.fits`); None where its
+    # mechanism says.
     fit: str | None = None
-    reads: tuple = ()
+    reads: tuple = ()  # the keys of ``regression`` on which its fit hangs
+    # Whether lambda alone turns what was drawn into its weights, where lambda is stated.
     fits_ridge: bool = False
-    takes_covariates: bool = False
-    reads_fractions: bool = False
-    takes_outcomes: bool = False
-    takes_ld: bool = False
-    reads_ancestry: bool = False
-    takes_effects: bool = False
-    of_rows: str | None = None
+    takes_covariates: bool = False  # whether covariates and dosages are in what it is fitted from
+    reads_fractions: bool = False  # whether what draws for it in a benchmark alone reads dosages, too
+    takes_outcomes: bool = False  # whether its fit uses the outcomes themselves where they are public
+    takes_ld: bool = False  # whether its fit takes linkage disequilibrium of a public reference
+    reads_ancestry: bool = False  # whether its fit takes a reference of stated ancestry to match the cohort
+    takes_effects: bool = False  # whether its fit starts from public effects, where a study has them
+    of_rows: str | None = None  # what fits it from rows, in benchmarks alone; None where it takes sums
+    # Whether the weights of an outcome follow from what is drawn for it alone; of a method of another package
+    # the opposite is taken where it does not say so.
     fits_each_outcome: bool = False
+    # Function of the section ``regression`` of the settings, or None: it returns what pages of a study say of
+    # the method, a dict of a label to text.
     facts: Callable | None = None
-    reads_count: bool = False
-    has_normal_noise: bool = True
+    reads_count: bool = False  # whether its fit counts units at `screening.count_share`
+    has_normal_noise: bool = True  # whether there is any among its draws
+    # The most columns of X, the intercept among them, that it can be fitted on.
     most_columns: int | None = None
-    most_entries: int | None = None
-    ridge: RidgeOf | None = None
+    most_entries: int | None = None  # the most entries of X'X that it can keep for all outcomes
+    ridge: RidgeOf | None = None  # as what an attacker takes its weights; None where they are not attacked
+    # The functions that draw for it in a release, beside `private_count` and those of its selector: a release
+    # audits them.
     audited: tuple = (*SUMS, "private_statistics")
+    # The function that returns their `AuditCase`s, or those of what draws for it in a benchmark; None where
+    # nothing does.
     audits: str | None = "audits.sums.reusecov_cases"
-    accounting: str = ""
-    bounds: str = ""
+    accounting: str = ""  # what pages say of how its privacy is accounted, where that is special
+    bounds: str = ""  # what pages say of its bounds, where they are not those of the study
+    # A tuple of what a statement says of its fit: each text, or a function of the fit's settings.
     steps: str | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         # A release would miss them after it was charged.
         if self.may_be_released and not (self.look and self.audits and self.steps and self.mechanism):
             raise UsageError(
@@ -109,63 +86,63 @@ class Method:
             )
 
     @property
-    def reads_rows(self):
+    def reads_rows(self) -> bool:
         """Whether a study fits it from rows, not from sums over them; it then counts no rows."""
         return self.of_rows is not None
 
     @property
-    def is_non_private(self):
+    def is_non_private(self) -> bool:
         """Whether it is there to compare with."""
         return Protection.NONE in self.protections
 
     @property
-    def is_screened(self):
+    def is_screened(self) -> bool:
         """Whether it is fitted on variants that were chosen for each outcome."""
         return self.selector is not None
 
     @property
-    def n_counts(self):
+    def n_counts(self) -> int:
         """How many times a study counts units at `screening.count_share`: for fit and for choices."""
         is_counted = self.is_screened and selectors.SELECTORS[self.selector].counts_units
         return 0 if self.is_non_private else self.reads_count + is_counted
 
-    def takes_fractions(self, mode):
+    def takes_fractions(self, mode: str) -> bool:
         """Whether it can be fitted on dosages or columns of a table; of rows in a benchmark alone."""
         in_benchmarks = self.draws_from_rows or self.reads_fractions
         return self.takes_covariates or (in_benchmarks and mode == "benchmark")
 
     @property
-    def all_audited(self):
+    def all_audited(self) -> tuple[str, ...]:
         """The functions that draw for it and its selector."""
         return (*(selectors.SELECTORS[self.selector].audited if self.is_screened else ()), *self.audited)
 
     @property
-    def draws_from_rows(self):
+    def draws_from_rows(self) -> bool:
         """Whether a release draws for it from rows, as sums over all variants do not serve it."""
         return self.reads_rows or self.is_screened
 
     @property
-    def may_be_released(self):
+    def may_be_released(self) -> bool:
         """Whether its guarantee holds for the draws of a release, and a release offers it."""
         return self.exactness is not None
 
     @property
-    def takes_loadings(self):
+    def takes_loadings(self) -> bool:
         """Whether it can be fitted to components of outcomes, or needs none as nothing is drawn for it."""
         is_fitted = self.is_post_processing or self.is_steered
         return is_fitted or (self.is_non_private and not self.is_screened)
 
     @property
-    def is_steered(self):
+    def is_steered(self) -> bool:
         """Whether it is fitted from X'Y of steered rows."""
         return "steered" in (self.mechanism or "")
 
-    def is_ridge(self, lambda_from):
+    def is_ridge(self, lambda_from: Penalty | str) -> bool:
         """Whether its fit is ridge regression with a stated lambda, linear in X'Y."""
         return self.fits_ridge and lambda_from == Penalty.FIXED
 
     @property
-    def is_post_processing(self):
+    def is_post_processing(self) -> bool:
         """Whether it is fitted from ReuseCov's statistics: to look at it as well costs nothing."""
         return self.fit is not None
 
@@ -298,7 +275,7 @@ METHODS = {
 }
 
 
-def methods_that(condition):
+def methods_that(condition: str) -> tuple[str, ...]:
     """List the names of the methods of which a condition holds, such as ``is_screened``."""
     return tuple(name for name, method in METHODS.items() if getattr(method, condition))
 

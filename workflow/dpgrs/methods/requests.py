@@ -2,15 +2,18 @@
 
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from itertools import product
+from typing import Any
 
 from dpgrs.errors import UsageError
 from dpgrs.linalg.clipped_statistics import CLIPPED_CROSS_STEP, CLIPPED_GRAM_STEP
 from dpgrs.linalg.statistics import CROSS_STEP, GRAM_STEP
 from dpgrs.privacy.accounting.accountant import split_budget, split_mu
 from dpgrs.privacy.sensitivity import (
+    Sensitivity,
     cross_sensitivity,
     gram_sensitivity,
     outcome_counts_sensitivity,
@@ -27,66 +30,46 @@ TYPICAL_VARIANCE = 0.1
 class PrivacyRequest:
     """All public terms of one release of statistics.
 
-    Attributes
-    ----------
-    rows : Rows
-    n_variants : int
-    n_outcomes : int, outcomes that share (epsilon, delta): all of a study under a joint budget. Under
-        separate budgets 1: each outcome has (epsilon, delta) of its own, and the Gram matrix is drawn once.
-    outcome_bound : float, the bound at which the outcomes were clipped.
-    epsilon, delta : float
-    gram_share : float in (0, 1) or None, share of the Gram matrix in what counts leave over; X'Y gets the
-        rest. None takes it from the other terms: see `share_of_gram`. Under label protection X'X is public,
-        and X'Y gets all.
-    count_share : float in (0, 1), share of the noisy count, used under add-remove only, where n is private;
-        and again of the counts of all outcomes, where they are private. Below 1/2 where both are.
-    protection : Protection, other than ``none``.
-    neighbours : Neighbours; replace-one where one side is public.
-    unit : Unit
-    accounting : Accounting
-    coding : Coding, of the genotypes.
-    row_norm : float or None, bound on the norm of a row of genotypes; None is that of `half` coding.
-    outcome_norm : float or None, bound on the norm of a row of the outcomes of one budget; None is that of
-        `outcome_bound` alone.
-    n_covariates : int >= 0, further columns of X, which count as variants in every claim.
-    covariate_bound : float or None, the public clip of covariates in standard deviations.
-    counts_outcomes : bool, whether outcomes may be missing, so that the rows on which each is known are
-        counted; public, never found from the data.
-    case_share : float in (0, 1) or None, share of the noisy numbers of cases of all outcomes of a budget in
-        what X'Y would get without; None counts none.
-
-    Raises
-    ------
-    UsageError
-        For a share that leaves a mechanism without a budget, no protection, a private number of rows where
-        one side is public, cases to count where outcomes are public, `frequency` coding without a norm, or
-        covariates in another coding.
+    It raises UsageError for a share that leaves a mechanism without a budget, no protection, a private number
+    of rows where one side is public, cases to count where outcomes are public, `frequency` coding without a
+    norm, or covariates in another coding.
     """
 
     rows: Rows
     n_variants: int
+    # Outcomes that share (epsilon, delta): all of a study under a joint budget. Under separate budgets 1:
+    # each outcome has (epsilon, delta) of its own, and the Gram matrix is drawn once.
     n_outcomes: int
-    outcome_bound: float
+    outcome_bound: float  # the bound at which the outcomes were clipped
     epsilon: float
     delta: float
+    # In (0, 1) or None, share of the Gram matrix in what counts leave over; X'Y gets the rest. None takes it
+    # from the other terms: see `share_of_gram`. Under label protection X'X is public, and X'Y gets all.
     gram_share: float | None = None
+    # In (0, 1), share of the noisy count, used under add-remove only, where n is private; and again of the
+    # counts of all outcomes, where they are private. Below 1/2 where both are.
     count_share: float = 0.01
-    protection: Protection = Protection.FULL
-    neighbours: Neighbours = Neighbours.ADD_REMOVE
+    protection: Protection = Protection.FULL  # other than ``none``
+    neighbours: Neighbours = Neighbours.ADD_REMOVE  # replace-one where one side is public
     unit: Unit = Unit.PERSON
     accounting: Accounting = Accounting.GDP
-    coding: Coding = Coding.HALF
-    row_norm: float | None = None
+    coding: Coding = Coding.HALF  # of the genotypes
+    row_norm: float | None = None  # bound on the norm of a row of genotypes; None is that of `half` coding
+    # Bound on the norm of a row of the outcomes of one budget; None is that of `outcome_bound` alone.
     outcome_norm: float | None = None
-    n_covariates: int = 0
-    covariate_bound: float | None = None
+    n_covariates: int = 0  # >= 0, further columns of X, which count as variants in every claim
+    covariate_bound: float | None = None  # the public clip of covariates in standard deviations
+    # Whether outcomes may be missing, so that the rows on which each is known are counted; public, never
+    # found from the data.
     counts_outcomes: bool = False
+    # In (0, 1) or None, share of the noisy numbers of cases of all outcomes of a budget in what X'Y would get
+    # without; None counts none.
     case_share: float | None = None
 
     # Whether X'X is among what is released or public.
     has_gram = True
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.protection == Protection.NONE:
             raise UsageError("`privacy.protection` must be full, feature or label, got none. Change it.")
         if self.protection != Protection.FULL and self.has_private_count:
@@ -120,32 +103,32 @@ class PrivacyRequest:
             )
 
     @property
-    def has_private_count(self):
+    def has_private_count(self) -> bool:
         """Whether neighbours differ in the number of rows."""
         return Neighbours(self.neighbours) == Neighbours.ADD_REMOVE
 
     @property
-    def has_private_outcome_counts(self):
+    def has_private_outcome_counts(self) -> bool:
         """Whether the rows on which each outcome is known are counted in private: not where Y is public."""
         return self.counts_outcomes and Protection(self.protection) != Protection.FEATURE
 
     @property
-    def counts_cases(self):
+    def counts_cases(self) -> bool:
         """Whether the cases of each outcome are counted, in private."""
         return self.case_share is not None
 
     @property
-    def has_private_gram(self):
+    def has_private_gram(self) -> bool:
         """Whether an X'X is released that hangs on what is protected."""
         return self.has_gram and Protection(self.protection) != Protection.LABEL
 
     @property
-    def n_columns(self):
+    def n_columns(self) -> int:
         """How many columns X has beside the intercept: variants, then covariates."""
         return self.n_variants + self.n_covariates
 
     @property
-    def key(self):
+    def key(self) -> tuple[str, ...]:
         """The terms as a tuple of text, to tell draws apart; those of what a study has not are left out."""
         # As a file gives them back, so that a request read again has the same draws.
         terms = json.loads(json.dumps(asdict(self)))
@@ -158,23 +141,23 @@ class PrivacyRequest:
         return tuple(map(str, terms.values()))
 
     @property
-    def rows_per_unit(self):
+    def rows_per_unit(self) -> int:
         """How many rows one unit owns: a person has two haplotypes."""
         return rows_per_unit(self.rows, self.unit)
 
     @property
-    def relation(self):
+    def relation(self) -> dict[str, Any]:
         """The arguments that every sensitivity takes."""
         return {"rows": self.rows, "neighbours": self.neighbours, "unit": self.unit}
 
     @cached_property
-    def gram_claim(self):
+    def gram_claim(self) -> Sensitivity:
         """The sensitivity of X'X."""
         is_whole = self.coding == Coding.ROW_CENTRED
         return gram_sensitivity(self.n_columns, row_norm=self.row_norm, is_whole=is_whole, **self.relation)
 
     @cached_property
-    def cross_claim(self):
+    def cross_claim(self) -> Sensitivity:
         """The sensitivity of X'Y, of the outcomes of one budget."""
         bounds = {name: getattr(self, name) for name in ("outcome_bound", "row_norm", "outcome_norm")}
         return cross_sensitivity(
@@ -182,12 +165,12 @@ class PrivacyRequest:
         )
 
     @cached_property
-    def observed_claim(self):
+    def observed_claim(self) -> Sensitivity:
         """The sensitivity of the counts of known rows, or of cases, of the outcomes of one budget."""
         return outcome_counts_sensitivity(self.n_outcomes, **self.relation)
 
     @cached_property
-    def noise_sd(self):
+    def noise_sd(self) -> dict[str, float]:
         """The standard deviations of the noise on ``observed``, ``cases``, ``gram`` and ``cross``, a dict.
 
         Of an entry; 0 where there is none.
@@ -198,7 +181,7 @@ class PrivacyRequest:
         return {name: claim.value / shares[name] if shares[name] else 0.0 for name, claim in claims.items()}
 
     @property
-    def shares_of_counts(self):
+    def shares_of_counts(self) -> tuple[float, ...]:
         """The shares of the number of rows and of the counts of all outcomes; 0 where these are public."""
         return tuple(
             self.count_share if is_private else 0.0
@@ -206,7 +189,7 @@ class PrivacyRequest:
         )
 
     @property
-    def share_of_gram(self):
+    def share_of_gram(self) -> float:
         """The share of the Gram matrix: `gram_share`, or by default one that public terms alone decide.
 
         The more outcomes share a budget, the more X'Y needs; the more columns d, the more the noise of X'X
@@ -231,17 +214,17 @@ class PrivacyRequest:
         return float(f"{odds / (1 + odds):.2g}")
 
     @property
-    def gram_step(self):
+    def gram_step(self) -> float:
         """One unit of the integer X'X."""
         return GRAM_STEP if self.coding == Coding.HALF else CLIPPED_GRAM_STEP
 
     @property
-    def cross_step(self):
+    def cross_step(self) -> float:
         """One unit of the integer X'Y."""
         return CROSS_STEP if self.coding == Coding.HALF else CLIPPED_CROSS_STEP
 
     @cached_property
-    def budget(self):
+    def budget(self) -> dict[str, float]:
         """The split of (epsilon, delta): mu of ``count``, ``observed``, ``gram``, ``cross`` and ``cases``."""
         count, observed = self.shares_of_counts
         rest = 1 - count - observed
@@ -250,7 +233,7 @@ class PrivacyRequest:
         mus = split_budget(self.epsilon, self.delta, shares=shares, accounting=self.accounting)
         return self.with_cases(dict(zip(("count", "observed", "gram", "cross"), mus, strict=True)))
 
-    def with_cases(self, budget):
+    def with_cases(self, budget: dict[str, float]) -> dict[str, float]:
         """Give the numbers of cases their share of the mu of X'Y: X'X is the same draw with and without."""
         if not self.counts_cases:
             return budget | {"cases": 0.0}
@@ -259,27 +242,22 @@ class PrivacyRequest:
 
 
 def request_grid(
-    *, protections, accountings, epsilons, sizes, counts, neighbours, outcome_budget="joint", **terms
-):
+    *,
+    protections: Sequence[Protection],
+    accountings: Sequence[Accounting],
+    epsilons: Sequence[float],
+    sizes: Sequence[int],  # numbers of variants
+    counts: Sequence[int],  # numbers of outcomes
+    neighbours: Neighbours,  # of full protection; where one side is public it is replace-one
+    # ``joint`` if all outcomes share (epsilon, delta), ``separate`` if each has its own.
+    outcome_budget: str = "joint",
+    **terms: Any,  # the other fields of `PrivacyRequest`, the same for all
+) -> list[tuple[PrivacyRequest, int]]:
     """List every combination of the terms that a study compares.
 
-    Parameters
-    ----------
-    protections, accountings, epsilons : sequences of what `PrivacyRequest` takes one of.
-    sizes : sequence of int, numbers of variants.
-    counts : sequence of int, numbers of outcomes.
-    neighbours : Neighbours, of full protection; where one side is public it is replace-one.
-    outcome_budget : ``joint`` if all outcomes share (epsilon, delta), ``separate`` if each has its own.
-    **terms : the other fields of `PrivacyRequest`, the same for all.
-
-    Returns
-    -------
-    list of (PrivacyRequest, number of outcomes), the last of the lists running fastest.
-
-    Raises
-    ------
-    UsageError
-        As `PrivacyRequest` does.
+    `protections`, `accountings` and `epsilons`: sequences of what `PrivacyRequest` takes one of. The result
+    is a list of (PrivacyRequest, number of outcomes), the last of the lists running fastest. It raises
+    UsageError as `PrivacyRequest` does.
     """
     return [
         (

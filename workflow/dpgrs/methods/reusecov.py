@@ -1,6 +1,8 @@
 """ReuseCov (PRIMO, Algorithm 1) with Gaussian noise: one noisy Gram matrix serves all outcomes."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,6 +12,11 @@ from dpgrs.linalg.norms import budget_groups
 from dpgrs.linalg.steering import Steering
 from dpgrs.privacy.sensitivity import count_sensitivity
 from dpgrs.types import Coding, Rows
+
+if TYPE_CHECKING:
+    from dpgrs.methods.requests import PrivacyRequest
+    from dpgrs.privacy.accounting.events import GaussianEvent
+    from dpgrs.privacy.noise.base import NoiseSource
 
 # In rows: so fine that the noise of several counts together hardly falls on the same sum twice.
 COUNT_STEP = 2.0**-10
@@ -29,49 +36,42 @@ CENTRED = (
 
 @dataclass(frozen=True)
 class NoisyStatistics:
-    """Statistics after the mechanisms: all that follows is post-processing.
+    """Statistics after the mechanisms: all that follows is post-processing."""
 
-    Attributes
-    ----------
-    gram : (n_variants + 1, n_variants + 1) float64 symmetric, noisy X'X, intercept last; None where none was
-        released. Covariates count as variants and follow these, here and below.
-    cross : (n_outcomes, n_variants) float64, noisy X'Y.
-    n : int, the number of rows: noisy under add-remove, exact and public under replace-one.
-    events : tuple of GaussianEvent
-    origin : (n_variants,) float64, public: the zero of the request's coding, in `half` coding, and 0 for
-        covariates; None where that is its coding.
-    observed : (n_outcomes,) float64 above 0, on how many rows each outcome is known: noisy, or public; None
-        takes all as known.
-    cases : (n_outcomes,) float64, noisy: on how many rows each outcome is 1, of 0/1 outcomes; noise alone of
-        others. None where they are not counted. No fit takes them.
-    slopes : (n_outcomes,) float64 in (0, 1], how much of its effects X'Y shows of each outcome, as it was
-        clipped: public (`dpgrs.linalg.attenuation`). None takes all as shown in full.
-    steering : Steering, by which the rows were turned: `cross` then has a column for each of its directions,
-        and in all others noise alone.
-    loadings : (n_all, n_outcomes) float64, public, by which weights of components, as which outcomes count
-        above, are mapped back to outcomes (`LinearFit.of_outcomes`); None where these are outcomes.
-    """
-
+    # (n_variants + 1, n_variants + 1) float64 symmetric, noisy X'X, intercept last; None where none was
+    # released. Covariates count as variants and follow these, here and below.
     gram: np.ndarray | None
-    cross: np.ndarray
-    n: int
+    cross: np.ndarray  # (n_outcomes, n_variants) float64, noisy X'Y
+    n: int  # the number of rows: noisy under add-remove, exact and public under replace-one
     events: tuple = ()
+    # (n_variants,) float64, public: the zero of the request's coding, in `half` coding, and 0 for covariates;
+    # None where that is its coding.
     origin: np.ndarray | None = None
+    # (n_outcomes,) float64 above 0, on how many rows each outcome is known: noisy, or public; None takes all
+    # as known.
     observed: np.ndarray | None = None
+    # (n_outcomes,) float64, noisy: on how many rows each outcome is 1, of 0/1 outcomes; noise alone of
+    # others. None where they are not counted. No fit takes them.
     cases: np.ndarray | None = None
+    # (n_outcomes,) float64 in (0, 1], how much of its effects X'Y shows of each outcome, as it was clipped:
+    # public (`dpgrs.linalg.attenuation`). None takes all as shown in full.
     slopes: np.ndarray | None = None
+    # By which the rows were turned: `cross` then has a column for each of its directions, and in all others
+    # noise alone.
     steering: Steering | None = None
+    # (n_all, n_outcomes) float64, public, by which weights of components, as which outcomes count above, are
+    # mapped back to outcomes (`LinearFit.of_outcomes`); None where these are outcomes.
     loadings: np.ndarray | None = None
 
     @property
-    def inflation(self):
+    def inflation(self) -> np.ndarray:
         """By what X'Y is to be multiplied for the rows without an outcome: (n_outcomes,) float64 >= 1."""
         if self.observed is None:
             return np.ones(len(self.cross))
         return np.maximum(self.n / self.observed, 1.0)
 
     @property
-    def model_terms(self):
+    def model_terms(self) -> dict[str, np.ndarray | None]:
         """Inflation and slopes as fits by a model take them, a dict; None where all outcomes are known."""
         return {
             "inflation": None if self.observed is None else self.inflation,
@@ -79,12 +79,22 @@ class NoisyStatistics:
         }
 
     @property
-    def shown(self):
+    def shown(self) -> np.ndarray:
         """The slopes, of all outcomes: (n_outcomes,) float64 in (0, 1]."""
         return np.ones(len(self.cross)) if self.slopes is None else self.slopes
 
 
-def private_statistics(gram, cross, n_rows, *, request, noise, outcome_names=None, observed=None, cases=None):
+def private_statistics(
+    gram: np.ndarray,
+    cross: np.ndarray,
+    n_rows: int,
+    *,
+    request: "PrivacyRequest",
+    noise: "NoiseSource",
+    outcome_names: Sequence[str] | None = None,
+    observed: np.ndarray | None = None,
+    cases: np.ndarray | None = None,
+) -> NoisyStatistics:
     """Release the number of rows, X'X and X'Y; where the genotypes are public, X'Y alone.
 
     Where outcomes may be missing, the numbers of rows on which they are known are released too, and numbers
@@ -127,7 +137,9 @@ def private_statistics(gram, cross, n_rows, *, request, noise, outcome_names=Non
     return NoisyStatistics(noisy_gram, noisy_cross, n, events + more, **counts)
 
 
-def draw_genotypes(gram, n_rows, *, request, noise):
+def draw_genotypes(
+    gram: np.ndarray | None, n_rows: int, *, request: "PrivacyRequest", noise: "NoiseSource"
+) -> "tuple[int, np.ndarray | None, tuple[GaussianEvent, ...]]":
     """Release the number of rows and X'X, as far as they are private; parameters as in `private_statistics`.
 
     Returns
@@ -148,7 +160,16 @@ def draw_genotypes(gram, n_rows, *, request, noise):
     return n_rows, noisy, (*events, event)
 
 
-def draw_outcomes(cross, observed, *, names, request, noise, marks=None, cases=None):
+def draw_outcomes(
+    cross: np.ndarray,
+    observed: np.ndarray | None,
+    *,
+    names: Sequence[str],
+    request: "PrivacyRequest",
+    noise: "NoiseSource",
+    marks: Sequence[tuple[str, ...]] | None = None,
+    cases: np.ndarray | None = None,
+) -> "tuple[np.ndarray, dict[str, np.ndarray | None], tuple[GaussianEvent, ...]]":
     """Release X'Y, on how many rows outcomes are known, and on how many they are 1.
 
     Parameters
@@ -183,7 +204,15 @@ def draw_outcomes(cross, observed, *, names, request, noise, marks=None, cases=N
     return noisy, {"observed": known if is_counted else None, "cases": found}, events
 
 
-def require_shapes(gram, cross, observed, *, names, request, cases=None):
+def require_shapes(
+    gram: np.ndarray | None,
+    cross: np.ndarray | None,
+    observed: np.ndarray | None,
+    *,
+    names: Sequence[str],
+    request: "PrivacyRequest",
+    cases: np.ndarray | None = None,
+) -> None:
     """Raise a UsageError if statistics do not have the shape of a request; None is not looked at."""
     size, shares = request.n_columns + 1, request.n_outcomes
     is_off = gram is not None and gram.shape != (size, size)
@@ -200,7 +229,7 @@ def require_shapes(gram, cross, observed, *, names, request, cases=None):
         require_counts(cases, n_outcomes=len(names), name="cases")
 
 
-def require_counts(observed, *, n_outcomes, name="observed"):
+def require_counts(observed: np.ndarray | None, *, n_outcomes: int, name: str = "observed") -> None:
     """Raise a UsageError if there is not one number of rows for each outcome."""
     if np.shape(observed) != (n_outcomes,):
         raise UsageError(
@@ -209,7 +238,9 @@ def require_counts(observed, *, n_outcomes, name="observed"):
         )
 
 
-def private_count(n_rows, *, request, noise):
+def private_count(
+    n_rows: int, *, request: "PrivacyRequest", noise: "NoiseSource"
+) -> "tuple[int, GaussianEvent]":
     """Release the number of rows, at least 1; parameters as in `private_statistics`.
 
     Returns
@@ -230,7 +261,9 @@ def private_count(n_rows, *, request, noise):
     return max(int(noisy), 1), event
 
 
-def private_outcome_counts(observed, *, request, noise):
+def private_outcome_counts(
+    observed: np.ndarray, *, request: "PrivacyRequest", noise: "NoiseSource"
+) -> "tuple[np.ndarray, GaussianEvent]":
     """Release on how many rows each outcome is known.
 
     Parameters
@@ -259,7 +292,9 @@ def private_outcome_counts(observed, *, request, noise):
     return np.maximum(noisy * COUNT_STEP, fewest), event
 
 
-def private_case_counts(cases, *, request, noise):
+def private_case_counts(
+    cases: np.ndarray, *, request: "PrivacyRequest", noise: "NoiseSource"
+) -> "tuple[np.ndarray, GaussianEvent]":
     """Release on how many rows each outcome is 1.
 
     Parameters
@@ -287,7 +322,9 @@ def private_case_counts(cases, *, request, noise):
     return noisy * COUNT_STEP, event
 
 
-def private_gram(gram, n, *, request, noise):
+def private_gram(
+    gram: np.ndarray, n: int, *, request: "PrivacyRequest", noise: "NoiseSource"
+) -> "tuple[np.ndarray, GaussianEvent]":
     """Release X'X with noise on its upper triangle.
 
     Entries that are n/4 whatever the genotypes (haplotypes in `half` coding: the diagonal; else the
@@ -322,7 +359,9 @@ def private_gram(gram, n, *, request, noise):
     return G, event
 
 
-def private_cross_product(cross, *, request, noise):
+def private_cross_product(
+    cross: np.ndarray, *, request: "PrivacyRequest", noise: "NoiseSource"
+) -> "tuple[np.ndarray, GaussianEvent]":
     """Release X'Y without its intercept column: outcomes are standardised with public constants.
 
     Parameters
@@ -349,7 +388,9 @@ def private_cross_product(cross, *, request, noise):
     return noisy * request.cross_step, event
 
 
-def fit_reusecov(noisy, *, penalty, keeps_negative=False):
+def fit_reusecov(
+    noisy: NoisyStatistics, *, penalty: float | np.ndarray, keeps_negative: bool = False
+) -> LinearFit:
     """Solve W = (G_c/n + penalty I)^-1 V/n_j for all outcomes, with G_c = G - n m m'
     (docs/explanation/methods.md).
 
@@ -378,7 +419,7 @@ def fit_reusecov(noisy, *, penalty, keeps_negative=False):
     return LinearFit(weights, means, np.zeros(len(weights)))
 
 
-def n_noisy_entries(request):
+def n_noisy_entries(request: "PrivacyRequest") -> int:
     """Count the `noisy_entries` of X'X of a request, without making them."""
     d = request.n_columns
     if request.coding == Coding.FREQUENCY or (request.coding == Coding.HALF and request.rows == Rows.PEOPLE):
@@ -386,7 +427,7 @@ def n_noisy_entries(request):
     return d * (d + 1) // 2
 
 
-def noisy_entries(n_variants, *, rows, coding=Coding.HALF):
+def noisy_entries(n_variants: int, *, rows: Rows, coding: Coding = Coding.HALF) -> np.ndarray:
     """Tell which entries of X'X carry noise, a square of bool: its upper triangle without what is n/4."""
     is_public_diagonal = Rows(rows) == Rows.HAPLOTYPES and Coding(coding) == Coding.HALF
     entries = ~np.tri(n_variants + 1, k=0 if is_public_diagonal else -1, dtype=bool)

@@ -1,16 +1,27 @@
 """Mechanisms that draw from rows: of variants that are chosen for each outcome."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dpgrs.errors import DpgrsError
-from dpgrs.methods.chosen import ChosenStatistics, fit_chosen, private_chosen_statistics
-from dpgrs.methods.chosen_requests import restored_request
-from dpgrs.methods.drawn_choices import READS_OF_CHOICES, asked_of_choices, draw_choices
+from dpgrs.methods.chosen import ChosenStatistics, ScreeningData, fit_chosen, private_chosen_statistics
+from dpgrs.methods.chosen_requests import ScreenedRequest, restored_request
+from dpgrs.methods.drawn_choices import READS_OF_CHOICES, DrawnChoices, asked_of_choices, draw_choices
 from dpgrs.methods.registry import METHODS
 from dpgrs.methods.sum_mechanisms import OwnStatistics
+
+if TYPE_CHECKING:
+    from dpgrs.config.study import StudyConfig
+    from dpgrs.linalg.linear_fit import LinearFit
+    from dpgrs.methods.fits import FitTerms
+    from dpgrs.methods.requests import PrivacyRequest
+    from dpgrs.methods.separate_statistics import SeparateRequest
+    from dpgrs.privacy.noise.base import NoiseSource
+    from dpgrs.study.training_data import TrainingData
 
 
 class OfChoices:
@@ -18,27 +29,42 @@ class OfChoices:
 
     takes, reads = ("variant_set", "choices"), READS_OF_CHOICES
 
-    def request(self, terms):
+    def request(self, terms: dict[str, Any]) -> "PrivacyRequest":
         return restored_request(terms)
 
-    def asked(self, request, *, method, data, n_outcomes, settings):
+    def asked(
+        self,
+        request: "PrivacyRequest",
+        *,
+        method: str,
+        data: "TrainingData",
+        n_outcomes: int,
+        settings: "StudyConfig",
+    ) -> "PrivacyRequest":
         return asked_of_choices(request, METHODS[method].selector, data=data, settings=settings)
 
-    def exact(self, request, *, data, names, settings):
+    def exact(
+        self, request: ScreenedRequest, *, data: "TrainingData", names: Sequence[str], settings: "StudyConfig"
+    ) -> dict[str, Any]:
         return exact_rows(request, data=data, names=names) | {"choices": data.choices(request, len(names))}
 
-    def pure_budget(self, request):
+    def pure_budget(self, request: ScreenedRequest) -> tuple[float, ...]:
         return (request.choices.epsilon_of_choices,)
 
-    def draw(self, data, *, request, noise, outcome_names, choices=None, **terms):
+    def draw(
+        self,
+        data: ScreeningData,
+        *,
+        request: ScreenedRequest,
+        noise: "NoiseSource",
+        outcome_names: Sequence[str],
+        # DrawnChoices of the same request that were drawn before, in a benchmark.
+        choices: DrawnChoices | None = None,
+        **terms: Any,
+    ) -> Any:
         """Choose, then draw the rest.
 
-        Parameters
-        ----------
-        data : ScreeningData
-        request : ScreenedRequest
-        noise, outcome_names : as in `private_choices`; **terms of what is drawn after the choices.
-        choices : DrawnChoices of the same request that were drawn before, in a benchmark.
+        `noise` and `outcome_names`: as in `private_choices`; **terms of what is drawn after the choices.
         """
         terms |= {"noise": noise, "outcome_names": outcome_names}
         if choices is None:
@@ -54,28 +80,40 @@ class ChosenFits(OfChoices, OwnStatistics):
     kind = ChosenStatistics
     draws = MappingProxyType({"genotypes": ("count",), "outcomes": ("gram", "observed", "cross")})
 
-    def remarks(self, drawn):
+    def remarks(self, drawn: Any) -> dict[str, Any]:
         return {"note": drawn.note} if drawn.note else {}
 
-    def terms(self, request):
+    def terms(self, request: ScreenedRequest) -> "SeparateRequest":
         return request.statistics
 
-    def _draw_rest(self, data, chosen, *, request, **terms):
+    def _draw_rest(
+        self, data: ScreeningData, chosen: np.ndarray, *, request: ScreenedRequest, **terms: Any
+    ) -> ChosenStatistics:
         return private_chosen_statistics(data, chosen, request=request.statistics, **terms)
 
-    def arrays(self, drawn):
+    def arrays(self, drawn: Any) -> dict[str, np.ndarray]:
         return super().arrays(drawn) | {"chosen": drawn.chosen}
 
-    def outputs(self, drawn, names, request):
+    def outputs(
+        self, drawn: Any, names: Sequence[str], request: "PrivacyRequest"
+    ) -> dict[tuple[str, ...], tuple]:
         known = [()] * len(names) if drawn.observed is None else drawn.observed[:, np.newaxis]
         of_each = zip(names, known, drawn.gram, drawn.cross, drawn.chosen, strict=True)
         parts = {("outcomes", name): (drawn.n, *own, *arrays) for name, own, *arrays in of_each}
         return ({("genotypes",): (drawn.n,)} if request.has_private_count else {}) | parts
 
-    def requests_of_outcomes(self, n_outcomes, request):
+    def requests_of_outcomes(self, n_outcomes: int, request: "PrivacyRequest") -> int:
         return n_outcomes
 
-    def fit(self, method, drawn, *, request, terms, outcomes=None):
+    def fit(
+        self,
+        method: str,
+        drawn: ChosenStatistics,
+        *,
+        request: ScreenedRequest,
+        terms: "FitTerms",
+        outcomes: np.ndarray | None = None,
+    ) -> "LinearFit":
         wanted, selector = METHODS[method].selector, request.screening.selector
         if wanted != selector:
             raise DpgrsError(
@@ -86,7 +124,7 @@ class ChosenFits(OfChoices, OwnStatistics):
         return fit_chosen(drawn, "blup", **options)
 
 
-def exact_rows(request, *, data, names):
+def exact_rows(request: "PrivacyRequest", *, data: "TrainingData", names: Sequence[str]) -> dict[str, Any]:
     """Return what mechanisms draw from rows, as keywords; parameters as in `SharedStatistics.exact`."""
     size = request.n_variants
     known = {"request": request, "outcome_names": names, "frequency": data.frequency(size)}

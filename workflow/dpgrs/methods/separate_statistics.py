@@ -1,6 +1,7 @@
 """Statistics of outcomes that are each drawn by themselves: their budget, and what is kept of them."""
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -17,17 +18,12 @@ _LARGEST_ADVANCED = 100.0
 
 @dataclass(frozen=True, kw_only=True)
 class SeparateRequest(PrivacyRequest):
-    """The terms of one of several separate fits that share a budget: `n_outcomes` is 1.
+    """The terms of one of several separate fits that share a budget: `n_outcomes` is 1."""
 
-    Attributes
-    ----------
-    n_fits : int, outcomes that share (epsilon, delta).
-    """
-
-    n_fits: int
+    n_fits: int  # outcomes that share (epsilon, delta)
 
     @cached_property
-    def budget(self):
+    def budget(self) -> dict[str, float]:
         """The mu of the ``count``, drawn once, and of ``observed``, ``gram`` and ``cross`` of every fit."""
         count, observed = self.shares_of_counts
         observed /= 1 - count
@@ -52,24 +48,18 @@ class SeparateRequest(PrivacyRequest):
 
 @dataclass(frozen=True)
 class SeparateStatistics:
-    """The statistics of all separate fits: all that follows is post-processing.
+    """The statistics of all separate fits: all that follows is post-processing."""
 
-    Attributes
-    ----------
-    gram : (n_outcomes, n_variants + 1, n_variants + 1) float64, the noisy X'X of every outcome.
-    cross, n, events, observed, slopes : as in `NoisyStatistics`.
-    origin : (n_variants,) float64 or None, as there; the same for all.
-    """
-
-    gram: np.ndarray
+    gram: np.ndarray  # (n_outcomes, n_variants + 1, n_variants + 1) float64, the noisy X'X of every outcome
+    # cross, n, events, observed and slopes: as in `NoisyStatistics`.
     cross: np.ndarray
     n: int
     events: tuple = ()
-    origin: np.ndarray | None = None
+    origin: np.ndarray | None = None  # (n_variants,) float64 or None, as there; the same for all
     observed: np.ndarray | None = None
     slopes: np.ndarray | None = None
 
-    def by_outcome(self):
+    def by_outcome(self) -> Iterator[NoisyStatistics]:
         """Yield the NoisyStatistics of one outcome after the other, without events."""
         for number, (gram, cross) in enumerate(zip(self.gram, self.cross, strict=True)):
             own = {"observed": self.observed, "slopes": self.slopes}
@@ -77,25 +67,23 @@ class SeparateStatistics:
             yield NoisyStatistics(gram, cross[np.newaxis], self.n, **own)
 
 
-def _named(mus):
+def _named(mus: Sequence[float]) -> dict[str, float]:
     return dict(zip(("count", "observed", "gram", "cross"), mus, strict=True))
 
 
-def even_part(epsilon, delta, times):
+def even_part(epsilon: float, delta: float, times: int) -> tuple[float, float]:
     """Return the (epsilon, delta) of one of several equal mechanisms that compose to a whole.
 
     The better of basic and of advanced composition [1]_, as the PRIMO paper composes its baseline: k
     mechanisms of (e, delta/(2 k)) are together (sqrt(2 k ln(2/delta)) e + k e (exp(e) - 1), delta)-DP.
 
-    References
-    ----------
-    .. [1] Dwork, Rothblum, Vadhan (2010). Boosting and differential privacy. FOCS.
+    [1]_: Dwork, Rothblum, Vadhan (2010). Boosting and differential privacy. FOCS.
     """
     from scipy.optimize import brentq  # takes 0.4 s, which most steps do without
 
     slope = math.sqrt(2 * times * math.log(2 / delta))
 
-    def excess(part):
+    def excess(part: float) -> float:
         return slope * part + times * part * math.expm1(part) - epsilon
 
     # The root is found to a relative error of 1e-12 and rounded down by more.

@@ -23,13 +23,18 @@ References
 .. [2] Gelman, Meng (1998). Simulating normalizing constants. Statistical Science 13(2).
 """
 
+from typing import TYPE_CHECKING
+
 import numba
 import numpy as np
 from scipy.special import expit, logsumexp, softmax
 
-from dpgrs.methods.blup import NEGLIGIBLE
+from dpgrs.methods.blup import NEGLIGIBLE, OutcomesSeen
 from dpgrs.methods.blup_model import ratio_where
 from dpgrs.public_random import generator
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
 
 SEED = 0
 # More effects than this share of the variants are hardly told from normal ones.
@@ -46,23 +51,18 @@ PRIOR_ODDS = 0.001
 MOST_EXPLAINED, MOST_MISLED = 0.85, 0.1
 
 
-def sparse_effects(seen, slightly_off, *, log_rivals):
+def sparse_effects(
+    seen: OutcomesSeen,  # of public genotypes that fit the cohort
+    slightly_off: OutcomesSeen,  # of the same with a mismatch
+    *,
+    log_rivals: float,  # the log-likelihood of normal effects and a mismatch
+) -> tuple[np.ndarray, np.ndarray, float]:
     """Estimate effects under a prior of spike and slab, and how far to believe in them.
 
-    Parameters
-    ----------
-    seen : OutcomesSeen, of public genotypes that fit the cohort.
-    slightly_off : OutcomesSeen, of the same with a mismatch.
-    log_rivals : float, the log-likelihood of normal effects and a mismatch.
-
-    Returns
-    -------
-    weights : (n_outcomes, n_variants) float64, posterior means.
-    shares : (n_outcomes,) float64, the probability that the effects of each outcome are sparse and the
-        public genotypes fit; 0 where it is negligible.
-    fits : float, the probability that the public genotypes fit, and some effects are sparse.
-
-    All are estimated by draws from a public seed, the same for every outcome.
+    The results are `weights`, (n_outcomes, n_variants) float64, posterior means; `shares`, (n_outcomes,)
+    float64, the probability that the effects of each outcome are sparse and the public genotypes fit; 0 where
+    it is negligible; `fits`, the probability that the public genotypes fit, and some effects are sparse. All
+    are estimated by draws from a public seed, the same for every outcome.
     """
     weights, log_factors = spike_and_slab(seen, last_sweeps=LAST_SWEEPS)
     shares, log_pooled = posterior_of_sparse(log_factors)
@@ -79,7 +79,7 @@ def sparse_effects(seen, slightly_off, *, log_rivals):
     return weights, np.where((shares > NEGLIGIBLE) & ~is_too_much, shares, 0), fits
 
 
-def spike_and_slab(seen, *, last_sweeps):
+def spike_and_slab(seen: OutcomesSeen, *, last_sweeps: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the weights of `sparse_effects`, and the logarithms of Bayes factors, (n_outcomes,) float64."""
     U, n_variants = seen.spectrum.vectors, len(seen.spectrum.vectors)
     causal = np.geomspace(min(MOST_CAUSAL, 1 / n_variants), MOST_CAUSAL, N_CAUSAL)
@@ -109,16 +109,13 @@ def spike_and_slab(seen, *, last_sweeps):
     return weights, log_factors
 
 
-def posterior_of_sparse(log_factors):
+def posterior_of_sparse(
+    log_factors: np.ndarray,  # (n_outcomes,) float64, logarithms of Bayes factors
+) -> tuple[np.ndarray, float]:
     """Average over how many outcomes have sparse effects: a share of 0, 0.1, ... or 1, all alike at first.
 
-    Parameters
-    ----------
-    log_factors : (n_outcomes,) float64, logarithms of Bayes factors.
-
-    Returns
-    -------
-    (n_outcomes,) float64, the probability that each has; and the logarithm of their joint Bayes factor.
+    The result is (n_outcomes,) float64, the probability that each has; and the logarithm of their joint Bayes
+    factor.
     """
     share = SPARSE_SHARES[:, np.newaxis]
     with np.errstate(divide="ignore"):
@@ -128,7 +125,7 @@ def posterior_of_sparse(log_factors):
     return np.exp(joint - whole) @ expit(sparse - normal), whole - np.log(len(share))
 
 
-def _normal_likelihood(curvature, score, effect):
+def _normal_likelihood(curvature: np.ndarray, score: np.ndarray, effect: float) -> np.ndarray:
     """Return the mean log-likelihoods under the normal prior at every power, (n_powers,) float64."""
     variance, power = (SCALES * effect)[:, np.newaxis, np.newaxis], POWERS[:, np.newaxis]
     precision = power * curvature + 1 / variance
@@ -139,22 +136,23 @@ def _normal_likelihood(curvature, score, effect):
 
 
 @numba.njit(nogil=True, cache=True)
-def _sample(precision, linear, effect, causal, scales, powers, sweeps, last_sweeps, burn_in, rng):
+def _sample(
+    precision: np.ndarray,  # (n_variants, n_variants) float64, Lambda
+    linear: np.ndarray,  # (n_variants,) float64, m
+    effect: float,  # t2
+    causal: np.ndarray,
+    scales: np.ndarray,
+    powers: np.ndarray,
+    sweeps: int,
+    last_sweeps: int,
+    burn_in: float,  # in [0, 1), the share of them that is not counted
+    rng: "Generator",
+) -> tuple[np.ndarray, np.ndarray]:
     """Draw effects by turns.
 
-    Parameters
-    ----------
-    precision, linear : (n_variants, n_variants) and (n_variants,) float64, Lambda and m.
-    effect : float, t2.
-    causal, scales, powers : float64, grids of p and s, and ascending powers of the likelihood, the last 1.
-    sweeps, last_sweeps : int, at each power below 1, and at 1.
-    burn_in : float in [0, 1), the share of them that is not counted.
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    means : (n_variants,) float64, of the effects.
-    likelihood : (n_powers,) float64, mean log-likelihoods.
+    `causal`, `scales` and `powers`: float64, grids of p and s, and ascending powers of the likelihood, the
+    last 1. `sweeps` and `last_sweeps`: at each power below 1, and at 1. The results are `means`,
+    (n_variants,) float64, of the effects; `likelihood`, (n_powers,) float64, mean log-likelihoods.
     """
     n_variants, n_scales = len(linear), len(scales)
     theta, rest = np.zeros(n_variants), linear.copy()  # m - Lambda theta

@@ -3,8 +3,10 @@
 The directions are those of a public Gram matrix or of the noisy one that is released before.
 """
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,11 +14,14 @@ from dpgrs.errors import UsageError
 from dpgrs.linalg.clipped_statistics import CLIPPED_CROSS_STEP
 from dpgrs.linalg.denoising import denoised_means, noisy_spectrum
 from dpgrs.linalg.norms import budget_groups
-from dpgrs.linalg.steering import steer
+from dpgrs.linalg.steering import SteerableRows, Steering, steer
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.reusecov import NoisyStatistics, draw_genotypes, draw_outcomes, require_shapes
-from dpgrs.privacy.noise.base import data_digest
-from dpgrs.privacy.sensitivity import largest_row_norm
+from dpgrs.privacy.noise.base import NoiseSource, data_digest
+from dpgrs.privacy.sensitivity import Sensitivity, largest_row_norm
+
+if TYPE_CHECKING:
+    from dpgrs.linalg.public_ld import PublicLd
 
 # Of what was drawn, for statements.
 STEERED = (
@@ -31,28 +36,38 @@ class SteeredRequest(PrivacyRequest):
     """The terms of a release of steered X'Y."""
 
     @cached_property
-    def cross_claim(self):
+    def cross_claim(self) -> Sensitivity:
         return replace(super().cross_claim, law="steered/1")
 
     @property
-    def cross_step(self):
+    def cross_step(self) -> float:
         return CLIPPED_CROSS_STEP
 
     @property
-    def row_bound(self):
+    def row_bound(self) -> float:
         """The norm at which steered rows are clipped."""
         return largest_row_norm(self.n_columns, rows=self.rows, row_norm=self.row_norm)
 
 
 @lru_cache(maxsize=256)
-def steered_request(request):
+def steered_request(request: PrivacyRequest) -> SteeredRequest:
     """Return the terms of steered X'Y for a PrivacyRequest; kept, as they are asked often."""
     return SteeredRequest(**asdict(request))
 
 
 def private_steered_statistics(
-    gram, rows, n_rows, *, request, noise, digest, ld=None, slopes=None, outcome_names=None, observed=None
-):
+    gram: np.ndarray | None,
+    rows: SteerableRows,
+    n_rows: int,
+    *,
+    request: SteeredRequest,
+    noise: NoiseSource,
+    digest: str,
+    ld: "PublicLd | None" = None,
+    slopes: np.ndarray | None = None,
+    outcome_names: Sequence[str] | None = None,
+    observed: np.ndarray | None = None,
+) -> NoisyStatistics:
     """Release the number of rows, X'X where none is public, and X'Y along directions that these tell.
 
     Parameters
@@ -105,19 +120,18 @@ def private_steered_statistics(
     return NoisyStatistics(noisy_gram, cross, n, events + more, **drawn)
 
 
-def steering_of(noisy_gram, n, *, request, ld=None, slopes=None):
+def steering_of(
+    noisy_gram: np.ndarray | None,  # (n_variants + 1, n_variants + 1) float64, noisy X'X, or None with `ld`
+    n: float,  # number of rows, public or released
+    *,
+    request: SteeredRequest,
+    ld: "PublicLd | None" = None,
+    # (n_outcomes,) float64, of the outcomes of a joint budget; None where each has its own.
+    slopes: np.ndarray | None = None,
+) -> Steering:
     """Choose how rows are turned, from what is public or was released before.
 
-    Parameters
-    ----------
-    noisy_gram : (n_variants + 1, n_variants + 1) float64, noisy X'X, or None with `ld`.
-    n : int, number of rows, public or released.
-    request, ld : as in `private_steered_statistics`.
-    slopes : (n_outcomes,) float64, of the outcomes of a joint budget; None where each has its own.
-
-    Returns
-    -------
-    Steering
+    `request` and `ld`: as in `private_steered_statistics`.
     """
     if ld is not None:
         spectrum, centre = ld.spectrum(n), None

@@ -1,7 +1,9 @@
 """Mechanisms that draw X'Y of steered rows: after a Gram matrix of their own, or on a public one."""
 
+from collections.abc import Sequence
 from dataclasses import fields, replace
 from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -9,11 +11,17 @@ from dpgrs.linalg.norms import clipped_outcomes
 from dpgrs.linalg.public_ld import PublicLd
 from dpgrs.linalg.steering import SteerableRows, Steering
 from dpgrs.methods.blup_ld import blup_ld, ld_request
-from dpgrs.methods.fits import blup_steered
+from dpgrs.methods.fits import FitTerms, blup_steered
 from dpgrs.methods.reusecov import NoisyStatistics
-from dpgrs.methods.steered import private_steered_statistics, steered_request
+from dpgrs.methods.steered import SteeredRequest, private_steered_statistics, steered_request
 from dpgrs.methods.sum_mechanisms import SharedStatistics
 from dpgrs.types import Coding
+
+if TYPE_CHECKING:
+    from dpgrs.config.study import StudyConfig
+    from dpgrs.linalg.linear_fit import LinearFit
+    from dpgrs.methods.requests import PrivacyRequest
+    from dpgrs.study.training_data import TrainingData
 
 
 class SteeredStatistics(SharedStatistics):
@@ -23,13 +31,20 @@ class SteeredStatistics(SharedStatistics):
     takes = ("statistics", "variant_set")
     draws = MappingProxyType({"genotypes": ("count", "gram"), "outcomes": ("observed", "cross")})
 
-    def terms(self, request):
+    def terms(self, request: "PrivacyRequest") -> SteeredRequest:
         return steered_request(request)
 
-    def key(self, method):
+    def key(self, method: str | None) -> tuple[str, ...]:
         return (self.name,)
 
-    def exact(self, request, *, data, names, settings):
+    def exact(
+        self,
+        request: "PrivacyRequest",
+        *,
+        data: "TrainingData",
+        names: Sequence[str],
+        settings: "StudyConfig",
+    ) -> dict[str, Any]:
         exact = super().exact(request, data=data, names=names, settings=settings)
         del exact["cross"]
         terms, own = self.terms(request), data.rows(request.n_variants).in_memory
@@ -49,7 +64,7 @@ class SteeredStatistics(SharedStatistics):
         )
         return exact | {"rows": rows, "digest": own.genotype_digest}
 
-    def zeros(self, request, n_outcomes):
+    def zeros(self, request: "PrivacyRequest", n_outcomes: int) -> dict[str, Any]:
         zeros = super().zeros(request, n_outcomes)
         terms, cross = self.terms(request), zeros.pop("cross")
         bits = np.zeros((request.n_variants, 1), dtype=np.uint64)
@@ -57,40 +72,54 @@ class SteeredStatistics(SharedStatistics):
         bounds = (terms.row_bound, request.outcome_bound)
         return zeros | {"rows": SteerableRows(bits, Y, 0, request.rows, nobody, *bounds), "digest": ""}
 
-    def draw(self, gram, rows, n_rows, *, request, origin=None, loadings=None, **options):
+    def draw(
+        self,
+        gram: np.ndarray,
+        rows: SteerableRows,
+        n_rows: int,
+        *,
+        request: "PrivacyRequest",
+        origin: np.ndarray | None = None,
+        loadings: np.ndarray | None = None,
+        **options: Any,
+    ) -> NoisyStatistics:
         """Release the statistics.
 
-        Parameters
-        ----------
-        request : PrivacyRequest
-        origin, loadings : public, as in `NoisyStatistics`; all others as in `private_steered_statistics`.
-
-        Returns
-        -------
-        NoisyStatistics
+        `origin` and `loadings`: public, as in `NoisyStatistics`; all others as in
+        `private_steered_statistics`.
         """
         drawn = private_steered_statistics(gram, rows, n_rows, request=self.terms(request), **options)
         return replace(drawn, origin=origin, loadings=loadings)
 
-    def arrays(self, drawn):
+    def arrays(self, drawn: Any) -> dict[str, np.ndarray]:
         return super().arrays(drawn) | vars(drawn.steering)
 
-    def restore(self, label, arrays):
+    def restore(self, label: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
         arrays = dict(arrays)
         steering = Steering(**{field.name: arrays.pop(field.name) for field in fields(Steering)})
         return NoisyStatistics(**{"gram": None} | arrays, n=label["n"], steering=steering)
 
-    def outputs(self, drawn, names, request):
+    def outputs(
+        self, drawn: Any, names: Sequence[str], request: "PrivacyRequest"
+    ) -> dict[tuple[str, ...], tuple]:
         parts, turned = super().outputs(drawn, names, request), vars(drawn.steering).values()
         return {
             part: (*numbers, *turned) if "outcomes" in part else numbers for part, numbers in parts.items()
         }
 
-    def drawn_before(self, request):
+    def drawn_before(self, request: "PrivacyRequest") -> dict[str, Any]:
         budget = self.terms(request).budget
         return {"steered_by": {name: budget[name] for name in ("count", "gram")}}
 
-    def fit(self, method, drawn, *, request, terms, outcomes=None):
+    def fit(
+        self,
+        method: str,
+        drawn: Any,
+        *,
+        request: "PrivacyRequest",
+        terms: FitTerms,
+        outcomes: np.ndarray | None = None,
+    ) -> "LinearFit":
         return blup_steered(drawn, request=self.terms(request), terms=terms)
 
 
@@ -101,24 +130,41 @@ class SteeredProducts(SteeredStatistics):
     takes = ("statistics", "variant_set", "ld")
     draws = MappingProxyType({"genotypes": ("count",), "outcomes": ("observed", "cross")})
 
-    def terms(self, request):
+    def terms(self, request: "PrivacyRequest") -> SteeredRequest:
         return ld_request(request)
 
-    def exact(self, request, *, data, names, settings):
+    def exact(
+        self,
+        request: "PrivacyRequest",
+        *,
+        data: "TrainingData",
+        names: Sequence[str],
+        settings: "StudyConfig",
+    ) -> dict[str, Any]:
         exact = super().exact(request, data=data, names=names, settings=settings)
         return exact | {"gram": None, "ld": data.ld(request.n_variants)}
 
-    def zeros(self, request, n_outcomes):
+    def zeros(self, request: "PrivacyRequest", n_outcomes: int) -> dict[str, Any]:
         d = request.n_variants
         ld = PublicLd(np.arange(d), (np.zeros((1, 1)),) * d, np.zeros((0, d)), 1)
         return super().zeros(request, n_outcomes) | {"gram": None, "ld": ld}
 
-    def outputs(self, drawn, names, request):
+    def outputs(
+        self, drawn: Any, names: Sequence[str], request: "PrivacyRequest"
+    ) -> dict[tuple[str, ...], tuple]:
         parts = super().outputs(drawn, names, request)
         del parts["genotypes",]
         # A public n is drawn by no request of its own, but weights hang on it.
         parts = {part: (drawn.n, *numbers) for part, numbers in parts.items()}
         return ({("genotypes",): (drawn.n,)} if request.has_private_count else {}) | parts
 
-    def fit(self, method, drawn, *, request, terms, outcomes=None):
+    def fit(
+        self,
+        method: str,
+        drawn: Any,
+        *,
+        request: "PrivacyRequest",
+        terms: FitTerms,
+        outcomes: np.ndarray | None = None,
+    ) -> "LinearFit":
         return blup_ld(drawn, request=self.terms(request), terms=terms)

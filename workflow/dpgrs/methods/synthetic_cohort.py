@@ -7,6 +7,7 @@ rows is a mean over few synthetic rows. docs/explanation/plan.md derives it.
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.linalg import eigh
@@ -26,6 +27,11 @@ from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.public_random import generator
 from dpgrs.types import Coding, Rows
 
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+    from dpgrs.methods.requests import PrivacyRequest
+
 # Of public draws, so that the same question always has the same answer; no release hangs on it.
 SEED = 0
 # Sites that are monomorphic all over would take part in nothing.
@@ -41,42 +47,35 @@ class SyntheticCohort:
 
     Given effects theta, X'Y/n is A theta + R g sqrt((1 - h2)/n) with g standard normal, for all columns and
     the intercept.
-
-    Attributes
-    ----------
-    n : int, number of rows.
-    gram : (n_variants + 1, n_variants + 1) float64, X'X/n, the intercept last.
-    slope : (n_variants + 1, n_variants) float64, A.
-    root : (n_variants + 1, k) float64, R.
-    mean : (n_variants,) float64, of the population's columns, in `half` coding and not clipped.
-    covariance : (n_variants, n_variants) float64, likewise.
-    origin : (n_variants,) float64, the zero of the request's coding in `half` coding, or None.
     """
 
-    n: int
-    gram: np.ndarray
-    slope: np.ndarray
-    root: np.ndarray
-    mean: np.ndarray
-    covariance: np.ndarray
+    n: int  # number of rows
+    gram: np.ndarray  # (n_variants + 1, n_variants + 1) float64, X'X/n, the intercept last
+    slope: np.ndarray  # (n_variants + 1, n_variants) float64, A
+    root: np.ndarray  # (n_variants + 1, k) float64, R
+    mean: np.ndarray  # (n_variants,) float64, of the population's columns, in `half` coding and not clipped
+    covariance: np.ndarray  # (n_variants, n_variants) float64, likewise
+    # (n_variants,) float64, the zero of the request's coding in `half` coding, or None.
     origin: np.ndarray | None
 
     @property
-    def variance(self):
+    def variance(self) -> np.ndarray:
         """Those of the population's columns, (n_variants,) float64."""
         return self.covariance.diagonal()
 
-    def explained(self, weights):
+    def explained(self, weights: np.ndarray) -> np.ndarray:
         """Return the variance of what weights predict in the population, one for each row of them."""
         return ((weights @ self.covariance) * weights).sum(axis=-1)
 
     @property
-    def coded_mean(self):
+    def coded_mean(self) -> np.ndarray:
         """The means of the columns in the population, in the coding of the request."""
         return self.mean if self.origin is None else self.mean - self.origin
 
 
-def require_domain(request, *, n_rows, frequency, heritability):
+def require_domain(
+    request: "PrivacyRequest", *, n_rows: int, frequency: np.ndarray, heritability: float
+) -> None:
     """Raise a UsageError if there are no rows, or not one frequency a variant, or h2 is not from 0 to 1."""
     found = np.asarray(frequency, dtype=np.float64)
     if found.shape != (request.n_variants,) or not np.all((found >= 0) & (found <= 1)):
@@ -90,25 +89,21 @@ def require_domain(request, *, n_rows, frequency, heritability):
         raise UsageError(f"`heritability` must be from 0 to 1, got {heritability}. Correct it.")
 
 
-def synthetic_cohort(request, *, n_rows, frequency, number, ld=None, name="cohort"):
+def synthetic_cohort(
+    request: "PrivacyRequest",  # its coding and norms say how rows are summed
+    *,
+    n_rows: int,  # >= 1
+    frequency: np.ndarray,  # (n_variants,) float64 in [0, 1], public ALT allele frequencies
+    number: int,  # tells cohorts apart; all requests see the same people in the cohort of a number
+    # Whose correlations are those of the population: neither coding nor clip of the panel matter. None takes
+    # variants as independent.
+    ld: PublicLd | None = None,
+    name: str = "cohort",  # tells cohorts of other people apart
+) -> SyntheticCohort:
     """Sum a synthetic cohort as a request asks for it.
 
     Allele counts are binomial; the correlations between columns are those of normal columns (Bartlett's
     decomposition of the Wishart distribution), of order 1/sqrt(n) where variants are independent.
-
-    Parameters
-    ----------
-    request : PrivacyRequest; its coding and norms say how rows are summed.
-    n_rows : int >= 1
-    frequency : (n_variants,) float64 in [0, 1], public ALT allele frequencies.
-    number : int, tells cohorts apart; all requests see the same people in the cohort of a number.
-    ld : PublicLd, whose correlations are those of the population: neither coding nor clip of the panel
-        matter. None takes variants as independent.
-    name : str, tells cohorts of other people apart.
-
-    Returns
-    -------
-    SyntheticCohort
     """
     frequency = np.clip(np.asarray(frequency, dtype=np.float64), RAREST, 1 - RAREST)
     mean, variance = column_moments(frequency, rows=request.rows)
@@ -140,17 +135,16 @@ def synthetic_cohort(request, *, n_rows, frequency, number, ld=None, name="cohor
     )
 
 
-def synthetic_panel(request, ld, *, frequency, number):
+def synthetic_panel(
+    request: "PrivacyRequest",
+    ld: PublicLd,  # of the panel: as many components are taken
+    *,
+    frequency: np.ndarray,
+    number: int,
+) -> PublicLd:
     """Estimate linkage disequilibrium from as many synthetic rows as a public panel has, of its population.
 
-    Parameters
-    ----------
-    request, frequency, number : as in `synthetic_cohort`, whose rows are other people.
-    ld : PublicLd, of the panel: as many components are taken.
-
-    Returns
-    -------
-    PublicLd
+    `request`, `frequency` and `number`: as in `synthetic_cohort`, whose rows are other people.
     """
     model = {"n_rows": ld.n_rows, "frequency": frequency, "number": number, "ld": ld}
     G = synthetic_cohort(request, **model, name="panel").gram[:-1, :-1]
@@ -160,19 +154,16 @@ def synthetic_panel(request, ld, *, frequency, number):
     return PublicLd(ld.starts, tuple(G[own, own] for own in ld.of_blocks), components, ld.n_rows)
 
 
-def noisy_statistics(request, cohort, *, n_outcomes, key):
+def noisy_statistics(
+    request: "PrivacyRequest",
+    cohort: SyntheticCohort,
+    *,
+    n_outcomes: int,  # all of which are known of everyone; they are counted if the request counts them
+    key: tuple[str | int, ...],  # tuple of str and int, tells draws apart
+) -> NoisyStatistics:
     """Run the mechanisms on the Gram matrix of a synthetic cohort, and on its counts, with seeded noise.
 
-    Parameters
-    ----------
-    request : PrivacyRequest
-    cohort : SyntheticCohort
-    n_outcomes : int, all of which are known of everyone; they are counted if the request counts them.
-    key : tuple of str and int, tells draws apart.
-
-    Returns
-    -------
-    NoisyStatistics whose X'Y are 0.
+    The result is NoisyStatistics whose X'Y are 0.
     """
     gram = np.rint(cohort.gram * (cohort.n / request.gram_step)).astype(np.int64)
     noise, n, observed = BenchmarkNoise(SEED, *key).of("genotypes"), cohort.n, None
@@ -191,7 +182,9 @@ def noisy_statistics(request, cohort, *, n_outcomes, key):
     return NoisyStatistics(noisy, cross, n, origin=cohort.origin, observed=observed, slopes=slopes)
 
 
-def _sample(frequency, n, F, *, rows, stream):
+def _sample(
+    frequency: np.ndarray, n: int, F: np.ndarray | None, *, rows: Rows, stream: "Generator"
+) -> tuple[np.ndarray, np.ndarray]:
     """Draw a cohort of correlations FF': a factor L, L L' the covariance of its columns over n, and means."""
     n_alleles, d = n * _alleles(rows), len(frequency)
     if F is None:
@@ -214,7 +207,7 @@ def _sample(frequency, n, F, *, rows, stream):
     return L, sample_mean
 
 
-def _alleles(rows):
+def _alleles(rows: Rows) -> int:
     return 1 if Rows(rows) == Rows.HAPLOTYPES else 2
 
 
@@ -228,7 +221,7 @@ class _RowClip:
 
 
 @lru_cache(maxsize=CLIPS_KEPT)
-def _row_clip(frequency, rows, row_norm):
+def _row_clip(frequency: np.ndarray, rows: Rows, row_norm: float) -> _RowClip:
     """Average the clip of each genotype over the rest of synthetic rows, and over the genotype exactly."""
     frequency, n_alleles = np.array(frequency), _alleles(rows)
     values = np.arange(n_alleles + 1)[:, np.newaxis] - n_alleles * frequency
@@ -246,7 +239,7 @@ def _row_clip(frequency, rows, row_norm):
     return _RowClip(mean, scale, (shares * values**2 * first).sum(axis=0) / square)
 
 
-def outcome_clip(request):
+def outcome_clip(request: "PrivacyRequest") -> tuple[float, float]:
     """Return E gy/E y^2 and E g^2/E y^2 of standard normal outcomes y that are clipped to g."""
     if request.outcome_norm is None:
         return 1.0, 1.0
@@ -254,7 +247,7 @@ def outcome_clip(request):
 
 
 @lru_cache(maxsize=CLIPS_KEPT)
-def _outcome_clip(n_outcomes, bound, norm):
+def _outcome_clip(n_outcomes: int, bound: float, norm: float | None) -> tuple[float, float]:
     squares = generator(SEED, "clip", "outcomes").chisquare(n_outcomes, ROWS_TO_CLIP * 10)
     factor = np.minimum(1, norm / np.sqrt(squares))
     normal = np.full(n_outcomes, np.nan)

@@ -1,33 +1,36 @@
 """Steered X'Y of made-up cohorts: the real rule chooses the directions, moments stand for the rows."""
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dpgrs.methods.blup_model import ratio_where
 from dpgrs.methods.steered import steering_of
-from dpgrs.methods.synthetic_cohort import ROWS_TO_CLIP, SEED, outcome_clip
+from dpgrs.methods.synthetic_cohort import ROWS_TO_CLIP, SEED, SyntheticCohort, outcome_clip
 from dpgrs.public_random import generator
 
+if TYPE_CHECKING:
+    from dpgrs.linalg.public_ld import PublicLd
+    from dpgrs.methods.reusecov import NoisyStatistics
+    from dpgrs.methods.steered import SteeredRequest
 
-def steered(noisy, cross, cohort, *, request, ld, is_joint):
+
+def steered(
+    noisy: "NoisyStatistics",  # from `noisy_statistics`
+    cross: np.ndarray,  # (n_outcomes, n_variants + 1) float64, X'Y without noise, intercept last
+    cohort: SyntheticCohort,
+    *,
+    request: "SteeredRequest",
+    ld: "PublicLd",  # PublicLd that a run would steer by; None takes the noisy X'X
+    is_joint: bool,  # whether all outcomes of the study share a budget
+) -> "NoisyStatistics":
     """Steer X'Y of a synthetic cohort, as its noisy statistics or a panel tell.
 
     Along each direction the clip leaves E cz^2/E z^2 of X'Y, z being what normal rows are turned to and c z
     what they are clipped to.
 
-    Parameters
-    ----------
-    noisy : NoisyStatistics, from `noisy_statistics`.
-    cross : (n_outcomes, n_variants + 1) float64, X'Y without noise, intercept last.
-    cohort : SyntheticCohort
-    request : SteeredRequest
-    ld : PublicLd that a run would steer by; None takes the noisy X'X.
-    is_joint : bool, whether all outcomes of the study share a budget.
-
-    Returns
-    -------
-    NoisyStatistics with a `cross` without noise and its `steering`.
+    The result is NoisyStatistics with a `cross` without noise and its `steering`.
     """
     slopes = noisy.slopes if is_joint else None
     steering = steering_of(noisy.gram, noisy.n, request=request, ld=ld, slopes=slopes)

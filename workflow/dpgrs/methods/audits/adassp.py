@@ -1,6 +1,7 @@
 """Audit cases of AdaSSP: a member whose row is orthogonal to everyone else's."""
 
 import math
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from dpgrs.methods.adassp import (
     private_adassp,
     private_smallest_eigenvalue,
 )
-from dpgrs.methods.audits.cohorts import N_OTHERS
+from dpgrs.methods.audits.cohorts import N_OTHERS, ExactStatistics
 from dpgrs.methods.audits.rows import (
     ADDED,
     CLIPPED,
@@ -31,11 +32,15 @@ from dpgrs.methods.audits.rows import (
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.types import Coding
 
+if TYPE_CHECKING:
+    from dpgrs.privacy.audit.audit import AuditCase
+    from dpgrs.privacy.noise.base import NoiseSource
+
 # A member whose row is orthogonal to everyone else's, so that all of it is in the smallest eigenvalue.
 CROSSING = ((1, 1), (1, -1))
 
 
-def adassp_cases():
+def adassp_cases() -> "list[AuditCase]":
     """Return the cases of AdaSSP and of its smallest eigenvalue."""
     return [
         _smallest_eigenvalue(**TWO_HAPLOTYPES, **ADDED, **GDP, epsilon=15.0),
@@ -48,21 +53,21 @@ def adassp_cases():
     ]
 
 
-def _smallest_eigenvalue(**terms):
+def _smallest_eigenvalue(**terms: Any) -> "AuditCase":
     request = AdasspRequest(**request_terms(CROSSING, **terms))
 
-    def run(exact, noise):
+    def run(exact: ExactStatistics, noise: "NoiseSource") -> list:
         return [private_smallest_eigenvalue(exact.gram, request=request, noise=noise)[0]]
 
     pair = _crossed_pair(request)
     return normal_case(private_smallest_eigenvalue, request, pair=pair, run=run, mu=_eigenvalue_mu(request))
 
 
-def _adassp(**terms):
+def _adassp(**terms: Any) -> "AuditCase":
     request = PrivacyRequest(**request_terms(CROSSING, **terms))
     split = adassp_request(request)
 
-    def run(exact, noise):
+    def run(exact: ExactStatistics, noise: "NoiseSource") -> list:
         options = {"request": request, "noise": noise, "observed": exact.observed}
         statistics = private_adassp(exact.gram, exact.cross, exact.n_rows, **options)
         return [*noisy_parts(statistics, request), statistics.smallest_eigenvalue]
@@ -72,7 +77,7 @@ def _adassp(**terms):
     return normal_case(private_adassp, request, pair=_crossed_pair(request), run=run, mu=mu)
 
 
-def _eigenvalue_mu(request):
+def _eigenvalue_mu(request: PrivacyRequest) -> float:
     """Return what the pair shows of the eigenvalue's mu: it does not use up what floating point may need."""
     per_row = request.n_variants / 4 if request.row_norm is None else request.row_norm**2
     moved = per_row * request.rows_per_unit
@@ -81,7 +86,7 @@ def _eigenvalue_mu(request):
     return request.budget["eigenvalue"] * moved / (moved + slack)
 
 
-def _crossed_pair(request):
+def _crossed_pair(request: PrivacyRequest) -> tuple[Any, ...]:
     """Return sums with the crossing member and without: under replace-one with one more of the others."""
     member, other, others = CROSSING[0], (1, -1), np.tile([[0, 1], [1, 0]], N_OTHERS // 2)
     if request.coding == Coding.FREQUENCY:

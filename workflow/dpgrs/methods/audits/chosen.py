@@ -1,7 +1,9 @@
 """Audit cases of screening in a study: choices by outcome, and statistics of the chosen variants."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,6 +31,9 @@ from dpgrs.privacy.audit.audit import AuditCase, PureLoss
 from dpgrs.selection.dp_kendall import KendallRequest
 from dpgrs.types import Rows
 
+if TYPE_CHECKING:
+    from dpgrs.privacy.noise.base import NoiseSource
+
 CHOICE_EPSILON = 2.0
 # So many rows that a correlation moves by all but two thousandths of what is claimed.
 N_ROWS = 4096
@@ -36,19 +41,13 @@ N_ROWS = 4096
 
 @dataclass(frozen=True, eq=False)
 class Chosen:
-    """The input of a mechanism that screens.
-
-    Attributes
-    ----------
-    n_rows : int
-    data : ScreeningData
-    """
+    """The input of a mechanism that screens."""
 
     n_rows: int
     data: ScreeningData
 
 
-def chosen_cases():
+def chosen_cases() -> list[AuditCase]:
     """Return the cases: a member more, with one row or two."""
     return [
         _choices(**HAPLOTYPE),
@@ -60,7 +59,7 @@ def chosen_cases():
     ]
 
 
-def _choices(**unit):
+def _choices(**unit: Any) -> AuditCase:
     """Take out carriers of the smallest outcome: the variant that was ahead falls level with the other."""
     request = KendallRequest(n_choices=1, epsilon=CHOICE_EPSILON, **unit, **ADDED)
     n_copies = 2 if unit == TWO_HAPLOTYPES else 1
@@ -69,10 +68,19 @@ def _choices(**unit):
     return choice_case(request, request.rows, **options)
 
 
-def choice_case(request, rows, *, pair, claimed, sign, budget, **options):
+def choice_case(
+    request: Any,
+    rows: Rows,
+    *,
+    pair: Sequence[Chosen],
+    claimed: Any,
+    sign: int,
+    budget: float,
+    **options: Any,
+) -> AuditCase:
     """Build a case of one choice between two variants, between which one unit decides."""
 
-    def run(exact, noise):
+    def run(exact: Chosen, noise: "NoiseSource") -> list:
         return private_choices(exact.data, request=request, noise=noise, outcome_names=["a"], **options)[0][
             0, 0
         ]
@@ -93,7 +101,7 @@ def choice_case(request, rows, *, pair, claimed, sign, budget, **options):
     )
 
 
-def _carriers(n_copies, rows, *, is_whole):
+def _carriers(n_copies: int, rows: Rows, *, is_whole: bool) -> Chosen:
     """Return rows of which one variant goes with the outcome and the other against it, as far.
 
     A whole has a unit more, `n_copies` rows of the smallest outcome that carry both.
@@ -108,14 +116,14 @@ def _carriers(n_copies, rows, *, is_whole):
     return one_outcome(x, y, rows)
 
 
-def one_outcome(x, y, rows):
+def one_outcome(x: np.ndarray, y: np.ndarray, rows: Rows) -> Chosen:
     """Return rows that all train: of people, both of whose alleles are alike, or of haplotypes."""
     alleles = x if rows == Rows.HAPLOTYPES else np.repeat(x, 2, axis=1)
     data = ScreeningData(pack(alleles), y, np.ones(y.shape[1], dtype=bool), alleles.shape[1], rows)
     return Chosen(y.shape[1], data)
 
 
-def _statistics(**terms):
+def _statistics(**terms: Any) -> AuditCase:
     """Let all variants be chosen: their sums are those of a study that does not screen."""
     member = LONG_MEMBER if "coding" in terms else MEMBER
     of_all = PrivacyRequest(**request_terms(member, **terms))
@@ -127,7 +135,7 @@ def _statistics(**terms):
     options = {"request": request.statistics, "outcome_names": names}
     options |= {"frequency": np.zeros(of_all.n_variants)}
 
-    def run(exact, noise):
+    def run(exact: Chosen, noise: "NoiseSource") -> list:
         drawn = private_chosen_statistics(exact.data, chosen, noise=noise, **options)
         parts = [drawn.n]
         for one in drawn.by_outcome():
@@ -141,7 +149,7 @@ def _statistics(**terms):
     return normal_case(private_chosen_statistics, request, pair=pair, run=run, mu=mu)
 
 
-def _cohort(member, request):
+def _cohort(member: Any, request: PrivacyRequest) -> Chosen:
     exact = cohort_rows(member, request)
     Y = exact.cohort.outcomes * OUTCOME_STEP
     is_training = np.ones(exact.n_rows, dtype=bool)

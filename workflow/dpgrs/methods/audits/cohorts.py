@@ -1,6 +1,7 @@
 """Exact statistics of the cohorts that audits of sums compare: ten people, and a unit more or another."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,30 +14,25 @@ from dpgrs.linalg.row_centred import row_centred_statistics
 from dpgrs.linalg.statistics import LARGEST_BOUND, count_cases, count_known, cross_product, gram
 from dpgrs.types import Coding, Rows
 
+if TYPE_CHECKING:
+    from dpgrs.methods.requests import PrivacyRequest
+
 N_OTHERS = 20  # haplotypes of the other people
 
 
 @dataclass(frozen=True)
 class ExactStatistics:
-    """The input of a mechanism: what is summed over all rows.
-
-    Attributes
-    ----------
-    n_rows : int
-    gram : (n_variants + 1, n_variants + 1) int64 in units of the request's `gram_step`.
-    cross : (n_outcomes, n_variants + 1) int64 in units of its `cross_step`.
-    observed : (n_outcomes,) int64, rows on which each outcome is known.
-    cases : (n_outcomes,) int64, rows on which each is above 0; None where nothing counts them.
-    """
+    """The input of a mechanism: what is summed over all rows."""
 
     n_rows: int
-    gram: np.ndarray
-    cross: np.ndarray
-    observed: np.ndarray
+    gram: np.ndarray  # (n_variants + 1, n_variants + 1) int64 in units of the request's `gram_step`
+    cross: np.ndarray  # (n_outcomes, n_variants + 1) int64 in units of its `cross_step`
+    observed: np.ndarray  # (n_outcomes,) int64, rows on which each outcome is known
+    # (n_outcomes,) int64, rows on which each is above 0; None where nothing counts them.
     cases: np.ndarray | None = None
 
 
-def sum_up(member, n_copies, request, loadings):
+def sum_up(member: Any, n_copies: int, request: "PrivacyRequest", loadings: np.ndarray) -> ExactStatistics:
     """Sum up ten people, and one more unit of so many haplotypes; returns ExactStatistics."""
     genotypes, outcomes = member
     haplotypes_per_row = 1 if request.rows == Rows.HAPLOTYPES else 2
@@ -59,7 +55,14 @@ def sum_up(member, n_copies, request, loadings):
     return ExactStatistics(Y.shape[1], *sums, count_known(Y), count_cases(Y))
 
 
-def sum_rows(bits, outcomes, *, n_haplotypes, request, covariates=None):
+def sum_rows(
+    bits: np.ndarray,
+    outcomes: np.ndarray,
+    *,
+    n_haplotypes: int,
+    request: "PrivacyRequest",
+    covariates: np.ndarray | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
     """Sum X'X and X'Y of all rows in the coding of a request, where alleles have public frequencies of 0."""
     options = {"n_haplotypes": n_haplotypes, "rows": request.rows}
     if request.coding == Coding.FREQUENCY:
@@ -71,12 +74,12 @@ def sum_rows(bits, outcomes, *, n_haplotypes, request, covariates=None):
     return gram(bits, **options), cross_product(bits, outcomes, **options)
 
 
-def request_outcomes(Y, request):
+def request_outcomes(Y: np.ndarray, request: "PrivacyRequest") -> np.ndarray:
     """Clip outcomes as the terms of a request say, (n_outcomes, n_rows) int64 in units of `OUTCOME_STEP`."""
     norms = {"bound": request.outcome_bound, "norm": request.outcome_norm}
     return clipped_outcomes(Y, n_shared=request.n_outcomes, **norms)
 
 
-def copied_columns(values, n_copies):
+def copied_columns(values: np.ndarray, n_copies: int) -> np.ndarray:
     """Return so many equal columns: (n_values, n_copies)."""
     return np.tile(np.reshape(values, (-1, 1)), n_copies)

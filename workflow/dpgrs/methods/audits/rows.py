@@ -4,8 +4,10 @@ Inputs differ in one unit; everyone else has outcomes of 0. What would be releas
 large the noise is said to be, is learnt from the mechanism itself by a source that draws none.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,10 +15,13 @@ from dpgrs.genotypes.bits import pack
 from dpgrs.linalg.statistics import LARGEST_BOUND, grid_outcomes
 from dpgrs.methods.audits.cohorts import N_OTHERS, ExactStatistics, copied_columns, sum_rows
 from dpgrs.methods.audits.sums import DELTA, EPSILON, TERMS, term_text
-from dpgrs.methods.reusecov import noisy_entries
+from dpgrs.methods.reusecov import NoisyStatistics, noisy_entries
 from dpgrs.privacy.audit.audit import AuditCase, GaussianLoss
 from dpgrs.privacy.audit.parts import log_likelihood_ratio, parts_of
 from dpgrs.types import Accounting, Coding, Neighbours, Rows, Unit
+
+if TYPE_CHECKING:
+    from dpgrs.methods.requests import PrivacyRequest
 
 HAPLOTYPE = {"rows": Rows.HAPLOTYPES, "unit": Unit.HAPLOTYPE}
 TWO_HAPLOTYPES = {"rows": Rows.HAPLOTYPES, "unit": Unit.PERSON}
@@ -30,55 +35,37 @@ GDP, PAPER = {"accounting": Accounting.GDP}, {"accounting": Accounting.PAPER}
 
 @dataclass(frozen=True, eq=False)
 class Cohort:
-    """Rows, for mechanisms that need more than sums.
+    """Rows, for mechanisms that need more than sums."""
 
-    Attributes
-    ----------
-    bits : (n_variants, n_words) uint64, or (n_variants, n_rows) int16 in units of `DOSAGE_STEP`.
-    n_haplotypes : int
-    outcomes : (n_outcomes, n_rows) int64 in units of `OUTCOME_STEP`.
-    """
-
-    bits: np.ndarray
+    bits: np.ndarray  # (n_variants, n_words) uint64, or (n_variants, n_rows) int16 in units of `DOSAGE_STEP`
     n_haplotypes: int
-    outcomes: np.ndarray
+    outcomes: np.ndarray  # (n_outcomes, n_rows) int64 in units of `OUTCOME_STEP`
 
 
 @dataclass(frozen=True)
 class ExactRows:
-    """The input of such a mechanism.
-
-    Attributes
-    ----------
-    n_rows : int
-    cohort : Cohort
-    """
+    """The input of such a mechanism."""
 
     n_rows: int
     cohort: Cohort
 
 
-def request_terms(member, *, accounting, **terms):
+def request_terms(member: Any, *, accounting: Accounting, **terms: Any) -> dict[str, Any]:
     """Return the fields of a request about a member; without a budget they get that of the other audits."""
     sizes = {"n_variants": len(member[0]), "n_outcomes": len(member[1]), "outcome_bound": 3.0}
     return {"epsilon": EPSILON[accounting], "delta": DELTA, "accounting": accounting} | sizes | terms
 
 
-def normal_case(mechanism, request, *, pair, run, mu):
-    """Build a case of normal noise.
-
-    Parameters
-    ----------
-    mechanism : the ``private_*`` function.
-    request : PrivacyRequest, for the terms.
-    pair : two inputs.
-    run : function (input, noise) -> list of an array for every draw, in the order of the draws.
-    mu : float, claimed.
-
-    Returns
-    -------
-    AuditCase
-    """
+def normal_case(
+    mechanism: Callable[..., Any],  # the ``private_*`` function
+    request: "PrivacyRequest",  # for the terms
+    *,
+    pair: Sequence[Any],  # two inputs
+    # Function (input, noise) -> list of an array for every draw, in the order of the draws.
+    run: Callable[..., Any],
+    mu: float,  # claimed
+) -> AuditCase:
+    """Build a case of normal noise."""
     parts = parts_of(run, pair)
     # As the audits of ReuseCov say it.
     coded = {} if request.coding == Coding.HALF else {"coding": str(request.coding)}
@@ -96,13 +83,13 @@ def normal_case(mechanism, request, *, pair, run, mu):
     )
 
 
-def noisy_parts(noisy, request):
+def noisy_parts(noisy: NoisyStatistics, request: "PrivacyRequest") -> list:
     """Return all counts, and of X'X and X'Y the entries with noise, in the order of the draws."""
     entries = noisy_entries(request.n_variants, rows=request.rows, coding=request.coding)
     return [noisy.n, noisy.gram[entries], *([] if noisy.observed is None else [noisy.observed]), noisy.cross]
 
 
-def sums_with(member, request, *, others=None):
+def sums_with(member: Any, request: "PrivacyRequest", *, others: Any = None) -> ExactStatistics:
     """Return the ExactStatistics of `cohort_rows`."""
     exact = cohort_rows(member, request, others=others)
     bits, n_haplotypes, outcomes = exact.cohort.bits, exact.cohort.n_haplotypes, exact.cohort.outcomes
@@ -110,7 +97,7 @@ def sums_with(member, request, *, others=None):
     return ExactStatistics(exact.n_rows, *sums, np.full(request.n_outcomes, exact.n_rows))
 
 
-def cohort_rows(member, request, *, others=None):
+def cohort_rows(member: Any, request: "PrivacyRequest", *, others: Any = None) -> ExactRows:
     """Return the rows of ten people, and of one more unit with these signs, or nobody."""
     if others is None:
         others = np.arange(N_OTHERS) >> np.arange(request.n_variants)[:, np.newaxis] & 1
@@ -124,5 +111,5 @@ def cohort_rows(member, request, *, others=None):
     return ExactRows(Y.shape[1], Cohort(pack(alleles), alleles.shape[1], gridded))
 
 
-def _haplotypes_of_a_unit(request):
+def _haplotypes_of_a_unit(request: "PrivacyRequest") -> int:
     return 1 if request.unit == Unit.HAPLOTYPE else 2

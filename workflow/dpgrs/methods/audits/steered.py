@@ -5,8 +5,10 @@ one input towards the other, along the directions of that draw: 0 and 1, but for
 entry stands beside it, and an audit ends where the map is not the one that the released numbers give.
 """
 
+from collections.abc import Sequence
 from dataclasses import astuple, dataclass
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,13 +21,16 @@ from dpgrs.linalg.steering import SteerableRows
 from dpgrs.methods.audits.cohorts import request_outcomes
 from dpgrs.methods.audits.sums import DELTA, EPSILON, TERMS, tight_norms
 from dpgrs.methods.blup_ld import LdRequest
-from dpgrs.methods.reusecov import noisy_entries
+from dpgrs.methods.reusecov import NoisyStatistics, noisy_entries
 from dpgrs.methods.steered import SteeredRequest, private_steered_statistics, steering_of
 from dpgrs.privacy.audit.audit import HAPLOTYPE, PERSON, TWO_HAPLOTYPES, AuditCase, GaussianLoss
 from dpgrs.privacy.audit.parts import Part, log_likelihood_ratio
-from dpgrs.privacy.noise.base import data_digest
+from dpgrs.privacy.noise.base import NoiseSource, data_digest
 from dpgrs.privacy.sensitivity import count_sensitivity
 from dpgrs.types import Accounting, Coding, Neighbours, Rows, Unit
+
+if TYPE_CHECKING:
+    from dpgrs.methods.requests import PrivacyRequest
 
 # So many, and alleles so rare, that every noisy Gram matrix shows directions along which the unit is far out.
 N_VARIANTS, N_OTHERS, RARITY = 4, 400, 10
@@ -42,7 +47,7 @@ class ExactRows:
     rows: SteerableRows
 
 
-def steered_cases():
+def steered_cases() -> list[AuditCase]:
     """Return the cases of steered statistics, by a Gram matrix of their own and by a public one."""
     added, replaced = Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE
     paper = {"accounting": Accounting.PAPER}
@@ -55,7 +60,9 @@ def steered_cases():
     ]
 
 
-def _case(kind, neighbours, *, accounting=Accounting.GDP, **terms):
+def _case(
+    kind: Any, neighbours: Neighbours, *, accounting: Accounting = Accounting.GDP, **terms: Any
+) -> AuditCase:
     row_norm = 2.0 if Rows(terms["rows"]) == Rows.HAPLOTYPES else 4.0  # that of a row of all alleles
     request = kind(
         n_variants=N_VARIANTS,
@@ -98,7 +105,14 @@ def _case(kind, neighbours, *, accounting=Accounting.GDP, **terms):
     )
 
 
-def _run(exact, noise, *, audited, pair, request):
+def _run(
+    exact: ExactRows,
+    noise: NoiseSource,
+    *,
+    audited: Sequence[str],
+    pair: Sequence[Any],
+    request: SteeredRequest,
+) -> list:
     """Draw, and return the numbers of the audited parts."""
     rows, ld = exact.rows, None
     if not request.has_gram:
@@ -121,7 +135,7 @@ def _run(exact, noise, *, audited, pair, request):
     return [found[name] for name in audited]
 
 
-def _require_released_map(drawn, request, ld):
+def _require_released_map(drawn: NoisyStatistics, request: SteeredRequest, ld: PublicLd | None) -> None:
     """Fail unless rows were turned by what is public or released alone."""
     known = steering_of(drawn.gram, drawn.n, request=request, ld=ld)
     pairs = zip(astuple(known), astuple(drawn.steering), strict=True)
@@ -132,11 +146,11 @@ def _require_released_map(drawn, request, ld):
         )
 
 
-def _entries(gram, request):
+def _entries(gram: np.ndarray, request: "PrivacyRequest") -> np.ndarray:
     return gram[noisy_entries(N_VARIANTS, rows=request.rows, coding=request.coding)]
 
 
-def _rows_with(outcomes, request):
+def _rows_with(outcomes: Any, request: SteeredRequest) -> ExactRows:
     """Return the rows of 200 people, and of one unit more, who carries all alleles, with these outcomes."""
     n_copies = 0 if outcomes is None else 1 if request.unit == Unit.HAPLOTYPE else 2
     n_alleles = 1 if Rows(request.rows) == Rows.HAPLOTYPES else 2

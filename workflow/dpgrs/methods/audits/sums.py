@@ -7,12 +7,14 @@ cancels in the score: an audit catches that too.
 """
 
 import math
+from collections.abc import Callable, Sequence
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dpgrs.linalg.norms import budget_groups, outcome_norm
-from dpgrs.methods.audits.cohorts import sum_up
+from dpgrs.methods.audits.cohorts import ExactStatistics, sum_up
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.reusecov import (
     noisy_entries,
@@ -27,6 +29,9 @@ from dpgrs.privacy.audit.audit import HAPLOTYPE, PERSON, TWO_HAPLOTYPES, AuditCa
 from dpgrs.privacy.audit.parts import Part, log_likelihood_ratio
 from dpgrs.privacy.sensitivity import count_sensitivity
 from dpgrs.types import Accounting, Coding, Neighbours, Protection, Unit
+
+if TYPE_CHECKING:
+    from dpgrs.privacy.noise.base import NoiseSource
 
 # Budgets of which every audited share is a mu of about 2, where an audit sees most.
 EPSILON = {Accounting.GDP: 8.0, Accounting.PAPER: 16.0}
@@ -70,7 +75,7 @@ OF_FOUR, OTHER_OF_FOUR = ((1, 1, 1, 1), (1, math.nan, -1, -1)), ((1, 1, 1, 1), (
 LEVEL_MEMBER, OTHER_LEVEL = ((1, 1, -1, -1), (1, -1)), ((1, -1, 1, -1), (1, -1))
 
 
-def reusecov_cases():
+def reusecov_cases() -> list[AuditCase]:
     """Return the cases of the count, X'X and X'Y, each alone and all together."""
     paper = {"accounting": Accounting.PAPER}
     mostly_count, mostly_gram, mostly_cross = {"count_share": 0.8}, {"gram_share": 0.8}, {"gram_share": 0.2}
@@ -181,30 +186,30 @@ def reusecov_cases():
     ]
 
 
-def tight_norms(row_norm, *, n_shared):
+def tight_norms(row_norm: float, *, n_shared: int) -> dict[str, float]:
     """Return the norms of a request within tight bounds, as keywords: that of outcomes as a study has it."""
     return {"row_norm": row_norm, "outcome_norm": outcome_norm(n_shared, factor=1.05, bound=3.0)}
 
 
-def _added(mechanism, member, **terms):
+def _added(mechanism: Callable[..., Any], member: Any, **terms: Any) -> AuditCase:
     return _case(mechanism, member, None, neighbours=Neighbours.ADD_REMOVE, **terms)
 
 
-def _replaced(mechanism, member, other, **terms):
+def _replaced(mechanism: Callable[..., Any], member: Any, other: Any, **terms: Any) -> AuditCase:
     return _case(mechanism, member, other, neighbours=Neighbours.REPLACE_ONE, **terms)
 
 
 def _case(
-    mechanism,
-    member,
-    other,
+    mechanism: Callable[..., Any],
+    member: Any,
+    other: Any,
     *,
-    outcome_bound=3.0,
-    accounting=Accounting.GDP,
-    n_budgets=1,
-    loadings=None,
-    **terms,
-):
+    outcome_bound: float = 3.0,
+    accounting: Accounting = Accounting.GDP,
+    n_budgets: int = 1,
+    loadings: np.ndarray | None = None,
+    **terms: Any,
+) -> AuditCase:
     """Build the case of two cohorts, of which one has the member and the other `other`, or nobody."""
     n_columns = len(member[1]) if loadings is None else loadings.shape[1]  # of outcomes or their components
     request = PrivacyRequest(
@@ -234,7 +239,7 @@ def _case(
         for name, budget in draws
     )
 
-    def run(exact, noise):
+    def run(exact: ExactStatistics, noise: "NoiseSource") -> list:
         released = release(exact, noise, request=request)
         return [_own(name, released[name], request, budget) for name, budget in draws]
 
@@ -255,7 +260,7 @@ def _case(
     )
 
 
-def gram_share_shown(request):
+def gram_share_shown(request: PrivacyRequest) -> float:
     """Return the share of X'X's mu^2 that a pair shows, a float.
 
     1, but for centred rows, where the claim is of the whole matrix, R^4 or 2 R^4, and its upper triangle is
@@ -266,38 +271,46 @@ def gram_share_shown(request):
     return (1 + 1 / request.n_variants) / 2 if request.has_private_count else 0.5
 
 
-def _total_mu(statistics, request, n_budgets):
+def _total_mu(statistics: Sequence[str], request: PrivacyRequest, n_budgets: int) -> float:
     """Return the mu of all statistics together: what outcomes are in is drawn once for every budget."""
     draws = {COUNT: 1, GRAM: gram_share_shown(request)} | dict.fromkeys((OBSERVED, CROSS, CASES), n_budgets)
     return math.sqrt(sum(draws[name] * request.budget[name] ** 2 for name in statistics))
 
 
-def _release_count(exact, noise, *, request):
+def _release_count(
+    exact: ExactStatistics, noise: "NoiseSource", *, request: PrivacyRequest
+) -> dict[str, Any]:
     n, _ = private_count(exact.n_rows, request=request, noise=noise)
     return {COUNT: n}
 
 
-def _release_outcome_counts(exact, noise, *, request):
+def _release_outcome_counts(
+    exact: ExactStatistics, noise: "NoiseSource", *, request: PrivacyRequest
+) -> dict[str, Any]:
     observed, _ = private_outcome_counts(exact.observed, request=request, noise=noise)
     return {OBSERVED: observed}
 
 
-def _release_case_counts(exact, noise, *, request):
+def _release_case_counts(
+    exact: ExactStatistics, noise: "NoiseSource", *, request: PrivacyRequest
+) -> dict[str, Any]:
     cases, _ = private_case_counts(exact.cases, request=request, noise=noise)
     return {CASES: cases}
 
 
-def _release_gram(exact, noise, *, request):
+def _release_gram(exact: ExactStatistics, noise: "NoiseSource", *, request: PrivacyRequest) -> dict[str, Any]:
     G, _ = private_gram(exact.gram, PUBLIC_ROWS, request=request, noise=noise)
     return {GRAM: G}
 
 
-def _release_cross(exact, noise, *, request):
+def _release_cross(
+    exact: ExactStatistics, noise: "NoiseSource", *, request: PrivacyRequest
+) -> dict[str, Any]:
     V, _ = private_cross_product(exact.cross, request=request, noise=noise)
     return {CROSS: V}
 
 
-def _release_all(exact, noise, *, request):
+def _release_all(exact: ExactStatistics, noise: "NoiseSource", *, request: PrivacyRequest) -> dict[str, Any]:
     options = {"request": request, "noise": noise, "observed": exact.observed, "cases": exact.cases}
     noisy = private_statistics(exact.gram, exact.cross, exact.n_rows, **options)
     counts = {COUNT: noisy.n, OBSERVED: noisy.observed, CASES: noisy.cases}
@@ -316,7 +329,7 @@ RELEASES = {
 }
 
 
-def _exact_output(exact, request):
+def _exact_output(exact: ExactStatistics, request: PrivacyRequest) -> dict[str, Any]:
     """Return what would be released without noise."""
     cross = exact.cross[:, :-1] * request.cross_step
     gram = exact.gram * request.gram_step
@@ -324,20 +337,20 @@ def _exact_output(exact, request):
     return counts | {GRAM: gram, CROSS: cross}
 
 
-def _own(name, numbers, request, budget):
+def _own(name: str, numbers: Any, request: PrivacyRequest, budget: int) -> Any:
     """Return the numbers of a draw: X'X is symmetric, and its entries n/4 are public."""
     if name != GRAM:
         return numbers if budget is None else numbers[budget]
     return numbers[noisy_entries(request.n_columns, rows=request.rows, coding=request.coding)]
 
 
-def _noise_scale(name, request):
+def _noise_scale(name: str, request: PrivacyRequest) -> float:
     """Return the standard deviation that is claimed to be enough."""
     if name == COUNT:
         return count_sensitivity(**request.relation).value / request.budget[COUNT]
     return request.noise_sd[name]
 
 
-def term_text(value):
+def term_text(value: object) -> str:
     """Write a term of a request, a float to four digits."""
     return f"{value:.4g}" if isinstance(value, float) else str(value)

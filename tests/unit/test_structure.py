@@ -53,6 +53,7 @@ ANNOTATED = (
     "fetching/",
     "genotypes/",
     "io/",
+    "linalg/",
     "methods/",
     "release/",
     "reporting/",
@@ -60,6 +61,8 @@ ANNOTATED = (
     "selection/",
     "simulation/",
 )
+# Compiled kernels, which keep their sections and need no annotations.
+KERNELS = ("_kernels.py", "_bit_counts.py", "_vectors.py")
 SECTION = re.compile(
     r"^(Parameters|Returns|Yields|Raises|Attributes|Notes|References|See Also)\n-{3,}$", re.M
 )
@@ -200,14 +203,14 @@ def test_private_functions__name_their_event_and_proof():
 def may_have_sections(module, node):
     """Return whether a docstring keeps its sections: of the API, of a draw or of a kernel."""
     is_api = node.name in dpgrs.__all__ or name_of(module).startswith("api/")
-    return is_api or "Privacy\n-------\n" in ast.get_docstring(node) or module.name.endswith("_kernels.py")
+    return is_api or "Privacy\n-------\n" in ast.get_docstring(node) or module.name.endswith(KERNELS)
 
 
 def lacks_types(module, function):
     """Return whether an argument or the result of a function has no annotation; kernels need none."""
     arguments = [node for node in ast.walk(function.args) if isinstance(node, ast.arg)]
     is_bare = any(node.annotation is None and node.arg not in ("self", "cls") for node in arguments)
-    return (is_bare or function.returns is None) and not module.name.endswith("_kernels.py")
+    return (is_bare or function.returns is None) and not module.name.endswith(KERNELS)
 
 
 def docstring_problems(module):

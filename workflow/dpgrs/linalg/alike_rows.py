@@ -4,6 +4,8 @@ a_j are the ALT alleles of variant j, b_j the entry without one, rounded as `sca
 adds. A second one of people adds the same where nothing is rounded, which is where the factor is 1.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from dpgrs.genotypes.bits import WORD_BITS
@@ -13,17 +15,15 @@ LEAST = 32  # rows of one factor that counts of bits add up sooner than products
 PIECE, TOGETHER = 2**13, 16  # rows of one factor, and groups, whose bits are copied at a time
 
 
-def alike_rows(factors, *, rows):
+def alike_rows(
+    factors: np.ndarray,  # (n_rows,) float64, 0 where a row is not wanted
+    *,
+    rows: Rows,
+) -> list[tuple[float, np.ndarray]]:
     """Group rows by their factor.
 
-    Parameters
-    ----------
-    factors : (n_rows,) float64, 0 where a row is not wanted.
-    rows : Rows
-
-    Returns
-    -------
-    list of (factor, (n_own,) int64 their rows), by factor; without small groups, and people who are shrunk.
+    The result is a list of (factor, (n_own,) int64 their rows), by factor; without small groups, and people
+    who are shrunk.
     """
     order = np.argsort(factors, kind="stable")
     found, starts, counts = np.unique(factors[order], return_index=True, return_counts=True)
@@ -35,18 +35,15 @@ def alike_rows(factors, *, rows):
     ]
 
 
-def row_squares(genotypes, values, *, rows):
+def row_squares(
+    genotypes: np.ndarray,  # (n_variants, n_words) uint64
+    values: np.ndarray,  # (n_variants, 2) int16, as in `add_alike_rows`
+    *,
+    rows: Rows,
+) -> np.ndarray:
     """Return the squares of rows of calls that are not shrunk, exactly.
 
-    Parameters
-    ----------
-    genotypes : (n_variants, n_words) uint64
-    values : (n_variants, 2) int16, as in `add_alike_rows`.
-    rows : Rows
-
-    Returns
-    -------
-    (n_rows,) int64, rows of all bits.
+    The result is (n_rows,) int64, rows of all bits.
     """
     from dpgrs.linalg._bit_counts import row_weights
 
@@ -60,20 +57,20 @@ def row_squares(genotypes, values, *, rows):
     return squares + base @ base
 
 
-def add_alike_rows(genotypes, groups, values, Y, G, V, *, rows, intercept):
-    """Add the sums over groups of rows.
-
-    Parameters
-    ----------
-    genotypes : (n_variants, n_words) uint64
-    groups : list, as from `alike_rows`.
-    values : (n_variants, 2) int16, entries of a row that is not shrunk, without and with one ALT allele.
-    Y : (n_outcomes, n_rows) int64, of all rows.
-    G : (n_variants + 1,) * 2 int64, of which the upper triangle is added to; None where it is not wanted.
-    V : (n_outcomes, n_variants + 1) int64
-    rows : Rows
-    intercept : int, the last entry of each row.
-    """
+def add_alike_rows(
+    genotypes: np.ndarray,  # (n_variants, n_words) uint64
+    groups: Sequence[tuple[float, np.ndarray]],  # list, as from `alike_rows`
+    # (n_variants, 2) int16, entries of a row that is not shrunk, without and with one ALT allele.
+    values: np.ndarray,
+    Y: np.ndarray,  # (n_outcomes, n_rows) int64, of all rows
+    # (n_variants + 1,) * 2 int64, of which the upper triangle is added to; None where it is not wanted.
+    G: np.ndarray,
+    V: np.ndarray,  # (n_outcomes, n_variants + 1) int64
+    *,
+    rows: Rows,
+    intercept: int,  # the last entry of each row
+) -> None:
+    """Add the sums over groups of rows."""
     from dpgrs.linalg._bit_counts import add_products_of_calls  # brings numba, which takes 0.3 s
     from dpgrs.linalg._kernels import scale_rows, table_sums
 
@@ -99,19 +96,16 @@ def add_alike_rows(genotypes, groups, values, Y, G, V, *, rows, intercept):
             V[:, -1] += intercept * totals
 
 
-def rows_apart(genotypes, groups, *, rows):
+def rows_apart(
+    genotypes: np.ndarray,  # (n_variants, n_words) uint64
+    groups: Sequence[np.ndarray],  # sequence of (n_own,) int64, rows
+    *,
+    rows: Rows,
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the genotypes of groups of rows, each from a new word on.
 
-    Parameters
-    ----------
-    genotypes : (n_variants, n_words) uint64
-    groups : sequence of (n_own,) int64, rows.
-    rows : Rows
-
-    Returns
-    -------
-    words : (n_variants, n_chosen_words) uint64, 0 behind the last row of a group.
-    group : (n_chosen_words,) int64, the number of each word's group.
+    The results are `words`, (n_variants, n_chosen_words) uint64, 0 behind the last row of a group; `group`,
+    (n_chosen_words,) int64, the number of each word's group.
     """
     from dpgrs.linalg._bit_counts import chosen_bits
 

@@ -6,6 +6,7 @@ by Stein's lemma. A fit that divides X'Y by it is not attenuated.
 """
 
 import math
+from collections.abc import Callable
 from functools import cache, partial
 from typing import NamedTuple
 
@@ -20,46 +21,47 @@ N_POINTS, N_NODES = 4096, 200
 LARGEST_NORMAL = 4.5
 
 
-def clip_slopes(prevalence, *, bound, norm, n_shared):
+def clip_slopes(
+    # (n_outcomes,) float64, public, of 0/1 outcomes; NaN for normal ones. All are standardised.
+    prevalence: np.ndarray,
+    *,
+    bound: float,  # > 0, at which every outcome is clipped
+    # > 0, at which a row of the outcomes of one budget is clipped after that; None clips no row.
+    norm: float | None,
+    n_shared: int,  # outcomes that share a budget
+) -> np.ndarray | None:
     """Return the slope of each clipped outcome on the outcome itself.
 
     Outcomes are taken as independent of each other and as known of all people: those that go together are
     attenuated more, and those of which others are missing less.
 
-    Parameters
-    ----------
-    prevalence : (n_outcomes,) float64, public, of 0/1 outcomes; NaN for normal ones. All are standardised.
-    bound : float > 0, at which every outcome is clipped.
-    norm : float > 0, at which a row of the outcomes of one budget is clipped after that; None clips no row.
-    n_shared : int, outcomes that share a budget.
-
-    Returns
-    -------
-    (n_outcomes,) float64 in (0, 1]
-
-    Raises
-    ------
-    UsageError
-        If a prevalence is not between 0 and 1.
+    The result is (n_outcomes,) float64 in (0, 1]. It raises UsageError if a prevalence is not between 0 and
+    1.
     """
     return _expected(prevalence, _Law.slope, bound=bound, norm=norm, n_shared=n_shared)
 
 
-def clip_moments(prevalence, *, bound, norm, n_shared):
+def clip_moments(prevalence: np.ndarray, *, bound: float, norm: float | None, n_shared: int) -> np.ndarray:
     """Return E[y g(y)] and the mean square E[g(y)^2] of each clipped outcome, for standard errors.
 
     Parameters and errors as of `clip_slopes`, whose grid wide bounds make coarse: here normal outcomes are
     bounded at `LARGEST_NORMAL`, which changes less than that.
 
-    Returns
-    -------
-    (2, n_outcomes) float64 in (0, 1]
+    The result is (2, n_outcomes) float64 in (0, 1].
     """
     terms = {"bound": bound, "norm": norm, "n_shared": n_shared, "largest": LARGEST_NORMAL}
     return np.array([_expected(prevalence, mean, **terms) for mean in (_Law.slope, _Law.square)])
 
 
-def _expected(prevalence, mean, *, bound, norm, n_shared, largest=math.inf):
+def _expected(
+    prevalence: np.ndarray,
+    mean: Callable,
+    *,
+    bound: float,
+    norm: float | None,
+    n_shared: int,
+    largest: float = math.inf,
+) -> np.ndarray | None:
     """Return a mean of each outcome's law, `mean` of it and of how its values are shrunk."""
     prevalence = np.asarray(prevalence, dtype=np.float64)
     wrong = prevalence[~np.isnan(prevalence) & ~((prevalence > 0) & (prevalence < 1))]
@@ -80,10 +82,10 @@ class _Law(NamedTuple):
     clipped: np.ndarray
 
     @property
-    def squares(self):
+    def squares(self) -> np.ndarray:
         return self.clipped**2
 
-    def points(self, step):
+    def points(self, step: float) -> np.ndarray:
         """Return the law of the clipped square on a grid, which keeps its mean."""
         place, rest = np.divmod(self.squares / step, 1.0)
         below = np.minimum(place.astype(np.int64), N_POINTS - 2)
@@ -91,28 +93,28 @@ class _Law(NamedTuple):
         found = np.bincount(below, self.shares * (1 - rest), N_POINTS)
         return found + np.bincount(below + 1, self.shares * rest, N_POINTS)
 
-    def slope(self, shrinkage):
+    def slope(self, shrinkage: Callable[[int], np.ndarray]) -> float:
         """Return E[y g(y)], given a function of a power to what it is of each value's mean shrinkage."""
         return float((self.shares * self.values * self.clipped) @ shrinkage(1))
 
-    def square(self, shrinkage):
+    def square(self, shrinkage: Callable[[int], np.ndarray]) -> float:
         """Return E[g(y)^2], likewise."""
         return float((self.shares * self.squares) @ shrinkage(2))
 
 
-def _binary(prevalence, bound):
+def _binary(prevalence: float, bound: float) -> _Law:
     odds = math.sqrt(prevalence / (1 - prevalence))
     values = np.array([odds, 1 / odds])
     return _Law(np.array([1 - prevalence, prevalence]), values, np.minimum(values, bound))
 
 
 @cache
-def _quadrature():
+def _quadrature() -> tuple[np.ndarray, np.ndarray]:
     """Return nodes and weights on [-1, 1], which take an eigendecomposition to find."""
     return np.polynomial.legendre.leggauss(N_NODES)
 
 
-def _normal(bound):
+def _normal(bound: float) -> _Law:
     """Return a normal law: nodes within the bound, and all that is beyond it."""
     nodes, weights = _quadrature()
     values = (nodes + 1) * bound / 2
@@ -123,7 +125,7 @@ def _normal(bound):
     return _Law(np.append(shares, beyond), np.append(values, mean), np.append(values, bound))
 
 
-def _means(laws, norm, mean):
+def _means(laws: list[_Law], norm: float | None, mean: Callable) -> list[float]:
     """Return a mean of each of the outcomes that are shrunk together."""
     largest = sum(law.squares.max() for law in laws)
     if norm**2 >= largest:
@@ -143,7 +145,9 @@ def _means(laws, norm, mean):
     return found
 
 
-def _mean_shrinkage(own, others, squares, norm, power):
+def _mean_shrinkage(
+    own: np.ndarray, others: np.ndarray, squares: np.ndarray, norm: float | None, power: int
+) -> np.ndarray:
     """Return by how much rows with an outcome of some square are shrunk, to a power, on average."""
     shares = others[others > 1e-12]
     rows = own[:, np.newaxis] + squares[others > 1e-12]

@@ -10,6 +10,8 @@ same from `dpgrs.linalg.statistics.coded_rows`.
 """
 
 import math
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -49,21 +51,13 @@ CACHED_VARIANTS = 64  # in float64 at a time
 SMALLEST_ROW_NORM = 2.0**-4
 
 
-def grid_frequency(frequency):
+def grid_frequency(
+    frequency: np.ndarray,  # (n_variants,) ALT allele frequencies of a public panel
+) -> np.ndarray:
     """Round public frequencies to the grid of the coding.
 
-    Parameters
-    ----------
-    frequency : (n_variants,) ALT allele frequencies of a public panel.
-
-    Returns
-    -------
-    (n_variants,) float64, multiples of `GENOTYPE_STEP`.
-
-    Raises
-    ------
-    UsageError
-        If one is missing or not between 0 and 1, here and in all functions below that take frequencies.
+    The result is (n_variants,) float64, multiples of `GENOTYPE_STEP`. It raises UsageError if one is missing
+    or not between 0 and 1, here and in all functions below that take frequencies.
     """
     frequency = np.asarray(frequency, dtype=np.float64)
     wrong = frequency[~((frequency >= 0) & (frequency <= 1))]
@@ -75,26 +69,19 @@ def grid_frequency(frequency):
     return np.rint(frequency / GENOTYPE_STEP) * GENOTYPE_STEP
 
 
-def tight_row_norm(frequency, *, rows, factor, covariate_square=0.0):
+def tight_row_norm(
+    frequency: np.ndarray,  # (n_variants,) ALT allele frequencies of a public panel, never of the cohort
+    *,
+    rows: Rows,  # the two alleles of a person are taken as independent
+    factor: float,  # > 0, public: 1 clips about half of the rows, a little
+    covariate_square: float = 0.0,  # >= 0, the public mean square of all covariates of a row together
+) -> float | None:
     """Return a norm about which rows of genotypes lie: a multiple of their root mean square, publicly known.
 
-    Parameters
-    ----------
-    frequency : (n_variants,) ALT allele frequencies of a public panel, never of the cohort.
-    rows : Rows; the two alleles of a person are taken as independent.
-    factor : float > 0, public: 1 clips about half of the rows, a little.
-    covariate_square : float >= 0, the public mean square of all covariates of a row together.
-
-    Returns
-    -------
-    float, factor sqrt(sum p (1 - p)) for haplotypes and factor sqrt(sum 2 p (1 - p)) for people, with the
-    square of covariates under the root, rounded down to a multiple of `GENOTYPE_STEP`, at least
-    `SMALLEST_ROW_NORM`.
-
-    Raises
-    ------
-    UsageError
-        If the factor is not a finite number above 0, or a frequency is missing or not between 0 and 1.
+    The result is factor sqrt(sum p (1 - p)) for haplotypes and factor sqrt(sum 2 p (1 - p)) for people, with
+    the square of covariates under the root, rounded down to a multiple of `GENOTYPE_STEP`, at least
+    `SMALLEST_ROW_NORM`. It raises UsageError if the factor is not a finite number above 0, or a frequency is
+    missing or not between 0 and 1.
     """
     grid_frequency(frequency)
     variance = column_moments(np.asarray(frequency, dtype=np.float64), rows=rows)[1]
@@ -103,50 +90,37 @@ def tight_row_norm(frequency, *, rows, factor, covariate_square=0.0):
     return max(math.floor(norm / GENOTYPE_STEP) * GENOTYPE_STEP, SMALLEST_ROW_NORM)
 
 
-def tight_outcome_norm(n_outcomes, *, factor, bound):
+def tight_outcome_norm(
+    n_outcomes: int,  # the outcomes of one budget
+    *,
+    factor: float,  # > 0, public: a multiple of the root mean square, which is 1 for standardised outcomes
+    bound: float,  # the public bound on every outcome
+) -> float:
     """Return a norm about which rows of standardised outcomes lie, never above that of the bound alone.
 
-    Parameters
-    ----------
-    n_outcomes : int, the outcomes of one budget.
-    factor : float > 0, public: a multiple of the root mean square, which is 1 for standardised outcomes.
-    bound : float, the public bound on every outcome.
-
-    Returns
-    -------
-    float, min(factor, bound) sqrt(n_outcomes).
-
-    Raises
-    ------
-    UsageError
-        If the factor is not a finite number above 0.
+    The result is min(factor, bound) sqrt(n_outcomes). It raises UsageError if the factor is not a finite
+    number above 0.
     """
     return min(_checked_factor(factor), bound) * math.sqrt(n_outcomes)
 
 
-def frequency_rows(genotypes, frequency, *, row_norm, n_haplotypes, rows, is_selected=None, covariates=None):
+def frequency_rows(
+    genotypes: np.ndarray,  # (n_variants, n_words) uint64, or (n_variants, n_rows) int16 dosages
+    frequency: np.ndarray,  # (n_variants,) ALT allele frequencies of a public panel
+    *,
+    row_norm: float,  # > 0, public bound on the norm of a row, without the intercept
+    n_haplotypes: int,
+    rows: Rows,
+    is_selected: np.ndarray | None = None,  # (n_rows,) bool, the rows to return; None returns all
+    # (n_covariates, n_rows) int16 in units of `GENOTYPE_STEP`, of all rows, as from
+    # `dpgrs.linalg.covariates`; None where there are none.
+    covariates: np.ndarray | None = None,
+) -> np.ndarray:
     """Code, clip and round rows, each by itself.
 
-    Parameters
-    ----------
-    genotypes : (n_variants, n_words) uint64, or (n_variants, n_rows) int16 dosages.
-    frequency : (n_variants,) ALT allele frequencies of a public panel.
-    row_norm : float > 0, public bound on the norm of a row, without the intercept.
-    n_haplotypes : int
-    rows : Rows
-    is_selected : (n_rows,) bool, the rows to return; None returns all.
-    covariates : (n_covariates, n_rows) int16 in units of `GENOTYPE_STEP`, of all rows, as from
-        `dpgrs.linalg.covariates`; None where there are none.
-
-    Returns
-    -------
-    (n_selected, n_variants + n_covariates) int16 in units of `GENOTYPE_STEP`, rounded towards zero where
-    clipped; no row is longer than ``row_norm / GENOTYPE_STEP``.
-
-    Raises
-    ------
-    UsageError
-        If there is not one frequency a variant, or the norm is not a finite number above 0.
+    The result is (n_selected, n_variants + n_covariates) int16 in units of `GENOTYPE_STEP`, rounded towards
+    zero where clipped; no row is longer than ``row_norm / GENOTYPE_STEP``. It raises UsageError if there is
+    not one frequency a variant, or the norm is not a finite number above 0.
     """
     options = {"n_haplotypes": n_haplotypes, "rows": rows, "is_selected": is_selected}
     T = _frequency_units(genotypes, frequency, covariates=covariates, **options)
@@ -154,7 +128,15 @@ def frequency_rows(genotypes, frequency, *, row_norm, n_haplotypes, rows, is_sel
     return T.T
 
 
-def _frequency_units(genotypes, frequency, *, n_haplotypes, rows, is_selected, covariates=None):
+def _frequency_units(
+    genotypes: np.ndarray,
+    frequency: np.ndarray,
+    *,
+    n_haplotypes: int,
+    rows: Rows,
+    is_selected: np.ndarray,
+    covariates: np.ndarray | None = None,
+) -> np.ndarray:
     """Code rows without a clip, (n_variants + n_covariates, n_selected) int16."""
     keep = slice(None) if is_selected is None else is_selected
     frequency = grid_frequency(frequency)
@@ -178,29 +160,23 @@ def _frequency_units(genotypes, frequency, *, n_haplotypes, rows, is_selected, c
     return T
 
 
-def half_coded(genotypes, *, is_selected=None, **options):
+def half_coded(genotypes: np.ndarray, *, is_selected: np.ndarray | None = None, **options: Any) -> np.ndarray:
     """Return rows in `half` coding, all or the selected: (n_variants, n_rows) int16 in `GENOTYPE_STEP`."""
     if is_fractional(genotypes):
         return genotypes if is_selected is None else genotypes[:, is_selected]
     return half_units(genotypes, is_selected=is_selected, **options) * np.int16(HALF)
 
 
-def clipped_gram(X):
+def clipped_gram(
+    # (n_rows, n_variants) int16 in units of `GENOTYPE_STEP`, as `frequency_rows` gives; covariates count as
+    # variants, here and below.
+    X: np.ndarray,
+) -> np.ndarray | None:
     """Sum the outer products of rows with their intercept.
 
-    Parameters
-    ----------
-    X : (n_rows, n_variants) int16 in units of `GENOTYPE_STEP`, as `frequency_rows` gives; covariates count as
-        variants, here and below.
-
-    Returns
-    -------
-    (n_variants + 1, n_variants + 1) int64 symmetric, in units of `CLIPPED_GRAM_STEP`, the intercept last.
-
-    Raises
-    ------
-    UsageError
-        With more than `LARGEST_CLIPPED_ROWS` rows or a genotype beyond `LARGEST_GENOTYPE`.
+    The result is (n_variants + 1, n_variants + 1) int64 symmetric, in units of `CLIPPED_GRAM_STEP`, the
+    intercept last. It raises UsageError with more than `LARGEST_CLIPPED_ROWS` rows or a genotype beyond
+    `LARGEST_GENOTYPE`.
     """
     from dpgrs.linalg._kernels import mirror  # brings numba, which takes 0.3 s
 
@@ -210,7 +186,7 @@ def clipped_gram(X):
     return G
 
 
-def _add_gram(X, G):
+def _add_gram(X: np.ndarray, G: np.ndarray) -> None:
     """Add to the upper triangle of G."""
     from dpgrs.linalg._kernels import add_joint_products
 
@@ -221,23 +197,16 @@ def _add_gram(X, G):
     G[-1, -1] += HALF**2 * len(X)
 
 
-def clipped_cross_product(X, Y):
+def clipped_cross_product(
+    X: np.ndarray,  # (n_rows, n_variants) int16 in units of `GENOTYPE_STEP`, as `frequency_rows` gives
+    # (n_outcomes, n_rows) int64 in units of `OUTCOME_STEP`, as `grid_outcomes` gives, of the same rows.
+    Y: np.ndarray,
+) -> np.ndarray:
     """Sum the products of outcomes and rows with their intercept.
 
-    Parameters
-    ----------
-    X : (n_rows, n_variants) int16 in units of `GENOTYPE_STEP`, as `frequency_rows` gives.
-    Y : (n_outcomes, n_rows) int64 in units of `OUTCOME_STEP`, as `grid_outcomes` gives, of the same rows.
-
-    Returns
-    -------
-    (n_outcomes, n_variants + 1) int64 in units of `CLIPPED_CROSS_STEP`, the intercept last.
-
-    Raises
-    ------
-    UsageError
-        With more than `LARGEST_CLIPPED_ROWS` rows, or a genotype or an outcome beyond `LARGEST_GENOTYPE` or
-        `LARGEST_OUTCOME`.
+    The result is (n_outcomes, n_variants + 1) int64 in units of `CLIPPED_CROSS_STEP`, the intercept last. It
+    raises UsageError with more than `LARGEST_CLIPPED_ROWS` rows, or a genotype or an outcome beyond
+    `LARGEST_GENOTYPE` or `LARGEST_OUTCOME`.
     """
     _check_exact(len(X), X, Y)
     V = np.zeros((len(Y), X.shape[1] + 1), dtype=np.int64)
@@ -252,33 +221,23 @@ def clipped_cross_product(X, Y):
 
 
 def clipped_statistics(
-    genotypes,
-    frequency,
-    Y,
+    genotypes: np.ndarray,
+    frequency: np.ndarray,
+    # (n_outcomes, n_rows) int64 in units of `OUTCOME_STEP`, as `grid_outcomes` gives, of all rows.
+    Y: np.ndarray,
     *,
-    row_norm,
-    n_haplotypes,
-    rows,
-    is_selected=None,
-    covariates=None,
-    has_gram=True,
-):
+    row_norm: float,
+    n_haplotypes: int,
+    rows: Rows,
+    is_selected: np.ndarray | None = None,
+    covariates: np.ndarray | None = None,
+    has_gram: bool = True,  # whether X'X is wanted; otherwise it is None
+) -> tuple[np.ndarray, np.ndarray]:
     """Sum both statistics over the selected rows, a block of people at a time.
 
-    Parameters
-    ----------
-    genotypes, frequency, row_norm, n_haplotypes, rows, is_selected, covariates : as in `frequency_rows`.
-    Y : (n_outcomes, n_rows) int64 in units of `OUTCOME_STEP`, as `grid_outcomes` gives, of all rows.
-    has_gram : bool, whether X'X is wanted; otherwise it is None.
-
-    Returns
-    -------
-    gram, cross : as `clipped_gram` and `clipped_cross_product` give for all these rows together.
-
-    Raises
-    ------
-    UsageError
-        As `frequency_rows` and `clipped_cross_product`.
+    `genotypes`, `frequency`, `row_norm`, `n_haplotypes`, `rows`, `is_selected` and `covariates`: as in
+    `frequency_rows`. The result is `gram`, `cross`, as `clipped_gram` and `clipped_cross_product` give for
+    all these rows together. It raises UsageError as `frequency_rows` and `clipped_cross_product`.
     """
     from dpgrs.linalg._kernels import mirror
 
@@ -309,7 +268,9 @@ def clipped_statistics(
     return G, V
 
 
-def _factors(bits, frequency, *, row_norm, is_selected, rows):
+def _factors(
+    bits: np.ndarray, frequency: np.ndarray, *, row_norm: float, is_selected: np.ndarray, rows: Rows
+) -> np.ndarray:
     """Return the factors by which selected rows are shrunk, (n_rows,) float64; 1 where not, 0 for others."""
     factors = is_selected.astype(np.float64)
     squares = row_squares(bits, _values_of_calls(frequency, rows=rows), rows=rows)[: len(factors)]
@@ -318,28 +279,30 @@ def _factors(bits, frequency, *, row_norm, is_selected, rows):
     return factors
 
 
-def _values_of_calls(frequency, *, rows):
+def _values_of_calls(frequency: np.ndarray, *, rows: Rows) -> np.ndarray:
     """Return entries of rows that are not shrunk, without and with one ALT allele, (n_variants, 2) int16."""
     halves = np.array([-1, 1] if Rows(rows) == Rows.HAPLOTYPES else [-2, 0])
     return (HALF * halves - _means(grid_frequency(frequency), rows=rows)[:, np.newaxis]).astype(np.int16)
 
 
-def _means(frequency, *, rows):
+def _means(frequency: np.ndarray, *, rows: Rows) -> np.ndarray:
     """Return what is taken from rows in `half` coding, in units of `GENOTYPE_STEP`, (n_variants,) int64."""
     return (column_moments(frequency, rows=rows)[0] / GENOTYPE_STEP).astype(np.int64)
 
 
-def count_long_rows(genotypes, frequency, *, row_norm, n_haplotypes, rows, is_selected, covariates=None):
+def count_long_rows(
+    genotypes: np.ndarray,
+    frequency: np.ndarray,
+    *,
+    row_norm: float,
+    n_haplotypes: int,
+    rows: Rows,
+    is_selected: np.ndarray,  # (n_rows,) bool
+    covariates: np.ndarray | None = None,
+) -> int:
     """Count the rows that `frequency_rows` shrinks: an exact number about the data, for benchmarks alone.
 
-    Parameters
-    ----------
-    genotypes, frequency, row_norm, n_haplotypes, rows, covariates : as in `frequency_rows`.
-    is_selected : (n_rows,) bool
-
-    Returns
-    -------
-    int
+    `genotypes`, `frequency`, `row_norm`, `n_haplotypes`, `rows` and `covariates`: as in `frequency_rows`.
     """
     count = 0
     whole = {"n_haplotypes": n_haplotypes, "rows": rows, "covariates": covariates}
@@ -349,7 +312,14 @@ def count_long_rows(genotypes, frequency, *, row_norm, n_haplotypes, rows, is_se
     return count
 
 
-def row_blocks(genotypes, is_selected, *, n_haplotypes, rows, covariates):
+def row_blocks(
+    genotypes: np.ndarray,
+    is_selected: np.ndarray,
+    *,
+    n_haplotypes: int,
+    rows: Rows,
+    covariates: np.ndarray | None,
+) -> Iterator[tuple[np.ndarray, slice, dict]]:
     """Yield the genotypes of a block of people, the slice of their rows, and the options of its coding."""
     n_alleles = 1 if Rows(rows) == Rows.HAPLOTYPES else 2
     for first in range(0, n_haplotypes, ROW_BLOCK):
@@ -361,7 +331,7 @@ def row_blocks(genotypes, is_selected, *, n_haplotypes, rows, covariates):
         yield genotypes[:, columns], block, options | {"covariates": own}
 
 
-def _check_exact(n_rows, X=(), Y=()):
+def _check_exact(n_rows: int, X: np.ndarray | tuple = (), Y: np.ndarray | tuple = ()) -> None:
     is_small = _largest(X) <= LARGEST_GENOTYPE and _largest(Y) <= LARGEST_OUTCOME
     if n_rows > LARGEST_CLIPPED_ROWS or not is_small:
         raise UsageError(
@@ -371,12 +341,12 @@ def _check_exact(n_rows, X=(), Y=()):
         )
 
 
-def _largest(entries):
+def _largest(entries: np.ndarray | tuple) -> int:
     """Return the largest absolute value; that of the least int16 does not fit into int16."""
     return max(int(np.max(entries, initial=0)), -int(np.min(entries, initial=0)))
 
 
-def _checked_factor(factor):
+def _checked_factor(factor: float) -> float:
     if not 0 < factor < math.inf:
         raise UsageError(f"`factor` must be a finite number above 0, got {factor}. Use 1.")
     return factor

@@ -27,48 +27,37 @@ FILLS = 10
 ROW_BLOCK = 2**12
 
 
-def component_map(loadings):
+def component_map(
+    loadings: np.ndarray,  # (n_outcomes, n_components) float64, public
+) -> np.ndarray:
     """Return the map of a row of outcomes to its components.
 
-    Parameters
-    ----------
-    loadings : (n_outcomes, n_components) float64, public.
-
-    Returns
-    -------
-    (n_components, n_outcomes) float64, whole numbers in units of `MAP_STEP`; NaN where components can hardly
-    be told apart, here and in `mapped_loadings`.
+    The result is (n_components, n_outcomes) float64, whole numbers in units of `MAP_STEP`; NaN where
+    components can hardly be told apart, here and in `mapped_loadings`.
     """
     weighted, inverse, scale = _parts(loadings)
     mapped = sum(np.multiply.outer(*one) for one in zip(inverse.T, weighted.T, strict=True))
     return np.rint(mapped / scale[:, np.newaxis] / MAP_STEP)
 
 
-def mapped_loadings(loadings):
+def mapped_loadings(loadings: np.ndarray) -> np.ndarray:
     """Return what one unit of each component is of every outcome, (n_outcomes, n_components) float64."""
     return loadings * _parts(loadings)[-1]
 
 
-def components_of(Y, loadings, *, bound):
+def components_of(
+    Y: np.ndarray,  # (n_outcomes, n_rows) float64, publicly standardised; NaN where missing
+    loadings: np.ndarray,  # (n_outcomes, n_components) float64, public
+    *,
+    bound: float,  # at which outcomes and components are clipped
+) -> np.ndarray:
     """Map rows of outcomes to their components, each by itself and exactly (docs/proofs/cross_product.md).
 
     Missing outcomes are at first 0, the public mean, and then `FILLS` times what the components of their row
     say that they are: steps of the EM algorithm to the least squares of the known ones.
 
-    Parameters
-    ----------
-    Y : (n_outcomes, n_rows) float64, publicly standardised; NaN where missing.
-    loadings : (n_outcomes, n_components) float64, public.
-    bound : float, at which outcomes and components are clipped.
-
-    Returns
-    -------
-    (n_components, n_rows) float64, multiples of `OUTCOME_STEP`, within the bound.
-
-    Raises
-    ------
-    UsageError
-        If a sum might not be exact, by public numbers alone.
+    The result is (n_components, n_rows) float64, multiples of `OUTCOME_STEP`, within the bound. It raises
+    UsageError if a sum might not be exact, by public numbers alone.
     """
     forth, back = component_map(loadings), np.rint(mapped_loadings(loadings) / MAP_STEP)
     for A in (forth, back):
@@ -87,11 +76,11 @@ def components_of(Y, loadings, *, bound):
     return Z * OUTCOME_STEP
 
 
-def _components(Y, forth, back, *, bound):
+def _components(Y: np.ndarray, forth: np.ndarray, back: np.ndarray, *, bound: float) -> np.ndarray:
     """Return the components of some rows in units of `OUTCOME_STEP`."""
     T, largest = grid_outcomes(Y, bound=bound).astype(np.float64), np.floor(bound / OUTCOME_STEP)
 
-    def mapped(A, T):
+    def mapped(A: np.ndarray, T: np.ndarray) -> np.ndarray:
         """Return A T rounded towards zero, as clips do, and clipped."""
         return np.clip(np.trunc(A @ T), -largest, largest)
 
@@ -105,7 +94,7 @@ def _components(Y, forth, back, *, bound):
     return Z
 
 
-def _parts(loadings):
+def _parts(loadings: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return P L, (L'P L)^-1 and the diagonal of S^-1; the last two NaN where roundings spoil them."""
     psi = np.maximum(1 - sum(column**2 for column in loadings.T), LEAST_RESIDUAL)
     weighted = loadings / psi[:, np.newaxis]
@@ -117,7 +106,7 @@ def _parts(loadings):
 
 
 @np.errstate(divide="ignore", invalid="ignore", over="ignore")
-def _inverse(A):
+def _inverse(A: np.ndarray) -> np.ndarray:
     """Invert a positive definite matrix by elimination of one row after another."""
     A = A.copy()
     for place in range(len(A)):

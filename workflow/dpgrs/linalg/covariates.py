@@ -6,6 +6,7 @@ entries of a column are at most as far apart as those of a variant: docs/proofs/
 """
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -24,70 +25,49 @@ from dpgrs.types import Rows
 CROSS_UNITS = round(GENOTYPE_STEP / 2 / CLIPPED_GRAM_STEP)
 
 
-def entry_scale(*, bound, rows):
+def entry_scale(
+    *,
+    bound: float,  # > 0, public, in standard deviations
+    rows: Rows,
+) -> float:
     """Return what one standard deviation of a covariate is in X: b/bound.
 
-    Parameters
-    ----------
-    bound : float > 0, public, in standard deviations.
-    rows : Rows
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    UsageError
-        If the bound is not a finite number above 0.
+    It raises UsageError if the bound is not a finite number above 0.
     """
     if not 0 < bound < math.inf:
         raise UsageError(f"`covariates.bound` must be a finite number above 0, got {bound}. Use 3.")
     return (0.5 if Rows(rows) == Rows.HAPLOTYPES else 1.0) / bound
 
 
-def covariate_units(Z, *, bound, rows):
+def covariate_units(
+    Z: np.ndarray,  # (n_covariates, n_rows) float64, publicly standardised; NaN where missing
+    *,
+    bound: float,  # > 0, public, in standard deviations
+    rows: Rows,  # what a row is
+) -> np.ndarray:
     """Clip standardised covariates and round them towards zero onto the grid, each entry by itself.
 
-    Parameters
-    ----------
-    Z : (n_covariates, n_rows) float64, publicly standardised; NaN where missing.
-    bound : float > 0, public, in standard deviations.
-    rows : Rows, what a row is.
-
-    Returns
-    -------
-    (n_covariates, n_rows) int16 in units of `GENOTYPE_STEP`; 0, the public centre, where missing.
-
-    Raises
-    ------
-    UsageError
-        If the bound is not a finite number above 0.
+    The result is (n_covariates, n_rows) int16 in units of `GENOTYPE_STEP`; 0, the public centre, where
+    missing. It raises UsageError if the bound is not a finite number above 0.
     """
     scale = entry_scale(bound=bound, rows=rows)
     x = np.nan_to_num(np.clip(Z, -bound, bound)) * scale
     return np.trunc(x / GENOTYPE_STEP).astype(np.int16)
 
 
-def fractional_statistics(dosages, *, covariates, Y, columns, is_selected):
+def fractional_statistics(
+    dosages: np.ndarray,  # (n_variants, n_rows) int16, as from `dpgrs.io.variant_set.VariantSet.genotypes`
+    *,
+    covariates: np.ndarray | None,  # (n_covariates, n_rows) int16, as from `covariate_units`, or None
+    # Of each number of variants, (n_outcomes, n_rows) int64 in units of `OUTCOME_STEP`.
+    Y: dict[int, np.ndarray],
+    columns: dict[int, Any],  # of each number of variants, the indices of these
+    is_selected: np.ndarray,  # (n_rows,) bool
+) -> tuple[np.ndarray, dict[int, np.ndarray]]:
     """Sum the exact statistics of dosages, with covariates before the intercept.
 
-    Parameters
-    ----------
-    dosages : (n_variants, n_rows) int16, as from `dpgrs.io.variant_set.VariantSet.genotypes`.
-    covariates : (n_covariates, n_rows) int16, as from `covariate_units`, or None.
-    Y : dict of number of variants to (n_outcomes, n_rows) int64 in units of `OUTCOME_STEP`.
-    columns : dict of number of variants to the indices of its variants.
-    is_selected : (n_rows,) bool
-
-    Returns
-    -------
-    gram, cross : as from `with_covariates`.
-
-    Raises
-    ------
-    UsageError
-        With more rows than `clipped_gram` can sum exactly.
+    The result is `gram`, `cross`, as from `with_covariates`. It raises UsageError with more rows than
+    `clipped_gram` can sum exactly.
     """
     own = dosages[:0] if covariates is None else covariates
     X = np.vstack([dosages, own])[:, is_selected].T
@@ -99,28 +79,25 @@ def fractional_statistics(dosages, *, covariates, Y, columns, is_selected):
     return clipped_gram(X), cross
 
 
-def with_covariates(gram, cross, *, bits, covariates, Y, n_haplotypes, rows, is_selected):
+def with_covariates(
+    gram: np.ndarray,  # (n_variants + 1, n_variants + 1) int64 in units of `GRAM_STEP`, the intercept last
+    # Of each number of variants, (n_outcomes, size + 1) int64 in units of `CROSS_STEP`, likewise.
+    cross: dict[int, np.ndarray],
+    *,
+    bits: np.ndarray,  # (n_variants, n_words) uint64
+    covariates: np.ndarray,  # (n_covariates, n_rows) int16, as from `covariate_units`
+    # Of each number of variants, (n_outcomes, n_rows) int64 in units of `OUTCOME_STEP`.
+    Y: dict[int, np.ndarray],
+    n_haplotypes: int,
+    rows: Rows,
+    is_selected: np.ndarray,
+) -> tuple[np.ndarray, dict[int, np.ndarray]]:
     """Append covariates to the exact statistics of variants, before the intercept.
 
-    Parameters
-    ----------
-    gram : (n_variants + 1, n_variants + 1) int64 in units of `GRAM_STEP`, the intercept last.
-    cross : dict of number of variants to (n_outcomes, size + 1) int64 in units of `CROSS_STEP`, likewise.
-    bits : (n_variants, n_words) uint64
-    covariates : (n_covariates, n_rows) int16, as from `covariate_units`.
-    Y : dict of number of variants to (n_outcomes, n_rows) int64 in units of `OUTCOME_STEP`.
-    n_haplotypes, rows, is_selected : as in `dpgrs.linalg.statistics.gram`, without None.
-
-    Returns
-    -------
-    gram : (n_variants + n_covariates + 1,) * 2 int64 in units of `CLIPPED_GRAM_STEP`.
-    cross : dict of number of variants to (n_outcomes, size + n_covariates + 1) int64 in units of
-        `CLIPPED_CROSS_STEP`.
-
-    Raises
-    ------
-    UsageError
-        With more rows than `clipped_gram` can sum exactly.
+    `n_haplotypes`, `rows` and `is_selected`: as in `dpgrs.linalg.statistics.gram`, without None. The results
+    are `gram`, (n_variants + n_covariates + 1,) * 2 int64 in units of `CLIPPED_GRAM_STEP`; `cross`, dict of
+    number of variants to (n_outcomes, size + n_covariates + 1) int64 in units of `CLIPPED_CROSS_STEP`. It
+    raises UsageError with more rows than `clipped_gram` can sum exactly.
     """
     chosen = covariates[:, is_selected]
     d, c = len(gram) - 1, len(chosen)

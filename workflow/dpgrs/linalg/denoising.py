@@ -18,35 +18,21 @@ BLOCK = 256  # eigenvalues at a time, to bound memory
 
 @dataclass(frozen=True)
 class NoisySpectrum:
-    """The eigenvectors u_k of a noisy Gram matrix G~, and what they see of G.
+    """The eigenvectors u_k of a noisy Gram matrix G~, and what they see of G."""
 
-    Attributes
-    ----------
-    eigenvalues : (n_variants,) float64, ascending, of G~.
-    vectors : (n_variants, n_variants) float64, u_k in column k.
-    first, second : (n_variants,) float64, u_k'G u_k and u_k'G^2 u_k, estimated; 0 <= first^2 <= second.
-    trace : float, estimate of that of G; 0 where the noise leaves nothing of G to be seen.
-    """
-
-    eigenvalues: np.ndarray
-    vectors: np.ndarray
-    first: np.ndarray
-    second: np.ndarray
-    trace: float
+    eigenvalues: np.ndarray  # (n_variants,) float64, ascending, of G~
+    vectors: np.ndarray  # (n_variants, n_variants) float64, u_k in column k
+    first: np.ndarray  # (n_variants,) float64, u_k'G u_k and u_k'G^2 u_k, estimated; 0 <= first^2 <= second
+    second: np.ndarray  # (n_variants,) float64, u_k'G u_k and u_k'G^2 u_k, estimated; 0 <= first^2 <= second
+    trace: float  # estimate of that of G; 0 where the noise leaves nothing of G to be seen
 
 
-def noisy_spectrum(gram, *, gram_sd):
-    """Decompose a noisy Gram matrix.
-
-    Parameters
-    ----------
-    gram : (n_variants, n_variants) symmetric, noisy or exact.
-    gram_sd : float >= 0, standard deviation of the noise of an entry; 0 where exact.
-
-    Returns
-    -------
-    NoisySpectrum
-    """
+def noisy_spectrum(
+    gram: np.ndarray,  # (n_variants, n_variants) symmetric, noisy or exact
+    *,
+    gram_sd: float,  # >= 0, standard deviation of the noise of an entry; 0 where exact
+) -> NoisySpectrum:
+    """Decompose a noisy Gram matrix."""
     eigenvalues, U = eigh(gram)
     first, second = denoised_moments(eigenvalues, noise_sd=gram_sd)
     # Rounding leaves a constant or repeated column about d machine epsilons.
@@ -56,23 +42,26 @@ def noisy_spectrum(gram, *, gram_sd):
     return NoisySpectrum(eigenvalues, U, first, second, trace)
 
 
-def denoised_means(gram, n, *, gram_sd):
+def denoised_means(
+    gram: np.ndarray,  # (n_variants + 1, n_variants + 1) symmetric, noisy X'X, intercept x = 1/2 last
+    n: float,  # > 0, number of rows
+    *,
+    gram_sd: float,  # >= 0, standard deviation of the noise of an entry
+) -> np.ndarray:
     """Return the (n_variants,) column means of X, through the noise of its Gram matrix.
 
     In `half` coding the means are so large that they make the first eigenvector of X'X; the denoised matrix
     shows them much better than the noisy intercept column alone.
-
-    Parameters
-    ----------
-    gram : (n_variants + 1, n_variants + 1) symmetric, noisy X'X, intercept x = 1/2 last.
-    n : float > 0, number of rows.
-    gram_sd : float >= 0, standard deviation of the noise of an entry.
     """
     spectrum = noisy_spectrum(gram, gram_sd=gram_sd)
     return 2 * (spectrum.vectors[:-1] * spectrum.first) @ spectrum.vectors[-1] / n
 
 
-def denoised_moments(eigenvalues, *, noise_sd):
+def denoised_moments(
+    eigenvalues: np.ndarray,  # (d,) float64, ascending
+    *,
+    noise_sd: float,  # >= 0, of an entry of E
+) -> tuple[np.ndarray, np.ndarray]:
     """Return u_k'G u_k and u_k'G^2 u_k for the eigenvectors u_k of G~ = G + E, from its eigenvalues alone.
 
     With s = d noise_sd^2, g(z) the mean of 1/(z - lambda_j) and Z = z - s g, the mean resolvent of G~ at z is
@@ -83,14 +72,7 @@ def denoised_moments(eigenvalues, *, noise_sd):
     In the bulk z is a little off the axis, which averages over neighbours. Beyond it eigenvalues stand alone;
     there the limit on the axis holds: u'Gu = lambda - 2 s Re g, u'G^2u = (u'Gu)^2 + s (1 - s |g|^2).
 
-    Parameters
-    ----------
-    eigenvalues : (d,) float64, ascending.
-    noise_sd : float >= 0, of an entry of E.
-
-    Returns
-    -------
-    first, second : (d,) float64, ascending; 0 <= first^2 <= second.
+    The result is `first`, `second`, (d,) float64, ascending; 0 <= first^2 <= second.
     """
     s = len(eigenvalues) * noise_sd**2
     if s == 0:
@@ -112,7 +94,7 @@ def denoised_moments(eigenvalues, *, noise_sd):
     return first, np.maximum(isotonic_regression(second).x * s, first**2)
 
 
-def resolvent(at, eigenvalues, *, offset):
+def resolvent(at: np.ndarray, eigenvalues: np.ndarray, *, offset: np.ndarray) -> np.ndarray:
     """Return the mean of 1/(z - eigenvalue) at z = at - i offset, block by block."""
     blocks = range(0, len(at), BLOCK)
     z = at - 1j * offset

@@ -11,49 +11,41 @@ _LAST = {}
 
 @dataclass(frozen=True)
 class LinearFit:
-    """A linear predictor of each outcome: intercept + (x - means)'w, with x in `half` coding.
+    """A linear predictor of each outcome: intercept + (x - means)'w, with x in `half` coding."""
 
-    Attributes
-    ----------
-    weights : (n_outcomes, n_variants) float64
-    means : (n_variants,) float64, of the variants; (n_outcomes, n_variants) where each outcome has its own.
-    intercept : (n_outcomes,) float64, the prediction at the means.
-    standard_errors : (n_outcomes, n_variants) float64 of the weights; None where a method gives none that are
-        calibrated.
-    chosen : (n_outcomes, n_chosen) int64, ascending: the variants that were chosen for each outcome; all
-        others have a weight of 0. None where a method chooses none.
-    mismatch : (2,) float64, how the people of public genotypes differ from the cohort's
-        (`dpgrs.methods.blup_ld.Mismatch`); None of fits without these.
-    public_share : () float64, the share in the weights of a fit on public genotypes in place of the cohort's
-        own X'X (`dpgrs.methods.blup_hedged`); None of fits without such.
-    correlations : (n_outcomes,) float64, genetic correlations with public effects that were found
-        (`dpgrs.methods.public_effects`); None of fits without these.
-    """
-
-    weights: np.ndarray
+    weights: np.ndarray  # (n_outcomes, n_variants) float64
+    # (n_variants,) float64, of the variants; (n_outcomes, n_variants) where each outcome has its own.
     means: np.ndarray
-    intercept: np.ndarray
+    intercept: np.ndarray  # (n_outcomes,) float64, the prediction at the means
+    # (n_outcomes, n_variants) float64 of the weights; None where a method gives none that are calibrated.
     standard_errors: np.ndarray | None = None
+    # (n_outcomes, n_chosen) int64, ascending: the variants that were chosen for each outcome; all others have
+    # a weight of 0. None where a method chooses none.
     chosen: np.ndarray | None = None
+    # (2,) float64, how the people of public genotypes differ from the cohort's
+    # (`dpgrs.methods.blup_ld.Mismatch`); None of fits without these.
     mismatch: np.ndarray | None = None
+    # () float64, the share in the weights of a fit on public genotypes in place of the cohort's own X'X
+    # (`dpgrs.methods.blup_hedged`); None of fits without such.
     public_share: np.ndarray | None = None
+    # (n_outcomes,) float64, genetic correlations with public effects that were found
+    # (`dpgrs.methods.public_effects`); None of fits without these.
     correlations: np.ndarray | None = None
 
-    def arrays(self):
+    def arrays(self) -> dict[str, np.ndarray]:
         """Return the fit as a dict of arrays, from which `of` makes it again: of chosen variants no zeros."""
         kept = {name: array for name, array in vars(self).items() if array is not None}
         return kept if self.chosen is None else kept | {"weights": self.weights_of_chosen}
 
     @classmethod
-    def of(cls, arrays, columns=None):
-        """Return the LinearFit of what `arrays` gave.
-
-        Parameters
-        ----------
-        arrays : dict
-        columns : (n,) int64, ascending: of a fit of chosen variants, the only ones that the rows it predicts
-            from have; all that were chosen are among them. None for all.
-        """
+    def of(
+        cls,
+        arrays: dict[str, np.ndarray],
+        # (n,) int64, ascending: of a fit of chosen variants, the only ones that the rows it predicts from
+        # have; all that were chosen are among them. None for all.
+        columns: np.ndarray | None = None,
+    ) -> "LinearFit":
+        """Return the LinearFit of what `arrays` gave."""
         fit = cls(**arrays)
         if fit.chosen is None:
             return fit
@@ -64,65 +56,55 @@ class LinearFit:
         return replace(fit, weights=weights)
 
     @property
-    def weights_of_chosen(self):
+    def weights_of_chosen(self) -> np.ndarray:
         """The (n_outcomes, n_chosen) weights of the variants in `chosen`."""
         return np.take_along_axis(self.weights, self.chosen, axis=1)
 
-    def in_half_coding(self, origin):
-        """Return a fit on genotypes in another coding as one in `half` coding.
-
-        Parameters
-        ----------
-        origin : (n_variants,) float64, the zero of the other coding in `half` coding; None of `half` itself.
-
-        Returns
-        -------
-        LinearFit
-        """
+    def in_half_coding(
+        self,
+        # (n_variants,) float64, the zero of the other coding in `half` coding; None of `half` itself.
+        origin: np.ndarray,
+    ) -> "LinearFit":
+        """Return a fit on genotypes in another coding as one in `half` coding."""
         return self if origin is None else replace(self, means=self.means + origin)
 
-    def of_centred_rows(self):
+    def of_centred_rows(self) -> "LinearFit":
         """Return a fit on rows less their own mean, without an intercept, as one in `half` coding."""
         weights = self.weights - self.weights.mean(axis=1, keepdims=True)
         return replace(self, weights=weights, standard_errors=None)
 
-    def of_outcomes(self, loadings):
+    def of_outcomes(
+        self,
+        # (n_outcomes, n_components) float64, what one unit of each component is of every outcome
+        # (`dpgrs.linalg.components.mapped_loadings`); None returns the fit as it is.
+        loadings: np.ndarray,
+    ) -> "LinearFit":
         """Return the fit of outcomes whose components this one is of.
 
-        Parameters
-        ----------
-        loadings : (n_outcomes, n_components) float64, what one unit of each component is of every outcome
-            (`dpgrs.linalg.components.mapped_loadings`); None returns the fit as it is.
-
-        Returns
-        -------
-        LinearFit, without standard errors: what components do not carry of an outcome is in none.
+        The result is without standard errors: what components do not carry of an outcome is in none.
         """
         if loadings is None:
             return self
         own = {"weights": loadings @ self.weights, "intercept": loadings @ self.intercept}
         return replace(self, **own, standard_errors=None)
 
-    def times(self, factors):
+    def times(self, factors: np.ndarray) -> "LinearFit":
         """Return the fit whose weights are multiplied by one number > 0 for each outcome."""
         factors = factors[:, np.newaxis]
         errors = None if self.standard_errors is None else self.standard_errors * factors
         return replace(self, weights=self.weights * factors, standard_errors=errors)
 
-    def at(self, x):
+    def at(self, x: np.ndarray) -> np.ndarray:
         """Return the (n_outcomes,) predictions of one row x, (n_variants,) in `half` coding."""
         return self.intercept + (self.weights * (x - self.means)).sum(axis=1)
 
-    def predict(self, X):
+    def predict(
+        self,
+        X: np.ndarray,  # (n_rows, n_variants) float64, `half` coding
+    ) -> np.ndarray:
         """Predict all outcomes.
 
-        Parameters
-        ----------
-        X : (n_rows, n_variants) float64, `half` coding.
-
-        Returns
-        -------
-        (n_outcomes, n_rows) float64.
+        The result is (n_outcomes, n_rows) float64.
         """
         if self.chosen is None:
             found = self.weights @ X.T
@@ -132,18 +114,13 @@ class LinearFit:
         return found + self.at(np.zeros(self.weights.shape[1]))[:, np.newaxis]
 
 
-def centred_gram(G, n):
+def centred_gram(
+    G: np.ndarray,  # (n_variants + 1, n_variants + 1), X'X with the intercept x = 1/2 last
+    n: float,  # number of rows
+) -> tuple[np.ndarray, np.ndarray]:
     """Centre the columns of X after the fact, by its intercept column (docs/explanation/methods.md).
 
-    Parameters
-    ----------
-    G : (n_variants + 1, n_variants + 1), X'X with the intercept x = 1/2 last.
-    n : float, number of rows.
-
-    Returns
-    -------
-    G_c : (n_variants, n_variants), G - n m m'.
-    means : (n_variants,), m.
+    The results are `G_c`, (n_variants, n_variants), G - n m m'; `means`, (n_variants,), m.
     """
     means = 2 * G[:-1, -1] / n
     return G[:-1, :-1] - n * np.outer(means, means), means
@@ -151,20 +128,14 @@ def centred_gram(G, n):
 
 @dataclass(frozen=True)
 class Spectrum:
-    """A centred X'X decomposed once, to be solved for any right side and penalty.
+    """A centred X'X decomposed once, to be solved for any right side and penalty."""
 
-    Attributes
-    ----------
-    eigenvalues, U : (n_variants,), (n_variants, n_variants) float64, of G_c/n.
-    n : float, number of rows.
-    """
-
-    eigenvalues: np.ndarray
-    U: np.ndarray
-    n: float
+    eigenvalues: np.ndarray  # (n_variants,), (n_variants, n_variants) float64, of G_c/n
+    U: np.ndarray  # (n_variants,), (n_variants, n_variants) float64, of G_c/n
+    n: float  # number of rows
 
     @classmethod
-    def of(cls, G_c, n):
+    def of(cls, G_c: np.ndarray, n: float) -> "Spectrum":
         """Decompose G_c, (n_variants, n_variants) symmetric, exact or noisy.
 
         The last one is kept, as several methods and numbers of outcomes in turn are fitted from one matrix.
@@ -179,7 +150,7 @@ class Spectrum:
             found.eigenvalues.flags.writeable = found.U.flags.writeable = False
         return found
 
-    def inverse(self, penalty, *, keeps_negative=False):
+    def inverse(self, penalty: float, *, keeps_negative: bool = False) -> np.ndarray:
         """Return the (n_variants,) eigenvalues of (G_+/n + penalty I)^-1; terms as of `ridge_weights`."""
         spectrum = (self.eigenvalues if keeps_negative else np.maximum(self.eigenvalues, 0.0)) + penalty
         # Entries of X are at most 1: even where G_c vanishes, rounding leaves about d machine epsilons.
@@ -187,16 +158,23 @@ class Spectrum:
         is_regular = np.abs(spectrum) > rounding
         return np.divide(1.0, spectrum, where=is_regular, out=np.zeros_like(spectrum))
 
-    def ridge_weights(self, V, *, penalty, keeps_negative=False):
+    def ridge_weights(self, V: np.ndarray, *, penalty: float, keeps_negative: bool = False) -> np.ndarray:
         """Solve for V, (n_outcomes, n_variants); terms and result as of `ridge_weights`."""
         return (V / self.n @ self.U * self.inverse(penalty, keeps_negative=keeps_negative)) @ self.U.T
 
-    def leverage(self, X_c, *, penalty):
+    def leverage(self, X_c: np.ndarray, *, penalty: float) -> np.ndarray:
         """Return the (n_rows,) x'(G_+ + n penalty I)^-1 x of rows, (n_rows, n_variants), less their means."""
         return (X_c @ self.U) ** 2 @ self.inverse(penalty) / self.n
 
 
-def ridge_weights(G_c, V, n, *, penalty, keeps_negative=False):
+def ridge_weights(
+    G_c: np.ndarray,  # (n_variants, n_variants) symmetric, exact or noisy
+    V: np.ndarray,  # (n_outcomes, n_variants), X'Y
+    n: float,  # number of rows
+    *,
+    penalty: float,  # on the scale of a variance of X
+    keeps_negative: bool = False,  # whether G_c is taken as it is, in place of G_+
+) -> np.ndarray:
     """Solve (G_+/n + penalty I) w = v/n for every outcome with one factorisation.
 
     G_+ is the nearest matrix to G_c without negative eigenvalues. No X'X has any, but noise gives it some,
@@ -204,16 +182,6 @@ def ridge_weights(G_c, V, n, *, penalty, keeps_negative=False):
     rounding gets no weight (the pseudo-inverse), so OLS is the least-squares solution of smallest norm and
     constant or repeated variants are no error.
 
-    Parameters
-    ----------
-    G_c : (n_variants, n_variants) symmetric, exact or noisy.
-    V : (n_outcomes, n_variants), X'Y.
-    n : float, number of rows.
-    penalty : float, on the scale of a variance of X.
-    keeps_negative : bool, whether G_c is taken as it is, in place of G_+.
-
-    Returns
-    -------
-    (n_outcomes, n_variants) float64.
+    The result is (n_outcomes, n_variants) float64.
     """
     return Spectrum.of(G_c, n).ridge_weights(V, penalty=penalty, keeps_negative=keeps_negative)

@@ -1,39 +1,37 @@
 """Principal components of genotypes, with loadings from public people, so that a row's depend on it alone."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from dpgrs.errors import UsageError
 from dpgrs.linalg.clipped_statistics import GENOTYPE_STEP, half_coded
 from dpgrs.linalg.statistics import VARIANT_BLOCK, column_moments
 
+if TYPE_CHECKING:
+    from dpgrs.types import Rows
+
 LOADING_STEP = 2.0**-20  # one unit of a loading
 # Sums of products with genotypes of at most 2^12 steps are exact in float64 below 2^53.
 LARGEST_LOADING_SUM = 2**41
 
 
-def reference_loadings(X, frequency, *, n_components, rows, key="covariates.pcs"):
+def reference_loadings(
+    X: np.ndarray,  # (n_rows, n_variants) float64, `half` coding, of the reference
+    frequency: np.ndarray,  # (n_variants,) its ALT allele frequencies
+    *,
+    n_components: int,  # >= 1
+    rows: "Rows",
+    key: str = "covariates.pcs",  # what asks for so many, for messages
+) -> np.ndarray:
     """Find the loadings of the first principal components of public people.
 
     Columns are centred and scaled by their frequencies, (x - mean)/sd, and loadings scaled so that components
     have mean square 1 among the rows of the reference. Of the two signs that one is taken at which the
     largest loading is positive.
 
-    Parameters
-    ----------
-    X : (n_rows, n_variants) float64, `half` coding, of the reference.
-    frequency : (n_variants,) its ALT allele frequencies.
-    n_components : int >= 1
-    rows : Rows
-    key : str, what asks for so many, for messages.
-
-    Returns
-    -------
-    (n_components, n_variants) float64, multiples of `LOADING_STEP`; 0 at variants that do not vary.
-
-    Raises
-    ------
-    UsageError
-        If the reference does not vary in so many directions.
+    The result is (n_components, n_variants) float64, multiples of `LOADING_STEP`; 0 at variants that do not
+    vary. It raises UsageError if the reference does not vary in so many directions.
     """
     from scipy.linalg import eigh  # takes 0.14 s, which projections do without
 
@@ -59,28 +57,21 @@ def reference_loadings(X, frequency, *, n_components, rows, key="covariates.pcs"
     return np.rint((U * inverse[:, np.newaxis]).T / LOADING_STEP) * LOADING_STEP
 
 
-def project(genotypes, loadings, *, means, n_haplotypes, rows):
+def project(
+    genotypes: np.ndarray,  # (n_variants, n_words) uint64, or (n_variants, n_rows) int16 dosages
+    loadings: np.ndarray,  # (n_components, n_variants) float64, multiples of `LOADING_STEP`
+    *,
+    means: np.ndarray,  # (n_variants,) float64, public means of the columns in `half` coding
+    n_haplotypes: int,
+    rows: "Rows",
+) -> np.ndarray:
     """Project rows onto principal components.
 
     Products are summed as integers, so that no other row, chunk or order of summing can change what becomes
     of a row.
 
-    Parameters
-    ----------
-    genotypes : (n_variants, n_words) uint64, or (n_variants, n_rows) int16 dosages.
-    loadings : (n_components, n_variants) float64, multiples of `LOADING_STEP`.
-    means : (n_variants,) float64, public means of the columns in `half` coding.
-    n_haplotypes : int
-    rows : Rows
-
-    Returns
-    -------
-    (n_components, n_rows) float64, in standard deviations of the reference.
-
-    Raises
-    ------
-    UsageError
-        If loadings are not on their grid, or too large for exact sums.
+    The result is (n_components, n_rows) float64, in standard deviations of the reference. It raises
+    UsageError if loadings are not on their grid, or too large for exact sums.
     """
     units = loadings / LOADING_STEP
     is_small = np.abs(units).sum(axis=1).max(initial=0) <= LARGEST_LOADING_SUM

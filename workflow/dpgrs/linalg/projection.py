@@ -4,6 +4,7 @@ All functions are post-processing: they read noisy statistics and public values,
 """
 
 import math
+from typing import Any
 
 import numpy as np
 from scipy.linalg import eigh, qr
@@ -19,7 +20,9 @@ BLOCK_ENTRIES = 2**15
 NEGATIVE_SHARE = 1e-8
 
 
-def project_label(cross, gram, radii, *, joint=False):
+def project_label(
+    cross: np.ndarray, gram: np.ndarray, radii: float | np.ndarray, *, joint: bool = False
+) -> np.ndarray:
     """Project every outcome's X'y onto {X'z : ||z||_2 <= r}, for label DP (docs/explanation/projection.md).
 
     Parameters
@@ -51,7 +54,9 @@ def project_label(cross, gram, radii, *, joint=False):
     return _project_outcomes(cross, eigenvalues, U, _lengths(radii, len(cross), math.sqrt(scale)), joint)
 
 
-def project_ellipsoid(cross, gram, radii, *, joint=False):
+def project_ellipsoid(
+    cross: np.ndarray, gram: np.ndarray, radii: float | np.ndarray, *, joint: bool = False
+) -> np.ndarray | None:
     """Project every outcome's X'y onto {v : v' G^+ v <= r^2} for a noisy Gram matrix G, for full DP.
 
     Eigenvalues of G below 0, which only noise can cause, count as 0; the set is flat in their directions. The
@@ -80,7 +85,9 @@ def project_ellipsoid(cross, gram, radii, *, joint=False):
     return _project_outcomes(cross, eigenvalues, U, _lengths(radii, len(cross), math.sqrt(scale)), joint)
 
 
-def project_feature(cross, Y, radii, *, joint=False):
+def project_feature(
+    cross: np.ndarray, Y: np.ndarray, radii: float | np.ndarray, *, joint: bool = False
+) -> np.ndarray:
     """Project every variant's Y'x onto {Y'z : ||z||_2 <= rho}, for feature DP
     (docs/explanation/projection.md).
 
@@ -123,14 +130,16 @@ def project_feature(cross, Y, radii, *, joint=False):
     return U @ coordinates.T
 
 
-def _project_outcomes(cross, eigenvalues, U, radii, joint):
+def _project_outcomes(
+    cross: np.ndarray, eigenvalues: np.ndarray, U: np.ndarray, radii: np.ndarray, joint: bool
+) -> np.ndarray:
     """Project the rows of X'Y, given the eigenvalues and eigenvectors of the Gram matrix."""
     is_kept = _is_in_range(eigenvalues, len(eigenvalues))
     U = U[:, is_kept]
     return _shrunk(cross @ U, eigenvalues[is_kept], radii, joint=joint) @ U.T
 
 
-def _decomposed(cross, gram):
+def _decomposed(cross: np.ndarray, gram: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
     """Return eigenvalues of the scaled Gram matrix, eigenvectors as columns, and the scale."""
     n_variants = cross.shape[1]
     if gram.shape != (n_variants, n_variants):
@@ -143,21 +152,21 @@ def _decomposed(cross, gram):
     return *eigh(scaled), scale
 
 
-def _require_finite(**arrays):
+def _require_finite(**arrays: Any) -> None:
     """Raise unless all numbers of all arrays are finite."""
     for name, values in arrays.items():
         if not np.isfinite(values).all():
             raise UsageError(f"`{name}` must be finite, got NaN or infinity. Put 0 for a missing outcome.")
 
 
-def _scaled(A):
+def _scaled(A: np.ndarray) -> tuple[np.ndarray, float]:
     """Return A over a power of two, so that its largest entry is from 1 to 2 and squares stay in range."""
     largest = max(abs(float(A.max(initial=0))), abs(float(A.min(initial=0))))
     scale = math.ldexp(1.0, math.frexp(largest)[1] - 1) if largest else 1.0
     return A / scale, scale
 
 
-def _lengths(radii, count, scale):
+def _lengths(radii: float | np.ndarray, count: int, scale: float) -> np.ndarray:
     """Return (count,) radii times the scale of the matrix, after a check."""
     radii = np.asarray(radii, dtype=float)
     if radii.shape not in ((), (count,)):
@@ -174,24 +183,21 @@ def _lengths(radii, count, scale):
         return np.broadcast_to(radii * scale, (count,))
 
 
-def _is_in_range(eigenvalues, size):
+def _is_in_range(eigenvalues: np.ndarray, size: int) -> np.ndarray:
     """Return which eigenvalues are above the rounding of the matrix, with `size` its longest sum."""
     return eigenvalues > size * np.finfo(float).eps * np.abs(eigenvalues).max(initial=0.0)
 
 
-def _shrunk(C, spectrum, radii, *, joint):
+def _shrunk(
+    C: np.ndarray,  # (n_points, rank) float64, coordinates in the eigenbasis; overwritten
+    spectrum: np.ndarray,  # (rank,) float64, the eigenvalues w > 0
+    radii: np.ndarray,  # (n_points,) float64
+    *,
+    joint: bool,  # whether the sum runs over all points too, and r^2 is the sum of theirs
+) -> np.ndarray:
     """Move every row c of C to the nearest p with sum p_k^2 / w_k <= r^2.
 
-    Parameters
-    ----------
-    C : (n_points, rank) float64, coordinates in the eigenbasis; overwritten.
-    spectrum : (rank,) float64, the eigenvalues w > 0.
-    radii : (n_points,) float64
-    joint : whether the sum runs over all points too, and r^2 is the sum of theirs.
-
-    Returns
-    -------
-    (n_points, rank) float64.
+    The result is (n_points, rank) float64.
     """
     if joint:
         # One multiplier for all points: each axis shrinks by what it would for one point of its lengths.
@@ -207,7 +213,7 @@ def _shrunk(C, spectrum, radii, *, joint):
     return C
 
 
-def _nearest(C, spectrum, radii):
+def _nearest(C: np.ndarray, spectrum: np.ndarray, radii: np.ndarray) -> np.ndarray:
     """Return the rows of C, moved as in `_shrunk`, for balls of their own.
 
     A row outside goes to r sqrt(w) a with a = g/(rho w + mu) and ||a|| = 1. Here c = m c', m its largest
@@ -232,20 +238,16 @@ def _nearest(C, spectrum, radii):
     return nearest
 
 
-def _multipliers(g, slopes):
+def _multipliers(
+    g: np.ndarray,  # (n_points, rank) float64
+    slopes: np.ndarray,  # (n_points, rank) float64 >= 0
+) -> np.ndarray:
     """Solve F(mu) = ||g/(slopes + mu)|| = 1 for every row, where F(0) > 1.
 
     Newton's method on 1/F, which rises and is concave in mu: from the left it never passes the root, so each
     step is safe. Eigenvalues 12 orders of magnitude apart took at most 13 steps.
 
-    Parameters
-    ----------
-    g : (n_points, rank) float64
-    slopes : (n_points, rank) float64 >= 0
-
-    Returns
-    -------
-    (n_points,) float64 >= 0.
+    The result is (n_points,) float64 >= 0.
     """
     # Left of the root: F would be 1 here if all slopes were the largest.
     mu = np.maximum(np.linalg.norm(g, axis=1) - slopes.max(axis=1), 0.0)

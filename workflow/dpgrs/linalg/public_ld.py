@@ -5,8 +5,10 @@ them nothing but ancestry makes variants go together: there it is that of few pr
 predict the people who were left out best. All of it is public (docs/explanation/public_ld.md).
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.linalg import eigh
@@ -21,38 +23,28 @@ MOST_COMPONENTS = 32
 
 @dataclass(frozen=True)
 class PublicLd:
-    """Mean products of the columns of public rows.
+    """Mean products of the columns of public rows."""
 
-    Attributes
-    ----------
-    starts : (n_blocks,) int64, the first variant of each block, 0 first.
-    blocks : tuple of (n_own, n_own) float64 symmetric, those of the variants of each block.
-    components : (n_components, n_variants) float64, principal axes times the roots of their variances, from
-        which follows all between blocks.
-    n_rows : int, public rows.
-    """
-
-    starts: np.ndarray
-    blocks: tuple
+    starts: np.ndarray  # (n_blocks,) int64, the first variant of each block, 0 first
+    blocks: tuple  # tuple of (n_own, n_own) float64 symmetric, those of the variants of each block
+    # (n_components, n_variants) float64, principal axes times the roots of their variances, from which
+    # follows all between blocks.
     components: np.ndarray
-    n_rows: int
+    n_rows: int  # public rows
 
     @property
-    def of_blocks(self):
+    def of_blocks(self) -> list[slice]:
         """The variants of each block, a list of slice."""
         ends = [*self.starts[1:].tolist(), self.components.shape[1]]
         return [slice(start, end) for start, end in zip(self.starts.tolist(), ends, strict=True)]
 
-    def spectrum(self, n):
+    def spectrum(
+        self,
+        n: float,  # > 0
+    ) -> NoisySpectrum:
         """Decompose n times the matrix, as an estimate of X'X of n other rows of the same population.
 
-        Parameters
-        ----------
-        n : float > 0
-
-        Returns
-        -------
-        NoisySpectrum, whose `second` has what the chance of n rows adds to squares, a_k tr(G)/n, and as much
+        The result is whose `second` has what the chance of n rows adds to squares, a_k tr(G)/n, and as much
         again for that of the public rows, of which only the entries within blocks were estimated.
         """
         eigenvalues, U, of_public, trace = self._decomposed
@@ -61,7 +53,7 @@ class PublicLd:
         return NoisySpectrum(n * eigenvalues, U, first, second, n * trace)
 
     @cached_property
-    def correlation_root(self):
+    def correlation_root(self) -> np.ndarray:
         """A root F of the correlations, FF', of what is no less than 0: (n_variants, k) float64."""
         eigenvalues, U, *_ = self._decomposed
         rounding = len(eigenvalues) * np.finfo(float).eps * eigenvalues[-1]
@@ -72,7 +64,7 @@ class PublicLd:
         return np.divide(F, np.sqrt(squares), out=np.zeros_like(F), where=squares > rounding)
 
     @cached_property
-    def _decomposed(self):
+    def _decomposed(self) -> Any:
         """Eigenvalues, eigenvectors, what the chance of one public row adds to squares, and the trace."""
         if not any(block.any() for block in self.blocks):
             nothing = np.zeros(self.components.shape[1])
@@ -89,19 +81,15 @@ class PublicLd:
         return eigenvalues, U, np.maximum(of_public, 0), trace
 
 
-def public_ld(rows, *, contig, position, rows_per_person):
-    """Estimate linkage disequilibrium from public rows.
-
-    Parameters
-    ----------
-    rows : (n_rows, n_variants) float64, centred at public frequencies and clipped as those of a cohort.
-    contig, position : (n_variants,), in genome order.
-    rows_per_person : int, of people one after the other.
-
-    Returns
-    -------
-    PublicLd
-    """
+def public_ld(
+    # (n_rows, n_variants) float64, centred at public frequencies and clipped as those of a cohort.
+    rows: np.ndarray,
+    *,
+    contig: np.ndarray,  # (n_variants,), in genome order
+    position: np.ndarray,  # (n_variants,), in genome order
+    rows_per_person: int,  # of people one after the other
+) -> PublicLd:
+    """Estimate linkage disequilibrium from public rows."""
     starts, empty = block_starts(contig, position), np.empty((0, rows.shape[1]))
     whole = PublicLd(starts, tuple(_products(rows, starts)), empty, len(rows))
     if len(starts) == 1:
@@ -110,7 +98,7 @@ def public_ld(rows, *, contig, position, rows_per_person):
     return PublicLd(starts, whole.blocks, principal_axes(rows, n_components), len(rows))
 
 
-def block_starts(contig, position):
+def block_starts(contig: np.ndarray, position: np.ndarray) -> np.ndarray:
     """Return the first variant of every block, (n_blocks,) int64: none is longer than `BLOCK_LENGTH`."""
     starts = [0]
     for place in range(1, len(position)):
@@ -120,7 +108,7 @@ def block_starts(contig, position):
     return np.array(starts)
 
 
-def principal_axes(rows, n_components):
+def principal_axes(rows: np.ndarray, n_components: int) -> np.ndarray:
     """Return principal axes times the roots of their variances, largest first: (n_components, n_variants)."""
     if n_components == 0 or not rows.any():
         return np.zeros((n_components, rows.shape[1]))
@@ -130,7 +118,7 @@ def principal_axes(rows, n_components):
     return axes[order] * values[order, np.newaxis] / np.sqrt(len(rows))
 
 
-def _best_number(rows, whole, *, rows_per_person):
+def _best_number(rows: np.ndarray, whole: PublicLd, *, rows_per_person: int) -> int:
     """Return how many components of half of the people come nearest to the others, between blocks.
 
     The squared distance of L'L to the products of the others is, but for a constant, |L'L|^2 less twice their
@@ -151,6 +139,6 @@ def _best_number(rows, whole, *, rows_per_person):
     return int(np.argmin(loss))
 
 
-def _products(rows, starts):
+def _products(rows: np.ndarray, starts: np.ndarray) -> Iterator[np.ndarray]:
     for own in np.split(rows, starts[1:], axis=1):
         yield own.T @ own / len(rows)

@@ -3,6 +3,8 @@
 Centring a row looks at no other row, so it costs no privacy, and makes no row longer than in `half` coding.
 """
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from dpgrs.linalg.clipped_statistics import (
@@ -12,21 +14,22 @@ from dpgrs.linalg.clipped_statistics import (
     row_blocks,
 )
 
+if TYPE_CHECKING:
+    from dpgrs.types import Rows
 
-def row_centred_statistics(genotypes, Y, *, n_haplotypes, rows, is_selected):
+
+def row_centred_statistics(
+    genotypes: np.ndarray,  # (n_variants, n_words) uint64
+    Y: np.ndarray,  # (n_outcomes, n_rows) int64 in units of `OUTCOME_STEP`, of all rows
+    *,
+    n_haplotypes: int,
+    rows: "Rows",
+    is_selected: np.ndarray,  # (n_rows,) bool
+) -> tuple[np.ndarray, np.ndarray]:
     """Sum X'X and X'Y of centred rows over the selected rows, a block of people at a time.
 
-    Parameters
-    ----------
-    genotypes : (n_variants, n_words) uint64
-    Y : (n_outcomes, n_rows) int64 in units of `OUTCOME_STEP`, of all rows.
-    n_haplotypes, rows : as in `clipped_statistics`.
-    is_selected : (n_rows,) bool
-
-    Returns
-    -------
-    gram, cross : as `clipped_statistics` gives, but that the intercept is 0 in all other columns: such rows
-        have none.
+    `n_haplotypes` and `rows`: as in `clipped_statistics`. The result is `gram`, `cross`, as
+    `clipped_statistics` gives, but that the intercept is 0 in all other columns: such rows have none.
     """
     size = len(genotypes) + 1
     G, V = np.zeros((size, size), dtype=np.int64), np.zeros((len(Y), size), dtype=np.int64)
@@ -41,16 +44,12 @@ def row_centred_statistics(genotypes, Y, *, n_haplotypes, rows, is_selected):
     return G, V
 
 
-def centred_rows(half):
+def centred_rows(
+    half: np.ndarray,  # (n_variants, n_rows) int16, whole numbers
+) -> np.ndarray:
     """Centre rows, and round them towards 0 onto the grid.
 
-    Parameters
-    ----------
-    half : (n_variants, n_rows) int16, whole numbers.
-
-    Returns
-    -------
-    (n_rows, n_variants) int16
+    The result is (n_rows, n_variants) int16.
     """
     T = half.T.astype(np.int64)
     scaled = T * T.shape[1] - T.sum(axis=1, keepdims=True)

@@ -6,6 +6,7 @@ Coding `half`, half units: a haplotype row holds t = 2 x = 2 a - 1 (alleles a = 
 t = 2 x = 2 (a1 + a2) - 2. The intercept column is the constant x = 1/2, t = 1, appended last.
 """
 
+from collections.abc import Iterator
 from fractions import Fraction
 
 import numpy as np
@@ -36,20 +37,18 @@ BELOW_ONE = 1 - 2.0**-48
 ABOVE_ROUNDING = 1 + 2.0**-30
 
 
-def gram(bits, *, n_haplotypes, rows, is_selected=None, n_threads=1):
+def gram(
+    bits: np.ndarray,  # (n_variants, n_words) uint64
+    *,
+    n_haplotypes: int,
+    rows: Rows,
+    is_selected: np.ndarray | None = None,  # (n_rows,) bool, the rows to sum over; None takes all
+    n_threads: int = 1,  # at least 1; the result does not depend on it
+) -> np.ndarray | None:
     """Sum t t' over the selected rows.
 
-    Parameters
-    ----------
-    bits : (n_variants, n_words) uint64
-    n_haplotypes : int
-    rows : Rows
-    is_selected : (n_rows,) bool, the rows to sum over; None takes all.
-    n_threads : int, at least 1; the result does not depend on it.
-
-    Returns
-    -------
-    (n_variants + 1, n_variants + 1) int64 symmetric, in units of `GRAM_STEP`, the intercept last.
+    The result is (n_variants + 1, n_variants + 1) int64 symmetric, in units of `GRAM_STEP`, the intercept
+    last.
     """
     from dpgrs.linalg._bit_counts import add_products_of_calls  # brings numba, which takes 0.3 s
     from dpgrs.linalg._kernels import mirror
@@ -65,25 +64,19 @@ def gram(bits, *, n_haplotypes, rows, is_selected=None, n_threads=1):
     return G
 
 
-def grid_outcomes(Y, *, bound, row_norm=None):
+def grid_outcomes(
+    Y: np.ndarray,  # (n_outcomes, n_rows) float64, publicly standardised; NaN where missing
+    *,
+    bound: float,  # public. Clipping is by row, so it costs no privacy.
+    # > 0, public: a row (one column of Y) that is longer, after the clip at `bound`, is shrunk to this norm
+    # over all outcomes given, which are those of one budget. None shrinks nothing.
+    row_norm: float | None = None,
+) -> np.ndarray | None:
     """Clip outcomes and round them towards zero onto the public grid.
 
-    Parameters
-    ----------
-    Y : (n_outcomes, n_rows) float64, publicly standardised; NaN where missing.
-    bound : float, public. Clipping is by row, so it costs no privacy.
-    row_norm : float > 0, public: a row (one column of Y) that is longer, after the clip at `bound`, is shrunk
-        to this norm over all outcomes given, which are those of one budget. None shrinks nothing.
-
-    Returns
-    -------
-    (n_outcomes, n_rows) int64 in units of `OUTCOME_STEP`, of absolute value at most ``bound / OUTCOME_STEP``;
-    0 where missing. No row is longer than ``row_norm / OUTCOME_STEP``.
-
-    Raises
-    ------
-    UsageError
-        If the bound is not positive, or above `LARGEST_BOUND`, or the norm is not a finite number above 0.
+    The result is (n_outcomes, n_rows) int64 in units of `OUTCOME_STEP`, of absolute value at most ``bound /
+    OUTCOME_STEP``; 0 where missing. No row is longer than ``row_norm / OUTCOME_STEP``. It raises UsageError
+    if the bound is not positive, or above `LARGEST_BOUND`, or the norm is not a finite number above 0.
     """
     if not 0 < bound <= LARGEST_BOUND:
         raise UsageError(
@@ -96,22 +89,19 @@ def grid_outcomes(Y, *, bound, row_norm=None):
     return gridded
 
 
-def clip_norms(entries, *, norm, step, factor_bits=None):
+def clip_norms(
+    # (n_entries, n_rows) int16, int32 or int64 in units of `step`, below 2^31; a row is a column.
+    entries: np.ndarray,
+    *,
+    norm: float,  # > 0, public, in the units of `step`
+    step: float,  # a power of 2
+    factor_bits: int | None = None,  # as in `shrinking`
+) -> None:
     """Shrink rows that are longer than a norm, in place and rounding towards zero.
 
     What becomes of a row depends on that row alone (docs/proofs/clipped_gram.md, "What is computed").
 
-    Parameters
-    ----------
-    entries : (n_entries, n_rows) int16, int32 or int64 in units of `step`, below 2^31; a row is a column.
-    norm : float > 0, public, in the units of `step`.
-    step : float, a power of 2.
-    factor_bits : int or None, as in `shrinking`.
-
-    Raises
-    ------
-    UsageError
-        If the norm is not a finite number above 0.
+    It raises UsageError if the norm is not a finite number above 0.
     """
     if not 0 < norm < np.inf:
         raise UsageError(f"`row_norm` must be a finite number above 0, got {norm}. Give a public bound.")
@@ -125,19 +115,17 @@ def clip_norms(entries, *, norm, step, factor_bits=None):
         entries[:, is_long] = shrunk
 
 
-def shrinking(length, *, norm, step, factor_bits=None):
+def shrinking(
+    length: np.ndarray,  # (n_long,) float64, as from `long_rows`
+    *,
+    norm: float,
+    step: float,
+    # Significant bits down to which a factor is rounded, so that many rows have the same; None rounds none.
+    factor_bits: int | None = None,
+) -> np.ndarray:
     """Return the factors of long rows: norm over length.
 
-    Parameters
-    ----------
-    length : (n_long,) float64, as from `long_rows`.
-    norm, step : as in `clip_norms`.
-    factor_bits : int, significant bits down to which a factor is rounded, so that many rows have the same;
-        None rounds none.
-
-    Returns
-    -------
-    (n_long,) float64, between 0 and 1.
+    `norm` and `step`: as in `clip_norms`. The result is (n_long,) float64, between 0 and 1.
     """
     factors = norm / step / length * BELOW_ONE
     if factor_bits is None:
@@ -146,17 +134,11 @@ def shrinking(length, *, norm, step, factor_bits=None):
     return np.ldexp(np.floor(np.ldexp(digits, factor_bits)), exponent - factor_bits)
 
 
-def long_rows(entries, *, norm, step):
+def long_rows(entries: np.ndarray, *, norm: float, step: float) -> tuple[np.ndarray, np.ndarray]:
     """Tell which rows are longer than a norm, exactly.
 
-    Parameters
-    ----------
-    entries, norm, step : as in `clip_norms`.
-
-    Returns
-    -------
-    is_long : (n_rows,) bool
-    length : (n_long,) float64, of the long rows, in units of `step`.
+    `entries`, `norm` and `step`: as in `clip_norms`. The results are `is_long`, (n_rows,) bool; `length`,
+    (n_long,) float64, of the long rows, in units of `step`.
     """
     from dpgrs.linalg._kernels import add_squares  # brings numba, which takes 0.3 s
 
@@ -166,87 +148,69 @@ def long_rows(entries, *, norm, step):
     return longer(high + (low >> HALF_BITS), low & HALF_MASK, norm=norm, step=step)
 
 
-def longer(high, low, *, norm, step):
+def longer(
+    high: np.ndarray,  # (n_rows,) int64: a square is high 2^HALF_BITS + low, low below 2^HALF_BITS
+    low: np.ndarray,  # (n_rows,) int64: a square is high 2^HALF_BITS + low, low below 2^HALF_BITS
+    *,
+    norm: float,
+    step: float,
+) -> tuple[np.ndarray, np.ndarray]:
     """Tell which rows are longer than a norm by their squares.
 
-    Parameters
-    ----------
-    high, low : (n_rows,) int64: a square is high 2^HALF_BITS + low, low below 2^HALF_BITS.
-    norm, step : as in `clip_norms`.
-
-    Returns
-    -------
-    is_long, length : as `long_rows` gives.
+    `norm` and `step`: as in `clip_norms`. The result is `is_long`, `length`, as `long_rows` gives.
     """
     largest_high, largest_low = divmod(int((Fraction(norm) / Fraction(step)) ** 2), 2**HALF_BITS)
     is_long = (high > largest_high) | ((high == largest_high) & (low > largest_low))
     return is_long, np.sqrt(high[is_long] * 2.0**HALF_BITS + low[is_long])
 
 
-def count_known(Y):
+def count_known(
+    Y: np.ndarray,  # (n_outcomes, n_rows) float64, NaN where missing
+) -> np.ndarray:
     """Count on how many rows each outcome is known.
 
-    Parameters
-    ----------
-    Y : (n_outcomes, n_rows) float64, NaN where missing.
-
-    Returns
-    -------
-    (n_outcomes,) int64
+    The result is (n_outcomes,) int64.
     """
     return np.isfinite(Y).sum(axis=1)
 
 
-def count_cases(Y):
+def count_cases(
+    # (n_outcomes, n_rows) float64, NaN where missing; standardised by a prevalence, or 0 and 1.
+    Y: np.ndarray,
+) -> np.ndarray:
     """Count on how many rows each 0/1 outcome is 1.
 
-    Parameters
-    ----------
-    Y : (n_outcomes, n_rows) float64, NaN where missing; standardised by a prevalence, or 0 and 1.
-
-    Returns
-    -------
-    (n_outcomes,) int64
+    The result is (n_outcomes,) int64.
     """
     return np.greater(Y, 0).sum(axis=1)
 
 
-def largest_row_norm(Y, *, n_shared):
+def largest_row_norm(
+    Y: np.ndarray,  # (n_outcomes, n_rows) int64 in units of `OUTCOME_STEP`, as `grid_outcomes` gives
+    *,
+    n_shared: int,  # outcomes that share a budget; they divide the outcomes
+) -> float:
     """Bound the norm of a row over the outcomes of one budget, by the rows themselves: for public outcomes.
 
-    Parameters
-    ----------
-    Y : (n_outcomes, n_rows) int64 in units of `OUTCOME_STEP`, as `grid_outcomes` gives.
-    n_shared : int, outcomes that share a budget; they divide the outcomes.
-
-    Returns
-    -------
-    float, in the units of the outcomes, rounded up; 0 without rows.
+    The result is in the units of the outcomes, rounded up; 0 without rows.
     """
     budgets = (len(Y) // n_shared, n_shared, Y.shape[1])
     squares = np.square(Y, dtype=np.float64).reshape(budgets).sum(axis=1)
     return float(np.sqrt(squares.max(initial=0.0))) * OUTCOME_STEP * ABOVE_ROUNDING
 
 
-def cross_product(bits, Y, *, n_haplotypes, rows, is_selected=None):
+def cross_product(
+    bits: np.ndarray,  # (n_variants, n_words) uint64
+    Y: np.ndarray,  # (n_outcomes, n_rows) int64 in units of `OUTCOME_STEP`, as `grid_outcomes` gives
+    *,
+    n_haplotypes: int,
+    rows: Rows,
+    is_selected: np.ndarray | None = None,  # (n_rows,) bool, the rows to sum over; None takes all
+) -> np.ndarray | None:
     """Sum y t' over the selected rows.
 
-    Parameters
-    ----------
-    bits : (n_variants, n_words) uint64
-    Y : (n_outcomes, n_rows) int64 in units of `OUTCOME_STEP`, as `grid_outcomes` gives.
-    n_haplotypes : int
-    rows : Rows
-    is_selected : (n_rows,) bool, the rows to sum over; None takes all.
-
-    Returns
-    -------
-    (n_outcomes, n_variants + 1) int64 in units of `CROSS_STEP`, the intercept last.
-
-    Raises
-    ------
-    UsageError
-        With more than `LARGEST_ROWS` rows, or an outcome beyond `LARGEST_OUTCOME`.
+    The result is (n_outcomes, n_variants + 1) int64 in units of `CROSS_STEP`, the intercept last. It raises
+    UsageError with more than `LARGEST_ROWS` rows, or an outcome beyond `LARGEST_OUTCOME`.
     """
     if Y.shape[1] > LARGEST_ROWS or np.abs(Y).max(initial=0) > LARGEST_OUTCOME:
         raise UsageError(
@@ -263,25 +227,22 @@ def cross_product(bits, Y, *, n_haplotypes, rows, is_selected=None):
     return np.column_stack([2 * of_alleles - n_alleles * totals[:, np.newaxis], totals])
 
 
-def is_fractional(genotypes):
+def is_fractional(genotypes: np.ndarray) -> bool:
     """Tell dosages from bits."""
     return genotypes.dtype == np.int16
 
 
-def coded_rows(genotypes, *, n_haplotypes, rows, is_selected=None):
+def coded_rows(
+    genotypes: np.ndarray,  # (n_variants, n_words) uint64, or (n_variants, n_rows) int16 dosages
+    *,
+    n_haplotypes: int,
+    rows: Rows,
+    is_selected: np.ndarray | None = None,  # (n_rows,) bool, the rows to return; None returns all
+) -> np.ndarray:
     """Return the genotype matrix in `half` coding, without the intercept.
 
-    Parameters
-    ----------
-    genotypes : (n_variants, n_words) uint64, or (n_variants, n_rows) int16 dosages.
-    n_haplotypes : int
-    rows : Rows
-    is_selected : (n_rows,) bool, the rows to return; None returns all.
-
-    Returns
-    -------
-    (n_selected, n_variants) float64: -1/2 and 1/2 for haplotypes, -1, 0 and 1 for people, between -1 and 1
-    for dosages.
+    The result is (n_selected, n_variants) float64: -1/2 and 1/2 for haplotypes, -1, 0 and 1 for people,
+    between -1 and 1 for dosages.
     """
     if is_fractional(genotypes):
         return genotypes[:, slice(None) if is_selected is None else is_selected].T * DOSAGE_STEP
@@ -291,27 +252,27 @@ def coded_rows(genotypes, *, n_haplotypes, rows, is_selected=None):
 class CodedRows:
     """The rows that `coded_rows` returns, each made when it is asked for by its index.
 
-    Parameters
-    ----------
-    genotypes, n_haplotypes, rows : as in `coded_rows`.
-    is_selected : (n_rows,) bool
-
-    Attributes
-    ----------
-    shape, ndim : as of the array of all.
+    `genotypes`, `n_haplotypes`, `rows`: as in `coded_rows`. `shape`, `ndim`: as of the array of all.
     """
 
     ndim = 2
 
-    def __init__(self, genotypes, *, n_haplotypes, rows, is_selected):
+    def __init__(
+        self,
+        genotypes: np.ndarray,
+        *,
+        n_haplotypes: int,
+        rows: Rows,
+        is_selected: np.ndarray,  # (n_rows,) bool
+    ) -> None:
         self._genotypes, self._rows, self._places = genotypes, Rows(rows), np.flatnonzero(is_selected)
         self.shape = len(self._places), len(genotypes)
         assert len(is_selected) == (n_haplotypes if self._rows == Rows.HAPLOTYPES else n_haplotypes // 2)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._places)
 
-    def __getitem__(self, chosen):
+    def __getitem__(self, chosen: np.ndarray) -> np.ndarray:
         places = self._places[chosen]
         if is_fractional(self._genotypes):
             return coded_rows(self._genotypes[:, places], n_haplotypes=0, rows=self._rows)
@@ -325,19 +286,16 @@ class CodedRows:
         return coded_rows(bits, n_haplotypes=len(haplotypes), rows=self._rows)
 
 
-def half_units(bits, *, n_haplotypes, rows, is_selected=None):
+def half_units(
+    bits: np.ndarray,  # (n_variants, n_words) uint64
+    *,
+    n_haplotypes: int,
+    rows: Rows,
+    is_selected: np.ndarray | None = None,  # (n_rows,) bool, the rows to return; None returns all
+) -> np.ndarray:
     """Return the genotype matrix in `half` coding and half units, variants first.
 
-    Parameters
-    ----------
-    bits : (n_variants, n_words) uint64
-    n_haplotypes : int
-    rows : Rows
-    is_selected : (n_rows,) bool, the rows to return; None returns all.
-
-    Returns
-    -------
-    (n_variants, n_selected) int8: t, as at the top of this page.
+    The result is (n_variants, n_selected) int8: t, as at the top of this page.
     """
     alleles = unpack(bits, n_haplotypes).view(np.int8)
     if is_selected is not None:
@@ -348,23 +306,20 @@ def half_units(bits, *, n_haplotypes, rows, is_selected=None):
     return 2 * (alleles[:, 0::2] + alleles[:, 1::2]) - 2
 
 
-def column_moments(frequency, *, rows):
+def column_moments(
+    frequency: np.ndarray,  # (n_variants,) ALT allele frequencies
+    *,
+    rows: Rows,  # the two alleles of a person are taken as independent
+) -> tuple[np.ndarray, np.ndarray]:
     """Return mean and variance of the columns in `half` coding, from frequencies alone.
 
-    Parameters
-    ----------
-    frequency : (n_variants,) ALT allele frequencies.
-    rows : Rows; the two alleles of a person are taken as independent.
-
-    Returns
-    -------
-    means, variances : (n_variants,) float64.
+    The result is `means`, `variances`, (n_variants,) float64.
     """
     n_alleles = 1 if Rows(rows) == Rows.HAPLOTYPES else 2
     return n_alleles * (frequency - 0.5), n_alleles * frequency * (1 - frequency)
 
 
-def outcome_parts(n_outcomes, *, n_haplotypes):
+def outcome_parts(n_outcomes: int, *, n_haplotypes: int) -> Iterator[slice]:
     """Yield slices of outcomes whose products with all rows are summed at a time.
 
     Of no outcomes there is one slice.
@@ -374,7 +329,7 @@ def outcome_parts(n_outcomes, *, n_haplotypes):
         yield slice(first, first + step)
 
 
-def selected_haplotypes(is_selected, *, n_haplotypes, rows):
+def selected_haplotypes(is_selected: np.ndarray, *, n_haplotypes: int, rows: Rows) -> np.ndarray:
     """Return (n_haplotypes,) bool, the haplotypes of the selected rows: (n_rows,) bool, or None for all."""
     if is_selected is None:
         return np.ones(n_haplotypes, dtype=bool)

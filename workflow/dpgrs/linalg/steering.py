@@ -10,6 +10,7 @@ square of a row, sum_k t_k^2 w_k = R^2 with w_k the variance of u_k'x, where a f
 """
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +26,9 @@ from dpgrs.linalg.clipped_statistics import (
 from dpgrs.linalg.statistics import OUTCOME_STEP, clip_norms
 from dpgrs.types import Rows
 
+if TYPE_CHECKING:
+    from dpgrs.linalg.denoising import NoisySpectrum
+
 # Of the variance of an outcome: which share is guessed to be of effects, before anything of them is known.
 # These constants decide what is drawn: change one with `MECHANISM_VERSION` alone.
 HERITABILITY = 0.5
@@ -37,31 +41,33 @@ LARGEST_SUM = 2**53
 
 @dataclass(frozen=True)
 class Steering:
-    """A public affine map of rows.
+    """A public affine map of rows."""
 
-    Attributes
-    ----------
-    matrix : (n_directions, n_variants) float64, t_k u_k': multiples of a power of 2.
-    places : (n_directions,) int64, which eigenvectors these are, eigenvalues ascending; others have no gain.
-    centre : (n_variants,) float64, m: multiples of `GENOTYPE_STEP`.
-    """
-
-    matrix: np.ndarray
+    matrix: np.ndarray  # (n_directions, n_variants) float64, t_k u_k': multiples of a power of 2
+    # (n_directions,) int64, which eigenvectors these are, eigenvalues ascending; others have no gain.
     places: np.ndarray
-    centre: np.ndarray
+    centre: np.ndarray  # (n_variants,) float64, m: multiples of `GENOTYPE_STEP`
 
     @property
-    def gains(self):
+    def gains(self) -> np.ndarray:
         """What rows are multiplied by along each direction, (n_directions,) float64 > 0."""
         return np.linalg.norm(self.matrix, axis=1)
 
     @property
-    def directions(self):
+    def directions(self) -> np.ndarray:
         """Directions of length 1, (n_directions, n_variants) float64."""
         return self.matrix / self.gains[:, np.newaxis]
 
 
-def steer(spectrum, n, *, row_norm, noise_sd, rows, centre=None):
+def steer(
+    spectrum: "NoisySpectrum",  # of a Gram matrix that is public or released
+    n: float,  # > 0, number of rows, public or released
+    *,
+    row_norm: float,  # > 0, R
+    noise_sd: float,  # >= 0, sigma
+    rows: Rows,
+    centre: np.ndarray | None = None,  # (n_variants,) means of the rows, public or released; None takes 0
+) -> Steering:
     """Choose the gains of which a fit expects to predict best.
 
     With a_k and b_k the moments of a direction, as in `dpgrs.methods.blup_model`, t2 = h2 n/tr(G), s2 = 1-h2,
@@ -70,18 +76,7 @@ def steer(spectrum, n, *, row_norm, noise_sd, rows, centre=None):
 
         q_k = max(0, c a_k^2 - sigma^2 w_k)/D_k.
 
-    Parameters
-    ----------
-    spectrum : NoisySpectrum, of a Gram matrix that is public or released.
-    n : float > 0, number of rows, public or released.
-    row_norm : float > 0, R.
-    noise_sd : float >= 0, sigma.
-    rows : Rows
-    centre : (n_variants,) means of the rows, public or released; None takes 0.
-
-    Returns
-    -------
-    Steering, without a direction where nothing is seen of the genotypes.
+    The result is without a direction where nothing is seen of the genotypes.
     """
     d, width = len(spectrum.first), n_alleles(rows)
     centre = np.zeros(d) if centre is None else np.clip(centre, -width, width)
@@ -117,38 +112,27 @@ def steer(spectrum, n, *, row_norm, noise_sd, rows, centre=None):
     return Steering(matrix[is_there], places[: last + 1][is_there], centre)
 
 
-def n_alleles(rows):
+def n_alleles(rows: Rows) -> int:
     """Return how many alleles a row has of a variant: how far apart two of its entries can be."""
     return 1 if Rows(rows) == Rows.HAPLOTYPES else 2
 
 
 @dataclass(frozen=True, eq=False)
 class SteerableRows:
-    """Rows of X and Y of which S is summed, once the directions are known.
+    """Rows of X and Y of which S is summed, once the directions are known."""
 
-    Attributes
-    ----------
-    genotypes : (n_variants, n_words) uint64, or (n_variants, n_rows) int16 dosages.
-    Y : (n_outcomes, n_rows) int64 in units of `OUTCOME_STEP`, clipped.
-    n_haplotypes : int
-    rows : Rows
-    is_selected : (n_rows,) bool
-    row_norm : float > 0, public: R.
-    outcome_bound : float > 0, public: of every entry of Y.
-    frequency : (n_variants,) public frequencies for `frequency` coding, in which rows are clipped at R before
-        they are turned, too; None for `half` coding.
-    """
-
-    genotypes: np.ndarray
-    Y: np.ndarray
+    genotypes: np.ndarray  # (n_variants, n_words) uint64, or (n_variants, n_rows) int16 dosages
+    Y: np.ndarray  # (n_outcomes, n_rows) int64 in units of `OUTCOME_STEP`, clipped
     n_haplotypes: int
     rows: Rows
-    is_selected: np.ndarray
-    row_norm: float
-    outcome_bound: float
+    is_selected: np.ndarray  # (n_rows,) bool
+    row_norm: float  # > 0, public: R
+    outcome_bound: float  # > 0, public: of every entry of Y
+    # (n_variants,) public frequencies for `frequency` coding, in which rows are clipped at R before they are
+    # turned, too; None for `half` coding.
     frequency: np.ndarray | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         largest = self.row_norm / GENOTYPE_STEP * self.outcome_bound / OUTCOME_STEP * ROW_BLOCK
         if len(self.is_selected) > LARGEST_CLIPPED_ROWS or largest > LARGEST_SUM:
             raise UsageError(
@@ -157,22 +141,12 @@ class SteerableRows:
                 f"{self.outcome_bound}. Lower the bound, or split the rows."
             )
 
-    def sums(self, steering):
+    def sums(self, steering: Steering) -> np.ndarray:
         """Sum S over the selected rows, a block of people at a time.
 
-        Parameters
-        ----------
-        steering : Steering
-
-        Returns
-        -------
-        (n_outcomes, n_variants + 1) int64 in units of `CLIPPED_CROSS_STEP`: a column for each direction, and
-        0 in all others: what is drawn has the same shape whatever was drawn before.
-
-        Raises
-        ------
-        UsageError
-            If a gain or the centre is beyond the bounds on which the proof rests.
+        The result is (n_outcomes, n_variants + 1) int64 in units of `CLIPPED_CROSS_STEP`: a column for each
+        direction, and 0 in all others: what is drawn has the same shape whatever was drawn before. It raises
+        UsageError if a gain or the centre is beyond the bounds on which the proof rests.
         """
         width, d = n_alleles(self.rows), len(self.genotypes)
         largest = LARGEST_STRETCH / (width * np.sqrt(d)) + np.sqrt(d) * MATRIX_STEP
@@ -191,7 +165,7 @@ class SteerableRows:
             S[:, :n_used] += (Y.astype(np.float64) @ Z.astype(np.float64)).astype(np.int64)
         return S
 
-    def _coded(self, genotypes, *, is_selected, **options):
+    def _coded(self, genotypes: np.ndarray, *, is_selected: np.ndarray, **options: Any) -> np.ndarray:
         if self.frequency is None:
             del options["covariates"]
             return half_coded(genotypes, is_selected=is_selected, **options).T
@@ -199,18 +173,15 @@ class SteerableRows:
         return frequency_rows(genotypes, self.frequency, **options)
 
 
-def steered_rows(X, steering, *, row_norm):
+def steered_rows(
+    X: np.ndarray,  # (n_rows, n_variants) int16 in units of `GENOTYPE_STEP`
+    steering: Steering,
+    *,
+    row_norm: float,  # > 0, public: no row that is returned is longer
+) -> np.ndarray:
     """Turn, stretch, clip and round rows, each by itself.
 
-    Parameters
-    ----------
-    X : (n_rows, n_variants) int16 in units of `GENOTYPE_STEP`.
-    steering : Steering
-    row_norm : float > 0, public: no row that is returned is longer.
-
-    Returns
-    -------
-    (n_rows, n_directions) int64 in units of `GENOTYPE_STEP`.
+    The result is (n_rows, n_directions) int64 in units of `GENOTYPE_STEP`.
     """
     centred = (X - steering.centre / GENOTYPE_STEP).T
     # Sums of integers below 2^53: the same in any order, so that no row hangs on those beside it.

@@ -60,6 +60,7 @@ ANNOTATED = (
     "scoring/",
     "selection/",
     "simulation/",
+    "study/",
 )
 # Compiled kernels, which keep their sections and need no annotations.
 KERNELS = ("_kernels.py", "_bit_counts.py", "_vectors.py")

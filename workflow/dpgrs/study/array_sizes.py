@@ -1,6 +1,7 @@
 """Bytes of a study's arrays and operations on them, by its `Shape` (docs/measurements/scale.md)."""
 
 import math
+from typing import TYPE_CHECKING
 
 from dpgrs.evaluation.attacks import MOST_PEOPLE
 from dpgrs.io.haplotype_store import rows_per_batch
@@ -12,24 +13,27 @@ from dpgrs.study.exact_statistics import people_of_part
 from dpgrs.study.score_measures import MOST_SCORES
 from dpgrs.study.simulated_rows import CODED_ENTRIES, READ_ENTRIES, people_together
 
+if TYPE_CHECKING:
+    from dpgrs.study.shape import Shape
+
 MB = 10**6
 FLOAT = 8
 # Of Zarr: ten, and what is unpacked of them.
 CHUNKS_AT_A_TIME = 16
 
 
-def genotypes(s):
-    """Bytes of the variant set's genotypes: bits, and of dosages or a table's columns int16 besides."""
+def genotypes(s: "Shape") -> float:
+    """Bytes of the variant set's genotypes: bits, and int16 besides for dosages or a table's columns."""
     return s.n_variants * s.n_people * (2.25 if s.has_dosages else 0.25)
 
 
-def rows(s):
+def rows(s: "Shape") -> int:
     """Bytes of X as float64."""
     return s.n_rows * s.n_columns * FLOAT
 
 
-def rows_of_methods(s):
-    """Bytes of X as numbers: all where a method or a selector takes it, else of a block or a group."""
+def rows_of_methods(s: "Shape") -> float:
+    """Bytes of X as numbers: of all rows if a method or a selector takes all, else of a block or a group."""
     if s.fits_all_rows:
         return rows(s)
     block = s.n_rows * FLOAT * min(s.n_columns, VARIANT_BLOCK)
@@ -38,51 +42,51 @@ def rows_of_methods(s):
     return max(block, n_together * s.n_columns * FLOAT * s.fits_groups)
 
 
-def looked_at(s, *, is_streamed):
-    """Bytes of genotypes in memory: those of all or some variants, as read and as compared."""
+def looked_at(s: "Shape", *, is_streamed: bool) -> float:
+    """Bytes of genotypes in memory: of all variants, or of some as read and as compared."""
     return min(genotypes(s), 3 * BLOCK_BYTES) if is_streamed else genotypes(s)
 
 
-def of_rows(s, way="private"):
-    """Bytes of what is made of the rows for choices and fits, beside Y: half as much again are ranks."""
-    own = 3 * rows_of_methods(s) + looked_at(s, is_streamed=s.streams_genotypes(way)) + outcomes(s) / 2
-    return own + 2 * chunks_of_outcomes(s) + 5 * part_of_scores(s)
+def of_rows(s: "Shape", way: str = "private") -> float:
+    """Bytes of the arrays made from rows for choices and fits, beside Y: half as much again are ranks."""
+    n_bytes = 3 * rows_of_methods(s) + looked_at(s, is_streamed=s.streams_genotypes(way)) + outcomes(s) / 2
+    return n_bytes + 2 * chunks_of_outcomes(s) + 5 * part_of_scores(s)
 
 
-def picked(s):
-    """Bytes of the variants of the stores that a study takes: all, or some at a time."""
+def picked(s: "Shape") -> float:
+    """Bytes of the variants that a study takes from the stores: all, or some at a time."""
     of_variant = s.n_people * (2.25 if s.has_dosages else 0.25)
     batch = rows_per_batch(s.n_people, has_dosages=s.has_dosages) * of_variant
     return min(4 * genotypes(s), 100 * MB + 10 * batch) if s.streams_variants else 4 * genotypes(s)
 
 
-def chosen(s):
-    """Bytes of genotypes of which chosen variants are taken: of all, or of few where variants are many."""
+def chosen(s: "Shape") -> float:
+    """Bytes of the genotypes from which chosen variants are taken: all, or a few if variants are many."""
     return looked_at(s, is_streamed=not s.has_dosages)
 
 
-def outcomes(s):
+def outcomes(s: "Shape") -> int:
     """Bytes of Y of one number of variants as float64."""
     return s.n_rows * s.n_outcomes * FLOAT
 
 
-def all_outcomes(s):
+def all_outcomes(s: "Shape") -> int:
     """Bytes of Y of all numbers of variants, each with its own."""
     return len(s.sizes) * outcomes(s)
 
 
-def table(s):
-    """Bytes of outcomes from a table: a file without a name, of which pages are in memory, and parts."""
+def table(s: "Shape") -> int:
+    """Bytes of outcomes from a table: a file without a name, whose pages are in memory, and parts."""
     return s.n_people * min(s.n_table_outcomes, s.n_outcomes) * FLOAT
 
 
-def chunks_of_outcomes(s):
+def chunks_of_outcomes(s: "Shape") -> int:
     """Bytes of the chunks on disk that are written or read at a time."""
     return min(outcomes(s), CHUNKS_AT_A_TIME * math.prod(CHUNK) * FLOAT)
 
 
-def part_of_simulated(s):
-    """Bytes of the rows of X, some variants of it, and Y that are simulated at a time."""
+def part_of_simulated(s: "Shape") -> float:
+    """Bytes of the rows of X, for some variants, and of Y that are simulated at a time."""
     n_values = len(s.sizes) * s.n_series * s.rows_a_person
     n_people = min(s.n_people, people_together(n_values))
     n_entries = n_people * s.rows_a_person * s.n_columns
@@ -90,87 +94,87 @@ def part_of_simulated(s):
     return (coded + n_people * n_values) * FLOAT + read / 2
 
 
-def rows_of_part(s):
+def rows_of_part(s: "Shape") -> int:
     """The rows that are summed at a time."""
     return min(s.n_people, people_of_part(s.n_outcomes)) * s.rows_a_person
 
 
-def part_of_sums(s):
+def part_of_sums(s: "Shape") -> float:
     """Bytes of the rows of Y that are summed at a time, and of genotypes of a block."""
     return rows_of_part(s) * (len(s.sizes) * s.n_outcomes * FLOAT + s.n_columns / 4)
 
 
-def part_of_scores(s):
+def part_of_scores(s: "Shape") -> int:
     """Bytes of outcomes that are compared with all variants at a time, by ranks or on their grid."""
     n_outcomes = min(s.n_outcomes, max(PART_ENTRIES // (2 * s.n_people), LEAST_OUTCOMES))
     return n_outcomes * 2 * s.n_people * FLOAT
 
 
-def square(s):
-    """Bytes of X'X of the largest variant set; none in a study that sums none."""
+def square(s: "Shape") -> int:
+    """Bytes of X'X of the largest variant set; 0 in a study without sums."""
     return (s.n_columns + 1) ** 2 * FLOAT * s.takes_sums
 
 
-def products(s):
+def products(s: "Shape") -> int:
     """Bytes of X'X and X'Y, or as many weights, of one request, summed over all sizes and counts."""
     d, covariates = s.sizes, s.n_covariates + 1
     squares = s.takes_sums * len(s.counts) * sum((size + covariates) ** 2 for size in d)
     return (squares + sum(s.counts) * sum(size + covariates for size in d)) * FLOAT
 
 
-def requests_of_size(s):
+def requests_of_size(s: "Shape") -> float:
     """The requests of one number of variants and number of outcomes."""
     return s.n_requests / (len(s.sizes) * len(s.counts))
 
 
-def weights(s):
+def weights(s: "Shape") -> float:
     """Bytes of the weights of all fits."""
     per_request = sum(s.counts) * sum(size + s.n_covariates + 1 for size in s.sizes) * FLOAT
     return s.n_methods * requests_of_size(s) * per_request
 
 
-def metrics(s):
-    """Bytes of the table of metrics of a replicate: some 400 a line, of text most."""
+def metrics(s: "Shape") -> float:
+    """Bytes of the table of metrics of a replicate: about 400 a line, mostly text."""
     return 400 * s.n_methods * requests_of_size(s) * len(s.sizes) * sum(s.counts)
 
 
-def fits(s):
+def fits(s: "Shape") -> float:
     """The fits of the largest design, whose measures have intervals."""
     return s.n_methods * requests_of_size(s)
 
 
-def measures(s):
+def measures(s: "Shape") -> float:
     """Bytes of the table of measures of a replicate, as if all outcomes were 0/1, with 18 lines each."""
     return 18 * 250 * fits(s) * max(s.counts)
 
 
-def scored(s):
-    """Bytes of outcomes and scores of those held out that are in memory at a time, and of weights."""
+def scored(s: "Shape") -> float:
+    """Bytes of the outcomes and scores of held-out people in memory at a time, and of weights."""
     n, most = s.n_rows * s.test_share, fits(s) * max(s.counts)
     return FLOAT * (2 * min(max(MOST_SCORES, n), n * most) + min(MOST_SCORES, most * s.n_columns))
 
 
-def variant_table(s):
+def variant_table(s: "Shape") -> float:
     """Bytes of a table of all variants of the genotype files, with names of alleles and ids as text."""
     return 600 * s.n_file_variants
 
 
-def entries(s):
+def entries(s: "Shape") -> int:
     """The entries of X'X and X'Y, which are drawn."""
     return s.n_columns * (s.takes_sums * s.n_columns + s.n_outcomes)
 
 
-def solving(s):
+def solving(s: "Shape") -> int:
     """Operations of one decomposition of X'X and of solving for all outcomes by it."""
     return s.takes_sums * s.n_columns**2 * (2 * s.n_columns + s.n_outcomes)
 
 
-def summing(s):
+def summing(s: "Shape") -> int:
     """Operations of X'X and X'Y."""
     return s.n_rows * s.n_columns * (s.takes_sums * s.n_columns + s.n_outcomes)
 
 
-def choosing(s, way="private"):
+def choosing(s: "Shape", way: str = "private") -> float:
     """Operations of choices, and of fits on rows.
 
     Ten choices by comparisons of bits took 2.1 ns for a call, and 0.08 ns for a call and an outcome: a tenth.
@@ -181,19 +185,19 @@ def choosing(s, way="private"):
     return summing(s) + 100 * n_calls * s.n_outcomes
 
 
-def reading(s):
-    """Operations of a look at all variants of the stores, whose names are hashed."""
+def reading(s: "Shape") -> float:
+    """Operations of reading all variants of the stores, whose names are hashed."""
     return s.n_file_variants * (50_000 + 2 * s.n_people)
 
 
-def attacking(s):
-    """Bytes of the rows that are attacked, and of their inner products with a reference."""
+def attacking(s: "Shape") -> float:
+    """Bytes of the attacked rows, and of their inner products with a reference."""
     n = min(s.n_rows, 2 * MOST_PEOPLE * s.rows_a_person)
     return n * (3 * s.n_columns + 4 * s.n_outcomes + n) * FLOAT
 
 
-def held_out(s):
-    """Bytes of the rows that are predicted at a time, as read and as numbers, and of bits of more people."""
+def held_out(s: "Shape") -> float:
+    """Bytes of the rows predicted at a time, as read and as numbers, and of the bits of more people."""
     n_people = min(s.n_people, people_at_a_time(max(s.n_variants, s.n_outcomes)))
     read = 3 * s.n_variants + len(s.sizes) * s.n_outcomes * FLOAT
     numbers = s.test_share * FLOAT * (sum(s.sizes) + s.n_covariates + 4 * s.n_outcomes)

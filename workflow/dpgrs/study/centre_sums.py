@@ -11,8 +11,10 @@ import contextlib
 import hashlib
 import json
 import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Self
 
 import numpy as np
 
@@ -66,25 +68,17 @@ LARGEST_SUM = 2**62
 
 @dataclass(frozen=True)
 class CentreSums:
-    """Exact sums of a centre, or of several.
-
-    Attributes
-    ----------
-    statistics : Statistics
-    outcomes : Outcomes of nobody: their names and public terms.
-    terms : dict, from `terms_of`.
-    centres : tuple of str, names of the centres, each of which is in once.
-    exports : tuple of str, SHA-256 of each centre's file, in the order of `centres`; empty in such a file.
-    """
+    """Exact sums of a centre, or of several."""
 
     statistics: Statistics
-    outcomes: Outcomes
-    terms: dict
-    centres: tuple
-    exports: tuple = ()
+    outcomes: Outcomes  # of nobody: their names and public terms
+    terms: dict[str, Any]  # from `terms_of`
+    centres: tuple[str, ...]  # names of the centres, each once
+    # SHA-256 of each centre's file, in the order of `centres`; empty in such a file.
+    exports: tuple[str, ...] = ()
 
-    def arrays(self):
-        """Return them as named arrays, a dict."""
+    def arrays(self) -> dict[str, Any]:
+        """Return them as named arrays."""
         outcomes = self.outcomes
         named = {SUMMED_NAMES: np.array(outcomes.names, dtype=str), "prevalence": outcomes.prevalence}
         if outcomes.components is not None:
@@ -94,23 +88,17 @@ class CentreSums:
             named |= {EXPORTS: np.array(self.exports, dtype=str)}
         return self.statistics.arrays() | named | {TERMS: np.array(json.dumps(self.terms, sort_keys=True))}
 
-    def as_bytes(self):
-        """Return the bytes of a file of them."""
+    def as_bytes(self) -> bytes:
+        """Return the bytes of a file of these sums."""
         return arrays_as_bytes(self.arrays())
 
-    def save(self, path):
+    def save(self, path: Path | str) -> None:
         """Write a file of mode 0600."""
         write_closed(path, self.as_bytes())
 
     @classmethod
-    def load(cls, path, *, content=None):
-        """Read what `save` wrote, or the bytes of it.
-
-        Raises
-        ------
-        DpgrsError
-            If they are damaged, of another kind, or could not be sums over people.
-        """
+    def load(cls, path: Path | str, *, content: bytes | None = None) -> Self:
+        """Read what `save` wrote, or its bytes; damaged files and numbers that cannot be sums are refused."""
         require_plain_arrays(path, content=content, is_known=_is_known)
         arrays = load_arrays(path, content=content)
         try:
@@ -149,13 +137,13 @@ class CentreSums:
         return cls(statistics, outcomes, terms, centres, exports)
 
 
-def _is_known(name):
-    """Tell whether sums have an array of a name."""
+def _is_known(name: str) -> bool:
+    """Return whether sums have an array of a name."""
     return name in (TERMS, CENTRE_NAMES, EXPORTS, *OUTCOME_TERMS) or STATISTICS.fullmatch(name) is not None
 
 
-def _centres_of(arrays):
-    """Return names of centres and digests of their exports; a ValueError where there could be no such."""
+def _centres_of(arrays: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return names of centres and digests of their exports; raise a ValueError if they are impossible."""
     centres = tuple(arrays[CENTRE_NAMES].tolist())
     exports = tuple(arrays[EXPORTS].tolist()) if EXPORTS in arrays else ()
     is_named = centres and all(map(NAME.fullmatch, centres)) and all(map(DIGEST.fullmatch, exports))
@@ -164,18 +152,16 @@ def _centres_of(arrays):
     return centres, exports
 
 
-def _names(centres):
-    """Return the names of centres as they are compared, a set."""
+def _names(centres: Sequence[str]) -> set[str]:
+    """Return the names of centres as they are compared."""
     return {name.casefold() for name in centres}
 
 
-def terms_of(settings, *, site_digest):
-    """Return all on which sums of centres must agree, a dict of JSON values.
+def terms_of(settings: StudyConfig, *, site_digest: str) -> dict[str, Any]:
+    """Return the terms on which sums of centres must agree, as JSON values.
 
-    Parameters
-    ----------
-    settings : StudyConfig of a centre or of the coordinator.
-    site_digest : str, SHA-256 of the public sites in hexadecimal.
+    The settings are those of a centre or of the coordinator; `site_digest` is the SHA-256 of the public sites
+    in hexadecimal.
     """
     agreed = [key for key in keys() if key in AGREED_KEYS or key.partition(".")[0] in AGREED]
     return {
@@ -191,25 +177,12 @@ def terms_of(settings, *, site_digest):
     }
 
 
-def sums_of_study(folder, *, centre):
-    """Take the exact sums of a study of one centre.
+def sums_of_study(folder: Path | str, *, centre: str) -> CentreSums:
+    """Return the exact sums of a study of one centre, from its folder ``results/<name>``.
 
-    Parameters
-    ----------
-    folder : of the study, ``results/<name>``, with `cohort.part`.
-    centre : str, public name of the centre.
-
-    Returns
-    -------
-    CentreSums
-
-    Raises
-    ------
-    UsageError
-        If the study is none of a centre.
-    DpgrsError
-        If it has not run, its files were made by other settings than it states, a file of the user's has
-        changed since, or Snakemake's records hold digests of private files.
+    The study has `cohort.part`; `centre` is the public name. A study that is not one of a centre is a
+    UsageError. Refused are a study that has not run, files made by other settings, changed files of the user
+    and digests of private files in Snakemake's records.
     """
     private, public = Path(folder) / PRIVATE, Path(folder) / PUBLIC
     settings = private / "settings.json"
@@ -238,67 +211,48 @@ def sums_of_study(folder, *, centre):
     return CentreSums(statistics, outcomes, terms, (centre,))
 
 
-def combined(parts):
-    """Add the sums of centres.
+def combined(parts: Iterable[tuple[Path | str, CentreSums]]) -> CentreSums | None:
+    """Add the sums of centres, given with their paths, which messages name.
 
-    Parameters
-    ----------
-    parts : iterable of pairs: a path, for messages, and CentreSums.
-
-    Returns
-    -------
-    CentreSums
-
-    Raises
-    ------
-    DpgrsError
-        If a centre is in twice, or sums are of other terms, sites, outcomes or columns than the first.
-    UsageError
-        If they are of more rows than can be summed exactly.
+    A centre that is in twice, and sums of other terms, sites, outcomes or columns than the first, are
+    refused; more rows than can be summed exactly are a UsageError.
     """
-    first, found, digests = None, None, {}
-    for path, part in parts:
-        statistics = part.statistics.arrays()
+    first, total, digests = None, None, {}
+    for path, addend in parts:
+        statistics = addend.statistics.arrays()
         digest = hashlib.sha256(arrays_as_bytes(statistics)).hexdigest()
         if first is None:
-            first, found, digests[digest] = path, part, path
+            first, total, digests[digest] = path, addend, path
             continue
-        if repeated := _names(part.centres) & _names(found.centres):
+        if repeated := _names(addend.centres) & _names(total.centres):
             name = shown(repeated.pop())
             raise _other(path, f"of another centre than those before, got {name} twice", "Name each once")
         if digest in digests:
             raise _other(path, f"other sums than {digests[digest]}, got the same", "Name each centre once")
         digests[digest] = path
-        for one, terms in ((part, found.terms), (found, part.terms)):
-            require_same_terms(one, terms, path=path, others=first)
-        if _public(part) != _public(found) or _shapes(statistics) != _shapes(found.statistics.arrays()):
+        for checked, terms in ((addend, total.terms), (total, addend.terms)):
+            require_same_terms(checked, terms, path=path, others=first)
+        if _public(addend) != _public(total) or _shapes(statistics) != _shapes(total.statistics.arrays()):
             raise _other(path, f"of the same outcomes and variants as {first}, got others")
-        if largest(found.statistics) + largest(part.statistics) >= LARGEST_SUM:
+        if largest(total.statistics) + largest(addend.statistics) >= LARGEST_SUM:
             raise _other(path, "within what can be summed exactly, got more")
         try:
-            statistics = added([found.statistics, part.statistics])
+            statistics = added([total.statistics, addend.statistics])
         except UsageError:
             raise
         except DpgrsError:
             raise _other(path, f"of the same columns and norms as {first}, got others") from None
-        centres, exports = (*found.centres, *part.centres), (*found.exports, *part.exports)
-        found = CentreSums(statistics, found.outcomes, found.terms, centres, exports)
-    return found
+        centres, exports = (*total.centres, *addend.centres), (*total.exports, *addend.exports)
+        total = CentreSums(statistics, total.outcomes, total.terms, centres, exports)
+    return total
 
 
-def require_same_terms(sums, terms, *, path, others):
-    """Refuse sums of other terms.
+def require_same_terms(
+    sums: CentreSums, terms: dict[str, Any], *, path: Path | str, others: Path | str
+) -> None:
+    """Refuse sums of other terms, from `terms_of`; terms that are not given are not compared.
 
-    Parameters
-    ----------
-    sums : CentreSums
-    terms : dict from `terms_of`; of those that it lacks nothing is asked.
-    path, others : whose they are, for the message.
-
-    Raises
-    ------
-    DpgrsError
-        With the names of the terms; no value is told.
+    `path` and `others` name the owners of sums and terms. The message has names of terms, and no value.
     """
     different = [name for name, value in terms.items() if sums.terms.get(name) != value]
     if different:
@@ -306,18 +260,20 @@ def require_same_terms(sums, terms, *, path, others):
         raise _other(path, f"of the same {names} as {others}, got others")
 
 
-def _other(path, wanted, fix="Agree on one configuration, and export them again"):
+def _other(
+    path: Path | str, wanted: str, fix: str = "Agree on one configuration, and export them again"
+) -> DpgrsError:
     return DpgrsError(f"`{path}` must be {wanted}. {fix}.")
 
 
-def _public(sums):
-    """Return what outcomes are called and what is public of them, as a comparable value."""
+def _public(sums: CentreSums) -> tuple[Any, ...]:
+    """Return the names and public terms of outcomes as a comparable value."""
     outcomes = sums.outcomes
     loadings = None if outcomes.loadings is None else outcomes.loadings.tobytes()
     return outcomes.names, outcomes.prevalence.tobytes(), outcomes.components, loadings
 
 
-def _shapes(arrays):
+def _shapes(arrays: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
     return {
         name: (array.dtype, array.shape) for name, array in arrays.items() if isinstance(array, np.ndarray)
     }

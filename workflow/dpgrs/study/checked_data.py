@@ -1,6 +1,7 @@
 """Which checks of private data a release has, as its settings say: public inputs of its statement."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from dpgrs.privacy.statement.conditions import (
     CHECKED_FILES,
@@ -16,11 +17,14 @@ from dpgrs.privacy.statement.content import PublicInput
 from dpgrs.study.people_terms import terms_of
 from dpgrs.types import TableCheck
 
+if TYPE_CHECKING:
+    from dpgrs.config.study import StudyConfig
+
 CHOSEN = "chosen in the configuration"
 
 
-def check_inputs(settings: Mapping) -> Iterator[PublicInput]:
-    """Yield the public inputs that say which checks of private data a release has, and by which threshold."""
+def check_inputs(settings: "StudyConfig") -> Iterator[PublicInput]:
+    """Yield the public inputs that name the checks of private data of a release, and their threshold."""
     cohort, outcomes = settings.cohort, settings.outcomes
     is_simulated, is_of_centres = cohort.source == "simulate", cohort.sums is not None
     people = terms_of(settings)
@@ -43,7 +47,7 @@ def check_inputs(settings: Mapping) -> Iterator[PublicInput]:
         yield PublicInput(LEAST_SHARE, share, CHOSEN)
 
 
-def conditions_ahead(settings: Mapping) -> list[str]:
+def conditions_ahead(settings: "StudyConfig") -> list[str]:
     """Return what the existence of a release will reveal, before anything private is read."""
     inputs = {one.name: one.value for one in check_inputs(settings)}
     if settings.cohort.field == "DS":

@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,47 +22,25 @@ PLACE = re.compile(r'"(\w+(?:\.\w+)*)\.\w+"')
 PLACE_OF_OTHERS = re.compile(r'"(\w+(?:\.\w+)*):\w+"')
 
 
-def code_digest(*modules, package=PACKAGE):
-    """Digest the code that a rule runs, so that an update of that code reruns it, and no other update does.
+def code_digest(*modules: str, package: Path = PACKAGE) -> str:
+    """Digest the code that a rule runs, so that an update of this code reruns it, and no other update does.
 
-    Imports inside functions count as well, and for who imports ``named`` from a registry all that its rows
-    name. A file that is no module counts where a module has its path, or that of its folder, from a folder of
-    the package on, as one text.
-
-    Parameters
-    ----------
-    *modules : str, relative to the package, such as ``"steps/fit.py"``, or the path of a module of another
-        package that adds to this one.
-    package : Path
-
-    Returns
-    -------
-    str of 16 hexadecimal digits.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such module.
+    A module is given relative to the package, such as ``"steps/fit.py"``, or by its path if it is of another
+    package that adds to this one. Imports inside functions count as well; a module that imports ``named``
+    from a registry reaches all that the rows of the registry name. A file that is no module counts if a
+    module has its path, or the path of its folder, below the package as one text. A module that is absent is
+    a FileNotFoundError; the digest has 16 hexadecimal digits.
     """
     return _digest(reached_files(*modules, package=package), package)
 
 
-def package_digest(package=PACKAGE):
-    """Digest all code, as `code_digest` does that of a rule."""
+def package_digest(package: Path = PACKAGE) -> str:
+    """Digest all code, as `code_digest` digests the code of a rule."""
     return _digest({file for file in package.rglob("*") if _is_source(file)}, package)
 
 
-def reached_files(*modules, package=PACKAGE):
-    """Return the files that modules run and read, themselves among them.
-
-    Parameters
-    ----------
-    *modules, package : as in `code_digest`.
-
-    Returns
-    -------
-    set of Path
-    """
+def reached_files(*modules: str, package: Path = PACKAGE) -> set[Path]:
+    """Return the files that modules, as in `code_digest`, run and read, the modules among them."""
     reached, waiting = set(), {package / module for module in modules}
     while waiting:
         file = waiting.pop()
@@ -71,7 +50,7 @@ def reached_files(*modules, package=PACKAGE):
 
 
 @cache
-def _named_in(file, package):
+def _named_in(file: Path, package: Path) -> frozenset[Path]:
     """Return the files that a module imports or reads."""
     if file.suffix != ".py":
         return frozenset()
@@ -93,19 +72,19 @@ def _named_in(file, package):
     return frozenset(path for path in named if path.is_file())
 
 
-def _place(module, packages):
-    """Return the path of a module without its ending; None where it is of no package that counts."""
+def _place(module: str, packages: Mapping[str, Path]) -> Path | None:
+    """Return the path of a module without its ending; None if its package does not count."""
     top, *below = module.split(".")
     return packages[top].joinpath(*below) if top in packages else None
 
 
-def _files_of(place):
+def _files_of(place: Path) -> tuple[Path, Path]:
     return (place.with_suffix(".py"), place / "__init__.py")
 
 
 @cache
-def _plugins():
-    """Map the names of other packages that add rows or commands to their places, as of `_place`."""
+def _plugins() -> dict[str, Path]:
+    """Map the names of other packages that add rows or commands to their paths, as from `_place`."""
     kinds = ("methods", "selectors", "commands")
     tops = {point.module.partition(".")[0] for kind in kinds for point in points(kind)}
     origins = {top: Path(find_spec(top).origin) for top in sorted(tops)}
@@ -116,8 +95,8 @@ def _plugins():
 
 
 @cache
-def _of_other_packages():
-    """Return the modules of other packages that hold rows, and those that the rows name, a set."""
+def _of_other_packages() -> set[Path]:
+    """Return the modules of other packages that hold rows, and the modules that the rows name."""
     packages = _plugins()
     modules = {point.module for kind in ("methods", "selectors") for point in points(kind)}
     listing = {file for module in modules for file in _files_of(_place(module, packages)) if file.is_file()}
@@ -127,8 +106,8 @@ def _of_other_packages():
 
 
 @cache
-def _other_files(package):
-    """Map every file that is no module to the ends of its path and of its folder's: so code names it."""
+def _other_files(package: Path) -> dict[Path, set[str]]:
+    """Map every file that is no module to the ends of its path and of its folder's path: code names it so."""
     files = {}
     for path in package.rglob("*"):
         if _is_source(path) and path.suffix != ".py":
@@ -139,11 +118,11 @@ def _other_files(package):
     return files
 
 
-def _is_source(path):
+def _is_source(path: Path) -> bool:
     return path.is_file() and "__pycache__" not in path.parts
 
 
-def _digest(files, package):
+def _digest(files: Iterable[Path], package: Path) -> str:
     digest = hashlib.sha256()
     roots = [package, *(place.parent for place in _plugins().values())]
     for name, file in sorted((_name(file, roots), file) for file in files):
@@ -151,6 +130,6 @@ def _digest(files, package):
     return digest.hexdigest()[:16]
 
 
-def _name(file, roots):
+def _name(file: Path, roots: Sequence[Path]) -> str:
     """Return the name of a file below the package, or below the folder of another package."""
     return next((file.relative_to(root).as_posix() for root in roots if file.is_relative_to(root)), file.name)

@@ -1,34 +1,37 @@
 """How many people with genotypes have outcomes and covariates: counted before anything is drawn."""
 
 import sys
+from collections.abc import Collection
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dpgrs.errors import DpgrsError
 from dpgrs.io.files import write_table
-from dpgrs.io.tables.people_counts import describe_counts
+from dpgrs.io.tables.people_counts import PeopleCount, describe_counts
+
+if TYPE_CHECKING:
+    from dpgrs.types import TableCheck
 
 TELL_NOBODY = "This depends on private data: tell nobody that it failed."
 
 
-def require_enough(counts, *, path, least_share, checks, output, is_release, is_reference=False):
-    """Tell how many people with genotypes have outcomes or covariates, and refuse where too few have them.
+def require_enough(
+    counts: PeopleCount,
+    *,
+    path: Path | str,
+    least_share: float,
+    checks: "Collection[TableCheck]",
+    output: Path | str | None,
+    is_release: bool,
+    is_reference: bool = False,
+) -> None:
+    """Report how many people with genotypes have outcomes or covariates, and refuse too few.
 
-    Whatever is drawn takes what is made after this. The counts are exact: standard error is the operator's
-    log, and `output` lies in a private folder.
-
-    Parameters
-    ----------
-    counts : PeopleCount, of a whole table.
-    path : of the table, for messages.
-    least_share, checks : as in `PeopleCount.problem`.
-    output : path of the table of counts; None writes none.
-    is_release : bool, whether a failure says that it depends on private data.
-    is_reference : bool, whether it is of the public reference: the table may then have any number of others.
-
-    Raises
-    ------
-    DpgrsError
-        If table and genotypes share nobody, or too few people, or too few have a value of a column. No count
-        is told.
+    Every draw uses files that are made after this check. The counts, of a whole table, are exact: standard
+    error is the operator's log, and `output`, the path of the table of counts if any, lies in a private
+    folder. The arguments `least_share` and `checks` are as in `PeopleCount.problem`. A failure of a release
+    says that it depends on private data; the table of a public reference may have any number of other people.
+    No message has a count.
     """
     for line in describe_counts(counts.table):
         print(line, file=sys.stderr)

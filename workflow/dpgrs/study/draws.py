@@ -1,6 +1,10 @@
 """What a study asks of a mechanism, draw by draw: for a job that keeps what it drew, and in one process."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from dpgrs.config.study import StudyConfig
 from dpgrs.errors import UsageError, must
@@ -10,51 +14,44 @@ from dpgrs.methods.sum_mechanisms import SharedStatistics
 from dpgrs.study.requests import requests_of
 from dpgrs.study.training_data import TrainingData, public_outcomes
 
+if TYPE_CHECKING:
+    from dpgrs.privacy.noise.base import NoiseSource
+
 
 @dataclass(frozen=True)
 class Draw:
-    """One request to a mechanism.
-
-    Attributes
-    ----------
-    settings : StudyConfig
-    mechanism : from `dpgrs.methods.mechanisms.mechanism_named`.
-    method : str, for which it is drawn; None where all methods of the mechanism share it.
-    data : TrainingData
-    request : PrivacyRequest
-    names : tuple of str, of the outcomes or of their components.
-    """
+    """One request to a mechanism."""
 
     settings: StudyConfig
     mechanism: SharedStatistics
-    method: str | None
+    method: str | None  # for which it is drawn; None if all methods of the mechanism share it
     data: TrainingData
     request: PrivacyRequest
-    names: tuple
+    names: tuple[str, ...]  # of the outcomes or of their components
 
     @property
-    def key(self):
-        """By what its noise is told from that of other draws, a tuple of text; terms do by themselves."""
+    def key(self) -> tuple[str, ...]:
+        """The text that separates its noise from the noise of other draws; terms do so by themselves."""
         return self.mechanism.key(self.method)
 
     @property
-    def fitted(self):
-        """The methods of the study that are fitted from it, a list of str."""
+    def fitted(self) -> list[str]:
+        """The methods of the study that are fitted from it."""
         known = {"method": self.method, "protection": self.request.protection}
         return fitted_from(self.mechanism, self.settings.methods, **known)
 
     @property
-    def public_outcomes(self):
-        """The outcomes of the training rows where they are public, as from `public_outcomes`; else None."""
+    def public_outcomes(self) -> np.ndarray | None:
+        """The outcomes of the training rows if they are public, as from `public_outcomes`; else None."""
         return public_outcomes(self.data.outcomes, self.request, count=len(self.names))
 
-    def draw(self, noise):
-        """Return what the mechanism gives."""
+    def draw(self, noise: "NoiseSource") -> Any:
+        """Return the result of the mechanism."""
         terms = {"data": self.data, "names": self.names, "settings": self.settings}
         return self.mechanism.draw(**self.mechanism.exact(self.request, **terms), noise=noise)
 
-    def label(self, drawn):
-        """Describe what was drawn, a dict: the request with its events."""
+    def label(self, drawn: Any) -> dict[str, Any]:
+        """Describe a result: the request with its events."""
         label = {"mechanism": self.mechanism.name, "request": asdict(self.request), "n": drawn.n}
         label |= {"n_outcomes": len(self.names), "outcomes": self.names}
         if (outcomes := self.data.outcomes).components is not None:
@@ -64,20 +61,14 @@ class Draw:
         return label | self.mechanism.remarks(drawn)
 
 
-def draws_of(settings, mechanism, methods, data):
-    """Yield every Draw that settings ask of a mechanism.
+def draws_of(
+    settings: StudyConfig, mechanism: SharedStatistics, methods: Sequence[str | None], data: TrainingData
+) -> Iterator[Draw]:
+    """Yield every Draw that settings request from a mechanism.
 
-    Parameters
-    ----------
-    settings : StudyConfig, with what `dpgrs.study.requests.reads_of_draw` lists.
-    mechanism : from `dpgrs.methods.mechanisms.mechanism_named`.
-    methods : list of str, those with draws of their own; [None] where all share one.
-    data : TrainingData
-
-    Raises
-    ------
-    UsageError
-        If cases are to be counted, and the mechanism counts none; before anything is charged.
+    The settings have the keys of `dpgrs.study.requests.reads_of_draw`; `methods` are those with draws of
+    their own, or [None] if all share one. Counting cases with a mechanism that counts none is a UsageError,
+    before anything is charged.
     """
     share, drawn = settings.privacy.case_share, mechanism.draws.get("outcomes", ())
     if share is not None and "cases" not in drawn:

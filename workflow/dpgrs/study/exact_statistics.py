@@ -1,12 +1,14 @@
 """Exact integer statistics of the training rows of a replicate, from open variants and outcomes."""
 
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dpgrs.errors import UsageError
 from dpgrs.io.replicates import ClipCounts, ClippedStatistics, Statistics
-from dpgrs.io.variant_set import check_same_people
+from dpgrs.io.variant_set import VariantSet, check_same_people
 from dpgrs.io.variant_set_parts import VariantSetPart, people_parts, rows_of_people
 from dpgrs.linalg.clipped_statistics import (
     CLIPPED_CROSS_STEP,
@@ -31,27 +33,31 @@ from dpgrs.linalg.statistics import (
     is_fractional,
     long_rows,
 )
-from dpgrs.types import Bounds
+from dpgrs.types import Bounds, Rows
+
+if TYPE_CHECKING:
+    from dpgrs.config.study import StudyConfig
+    from dpgrs.io.covariates import Covariates
+    from dpgrs.io.outcomes import Outcomes
 
 # Of the people that are in memory at a time: so many values of outcomes, but whole blocks of rows, and no
 # more than a store has in a chunk.
 PART_VALUES, LEAST_PART, MOST_OF_PART = 2**22, 2**11, 2**16
 
 
-def exact_statistics(settings, variant_set, outcomes, covariates=None, *, without_gram=False, people=None):
+def exact_statistics(
+    settings: "StudyConfig",
+    variant_set: VariantSet,
+    outcomes: "Outcomes",
+    covariates: "Covariates | None" = None,
+    *,
+    without_gram: bool = False,
+    people: slice | None = None,
+) -> Statistics:
     """Sum X'X and X'Y over the training rows, a part of the people at a time.
 
-    Parameters
-    ----------
-    settings, without_gram : as in `dpgrs.steps.compute_statistics`; errors, too.
-    variant_set : VariantSet
-    outcomes : Outcomes
-    covariates : Covariates or None.
-    people : slice of the people over whom to sum, from a whole word of haplotypes on; None takes all.
-
-    Returns
-    -------
-    Statistics
+    The arguments `settings` and `without_gram`, and the errors, are as in `dpgrs.steps.compute_statistics`.
+    The sum is over `people`, from a whole word of haplotypes on; None takes all.
     """
     kinds = {"covariates": covariates is not None, "dosages": variant_set.has_dosages}
     for kind, is_there in (kinds | {"loadings of outcomes": outcomes.loadings is not None}).items():
@@ -61,7 +67,7 @@ def exact_statistics(settings, variant_set, outcomes, covariates=None, *, withou
     check_same_people(variant_set, outcomes, covariates)
     people = slice(0, variant_set.n_samples) if people is None else people
 
-    def summed(part):
+    def summed(part: slice) -> Statistics:
         rows = rows_of_people(part, rows=outcomes.rows)
         own = None if covariates is None else covariates.of_rows(rows)
         options = {"without_gram": without_gram}
@@ -70,24 +76,16 @@ def exact_statistics(settings, variant_set, outcomes, covariates=None, *, withou
     return added(map(summed, people_parts(people, people_of_part(len(outcomes.names)))))
 
 
-def people_of_part(n_outcomes):
+def people_of_part(n_outcomes: int) -> int:
     """Return how many people are in memory at a time, at most."""
     return min(max(PART_VALUES // max(n_outcomes, 1), LEAST_PART), MOST_OF_PART)
 
 
-def added(parts):
-    """Add statistics of parts of the rows.
+def added(parts: Iterable[Statistics]) -> Statistics:
+    """Add one or more statistics of parts of the rows.
 
-    Parameters
-    ----------
-    parts : iterable of Statistics, one at least.
-
-    Raises
-    ------
-    DpgrsError
-        If they are of other columns or terms than each other.
-    UsageError
-        With more training rows than can be summed exactly.
+    Other columns or terms than those of the first are refused; more training rows than can be summed exactly
+    are a UsageError.
     """
     parts = iter(parts)
     found = next(parts)
@@ -99,7 +97,14 @@ def added(parts):
     return found
 
 
-def _of_part(settings, part, outcomes, covariates, *, without_gram):
+def _of_part(
+    settings: "StudyConfig",
+    part: VariantSetPart,
+    outcomes: "Outcomes",
+    covariates: "Covariates | None",
+    *,
+    without_gram: bool,
+) -> Statistics:
     """Sum over the training rows of a VariantSetPart."""
     variant_set, genotypes = part.variant_set, part.genotypes()
     privacy, outcome_bound = settings.privacy, settings.outcomes.bound
@@ -118,7 +123,7 @@ def _of_part(settings, part, outcomes, covariates, *, without_gram):
     if covariates is not None or variant_set.has_dosages:
         own |= {"gram_step": CLIPPED_GRAM_STEP, "cross_step": CLIPPED_CROSS_STEP}
 
-    def shared(count):
+    def shared(count: int) -> int:
         return count if privacy.outcome_budget == "joint" else 1
 
     drawn = outcomes.values
@@ -170,7 +175,13 @@ def _of_part(settings, part, outcomes, covariates, *, without_gram):
     )
 
 
-def _exact_sums(genotypes, Y, columns, covariates, **options):
+def _exact_sums(
+    genotypes: np.ndarray,
+    Y: dict[int, np.ndarray],
+    columns: dict[int, Any],
+    covariates: "Covariates | None",
+    **options: Any,
+) -> tuple[np.ndarray, dict[int, np.ndarray]]:
     """Sum X'X, and X'Y of every number of variants, without a clip of rows."""
     units = None if covariates is None else covariates.units
     if is_fractional(genotypes):
@@ -183,7 +194,18 @@ def _exact_sums(genotypes, Y, columns, covariates, **options):
     return with_covariates(sums, cross, bits=genotypes, covariates=units, Y=Y, **options)
 
 
-def _clipped(genotypes, frequency, values, *, bound, clips, n_shared, rows, covariates, **options):
+def _clipped(
+    genotypes: np.ndarray,
+    frequency: np.ndarray,
+    values: np.ndarray,
+    *,
+    bound: float,
+    clips: tuple[float, float],
+    n_shared: int,
+    rows: Rows,
+    covariates: "Covariates | None",
+    **options: Any,
+) -> ClippedStatistics:
     """Sum one variant set and one set of outcomes within tight bounds."""
     genotype_clip, outcome_clip = clips
     own, units = {}, None
@@ -198,7 +220,17 @@ def _clipped(genotypes, frequency, values, *, bound, clips, n_shared, rows, cova
     return ClippedStatistics(X_sums, Y_sums, row_norm, norm, n_shared)
 
 
-def _clip_counts(part, genotypes, outcomes, drawn, clipped, covariates, *, bound, shared):
+def _clip_counts(
+    part: VariantSetPart,
+    genotypes: np.ndarray,
+    outcomes: "Outcomes",
+    drawn: Mapping[int, np.ndarray],
+    clipped: dict[tuple[int, int], ClippedStatistics],
+    covariates: "Covariates | None",
+    *,
+    bound: float,
+    shared: Callable[[int], int],
+) -> ClipCounts:
     """Count the training values beyond the bound, and the training rows that tight bounds shrink."""
     is_training = outcomes.is_training
     values = {
@@ -223,7 +255,7 @@ def _clip_counts(part, genotypes, outcomes, drawn, clipped, covariates, *, bound
     return ClipCounts(values, rows)
 
 
-def _observed(outcomes):
+def _observed(outcomes: "Outcomes") -> np.ndarray:
     """Count, per outcome, the training rows with a value; missing values do not depend on the variants."""
     values = next(iter(outcomes.values.values()))
     return count_known(values[:, outcomes.is_training])

@@ -3,8 +3,13 @@
 import re
 import shlex
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dpgrs.fetching.downloads import address_fault
+
+if TYPE_CHECKING:
+    from dpgrs.config.cohort import Cohort
+    from dpgrs.config.study import StudyConfig
 
 KEYS = ("vcf", "populations", "manifest")
 # The one place that is fetched into: public data must not take the name of a file whose path was mistyped.
@@ -12,20 +17,12 @@ FOLDER = "downloads"
 NO_NAMES = ("", ".", "..")
 
 
-def files_to_fetch(config):
+def files_to_fetch(config: "StudyConfig") -> dict[str, str]:
     """Map the path of every public file that is not there yet to its address.
 
-    A file that is there is never fetched or touched, whoever put it there, and nothing is fetched to a place
-    outside of a folder `downloads`, nor beside genotypes that are. A release fetches nothing either: all its
-    files are checked before anything is charged.
-
-    Parameters
-    ----------
-    config : StudyConfig.
-
-    Returns
-    -------
-    dict of str to str.
+    An existing file is never fetched or touched, and nothing is fetched to a path outside of a folder
+    `downloads`, nor beside existing genotypes. A release fetches nothing either: all its files are checked
+    before anything is charged.
     """
     cohort = config.cohort
     if config.mode == "release" or not _is_download(cohort.vcf):
@@ -33,8 +30,8 @@ def files_to_fetch(config):
     return {path: url for path, url in _absent_files(cohort).items() if _is_download(path)}
 
 
-def implied_populations(cohort):
-    """Return the path of a cohort's table of populations: beside the genotypes, where both are fetched."""
+def implied_populations(cohort: "Cohort") -> str | None:
+    """Return the path of a cohort's table of populations: beside the genotypes, if both are fetched."""
     url = cohort.fetch.populations
     if cohort.populations or not url or not _is_download(cohort.vcf):
         return cohort.populations
@@ -42,17 +39,8 @@ def implied_populations(cohort):
     return None if name in NO_NAMES else str(Path(cohort.vcf).with_name(name))
 
 
-def fetch_problems(config):
-    """List what is wrong with the addresses of `cohort.fetch`, one line a problem.
-
-    Parameters
-    ----------
-    config : StudyConfig.
-
-    Returns
-    -------
-    list of str
-    """
+def fetch_problems(config: "StudyConfig") -> list[str]:
+    """List the faults of the addresses of `cohort.fetch`, one line each."""
     cohort, fetch = config.cohort, config.cohort.fetch
     given = [key for key in KEYS if getattr(fetch, key) is not None]
     if not given:
@@ -85,14 +73,14 @@ def fetch_problems(config):
     return lines
 
 
-def fetch_command(cohort, path, url):
+def fetch_command(cohort: "Cohort", path: str, url: str) -> str:
     """Return the command that fetches one file of a cohort, as text for a shell."""
     manifest = str(cohort.fetch.manifest)
     return shlex.join(["dpgrs", "fetch", url, "--manifest", manifest, "--output", path])
 
 
-def _misplaced(key, cohort):
-    """Say why nothing is fetched where a path is not one of downloads, if some file is absent."""
+def _misplaced(key: str, cohort: "Cohort") -> list[str]:
+    """Say why nothing is fetched to a path outside of downloads, if some file is absent."""
     if not _absent_files(cohort):
         return []
     return [
@@ -102,8 +90,8 @@ def _misplaced(key, cohort):
     ]
 
 
-def _is_download(path):
-    """Tell whether a path, without its links and `..`, lies in a folder `downloads` that it names."""
+def _is_download(path: str | None) -> bool:
+    """Return whether a path, without its links and `..`, lies in a folder `downloads` that it names."""
     if path is None:
         return False
     place = Path(path).resolve()
@@ -111,7 +99,7 @@ def _is_download(path):
     return any(folder.name == FOLDER and folder in place.parents for folder in folders)
 
 
-def _absent_files(cohort):
+def _absent_files(cohort: "Cohort") -> dict[str, str]:
     fetch = cohort.fetch
     if cohort.source == "simulate":
         return {}
@@ -125,7 +113,7 @@ def _absent_files(cohort):
     return {path: url for path, url in pairs.items() if not Path(path).exists()}
 
 
-def _address_problems(key, cohort):
+def _address_problems(key: str, cohort: "Cohort") -> list[str]:
     url, name = getattr(cohort.fetch, key), f"cohort.fetch.{key}"
     fault = address_fault(url)
     if fault:

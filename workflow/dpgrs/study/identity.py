@@ -1,9 +1,14 @@
 """By which settings a release is known again: those that define its data, and those that make its weights."""
 
+from typing import TYPE_CHECKING, Any
+
 from dpgrs.fit_keys import reads_of_fit, regression_keys, stated
 from dpgrs.methods.registry import METHODS
 from dpgrs.study.method_choice import has_same_ancestry
 from dpgrs.study.people_terms import terms_of
+
+if TYPE_CHECKING:
+    from dpgrs.config.study import StudyConfig
 
 # On which `public_identity` hangs, and which public files a release may be made from.
 READS_OF_IDENTITY = (
@@ -38,20 +43,13 @@ READS_OF_IDENTITY = (
 READS_OF_FIT = ("methods", *reads_of_fit())
 
 
-def public_identity(config):
+def public_identity(config: "StudyConfig") -> dict[str, Any]:
     """Return the public settings that say which data a release is about, and nothing of a machine.
 
-    Parameters
-    ----------
-    config : StudyConfig
-
-    Returns
-    -------
-    dict of ``dataset`` (which data, in which state), ``genotypes`` (on what the rows hang), ``outcomes``,
-    ``covariates`` where there are any, and ``people`` where not everybody is taken.
-
-    Of the lists of people only their kinds are here, as ids are private and a digest confirms a guessed list.
-    Lists that change under one `dataset.version` change the statistics: to the ledger the data changed.
+    The keys are ``dataset`` (which data, in which state), ``genotypes`` (on which the rows depend),
+    ``outcomes``, ``covariates`` if there are any, and ``people`` if not everybody is taken. Of the lists of
+    people only their kinds are here, as ids are private and a digest confirms a guessed list. Lists that
+    change under one `dataset.version` change the statistics: to the ledger the data changed.
     """
     # pandas, for whoever needs it
     from dpgrs.study.table_settings import covariate_identity, outcome_loadings_identity, scales_identity
@@ -90,8 +88,8 @@ def public_identity(config):
     }
 
 
-def fit_settings(config):
-    """Return the settings on which the weights of a release hang, beside its statistics: all are public."""
+def fit_settings(config: "StudyConfig") -> dict[str, Any]:
+    """Return the settings on which the weights of a release depend, beside its statistics: all are public."""
     method, regression = config.methods[0], config.regression.as_dict()
     values = {name: regression[name] for name in regression_keys()}
     values["same_ancestry"] = METHODS[method].reads_ancestry and has_same_ancestry(config)

@@ -1,9 +1,14 @@
 """Defaults that follow from other settings: of a release, of real data, of tables of outcomes and of rows."""
 
+from typing import TYPE_CHECKING, Any
+
 from dpgrs.errors import DpgrsError
 from dpgrs.study.settings_files import deep_merge
 from dpgrs.study.table_cohort import TABLE, is_table, look_at_cohort_table, takes_columns
 from dpgrs.types import Missing
+
+if TYPE_CHECKING:
+    from dpgrs.config.study import StudyConfig
 
 # What a release does unless told otherwise; the schema's defaults are those of a benchmark.
 RELEASE_DEFAULTS = {
@@ -29,17 +34,8 @@ FILE_DEFAULTS = PEOPLE_DEFAULTS | {"outcomes": {"count": None, "missing": Missin
 EARLIER_DEFAULTS = {"cohort": {"rows": "haplotypes"}, "privacy": {"bounds": "worst-case"}}
 
 
-def with_implied(raw):
-    """Add the defaults that follow from other settings.
-
-    Parameters
-    ----------
-    raw : dict, as Snakemake merged it.
-
-    Returns
-    -------
-    dict
-    """
+def with_implied(raw: dict[str, Any]) -> dict[str, Any]:
+    """Add the defaults that follow from other settings, merged by Snakemake."""
     if raw.get("mode") == "release":
         raw = deep_merge(RELEASE_DEFAULTS, raw)
     if _source(raw, "cohort") not in (None, "simulate") or _source(raw, "outcomes") == "file":
@@ -54,17 +50,9 @@ def with_implied(raw):
     return deep_merge(PEOPLE_DEFAULTS | COLUMN_DEFAULTS if is_of_components else FILE_DEFAULTS, raw)
 
 
-def implied_in_words(raw):
-    """Say which rows and bounds follow from a file of outcomes, where version 0.1.0 used others.
-
-    Parameters
-    ----------
-    raw : dict, as Snakemake merged it.
-
-    Returns
-    -------
-    list of str, at most one line.
-    """
+def implied_in_words(raw: dict[str, Any]) -> list[str]:
+    """Say, in a line at most, which rows and bounds follow from a file of outcomes if version 0.1.0 used
+    others."""
     if _source(raw, "outcomes") != "file" or _source(raw, "cohort") == TABLE:
         return []
     stated = deep_merge(RELEASE_DEFAULTS, raw) if raw.get("mode") == "release" else raw
@@ -82,17 +70,10 @@ def implied_in_words(raw):
     ]
 
 
-def with_table_sizes(config, raw):
-    """Let a study of a table have all of its columns unless told otherwise.
+def with_table_sizes(config: "StudyConfig", raw: dict[str, Any]) -> "StudyConfig":
+    """Give a study of a table all of its columns unless the settings as given, `raw`, state a number.
 
-    Parameters
-    ----------
-    config : StudyConfig
-    raw : dict, what was given.
-
-    Returns
-    -------
-    StudyConfig. A table that cannot be read has the schema's sizes: preflight says what is wrong.
+    A table that cannot be read has the schema's sizes: preflight says what is wrong.
     """
     variants = raw["variants"] if isinstance(raw.get("variants"), dict) else {}
     needs_count = takes_columns(config) and config.outcomes.count is None
@@ -109,7 +90,7 @@ def with_table_sizes(config, raw):
     )
 
 
-def _source(raw, section):
+def _source(raw: dict[str, Any], section: str) -> Any:
     return raw[section].get("source") if isinstance(raw.get(section), dict) else None
 
 

@@ -4,8 +4,11 @@ A run of the workflow takes the same functions, a job each, and so do the functi
 (`dpgrs.api`). For benchmarks alone: nothing is charged.
 """
 
+from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,22 +17,21 @@ from dpgrs.io.haplotype_store import StoreWriter
 from dpgrs.io.table_variants import write_table_variants
 from dpgrs.io.variant_set import VariantSet
 from dpgrs.methods.mechanisms import mechanisms_of, takes_sums
-from dpgrs.study.draws import draws_of
+from dpgrs.study.draws import Draw, draws_of
 from dpgrs.study.exact_statistics import exact_statistics
 from dpgrs.study.training_data import TrainingData
 
+if TYPE_CHECKING:
+    from dpgrs.config.study import StudyConfig
+    from dpgrs.io.outcomes import Outcomes
+    from dpgrs.io.tables.real_columns import RealTable
+
 
 @contextmanager
-def variants_of_table(table, ranges, *, size, seed):
-    """Hold columns of a table as a variant set, in a folder that is there for a while.
+def variants_of_table(table: "RealTable", ranges: Any, *, size: int, seed: int) -> Iterator[VariantSet]:
+    """Hold columns of a table as a variant set in a temporary folder.
 
-    Parameters
-    ----------
-    table, ranges, size, seed : as in `dpgrs.io.table_variants.write_table_variants`.
-
-    Yields
-    ------
-    VariantSet
+    The arguments are those of `dpgrs.io.table_variants.write_table_variants`.
     """
     with TemporaryDirectory() as folder:
         path = f"{folder}/variants.zarr"
@@ -38,20 +40,14 @@ def variants_of_table(table, ranges, *, size, seed):
 
 
 @contextmanager
-def variants_of_haplotypes(alleles, frequency):
-    """Hold haplotypes as a variant set, in a folder that is there for a while.
+def variants_of_haplotypes(alleles: np.ndarray, frequency: np.ndarray) -> Iterator[VariantSet]:
+    """Hold haplotypes as a variant set in a temporary folder.
 
-    Parameters
-    ----------
-    alleles : (n_variants, n_haplotypes) of 0 and 1 or bool, two of a person side by side.
-    frequency : (n_variants,) float64, public.
-
-    Yields
-    ------
-    VariantSet
+    `alleles` are (n_variants, n_haplotypes) of 0 and 1 or bool, the two of a person side by side; `frequency`
+    is (n_variants,) float64, public.
     """
-    n_variants, places = len(alleles), np.arange(1, len(alleles) + 1)
-    sites = {"position": places, "id": places.astype(str)}
+    n_variants, positions = len(alleles), np.arange(1, len(alleles) + 1)
+    sites = {"position": positions, "id": positions.astype(str)}
     sites |= {name: [value] * n_variants for name, value in {"contig": "1", "ref": "A", "alt": "C"}.items()}
     with TemporaryDirectory() as folder:
         path, sample_id = f"{folder}/variants.zarr", np.arange(1, alleles.shape[1] // 2 + 1).astype(str)
@@ -62,32 +58,19 @@ def variants_of_haplotypes(alleles, frequency):
         yield VariantSet.open(path)
 
 
-def training_data(settings, variant_set, outcomes, *, ld=None):
-    """Sum the training rows of a replicate, if a method of the study takes sums.
+def training_data(
+    settings: "StudyConfig", variant_set: VariantSet, outcomes: "Outcomes", *, ld: Path | str | None = None
+) -> TrainingData:
+    """Sum the training rows of a replicate, if a method of the whole study takes sums.
 
-    Parameters
-    ----------
-    settings : Settings of a whole study.
-    variant_set : VariantSet
-    outcomes : Outcomes
-    ld : path of public linkage disequilibrium, where a method takes it.
-
-    Returns
-    -------
-    TrainingData
+    `ld` is the path of public linkage disequilibrium, for a method that takes it.
     """
     sums = exact_statistics(settings, variant_set, outcomes) if takes_sums(settings.methods) else None
     return TrainingData(outcomes, statistics=sums, variant_set=variant_set, ld=ld)
 
 
-def draws_of_study(settings, data):
-    """Yield the Draws of a benchmark from which its methods are fitted; each makes its own choices.
-
-    Parameters
-    ----------
-    settings : StudyConfig of a whole study.
-    data : TrainingData
-    """
+def draws_of_study(settings: "StudyConfig", data: TrainingData) -> Iterator[Draw]:
+    """Yield the Draws of a benchmark from which its methods are fitted; each makes its own choices."""
     for mechanism in mechanisms_of(settings.methods, is_release=False):
         for draw in draws_of(settings, mechanism, mechanism.drawn_for(settings.methods), data):
             if draw.fitted:

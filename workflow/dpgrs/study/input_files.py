@@ -8,13 +8,18 @@ import contextlib
 import hashlib
 import json
 import os
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from dpgrs.config.paths import PATHS, PATTERN_KEYS
 from dpgrs.errors import DpgrsError
 from dpgrs.io.files import file_digest, files_below, folder_digest, write_closed
 from dpgrs.study.identity import READS_OF_IDENTITY
+
+if TYPE_CHECKING:
+    from dpgrs.config.study import StudyConfig
 
 # Lists and tables. Steps get genotypes by their options; what is scored is not charged for.
 TABLES = tuple(
@@ -31,12 +36,12 @@ BY_TIME, ABSENT = "size and time ", "absent or unreadable"
 STAMPS = "made/inputs"
 
 
-def content_mark(path, *, is_genotypes=False):
-    """Return the SHA-256 of a file or folder, as text; of large genotypes a mark of sizes and times."""
+def content_mark(path: Path | str, *, is_genotypes: bool = False) -> str:
+    """Return the SHA-256 of a file or folder, as text; for large genotypes a mark of sizes and times."""
     path = Path(path)
     try:
         files = [path] if path.is_file() else files_below(path)
-        listing = [(one.name, one.stat().st_size, one.stat().st_mtime_ns) for one in files]
+        listing = [(entry.name, entry.stat().st_size, entry.stat().st_mtime_ns) for entry in files]
         if is_genotypes and sum(size for _, size, _ in listing) >= LARGE:
             return BY_TIME + hashlib.sha256(json.dumps(listing).encode()).hexdigest()
         if path.is_dir():
@@ -46,8 +51,8 @@ def content_mark(path, *, is_genotypes=False):
         return ABSENT
 
 
-def named_tables(settings, keys=TABLES):
-    """List the paths of the lists and tables that Settings name by these keys."""
+def named_tables(settings: "StudyConfig | None", keys: Sequence[str] = TABLES) -> list[str]:
+    """List the paths of the lists and tables that settings name by these keys."""
     paths, values = [], settings.as_dict() if settings else {}
     for key in keys:
         value = _value(values, key)
@@ -55,23 +60,12 @@ def named_tables(settings, keys=TABLES):
     return paths
 
 
-def files_of_settings(settings, *, study):
-    """Return the user's own files that settings name: those that must have been read, and all others.
+def files_of_settings(settings: "StudyConfig", *, study: Path) -> tuple[dict[str, Any], set[str] | None]:
+    """Return the user's own files that settings name: those that must have been read, and the keys of all.
 
-    Parameters
-    ----------
-    settings : StudyConfig of a whole study, or a part of them, by which no genotypes are found.
-    study : Path of the study's folder, absolute.
-
-    Returns
-    -------
-    must : dict of path by its key in notes. A table that is not there is left out.
-    may : set of keys; None where the settings are a part.
-
-    Raises
-    ------
-    DpgrsError
-        If genotypes of the cohort are not there.
+    The first is the path by its key in notes, without absent tables. The second is None for a part of the
+    settings, by which no genotypes are found. `study` is the study's folder, absolute. Absent genotypes of
+    the cohort are refused.
     """
     values = settings.as_dict()
     # A step that is run by hand has a part.
@@ -89,7 +83,7 @@ def files_of_settings(settings, *, study):
         return must, must.keys() | {file_key(path, study) for path in may} if is_whole else None
 
 
-def _genotypes(settings):
+def _genotypes(settings: "StudyConfig") -> tuple[list[Path], list[Path | str]]:
     """Return the genotype files of a study's cohort, and those of the public reference and genetic maps."""
     from dpgrs.study.cohort_files import cohort_files, has_genotype_files, reference_files_of  # brings numba
     from dpgrs.study.copied_people import map_files
@@ -105,25 +99,28 @@ def _genotypes(settings):
     return _with_companions(cohort), [*_with_companions(reference), *maps]
 
 
-def _value(values, key):
+def _value(values: Any, key: str) -> Any:
     for name in key.split("."):
         values = values.get(name) if isinstance(values, dict) else None
     return values
 
 
-def _source(key):
+def _source(key: str) -> str:
     return f"{key.partition('.')[0]}.source"
 
 
-def content_marks(settings, files, *, study, genotypes=()):
-    """Return the marks of the user's own files that a step reads, a dict of str by `FILE` and the path.
+def content_marks(
+    settings: "StudyConfig | None",
+    files: Iterable[Path],
+    *,
+    study: Path,
+    genotypes: Sequence[Path | str] = (),
+) -> dict[str, str]:
+    """Return the marks of the user's own files that a step reads, by `FILE` and the path.
 
-    Parameters
-    ----------
-    settings : StudyConfig of the step, or None: the lists and tables that they name count as read.
-    files : list of Path, all that the step is given.
-    study : Path of the study's folder, absolute. Files in it have notes, and are left out.
-    genotypes : list of Path, those of the files that hold genotypes; tables beside them count as read.
+    Lists and tables that the settings of the step name count as read, and so do tables beside `genotypes`,
+    the given files that hold genotypes. Files in the study's folder, an absolute path, have notes and are
+    left out.
     """
     companions = _with_companions(genotypes) if genotypes else []
     large = {Path(path) for path in genotypes}
@@ -135,25 +132,14 @@ def content_marks(settings, files, *, study, genotypes=()):
     }
 
 
-def file_key(path, study):
+def file_key(path: Path | str, study: Path) -> str:
     """Return the key of a file in notes: a relative path is relative to the folder that holds `results`."""
     path = Path(path)
     return FILE + (str(path) if path.is_absolute() else os.path.relpath(path, study.parents[1]))
 
 
-def require_unchanged(marks, *, study):
-    """Refuse files that do not hold what they held when the study read them.
-
-    Parameters
-    ----------
-    marks : dict of str to the marks of a file, as notes hold them.
-    study : Path of the study's folder.
-
-    Raises
-    ------
-    DpgrsError
-        Naming the file.
-    """
+def require_unchanged(marks: Mapping[str, Collection[str]], *, study: Path) -> None:
+    """Refuse files that do not hold what they held when the study read them, by the marks in notes."""
     for key, noted in marks.items():
         name = key.removeprefix(FILE)
         is_genotypes = any(mark.startswith(BY_TIME) for mark in noted)
@@ -161,7 +147,7 @@ def require_unchanged(marks, *, study):
             raise changed_file(key)
 
 
-def file_versions(paths):
+def file_versions(paths: Iterable[Path]) -> dict[Path, tuple[int, ...]]:
     """Return the inode and the times of change of files and of all files of folders, by their paths.
 
     No program sets the time of an inode's change back, so two equal versions are of one content.
@@ -171,18 +157,10 @@ def file_versions(paths):
     return {path: (one.st_dev, one.st_ino, one.st_mtime_ns, one.st_ctime_ns) for path, one in stats.items()}
 
 
-def require_same_versions(versions, paths):
+def require_same_versions(versions: Mapping[Path, tuple[int, ...]], paths: Iterable[Path]) -> None:
     """Refuse to charge or to export if a file was replaced or written since its note was compared.
 
-    Parameters
-    ----------
-    versions : dict from `file_versions`, of before the notes were compared.
-    paths : list of Path, what is drawn from or exported.
-
-    Raises
-    ------
-    DpgrsError
-        Naming the first of these paths with another version.
+    The versions, from `file_versions`, are of the time before the notes were compared.
     """
     for path in paths:
         now = file_versions([path])
@@ -193,7 +171,7 @@ def require_same_versions(versions, paths):
             )
 
 
-def changed_file(key):
+def changed_file(key: str) -> DpgrsError:
     """Return the error that a file of the user's has changed."""
     return DpgrsError(
         f"`{key.removeprefix(FILE)}` must be as it was when the study read it, got a file that has changed. "
@@ -201,13 +179,13 @@ def changed_file(key):
     )
 
 
-def stamps_of(paths, *, private, is_genotypes=False, writes=True):
+def stamps_of(
+    paths: Iterable[Path | str], *, private: Path | str, is_genotypes: bool = False, writes: bool = True
+) -> list[str]:
     """Return the stamps of the user's own files among the inputs of a rule; each file is read once in a run.
 
-    Parameters
-    ----------
-    paths : inputs of a rule; what the study makes needs no stamp.
-    private, is_genotypes, writes : as in `stamp_input`. Tables beside genotypes have stamps of their own.
+    Files that the study makes need no stamp. Other arguments are as in `stamp_input`. Tables beside genotypes
+    have stamps of their own.
     """
     own = [Path(path) for path in paths if Path(private).parent not in Path(path).parents]
     tables = [path for path in _with_companions(own) if path not in own] if is_genotypes else []
@@ -218,17 +196,13 @@ def stamps_of(paths, *, private, is_genotypes=False, writes=True):
     ]
 
 
-def stamp_input(path, *, private, is_genotypes=False, writes=True):
-    """Return the path of a small file that is written whenever the content of a file of the user's is new.
+def stamp_input(
+    path: Path | str, *, private: Path | str, is_genotypes: bool = False, writes: bool = True
+) -> str:
+    """Return the path of a small file that is written whenever the content of the user's file is new.
 
-    Rules take it as an input, so that Snakemake runs them again.
-
-    Parameters
-    ----------
-    path : of the user's file.
-    private : the private folder of the study.
-    is_genotypes : bool, as in `content_mark`.
-    writes : bool, whether to write; jobs only name them.
+    Rules take it as an input, so that Snakemake runs them again. It lies in the private folder of the study.
+    Jobs do not write it, and only name it.
     """
     name = hashlib.sha256(f"{path} {is_genotypes}".encode()).hexdigest()[:16]
     stamp = Path(private, STAMPS, f"{name}.json")
@@ -240,13 +214,13 @@ def stamp_input(path, *, private, is_genotypes=False, writes=True):
 _stamp_once = cache(stamp_input)
 
 
-def _with_companions(genotypes):
+def _with_companions(genotypes: Sequence[Path | str]) -> list[Path]:
     from dpgrs.io.genotype_files import with_companions  # brings numba
 
     return with_companions(genotypes)
 
 
-def _write_stamp(stamp, path, mark):
+def _write_stamp(stamp: Path, path: str, mark: str) -> None:
     """Write a stamp if the mark is new."""
     content = json.dumps([path, mark]).encode()
     earlier = stamp.read_bytes() if stamp.is_file() else None

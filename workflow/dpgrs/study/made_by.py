@@ -10,10 +10,12 @@ import fcntl
 import hashlib
 import json
 import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fnmatch import fnmatch
 from pathlib import Path
 from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 from dpgrs.errors import DpgrsError
 from dpgrs.io.json_files import read_json, write_json
@@ -23,6 +25,9 @@ from dpgrs.privacy.private_folders import PRIVATE
 from dpgrs.study.code import PACKAGE
 from dpgrs.study.input_files import FILE, changed_file, files_of_settings, require_unchanged
 from dpgrs.study.verbs import code_read, module_of
+
+if TYPE_CHECKING:
+    from dpgrs.config.study import StudyConfig
 
 NOTES, RESULTS, PUBLIC = "made", "results", "public"
 # What others are made from; of the rest, tables and counts for readers, nothing is told.
@@ -49,54 +54,45 @@ ANEW = "Remove it, and run the study again; a replay costs nothing."
 ALL_ANEW = "Run the study again with `--forceall`; a replay costs nothing."
 
 
-def settings_along(settings, files, *, output, marks=MappingProxyType({}), verb=None):
+def settings_along(
+    settings: "StudyConfig | None",
+    files: Iterable[Path],
+    *,
+    output: Path,
+    marks: dict[str, str] = MappingProxyType({}),
+    verb: str | None = None,
+) -> dict[str, list[str]]:
     """Add up the settings that files were made by, and those of the step that reads them.
 
-    Parameters
-    ----------
-    settings : StudyConfig of the step, or None.
-    files : list of Path, what the step takes. Of what no step of the study wrote nothing is told.
-    output : Path of what it makes. What is private may be made from what is public, whose settings are held
-        by themselves.
-    marks : dict from `dpgrs.study.input_files.content_marks`, of the user's own files that the step reads.
-    verb : str, the name of the step, whose code is noted; None notes none.
-
-    Returns
-    -------
-    dict of str to list of str: every value of a setting, by its dotted key, as JSON; every digest of a file
-    and of code.
-
-    Raises
-    ------
-    DpgrsError
-        If one of the user's files changed since the study read it first.
+    Files that no step of the study wrote have no provenance. A private output may be made from public files,
+    whose settings are compared by themselves. `marks` are of the user's own files, from
+    `dpgrs.study.input_files.content_marks`; the code of the step `verb` is noted if it is given. The result
+    has every value of a setting as JSON by its dotted key, and every digest of a file and of code. A file of
+    the user's that changed since the study read it first is refused.
     """
     verbs = SUMMING if verb in SUMMING else [verb] * bool(verb)
     code = {CODE + one: _code_mark(one, settings) for one in verbs}
-    found = {key: {value} for key, value in (own_settings(settings) | marks | code).items()}
+    values_by_key = {key: {value} for key, value in (own_settings(settings) | marks | code).items()}
     for path in (path for path in files if _is_made(path) and path.name != AUDIT):
         parts, digest = _place(path)[1].parts, _digest(path)
         if SHARDS not in parts:
-            found.setdefault(CONTENT + _name(path), set()).add(digest)
+            values_by_key.setdefault(CONTENT + _name(path), set()).add(digest)
         noted = _note_as_it_is(path, digest)
         if noted is None and parts[0] not in SIMULATED:
-            found[UNKNOWN + _name(path)] = {"none"}
+            values_by_key[UNKNOWN + _name(path)] = {"none"}
         for key, values in (noted or {}).items():
             if key.startswith((CONTENT, UNKNOWN, CODE, FILE)) or _is_public(path) == _is_public(output):
-                found.setdefault(key, set()).update(values)
+                values_by_key.setdefault(key, set()).update(values)
     for key in marks:
-        if len(found[key]) > 1:
+        if len(values_by_key[key]) > 1:
             raise changed_file(key)
-    return {key: sorted(values) for key, values in sorted(found.items())}
+    return {key: sorted(values) for key, values in sorted(values_by_key.items())}
 
 
-def note(path, found):
-    """Note how a file of a study was made; elsewhere nothing is noted.
+def note(path: Path, found: dict[str, list[str]] | None) -> None:
+    """Note how a file of a study was made, as from `settings_along`; files elsewhere have no notes.
 
-    Parameters
-    ----------
-    path : Path of the file.
-    found : dict as from `settings_along`, or None while it is being made, so that an older note goes.
+    None removes an older note while the file is being made.
     """
     place = note_of(path)
     if place is None:
@@ -110,7 +106,7 @@ def note(path, found):
 
 
 @contextmanager
-def only_writer(path):
+def only_writer(path: Path) -> Iterator[None]:
     """Refuse to make a file of a study that another process makes: a note is of the file that its step wrote.
 
     Where the file system has no locks, nothing is refused.
@@ -140,18 +136,11 @@ def only_writer(path):
         os.close(descriptor)
 
 
-def require_made_by(settings, files):
+def require_made_by(settings: "StudyConfig", files: Sequence[Path]) -> None:
     """Refuse to charge for files, or to export them, that other settings made, or not from each other.
 
-    Parameters
-    ----------
-    settings : StudyConfig of the study, or those of the step.
-    files : list of Path, as in `settings_along`, what it rests on.
-
-    Raises
-    ------
-    DpgrsError
-        Naming the file and the settings, without values; also where a file of the user's has changed since.
+    The settings are those of the study or of the step; `files` are as in `settings_along`. Errors name the
+    file and the settings without values; a file of the user's that has changed is refused, too.
     """
     own, contents, marks = own_settings(settings), {}, {}
     sites = [CONTENT + _name(path) for path in files if _is_public(path) and path.name == SITES]
@@ -203,18 +192,9 @@ def require_made_by(settings, files):
             )
 
 
-def made_otherwise(settings, *, private):
-    """Find the files of a study that other settings made, as their notes say.
-
-    Parameters
-    ----------
-    settings : StudyConfig of the study.
-    private : Path of its private folder.
-
-    Returns
-    -------
-    dict of Path to list of str: the file, and the keys of these settings.
-    """
+def made_otherwise(settings: "StudyConfig", *, private: Path) -> dict[Path, list[str]]:
+    """Map the files of a study that other settings made, as their notes say, to the keys of these
+    settings."""
     own, found = own_settings(settings), {}
     folder = Path(private, NOTES)
     for place in sorted(folder.rglob("*.json")):
@@ -226,8 +206,9 @@ def made_otherwise(settings, *, private):
     return found
 
 
-def note_of(path):
-    """Return where the note on a file of a study lies, in `NOTES` of its private folder; None of others."""
+def note_of(path: Path | str) -> Path | None:
+    """Return the path of the note on a file of a study, in `NOTES` of its private folder; None for other
+    files."""
     found = _place(path)
     if found is None:
         return None
@@ -235,18 +216,18 @@ def note_of(path):
     return folder.with_name(PRIVATE) / NOTES / (f"{PUBLIC}/" * (folder.name == PUBLIC) + f"{name}.json")
 
 
-def study_of(path):
-    """Return the folder of the study that a file lies in; None of others."""
+def study_of(path: Path | str) -> Path | None:
+    """Return the folder of the study that a file lies in; None for other files."""
     found = _place(path)
     return found and found[0].parent
 
 
-def own_settings(settings):
+def own_settings(settings: "StudyConfig | None") -> dict[str, str]:
     """Return every value that a step reads as JSON, by its dotted key."""
     return dict(_leaves(settings.as_dict(), "")) if settings else {}
 
 
-def _place(path):
+def _place(path: Path | str) -> tuple[Path, Path] | None:
     """Return the private or public folder of a study that a path lies in, and its name there."""
     path = Path(path).absolute()
     for folder in path.parents:
@@ -255,55 +236,55 @@ def _place(path):
     return None
 
 
-def _is_made(path):
-    """Tell whether a file is one of a study, and there, that others are made from."""
+def _is_made(path: Path) -> bool:
+    """Return whether a file is one of a study, exists, and is a source of other files."""
     return _place(path) is not None and path.exists() and _is_read(path)
 
 
-def _is_read(path):
+def _is_read(path: Path) -> bool:
     return any(fnmatch(path.name, kind) for kind in MADE)
 
 
-def _name(path):
+def _name(path: Path) -> str:
     folder, name = _place(path)
     return f"{folder.name}/{name}"
 
 
-def _is_public(path):
+def _is_public(path: Path) -> bool:
     found = _place(path)
     return found is not None and found[0].name == PUBLIC
 
 
-def _is_undeclared(key):
+def _is_undeclared(key: str) -> bool:
     return any(f"{key}.".startswith(f"{one}.") for one in UNDECLARED)
 
 
-def _read(path):
+def _read(path: Path) -> dict[str, list[str]]:
     return {key: values for key, values in read_json(note_of(path)).items() if key != ITSELF}
 
 
-def _note_as_it_is(path, digest):
-    """Return the note on a file; None where there is none, or the file has changed since."""
+def _note_as_it_is(path: Path, digest: str | None) -> dict[str, list[str]] | None:
+    """Return the note on a file; None if there is none, or the file has changed since."""
     place = note_of(path)
     if place is None or not place.exists() or read_json(place).get(ITSELF) != [digest]:
         return None
     return _read(path)
 
 
-def _other_settings(path, noted, own):
-    """Return the keys of settings that have other values in a note, a list."""
+def _other_settings(path: Path, noted: Mapping[str, list[str]], own: Mapping[str, str]) -> list[str]:
+    """Return the keys of settings that have other values in a note."""
     known = {key: value for key, value in own.items() if not (_is_public(path) and _is_undeclared(key))}
     return [key for key, values in noted.items() if _is_other(key, values, known)]
 
 
-def _code_mark(verb, settings):
-    """Return what tells the code of a step: a digest; where a release draws, the version of mechanisms."""
+def _code_mark(verb: str, settings: "StudyConfig | None") -> str:
+    """Return the mark of a step's code: a digest, or the version of mechanisms if a release draws."""
     draws = verb == "draw" or (verb == "measure-release" and settings.evaluation.metrics == "charged")
     return OF_MECHANISMS if draws and settings.mode == "release" else code_read(verb)
 
 
-def _is_older(key, values):
-    """Tell whether a step had other code than it has now."""
+def _is_older(key: str, values: Sequence[str]) -> bool:
+    """Return whether a step had other code than it has now."""
     verb = key.removeprefix(CODE)
     now = {OF_MECHANISMS} if verb in DRAWING else set()
     # An update may have removed the step.
@@ -311,14 +292,14 @@ def _is_older(key, values):
     return len(values) > 1 or not {*values} <= now | ({code_read(verb)} if is_there else set())
 
 
-def _is_other(key, values, own):
-    """Tell whether a setting had another value, or was no section where it is one, or the other way round."""
+def _is_other(key: str, values: Sequence[str], own: Mapping[str, str]) -> bool:
+    """Return whether a setting had another value, or was a section then or now but not both."""
     if key in own:
         return values != [own[key]]
     return len(values) > 1 or any(key.startswith(f"{one}.") or one.startswith(f"{key}.") for one in own)
 
 
-def _leaves(section, place):
+def _leaves(section: Mapping[str, Any], place: str) -> Iterator[tuple[str, str]]:
     for name, value in section.items():
         if isinstance(value, dict):
             yield from _leaves(value, f"{place}{name}.")
@@ -326,8 +307,8 @@ def _leaves(section, place):
             yield f"{place}{name}", json.dumps(value, sort_keys=True)
 
 
-def _digest(path):
-    """Return a digest of a file or store; none where it is not there, which its step will say."""
+def _digest(path: Path) -> str | None:
+    """Return a digest of a file or store; None for an absent one, which its step will report."""
     if path.is_dir():
         return fingerprint(path)
     if not path.is_file():

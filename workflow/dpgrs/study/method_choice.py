@@ -3,13 +3,13 @@
 import math
 from itertools import product
 
-from dpgrs.config.study import AUTO
+from dpgrs.config.study import AUTO, StudyConfig
 from dpgrs.errors import DpgrsError
 from dpgrs.methods.joined import joins_outcomes
 from dpgrs.methods.registry import MATCHED_PEOPLE, METHODS
 from dpgrs.study.people_terms import planned_people, rows_per_person, training_rows
 from dpgrs.study.table_cohort import is_fractional
-from dpgrs.types import Bounds, Coding, Protection
+from dpgrs.types import Accounting, Bounds, Coding, Protection
 
 DEFAULT, ALONE = "blup", "reusecov-gauss"
 # From so many outcomes under one budget and weights of all of them on, X'Y gains by steering whatever the
@@ -33,58 +33,52 @@ REASONS = {
 }
 
 
-def chosen_methods(config):
-    """Return what `methods: auto` is: of a benchmark of several requests all that it is for any of them.
-
-    Parameters
-    ----------
-    config : StudyConfig.
-
-    Returns
-    -------
-    list of str
-    """
+def chosen_methods(config: StudyConfig) -> list[str]:
+    """Return the methods that `methods: auto` takes: those for any request of a benchmark of several."""
     privacy, sizes = config.privacy, config.variants.size
     lists = (privacy.protection, privacy.accounting, privacy.epsilon, sizes, _counts(config))
     return list(dict.fromkeys(method_of_request(config, *request) for request in product(*lists)))
 
 
-def with_chosen_methods(config):
+def with_chosen_methods(config: StudyConfig) -> StudyConfig:
     """Return a configuration with methods in place of `auto`."""
     methods = config.methods
     if AUTO not in methods:
         return config
-    place = methods.index(AUTO)
-    found = [*methods[:place], *chosen_methods(config), *methods[place + 1 :]]
-    return config.changed(methods=dict.fromkeys(found))
+    index = methods.index(AUTO)
+    methods_in_order = [*methods[:index], *chosen_methods(config), *methods[index + 1 :]]
+    return config.changed(methods=dict.fromkeys(methods_in_order))
 
 
-def choice_in_words(config, *, says_default=True, is_asked=True):
-    """Say which methods of a study `methods: auto` takes, and why: a list of str, a line each.
+def choice_in_words(config: StudyConfig, *, says_default: bool = True, is_asked: bool = True) -> list[str]:
+    """Say which methods of a study `methods: auto` takes, and why, a line each.
 
-    Parameters
-    ----------
-    config : StudyConfig.
-    says_default : bool, whether to say it of the default of a release, too.
-    is_asked : bool, whether the study asks for `methods: auto`.
+    `says_default` includes the default of a release; `is_asked` says whether the study has `methods: auto`.
     """
     chosen = [name for name in chosen_methods(config) if name in config.methods]
     chosen = [name for name in chosen if says_default or name != DEFAULT]
     return [reason_in_words(name, is_asked=is_asked) for name in chosen]
 
 
-def reason_in_words(name, *, is_asked=True):
-    """Say why `methods: auto` takes a method, one of `REASONS`, or would take it if the study asked."""
+def reason_in_words(name: str, *, is_asked: bool = True) -> str:
+    """Return why `methods: auto` takes a method of `REASONS`, or would take it if the study had `auto`."""
     return f"`methods: auto` {'takes' if is_asked else 'would choose'} {name} here: {REASONS[name]}."
 
 
-def candidates(config):
+def candidates(config: StudyConfig) -> list[str]:
     """Return the methods among which `methods: auto` chooses with these genotypes, however many outcomes."""
     protections = config.privacy.protection
     return [name for name in REASONS if any(_serves(name, config, one) for one in protections)]
 
 
-def method_of_request(config, protection, accounting, epsilon, n_variants, n_outcomes):
+def method_of_request(
+    config: StudyConfig,
+    protection: Protection,
+    accounting: Accounting,
+    epsilon: float,
+    n_variants: int,
+    n_outcomes: int,
+) -> str:
     """Choose for one request: the first that serves and is called for, or what the preflight refuses."""
     is_many = n_outcomes >= MANY_OUTCOMES
     ratio = _rows_to_noise(config, protection, accounting, epsilon, n_variants, n_outcomes)
@@ -100,8 +94,8 @@ def method_of_request(config, protection, accounting, epsilon, n_variants, n_out
     return next((name for name in serving if called_for.get(name, True)), DEFAULT)
 
 
-def _trusts_public(config, ratio):
-    """Tell whether public genotypes stand for X'X: of the cohort's ancestry, and of people enough."""
+def _trusts_public(config: StudyConfig, ratio: float | None) -> bool:
+    """Return whether public genotypes stand for X'X: of the cohort's ancestry, and of enough people."""
     if not has_same_ancestry(config):
         return False
     n_public = _n_public_people(config)
@@ -109,8 +103,15 @@ def _trusts_public(config, ratio):
     return n_public >= MATCHED_PEOPLE and (ratio is None or ratio <= most)
 
 
-def _rows_to_noise(config, protection, accounting, epsilon, n_variants, n_outcomes):
-    """Divide the planned rows by the noise of X'X in variances of a column; None where the plan has no R2.
+def _rows_to_noise(
+    config: StudyConfig,
+    protection: Protection,
+    accounting: Accounting,
+    epsilon: float,
+    n_variants: int,
+    n_outcomes: int,
+) -> float | None:
+    """Divide the planned rows by the noise of X'X in variances of a column; None if the plan has no R2.
 
     Two digits, so that every machine makes the same choice.
     """
@@ -145,8 +146,8 @@ def _rows_to_noise(config, protection, accounting, epsilon, n_variants, n_outcom
         return None  # the preflight says what is wrong
 
 
-def _serves(name, config, protection):
-    """Tell whether a method exists for what the settings of a study bring."""
+def _serves(name: str, config: StudyConfig, protection: Protection) -> bool:
+    """Return whether a method exists for the inputs of a study."""
     row, has_columns = METHODS[name], is_fractional(config)
     covariates, public = config.covariates, config.public
     has_columns |= bool(covariates.file or covariates.pcs)
@@ -165,23 +166,23 @@ def _serves(name, config, protection):
     )
 
 
-def has_same_ancestry(config):
-    """Tell whether the public reference is known to be of the cohort's ancestry: stated, or simulated."""
+def has_same_ancestry(config: StudyConfig) -> bool:
+    """Return whether the public reference has the cohort's ancestry, by statement or simulation."""
     return config.cohort.source == "simulate" or config.public.same_ancestry
 
 
-def _n_public_people(config):
+def _n_public_people(config: StudyConfig) -> int:
     from dpgrs.study.reference_size import n_chosen_reference_people  # readers of genotypes, likewise
 
     return n_chosen_reference_people(config)
 
 
-def _has_reference(config):
+def _has_reference(config: StudyConfig) -> bool:
     public = config.public
     return config.cohort.source == "simulate" or bool(public.reference and not public.sites)
 
 
-def _counts(config):
+def _counts(config: StudyConfig) -> list[int]:
     """Return how many outcomes, or components of these, are drawn together: [1] if that is not known yet."""
     from dpgrs.study.table_settings import drawn_counts, stated_count  # pandas, for studies that ask
 

@@ -2,6 +2,8 @@
 
 import os
 import tempfile
+from collections.abc import Collection
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -26,46 +28,36 @@ from dpgrs.types import TableCheck
 class OutcomeTable:
     """The outcomes of the people of a study, in a file without a name: no more than a part is in memory.
 
-    Parameters
-    ----------
-    path : table of outcomes.
-    sample_id : (n_people,) str, the people of the variant set.
-    count : int, of the first outcomes that are taken; None takes all.
-    scales : path of the public constants that standardise them; None takes them as they are.
-    public_digest : str, the SHA-256 of a table that is public; None of a private one.
-    least_share, checks, counts : as `dpgrs.study.counted_people.require_enough` takes them; counts is its
-        output. Of the checks ``scale`` and ``binary`` are those of values.
-    is_release, is_reference : bool, as in `require_enough`.
-    folder : where there is room for the values of these people, 8 bytes each.
-
-    Attributes
-    ----------
-    names : list of n_outcomes str.
-    prevalence : (n_outcomes,) float64, NaN where an outcome is not 0/1; None without constants.
-    population_prevalence : (n_outcomes,) float64, NaN where none is stated; None likewise.
-
-    Raises
-    ------
-    DpgrsError
-        If the table and the genotypes share too few people, or a public table is another one, or of other
-        people, or outcomes plainly are not standardised; all of these depend on private data.
+    Names are a list of n_outcomes. Prevalence is (n_outcomes,) float64, NaN for an outcome that is not 0/1,
+    and None without constants; population_prevalence likewise, NaN if none is stated.
     """
 
     def __init__(
         self,
-        path,
-        sample_id,
+        path: Path | str,
+        sample_id: np.ndarray,
         *,
-        count,
-        scales,
-        public_digest,
-        least_share,
-        checks,
-        counts,
-        is_release,
-        folder,
-        is_reference=False,
-    ):
+        count: int | None,
+        scales: Path | str | None,
+        public_digest: str | None,
+        least_share: float,
+        checks: Collection[TableCheck],
+        counts: Path | str | None,
+        is_release: bool,
+        folder: Path | str,
+        is_reference: bool = False,
+    ) -> None:
+        """Read a table of outcomes for the people of the variant set, (n_people,) str.
+
+        The first `count` outcomes are taken, all if it is None. The public constants of `scales` standardise
+        them; None takes them as they are. `public_digest` is the SHA-256 of a public table, None for a
+        private one. `least_share`, `checks`, `is_release` and `is_reference` are as in `require_enough`,
+        whose output is `counts`; the checks ``scale`` and ``binary`` are of values. `folder` must have room
+        for the values of these people, 8 bytes each.
+
+        Refused are too few people in common, a public table that is another one or of other people, and
+        outcomes that plainly are not standardised; all of these depend on private data.
+        """
         self._path, self._is_release, self._checks = path, is_release, checks
         self._require_published(public_digest)
         self.names, self.prevalence, constants = outcome_names(path)[:count], None, None
@@ -80,9 +72,9 @@ class OutcomeTable:
             # A full disk is an error here, and not a signal in the middle.
             os.posix_fallocate(file.fileno(), 0, max(8 * len(sample_id) * len(self.names), 1))
             self._values = np.memmap(file, np.float64, "w+", shape=(len(sample_id), len(self.names)))
-        known, scale, has_others = PeopleCount("outcome", sample_id), OutcomeScale(), False
+        people_counts, scale, has_others = PeopleCount("outcome", sample_id), OutcomeScale(), False
         for part in outcome_chunks(path, columns=slice(count)):
-            own = known.add(part if constants is None else self._standardised(part, constants))
+            own = people_counts.add(part if constants is None else self._standardised(part, constants))
             scale.add(own)
             has_others |= len(own) < len(part)
             places = self._place[own.index].to_numpy()
@@ -94,34 +86,34 @@ class OutcomeTable:
             )
         limits = {"least_share": least_share, "checks": checks}
         limits |= {"is_release": is_release, "is_reference": is_reference}
-        require_enough(known, path=path, output=counts, **limits)
+        require_enough(people_counts, path=path, output=counts, **limits)
         if TableCheck.SCALE not in checks:
             return
-        found = scale.describe()
+        scales_by_name = scale.describe()
         key = "outcomes.columns" if is_of_arrays(path) else "outcomes.file"
-        if not is_release and (lines := raw_problems(found, key=key)):
+        if not is_release and (lines := raw_problems(scales_by_name, key=key)):
             raise DpgrsError("\n".join(lines))
-        if found["is_raw"].any():
+        if scales_by_name["is_raw"].any():
             raise DpgrsError(
                 "`outcomes.file` and `evaluation.outcomes` must hold outcomes of mean 0 and standard "
                 f"deviation 1, got others in `{path}`. Give the public constants that standardise them, "
                 f"`outcomes.scales`. {TELL_NOBODY}"
             )
 
-    def of_people(self, people):
+    def of_people(self, people: slice) -> np.ndarray:
         """Return (n_outcomes, n_people) float64 of a slice of the people, NaN where missing."""
         values = np.where(self._is_there[people, np.newaxis], self._values[people], np.nan)
         return np.ascontiguousarray(values.T)
 
-    def _require_published(self, digest):
-        """Refuse other outcomes than those that are public; a digest of None takes none as public."""
+    def _require_published(self, digest: str | None) -> None:
+        """Refuse other outcomes than the public ones; a digest of None says that none are public."""
         if digest is not None and file_digest(self._path) != digest:
             raise DpgrsError(
                 f"`outcomes.file`, `{self._path}`, must be the file of `public.outcomes.sha256`, got "
                 "another. Restore the published one."
             )
 
-    def _standardised(self, part, constants):
+    def _standardised(self, part: pd.DataFrame, constants: pd.DataFrame) -> pd.DataFrame:
         try:
             return standardise(part, constants, requires_binary=TableCheck.BINARY in self._checks)
         except DpgrsError as error:

@@ -1,38 +1,33 @@
 """What is asked of the people of a study, as settings: files of ids, consent codes, relatives, a number."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from dpgrs.study.copied_people import n_copies
 from dpgrs.types import Rows
 
+if TYPE_CHECKING:
+    from dpgrs.config.study import StudyConfig
+
 
 @dataclass(frozen=True)
 class PeopleTerms:
-    """What is asked of the people of a study; None where nothing is.
+    """The conditions on the people of a study; None means no condition."""
 
-    Attributes
-    ----------
-    keep, remove : path of a list of ids: who alone may be in, and who may not.
-    consent : path of a table of ids and consent codes.
-    consent_column : str, name of its column with the codes.
-    allow : tuple of str, the codes that let a person in; of sums of centres without a table, which each has.
-    related : path of a list of ids to leave out, or of a table of pairs with their kinship.
-    kinship : float; of each pair above it one person is left out.
-    section : str, that of the settings.
-    """
-
-    keep: str | None = None
-    remove: str | None = None
-    consent: str | None = None
-    consent_column: str = "consent"
-    allow: tuple = ()
+    keep: str | None = None  # path of a list of ids: only these may be in
+    remove: str | None = None  # path of a list of ids that may not be in
+    consent: str | None = None  # path of a table of ids and consent codes
+    consent_column: str = "consent"  # the column with the codes
+    # Codes that let a person in; for sums of centres without a table, each centre has one.
+    allow: tuple[str, ...] = ()
+    # Path of a list of ids to leave out, or of a table of pairs with their kinship.
     related: str | None = None
-    kinship: float = 0.0884
-    section: str = "people"
+    kinship: float = 0.0884  # of each pair above it one person is left out
+    section: str = "people"  # section of the settings
 
     @property
-    def paths(self):
-        """Dict of setting to path, of those that are given."""
+    def paths(self) -> dict[str, str]:
+        """The path by setting, for the settings that are given."""
         named = {
             "keep": self.keep,
             "remove": self.remove,
@@ -42,24 +37,24 @@ class PeopleTerms:
         return {f"{self.section}.{key}": path for key, path in named.items() if path is not None}
 
     @property
-    def public(self):
-        """Dict of what kinds of lists choose the people, and no path; empty where everybody is taken."""
+    def public(self) -> dict[str, Any]:
+        """The kinds of lists that choose the people, without paths; empty if everybody is taken."""
         terms = {name: True for name in ("keep", "remove", "related") if getattr(self, name) is not None}
         if self.allow:
             terms["consent"] = {"column": self.consent_column, "allow": sorted(self.allow)}
         return terms
 
     @property
-    def in_words(self):
-        """The public terms as a reader is told them."""
-        said = {"keep": "a list of whom to keep", "remove": "a list of whom to leave out"}
-        words = [said[name] for name in self.public if name in said]
+    def in_words(self) -> str:
+        """The public terms in words for a reader."""
+        words_by_list = {"keep": "a list of whom to keep", "remove": "a list of whom to leave out"}
+        words = [words_by_list[name] for name in self.public if name in words_by_list]
         if self.allow:
             words.append(f"consent codes {', '.join(sorted(self.allow))}")
         return "; ".join([*words, *(["a list of relatives to leave out"] if self.related else [])])
 
 
-def terms_of(config):
+def terms_of(config: "StudyConfig") -> PeopleTerms:
     """Return the PeopleTerms of a resolved configuration."""
     people, consent = config.people, config.people.consent
     return PeopleTerms(
@@ -73,24 +68,24 @@ def terms_of(config):
     )
 
 
-def reference_terms_of(config):
+def reference_terms_of(config: "StudyConfig") -> PeopleTerms:
     """Return the PeopleTerms of the public reference of a resolved configuration."""
     return PeopleTerms(keep=config.public.keep, section="public")
 
 
-def planned_people(config):
+def planned_people(config: "StudyConfig") -> int | None:
     """Return the public number of people, planned, of copies or of a simulated cohort; None without one."""
     cohort = config.cohort
     simulated = cohort.simulation.people if cohort.source == "simulate" else None
     return cohort.planned_people or n_copies(config) or simulated
 
 
-def training_rows(config, people):
-    """Return how many rows so many people give to train on."""
+def training_rows(config: "StudyConfig", people: int) -> int:
+    """Return how many training rows a number of people gives."""
     trained = max(round(people * (1 - config.outcomes.test_share)), 1)
     return trained * rows_per_person(config)
 
 
-def rows_per_person(config):
+def rows_per_person(config: "StudyConfig") -> int:
     """Return how many rows of X are a person's."""
     return 2 if config.cohort.rows == Rows.HAPLOTYPES else 1

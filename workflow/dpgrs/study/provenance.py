@@ -8,12 +8,17 @@ import os
 import platform
 import socket
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import dpgrs
 from dpgrs.io.files import file_digest
 from dpgrs.study.code import PACKAGE, package_digest
 from dpgrs.study.copied_people import n_copies
+
+if TYPE_CHECKING:
+    from dpgrs.config.study import StudyConfig
 
 LIBRARIES = (
     *("numpy", "scipy", "numba", "pandas", "zarr", "cyvcf2", "pysam", "pgenlib"),
@@ -21,29 +26,22 @@ LIBRARIES = (
 )
 
 
-def settings_digest(settings):
+def settings_digest(settings: "StudyConfig") -> str:
     """Digest resolved settings, whatever the order of their keys."""
     return hashlib.sha256(json.dumps(settings.as_dict(), sort_keys=True).encode()).hexdigest()
 
 
-def stamp(settings):
+def stamp(settings: "StudyConfig") -> str:
     """Return the words that mark everything made in benchmark mode; empty in release mode."""
     if settings.mode != "benchmark":
         return ""
     return "benchmark: not private" + (", of copies of people" if n_copies(settings) is not None else "")
 
 
-def provenance(settings, outputs):
-    """Describe a run: the one place for time, host and command, which pages never hold.
+def provenance(settings: "StudyConfig", outputs: Iterable[Path | str]) -> dict[str, Any]:
+    """Describe a run, ready for JSON, with the digests of its outputs.
 
-    Parameters
-    ----------
-    settings : StudyConfig
-    outputs : list of files whose digests are recorded.
-
-    Returns
-    -------
-    dict, ready for JSON.
+    Only this file has time, host and command; pages never hold them.
     """
     return {
         "study": settings.study,
@@ -64,7 +62,7 @@ def provenance(settings, outputs):
     }
 
 
-def _commit():
+def _commit() -> str | None:
     """Return the checkout's commit, marked if files were changed since; None outside a checkout."""
     git = ["git", "-C", str(PACKAGE), "describe", "--always", "--abbrev=40", "--dirty", "--exclude=*"]
     try:
@@ -73,7 +71,7 @@ def _commit():
         return None
 
 
-def _is_installed(name):
+def _is_installed(name: str) -> bool:
     try:
         importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:

@@ -1,6 +1,9 @@
 """Public linkage disequilibrium: of a variant set, and its files."""
 
 import hashlib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,22 +13,18 @@ from dpgrs.linalg.norms import row_norm_of
 from dpgrs.linalg.public_ld import PublicLd, public_ld
 from dpgrs.types import Rows
 
+if TYPE_CHECKING:
+    from dpgrs.io.variant_set import VariantSet
 
-def ld_of_variants(variant_set, sizes, *, rows, factor):
-    """Estimate how genotypes of a public panel go together.
 
-    Parameters
-    ----------
-    variant_set : VariantSet, of public people.
-    sizes : list of int, of variant sets.
-    rows : Rows
-    factor : float, `privacy.genotype_clip`, since rows are clipped as a cohort's are.
+def ld_of_variants(
+    variant_set: "VariantSet", sizes: Iterable[int], *, rows: Rows, factor: float
+) -> dict[int, tuple[PublicLd, str]]:
+    """Estimate linkage disequilibrium of a public panel, and the SHA-256 of its rows, by number of variants.
 
-    Returns
-    -------
-    dict of number of variants to (PublicLd, SHA-256 in hexadecimal of the rows that it is of).
+    `factor` is `privacy.genotype_clip`, since rows are clipped as a cohort's are.
     """
-    found, rows = {}, Rows(rows)
+    ld_by_size, rows = {}, Rows(rows)
     for size in sizes:
         columns = variant_set.of_size(size)
         frequency, genotypes = variant_set.frequency[columns], variant_set.genotypes(columns)
@@ -35,18 +34,12 @@ def ld_of_variants(variant_set, sizes, *, rows, factor):
         places = {name: variant_set.variants[name].to_numpy()[columns] for name in ("contig", "position")}
         n_alleles = 2 if rows == Rows.HAPLOTYPES else 1
         ld = public_ld(X * GENOTYPE_STEP, **places, rows_per_person=n_alleles)
-        found[size] = ld, hashlib.sha256(np.ascontiguousarray(X).tobytes()).hexdigest()
-    return found
+        ld_by_size[size] = ld, hashlib.sha256(np.ascontiguousarray(X).tobytes()).hexdigest()
+    return ld_by_size
 
 
-def save_ld(path, found):
-    """Write linkage disequilibrium of variant sets.
-
-    Parameters
-    ----------
-    path : the file.
-    found : dict as from `ld_of_variants`.
-    """
+def save_ld(path: Path | str, found: Mapping[int, tuple[PublicLd, str]]) -> None:
+    """Write linkage disequilibrium of variant sets, as from `ld_of_variants`."""
     items = []
     for size, (ld, digest) in found.items():
         arrays = {f"block{number}": block for number, block in enumerate(ld.blocks)}
@@ -55,11 +48,11 @@ def save_ld(path, found):
     save_labelled(path, items)
 
 
-def load_ld(path):
+def load_ld(path: Path | str) -> dict[int, tuple[PublicLd, str]]:
     """Read what `save_ld` wrote."""
-    found = {}
+    ld_by_size = {}
     for label, arrays in load_labelled(path):
         blocks = tuple(arrays[f"block{number}"] for number in range(len(arrays["starts"])))
         ld = PublicLd(np.asarray(arrays["starts"]), blocks, arrays["components"], label["n_rows"])
-        found[label["n_variants"]] = ld, label["digest"]
-    return found
+        ld_by_size[label["n_variants"]] = ld, label["digest"]
+    return ld_by_size

@@ -2,8 +2,10 @@
 
 import math
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
+from typing import TYPE_CHECKING, Any
 
 from dpgrs.io.replicates import summed_outcomes
 from dpgrs.io.tables.phenotypes import outcome_names
@@ -15,7 +17,7 @@ from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.privacy.accounting.accountant import MARGIN, gdp_epsilon, split_budget
 from dpgrs.privacy.accounting.events import MECHANISM_VERSION, GaussianEvent
 from dpgrs.privacy.accounting.exact_numbers import exact_text
-from dpgrs.privacy.ledger.entries import Account, Cost
+from dpgrs.privacy.ledger.entries import Account, Cost, Request
 from dpgrs.privacy.ledger.hash_chain import digest
 from dpgrs.privacy.noise.claims import scale_above
 from dpgrs.study.identity import fit_settings, public_identity
@@ -23,6 +25,12 @@ from dpgrs.study.request_identity import ACCURACY, fit_identity, identify_accura
 from dpgrs.study.settings import counts_outcomes
 from dpgrs.study.table_settings import covariate_terms, drawn_counts
 from dpgrs.types import Bounds, Coding, Metrics, Missing, Protection
+
+if TYPE_CHECKING:
+    from dpgrs.config.privacy import Privacy
+    from dpgrs.config.study import StudyConfig
+    from dpgrs.methods.sum_mechanisms import SharedStatistics
+    from dpgrs.privacy.ledger.ledger import Book
 
 # What an identity says that a run finds out: the sites chosen, and by them and the draws all that follows.
 FOUND_LATER = ("sites", "part", "row_norm", "loadings", "ld")
@@ -32,23 +40,15 @@ TERMS = ("gram_share", "count_share", "neighbours", "unit")
 
 @dataclass(frozen=True)
 class Part:
-    """One request of a release to its ledger, or several alike.
+    """One request of a release to its ledger, or several alike."""
 
-    Attributes
-    ----------
-    kind : str, ``genotypes``, ``outcomes`` or ``accuracy``.
-    mus : tuple of float, the budget of every Gaussian draw.
-    times : int, how many requests there are.
-    epsilons : tuple of float, the budget of every pure draw; these come first.
-    """
-
-    kind: str
-    mus: tuple
-    times: int
-    epsilons: tuple = ()
+    kind: str  # genotypes, outcomes or accuracy
+    mus: tuple[float, ...]  # the budget of every Gaussian draw
+    times: int  # how many requests there are
+    epsilons: tuple[float, ...] = ()  # the budget of every pure draw; these come first
 
     @property
-    def cost(self):
+    def cost(self) -> Cost:
         """The cost of one of them; a ledger counts less by no more than a rounding of the noise."""
         return Cost(
             sum((Fraction(mu) ** 2 for mu in self.mus), Fraction(0)),
@@ -56,13 +56,13 @@ class Part:
         )
 
 
-def account_of(privacy):
+def account_of(privacy: "Privacy") -> Account:
     """Return the account of the ledger that a study's privacy settings name."""
     return Account(privacy.protection[0], privacy.unit, privacy.neighbours)
 
 
-def total_epsilon(config):
-    """Return the epsilon of all that a release tells together, at its delta.
+def total_epsilon(config: "StudyConfig") -> float:
+    """Return the epsilon of all outputs of a release together, at its delta.
 
     With separate budgets every outcome adds its own cross product, and its own accuracy if that is charged.
     """
@@ -73,7 +73,7 @@ def total_epsilon(config):
     return gdp_epsilon(math.sqrt(cost.mu_squared), privacy.delta) + float(cost.pure_epsilon)
 
 
-def whole_cost(config):
+def whole_cost(config: "StudyConfig") -> Cost:
     """Return the Cost of all parts of a release to a unit of its account, replays too."""
     parts = _all_parts(config)[1]
     mu_squared = sum(part.times * part.cost.mu_squared for part in parts)
@@ -81,26 +81,13 @@ def whole_cost(config):
     return Cost(mu_squared, pure)
 
 
-def certain_cost(config, book):
-    """Return what a release costs beyond what its ledger holds already, at least.
+def certain_cost(config: "StudyConfig", book: "Book") -> Cost:
+    """Return what a release costs at least beyond what its ledger holds, to a unit of its account.
 
-    A request that the ledger holds is a replay and free. Which sites are chosen, and which noisy statistics
-    are measured, a run finds out; a request that differs from an earlier one in these or in names of outcomes
-    alone counts as a replay here. The job that charges compares everything.
-
-    Parameters
-    ----------
-    config : StudyConfig, of a release.
-    book : Book of the dataset's ledger.
-
-    Returns
-    -------
-    Cost, to a unit of the release's account.
-
-    Raises
-    ------
-    DpgrsError
-        If the number of outcomes is to be read from a table that cannot be read.
+    A request that the ledger holds is a replay and free. A run finds out which sites are chosen, and which
+    noisy statistics are measured; a request that differs from an earlier one only in these or in names of
+    outcomes counts as a replay here. The job that charges compares everything. A table that must tell the
+    number of outcomes and cannot be read is refused.
     """
     wanted = _wanted(config)
     new = Counter({known: part.times for known, part in wanted.items()})
@@ -111,17 +98,10 @@ def certain_cost(config, book):
     return Cost(mu_squared * (1 - Fraction(MARGIN)), pure)
 
 
-def other_version(config, book):
+def other_version(config: "StudyConfig", book: "Book") -> int | None:
     """Return the other version of the mechanisms that made a release, as far as is known before a run.
 
-    Parameters
-    ----------
-    config : dict from `dpgrs.study.settings.resolve`, of a release.
-    book : Book of the dataset's ledger.
-
-    Returns
-    -------
-    int, or None where this version made it, or none.
+    None means that this version made it, or none.
     """
     wanted = _wanted(config)
     versions = {
@@ -133,18 +113,11 @@ def other_version(config, book):
     return min(versions - {MECHANISM_VERSION}, default=None)
 
 
-def settings_of_ledger(config, book):
+def settings_of_ledger(config: "StudyConfig", book: "Book") -> dict[str, Any] | None:
     """Return the settings with which X'X would be one that the ledger holds, and cost nothing.
 
-    Parameters
-    ----------
-    config : StudyConfig, of a release.
-    book : Book of the dataset's ledger.
-
-    Returns
-    -------
-    dict of `privacy.gram_share` and `outcomes.missing`, those of the study itself where this is so already;
-    None where there are none, as after a release at another epsilon.
+    They are `privacy.gram_share` and `outcomes.missing`, the study's own if X'X is such already; None if
+    there are none, as after a release at another epsilon.
     """
     for missing in sorted(Missing, key=lambda one: one != config.outcomes.missing):
         changed = config.changed(outcomes={"missing": missing})
@@ -153,7 +126,7 @@ def settings_of_ledger(config, book):
     return None
 
 
-def _share_of_ledger(config, book):
+def _share_of_ledger(config: "StudyConfig", book: "Book") -> float | None:
     """Return the share with which X'X would be one that the ledger holds, the study's own first."""
     request, (genotypes, *_) = _all_parts(config)
     account = account_of(config.privacy)
@@ -180,27 +153,22 @@ def _share_of_ledger(config, book):
     return None
 
 
-def asks_again(config, requests):
-    """Tell whether a release asks for all of these requests again, as far as is known before a run.
-
-    Parameters
-    ----------
-    config : StudyConfig, of a release.
-    requests : list of Request, from the dataset's ledger.
-    """
+def asks_again(config: "StudyConfig", requests: Iterable[Request]) -> bool:
+    """Return whether a release makes all of these requests of the ledger again, as far as is known before a
+    run."""
     parts = _wanted(config)
     wanted = Counter({known: part.times for known, part in parts.items()})
     return Counter(_replayed(earlier, parts) for earlier in requests) <= wanted
 
 
-def _wanted(config):
+def _wanted(config: "StudyConfig") -> dict[str, Part]:
     """Map what is known of every request of a release before a run to its Part."""
     account, (request, parts) = account_of(config.privacy), _all_parts(config)
     return {_as_known(_identity(part, config, request), account): part for part in parts}
 
 
-def _all_parts(config):
-    """Return the request of a release, and what its steps ask of the ledger."""
+def _all_parts(config: "StudyConfig") -> tuple[PrivacyRequest, list[Part]]:
+    """Return the request of a release, and the requests of its steps to the ledger."""
     outcomes = config.outcomes
     sums = config.cohort.sums
     counted = outcomes.count or [len(summed_outcomes(sums) if sums else outcome_names(outcomes.file))]
@@ -209,7 +177,7 @@ def _all_parts(config):
     return request, _parts(config, request, n_budgets=count // request.n_outcomes)
 
 
-def _request(config, *, n_shared):
+def _request(config: "StudyConfig", *, n_shared: int) -> PrivacyRequest:
     privacy = config.privacy
     bounds = _norms(config, n_shared) if privacy.bounds == Bounds.TIGHT else {}
     request = PrivacyRequest(
@@ -232,20 +200,20 @@ def _request(config, *, n_shared):
     return request if terms is None else ScreenedRequest(**asdict(request), screening=terms)
 
 
-def case_share(config):
+def case_share(config: "StudyConfig") -> float | None:
     """Return the share of the numbers of cases in what a release draws; None where it counts none."""
     drawn = mechanism_of(config.methods[0]).draws.get("outcomes", ())
     is_public = config.privacy.protection[0] == Protection.FEATURE
     return config.privacy.case_share if "cases" in drawn and not is_public else None
 
 
-def screening_terms(config):
-    """Return how a release chooses variants, as ScreeningTerms; None where its method takes all."""
+def screening_terms(config: "StudyConfig") -> ScreeningTerms | None:
+    """Return how a release chooses variants; None if its method takes all."""
     selector = METHODS[config.methods[0]].selector
     return selector and ScreeningTerms.of(config.screening, selector)
 
 
-def _norms(config, n_shared):
+def _norms(config: "StudyConfig", n_shared: int) -> dict[str, Any]:
     """Return how rows will be clipped; the norm of genotypes follows from sites that are yet to be chosen."""
     outcomes, privacy = config.outcomes, config.privacy
     norm = outcome_norm(n_shared, factor=privacy.outcome_clip, bound=outcomes.bound)
@@ -253,7 +221,7 @@ def _norms(config, n_shared):
     return known | covariate_terms(config.covariates)
 
 
-def _parts(config, request, *, n_budgets):
+def _parts(config: "StudyConfig", request: PrivacyRequest, *, n_budgets: int) -> list[Part]:
     """List the requests of a release, as its steps make them."""
     mechanism, evaluation = mechanism_of(config.methods[0]), config.evaluation
     budget = mechanism.terms(request).budget
@@ -270,7 +238,7 @@ def _parts(config, request, *, n_budgets):
     return parts
 
 
-def _identity(part, config, request):
+def _identity(part: Part, config: "StudyConfig", request: PrivacyRequest) -> dict[str, Any]:
     """Return the public identity of a part as far as it is known before a run; outcomes are numbered."""
     mechanism = mechanism_of(config.methods[0])
     about = _numbered(part.kind, mechanism, request)
@@ -292,7 +260,7 @@ def _identity(part, config, request):
     return identity | {"version": MECHANISM_VERSION, "draws": draws}
 
 
-def _numbered(kind, mechanism, request):
+def _numbered(kind: str, mechanism: "SharedStatistics", request: PrivacyRequest) -> tuple[str, ...]:
     """Return a part with as many numbers as its identity has names of outcomes."""
     names = tuple(map(str, range(request.n_outcomes)))
     if kind == "genotypes":
@@ -303,21 +271,17 @@ def _numbered(kind, mechanism, request):
     return mechanism.depends_on((kind, *names[:n_own]), names, request)
 
 
-def _replayed(earlier, wanted, **changes):
-    """Return what is known of the wanted request that a request of the ledger is, or None.
+def _replayed(earlier: Request, wanted: Mapping[str, Part], **changes: Any) -> str | None:
+    """Return the key of the wanted request that a request of the ledger is, with changes to its identity.
 
-    Parameters
-    ----------
-    earlier : Request
-    wanted : dict from `_wanted`.
-    **changes : what of its identity is taken to be otherwise.
+    None if it is none of the wanted ones.
     """
     known = _as_known(earlier.identity | changes, earlier.account)
     return known if known in wanted and _is_by(earlier, wanted[known].mus) else None
 
 
-def _is_by(earlier, mus):
-    """Tell whether the normal noise of a request of the ledger is by these budgets, one a draw."""
+def _is_by(earlier: Request, mus: Sequence[float]) -> bool:
+    """Return whether the normal noise of a request of the ledger has these budgets, one a draw."""
     draws = [draw for draw in earlier.identity.get("draws", []) if draw["family"] == GaussianEvent.family]
     return [Fraction(draw["sigma"]) for draw in draws] == [
         Fraction(scale_above(float(Fraction(draw["sensitivity"])), share=mu))
@@ -325,15 +289,15 @@ def _is_by(earlier, mus):
     ]
 
 
-def _mu(draw):
-    """Return the mu of a draw of normal noise in a ledger, a Fraction; sigma is rounded up."""
+def _mu(draw: Mapping[str, str]) -> Fraction:
+    """Return the mu of a draw of normal noise in a ledger; sigma is rounded up."""
     return Fraction(draw["sensitivity"]) / Fraction(draw["sigma"])
 
 
-def _as_known(identity, account):
-    """Digest what was known of a request before its run: also of names their number alone.
+def _as_known(identity: Mapping[str, Any], account: Account) -> str:
+    """Digest what was known of a request before its run; of names, their number only.
 
-    What of normal noise is known, its share of the budget, `_is_by` compares.
+    `_is_by` compares what is known of normal noise, its share of the budget.
     """
     known = {name: value for name, value in identity.items() if name not in FOUND_LATER}
     of_draw = ("family", "epsilon", "n_choices")

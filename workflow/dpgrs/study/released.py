@@ -1,6 +1,9 @@
 """What a release drew, and its weights, held against the ledger: nothing else may become a score."""
 
 import hashlib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,41 +16,27 @@ from dpgrs.privacy.ledger.entries import Account
 from dpgrs.privacy.ledger.hash_chain import digest
 from dpgrs.study.request_identity import exact_values
 
+if TYPE_CHECKING:
+    from dpgrs.methods.requests import PrivacyRequest
+    from dpgrs.privacy.ledger.ledger import Book
+
 SOURCE = "release"
 
 
-def output_digests(outputs):
-    """Digest what each part of a release gave, for the ledger.
+def output_digests(outputs: Mapping[Any, Any]) -> dict[Any, str]:
+    """Digest the output of each part of a release for the ledger: SHA-256 in hexadecimal.
 
-    Parameters
-    ----------
-    outputs : dict of part to a tuple of arrays and numbers, from a mechanism's ``outputs``.
-
-    Returns
-    -------
-    dict of part to SHA-256 in hexadecimal.
+    The outputs, from a mechanism's ``outputs``, are tuples of arrays and numbers.
     """
     return {part: _digest(arrays) for part, arrays in outputs.items()}
 
 
-def load_released(path, book):
+def load_released(path: Path | str, book: "Book") -> tuple[dict[str, Any], Any]:
     """Read the noisy statistics of a release, and check that they are those that the ledger charged for.
 
-    Parameters
-    ----------
-    path : the noisy statistics.
-    book : Book of the dataset's ledger.
-
-    Returns
-    -------
-    label : dict of the request, its events, outcome names and n.
-    noisy : NoisyStatistics, or what else the mechanism that the label names gives.
-
-    Raises
-    ------
-    DpgrsError
-        If there is more or less than one request, any noise is not of a release, or the numbers are not the
-        stored output of completed requests of the ledger.
+    The label has the request, its events, outcome names and n; the statistics are NoisyStatistics, or the
+    result of the mechanism that the label names. Refused are more or less than one request, noise that is not
+    of a release, and numbers that are not the stored output of completed requests of the ledger.
     """
     released = load_labelled(path)
     if len(released) != 1 or {event["source"] for event in released[0][0]["events"]} != {SOURCE}:
@@ -71,41 +60,22 @@ def load_released(path, book):
     return label, noisy
 
 
-def seal(label, noisy, fit, arrays):
-    """Digest weights with all that they follow from.
+def seal(label: Mapping[str, Any], noisy: Any, fit: Mapping[str, Any], arrays: Mapping[str, Any]) -> str:
+    """Digest weights with all that they follow from: SHA-256 in hexadecimal.
 
-    Parameters
-    ----------
-    label, noisy : from `load_released`.
-    fit : dict, from `dpgrs.study.identity.fit_settings`.
-    arrays : dict of arrays, the weights.
-
-    Returns
-    -------
-    str, SHA-256 in hexadecimal.
+    `label` and `noisy` are from `load_released`, `fit` from `dpgrs.study.identity.fit_settings`.
     """
     drawn = output_digests(_outputs(label, noisy)).values()
     weights = {name: _digest([array]) for name, array in arrays.items()}
     return digest([list(drawn), exact_values(fit), weights])
 
 
-def load_weights(path, label, noisy, *, fit):
+def load_weights(
+    path: Path | str, label: Mapping[str, Any], noisy: Any, *, fit: Mapping[str, Any]
+) -> LinearFit:
     """Read the weights of a release, and check that they were fitted from what the ledger charged for.
 
-    Parameters
-    ----------
-    path : the weights.
-    label, noisy : from `load_released`.
-    fit : dict, from `dpgrs.study.identity.fit_settings`.
-
-    Returns
-    -------
-    LinearFit
-
-    Raises
-    ------
-    DpgrsError
-        If they are others, or were fitted with other settings.
+    Arguments are as in `seal`. Other weights, and those fitted with other settings, are refused.
     """
     fitted = load_labelled(path)
     if len(fitted) != 1 or fitted[0][0].get("seal") != seal(label, noisy, fit, fitted[0][1]):
@@ -116,21 +86,23 @@ def load_weights(path, label, noisy, *, fit):
     return LinearFit.of(fitted[0][1])
 
 
-def claimed_draws(label, request_id):
-    """Return what a label claims that one of its requests drew, as an entry of a ledger says it.
+def claimed_draws(label: Mapping[str, Any], request_id: str) -> list[dict[str, Any]]:
+    """Return what a label claims that one of its requests drew, in the form of a ledger's entry.
 
-    A draw of another scale than its share of the budget gives is left out.
+    A draw whose scale does not follow from its share of the budget is left out.
     """
     claimed = [event_of(event) for event in label["events"] if event["request"] == request_id]
     return [event.terms for event in claimed if event.is_of_share]
 
 
-def _outputs(label, noisy):
+def _outputs(label: Mapping[str, Any], noisy: Any) -> dict[Any, Any]:
     return mechanism_of_file(label).outputs(noisy, drawn_names(label), request_of(label))
 
 
-def _is_charged(label, book, request, part, request_id):
-    """Tell whether a request of the ledger is about this part, and about what the label claims of it."""
+def _is_charged(
+    label: Mapping[str, Any], book: "Book", request: "PrivacyRequest", part: tuple[str, ...], request_id: str
+) -> bool:
+    """Return whether a request of the ledger is about this part, and about what the label claims of it."""
     reserved, mechanism = book.requests[request_id], mechanism_of_file(label)
     identity, (_, *names) = reserved.identity, mechanism.depends_on(part, drawn_names(label), request)
     return (
@@ -142,11 +114,11 @@ def _is_charged(label, book, request, part, request_id):
     )
 
 
-def _digest(arrays):
-    found = hashlib.sha256()
+def _digest(arrays: Iterable[Any]) -> str:
+    sha256 = hashlib.sha256()
     for array in arrays:
         # A number becomes an array of one.
         array = np.ascontiguousarray(array, dtype="<f8")
-        found.update(repr(array.shape).encode())
-        found.update(array.data)
-    return found.hexdigest()
+        sha256.update(repr(array.shape).encode())
+        sha256.update(array.data)
+    return sha256.hexdigest()

@@ -1,6 +1,9 @@
 """The accuracy that a release measured, held against the ledger, and what its statement says of it."""
 
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -17,28 +20,26 @@ from dpgrs.privacy.statement.content import decimal_text
 from dpgrs.study.released import claimed_draws
 from dpgrs.study.request_identity import weights_origin
 
+if TYPE_CHECKING:
+    from dpgrs.evaluation.private_metrics import Accuracy
+    from dpgrs.privacy.ledger.ledger import Book
 
-def load_accuracy(path, book, released, *, fit, constants=None):
+
+def load_accuracy(
+    path: Path | str,
+    book: "Book",
+    released: Mapping[str, Any],
+    *,
+    fit: Mapping[str, Any],
+    constants: pd.DataFrame | None = None,
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Read what a release measured, and check that the ledger charged for it and whose weights it is about.
 
-    Parameters
-    ----------
-    path : the noisy sums.
-    book : Book of the dataset's ledger.
-    released : dict, label of the noisy statistics of the release.
-    fit : dict, settings of its fit.
-    constants : pandas.DataFrame of the outcomes' public constants, from
-        `dpgrs.study.table_settings.outcome_constants`; None where there are none.
-
-    Returns
-    -------
-    events : list of dict, one for each budget; empty where accuracy is withheld.
-    stated : list of dict, what the statement says of each outcome.
-
-    Raises
-    ------
-    DpgrsError
-        If the sums or their terms are not those of completed requests, or other weights were measured.
+    The arguments are the noisy sums, the label of the release's noisy statistics, the settings of its fit,
+    and the public constants of outcomes, from `dpgrs.study.table_settings.outcome_constants`, if any. The
+    first result has the events, one for each budget, empty if accuracy is withheld; the second has what the
+    statement says of each outcome. Sums or terms that are not of completed requests, and measures of other
+    weights, are refused.
     """
     measured = load_labelled(path)
     if not measured:
@@ -71,38 +72,26 @@ def load_accuracy(path, book, released, *, fit, constants=None):
     return label["events"], _stated(label["outcomes"], found, request)
 
 
-def load_reference_sums(path):
-    """Return the sums over public people of the metrics of a release; None where it has others or none.
+def load_reference_sums(path: Path | str) -> np.ndarray | None:
+    """Return the sums over public people of the metrics of a release; None if it has others or none.
 
-    Parameters
-    ----------
-    path : as in `load_accuracy`.
-
-    Returns
-    -------
-    (n_outcomes, 6) float64, from `dpgrs.release.constants.reference_sums`, or None.
+    They are (n_outcomes, 6) float64, from `dpgrs.release.constants.reference_sums`.
     """
     measured = load_labelled(path)
     return measured[0][1]["sums"] if measured and "n_people" in measured[0][0] else None
 
 
-def load_measures(path):
-    """Return the measures on public people of a release, DataFrame of outcome and the fields of a Measure.
+def load_measures(path: Path | str) -> pd.DataFrame | None:
+    """Return the measures on public people of a release: outcome and the fields of a Measure.
 
-    Parameters
-    ----------
-    path : as in `load_accuracy`.
-
-    Returns
-    -------
-    pandas.DataFrame, or None where accuracy was not measured on public people.
+    None if accuracy was not measured on public people.
     """
     labels = load_labelled(path).labels
     return pd.DataFrame(labels[0]["measures"]) if labels and "measures" in labels[0] else None
 
 
-def _is_charged(label, book, request, request_id):
-    """Tell whether a request of the ledger is about what the label claims of it: its draw and its terms."""
+def _is_charged(label: Mapping[str, Any], book: "Book", request: AccuracyRequest, request_id: str) -> bool:
+    """Return whether a request of the ledger is about what the label claims of it: its draw and its terms."""
     reserved, claimed = book.requests[request_id], claimed_draws(label, request_id)
     bound = reserved.identity["residual_bound"]
     sigma = scale_above(request.sensitivity.value, share=request.mu)
@@ -114,13 +103,15 @@ def _is_charged(label, book, request, request_id):
     )
 
 
-def _digests_by_part(columns, names, request):
-    """Digest the columns, one an outcome, of every part that `private_accuracy` draws: a dict."""
+def _digests_by_part(
+    columns: np.ndarray, names: Sequence[str], request: AccuracyRequest
+) -> dict[tuple[str, ...], str]:
+    """Digest the columns, one an outcome, of every part that `private_accuracy` draws."""
     groups = budget_groups(len(names), n_shared=request.n_outcomes)
     return {("accuracy", *names[group]): statistic_digest(columns[:, group]) for group in groups}
 
 
-def _stated(names, accuracy, request):
+def _stated(names: Sequence[str], accuracy: "Accuracy", request: AccuracyRequest) -> list[dict[str, Any]]:
     """Return what the statement says of the accuracy of each outcome."""
     shared = "for all outcomes together" if request.n_outcomes == len(names) else "for each outcome alone"
     epsilon, delta = (
@@ -132,7 +123,7 @@ def _stated(names, accuracy, request):
     ]
 
 
-def _stated_of_public(label, found):
+def _stated_of_public(label: Mapping[str, Any], found: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return what the statement says of accuracy on public people."""
     values = zip(label["outcomes"], found["r2"], found["mse"], label["n_people"], strict=True)
     return [
@@ -145,7 +136,7 @@ def _stated_of_public(label, found):
     ]
 
 
-def _in_words(accuracy, place):
+def _in_words(accuracy: "Accuracy", place: int) -> str:
     r2, mse, r2_sd, mse_sd = (getattr(accuracy, name)[place] for name in ("r2", "mse", "r2_sd", "mse_sd"))
     if np.isnan(r2):
         return "withheld: the noise drowns it"

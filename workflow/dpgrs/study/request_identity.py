@@ -1,6 +1,9 @@
 """The public terms that identify a request in the ledger."""
 
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 from dpgrs.io.files import written_digest
 from dpgrs.methods.registry import METHODS
@@ -9,6 +12,10 @@ from dpgrs.study.public_effects_files import load_effects
 from dpgrs.study.public_ld_files import load_ld
 from dpgrs.types import Coding
 
+if TYPE_CHECKING:
+    from dpgrs.methods.requests import PrivacyRequest
+    from dpgrs.privacy.ledger.ledger import Book
+
 ACCURACY = "accuracy"
 
 
@@ -16,24 +23,23 @@ ACCURACY = "accuracy"
 WHERE_THERE = ("covariates", "loadings", "people")
 
 
-def identify_part(identity, site_digest, request, part, *, mechanism, drawn_before=MappingProxyType({})):
-    """Return the public identity of one part of a release: all on which its exact statistic hangs.
+def identify_part(
+    identity: Mapping[str, Any],
+    site_digest: str,
+    request: "PrivacyRequest",
+    part: Sequence[str],
+    *,
+    mechanism: str,
+    drawn_before: Mapping[str, Any] = MappingProxyType({}),
+) -> dict[str, Any]:
+    """Return the public identity of one part of a release: all on which its exact statistic depends.
 
-    Parameters
-    ----------
-    identity : dict of ``dataset``, ``genotypes`` and ``outcomes``: the public settings that define the data,
-        those on which the genotypes' rows hang and those on which the outcomes do. With covariates also
-        ``covariates``, and with principal components ``loadings``, the digest of the table of these; where
-        lists choose the people, ``people``; and ``ld``, that of public genotypes which steer X'Y.
-    site_digest : str, SHA-256 of the public sites in hexadecimal.
-    request : PrivacyRequest
-    part : tuple of str, ``genotypes`` alone, or ``outcomes`` and the names of those of one budget.
-    mechanism : str, the name of what draws.
-    drawn_before : dict, how the genotypes' part was drawn, where outcomes hang on it.
-
-    Returns
-    -------
-    dict of JSON values; floats are exact text.
+    `identity` has ``dataset``, ``genotypes`` and ``outcomes``: the public settings that define the data, the
+    genotypes' rows and the outcomes. With covariates it has ``covariates``, with principal components
+    ``loadings``, the digest of their table; ``people`` if lists choose the people; and ``ld``, the digest of
+    public genotypes that steer X'Y. `site_digest` is the SHA-256 of the public sites in hexadecimal. A part
+    is only ``genotypes``, or ``outcomes`` and the names of those of one budget. `drawn_before` says how the
+    genotypes' part was drawn if outcomes depend on it. Values are JSON; floats are exact text.
     """
     kind, *names = part
     public = {
@@ -56,30 +62,30 @@ def identify_part(identity, site_digest, request, part, *, mechanism, drawn_befo
     return exact_values(public)
 
 
-def loadings_identity(path):
-    """Return what identifies public loadings of principal components, as a dict; empty without them."""
+def loadings_identity(path: Path | str | None) -> dict[str, str]:
+    """Return what identifies public loadings of principal components; empty without them."""
     return {} if path is None else {"loadings": written_digest(path)}
 
 
-def ld_identity(path):
-    """Return what identifies the public linkage disequilibrium of a release, as a dict; empty without it."""
+def ld_identity(path: Path | str | None) -> dict[str, str]:
+    """Return what identifies the public linkage disequilibrium of a release; empty without it."""
     if path is None:
         return {}
-    ((_, found),) = load_ld(path).values()
-    return {"ld": found}
+    ((_, digest),) = load_ld(path).values()
+    return {"ld": digest}
 
 
-def effects_identity(path):
-    """Return what identifies the public effects of a release, as a dict; empty without them.
+def effects_identity(path: Path | str | None) -> dict[str, list[str]]:
+    """Return what identifies the public effects of a release; empty without them.
 
-    By their names files are of an outcome or of all.
+    The name of a file says whether it is of an outcome or of all.
     """
     files, _ = load_effects(path)
     named = {"effects": "digest", "effect_names": "name"}
     return {key: [one[what] for one in files] for key, what in named.items()} if files else {}
 
 
-def exact_values(value):
+def exact_values(value: Any) -> Any:
     """Write floats as exact text, in dicts and lists."""
     match value:
         case dict():
@@ -91,45 +97,33 @@ def exact_values(value):
     return value
 
 
-def identify_accuracy(identity, *, residual_bound, weights):
-    """Return the public identity of the accuracy of one budget's outcomes.
+def identify_accuracy(
+    identity: Mapping[str, Any], *, residual_bound: float, weights: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the public identity of the accuracy of one budget's outcomes; floats are exact text.
 
-    Parameters
-    ----------
-    identity : dict, that of the outcomes, from `identify_part`.
-    residual_bound : float, public.
-    weights : dict, from `weights_origin`.
-
-    Returns
-    -------
-    dict of JSON values; floats are exact text.
+    `identity` is that of the outcomes, from `identify_part`; `weights` are from `weights_origin`.
     """
     exact = {"residual_bound": exact_text(residual_bound), "weights": weights}
     return {**identity, "mechanism": ACCURACY} | exact
 
 
-def weights_origin(released, names, *, fit, book):
-    """Say which weights are measured by what they follow from exactly: machines differ in their last digits.
+def weights_origin(
+    released: Mapping[str, Any], names: Collection[str], *, fit: Mapping[str, Any], book: "Book"
+) -> dict[str, Any]:
+    """Identify measured weights by what they follow from exactly: machines differ in their last digits.
 
-    Parameters
-    ----------
-    released : dict, label of the noisy statistics of a release.
-    names : sequence of str, the outcomes of one budget.
-    fit : dict, settings of the fit.
-    book : Book of the dataset's ledger.
-
-    Returns
-    -------
-    dict of the identity digests of the statistics' requests, which are the same in every copy of the ledger,
-    and the settings as exact text; of ridge with a fixed lambda, lambda alone.
+    `released` is the label of the release's noisy statistics, `names` are the outcomes of one budget. The
+    result has the identity digests of the statistics' requests, which are the same in every copy of the
+    ledger, and the settings as exact text; for ridge with a fixed lambda, only lambda.
     """
     # Those of all outcomes, and those of these.
     requests = [request_id for (_, *own), request_id in released["requests"] if set(own) <= set(names)]
-    known = [book.requests.get(request_id) for request_id in requests]
-    return {"statistics": [one and one.identity_digest for one in known]} | fit_identity(fit)
+    ledger_requests = [book.requests.get(request_id) for request_id in requests]
+    return {"statistics": [one and one.identity_digest for one in ledger_requests]} | fit_identity(fit)
 
 
-def fit_identity(fit):
-    """Return the settings of a fit on which weights hang, floats as exact text."""
+def fit_identity(fit: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of a fit on which weights depend, floats as exact text."""
     is_ridge = METHODS[fit["method"]].is_ridge(fit["lambda_from"])
     return exact_values({"lambda": fit["lambda"]} if is_ridge else dict(fit))

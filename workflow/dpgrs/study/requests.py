@@ -1,9 +1,16 @@
 """The requests of a study: every grid point of its privacy settings, variant sets and numbers of outcomes."""
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 from dpgrs.methods.mechanisms import mechanism_named
-from dpgrs.methods.requests import request_grid
+from dpgrs.methods.requests import PrivacyRequest, request_grid
 from dpgrs.study.identity import READS_OF_FIT, READS_OF_IDENTITY
 from dpgrs.study.settings import counts_outcomes
+
+if TYPE_CHECKING:
+    from dpgrs.config.study import StudyConfig
+    from dpgrs.types import Rows
 
 READS_OF_REQUESTS = (
     "variants.size",
@@ -26,18 +33,12 @@ SHARES = ("gram_share", "count_share", "case_share")
 READS_OF_METRICS = ("mode", "study", *READS_OF_IDENTITY, *READS_OF_FIT, "evaluation", "privacy.ledger")
 
 
-def requests_of(settings, *, rows, counts):
-    """List every request of a study, with its number of outcomes.
+def requests_of(
+    settings: "StudyConfig", *, rows: "Rows", counts: Sequence[int]
+) -> list[tuple[PrivacyRequest, int]]:
+    """List every request of a study, with its number of outcomes, as from `request_grid`.
 
-    Parameters
-    ----------
-    settings : StudyConfig, with `READS_OF_REQUESTS`.
-    rows : Rows
-    counts : list of int, numbers of outcomes that are drawn together.
-
-    Returns
-    -------
-    list of (PrivacyRequest, int), as from `request_grid`.
+    The settings have `READS_OF_REQUESTS`; `counts` are numbers of outcomes that are drawn together.
     """
     privacy = settings.privacy
     return request_grid(
@@ -56,13 +57,7 @@ def requests_of(settings, *, rows, counts):
     )
 
 
-def reads_of_draw(config, mechanism):
-    """Return the keys of the settings on which the draws of a mechanism hang, a list.
-
-    Parameters
-    ----------
-    config : StudyConfig.
-    mechanism : str, its name.
-    """
+def reads_of_draw(config: "StudyConfig", mechanism: str) -> list[str]:
+    """Return the keys of the settings on which the draws of a mechanism, given by name, depend."""
     of_mode = ("study", *READS_OF_IDENTITY, "privacy.ledger") if config.mode == "release" else ("seed",)
     return ["mode", *READS_OF_REQUESTS, *mechanism_named(mechanism).reads, *of_mode]

@@ -8,6 +8,7 @@ of X and outcomes.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from dpgrs.io.target import BATCH_BYTES
 from dpgrs.linalg.statistics import VARIANT_BLOCK
@@ -55,72 +56,54 @@ GROWTH = 1.5
 RATE, LEAST_SECONDS = 10**9, 1200
 
 
-def _nothing(shape):
+def _nothing(shape: Shape) -> float:
     return 0
 
 
 @dataclass(frozen=True)
 class Need:
-    """What a verb asks for.
+    """The needs of a verb, as functions of a Shape."""
 
-    Attributes
-    ----------
-    memory : function of a Shape that returns the bytes that the verb holds beyond `PYTHON`.
-    work : function of a Shape that returns operations, `RATE` a second.
-    of_thread : function of a Shape that returns the bytes that each thread or process holds besides.
-    of_rows, work_of_rows : the same as the first two, besides, for a mechanism that reads rows.
-    """
-
-    memory: Callable[[Shape], float] = _nothing
-    work: Callable[[Shape], float] = _nothing
-    of_thread: Callable[[Shape], float] = _nothing
-    of_rows: Callable[[Shape], float] = _nothing
-    work_of_rows: Callable[[Shape], float] = _nothing
+    memory: Callable[[Shape], float] = _nothing  # bytes that the verb holds beyond `PYTHON`
+    work: Callable[[Shape], float] = _nothing  # operations, `RATE` a second
+    of_thread: Callable[[Shape], float] = _nothing  # bytes that each thread or process holds besides
+    of_rows: Callable[[Shape], float] = _nothing  # further bytes for a mechanism that reads rows
+    work_of_rows: Callable[[Shape], float] = _nothing  # further operations for such a mechanism
 
 
-def resources_of(verb, shape, *, is_on_cluster=lambda: False):
-    """Return what the rule of a verb asks for, as Snakemake takes it.
+def resources_of(
+    verb: str, shape: Shape, *, is_on_cluster: Callable[[], bool] = lambda: False
+) -> dict[str, Callable[..., int]]:
+    """Return what the rule of a verb asks for: ``mem_mb`` in megabytes and ``runtime`` in minutes.
 
-    Parameters
-    ----------
-    verb : str, one of `NEEDS`.
-    shape : Shape, of the people whom the rule is about.
-    is_on_cluster : function without arguments that tells whether Snakemake starts the job on a cluster.
-
-    Returns
-    -------
-    dict of ``mem_mb``, in megabytes, and ``runtime``, in minutes: functions as Snakemake calls them. Both are
-    rounded up to three binary digits: others on a cluster see them, and learn from one of them how many
-    people there are to a tenth or so (docs/explanation/threat-model.md).
-
-    Raises
-    ------
-    KeyError
-        If nothing is declared for the verb.
+    They are functions as Snakemake calls them. The shape is of the people whom the rule is about;
+    `is_on_cluster` says whether Snakemake starts the job on a cluster. Both are rounded up to three binary
+    digits: others on a cluster see them, and learn from one of them how many people there are to a tenth or
+    so (docs/explanation/threat-model.md). A verb without a declaration is a KeyError.
     """
     need = NEEDS[verb]
 
-    def mem_mb(wildcards, threads, attempt):
-        found = PYTHON + need.memory(shape) + threads * need.of_thread(shape)
-        found += SNAKEMAKE if is_on_cluster() else 0
-        found += need.of_rows(shape) if _reads_rows(wildcards) else 0
-        return rounded_up(found / MB * GROWTH ** (attempt - 1))
+    def mem_mb(wildcards: Any, threads: int, attempt: int) -> int:
+        n_bytes = PYTHON + need.memory(shape) + threads * need.of_thread(shape)
+        n_bytes += SNAKEMAKE if is_on_cluster() else 0
+        n_bytes += need.of_rows(shape) if _reads_rows(wildcards) else 0
+        return rounded_up(n_bytes / MB * GROWTH ** (attempt - 1))
 
-    def runtime(wildcards, attempt):
+    def runtime(wildcards: Any, attempt: int) -> int:
         work = need.work(shape) + (need.work_of_rows(shape) if _reads_rows(wildcards) else 0)
         return rounded_up((LEAST_SECONDS + work / RATE) / 60 * GROWTH ** (attempt - 1))
 
     return {"mem_mb": mem_mb, "runtime": runtime}
 
 
-def rounded_up(number):
+def rounded_up(number: float) -> int:
     """Round up to a whole number of three binary digits, such as 320, 384, 448 and 512."""
     step = 2 ** max(math.floor(math.log2(number)) - 2, 0)
     return math.ceil(number / step) * step
 
 
-def _reads_rows(wildcards):
-    """Tell whether a job is that of a mechanism which takes the variant set."""
+def _reads_rows(wildcards: Any) -> bool:
+    """Return whether a job belongs to a mechanism that takes the variant set."""
     mechanism = getattr(wildcards, "mechanism", None)
     return mechanism is not None and "variant_set" in mechanism_named(mechanism).takes
 

@@ -2,22 +2,15 @@
 
 import re
 import shlex
+from typing import Any
 
 
-def flags(**options):
-    """Write options as flags of the command line.
+def flags(**options: Any) -> str:
+    """Write options as flags of the command line, quoted for a shell.
 
-    Parameters
-    ----------
-    **options : values by the names of their flags; a list repeats its flag, True gives the flag alone, None
-        and False leave it out.
+    A list repeats its flag, True gives only the flag, None and False leave it out. Snakemake finds no
+    wildcard in the text: a shell reads ``{''x}`` as ``{x}``.
 
-    Returns
-    -------
-    str, quoted for a shell. Snakemake finds no wildcard in it: a shell reads ``{''x}`` as ``{x}``.
-
-    Examples
-    --------
     >>> flags(size=[10, 20], is_release=True, count=None, table="my table.tsv")
     "--size 10 --size 20 --is-release --table 'my table.tsv'"
     """

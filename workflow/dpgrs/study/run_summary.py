@@ -1,44 +1,36 @@
 """What a run says: where report and bundle are, what is all noise, what is or would be charged."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dpgrs.io.json_files import read_json
 from dpgrs.methods.mechanisms import mechanism_of
 from dpgrs.privacy.ledger.caps import strict_budget
 from dpgrs.privacy.ledger.entries import Cost
-from dpgrs.privacy.ledger.ledger import Ledger, cost_to, shown_delta, shown_epsilon
+from dpgrs.privacy.ledger.ledger import Book, Ledger, cost_to, shown_delta, shown_epsilon
 from dpgrs.study.copied_people import n_copies
 from dpgrs.study.release_cost import account_of, certain_cost, other_version, settings_of_ledger
 from dpgrs.study.score_terms import scored_folder
 from dpgrs.study.table_cohort import is_table
 from dpgrs.study.variant_terms import takes_ld
 
+if TYPE_CHECKING:
+    from dpgrs.config.study import StudyConfig
+
 # What a run finds out.
 IF_SAME = "if its sites and `privacy.genotype_clip` are the same"
 
 
-def ledger_requests(settings):
-    """Return the ids of all requests in the ledger of a release, a set; of a benchmark none.
+def ledger_requests(settings: "StudyConfig") -> set[str]:
+    """Return the ids of all requests in the ledger of a release; none for a benchmark.
 
-    Parameters
-    ----------
-    settings : StudyConfig; here and below.
-
-    Raises
-    ------
-    DpgrsError
-        If the ledger is missing or damaged; here and below.
+    A ledger that is missing or damaged is refused, here and below.
     """
     return set(_book(settings).requests) if _is_release(settings) else set()
 
 
-def describe_ahead(settings):
-    """Say what a release would be charged if it ran now; nothing of a benchmark.
-
-    Returns
-    -------
-    list of str, one line each; here and below.
-    """
+def describe_ahead(settings: "StudyConfig") -> list[str]:
+    """Say what a release would be charged if it ran now, a line each; nothing for a benchmark."""
     if not _is_release(settings):
         return []
     book, account = _book(settings), account_of(settings.privacy)
@@ -59,41 +51,40 @@ def describe_ahead(settings):
     return lines + (_earlier_gram(settings, book) if cost != Cost() else [])
 
 
-def _earlier_gram(settings, book):
+def _earlier_gram(settings: "StudyConfig", book: Book) -> list[str]:
     """Say whether X'X is that of an earlier release, or would be with other settings."""
-    found = settings_of_ledger(settings, book)
-    if found is None:
+    ledger_settings = settings_of_ledger(settings, book)
+    if ledger_settings is None:
         return []
     share, missing = "privacy.gram_share", "outcomes.missing"
-    changed = settings.changed(privacy={"gram_share": found[share]}, outcomes={"missing": found[missing]})
-    if found[missing] == settings.outcomes.missing:
-        del found[missing]
+    changed = settings.changed(
+        privacy={"gram_share": ledger_settings[share]}, outcomes={"missing": ledger_settings[missing]}
+    )
+    if ledger_settings[missing] == settings.outcomes.missing:
+        del ledger_settings[missing]
     cost = certain_cost(changed, book)
-    if len(found) == 1 and cost == certain_cost(settings, book):
+    if len(ledger_settings) == 1 and cost == certain_cost(settings, book):
         return [
             f"X'X is that of an earlier release, {IF_SAME}, and costs nothing: the charge is for outcomes."
         ]
     charge = shown_epsilon(cost, book.budgets[account_of(settings.privacy)])
-    wanted = " and ".join(f"`{key}: {value}`" for key, value in found.items())
+    change = " and ".join(f"`{key}: {value}`" for key, value in ledger_settings.items())
     return [
-        f"X'X of these genotypes was drawn before, with {wanted}. Set it so, and X'X is replayed, {IF_SAME}: "
+        f"X'X of these genotypes was drawn before, with {change}. Set it so, and X'X is replayed, {IF_SAME}: "
         f"epsilon {charge} would be charged."
     ]
 
 
-def describe_success(settings, *, results, earlier):
-    """Say where the results of a run are, where all is noise, and what a release was charged.
+def describe_success(settings: "StudyConfig", *, results: Path | str, earlier: set[str]) -> list[str]:
+    """Say where the results of a run are, whether all is noise, and what a release was charged.
 
-    Parameters
-    ----------
-    results : folder of the study.
-    earlier : set from `ledger_requests`, before the run.
+    `results` is the folder of the study, and `earlier` the result of `ledger_requests` before the run.
     """
-    places = {"Report": Path(results, "report", "index.html")}
+    paths = {"Report": Path(results, "report", "index.html")}
     if _is_release(settings):
-        places["Bundle"] = Path(results, "release", "SHA256SUMS").parent
-    places["Scores"] = Path(scored_folder(results), "report", "index.html")
-    lines = [f"{name}: {path}" for name, path in places.items() if path.exists()] + _misfit(settings, results)
+        paths["Bundle"] = Path(results, "release", "SHA256SUMS").parent
+    paths["Scores"] = Path(scored_folder(results), "report", "index.html")
+    lines = [f"{name}: {path}" for name, path in paths.items() if path.exists()] + _misfit(settings, results)
     lines += _lost(settings)
     if settings.cohort.part:
         return [
@@ -106,8 +97,8 @@ def describe_success(settings, *, results, earlier):
     return lines + _noise(settings, Path(results, "metrics.tsv"))
 
 
-def describe_failure(settings, *, earlier):
-    """Say what was charged to the ledger since a run began that did not end well; empty if nothing was."""
+def describe_failure(settings: "StudyConfig", *, earlier: set[str]) -> list[str]:
+    """Say what was charged to the ledger since a run began that failed; empty for a benchmark."""
     if not _is_release(settings):
         return []
     book, standing = _book(settings), _standing(settings)
@@ -119,8 +110,8 @@ def describe_failure(settings, *, earlier):
     ]
 
 
-def _misfit(settings, results):
-    """Say how badly public genotypes fit, if they do and a fit rests on them."""
+def _misfit(settings: "StudyConfig", results: Path | str) -> list[str]:
+    """Say how badly public genotypes fit, if a fit depends on them and they fit badly."""
     if not takes_ld(settings.methods):
         return []
     from dpgrs.io.replicates import load_labelled
@@ -130,23 +121,23 @@ def _misfit(settings, results):
     return misfit_in_words(arrays for path in weights for _, arrays in load_labelled(path))
 
 
-def _lost(settings):
-    """Say of which outcome public loadings carry least, if there are any."""
+def _lost(settings: "StudyConfig") -> list[str]:
+    """Say which outcome public loadings carry least, if there are any."""
     path = settings.outcomes.loadings
     if path is None:
         return []
     from dpgrs.io.tables.outcome_loadings import carried_shares, read_outcome_loadings
 
-    found = read_outcome_loadings(path)
-    shares = carried_shares(found.values)
+    table = read_outcome_loadings(path)
+    shares = carried_shares(table.values)
     worst = shares.argmin()
     return [
-        f"Public loadings carry {100 * shares[worst]:.0f} % of the variance of {found.outcomes[worst]}, the "
+        f"Public loadings carry {100 * shares[worst]:.0f} % of the variance of {table.outcomes[worst]}, the "
         f"least of {len(shares)} outcomes: what genes do to the rest is in no weight."
     ]
 
 
-def _copied(settings):
+def _copied(settings: "StudyConfig") -> list[str]:
     """Say that people are copies, if they are."""
     number = n_copies(settings)
     if number is None:
@@ -154,7 +145,7 @@ def _copied(settings):
     return [f"All {number:,} people are copies, mosaics of those in the genotype files: derived data."]
 
 
-def _missing(counts):
+def _missing(counts: Path) -> list[str]:
     """Say on which chromosomes of a benchmark many alleles are missing, if there are any."""
     if not counts.exists():
         return []
@@ -164,7 +155,7 @@ def _missing(counts):
     return poorly_called(read_table(counts, needed=["chromosome", "call_rate"]).iloc[:-1])
 
 
-def _noise(settings, metrics):
+def _noise(settings: "StudyConfig", metrics: Path) -> list[str]:
     """Say under how many terms and designs no private method predicts anything, if there are any."""
     if not metrics.exists():
         return []
@@ -176,8 +167,8 @@ def _noise(settings, metrics):
     words = TABLE_WORDS if is_table(settings) else GENOTYPE_WORDS
     table = read_metrics(metrics, columns=chance_level.COLUMNS)
     least = chance_level.chance_r2(table, test_share=settings.outcomes.test_share)
-    found, n_cells = chance_level.at_chance_level(table, least_r2=least)
-    n_found = sum(one.n_designs for one in found)
+    groups, n_cells = chance_level.at_chance_level(table, least_r2=least)
+    n_found = sum(group.n_designs for group in groups)
     if not n_found:
         return []
     share = f"all {n_cells}" if n_found == n_cells else f"{n_found} of {n_cells}"
@@ -189,8 +180,8 @@ def _noise(settings, metrics):
     ]
 
 
-def _charge(settings, own, earlier):
-    """Say what a run was charged; what other studies were charged meanwhile is spent, but not its own."""
+def _charge(settings: "StudyConfig", own: set[str], earlier: set[str]) -> list[str]:
+    """Say what a run was charged; charges of other studies meanwhile are spent, but not its own."""
     book, account = _book(settings), account_of(settings.privacy)
     new = [cost_to(account, book.requests[request]) for request in own - earlier]
     if new:
@@ -199,7 +190,7 @@ def _charge(settings, own, earlier):
     return [f"{'Replayed: nothing' if own else 'Nothing'} was charged; {_standing(settings)}."]
 
 
-def _standing(settings):
+def _standing(settings: "StudyConfig") -> str:
     """Say how much of the account's limit all releases of the dataset have spent together."""
     book, account = _book(settings), account_of(settings.privacy)
     budget = book.budgets[account]
@@ -212,17 +203,17 @@ def _standing(settings):
     return f"{standing} ({spent} of {limit} at delta {shown_delta(strict)})"
 
 
-def _book(settings):
+def _book(settings: "StudyConfig") -> Book:
     return Ledger(settings.privacy.ledger).read()
 
 
-def _is_release(settings):
-    """Tell whether a study may charge a ledger; that of a centre draws nothing."""
+def _is_release(settings: "StudyConfig") -> bool:
+    """Return whether a study may charge a ledger; the study of a centre draws nothing."""
     return settings.mode == "release" and not settings.cohort.part
 
 
-def _own_requests(settings, results):
-    """Return the ids of the requests of a study's stored statistics and metrics, a set."""
+def _own_requests(settings: "StudyConfig", results: Path | str) -> set[str]:
+    """Return the ids of the requests of a study's stored statistics and metrics."""
     drawn = f"drawn/{mechanism_of(settings.methods[0]).name}.json"
     paths = [Path(results, "private", "replicate1", name) for name in (drawn, "accuracy_events.json")]
     labels = [label for path in paths if path.is_file() for label in read_json(path, kind=list)]

@@ -3,6 +3,7 @@
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from dpgrs.errors import UsageError, must
 from dpgrs.study.cohort_files import reference_files_of, tables_of
@@ -10,6 +11,9 @@ from dpgrs.study.reference_size import PEOPLE_UNKNOWN, UNREADABLE
 from dpgrs.study.rule_options import flags
 from dpgrs.study.settings import resolve
 from dpgrs.study.shape import Shape
+
+if TYPE_CHECKING:
+    from dpgrs.config.study import StudyConfig
 
 TARGET = "score.target"
 # Options of `dpgrs score` that are keys by the same name.
@@ -21,44 +25,27 @@ SAME = (
 ROW_BYTES, PACKED_ROW_BYTES = 15, 4
 
 
-def genotypes_to_score(settings, name="target"):
-    """Return the genotype files or stores that a key of the section `score` names, of all chromosomes.
+def genotypes_to_score(settings: "StudyConfig", name: str = "target") -> list[Path]:
+    """Return the genotype files or stores of a key of the section `score`, ``target`` or ``reference``.
 
-    Parameters
-    ----------
-    settings : StudyConfig; here and below.
-    name : ``target`` or ``reference``.
-
-    Returns
-    -------
-    list of pathlib.Path, each once, in the order of the settings.
-
-    Raises
-    ------
-    DpgrsError
-        If a pattern matches none.
+    They are of all chromosomes, each once, in the order of the settings; a pattern that matches none is
+    refused.
     """
     chromosomes = settings.cohort.chromosomes
-    found = (
+    paths = (
         path
         for pattern in getattr(settings.score, name)
         for chromosome in (chromosomes if "{chrom}" in pattern else chromosomes[:1])
         for path in reference_files_of(pattern, chromosome)
     )
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(paths))
 
 
-def scoring_inputs(settings, *, own):
-    """Return what the rule `score` reads, a dict of lists of paths.
+def scoring_inputs(settings: "StudyConfig", *, own: Path | str) -> dict[str, list[Any]]:
+    """Return the paths that the rule `score` reads.
 
-    Parameters
-    ----------
-    own : path of this study's own scores, a folder or its last file, which is read where no other is named.
-
-    Raises
-    ------
-    DpgrsError
-        If nobody is to be scored, or a file is missing.
+    `own` is the path of this study's own scores, a folder or its last file, which is read if no other is
+    named. Settings without people to score, and missing files, are refused.
     """
     from dpgrs.scoring.score_files import files_of_scores
 
@@ -74,12 +61,10 @@ def scoring_inputs(settings, *, own):
     }
 
 
-def scoring_flags(settings, *, own):
-    """Return the options of `dpgrs score`, but for what it scores and writes, as text for a shell.
+def scoring_flags(settings: "StudyConfig", *, own: Path | str) -> str:
+    """Return the options of `dpgrs score`, without its inputs and outputs, as text for a shell.
 
-    Parameters
-    ----------
-    own : path of the folder of this study's own scores.
+    `own` is the folder of this study's own scores.
     """
     score = settings.score
     reference = genotypes_to_score(settings, "reference")
@@ -88,49 +73,47 @@ def scoring_flags(settings, *, own):
     )
 
 
-def scored_folder(results):
-    """Return where the target `score` writes, as private as the people there, by the folder of a study."""
+def scored_folder(results: Path | str) -> str:
+    """Return the folder that the target `score` writes for a study, as private as the people in it."""
     return f"{results}/private/scored"
 
 
-def without_scoring(settings):
-    """Return settings as a study records them: whom its scores are applied to later is no part of it."""
+def without_scoring(settings: "StudyConfig") -> "StudyConfig":
+    """Return settings as a study records them: later applications of its scores are no part of it."""
     return settings.changed(score=resolve({}).score)
 
 
 class ScoringShape(Shape):
-    """The size of a target, its reference, and the scores that are applied.
-
-    Of this study's own the scores are those that it will have.
-    """
+    """The size of a target, its reference, and the applied scores, which for the study's own are expected
+    ones."""
 
     @cached_property
-    def n_people(self):
+    def n_people(self) -> int:
         return self._n_people("target")
 
     @cached_property
-    def n_reference_people(self):
+    def n_reference_people(self) -> int:
         return self._n_people("reference") if self._config.score.reference else 0
 
     @property
-    def n_outcomes(self):
+    def n_outcomes(self) -> int:
         # Of a benchmark's method there is a score for each of its terms.
         return len(self._scores) or super().n_outcomes * self.n_requests
 
     @property
-    def n_variants(self):
+    def n_variants(self) -> int:
         return max(self._scores, default=0) or super().n_variants
 
     @cached_property
-    def _scores(self):
-        """The variants of each score that is named, at most, a list."""
+    def _scores(self) -> list[int]:
+        """The variants of each score that is named, at most."""
         from dpgrs.scoring.score_files import files_of_scores
 
         with suppress(*UNREADABLE):
             return [_n_rows(path) for path in files_of_scores(self._config.score.release)]
         return []
 
-    def _n_people(self, name):
+    def _n_people(self, name: str) -> int:
         from dpgrs.io.target import Target  # brings pandas
 
         with suppress(*UNREADABLE):
@@ -138,5 +121,5 @@ class ScoringShape(Shape):
         return PEOPLE_UNKNOWN
 
 
-def _n_rows(path):
+def _n_rows(path: Path) -> int:
     return Path(path).stat().st_size // (PACKED_ROW_BYTES if path.suffix == ".gz" else ROW_BYTES)

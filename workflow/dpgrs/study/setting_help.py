@@ -15,23 +15,14 @@ NO_DEFAULT = object()  # null is a default, too
 
 @dataclass(frozen=True)
 class SettingHelp:
-    """What is stated of one setting.
+    """The description of one setting."""
 
-    Attributes
-    ----------
-    key : dotted path, such as ``privacy.epsilon``.
-    description : one or more sentences, on one line.
-    values : the values that it takes, in words.
-    default, example : as a file of settings has them.
-    implied_defaults : default by the setting that implies it, such as ``mode: release``.
-    """
-
-    key: str
-    description: str
-    values: str
-    default: str
+    key: str  # dotted path, such as privacy.epsilon
+    description: str  # one or more sentences, on one line
+    values: str  # the values that it takes, in words
+    default: str  # as a file of settings has it, and so the example
     example: str
-    implied_defaults: dict[str, str]
+    implied_defaults: dict[str, str]  # default by the setting that implies it, such as `mode: release`
 
     @property
     def facts(self) -> str:
@@ -50,10 +41,7 @@ class SettingHelp:
 def describe_settings(name: str | None = None) -> list[SettingHelp]:
     """Describe one setting, those of a section, or all, in the schema's order.
 
-    Raises
-    ------
-    UsageError
-        If nothing has that name, with the name that was probably meant.
+    A name that no setting has is a UsageError with the name that was probably meant.
     """
     schemas = {
         key: schema

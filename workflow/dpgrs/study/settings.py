@@ -4,11 +4,13 @@ Snakemake hands over nested values of ``--config`` as text, and YAML 1.1 reads `
 """
 
 import os.path
+from collections.abc import Callable, Mapping
 from functools import reduce
 from operator import getitem
+from typing import Any
 
 from dpgrs.config.paths import PATHS
-from dpgrs.config.reading import read_section
+from dpgrs.config.reading import Problem, read_section
 from dpgrs.config.schema import load_schema
 from dpgrs.config.study import StudyConfig
 from dpgrs.errors import UsageError
@@ -21,24 +23,12 @@ from dpgrs.types import Missing, Rows, Unit
 UNIT_OF_ROWS = {Rows.HAPLOTYPES: Unit.HAPLOTYPE, Rows.PEOPLE: Unit.PERSON}
 
 
-def resolve(raw):
-    """Read, complete and check a configuration.
+def resolve(raw: Mapping[str, Any]) -> StudyConfig:
+    """Read, complete and check a configuration as Snakemake merged it, which is left as it is.
 
-    Parameters
-    ----------
-    raw : dict, as Snakemake merged it from files and command line. It is left as it is.
+    The result has every key, and resolving it as a dict again changes nothing. All problems are one
+    UsageError, a line each.
 
-    Returns
-    -------
-    StudyConfig with every key. Resolving it as a dict again changes nothing.
-
-    Raises
-    ------
-    UsageError
-        With all problems, one a line.
-
-    Examples
-    --------
     >>> resolve({"privacy": {"epsilon": "2"}}).privacy.epsilon
     (2.0,)
     """
@@ -48,18 +38,8 @@ def resolve(raw):
     return config
 
 
-def examine(raw):
-    """Do the work of `resolve`, but return the problems.
-
-    Parameters
-    ----------
-    raw : dict
-
-    Returns
-    -------
-    config : StudyConfig; keys in doubt have their defaults.
-    problems : list of Problem
-    """
+def examine(raw: Any) -> tuple[StudyConfig, list[Problem]]:
+    """Do the work of `resolve`, but return the problems, too; keys in doubt have their defaults."""
     problems = []
     config = StudyConfig.of(read_section(with_implied(raw), load_schema(), "", problems))
     build = SIMULATED_BUILD if config.cohort.source == "simulate" else None
@@ -71,23 +51,23 @@ def examine(raw):
     return with_chosen_methods(with_table_sizes(_with_home(config), raw)), problems
 
 
-def without_paths(config):
-    """Return a resolved configuration without where its files lie, which tells of a machine alone."""
+def without_paths(config: StudyConfig) -> StudyConfig:
+    """Return a resolved configuration without the paths of its files, which describe only a machine."""
     return _with_paths(config, lambda path: None)
 
 
-def counts_outcomes(config):
-    """Tell whether a study counts, with noise, on how many rows each outcome is known."""
+def counts_outcomes(config: StudyConfig) -> bool:
+    """Return whether a study counts, with noise, on how many rows each outcome is known."""
     return config.outcomes.missing == Missing.COUNTED
 
 
-def _with_home(config):
+def _with_home(config: StudyConfig) -> StudyConfig:
     """Let a leading ``~`` be the home folder: no shell has seen these paths."""
     # pathlib would raise on the home of somebody unknown, and write other paths anew.
     return _with_paths(config, lambda path: path and os.path.expanduser(path))  # noqa: PTH111
 
 
-def _with_paths(config, change):
+def _with_paths(config: StudyConfig, change: Callable[[str | None], str | None]) -> StudyConfig:
     """Return a resolved configuration in which a function has been applied to every path, also of a list."""
     values = config.as_dict()
     for key in PATHS:

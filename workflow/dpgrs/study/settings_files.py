@@ -6,12 +6,17 @@ Snakemake's own reader runs Python that a file with the key ``__use_yte__`` hold
 import hashlib
 import json
 import os
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from dpgrs.errors import UsageError
 from dpgrs.io.files import RUN_AGAIN, not_as_written, write_closed
+
+if TYPE_CHECKING:
+    from dpgrs.config.study import StudyConfig
 
 # Snakemake lays this file of a checkout under every other; an installed package has none, and needs none.
 BASE = Path(__file__).parents[3] / "config" / "config.yaml"
@@ -22,22 +27,12 @@ MOST_VALUES = 1_000_000
 MOST_BYTES = 2**24
 
 
-def read_settings(path, *, changes=()):
+def read_settings(path: Path | str, *, changes: Sequence[str] = ()) -> dict[str, Any]:
     """Read a configuration as Snakemake does with ``--configfile`` and ``--config``.
 
-    Parameters
-    ----------
-    path : YAML or JSON file. A key that is there twice is refused: Snakemake would take the last.
-    changes : sequence of str, ``KEY=VALUE``; the value of a section is in braces.
-
-    Returns
-    -------
-    dict of settings as they stand, for `dpgrs.study.settings.resolve` or `examine`.
-
-    Raises
-    ------
-    UsageError
-        If the file cannot be read.
+    The file is YAML or JSON. A key that is there twice is refused: Snakemake would take the last. The changes
+    are ``KEY=VALUE``; the value of a section is in braces. The settings are for
+    `dpgrs.study.settings.resolve` or `examine`.
     """
     raw = {}
     for source in [BASE] * BASE.is_file() + [path]:
@@ -47,18 +42,11 @@ def read_settings(path, *, changes=()):
     return raw
 
 
-def hand_settings_over(settings, folder):
+def hand_settings_over(settings: "StudyConfig", folder: Path | str) -> None:
     """Write the settings of a study to a file, and name it to the steps in a variable that they inherit.
 
-    Parameters
-    ----------
-    settings : StudyConfig
-    folder : where to. The file is named by its content, and written once.
-
-    Raises
-    ------
-    UsageError
-        If this process has read the study with other settings, as in two imports.
+    The file in the folder is named by its content, and written once. Other settings of the study that this
+    process has read, as in two imports, are a UsageError.
     """
     text = json.dumps(settings.as_dict(), sort_keys=True)
     path = Path(folder) / f"{hashlib.sha256(text.encode()).hexdigest()}.json"
@@ -66,23 +54,20 @@ def hand_settings_over(settings, folder):
         path.parent.mkdir(parents=True, exist_ok=True)
         write_closed(path, text.encode())
     # Jobs, and runs within a run, inherit what others have written.
-    others, own = json.loads(os.environ.get(OF_STUDIES, "{}")), [os.getpid(), str(path)]
-    pid, earlier = others.get(settings.study, own)
+    others, own_entry = json.loads(os.environ.get(OF_STUDIES, "{}")), [os.getpid(), str(path)]
+    pid, earlier = others.get(settings.study, own_entry)
     if pid == os.getpid() and earlier != str(path):
         raise UsageError(
             f"A study must be imported with one configuration, got two of `{settings.study}`. Give one of "
             "them a `study` of its own."
         )
-    os.environ[OF_STUDIES] = json.dumps(others | {settings.study: own})
+    os.environ[OF_STUDIES] = json.dumps(others | {settings.study: own_entry})
 
 
-def settings_handed_over(study):
-    """Read the settings of a study that runs; None where a step runs by itself.
+def settings_handed_over(study: str) -> dict[str, Any] | None:
+    """Read the settings of a running study; None if a step runs by itself.
 
-    Raises
-    ------
-    DpgrsError
-        If the file is not what was written.
+    A file with other content than was written is refused.
     """
     _, path = json.loads(os.environ.get(OF_STUDIES, "{}")).get(study, (None, None))
     if path is None:
@@ -96,16 +81,10 @@ def settings_handed_over(study):
     return json.loads(content)
 
 
-def require_plain(paths):
+def require_plain(paths: Iterable[Path | str]) -> None:
     """Refuse files of settings that are programs, which Snakemake has run by then.
 
-    Parameters
-    ----------
-    paths : sequence of str or Path, as Snakemake read them. A pipe, which can be read but once, is left out.
-
-    Raises
-    ------
-    UsageError
+    A pipe, which can be read only once, is left out.
     """
     for path in paths:
         if Path(path).is_file() and RUNS_CODE in _read(path):
@@ -115,14 +94,12 @@ def require_plain(paths):
             )
 
 
-def deep_merge(below, above):
+def deep_merge(below: Any, above: Any) -> Any:
     """Return nested settings with others laid over them, by Snakemake's rules; both stay as they are.
 
-    A section is merged key by key, and any other value replaces what is below it. An empty section states
+    A section is merged key by key, and any other value replaces the one below. An empty section states
     nothing.
 
-    Examples
-    --------
     >>> deep_merge({"a": {"b": 1, "c": [2]}, "d": 3}, {"a": {"c": [4]}, "d": {"e": 5}})
     {'a': {'b': 1, 'c': [4]}, 'd': {'e': 5}}
     """
@@ -135,9 +112,9 @@ def deep_merge(below, above):
 
 
 class _Loader(yaml.SafeLoader):
-    """Reads plain values alone, and no key twice."""
+    """Reads only plain values, and no key twice."""
 
-    def compose_mapping_node(self, anchor):
+    def compose_mapping_node(self, anchor: Any) -> Any:
         node, seen = super().compose_mapping_node(anchor), set()
         for key, _ in node.value:
             if isinstance(key, yaml.ScalarNode):
@@ -149,7 +126,7 @@ class _Loader(yaml.SafeLoader):
         return node
 
 
-def _read(path):
+def _read(path: Path | str) -> dict[str, Any]:
     try:
         with open(path, "rb", opener=_open_at_once) as file:
             content = file.read(MOST_BYTES + 1)
@@ -162,7 +139,7 @@ def _read(path):
                 f"`{_shown(path)}` must be a configuration of at most {MOST_BYTES} bytes, got more."
             )
         text = content.decode("utf-8-sig")
-        found = _loaded(text)
+        settings = _loaded(text)
     except UnicodeDecodeError:
         fault = "its text is not UTF-8. Save it as UTF-8."
     except OSError as error:
@@ -184,34 +161,34 @@ def _read(path):
     except ValueError as error:
         fault = f"it holds a date or number that cannot be: {error}. Correct it."
     else:
-        if isinstance(found, dict) and not is_endless(found):
-            return found
+        if isinstance(settings, dict) and not is_endless(settings):
+            return settings
         fault = "it must have keys with values at its top, and not without end. Correct it."
     raise UsageError(f"`{_shown(path)}` must be a configuration in YAML or JSON: {fault}")
 
 
-def _open_at_once(path, flags):
-    """Open a file without waiting for somebody to write to it, but read as usual what is written."""
+def _open_at_once(path: str, flags: int) -> int:
+    """Open a file without waiting for a writer, but read as usual what is written."""
     descriptor = os.open(path, flags | os.O_NONBLOCK)
     os.set_blocking(descriptor, True)
     return descriptor
 
 
-def _loaded(text):
+def _loaded(text: str) -> Any:
     try:
         return json.loads(text, object_pairs_hook=_without_repeats)
     except ValueError:
         return yaml.load(text, Loader=_Loader)
 
 
-def _without_repeats(pairs):
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(dict(pairs)) < len(pairs):
         raise ValueError  # the reader of YAML says where
     return dict(pairs)
 
 
-def is_endless(value):
-    """Tell whether a value holds more than `MOST_VALUES`, each counted as often as aliases repeat it."""
+def is_endless(value: Any) -> bool:
+    """Return whether a value holds more than `MOST_VALUES`, each counted as often as aliases repeat it."""
     waiting, n_seen = [value], 0
     while waiting and n_seen <= MOST_VALUES:
         inner = waiting.pop()
@@ -223,7 +200,7 @@ def is_endless(value):
     return n_seen > MOST_VALUES
 
 
-def _parse(change):
+def _parse(change: str) -> dict[str, Any]:
     key, sign, text = change.partition("=")
     if not (key and sign):
         raise UsageError(
@@ -240,6 +217,6 @@ def _parse(change):
     return {key: value}
 
 
-def _shown(path):
+def _shown(path: Path | str) -> str:
     text = str(path)
     return text if len(text) <= 80 else f"{text[:77]}..."

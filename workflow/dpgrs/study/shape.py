@@ -1,7 +1,10 @@
 """How large a study is, as far as that is known before any job: what memory and run time are asked by."""
 
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dpgrs.errors import DpgrsError
 from dpgrs.io.genotype_files import genotype_header
@@ -16,6 +19,9 @@ from dpgrs.study.table_cohort import is_fractional, is_table, look_at_cohort_tab
 from dpgrs.study.variant_terms import has_public_sites
 from dpgrs.types import Protection, Rows
 
+if TYPE_CHECKING:
+    from dpgrs.config.study import StudyConfig
+
 # Of a table that cannot be read.
 COLUMNS_UNKNOWN = 100
 # Of a chromosome that is yet to be fetched; and of a simulated one, by base pair.
@@ -25,31 +31,22 @@ VARIANTS_UNKNOWN, VARIANTS_A_BASE = 3_000_000, 0.03
 class Shape:
     """The size of a study: upper bounds from its settings and the headers of its files.
 
-    Nothing is read before it is asked for, each file at most once, and a file that is absent or damaged has a
-    stated size: what is wrong with it is said by the checks of `dpgrs.preflight` and by the steps.
+    Nothing is read before it is needed, each file at most once, and a file that is absent or damaged has a
+    stated size: the checks of `dpgrs.preflight` and the steps name its fault. A person has 1 or 2 rows,
+    `rows_a_person`.
 
-    Parameters
-    ----------
-    config : StudyConfig.
-
-    Attributes
-    ----------
-    rows_a_person : int, 1 or 2.
-
-    Examples
-    --------
     >>> from dpgrs.study.settings import resolve
     >>> shape = Shape(resolve({"cohort": {"simulation": {"people": 500}}, "variants": {"size": [100, 50]}}))
     >>> shape.n_people, shape.n_rows, shape.n_variants
     (500, 1000, 100)
     """
 
-    def __init__(self, config):
+    def __init__(self, config: "StudyConfig") -> None:
         self._config = config
         self.rows_a_person = 2 if config.cohort.rows == Rows.HAPLOTYPES else 1
 
     @cached_property
-    def n_file_people(self):
+    def n_file_people(self) -> int:
         """The people in the genotype files of the cohort, or the rows of its table, whoever is chosen."""
         cohort = self._config.cohort
         if cohort.source == "simulate":
@@ -61,28 +58,28 @@ class Shape:
         return PEOPLE_UNKNOWN
 
     @cached_property
-    def n_chosen_people(self):
+    def n_chosen_people(self) -> int:
         """The people taken from the files, at most: fewer where a list says whom to keep."""
         return min(self.n_file_people, n_lines(self._config.people.keep))
 
     @property
-    def n_people(self):
+    def n_people(self) -> int:
         """The people of the cohort, at most: those taken from its files, or copies of these."""
         return n_copies(self._config) or self.n_chosen_people
 
     @property
-    def n_rows(self):
+    def n_rows(self) -> int:
         """The rows of the cohort, at most: haplotypes or people, for training and for the test together."""
         return self.n_people * self.rows_a_person
 
     @property
-    def has_dosages(self):
+    def has_dosages(self) -> bool:
         """Whether genotypes are numbers on a grid rather than bits."""
         return is_fractional(self._config)
 
     @cached_property
-    def n_file_variants(self):
-        """The variants in the genotype files of all chromosomes, about: by their bytes, none is counted."""
+    def n_file_variants(self) -> int:
+        """The number of variants in the genotype files of all chromosomes, estimated from their bytes."""
         cohort = self._config.cohort
         if is_table(self._config):
             return self.n_variants
@@ -90,12 +87,12 @@ class Shape:
             return int(VARIANTS_A_BASE * cohort.simulation.length) * self.n_chromosomes
         return sum(self._in_chromosome(name) for name in cohort.chromosomes)
 
-    def _in_chromosome(self, name):
+    def _in_chromosome(self, name: str) -> int:
         with suppress(*UNREADABLE):
             return sum(form_named(path).n_sites(path, self.n_file_people) for path in self._files(name))
         return VARIANTS_UNKNOWN
 
-    def _files(self, chromosome):
+    def _files(self, chromosome: str) -> list[Path]:
         """The genotype files of a chromosome."""
         cohort = self._config.cohort
         if not has_genotype_files(cohort) or not cohort_pattern(cohort)[1]:
@@ -103,151 +100,152 @@ class Shape:
         return cohort_files(cohort, chromosome)
 
     @cached_property
-    def n_reference_people(self):
+    def n_reference_people(self) -> int:
         """The people in the files of the public reference; 0 where there is none."""
         return n_reference_people(self._config)
 
     @property
-    def n_shards(self):
+    def n_shards(self) -> int:
         """The jobs that sum the statistics of a replicate."""
         return max(-(-self.n_rows // self._config.scale.rows_per_shard), 1)
 
     @property
-    def sizes(self):
+    def sizes(self) -> tuple[int, ...]:
         """The sizes of the variant sets, a tuple in increasing order."""
         return tuple(sorted(self._config.variants.size))
 
     @property
-    def n_variants(self):
+    def n_variants(self) -> int:
         """The variants, or columns of a table, at the largest size."""
         return self.sizes[-1]
 
     @cached_property
-    def n_table_outcomes(self):
+    def n_table_outcomes(self) -> int:
         """The outcomes that the study's tables of outcomes hold, the widest; 0 where they are simulated."""
         outcomes, evaluation = self._config.outcomes, self._config.evaluation
-        own = outcomes.file if outcomes.source == "file" else None
-        found = [_n_columns(path) for path in (own, evaluation.outcomes) if path]
+        file = outcomes.file if outcomes.source == "file" else None
+        counts = [_n_columns(path) for path in (file, evaluation.outcomes) if path]
         if sums := self._config.cohort.sums:
             with suppress(*UNREADABLE):
-                found.append(len(summed_outcomes(sums)))
+                counts.append(len(summed_outcomes(sums)))
         if takes_columns(self._config):
             with suppress(*UNREADABLE):
                 table = look_at_cohort_table(self._config, self._config.cohort.table)
-                found.append(len(table.outcomes.names))
-        return max(found, default=0)
+                counts.append(len(table.outcomes.names))
+        return max(counts, default=0)
 
     @property
-    def counts(self):
+    def counts(self) -> tuple[int, ...]:
         """The numbers of outcomes that are drawn together, a tuple in increasing order."""
         return tuple(sorted(self._config.outcomes.count or [self.n_table_outcomes or COLUMNS_UNKNOWN]))
 
     @property
-    def n_outcomes(self):
+    def n_outcomes(self) -> int:
         """The largest number of outcomes that are drawn together."""
         return self.counts[-1]
 
     @property
-    def n_series(self):
+    def n_series(self) -> int:
         """The sums over variants that make the outcomes: one each, or the hidden units of their networks."""
         return self.n_outcomes * (self._config.outcomes.network or 1)
 
     @cached_property
-    def n_covariates(self):
+    def n_covariates(self) -> int:
         """The covariates, of a table and principal components together."""
         covariates = self._config.covariates
         named = len(covariates.columns or []) or (_n_columns(covariates.file) if covariates.file else 0)
         return named + covariates.pcs
 
     @property
-    def n_columns(self):
+    def n_columns(self) -> int:
         """The columns of X: variants of the largest variant set, and covariates."""
         return self.n_variants + self.n_covariates
 
     @property
-    def n_requests(self):
+    def n_requests(self) -> int:
         """The requests of a replicate: one for each combination of terms, size and number of outcomes."""
         privacy, n = self._config.privacy, len(self.sizes) * len(self.counts)
-        protections = [one for one in privacy.protection if one != Protection.NONE]
+        protections = [protection for protection in privacy.protection if protection != Protection.NONE]
         return n * max(len(protections), 1) * len(privacy.accounting) * len(privacy.epsilon)
 
     @property
-    def n_methods(self):
+    def n_methods(self) -> int:
         """The methods of the study."""
         return len(self._config.methods)
 
     @property
-    def test_share(self):
+    def test_share(self) -> float:
         """The share of the rows that is held out."""
         return self._config.outcomes.test_share
 
     @property
-    def is_screened(self):
+    def is_screened(self) -> bool:
         """Whether variants are chosen for each outcome."""
         return any(METHODS[name].is_screened for name in self._config.methods)
 
     @property
-    def takes_sums(self):
+    def takes_sums(self) -> bool:
         """Whether any method is fitted from sums over all variants."""
         return takes_sums(self._config.methods)
 
     @property
-    def fits_all_rows(self):
-        """Whether any method, or what chooses for it, holds the rows of all variants as numbers."""
+    def fits_all_rows(self) -> bool:
+        """Whether any method, or the selection for it, holds the rows of all variants as numbers."""
         return self.has_dosages or fits_all_rows(self._config.methods)
 
     @property
-    def fits_groups(self):
-        """Whether what chooses variants holds the rows of all of them as numbers, a group at a time."""
+    def fits_groups(self) -> bool:
+        """Whether the selection of variants holds the rows of all of them as numbers, a group at a time."""
         return fits_groups(self._config.methods)
 
     @property
-    def n_choices(self):
+    def n_choices(self) -> int:
         """The variants that are chosen for an outcome."""
         return self._config.screening.size
 
     @property
-    def streams_variants(self):
+    def streams_variants(self) -> bool:
         """Whether variants are taken some at a time: not if their linkage decides."""
         return has_public_sites(self._config) or self._config.variants.ld_r2 is None
 
-    def streams_genotypes(self, way):
-        """Tell whether what chooses variants, ``private`` or ``exact``, reads some of them at a time."""
+    def streams_genotypes(self, way: str) -> bool:
+        """Return whether the selection of variants, ``private`` or ``exact``, reads some of them at a
+        time."""
         return not self.has_dosages and streams_genotypes(self._config.methods, way)
 
     @property
-    def n_replicates(self):
+    def n_replicates(self) -> int:
         """The replicates of the study."""
         return self._config.replicates
 
     @property
-    def n_chromosomes(self):
+    def n_chromosomes(self) -> int:
         """The chromosomes that variants are taken from."""
         return len(self._config.cohort.chromosomes)
 
 
 class ReferenceShape(Shape):
-    """The same of the public reference: its people in the place of the cohort's."""
+    """The size of the public reference: its people replace the cohort's."""
 
     @property
-    def n_people(self):
+    def n_people(self) -> int:
         return self.n_reference_people
 
     @property
-    def n_file_people(self):
+    def n_file_people(self) -> int:
         return self.n_reference_people
 
-    def _files(self, chromosome):
+    def _files(self, chromosome: str) -> list[Path]:
         if not self._config.public.reference:
             raise DpgrsError("No reference is named.")
         return reference_files_of(self._config.public.reference, chromosome)
 
 
-def _n_samples(paths):
+def _n_samples(paths: Sequence[Path]) -> int:
     return len(genotype_header(paths).samples)
 
 
-def _n_columns(path):
+def _n_columns(path: Path | str) -> int:
     # pandas, for studies that have tables
     from dpgrs.io.tables.phenotypes import outcome_names
 

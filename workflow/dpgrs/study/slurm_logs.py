@@ -22,30 +22,26 @@ REASONS = {
 OF_SLURM = re.compile(r"(?:slurmstepd|srun)[^:]*: error: (.*)")
 
 
-def slurm_logs(folder):
-    """Return the logs of jobs below the folder of the executor for SLURM, a set; empty if it is absent."""
+def slurm_logs(folder: Path | str) -> set[Path]:
+    """Return the logs of jobs below the folder of the executor for SLURM; empty if it is absent."""
     return set(Path(folder).rglob("*.log"))
 
 
-def describe_ended_by_slurm(folder, *, earlier):
-    """Say which jobs SLURM ended, and why.
+def describe_ended_by_slurm(folder: Path | str, *, earlier: set[Path]) -> list[str]:
+    """Say which jobs SLURM ended, and why: a line for each folder and reason, with the numbers of the jobs.
 
-    Parameters
-    ----------
-    folder : of SLURM's logs, in folders that name the rule or the group, and wildcards of a rule.
-    earlier : set from `slurm_logs`, before the run.
-
-    Returns
-    -------
-    list of str: a line for each folder and reason, with the numbers of the jobs.
+    Folders of SLURM's logs name the rule or the group, and wildcards of a rule. `earlier` is from
+    `slurm_logs`, before the run.
     """
-    found = {}
+    jobs_by_reason = {}
     for path in sorted(slurm_logs(folder) - earlier, key=lambda path: (len(path.name), path.name)):
-        said = " ".join(OF_SLURM.findall(path.read_text(errors="replace")))
-        known = (words for pattern, words in REASONS.items() if re.search(pattern, said, re.IGNORECASE))
-        if words := next(known, None):
-            found.setdefault((path.parent.relative_to(folder).as_posix(), words), []).append(path.stem)
+        text = " ".join(OF_SLURM.findall(path.read_text(errors="replace")))
+        matching = (words for pattern, words in REASONS.items() if re.search(pattern, text, re.IGNORECASE))
+        if words := next(matching, None):
+            jobs_by_reason.setdefault((path.parent.relative_to(folder).as_posix(), words), []).append(
+                path.stem
+            )
     return [
         f"SLURM ended {', '.join(jobs)} ({name}): {reason}. {way_out}."
-        for (name, (reason, way_out)), jobs in found.items()
+        for (name, (reason, way_out)), jobs in jobs_by_reason.items()
     ]

@@ -10,23 +10,12 @@ from dpgrs.study.verbs import part_of, read_verb
 OWN_FILES = {"cohort": {"source": "vcf"}}
 
 
-def load_settings(given, verb):
-    """Read what a verb needs of the settings of a study.
+def load_settings(given: str | None, verb: str) -> StudyConfig:
+    """Read the keys of a study's settings that a verb needs.
 
-    Parameters
-    ----------
-    given : JSON text of just that, as rules give it; or the path of a configuration, also of the resolved one
-        that a run writes; or None for the defaults.
-    verb : str
-
-    Returns
-    -------
-    StudyConfig with these keys.
-
-    Raises
-    ------
-    UsageError
-        If the text lacks a key, or the configuration has faults.
+    They are given as JSON text of just these, as rules give it; as the path of a configuration, also of the
+    resolved one that a run writes; or as None for the defaults. Text without a key, and a faulty
+    configuration, are a UsageError.
     """
     reads = read_verb(verb).reads
     if given is not None and given.startswith("{"):

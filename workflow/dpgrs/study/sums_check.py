@@ -5,12 +5,17 @@ Whatever passes, nobody else's privacy depends on it (docs/explanation/centres.m
 
 import math
 import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dpgrs.linalg.clipped_statistics import CLIPPED_GRAM_STEP, HALF
 from dpgrs.linalg.statistics import OUTCOME_STEP
 from dpgrs.types import Rows
+
+if TYPE_CHECKING:
+    from dpgrs.io.replicates import Statistics
 
 SIZE = "[1-9][0-9]{0,8}"
 # Of statistics that leave a centre; the rest is names and terms.
@@ -24,22 +29,14 @@ BLOCK = 256
 _CLEAR = 1 - 1e-9
 
 
-def is_possible(statistics, *, has_components):
-    """Tell whether integers could be sums over rows.
+def is_possible(statistics: "Statistics", *, has_components: bool) -> bool:
+    """Return whether integers could be sums over rows.
 
     Of every X'X the diagonal is at least 0, bounds the rest, by Cauchy and Schwarz, and sums to no more than
-    rows within their norm have; that of the intercept is their number. The error of the smallest eigenvalue
-    (docs/proofs/smallest_eigenvalue.md) rests on these, and on no more. Entries of X'Y are bounded likewise,
-    by that diagonal and the bounds of outcomes.
-
-    Parameters
-    ----------
-    statistics : Statistics
-    has_components : bool, whether X'Y is of components of outcomes, which are known of every row.
-
-    Returns
-    -------
-    bool
+    rows within their norm have; the entry of the intercept is their number. The error of the smallest
+    eigenvalue (docs/proofs/smallest_eigenvalue.md) rests on these, and on no more. Entries of X'Y are bounded
+    likewise, by that diagonal and the bounds of outcomes. With components, X'Y is of components of outcomes,
+    which are known for every row.
     """
     n_rows, observed = statistics.n_rows, statistics.n_observed
     grams, cross = all_sums(statistics)
@@ -62,20 +59,20 @@ def is_possible(statistics, *, has_components):
     return all(_is_cross(*one, known or [n_rows] * len(one[0])) for one in _products(statistics))
 
 
-def all_sums(statistics):
+def all_sums(statistics: "Statistics") -> tuple[list[np.ndarray], list[np.ndarray]]:
     """Return the lists of every X'X and of every X'Y."""
     parts = statistics.clipped.values()
     grams = [one for one in (statistics.gram, *(part.gram for part in parts)) if one is not None]
     return grams, [*statistics.cross.values(), *(part.cross for part in parts)]
 
 
-def largest(statistics):
+def largest(statistics: "Statistics") -> int:
     """Return the largest magnitude of an entry; Python's integers do not wrap around."""
     grams, cross = all_sums(statistics)
     return max(max(-int(one.min(initial=0)), int(one.max(initial=0))) for one in (*grams, *cross))
 
 
-def _is_gram(gram, n_rows, step, square):
+def _is_gram(gram: np.ndarray, n_rows: int, step: float, square: float) -> bool:
     """Tell whether a matrix could be X'X of rows within a squared norm, intercept last."""
     if gram.ndim != 2 or gram.shape[0] != gram.shape[1] or not np.array_equal(gram, gram.T):
         return False
@@ -85,7 +82,7 @@ def _is_gram(gram, n_rows, step, square):
     return is_bounded and _are_within(gram, gram.diagonal(), gram.diagonal())
 
 
-def _products(statistics):
+def _products(statistics: "Statistics") -> Iterator[tuple[np.ndarray, Any, int]]:
     """Yield every X'Y with the diagonal of its X'X, or a bound on it, and the largest outcome in steps."""
     for size, cross in statistics.cross.items():
         diagonal = statistics.gram_of_size(size).diagonal()
@@ -100,7 +97,7 @@ def _products(statistics):
         yield part.cross, diagonal, math.floor(bound / OUTCOME_STEP)
 
 
-def _is_cross(cross, diagonal, largest_outcome, known):
+def _is_cross(cross: np.ndarray, diagonal: Any, largest_outcome: int, known: Sequence[int]) -> bool:
     """Tell whether a matrix could be X'Y of outcomes within a bound; units of both are those of X'X."""
     if cross.ndim != 2 or cross.shape[1] != len(diagonal) or len(cross) > len(known):
         return False
@@ -108,15 +105,15 @@ def _is_cross(cross, diagonal, largest_outcome, known):
     return _are_within(cross, squares, diagonal)
 
 
-def _are_within(entries, rows, columns):
+def _are_within(entries: np.ndarray, rows: Any, columns: Any) -> bool:
     """Tell whether the square of every entry is at most the product of a number of its row and its column."""
     lengths = np.sqrt(np.asarray(columns, dtype=np.float64))
     for first in range(0, len(entries), BLOCK):
-        own = entries[first : first + BLOCK]
+        block = entries[first : first + BLOCK]
         limits = np.outer(np.sqrt(np.array(rows[first : first + BLOCK], dtype=np.float64)), lengths)
         # As floats, since the smallest int64 has no magnitude of its type.
-        near = np.abs(own.astype(np.float64)) > limits * _CLEAR
+        near = np.abs(block.astype(np.float64)) > limits * _CLEAR
         for i, j in np.argwhere(near):
-            if int(own[i, j]) ** 2 > int(rows[first + i]) * int(columns[j]):
+            if int(block[i, j]) ** 2 > int(rows[first + i]) * int(columns[j]):
                 return False
     return True

@@ -3,10 +3,15 @@
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dpgrs.errors import UsageError
-from dpgrs.methods.registry import METHODS
+from dpgrs.methods.registry import METHODS, Method
+
+if TYPE_CHECKING:
+    from dpgrs.config.study import StudyConfig
+    from dpgrs.io.tables.real_columns import RealTable
+    from dpgrs.io.tables.real_samples import RealSample
 
 TABLE = "table"
 # What the settings say of the table; in `cohort` but for the last.
@@ -16,66 +21,47 @@ TABLE_KEYS = (
 )
 
 
-def is_table(config):
+def is_table(config: "StudyConfig") -> bool:
     """Tell whether a study is of a table rather than of genotypes."""
     return config.cohort.source == TABLE
 
 
-def is_fractional(config):
+def is_fractional(config: "StudyConfig") -> bool:
     """Tell whether the entries of X are numbers on a grid rather than counts of alleles."""
     return is_table(config) or config.cohort.field == "DS"
 
 
-def ranged_methods():
+def ranged_methods() -> dict[str, Method]:
     """Return the rows of the methods that a study of a table takes, in its public ranges, by name."""
     return {
         name: row for name, row in METHODS.items() if row.takes_fractions("benchmark") and not row.takes_ld
     }
 
 
-def takes_columns(config):
+def takes_columns(config: "StudyConfig") -> bool:
     """Tell whether outcomes are columns of the study's own table."""
     return config.outcomes.source == TABLE
 
 
 class CohortTable(NamedTuple):
-    """The table of a study, or what was looked at of it.
+    """The table of a study, or the inspected rows of it."""
 
-    Attributes
-    ----------
-    row_id : (n_rows,) str, of all rows.
-    features : RealTable, of all rows, or of some chosen at random.
-    outcomes : RealTable, of the columns that are outcomes, of the same rows; None where none are.
-    note : str, what is to be told where some rows alone were looked at.
-    """
-
-    row_id: object
-    features: object
-    outcomes: object
-    note: str = ""
+    row_id: Any  # (n_rows,) str, of all rows
+    features: "RealTable"  # of all rows, or of some chosen at random
+    outcomes: "RealTable | None"  # the columns that are outcomes, of the same rows; None if there are none
+    note: str = ""  # the report for a reader if only some rows were inspected
 
     @property
-    def is_whole(self):
-        """Whether all rows were looked at."""
+    def is_whole(self) -> bool:
+        """Whether all rows were inspected."""
         return not self.note
 
 
-def read_cohort_table(settings, path):
+def read_cohort_table(settings: "StudyConfig", path: Path | str) -> CohortTable:
     """Read the table of a study.
 
-    Parameters
-    ----------
-    settings : StudyConfig
-    path : the table.
-
-    Returns
-    -------
-    CohortTable
-
-    Raises
-    ------
-    DpgrsError
-        As from `read_real_table`; if there is no column of outcomes, or nothing but these.
+    Errors are those of `read_real_table`; a table without a column of outcomes, or with nothing else, is
+    refused.
     """
     from dpgrs.io.tables.real_tables import read_real_table  # pandas, for studies that ask
 
@@ -83,12 +69,11 @@ def read_cohort_table(settings, path):
     return CohortTable(table.row_id, *_parts(settings, path, table))
 
 
-def look_at_cohort_table(settings, path):
-    """Read all ids and labels of the table of a study, and of a large one the numbers of some rows alone.
+def look_at_cohort_table(settings: "StudyConfig", path: Path | str) -> CohortTable:
+    """Read all ids and labels of the table of a study, but the numbers of only some rows of a large one.
 
-    Whoever asks again gets what was read before, unless the file has changed.
-
-    Parameters, result and errors are those of `read_cohort_table`.
+    A second call returns what was read before, unless the file has changed. Errors are those of
+    `read_cohort_table`.
     """
     sample = _sample(str(path), _stamp(path), **_terms(settings))
     own = _parts(settings, path, sample.table)
@@ -96,27 +81,29 @@ def look_at_cohort_table(settings, path):
 
 
 @lru_cache(maxsize=1)
-def _sample(path, stamp, **terms):
+def _sample(path: str, stamp: tuple[int, int, int] | None, **terms: Any) -> "RealSample":
     from dpgrs.io.tables.real_samples import sample_real_table  # pandas, for studies that ask
 
     return sample_real_table(path, **terms)
 
 
-def _stamp(path):
-    """Return what tells a changed file; None of one that is not there, as reading it says."""
+def _stamp(path: Path | str) -> tuple[int, int, int] | None:
+    """Return a mark that changes with the file; None for an absent one, as reading it reports."""
     with suppress(OSError):
-        found = Path(path).stat()
-        return found.st_mtime_ns, found.st_size, found.st_ino
+        status = Path(path).stat()
+        return status.st_mtime_ns, status.st_size, status.st_ino
     return None
 
 
-def _terms(settings):
+def _terms(settings: "StudyConfig") -> dict[str, Any]:
     cohort = settings.cohort
     options = {name: tuple(getattr(cohort, name) or ()) for name in ("one_hot", "drop")}
     return {"row_id": cohort.id, "arrays": cohort.arrays, **options}
 
 
-def _parts(settings, path, table):
+def _parts(
+    settings: "StudyConfig", path: Path | str, table: "RealTable"
+) -> "tuple[RealTable, RealTable | None]":
     """Return the features, and the outcomes or None."""
     from dpgrs.io.tables.real_columns import matched
 

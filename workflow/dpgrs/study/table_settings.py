@@ -1,12 +1,14 @@
 """What the settings of a study say of covariates and constants: all public, and no private file is read."""
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dpgrs.errors import DpgrsError
 from dpgrs.io.loadings import component_names
-from dpgrs.io.tables.outcome_loadings import read_outcome_loadings
+from dpgrs.io.tables.outcome_loadings import OutcomeLoadings, read_outcome_loadings
 from dpgrs.io.tables.phenotypes import (
     binary_constants,
     constants_of,
@@ -16,28 +18,21 @@ from dpgrs.io.tables.phenotypes import (
 )
 from dpgrs.linalg.components import components_of
 
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
-def scales_identity(path):
-    """Return the digest of the constants of outcomes as a dict, empty where there are none."""
+    from dpgrs.config.outcomes import Covariates, Outcomes
+
+
+def scales_identity(path: Path | str | None) -> dict[str, str]:
+    """Return the digest of the constants of outcomes; empty if there are none."""
     return {} if path is None else {"scales": scales_digest(read_scales(path))}
 
 
-def outcome_constants(outcomes, names):
-    """Return the public constants of the outcomes of a study; None where there are none.
+def outcome_constants(outcomes: "Outcomes", names: Sequence[str]) -> "DataFrame | None":
+    """Return the public constants of the outcomes of a study, as from `constants_of`; None if there are none.
 
-    Parameters
-    ----------
-    outcomes : Outcomes, that section of the settings.
-    names : sequence of str, the outcomes.
-
-    Returns
-    -------
-    pandas.DataFrame as from `constants_of`, or None.
-
-    Raises
-    ------
-    DpgrsError
-        If the table of constants cannot be read, or lacks an outcome.
+    A table of constants that cannot be read, or lacks an outcome, is refused.
     """
     path, prevalence = outcomes.scales, outcomes.prevalence
     if path is not None:
@@ -45,60 +40,32 @@ def outcome_constants(outcomes, names):
     return None if prevalence is None else binary_constants(names, prevalence)
 
 
-def outcome_loadings_identity(path):
-    """Return the digest of the loadings of outcomes as a dict, empty where there are none."""
+def outcome_loadings_identity(path: Path | str | None) -> dict[str, str]:
+    """Return the digest of the loadings of outcomes; empty if there are none."""
     return {} if path is None else {"loadings": read_outcome_loadings(path).digest}
 
 
-def require_exact_components(loadings, *, bound):
-    """Raise a UsageError if no row of outcomes could be mapped to its components exactly.
-
-    Parameters
-    ----------
-    loadings : OutcomeLoadings
-    bound : float, of every outcome.
-    """
+def require_exact_components(loadings: OutcomeLoadings, *, bound: float) -> None:
+    """Raise a UsageError if no row of outcomes, all within a bound, maps to its components exactly."""
     # Of nobody: public numbers tell.
     components_of(np.empty((len(loadings.outcomes), 0)), loadings.values, bound=bound)
 
 
-def drawn_counts(outcomes):
+def drawn_counts(outcomes: "Outcomes") -> Sequence[int] | None:
     """Return how many outcomes, or components of these, are drawn together.
 
-    Parameters
-    ----------
-    outcomes : Outcomes, that section of the settings, with `count`.
-
-    Returns
-    -------
-    list of int
-
-    Raises
-    ------
-    DpgrsError
-        If the table of loadings is missing or cannot be read.
+    A table of loadings that is missing or cannot be read is refused.
     """
     if outcomes.loadings is None:
         return outcomes.count
     return [len(read_outcome_loadings(outcomes.loadings).components)]
 
 
-def stated_count(outcomes):
+def stated_count(outcomes: "Outcomes") -> tuple[int, str | None]:
     """Count the outcomes of a study that does not state their number: by its table, or by public constants.
 
-    Parameters
-    ----------
-    outcomes : Outcomes, that section of the settings.
-
-    Returns
-    -------
-    count : int, 0 where neither is there yet.
-    name : str, the key of the table that was counted, ``file`` or ``scales``; None where there is none.
-
-    Raises
-    ------
-    DpgrsError
-        If a table cannot be read.
+    The second result is the key of the counted table, ``file`` or ``scales``. Without either they are 0 and
+    None. A table that cannot be read is refused.
     """
     readers = {"file": outcome_names, "scales": read_scales}
     there = (name for name in readers if (path := getattr(outcomes, name)) and Path(path).exists())
@@ -109,21 +76,10 @@ def stated_count(outcomes):
         raise DpgrsError(f"`outcomes.{name}`: {error}") from None
 
 
-def table_columns(covariates):
-    """Return the columns of the table of covariates that a study uses.
+def table_columns(covariates: "Covariates") -> list[str]:
+    """Return the columns of the table of covariates that a study uses: those named, or all with constants.
 
-    Parameters
-    ----------
-    covariates : Covariates, that section of the settings; here and below.
-
-    Returns
-    -------
-    list of str: those named, or else all that have public constants.
-
-    Raises
-    ------
-    DpgrsError
-        If the table of constants is missing or cannot be read.
+    A table of constants that is missing or cannot be read is refused.
     """
     if covariates.file is None:
         return []
@@ -132,18 +88,18 @@ def table_columns(covariates):
     return covariates.columns or list(read_scales(covariates.scales, kind="covariate").index)
 
 
-def has_covariates(covariates):
-    """Tell whether a study has covariates, from a table or from genotypes."""
+def has_covariates(covariates: "Covariates") -> bool:
+    """Return whether a study has covariates, from a table or from genotypes."""
     return covariates.file is not None or covariates.pcs > 0
 
 
-def covariate_names(covariates):
+def covariate_names(covariates: "Covariates") -> list[str]:
     """Return the names of all covariates, principal components last; errors as in `table_columns`."""
     return [*table_columns(covariates), *component_names(covariates.pcs)]
 
 
-def covariate_terms(covariates):
-    """Return what a PrivacyRequest says of covariates, as keywords.
+def covariate_terms(covariates: "Covariates") -> dict[str, Any]:
+    """Return the terms of covariates in a PrivacyRequest, as keywords.
 
     A table of constants that cannot be read counts for none: preflight names it.
     """
@@ -156,16 +112,16 @@ def covariate_terms(covariates):
     return {"n_covariates": n_covariates, "covariate_bound": covariates.bound} if n_covariates else {}
 
 
-def covariate_constants(covariates):
-    """Return the constants of the table's columns, DataFrame as from `constants_of`; None without a table."""
+def covariate_constants(covariates: "Covariates") -> "DataFrame | None":
+    """Return the constants of the table's columns, as from `constants_of`; None without a table."""
     if covariates.file is None:
         return None
     path, options = covariates.scales, {"kind": "covariate"}
     return constants_of(table_columns(covariates), read_scales(path, **options), path=path, **options)
 
 
-def covariate_identity(covariates):
-    """Return what identifies the covariates of a release, as a dict; empty where there are none."""
+def covariate_identity(covariates: "Covariates") -> dict[str, Any]:
+    """Return what identifies the covariates of a release; empty if there are none."""
     if not has_covariates(covariates):
         return {}
     constants = covariate_constants(covariates)

@@ -3,6 +3,8 @@
 Preflight judges small tables, and people chosen from large ones; the job that reads a table judges all of it.
 """
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pandas as pd
 
@@ -10,21 +12,18 @@ from dpgrs.errors import must
 from dpgrs.io.tables.phenotypes import standardise
 from dpgrs.io.tables.table_samples import share_error
 
+if TYPE_CHECKING:
+    from dpgrs.io.tables.real_columns import RealTable
+
 FEW = 3
 PUBLIC_CONSTANTS = "Give its public centre and scale, for 0/1 its prevalence, in a table `outcomes.scales`."
 
 
-def raw_problems(scale, *, key="outcomes.file"):
-    """Name outcomes that are not standardised, of open data alone.
+def raw_problems(scale: pd.DataFrame, *, key: str = "outcomes.file") -> list[str]:
+    """Name outcomes that are not standardised, from open data only.
 
-    Parameters
-    ----------
-    scale : pandas.DataFrame from `describe_scale` or `describe_chosen`.
-    key : str, the setting that names them.
-
-    Returns
-    -------
-    list of str, a line for each of the first, and one that counts the others.
+    `scale` is from `describe_scale` or `describe_chosen`, `key` the setting that names the outcomes. There is
+    a line for each of the first, and one that counts the others.
     """
     raw, lines = scale.index[scale["is_raw"]], []
     standardised = "hold outcomes of mean 0 and standard deviation 1"
@@ -36,19 +35,13 @@ def raw_problems(scale, *, key="outcomes.file"):
     return lines + ([f"`{key}`: {n_more} more columns like these."] if n_more > 0 else [])
 
 
-def range_problems(features, low, high, *, key, is_whole=True):
-    """Name the first column most of whose values lie beyond its public range, of open data alone.
+def range_problems(
+    features: "RealTable", low: np.ndarray, high: np.ndarray, *, key: str, is_whole: bool = True
+) -> list[str]:
+    """Name the first column most of whose values lie beyond its public range, from open data only.
 
-    Parameters
-    ----------
-    features : RealTable
-    low, high : (n_columns,) float64
-    key : str, the setting or option that names the ranges.
-    is_whole : bool, whether these are all rows, not some chosen at random.
-
-    Returns
-    -------
-    list of str, of one line or none.
+    `low` and `high` are (n_columns,) float64, and `key` is the setting or option of the ranges. `is_whole`
+    says that these are all rows, not some chosen at random.
     """
     error = 0 if is_whole else share_error(len(features.values), np.inf)
     is_out = (features.values < low) | (features.values > high)
@@ -57,8 +50,8 @@ def range_problems(features, low, high, *, key, is_whole=True):
     return [must(key, "hold most values", f"most beyond that of column `{name}`", fix) for name in names[:1]]
 
 
-def constant_problems(outcomes):
-    """Name the first outcomes of a study's table, a RealTable of all rows, that have one value alone."""
+def constant_problems(outcomes: "RealTable") -> list[str]:
+    """Name the first outcomes of a study's table of all rows that have only one value."""
     is_constant = outcomes.values.min(axis=0) == outcomes.values.max(axis=0)
     wanted, fix = "have at least two values each", "Leave it out."
     return [
@@ -68,26 +61,22 @@ def constant_problems(outcomes):
 
 
 class ClippedValues:
-    """Finds covariates most of whose values the public bound would clip: their constants are wrong.
+    """Finds covariates most of whose values the public bound would clip: their constants are wrong."""
 
-    Parameters
-    ----------
-    constants : pandas.DataFrame from `dpgrs.io.tables.phenotypes.constants_of`.
-    bound : float, in standard deviations.
-    """
-
-    def __init__(self, constants, *, bound):
+    def __init__(self, constants: pd.DataFrame, *, bound: float) -> None:
+        """Take constants from `dpgrs.io.tables.phenotypes.constants_of`, and a bound in standard
+        deviations."""
         self._constants, self._bound = constants, bound
         self._n_clipped = self._n_values = 0
 
-    def add(self, table):
+    def add(self, table: pd.DataFrame) -> None:
         """Take a part of the table, as from `read_outcomes`; errors are those of `standardise`."""
         size = standardise(table, self._constants).abs()
         self._n_clipped = self._n_clipped + (size > self._bound).sum()
         self._n_values = self._n_values + table.notna().sum()
 
-    def problems(self, *, is_whole=True):
-        """Name the first, of open data alone; unless `is_whole`, by people chosen at random."""
+    def problems(self, *, is_whole: bool = True) -> list[str]:
+        """Name the first, from open data only; unless `is_whole`, by people chosen at random."""
         error = 0 if is_whole else share_error(self._n_values, np.inf)
         is_clipped = pd.Series(self._n_clipped > self._n_values * (0.5 + error))
         wanted = f"bring most values within `covariates.bound`, {self._bound:g} standard deviations"

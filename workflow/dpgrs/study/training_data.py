@@ -3,6 +3,8 @@
 from dataclasses import replace
 from functools import cached_property
 from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,54 +18,57 @@ from dpgrs.linalg.components import components_of, mapped_loadings
 from dpgrs.linalg.norms import clipped_outcomes
 from dpgrs.linalg.statistics import OUTCOME_STEP, count_cases, largest_row_norm
 from dpgrs.methods.chosen import ScreeningData
-from dpgrs.methods.drawn_choices import Choices
+from dpgrs.methods.drawn_choices import Choices, DrawnChoices
 from dpgrs.methods.mechanisms import mechanism_named, request_of
 from dpgrs.study.public_ld_files import load_ld
 from dpgrs.types import Coding, Protection
 
+if TYPE_CHECKING:
+    from dpgrs.linalg.public_ld import PublicLd
+    from dpgrs.methods.requests import PrivacyRequest
+
 
 class TrainingData:
-    """Files of a replicate, each read when it is needed, or what was made of them in one process.
+    """Files of a replicate, each read when it is needed, or their content as made in one process."""
 
-    Parameters
-    ----------
-    outcomes : path of the outcomes, or Outcomes.
-    statistics : path of the exact statistics, or Statistics; None for what draws from rows alone.
-    variant_set : path of the variant set, or VariantSet; None for what draws from sums alone.
-    choices : path of variants that were chosen for each outcome before; None where each draw chooses its own.
-    ld : path of public linkage disequilibrium; None for what draws without.
-    n_threads : int, that compare genotypes with outcomes; they change no byte.
+    outcomes: Outcomes
+    _paths: dict[str, Any]
 
-    Attributes
-    ----------
-    outcomes : Outcomes
-    """
+    def __init__(
+        self,
+        outcomes: Path | str | Outcomes,
+        *,
+        statistics: Path | str | Statistics | None = None,
+        variant_set: Path | str | VariantSet | None = None,
+        choices: Path | str | None = None,
+        ld: Path | str | None = None,
+        n_threads: int = 1,
+    ) -> None:
+        """Take paths, or what was made of the files.
 
-    def __init__(self, outcomes, *, statistics=None, variant_set=None, choices=None, ld=None, n_threads=1):
+        Statistics are None for draws from rows only, the variant set for draws from sums only, `ld`, public
+        linkage disequilibrium, for draws without it. `choices` are variants that were chosen for each outcome
+        before; without them each draw chooses its own. Threads compare genotypes with outcomes; their number
+        changes no byte.
+        """
         self.outcomes = Outcomes.load(outcomes) if _is_path(outcomes) else outcomes
         self._paths = {"statistics": statistics, "variant_set": variant_set, "choices": choices, "ld": ld}
         self._rows, self._components, self._n_threads = {}, {}, n_threads
 
     @cached_property
-    def statistics(self):
-        """The exact sums.
-
-        Raises
-        ------
-        DpgrsError
-            If they are of a shard of the people: who is in it hangs on everybody.
-        """
-        found = self._paths["statistics"]
-        if _is_path(found):
-            found = Statistics.load(found, is_for_draws=True)
-        if found.people is not None:
+    def statistics(self) -> Statistics:
+        """The exact sums; those of a shard are refused, since the people in it depend on everybody."""
+        sums = self._paths["statistics"]
+        if _is_path(sums):
+            sums = Statistics.load(sums, is_for_draws=True)
+        if sums.people is not None:
             raise DpgrsError(
                 "The statistics must be of all people, got those of a shard. Add the shards (add-statistics)."
             )
-        return found
+        return sums
 
     @cached_property
-    def variant_set(self):
+    def variant_set(self) -> VariantSet:
         """The genotypes, of the same people as the outcomes."""
         variant_set = self._paths["variant_set"]
         if _is_path(variant_set):
@@ -71,18 +76,10 @@ class TrainingData:
         check_same_people(variant_set, self.outcomes)
         return variant_set
 
-    def within_bounds(self, request, n_outcomes):
-        """Name the norms at which rows were clipped, if they were, and the covariates among their columns.
+    def within_bounds(self, request: "PrivacyRequest", n_outcomes: int) -> "PrivacyRequest":
+        """Add the norms at which rows were clipped, if they were, and the covariates among their columns.
 
-        Parameters
-        ----------
-        request : PrivacyRequest
-        n_outcomes : int
-
-        Raises
-        ------
-        DpgrsError
-            If rows were clipped over other outcomes than those of a budget.
+        Rows that were clipped over other outcomes than those of a budget are refused.
         """
         part = self.statistics.clipped.get((request.n_variants, n_outcomes))
         if part is None:
@@ -101,15 +98,13 @@ class TrainingData:
             covariate_bound=self.statistics.covariate_bound,
         )
 
-    def with_public_outcomes(self, request, n_outcomes, *, keeps_split):
-        """Bound rows of outcomes by the largest there is, where outcomes are public.
+    def with_public_outcomes(
+        self, request: "PrivacyRequest", n_outcomes: int, *, keeps_split: bool
+    ) -> "PrivacyRequest":
+        """Bound rows of outcomes by the largest there is, if outcomes are public.
 
-        Parameters
-        ----------
-        request : PrivacyRequest
-        n_outcomes : int
-        keeps_split : bool, whether the split of the budget stays that of settings alone, which a ledger knows
-            again before outcomes are read.
+        With `keeps_split` the split of the budget stays that of settings only, which a ledger identifies
+        again before outcomes are read.
         """
         if request.protection != Protection.FEATURE:
             return request
@@ -121,16 +116,11 @@ class TrainingData:
         known = {"gram_share": request.share_of_gram} if keeps_split else {}
         return replace(request, outcome_norm=max(norm, OUTCOME_STEP), **known)
 
-    def sums(self, request, n_outcomes):
-        """Return the exact statistics that a request is about, as keywords of the functions that draw.
+    def sums(self, request: "PrivacyRequest", n_outcomes: int) -> dict[str, Any]:
+        """Return the exact statistics of a request, as keywords of the functions that draw.
 
-        Raises
-        ------
-        DpgrsError
-            If they were made of other rows or bounds than those by which the request states its
-            sensitivities.
-        UsageError
-            If they are of finer units.
+        Sums of other rows or bounds than those by which the request states its sensitivities are refused;
+        sums of finer units are a UsageError.
         """
         statistics = self.statistics
         if (statistics.rows, statistics.outcome_bound) != (request.rows, request.outcome_bound):
@@ -156,10 +146,11 @@ class TrainingData:
             "observed": statistics.n_observed[:n_outcomes],
         }
 
-    def cases(self, request, n_outcomes):
-        """Return on how many training rows each 0/1 outcome is 1, 0 of others: (n_outcomes,) int64.
+    def cases(self, request: "PrivacyRequest", n_outcomes: int) -> np.ndarray:
+        """Return on how many training rows each 0/1 outcome is 1, 0 for others: (n_outcomes,) int64.
 
-        Which are 0/1 public constants tell. These standardise them, so that 1 lies above 0, and 0 below.
+        Public constants tell which outcomes are 0/1. They standardise them, so that 1 lies above 0, and 0
+        below.
         """
         outcomes, counts = self.outcomes, np.zeros(n_outcomes, dtype=np.int64)
         values, n_rows = outcomes.values[request.n_variants], CHUNK[1]
@@ -168,11 +159,11 @@ class TrainingData:
             counts += count_cases(values[:n_outcomes, rows][:, outcomes.is_training[rows]])
         return np.where(np.isnan(outcomes.prevalence[:n_outcomes]), 0, counts)
 
-    def origin(self, n_variants):
-        """Return the zero of `frequency` coding in `half` coding; None where statistics are in the latter."""
+    def origin(self, n_variants: int) -> np.ndarray | None:
+        """Return the zero of `frequency` coding in `half` coding; None if statistics are in the latter."""
         return self.statistics.origin.get(n_variants)
 
-    def slopes(self, request, n_outcomes):
+    def slopes(self, request: "PrivacyRequest", n_outcomes: int) -> np.ndarray:
         """Return how much clips leave of the effects on each of the first outcomes, by public constants."""
         part = self.statistics.clipped.get((request.n_variants, n_outcomes))
         # Of public outcomes the request tells the largest row there is, at which nothing was clipped.
@@ -184,23 +175,23 @@ class TrainingData:
         return clip_slopes(prevalence[:n_outcomes], n_shared=request.n_outcomes, **bounds)
 
     @property
-    def public_loadings(self):
-        """By what weights of components are mapped back, as keywords; empty where outcomes are drawn."""
-        found = self.outcomes.loadings
-        return {} if found is None else {"loadings": mapped_loadings(found)}
+    def public_loadings(self) -> dict[str, np.ndarray]:
+        """The map of components' weights back to outcomes, as keywords; empty if outcomes are drawn."""
+        loadings = self.outcomes.loadings
+        return {} if loadings is None else {"loadings": mapped_loadings(loadings)}
 
-    def drawn_outcomes(self, request):
-        """Return outcomes, or their components where these are drawn: (n_drawn, n_rows) float64."""
+    def drawn_outcomes(self, request: "PrivacyRequest") -> np.ndarray:
+        """Return outcomes, or their components if these are drawn: (n_drawn, n_rows) float64."""
         size, outcomes = request.n_variants, self.outcomes
         if outcomes.loadings is None:
             return outcomes.values[size]
         if size not in self._components:
-            own = outcomes.values[size], outcomes.loadings
-            self._components[size] = components_of(*own, bound=request.outcome_bound)
+            outcomes_and_loadings = outcomes.values[size], outcomes.loadings
+            self._components[size] = components_of(*outcomes_and_loadings, bound=request.outcome_bound)
         return self._components[size]
 
-    def rows(self, n_variants):
-        """Return the ScreeningData of so many variants and all outcomes: draws take as many as are named."""
+    def rows(self, n_variants: int) -> ScreeningData:
+        """Return the data of so many variants and all outcomes: draws take as many as are named."""
         if n_variants not in self._rows:
             outcomes, variant_set = self.outcomes, self.variant_set
             # In place: a second array of all outcomes would be as large as all else.
@@ -219,24 +210,24 @@ class TrainingData:
             self._rows[n_variants] = ScreeningData(genotypes, Y, *terms)
         return self._rows[n_variants]
 
-    def frequency(self, n_variants):
+    def frequency(self, n_variants: int) -> np.ndarray:
         """Return the public frequencies of a number of variants, (n_variants,) float64."""
         return self.variant_set.frequency[self.variant_set.of_size(n_variants)]
 
-    def ld(self, n_variants):
+    def ld(self, n_variants: int) -> "PublicLd":
         """Return the PublicLd of a number of variants."""
         return self._ld[n_variants][0]
 
     @cached_property
-    def _ld(self):
+    def _ld(self) -> "dict[int, tuple[PublicLd, str]]":
         return load_ld(self._paths["ld"])
 
-    def choices(self, request, n_outcomes):
-        """Return the DrawnChoices that were drawn before for a ScreenedRequest, or None."""
+    def choices(self, request: "PrivacyRequest", n_outcomes: int) -> DrawnChoices | None:
+        """Return the choices that were drawn before for a ScreenedRequest, or None."""
         return self._choices.get((request, n_outcomes))
 
     @cached_property
-    def _choices(self):
+    def _choices(self) -> "dict[tuple[PrivacyRequest, int], DrawnChoices]":
         if self._paths["choices"] is None:
             return {}
         mechanism, found = mechanism_named(Choices.name), load_labelled(self._paths["choices"])
@@ -246,27 +237,19 @@ class TrainingData:
         }
 
 
-def _has_units(statistics, request):
+def _has_units(statistics: Statistics, request: "PrivacyRequest") -> bool:
     """Tell whether statistics are in the units of a request."""
     return (statistics.gram_step, statistics.cross_step) == (request.gram_step, request.cross_step)
 
 
-def _is_path(given):
+def _is_path(given: object) -> bool:
     return isinstance(given, str | PathLike)
 
 
-def public_outcomes(public, request, *, count):
-    """Return the outcomes of the training rows as they were summed, NaN where missing, if they are public.
+def public_outcomes(public: Outcomes, request: "PrivacyRequest", *, count: int) -> np.ndarray | None:
+    """Return the first outcomes of the training rows as they were summed, NaN if missing, if they are public.
 
-    Parameters
-    ----------
-    public : Outcomes of a replicate.
-    request : PrivacyRequest
-    count : int, of the first outcomes.
-
-    Returns
-    -------
-    (count, n_training) float64; None under other protection than that of features.
+    They are (count, n_training) float64; None under other protection than that of features.
     """
     if request.protection != Protection.FEATURE:
         return None

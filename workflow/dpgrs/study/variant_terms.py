@@ -1,27 +1,34 @@
 """What the settings say of the variants that a study may take."""
 
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
 from dpgrs.genotypes.linkage import LinkageLimit
 from dpgrs.methods.registry import METHODS
+
+if TYPE_CHECKING:
+    from dpgrs.config.cohort import Variants
+    from dpgrs.config.study import StudyConfig
 
 FILTERS = ("maf", "missing", "hwe", "ambiguous", "multiallelic", "classes")
 
 
-def filters_of(variants):
+def filters_of(variants: "Variants") -> dict[str, Any]:
     """Return the fields of a `dpgrs.io.variant_filters.VariantFilters` that the section `variants` states."""
     return {name: getattr(variants, name) for name in FILTERS}
 
 
-def linkage_of(settings):
-    """Return the LinkageLimit of a study's variants; None where variants are thinned at random alone."""
+def linkage_of(settings: "StudyConfig") -> LinkageLimit | None:
+    """Return the LinkageLimit of a study's variants; None if variants are thinned only at random."""
     r2, window = settings.variants.ld_r2, settings.variants.ld_window
     return None if r2 is None else LinkageLimit(r2, window, settings.cohort.rows)
 
 
-def takes_ld(methods):
-    """Tell whether a method of a study rests on linkage disequilibrium of public genotypes."""
+def takes_ld(methods: Iterable[str]) -> bool:
+    """Return whether a method of a study uses linkage disequilibrium of public genotypes."""
     return any(METHODS[name].takes_ld for name in methods)
 
 
-def has_public_sites(config):
-    """Tell whether public genotypes or tables decide on the sites of a study, and on their frequencies."""
+def has_public_sites(config: "StudyConfig") -> bool:
+    """Return whether public genotypes or tables decide on the sites of a study, and on their frequencies."""
     return config.mode == "release" or takes_ld(config.methods)

@@ -11,7 +11,8 @@ from dpgrs.config.paths import PATHS
 from dpgrs.config.reading import coerce
 from dpgrs.config.schema import keys, load_schema
 from dpgrs.config.setting import as_json
-from dpgrs.errors import UsageError
+from dpgrs.config.study import StudyConfig
+from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.study.settings import examine, resolve
 from dpgrs.study.settings_files import read_settings
 
@@ -402,3 +403,11 @@ def test_manual__examples_are_settings(repository):
 
 def test_manual__a_delta_is_not_the_chance_that_odds_move():
     assert "not the chance" in keys()["privacy.delta"]["description"]
+
+
+def test_study_config__raise_on_a_file_of_another_version():
+    """A file that a step of an earlier version wrote is no traceback."""
+    with pytest.raises(DpgrsError, match=r"keys of this dpgrs, got trials, cohort\.site\."):
+        StudyConfig.of({"trials": 2, "cohort": {"source": "simulate"}, "cohort.site": 1})
+    with pytest.raises(DpgrsError, match=r"got cohort\.site\. Remove the results"):
+        StudyConfig.of({"cohort": {"site": "a"}})

@@ -6,6 +6,8 @@ from functools import cache, reduce
 from types import UnionType
 from typing import Any, Literal, Self, Union, get_args, get_origin
 
+from dpgrs.errors import DpgrsError
+
 
 def setting(
     default: Any,
@@ -93,6 +95,12 @@ class Section:
     def of(cls, values: dict, place: str = "") -> Self:
         """Make a section of nested JSON values, which may lack keys; `place` is its dotted path."""
         types, section = cls.types(), object.__new__(cls)
+        unknown = [f"{place}{key}" for key in values if key not in types]
+        if unknown:
+            raise DpgrsError(
+                f"Settings that a step wrote must have keys of this dpgrs, got {', '.join(unknown)}. Remove "
+                "the results of the study and run it again, or use the version that wrote them."
+            )
         attributes = {
             _attribute(key): _typed(types[key], value, f"{place}{key}.") for key, value in values.items()
         }

@@ -200,3 +200,22 @@ def test_rules__the_digest_is_of_the_module_that_the_verb_runs(verb, module):
     name = module.removesuffix(".py").replace("/", ".")
     package, _, own = name.rpartition(".")
     assert re.search(rf"from dpgrs\.({re.escape(name)} import|{re.escape(package)} import {own}\b)", source)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from .parts import sums",
+        "from .parts.sums import total as sums_of_parts",
+        "from ..other.parts import sums",
+        "import numpy, other.parts.sums as sums",
+        "from other.parts import (  # all (of them)\n    sums,\n)",
+        "from other.parts import \\\n    sums",
+    ],
+)
+def test_reached_files__are_those_of_imports_of_every_form(plugin, tmp_path, line):
+    (tmp_path / "other" / "fits.py").write_text(f"{line}\n")
+    forget()
+    reached = reached_files("steps/fit.py", package=plugin)
+    assert tmp_path / "other" / "parts" / "sums.py" in reached
+    assert tmp_path / "other" / "rest.py" not in reached

@@ -21,7 +21,9 @@ from dpgrs.study.input_files import (
     LARGE,
     TABLES,
     content_mark,
+    content_marks,
     file_versions,
+    require_unchanged,
     stamp_input,
 )
 from dpgrs.study.made_by import note, note_of, require_made_by
@@ -402,3 +404,19 @@ def test_marks__are_also_of_folders_that_a_link_in_a_store_leads_to(tmp_path):
         large = [content_mark(store, is_genotypes=True)]
         seen.append([fingerprint(store), folder_digest(store), file_versions([store]), *large])
     assert all(first != other for first, other in zip(*seen, strict=True))
+
+
+def test_require_unchanged__raise_on_a_folder_that_cannot_be_read_as_a_whole(tmp_path, monkeypatch):
+    folder, study = tmp_path / "a.vcz", tmp_path / "results" / "s"
+    folder.mkdir()
+    (folder / "0.0").write_text("calls")
+
+    def unreadable(path):
+        raise PermissionError
+
+    marks = content_marks(None, [], study=study, genotypes=[folder])
+    require_unchanged({key: [mark] for key, mark in marks.items()}, study=study)
+    monkeypatch.setattr("dpgrs.io.files.file_digest", unreadable)
+    marks = content_marks(None, [], study=study, genotypes=[folder])
+    with pytest.raises(DpgrsError, match="must be as it was when the study read it"):
+        require_unchanged({key: [mark] for key, mark in marks.items()}, study=study)

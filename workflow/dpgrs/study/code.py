@@ -14,7 +14,10 @@ PACKAGE = Path(__file__).resolve().parents[1]
 BESIDE, BELOW = PACKAGE.parent / "Snakefile", PACKAGE / "clone" / "workflow" / "Snakefile"
 SNAKEFILE = BELOW if BELOW.is_file() else BESIDE
 # Every job reads every module that a rule may reach: a syntax tree of each would take half a second.
-IMPORT = re.compile(r"^[ \t]*(?:from ([.\w]+) import (\([^)]*\)|.*)|import ([.\w]+))", flags=re.MULTILINE)
+# A comment in parentheses may have one of its own, and a line may go on.
+IMPORT = re.compile(
+    r"^[ \t]*(?:from ([.\w]+) import (\((?:#.*|[^)#])*\)|(?:.*\\\n)*.*)|import (.+))", flags=re.MULTILINE
+)
 TEXT = re.compile(r'"([\w./]+)"')
 # A row of a registry names a function or a class so, of a module beside it or below.
 PLACE = re.compile(r'"(\w+(?:\.\w+)*)\.\w+"')
@@ -57,23 +60,29 @@ def _named_in(file: Path, package: Path) -> frozenset[Path]:
     packages = {"dpgrs": package} | _plugins()
     text, named = file.read_text(encoding="utf-8"), set()
     for source, names, whole in IMPORT.findall(text):
-        if (place := _place(source or whole, packages)) is None:
-            continue
-        # What is imported may be a module, or stand in one.
-        places = [place, *(place / name for name in re.findall(r"\w+", names))]
-        named |= {path for one in places for path in _files_of(one)}
-        if "named" in re.findall(r"\w+", names):
-            rows = place.with_suffix(".py").read_text(encoding="utf-8")
-            below = (module.replace(".", "/") for module in PLACE.findall(rows))
-            named |= {place.parent / f"{path}.py" for path in below} | _of_other_packages()
+        for module in [source] if source else re.findall(r"(?:^|,)\s*([.\w]+)", whole):
+            if (place := _place(module, packages, file=file)) is None:
+                continue
+            # What is imported may be a module, or stand in one.
+            places = [place, *(place / name for name in re.findall(r"\w+", names))]
+            named |= {path for one in places for path in _files_of(one)}
+            if "named" in re.findall(r"\w+", names):
+                rows = place.with_suffix(".py").read_text(encoding="utf-8")
+                below = (name.replace(".", "/") for name in PLACE.findall(rows))
+                named |= {place.parent / f"{path}.py" for path in below} | _of_other_packages()
     texts = {found for found in TEXT.findall(text) if "/" in found or found.isidentifier()}
     [home] = [one for one in packages.values() if file.is_relative_to(one)] or [file]
     named |= {path for path, tails in _other_files(home).items() if tails & texts}
     return frozenset(path for path in named if path.is_file())
 
 
-def _place(module: str, packages: Mapping[str, Path]) -> Path | None:
-    """Return the path of a module without its ending; None if its package does not count."""
+def _place(module: str, packages: Mapping[str, Path], *, file: Path | None = None) -> Path | None:
+    """Return the path of a module without its ending; None if its package does not count.
+
+    `file` imports it, perhaps relatively.
+    """
+    if n_dots := len(module) - len(module.lstrip(".")):
+        return file.parents[n_dots - 1].joinpath(*module[n_dots:].split("."))
     top, *below = module.split(".")
     return packages[top].joinpath(*below) if top in packages else None
 

@@ -139,11 +139,14 @@ def file_key(path: Path | str, study: Path) -> str:
 
 
 def require_unchanged(marks: Mapping[str, Collection[str]], *, study: Path) -> None:
-    """Refuse files that do not hold what they held when the study read them, by the marks in notes."""
+    """Refuse files that do not hold what they held when the study read them, by the marks in notes.
+
+    A folder with a file that cannot be read has no digest, and is refused, too.
+    """
     for key, noted in marks.items():
         name = key.removeprefix(FILE)
         is_genotypes = any(mark.startswith(BY_TIME) for mark in noted)
-        if {*noted} != {content_mark(study.parents[1] / name, is_genotypes=is_genotypes)}:
+        if ABSENT in noted or {*noted} != {content_mark(study.parents[1] / name, is_genotypes=is_genotypes)}:
             raise changed_file(key)
 
 

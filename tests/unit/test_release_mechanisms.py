@@ -26,6 +26,7 @@ from dpgrs.study.released import load_released, load_weights
 from dpgrs.study.released_accuracy import load_accuracy
 from draws import draw_seeded, fit_as_released
 from flips import after_flips
+from step_settings import settings_for
 from step_studies import N_VARIANTS, NAMES
 
 RELEASED = methods_that("may_be_released")
@@ -70,6 +71,19 @@ def test_draw__raise_in_a_release_by_a_method_of_another_mechanism(study, monkey
     by_hand = {"method": [method]}
     monkeypatch.setattr("step_studies.draw", lambda *given, **named: draw(*given, **named | by_hand))
     with pytest.raises(UsageError, match=f"must draw for a method of releases, got {mechanism}"):
+        study.release(config)
+    assert study.ledger(config).path.read_bytes() == before
+
+
+def test_draw__raise_in_a_release_on_choices_that_were_drawn_before(study, monkeypatch):
+    """Those of a benchmark have a public seed, and nothing would be charged for them."""
+    config = study.settings("k-blup", pure_epsilon="9")
+    before, path = study.ledger(config).path.read_bytes(), study.root / "choices.npz"
+    benchmark = settings_for("draw", config.changed(mode="benchmark", outcomes={"count": [3]}))
+    files = {"variant_set": "variant_set", "output": path, "events": study.root / "choices.json"}
+    draw(benchmark, study.root / "outcomes.zarr", mechanism="choices", method=["k-blup"], **files)
+    monkeypatch.setattr("step_studies.draw", partial(draw, choices=path))
+    with pytest.raises(UsageError, match="`--choices` must be left out in a release"):
         study.release(config)
     assert study.ledger(config).path.read_bytes() == before
 

@@ -386,6 +386,22 @@ def test_measure_release__in_public_is_that_of_all_public_people_at_no_cost(stud
     np.testing.assert_allclose(1 - rss / yy, table["r2"], rtol=1e-9)
 
 
+@pytest.mark.parametrize("is_link", [False, True])
+def test_measure_release__public_raise_on_private_files(study, is_link):
+    """Nothing is charged, and the bundle would hold exact sums over people of the cohort."""
+    folder = study.root / "results" / "small" / "private"
+    folder.mkdir(parents=True)
+    private = study.outcomes.rename(folder / "outcomes.zarr")
+    if is_link:
+        private.parent.with_name("public").mkdir()
+        private = private.parent.with_name("public") / "outcomes.zarr"
+        private.symlink_to(folder / "outcomes.zarr")
+    study.outcomes = private
+    with pytest.raises(DpgrsError, match=r"outcomes\.zarr` must be a public file, as nothing is charged"):
+        written_by(study, {"metrics": "public"}, variant_set="variant_set")
+    assert not study.metrics.exists()
+
+
 def test_measure_release__public_raise_on_other_outcomes(study):
     with pytest.raises(DpgrsError, match="must be the study's, with the same names in the same order"):
         measure_in_public(study, names=("b", "a", "c"))

@@ -414,3 +414,14 @@ def test_verbs_of_a_release__rest_on_all_that_others_of_them_write():
         verb = read_verb(name)
         assert {*verb.rests_on, *verb.writes} <= {one.name for one in verb.parameters}
         assert not {*verb.rests_on} & {*verb.writes}
+
+
+def test_require_made_by__raise_on_a_public_file_that_private_ones_made(private):
+    """As outcomes of the cohort that were written to the folder of the public reference."""
+    public = private.parent / "public"
+    store = made(public / "variants.zarr", "calls")
+    require_made_by(StudyConfig.of({}), [made(public / "replicate1" / "outcomes.zarr", "values", of=[store])])
+    cohort = made(private / "variants.zarr", "calls")
+    outcomes = made(public / "replicate1" / "outcomes.zarr", "values", of=[cohort])
+    with pytest.raises(DpgrsError, match=r"must be made from public files, got private/variants\.zarr\."):
+        require_made_by(StudyConfig.of({}), [outcomes])

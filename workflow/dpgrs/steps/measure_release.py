@@ -32,6 +32,7 @@ from dpgrs.privacy.statement.audits import drawn_statistics, require_audited
 from dpgrs.release.bundle_room import require_no_other_bundle
 from dpgrs.release.constants import no_copies, published, reference_sums
 from dpgrs.study.identity import fit_settings, public_identity
+from dpgrs.study.made_by import require_public
 from dpgrs.study.released import load_released, load_weights
 from dpgrs.study.request_identity import (
     ACCURACY,
@@ -124,6 +125,8 @@ def measure_release(
     """
     if settings.evaluation.metrics == Metrics.CHARGED:
         require_closed(drawn, weights, outcomes, variant_set, accuracy, events)
+    if settings.evaluation.metrics == Metrics.PUBLIC:
+        require_public([outcomes, variant_set, covariates])
     ledger = Ledger(settings.privacy.ledger)
     label, noisy = load_released(drawn, ledger.read())
     terms = fit_settings(settings) | ld_identity(ld) | effects_identity(effects)

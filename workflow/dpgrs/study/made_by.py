@@ -43,6 +43,7 @@ SHARDS = "shards"
 SIMULATED = ("cohort", "reference")
 SITES = "sites.tsv"
 CONTENT, UNKNOWN, CODE = "content of ", "note of ", "code of "
+CONTENT_OF_PRIVATE = f"{CONTENT}{PRIVATE}/"
 ITSELF = "itself"  # the digest of the file that a note is of
 # Of these steps the version counts that is raised by hand, as in their rules: an update draws nothing anew.
 DRAWING, OF_MECHANISMS = ("draw", "measure-release"), f"version of mechanisms {MECHANISM_VERSION}"
@@ -155,6 +156,10 @@ def require_made_by(settings: "StudyConfig", files: Sequence[Path]) -> None:
             raise DpgrsError(
                 f"`{path}` must be made from files with notes, got none: {', '.join(lacking)}. {ANEW}"
             )
+        if _is_public(path) and (private := [key for key in noted if key.startswith(CONTENT_OF_PRIVATE)]):
+            raise DpgrsError(
+                f"`{path}` must be made from public files, got {private[0].removeprefix(CONTENT)}. {ANEW}"
+            )
         if not _is_public(path) and (lacking := [key for key in sites if key not in noted]):
             raise DpgrsError(
                 f"`{path}` must be made by the public sites, got no {', '.join(lacking)}. {ANEW}"
@@ -189,6 +194,16 @@ def require_made_by(settings: "StudyConfig", files: Sequence[Path]) -> None:
         if may is not None and (others := [key.removeprefix(FILE) for key in marks if key not in may]):
             raise DpgrsError(
                 f"The study must be made from the files that its settings name, got `{others[0]}`. {ALL_ANEW}"
+            )
+
+
+def require_public(files: Iterable[Path | None]) -> None:
+    """Refuse private files of a study, also behind links, where nothing is charged for what they hold."""
+    for path in filter(None, files):
+        if any(place and place[0].name == PRIVATE for place in map(_place, (path, Path(path).resolve()))):
+            raise DpgrsError(
+                f"`{path}` must be a public file, as nothing is charged for what is measured on it, got a "
+                "private one. Name the one in the study's folder `public`."
             )
 
 

@@ -420,3 +420,20 @@ def test_require_unchanged__raise_on_a_folder_that_cannot_be_read_as_a_whole(tmp
     marks = content_marks(None, [], study=study, genotypes=[folder])
     with pytest.raises(DpgrsError, match="must be as it was when the study read it"):
         require_unchanged({key: [mark] for key, mark in marks.items()}, study=study)
+
+
+@pytest.mark.parametrize("name", ["sites", "loadings", "ld", "effects"])
+def test_draw__and_what_follows_refuse_private_files_for_public_ones(private, name):
+    """A bundle holds them, or says what follows from them, at no cost."""
+    config, path = with_setting("cohort.plink", "set"), private / "public.npz"
+    path.write_text("of the cohort\n")
+    settings = private / "settings.json"
+    settings.write_text(json.dumps(config.as_dict()))
+    sites = path if name == "sites" else private.with_name("public") / "sites.tsv"
+    rest = [str(private / "drawn.npz")] * 3
+    option = [] if name == "sites" else [f"--{name}", str(path)]
+    output = ["--output", str(private.with_name("release"))]
+    found = CliRunner().invoke(main, ["write-release", str(settings), str(sites), *rest, *option, *output])
+    assert f"`{path}` must be a public file, as nothing is charged" in found.output
+    if name not in ("sites", "effects"):
+        assert "must be a public file" in charge(private, config, f"--{name}", str(path))

@@ -18,6 +18,7 @@ KINDS = {
     "bool": click.BOOL,
 }
 GENOTYPES = "genotypes"  # what a verb names the user's genotype files
+PUBLIC_FILES = ("sites", "loadings", "ld", "effects")  # of a release, as its steps name them
 HOW = "Study file (YAML), or the settings.json of a finished study. Default: the demo study."
 
 
@@ -43,7 +44,14 @@ def command_of(name):
             require_same_versions,
             require_unchanged,
         )
-        from dpgrs.study.made_by import note, only_writer, require_made_by, settings_along, study_of
+        from dpgrs.study.made_by import (
+            note,
+            only_writer,
+            require_made_by,
+            require_public,
+            settings_along,
+            study_of,
+        )
         from dpgrs.study.step_settings import load_settings
 
         step = getattr(importlib.import_module(f"dpgrs.steps.{_own(name)}"), _own(name))
@@ -53,6 +61,7 @@ def command_of(name):
         if verb.rests_on and (settings is None or settings.mode == "release"):
             whole = _settings_of_study(settings, given)
             require_no_digests()
+            require_public(path for one in PUBLIC_FILES for path in files.get(one, []))
             rests_on = [path for one in verb.rests_on for path in files.get(one, [])]
             versions = file_versions(rests_on)
             require_made_by(whole, rests_on)

@@ -97,12 +97,12 @@ def draw(
     drawing = mechanism_named(mechanism)
     if settings.mode == "release":
         _require_released(drawing, method)
+        require_closed(*filter(None, (statistics, variant_set)), outcomes, output, events)
         if choices is not None:
             raise UsageError(
                 "`--choices` must be left out in a release, which draws its choices and is charged for them. "
                 "Nothing was charged."
             )
-        require_closed(*filter(None, (statistics, variant_set)), outcomes, output, events)
     files = {"statistics": statistics, "variant_set": variant_set, "choices": choices, "ld": ld}
     data = TrainingData(outcomes, **files, n_threads=threads)
     draws = list(draws_of(settings, drawing, method or [None], data))

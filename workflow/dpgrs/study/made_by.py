@@ -198,11 +198,11 @@ def require_made_by(settings: "StudyConfig", files: Sequence[Path]) -> None:
 
 
 def require_public(files: Iterable[Path | None]) -> None:
-    """Refuse private files of a study, also behind links, where nothing is charged for what they hold."""
+    """Refuse private files of a study, also behind links, where nothing is charged for what they tell."""
     for path in filter(None, files):
         if any(place and place[0].name == PRIVATE for place in map(_place, (path, Path(path).resolve()))):
             raise DpgrsError(
-                f"`{path}` must be a public file, as nothing is charged for what is measured on it, got a "
+                f"`{path}` must be a public file, as nothing is charged for what it tells, got a "
                 "private one. Name the one in the study's folder `public`."
             )
 

@@ -138,11 +138,16 @@ def test_code_digest__a_missing_module_is_an_error():
         code_digest("no_such_module.py")
 
 
+def is_for_annotations(node):
+    return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+
+
 @cache
 def imported_by(file):
     """Return the modules of the package that a syntax tree says a file imports."""
-    found = set()
-    for node in ast.walk(ast.parse(file.read_text())):
+    found, tree = set(), ast.parse(file.read_text())
+    tree.body = [node for node in tree.body if not is_for_annotations(node)]
+    for node in ast.walk(tree):
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import | ast.ImportFrom) else []
         if isinstance(node, ast.ImportFrom):
             names = [node.module, *(f"{node.module}.{name}" for name in names)]
@@ -175,6 +180,15 @@ def test_reached_files__of_the_papers_are_followed_from_their_rows():
     assert papers / "selection" / "peel.py" in reached
     assert papers / "tabular" / "replicates.py" not in reached
     assert papers / "methods" / "dp_sgd.py" not in reached_files("steps/render_report.py")
+
+
+def test_reached_files__not_what_annotations_alone_import(tmp_path):
+    lines = ["import os", "", "if TYPE_CHECKING:", "    from dpgrs.b import (", "        B,", "    )", ""]
+    lines += ["    import dpgrs.c", "", "from dpgrs.d import D", ""]
+    (tmp_path / "a.py").write_text("\n".join(lines))
+    for name in "bcd":
+        (tmp_path / f"{name}.py").touch()
+    assert {path.name for path in reached_files("a.py", package=tmp_path)} == {"a.py", "d.py"}
 
 
 def test_reached_files__templates_and_schemas_are_of_who_reads_them():

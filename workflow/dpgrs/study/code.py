@@ -18,6 +18,8 @@ SNAKEFILE = BELOW if BELOW.is_file() else BESIDE
 IMPORT = re.compile(
     r"^[ \t]*(?:from ([.\w]+) import (\((?:#.*|[^)#])*\)|(?:.*\\\n)*.*)|import (.+))", flags=re.MULTILINE
 )
+# Imported for annotations only: it never runs.
+FOR_ANNOTATIONS = re.compile(r"^if TYPE_CHECKING:\n(?:[ \t].*\n|\n)+", flags=re.MULTILINE)
 TEXT = re.compile(r'"([\w./]+)"')
 # A row of a registry names a function or a class so, of a module beside it or below.
 PLACE = re.compile(r'"(\w+(?:\.\w+)*)\.\w+"')
@@ -58,7 +60,7 @@ def _named_in(file: Path, package: Path) -> frozenset[Path]:
     if file.suffix != ".py":
         return frozenset()
     packages = {"dpgrs": package} | _plugins()
-    text, named = file.read_text(encoding="utf-8"), set()
+    text, named = FOR_ANNOTATIONS.sub("", file.read_text(encoding="utf-8")), set()
     for source, names, whole in IMPORT.findall(text):
         for module in [source] if source else re.findall(r"(?:^|,)\s*([.\w]+)", whole):
             if (place := _place(module, packages, file=file)) is None:

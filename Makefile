@@ -18,6 +18,8 @@ NIGHTLY := .nightly
 FUZZ_SECONDS ?= 600
 # Modules below workflow to change, such as dpgrs/privacy/noise/sources.py; empty means all on which a guarantee hangs.
 MODULES ?=
+# K/N: every N-th of these from the K-th on; empty means all. A night takes one of 28, by the day of the year.
+SHARE ?=
 # The folder of public data of `frontier` and `experiments`, and their cases and names; none means all.
 DATA ?= $(DPGRS_TEST_DATA)
 CASES ?=
@@ -109,12 +111,13 @@ test-light: $(DEV)  ## install the base into a fresh environment, weigh it, and 
 	@megabytes=$$(du -sm $(ENDS)/light/lib | cut -f1); echo "$$megabytes MB"; [ $$megabytes -lt 400 ]
 
 # Each suite runs, whether those before it passed or not; none may skip a test.
-nightly: $(DEV)  ## lint, the manual and every test, also those that no other target runs; ends with a table of the suites and their last lines (hours)
+nightly: $(DEV)  ## lint, the manual and every test, also those that no other target runs, and a share of the mutants; ends with a table of the suites and their last lines (hours)
 	@mkdir -p $(NIGHTLY); failures=0; rm -f $(NIGHTLY)/*; touch $(NIGHTLY)/failures; \
 	export PYTEST_DEBUG_TEMPROOT=$$(mktemp -d); trap 'rm -rf "$$PYTEST_DEBUG_TEMPROOT"' EXIT; \
 	for suite in $(AT_NIGHT); do \
 	  began=$$(date +%s); outcome=passed; \
 	  DPGRS_NO_SKIPS=1 $(MAKE) --no-print-directory $$suite MARKED="nightly or not nightly" \
+	    SHARE=$$(($$(date +%-j) % 28 + 1))/28 \
 	    >$(NIGHTLY)/$$suite.log 2>&1 || { outcome=FAILED; failures=$$((failures + 1)); }; \
 	  printf '%-24s %-6s %6s s  %s\n' $$suite $$outcome $$(($$(date +%s) - began)) \
 	    "$$(grep -vE '^(make|$$)' $(NIGHTLY)/$$suite.log | tail -n 1)" | tee -a $(NIGHTLY)/summary; \
@@ -150,7 +153,7 @@ fuzz: $(DEV)  ## feed odd and damaged files to the VCF reader, twice FUZZ_SECOND
 
 mutants: $(DEV) $(MUTANTS)/.ready  ## change MODULES in many small ways, one at a time, and list what no test notices (hours)
 	PYTHONPATH="tests:$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" \
-	  nice $(MUTANTS)/bin/python -m mutants.run $(MODULES)
+	  nice $(MUTANTS)/bin/python -m mutants.run $(if $(SHARE),--share $(SHARE)) $(MODULES)
 
 $(MUTANTS)/.ready:
 	@$(BIN)/python -m venv $(MUTANTS)

@@ -210,6 +210,7 @@ def main():
     parser.add_argument("--again", action="store_true", help="only what survived before")
     parser.add_argument("--quick", action="store_true", help="only changes inside of functions")
     parser.add_argument("--seconds", type=float, default=60, help="of tests that a mutant meets")
+    parser.add_argument("--share", help="K/N, such as 3/28: every N-th of the modules, from the K-th on")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes side by side")
     options = parser.parse_args()
     os.chdir(ROOT)
@@ -219,7 +220,8 @@ def main():
             if module.name != "dpgrs.__main__":
                 importlib.import_module(module.name)
     gc.freeze()  # the end of pytest collects garbage, which would be most of a fork's time
-    modules = [_module(wanted, again=options.again) for wanted in options.modules or _guarded()]
+    names = (options.modules or _guarded())[_share(options.share)]
+    modules = [_module(name, again=options.again) for name in names]
     notes = Notes(KEPT / "lines", [WORKFLOW / name for name in PACKAGES], longest=options.seconds)
     jobs = range(options.jobs)
     side_by_side([lambda: run_pytest(TESTS, Session(notes, modules, len(jobs)))])
@@ -232,6 +234,16 @@ def main():
     for module in modules:
         print(module.name, *module.counts, sep="\t")
     print("all", *map(sum, zip(*(module.counts for module in modules), strict=True)), sep="\t")
+
+
+def _share(text):
+    """Return which modules are a share of all, as a slice: 3/28 is every 28th from the third on."""
+    if not text:
+        return slice(None)
+    number, of_all = map(int, text.split("/"))
+    if not 1 <= number <= of_all:
+        raise SystemExit(f"--share must be K/N with K from 1 to N, got {text}.")
+    return slice(number - 1, None, of_all)
 
 
 def _guarded():

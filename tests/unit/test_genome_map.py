@@ -1,0 +1,56 @@
+"""The public map of a genome: its digest, its places, and its arrays."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dpgrs.linalg.genome_map import ChromosomeMap, GenomeMap, LdBlock, chromosome_arrays, chromosome_of
+
+
+def block(first, n_variants, n_directions, rng):
+    """A block with numbers that single precision holds."""
+    floats = rng.integers(1, 99, size=(n_variants, n_variants)) / 128
+    matrix = rng.integers(-(2**30), 2**30, size=(n_directions, n_variants))
+    shares = rng.random(n_directions)
+    vectors, root = floats[:, :n_directions], floats + floats.T
+    return LdBlock(first, first + n_variants, matrix, shares, shares / 2, vectors, root, floats[0], 0.25)
+
+
+@pytest.fixture
+def genome():
+    rng = np.random.default_rng(1)
+    effects = rng.integers(-9, 9, size=(5, 2))
+    blocks = (block(0, 3, 2, rng), block(3, 2, 1, rng))
+    carrier = ChromosomeMap(
+        "1", effects[:, 0], blocks, effects, np.array([7, 0]), 0.75, np.array([0, 4]), effects[:2]
+    )
+    none = np.empty(0, np.int64)
+    other = ChromosomeMap("2", effects[:, 1], blocks, effects, none, 0.5, none, effects[:0])
+    return GenomeMap((carrier, other), 500, 2.0, 0.75, np.array([0.1, 0.0]), np.array([0.2, 0.1]))
+
+
+def test_genome_map__counts_and_places(genome):
+    assert (genome.n_axes, genome.n_variants, genome.n_directions) == (2, 10, 8)
+    assert list(genome.chromosomes[0].entries()) == [slice(2, 4), slice(4, 5)]
+    assert list(genome.chromosomes[1].entries()) == [slice(0, 2), slice(2, 3)]
+    first = genome.chromosomes[0].blocks[0]
+    assert np.array_equal(first.loadings, first.root @ first.vectors)
+
+
+@pytest.mark.parametrize("name", ["matrix", "first"])
+def test_digest__changes_with_what_the_private_pass_uses(genome, name):
+    first, *rest = genome.chromosomes
+    changed = replace(first.blocks[0], **{name: getattr(first.blocks[0], name) + 1})
+    other = replace(genome, chromosomes=(replace(first, blocks=(changed, *first.blocks[1:])), *rest))
+    assert other.digest != genome.digest
+    assert replace(genome, clip=0.5).digest != genome.digest
+    assert replace(genome, n_panel=400).digest == genome.digest
+
+
+def test_chromosome_arrays__make_the_chromosome_again(genome):
+    again = tuple(chromosome_of(chromosome_arrays(chromosome)) for chromosome in genome.chromosomes)
+    assert replace(genome, chromosomes=again).digest == genome.digest
+    for name in ("shares", "variances", "vectors", "root", "deviations", "heritability"):
+        stored, made = (getattr(c[0].blocks[1], name) for c in (genome.chromosomes, again))
+        assert np.array_equal(stored, made)

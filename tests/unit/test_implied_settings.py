@@ -68,3 +68,32 @@ def test_resolve__the_demo_shows_what_the_project_names():
     assert set(demo.privacy.protection) == {"full", "feature", "label"}
     named = {"reusecov-gauss", "reusecov-proj", "reusecov-ellipsoid", "blup", "k-blup"}
     assert named < set(demo.methods)
+
+
+SITES = """chrom pos ref alt af
+1 10 C A 0.4
+1 20 A G 0.3
+1 30 A T 0.3
+1 40 A G 0.001
+2 5 A G 0.3
+""".replace(" ", "\t")
+
+
+@pytest.mark.parametrize(
+    ("variants", "chromosomes", "size"),
+    [({}, ["1", "2"], 3), ({"maf": 0}, ["1", "2"], 4), ({}, ["2"], 1), ({"size": 2}, ["1", "2"], 2)],
+)
+def test_resolve__a_release_takes_all_public_sites_that_pass_its_filters(
+    tmp_path, variants, chromosomes, size
+):
+    path = tmp_path / "sites.tsv"
+    path.write_text(SITES)
+    raw = {"mode": "release", "cohort": {"source": "vcf", "chromosomes": chromosomes}, "variants": variants}
+    assert resolve(raw | {"public": {"sites": str(path)}}).variants.size == (size,)
+
+
+def test_resolve__sites_that_cannot_be_read_leave_the_default(tmp_path):
+    path = tmp_path / "sites.tsv"
+    path.write_text("nothing\n")
+    raw = {"mode": "release", "cohort": {"source": "vcf"}, "public": {"sites": str(path)}}
+    assert resolve(raw).variants.size == (100,)

@@ -243,7 +243,8 @@ def test_release__too_few_public_sites(study, tmp_path):
     sites = tmp_path / "sites.tsv"
     sites.write_text("contig\tposition\tref\talt\tfrequency\n1\t5\tA\tC\t0.2\n")
     cohort = {"source": "vcf", "vcf": "absent{chrom}.vcf", "chromosomes": ["1"]}
-    lines = all_found(merged(study, {"cohort": cohort, "public": {"sites": str(sites), "origin": "x"}}))
+    public = {"sites": str(sites), "origin": "x"}
+    lines = all_found(merged(study, {"cohort": cohort, "public": public, "variants": {"size": 100}}))
     assert any("must list at least `variants.size`, 100, sites" in line for line in lines)
 
 

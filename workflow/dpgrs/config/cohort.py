@@ -352,7 +352,8 @@ class Variants(Section):
 
     size: tuple[int, ...] = setting(
         (100,),
-        "Number of variants, or a list of numbers; smaller sets are part of larger ones.",
+        "Number of variants, or a list of numbers; smaller sets are part of larger ones. With `public.sites` "
+        "the default is all of its sites that pass the filters.",
         example=(100, 400),
         max_items=100,
         minimum=1,

@@ -110,11 +110,7 @@ def choose_sites(
         raise UsageError(
             "`missing`, `hwe` and `ld_r2` need genotypes, got a table of sites. Give stores of a reference."
         )
-    names = [chromosome_name(str(chromosome)) for chromosome in chromosomes]
-    sites = sites[sites["contig"].map(chromosome_name).isin(names)]
-    reasons = drop_reasons(sites, filters=conditions)
-    is_plain = (sites["ref"] + sites["alt"]).str.fullmatch("[ACGT]{2}").to_numpy()
-    reasons[~is_plain] = REASONS.index("class")
+    sites, reasons = usable_sites(sites, chromosomes, maf=maf, **filters)
     usable = sites[reasons == USABLE]
     rank, is_linked = thin(usable, stores, size=size, seed=seed, linkage=linkage)
     is_chosen = rank >= 0
@@ -125,11 +121,28 @@ def choose_sites(
         what, never = "public sites on these chromosomes", ("class", "multiallelic", "ambiguous")
         raise DpgrsError(too_few(counts, size=size, what=what, fix="give more sites", fixed=never))
     chosen = usable.assign(rank=rank)[is_chosen]
+    names = [chromosome_name(str(chromosome)) for chromosome in chromosomes]
     order = chosen["contig"].map(chromosome_name).map(names.index)
     chosen = (
         chosen.assign(order=order).sort_values(["order", "position"], kind="stable").drop(columns="order")
     )
     return chosen, with_records(counts, stores) if stores else counts
+
+
+def usable_sites(
+    sites: pd.DataFrame, chromosomes: Sequence[str], **filters: Any
+) -> tuple[pd.DataFrame, np.ndarray]:
+    """Return the public sites of some chromosomes, and for each the index of the reason to leave it out, or
+    `USABLE`.
+
+    Sites and filters are as in `choose_sites`; the reasons are (n_sites,) int64.
+    """
+    names = [chromosome_name(str(chromosome)) for chromosome in chromosomes]
+    sites = sites[sites["contig"].map(chromosome_name).isin(names)]
+    reasons = drop_reasons(sites, filters=VariantFilters(**filters | RELEASED))
+    is_plain = (sites["ref"] + sites["alt"]).str.fullmatch("[ACGT]{2}").to_numpy()
+    reasons[~is_plain] = REASONS.index("class")
+    return sites, reasons
 
 
 def write_sites(path: Path | str, sites: pd.DataFrame) -> None:

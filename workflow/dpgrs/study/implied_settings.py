@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 from dpgrs.errors import DpgrsError
 from dpgrs.study.settings_files import deep_merge
 from dpgrs.study.table_cohort import TABLE, is_table, look_at_cohort_table, takes_columns
+from dpgrs.study.variant_terms import filters_of
 from dpgrs.types import Missing
 
 if TYPE_CHECKING:
@@ -88,6 +89,28 @@ def with_table_sizes(config: "StudyConfig", raw: dict[str, Any]) -> "StudyConfig
         variants={} if "size" in variants else {"size": [len(features.names)]},
         outcomes={"count": [len(own.names)]} if needs_count else {},
     )
+
+
+def with_site_sizes(config: "StudyConfig", raw: dict[str, Any]) -> "StudyConfig":
+    """Give a study with `public.sites` all sites that pass its filters unless the settings as given state a
+    number.
+
+    A table that cannot be read, or without such a site, has the schema's size: preflight says what is wrong.
+    """
+    variants = raw.get("variants")
+    is_stated = isinstance(variants, dict) and "size" in variants
+    if config.mode != "release" or config.public.sites is None or is_stated:
+        return config
+    from dpgrs.io.sites import read_sites, usable_sites  # brings pandas, which takes 0.3 s
+    from dpgrs.io.variant_filters import USABLE
+
+    try:
+        sites = read_sites(config.public.sites, frequencies=config.public.frequencies)
+        _, reasons = usable_sites(sites, config.cohort.chromosomes, **filters_of(config.variants))
+    except DpgrsError:
+        return config
+    n_usable = int((reasons == USABLE).sum())
+    return config.changed(variants={"size": [n_usable]}) if n_usable else config
 
 
 def _source(raw: dict[str, Any], section: str) -> Any:

@@ -16,7 +16,7 @@ from dpgrs.config.study import StudyConfig
 from dpgrs.errors import UsageError
 from dpgrs.io.genome_builds import SIMULATED_BUILD
 from dpgrs.study.fetched_files import implied_populations
-from dpgrs.study.implied_settings import with_implied, with_table_sizes
+from dpgrs.study.implied_settings import with_implied, with_site_sizes, with_table_sizes
 from dpgrs.study.method_choice import with_chosen_methods
 from dpgrs.types import Missing, Rows, Unit
 
@@ -48,7 +48,8 @@ def examine(raw: Any) -> tuple[StudyConfig, list[Problem]]:
         cohort={"populations": implied_populations(config.cohort)},
         release={"genome_build": config.release.genome_build or build},
     )
-    return with_chosen_methods(with_table_sizes(_with_home(config), raw)), problems
+    config = with_site_sizes(with_table_sizes(_with_home(config), raw), raw)
+    return with_chosen_methods(config), problems
 
 
 def without_paths(config: StudyConfig) -> StudyConfig:

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from dpgrs.cli.main import main
 from dpgrs.config.paths import PATHS, PATTERN_KEYS
 from dpgrs.errors import DpgrsError
-from dpgrs.io.files import folder_digest
+from dpgrs.io.files import files_below, folder_digest
 from dpgrs.io.json_files import read_json
 from dpgrs.io.sealed_zarr import fingerprint
 from dpgrs.study.input_files import (
@@ -325,7 +325,7 @@ def test_charge__raise_on_what_another_run_replaces_after_its_note_was_compared(
     assert (found.exit_code, bool(reached)) == ((0, True) if change is None else (1, False)), found.output
     if change is not None:
         named = name.partition("/")[0]
-        assert f"`{named}` must stay as it is until it is charged for" in found.output
+        assert f"`{named}` must stay as it is until it is charged for, published or exported" in found.output
 
 
 def test_ingest__raise_on_a_list_that_changed_since_people_were_chosen(private, monkeypatch):
@@ -404,6 +404,19 @@ def test_marks__are_also_of_folders_that_a_link_in_a_store_leads_to(tmp_path):
         large = [content_mark(store, is_genotypes=True)]
         seen.append([fingerprint(store), folder_digest(store), file_versions([store]), *large])
     assert all(first != other for first, other in zip(*seen, strict=True))
+
+
+def test_marks__are_of_folders_with_links_to_folders_on_the_way(tmp_path):
+    """Two links to themselves would be followed in every order."""
+    store, other = tmp_path / "genotypes.zarr", tmp_path / "other"
+    for folder in (store, other):
+        folder.mkdir()
+    (other / "back").symlink_to(store)
+    for name, target in {"self": ".", "again": ".", "other": other}.items():
+        (store / name).symlink_to(target)
+    for folder in (store, other):
+        (folder / "0").write_text("calls")
+    assert files_below(store) == [store / "0", store / "other" / "0"]
 
 
 def test_require_unchanged__raise_on_a_folder_that_cannot_be_read_as_a_whole(tmp_path, monkeypatch):

@@ -414,6 +414,7 @@ def test_verbs_of_a_release__rest_on_all_that_others_of_them_write():
         verb = read_verb(name)
         assert {*verb.rests_on, *verb.writes} <= {one.name for one in verb.parameters}
         assert not {*verb.rests_on} & {*verb.writes}
+        assert verb.charges
 
 
 def test_require_made_by__raise_on_a_public_file_that_private_ones_made(private):

@@ -75,6 +75,16 @@ def test_draw__raise_in_a_release_by_a_method_of_another_mechanism(study, monkey
     assert study.ledger(config).path.read_bytes() == before
 
 
+@pytest.mark.parametrize("method", ["k-blup", "adassp"])
+def test_draw__raise_in_a_release_without_the_method_that_has_its_own_draws(study, monkeypatch, method):
+    config = study.settings(method, pure_epsilon="9")
+    before = study.ledger(config).path.read_bytes()
+    monkeypatch.setattr("step_studies.draw", lambda *given, **named: draw(*given, **named | {"method": []}))
+    with pytest.raises(UsageError, match=f"`--method` must be given for .*Name one of.*{method}"):
+        study.release(config)
+    assert study.ledger(config).path.read_bytes() == before
+
+
 def test_draw__raise_in_a_release_on_choices_that_were_drawn_before(study, monkeypatch):
     """Those of a benchmark have a public seed, and nothing would be charged for them."""
     config = study.settings("k-blup", pure_epsilon="9")

@@ -288,6 +288,21 @@ def test_write_release__rounds_weights_and_digests_settings_without_paths(study)
     assert study.bundle(config, noisy) == first
 
 
+def test_write_release__raise_on_what_another_run_replaces_meanwhile(study):
+    """When all is read: the bundle that is there stays."""
+    config = study.settings("reusecov-gauss").changed(release={"audit_draws": 0})
+    noisy = study.release(config)
+    bundle = study.bundle(config, noisy)
+
+    def refuse():
+        raise DpgrsError("A file was replaced.")
+
+    with pytest.raises(DpgrsError, match="A file was replaced"):
+        study.bundle(config, noisy, before_charge=refuse)
+    folder = study.root / "bundle"
+    assert {path: (folder / path).read_bytes() for path in bundle} == bundle
+
+
 def test_write_release__traits_are_added_to_the_same_weights(study):
     """They are words of the curator: no draw, charge or weight hangs on them."""
     config, table = study.settings("reusecov-gauss"), study.root / "traits.tsv"

@@ -126,8 +126,12 @@ def file_digest(path: Path | str) -> str:
 
 def files_below(path: Path | str) -> list[Path]:
     """List all files of a folder, sorted, and of folders to which links in it lead; ``rglob`` skips these."""
-    walked = os.walk(path, followlinks=True)
-    found = (Path(folder, name) for folder, _, names in walked for name in names)
+    found = []
+    for folder, folders, names in os.walk(path, followlinks=True):
+        found += [Path(folder, name) for name in names]
+        # A link to a folder on the way leads to no other file, and two would lead on for ever.
+        above = {os.path.realpath(one) for one in (folder, *Path(folder).parents)}
+        folders[:] = [one for one in folders if os.path.realpath(Path(folder, one)) not in above]
     return sorted(file for file in found if file.is_file())
 
 

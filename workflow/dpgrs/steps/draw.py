@@ -138,6 +138,11 @@ def _require_released(mechanism, methods: list[str]) -> None:
             f"{', '.join(methods or mechanism.methods)}. Nothing was charged. Set `methods` to one that "
             "`dpgrs` offers for releases, and run Snakemake."
         )
+    if not methods and mechanism.drawn_for(released) != [None]:
+        raise UsageError(
+            f"`--method` must be given for `--mechanism {mechanism.name}`, got none. Nothing was charged. "
+            f"Name one of {', '.join(released)}."
+        )
 
 
 def _only(draws):

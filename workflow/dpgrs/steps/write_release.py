@@ -51,6 +51,7 @@ def write_release(
     effects: Path | None = None,
     traits: Path | None = None,
     output: Path,
+    before_charge=None,
 ):
     """Write the bundle of a release.
 
@@ -68,6 +69,8 @@ def write_release(
     traits : table that describes the outcomes, written by the curator.
     output : folder to write. An earlier bundle of the same release there is written again; a bundle of
         another release is refused.
+    before_charge : function that raises DpgrsError if a file was replaced since its note was compared; it is
+        called when all files are read and nothing is written.
 
     Raises
     ------
@@ -104,22 +107,24 @@ def write_release(
         terms=content.terms,
         source=_source(content.events),
     )
+    outcome_loadings = settings.outcomes.loadings
+    parts = {
+        "scores": scores,
+        "statement": build_statement(content),
+        "provenance": provenance(without_paths(settings), []),
+        "scales": constants,
+        "covariates": covariate_weights(fit.weights[:, size:], names, settings=settings),
+        "loadings": loadings,
+        "outcome_loadings": outcome_loadings and read_outcome_loadings(outcome_loadings).text,
+        "sums": load_reference_sums(accuracy),
+        "measures": load_measures(accuracy),
+        "statistics": _statistics(settings, label, noisy, sites),
+    }
+    if before_charge is not None:
+        before_charge()
     require_same_release(output, {event["request"] for event in content.events}, fit=terms)
     remove_bundle(output)
-    outcome_loadings = settings.outcomes.loadings
-    write_bundle(
-        output,
-        scores=scores,
-        statement=build_statement(content),
-        provenance=provenance(without_paths(settings), []),
-        scales=constants,
-        covariates=covariate_weights(fit.weights[:, size:], names, settings=settings),
-        loadings=loadings,
-        outcome_loadings=None if outcome_loadings is None else read_outcome_loadings(outcome_loadings).text,
-        sums=load_reference_sums(accuracy),
-        measures=load_measures(accuracy),
-        statistics=_statistics(settings, label, noisy, sites),
-    )
+    write_bundle(output, **parts)
 
 
 def _statistics(settings, label, noisy, sites):

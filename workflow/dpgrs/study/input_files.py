@@ -161,7 +161,7 @@ def file_versions(paths: Iterable[Path]) -> dict[Path, tuple[int, ...]]:
 
 
 def require_same_versions(versions: Mapping[Path, tuple[int, ...]], paths: Iterable[Path]) -> None:
-    """Refuse to charge or to export if a file was replaced or written since its note was compared.
+    """Refuse to charge, publish or export if a file was replaced or written since its note was compared.
 
     The versions, from `file_versions`, are of the time before the notes were compared.
     """
@@ -169,8 +169,9 @@ def require_same_versions(versions: Mapping[Path, tuple[int, ...]], paths: Itera
         now = file_versions([path])
         if now != {one: versions.get(one) for one in now} or (path in versions) != path.exists():
             raise DpgrsError(
-                f"`{path}` must stay as it is until it is charged for or exported, got a file written "
-                "meanwhile. Nothing was charged. Run one study at a time in a folder, and run it again."
+                f"`{path}` must stay as it is until it is charged for, published or exported, got a file "
+                "written meanwhile. Nothing of that was done. Run one study at a time in a folder, and "
+                "run it again."
             )
 
 

@@ -5,7 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpgrs.linalg.genome_map import ChromosomeMap, GenomeMap, LdBlock, chromosome_arrays, chromosome_of
+from dpgrs.linalg.genome_map import (
+    ChromosomeMap,
+    GenomeMap,
+    LdBlock,
+    chromosome_arrays,
+    chromosome_of,
+    genome_axes,
+    mapped_rows,
+)
 
 
 def block(first, n_variants, n_directions, rng):
@@ -27,7 +35,9 @@ def genome():
     )
     none = np.empty(0, np.int64)
     other = ChromosomeMap("2", effects[:, 1], blocks, effects, none, 0.5, none, effects[:0])
-    return GenomeMap((carrier, other), 500, 2.0, 0.75, np.array([0.1, 0.0]), np.array([0.2, 0.1]))
+    return GenomeMap(
+        (carrier, other), 500, 2.0, 0.75, np.array([0.1, 0.0]), np.array([0.2, 0.1]), False, np.ones(2)
+    )
 
 
 def test_genome_map__counts_and_places(genome):
@@ -38,6 +48,27 @@ def test_genome_map__counts_and_places(genome):
     assert np.array_equal(first.loadings, first.root @ first.vectors)
 
 
+def test_mapped_rows__are_the_sums_of_the_definition(genome):
+    rng = np.random.default_rng(2)
+    x = rng.integers(-4096, 8192, size=(3, 5))
+    pruned = [chromosome.pruned for chromosome in genome.chromosomes]
+    loadings = [chromosome.axis_loadings * 2**20 for chromosome in genome.chromosomes]
+    f = genome_axes(loadings, [x[:, columns] for columns in pruned])
+    assert np.array_equal(f, np.rint(x[:, [0, 4]] @ (loadings[0] / 2**24)))
+    for chromosome in genome.chromosomes:
+        z = mapped_rows(chromosome, x, f)
+        for person in range(3):
+            effects = chromosome.axis_effects * 2.0**-12
+            rest = x[person] * 2.0**-12 - effects @ (f[person] * 2.0**-12)
+            blocks = [block.matrix * 2.0**-24 @ rest[block.columns] for block in chromosome.blocks]
+            axes = (
+                f[person] * 2.0**-12 * (chromosome.axis_gains * 2.0**-24)
+                if len(chromosome.axis_gains)
+                else []
+            )
+            np.testing.assert_allclose(z[person], np.concatenate([axes, *blocks]), rtol=1e-12)
+
+
 @pytest.mark.parametrize("name", ["matrix", "first"])
 def test_digest__changes_with_what_the_private_pass_uses(genome, name):
     first, *rest = genome.chromosomes
@@ -45,6 +76,7 @@ def test_digest__changes_with_what_the_private_pass_uses(genome, name):
     other = replace(genome, chromosomes=(replace(first, blocks=(changed, *first.blocks[1:])), *rest))
     assert other.digest != genome.digest
     assert replace(genome, clip=0.5).digest != genome.digest
+    assert replace(genome, is_clipped_jointly=True).digest != genome.digest
     assert replace(genome, n_panel=400).digest == genome.digest
 
 

@@ -9,7 +9,7 @@ panel.
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
@@ -92,6 +92,12 @@ class GenomeMap:
     clip: float  # C, the norm at which a row of phenotypes is clipped, in their standard deviations
     axis_shares: np.ndarray  # (n_axes,) float64 >= 0, q_f
     axis_variances: np.ndarray  # (n_axes,) float64, their p
+    # Whether a person's rows of all chromosomes are clipped together, at the root of the sum of R_c^2, which
+    # is 1; otherwise the row of each chromosome is clipped at its R_c.
+    is_clipped_jointly: bool
+    # (n_chromosomes,) float64 in (0, 1], by what the clip shortens effects, estimated from the panel's
+    # people; fits divide S by it.
+    attenuations: np.ndarray
 
     @property
     def n_axes(self) -> int:
@@ -111,7 +117,9 @@ class GenomeMap:
     @cached_property
     def digest(self) -> str:
         """SHA-256 of all that the private pass and the draw use."""
-        total = hashlib.sha256(json.dumps([float(self.clip).hex(), self.n_axes]).encode())
+        total = hashlib.sha256(
+            json.dumps([float(self.clip).hex(), self.n_axes, self.is_clipped_jointly]).encode()
+        )
         for chromosome in self.chromosomes:
             bounds = [(block.first, block.stop) for block in chromosome.blocks]
             head = [chromosome.contig, float(chromosome.row_norm).hex(), bounds]
@@ -122,6 +130,32 @@ class GenomeMap:
                 total.update(json.dumps(array.shape).encode())
                 total.update(np.ascontiguousarray(array, dtype="<i8").tobytes())
         return total.hexdigest()
+
+
+def genome_axes(loadings: Iterable[np.ndarray], dosages: Iterable[np.ndarray]) -> np.ndarray:
+    """Return the axes f = rint(A (x - a)) of people, (n_people, n_axes) int64 in units of `DOSAGE_STEP`.
+
+    Both are by chromosome: (n_pruned, n_axes) int64 A, and (n_people, n_pruned) x - a of the pruned variants,
+    whole numbers in units of `DOSAGE_STEP`.
+    """
+    sums = sum(x.astype(np.int64) @ A for A, x in zip(loadings, dosages, strict=True))
+    half = round(1 / MAP_STEP) // 2
+    return (sums + half) // (2 * half)
+
+
+def mapped_rows(
+    chromosome: ChromosomeMap,
+    dosages: np.ndarray,  # (n_people, n_variants) x - a, whole numbers in units of `DOSAGE_STEP`
+    axes: np.ndarray,  # (n_people, n_axes) int64, of `genome_axes`
+) -> np.ndarray:
+    """Return the rows z of people on a chromosome before their clip, (n_people, n_directions) float64."""
+    x = dosages.astype(np.float64) * DOSAGE_STEP
+    if axes.shape[1]:
+        x -= axes * DOSAGE_STEP @ (chromosome.axis_effects * DOSAGE_STEP).T
+    of_axes = axes[:, : len(chromosome.axis_gains)] * DOSAGE_STEP * (chromosome.axis_gains * MAP_STEP)
+    return np.hstack(
+        [of_axes, *(x[:, block.columns] @ block.matrix.T * MAP_STEP for block in chromosome.blocks)]
+    )
 
 
 def chromosome_arrays(chromosome: ChromosomeMap) -> dict[str, Any]:

@@ -94,7 +94,7 @@ def public_ld(
     whole = PublicLd(starts, tuple(_products(rows, starts)), empty, len(rows))
     if len(starts) == 1:
         return whole
-    n_components = _best_number(rows, whole, rows_per_person=rows_per_person)
+    n_components = best_number(rows, whole.of_blocks, rows_per_person=rows_per_person)
     return PublicLd(starts, whole.blocks, principal_axes(rows, n_components), len(rows))
 
 
@@ -118,7 +118,12 @@ def principal_axes(rows: np.ndarray, n_components: int) -> np.ndarray:
     return axes[order] * values[order, np.newaxis] / np.sqrt(len(rows))
 
 
-def _best_number(rows: np.ndarray, whole: PublicLd, *, rows_per_person: int) -> int:
+def best_number(
+    rows: np.ndarray,  # (n_rows, n_variants) float64, centred
+    blocks: list[slice],  # the variants of each block
+    *,
+    rows_per_person: int,
+) -> int:
     """Return how many components of half of the people come nearest to the others, between blocks.
 
     The squared distance of L'L to the products of the others is, but for a constant, |L'L|^2 less twice their
@@ -131,7 +136,7 @@ def _best_number(rows: np.ndarray, whole: PublicLd, *, rows_per_person: int) -> 
         return 0
     L = principal_axes(half, most)
     overlap, squares = ((others @ L.T) ** 2).sum(axis=0), (L @ L.T) ** 2
-    for own in whole.of_blocks:
+    for own in blocks:
         overlap -= ((others[:, own] @ L[:, own].T) ** 2).sum(axis=0)
         squares -= (L[:, own] @ L[:, own].T) ** 2
     numbers = range(most + 1)

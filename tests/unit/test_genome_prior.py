@@ -1,0 +1,182 @@
+"""The prior of a genome along its LD, shares of the noise, and the map that follows."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from sklearn.covariance import ledoit_wolf
+
+from dpgrs.linalg.genome_map import mapped_rows
+from dpgrs.linalg.genome_prior import (
+    HERITABILITY,
+    ReferenceChromosome,
+    best_shares,
+    expected_r2,
+    genome_map,
+    genome_prior,
+    shrunken_covariance,
+    steered_noise,
+)
+
+MU = 0.2
+
+
+def panel(rng, n_people, frequencies):
+    """People of a chromosome whose neighbouring variants are in LD."""
+    alleles = np.zeros((n_people, len(frequencies)), dtype=np.int64)
+    for _ in range(2):
+        uniform = rng.random((n_people, len(frequencies)))
+        for j in range(1, len(frequencies)):
+            is_copied = rng.random(n_people) < 0.7
+            uniform[is_copied, j] = uniform[is_copied, j - 1]
+        alleles += uniform < frequencies
+    return alleles
+
+
+def chromosomes_of(X, cuts):
+    """Chromosomes of equal numbers of variants, two blocks each."""
+    for number, part in enumerate(np.split(X, cuts, axis=1)):
+        size = part.shape[1]
+        bounds, pruned = np.array([0, size // 2, size]), np.arange(0, size, 2)
+        yield ReferenceChromosome(str(number + 1), part, part.mean(axis=0) / 2, bounds, pruned)
+
+
+@pytest.fixture(scope="module")
+def reference():
+    rng = np.random.default_rng(3)
+    frequency = rng.uniform(0.1, 0.9, size=48)
+    return list(chromosomes_of(panel(rng, 300, frequency), [24]))
+
+
+@pytest.fixture(scope="module")
+def prior(reference):
+    return genome_prior(reference, n_axes=0)
+
+
+def test_shrunken_covariance__is_that_of_ledoit_and_wolf(reference):
+    X = reference[0].dosages - reference[0].dosages.mean(axis=0)
+    np.testing.assert_allclose(shrunken_covariance(X), ledoit_wolf(X, assume_centered=True)[0])
+
+
+@pytest.mark.parametrize("tau", [0.0, 0.002, 0.05])
+def test_best_shares__are_those_of_numeric_optimisation(tau):
+    p, rest = np.array([0.2, 0.1, 0.1, 0.06, 0.03, 0.01]), np.array([0.05, 0.01, 0.05, 0.01, 0.02, 0.01])
+    noise = p + rest
+    shares, level = best_shares(p, noise, tau)
+    np.testing.assert_allclose(shares, np.maximum(level * p - tau, 0) / noise)
+    solution = minimize(
+        lambda q: -sum(p**2 * q / (noise * q + tau)) if tau else sum((q - level * p / noise) ** 2),
+        np.full(6, 1 / 6),
+        bounds=[(1e-12, 1)] * 6,
+        constraints={"type": "eq", "fun": lambda q: q.sum() - 1},
+        options={"ftol": 1e-14, "maxiter": 1000},
+    )
+    np.testing.assert_allclose(shares, solution.x, atol=1e-4)
+    if tau:
+        assert expected_r2(p, noise, shares, tau) >= -solution.fun - 1e-9
+
+
+def test_best_shares__behind_much_noise_the_best_direction_has_all():
+    shares, _ = best_shares(np.array([0.1, 0.3]), np.array([0.2, 0.4]), 1e30)
+    assert shares.tolist() == [0, 1]
+
+
+def test_expected_r2__is_what_a_fit_explains_in_the_model():
+    rng = np.random.default_rng(4)
+    p, tau, n = np.array([0.2, 0.1, 0.05, 0.02]), 0.01, 50
+    shares = np.array([0.5, 0.3, 0.2, 0.0])
+    used = shares > 0
+    b = rng.standard_normal((200_000, 4)) * np.sqrt(p)
+    N = 1 / n + tau / shares[used]
+    c = b[:, used] + rng.standard_normal((len(b), 3)) * np.sqrt(N)
+    explained = np.zeros_like(b)
+    explained[:, used] = p[used] / (p[used] + N) * c
+    measured = (np.square(b) - np.square(b - explained)).sum(axis=1).mean()
+    assert expected_r2(p, p + 1 / n, shares, tau) == pytest.approx(measured, abs=0.002)
+
+
+def test_steered_noise__takes_the_best_clip(prior):
+    best = steered_noise(prior.spectrum, 500, mu=MU)
+    for clip in (0.7, 2.0):
+        assert steered_noise(prior.spectrum, 500, mu=MU, clip=clip * best.clip).expected_r2 < best.expected_r2
+    more = steered_noise(prior.spectrum, 500, mu=MU, n_phenotypes=10)
+    twice = steered_noise(prior.spectrum, 500, mu=MU, sensitivity=2)
+    assert more.clip > best.clip
+    assert max(more.expected_r2, twice.expected_r2) < best.expected_r2
+    assert steered_noise(prior.spectrum, 500, mu=MU / 2).clip <= best.clip
+
+
+def test_genome_prior__explains_the_heritability_and_is_a_decomposition(reference, prior):
+    assert prior.spectrum.variances.sum() == pytest.approx(HERITABILITY)
+    total = sum(block.variances.sum() for block in prior.blocks)
+    sizes = sum(len(chromosome.frequency) for chromosome in reference)
+    factor = 1 / sum(chromosome.relative_variances.sum() for chromosome in reference)
+    block, chromosome = prior.chromosomes[1].blocks[1], reference[1]
+    Q = factor * chromosome.relative_variances[block.first : block.stop]
+    x = (chromosome.dosages - 2 * chromosome.frequency)[:, block.first : block.stop] / block.deviations
+    sigma = shrunken_covariance(x)
+    assert sizes == 48
+    assert total == pytest.approx(1, abs=0.05)
+    np.testing.assert_allclose(block.root @ block.root, sigma, atol=1e-5)
+    P = (block.root * Q) @ block.root
+    np.testing.assert_allclose((block.vectors * block.variances) @ block.vectors.T, P, atol=1e-7)
+
+
+def test_genome_map__rows_have_the_mean_square_of_their_shares(reference, prior):
+    noise = steered_noise(prior.spectrum, 500, mu=MU)
+    genome = genome_map(prior, noise, reference)
+    assert noise.shares.sum() == pytest.approx(1)
+    assert 0 < genome.n_directions < 48
+    for chromosome in genome.chromosomes:
+        assert chromosome.row_norm**2 == pytest.approx(sum(block.shares.sum() for block in chromosome.blocks))
+        for block in chromosome.blocks:
+            T = block.matrix * 2.0**-24 * block.deviations
+            covariance = T @ block.root @ block.root @ T.T
+            np.testing.assert_allclose(covariance, np.diag(block.shares), atol=1e-5)
+            np.testing.assert_allclose(
+                block.loadings.T @ block.loadings, block.vectors.T @ block.root @ block.root @ block.vectors
+            )
+
+
+def test_genome_map__clips_few_directions_jointly(reference, prior):
+    """The more directions a row has, the less its length varies."""
+    genome = genome_map(prior, steered_noise(prior.spectrum, 500, mu=MU), reference)
+    assert genome.is_clipped_jointly
+    squares = [
+        np.square(mapped_rows(own, chromosome.centred(), np.empty((300, 0), np.int64))).sum(axis=1)
+        for own, chromosome in zip(genome.chromosomes, reference, strict=True)
+    ]
+    factors = np.minimum(1, 1 / np.sqrt(sum(squares)))
+    np.testing.assert_allclose(genome.attenuations, [factors @ w / w.sum() for w in squares])
+
+
+def test_genome_prior__finds_axes_of_ancestry():
+    rng = np.random.default_rng(5)
+    frequency = rng.uniform(0.2, 0.8, size=48)
+    shifted = np.clip(frequency + rng.choice([-0.2, 0.2], size=48), 0.05, 0.95)
+    X = np.concatenate([panel(rng, 200, frequency), panel(rng, 200, shifted)])
+    reference = list(chromosomes_of(X, [24]))
+    prior = genome_prior(reference)
+    assert len(prior.chromosomes[0].axis_variances) >= 1
+    genome = genome_map(prior, steered_noise(prior.spectrum, 500, mu=1), reference)
+    assert genome.axis_shares[0] > 0
+    assert len(genome.chromosomes[0].axis_gains) == genome.n_axes
+    assert len(genome.chromosomes[1].axis_gains) == 0
+    first = mapped_rows(
+        genome.chromosomes[0],
+        np.zeros((1, 24)),
+        np.full((1, genome.n_axes), 4096),
+    )[0, 0]
+    assert first == pytest.approx(np.sqrt(genome.axis_shares[0]), abs=1e-6)
+
+
+def test_genome_prior__one_block_has_no_axes(reference):
+    whole = replace(reference[0], bounds=np.array([0, 24]))
+    assert len(genome_prior([whole]).chromosomes[0].axis_variances) == 0
+
+
+def test_genome_prior__takes_variances_of_effects(reference):
+    chosen = replace(reference[0], effect_variances=np.r_[np.ones(12), np.full(12, 1e-9)])
+    spectrum = genome_prior([chosen], n_axes=0).spectrum
+    assert spectrum.variances[12:].sum() < 1e-6

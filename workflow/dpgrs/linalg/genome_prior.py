@@ -1,0 +1,363 @@
+"""The prior of a genome's effects along its LD, from a reference panel, and the map that follows from it.
+
+In an LD block, theta are effects of standardised dosages, of covariance Q, and Sigma is the covariance of the
+dosages, shrunken as by Ledoit and Wolf [1]_. Let P = Sigma^1/2 Q Sigma^1/2 = V diag(p) V'. The statistics are
+S = sum_i z_i y_i' + N(0, sigma^2), with rows z of mean square 1 and phenotypes clipped at C, which leaves the
+slope sl of an effect and the variance v sl^2. They tell of effects through
+
+    c_k = S_k/(sqrt(q_k) n sl) = v_k'Sigma^1/2 theta + N(0, v/n + h2_b/n_panel + tau/q_k),
+
+tau = (C/(mu n sl))^2. A fit explains sum_k p_k^2 q_k/((p_k + v/n + h2_b/n_panel) q_k + tau) of a phenotype's
+variance of 1. Under sum q = 1 this is largest at
+
+    q_k = max(0, c p_k - tau)/(p_k + v/n + h2_b/n_panel).
+
+Rows are clipped by chromosome, or where that costs too much once for all chromosomes.
+
+References
+----------
+.. [1] Ledoit, Wolf (2004). A well-conditioned estimator for large-dimensional covariance matrices. Journal of
+   Multivariate Analysis 88(2).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.linalg import eigh
+
+from dpgrs.linalg.attenuation import LARGEST_NORMAL, clip_moments
+from dpgrs.linalg.genome_map import (
+    DOSAGE_STEP,
+    MAP_STEP,
+    ChromosomeMap,
+    GenomeMap,
+    LdBlock,
+    genome_axes,
+    mapped_rows,
+)
+from dpgrs.linalg.public_ld import best_number, principal_axes
+from dpgrs.linalg.steering import HERITABILITY
+
+# The variance of an effect per allele is taken to go with (2 p (1 - p))^a; the fit estimates a anew.
+STEERING_EXPONENT = -0.25
+# Rows of all chromosomes are clipped together if the panel's rows of any of them are shortened further.
+LEAST_FACTOR = 0.985
+# Clips that are compared, in standard deviations of a phenotype, times the root of the number of phenotypes.
+CLIPS = np.arange(2, 25) / 8
+
+
+@dataclass(frozen=True, eq=False)
+class ReferenceChromosome:
+    """A chromosome of the people of a reference panel."""
+
+    contig: str
+    dosages: np.ndarray  # (n_panel, n_variants), 0 to 2, none missing
+    frequency: np.ndarray  # (n_variants,) float64, of the counted allele in the panel
+    bounds: np.ndarray  # (n_blocks + 1,) int64, of LD blocks, 0 first
+    pruned: np.ndarray  # (n_pruned,) int64 ascending, variants of which axes of ancestry are made
+    # (n_variants,) float64 > 0, relative prior variances of effects of standardised dosages, which may come
+    # from annotations; None takes those of `STEERING_EXPONENT`.
+    effect_variances: np.ndarray | None = None
+
+    @property
+    def centre(self) -> np.ndarray:
+        """The centre of dosages in units of `DOSAGE_STEP`, (n_variants,) int64."""
+        return np.rint(2 * self.frequency / DOSAGE_STEP).astype(np.int64)
+
+    def centred(self, columns: slice | np.ndarray = slice(None)) -> np.ndarray:
+        """Return dosages less their centres in units of `DOSAGE_STEP`, (n_panel, n_columns) int64."""
+        on_grid = np.rint(self.dosages[:, columns] / DOSAGE_STEP).astype(np.int64)
+        return on_grid - self.centre[columns]
+
+    @property
+    def deviations(self) -> np.ndarray:
+        """The standard deviations of dosages in Hardy-Weinberg equilibrium, (n_variants,) float64."""
+        return np.sqrt(2 * self.frequency * (1 - self.frequency))
+
+    @property
+    def relative_variances(self) -> np.ndarray:
+        """The prior variances of effects of standardised dosages but for a factor, (n_variants,) float64."""
+        if self.effect_variances is not None:
+            return self.effect_variances
+        return self.deviations ** (2 + 2 * STEERING_EXPONENT)
+
+
+@dataclass(frozen=True, eq=False)
+class BlockPrior:
+    """The prior of a block, as in `LdBlock`; variances are not yet scaled to the genome's heritability."""
+
+    first: int
+    stop: int
+    root: np.ndarray
+    vectors: np.ndarray  # (n_variants, n_variants), all of V
+    variances: np.ndarray  # (n_variants,) ascending
+    deviations: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class ChromosomePrior:
+    """The priors of a chromosome's blocks, and its part of the axes; as in `ChromosomeMap`."""
+
+    contig: str
+    centre: np.ndarray
+    blocks: tuple[BlockPrior, ...]
+    axis_effects: np.ndarray
+    pruned: np.ndarray
+    axis_loadings: np.ndarray
+    axis_variances: np.ndarray  # (n_axes,) float64, what the chromosome adds to those of the axes
+
+
+@dataclass(frozen=True, eq=False)
+class GenomePrior:
+    """The prior of a genome."""
+
+    chromosomes: tuple[ChromosomePrior, ...]
+    n_panel: int
+
+    @property
+    def blocks(self) -> list[BlockPrior]:
+        """The blocks of all chromosomes."""
+        return [block for chromosome in self.chromosomes for block in chromosome.blocks]
+
+    @cached_property
+    def spectrum(self) -> "Spectrum":
+        """Its directions: axes first, then block after block."""
+        of_axes = sum(chromosome.axis_variances for chromosome in self.chromosomes)
+        parts = [of_axes, *(block.variances for block in self.blocks)]
+        scale = HERITABILITY / sum(part.sum() for part in parts)
+        # The panel's chance in other directions of the same block.
+        chances = [np.zeros(len(of_axes))]
+        chances += [np.full(len(part), scale * part.sum() / self.n_panel) for part in parts[1:]]
+        return Spectrum(scale * np.concatenate(parts), np.concatenate(chances))
+
+
+@dataclass(frozen=True, eq=False)
+class Spectrum:
+    """Directions of a genome, with what is expected of each."""
+
+    variances: np.ndarray  # (n_directions,) float64 >= 0, p_k
+    chances: np.ndarray  # (n_directions,) float64 >= 0, h2_b/n_panel
+
+
+@dataclass(frozen=True, eq=False)
+class SteeredNoise:
+    """The shares of all directions at a number of people and a budget, and what a fit may expect."""
+
+    clip: float  # C
+    slope: float  # sl
+    residual: float  # v
+    tau: float  # noise over shares
+    level: float  # c
+    shares: np.ndarray  # (n_directions,) float64 >= 0, q_k
+    expected_r2: float
+
+
+def genome_prior(
+    # In the order of the genome. Each is used up to three times: a sequence that reads one at a time will do.
+    chromosomes: Sequence[ReferenceChromosome],
+    *,
+    n_axes: int | None = None,  # k; None takes as many as predict people who were left out best
+) -> GenomePrior:
+    """Estimate the prior along the LD of a panel."""
+    loadings = _axis_loadings(chromosomes, n_axes)
+    axes = genome_axes(loadings, (chromosome.centred(chromosome.pruned) for chromosome in chromosomes))
+    n_variants = sum(len(chromosome.frequency) for chromosome in chromosomes)
+    factor = n_variants / sum(chromosome.relative_variances.sum() for chromosome in chromosomes)
+    priors = [
+        _chromosome_prior(chromosome, A, axes, factor / n_variants)
+        for chromosome, A in zip(chromosomes, loadings, strict=True)
+    ]
+    return GenomePrior(tuple(priors), len(axes))
+
+
+def steered_noise(
+    spectrum: Spectrum,
+    n: float,  # > 0, people, public or released
+    *,
+    mu: float,  # > 0, of Gaussian differential privacy, that S is released with
+    n_phenotypes: int = 1,
+    sensitivity: float = 1.0,  # in units of R C: 1 under add-remove, 2 under replace-one
+    clip: float | None = None,  # None takes the best of `CLIPS`
+) -> SteeredNoise:
+    """Choose the clip of rows of phenotypes, and the shares of all directions."""
+    best = None
+    for candidate in np.sqrt(n_phenotypes) * CLIPS if clip is None else [clip]:
+        slope, square = clip_moments(
+            np.full(n_phenotypes, np.nan), bound=LARGEST_NORMAL, norm=candidate, n_shared=n_phenotypes
+        )[:, 0]
+        tau, residual = (sensitivity * candidate / (mu * n * slope)) ** 2, square / slope**2
+        noise = spectrum.variances + residual / n + spectrum.chances
+        shares, level = best_shares(spectrum.variances, noise, tau)
+        r2 = expected_r2(spectrum.variances, noise, shares, tau)
+        if best is None or r2 > best.expected_r2:
+            terms = (candidate, slope, residual, tau, level)
+            best = SteeredNoise(*map(float, terms), shares, r2)
+    return best
+
+
+def best_shares(variances: np.ndarray, noise: np.ndarray, tau: float) -> tuple[np.ndarray, float]:
+    """Return the shares q of most expected R^2 and their level c, from p, p + v/n + h2_b/n_panel and tau.
+
+    The shares are (n_directions,) float64 >= 0 of sum 1.
+    """
+    order = np.argsort(-variances, kind="stable")
+    p, D = variances[order], noise[order]
+    # The level at which the first k directions have all: the last k whose least direction has any is right.
+    levels = (1 + tau * np.cumsum(1 / D)) / np.cumsum(p / D)
+    last = int(np.flatnonzero(levels * p > tau).max(initial=0))
+    level = float(levels[last])
+    shares = np.zeros_like(variances)
+    shares[order[: last + 1]] = np.maximum(level * p - tau, 0)[: last + 1] / D[: last + 1]
+    total = shares.sum()
+    if not total > 0:  # one direction, whose share is lost in rounding behind much noise
+        shares[order[0]] = total = 1.0
+    return shares / total, level
+
+
+def expected_r2(variances: np.ndarray, noise: np.ndarray, shares: np.ndarray, tau: float) -> float:
+    """Return the share of a phenotype's variance that a fit explains; parameters as in `best_shares`."""
+    explained = np.zeros_like(variances)
+    np.divide(variances**2 * shares, noise * shares + tau, out=explained, where=shares > 0)
+    return float(explained.sum())
+
+
+def genome_map(
+    prior: GenomePrior,
+    noise: SteeredNoise,
+    chromosomes: Sequence[ReferenceChromosome],  # of which the prior was estimated
+) -> GenomeMap:
+    """Make the public map of a genome at the shares of `steered_noise`."""
+    n_axes = len(prior.chromosomes[0].axis_variances)
+    variances, shares = prior.spectrum.variances, noise.shares
+    none, first, maps = np.empty(0), n_axes, []
+    for number, chromosome in enumerate(prior.chromosomes):
+        blocks = []
+        for block in chromosome.blocks:
+            directions = slice(first, first + len(block.variances))
+            blocks.append(_ld_block(block, variances[directions], shares[directions]))
+            first = directions.stop
+        of_axes = shares[:n_axes] if number == 0 else none
+        square = of_axes.sum() + sum(block.shares.sum() for block in blocks)
+        part = (chromosome.contig, chromosome.centre, tuple(blocks), chromosome.axis_effects)
+        gains = np.rint(np.sqrt(of_axes) / MAP_STEP).astype(np.int64)
+        loadings = (chromosome.pruned, chromosome.axis_loadings)
+        maps.append(ChromosomeMap(*part, gains, float(np.sqrt(square)), *loadings))
+    is_joint, attenuations = _clip_of_panel(maps, chromosomes)
+    axes = shares[:n_axes], variances[:n_axes]
+    return GenomeMap(tuple(maps), prior.n_panel, noise.level, noise.clip, *axes, is_joint, attenuations)
+
+
+def _clip_of_panel(
+    maps: Sequence[ChromosomeMap], chromosomes: Sequence[ReferenceChromosome]
+) -> tuple[bool, np.ndarray]:
+    """Return whether rows of all chromosomes are clipped together, and the attenuation of each."""
+    loadings = [chromosome.axis_loadings for chromosome in maps]
+    axes = genome_axes(loadings, (chromosome.centred(chromosome.pruned) for chromosome in chromosomes))
+    squares = np.array(
+        [
+            np.square(mapped_rows(own, chromosome.centred(), axes)).sum(axis=1)
+            for own, chromosome in zip(maps, chromosomes, strict=True)
+        ]
+    )
+    bounds = np.square([chromosome.row_norm for chromosome in maps])[:, np.newaxis]
+    factors = _clip_factors(squares, bounds)
+    is_joint = bool(factors.mean(axis=1).min() < LEAST_FACTOR)
+    if is_joint:
+        factors = np.broadcast_to(_clip_factors(squares.sum(axis=0), bounds.sum()), squares.shape)
+    totals = squares.sum(axis=1)
+    # A chromosome without any share has rows of 0, which no clip shortens.
+    attenuations = np.ones(len(maps))
+    np.divide((factors * squares).sum(axis=1), totals, out=attenuations, where=totals > 0)
+    return is_joint, attenuations
+
+
+def _clip_factors(squares: np.ndarray, bounds: np.ndarray) -> np.ndarray:
+    return np.sqrt(np.divide(bounds, squares, out=np.ones_like(squares), where=squares > bounds))
+
+
+def _axis_loadings(chromosomes: Sequence[ReferenceChromosome], n_axes: int | None) -> list[np.ndarray]:
+    """Return each chromosome's (n_pruned, n_axes) int64 loadings, in units of `MAP_STEP`."""
+    rows, blocks, sizes = [], [], []
+    for chromosome in chromosomes:
+        pruned = chromosome.pruned
+        mean, deviation = 2 * chromosome.frequency[pruned], chromosome.deviations[pruned]
+        rows.append((chromosome.dosages[:, pruned] - mean) / deviation)
+        cuts = sum(sizes) + np.searchsorted(pruned, chromosome.bounds)
+        blocks += [slice(*cut) for cut in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True)]
+        sizes.append(len(pruned))
+    X = np.concatenate(rows, axis=1)
+    if n_axes is None:
+        n_axes = 0 if len(blocks) == 1 or not X.size else best_number(X, blocks, rows_per_person=1)
+    axes = principal_axes(X, n_axes)
+    # Scores of a panel along an axis of length 1 have the mean square |axis|^2.
+    loadings = (axes / np.square(axes).sum(axis=1, keepdims=True)).T
+    parts = np.split(loadings, np.cumsum(sizes)[:-1])
+    return [
+        np.rint(part / chromosome.deviations[chromosome.pruned, np.newaxis] / MAP_STEP).astype(np.int64)
+        for part, chromosome in zip(parts, chromosomes, strict=True)
+    ]
+
+
+def _chromosome_prior(
+    chromosome: ReferenceChromosome,
+    loadings: np.ndarray,  # (n_pruned, n_axes) int64
+    axes: np.ndarray,  # (n_panel, n_axes) int64 in units of `DOSAGE_STEP`
+    factor: float,  # of relative prior variances of effects
+) -> ChromosomePrior:
+    blocks, effects = [], []
+    n_axes, of_axes, f = axes.shape[1], np.zeros(axes.shape[1]), axes * DOSAGE_STEP
+    for first, stop in zip(chromosome.bounds[:-1].tolist(), chromosome.bounds[1:].tolist(), strict=True):
+        own = slice(first, stop)
+        D, Q = chromosome.deviations[own], factor * chromosome.relative_variances[own]
+        X = (chromosome.dosages[:, own] - 2 * chromosome.frequency[own]).astype(np.float64)
+        B = np.zeros((stop - first, n_axes), dtype=np.int64)
+        if n_axes:
+            B = np.rint(np.linalg.lstsq(f, X, rcond=None)[0].T / DOSAGE_STEP).astype(np.int64)
+            X -= f @ (B * DOSAGE_STEP).T
+        X /= D
+        effects.append(B)
+        of_axes += Q @ np.square(B * DOSAGE_STEP / D[:, np.newaxis])
+        blocks.append(BlockPrior(first, stop, *_decomposed(X, Q), D))
+    grids = (np.concatenate(effects), chromosome.pruned, loadings)
+    return ChromosomePrior(chromosome.contig, chromosome.centre, tuple(blocks), *grids, of_axes)
+
+
+def _decomposed(X: np.ndarray, Q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return Sigma^1/2, V and p of standardised rows and prior variances of effects.
+
+    Both matrices are rounded to single precision, in which they are stored.
+    """
+    eigenvalues, U = eigh(shrunken_covariance(X))
+    root = _in_single_precision((U * np.sqrt(np.maximum(eigenvalues, 0))) @ U.T)
+    p, V = eigh((root * Q) @ root)
+    return root, _in_single_precision(V), np.maximum(p, 0)
+
+
+def shrunken_covariance(X: np.ndarray) -> np.ndarray:
+    """Return the covariance of (n_rows, n_variants) centred rows, shrunken to a multiple of I [1]_."""
+    from sklearn.covariance import ledoit_wolf_shrinkage  # takes 0.5 s, which most steps do without
+
+    n, d = X.shape
+    covariance = X.T @ X / n
+    shrinkage = ledoit_wolf_shrinkage(X, assume_centered=True) if d > 1 else 0.0
+    mean = np.trace(covariance) / d
+    covariance *= 1 - shrinkage
+    covariance[np.diag_indices(d)] += shrinkage * mean
+    return covariance
+
+
+def _in_single_precision(matrix: np.ndarray) -> np.ndarray:
+    return matrix.astype(np.float32).astype(np.float64)
+
+
+def _ld_block(block: BlockPrior, variances: np.ndarray, shares: np.ndarray) -> LdBlock:
+    is_used = shares > 0
+    # T' = diag(1/D) Sigma^-1/2 V diag(sqrt q); an eigenvector has no sign: its largest entry is positive.
+    V = block.vectors[:, is_used]
+    V = V * np.where(V[np.abs(V).argmax(axis=0), np.arange(V.shape[1])] < 0, -1.0, 1.0)
+    directions = np.linalg.solve(block.root, V * np.sqrt(shares[is_used]))
+    matrix = np.rint((directions / block.deviations[:, np.newaxis]).T / MAP_STEP).astype(np.int64)
+    part = (block.first, block.stop, matrix, shares[is_used], variances[is_used], V, block.root)
+    return LdBlock(*part, block.deviations, float(variances.sum()))

@@ -7,6 +7,7 @@ import pytest
 from dpgrs.errors import UsageError
 from dpgrs.io.genome_builds import LENGTHS
 from dpgrs.preflight.checks import check, problems
+from dpgrs.study.made_by import note
 from dpgrs.study.settings import examine, resolve
 
 PEOPLE = ("HG00096", "HG00097", "HG00099")
@@ -385,4 +386,17 @@ def test_check__refuses_to_mix_a_benchmark_and_a_release_in_one_folder(tmp_path,
     with pytest.raises(UsageError, match="`study` must be new for `mode: benchmark`, got that of a release"):
         check({"study": "demo"})
     path.write_text(json.dumps({"mode": "benchmark"}))
+    assert check({"study": "demo"}).study == "demo"
+
+
+def test_check__refuses_to_mix_them_where_a_run_left_notes_only(tmp_path, monkeypatch):
+    """A benchmark up to its report writes no settings: a release would stand beside its exact pages."""
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "results" / "demo" / "private" / "statistics.npz"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"sums")
+    note(path, {"mode": ['"release"']})
+    with pytest.raises(UsageError, match="be new for `mode: benchmark`, got that of another mode"):
+        check({"study": "demo"})
+    note(path, {"mode": ['"benchmark"']})
     assert check({"study": "demo"}).study == "demo"

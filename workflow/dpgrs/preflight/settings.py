@@ -11,6 +11,7 @@ from dpgrs.methods.registry import METHODS
 from dpgrs.preflight.headers import BRACED
 from dpgrs.study.fetched_files import fetch_problems
 from dpgrs.study.job_limits import jobs_above
+from dpgrs.study.made_by import made_otherwise
 from dpgrs.study.settings import counts_outcomes
 from dpgrs.study.table_settings import covariate_terms
 from dpgrs.types import Bounds, Protection, Rows, Unit
@@ -28,6 +29,9 @@ def mode_problems(inspection):
         found = re.search(r'"mode": "(\w+)"', record.read_text()) if record.is_file() else None
         if found and found[1] != mode:
             return [must("study", f"be new for `mode: {mode}`", f"that of a {found[1]}", "Name another.")]
+    # A run with `--until` may leave no record.
+    if any("mode" in keys for keys in made_otherwise(inspection.config, private=folder / "private").values()):
+        return [must("study", f"be new for `mode: {mode}`", "that of another mode", "Name another.")]
     return []
 
 

@@ -1,7 +1,11 @@
 import re
 
 import numpy as np
+import pytest
 
+from dpgrs.errors import DpgrsError
+from dpgrs.io.files import write_table
+from dpgrs.reporting.data import read_metrics
 from dpgrs.steps.render_release_report import render_release_report
 from html_pages import text_of
 from release_data import OUTCOMES, make_statement
@@ -25,6 +29,19 @@ def test_pages__charged_accuracy_is_shown_with_its_cost(tmp_path):
     assert shown == [("0.250", "0.750"), ("withheld", "withheld"), ("−0.500", "1.500")]
     assert "R2 0.2500 with noise" in text_of(arguments["output"] / FIRST)
     assert "R2 −0.5000 with noise" in text_of(arguments["output"] / THIRD)
+
+
+@pytest.mark.parametrize("column", ["r2", "mse"])
+def test_render_release_report__raise_on_metrics_of_another_release(tmp_path, column):
+    """Those of an earlier run, say, that were charged for or measured otherwise."""
+    accuracy = {"r2": np.array([0.25, np.nan, -0.5]), "mse": np.array([0.75, np.nan, 1.5])}
+    arguments = make_release(tmp_path / "study", outcomes=OUTCOMES, accuracy=accuracy)
+    metrics = read_metrics(arguments["metrics"])
+    metrics[column] += 0.01
+    write_table(arguments["metrics"], metrics)
+    with pytest.raises(DpgrsError, match="`metrics` must hold the accuracy that the statement gives"):
+        render_release_report(**arguments, processes=1)
+    assert not arguments["output"].exists()
 
 
 def test_pages__accuracy_beyond_what_is_possible_is_shown_at_its_limit(tmp_path):

@@ -1,6 +1,7 @@
 """Pages of a release, from its bundle, the public sites and its metrics; nothing private is opened."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -26,9 +27,11 @@ from dpgrs.reporting import release_pages
 from dpgrs.reporting.data import VARIANT_COLUMNS, read_metrics
 from dpgrs.reporting.release_data import ReleaseData
 from dpgrs.reporting.writing import write_report
+from dpgrs.types import Metrics
 
 SITE = {"contig": "contig", "position": "position", "alt": "effect_allele", "ref": "other_allele"}
 ACCURACY = ["r2", "mse"]
+STATED = re.compile(r"(?:R\^2|mean squared error) (-?\d+\.\d{4})", re.ASCII)
 
 
 def render_release_report(
@@ -69,7 +72,7 @@ def render_release_report(
         bundle=f"../{bundle.name}/",
         variants=variants,
         weights=np.array([score["effect_weight"] for score in scores]),
-        accuracy=_accuracy(read_metrics(metrics), statement["data_domain"]["outcomes"]),
+        accuracy=_accuracy(read_metrics(metrics), statement),
         budget=budget_in_words(statement),
         constants=_constants(bundle / CONSTANTS),
         covariates=_table(bundle / COVARIATES),
@@ -146,8 +149,16 @@ def _table(path):
     return pd.read_csv(path, sep="\t", dtype={"outcome": str, "covariate": str}, keep_default_na=False)
 
 
-def _accuracy(metrics, outcomes):
-    """Return R^2 and mean squared error by outcome; nothing else of the metrics reaches a page."""
+def _accuracy(metrics, statement):
+    """Read R^2 and mean squared error by outcome; no other metric, and no other value, reaches a page."""
     if metrics["mse_nonprivate"].notna().any():
         raise DpgrsError("`metrics` must hold no error of a fit without privacy. Make those of the release.")
-    return metrics.set_index("outcome")[ACCURACY].reindex(outcomes)
+    outcomes, stated = statement["data_domain"]["outcomes"], statement["accuracy"]
+    accuracy = metrics.set_index("outcome")[ACCURACY].reindex(outcomes)
+    texts = [[f"{value:.4f}" for value in row if np.isfinite(value)] for row in accuracy.to_numpy()]
+    if stated != Metrics.WITHHELD and texts != [STATED.findall(one["value"]) for one in stated]:
+        raise DpgrsError(
+            "`metrics` must hold the accuracy that the statement gives, got other numbers. "
+            "Make those of the release."
+        )
+    return accuracy

@@ -22,6 +22,7 @@ PROOFS = {
     "count/1": "docs/proofs/count.md",
     "cross_product/1": "docs/proofs/cross_product.md",
     "dp_sgd/1": "docs/proofs/dp_sgd.md",
+    "genome/1": "docs/proofs/genome.md",
     "gram/1": "docs/proofs/gram.md",
     "kendall/1": "docs/proofs/kendall.md",
     "outcome_counts/1": "docs/proofs/count.md",
@@ -167,6 +168,37 @@ def cross_sensitivity(
     check_protection(protection, neighbours)
     square = moved[Protection(protection)] * C_squared
     return _claim(square, rows=rows, neighbours=neighbours, unit=unit, law="cross_product/1")
+
+
+def genome_sensitivity(n_directions, n_outcomes, *, rows, neighbours, unit, row_norm, outcome_norm, step):
+    """Bound S, sums of products of two clipped rows, each rounded down to a multiple of a step.
+
+    R C + step sqrt(K l) under add-remove, 2 R C + step sqrt(K l) under replace-one, for K directions and l
+    outcomes: two numbers rounded down lie at most a step further apart than before.
+
+    Parameters
+    ----------
+    n_directions, n_outcomes : int, K and l.
+    rows, neighbours, unit : as in `gram_sensitivity`; rows are people.
+    row_norm, outcome_norm : float > 0, public bounds R and C on the norms of a person's row, over all
+        chromosomes, and of a person's outcomes.
+    step : float > 0, of S.
+
+    Returns
+    -------
+    Sensitivity
+
+    Raises
+    ------
+    UsageError
+        If rows are haplotypes, or a norm or the step is not a finite number above 0.
+    """
+    if Rows(rows) != Rows.PEOPLE:
+        raise UsageError(f"`cohort.rows` must be {Rows.PEOPLE} for sums of a genome, got {rows}. Change it.")
+    n_rows = 1 if Neighbours(neighbours) == Neighbours.ADD_REMOVE else 2
+    moved = n_rows * positive("row_norm", row_norm) * positive("outcome_norm", outcome_norm)
+    rounded = positive("step", step) * Fraction(root_above(Fraction(n_directions * n_outcomes)))
+    return _claim((moved + rounded) ** 2, rows=rows, neighbours=neighbours, unit=unit, law="genome/1")
 
 
 def largest_row_norm(n_variants, *, rows, row_norm=None):

@@ -55,9 +55,9 @@ def at_texts(leak):
 
 
 def with_time(write):
-    def write_gzip(path, text):
+    def write_gzip(path, parts):
         with path.open("wb") as raw, gzip.GzipFile("", "wb", fileobj=raw, mtime=int(is_odd())) as file:
-            file.write(text.encode())
+            file.writelines(parts)
 
     return write_gzip
 
@@ -81,8 +81,8 @@ LEAKS = {
     "counted loop": (DRAWS, with_a_second_draw),
     "sensitivity": (DRAWS, at_draws(lambda bit, statistic, terms: (2 * statistic, terms))),
     "order of rows": (
-        "dpgrs.release.pgs_catalog._table_text",
-        lambda text: lambda table, **form: text(table[:: -1 if is_odd() else 1], **form),
+        "dpgrs.release.plain_tables.table_lines",
+        lambda lines: lambda columns: lines([column[:: -1 if is_odd() else 1] for column in columns]),
     ),
     "file name": (
         "dpgrs.release.bundle.file_stems",
@@ -90,7 +90,7 @@ LEAKS = {
     ),
     "file mode": (TEXTS, at_texts(lambda path: path.chmod(0o640))),
     "log line": (TEXTS, at_texts(lambda path: print("odd"))),
-    "time stamp": ("dpgrs.release.pgs_catalog.write_gzip", with_time),
+    "time stamp": ("dpgrs.release.plain_tables.write_gzip", with_time),
     "exit status": (TEXTS, at_texts(lambda path: sys.exit(3))),
 }
 

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.release.pgs_catalog import (
     file_stems,
-    format_weight,
     header_text,
     in_file_order,
     site_digest,
@@ -110,14 +109,6 @@ def test_write_standard_errors__rows(tmp_path):
     assert lines[0] == "chr_name\tchr_position\teffect_allele\tother_allele\tstandard_error"
     assert lines[1] == "3\t20\tC\tG\t2.75"
     assert lines[-1] == "X\t5\tG\tA\t2"
-
-
-@given(st.floats(allow_nan=False, allow_infinity=False))
-def test_format_weight__reads_back_as_plain_decimal(weight):
-    text = format_weight(weight)
-    assert float(text) == weight
-    assert set(text) <= set("-0123456789.")
-    assert text.strip("-0.") or text == "0"
 
 
 def test_site_digest__by_hand():

@@ -7,7 +7,6 @@ References
 .. [1] https://www.pgscatalog.org/downloads/#dl_ftp_scoring
 """
 
-import gzip
 import hashlib
 import re
 import unicodedata
@@ -23,6 +22,7 @@ import pandas as pd
 
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.privacy.statement.content import Terms
+from dpgrs.release.plain_tables import format_weight, table_lines, write_table
 
 FIRST_LINE = (
     "###PGS CATALOG SCORING FILE - see https://www.pgscatalog.org/downloads/#dl_ftp_scoring "
@@ -31,6 +31,7 @@ FIRST_LINE = (
 NOT_REPORTED = "NR"
 BUILDS = ("GRCh37", "GRCh38")
 CHROMOSOMES = (*map(str, range(1, 23)), "X")
+SITE = ("chr_name", "chr_position", "effect_allele", "other_allele")
 LONGEST_STEM = 80
 BENCHMARK = "benchmark"
 DP_TERMS = ("epsilon", "delta", "protection", "unit", "neighbours")
@@ -109,8 +110,10 @@ def site_digest(sites: pd.DataFrame) -> str:
     It is the SHA-256 of the lines ``chr_name TAB chr_position TAB effect_allele TAB other_allele``, in the
     order of the scoring files.
     """
-    rows = file_rows(sites)[["chr_name", "chr_position", "effect_allele", "other_allele"]]
-    return hashlib.sha256(_table_text(rows).encode()).hexdigest()
+    rows, digest = file_rows(sites), hashlib.sha256()
+    for lines in table_lines(rows[name].to_numpy() for name in SITE):
+        digest.update(lines)
+    return digest.hexdigest()
 
 
 def in_file_order(sites: pd.DataFrame) -> pd.DataFrame:
@@ -137,17 +140,6 @@ def file_stems(names: Sequence[str]) -> list[str]:
         stem if n_alike[stem.casefold()] == 1 else f"{stem}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
         for stem, name in zip(stems, names, strict=True)
     ]
-
-
-def format_weight(weight: float) -> str:
-    """Write a number as the shortest plain decimal that reads back as the same float64.
-
-    Examples
-    --------
-    >>> format_weight(-1.5e-7), format_weight(-0.0)
-    ('-0.00000015', '0')
-    """
-    return np.format_float_positional(weight + 0.0, unique=True, trim="-")  # + 0.0: no minus zero
 
 
 def header_text(value: Any) -> str:
@@ -195,20 +187,22 @@ def write_scoring_file(
         f"##{value}" if key == "##" else f"#{key}={header_text(value)}" for key, value in header.items()
     ]
     lines += ["##SOURCE INFORMATION", *(f"#{key}={header_text(value)}" for key, value in source.items())]
-    table = table.assign(effect_weight=_column(scores.weights[index], rows))
+    table = table.assign(effect_weight=scores.weights[index][rows])
     if scores.frequency is not None:
-        table = table.assign(allelefrequency_effect=_column(scores.frequency, rows))
+        table = table.assign(allelefrequency_effect=scores.frequency[rows])
     if (table["rsID"] == ".").all():
         table = table.drop(columns="rsID")
-    write_gzip(path, "\n".join(lines) + "\n" + _table_text(table, header=True))
+    _write(path, table, head="\n".join(lines) + "\n")
 
 
 def write_standard_errors(path: Path, scores: Scores, index: int) -> None:
     """Write the standard errors of one outcome's weights, ``.tsv.gz``, in the order of its scoring file."""
     table, rows = scores.rows(index)
-    table = table.drop(columns="rsID")
-    table = table.assign(standard_error=_column(scores.standard_errors[index], rows))
-    write_gzip(path, _table_text(table, header=True))
+    _write(path, table.drop(columns="rsID").assign(standard_error=scores.standard_errors[index][rows]))
+
+
+def _write(path: Path, table: pd.DataFrame, *, head: str = "") -> None:
+    write_table(path, table, (table[name].to_numpy() for name in table), head=head)
 
 
 def _privacy(terms: Terms | None) -> dict[str, str]:
@@ -239,20 +233,6 @@ def file_rows(sites: pd.DataFrame) -> pd.DataFrame:
     rank = chromosome.map({name: rank for rank, name in enumerate(CHROMOSOMES)}).to_numpy()
     by = ["place", "chr_position", "other_allele", "effect_allele"]
     return table.assign(place=rank).sort_values(by, ignore_index=True).drop(columns="place")
-
-
-def _column(numbers: np.ndarray, order: np.ndarray) -> list[str]:
-    return [format_weight(number) for number in np.asarray(numbers, dtype=float)[order]]
-
-
-def _table_text(table: pd.DataFrame, *, header: bool = False) -> str:
-    return table.to_csv(sep="\t", index=False, header=header, lineterminator="\n")
-
-
-def write_gzip(path: Path, text: str) -> None:
-    """Write a text, gzipped without a name and a time."""
-    with path.open("wb") as raw, gzip.GzipFile("", "wb", compresslevel=9, fileobj=raw, mtime=0) as file:
-        file.write(text.encode())
 
 
 def _clean_stem(name: str) -> str:
@@ -299,14 +279,15 @@ def _require_sites(sites: pd.DataFrame) -> None:
     chromosome = sites["contig"].astype(str).str.removeprefix("chr")
     alleles = sites[["ref", "alt"]].astype(str)
     is_letters = alleles.apply(lambda column: column.str.fullmatch("[ACGT]+")).all(axis=1)
-    pair = pd.Series(["/".join(sorted(pair)) for pair in alleles.itertuples(index=False)], index=sites.index)
-    sites_of = pd.DataFrame({"chromosome": chromosome, "position": sites["position"], "pair": pair})
+    ref, alt = (alleles[name].to_numpy(dtype=object) for name in ("ref", "alt"))
+    pair = {"first": np.minimum(ref, alt), "second": np.maximum(ref, alt)}
+    unordered = pd.DataFrame({"chromosome": chromosome, "position": sites["position"]} | pair)
     problems = {
         "lie on chromosomes 1 to 22 or X": ~chromosome.isin(CHROMOSOMES),
         "have a position of at least 1": ~(sites["position"] >= 1),
         "have alleles of the letters A, C, G and T": ~is_letters,
         "have an ALT allele that differs from REF": alleles["ref"] == alleles["alt"],
-        "be there once": sites_of.duplicated(),
+        "be there once": unordered.duplicated(),
     }
     for rule, is_bad in problems.items():
         if is_bad.any():

@@ -1,13 +1,12 @@
 """Scores as tables that `plink2 --score` reads as they are, many outcomes in one pass."""
 
-import gzip
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpgrs.release.pgs_catalog import file_stems, format_weight
+from dpgrs.release.pgs_catalog import file_stems
+from dpgrs.release.plain_tables import write_table
 
 if TYPE_CHECKING:
     from dpgrs.release.pgs_catalog import Scores
@@ -28,26 +27,25 @@ def write_plink_scores(folder: Path, scores: "Scores", *, most_weights: int = MO
     stems, n_variants = file_stems(scores.outcomes), len(scores.sites)
     n_outcomes = max(1, most_weights // n_variants)
     for number, first in enumerate(range(0, len(stems), n_outcomes), start=1):
-        chosen = range(first, min(first + n_outcomes, len(stems)))
-        with (
-            (folder / FOLDER / f"scores_{number}.tsv.gz").open("wb") as raw,
-            gzip.GzipFile("", "wb", compresslevel=9, fileobj=raw, mtime=0) as file,
-        ):
-            file.writelines(_lines(scores, stems, chosen))
+        outcomes = range(first, min(first + n_outcomes, len(stems)))
+        write_table(
+            folder / FOLDER / f"scores_{number}.tsv.gz",
+            ["ID", "allele", *stems[outcomes.start : outcomes.stop]],
+            _columns(scores, outcomes),
+        )
 
 
-def _lines(scores: "Scores", stems: list[str], outcomes: range) -> Iterator[bytes]:
-    """Yield the lines of a file, of the variants that any of its outcomes has a weight of."""
-    yield _line("ID", "allele", *(stems[index] for index in outcomes))
-    places = scores.all_rows["row"].to_numpy()
+def _columns(scores: "Scores", outcomes: range) -> list[np.ndarray]:
+    """Return the columns of a file, of the variants that any of its outcomes has a weight of."""
+    sites = scores.all_rows
     if scores.chosen is not None:
-        places = places[np.isin(places, scores.chosen[list(outcomes)])]
-    held = scores.all_rows.set_index("row").loc[places]
-    for place, row in zip(places, held.itertuples(), strict=True):
-        first, second = sorted((row.effect_allele, row.other_allele))
-        weights = (format_weight(scores.weights[index, place]) for index in outcomes)
-        yield _line(f"{row.chr_name}:{row.chr_position}:{first}:{second}", row.effect_allele, *weights)
-
-
-def _line(*cells: str) -> bytes:
-    return ("\t".join(cells) + "\n").encode()
+        sites = sites[sites["row"].isin(scores.chosen[list(outcomes)].ravel())]
+    effect, other, row = (sites[name].to_numpy() for name in ("effect_allele", "other_allele", "row"))
+    parts = [
+        sites["chr_name"],
+        sites["chr_position"].astype(str),
+        np.minimum(effect, other),
+        np.maximum(effect, other),
+    ]
+    ids = np.array([":".join(cells) for cells in zip(*parts, strict=True)], dtype=object)
+    return [ids, effect, *(scores.weights[index, row] for index in outcomes)]

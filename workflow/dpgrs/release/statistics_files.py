@@ -13,7 +13,8 @@ from dpgrs.linalg.attenuation import clip_moments
 from dpgrs.methods.mechanisms import request_of
 from dpgrs.release.effects_metadata import case_counts_of, metadata
 from dpgrs.release.marginal_effects import marginal_effects
-from dpgrs.release.pgs_catalog import CHROMOSOMES, file_rows, file_stems, format_weight, write_gzip
+from dpgrs.release.pgs_catalog import CHROMOSOMES, file_rows, file_stems
+from dpgrs.release.plain_tables import rounded, write_table
 from dpgrs.release.statistics_check import ARRAYS, META, is_raised
 from dpgrs.types import Coding
 
@@ -102,7 +103,8 @@ def write_statistics(folder: Path, statistics: ReleasedStatistics, statement: di
         return
     for index, (name, stem) in enumerate(zip(outcomes, file_stems(outcomes), strict=True)):
         path = arrays.with_name(f"{stem}.tsv.gz")
-        write_gzip(path, _summary_statistics(statistics, index))
+        columns = effect_columns(statistics, index)
+        write_table(path, columns, columns.values())
         text = metadata(
             path.name,
             path.read_bytes(),
@@ -116,27 +118,23 @@ def write_statistics(folder: Path, statistics: ReleasedStatistics, statement: di
         path.with_name(path.name + META).write_text(text, encoding="utf-8", newline="\n")
 
 
-def _summary_statistics(statistics: ReleasedStatistics, index: int) -> str:
-    """Return the effects on an outcome as GWAS-SSF 1.0, tab-separated text."""
-    rows, effects = statistics.sites, statistics.effects
-    beta, error = effects.beta[index], effects.standard_error[index]
+def effect_columns(statistics: ReleasedStatistics, index: int) -> dict[str, np.ndarray]:
+    """Return the columns of the effects on an outcome, as GWAS-SSF 1.0 has them."""
+    effects = statistics.effects
+    is_there = np.isfinite(effects.standard_error[index])
+    rows = statistics.sites[is_there]
+    beta, error = effects.beta[index, is_there], effects.standard_error[index, is_there]
     # On both sides; p itself may be below what float64 holds.
-    log_p = -(np.log(2) + norm.logsf(abs(beta / error))) / np.log(10) + 0.0
-    table = pd.DataFrame(
-        {
-            "chromosome": rows["chr_name"].map({name: place + 1 for place, name in enumerate(CHROMOSOMES)}),
-            "base_pair_location": rows["chr_position"],
-            "effect_allele": rows["effect_allele"],
-            "other_allele": rows["other_allele"],
-            "beta": [_rounded(number, DIGITS) for number in beta],
-            "standard_error": [_rounded(number, DIGITS) for number in error],
-            "effect_allele_frequency": list(map(format_weight, statistics.arrays["frequency"])),
-            "neg_log_10_p_value": [_rounded(max(number, 0.0), P_DIGITS) for number in log_p],
-            "n": effects.n_people[index],
-        }
-    )
-    return table[np.isfinite(error)].to_csv(sep="\t", index=False, lineterminator="\n")
-
-
-def _rounded(number: float, digits: int) -> str:
-    return format_weight(float(f"{number:.{digits}g}"))
+    log_p = -(np.log(2) + norm.logsf(abs(beta / error))) / np.log(10)
+    chromosomes = {name: place + 1 for place, name in enumerate(CHROMOSOMES)}
+    return {
+        "chromosome": rows["chr_name"].map(chromosomes).to_numpy(),
+        "base_pair_location": rows["chr_position"].to_numpy(),
+        "effect_allele": rows["effect_allele"].to_numpy(),
+        "other_allele": rows["other_allele"].to_numpy(),
+        "beta": rounded(beta, DIGITS),
+        "standard_error": rounded(error, DIGITS),
+        "effect_allele_frequency": statistics.arrays["frequency"][is_there],
+        "neg_log_10_p_value": rounded(np.maximum(log_p, 0.0), P_DIGITS),
+        "n": np.full(len(rows), effects.n_people[index]),
+    }

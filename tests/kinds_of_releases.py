@@ -21,6 +21,12 @@ SECTIONS = {
     "outcomes": {"source": "file", "file": "cohort/outcomes.tsv", "scales": "scales.tsv"},
     "privacy": {"ledger": "ledger.jsonl"},
 }
+FIXED = {"vcf": None, "fixed_sites": True}
+FILES = {
+    "bed": {"source": "plink", "plink": "cohort/{chrom}.bed"},
+    "pgen": {"source": "plink", "plink": "cohort/{chrom}.pgen", "field": "DS"},
+    "bgen": {"source": "bgen", "bgen": "cohort/{chrom}.bgen", "field": "DS"},
+}
 COVARIATES = {"file": "cohort/covariates.tsv", "scales": "covariate_scales.tsv"}
 REFERENCE = {"reference": "public/cohort/{chrom}.vcf", "sites": None}
 MEASURED = {"metrics": "public", "outcomes": "public/cohort/outcomes.tsv"}
@@ -39,6 +45,7 @@ class Kind:
     rows, protection, neighbours, unit : as in settings.
     has_choices : bool, whether its ledger counts a pure epsilon.
     is_beyond : bool, whether it costs a person more than epsilon 20 where it states 20.
+    form : str, of the cohort's genotypes, as of `neighbouring_cohorts.Cohort`.
     has_centres : bool, whether two centres sum their people apart, and the release adds their sums.
     """
 
@@ -51,6 +58,7 @@ class Kind:
     unit: str = "person"
     has_choices: bool = False
     is_beyond: bool = False
+    form: str = "vcf"
     has_centres: bool = False
 
     @property
@@ -74,6 +82,8 @@ class Kind:
         terms = {"protection": self.protection, "neighbours": self.neighbours, "unit": self.unit}
         sections = {name: dict(keys) for name, keys in SECTIONS.items()}
         sections["cohort"]["rows"] = self.rows
+        if self.form != "vcf":
+            sections["cohort"] |= FIXED | FILES[self.form]
         sections["privacy"] |= terms | {"epsilon": self.epsilon}
         # What of its people counts as public is declared.
         files = {"feature": ("outcomes", "outcomes.tsv"), "label": ("genotypes", f"{CHROMOSOME}.vcf")}
@@ -158,4 +168,7 @@ KINDS = {
     "public reference, public metrics": Kind(
         ("blup-hedged", "blup-ld"), 20, {"public": REFERENCE, "evaluation": MEASURED}
     ),
+    "alleles of a .bed": Kind(("blup", "reusecov-gauss"), 20, {}, form="bed"),
+    "dosages of a BGEN": Kind(("blup", "adassp", "reusecov-gauss"), 20, {}, form="bgen"),
+    "dosages of a .pgen": Kind(("adassp", "blup-shared"), 20, {}, form="pgen"),
 }

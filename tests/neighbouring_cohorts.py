@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from allele_orders import write_cohort
 from vcf_files import record, vcf_text
 
 N_PEOPLE, N_SITES, CHROMOSOME = 60, 8, "21"
@@ -34,16 +35,46 @@ class Cohort:
     calls : (n_sites, n_people, 2) int, 0 for REF, 1 for ALT, `MISSING`.
     rows : dict of id to the cells of the tables, those of `OUTCOMES` and then of `COVARIATES`.
     hides_empty_sites : bool, whether sites without an ALT allele have no record in the genotype file.
+    form : str, `vcf`, or `bed`, `pgen` or `bgen`: then all sites are there, and these people decide which
+        allele comes first, as PLINK 1 has it; a `bgen` or `pgen` has dosages.
     """
 
     ids: tuple
     calls: np.ndarray
     rows: dict
     hides_empty_sites: bool = False
+    form: str = "vcf"
 
     def write(self, folder):
-        """Write genotypes and tables. As callers do, FILTER, QUAL and INFO are of everybody's calls."""
+        """Write genotypes and tables."""
         (folder / "cohort").mkdir(parents=True)
+        if self.form == "vcf":
+            self._write_vcf(folder / "cohort" / f"{CHROMOSOME}.vcf")
+        else:
+            path = folder / "cohort" / f"{CHROMOSOME}.{self.form}"
+            sites = {"positions": [position(site) for site in range(N_SITES)], "contig": CHROMOSOME}
+            write_cohort(path, self.copies(), ids=self.ids, **sites)
+        for name, columns, part in (
+            ("outcomes", OUTCOMES, slice(len(OUTCOMES))),
+            ("covariates", COVARIATES, slice(len(OUTCOMES), None)),
+        ):
+            lines = ["\t".join(["sample", *columns])]
+            lines += ["\t".join([one, *cells[part]]) for one, cells in self.rows.items()]
+            (folder / "cohort" / f"{name}.tsv").write_text("\n".join(lines) + "\n")
+
+    def copies(self):
+        """Return the (n_sites, n_people) copies of ALT, NaN of calls that are not whole.
+
+        Dosages are a little less certain, each person's by calls and id alone.
+        """
+        copies = np.where((self.calls < 0).any(axis=2), np.nan, self.calls.sum(axis=2))
+        if self.form == "bed":
+            return copies
+        doubts = [np.random.default_rng([*name.encode()]).random(N_SITES) for name in self.ids]
+        return copies + (1 - copies) * 0.2 * np.transpose(doubts)
+
+    def _write_vcf(self, path):
+        """Write a VCF. As callers do, FILTER, QUAL and INFO are of everybody's calls."""
         records = []
         for site, calls in enumerate(self.calls):
             n_alt = int((calls == 1).sum())
@@ -56,14 +87,7 @@ class Cohort:
             f'##INFO=<ID={name},Number=1,Type=Integer,Description="x">\n' for name in ("AC", "AN")
         )
         text = text.replace("length=1000000", "length=46709983").replace("##contig", f"{filters}##contig", 1)
-        (folder / "cohort" / f"{CHROMOSOME}.vcf").write_text(text)
-        for name, columns, part in (
-            ("outcomes", OUTCOMES, slice(len(OUTCOMES))),
-            ("covariates", COVARIATES, slice(len(OUTCOMES), None)),
-        ):
-            lines = ["\t".join(["sample", *columns])]
-            lines += ["\t".join([one, *cells[part]]) for one, cells in self.rows.items()]
-            (folder / "cohort" / f"{name}.tsv").write_text("\n".join(lines) + "\n")
+        path.write_text(text)
 
 
 def one_of(rng, options):

@@ -133,7 +133,7 @@ class Base:
 
 def make_base(folder, kind, *, seed):
     """Release a random cohort by the settings of a kind, in a folder of its own beside what is public."""
-    site, cohort = prepare(folder / "site", kind), base_cohort(seed)
+    site, cohort = prepare(folder / "site", kind), replace(base_cohort(seed), form=kind.form)
     cohort.write(site)
     commands = commands_of_centres(site, kind) if kind.has_centres else []
     commands += private_commands(site, kind.settings(site))

@@ -4,6 +4,7 @@ import shutil
 import subprocess
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from dosage_files import dosage_text
@@ -128,3 +129,41 @@ def test_pgen__dosages_are_those_of_the_vcf(tmp_path):
     # plink2 rounds to 2^-14 before.
     assert np.abs(found.dosages.astype(int) - wanted.dosages).max() == 1
     assert found.variants.equals(wanted.variants)
+
+
+def test_fixed_sites__rows_of_others_stay_in_files_whose_ref_is_the_more_frequent_allele(tmp_path):
+    """A cohort and one person fewer, from one VCF, as plink2 orders the alleles of either."""
+    rng, n_sites = np.random.default_rng(6), 300
+    size = n_sites, N_PEOPLE
+    values = np.clip(rng.binomial(2, 0.5, size) + rng.integers(-99, 99, size) / 512, 0, 2)
+    values[0], values[1] = 0, 2
+    samples = tuple(f"P{number}" for number in range(N_PEOPLE))
+    lines = [
+        record(position, " ".join(f"{UNPHASED[round(x)]}:{x:.9g}" for x in row), format_="GT:DS")
+        for position, row in enumerate(values, 1)
+    ]
+    vcf = write_text(tmp_path / "a.vcf", dosage_text(*lines, samples=samples))
+    sites = pd.DataFrame({"contig": "1", "position": range(1, n_sites + 1), "ref": "A", "alt": "C"})
+    plink2("--vcf", vcf, "dosage=DS", "--make-pgen", "--out", tmp_path / "whole")
+    rows, refs = {}, {}
+    for name, people in (("all", samples), ("fewer", samples[1:])):
+        out = tmp_path / name
+        keep = write_text(tmp_path / f"{name}.txt", "\n".join(people) + "\n")
+        plink2(
+            "--pfile", tmp_path / "whole", "--keep", keep, "--maj-ref", "force", "--make-pgen", "--out", out
+        )
+        plink2("--pfile", out, "--make-bed", "--out", out)
+        plink2("--pfile", out, "--export", "bgen-1.2", "bits=16", "ref-first", "--out", out)
+        lines = out.with_suffix(".pvar").read_text().splitlines()
+        refs[name] = [line.split("\t")[3] for line in lines if line[0] != "#"]
+        for form, field in (("bed", "GT"), ("pgen", "GT"), ("pgen", "DS"), ("bgen", "DS")):
+            reader = genotype_reader(f"{out}.{form}", "1", phased="any", field=field, sites=sites)
+            (batch,) = reader.batches(n_sites)
+            calls = unpack(batch.haplotypes, 2 * len(people)).reshape(n_sites, -1, 2).sum(axis=2)
+            rows[name, form, field] = calls if field == "GT" else batch.dosages
+    assert {*refs["all"]} == {"A", "C"}
+    assert refs["all"] != refs["fewer"]
+    for form, field in (("bed", "GT"), ("pgen", "GT"), ("pgen", "DS"), ("bgen", "DS")):
+        np.testing.assert_array_equal(rows["all", form, field][:, 1:], rows["fewer", form, field])
+    np.testing.assert_array_equal(rows["all", "bed", "GT"], rows["all", "pgen", "GT"])
+    np.testing.assert_array_equal(rows["all", "pgen", "DS"], np.rint(values * 2**12))

@@ -279,7 +279,10 @@ def test_check__takes_codes_of_consent_that_every_centre_has_a_table_for():
     [
         (changed() | {"mode": "benchmark"}, "`cohort.sums` must be left out in a benchmark"),
         (changed(cohort={"part": True}), "`cohort.sums` must be left out beside `cohort.part`"),
-        (changed(cohort={"source": "simulate"}), "`cohort.source` must be vcf or plink with `cohort.sums`"),
+        (
+            changed(cohort={"source": "simulate"}),
+            "`cohort.source` must be vcf, plink or bgen with `cohort.sums`",
+        ),
         (changed(cohort={"vcf": "x.vcf"}), "`cohort.vcf` must be left out with `cohort.sums`"),
         (changed(outcomes={"file": "y.tsv"}), "`outcomes.file` must be left out with `cohort.sums`"),
         (changed(people={"keep": "k.txt"}), "`people.keep` must be left out with `cohort.sums`"),

@@ -14,6 +14,7 @@ from dpgrs.io.tables.phenotypes import constants_of, read_scales, standardise
 from dpgrs.preflight.checks import check
 from dpgrs.privacy.statement import conditions as words
 from dpgrs.privacy.statement.conditions import CheckedFile, Condition, conditions
+from dpgrs.privacy.statement.content import OF_FIXED_SITES
 from dpgrs.release.verify import verify_release
 from dpgrs.study.checked_data import check_inputs, conditions_ahead
 from dpgrs.study.outcome_table import OutcomeTable
@@ -55,6 +56,9 @@ def test_conditions__are_of_the_checks_that_a_release_has():
     assert "phased" in conditions(TABLES, protection="full", rows="haplotypes")[Condition.CALLS]
     assert "phased" not in conditions(TABLES, **TERMS)[Condition.CALLS]
     assert "exactly one" in conditions(TABLES | dict([words.DOSAGES_INPUT]), **TERMS)[Condition.PUBLIC_SITES]
+    fixed = conditions(TABLES | dict([words.FIXED_SITES_INPUT]), **TERMS)
+    assert "of no other alleles than its two" in fixed[Condition.PUBLIC_SITES]
+    assert fixed[Condition.ALLELES] == "Positions agreed with the stated build."
 
 
 @pytest.mark.parametrize(
@@ -85,6 +89,8 @@ def test_check_inputs__are_the_settings():
     assert found == {words.CHECKED_FILES: "genotypes, table of outcomes", words.CHECKS: "scale"}
     found = {one.name: one.value for one in check_inputs(settings_of(checks=[]))}
     assert found[words.CHECKS] == "none"
+    fixed = settings_of().changed(cohort={"source": "plink", "fixed_sites": True})
+    assert "Positions agreed with the stated build." in conditions_ahead(fixed)
     (only,) = check_inputs(resolve({"mode": "release"}))
     assert only.value == words.NO_FILES
 
@@ -194,6 +200,23 @@ def test_verify__conditions_are_made_anew(bundle, name, value, said):
     edit_statement(bundle, ("public_inputs", place, "value"), value)
     seal(bundle)
     with pytest.raises(DpgrsError, match=said):
+        verify_release(bundle)
+
+
+FIXED = dict(zip(("name", "value"), words.FIXED_SITES_INPUT, strict=True)) | {
+    "origin": "stated by the curator"
+}
+
+
+def test_verify__fixed_sites_are_told_with_what_they_rest_on(bundle):
+    statement = json.loads((bundle / STATEMENT).read_text())
+    edit_statement(bundle, ("public_inputs",), [*statement["public_inputs"], FIXED])
+    seal(bundle)
+    with pytest.raises(DpgrsError, match="the assumptions must name `whatever those of the others`"):
+        verify_release(bundle)
+    edit_statement(bundle, ("assumptions",), [*statement["assumptions"], OF_FIXED_SITES])
+    seal(bundle)
+    with pytest.raises(DpgrsError, match="the conditions must be what the public inputs and the terms say"):
         verify_release(bundle)
 
 

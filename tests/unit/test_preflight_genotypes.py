@@ -216,6 +216,26 @@ def test_problems__a_release_needs_ref_from_the_genome(tmp_path):
         assert not [line for line in found_of_release(cohort) if "REF" in line]
 
 
+def test_problems__a_release_takes_fixed_sites_of_plink_and_bgen_alone(tmp_path):
+    write_bed(tmp_path / "a")
+    write_bgen(tmp_path / "a.bgen", [variant(4, [[255, 0]] * 3)])
+    declared = "say `cohort.fixed_sites: true`, if the files hold a public list of variants"
+    for cohort in ({"plink": "a.bed"}, {"source": "bgen", "bgen": "a.bgen"}):
+        (line,) = (line for line in found_of_release(cohort) if "REF" in line)
+        assert declared in line
+        told = "\n".join(found_of_release(cohort | {"fixed_sites": True}))
+        assert "REF" not in told
+        assert "fixed_sites" not in told
+    text = vcf_text(record(5, "0|0 0|1 1|1", info="PR"))
+    write_text(tmp_path / "d.vcf", text)
+    cohort = {"source": "vcf", "vcf": "d.vcf"}
+    assert declared not in "\n".join(found_of_release(cohort))
+    told = "\n".join(found_of_release(cohort | {"fixed_sites": True}))
+    assert "`cohort.fixed_sites` must be left out with `cohort.source: vcf`, got true." in told
+    (line,) = (line for line in found({"plink": "a.bed", "fixed_sites": True}) if "fixed" in line)
+    assert line == "`cohort.fixed_sites` is for `mode: release`, got True in a benchmark. Leave it out."
+
+
 @pytest.mark.parametrize("mode", ["benchmark", "release"])
 def test_problems__known_snps_of_plink(tmp_path, mode):
     bim = ("1 rs1 0 4 C A", "1 rs3094315 0 752566 G A", "21 rs2835370 0 36807495 C T")

@@ -24,6 +24,7 @@ def test_public_identity__holds_what_defines_the_data_and_no_path():
         {"outcomes": {"test_share": 0.1}},
         {"cohort": settings["cohort"] | {"keep_filtered": True}},
         {"cohort": {"source": "plink", "plink": "secret/place/{chrom}"}},
+        {"cohort": {"source": "plink", "plink": "secret/place/{chrom}", "fixed_sites": True}},
         {"people": {"keep": "secret/a.txt"}},
         {"people": {"related": "secret/a.txt"}},
         {"people": {"consent": {"file": "secret/a.tsv", "allow": [1]}}},

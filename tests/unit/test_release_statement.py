@@ -95,7 +95,7 @@ def test_release__says_what_was_public_where_much_is(study):
     config = config.changed(outcomes={"scales": str(scales), "test_share": 0.25})
     noisy = study.release(config)
     config = config.changed(regression={"heritability": 0.4})
-    config = config.changed(cohort={"field": "DS"})
+    config = config.changed(cohort={"field": "DS", "fixed_sites": True})
     config = config.changed(public={"origin": "a public panel"})
     config = config.changed(dataset={"acknowledgement": "Thanks."})
     config = config.changed(release={"title": "A title", "citation": "A citation", "preprocessing": None})
@@ -107,6 +107,7 @@ def test_release__says_what_was_public_where_much_is(study):
     assert said["norm of a row of genotypes"] == (f"{label['request']['row_norm']:g}", "public frequencies")
     assert said["heritability"] == ("0.4", chosen)
     assert said["genotypes"][0] == "imputed dosages"
+    assert said["sites of the genotype files"][1] == "stated by the curator"
     assert said["people held out"] == ("a share of 0.25", "a hash of the sample id")
     assert said["whether outcomes may be missing"] == ("counted", chosen)
     digest, _ = said["centre and scale of the outcomes"]

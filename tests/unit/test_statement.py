@@ -13,6 +13,7 @@ from audit_data import make_audit
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.privacy.accounting.accountant import gdp_delta
 from dpgrs.privacy.ledger.entries import Account, Cost, GaussianCharge, PureCharge
+from dpgrs.privacy.statement.conditions import DOSAGES_INPUT, FIXED_SITES_INPUT
 from dpgrs.privacy.statement.content import (
     NOT_PROTECTED_UNDER,
     PUBLIC_SIDE,
@@ -243,6 +244,20 @@ def test_build_statement__assumptions_follow_what_was_drawn(tmp_path, changed, w
     for word in ("pseudo-random", "IEEE 754", "another's rows", *words):
         assert sum(word in line for line in assumptions) == 1
     assert len(assumptions) == 3 + len(words)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "n_more"),
+    [((FIXED_SITES_INPUT,), 1), ((FIXED_SITES_INPUT, DOSAGES_INPUT), 2), ((DOSAGES_INPUT,), 0)],
+)
+def test_build_statement__assumptions_follow_the_files_that_were_read(tmp_path, inputs, n_more):
+    known = make_statement(tmp_path / "known")
+    stated = [PublicInput(**one) for one in known["public_inputs"]]
+    stated += [PublicInput(*one, "stated") for one in inputs]
+    assumptions = make_statement(tmp_path, public_inputs=tuple(stated))["assumptions"]
+    assert assumptions[: -n_more or None] == known["assumptions"]
+    assert ("fixed public list" in " ".join(assumptions)) == (FIXED_SITES_INPUT in inputs)
+    assert ("each person's own data" in " ".join(assumptions)) == (n_more == 2)
 
 
 @pytest.mark.parametrize("name", REQUIRED_INPUTS)

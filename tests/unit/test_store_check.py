@@ -1,15 +1,18 @@
 import numpy as np
+import pandas as pd
 import pysam.bcftools
 import pytest
 import zarr
 from click.testing import CliRunner
 
+from allele_orders import write_cohort
+from dosage_files import dosage_text
 from dpgrs.cli.main import main
 from dpgrs.errors import DpgrsError
 from dpgrs.io.haplotype_store import HaplotypeStore, StoreWriter
 from dpgrs.io.ingest import ingest_chromosome
 from dpgrs.io.store_check import check_store
-from plink_sets import PVAR, write_pgen
+from plink_sets import PVAR, write_bed, write_pgen
 from vcf_files import record, vcf_text, write_bgzf, write_gzip, write_text
 
 RECORDS = (
@@ -202,3 +205,38 @@ def test_check_store__of_plink_beyond_the_autosomes(tmp_path, part, chromosome):
     with pytest.raises(DpgrsError, match="the first allele of sample 1") as caught:
         check_store(tmp_path / "a.zarr", other)
     assert str(caught.value).endswith(f"plink2 --chr {part}") == (chromosome in ("X", "XY"))
+
+
+SITES = pd.DataFrame([("1", 4, "A", "C"), ("1", 6, "C", "A")], columns=["contig", "position", "ref", "alt"])
+
+
+def test_check_store__of_fixed_sites(tmp_path):
+    """Of a .bed with alleles exchanged and one unseen; and where a call of the VCF is another."""
+    bim = ("1 . 0 4 A C", "1 rs6 0 6 0 C", "1 x 0 9 G T")
+    bed = write_bed(tmp_path / "a", counts=((0, 1, -127), (0, 0, 0), (2, 1, 0)), bim=bim)
+    ingest_chromosome(bed, chromosome="1", store=tmp_path / "s", phased="any", sites=SITES)
+    others = (
+        record(6, "0/0 0/0 0/0", id_="rs6", ref="C", alt="."),
+        record(9, "1/1 0/1 0/0", ref="T", alt="G"),
+    )
+    for exchanged, name in (("0/0 0/1 ./.", "same"), ("1/1 0/1 ./.", "other")):
+        vcf = write_text(tmp_path / name, vcf_text(record(4, exchanged, ref="C", alt="A"), *others))
+        if name == "same":
+            assert check_store(tmp_path / "s", vcf) == {"n_variants": 2, "n_samples": 3}
+        else:
+            with pytest.raises(DpgrsError, match=r"at 1:4 A>C: the first allele of sample 1 \(column 10\)"):
+                check_store(tmp_path / "s", vcf)
+
+
+def test_check_store__of_dosages_by_fixed_sites(tmp_path):
+    path = write_cohort(
+        tmp_path / "a.pgen", np.array([[0.5, 2, np.nan], [2, 2, 1.25]]), positions=(4, 6), ids="ABC"
+    )
+    sites = SITES.assign(ref="A", alt="C")
+    ingest_chromosome(path, chromosome="1", store=tmp_path / "s", phased="any", field="DS", sites=sites)
+    lines = [
+        record(4, "./.:1.5 ./.:0 ./.:.", ref="C", alt="A", format_="GT:DS"),
+        record(6, "./.:2 ./.:2 ./.:1.25", format_="GT:DS"),
+    ]
+    vcf = write_text(tmp_path / "a.vcf", dosage_text(*lines))
+    assert check_store(tmp_path / "s", vcf) == {"n_variants": 2, "n_samples": 3}

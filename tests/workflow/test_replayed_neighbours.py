@@ -1,4 +1,4 @@
-"""Neighbouring cohorts with the same draws publish the same bytes, by whole releases of ten kinds."""
+"""Neighbouring cohorts with the same draws publish the same bytes, by whole releases of all kinds."""
 
 import shutil
 from dataclasses import replace

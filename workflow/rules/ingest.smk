@@ -69,6 +69,7 @@ rule ingest_chromosome:
         genotypes=genotype_files,
         tables=genotype_tables,
         people=people_file(),
+        sites=SITES if SETTINGS.cohort.fixed_sites else [],
         stamps=lambda wildcards: stamps(genotype_files(wildcards), is_genotypes=True),
     output:
         store=directory(
@@ -88,7 +89,9 @@ rule ingest_chromosome:
         **resources_of("ingest-chromosome", SHAPE),
     params:
         people=lambda wildcards, input: flags(
-            people=list(input.people), is_copied=IS_COPIED
+            people=list(input.people),
+            sites=list(input.get("sites", [])),
+            is_copied=IS_COPIED,
         ),
         settings=settings_of("ingest-chromosome"),
         code=code_read("ingest-chromosome"),

@@ -190,7 +190,7 @@ class Cohort(Section):
     bgen: str | None = setting(
         None,
         "Path of the `.bgen` (BGEN 1.2 or 1.3), or a pattern with `{chrom}` and `*` as in `cohort.vcf`. "
-        "Needed for `source: bgen`, which a release refuses.",
+        "Needed for `source: bgen`, which a release takes with `fixed_sites`.",
         example="genotypes/chr{chrom}.bgen",
         is_path=True,
     )
@@ -258,6 +258,15 @@ class Cohort(Section):
         "Field that is read of a genotype: its call (`GT`) or its imputed dosage (`DS`; of a `.pgen`, its "
         "dosages). Dosages need `rows: people` and `privacy.bounds: tight`.",
         example="DS",
+    )
+    fixed_sites: bool = setting(
+        False,
+        "Statement of the curator, for a release from PLINK or BGEN files: these hold a fixed public list of "
+        "variants, and each person's genotypes were written whatever those of the others. Nothing was "
+        "filtered or chosen by these people: no frequency, Hardy-Weinberg, INFO or missingness, no pair of "
+        "alleles. Alleles then count by their letters, and every public site must be in the files. It is "
+        "printed in the bundle.",
+        example=True,
     )
     planned_people: int | None = setting(
         None,

@@ -3,16 +3,20 @@
 import glob
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpgrs.errors import DpgrsError
+from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.chromosomes import everybody_has_two, is_chromosome
 from dpgrs.io.files import file_digest, folder_digest
 from dpgrs.io.genome_builds import builds_of_header
 from dpgrs.io.genotype_forms import PLINK, form_named, form_of
 from dpgrs.io.vcf.vcf import N_THREADS, VariantBatch, VcfHeader
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 INDEX_ENDINGS = (".tbi", ".csi")
 
@@ -80,6 +84,7 @@ def genotype_reader(
     keep_filtered: bool = False,
     known_ref: bool = False,
     field: str = "GT",
+    sites: "pd.DataFrame | None" = None,
     n_threads: int = N_THREADS,
 ) -> Any:
     """Return a reader of one chromosome, whatever the format of its files: a ContigReader or one like it.
@@ -87,6 +92,8 @@ def genotype_reader(
     Parts of the chromosome may come in any order. Options are those of `dpgrs.io.vcf.vcf.ContigReader`;
     `n_threads` read a VCF, other files are read in one. Parts that begin with another contig or at one
     position are refused, and so are dosages of a chromosome that is no autosome, of which men may have one.
+    With public `sites` only these are read, by the letters of their alleles (`dpgrs.io.listed_sites`): each
+    must have one record in the files, which must list their variants.
     """
     paths = as_paths(paths)
     options = {"phased": phased, "keep_filtered": keep_filtered, "known_ref": known_ref, "field": field}
@@ -97,7 +104,20 @@ def genotype_reader(
         )
     if len(paths) > 1:
         paths = order_parts(paths, chromosome)
+    if sites is not None:
+        from pandas import concat
+
+        from dpgrs.io.listed_sites import require_one_record, sites_of_chromosome
+
+        options["sites"] = sites = sites_of_chromosome(sites, chromosome)
+        if other := next((path for path in paths if not form_of(path).is_listed), None):
+            raise UsageError(
+                f"`{other}` must be PLINK files or a BGEN to be read by public sites, got another form. "
+                "Leave out `cohort.fixed_sites`."
+            )
     readers = [form_of(path).reader(path, chromosome, n_threads=n_threads, **options) for path in paths]
+    if sites is not None:
+        require_one_record(paths, sites, concat([reader.rows for reader in readers]))
     return readers[0] if len(readers) == 1 else PartsReader(paths, readers)
 
 

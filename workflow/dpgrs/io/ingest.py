@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,10 @@ from dpgrs.io.genome_builds import BuildCheck, is_autosome
 from dpgrs.io.genotype_files import describe_files, genotype_header, genotype_reader
 from dpgrs.io.haplotype_store import StoreWriter, rows_per_batch
 from dpgrs.io.vcf.vcf import N_THREADS, VariantBatch
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 _FIRST_ALLELES = np.uint64(0x5555_5555_5555_5555)
 
@@ -28,6 +32,7 @@ def ingest_chromosome(
     keep_filtered: bool = False,
     known_ref: bool = False,
     field: str = "GT",
+    sites: "pd.DataFrame | None" = None,
     people: Path | str | None = None,
     genome_build: str | None = None,
     threads: int = N_THREADS,
@@ -38,9 +43,10 @@ def ingest_chromosome(
     Genotypes are a VCF (BGZF with or without an index, plain gzip or plain text), BCF, VCF Zarr or BGEN, the
     ``.bed`` or ``.pgen`` of a set of PLINK files, or a list of the chromosome's parts. The store must be new
     or empty. `phased`, `keep_filtered`, `known_ref`, `field` and `threads` are those of
-    `dpgrs.io.vcf.vcf.ContigReader`; threads change no byte of the store. `people` is a list of ids, one a
-    line: nobody else's calls reach the store. Positions must be of `genome_build`, if given. `progress` shows
-    a running count on stderr, by default if it is a terminal.
+    `dpgrs.io.vcf.vcf.ContigReader`; threads change no byte of the store. `sites` are public ones, as in
+    `dpgrs.io.genotype_files.genotype_reader`; if none is on the chromosome, its store is empty. `people` is a
+    list of ids, one a line: nobody else's calls reach the store. Positions must be of `genome_build`, if
+    given. `progress` shows a running count on stderr, by default if it is a terminal.
 
     The result has n_records (of that chromosome), n_variants (rows), skipped (counts by reason),
     missing_alleles (over all rows) and haploid_calls (over all records used); with dosages also
@@ -57,7 +63,7 @@ def ingest_chromosome(
         "known_ref": known_ref,
         "field": field,
     }
-    reader = genotype_reader(genotypes, str(chromosome), n_threads=threads, **options)
+    reader = genotype_reader(genotypes, str(chromosome), n_threads=threads, sites=sites, **options)
     has_dosages, samples = field == "DS", header.samples
     batches = _plainly_named(reader.batches(rows_per_batch(len(samples), has_dosages=has_dosages)))
     if genome_build is not None:
@@ -86,7 +92,7 @@ def ingest_chromosome(
         }
         if has_dosages:
             counts["calls_as_dosages"] = reader.calls_as_dosages
-        if not writer.n_variants:
+        if not writer.n_variants and sites is None:
             raise DpgrsError(_nothing_usable(header.path, chromosome, counts))
         if has_half_calls and phased == "any" and _may_be_haploid(str(chromosome)):
             print(_half_calls(header.path, chromosome), file=sys.stderr)
@@ -94,7 +100,8 @@ def ingest_chromosome(
             print(_calls_as_dosages(header.path, chromosome), file=sys.stderr)
         writer.attributes.update(
             source=source.result(),
-            options={"chromosome": str(chromosome), **options},
+            options={"chromosome": str(chromosome), **options}
+            | ({} if sites is None else {"fixed_sites": True}),
             counts=counts,
         )
     return counts

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -13,6 +13,7 @@ from dpgrs.errors import DpgrsError
 from dpgrs.genotypes.bits import word_count
 from dpgrs.genotypes.dosages import DTYPE, dosage_steps, nearest_planes
 from dpgrs.io.chromosomes import chromosome_name, is_chromosome, part_of_x
+from dpgrs.io.listed_sites import rows_of_sites
 from dpgrs.io.vcf.records import SET_REF, BadRecordError, require_distinct_alleles, usable_alts
 from dpgrs.io.vcf.text import match_contig, record_error
 from dpgrs.io.vcf.vcf import VariantBatch, VcfHeader, check_terms
@@ -54,7 +55,9 @@ class ListedReader:
 
     Options and counters are those of `dpgrs.io.vcf.vcf.ContigReader`, but ``phased="any"`` takes the lower of
     two alleles without phase first, and `known_ref` refuses files in which REF of any variant is provisional.
-    The contig is None if only `sites` and `reader` are used.
+    With public `sites` of the contig only their records are read, and each allele counts by its letters: the
+    variants have REF and ALT of the sites, whichever allele of a record comes first. The contig is None if
+    only `sites` and `reader` are used.
     """
 
     # The class of each format has these two functions.
@@ -71,6 +74,7 @@ class ListedReader:
         known_ref: bool = False,
         field: str = "GT",
         keeps_symbols: bool = False,
+        sites: pd.DataFrame | None = None,
     ) -> None:
         check_terms(phased, field)
         if known_ref and self.has_provisional_ref(header.path):
@@ -81,6 +85,7 @@ class ListedReader:
         self._contig = contig
         self._keep_filtered = keep_filtered
         self._keeps_symbols = keeps_symbols
+        self._sites = sites
         self._last_record = -1
         self._variants: Any = None  # ListedVariants, once they are needed
         self.n_records = 0
@@ -98,6 +103,17 @@ class ListedReader:
         A damaged file, a contig that is not in the file, and a bad record raise a DpgrsError: with contig and
         position of the record and the place of the sample.
         """
+        rows = self.rows
+        if self._has_dosages:
+            make_batch = partial(self._dosage_batch, read=self._variants.dosages())
+        else:
+            make_batch = partial(self._batch, read=self._variants.calls())
+        for start in range(0, len(rows), n_variants):
+            yield make_batch(rows.iloc[start : start + n_variants])
+
+    @cached_property
+    def rows(self) -> pd.DataFrame:
+        """The variants that `batches` reads, listed without their genotypes; columns as of `sites`."""
         variants = self._variants = self.variants_of(self._header)
         names = [name for name in variants.contigs if is_chromosome(name, self._contig)]
         # X may lie there in parts; another name twice, or none, is refused.
@@ -106,13 +122,9 @@ class ListedReader:
             match_contig(self._header.path, self._contig, plain or variants.contigs)
         records = variants.records(names)
         self.n_records = len(records)
-        rows = self._in_order(self._usable_rows(records))
-        if self._has_dosages:
-            make_batch = partial(self._dosage_batch, read=variants.dosages())
-        else:
-            make_batch = partial(self._batch, read=variants.calls())
-        for start in range(0, len(rows), n_variants):
-            yield make_batch(rows.iloc[start : start + n_variants])
+        if self._sites is None:
+            return self._in_order(self._usable_rows(records))
+        return self._in_order(rows_of_sites(records, self._sites))
 
     def sites(self, contigs: Collection[str]) -> pd.DataFrame:
         """Return a row for each ALT that can be used, in file order, on contigs named without ``chr``.

@@ -30,7 +30,7 @@ def take_sites(stores: Sequence[HaplotypeStore], sites: pd.DataFrame) -> Variant
     """
     check_same_samples(stores)
     contig = sites["contig"].str.removeprefix("chr")
-    by_store = [sites[contig == store.variants["contig"].iloc[0].removeprefix("chr")] for store in stores]
+    by_store = [sites[contig == _contig_of(store)] for store in stores]
     alleles = tuple(SiteAlleles(store, table) for store, table in zip(stores, by_store, strict=True))
     chosen = pd.concat(by_store)
     has_record = np.concatenate([site_alleles.has_record for site_alleles in alleles])
@@ -43,6 +43,13 @@ def take_sites(stores: Sequence[HaplotypeStore], sites: pd.DataFrame) -> Variant
     variants = tuple(table[["contig", "position", "id", "ref", "alt"]] for table in by_store)
     rank, frequency = chosen["rank"].to_numpy(dtype=np.int32), chosen["frequency"].to_numpy()
     return VariantSelection(alleles, variants, rank, frequency, len(chosen), {"fill": "public frequency"})
+
+
+def _contig_of(store: HaplotypeStore) -> str:
+    """Return the contig of a store without ``chr``; of one without variants its chromosome in settings."""
+    contigs = store.variants["contig"]
+    contig = contigs.iloc[0] if len(contigs) else store.attributes["options"]["chromosome"]
+    return contig.removeprefix("chr")
 
 
 class SiteAlleles:

@@ -24,10 +24,16 @@ _MAKE_AGAIN = "Make the store again: dpgrs ingest-chromosome"
 _LARGEST_ROUNDING = DOSAGE_STEP / 2 + 2.0**-21
 
 
+# What a VCF of PLINK files has in place of an allele that nobody has.
+_UNSEEN = ("0", ".", "N")
+
+Site = tuple[str, int, str, str, str]  # contig, position, id, ref, alt
+
+
 class _Expected(NamedTuple):
     """One ALT allele of a record, as the store should have it."""
 
-    site: tuple[str, int, str, str, str]  # contig, position, id, ref, alt
+    site: Site
     is_alternate: np.ndarray | None  # (n_haplotypes,); None for dosages, whose nearest calls must be there
     is_missing: np.ndarray  # (n_haplotypes,)
     dosages: np.ndarray | None = None  # (n_samples,) NaN if missing, if the store is of dosages
@@ -37,8 +43,9 @@ def check_store(store: Path | str, vcfs: Path | str | Sequence[Path | str]) -> d
     """Compare samples, sites, every bit and all counts of a store with the VCF or BCF that it comes from.
 
     The VCF may be a copy with the same records, or a list of the chromosome's parts. Options are those
-    recorded in the store, and it may hold some of the people of the file; then these are compared. The first
-    difference raises a DpgrsError, by its position and the place of the sample. The result has n_variants and
+    recorded in the store, and it may hold some of the people of the file; then these are compared. Of a store
+    by fixed sites its variants are compared, whose alleles may be exchanged in the VCF. The first difference
+    raises a DpgrsError, by its position and the place of the sample. The result has n_variants and
     n_samples.
     """
     haplotypes, paths = HaplotypeStore.open(store), as_paths(vcfs)
@@ -56,7 +63,13 @@ def check_store(store: Path | str, vcfs: Path | str | Sequence[Path | str]) -> d
     options, path = haplotypes.attributes["options"], paths[0]
     paths = order_parts(paths, options["chromosome"]) if len(paths) > 1 else paths
     records = _Records(
-        paths, options, people=haplotypes.sample_id.tolist(), is_of_plink=_is_of_plink(haplotypes)
+        paths,
+        options,
+        people=haplotypes.sample_id.tolist(),
+        is_of_plink=_is_of_plink(haplotypes),
+        sites=haplotypes.variants[["position", "ref", "alt"]].to_numpy().tolist()
+        if options.get("fixed_sites")
+        else None,
     )
     if records.samples != haplotypes.sample_id.tolist():
         raise _difference(haplotypes, path, "in the samples or their order")
@@ -73,7 +86,13 @@ class _Records:
     """The usable ALT alleles of a contig as cyvcf2 gives them, counted while they are read."""
 
     def __init__(
-        self, paths: list[Path], options: Mapping[str, Any], *, people: list[str], is_of_plink: bool
+        self,
+        paths: list[Path],
+        options: Mapping[str, Any],
+        *,
+        people: list[str],
+        is_of_plink: bool,
+        sites: list[list[Any]] | None,
     ) -> None:
         from cyvcf2.cyvcf2 import set_htslib_log_level
 
@@ -92,6 +111,7 @@ class _Records:
         self._is_filter_kept = options["keep_filtered"]
         self._is_ref_known = options.get("known_ref", False)
         self._has_dosages = options.get("field") == "DS"
+        self._sites = None if sites is None else {position: alleles for position, *alleles in sites}
         kept = set(people)
         self._people = [i for i, name in enumerate(samples) if name in kept]
         self.samples = [samples[i] for i in self._people]
@@ -109,11 +129,20 @@ class _Records:
             is_of_dosages = self._has_dosages and not {"DS", "HDS", "GP"}.isdisjoint(record.FORMAT)
             has_genotypes = is_of_dosages or "GT" in record.FORMAT
             is_usable = has_genotypes and (self._is_filter_kept or record.FILTER is None)
-            kept = [
-                k for k, alt in enumerate(record.ALT, start=1) if _is_letters(record.REF) and _is_letters(alt)
-            ]
-            if is_usable and kept:
+            if is_usable and (kept := self._kept(record)):
                 yield from (self._dosages if is_of_dosages else self._calls)(record, kept)
+
+    def _kept(self, record: Any) -> dict[int, Site]:
+        """Return the alleles of a record that the store has as ALT, by number, and their sites."""
+        about = record.CHROM, record.POS, record.ID or "."
+        if self._sites is None:
+            alts = [k for k, alt in enumerate(record.ALT, start=1) if _is_letters(record.REF + alt)]
+            return {k: (*about, record.REF, record.ALT[k - 1]) for k in alts}
+        listed, first, second = self._sites.get(record.POS, ()), record.REF, ",".join(record.ALT) or "."
+        for number, named in ((1, (first, second)), (0, (second, first))):
+            if listed and all(name in (one, *_UNSEEN) for name, one in zip(named, listed, strict=True)):
+                return {number: (*about, *listed)}
+        return {}
 
     def _read(self) -> Iterator[Any]:
         for path, file in zip(self._paths, self._files, strict=True):
@@ -122,35 +151,36 @@ class _Records:
             except Exception as error:  # of no class of its own
                 raise DpgrsError(f"`{path}` cannot be read to its end. {COPY_AGAIN}") from error
 
-    def _calls(self, record: Any, kept: list[int]) -> Iterator[_Expected]:
+    def _calls(self, record: Any, kept: dict[int, Site]) -> Iterator[_Expected]:
         first, second, n_haploid = self._alleles(record.genotype.array())
         alleles = np.stack([first, second], axis=1)[self._people].ravel()
         # Haploid calls are counted as they are read, of everybody in the file; PLINK has none.
         if not self._is_of_plink:
             self.counts["haploid_calls"] += n_haploid
-        for k in kept:
-            expected = _Expected(_site(record, k), alleles == k, alleles < 0)
+        for k, site in kept.items():
+            expected = _Expected(site, alleles == k, alleles < 0)
             if self._has_dosages:
-                expected = _of_dosages(record, k, _counted(alleles, k))
+                expected = _of_dosages(site, _counted(alleles, k))
             self.counts["missing_alleles"] += np.count_nonzero(expected.is_missing)
             yield expected
 
-    def _dosages(self, record: Any, kept: list[int]) -> Iterator[_Expected]:
+    def _dosages(self, record: Any, kept: dict[int, Site]) -> Iterator[_Expected]:
         alleles, is_one = None, False
         if "GT" in record.FORMAT:
             calls = record.genotype.array()[self._people]
             first, second, _ = self._alleles(record.genotype.array())
             is_one = (calls[:, 0] >= 0) & ((calls[:, 1] == -2) if calls.shape[1] > 2 else True)
             alleles = np.stack([first, second], axis=1)[self._people].ravel()
-        for k in kept:
+        for k, site in kept.items():
             dosages = np.full(len(self._people), np.nan)
             for name, dosages_of in (("DS", _of_ds), ("HDS", _of_hds), ("GP", _of_gp)):
                 if name in record.FORMAT:
-                    values = dosages_of(record.format(name)[self._people], k, is_one)
+                    values = dosages_of(record.format(name)[self._people], k or 1, is_one)
+                    values = values if k else 2 - values
                     dosages = np.where(np.isnan(dosages), values, dosages)
             if alleles is not None:
                 dosages = np.where(np.isnan(dosages), _counted(alleles, k), dosages)
-            expected = _of_dosages(record, k, dosages)
+            expected = _of_dosages(site, dosages)
             self.counts["missing_alleles"] += np.count_nonzero(expected.is_missing)
             yield expected
 
@@ -205,8 +235,8 @@ def _counted(alleles: np.ndarray, number: int) -> np.ndarray:
     return np.where(alleles < 0, np.nan, alleles == number).reshape(-1, 2).sum(axis=1)
 
 
-def _of_dosages(record: Any, number: int, dosages: np.ndarray) -> _Expected:
-    return _Expected(_site(record, number), None, np.isnan(dosages).repeat(2), dosages)
+def _of_dosages(site: Site, dosages: np.ndarray) -> _Expected:
+    return _Expected(site, None, np.isnan(dosages).repeat(2), dosages)
 
 
 def _compare_chunk(store: HaplotypeStore, path: Path, chunk: slice, expected: Iterator[_Expected]) -> None:
@@ -258,11 +288,7 @@ def _difference(store: HaplotypeStore, path: Path, where: str) -> DpgrsError:
     return DpgrsError(f"`{store.path}` differs from `{path}` {where}. {_MAKE_AGAIN}{remedy}")
 
 
-def _site(record: Any, number: int) -> tuple[str, int, str, str, str]:
-    return record.CHROM, record.POS, record.ID or ".", record.REF, record.ALT[number - 1]
-
-
-def _name(site: tuple[str, int, str, str, str]) -> str:
+def _name(site: Site) -> str:
     contig, position, _, ref, alt = site
     return f"{contig}:{position} {_short(ref)}>{_short(alt)}"
 

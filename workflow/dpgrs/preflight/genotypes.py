@@ -4,7 +4,7 @@ from functools import partial
 from pathlib import Path
 
 from dpgrs.errors import DpgrsError, must
-from dpgrs.io.genotype_forms import form_named, form_of
+from dpgrs.io.genotype_forms import BGEN, PLINK, form_named, form_of, form_of_source
 from dpgrs.io.tables.alike_ids import AlikeIds
 from dpgrs.io.vcf.records import SET_REF
 from dpgrs.preflight.people import chosen_people, chosen_reference
@@ -16,6 +16,12 @@ from dpgrs.study.cohort_files import (
 )
 from dpgrs.study.fetched_files import fetch_command
 from dpgrs.types import Rows
+
+FIX_SITES = (
+    ". Or say `cohort.fixed_sites: true`, if the files hold a public list of variants and these people chose "
+    "nothing in them (no filter by frequency, HWE, INFO or missing calls, no allele dropped): then alleles "
+    "count by their letters"
+)
 
 
 def reference_problems(inspection):
@@ -95,14 +101,25 @@ def _unfetched(inspection):
     return must("public.reference", wanted, got, f"Fetch it first: {fetch_command(cohort, path, url)}")
 
 
+def fixed_problems(inspection):
+    """Refuse to take the sites of other forms as fixed: a VCF states REF, and nothing is gained."""
+    source = inspection["cohort.source"]
+    if not inspection["cohort.fixed_sites"] or form_of_source(source) in (PLINK, BGEN):
+        return []
+    return [
+        must("cohort.fixed_sites", f"be left out with `cohort.source: {source}`", "true", "Leave it out.")
+    ]
+
+
 def provisional_problems(inspection):
     """Refuse genotype files whose REF alleles are not known to be those of the genome.
 
     PLINK 1 takes the allele that is rarer among the people for A1. One person can exchange the two, and by
-    that move everybody's row. All records of a VCF are looked at as they are ingested.
+    that move everybody's row. All records of a VCF are looked at as they are ingested. Of fixed sites alleles
+    count by their letters.
     """
     cohort = inspection.config.cohort
-    if not (has_genotype_files(cohort) and cohort_pattern(cohort)[1]):
+    if cohort.fixed_sites or not (has_genotype_files(cohort) and cohort_pattern(cohort)[1]):
         return []
     for chromosome in cohort.chromosomes:
         try:
@@ -112,8 +129,9 @@ def provisional_problems(inspection):
         except DpgrsError:
             return []  # said by other checks
         if found:
+            fixed = FIX_SITES if form_of(found) in (PLINK, BGEN) else ""
             return [
                 f"`cohort.{cohort.source}` must have REF from the genome in a release, got {found}, which "
-                f"does not say that it is. {SET_REF}"
+                f"does not say that it is. {SET_REF}{fixed}"
             ]
     return []

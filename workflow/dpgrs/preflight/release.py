@@ -16,6 +16,7 @@ SINGLE = ("variants.size", "outcomes.count", "privacy.protection", "privacy.epsi
 RELEASE_ONLY = (
     *("dataset.accession", "dataset.consent", "dataset.version", "dataset.sensitive"),
     *("dataset.approved_by", "dataset.dar_id", "dataset.approval_date", "dataset.acknowledgement"),
+    "cohort.fixed_sites",
     *("privacy.ledger", "privacy.budget", "privacy.beyond_20", "privacy.case_share"),
     *("public.sites", "public.frequencies", "outcomes.traits"),
     *(f"public.{side}.{name}" for side in ("genotypes", "outcomes") for name in ("sha256", "origin")),
@@ -64,7 +65,7 @@ def penalty_problems(inspection):
 def ignored_problems(inspection, key):
     """Refuse what a benchmark would ignore."""
     value = inspection[key]
-    if value in (None, []):
+    if value is False or value in (None, []):
         return []
     return [f"`{key}` is for `mode: release`, got {value} in a benchmark. Leave it out."]
 

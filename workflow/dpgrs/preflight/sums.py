@@ -2,7 +2,7 @@
 
 import os
 
-from dpgrs.config.paths import PATTERN_KEYS
+from dpgrs.config.paths import PATTERN_KEYS, SOURCES
 from dpgrs.errors import DpgrsError, must
 from dpgrs.methods.mechanisms import mechanism_of
 from dpgrs.preflight.public_side import LISTS
@@ -32,9 +32,11 @@ def source_problems(inspection):
         wanted = f"be left out beside `{PART}`"
         return [must(SUMS, wanted, inspection[SUMS], "A study is a centre's or the coordinator's.")]
     key, source = _given(inspection), inspection["cohort.source"]
-    if key is None or source in ("vcf", "plink"):
+    if key is None or source in SOURCES:
         return []
-    return [must("cohort.source", f"be vcf or plink with `{key}`", source, "Say what all centres have.")]
+    return [
+        must("cohort.source", f"be vcf, plink or bgen with `{key}`", source, "Say what all centres have.")
+    ]
 
 
 def replaced_problems(inspection, key):

@@ -41,6 +41,7 @@ ASSUMED_OF = {
     "smallest eigenvalue": "Cholesky",
     "subset": "decimal module",
 }
+ASSUMED_OF_INPUT = {"sites of the genotype files": "whatever those of the others"}
 
 
 # How the plain-language line tells guesses in 100, a factor and its chance.
@@ -356,7 +357,12 @@ def _is_factor(text: str, epsilon: str) -> bool:
 def _assumption_problems(statement: dict) -> list[str]:
     """Check that no assumption of the guarantee is left out."""
     names = {mechanism[name] for mechanism in statement["mechanisms"] for name in ("statistic", "mechanism")}
-    needed = (*ALWAYS_ASSUMED, *(word for name, word in ASSUMED_OF.items() if name in names))
+    inputs = {public["name"] for public in statement["public_inputs"]}
+    needed = (
+        *ALWAYS_ASSUMED,
+        *(word for name, word in ASSUMED_OF.items() if name in names),
+        *(word for name, word in ASSUMED_OF_INPUT.items() if name in inputs),
+    )
     return [
         f"the assumptions must name `{word}`"
         for word in dict.fromkeys(needed)

@@ -19,6 +19,7 @@ from dpgrs.privacy.accounting.composition import group_guarantee, study_totals, 
 from dpgrs.privacy.accounting.events import event_of
 from dpgrs.privacy.accounting.exact_numbers import float_below, root_above, text_above
 from dpgrs.privacy.ledger.entries import Account
+from dpgrs.privacy.statement.conditions import FIXED_SITES_INPUT
 from dpgrs.privacy.statement.content import (
     ORIGIN_OF_ROWS,
     PUBLIC_SIDE,
@@ -277,6 +278,8 @@ def _public_inputs(settings: "StudyConfig", digest: str, label: dict, fit: dict)
         )
     if settings.cohort.field == "DS":
         yield PublicInput("genotypes", "imputed dosages", f"rounded to multiples of {DOSAGE_STEP:g}")
+    if settings.cohort.fixed_sites:
+        yield PublicInput(*FIXED_SITES_INPUT, "stated by the curator")
     yield from check_inputs(settings)
     people = terms_of(settings)
     if people.public:

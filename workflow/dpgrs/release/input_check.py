@@ -16,6 +16,8 @@ from dpgrs.methods.registry import METHODS
 from dpgrs.privacy.statement.conditions import (
     CHECKED_FILES,
     CHECKS,
+    DOSAGES_INPUT,
+    FIXED_SITES_INPUT,
     LEAST_SHARE,
     NO_CHECKS,
     NO_FILES,
@@ -67,7 +69,7 @@ VALUES = {
     "allele frequencies": "in the site list",
     ROWS_INPUT: WORDS,
     "seed": WHOLE,
-    "genotypes": "imputed dosages",
+    **dict([DOSAGES_INPUT, FIXED_SITES_INPUT]),
     CHOICE_OF_PEOPLE: WORDS,
     "lambda": SIZE,
     "heritability": SIZE,

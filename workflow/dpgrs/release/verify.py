@@ -351,7 +351,7 @@ def _word_problems(statement: dict, files: dict[str, Path]) -> list[str]:
     is_of_more = any(public["name"] == COVARIATES_INPUT for public in statement["public_inputs"])
     protected = Protection(guarantee["protection"]).of_unit(has_covariates=is_of_more)
     stated = guarantee | statement["composition"] | {"assumptions": statement["assumptions"]}
-    words = words_of(guarantee, statement["mechanisms"], protected=protected)
+    words = words_of(guarantee, statement["mechanisms"], statement["public_inputs"], protected=protected)
     wrong = [
         f"the {name} must be what the terms and draws say" for name in words if stated[name] != words[name]
     ]

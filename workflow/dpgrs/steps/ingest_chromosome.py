@@ -2,10 +2,19 @@
 
 from pathlib import Path
 
+from dpgrs.errors import UsageError
 from dpgrs.io import ingest
 from dpgrs.types import Rows
 
-READS = ("mode", "cohort.rows", "cohort.keep_filtered", "cohort.field", "people", "release.genome_build")
+READS = (
+    "mode",
+    "cohort.rows",
+    "cohort.keep_filtered",
+    "cohort.field",
+    "cohort.fixed_sites",
+    "people",
+    "release.genome_build",
+)
 
 
 def ingest_chromosome(
@@ -14,6 +23,7 @@ def ingest_chromosome(
     *,
     chromosome: str,
     people: Path | None = None,
+    sites: Path | None = None,
     is_reference: bool = False,
     is_copied: bool = False,
     threads: int = 2,
@@ -28,6 +38,7 @@ def ingest_chromosome(
     genotypes : genotype files of the chromosome.
     chromosome : the contig to read, with or without `chr`.
     people : list of the people to read, one id a line; all people if left out.
+    sites : public sites of a release, the only ones to read, with `cohort.fixed_sites`.
     is_reference : the people are public: hard calls are read, and REF alleles may be provisional.
     is_copied : the store will be a source of copied haplotypes, which need phased calls.
     threads : threads that read a VCF.
@@ -37,16 +48,31 @@ def ingest_chromosome(
     Returns
     -------
     dict of counts, as of `dpgrs.io.ingest.ingest_chromosome`.
+
+    Raises
+    ------
+    UsageError
+        If there are sites without `cohort.fixed_sites`, or the reverse.
     """
     cohort = settings.cohort
+    is_fixed = cohort.fixed_sites and not is_reference
+    if is_fixed != (sites is not None):
+        raise UsageError(
+            f"`cohort.fixed_sites` must be true if and only if public sites are given, got {is_fixed}. "
+            "Name them: --sites public/sites.tsv"
+        )
+    if sites:
+        from dpgrs.io.sites import read_chosen_sites  # brings pandas, which takes 0.2 s; a VCF does without
+
     return ingest.ingest_chromosome(
         genotypes,
         chromosome=chromosome,
         store=output,
         phased="required" if is_copied or cohort.rows == Rows.HAPLOTYPES else "any",
         keep_filtered=cohort.keep_filtered,
-        known_ref=settings.mode == "release" and not is_reference,
+        known_ref=settings.mode == "release" and not (is_reference or is_fixed),
         field="GT" if is_reference else cohort.field,
+        sites=read_chosen_sites(sites) if sites else None,
         people=people,
         genome_build=settings.release.genome_build,
         threads=threads,

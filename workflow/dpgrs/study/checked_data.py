@@ -7,6 +7,7 @@ from dpgrs.privacy.statement.conditions import (
     CHECKED_FILES,
     CHECKS,
     DOSAGES_INPUT,
+    FIXED_SITES_INPUT,
     LEAST_SHARE,
     NO_CHECKS,
     NO_FILES,
@@ -52,5 +53,7 @@ def conditions_ahead(settings: "StudyConfig") -> list[str]:
     inputs = {one.name: one.value for one in check_inputs(settings)}
     if settings.cohort.field == "DS":
         inputs |= dict([DOSAGES_INPUT])
+    if settings.cohort.fixed_sites:
+        inputs |= dict([FIXED_SITES_INPUT])
     terms = {"protection": settings.privacy.protection[0], "rows": settings.cohort.rows}
     return list(conditions(inputs, **terms).values())

@@ -18,6 +18,7 @@ READS_OF_IDENTITY = (
     "cohort.source",
     "cohort.simulation",
     "cohort.field",
+    "cohort.fixed_sites",
     "cohort.keep_filtered",
     "outcomes.source",
     "outcomes.heritability",
@@ -74,6 +75,7 @@ def public_identity(config: "StudyConfig") -> dict[str, Any]:
             # REF may differ from that of a VCF of the same people, and so do the rows.
             **({"source": cohort.source} if cohort.source not in ("simulate", "vcf", "table") else {}),
             "field": cohort.field,
+            **({"fixed_sites": True} if cohort.fixed_sites else {}),
             "keep_filtered": cohort.keep_filtered,
             "test_share": outcomes.test_share,
             "seed": config.seed,

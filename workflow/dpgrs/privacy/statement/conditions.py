@@ -9,6 +9,8 @@ from dpgrs.types import Protection, Rows, TableCheck
 CHECKED_FILES, CHECKS, LEAST_SHARE = "files that the checks read", "checks of tables", "least share of people"
 NO_CHECKS, NO_FILES = "none", "none: the cohort is simulated"
 DOSAGES_INPUT = ("genotypes", "imputed dosages")
+# The curator's statement on PLINK and BGEN files (docs/proofs/fixed_sites.md).
+FIXED_SITES_INPUT = ("sites of the genotype files", "a fixed public list, each person's genotypes apart")
 # Thresholds of the checks of tables; `dpgrs.io.tables.phenotypes` refuses by these.
 FEWEST_VALUES = 10
 LARGEST_MEAN, SMALLEST_SD, LARGEST_SD = 0.5, 0.6, 2.5
@@ -51,6 +53,7 @@ class Condition(StrEnum):
 TABLES = (CheckedFile.OUTCOMES, CheckedFile.COVARIATES)
 OF_GENOTYPES = (Condition.CALLS, Condition.SAME_PEOPLE, Condition.ALLELES, Condition.PUBLIC_SITES)
 ONE_RECORD = "Each public site had exactly one record."
+TWO_ALLELES = "Each public site had exactly one record, of no other alleles than its two."
 SOME_RECORD = "Each public site had a record, or REF was its more frequent allele in public data."
 PUBLISHED = {
     Protection.FEATURE: (
@@ -65,7 +68,7 @@ SENTENCES = {
     ),
     Condition.CALLS: "Each genotype call had a ploidy that dpgrs reads{phase}.",
     Condition.SAME_PEOPLE: "All genotype files held the same people, at least 2, in the same order.",
-    Condition.ALLELES: "REF alleles were alleles of the genome, and positions agreed with the stated build.",
+    Condition.ALLELES: "{alleles} agreed with the stated build.",
     Condition.PUBLIC_SITES: "{sites}",
     Condition.REFERENCE: "No sample id of the cohort was in the public reference.",
     Condition.LISTS: (
@@ -116,6 +119,7 @@ def conditions(inputs: Mapping[str, str], *, protection: str, rows: str) -> dict
     genotypes, covariates = CheckedFile.GENOTYPES in files, CheckedFile.COVARIATES in files
     outcomes = CheckedFile.OUTCOMES in files
     tables = outcomes or covariates
+    is_fixed, has_dosages = (inputs.get(name) == value for name, value in (FIXED_SITES_INPUT, DOSAGES_INPUT))
     is_there = {
         Condition.FORM: NO_FILES not in files,
         **dict.fromkeys(OF_GENOTYPES, genotypes),
@@ -134,7 +138,8 @@ def conditions(inputs: Mapping[str, str], *, protection: str, rows: str) -> dict
         "columns": " and ".join(["outcome"] * outcomes + ["covariate"] * covariates),
         "tables": " and in the ".join(one for one in CheckedFile if one in files and one in TABLES),
         "phase": " and was phased" * (rows == Rows.HAPLOTYPES),
-        "sites": ONE_RECORD if inputs.get(DOSAGES_INPUT[0]) == DOSAGES_INPUT[1] else SOME_RECORD,
+        "alleles": "Positions" if is_fixed else "REF alleles were alleles of the genome, and positions",
+        "sites": TWO_ALLELES if is_fixed else ONE_RECORD if has_dosages else SOME_RECORD,
         "published": PUBLISHED.get(protection),
     }
     return {name: text.format(**words) for name, text in SENTENCES.items() if is_there.get(name, True)}

@@ -43,6 +43,13 @@ ASSUMED_OF = {
     "smallest eigenvalue": CHOLESKY,
     "subset": DECIMAL,
 }
+# With fixed sites, and with dosages of these.
+OF_FIXED_SITES = (
+    "The genotype files hold a fixed public list of sites, and each person's genotypes were written whatever "
+    "those of the others: no site and no allele was left out or chosen by these people "
+    "(docs/proofs/fixed_sites.md)."
+)
+OF_FIXED_DOSAGES = "Imputed dosages count as each person's own data."
 ROWS_INPUT = "number of rows"  # the public input, and where it comes from: it is public, or drawn
 ORIGIN_OF_ROWS = {
     Neighbours.REPLACE_ONE: "declared public, neighbours replace one row",

@@ -19,13 +19,20 @@ from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.fit_keys import FIT_KEYS
 from dpgrs.privacy.accounting.exact_numbers import root_above, text_above, text_below
 from dpgrs.privacy.ledger.entries import Cost
-from dpgrs.privacy.statement.conditions import CHECKED_FILES, conditions_of
+from dpgrs.privacy.statement.conditions import (
+    CHECKED_FILES,
+    DOSAGES_INPUT,
+    FIXED_SITES_INPUT,
+    conditions_of,
+)
 from dpgrs.privacy.statement.content import (
     ASSUMED_OF,
     ASSUMPTIONS,
     BOTH_THEOREM,
     NOT_PROTECTED,
     NOT_PROTECTED_UNDER,
+    OF_FIXED_DOSAGES,
+    OF_FIXED_SITES,
     PUBLIC_SIDE,
     PURE_THEOREM,
     RANDOMNESS,
@@ -128,7 +135,8 @@ def build_statement(content):
     rows_lost = cost if content.terms.unit == Unit.PERSON else cost.for_group(2)
     person = with_chance(_person(content).as_text(), [rows_lost])
     guarantee = terms | promised | {"person": person}
-    words = words_of(guarantee, mechanisms, protected=protected)
+    inputs = [asdict(public) for public in content.public_inputs]
+    words = words_of(guarantee, mechanisms, inputs, protected=protected)
     statement = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
@@ -158,7 +166,7 @@ def build_statement(content):
             **_missing(content.missing_outcomes),
         },
         **({"case_counts": list(content.case_counts)} if content.case_counts else {}),
-        "public_inputs": [asdict(public) for public in content.public_inputs],
+        "public_inputs": inputs,
         "mechanisms": mechanisms,
         "composition": {
             "theorem": words["theorem"],
@@ -187,13 +195,13 @@ def build_statement(content):
     return statement
 
 
-def words_of(guarantee, mechanisms, *, protected):
+def words_of(guarantee, mechanisms, public_inputs, *, protected):
     """Say in words what follows from the terms and the draws of a release.
 
     Parameters
     ----------
     guarantee : dict, the section of a statement, as far as it is numbers and terms.
-    mechanisms : list of dict, that section.
+    mechanisms, public_inputs : list of dict, these sections.
     protected : str, from `Protection.of_unit`.
 
     Returns
@@ -205,7 +213,7 @@ def words_of(guarantee, mechanisms, *, protected):
         "definition": _definition(guarantee, protected),
         "contribution": f"Under one sample id at one centre a person gives {rows}.",
         "plain_language": plain_line(guarantee, guarantee, guarantee["person"], protected=protected),
-        "assumptions": _assumptions(mechanisms),
+        "assumptions": _assumptions(mechanisms, public_inputs),
         "theorem": _theorem(mechanisms),
     }
 
@@ -245,11 +253,14 @@ def _curation(curation):
     return {name: value for name, value in said.items() if value or name not in optional}
 
 
-def _assumptions(mechanisms):
-    """List what the guarantee rests on: always, and by what was drawn."""
+def _assumptions(mechanisms, public_inputs):
+    """List what the guarantee rests on: always, by what was drawn, and by the files that were read."""
     drawn = {part[name] for part in mechanisms for name in ("statistic", "mechanism")}
     own = dict.fromkeys(said for name, said in ASSUMED_OF.items() if name in drawn)
-    return [*ASSUMPTIONS, *own]
+    inputs = [(public["name"], public["value"]) for public in public_inputs]
+    is_fixed = FIXED_SITES_INPUT in inputs
+    of_files = {OF_FIXED_SITES: is_fixed, OF_FIXED_DOSAGES: is_fixed and DOSAGES_INPUT in inputs}
+    return [*ASSUMPTIONS, *own, *(said for said, holds in of_files.items() if holds)]
 
 
 def _costs_of_outcomes(mechanisms, costs):

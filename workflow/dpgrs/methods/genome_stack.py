@@ -1,0 +1,128 @@
+"""BLUP and mixture of a whole genome in one fit, with shares and a scale that the released entries support.
+
+Of the entries c, with noise N, four thinned copies are made from a public seed: c1 = c + sqrt(a N) e and
+c2 = c - sqrt(N/a) e, e ~ N(0, I), a = 1/4. The noise of c1 and that of c2 are independent. Fits on c1 are
+compared with c2: the share of the mixture minimises |Sigma^1/2 theta|^2 - 2 (V'Sigma^1/2 theta)'c2, summed
+over phenotypes and copies. The fit itself is on c.
+
+The scale of the score is the sum of (V'Sigma^1/2 theta)'c2 over the sum of the score's variances among the
+people of the panel, for theta from c1. It is shrunken to 1 as far as its noise explains its distance from 1.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dpgrs.methods.genome_fit import GenomeEffects, GenomeEntries, blup_effects, fit_variances
+from dpgrs.methods.genome_mixture import MixturePrior, mixture_effects
+from dpgrs.public_random import generator
+
+COPIES, THINNING, SEED = 4, 0.25, 0
+# Of the mixture on copies, whose prior is given and whose means are compared only in sums.
+SWEEPS, BURN_IN = 120, 40
+
+
+@dataclass(frozen=True, eq=False)
+class GenomeFit:
+    """Effects of a whole genome on phenotypes, and how they were found."""
+
+    effects: GenomeEffects  # a row for each phenotype
+    heritability: np.ndarray  # (n_phenotypes,) float64, posterior means
+    exponent_shares: np.ndarray  # (n_exponents,) float64, of `dpgrs.methods.genome_fit.EXPONENTS`
+    mixture: MixturePrior
+    mixture_share: float  # in [0, 1]
+    scale: float  # > 0, by which effects were multiplied
+
+
+def fit_genome(
+    seen: GenomeEntries,
+    *,
+    heritability: float | None = None,  # in (0, 1), where it is stated
+    # Function of effects that returns the variance of each row's score among the people of the panel,
+    # (n_rows,) float64; None leaves the scale at 1.
+    panel_variances: Callable[[GenomeEffects], np.ndarray] | None = None,
+) -> GenomeFit:
+    """Estimate effects of all variants from released entries; post-processing, which costs nothing."""
+    n = len(seen.of_axes)
+    model = fit_variances(seen, heritability=heritability)
+    first, second = thinned_copies(seen)
+    rows = np.tile(np.arange(n), COPIES)
+    of_copies = model.of_rows(rows)
+    blup, blup_copies = blup_effects(seen, model), blup_effects(first, of_copies)
+    of_blocks, prior = mixture_effects(seen, model)
+    mixture = replace(blup, of_blocks=of_blocks)
+    of_blocks, _ = mixture_effects(first, of_copies, prior=prior, sweeps=SWEEPS, burn_in=BURN_IN)
+    mixture_copies = replace(blup_copies, of_blocks=of_blocks)
+    share = _mixture_share(first, second, blup_copies, mixture_copies)
+    effects = _blended(blup, mixture, share)
+    scale = 1.0
+    if panel_variances is not None:
+        copies = _blended(blup_copies, mixture_copies, share)
+        scale = _scale(first, second, copies, panel_variances(copies))
+        effects = GenomeEffects(tuple(scale * part for part in effects.of_blocks), scale * effects.of_axes)
+    return GenomeFit(effects, model.mean_heritability, model.exponent_shares, prior, share, scale)
+
+
+def thinned_copies(seen: GenomeEntries) -> tuple[GenomeEntries, GenomeEntries]:
+    """Return c1 and c2 of all copies, rows of one copy after those of another."""
+    first, second = [], []
+    for place, block in enumerate(seen.blocks):
+        entries, e = _tiled(block.entries), _normal(block.entries.shape, place)
+        sd = np.sqrt(block.noise)
+        first.append(replace(block, entries=entries + np.sqrt(THINNING) * sd * e))
+        second.append(replace(block, entries=entries - sd * e / np.sqrt(THINNING)))
+    axes, e = _tiled(seen.of_axes), _normal(seen.of_axes.shape, len(seen.blocks))
+    sd = np.sqrt(np.where(np.isfinite(seen.axis_noise), seen.axis_noise, 0))
+    factors = np.tile(seen.factors, COPIES)
+    parts = (tuple(first), axes + np.sqrt(THINNING) * sd * e, seen.axis_noise, factors * (1 + THINNING))
+    others = (tuple(second), axes - sd * e / np.sqrt(THINNING), seen.axis_noise, factors * (1 + 1 / THINNING))
+    return GenomeEntries(*parts), GenomeEntries(*others)
+
+
+def _tiled(entries: np.ndarray) -> np.ndarray:
+    return np.tile(entries, (COPIES, 1))
+
+
+def _normal(shape: tuple[int, int], place: int) -> np.ndarray:
+    n, width = shape
+    return generator(SEED, "thinned copies", place).standard_normal((COPIES * n, width))
+
+
+def _blended(blup: GenomeEffects, mixture: GenomeEffects, share: float) -> GenomeEffects:
+    pairs = zip(blup.of_blocks, mixture.of_blocks, strict=True)
+    return replace(blup, of_blocks=tuple(a + share * (b - a) for a, b in pairs))
+
+
+def _mixture_share(
+    first: GenomeEntries, second: GenomeEntries, blup: GenomeEffects, mixture: GenomeEffects
+) -> float:
+    """Return the share of the mixture in [0, 1] that comes nearest to what c2 shows."""
+    product = square = 0.0
+    parts = zip(first.blocks, second.blocks, blup.of_blocks, mixture.of_blocks, strict=True)
+    for block, other, of_blup, of_mixture in parts:
+        change = (of_mixture - of_blup) @ block.root
+        product += np.vdot((of_mixture - of_blup) @ block.loadings, other.entries)
+        product -= np.vdot(change, of_blup @ block.root)
+        square += np.vdot(change, change)
+    return float(np.clip(product / square, 0, 1)) if square > 0 else 0.0
+
+
+def _scale(
+    first: GenomeEntries, second: GenomeEntries, effects: GenomeEffects, variances: np.ndarray
+) -> float:
+    """Return by what scores are to be multiplied, from effects on c1 and their scores' variances."""
+    product, noise = np.vdot(effects.of_axes, second.of_axes), 0.0
+    for block, other, of_block in zip(first.blocks, second.blocks, effects.of_blocks, strict=True):
+        projected = of_block @ block.loadings
+        product += np.vdot(projected, other.entries)
+        means = projected.reshape(COPIES, -1, len(block.noise)).mean(axis=0)
+        noise += (np.square(means) @ block.noise).sum()
+    total = variances.sum()
+    if not total > 0:
+        return 1.0
+    scale = product / total
+    # The mean of c2 over copies has the noise N (1 + 1/(a copies)).
+    variance = COPIES**2 * noise * (1 + 1 / (THINNING * COPIES)) / total**2
+    distance = scale - 1
+    return float(1 + distance * max(0.0, 1 - variance / distance**2)) if distance else 1.0

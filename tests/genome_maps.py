@@ -66,10 +66,11 @@ def random_chromosome(rng, *, sizes=(7, 5), n_directions=3, n_axes=2, row_norm=0
     )
 
 
-def genome_of(chromosomes, *, clip=1.0):
+def genome_of(chromosomes, *, clip=1.0, is_clipped_jointly=False):
     """Return a GenomeMap of these chromosomes."""
     n_axes = chromosomes[0].axis_effects.shape[1]
-    return GenomeMap(tuple(chromosomes), 500, 1.0, clip, np.ones(n_axes), np.ones(n_axes))
+    shares, attenuations = np.ones(n_axes), np.ones(len(chromosomes))
+    return GenomeMap(tuple(chromosomes), 500, 1.0, clip, shares, shares, is_clipped_jointly, attenuations)
 
 
 def slab_of(rows):

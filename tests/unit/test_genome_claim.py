@@ -13,10 +13,25 @@ from dpgrs.genotypes.dosages import STEPS_PER_ALLELE
 from dpgrs.genotypes.slabs import GenotypeSlab
 from dpgrs.linalg import _genome_kernels
 from dpgrs.linalg import genome_sums as pass_of_chromosome
-from dpgrs.linalg.genome_sums import SUM_STEP, RowNorms, chromosome_sums, exact_sums
+from dpgrs.linalg.genome_sums import (
+    SUM_STEP,
+    RowNorms,
+    chromosome_sums,
+    exact_sums,
+    joint_factors,
+    row_squares,
+)
 from dpgrs.linalg.statistics import OUTCOME_STEP, clip_norms
 from dpgrs.privacy.sensitivity import genome_sensitivity
-from genome_maps import CALLS, MISSING, chromosome_of_blocks, dosage_slab_of, random_chromosome, slab_of
+from genome_maps import (
+    CALLS,
+    MISSING,
+    chromosome_of_blocks,
+    dosage_slab_of,
+    genome_of,
+    random_chromosome,
+    slab_of,
+)
 
 RELATIONS = ["add-remove", "replace-one"]
 EXACT_UNIT = 2.0**-54
@@ -37,10 +52,10 @@ def claimed(chromosomes, n_outcomes, *, neighbours="add-remove", outcome_norm=1.
     ).value
 
 
-def contribution(slab, chromosome, y, f, *, outcome_norm=1.0):
+def contribution(slab, chromosome, y, f, *, outcome_norm=1.0, factors=None):
     """Return what one person adds to the exact S, (n_outcomes, n_directions) float64: far finer than 1e-9."""
     Y, axes = np.reshape(y, (-1, 1)), np.reshape(f, (-1, 1)).astype(np.int64)
-    options = {"outcome_norm": outcome_norm, "n_shared": len(Y), "made_with": ""}
+    options = {"outcome_norm": outcome_norm, "n_shared": len(Y), "made_with": "", "factors": factors}
     high, low = exact_sums(chromosome_sums([slab], chromosome, Y, axes=axes, **options), chromosome)
     return (high * 2.0**24 + low) * EXACT_UNIT
 
@@ -251,12 +266,12 @@ def test_fault__norms_in_float32_are_found(monkeypatch):
         return max(shares) / (chromosome.row_norm * 1000)
 
     assert 1 - 1e-8 < largest() <= 1
-    right = RowNorms._squares
+    right = RowNorms.squares
 
-    def single(self, slab, axes, n_threads):
-        return right(self, slab, axes, n_threads).astype(np.float32)
+    def single(self, *slab, **options):
+        return right(self, *slab, **options).astype(np.float32)
 
-    monkeypatch.setattr(RowNorms, "_squares", single)
+    monkeypatch.setattr(RowNorms, "squares", single)
     assert largest() > 1 + 1e-9
 
 
@@ -327,3 +342,19 @@ def test_missing__calls_are_their_centre_in_norm_and_sum():
     np.testing.assert_array_equal(
         contribution(slab_of([[2, MISSING, MISSING, MISSING]]), moved, y, [500]), missing
     )
+
+
+def test_joint_clip__no_person_exceeds_the_claim_on_all_chromosomes(chromosomes):
+    genome, y = genome_of(chromosomes, is_clipped_jointly=True), clipped(int(1 / OUTCOME_STEP), 0)
+    bound = claimed(chromosomes, 2, step=1e-300)
+    moved = []
+    for calls in itertools.product([0, 1, 2, MISSING], repeat=2):
+        slabs, f = [slab_of([calls]), slab_of([calls[::-1]])], np.array([[9000]])
+        pairs = list(zip(slabs, chromosomes, strict=True))
+        factors = joint_factors([row_squares([slab], part, axes=f) for slab, part in pairs], genome)
+        parts = [contribution(slab, part, y, f, factors=factors) for slab, part in pairs]
+        moved.append([np.linalg.norm(part) for part in parts])
+    lengths = np.linalg.norm(moved, axis=1)
+    assert 0.9999 * bound < lengths.max() <= bound
+    # On one of both alone a row may be longer than that chromosome's norm.
+    assert np.max(moved, axis=0)[0] > chromosomes[0].row_norm

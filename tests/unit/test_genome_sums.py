@@ -1,7 +1,9 @@
 """Sums of people's rows along a public map of a chromosome: exact, and the same however people are split."""
 
 import itertools
+import math
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -24,8 +26,10 @@ from dpgrs.linalg.genome_sums import (
     RowNorms,
     chromosome_sums,
     exact_sums,
+    joint_factors,
     outcome_weights,
     require_exact,
+    row_squares,
     short_rows,
 )
 from dpgrs.linalg.statistics import OUTCOME_STEP, grid_outcomes
@@ -36,6 +40,7 @@ from genome_maps import (
     dosage_slab_of,
     exact_row,
     exact_sums_of,
+    genome_of,
     random_chromosome,
     rounded_down,
     slab_of,
@@ -346,3 +351,74 @@ def test_slab__dosages_with_a_plane_of_missing_are_refused():
     with pytest.raises(UsageError, match="`missing` must be None with dosages"):
         GenotypeSlab(np.zeros((1, 1), dtype=np.int16), 1, words)
     assert not GenotypeSlab(words, 1, words).has_dosages
+
+
+@pytest.fixture
+def genome(rng):
+    """Two chromosomes, and people of both."""
+    parts = [
+        random_chromosome(rng, carries=carries, contig=contig, row_norm=norm)
+        for contig, carries, norm in (("1", True, 0.3), ("2", False, 0.7))
+    ]
+    return genome_of(parts, is_clipped_jointly=True), [random_people(rng, 70)[0] for _ in parts]
+
+
+def test_joint_factors__are_of_the_norm_on_all_chromosomes(rng, genome):
+    genome, calls = genome
+    _, axes, Y = random_people(rng, 70)
+    pairs = list(zip(calls, genome.chromosomes, strict=True))
+    squares = [row_squares([slab_of(rows)], part, axes=axes, n_threads=2) for rows, part in pairs]
+    for (rows, part), expected in zip(pairs, squares, strict=True):
+        in_slabs = row_squares([slab_of(rows[:32]), slab_of(rows[32:])], part, axes=axes)
+        np.testing.assert_array_equal(in_slabs, expected)
+    factors = joint_factors(squares, genome)
+    norm = math.sqrt(0.3**2 + 0.7**2)
+    for i, factor in enumerate(factors):
+        rows = [exact_row(steps_of(rows)[i], axes[:, i], part) for rows, part in pairs]
+        length = sum(z**2 for row in rows for z in row) ** 0.5 * 2.0**-36
+        assert factor == pytest.approx(min(1, norm / length), rel=2e-9)
+        assert factor * length <= norm * (1 - 0.9e-9)
+    for rows, part in pairs:
+        sums = sum_up([slab_of(rows)], part, Y, axes, factors=factors)
+        assert sums.is_clipped_jointly
+        W = outcome_weights(Y, factors)
+        np.testing.assert_array_equal(sums.axes, W @ axes.T)
+        x = np.array(
+            [
+                [0 if call is MISSING else 4096 * call - a for call, a in zip(row, part.centre, strict=True)]
+                for row in rows
+            ]
+        )
+        np.testing.assert_array_equal(sums.variants, W @ x)
+    assert not sum_up([slab_of(calls[0])], genome.chromosomes[0], Y, axes).is_clipped_jointly
+
+
+def test_joint_factors__of_some_chromosomes_or_people_alone_are_refused(rng, genome, monkeypatch):
+    genome, calls = genome
+    _, axes, Y = random_people(rng, 70)
+    squares = [np.ones(70)] * 2
+    factors = joint_factors(squares, genome)
+    with pytest.raises(UsageError, match="must be of the same people"):
+        sum_up([slab_of(calls[0])], genome.chromosomes[0], Y, axes, factors=factors[1:])
+    with pytest.raises(UsageError, match="must be of the same people"):
+        row_squares([slab_of(calls[0][1:])], genome.chromosomes[0], axes=axes)
+    with pytest.raises(UsageError, match="must have blocks of all its variants"):
+        row_squares([slab_of(calls[0])], replace(genome.chromosomes[0], row_norm=0.0), axes=axes)
+    with pytest.raises(UsageError, match="norms on all of 2 chromosomes"):
+        joint_factors(squares[1:], genome)
+    monkeypatch.setattr(pass_of_chromosome, "MOST_DIRECTIONS", genome.n_directions)
+    joint_factors(squares, genome)
+    monkeypatch.setattr(pass_of_chromosome, "MOST_DIRECTIONS", genome.n_directions - 1)
+    with pytest.raises(UsageError, match="norms on all of 2 chromosomes"):
+        joint_factors(squares, genome)
+
+
+def test_joint_factors__their_norm_is_never_above_that_of_the_claim():
+    """The root of a sum of squares is rounded down."""
+    rng = np.random.default_rng(2)
+    far = np.array([2.0**80])
+    for _ in range(50):
+        parts = [replace(random_chromosome(rng), row_norm=norm) for norm in rng.random(2)]
+        (factor,) = joint_factors([far, far], genome_of(parts))
+        square = sum(Fraction(part.row_norm) ** 2 for part in parts)
+        assert Fraction(factor) ** 2 * 2**81 < square * 2**72

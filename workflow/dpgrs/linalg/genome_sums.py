@@ -3,11 +3,14 @@
 A person has the row z = [sqrt(q_f) f ; T_b (x_b - a_b) - M_b f], which is shrunk to the norm R_c of the
 chromosome, and S is the sum of z y' (docs/proofs/genome.md). M_b is T_b B_b, rounded to the grid of T. The
 shrinking is a factor on y, so that only X'W and F'W are summed over people, and the map acts on these sums.
-People come in slabs, each with all variants of the chromosome: a genotype is read once.
+People come in slabs, each with all variants of the chromosome: a genotype is read once. Where rows of all
+chromosomes are clipped jointly, it is read twice: once for norms, once for sums.
 """
 
-from collections.abc import Iterable, Iterator
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -17,7 +20,7 @@ from dpgrs.errors import UsageError
 from dpgrs.genotypes.bits import PEOPLE_OF_WORD, WORD_BITS
 from dpgrs.genotypes.dosages import LARGEST_DOSAGE, STEPS_PER_ALLELE
 from dpgrs.genotypes.slabs import GenotypeSlab
-from dpgrs.linalg.genome_map import DOSAGE_STEP, MAP_STEP, ChromosomeMap, LdBlock
+from dpgrs.linalg.genome_map import DOSAGE_STEP, MAP_STEP, ChromosomeMap, GenomeMap, LdBlock
 from dpgrs.linalg.norms import budget_groups
 from dpgrs.linalg.statistics import LARGEST_OUTCOME, OUTCOME_STEP, long_rows
 from dpgrs.threads import map_in_threads
@@ -50,6 +53,7 @@ class ChromosomeSums:
     variants: np.ndarray  # (n_outcomes, n_variants) int64, X'W of centred genotypes, in `VARIANT_STEP`
     axes: np.ndarray  # (n_outcomes, n_axes) int64, F'W, in `VARIANT_STEP`
     made_with: str  # digest of all public terms; sums of others are not mixed with these
+    is_clipped_jointly: bool = False  # whether people's rows of all chromosomes were shrunk together
 
     def arrays(self) -> dict[str, Any]:
         """Return the sums as arrays and text by name: `ChromosomeSums(**arrays)` makes them again."""
@@ -176,6 +180,8 @@ def chromosome_sums(
     outcome_norm: float,  # public, C: no column of Y is longer, over the outcomes of a budget
     n_shared: int,  # outcomes that share a budget
     made_with: str,  # digest of the map and all other public terms
+    # (n_people,) float64 of `joint_factors`, where rows are clipped jointly; None clips them here.
+    factors: np.ndarray | None = None,
     n_threads: int = 1,
 ) -> ChromosomeSums:
     """Sum genotypes and axes, weighted by the outcomes of people whose rows are shrunk to the norm.
@@ -195,24 +201,82 @@ def chromosome_sums(
             "Outcomes must be clipped at their norm and on their grid, and people times the norm at most "
             f"{LARGEST_TOTAL:.0f}, so that sums of a genome are exact. Clip them, or lower the norm."
         )
-    if axes.shape != (chromosome.axis_effects.shape[1], n_people):
+    if factors is not None and factors.shape != (n_people,):
         raise _not_of_all_people(chromosome)
     axes = np.clip(axes, -LARGEST_AXIS, LARGEST_AXIS)
     of_variants = np.zeros((n_outcomes, chromosome.n_variants), dtype=np.int64)
     of_axes = np.zeros((n_outcomes, len(axes)), dtype=np.int64)
-    norms, done = RowNorms(chromosome), 0
+    norms = RowNorms(chromosome)
+    for slab, people in _placed(slabs, chromosome, axes, n_people):
+        shrunk = (
+            norms.factors(slab, axes[:, people], n_threads=n_threads) if factors is None else factors[people]
+        )
+        W = outcome_weights(Y[:, people], shrunk)
+        of_axes += W @ axes[:, people].T
+        of_variants += _variant_sums(slab, W, chromosome.centre, n_threads=n_threads)
+    return ChromosomeSums(chromosome.contig, of_variants, of_axes, made_with, factors is not None)
+
+
+def row_squares(
+    slabs: Iterable[GenotypeSlab], chromosome: ChromosomeMap, *, axes: np.ndarray, n_threads: int = 1
+) -> np.ndarray:
+    """Return the squared norms of people's rows on a chromosome, (n_people,) float64 in `ROW_STEP` squared.
+
+    Parameters as in `chromosome_sums`. They are private.
+    """
+    require_exact(chromosome)
+    axes, squares = np.clip(axes, -LARGEST_AXIS, LARGEST_AXIS), np.zeros(axes.shape[1])
+    norms = RowNorms(chromosome)
+    for slab, people in _placed(slabs, chromosome, axes, len(squares)):
+        squares[people] = norms.squares(slab, axes[:, people], n_threads=n_threads)
+    return squares
+
+
+def joint_factors(squares: Sequence[np.ndarray], genome: GenomeMap) -> np.ndarray:
+    """Return what shrinks people's rows of all chromosomes together to the norm of the genome.
+
+    `squares` are of `row_squares`, for each chromosome in the order of the map. The result is (n_people,)
+    float64.
+    """
+    if len(squares) != len(genome.chromosomes) or genome.n_directions > MOST_DIRECTIONS:
+        raise UsageError(
+            f"Rows are shrunk together by their norms on all of {len(genome.chromosomes)} chromosomes, of at "
+            f"most {MOST_DIRECTIONS} directions, got others. Measure all chromosomes of the map."
+        )
+    total = np.zeros_like(squares[0])
+    for part in squares:
+        total += part
+    square = sum(Fraction(chromosome.row_norm) ** 2 for chromosome in genome.chromosomes)
+    norm = math.sqrt(square)
+    return shrinking_factors(total, norm=norm if Fraction(norm) ** 2 <= square else math.nextafter(norm, 0))
+
+
+def shrinking_factors(squares: np.ndarray, *, norm: float) -> np.ndarray:
+    """Return what shrinks rows to a norm, a little less than 1 for the others.
+
+    The squares are (n_people,) float64 in `ROW_STEP` squared; the result is (n_people,) float64.
+    """
+    length, limit = np.sqrt(squares), norm / ROW_STEP
+    factors = np.ones_like(length)
+    np.divide(limit, length, out=factors, where=length > limit)
+    return factors * FACTOR_BELOW_ONE
+
+
+def _placed(
+    slabs: Iterable[GenotypeSlab], chromosome: ChromosomeMap, axes: np.ndarray, n_people: int
+) -> Iterator[tuple[GenotypeSlab, slice]]:
+    """Yield slabs with their people; raise UsageError unless these are all, each once."""
+    done = 0
+    if axes.shape != (chromosome.axis_effects.shape[1], n_people):
+        raise _not_of_all_people(chromosome)
     for slab in slabs:
         people = slice(done, done + slab.n_people)
         done += slab.n_people
         if done > n_people or len(slab.genotypes) != chromosome.n_variants:
             raise _not_of_all_people(chromosome)
-        factors = norms.factors(slab, axes[:, people], n_threads=n_threads)
-        W = outcome_weights(Y[:, people], factors)
-        of_axes += W @ axes[:, people].T
-        of_variants += _variant_sums(slab, W, chromosome.centre, n_threads=n_threads)
+        yield slab, people
     if done != n_people:
         raise _not_of_all_people(chromosome)
-    return ChromosomeSums(chromosome.contig, of_variants, of_axes, made_with)
 
 
 def _not_of_all_people(chromosome: ChromosomeMap) -> UsageError:
@@ -253,15 +317,14 @@ class RowNorms:
 
         The axes are (n_axes, n_people) int64, clipped; the result is (n_people,) float64.
         """
+        squares = self.squares(slab, axes, n_threads=n_threads)
+        return shrinking_factors(squares, norm=self._chromosome.row_norm)
+
+    def squares(self, slab: GenotypeSlab, axes: np.ndarray, *, n_threads: int = 1) -> np.ndarray:
+        """Return the squared norm of each person's row, (n_people,) float64 in `ROW_STEP` squared."""
         if slab.has_dosages not in self._rows:
             prepare = partial(_block_rows, chromosome=self._chromosome, has_dosages=slab.has_dosages)
             self._rows[slab.has_dosages] = [prepare(block) for block in self._chromosome.blocks]
-        length, norm = np.sqrt(self._squares(slab, axes, n_threads)), self._chromosome.row_norm / ROW_STEP
-        factors = np.ones_like(length)
-        np.divide(norm, length, out=factors, where=length > norm)
-        return factors * FACTOR_BELOW_ONE
-
-    def _squares(self, slab: GenotypeSlab, axes: np.ndarray, n_threads: int) -> np.ndarray:
         squares = np.zeros(slab.n_people)
 
         def add(first: int) -> None:

@@ -1,0 +1,142 @@
+"""Audit cases of sums of a genome: a person whose row is longer than the norm of each of two chromosomes.
+
+Rows are clipped on each chromosome, or on both jointly. Everyone else has outcomes of 0. The map has two
+blocks a chromosome and an axis, and one of the person's genotypes is missing on each chromosome.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpgrs.genotypes.bits import pack
+from dpgrs.genotypes.dosages import STEPS_PER_ALLELE
+from dpgrs.genotypes.slabs import GenotypeSlab
+from dpgrs.linalg.genome_map import DOSAGE_STEP, MAP_STEP, ChromosomeMap, GenomeMap, LdBlock
+from dpgrs.linalg.genome_sums import ChromosomeSums, chromosome_sums, joint_factors, row_squares
+from dpgrs.linalg.statistics import LARGEST_BOUND
+from dpgrs.methods.audits.cohorts import request_outcomes
+from dpgrs.methods.audits.rows import ADDED, GDP, PAPER, PERSON, REPLACED, normal_case, request_terms
+from dpgrs.methods.audits.sums import tight_norms
+from dpgrs.methods.genome_sums import GenomeRequest, private_genome_sums, public_digest
+from dpgrs.types import Coding
+
+if TYPE_CHECKING:
+    from dpgrs.privacy.audit.audit import AuditCase
+    from dpgrs.privacy.noise.base import NoiseSource
+
+N_OTHERS, N_VARIANTS = 10, 4
+FREQUENCY = 0.05  # of every variant
+NORMS, NORM = (0.375, 0.5), 0.625  # of the chromosomes, and of both
+MEMBER = np.array([2, 1, -1, 2])  # numbers of alleles, -1 where missing
+AXIS = 1.5  # of the member, in standard deviations
+OUTCOMES = (1, -1)
+
+
+@dataclass(frozen=True, eq=False)
+class ExactGenome:
+    """The input of the mechanism: the sums of both chromosomes."""
+
+    n_rows: int
+    sums: tuple[ChromosomeSums, ...]
+
+
+def genome_cases() -> "list[AuditCase]":
+    """Return the cases of sums of a genome, of calls and of dosages."""
+    return [
+        _case(**ADDED, **GDP, has_dosages=False),
+        _case(**ADDED, **PAPER, has_dosages=True, is_clipped_jointly=True),
+        _case(**REPLACED, **GDP, has_dosages=True),
+        _case(**REPLACED, **PAPER, has_dosages=False, is_clipped_jointly=True),
+    ]
+
+
+def _case(*, has_dosages: bool, is_clipped_jointly: bool = False, **terms: Any) -> "AuditCase":
+    genome = _genome(is_clipped_jointly)
+    sizes = {"n_variants": genome.n_variants, "n_directions": genome.n_directions}
+    norms = tight_norms(NORM, n_shared=len(OUTCOMES))
+    terms = request_terms(((), OUTCOMES), **terms) | sizes | norms | {"coding": Coding.FREQUENCY}
+    request = GenomeRequest(**PERSON, **terms)
+    is_added = request.has_private_count
+    others = [None] if is_added else [np.negative(OUTCOMES)]
+    build = partial(_exact, genome=genome, request=request, has_dosages=has_dosages)
+    pair = tuple(build(outcomes) for outcomes in (OUTCOMES, *others))
+    run = partial(_run, genome=genome, request=request)
+    return normal_case(private_genome_sums, request, pair=pair, run=run, mu=request.budget["cross"])
+
+
+def _run(
+    exact: ExactGenome, noise: "NoiseSource", *, genome: GenomeMap, request: GenomeRequest
+) -> list[np.ndarray]:
+    made_with = exact.sums[0].made_with
+    noisy, _ = private_genome_sums(exact.sums, genome, request=request, noise=noise, made_with=made_with)
+    return [noisy]
+
+
+def _genome(is_clipped_jointly: bool) -> GenomeMap:
+    """Return the map; entries of T differ, so that none of S repeats another."""
+    n_directions, half = 3, N_VARIANTS // 2
+    chromosomes = []
+    for number, norm in enumerate(NORMS):
+        entries = np.arange(1, 2 * n_directions * half + 1).reshape(2, n_directions, half)
+        matrices = entries * (-1) ** np.arange(half) * 2**18 << number
+        empty, shares = np.empty((0, 0)), np.ones(n_directions)
+        blocks = tuple(
+            LdBlock(half * b, half * (b + 1), matrices[b], shares, shares, empty, empty, np.ones(half), 0.5)
+            for b in range(2)
+        )
+        centre = np.full(N_VARIANTS, round(2 * FREQUENCY * STEPS_PER_ALLELE))
+        gains = np.array([round(0.1 / MAP_STEP)] if number == 0 else [], dtype=np.int64)
+        effects, nothing = np.full((N_VARIANTS, 1), 100), np.zeros(0, dtype=np.int64)
+        axes = {"axis_effects": effects, "axis_gains": gains, "pruned": nothing}
+        loadings = np.zeros((0, 1), dtype=np.int64)
+        chromosomes.append(
+            ChromosomeMap(str(number + 1), centre, blocks, row_norm=norm, axis_loadings=loadings, **axes)
+        )
+    shares = np.ones(1)
+    return GenomeMap(
+        tuple(chromosomes), 500, 1.0, 1.5, shares, shares, is_clipped_jointly, np.ones(len(NORMS))
+    )
+
+
+def _exact(
+    outcomes: Sequence[int] | None, *, genome: GenomeMap, request: GenomeRequest, has_dosages: bool
+) -> ExactGenome:
+    """Return the sums of ten people, and of the member with these outcomes, or nobody."""
+    members = [] if outcomes is None else [MEMBER]
+    counts = np.array([*(np.arange(N_OTHERS)[:, np.newaxis] + np.arange(N_VARIANTS)) % 3, *members]).T
+    n_people = counts.shape[1]
+    Y = np.zeros((len(OUTCOMES), n_people))
+    Y[:, N_OTHERS:] = np.reshape(outcomes if members else (), (len(OUTCOMES), -1)) * LARGEST_BOUND
+    axes = np.zeros((1, n_people), dtype=np.int64)
+    axes[:, N_OTHERS:] = round(AXIS / DOSAGE_STEP)
+    slabs = [_slab(counts, chromosome, has_dosages=has_dosages) for chromosome in genome.chromosomes]
+    factors = None
+    if genome.is_clipped_jointly:
+        by_chromosome = zip(slabs, genome.chromosomes, strict=True)
+        squares = [row_squares([slab], chromosome, axes=axes) for slab, chromosome in by_chromosome]
+        factors = joint_factors(squares, genome)
+    options = {
+        "axes": axes,
+        "outcome_norm": request.outcome_norm,
+        "n_shared": request.n_outcomes,
+        "made_with": public_digest(genome, n=n_people, covariate_effects=np.zeros((0, len(OUTCOMES)))),
+        "factors": factors,
+    }
+    sums = tuple(
+        chromosome_sums([slab], chromosome, request_outcomes(Y, request), **options)
+        for slab, chromosome in zip(slabs, genome.chromosomes, strict=True)
+    )
+    return ExactGenome(n_people, sums)
+
+
+def _slab(counts: np.ndarray, chromosome: ChromosomeMap, *, has_dosages: bool) -> GenotypeSlab:
+    """Return (n_variants, n_people) numbers of alleles, -1 where missing, as a slab."""
+    if has_dosages:
+        steps = np.where(counts < 0, chromosome.centre[:, np.newaxis], counts * STEPS_PER_ALLELE)
+        return GenotypeSlab(steps.astype(np.int16), counts.shape[1])
+    alleles = np.stack([counts >= 2, counts >= 1], axis=-1).reshape(len(counts), -1)
+    missing = np.repeat(counts < 0, 2, axis=1)
+    return GenotypeSlab(pack(alleles), counts.shape[1], pack(missing))

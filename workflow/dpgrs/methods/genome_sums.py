@@ -1,0 +1,148 @@
+"""The one draw of a genome: noisy sums of people's rows along the directions of a public map.
+
+Chromosomes are summed one by one (`dpgrs.linalg.genome_sums`), and all are drawn together.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dpgrs.errors import UsageError
+from dpgrs.linalg.genome_map import GenomeMap
+from dpgrs.linalg.genome_sums import SUM_STEP, ChromosomeSums
+from dpgrs.methods.requests import PrivacyRequest
+from dpgrs.privacy.noise.base import data_digest, json_digest
+from dpgrs.privacy.sensitivity import Sensitivity, genome_sensitivity
+from dpgrs.types import Protection
+
+if TYPE_CHECKING:
+    from dpgrs.privacy.accounting.events import GaussianEvent
+    from dpgrs.privacy.noise.base import NoiseSource
+
+MOST_ENTRIES = 10**8  # of S, that fit into memory with their noise
+
+
+@dataclass(frozen=True, kw_only=True)
+class GenomeRequest(PrivacyRequest):
+    """The terms of a release of sums of a genome: `row_norm` is R, over all chromosomes.
+
+    It raises UsageError unless genotypes and outcomes of people are protected, with norms on both, and if S
+    would have too many entries.
+    """
+
+    n_directions: int  # K, of all chromosomes
+
+    has_gram = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.protection != Protection.FULL:
+            raise UsageError(
+                f"`privacy.protection` must be {Protection.FULL} for sums of a genome, got "
+                f"{self.protection}. Change it."
+            )
+        if self.outcome_norm is None:
+            raise UsageError("`outcome_norm` must be given for sums of a genome, got None. State the clip.")
+        if self.n_directions * self.n_outcomes > MOST_ENTRIES:
+            raise UsageError(
+                f"Sums of a genome must have at most {MOST_ENTRIES} entries, got {self.n_directions} "
+                f"directions of {self.n_outcomes} outcomes. Release fewer outcomes together."
+            )
+
+    @cached_property
+    def cross_claim(self) -> Sensitivity:
+        """The sensitivity of S, of the outcomes of one budget."""
+        norms = {"row_norm": self.row_norm, "outcome_norm": self.outcome_norm, "step": SUM_STEP}
+        return genome_sensitivity(self.n_directions, self.n_outcomes, **norms, **self.relation)
+
+    @property
+    def cross_step(self) -> float:
+        return SUM_STEP
+
+
+def public_digest(genome: GenomeMap, *, n: float, covariate_effects: np.ndarray) -> str:
+    """Digest all that sums of chromosomes are made with beside the data, SHA-256 in hexadecimal.
+
+    `n` is the number of people as planned or released; the effects, (n_covariates, n_outcomes) float64, are
+    public or released. Sums with another digest belong to another release.
+    """
+    effects = np.asarray(covariate_effects, dtype=np.float64)
+    return json_digest(["genome sums", genome.digest, float(n).hex(), data_digest(effects)]).hex()
+
+
+def genome_statistic(sums: Sequence[ChromosomeSums], genome: GenomeMap, *, made_with: str) -> np.ndarray:
+    """Return S over all chromosomes, in the order of the map, whatever the order of the sums.
+
+    The result is (n_outcomes, n_directions) int64 in units of `SUM_STEP`, rounded down. It raises UsageError
+    unless there is one sum for each chromosome, all made with the public terms of this release.
+    """
+    by_contig = {chromosome.contig: chromosome for chromosome in sums}
+    contigs = [chromosome.contig for chromosome in genome.chromosomes]
+    if sorted(part.contig for part in sums) != sorted(contigs):
+        raise UsageError(
+            f"Sums must be of the chromosomes {', '.join(contigs)}, each once, got those of "
+            f"{', '.join(part.contig for part in sums)}. Sum up what is missing."
+        )
+    clips = {part.is_clipped_jointly for part in sums}
+    if {part.made_with for part in sums} != {made_with} or clips != {genome.is_clipped_jointly}:
+        raise UsageError(
+            "Sums of chromosomes must be made with the map, its clip, the number of people and the effects "
+            "of covariates of this release, got others. Sum them up again."
+        )
+    parts = [by_contig[chromosome.contig].along(chromosome) for chromosome in genome.chromosomes]
+    return np.concatenate(parts, axis=1)
+
+
+def private_genome_sums(
+    sums: Sequence[ChromosomeSums],
+    genome: GenomeMap,
+    *,
+    request: GenomeRequest,
+    noise: "NoiseSource",
+    made_with: str,
+) -> "tuple[np.ndarray, GaussianEvent]":
+    """Release S: people's rows along the directions of a public map, times their outcomes.
+
+    Parameters
+    ----------
+    sums : ChromosomeSums of each chromosome, in any order, of the outcomes of one budget.
+    genome : GenomeMap, public, or made of what was released before.
+    request : GenomeRequest
+    noise : NoiseSource
+    made_with : str, `public_digest` of this release.
+
+    Returns
+    -------
+    (n_outcomes, n_directions) float64, in the order of the map, and the event.
+
+    Privacy
+    -------
+    Unit a person, neighbours as requested. Sensitivity `genome_sensitivity`: docs/proofs/genome.md. All
+    chromosomes and outcomes are one GaussianEvent. Public: all of the request, the map.
+
+    Raises
+    ------
+    UsageError
+        If the sums or the map are not those of the request.
+    """
+    S = genome_statistic(sums, genome, made_with=made_with)
+    square = sum(Fraction(chromosome.row_norm) ** 2 for chromosome in genome.chromosomes)
+    is_short = square <= Fraction(request.row_norm) ** 2
+    if S.shape != (request.n_outcomes, request.n_directions) or not is_short:
+        raise UsageError(
+            f"Sums of a genome must be of {request.n_outcomes} outcomes and {request.n_directions} "
+            f"directions, and norms of chromosomes within {request.row_norm} together, got others. Ask for "
+            "what the map has."
+        )
+    noisy, event = noise.gaussian(
+        S,
+        name="genome sums",
+        step=SUM_STEP,
+        sensitivity=request.cross_claim,
+        mu=request.budget["cross"],
+    )
+    return noisy * SUM_STEP, event

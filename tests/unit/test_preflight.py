@@ -396,7 +396,7 @@ def test_check__refuses_to_mix_them_where_a_run_left_notes_only(tmp_path, monkey
     path.parent.mkdir(parents=True)
     path.write_bytes(b"sums")
     note(path, {"mode": ['"release"']})
-    with pytest.raises(UsageError, match="be new for `mode: benchmark`, got that of another mode"):
+    with pytest.raises(UsageError, match=r"of another mode, which made `.*statistics\.npz`"):
         check({"study": "demo"})
     note(path, {"mode": ['"benchmark"']})
     assert check({"study": "demo"}).study == "demo"

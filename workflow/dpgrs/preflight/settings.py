@@ -30,8 +30,10 @@ def mode_problems(inspection):
         if found and found[1] != mode:
             return [must("study", f"be new for `mode: {mode}`", f"that of a {found[1]}", "Name another.")]
     # A run with `--until` may leave no record.
-    if any("mode" in keys for keys in made_otherwise(inspection.config, private=folder / "private").values()):
-        return [must("study", f"be new for `mode: {mode}`", "that of another mode", "Name another.")]
+    made = made_otherwise(inspection.config, private=folder / "private")
+    if mixed := [path for path, keys in made.items() if "mode" in keys]:
+        got = f"that of another mode, which made `{mixed[0]}`"
+        return [must("study", f"be new for `mode: {mode}`", got, "Name another.")]
     return []
 
 

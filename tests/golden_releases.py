@@ -74,6 +74,7 @@ class Case:
     has_effects : bool, whether the fit starts from public effects.
     has_covariates : bool, whether there are two further columns of X.
     has_dosages : bool, whether genotypes are imputed dosages.
+    has_fixed_sites : bool, whether the genotype files are stated to hold a fixed public list of sites.
     has_centres : bool, whether the sums are those of three centres.
     """
 
@@ -86,6 +87,7 @@ class Case:
     has_effects: bool = False
     has_covariates: bool = False
     has_dosages: bool = False
+    has_fixed_sites: bool = False
     has_centres: bool = False
 
 
@@ -133,6 +135,7 @@ CASES = {
     "reusecov-gauss, public accuracy": gauss(metrics="public"),
     "reusecov-gauss, covariates": gauss(has_covariates=True),
     "reusecov-gauss, dosages": gauss(has_dosages=True),
+    "reusecov-gauss, dosages of fixed sites": gauss(has_dosages=True, has_fixed_sites=True),
     "reusecov-gauss, sums of three centres, missing": gauss(has_centres=True, **MISSING),
     "reusecov-gauss, lambda by evidence": gauss(fit={"lambda_from": "evidence"}),
     "reusecov-gauss, lambda by adassp": gauss(fit={"lambda_from": "adassp"}),
@@ -153,9 +156,11 @@ CASES = {
     "blup-steered, missing": steered(**MISSING),
     "blup-steered, worst-case, haplotypes": steered(**WORST, **HAPLOTYPES),
     "blup-steered, components, replace-one": steered(is_loaded=True, **REPLACE),
+    "blup-steered, dosages": steered(has_dosages=True),
     "blup-ld, stated ancestry": on_ld(public={"same_ancestry": True}),
     "blup-ld, replace-one, missing": on_ld(**REPLACE, **MISSING),
     "blup-ld, public effects, charged accuracy": on_ld(has_effects=True, **MEASURED),
+    "blup-ld, dosages": on_ld(has_dosages=True),
     "blup-hedged": case("blup-hedged"),
     "adassp": case("adassp"),
     "adassp, worst-case, replace-one, missing": case("adassp", **WORST, **REPLACE, **MISSING),
@@ -189,6 +194,8 @@ class GoldenStudy(Study):
             sections["cohort"]["field"] = "DS"
             dosages = half_units(BITS, n_haplotypes=2 * N_PEOPLE, rows="people").astype(np.int16) * 1900
             self._set_variant_set(monkeypatch, dosages)
+        if own.has_fixed_sites:
+            sections["cohort"] |= {"source": "bgen", "fixed_sites": True}
         if own.has_centres:
             (root / "scales.tsv").write_text(SCALES)
             sections["cohort"] |= {"source": "vcf", "sums": "sums.npz"}

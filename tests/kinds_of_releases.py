@@ -170,5 +170,7 @@ KINDS = {
     ),
     "alleles of a .bed": Kind(("blup", "reusecov-gauss"), 20, {}, form="bed"),
     "dosages of a BGEN": Kind(("blup", "adassp", "reusecov-gauss"), 20, {}, form="bgen"),
-    "dosages of a .pgen": Kind(("adassp", "blup-shared"), 20, {}, form="pgen"),
+    "dosages of a .pgen, public reference": Kind(
+        ("blup-ld", "blup-steered", "blup-hedged"), 20, {"public": REFERENCE}, form="pgen"
+    ),
 }

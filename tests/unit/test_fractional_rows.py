@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpgrs.genotypes.dosages import STEPS_PER_ALLELE
-from dpgrs.linalg.clipped_statistics import CLIPPED_CROSS_STEP
+from dpgrs.genotypes.dosages import STEPS_PER_ALLELE, fill_dosages, half_coded
+from dpgrs.linalg.clipped_statistics import CLIPPED_CROSS_STEP, frequency_rows
 from dpgrs.linalg.statistics import grid_outcomes, half_units
 from dpgrs.linalg.steering import MATRIX_STEP, SteerableRows, Steering
 from dpgrs.methods.chosen import ScreeningData, private_choices, private_chosen_statistics
@@ -43,6 +43,16 @@ def both():
 def test_rows__of_calls_are_those_of_bits():
     bits, fractions = both()
     assert np.array_equal(bits.training_rows, fractions.training_rows)
+
+
+def test_rows__a_missing_dosage_is_the_public_centre():
+    """Up to the rounding of a frequency, which nobody's data move."""
+    frequency = np.random.default_rng(6).random(200)
+    steps = fill_dosages(np.zeros((200, 3), dtype=np.uint16), np.ones((200, 3), dtype=bool), frequency)
+    options = {"rows": "people", "n_haplotypes": 6, "is_selected": np.ones(3, bool), "covariates": None}
+    X = frequency_rows(half_coded(steps), frequency, row_norm=9.0, **options)
+    assert np.abs(X).max() <= 1
+    assert (X[0] == X).all()
 
 
 def test_digest__hangs_on_the_rows_that_are_trained_on_alone():

@@ -41,8 +41,9 @@ def test_problems__none_of_a_sound_study_and_none_of_calls():
         ({"cohort": {"chromosomes": ["1", "23"]}}, "got 23. Leave them out"),
         ({"privacy": {"bounds": "worst-case"}}, "`privacy.bounds` must be tight with `cohort.field: DS`"),
         (
-            {"methods": ["ridge", "k-blup", "s-blup", "l-ols", "blup-ld"]},
-            "got blup-ld. Leave them out",
+            {"mode": "release", "methods": ["k-blup"]},
+            "`methods` must be among ols, ridge, gblup, reusecov-gauss, reusecov-proj, reusecov-ellipsoid, "
+            "blup, blup-shared, blup-steered, blup-ld, blup-hedged, adassp, naive",
         ),
     ],
 )

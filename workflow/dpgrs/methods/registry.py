@@ -43,7 +43,7 @@ class Method:
     # Whether lambda alone turns what was drawn into its weights, where lambda is stated.
     fits_ridge: bool = False
     takes_covariates: bool = False  # whether covariates and dosages are in what it is fitted from
-    reads_fractions: bool = False  # whether what draws for it in a benchmark alone reads dosages, too
+    reads_fractions: bool = False  # whether dosages are in what it is fitted from, though not covariates
     takes_outcomes: bool = False  # whether its fit uses the outcomes themselves where they are public
     takes_ld: bool = False  # whether its fit takes linkage disequilibrium of a public reference
     reads_ancestry: bool = False  # whether its fit takes a reference of stated ancestry to match the cohort
@@ -108,8 +108,8 @@ class Method:
 
     def takes_fractions(self, mode: str) -> bool:
         """Whether it can be fitted on dosages or columns of a table; of rows in a benchmark alone."""
-        in_benchmarks = self.draws_from_rows or self.reads_fractions
-        return self.takes_covariates or (in_benchmarks and mode == "benchmark")
+        is_of_sums = self.takes_covariates or self.reads_fractions
+        return is_of_sums or (self.draws_from_rows and mode == "benchmark")
 
     @property
     def all_audited(self) -> tuple[str, ...]:
@@ -236,6 +236,7 @@ METHODS = {
         look=("#a04000", (6, 1, 0)),
         **BLUP,
         mechanism="steered_mechanisms.SteeredProducts",
+        reads_fractions=True,
         takes_ld=True,
         reads_ancestry=True,
         takes_effects=True,
@@ -249,6 +250,7 @@ METHODS = {
         look=("#2f4f4f", (5, 1, 0)),
         **BLUP,
         fit="blup_hedged.blup_hedged",
+        reads_fractions=True,
         takes_ld=True,
         most_columns=LARGEST_DECOMPOSED,
         steps="blup_hedged.STEPS",

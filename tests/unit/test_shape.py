@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dpgrs.study.array_sizes import file_table, variant_table
 from dpgrs.study.reference_size import PEOPLE_UNKNOWN
 from dpgrs.study.settings import resolve
 from dpgrs.study.shape import COLUMNS_UNKNOWN, Shape
@@ -34,6 +35,20 @@ def test_shape__people_of_plink_sets(tmp_path, write):
     cohort = {"source": "plink", "plink": str(tmp_path / "set"), "chromosomes": [1], "rows": "people"}
     shape = shape_of(cohort=cohort)
     assert (shape.n_people, shape.n_rows) == (3, 3)
+
+
+def test_shape__stores_of_fixed_sites_hold_the_variants_of_the_study(tmp_path):
+    write_bed(tmp_path / "set")
+    bim = tmp_path / "set.bim"
+    bim.write_text(bim.read_text() * 40)
+    cohort = {"source": "plink", "plink": str(tmp_path / "set"), "chromosomes": [1], "rows": "people"}
+    release = {"mode": "release", "variants": {"size": 2}}
+    whole, fixed = (
+        shape_of(cohort=cohort | {"fixed_sites": is_fixed}, **release) for is_fixed in (False, True)
+    )
+    assert whole.n_stored_variants == whole.n_file_variants == fixed.n_file_variants > 2
+    assert fixed.n_stored_variants == 2
+    assert variant_table(fixed) < variant_table(whole) == file_table(fixed)
 
 
 def test_shape__people_of_vcfs_and_of_the_reference(tmp_path):

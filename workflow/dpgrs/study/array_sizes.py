@@ -155,7 +155,12 @@ def scored(s: "Shape") -> float:
 
 
 def variant_table(s: "Shape") -> float:
-    """Bytes of a table of all variants of the genotype files, with names of alleles and ids as text."""
+    """Bytes of a table of all variants of the stores, with names of alleles and ids as text."""
+    return 600 * s.n_stored_variants
+
+
+def file_table(s: "Shape") -> float:
+    """Bytes of such a table of all variants of the genotype files."""
     return 600 * s.n_file_variants
 
 
@@ -187,7 +192,7 @@ def choosing(s: "Shape", way: str = "private") -> float:
 
 def reading(s: "Shape") -> float:
     """Operations of reading all variants of the stores, whose names are hashed."""
-    return s.n_file_variants * (50_000 + 2 * s.n_people)
+    return s.n_stored_variants * (50_000 + 2 * s.n_people)
 
 
 def attacking(s: "Shape") -> float:

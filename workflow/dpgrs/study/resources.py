@@ -22,6 +22,7 @@ from dpgrs.study.array_sizes import (
     chosen,
     chunks_of_outcomes,
     entries,
+    file_table,
     fits,
     genotypes,
     held_out,
@@ -116,8 +117,10 @@ NEEDS = {
     ),
     "choose-people": Need(lambda s: 1000 * s.n_file_people),
     "ingest-chromosome": Need(
-        lambda s: 100 * MB + 200 * s.n_file_people + variant_table(s) / s.n_chromosomes,
-        lambda s: 100 * s.n_file_variants / s.n_chromosomes * s.n_file_people,
+        lambda s: 100 * MB + 200 * s.n_file_people + file_table(s) / s.n_chromosomes,
+        lambda s: (
+            (100 * s.n_stored_variants * s.n_file_people + 20_000 * s.n_file_variants) / s.n_chromosomes
+        ),
         of_thread=lambda s: 40 * MB + 20 * s.n_file_people,
     ),
     "resample-chromosome": Need(

@@ -87,6 +87,12 @@ class Shape:
             return int(VARIANTS_A_BASE * cohort.simulation.length) * self.n_chromosomes
         return sum(self._in_chromosome(name) for name in cohort.chromosomes)
 
+    @property
+    def n_stored_variants(self) -> int:
+        """The number of variants that stores hold: those of the files, or of fixed sites the study's."""
+        is_fixed = self._config.cohort.fixed_sites
+        return min(self.n_variants, self.n_file_variants) if is_fixed else self.n_file_variants
+
     def _in_chromosome(self, name: str) -> int:
         with suppress(*UNREADABLE):
             return sum(form_named(path).n_sites(path, self.n_file_people) for path in self._files(name))
@@ -234,6 +240,10 @@ class ReferenceShape(Shape):
     @property
     def n_file_people(self) -> int:
         return self.n_reference_people
+
+    @property
+    def n_stored_variants(self) -> int:
+        return self.n_file_variants
 
     def _files(self, chromosome: str) -> list[Path]:
         if not self._config.public.reference:

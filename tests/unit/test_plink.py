@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from dpgrs.errors import DpgrsError, UsageError
-from dpgrs.genotypes.bits import unpack
+from dpgrs.genotypes.bits import pack, unpack
 from dpgrs.io.genotype_files import genotype_header, genotype_reader
 from dpgrs.io.plink.plink import PlinkReader, has_provisional_ref
 from plink_sets import ALLELES, BIM, FAM, PSAM, PVAR, write_bed, write_lines, write_pgen
@@ -223,3 +223,49 @@ def test_reader__raise_on_ref_that_is_alt(tmp_path):
     path = write_bed(tmp_path / "a", bim=[line.replace("C", "A") for line in BIM])
     with pytest.raises(DpgrsError, match=r"record at 1:.*: REF and ALT must be alleles of their own"):
         list(genotype_reader(path, "1", phased="any").batches(10))
+
+
+@pytest.mark.parametrize("n_people", [3, 70])
+def test_reader__calls_in_small_buffers(tmp_path, monkeypatch, n_people):
+    rng, n_variants = np.random.default_rng(n_people), 9
+    counts = rng.choice(np.array([0, 1, 2, -127], dtype=np.int8), (n_variants, n_people))
+    fam = [f"f P{i} 0 0 1 -9" for i in range(n_people)]
+    bim = [f"1 rs{i} 0 {i + 4} {'0' if i in (2, 5) else 'C'} A" for i in range(n_variants)]
+    bed = write_bed(tmp_path / "a", counts=counts, bim=bim, fam=fam)
+    alleles = np.stack([counts == 2, counts >= 1], axis=2) - 9 * (counts < 0)[:, :, np.newaxis]
+    pvar = [PVAR[0], *(f"1\t{i + 4}\trs{i}\tA\t{'.' if i in (2, 5) else 'C'}\t." for i in range(n_variants))]
+    is_phased = np.zeros((n_variants, n_people), dtype=bool)
+    terms = {"pvar": pvar, "psam": ["#IID", *(f"P{i}" for i in range(n_people))], "is_phased": is_phased}
+    pgen = write_pgen(tmp_path / "b", alleles=alleles.reshape(n_variants, -1), **terms)
+
+    def bits(path):
+        batches = list(genotype_reader(path, "1", phased="any").batches(4))
+        return [np.concatenate([part[i] for part in batches]).tolist() for i in (1, 2)]
+
+    kept = [i for i in range(n_variants) if i not in (2, 5)]
+    expected = [
+        pack((alleles.reshape(n_variants, -1) == 1)[kept]).tolist(),
+        pack(np.repeat(counts < 0, 2, axis=1)[kept]).tolist(),
+    ]
+    assert bits(bed) == bits(pgen) == expected
+    monkeypatch.setattr("dpgrs.io.plink.calls._BUFFER_BYTES", 1)
+    assert bits(bed) == bits(pgen) == expected
+
+
+def test_reader__keeps_the_phase_that_rows_of_people_do_not_need(tmp_path, monkeypatch):
+    alleles = np.array([[1, 0, 0, 1, -9, -9], [1, 1, 0, 1, 1, 0], [0, 1, 1, 0, 0, 0]])
+    path = write_pgen(
+        tmp_path / "a", alleles=alleles, pvar=(*PVAR[:2], "1\t6\t.\tA\tC\t.", "1\t7\t.\tA\tC\t.")
+    )
+    expected = (alleles == 1).astype(int).tolist()
+    assert read(path, **KEPT)[2] == read(path)[2] == expected
+    monkeypatch.setattr("dpgrs.io.listed_reader._BLOCK_BYTES", 1)
+    assert read(path, **KEPT)[2] == read(path)[2] == expected
+
+
+def test_reader__bed_cut_short_while_it_is_read(tmp_path):
+    reader = genotype_reader(write_bed(tmp_path / "a"), "X", phased="any")
+    with (tmp_path / "a.bed").open("r+b") as file:
+        file.truncate(5)
+    with pytest.raises(DpgrsError, match=r"a.bed` is truncated or damaged"):
+        list(reader.batches(3))

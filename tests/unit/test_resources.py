@@ -214,6 +214,16 @@ def test_resources__of_the_reference_are_those_of_its_own_people():
     assert own > 4 * reference
 
 
+# Measured peaks in MB, of docs/measurements/scale.md.
+@pytest.mark.parametrize(("people", "peak"), [(100_000, 400), (500_000, 533)])
+def test_resources__to_ingest_many_people(people, peak):
+    shape = shape_of(cohort={"source": "plink", "plink": "absent.bed", "rows": "people"})
+    shape.n_file_people, shape.n_file_variants = people, 10_000
+    memory, minutes = asked("ingest-chromosome", shape, threads=2)
+    assert peak < memory < 2 * peak
+    assert minutes < 30
+
+
 @pytest.mark.parametrize(
     ("number", "rounded"), [(1, 1), (7.2, 8), (301, 320), (320, 320), (321, 384), (1025, 1280)]
 )

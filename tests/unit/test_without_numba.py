@@ -62,15 +62,19 @@ def test_kernels_of_calls__by_numpy(n_people):
     alleles[:, 1::2][rng.random((6, n_people)) < 0.2] = _listed_kernels.NO_ALLELE
     is_phased = rng.random((6, n_people)) < 0.5
     planes = [((6, words), np.uint64)] * 2
-    same(_listed_kernels, "pack_calls", alleles, is_phased, place, numbers, 1, False, filled=planes)
+    same(_listed_kernels, "pack_calls", alleles, is_phased, place, numbers, 0, False, filled=planes)
+    counts = np.zeros((6, 32 * words), dtype=np.int8)
+    counts[:, :n_people] = rng.choice([0, 1, 2, -9], (6, n_people))
+    same(_listed_kernels, "pack_counts", counts.view(np.uint64), filled=planes)
+    same(_listed_kernels, "pack_bed", rng.bit_generator.random_raw((6, words)), n_people, filled=planes)
     is_phased |= (alleles[:, ::2] >= 0) & (alleles[:, 1::2] >= 0)
-    same(_listed_kernels, "pack_calls", alleles, is_phased, place, numbers, 1, True, filled=planes)
+    same(_listed_kernels, "pack_calls", alleles, is_phased, place, numbers, 0, True, filled=planes)
 
 
 def test_pack_calls__by_numpy_names_the_first_call_without_phase():
     alleles = np.array([[0, 1, 0, 1], [0, 0, 1, 0]], dtype=np.int8)
     is_phased, planes = np.array([[True, True], [False, False]]), np.empty((2, 2, 1), dtype=np.uint64)
-    terms = np.arange(2), np.ones(2, dtype=np.int64), 0, True
+    terms = np.arange(2), np.ones(2, dtype=np.int64), -1, True
     assert plain(_listed_kernels).pack_calls(alleles, is_phased, *terms, *planes)[:2] == (1, 1)
 
 

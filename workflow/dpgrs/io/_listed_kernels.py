@@ -1,19 +1,26 @@
-"""A compiled kernel that packs calls of alleles into bits. It is a pure function of its arrays."""
+"""Compiled kernels that pack calls of listed variants into bits. Each is a pure function of its arrays."""
 
 import numpy as np
 
-from dpgrs.genotypes.bits import PEOPLE_OF_WORD, pack
+from dpgrs.genotypes.bits import EVEN_BITS, PEOPLE_OF_WORD, WORD_BITS, pack, unpack
 from dpgrs.genotypes.compiled import compiled
 
 NO_ALLELE = -2
 _ONE, _TWO = np.uint64(1), np.uint64(2)
 
+# The counts of eight people fill a word, of which two bits of each byte are brought together in three steps.
+_COUNTS_OF_WORD = PEOPLE_OF_WORD // 8
+_BYTES = np.uint64(0x0101_0101_0101_0101)
+_SIX, _SEVEN, _TWELVE, _SIXTEEN, _TWENTY_FOUR = (np.uint64(shift) for shift in (6, 7, 12, 16, 24))
+_FOUR_BITS, _EIGHT_BITS = np.uint64(0x000F_000F_000F_000F), np.uint64(0x0000_00FF_0000_00FF)
+_SIXTEEN_BITS = np.uint64(0xFFFF)
 
-def plain_pack_calls(alleles, is_phased, place, numbers, first_new, needs_phase, haplotypes, missing):
+
+def plain_pack_calls(alleles, is_phased, place, numbers, counted, needs_phase, haplotypes, missing):
     """Do the same as `pack_calls`, by numpy."""
     first, second = alleles[:, ::2], alleles[:, 1::2]
     is_haploid = (first >= 0) & (second == NO_ALLELE)
-    rows = np.flatnonzero((place >= first_new) & np.append(True, place[1:] != place[:-1])[: len(place)])
+    rows = np.flatnonzero((place != counted) & np.append(True, place[1:] != place[:-1])[: len(place)])
     n_haploid = int(np.count_nonzero(is_haploid[place[rows]]))
     second = np.where(is_haploid, -1 if needs_phase else first, second)
     if needs_phase:
@@ -28,7 +35,7 @@ def plain_pack_calls(alleles, is_phased, place, numbers, first_new, needs_phase,
 
 
 @compiled(plain=plain_pack_calls)
-def pack_calls(alleles, is_phased, place, numbers, first_new, needs_phase, haplotypes, missing):
+def pack_calls(alleles, is_phased, place, numbers, counted, needs_phase, haplotypes, missing):
     """Pack the calls of an allele of a record into each row, by the rules of `dpgrs.io.vcf.vcf.ContigReader`.
 
     Parameters
@@ -36,7 +43,7 @@ def pack_calls(alleles, is_phased, place, numbers, first_new, needs_phase, haplo
     alleles : (n_records, 2 n_samples) int, below 0 where missing, `NO_ALLELE` second in a haploid call.
     is_phased : (n_records, n_samples) bool, whether the order of a call's alleles is known.
     place, numbers : (n_rows,) int, the record of each row and the number of its allele.
-    first_new : int, the first record whose calls of one allele are to be counted.
+    counted : int, the record whose calls of one allele were counted before, or -1.
     needs_phase : bool
     haplotypes, missing : (n_rows, n_words) uint64, filled.
 
@@ -48,7 +55,7 @@ def pack_calls(alleles, is_phased, place, numbers, first_new, needs_phase, haplo
     n_samples, n_haploid = is_phased.shape[1], 0
     for row in range(len(place)):
         record, number = place[row], numbers[row]
-        is_counted = record >= first_new and (row == 0 or record != place[row - 1])
+        is_counted = record != counted and (row == 0 or record != place[row - 1])
         for word in range(haplotypes.shape[1]):
             bits, dots = np.uint64(0), np.uint64(0)
             first = word * PEOPLE_OF_WORD
@@ -69,3 +76,73 @@ def pack_calls(alleles, is_phased, place, numbers, first_new, needs_phase, haplo
                 dots |= (_TWO if two < 0 else np.uint64(0)) << shift
             haplotypes[row, word], missing[row, word] = bits, dots
     return -1, -1, n_haploid
+
+
+def plain_pack_counts(counts, haplotypes, missing):
+    """Do the same as `pack_counts`, by numpy."""
+    by_person = counts.view(np.int8)
+    haplotypes[:] = pack(np.stack([by_person == 2, by_person >= 1], axis=2).reshape(len(counts), -1))
+    missing[:] = pack(np.repeat(by_person < 0, 2, axis=1))
+
+
+@compiled(plain=plain_pack_counts)
+def pack_counts(counts, haplotypes, missing):
+    """Pack counts of ALT, one byte a person; a heterozygote has ALT second.
+
+    Parameters
+    ----------
+    counts : (n_rows, 4 n_words) uint64, of int8 counts: 0, 1, 2, or below 0 if missing. People who fill up
+        the last word have 0.
+    haplotypes, missing : (n_rows, n_words) uint64, filled.
+    """
+    for row in range(haplotypes.shape[0]):
+        for word in range(haplotypes.shape[1]):
+            bits, dots = np.uint64(0), np.uint64(0)
+            for part in range(_COUNTS_OF_WORD):
+                eight = counts[row, _COUNTS_OF_WORD * word + part]
+                unknown = (eight >> _SEVEN) & _BYTES
+                twice = (eight >> _ONE) & _BYTES & ~unknown
+                pairs = twice | (((eight & _BYTES & ~unknown) | twice) << _ONE)
+                pairs = (pairs | (pairs >> _SIX)) & _FOUR_BITS
+                pairs = (pairs | (pairs >> _TWELVE)) & _EIGHT_BITS
+                pairs = (pairs | (pairs >> _TWENTY_FOUR)) & _SIXTEEN_BITS
+                gaps = unknown | (unknown << _ONE)
+                gaps = (gaps | (gaps >> _SIX)) & _FOUR_BITS
+                gaps = (gaps | (gaps >> _TWELVE)) & _EIGHT_BITS
+                gaps = (gaps | (gaps >> _TWENTY_FOUR)) & _SIXTEEN_BITS
+                bits |= pairs << (_SIXTEEN * np.uint64(part))
+                dots |= gaps << (_SIXTEEN * np.uint64(part))
+            haplotypes[row, word], missing[row, word] = bits, dots
+
+
+def plain_pack_bed(codes, n_people, haplotypes, missing):
+    """Do the same as `pack_bed`, by numpy."""
+    high_and_low = unpack(codes, 2 * n_people).astype(bool)
+    low, high = high_and_low[:, ::2], high_and_low[:, 1::2]
+    haplotypes[:] = pack(np.stack([~low & ~high, ~low], axis=2).reshape(len(codes), -1))
+    missing[:] = pack(np.repeat(low & ~high, 2, axis=1))
+
+
+@compiled(plain=plain_pack_bed)
+def pack_bed(codes, n_people, haplotypes, missing):
+    """Pack the two-bit codes of a ``.bed``: 00 is two copies of A1, 10 one, 11 none, and 01 is missing.
+
+    Parameters
+    ----------
+    codes : (n_rows, n_words) uint64, as in the file; bits beyond the last person may be anything.
+    n_people : int
+    haplotypes, missing : (n_rows, n_words) uint64, filled; a heterozygote has A1 second.
+    """
+    n_last = np.uint64(2 * n_people % WORD_BITS)
+    whole = ~np.uint64(0)
+    used = (_ONE << n_last) - _ONE if n_last else whole
+    last = haplotypes.shape[1] - 1
+    for row in range(haplotypes.shape[0]):
+        for word in range(haplotypes.shape[1]):
+            low, high = codes[row, word] & EVEN_BITS, (codes[row, word] >> _ONE) & EVEN_BITS
+            carried = ~low & EVEN_BITS
+            unknown = low & ~high
+            haplotypes[row, word] = (carried & ~high) | (carried << _ONE)
+            missing[row, word] = unknown | (unknown << _ONE)
+        haplotypes[row, last] &= used
+        missing[row, last] &= used

@@ -46,12 +46,21 @@ def with_companions(paths: Sequence[Path | str]) -> list[Path]:
 
 
 def genotype_header(paths: Path | str | Sequence[Path | str]) -> VcfHeader:
-    """Read the samples and contigs of genotype files, one or the parts of a chromosome.
+    """Read the samples and contigs of genotype files, or of the parts of a chromosome."""
+    return joined_header(genotype_headers(paths))
 
-    The header of parts has the path of the first, and the contigs of all. Parts must hold the same people in
-    the same order.
+
+def genotype_headers(paths: Path | str | Sequence[Path | str]) -> list[VcfHeader]:
+    """Read the samples and contigs of each genotype file."""
+    return [form_of(path).header(path) for path in as_paths(paths)]
+
+
+def joined_header(headers: Sequence[VcfHeader]) -> VcfHeader:
+    """Return a header with the path of the first file, and the contigs of all.
+
+    Parts of a chromosome must hold the same people in the same order.
     """
-    first, *others = [form_of(path).header(path) for path in as_paths(paths)]
+    first, *others = headers
     contigs = dict(first.contigs)
     for other in others:
         if other.samples != first.samples:
@@ -80,6 +89,7 @@ def genotype_reader(
     paths: Path | str | Sequence[Path | str],
     chromosome: str,
     *,
+    headers: Sequence[VcfHeader] | None = None,
     phased: str = "required",
     keep_filtered: bool = False,
     known_ref: bool = False,
@@ -89,13 +99,14 @@ def genotype_reader(
 ) -> Any:
     """Return a reader of one chromosome, whatever the format of its files: a ContigReader or one like it.
 
-    Parts of the chromosome may come in any order. Options are those of `dpgrs.io.vcf.vcf.ContigReader`;
-    `n_threads` read a VCF, other files are read in one. Parts that begin with another contig or at one
-    position are refused, and so are dosages of a chromosome that is no autosome, of which men may have one.
-    With public `sites` only these are read, by the letters of their alleles (`dpgrs.io.listed_sites`): each
-    must have one record in the files, which must list their variants.
+    Parts of the chromosome may come in any order; `headers` are theirs, if they were read. Options are those
+    of `dpgrs.io.vcf.vcf.ContigReader`; `n_threads` read a VCF, other files are read in one. Parts that begin
+    with another contig or at one position are refused, and so are dosages of a chromosome that is no
+    autosome, of which men may have one. With public `sites` only these are read, by the letters of their
+    alleles (`dpgrs.io.listed_sites`): each must have one record in the files, which must list their variants.
     """
     paths = as_paths(paths)
+    by_path = dict(zip(paths, headers or genotype_headers(paths), strict=True))
     options = {"phased": phased, "keep_filtered": keep_filtered, "known_ref": known_ref, "field": field}
     if field == "DS" and not everybody_has_two(chromosome):
         raise DpgrsError(
@@ -115,7 +126,9 @@ def genotype_reader(
                 f"`{other}` must be PLINK files or a BGEN to be read by public sites, got another form. "
                 "Leave out `cohort.fixed_sites`."
             )
-    readers = [form_of(path).reader(path, chromosome, n_threads=n_threads, **options) for path in paths]
+    readers = [
+        form_of(path).reader(by_path[path], chromosome, n_threads=n_threads, **options) for path in paths
+    ]
     if sites is not None:
         require_one_record(paths, sites, concat([reader.rows for reader in readers]))
     return readers[0] if len(readers) == 1 else PartsReader(paths, readers)

@@ -42,16 +42,16 @@ class Vcf:
         return read_header(path)
 
     def reader(
-        self, path: Path, chromosome: str | None, *, n_threads: int = N_THREADS, **options: Any
+        self, header: VcfHeader, chromosome: str | None, *, n_threads: int = N_THREADS, **options: Any
     ) -> Any:
-        """Return the reader of a chromosome."""
-        return ContigReader(self.header(path), chromosome, n_threads=n_threads, **options)
+        """Return the reader of a chromosome of the file with this header."""
+        return ContigReader(header, chromosome, n_threads=n_threads, **options)
 
-    def whole_reader(self, path: Path, contigs: Collection[str], **options: Any) -> ContigReader:
+    def whole_reader(self, header: VcfHeader, contigs: Collection[str], **options: Any) -> ContigReader:
         """Return a reader of all these contigs in the order of the file, if the format lists no variants."""
         from dpgrs.io.vcf.whole import WholeReader
 
-        return WholeReader(self.header(path), contigs, **options)
+        return WholeReader(header, contigs, **options)
 
     def to_vcf(self, path: Path, chromosome: str) -> str | None:
         """Return a command that writes a chromosome as a VCF, or None for a VCF."""
@@ -103,14 +103,14 @@ class Bcf(Vcf):
         return read_bcf_header(path)
 
     def reader(
-        self, path: Path, chromosome: str | None, *, n_threads: int = N_THREADS, **options: Any
+        self, header: VcfHeader, chromosome: str | None, *, n_threads: int = N_THREADS, **options: Any
     ) -> Any:
-        return BcfReader(self.header(path), chromosome, **options)
+        return BcfReader(header, chromosome, **options)
 
-    def whole_reader(self, path: Path, contigs: Collection[str], **options: Any) -> ContigReader:
+    def whole_reader(self, header: VcfHeader, contigs: Collection[str], **options: Any) -> ContigReader:
         from dpgrs.io.vcf.whole import WholeBcfReader
 
-        return WholeBcfReader(self.header(path), contigs, **options)
+        return WholeBcfReader(header, contigs, **options)
 
     def _first_line(self, path: Path) -> bytes | None:
         return first_bcf_line(path)
@@ -134,9 +134,9 @@ class Plink(Vcf):
         return self._plink.read_plink_header(path)
 
     def reader(
-        self, path: Path, chromosome: str | None, *, n_threads: int = N_THREADS, **options: Any
+        self, header: VcfHeader, chromosome: str | None, *, n_threads: int = N_THREADS, **options: Any
     ) -> Any:
-        return self._plink.PlinkReader(self.header(path), chromosome, **options)
+        return self._plink.PlinkReader(header, chromosome, **options)
 
     def to_vcf(self, path: Path, chromosome: str) -> str:
         kind = "bfile" if path.suffix == ".bed" else "pfile"
@@ -180,9 +180,9 @@ class Bgen(Vcf):
         return self._bgen.read_header(path)
 
     def reader(
-        self, path: Path, chromosome: str | None, *, n_threads: int = N_THREADS, **options: Any
+        self, header: VcfHeader, chromosome: str | None, *, n_threads: int = N_THREADS, **options: Any
     ) -> Any:
-        return self._bgen.BgenReader(self.header(path), chromosome, **options)
+        return self._bgen.BgenReader(header, chromosome, **options)
 
     def to_vcf(self, path: Path, chromosome: str) -> str:
         samples = path.with_suffix(".sample")
@@ -220,9 +220,9 @@ class VcfZarr(Vcf):
         return self._vcf_zarr.read_header(path)
 
     def reader(
-        self, path: Path, chromosome: str | None, *, n_threads: int = N_THREADS, **options: Any
+        self, header: VcfHeader, chromosome: str | None, *, n_threads: int = N_THREADS, **options: Any
     ) -> Any:
-        return self._vcf_zarr.VcfZarrReader(self.header(path), chromosome, **options)
+        return self._vcf_zarr.VcfZarrReader(header, chromosome, **options)
 
     def to_vcf(self, path: Path, chromosome: str) -> str:
         return f"vcztools view -r {chromosome} {path}"

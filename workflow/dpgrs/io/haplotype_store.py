@@ -13,6 +13,7 @@ import numpy as np
 
 from dpgrs.genotypes.bits import word_count
 from dpgrs.genotypes.dosages import DOSAGE_STEP
+from dpgrs.io.chunk_writer import ChunkWriter, write_only_chunk
 from dpgrs.io.files import replacing
 from dpgrs.io.sealed_zarr import Kind, checked, open_sealed, read_sealed, seal
 
@@ -32,6 +33,7 @@ _DOSAGES_CODEC = {"id": "blosc", "cname": "zstd", "clevel": 1, "shuffle": 2}
 _SITES_CODEC = {"id": "blosc", "cname": "lz4", "clevel": 5, "shuffle": 1}
 _CHUNK_SAMPLES = 4096
 _CHUNKS_PER_BATCH = 2  # a chunk of the site columns is small, and each is a file to write
+_BATCH_BYTES = 2**24  # of a plane; some batches are in memory at a time
 
 
 def rows_per_chunk(n_samples: int, *, has_dosages: bool = False) -> int:
@@ -43,8 +45,10 @@ def rows_per_chunk(n_samples: int, *, has_dosages: bool = False) -> int:
 
 
 def rows_per_batch(n_samples: int, *, has_dosages: bool = False) -> int:
-    """Return the best number of variants to append: some chunks of bits, one of the site columns."""
-    return _CHUNKS_PER_BATCH * rows_per_chunk(n_samples, has_dosages=has_dosages)
+    """Return the best number of variants to append: whole chunks of bits, at most those of a site column."""
+    n_rows = rows_per_chunk(n_samples, has_dosages=has_dosages)
+    n_bytes = 8 * word_count(2 * n_samples) * n_rows
+    return n_rows * int(np.clip(_BATCH_BYTES // n_bytes, 1, _CHUNKS_PER_BATCH))
 
 
 class HaplotypeStore:
@@ -133,12 +137,15 @@ class StoreWriter:
 
     def __init__(self, path: Path, *, sample_id: Sequence[str] | np.ndarray, has_dosages: bool) -> None:
         self._path = path
-        self._sample_id = np.asarray(sample_id, dtype=str)
+        self._sample_id = np.asarray(sample_id, dtype=object)
         self._has_dosages = has_dosages
         self._group: Any = None  # a zarr.Group, from the first variants on
         self._chunk = rows_per_chunk(len(sample_id), has_dosages=has_dosages)
         self._n_samples, self._n_words = len(sample_id), word_count(2 * len(sample_id))
         self._contigs = {}
+        self._planes: dict[str, ChunkWriter] = {}  # by the name of the array
+        self._sites: list[dict[str, np.ndarray]] = []  # of the last variants, which are not yet written
+        self._n_waiting = 0  # of these
         self.attributes: dict[str, Any] = {}  # JSON values, written at the end
         self.n_variants = 0  # written so far
 
@@ -175,17 +182,23 @@ class StoreWriter:
             self._contigs.setdefault(name, len(self._contigs))
         numbers = [self._contigs[name] for name in variants["contig"]]
         self._begin()
-        self._group["haplotypes"].append(haplotypes)
-        self._group["variant_contig"].append(np.array(numbers, dtype=np.int32))
-        self._group["variant_position"].append(np.asarray(variants["position"], dtype=np.int32))
-        self._group["variant_id"].append(np.asarray(variants["id"], dtype=object))
-        alleles = [np.asarray(variants[name], dtype=object) for name in ("ref", "alt")]
-        self._group["variant_allele"].append(np.column_stack(alleles))
+        self._planes["haplotypes"].append(haplotypes)
         if dosages is not None:
-            self._group["dosages"].append(dosages)
-        if missing is not None and missing.any():
-            self._write_missing(missing)
+            self._planes["dosages"].append(dosages)
+        self._append_missing(missing, n_variants)
+        alleles = [np.asarray(variants[name], dtype=object) for name in ("ref", "alt")]
+        self._sites.append(
+            {
+                "variant_contig": np.array(numbers, dtype=np.int32),
+                "variant_position": np.asarray(variants["position"], dtype=np.int32),
+                "variant_id": np.asarray(variants["id"], dtype=object),
+                "variant_allele": np.column_stack(alleles),
+            }
+        )
+        self._n_waiting += n_variants
         self.n_variants += n_variants
+        if self._n_waiting >= _CHUNK_VARIANTS and self.n_variants % self._chunk_of_sites == 0:
+            self._write_sites()
 
     def add_variant_array(self, name: str, values: np.ndarray) -> None:
         """Add an array with one number per variant."""
@@ -200,6 +213,7 @@ class StoreWriter:
         import zarr
 
         self._group = zarr.create_group(self._path, zarr_format=2)
+        self._chunk_of_sites = _CHUNKS_PER_BATCH * self._chunk
         self._put("sample_id", self._sample_id, ["samples"])
         self._create_plane("haplotypes")
         if self._has_dosages:
@@ -209,13 +223,22 @@ class StoreWriter:
         self._create("variant_id", "str", ["variants"])
         self._create("variant_allele", "str", ["variants", "alleles"], [2])
 
-    def _write_missing(self, missing: np.ndarray) -> None:
-        """Write rows of the missing plane; rows never written read as zero and take no room."""
-        if "missing" not in self._group:
+    def _append_missing(self, missing: np.ndarray | None, n_variants: int) -> None:
+        """Append rows of the missing plane, which begins with the first missing allele."""
+        is_any_missing = missing is not None and missing.any()
+        if is_any_missing and "missing" not in self._planes:
             self._create_plane("missing")
-        end = self.n_variants + len(missing)
-        self._group["missing"].resize((end, self._n_words))
-        self._group["missing"][self.n_variants : end] = missing
+        if "missing" in self._planes:
+            shape = n_variants, self._n_words
+            self._planes["missing"].append(
+                missing if is_any_missing else np.broadcast_to(np.uint64(0), shape)
+            )
+
+    def _write_sites(self) -> None:
+        """Write the columns of variants that are not yet written, some chunks together."""
+        for name in self._sites[0]:
+            self._group[name].append(np.concatenate([sites[name] for sites in self._sites]))
+        self._sites, self._n_waiting = [], 0
 
     def _create_plane(self, name: str) -> None:
         """Create an array of bits. LZ4 without shuffling packs them fast, and better than with."""
@@ -227,6 +250,7 @@ class StoreWriter:
             **checked(_BITS_CODEC),
             attributes={"_ARRAY_DIMENSIONS": ["variants", "words"]},
         )
+        self._planes[name] = ChunkWriter(self._path / name, self._group[name], first_row=self.n_variants)
 
     def _create_dosages(self) -> None:
         """Create the array of dosages. Most lie near 0, 1 or 2, so that sorted bits pack best."""
@@ -238,6 +262,7 @@ class StoreWriter:
             **checked(_DOSAGES_CODEC),
             attributes={"_ARRAY_DIMENSIONS": ["variants", "samples"], "step": DOSAGE_STEP},
         )
+        self._planes["dosages"] = ChunkWriter(self._path / "dosages", self._group["dosages"])
 
     def _create(self, name: str, dtype: str, dimensions: list[str], trailing: Sequence[int] = ()) -> None:
         self._group.create_array(
@@ -250,7 +275,7 @@ class StoreWriter:
         )
 
     def _put(self, name: str, values: np.ndarray, dimensions: list[str]) -> None:
-        dtype = "str" if values.dtype.kind == "U" else values.dtype
+        dtype = "str" if values.dtype.kind in "UO" else values.dtype
         array = self._group.create_array(
             name,
             shape=values.shape,
@@ -259,11 +284,14 @@ class StoreWriter:
             **checked(_SITES_CODEC, is_text=dtype == "str"),
             attributes={"_ARRAY_DIMENSIONS": dimensions},
         )
-        array[:] = values.astype(object) if dtype == "str" else values
+        write_only_chunk(self._path / name, array, values.astype(object) if dtype == "str" else values)
 
     def _finish(self) -> None:
         self._begin()
-        if "missing" in self._group:
-            self._group["missing"].resize((self.n_variants, self._n_words))
+        for name, plane in self._planes.items():
+            plane.finish()
+            self._group[name].resize((self.n_variants, self._group[name].shape[1]))
+        if self._sites:
+            self._write_sites()
         self._put("contig_id", np.array(list(self._contigs), dtype=str), ["contigs"])
         seal(self._path, self._group, KIND, self.attributes)

@@ -10,17 +10,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpgrs.errors import DpgrsError
+from dpgrs.genotypes.bits import EVEN_BITS
 from dpgrs.io.chromosomes import chromosome_name
 from dpgrs.io.genome_builds import BuildCheck, is_autosome
-from dpgrs.io.genotype_files import describe_files, genotype_header, genotype_reader
+from dpgrs.io.genotype_files import describe_files, genotype_headers, genotype_reader, joined_header
 from dpgrs.io.haplotype_store import StoreWriter, rows_per_batch
 from dpgrs.io.vcf.vcf import N_THREADS, VariantBatch
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-_FIRST_ALLELES = np.uint64(0x5555_5555_5555_5555)
 
 
 def ingest_chromosome(
@@ -56,23 +54,28 @@ def ingest_chromosome(
     If rows need no phase, half a call on a chromosome that may be haploid is a warning on stderr: nobody can
     tell a man's one allele from a call of which half is known.
     """
-    header = genotype_header(genotypes)
+    headers = genotype_headers(genotypes)
+    header = joined_header(headers)
     options: dict[str, Any] = {
         "phased": phased,
         "keep_filtered": keep_filtered,
         "known_ref": known_ref,
         "field": field,
     }
-    reader = genotype_reader(genotypes, str(chromosome), n_threads=threads, sites=sites, **options)
+    reader = genotype_reader(
+        genotypes, str(chromosome), headers=headers, n_threads=threads, sites=sites, **options
+    )
     has_dosages, samples = field == "DS", header.samples
     batches = _plainly_named(reader.batches(rows_per_batch(len(samples), has_dosages=has_dosages)))
     if genome_build is not None:
         batches = _of_build(batches, BuildCheck(header.path, genome_build))
+    chosen = None
     if people is not None:
         from dpgrs.io.tables.people import find_people  # brings pandas, which takes 0.2 s
 
         indices = find_people(people, samples)
-        batches = _of_people(batches, indices, n_people=len(samples))
+        chosen = _ChosenPeople(indices, n_people=len(samples))
+        batches = chosen.batches(batches)
         samples = tuple(samples[index] for index in indices)
     if sys.stderr.isatty() if progress is None else progress:
         batches = _with_progress(batches, f"chromosome {chromosome}")
@@ -82,19 +85,20 @@ def ingest_chromosome(
         ThreadPoolExecutor(1) as hashing,
     ):
         source = hashing.submit(describe_files, genotypes)
-        missing_alleles, has_half_calls = _append_beside_reading(writer, batches)
+        may_be_haploid = phased == "any" and not is_autosome(str(chromosome))
+        has_half_calls = _append_beside_reading(writer, batches, seeks_halves=may_be_haploid)
         counts = {
             "n_records": reader.n_records,
             "n_variants": writer.n_variants,
             "skipped": dict(sorted(reader.skipped.items())),
-            "missing_alleles": missing_alleles,
+            "missing_alleles": reader.missing_alleles if chosen is None else chosen.missing_alleles,
             "haploid_calls": reader.haploid_calls,
         }
         if has_dosages:
             counts["calls_as_dosages"] = reader.calls_as_dosages
         if not writer.n_variants and sites is None:
             raise DpgrsError(_nothing_usable(header.path, chromosome, counts))
-        if has_half_calls and phased == "any" and _may_be_haploid(str(chromosome)):
+        if has_half_calls:
             print(_half_calls(header.path, chromosome), file=sys.stderr)
         if counts.get("calls_as_dosages"):
             print(_calls_as_dosages(header.path, chromosome), file=sys.stderr)
@@ -126,40 +130,45 @@ def _of_build(batches: Iterable[VariantBatch], check: BuildCheck) -> Iterator[Va
     check.finish()
 
 
-def _of_people(
-    batches: Iterable[VariantBatch], indices: np.ndarray, *, n_people: int
-) -> Iterator[VariantBatch]:
-    """Leave everybody else out of batches."""
-    from dpgrs.io.tables.people import take_people
+class _ChosenPeople:
+    """Leaves everybody else out of batches, and counts the alleles that the chosen people miss."""
 
-    for columns, haplotypes, missing, dosages in batches:
-        chosen, chosen_missing = (
-            take_people(words, indices, n_people=n_people) for words in (haplotypes, missing)
-        )
-        yield VariantBatch(columns, chosen, chosen_missing, None if dosages is None else dosages[:, indices])
+    def __init__(self, indices: np.ndarray, *, n_people: int) -> None:
+        self._indices, self._n_people = indices, n_people
+        self.missing_alleles = 0
+
+    def batches(self, batches: Iterable[VariantBatch]) -> Iterator[VariantBatch]:
+        from dpgrs.io.tables.people import take_people
+
+        for columns, haplotypes, missing, dosages in batches:
+            chosen, chosen_missing = (
+                take_people(words, self._indices, n_people=self._n_people) for words in (haplotypes, missing)
+            )
+            self.missing_alleles += int(np.bitwise_count(chosen_missing).sum())
+            yield VariantBatch(
+                columns, chosen, chosen_missing, None if dosages is None else dosages[:, self._indices]
+            )
 
 
-def _append_beside_reading(writer: StoreWriter, batches: Iterable[VariantBatch]) -> tuple[int, bool]:
+def _append_beside_reading(
+    writer: StoreWriter, batches: Iterable[VariantBatch], *, seeks_halves: bool
+) -> bool:
     """Write each batch while the next is read.
 
-    Return the number of missing alleles, and whether one allele of a call is missing and the other is not.
+    Return whether one allele of a call is missing and the other is not, if that is sought.
     """
-    missing_alleles, has_half_calls, written = 0, False, None
+    has_half_calls, written = False, None
     with ThreadPoolExecutor(1) as writing:
         for batch in batches:
             if written:
                 written.result()
             written = writing.submit(writer.append, *batch)
-            missing_alleles += int(np.bitwise_count(batch.missing).sum())
-            halves = batch.missing ^ (batch.missing >> np.uint64(1))
-            has_half_calls = has_half_calls or bool((halves & _FIRST_ALLELES).any())
+            if seeks_halves and not has_half_calls:
+                halves = batch.missing ^ (batch.missing >> np.uint64(1))
+                has_half_calls = bool((halves & EVEN_BITS).any())
         if written:
             written.result()
-    return missing_alleles, has_half_calls
-
-
-def _may_be_haploid(chromosome: str) -> bool:
-    return not is_autosome(chromosome)
+    return has_half_calls
 
 
 def _half_calls(path: Path, chromosome: str | int) -> str:

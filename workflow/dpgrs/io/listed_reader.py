@@ -21,19 +21,27 @@ from dpgrs.io.vcf.vcf import VariantBatch, VcfHeader, check_terms
 # In the place of the second allele, where a call has one.
 NO_ALLELE = -2
 _DOSAGE_ROWS = 64
+# Alleles and phase of one call, and of the calls that are in memory together: they take many times the room
+# of the bits that they become.
+_CALL_BYTES, _BLOCK_BYTES = 9, 2**24
 
 
 # (n,) ascending numbers of records to (n, 2 n_samples) alleles, below 0 if missing, `NO_ALLELE` for the
-# second of a call of one, and (n, n_samples) bool, whether the order of a call's alleles is known.
+# second of a call of one, and (n, n_samples) bool, whether the order of a call's alleles is known. The next
+# call may overwrite both.
 CallsOf = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 # (n,) numbers of records and of their alleles to (n, n_samples) dosages or copies, below 0 if missing.
 DosagesOf = Callable[[np.ndarray, np.ndarray], np.ndarray]
+# (n,) numbers of records and of their alleles, and (n, n_words) uint64 planes of ALT and of missing alleles,
+# which are filled.
+BitsOf = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], None]
 
 
 class ListedVariants(Protocol):
     """The list of variants of one file, and functions that read their genotypes.
 
-    A list may also have `counts`, a function that reads int8 copies as `ListedReader.reader` has them.
+    A list may also have `counts`, which gives a function that reads int8 copies as `ListedReader.reader` has
+    them, and `bits`, which gives a `BitsOf` that does what `calls` do if phase is not needed.
     """
 
     contigs: list[str]
@@ -106,6 +114,8 @@ class ListedReader:
         rows = self.rows
         if self._has_dosages:
             make_batch = partial(self._dosage_batch, read=self._variants.dosages())
+        elif not self._phase_required and hasattr(self._variants, "bits"):
+            make_batch = partial(self._bits_batch, pack=self._variants.bits())
         else:
             make_batch = partial(self._batch, read=self._variants.calls())
         for start in range(0, len(rows), n_variants):
@@ -164,7 +174,8 @@ class ListedReader:
         def read(records: np.ndarray, alleles: np.ndarray) -> np.ndarray:
             numbers, inverse = np.unique(records, return_inverse=True)
             record_alleles, is_phased = read_calls(numbers)
-            planes, _, _ = self._packed(record_alleles, is_phased, inverse, alleles)
+            planes = self._empty_planes(len(records))
+            self._pack(record_alleles, is_phased, inverse, alleles, planes)
             calls = np.empty((len(records), len(self._header.samples)), dtype=np.int8)
             calls_of_bits(*planes, np.arange(len(records)), calls)
             return calls
@@ -213,49 +224,64 @@ class ListedReader:
             self.skipped[reason] += n_records
         return [(number, alts[number - 1]) for number in kept]
 
-    def _batch(self, rows: pd.DataFrame, read: CallsOf) -> VariantBatch:
-        records, inverse = np.unique(rows["record"].to_numpy(), return_inverse=True)
-        alleles, is_phased = read(records)
-        assert alleles.shape == (len(records), 2 * len(self._header.samples))
-        first_new = int(np.searchsorted(records, self._last_record, side="right"))
-        self._last_record = records[-1]
-        numbers = rows["allele"].to_numpy()
-        planes, row, sample = self._packed(alleles, is_phased, inverse, numbers, first_new=first_new)
-        if row >= 0:
-            site = rows.iloc[row]
-            problem = (
-                f"the call of sample {sample + 1} is heterozygous and unphased. "
-                "Phase the file, or use people as rows (`rows: people`)."
-            )
-            raise self._error(site["contig"], site["position"], problem)
+    def _bits_batch(self, rows: pd.DataFrame, pack: BitsOf) -> VariantBatch:
+        planes = self._empty_planes(len(rows))
+        pack(rows["record"].to_numpy(), rows["allele"].to_numpy(), *planes)
         return self._counted(rows, *planes)
 
-    def _packed(
+    def _batch(self, rows: pd.DataFrame, read: CallsOf) -> VariantBatch:
+        planes, n_samples = self._empty_planes(len(rows)), len(self._header.samples)
+        row_records, numbers = rows["record"].to_numpy(), rows["allele"].to_numpy()
+        step = max(_BLOCK_BYTES // (_CALL_BYTES * n_samples), 1)
+        for start in range(0, len(rows), step):
+            block = slice(start, start + step)
+            records, inverse = np.unique(row_records[block], return_inverse=True)
+            alleles, is_phased = read(records)
+            assert alleles.shape == (len(records), 2 * n_samples)
+            # Other ALTs of the first record may have ended the rows before.
+            counted = int(inverse[0]) if row_records[start] == self._last_record else -1
+            self._last_record = row_records[block][-1]
+            row, sample = self._pack(
+                alleles, is_phased, inverse, numbers[block], planes[:, block], counted=counted
+            )
+            if row >= 0:
+                site = rows.iloc[start + row]
+                problem = (
+                    f"the call of sample {sample + 1} is heterozygous and unphased. "
+                    "Phase the file, or use people as rows (`rows: people`)."
+                )
+                raise self._error(site["contig"], site["position"], problem)
+        return self._counted(rows, *planes)
+
+    def _empty_planes(self, n_rows: int) -> np.ndarray:
+        return np.empty((2, n_rows, word_count(2 * len(self._header.samples))), dtype=np.uint64)
+
+    def _pack(
         self,
         alleles: np.ndarray,
         is_phased: np.ndarray,
         record: np.ndarray,
         numbers: np.ndarray,
+        planes: np.ndarray,
         *,
-        first_new: int = 0,
-    ) -> tuple[np.ndarray, int, int]:
-        """Return (n_rows, n_words) bits of ALT and of missing alleles; row and sample without phase.
+        counted: int = -1,
+    ) -> tuple[int, int]:
+        """Fill (2, n_rows, n_words) bits of ALT and of missing alleles; return row and sample without phase.
 
         `record` is the row of `alleles` of each row, `numbers` its allele.
         """
         from dpgrs.io._listed_kernels import pack_calls  # brings numba, which takes 0.3 s
 
-        planes = np.empty((2, len(record), word_count(alleles.shape[1])), dtype=np.uint64)
         row, sample, n_haploid = pack_calls(
-            alleles, is_phased, record, numbers, first_new, self._phase_required, *planes
+            alleles, is_phased, record, numbers, counted, self._phase_required, *planes
         )
         self.haploid_calls += n_haploid
-        return planes, row, sample
+        return row, sample
 
     def _dosage_batch(self, rows: pd.DataFrame, read: DosagesOf) -> VariantBatch:
         records, alleles = rows["record"].to_numpy(), rows["allele"].to_numpy()
         steps = np.empty((len(rows), len(self._header.samples)), dtype=DTYPE)
-        haplotypes, missing = np.empty((2, len(rows), word_count(2 * steps.shape[1])), dtype=np.uint64)
+        haplotypes, missing = self._empty_planes(len(rows))
         # A few at a time: on the way they take many times the room of what is kept.
         for start in range(0, len(rows), _DOSAGE_ROWS):
             block = slice(start, start + _DOSAGE_ROWS)
@@ -273,7 +299,7 @@ class ListedReader:
         dosages: np.ndarray | None = None,
     ) -> VariantBatch:
         self.missing_alleles += int(np.bitwise_count(missing).sum())
-        columns = rows[["contig", "position", "id", "ref", "alt"]].to_dict("list")
+        columns = {name: rows[name].tolist() for name in ("contig", "position", "id", "ref", "alt")}
         return VariantBatch(columns, haplotypes, missing, dosages)
 
     def _error(self, contig: str, position: int, problem: object) -> DpgrsError:

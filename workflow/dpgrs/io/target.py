@@ -14,7 +14,7 @@ from dpgrs.errors import DpgrsError
 from dpgrs.genotypes.bits import unpack
 from dpgrs.io.chromosomes import chromosome_name
 from dpgrs.io.genome_builds import is_autosome
-from dpgrs.io.genotype_files import as_paths, genotype_header
+from dpgrs.io.genotype_files import as_paths, genotype_headers, joined_header
 from dpgrs.io.genotype_forms import VCF, Vcf, form_named, form_of
 from dpgrs.io.vcf.records import WITHOUT_LETTERS
 from dpgrs.io.vcf.vcf import VcfHeader
@@ -52,7 +52,8 @@ class Target:
     def __init__(self, paths: Path | str | Sequence[Path | str], *, field: str = "GT") -> None:
         self.paths = as_paths(paths)
         self._stores = _stores_of(self.paths)
-        self.header = _header_of(self._stores) if self._stores else genotype_header(self.paths)
+        self._headers = [] if self._stores else genotype_headers(self.paths)
+        self.header = _header_of(self._stores) if self._stores else joined_header(self._headers)
         self.samples, self._field = self.header.samples, field
         self._options: dict[str, Any] = {
             "phased": "any",
@@ -84,10 +85,10 @@ class Target:
             for piece in self._store_pieces(store, contigs):
                 _require_order(piece, ends)
                 yield piece
-        for path in [] if self._stores else self.paths:
-            form = form_of(path)
+        for header in self._headers:
+            form = form_of(header.path)
             read = self._listed_pieces if form.is_listed else self._whole_pieces
-            for piece in read(form, path, contigs):
+            for piece in read(form, header, contigs):
                 _require_order(piece, ends)
                 yield piece
 
@@ -113,8 +114,8 @@ class Target:
             self.n_records += int(is_wanted.sum())
             start = stop
 
-    def _listed_pieces(self, form: Vcf, path: Path, contigs: Collection[str]) -> Iterator[Piece]:
-        reader = form.reader(path, None, **self._options)
+    def _listed_pieces(self, form: Vcf, header: VcfHeader, contigs: Collection[str]) -> Iterator[Piece]:
+        reader = form.reader(header, None, **self._options)
         table = reader.sites(contigs)
         columns = _columns({name: table[name] for name in SITE})
         records, alleles = table["record"].to_numpy(), table["allele"].to_numpy()
@@ -132,11 +133,11 @@ class Target:
         while start < len(table):
             stop = _last_end(ends, min(start + LISTED_ROWS, len(table)), after=start)
             piece_columns = {name: values[start:stop] for name, values in columns.items()}
-            yield Piece(path, piece_columns, partial(calls_from, start))
+            yield Piece(header.path, piece_columns, partial(calls_from, start))
             start = stop
 
-    def _whole_pieces(self, form: Vcf, path: Path, contigs: Collection[str]) -> Iterator[Piece]:
-        reader = form.whole_reader(path, contigs, **self._options)
+    def _whole_pieces(self, form: Vcf, header: VcfHeader, contigs: Collection[str]) -> Iterator[Piece]:
+        reader = form.whole_reader(header, contigs, **self._options)
         n_rows = min(max(4 * BATCH_BYTES // len(self.samples), FEWEST_ROWS), MOST_ROWS)
         waiting = None
         for batch in reader.batches(n_rows):
@@ -145,10 +146,10 @@ class Target:
             ends = _group_ends(waiting.columns)
             # The last position may go on in the next batch.
             if len(ends) > 1:
-                yield self._piece(path, waiting.rows(slice(0, ends[-2])))
+                yield self._piece(header.path, waiting.rows(slice(0, ends[-2])))
                 waiting = waiting.rows(slice(ends[-2], None))
         if waiting is not None:
-            yield self._piece(path, waiting)
+            yield self._piece(header.path, waiting)
         self.n_records += reader.n_records
         self.n_haploid += reader.haploid_calls
         self.n_calls_as_dosages += reader.calls_as_dosages

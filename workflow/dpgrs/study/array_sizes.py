@@ -4,6 +4,7 @@ import math
 from typing import TYPE_CHECKING
 
 from dpgrs.evaluation.attacks import MOST_PEOPLE
+from dpgrs.genotypes.bits import word_count
 from dpgrs.io.haplotype_store import rows_per_batch
 from dpgrs.io.outcomes import CHUNK
 from dpgrs.io.stored_genotypes import BLOCK_BYTES
@@ -51,6 +52,25 @@ def of_rows(s: "Shape", way: str = "private") -> float:
     """Bytes of the arrays made from rows for choices and fits, beside Y: half as much again are ranks."""
     n_bytes = 3 * rows_of_methods(s) + looked_at(s, is_streamed=s.streams_genotypes(way)) + outcomes(s) / 2
     return n_bytes + 2 * chunks_of_outcomes(s) + 5 * part_of_scores(s)
+
+
+def ingested(s: "Shape") -> float:
+    """Bytes of the batches of genotypes that are in memory while files are read and a store is written.
+
+    One batch of two planes is written and the next is made, and two chunks are packed.
+    """
+    n_rows = rows_per_batch(s.n_file_people, has_dosages=s.has_dosages)
+    return 4 * n_rows * FLOAT * word_count(2 * s.n_file_people) + 30 * MB
+
+
+# Seconds of a core for 10^9 genotypes of the files of a source, some times what was measured.
+INGEST_SECONDS = {"plink": 15}
+
+
+def ingesting(s: "Shape") -> float:
+    """Operations of reading the files of a chromosome: of text, a hundred for a genotype."""
+    n_genotypes = s.n_stored_variants / s.n_chromosomes * s.n_file_people
+    return INGEST_SECONDS.get(s.source, 100) * n_genotypes
 
 
 def picked(s: "Shape") -> float:

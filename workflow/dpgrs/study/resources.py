@@ -26,6 +26,8 @@ from dpgrs.study.array_sizes import (
     fits,
     genotypes,
     held_out,
+    ingested,
+    ingesting,
     measures,
     metrics,
     of_rows,
@@ -117,10 +119,8 @@ NEEDS = {
     ),
     "choose-people": Need(lambda s: 1000 * s.n_file_people),
     "ingest-chromosome": Need(
-        lambda s: 100 * MB + 200 * s.n_file_people + file_table(s) / s.n_chromosomes,
-        lambda s: (
-            (100 * s.n_stored_variants * s.n_file_people + 20_000 * s.n_file_variants) / s.n_chromosomes
-        ),
+        lambda s: 70 * MB + 200 * s.n_file_people + ingested(s) + file_table(s) / s.n_chromosomes,
+        lambda s: ingesting(s) + 20_000 * s.n_file_variants / s.n_chromosomes,
         of_thread=lambda s: 40 * MB + 20 * s.n_file_people,
     ),
     "resample-chromosome": Need(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from dpgrs.errors import DpgrsError
 from dpgrs.io.genotype_files import genotype_header
-from dpgrs.io.genotype_forms import form_named
+from dpgrs.io.genotype_forms import VCF, form_named
 from dpgrs.io.replicates import summed_outcomes
 from dpgrs.methods.mechanisms import fits_all_rows, fits_groups, streams_genotypes, takes_sums
 from dpgrs.methods.registry import METHODS
@@ -97,6 +97,13 @@ class Shape:
         with suppress(*UNREADABLE):
             return sum(form_named(path).n_sites(path, self.n_file_people) for path in self._files(name))
         return VARIANTS_UNKNOWN
+
+    @cached_property
+    def source(self) -> str:
+        """The value of `cohort.source` for genotype files of their format; `vcf` if they are not there."""
+        with suppress(*UNREADABLE):
+            return form_named(self._files(self._config.cohort.chromosomes[0])[0]).source
+        return VCF.source
 
     def _files(self, chromosome: str) -> list[Path]:
         """The genotype files of a chromosome."""

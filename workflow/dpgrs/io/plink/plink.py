@@ -14,8 +14,8 @@ import pandas as pd
 
 from dpgrs.errors import DpgrsError, shown
 from dpgrs.io.chromosomes import chromosome_name, is_chromosome, part_of_x
-from dpgrs.io.listed_reader import CallsOf, DosagesOf, ListedReader
-from dpgrs.io.plink.calls import bed_calls, bed_counts, pgen_calls, pgen_counts, pgen_dosages
+from dpgrs.io.listed_reader import BitsOf, CallsOf, DosagesOf, ListedReader
+from dpgrs.io.plink.calls import bed_bits, bed_counts, pgen_bits, pgen_calls, pgen_counts, pgen_dosages
 from dpgrs.io.plink.tables import (
     PlinkFiles,
     plink_files,
@@ -165,7 +165,10 @@ class _PlinkVariants:
         return records.assign(position=_positions(self._path, records))
 
     def calls(self) -> CallsOf:
-        decode = bed_calls if self._path.suffix == ".bed" else pgen_calls
+        return pgen_calls(self._path, **self._sizes)  # a `.bed` has no phase, and is read by `bits`
+
+    def bits(self) -> BitsOf:
+        decode = bed_bits if self._path.suffix == ".bed" else pgen_bits
         return decode(self._path, **self._sizes)
 
     def dosages(self) -> DosagesOf:

@@ -50,7 +50,8 @@ def read_samples(path: Path) -> tuple[str, ...]:
         raise DpgrsError(f"`{path}` must have 6 columns, got {len(first)}. {COPY_AGAIN}")
     # Also the last one: if an IID is empty, the field after it would be taken for it.
     columns = sorted({column, len(first) - 1})
-    table = _read_table(path, columns, separator=r"\s+", n_skipped=n_skipped)
+    # As objects, which the ids are at last: those of many people take their room but once.
+    table = _read_table(path, columns, separator=r"\s+", n_skipped=n_skipped, dtype=object)
     samples = tuple(table[column])
     if not samples:
         raise DpgrsError(f"`{path}` has no samples. {COPY_AGAIN}")
@@ -145,7 +146,9 @@ def _require_no_nul(path: Path) -> None:
             raise ValueError
 
 
-def _read_table(path: Path, columns: Sequence[int], *, separator: str, n_skipped: int) -> "pd.DataFrame":
+def _read_table(
+    path: Path, columns: Sequence[int], *, separator: str, n_skipped: int, dtype: type = str
+) -> "pd.DataFrame":
     """Read columns by their index as text; a short row is an error."""
     import pandas as pd  # takes 0.2 s, which the names of files do without
 
@@ -157,7 +160,7 @@ def _read_table(path: Path, columns: Sequence[int], *, separator: str, n_skipped
             header=None,
             usecols=columns,
             skiprows=n_skipped,
-            dtype=str,
+            dtype=dtype,
             keep_default_na=False,
             na_values=[""],
             quoting=3,

@@ -3,7 +3,7 @@
 import gzip
 import zlib
 from collections import deque
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
@@ -33,8 +33,10 @@ _GZIP_MAGIC = b"\x1f\x8b"
 _HASH = ord("#")
 
 
-def first_repeat(names: Iterable[Any]) -> tuple[int, int] | None:
+def first_repeat(names: Sequence[Any]) -> tuple[int, int] | None:
     """Return the numbers, from 1, of the first name that occurs twice: (earlier, later), or None."""
+    if len(set(names)) == len(names):
+        return None
     numbers = {}
     for number, name in enumerate(names, start=1):
         if numbers.setdefault(name, number) != number:

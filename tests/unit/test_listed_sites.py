@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from allele_orders import ALT, REF, UNSEEN, pairs_of, write_cohort
+from bgen_files import variant, write_bgen
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.genotypes.bits import unpack
 from dpgrs.genotypes.dosages import dosage_steps
@@ -17,6 +18,7 @@ from dpgrs.io.ingest import ingest_chromosome
 from dpgrs.io.listed_sites import alternate_of
 from dpgrs.io.site_variants import take_sites
 from dpgrs.io.sites import SITE_FILE_COLUMNS
+from plink_sets import write_pgen
 
 POSITIONS = (10, 20, 30, 40, 50)
 FREQUENCY = np.array([0.3, 0.7, 0.5, 0.02, 0.98])
@@ -258,3 +260,25 @@ def test_ingest__raise_on_a_form_that_lists_no_variants(tmp_path):
     path = write_cohort(tmp_path / "a.vcf", cohort(8), positions=POSITIONS, ids=IDS)
     with pytest.raises(UsageError, match="must be PLINK files or a BGEN to be read by public sites"):
         ingest_chromosome(path, chromosome="1", store=tmp_path / "s", sites=table_of_sites())
+
+
+def test_rows__of_haplotypes_whose_alleles_are_exchanged(tmp_path):
+    """Phased calls of a .pgen and of a BGEN, in one order and in the other."""
+    alleles, sites = np.array([[0, 1, 1, 0, 1, 1], [0, 0, 0, 1, 1, 0]]), table_of_sites((4, 6))
+    found = []
+    for first, second, numbers in ((REF, ALT, alleles), (ALT, REF, 1 - alleles)):
+        pvar = ("#CHROM\tPOS\tID\tREF\tALT", *(f"1\t{position}\t.\t{first}\t{second}" for position in (4, 6)))
+        values = [(255 * (1 - row)).reshape(-1, 2).tolist() for row in numbers]
+        variants = [
+            variant(position, row, alleles=(first, second))
+            for position, row in zip((4, 6), values, strict=True)
+        ]
+        for path in (
+            write_pgen(tmp_path / first, alleles=numbers.tolist(), pvar=pvar),
+            write_bgen(tmp_path / f"{first}.bgen", variants),
+        ):
+            (batch,) = genotype_reader(path, "1", sites=sites).batches(9)
+            assert not batch.missing.any()
+            found.append(unpack(batch.haplotypes, 6))
+    for haplotypes in found:
+        np.testing.assert_array_equal(haplotypes, alleles)

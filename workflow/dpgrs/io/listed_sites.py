@@ -57,7 +57,7 @@ def require_one_record(paths: Iterable[Path], sites: pd.DataFrame, rows: pd.Data
     place = ["position", "ref", "alt"]
     n_records = rows.groupby(place).size().reindex(pd.MultiIndex.from_frame(sites[place]), fill_value=0)
     for is_wrong, got, remedy in (
-        (n_records == 0, "none", "Give files with all of them, or take these out of the public sites"),
+        (n_records == 0, "none", "Give unfiltered files, or public sites that are all in the files' list"),
         (n_records > 1, "several", "Leave all but one out, or take these out of the public sites"),
     ):
         if is_wrong.any():

@@ -13,7 +13,15 @@ from click.testing import CliRunner
 from dpgrs.cli.main import main
 from dpgrs.config.study import StudyConfig
 from dpgrs.errors import DpgrsError
-from dpgrs.study.made_by import made_otherwise, note, note_of, only_writer, require_made_by, settings_along
+from dpgrs.study.made_by import (
+    made_otherwise,
+    note,
+    note_of,
+    only_writer,
+    own_settings,
+    require_made_by,
+    settings_along,
+)
 from dpgrs.study.requests import reads_of_draw
 from dpgrs.study.settings import resolve
 from dpgrs.study.verbs import read_verb, settings_read
@@ -393,14 +401,11 @@ def test_made_otherwise__finds_files_of_other_settings(private):
     )
     # Lists of people of the reference are none of the study's.
     made(private.parent / "public" / "people.txt", settings=StudyConfig.of({"people": {"keep": 1}}))
-    assert made_otherwise(
-        StudyConfig.of(RELEASE.as_dict() | {"people": {"keep": None}}), private=private
-    ) == {
-        sites: ["outcomes.count"],
-        statistics: ["mode"],
-    }
+    own = own_settings(StudyConfig.of(RELEASE.as_dict() | {"people": {"keep": None}}))
+    assert made_otherwise(own, private=private) == {sites: ["outcomes.count"], statistics: ["mode"]}
+    assert made_otherwise({"mode": own["mode"]}, private=private) == {statistics: ["mode"]}
     statistics.unlink()
-    assert list(made_otherwise(RELEASE, private=private)) == [sites]
+    assert list(made_otherwise(own_settings(RELEASE), private=private)) == [sites]
 
 
 def test_verbs_of_a_release__rest_on_all_that_others_of_them_write():

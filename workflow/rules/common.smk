@@ -38,7 +38,7 @@ from dpgrs.errors import UsageError
 from dpgrs.study.fetched_files import files_to_fetch
 from dpgrs.study.input_files import stamps_of
 from dpgrs.study.job_limits import LONGEST_JOB, machine_memory_mb
-from dpgrs.study.made_by import NOTES, made_otherwise
+from dpgrs.study.made_by import NOTES, made_otherwise, own_settings
 from dpgrs.methods.mechanisms import mechanism_named, mechanisms_of, takes_sums
 from dpgrs.methods.registry import METHODS
 from dpgrs.study.variant_terms import has_public_sites, takes_ld
@@ -135,7 +135,7 @@ def tell_of_other_settings():
     """Say which files of a release other settings made; what is charged or published rests on none of them."""
     if not (IS_RELEASE and workflow.is_main_process):
         return
-    found = made_otherwise(SETTINGS, private=PRIVATE)
+    found = made_otherwise(own_settings(SETTINGS), private=PRIVATE)
     for path, keys in found.items():
         print(
             f"{path} was made by other settings ({', '.join(keys)}): it is made anew, or the release is refused.",

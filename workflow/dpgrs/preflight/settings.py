@@ -1,5 +1,6 @@
 """What is wrong with settings of no file: what contradicts other settings."""
 
+import json
 import re
 from pathlib import Path
 
@@ -30,7 +31,7 @@ def mode_problems(inspection):
         if found and found[1] != mode:
             return [must("study", f"be new for `mode: {mode}`", f"that of a {found[1]}", "Name another.")]
     # A run with `--until` may leave no record.
-    made = made_otherwise(inspection.config, private=folder / "private")
+    made = made_otherwise({"mode": json.dumps(mode)}, private=folder / "private")
     if mixed := [path for path, keys in made.items() if "mode" in keys]:
         got = f"that of another mode, which made `{mixed[0]}`"
         return [must("study", f"be new for `mode: {mode}`", got, "Name another.")]

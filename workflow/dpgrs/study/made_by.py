@@ -207,10 +207,12 @@ def require_public(files: Iterable[Path | None]) -> None:
             )
 
 
-def made_otherwise(settings: "StudyConfig", *, private: Path) -> dict[Path, list[str]]:
-    """Map the files of a study that other settings made, as their notes say, to the keys of these
-    settings."""
-    own, found = own_settings(settings), {}
+def made_otherwise(own: Mapping[str, str], *, private: Path) -> dict[Path, list[str]]:
+    """Map the files of a study that other settings made, as their notes say, to the keys of these settings.
+
+    The settings to compare with are as from `own_settings`, all or some.
+    """
+    found = {}
     folder = Path(private, NOTES)
     for place in sorted(folder.rglob("*.json")):
         name = place.relative_to(folder).with_suffix("")

@@ -4,9 +4,11 @@ import numpy as np
 
 from dpgrs.genotypes.bits import EVEN_BITS, PEOPLE_OF_WORD, WORD_BITS, pack, unpack
 from dpgrs.genotypes.compiled import compiled
+from dpgrs.genotypes.dosages import DTYPE, STEPS_PER_ALLELE, dosage_steps, nearest_planes
 
 NO_ALLELE = -2
-_ONE, _TWO = np.uint64(1), np.uint64(2)
+_ONE, _TWO, _THREE = np.uint64(1), np.uint64(2), np.uint64(3)
+_HALF_ALLELE = STEPS_PER_ALLELE // 2
 
 # The counts of eight people fill a word, of which two bits of each byte are brought together in three steps.
 _COUNTS_OF_WORD = PEOPLE_OF_WORD // 8
@@ -146,3 +148,38 @@ def pack_bed(codes, n_people, haplotypes, missing):
             missing[row, word] = unknown | (unknown << _ONE)
         haplotypes[row, last] &= used
         missing[row, last] &= used
+
+
+def plain_pack_dosages(dosages, steps, haplotypes, missing):
+    """Do the same as `pack_dosages`, by numpy."""
+    is_missing = dosages < 0
+    steps[:] = dosage_steps(np.where(is_missing, 0, dosages))
+    haplotypes[:], missing[:] = nearest_planes(steps, is_missing)
+
+
+@compiled(plain=plain_pack_dosages)
+def pack_dosages(dosages, steps, haplotypes, missing):
+    """Round dosages to the public grid, and pack what `dpgrs.genotypes.dosages.nearest_planes` gives of them.
+
+    Parameters
+    ----------
+    dosages : (n_rows, n_people) float, from 0 to 2, or below 0 if missing.
+    steps : (n_rows, n_people) uint16, filled, 0 where missing.
+    haplotypes, missing : (n_rows, n_words) uint64, filled.
+    """
+    n_people = dosages.shape[1]
+    for row in range(dosages.shape[0]):
+        for word in range(haplotypes.shape[1]):
+            bits, dots, shift = np.uint64(0), np.uint64(0), np.uint64(0)
+            first = word * PEOPLE_OF_WORD
+            for person in range(first, min(first + PEOPLE_OF_WORD, n_people)):
+                dosage = np.float64(dosages[row, person])
+                is_missing = dosage < 0
+                step = np.int64(0 if is_missing else np.rint(dosage * STEPS_PER_ALLELE))
+                steps[row, person] = DTYPE(step)
+                # The second allele of a person is set from half an allele on, the first from one and a half.
+                pair = np.uint64(step >= 3 * _HALF_ALLELE) | (np.uint64(step >= _HALF_ALLELE) << _ONE)
+                bits |= pair << shift
+                dots |= (_THREE if is_missing else np.uint64(0)) << shift
+                shift += _TWO
+            haplotypes[row, word], missing[row, word] = bits, dots

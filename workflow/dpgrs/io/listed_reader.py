@@ -11,7 +11,7 @@ import pandas as pd
 
 from dpgrs.errors import DpgrsError
 from dpgrs.genotypes.bits import word_count
-from dpgrs.genotypes.dosages import DTYPE, dosage_steps, nearest_planes
+from dpgrs.genotypes.dosages import DTYPE, dosage_steps
 from dpgrs.io.chromosomes import chromosome_name, is_chromosome, part_of_x
 from dpgrs.io.listed_sites import rows_of_sites
 from dpgrs.io.vcf.records import SET_REF, BadRecordError, require_distinct_alleles, usable_alts
@@ -20,10 +20,9 @@ from dpgrs.io.vcf.vcf import VariantBatch, VcfHeader, check_terms
 
 # In the place of the second allele, where a call has one.
 NO_ALLELE = -2
-_DOSAGE_ROWS = 64
 # Alleles and phase of one call, and of the calls that are in memory together: they take many times the room
 # of the bits that they become.
-_CALL_BYTES, _BLOCK_BYTES = 9, 2**24
+_CALL_BYTES, _DOSAGE_BYTES, _BLOCK_BYTES = 9, 8, 2**24
 
 
 # (n,) ascending numbers of records to (n, 2 n_samples) alleles, below 0 if missing, `NO_ALLELE` for the
@@ -279,16 +278,16 @@ class ListedReader:
         return row, sample
 
     def _dosage_batch(self, rows: pd.DataFrame, read: DosagesOf) -> VariantBatch:
+        from dpgrs.io._listed_kernels import pack_dosages  # brings numba, which takes 0.3 s
+
         records, alleles = rows["record"].to_numpy(), rows["allele"].to_numpy()
         steps = np.empty((len(rows), len(self._header.samples)), dtype=DTYPE)
         haplotypes, missing = self._empty_planes(len(rows))
-        # A few at a time: on the way they take many times the room of what is kept.
-        for start in range(0, len(rows), _DOSAGE_ROWS):
-            block = slice(start, start + _DOSAGE_ROWS)
+        step = max(_BLOCK_BYTES // (_DOSAGE_BYTES * steps.shape[1]), 1)
+        for start in range(0, len(rows), step):
+            block = slice(start, start + step)
             dosages = read(records[block], alleles[block])
-            is_missing = dosages < 0
-            steps[block] = dosage_steps(np.where(is_missing, 0, dosages))
-            haplotypes[block], missing[block] = nearest_planes(steps[block], is_missing)
+            pack_dosages(dosages, steps[block], haplotypes[block], missing[block])
         return self._counted(rows, haplotypes, missing, steps)
 
     def _counted(

@@ -57,10 +57,11 @@ def of_rows(s: "Shape", way: str = "private") -> float:
 def ingested(s: "Shape") -> float:
     """Bytes of the batches of genotypes that are in memory while files are read and a store is written.
 
-    One batch of two planes is written and the next is made, and two chunks are packed.
+    One batch of two planes, and perhaps of dosages, is written and the next is made; two chunks are packed.
     """
     n_rows = rows_per_batch(s.n_file_people, has_dosages=s.has_dosages)
-    return 4 * n_rows * FLOAT * word_count(2 * s.n_file_people) + 30 * MB
+    of_variant = 2 * FLOAT * word_count(2 * s.n_file_people) + 2 * s.n_file_people * s.has_dosages
+    return 2 * n_rows * of_variant + 30 * MB
 
 
 # Seconds of a core for 10^9 genotypes of the files of a source, some times what was measured.

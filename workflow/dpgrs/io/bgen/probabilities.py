@@ -58,7 +58,9 @@ class Probabilities:
             raise self._error(variant, "calls must have one allele or two, got others. Leave the record out.")
         if len(block) != begin + -(-n_values * n_bits // 8):
             raise self._error(variant, _DAMAGE)
-        raw = np.frombuffer(block + bytes(kernels.PADDING), dtype=np.uint8, offset=begin)
+        if n_bits != 8:  # whose kernel looks at no byte behind the probabilities
+            block += bytes(kernels.PADDING)
+        raw = np.frombuffer(block, dtype=np.uint8, offset=begin)
         bad = decode(raw, ploidy, n_alleles, is_phased == 1, n_bits, *target)
         if bad != kernels.ALL_TAKEN:
             problem = f"the probabilities of sample {bad + 1} add up to more than 1. Mend the record."
@@ -73,7 +75,9 @@ class Probabilities:
         size = int.from_bytes(block[:4], "little")
         inflate = _inflate_zlib if self._header.compression == ZLIB else _inflate_zstd
         try:
-            block = inflate(block[4:], size) if size <= self._largest(len(variant.alleles)) else b""
+            block = (
+                inflate(memoryview(block)[4:], size) if size <= self._largest(len(variant.alleles)) else b""
+            )
         except (isal_zlib.error, RuntimeError, ValueError, MemoryError):
             block = b""
         if len(block) != size:

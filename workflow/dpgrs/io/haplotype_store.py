@@ -102,11 +102,13 @@ class HaplotypeStore:
         """Return (n_selected, n_words) uint64; `selection` is a slice or an array of variant indices."""
         return self._read("haplotypes", selection, words)
 
-    def missing(self, selection: slice | np.ndarray = slice(None)) -> np.ndarray | None:
+    def missing(
+        self, selection: slice | np.ndarray = slice(None), words: slice | np.ndarray = slice(None)
+    ) -> np.ndarray | None:
         """Return (n_selected, n_words) uint64, bit 1 if an allele is unknown; None if all are known."""
         if "missing" not in self._group:
             return None
-        return self._read("missing", selection)
+        return self._read("missing", selection, words)
 
     @property
     def source_files(self) -> list[dict[str, str]]:

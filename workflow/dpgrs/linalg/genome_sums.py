@@ -40,7 +40,7 @@ MOST_AXES, MOST_BLOCK_VARIANTS = 32, 2**14
 EXACT, EXACT_SINGLE = 2.0**53, 2.0**24  # integers below which float64 and float32 are exact
 LARGEST_NORM, LARGEST_PRODUCT = 16.0, 2.0**62
 LARGEST_TOTAL = 2.0**28  # people times the norm of outcomes: |F'W| and |X'W| stay below 2^63
-TILE_PEOPLE, VARIANTS_AT_ONCE = 2048, 2048
+TILE_PEOPLE, VARIANTS_AT_ONCE = 512, 2048  # genotypes of a tile and a block stay in the L2 cache
 MATRIX_LIMB, SUM_LIMB, SUM_LIMBS = 20, 19, 4  # 2^14 products of such limbs are below 2^53
 NO_ENTRIES = np.empty((0, 0))
 

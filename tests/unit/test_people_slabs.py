@@ -1,0 +1,93 @@
+"""Slabs of people of a store: all of them once, whatever their size, and sums over them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpgrs.genotypes.bits import pack
+from dpgrs.genotypes.dosages import hard_calls
+from dpgrs.io import people_slabs as slabs_of_store
+from dpgrs.io.haplotype_store import HaplotypeStore, StoreWriter
+from dpgrs.io.people_slabs import people_slabs
+from dpgrs.linalg.genome_sums import chromosome_sums
+from dpgrs.linalg.statistics import grid_outcomes
+from genome_maps import random_chromosome
+
+N_PEOPLE, N_STORED = 150, 20
+ROWS = np.array([1, 4, 5, 6, 9, 12, 19])
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(4)
+
+
+def write(path, rng, *, has_dosages=False, missing=0.1):
+    names = [f"p{i}" for i in range(N_PEOPLE)]
+    table = pd.DataFrame(
+        {"contig": "1", "position": np.arange(1, N_STORED + 1), "id": ".", "ref": "A", "alt": "C"}
+    )
+    steps = rng.integers(0, 8193, (N_STORED, N_PEOPLE)).astype(np.uint16)
+    is_missing = rng.random(steps.shape) < missing
+    planes = (
+        pack(hard_calls(steps) * ~np.repeat(is_missing, 2, axis=1)),
+        pack(np.repeat(is_missing, 2, axis=1)),
+    )
+    with StoreWriter.create(path, sample_id=names, has_dosages=has_dosages) as writer:
+        writer.append(
+            table, *planes, np.where(is_missing, 0, steps).astype(np.uint16) if has_dosages else None
+        )
+        writer.attributes.update(source={}, fill="none")
+    return HaplotypeStore.open(path), steps, is_missing
+
+
+@pytest.mark.parametrize("n_bytes", [10**9, 7 * 64 // 2, 1])
+def test_slabs__of_calls_are_those_of_the_store(tmp_path, rng, n_bytes, monkeypatch):
+    monkeypatch.setattr(slabs_of_store, "CHUNK_PEOPLE", 128)
+    monkeypatch.setattr(slabs_of_store, "SLAB_BYTES", n_bytes)
+    store, _, _ = write(tmp_path / "a.zarr", rng)
+    slabs = list(people_slabs(store, ROWS, np.zeros(7, dtype=np.int64)))
+    assert [slab.n_people for slab in slabs] == {10**9: [128, 22], 224: [64, 64, 22], 1: [32] * 4 + [22]}[
+        n_bytes
+    ]
+    genotypes = np.concatenate([slab.genotypes for slab in slabs], axis=1)
+    np.testing.assert_array_equal(genotypes, store.haplotypes(ROWS))
+    missing = np.concatenate([slab.missing for slab in slabs], axis=1)
+    np.testing.assert_array_equal(missing, store.missing(ROWS))
+
+
+@pytest.mark.parametrize("n_bytes", [10**9, 7 * 64 * 5 // 2, 1])
+def test_slabs__of_dosages_have_centres_where_these_are_missing(tmp_path, rng, n_bytes, monkeypatch):
+    monkeypatch.setattr(slabs_of_store, "CHUNK_PEOPLE", 128)
+    monkeypatch.setattr(slabs_of_store, "SLAB_BYTES", n_bytes)
+    store, steps, is_missing = write(tmp_path / "a.zarr", rng, has_dosages=True)
+    centre = rng.integers(0, 8193, 7)
+    slabs = list(people_slabs(store, ROWS, centre))
+    assert [slab.n_people for slab in slabs] == {10**9: [128, 22], 1120: [64, 64, 22], 1: [32] * 4 + [22]}[
+        n_bytes
+    ]
+    dosages = np.concatenate([slab.genotypes for slab in slabs], axis=1)
+    expected = np.where(is_missing[ROWS], centre[:, np.newaxis], steps[ROWS])
+    np.testing.assert_array_equal(dosages, expected)
+    assert all(slab.missing is None for slab in slabs)
+
+
+def test_slabs__without_missing_alleles_have_no_plane_of_them(tmp_path, rng):
+    store, _, _ = write(tmp_path / "a.zarr", rng, missing=0)
+    assert [slab.missing for slab in people_slabs(store, ROWS, np.zeros(7, dtype=np.int64))] == [None]
+    # Nor have people of whom other people's are missing.
+    store, _, is_missing = write(tmp_path / "b.zarr", rng, missing=1 / 300)
+    first = np.flatnonzero(is_missing.any(axis=1))[:1]
+    assert next(people_slabs(store, first, np.zeros(1, dtype=np.int64))).missing is not None
+
+
+def test_slabs__sums_over_them_do_not_depend_on_their_size(tmp_path, rng, monkeypatch):
+    store, _, _ = write(tmp_path / "a.zarr", rng)
+    chromosome = random_chromosome(rng, sizes=(4, 3))
+    axes = rng.integers(-9000, 9000, (2, N_PEOPLE))
+    Y = grid_outcomes(rng.standard_normal((2, N_PEOPLE)), bound=3.0, row_norm=1.0)
+    options = {"axes": axes, "outcome_norm": 1.0, "n_shared": 2, "made_with": ""}
+    expected = chromosome_sums(people_slabs(store, ROWS, chromosome.centre), chromosome, Y, **options)
+    monkeypatch.setattr(slabs_of_store, "SLAB_BYTES", 1)
+    sums = chromosome_sums(people_slabs(store, ROWS, chromosome.centre), chromosome, Y, **options)
+    np.testing.assert_equal(vars(sums), vars(expected))

@@ -1,0 +1,46 @@
+"""Genotypes of a store in slabs of people, each with all variants of a map: each genotype is read once."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from dpgrs.genotypes.bits import PEOPLE_OF_WORD
+from dpgrs.genotypes.slabs import GenotypeSlab
+from dpgrs.io.haplotype_store import CHUNK_PEOPLE, HaplotypeStore
+from dpgrs.io.variant_set import missing_people
+
+SLAB_BYTES = 5 * 2**28  # of a chunk of people at the variants of a long chromosome, at most
+
+
+def people_slabs(
+    store: HaplotypeStore,
+    rows: np.ndarray,  # (n_variants,) int64 in ascending order, of the store
+    centre: np.ndarray,  # (n_variants,) int64 in units of `DOSAGE_STEP`, which missing dosages become
+) -> Iterator[GenotypeSlab]:
+    """Yield the genotypes of all people, in order, in slabs of at most `SLAB_BYTES`.
+
+    A slab has the people of a chunk on disk if these fit, and else a part of them, so that chunks are read
+    several times.
+    """
+    people_of_slab = CHUNK_PEOPLE
+    while people_of_slab > PEOPLE_OF_WORD and _slab_bytes(store, len(rows), people_of_slab) > SLAB_BYTES:
+        people_of_slab //= 2
+    for first in range(0, store.n_samples, people_of_slab):
+        people = slice(first, min(first + people_of_slab, store.n_samples))
+        words = slice(first // PEOPLE_OF_WORD, -(-people.stop // PEOPLE_OF_WORD))
+        n_people, missing = people.stop - first, store.missing(rows, words)
+        if not store.has_dosages:
+            is_complete = missing is None or not missing.any()
+            yield GenotypeSlab(store.haplotypes(rows, words), n_people, None if is_complete else missing)
+            continue
+        dosages = store.dosages(rows, people)
+        if missing is not None:
+            is_missing = missing_people(missing, n_samples=n_people)
+            np.copyto(dosages, centre[:, np.newaxis], where=is_missing, casting="unsafe")
+        yield GenotypeSlab(dosages, n_people)
+
+
+def _slab_bytes(store: HaplotypeStore, n_variants: int, n_people: int) -> int:
+    n_planes = 1 if store.missing(slice(0, 0)) is None else 2
+    bytes_of_person = n_planes / 4 + (2 if store.has_dosages else 0)
+    return round(n_variants * min(n_people, store.n_samples) * bytes_of_person)

@@ -120,7 +120,7 @@ HAPLOTYPES, SEPARATE = {"rows": "haplotypes"}, {"outcome_budget": "separate"}
 MISSING, MEASURED = {"is_missing": True}, {"metrics": "charged"}
 gauss, projected = partial(case, "reusecov-gauss"), partial(case, "reusecov-proj")
 blup, steered, on_ld = (partial(case, name) for name in ("blup", "blup-steered", "blup-ld"))
-chosen = partial(case, "k-blup")
+chosen, genome = partial(case, "k-blup"), partial(case, "blup-genome")
 CASES = {
     "reusecov-gauss": gauss(),
     "reusecov-gauss, worst-case": gauss(**WORST),
@@ -162,6 +162,8 @@ CASES = {
     "blup-ld, public effects, charged accuracy": on_ld(has_effects=True, **MEASURED),
     "blup-ld, dosages": on_ld(has_dosages=True),
     "blup-hedged": case("blup-hedged"),
+    "blup-genome": genome(),
+    "blup-genome, replace-one, missing": genome(**REPLACE, **MISSING),
     "adassp": case("adassp"),
     "adassp, worst-case, replace-one, missing": case("adassp", **WORST, **REPLACE, **MISSING),
     "k-blup": chosen(),
@@ -202,7 +204,7 @@ class GoldenStudy(Study):
             sections["outcomes"] |= {"source": "file", "scales": str(root / "scales.tsv")}
             sections["public"] = {"sites": "sites.tsv", "origin": "a public panel"}
         if METHODS[own.method].takes_ld:
-            self._files["ld"] = root / "ld.npz"
+            self._files["ld"] = root / ("map.npz" if METHODS[own.method].takes_map else "ld.npz")
         if own.has_effects:
             self._files["effects"] = root / "effects.npz"
             save_effects(self._files["effects"], EFFECTS, {N_VARIANTS: EFFECTS_OF_ALT})

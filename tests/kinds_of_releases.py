@@ -168,6 +168,9 @@ KINDS = {
     "public reference, public metrics": Kind(
         ("blup-hedged", "blup-ld"), 20, {"public": REFERENCE, "evaluation": MEASURED}
     ),
+    "public map of a genome": Kind(
+        ("blup-genome",), 20, {"public": REFERENCE, "cohort": {"planned_people": 40}}
+    ),
     "alleles of a .bed": Kind(("blup", "reusecov-gauss"), 20, {}, form="bed"),
     "dosages of a BGEN": Kind(("blup", "adassp", "reusecov-gauss"), 20, {}, form="bgen"),
     "dosages of a .pgen, public reference": Kind(

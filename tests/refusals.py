@@ -9,7 +9,8 @@ from dpgrs.study.code import PACKAGE, reached_files
 # The steps that read private data before or at a draw.
 STEPS = (
     *("choose_people", "ingest_chromosome", "make_variants", "make_outcomes", "make_covariates"),
-    *("compute_statistics", "add_statistics", "take_sums", "export_sums", "draw", "measure_release"),
+    *("compute_statistics", "add_statistics", "take_sums", "export_sums", "measure_people", "sum_genome"),
+    *("draw", "measure_release"),
 )
 # Readers of genotype files: whatever they refuse, the form of a file or of its calls is at fault.
 READERS = ("io/vcf/", "io/plink/", "io/bgen/")

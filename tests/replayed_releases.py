@@ -32,8 +32,8 @@ STUDIES = (RESULTS, f"results/{CENTRE}")
 # In the order of the data.
 VERBS = (
     *("ingest-chromosome", "choose-people", "choose-sites", "make-variants", "make-loadings", "measure-ld"),
-    *("make-covariates", "make-outcomes", "compute-statistics", "take-sums", "write-settings"),
-    *("draw", "fit-weights"),
+    *("make-covariates", "make-outcomes", "compute-statistics", "take-sums", "measure-people", "sum-genome"),
+    *("write-settings", "draw", "fit-weights"),
     *("measure-release", "write-release", "render-release-report", "write-provenance"),
 )
 N_REFERENCE, DRAWS = 40, "draws"

@@ -23,6 +23,7 @@ from dpgrs.steps.write_release import write_release
 from dpgrs.study import training_data
 from dpgrs.study.public_ld_files import save_ld
 from dpgrs.study.settings import resolve
+from genome_studies import sum_along_map
 from ledger_requests import DATASET, create_fixed_key, new_ledger
 from outcome_files import changed_outcomes, write_outcomes
 from random_cohorts import random_bits
@@ -64,8 +65,10 @@ class Study:
         bits = random_bits(N_VARIANTS, 2 * N_PEOPLE)
         frequency = np.array([0.2, 0.4, 0.3, 0.45])
         self.X = coded_rows(bits, n_haplotypes=2 * N_PEOPLE, rows=self.rows)
-        variant_set = variants_in_memory(
+        variants = pd.DataFrame({"contig": ["1"] * N_VARIANTS, "position": range(10, 14)})
+        self.variant_set = variant_set = variants_in_memory(
             bits,
+            variants=variants,
             of_size=lambda size: np.arange(size),
             n_haplotypes=2 * N_PEOPLE,
             sample_id=np.arange(N_PEOPLE).astype(str),
@@ -120,6 +123,8 @@ class Study:
         places["ld"] = self.root / "ld.npz"
         if "statistics" in mechanism.takes:
             self.sum_up(config, count=count)
+        if "chromosomes" in mechanism.takes:
+            places |= sum_along_map(self, config, count=count)
         draw(
             settings_for("draw", config.changed(outcomes={"count": [count]})),
             self.root / "outcomes.zarr",

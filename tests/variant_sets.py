@@ -22,6 +22,9 @@ def variants_in_memory(genotypes, *, n_haplotypes, **known):
             first, last = first // PEOPLE_OF_WORD, -(-last // PEOPLE_OF_WORD)
         return genotypes[selection][:, first:last]
 
+    def words_taken(selection=slice(None), words=slice(None)):
+        return genotypes[selection][:, words]
+
     own = {"has_dosages": is_fractional(genotypes), "is_table": False, "n_variants": len(genotypes)}
     own |= {"n_haplotypes": n_haplotypes, "n_samples": n_haplotypes // 2}
-    return SimpleNamespace(genotypes=taken, haplotypes=taken, **own | known)
+    return SimpleNamespace(genotypes=taken, haplotypes=words_taken, missing=lambda *_: None, **own | known)

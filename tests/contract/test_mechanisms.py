@@ -10,7 +10,7 @@ import pytest
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.evaluation.private_metrics import AccuracyRequest, accuracy_sums, private_accuracy
 from dpgrs.io.replicates import load_labelled
-from dpgrs.methods.mechanisms import all_mechanisms
+from dpgrs.methods.mechanisms import all_mechanisms, mechanism_of
 from dpgrs.methods.registry import METHODS, methods_that
 from dpgrs.privacy.accounting.events import (
     FAMILIES,
@@ -23,14 +23,20 @@ from dpgrs.privacy.noise.sources import BenchmarkNoise, ReleaseNoise
 from dpgrs.study.draws import draws_of
 from dpgrs.study.released import load_released
 from dpgrs.study.training_data import TrainingData
+from genome_studies import sum_along_map
 from step_settings import settings_for
-from step_studies import HaplotypeStudy
+from step_studies import HaplotypeStudy, Study
 
 EVERY = [(one, method) for one in all_mechanisms().values() for method in one.drawn_for(list(METHODS))]
 NAMES_OF_EVERY = [" ".join(filter(None, (one.name, method))) for one, method in EVERY]
 RELEASED = methods_that("may_be_released")
 # What is counted in units, or in votes of their groups, moves by as much for a person of one row as of two.
 COUNTED_IN_UNITS = ("docs/proofs/tukey.md", "docs/proofs/votes.md")
+
+
+def study_for(mechanism):
+    """Return the class of the study that a mechanism draws for: two rows a person, if it takes such rows."""
+    return Study if "chromosomes" in mechanism.takes else HaplotypeStudy
 
 
 class NotedNoise(BenchmarkNoise):
@@ -69,10 +75,13 @@ class Asked:
 
     def __init__(self, study, mechanism, method):
         self.study, self.mechanism, self.method = study, mechanism, method
+        self.is_of_people = study.rows == "people"
         self.asked = {}
 
     def ask(self, **privacy):
         """Return the Draw under some settings of privacy, made once; as in a release, it can draw again."""
+        # A person is one row, and no other unit.
+        privacy |= {"unit": "person"} if self.is_of_people else {}
         key = tuple(sorted(privacy.items()))
         if key not in self.asked:
             self.asked[key] = self._ask(**privacy)
@@ -86,6 +95,8 @@ class Asked:
             "variant_set": "variant_set",
             "ld": self.study.root / "ld.npz",
         }
+        if self.is_of_people:
+            files |= sum_along_map(self.study, config, count=3)
         data = TrainingData(self.study.root / "outcomes.zarr", **files)
         settings = settings_for("draw", config.changed(mode="benchmark"))
         (one,) = draws_of(settings, self.mechanism, [self.method], data)
@@ -100,6 +111,8 @@ class Asked:
 class AskedAccuracy:
     """Charged metrics, the one other place that draws."""
 
+    is_of_people = False
+
     def draw(self, noise, *, epsilon=1.0, unit="person"):
         bounds = {"outcome_bound": 3.0, "residual_bound": 3.0}
         terms = {"rows": "haplotypes", "n_outcomes": 3, "epsilon": epsilon, "delta": 1e-6, "unit": unit}
@@ -111,7 +124,7 @@ class AskedAccuracy:
 
 @pytest.fixture(params=EVERY, ids=NAMES_OF_EVERY)
 def asked(request, tmp_path, monkeypatch):
-    return Asked(HaplotypeStudy(tmp_path, monkeypatch), *request.param)
+    return Asked(study_for(request.param[0])(tmp_path, monkeypatch), *request.param)
 
 
 @pytest.fixture(params=[*EVERY, None], ids=[*NAMES_OF_EVERY, "charged metrics"])
@@ -119,13 +132,14 @@ def drawing(request, tmp_path, monkeypatch):
     """All that draws: the mechanisms of the registry, and charged metrics."""
     if request.param is None:
         return AskedAccuracy()
-    return Asked(HaplotypeStudy(tmp_path, monkeypatch), *request.param)
+    return Asked(study_for(request.param[0])(tmp_path, monkeypatch), *request.param)
 
 
 @pytest.mark.parametrize("unit", ["haplotype", "person"])
 def test_draw__events_hold_what_accounting_needs(drawing, unit):
     _, events = drawing.draw(BenchmarkNoise(1), unit=unit)
     assert events
+    unit = "person" if drawing.is_of_people else unit
     for event in events:
         assert (event.sensitivity.unit, event.sensitivity.norm) == (unit, event.norm)
         assert event.version == MECHANISM_VERSION
@@ -162,7 +176,8 @@ def test_draw__no_two_share_noise(drawing):
 def test_draw__a_person_of_two_rows_is_twice_as_much_to_hide(drawing):
     one, two = (drawing.draw(BenchmarkNoise(1), unit=unit)[1] for unit in ("haplotype", "person"))
     for own, both in zip(one, two, strict=True):
-        times = 1 if own.sensitivity.proof in COUNTED_IN_UNITS else 2
+        is_one_row = drawing.is_of_people or own.sensitivity.proof in COUNTED_IN_UNITS
+        times = 1 if is_one_row else 2
         # Some sensitivities hold a step of the grid, once.
         assert both.sensitivity.value == pytest.approx(times * own.sensitivity.value, rel=1e-3)
 
@@ -185,7 +200,7 @@ def test_mechanism__a_file_gives_the_request_and_what_was_drawn_again(asked):
 @pytest.fixture(params=RELEASED)
 def released(request, tmp_path, monkeypatch):
     """Release by a method, within a budget of 4 for mu squared and for pure epsilon."""
-    study = HaplotypeStudy(tmp_path, monkeypatch)
+    study = study_for(mechanism_of(request.param))(tmp_path, monkeypatch)
     return lambda epsilon: (
         study,
         study.settings(request.param, unit="person", pure_epsilon="4", epsilon=epsilon),

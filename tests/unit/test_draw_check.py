@@ -60,7 +60,7 @@ def statement_of(
         counts_outcomes=missing == "counted",
     )
     options = {"noise": rehearsal, "outcome_names": names}
-    if "statistics" not in mechanism.takes:
+    if {"statistics", "chromosomes"}.isdisjoint(mechanism.takes):
         selector = METHODS[method].selector
         terms = ScreeningTerms(n_choices=2, share=0.5, selector=selector) if selector else None
         request = request_of_rows(request, terms)

@@ -39,14 +39,25 @@ from dpgrs.study.fetched_files import files_to_fetch
 from dpgrs.study.input_files import stamps_of
 from dpgrs.study.job_limits import LONGEST_JOB, machine_memory_mb
 from dpgrs.study.made_by import NOTES, made_otherwise, own_settings
+from dpgrs.study.method_choice import outcome_counts_ahead
 from dpgrs.methods.mechanisms import mechanism_named, mechanisms_of, takes_sums
 from dpgrs.methods.registry import METHODS
-from dpgrs.study.variant_terms import has_public_sites, takes_ld
-from dpgrs.study.people_terms import reference_terms_of, terms_of
+from dpgrs.study.variant_terms import (
+    has_public_sites,
+    takes_ld,
+    takes_map,
+    takes_matrix,
+)
+from dpgrs.study.people_terms import (
+    planned_people,
+    reference_terms_of,
+    terms_of,
+    training_rows,
+)
 from dpgrs.privacy.accounting.events import MECHANISM_VERSION
 from dpgrs.privacy.private_folders import RECORDS as SNAKEMAKE_RECORDS, close_folder
 from dpgrs.study.identity import READS_OF_FIT
-from dpgrs.study.requests import READS_OF_METRICS, reads_of_draw
+from dpgrs.study.requests import READS_OF_METRICS, reads_of_draw, reads_of_ld
 from dpgrs.study.resources import resources_of
 from dpgrs.study.rule_options import flags
 from dpgrs.study.score_terms import (
@@ -205,6 +216,10 @@ def files_of_draw(wildcards):
         "variant_set": f"{PRIVATE}/variants.zarr",
         "choices": f"{REPLICATE}/drawn/choices.npz",
         "ld": f"{PUBLIC}/ld.npz",
+        "chromosomes": [
+            GENOME_SHARD.format(replicate=wildcards.replicate, shard=shard)
+            for shard in range(1, len(CHROMOSOMES) + 1)
+        ],
     }
     takes = mechanism_named(wildcards.mechanism).takes
     return {
@@ -326,8 +341,13 @@ DRAWN = f"{REPLICATE}/drawn/{{mechanism}}.npz"
 # Of people, whose statistics are summed by one job each.
 SHARD = f"{REPLICATE}/shards/{{shard}}_of_{SHAPE.n_shards}.npz"
 N_SHARDS = SHAPE.n_shards
-# On a cluster the steps of a replicate are one job, but for shards, which are to have jobs of their own.
-GROUP_OF_REPLICATE = "replicate" if N_SHARDS == 1 else None
+# Of chromosomes of a genome, which are summed along a public map by one job each.
+GENOME_SHARD = f"{REPLICATE}/genome/{{shard}}_of_{len(CHROMOSOMES)}.npz"
+# On a cluster the steps of a replicate are one job, but for shards, which are to have jobs of their own, and for
+# chromosomes.
+GROUP_OF_REPLICATE = (
+    "replicate" if N_SHARDS == 1 and not takes_map(SETTINGS.methods) else None
+)
 # What is simulated is read on the same node, chromosome by chromosome, where no job between chooses people.
 IS_CHOSEN = bool(PEOPLE.paths or REFERENCE_PEOPLE.paths)
 GROUP_OF_CHROMOSOME = (

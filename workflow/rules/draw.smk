@@ -37,7 +37,7 @@ rule draw:
             **{
                 name: (
                     list(input[name])
-                    if name in ("sites", "loadings", "audit")
+                    if name in ("chromosomes", "sites", "loadings", "audit")
                     else input[name]
                 )
                 for name in (
@@ -45,6 +45,7 @@ rule draw:
                     "variant_set",
                     "choices",
                     "ld",
+                    "chromosomes",
                     "sites",
                     "loadings",
                     "audit",

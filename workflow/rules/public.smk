@@ -113,10 +113,27 @@ rule measure_ld:
     resources:
         **resources_of("measure-ld", REFERENCE),
     params:
-        settings=settings_of("measure-ld"),
+        # Noise steers the map of a genome, of a public number of people.
+        options=lambda wildcards: flags(
+            without_matrix=not takes_matrix(SETTINGS.methods),
+            **(
+                {
+                    "planned_rows": training_rows(SETTINGS, planned_people(SETTINGS)),
+                    "count": outcome_counts_ahead(SETTINGS),
+                }
+                if takes_map(SETTINGS.methods)
+                else {}
+            ),
+        ),
+        settings=lambda wildcards: settings_read(
+            SETTINGS,
+            "measure-ld",
+            reads_of_ld(has_maps=takes_map(SETTINGS.methods)),
+        ),
         code=code_read("measure-ld"),
     shell:
-        "python -m dpgrs measure-ld --settings {params.settings:q} {input.variant_set} --output {output.ld} 2> {log}"
+        "python -m dpgrs measure-ld --settings {params.settings:q} {input.variant_set} {params.options}"
+        " --output {output.ld} 2> {log}"
 
 
 rule match_effects:

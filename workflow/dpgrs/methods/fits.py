@@ -83,6 +83,8 @@ class FitTerms:
     is_joint: bool = False
     # Dict of number of variants to PublicLd, for fits on public linkage disequilibrium.
     ld: dict = field(default_factory=dict)
+    # Function of `dpgrs.methods.genome_mechanism.map_terms` that returns the GenomeMap, for fits of genomes.
+    genome: Callable[[Mapping[str, Any]], Any] | None = None
     same_ancestry: bool = False  # whether the people of `ld` are stated to be of the cohort's ancestry
     # For fits that take them, of outcomes and variant set of one fit; None goes without.
     effects: PublicEffects | None = None

@@ -28,6 +28,8 @@ def joins_outcomes(
         places += [SELECTORS[method.selector].private, SELECTORS[method.selector].asked]
     if any(":" in place for place in places if place):
         return True  # of another package, of which nothing is known
+    if method.takes_map:
+        return True
     if not (method.is_post_processing or method.is_steered):
         return False
     is_always = method.is_steered or method.takes_ld or name == SHARED

@@ -83,8 +83,8 @@ def fitted_from(
 
 
 def takes_sums(methods: Sequence[str]) -> bool:
-    """Tell whether any of a study's methods is fitted from sums over all variants, not from rows alone."""
-    return any(not METHODS[name].draws_from_rows for name in methods)
+    """Return whether any of a study's methods is fitted from X'X or X'Y of all variants as they are."""
+    return any(not (METHODS[name].draws_from_rows or METHODS[name].takes_map) for name in methods)
 
 
 def fits_all_rows(methods: Sequence[str]) -> bool:

@@ -46,6 +46,8 @@ class Method:
     reads_fractions: bool = False  # whether dosages are in what it is fitted from, though not covariates
     takes_outcomes: bool = False  # whether its fit uses the outcomes themselves where they are public
     takes_ld: bool = False  # whether its fit takes linkage disequilibrium of a public reference
+    # Whether it takes that as a public map of the genome, along which people are summed by chromosome.
+    takes_map: bool = False
     reads_ancestry: bool = False  # whether its fit takes a reference of stated ancestry to match the cohort
     takes_effects: bool = False  # whether its fit starts from public effects, where a study has them
     of_rows: str | None = None  # what fits it from rows, in benchmarks alone; None where it takes sums
@@ -254,6 +256,19 @@ METHODS = {
         takes_ld=True,
         most_columns=LARGEST_DECOMPOSED,
         steps="blup_hedged.STEPS",
+    ),
+    "blup-genome": Method(
+        label="BLUP of a genome",
+        look=("#4b0082", (7, 1, 0)),
+        exactness=Exactness.EXACT,
+        reads=("heritability",),
+        mechanism="genome_mechanism.GenomeStatistics",
+        reads_fractions=True,
+        takes_ld=True,
+        takes_map=True,
+        audited=("private_genome_sums",),
+        audits="audits.genome.genome_cases",
+        steps="genome_mechanism.STEPS",
     ),
     "adassp": Method(
         label="AdaSSP",

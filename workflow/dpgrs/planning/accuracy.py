@@ -151,6 +151,8 @@ def _why_not(name, protections, *, has_ld=False, bounds=Bounds.TIGHT, of_table=F
         return "not private"
     if method.is_screened:
         return "chooses variants first"
+    if method.takes_map:
+        return "steers its noise by a map that a run makes"
     if not (method.is_post_processing or method.is_steered):
         return "draws noise of its own"
     if of_table:

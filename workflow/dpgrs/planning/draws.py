@@ -25,6 +25,7 @@ BUDGET_NAMES = {
     "case counts": "cases",
     "gram": "gram",
     "cross product": "cross",
+    "genome sums": "cross",
 }
 
 
@@ -49,7 +50,7 @@ def rehearse(request, count, *, frequency, config):
         If metrics are to be charged without a budget.
     """
     rehearsal, mechanism = Rehearsal(), mechanism_of_study(config)
-    takes_sums = "statistics" in mechanism.takes
+    takes_sums = not {"statistics", "chromosomes"}.isdisjoint(mechanism.takes)
     # AdaSSP's eigenvalue has a grid that depends on the number of variants, of which it takes few.
     is_resized = takes_sums and "eigenvalue" not in mechanism.draws["genotypes"]
     is_resized &= request.n_variants > MOST_REHEARSED

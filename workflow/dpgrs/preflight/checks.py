@@ -14,6 +14,7 @@ from dpgrs.preflight import (
     copies,
     covariates,
     dosages,
+    genome,
     genome_builds,
     genotypes,
     headers,
@@ -201,6 +202,10 @@ CHECKS = (
     Check(public_ld.reference_problems, ("methods", *REFERENCE)),
     *only("release", Check(public_ld.site_problems, ("methods", "cohort.source", "public.sites"))),
     Check(public_ld.bounds_problems, ("methods", "privacy.bounds")),
+    Check(genome.row_problems, ("methods", "cohort.rows")),
+    Check(genome.planned_problems, ("methods", "cohort.planned_people", "cohort.source", copies.COPIES)),
+    Check(genome.frequency_problems, ("methods", "variants.maf")),
+    Check(genome.part_problems, ("methods", "cohort.part", "cohort.sums")),
     Check(
         public_effects.unused_problems,
         ("methods", "outcomes.loadings", "privacy.protection", "public.effects"),

@@ -306,6 +306,8 @@ def _inputs_of_fit(fit: dict, request: dict) -> Iterator[PublicInput]:
     if request["outcome_norm"] is not None:
         is_seen = request["protection"] == Protection.FEATURE
         origin = "the largest there is of the public outcomes" if is_seen else chosen
+        if METHODS[fit["method"]].takes_map:
+            origin = "the public map of the genome"
         yield PublicInput("norm of a row of outcomes", f"{request['outcome_norm']:g}", origin)
     method = METHODS[fit["method"]]
     if "lambda" in method.reads and fit["lambda_from"] == Penalty.FIXED:

@@ -37,6 +37,7 @@ class Proved(tuple):
 COUNT, GRAM = Draws("count", Scope.ALL), Draws("gram", Scope.ALL)
 KNOWN, CASES = "outcome counts", "case counts"
 CROSS, EIGENVALUE = "cross product", "smallest eigenvalue"
+GENOME = "genome sums"
 REUSECOV = (COUNT, GRAM, *(Draws(statistic, Scope.BUDGET) for statistic in (KNOWN, CROSS, CASES)))
 SEPARATE = (COUNT, *(Draws(statistic, Scope.EACH) for statistic in (KNOWN, "gram", CROSS)))
 KENDALL = Draws("Kendall's correlations", Scope.EACH, CHOICE)
@@ -50,6 +51,7 @@ BY_METHOD = {
     "blup-steered": REUSECOV,
     "blup-hedged": REUSECOV,
     "blup-ld": tuple(draws for draws in REUSECOV if draws != GRAM),
+    "blup-genome": (COUNT, Draws(KNOWN, Scope.BUDGET), Draws(GENOME, Scope.BUDGET)),
     "adassp": (*REUSECOV, Draws(EIGENVALUE, Scope.ALL)),
     "k-blup": (KENDALL, *SEPARATE),
 }

@@ -18,6 +18,7 @@ from dpgrs.release.draw_check import (
     COUNT,
     CROSS,
     EIGENVALUE,
+    GENOME,
     GRAM,
     KNOWN,
     SUBSET,
@@ -30,6 +31,8 @@ FILE, STATED = "outcome_loadings.tsv", "loadings of the outcomes on components"
 # A public input where rows are clipped in `frequency` coding.
 ROW_NORM = "norm of a row of genotypes"
 KINDS = ("outcomes", "components")  # without and with loadings
+# Components of ancestry, along which sums of a genome are taken, too.
+MOST_AXES = 32
 SUMS_OF_ACCURACY = 3  # of an outcome: rows, and squares with and without the prediction
 # Of the largest weight of an outcome; weights are rounded to ten digits.
 TOLERANCE = 1e-8
@@ -107,6 +110,11 @@ def columns_of(statement: dict, files: dict[str, Path]) -> int:
     return n_columns
 
 
+def _directions(entries: int, n_outcomes: int, n_columns: int) -> int:
+    """Return how many directions of a genome so many numbers are of, at most as many as there can be."""
+    return min(max(entries // n_outcomes, 1), n_columns + MOST_AXES)
+
+
 def _size_problems(statement: dict, files: dict[str, Path], *, n_drawn: int) -> list[str]:
     """Check how many numbers draws are; X'Y and counts are of `n_drawn` outcomes or components."""
     n_columns, n_outcomes = columns_of(statement, files), len(statement["data_domain"]["outcomes"])
@@ -129,6 +137,7 @@ def _size_problems(statement: dict, files: dict[str, Path], *, n_drawn: int) -> 
             CROSS: (n_own * columns, each),
             GRAM.statistic: (columns * (columns + (3 if has_squares else 1)) // 2, "a triangle"),
             EIGENVALUE: (1, "of X'X"),
+            GENOME: (n_own * _directions(mechanism["entries"], n_own, n_columns), each),
             ACCURACY.statistic: (SUMS_OF_ACCURACY * (1 if is_own else n_outcomes), "of its outcomes"),
         }
         name = mechanism["statistic"]

@@ -3,6 +3,7 @@
 The squares are of one row, by the theorems of the proof pages; they share no code with what made the claims.
 """
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -11,6 +12,7 @@ from dpgrs.release.draw_check import (
     CASES,
     COUNT,
     CROSS,
+    GENOME,
     GRAM,
     KNOWN,
     ON_TURNED_ROWS,
@@ -23,6 +25,8 @@ from dpgrs.types import Neighbours, Protection, Rows, Unit
 
 # Public inputs have six digits, and a square is of up to the fourth power of one.
 SIX_DIGITS = Fraction(1, 40_000)
+# To which sums of a genome are rounded down.
+SUM_STEP = Fraction(1, 2**30)
 # Of sums over all variants the program claims what the theorem gives; of others it may claim more.
 EXACT = (COUNT.statistic, KNOWN, CASES, GRAM.statistic, CROSS)
 
@@ -130,6 +134,13 @@ def _cross_product(row: Row, n_columns: int, entries: int) -> Fraction:
     return moved * row.outcome_square(entries // n_columns)
 
 
+def _genome_sums(row: Row, n_columns: int, entries: int) -> Fraction:
+    """Bound sums of clipped rows, each of which was rounded down to its step."""
+    moved = row.inputs[ROW_NORM] * row.inputs[OUTCOME_NORM] * (2 if row.is_replaced else 1)
+    # The root is rounded down to a unit, which is far below six digits of a step.
+    return (moved + SUM_STEP * math.isqrt(entries)) ** 2
+
+
 def _smallest_eigenvalue(row: Row, n_columns: int, entries: int) -> Fraction:
     return row.square(n_columns) ** 2
 
@@ -151,6 +162,7 @@ BY_STATISTIC = {
     "case counts": (_count, "count"),
     "gram": (_gram, "gram"),
     "cross product": (_cross_product, "cross_product"),
+    GENOME: (_genome_sums, "genome"),
     "smallest eigenvalue": (_smallest_eigenvalue, "smallest_eigenvalue"),
     "accuracy": (_accuracy, "accuracy"),
     "Kendall's correlations": (_kendall, "kendall"),

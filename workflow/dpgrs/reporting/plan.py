@@ -124,6 +124,7 @@ def _mechanisms(plan: dict[str, Any]) -> str:
         **{name: meaning for name, meaning in counted.items() if name in statistics},
         "gram": "X'X, genotypes by genotypes: LD",
         "cross product": "X'Y, genotypes by outcomes: GWAS",
+        "genome sums": "X'Y along directions of public LD",
         "accuracy": "sums behind R2 and error, if they are charged",
         "numbers each": "how many are drawn at a time",
         "sensitivity": f"how far one {plan['privacy']['unit']} can move these numbers, all together",

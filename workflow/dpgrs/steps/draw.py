@@ -44,7 +44,7 @@ READS = (
     "public",
 )
 
-RESTS_ON = ("outcomes", "statistics", "variant_set", "ld", "sites", "loadings", "audit")
+RESTS_ON = ("outcomes", "statistics", "variant_set", "ld", "chromosomes", "sites", "loadings", "audit")
 
 
 def draw(
@@ -57,6 +57,7 @@ def draw(
     variant_set: Path | None = None,
     choices: Path | None = None,
     ld: Path | None = None,
+    chromosomes: list[Path] = (),
     sites: Path | None = None,
     loadings: Path | None = None,
     audit: Path | None = None,
@@ -82,6 +83,7 @@ def draw(
     variant_set : the variant set, for mechanisms that draw from rows.
     choices : private choices of variants that an earlier run of this command drew, in benchmarks.
     ld : linkage disequilibrium of public genotypes, for mechanisms that use it.
+    chromosomes : exact sums of chromosomes along a public map, for mechanisms that draw from these.
     sites : public sites, in releases.
     loadings : public loadings of principal components, in releases.
     audit : audits of the mechanisms, in releases: stale ones, and those of other mechanisms, are refused
@@ -97,13 +99,14 @@ def draw(
     drawing = mechanism_named(mechanism)
     if settings.mode == "release":
         _require_released(drawing, method)
-        require_closed(*filter(None, (statistics, variant_set)), outcomes, output, events)
+        require_closed(*filter(None, (statistics, variant_set)), *chromosomes, outcomes, output, events)
         if choices is not None:
             raise UsageError(
                 "`--choices` must be left out in a release, which draws its choices and is charged for them. "
                 "Nothing was charged."
             )
     files = {"statistics": statistics, "variant_set": variant_set, "choices": choices, "ld": ld}
+    files["chromosomes"] = chromosomes
     data = TrainingData(outcomes, **files, n_threads=threads)
     draws = list(draws_of(settings, drawing, method or [None], data))
     if settings.mode == "release":

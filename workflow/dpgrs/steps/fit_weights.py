@@ -21,6 +21,7 @@ from dpgrs.methods.ols import fit_exactly
 from dpgrs.methods.public_effects import PublicEffects
 from dpgrs.methods.registry import METHODS, REFERENCE_METHOD
 from dpgrs.release.pgs_catalog import file_stems
+from dpgrs.study.genome_maps import stored_map
 from dpgrs.study.identity import fit_settings
 from dpgrs.study.method_choice import has_same_ancestry
 from dpgrs.study.public_effects_files import load_effects
@@ -119,7 +120,8 @@ def _non_private_fits(statistics, methods, regression):
 def _drawn_fits(drawn, took, settings, public, ld, effects):
     found_ld = {} if ld is None else {size: one for size, (one, _) in load_ld(ld).items()}
     is_stated = has_same_ancestry(settings)
-    all_terms = FitTerms.of(settings.regression.as_dict(), ld=found_ld, same_ancestry=is_stated)
+    linkage = {"ld": found_ld, "genome": lambda terms: stored_map(ld, terms).genome}
+    all_terms = FitTerms.of(settings.regression.as_dict(), same_ancestry=is_stated, **linkage)
     told = _told(effects, max((label["outcomes"] for label in drawn.labels), key=len, default=()))
     for number, (label, arrays) in enumerate(drawn):
         request, mechanism, count = request_of(label), mechanism_of_file(label), label["n_outcomes"]

@@ -1,32 +1,55 @@
 """Linkage disequilibrium of public genotypes, for fits that take it in place of the cohort's own."""
 
+from itertools import chain
 from pathlib import Path
 
+from dpgrs.io.replicates import save_labelled
 from dpgrs.io.variant_set import VariantSet
-from dpgrs.study.public_ld_files import ld_of_variants, save_ld
+from dpgrs.study.genome_maps import map_items
+from dpgrs.study.public_ld_files import ld_items, ld_of_variants
+from dpgrs.study.requests import requests_of
 
-READS = ("cohort.rows", "variants.size", "privacy.genotype_clip")
+# Rules give of the sections what the study's methods take, see `dpgrs.study.requests.reads_of_ld`.
+READS = ("cohort.rows", "variants.size", "privacy", "outcomes", "release")
 
 
-def measure_ld(settings, variant_set: Path, *, output: Path):
+def measure_ld(
+    settings,
+    variant_set: Path,
+    *,
+    without_matrix: bool = False,
+    planned_rows: int | None = None,
+    count: list[int] = (),
+    output: Path,
+):
     """Estimate linkage disequilibrium of public genotypes, with rows clipped as the cohort's are.
 
     Parameters
     ----------
     settings : Settings
     variant_set : the variant set of a public reference, at the sites of the study.
-    output : file to write of linkage disequilibrium for every number of variants.
+    without_matrix : leave out the matrices of LD, which fits of whole genomes do without.
+    planned_rows : number of people who are planned to be trained on, for maps of whole genomes; none are made
+        without it.
+    count : number of outcomes that are drawn together, for such maps.
+    output : file to write of linkage disequilibrium for every number of variants, and of a map for every
+        request.
 
     Returns
     -------
-    dict of the numbers of rows, blocks and principal components of the most variants.
+    dict of the numbers of rows, blocks and principal components of the most variants; None without matrices.
     """
-    found = ld_of_variants(
-        VariantSet.open(variant_set),
-        settings.variants.size,
-        rows=settings.cohort.rows,
-        factor=settings.privacy.genotype_clip,
-    )
-    save_ld(output, found)
+    panel, found = VariantSet.open(variant_set), {}
+    if not without_matrix:
+        factor = settings.privacy.genotype_clip
+        found = ld_of_variants(panel, settings.variants.size, rows=settings.cohort.rows, factor=factor)
+    maps = []
+    if planned_rows is not None:
+        requests = [request for request, _ in requests_of(settings, rows=settings.cohort.rows, counts=count)]
+        options = {"n_summed": max(count), "genome_build": settings.release.genome_build}
+        maps = map_items(panel, requests, planned_rows=planned_rows, **options)
+    save_labelled(output, chain(ld_items(found), maps))
+    if not found:
+        return None
     ld, _ = found[max(found)]
     return {"n_rows": ld.n_rows, "n_blocks": len(ld.starts), "n_components": len(ld.components)}

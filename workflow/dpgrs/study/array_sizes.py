@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from dpgrs.study.shape import Shape
 
 MB = 10**6
+# Variants of an LD block, at most (`dpgrs.genotypes.ld_blocks`, which brings numba).
+MOST_VARIANTS = 1500
 FLOAT = 8
 # Of Zarr: ten, and what is unpacked of them.
 CHUNKS_AT_A_TIME = 16
@@ -141,6 +143,21 @@ def products(s: "Shape") -> int:
     d, covariates = s.sizes, s.n_covariates + 1
     squares = s.takes_sums * len(s.counts) * sum((size + covariates) ** 2 for size in d)
     return (squares + sum(s.counts) * sum(size + covariates for size in d)) * FLOAT
+
+
+def mapped(s: "Shape") -> int:
+    """Bytes of the public map of a genome: T, eigenvectors and root of each block; 0 without one."""
+    return s.takes_map * 3 * s.n_variants * min(s.n_variants, MOST_VARIANTS) * FLOAT
+
+
+def of_chromosome(s: "Shape") -> float:
+    """The share of a genome that its largest chromosome has, at most."""
+    return min(1, 2 / s.n_chromosomes)
+
+
+def mapping(s: "Shape", n_rows: int) -> int:
+    """Operations of so many rows along the public map of a genome."""
+    return s.takes_map * n_rows * s.n_variants * min(s.n_variants, MOST_VARIANTS)
 
 
 def requests_of_size(s: "Shape") -> float:

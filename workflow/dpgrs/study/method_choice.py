@@ -36,7 +36,7 @@ REASONS = {
 def chosen_methods(config: StudyConfig) -> list[str]:
     """Return the methods that `methods: auto` takes: those for any request of a benchmark of several."""
     privacy, sizes = config.privacy, config.variants.size
-    lists = (privacy.protection, privacy.accounting, privacy.epsilon, sizes, _counts(config))
+    lists = (privacy.protection, privacy.accounting, privacy.epsilon, sizes, outcome_counts_ahead(config))
     return list(dict.fromkeys(method_of_request(config, *request) for request in product(*lists)))
 
 
@@ -182,7 +182,7 @@ def _has_reference(config: StudyConfig) -> bool:
     return config.cohort.source == "simulate" or bool(public.reference and not public.sites)
 
 
-def _counts(config: StudyConfig) -> list[int]:
+def outcome_counts_ahead(config: StudyConfig) -> list[int]:
     """Return how many outcomes, or components of these, are drawn together: [1] if that is not known yet."""
     from dpgrs.study.table_settings import drawn_counts, stated_count  # pandas, for studies that ask
 

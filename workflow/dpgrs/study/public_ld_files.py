@@ -1,9 +1,9 @@
 """Public linkage disequilibrium: of a variant set, and its files."""
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -40,18 +40,23 @@ def ld_of_variants(
 
 def save_ld(path: Path | str, found: Mapping[int, tuple[PublicLd, str]]) -> None:
     """Write linkage disequilibrium of variant sets, as from `ld_of_variants`."""
-    items = []
+    save_labelled(path, ld_items(found))
+
+
+def ld_items(
+    found: Mapping[int, tuple[PublicLd, str]],
+) -> Iterator[tuple[dict[str, Any], dict[str, np.ndarray]]]:
+    """Yield linkage disequilibrium of variant sets, a label and arrays for each."""
     for size, (ld, digest) in found.items():
         arrays = {f"block{number}": block for number, block in enumerate(ld.blocks)}
         arrays |= {"starts": ld.starts, "components": ld.components}
-        items.append(({"n_variants": size, "n_rows": ld.n_rows, "digest": digest}, arrays))
-    save_labelled(path, items)
+        yield {"n_variants": size, "n_rows": ld.n_rows, "digest": digest}, arrays
 
 
 def load_ld(path: Path | str) -> dict[int, tuple[PublicLd, str]]:
-    """Read what `save_ld` wrote."""
+    """Read what `save_ld` wrote; maps of genomes in the same file stay there."""
     ld_by_size = {}
-    for label, arrays in load_labelled(path):
+    for label, arrays in load_labelled(path).of(lambda label: "n_variants" in label):
         blocks = tuple(arrays[f"block{number}"] for number in range(len(arrays["starts"])))
         ld = PublicLd(np.asarray(arrays["starts"]), blocks, arrays["components"], label["n_rows"])
         ld_by_size[label["n_variants"]] = ld, label["digest"]

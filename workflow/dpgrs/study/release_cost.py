@@ -289,6 +289,13 @@ def _is_by(earlier: Request, mus: Sequence[float]) -> bool:
     ]
 
 
+def _is_of_map(identity: Mapping[str, Any]) -> bool:
+    """Return whether a request is drawn, or its weights are fitted, along a public map of the genome."""
+    methods = [name for name in METHODS if METHODS[name].takes_map]
+    is_drawn = identity["mechanism"] in {mechanism_of(name).name for name in methods}
+    return is_drawn or identity.get("weights", {}).get("method") in methods
+
+
 def _mu(draw: Mapping[str, str]) -> Fraction:
     """Return the mu of a draw of normal noise in a ledger; sigma is rounded up."""
     return Fraction(draw["sensitivity"]) / Fraction(draw["sigma"])
@@ -304,8 +311,9 @@ def _as_known(identity: Mapping[str, Any], account: Account) -> str:
     known["draws"] = [[draw.get(name) for name in of_draw] for draw in identity.get("draws", [])]
     if "outcomes" in known:
         known["outcomes"] = known["outcomes"] | {"names": len(known["outcomes"]["names"])}
-        if account.protection == Protection.FEATURE:
-            known["outcomes"].pop("norm", None)  # the largest there is of public outcomes
+        # The largest there is of public outcomes, or the best clip by a public map.
+        if account.protection == Protection.FEATURE or _is_of_map(identity):
+            known["outcomes"].pop("norm", None)
     if "weights" in known:
         later = ("statistics", "ld", "effects", "effect_names")
         known["weights"] = {name: value for name, value in known["weights"].items() if name not in later}

@@ -6,10 +6,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from dpgrs.io.files import written_digest
+from dpgrs.io.replicates import load_labelled
 from dpgrs.methods.registry import METHODS
 from dpgrs.privacy.accounting.exact_numbers import exact_text
 from dpgrs.study.public_effects_files import load_effects
-from dpgrs.study.public_ld_files import load_ld
 from dpgrs.types import Coding
 
 if TYPE_CHECKING:
@@ -68,10 +68,11 @@ def loadings_identity(path: Path | str | None) -> dict[str, str]:
 
 
 def ld_identity(path: Path | str | None) -> dict[str, str]:
-    """Return what identifies the public linkage disequilibrium of a release; empty without it."""
+    """Return what identifies the public linkage disequilibrium of a release, or its map; empty without."""
     if path is None:
         return {}
-    ((_, digest),) = load_ld(path).values()
+    # The chromosomes of a map have one digest.
+    (digest,) = {label["digest"] for label in load_labelled(path).labels}
     return {"ld": digest}
 
 

@@ -57,6 +57,15 @@ def requests_of(
     )
 
 
+def reads_of_ld(*, has_maps: bool) -> list[str]:
+    """Return the keys of the settings on which public linkage disequilibrium depends.
+
+    `has_maps` is whether maps of genomes are among it, which noise steers.
+    """
+    of_maps = (*READS_OF_REQUESTS, "release.genome_build") if has_maps else ()
+    return ["cohort.rows", "variants.size", "privacy.genotype_clip", *of_maps]
+
+
 def reads_of_draw(config: "StudyConfig", mechanism: str) -> list[str]:
     """Return the keys of the settings on which the draws of a mechanism, given by name, depend."""
     of_mode = ("study", *READS_OF_IDENTITY, "privacy.ledger") if config.mode == "release" else ("seed",)

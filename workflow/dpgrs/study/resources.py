@@ -10,12 +10,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from dpgrs.io.people_slabs import SLAB_BYTES
 from dpgrs.io.target import BATCH_BYTES
 from dpgrs.linalg.statistics import VARIANT_BLOCK
 from dpgrs.methods.mechanisms import mechanism_named
 from dpgrs.study.array_sizes import (
     FLOAT,
     MB,
+    MOST_VARIANTS,
     all_outcomes,
     attacking,
     choosing,
@@ -28,9 +30,13 @@ from dpgrs.study.array_sizes import (
     held_out,
     ingested,
     ingesting,
+    mapped,
+    mapping,
     measures,
     metrics,
+    of_chromosome,
     of_rows,
+    outcomes,
     part_of_simulated,
     part_of_sums,
     picked,
@@ -47,6 +53,7 @@ from dpgrs.study.array_sizes import (
     variant_table,
     weights,
 )
+from dpgrs.study.genome_people import AXIS_PEOPLE
 from dpgrs.study.shape import Shape
 
 # What Python takes with all imports of a verb, and what a verb holds whatever the study.
@@ -139,8 +146,16 @@ NEEDS = {
     "choose-sites": Need(variant_table, reading),
     "match-effects": Need(lambda s: 400 * MB, lambda s: 10_000 * s.n_file_variants),
     "measure-ld": Need(
-        lambda s: genotypes(s) + 3 * rows(s) + 6 * square(s),
-        lambda s: len(s.sizes) * (summing(s) + 20 * s.n_columns**3),
+        lambda s: (
+            genotypes(s)
+            + 3 * rows(s) * (1 if s.takes_matrix else of_chromosome(s))
+            + 6 * square(s)
+            + 2 * mapped(s)
+        ),
+        lambda s: (
+            len(s.sizes) * (summing(s) + 20 * s.takes_matrix * s.n_columns**3)
+            + s.n_requests * mapping(s, 50 * MOST_VARIANTS + s.n_rows)
+        ),
     ),
     # Outcomes and covariates
     "make-outcomes": Need(
@@ -171,14 +186,37 @@ NEEDS = {
         lambda s: len(s.sizes) * (1 + len(s.counts)) * summing(s) / s.n_shards,
     ),
     "add-statistics": Need(lambda s: 6 * products(s), lambda s: s.n_shards * products(s)),
+    "measure-people": Need(
+        lambda s: (
+            10 * min(s.n_people, AXIS_PEOPLE) * s.n_variants * of_chromosome(s)
+            + 20 * s.n_people * FLOAT
+            + mapped(s)
+        ),
+        lambda s: s.n_requests * (mapping(s, s.n_rows) + 100 * s.n_rows * s.n_variants),
+        of_thread=lambda s: 200 * MB,
+    ),
+    "sum-genome": Need(
+        lambda s: (
+            3 * min(genotypes(s) * of_chromosome(s), SLAB_BYTES)
+            + 4 * outcomes(s)
+            + 20 * s.n_people * FLOAT
+            + 2 * mapped(s) * of_chromosome(s)
+        ),
+        lambda s: (
+            s.n_requests
+            * of_chromosome(s)
+            * (mapping(s, s.n_rows) + summing(s) + 100 * s.n_rows * s.n_variants)
+        ),
+        of_thread=lambda s: 200 * MB,
+    ),
     "take-sums": Need(lambda s: 5 * products(s), lambda s: 10 * products(s)),
     "choose-exactly": Need(
         lambda s: of_rows(s, "exact") + 3 * products(s) + all_outcomes(s),
         lambda s: len(s.sizes) * choosing(s, "exact"),
     ),
     "draw": Need(
-        lambda s: all_outcomes(s) + 2 * products(s) + 6 * square(s),
-        lambda s: s.n_requests * (1000 * entries(s) + 4 * solving(s)),
+        lambda s: all_outcomes(s) + 2 * products(s) + 6 * square(s) + 2 * mapped(s),
+        lambda s: s.n_requests * (1000 * entries(s) + 4 * solving(s) + mapping(s, 10 * s.n_outcomes)),
         of_rows=of_rows,
         work_of_rows=lambda s: s.n_requests * choosing(s),
     ),
@@ -186,9 +224,13 @@ NEEDS = {
         lambda s: (
             3 * products(s)
             + 6 * square(s)
+            + 4 * mapped(s)
             + (100 * MB + rows_of_methods(s) + chosen(s) + all_outcomes(s) if s.is_screened else 0)
         ),
-        lambda s: 2 * s.n_methods * s.n_requests * solving(s),
+        lambda s: (
+            s.n_requests
+            * (2 * s.n_methods * solving(s) + mapping(s, 50 * MOST_VARIANTS + 10**4 * s.n_outcomes))
+        ),
     ),
     # Measures and pages
     "evaluate-replicate": Need(

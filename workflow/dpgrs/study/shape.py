@@ -16,7 +16,7 @@ from dpgrs.study.cohort_files import cohort_files, cohort_pattern, has_genotype_
 from dpgrs.study.copied_people import n_copies
 from dpgrs.study.reference_size import PEOPLE_UNKNOWN, UNREADABLE, n_lines, n_reference_people
 from dpgrs.study.table_cohort import is_fractional, is_table, look_at_cohort_table, takes_columns
-from dpgrs.study.variant_terms import has_public_sites
+from dpgrs.study.variant_terms import has_public_sites, takes_map, takes_matrix
 from dpgrs.types import Protection, Rows
 
 if TYPE_CHECKING:
@@ -200,6 +200,16 @@ class Shape:
     def takes_sums(self) -> bool:
         """Whether any method is fitted from sums over all variants."""
         return takes_sums(self._config.methods)
+
+    @property
+    def takes_map(self) -> bool:
+        """Whether any method is fitted along a public map of the genome."""
+        return takes_map(self._config.methods)
+
+    @property
+    def takes_matrix(self) -> bool:
+        """Whether any method takes matrices of public linkage disequilibrium."""
+        return takes_matrix(self._config.methods)
 
     @property
     def fits_all_rows(self) -> bool:

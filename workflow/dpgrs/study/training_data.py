@@ -1,5 +1,7 @@
 """The exact data of a replicate's training rows, from which mechanisms draw."""
 
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from os import PathLike
@@ -16,14 +18,17 @@ from dpgrs.io.variant_set import VariantSet, check_same_people
 from dpgrs.linalg.attenuation import clip_slopes
 from dpgrs.linalg.components import components_of, mapped_loadings
 from dpgrs.linalg.norms import clipped_outcomes
-from dpgrs.linalg.statistics import OUTCOME_STEP, count_cases, largest_row_norm
+from dpgrs.linalg.statistics import OUTCOME_STEP, count_cases, count_known, largest_row_norm
 from dpgrs.methods.chosen import ScreeningData
 from dpgrs.methods.drawn_choices import Choices, DrawnChoices
 from dpgrs.methods.mechanisms import mechanism_named, request_of
+from dpgrs.study.genome_maps import StoredMap, stored_map
+from dpgrs.study.genome_people import load_sums
 from dpgrs.study.public_ld_files import load_ld
 from dpgrs.types import Coding, Protection
 
 if TYPE_CHECKING:
+    from dpgrs.linalg.genome_sums import ChromosomeSums
     from dpgrs.linalg.public_ld import PublicLd
     from dpgrs.methods.requests import PrivacyRequest
 
@@ -42,18 +47,20 @@ class TrainingData:
         variant_set: Path | str | VariantSet | None = None,
         choices: Path | str | None = None,
         ld: Path | str | None = None,
+        chromosomes: Sequence[Path | str] = (),
         n_threads: int = 1,
     ) -> None:
         """Take paths, or what was made of the files.
 
         Statistics are None for draws from rows only, the variant set for draws from sums only, `ld`, public
-        linkage disequilibrium, for draws without it. `choices` are variants that were chosen for each outcome
-        before; without them each draw chooses its own. Threads compare genotypes with outcomes; their number
-        changes no byte.
+        linkage disequilibrium, for draws without it. `chromosomes` are sums along a map in it. `choices` are
+        variants that were chosen for each outcome before; without them each draw chooses its own. Threads
+        compare genotypes with outcomes; their number changes no byte.
         """
         self.outcomes = Outcomes.load(outcomes) if _is_path(outcomes) else outcomes
         self._paths = {"statistics": statistics, "variant_set": variant_set, "choices": choices, "ld": ld}
-        self._rows, self._components, self._n_threads = {}, {}, n_threads
+        self._chromosomes = chromosomes
+        self._rows, self._components, self._maps, self._n_threads = {}, {}, {}, n_threads
 
     @cached_property
     def statistics(self) -> Statistics:
@@ -221,6 +228,29 @@ class TrainingData:
     @cached_property
     def _ld(self) -> "dict[int, tuple[PublicLd, str]]":
         return load_ld(self._paths["ld"])
+
+    def genome(self, terms: Mapping[str, Any]) -> StoredMap:
+        """Return the public map of a genome for the terms of a request."""
+        key = json.dumps(terms, sort_keys=True)
+        if key not in self._maps:
+            self._maps[key] = stored_map(self._paths["ld"], terms)
+        return self._maps[key]
+
+    def genome_sums(self, made_with: str, n_outcomes: int) -> "list[ChromosomeSums]":
+        """Return the exact sums of all chromosomes along a map, of the first outcomes."""
+        return [
+            replace(part, variants=part.variants[:n_outcomes], axes=part.axes[:n_outcomes])
+            for part in load_sums(self._chromosomes, made_with)
+        ]
+
+    @property
+    def n_training(self) -> int:
+        """How many rows are trained on."""
+        return int(self.outcomes.is_training.sum())
+
+    def observed(self, n_variants: int, n_outcomes: int) -> np.ndarray:
+        """Return on how many training rows each of the first outcomes is known, (n_outcomes,) int64."""
+        return count_known(self.outcomes.values[n_variants][:n_outcomes, self.outcomes.is_training])
 
     def choices(self, request: "PrivacyRequest", n_outcomes: int) -> DrawnChoices | None:
         """Return the choices that were drawn before for a ScreenedRequest, or None."""

@@ -29,6 +29,16 @@ def takes_ld(methods: Iterable[str]) -> bool:
     return any(METHODS[name].takes_ld for name in methods)
 
 
+def takes_map(methods: Iterable[str]) -> bool:
+    """Return whether a method of a study is fitted along a public map of the genome."""
+    return any(METHODS[name].takes_map for name in methods)
+
+
+def takes_matrix(methods: Iterable[str]) -> bool:
+    """Return whether a method of a study uses matrices of public linkage disequilibrium."""
+    return any(METHODS[name].takes_ld and not METHODS[name].takes_map for name in methods)
+
+
 def has_public_sites(config: "StudyConfig") -> bool:
     """Return whether public genotypes or tables decide on the sites of a study, and on their frequencies."""
     return config.mode == "release" or takes_ld(config.methods)

@@ -1,0 +1,69 @@
+"""A public map of a few variants, made without LAPACK, and the sums of a small study along it."""
+
+import numpy as np
+
+from dpgrs.io.outcomes import Outcomes
+from dpgrs.io.replicates import save_labelled
+from dpgrs.linalg.genome_map import DOSAGE_STEP, MAP_STEP, ChromosomeMap, GenomeMap, LdBlock
+from dpgrs.methods.genome_mechanism import map_terms
+from dpgrs.study.genome_maps import items_of_map, stored_maps
+from dpgrs.study.genome_people import contig_sums, measured_people, sums_item
+from dpgrs.study.requests import requests_of
+
+N_PANEL, PLANNED = 500, 250
+
+
+def map_of_variants(frequency, *, clip, size=2, n_axes=0, contigs=("1",), is_clipped_jointly=False):
+    """Return the map of independent variants, a direction each, in blocks of `size`; every contig alike.
+
+    Axes of ancestry, if there are any, are the first variants.
+    """
+    frequency = np.asarray(frequency, dtype=np.float64)
+    deviations, d = np.sqrt(2 * frequency * (1 - frequency)), len(frequency)
+    n_directions = d * len(contigs) + n_axes
+    share, chromosomes = 1 / n_directions, []
+    for contig in contigs:
+        blocks = tuple(_block(first, min(first + size, d), deviations, share) for first in range(0, d, size))
+        has_axes = n_axes and contig == contigs[0]
+        gains = [round(np.sqrt(share) / MAP_STEP)] * n_axes if has_axes else []
+        pruned = np.arange(n_axes if has_axes else 0)
+        loadings = np.diag(np.rint(1 / deviations[:n_axes] / MAP_STEP)) if has_axes else np.zeros((0, n_axes))
+        effects = np.zeros((d, n_axes)) + (np.arange(d)[:, np.newaxis] - d // 2) * 16
+        chromosomes.append(
+            ChromosomeMap(
+                contig,
+                np.rint(2 * frequency / DOSAGE_STEP).astype(np.int64),
+                blocks,
+                effects.astype(np.int64),
+                np.array(gains, dtype=np.int64),
+                float(np.sqrt(share * (d + len(gains)))),
+                pruned,
+                loadings.astype(np.int64),
+            )
+        )
+    shares = np.full(n_axes, share)
+    terms = (1.0, clip, shares, np.full(n_axes, 0.01), is_clipped_jointly, np.full(len(contigs), 0.9))
+    return GenomeMap(tuple(chromosomes), N_PANEL, *terms)
+
+
+def _block(first, stop, deviations, share):
+    own, n = deviations[first:stop], stop - first
+    matrix = np.diag(np.rint(np.sqrt(share) / own / MAP_STEP)).astype(np.int64)
+    shares, unit = np.full(n, share), np.eye(n)
+    return LdBlock(first, stop, matrix, shares, np.full(n, 0.1), unit, unit, own, 0.1 * n)
+
+
+def sum_along_map(study, config, *, count):
+    """Sum a `step_studies.Study` along a map of its variants; return the files of a draw by name."""
+    config = config.changed(outcomes={"count": [count]})
+    ((request, _),) = requests_of(config, rows=study.rows, counts=[count])
+    genome = map_of_variants(study.variant_set.frequency, clip=1.25)
+    path, sums = study.root / "map.npz", study.root / "chromosome.npz"
+    items = items_of_map(genome, map_terms(request), planned_rows=PLANNED, n_summed=count)
+    save_labelled(path, items)
+    (stored,) = stored_maps(path)
+    options = {"measured": measured_people(study.variant_set, stored)}
+    outcomes, bound = Outcomes.load(study.root / "outcomes.zarr"), config.outcomes.bound
+    found = contig_sums(study.variant_set, outcomes, stored, "1", outcome_bound=bound, **options)
+    save_labelled(sums, [sums_item(found)])
+    return {"ld": path, "chromosomes": [sums]}

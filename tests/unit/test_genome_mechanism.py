@@ -1,0 +1,160 @@
+"""The mechanism of a whole genome: what it draws, stores, restores and gives each part, and its fit."""
+
+import json
+from dataclasses import asdict, fields, replace
+
+import numpy as np
+import pytest
+
+from dpgrs.errors import UsageError
+from dpgrs.linalg.genome_sums import ChromosomeSums
+from dpgrs.methods.fits import FitTerms
+from dpgrs.methods.genome_mechanism import (
+    ROW_NORM,
+    GenomeStatistics,
+    genome_request,
+    genome_slopes,
+    genome_weights,
+    map_terms,
+)
+from dpgrs.methods.genome_sums import GenomeRequest, public_digest
+from dpgrs.methods.requests import PrivacyRequest
+from dpgrs.privacy.noise.sources import BenchmarkNoise, Rehearsal
+from genome_studies import map_of_variants
+
+MECHANISM = GenomeStatistics()
+FREQUENCY = np.array([0.1, 0.2, 0.3, 0.4, 0.5])
+D, N = len(FREQUENCY), 1000
+NOTHING = np.zeros((0, 0))
+
+
+def plain_request(**changed):
+    terms = {"rows": "people", "n_variants": D, "n_outcomes": 2, "outcome_bound": 4.0}
+    return PrivacyRequest(**terms | {"epsilon": 2.0, "delta": 1e-6} | changed)
+
+
+def released_request(genome, **changed):
+    asked = genome_request(plain_request(**changed))
+    return replace(asked, outcome_norm=genome.clip, n_directions=genome.n_directions)
+
+
+@pytest.fixture(scope="module")
+def genome():
+    return map_of_variants(FREQUENCY, clip=1.5, contigs=("1", "2"), n_axes=1)
+
+
+@pytest.fixture(scope="module")
+def exact(genome):
+    """What is drawn from, as keywords."""
+    rng, made_with = np.random.default_rng(1), public_digest(genome, n=N, covariate_effects=NOTHING)
+    sums = [
+        ChromosomeSums(
+            chromosome.contig,
+            rng.integers(-(2**40), 2**40, (2, D)),
+            rng.integers(-(2**40), 2**40, (2, 1)),
+            made_with,
+        )
+        for chromosome in genome.chromosomes
+    ]
+    known = {"genome": genome, "sums": sums, "made_with": made_with, "n_rows": N}
+    return known | {"observed": np.array([N, N - 100]), "slopes": np.array([0.7, 0.9])}
+
+
+def test_terms_of_a_map__are_what_noise_and_neighbours_are():
+    one, other = map_terms(plain_request()), map_terms(plain_request(epsilon=3.0))
+    assert one["mu"] == genome_request(plain_request()).budget["cross"] < other["mu"]
+    assert json.loads(json.dumps(one)) == one
+    assert map_terms(plain_request(neighbours="replace-one"))["neighbours"] == "replace-one"
+    # It stays the same when the map has been made.
+    assert map_terms(released_request(map_of_variants(FREQUENCY, clip=0.75))) == one
+
+
+def test_request__takes_all_that_counts_leave():
+    """No part is kept for X'X, and the norm of rows is the same for all maps."""
+    request = genome_request(plain_request(counts_outcomes=True))
+    assert isinstance(request, GenomeRequest)
+    assert request.budget["gram"] == 0
+    assert request.row_norm == ROW_NORM
+    squares = [request.budget[name] ** 2 for name in ("count", "observed", "cross")]
+    assert squares[0] == pytest.approx(squares[1]) == pytest.approx(0.01 * sum(squares))
+    assert MECHANISM.request(json.loads(json.dumps(asdict(request)))) == request
+
+
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
+@pytest.mark.parametrize("is_counted", [False, True])
+def test_zeros__draw_what_sums_draw(genome, exact, neighbours, is_counted):
+    request = released_request(genome, neighbours=neighbours, counts_outcomes=is_counted)
+    drawn = []
+    for known in (exact, MECHANISM.zeros(request, 2)):
+        noise = Rehearsal()
+        MECHANISM.draw(**known, request=request, noise=noise)
+        drawn.append({part: [event for event, _ in draws] for part, draws in noise.draws.items()})
+    assert drawn[0] == drawn[1]
+    names = [event.statistic for events in drawn[0].values() for event in events]
+    assert names == ["count"] * (neighbours == "add-remove") + ["outcome counts"] * is_counted + [
+        "genome sums"
+    ]
+
+
+def test_zeros__of_many_variants_are_small():
+    zeros = MECHANISM.zeros(plain_request(n_variants=10**5), 1)
+    assert zeros["genome"].n_directions == 10**5
+    assert zeros["genome"].chromosomes[0].blocks[0].matrix.size == 10**5
+
+
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
+@pytest.mark.parametrize("n_outcomes", [1, 2])
+def test_outputs__are_all_numbers_of_a_part(genome, exact, neighbours, n_outcomes):
+    """With a public n, on which weights depend."""
+    terms = {"neighbours": neighbours, "n_outcomes": n_outcomes, "counts_outcomes": True}
+    request = released_request(genome, **terms)
+    drawn = MECHANISM.draw(**exact, request=request, noise=BenchmarkNoise(1))
+    outputs = MECHANISM.outputs(drawn, ("a", "b"), request)
+    assert (("genotypes",) in outputs) == (neighbours == "add-remove")
+    groups = {2: {("a", "b"): [0, 1]}, 1: {("a",): [0], ("b",): [1]}}[n_outcomes]
+    for names, group in groups.items():
+        n, observed, cross = outputs["outcomes", *names]
+        assert n == drawn.n
+        np.testing.assert_array_equal(observed, drawn.observed[group])
+        np.testing.assert_array_equal(cross, drawn.cross[group])
+        assert cross.shape == (len(group), genome.n_directions)
+
+
+def test_restore__is_what_was_drawn_but_for_the_events(genome, exact):
+    request = released_request(genome, counts_outcomes=True)
+    drawn = MECHANISM.draw(**exact, request=request, noise=BenchmarkNoise(1))
+    restored = MECHANISM.restore({"n": drawn.n}, MECHANISM.arrays(drawn))
+    for field in fields(drawn):
+        if field.name != "events":
+            np.testing.assert_array_equal(getattr(restored, field.name), getattr(drawn, field.name))
+
+
+def test_draw__refuses_sums_of_other_outcomes_or_another_map(genome, exact):
+    options = {"request": released_request(genome, n_outcomes=3), "noise": BenchmarkNoise(1)}
+    with pytest.raises(UsageError, match="must be of 2 outcomes, 3 a budget"):
+        MECHANISM.draw(**exact, **options)
+    options["request"] = released_request(genome)
+    with pytest.raises(UsageError, match="of covariates of this release, got others"):
+        MECHANISM.draw(**exact | {"made_with": "another"}, **options)
+
+
+def test_fit__without_noise_is_the_marginal_effect(genome, exact):
+    """Of independent variants and many people, entries over gains, people and slopes are the effects."""
+    request = released_request(genome, epsilon=20.0)
+    terms = FitTerms(0.0, heritability=0.5, genome=lambda asked: genome)
+    drawn = MECHANISM.draw(**exact, request=request, noise=BenchmarkNoise(1))
+    effects = np.random.default_rng(2).normal(scale=0.2, size=(2, genome.n_directions))
+    slopes, n = genome_slopes(request, np.full(2, np.nan)), 10**9
+    shares = np.full(genome.n_directions, 1 / genome.n_directions)
+    cross = effects * np.sqrt(shares) * n * 0.9 * slopes[:, np.newaxis]
+    fit = genome_weights(replace(drawn, cross=cross, n=n, slopes=slopes), request=request, terms=terms)
+    deviations = np.sqrt(2 * FREQUENCY * (1 - FREQUENCY))
+    # The first entry is of the axis, which is on the first variant, and takes off what the axis explains.
+    on_dosages = effects[:, 1:] / np.tile(deviations, 2)
+    np.testing.assert_allclose(fit.weights[:, 1:], on_dosages[:, 1:], rtol=0.03)
+    np.testing.assert_allclose(fit.means, np.tile(2 * FREQUENCY, 2) - 1, atol=2**-12)
+    # An outcome that half of the people have tells as much with half the sum.
+    halves = replace(drawn, cross=cross / 2, n=n, slopes=slopes, observed=np.full(2, n / 2))
+    np.testing.assert_allclose(
+        genome_weights(halves, request=request, terms=terms).weights, fit.weights, rtol=0.06, atol=1e-4
+    )

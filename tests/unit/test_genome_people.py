@@ -1,0 +1,163 @@
+"""Maps of a panel in their file, and people along them, against Python's integers and single steps."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.genotypes.bits import pack
+from dpgrs.io import people_slabs
+from dpgrs.io.outcomes import Outcomes
+from dpgrs.io.replicates import save_labelled
+from dpgrs.linalg.genome_sums import SUM_STEP, exact_sums
+from dpgrs.methods.genome_mechanism import map_terms
+from dpgrs.methods.requests import PrivacyRequest
+from dpgrs.study import genome_people
+from dpgrs.study.genome_maps import items_of_map, map_items, stored_map, stored_maps
+from dpgrs.study.genome_people import contig_sums, load_sums, measured_people, people_axes, sums_item
+from genome_maps import exact_sums_of
+from genome_studies import map_of_variants
+from variant_sets import variants_in_memory
+
+FREQUENCY = np.array([0.1, 0.2, 0.3, 0.4, 0.5])
+D, N = 2 * len(FREQUENCY), 70
+FREQUENCIES = np.tile(FREQUENCY, 2)
+CONTIGS = ("1", "2")
+
+
+def request_of(**changed):
+    terms = {"rows": "people", "n_variants": D, "n_outcomes": 2, "outcome_bound": 3.0}
+    return PrivacyRequest(**terms | {"epsilon": 2.0, "delta": 1e-6} | changed)
+
+
+def people_of(alleles, frequency=FREQUENCIES, **changed):
+    """Return a variant set of two chromosomes: (n_variants, 2 n_people) alleles, or dosages in steps."""
+    table = pd.DataFrame({"contig": np.repeat(CONTIGS, len(frequency) // 2)})
+    table["position"] = np.arange(len(table)) * 1000
+    known = {"variants": table, "frequency": frequency, "of_size": lambda size: np.arange(size)}
+    return variants_in_memory(pack(alleles), n_haplotypes=alleles.shape[1], **known | changed)
+
+
+@pytest.fixture(scope="module")
+def alleles():
+    rng = np.random.default_rng(3)
+    return (rng.random((D, 2 * N)) < np.tile(FREQUENCY, 2)[:, np.newaxis]).astype(np.uint8)
+
+
+@pytest.fixture(scope="module")
+def outcomes():
+    values = np.random.default_rng(4).standard_normal((3, N))
+    values[1, ::5] = np.nan
+    is_training = np.arange(N) % 7 > 0
+    return Outcomes(("a", "b", "c"), {D: values}, {}, is_training, "people")
+
+
+@pytest.fixture(params=[False, True], ids=["by chromosome", "jointly"])
+def stored(request, tmp_path):
+    """A map with one axis of ancestry, in a file."""
+    options = {"clip": 1.25, "contigs": CONTIGS, "n_axes": 1, "is_clipped_jointly": request.param}
+    genome = map_of_variants(FREQUENCY, **options)
+    save_labelled(
+        tmp_path / "map.npz", items_of_map(genome, map_terms(request_of()), planned_rows=60, n_summed=2)
+    )
+    return stored_map(tmp_path / "map.npz", map_terms(request_of()))
+
+
+def test_stored_map__is_what_was_written(stored):
+    genome = map_of_variants(FREQUENCY, clip=1.25, contigs=CONTIGS, n_axes=1)
+    assert stored.contigs == list(CONTIGS)
+    assert stored.genome.clip == 1.25
+    assert stored.label["digest"] == stored.genome.digest
+    assert (stored.genome.digest == genome.digest) != stored.label["is_clipped_jointly"]
+    np.testing.assert_array_equal(
+        stored.chromosome("2").blocks[1].matrix, genome.chromosomes[1].blocks[1].matrix
+    )
+
+
+def test_stored_map__of_another_request_or_changed_is_refused(stored, tmp_path):
+    with pytest.raises(DpgrsError, match="must hold a map of the genome for this request"):
+        stored_map(tmp_path / "map.npz", map_terms(request_of(epsilon=1.0)))
+    genome = map_of_variants(FREQUENCY, clip=1.25, contigs=CONTIGS, n_axes=1)
+    items = list(items_of_map(genome, map_terms(request_of()), planned_rows=60, n_summed=2))
+    items[1][1]["block0_matrix"][0, 0] += 1
+    save_labelled(tmp_path / "changed.npz", items)
+    with pytest.raises(DpgrsError, match="must be as it was made, got another"):
+        _ = stored_maps(tmp_path / "changed.npz")[0].genome
+
+
+@pytest.mark.parametrize("n_together", [64, 10**6])
+def test_contig_sums__are_those_of_python_integers(alleles, outcomes, stored, monkeypatch, n_together):
+    monkeypatch.setattr(people_slabs, "CHUNK_PEOPLE", n_together)
+    monkeypatch.setattr(genome_people, "AXIS_PEOPLE", n_together)
+    people = people_of(alleles)
+    measured = measured_people(people, stored)
+    assert ("factors" in measured) == stored.label["is_clipped_jointly"]
+    if "factors" in measured:
+        return  # what shrinks rows: test_genome_sums.py
+    steps = 4096 * (alleles[:, ::2] + alleles[:, 1::2]).astype(int)
+    values = np.where(outcomes.is_training, outcomes.values[D][:2], 0)
+    for number, contig in enumerate(CONTIGS):
+        sums = contig_sums(people, outcomes, stored, contig, measured=measured, outcome_bound=3.0)
+        own = steps[number * 5 : number * 5 + 5]
+        y = clipped(values, 3.0, 1.25)
+        rows = [(own[:, i], measured["axes"][:, i], y[:, i]) for i in range(N)]
+        high, low = exact_sums(sums, stored.chromosome(contig))
+        exact = exact_sums_of(rows, stored.chromosome(contig))
+        found = [
+            [int(a) * 2**24 + int(b) for a, b in zip(*pair, strict=True)]
+            for pair in zip(high, low, strict=True)
+        ]
+        assert found == exact
+
+
+def clipped(values, bound, norm):
+    from dpgrs.linalg.norms import clipped_outcomes
+
+    return clipped_outcomes(np.where(values == 0, np.nan, values), bound=bound, norm=norm, n_shared=2)
+
+
+def test_axes__are_the_first_variant_over_its_deviation(alleles, stored):
+    axes = people_axes(people_of(alleles), stored)
+    dosage = alleles[0, ::2] + alleles[0, 1::2]
+    p = FREQUENCY[0]
+    np.testing.assert_allclose(axes[0] / 4096, (dosage - 2 * p) / np.sqrt(2 * p * (1 - p)), atol=1e-3)
+
+
+def test_sums__of_those_who_are_not_trained_on_are_zero(alleles, outcomes, stored):
+    nobody = Outcomes(outcomes.names, outcomes.values, {}, np.zeros(N, dtype=bool), "people")
+    people = people_of(alleles)
+    options = {"measured": measured_people(people, stored), "outcome_bound": 3.0}
+    assert not contig_sums(people, nobody, stored, "1", **options).variants.any()
+    assert contig_sums(people, outcomes, stored, "1", **options).variants.any()
+
+
+def test_load_sums__are_of_one_map(alleles, outcomes, stored, tmp_path):
+    people = people_of(alleles)
+    options = {"measured": measured_people(people, stored), "outcome_bound": 3.0}
+    sums = [contig_sums(people, outcomes, stored, contig, **options) for contig in CONTIGS]
+    paths = [tmp_path / f"{contig}.npz" for contig in CONTIGS]
+    for path, part in zip(paths, sums, strict=True):
+        save_labelled(path, [sums_item(part)])
+    for found, part in zip(load_sums(paths, stored.made_with), sums, strict=True):
+        assert found.contig == part.contig
+        np.testing.assert_array_equal(
+            found.along(stored.chromosome(part.contig)) * SUM_STEP,
+            part.along(stored.chromosome(part.contig)) * SUM_STEP,
+        )
+    with pytest.raises(DpgrsError, match="must be made along the map of this release"):
+        load_sums(paths, "another")
+
+
+def test_map_items__are_one_for_each_budget_and_size(alleles):
+    requests = [request_of(), request_of(epsilon=4.0), request_of()]
+    items = list(map_items(people_of(alleles), requests, planned_rows=60, n_summed=2))
+    assert [label["contig"] for label, _ in items] == ["1", "2"] * 2
+    assert len({label["digest"] for label, _ in items}) == 2
+    assert {label["n_rows"] for label, _ in items} == {N}
+
+
+def test_map_items__rare_alleles_of_the_panel_are_refused(alleles):
+    frequency = np.tile(FREQUENCY, 2)
+    frequency[3] = 0.004
+    with pytest.raises(UsageError, match=r"must be at least 0.01 .* got variants of 0.004"):
+        list(map_items(people_of(alleles, frequency), [request_of()], planned_rows=60, n_summed=2))

@@ -1,0 +1,53 @@
+"""What a study must state to be fitted along a public map of the genome."""
+
+import pytest
+
+from dpgrs.preflight import genome
+from dpgrs.preflight.inspection import Inspection
+from dpgrs.study.settings import resolve
+
+VCF = {"source": "vcf", "vcf": "cohort/{chrom}.vcf.gz", "rows": "people"}
+
+
+def inspected(*, methods=("blup-genome",), **sections):
+    cohort = VCF | {"planned_people": 1000} | sections.pop("cohort", {})
+    return Inspection(resolve({"methods": list(methods), "cohort": cohort, **sections}))
+
+
+@pytest.mark.parametrize(
+    ("check", "sections", "line"),
+    [
+        (
+            genome.row_problems,
+            {"cohort": {"rows": "haplotypes"}},
+            "`cohort.rows` must be people for `methods: blup-genome`, got haplotypes. Say `rows: people`.",
+        ),
+        (
+            genome.planned_problems,
+            {"cohort": {"planned_people": None}},
+            "`cohort.planned_people` must be given for `methods: blup-genome`, got null. State about how "
+            "many people you expect, by what is public.",
+        ),
+        (
+            genome.frequency_problems,
+            {"variants": {"maf": 0.005}},
+            "`variants.maf` must be at least 0.01 for `methods: blup-genome`, got 0.005. Raise it, or leave "
+            "it out.",
+        ),
+        (
+            genome.part_problems,
+            {"cohort": {"part": True}, "mode": "release"},
+            "`methods` must be a method without a map of the genome with `cohort.part`, got blup-genome. "
+            "Take `blup`.",
+        ),
+    ],
+)
+def test_problems__name_key_value_and_remedy(check, sections, line):
+    assert check(inspected(**sections)) == [line]
+    assert check(inspected()) == []
+    assert check(inspected(methods=["blup"], **sections)) == []
+
+
+def test_planned_problems__a_simulated_cohort_has_a_public_number():
+    settings = {"methods": ["blup-genome"], "cohort": {"rows": "people"}}
+    assert genome.planned_problems(Inspection(resolve(settings))) == []

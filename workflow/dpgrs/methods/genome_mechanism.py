@@ -1,0 +1,264 @@
+"""The mechanism of a whole genome: counts, and sums of people's rows along a public map, in one draw.
+
+The map is made for one request (`map_terms`), as the noise steers it. Its fit is
+`dpgrs.methods.genome_stack`.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from functools import lru_cache
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpgrs.errors import UsageError
+from dpgrs.linalg.attenuation import clip_moments, clip_slopes
+from dpgrs.linalg.genome_map import DOSAGE_STEP, ChromosomeMap, GenomeMap, LdBlock
+from dpgrs.linalg.genome_sums import ChromosomeSums
+from dpgrs.linalg.linear_fit import LinearFit
+from dpgrs.linalg.norms import budget_groups
+from dpgrs.methods.fits import FitTerms
+from dpgrs.methods.genome_fit import genome_entries, variant_weights
+from dpgrs.methods.genome_sums import GenomeRequest, private_genome_sums, public_digest
+from dpgrs.methods.reusecov import (
+    NoisyStatistics,
+    draw_genotypes,
+    private_outcome_counts,
+    require_counts,
+)
+from dpgrs.methods.sum_mechanisms import SharedStatistics
+from dpgrs.types import Coding, Neighbours
+
+if TYPE_CHECKING:
+    from dpgrs.config.study import StudyConfig
+    from dpgrs.methods.requests import PrivacyRequest
+    from dpgrs.privacy.noise.base import NoiseSource
+    from dpgrs.study.training_data import TrainingData
+
+# R: the squares of the chromosomes' norms add up to 1, but for roundings.
+ROW_NORM = 1 + 2.0**-40
+STEPS = (
+    "Rows of people were turned onto directions of public linkage disequilibrium and stretched along each by "
+    "a public gain, and rows of phenotypes were clipped at a public norm (docs/proofs/genome.md).",
+    "The entries of a direction are divided by its gain, by the number of rows, and by the share of effects "
+    "that the clips leave.",
+    "Effects are a weighted mean of a noise-aware best linear unbiased prediction and of a mixture of "
+    "effects of four sizes, block by block (docs/explanation/genome.md).",
+    "The weight of both follows from four thinned copies of the released numbers, made from a public seed.",
+)
+
+
+def map_terms(request: "PrivacyRequest") -> dict[str, Any]:
+    """Return the terms of a request on which its public map depends, as JSON values."""
+    planned = genome_request(request)
+    return {
+        "n_variants": planned.n_variants,
+        "n_outcomes": planned.n_outcomes,
+        "neighbours": str(planned.neighbours),
+        "mu": float(planned.budget["cross"]),
+    }
+
+
+def sensitivity_factor(neighbours: str) -> float:
+    """Return the sensitivity of the sums in units of the norms of a row: 2 where another row replaces it."""
+    return 1.0 if Neighbours(neighbours) == Neighbours.ADD_REMOVE else 2.0
+
+
+@lru_cache(maxsize=256)
+def genome_request(request: "PrivacyRequest") -> GenomeRequest:
+    """Return a GenomeRequest as far as it is known before there is a map: at most a direction a variant."""
+    if isinstance(request, GenomeRequest):
+        return request
+    norms = {"coding": Coding.FREQUENCY, "row_norm": ROW_NORM}
+    norms["outcome_norm"] = request.outcome_norm or math.sqrt(request.n_outcomes)
+    return GenomeRequest(**asdict(request) | norms, n_directions=request.n_variants)
+
+
+class GenomeStatistics(SharedStatistics):
+    """The count, and then for each budget the counts of outcomes and the sums of all chromosomes."""
+
+    name = "genome-statistics"
+    takes = ("ld", "chromosomes")
+    draws = MappingProxyType({"genotypes": ("count",), "outcomes": ("observed", "cross")})
+
+    def request(self, terms: dict[str, Any]) -> GenomeRequest:
+        return GenomeRequest(**terms)
+
+    def terms(self, request: "PrivacyRequest") -> GenomeRequest:
+        return genome_request(request)
+
+    def key(self, method: str | None) -> tuple[str, ...]:
+        return (self.name,)
+
+    def asked(
+        self,
+        request: "PrivacyRequest",
+        *,
+        method: str,
+        data: "TrainingData",
+        n_outcomes: int,
+        settings: "StudyConfig",
+    ) -> GenomeRequest:
+        genome = data.genome(map_terms(request)).genome
+        norms = {"outcome_norm": genome.clip, "n_directions": genome.n_directions}
+        return replace(genome_request(request), **norms)
+
+    def exact(
+        self,
+        request: GenomeRequest,
+        *,
+        data: "TrainingData",
+        names: Sequence[str],
+        settings: "StudyConfig",
+    ) -> dict[str, Any]:
+        stored = data.genome(map_terms(request))
+        return {
+            "genome": stored.genome,
+            "sums": data.genome_sums(stored.made_with, len(names)),
+            "made_with": stored.made_with,
+            "n_rows": data.n_training,
+            "observed": data.observed(request.n_variants, len(names)),
+            "request": request,
+            "outcome_names": names,
+            "slopes": genome_slopes(request, data.outcomes.prevalence[: len(names)]),
+        }
+
+    def zeros(self, request: "PrivacyRequest", n_outcomes: int) -> dict[str, Any]:
+        asked = genome_request(request)
+        genome = _empty_genome(asked)
+        made_with = public_digest(genome, n=1, covariate_effects=np.zeros((0, n_outcomes)))
+        return {
+            "genome": genome,
+            "sums": [_zero_sums(genome.chromosomes[0], n_outcomes, made_with)],
+            "made_with": made_with,
+            "n_rows": 1,
+            "observed": np.zeros(n_outcomes, dtype=np.int64),
+        }
+
+    def draw(
+        self,
+        genome: GenomeMap,
+        sums: Sequence[ChromosomeSums],
+        n_rows: int,
+        *,
+        request: "PrivacyRequest",
+        noise: "NoiseSource",
+        made_with: str,
+        outcome_names: Sequence[str] | None = None,
+        observed: np.ndarray | None = None,
+        slopes: np.ndarray | None = None,
+    ) -> NoisyStatistics:
+        """Release the number of rows, on how many each outcome is known, and sums along the map.
+
+        Parameters
+        ----------
+        genome : GenomeMap, public.
+        sums : ChromosomeSums of all chromosomes and outcomes, exact.
+        n_rows, request, noise, outcome_names, observed : as in `dpgrs.methods.reusecov.private_statistics`.
+        made_with : str, `dpgrs.methods.genome_sums.public_digest` of what the sums are made with.
+        slopes : (n_outcomes,) float64, public, as in `NoisyStatistics`.
+
+        Returns
+        -------
+        NoisyStatistics, whose `cross` has a column for each direction.
+
+        Privacy
+        -------
+        The composition of `private_count`, `private_outcome_counts` (docs/proofs/count.md) and
+        `private_genome_sums` (docs/proofs/genome.md), one GaussianEvent each. Public: the request, the map.
+        """
+        asked, n_outcomes = genome_request(request), len(sums[0].variants)
+        names = outcome_names or [str(number) for number in range(n_outcomes)]
+        if n_outcomes != len(names) or n_outcomes % asked.n_outcomes:
+            raise UsageError(
+                f"Sums of a genome must be of {len(names)} outcomes, {asked.n_outcomes} a budget, got "
+                f"{n_outcomes}. Sum them up again."
+            )
+        is_counted = asked.has_private_outcome_counts
+        if is_counted:
+            require_counts(observed, n_outcomes=n_outcomes)
+        n, _, events = draw_genotypes(None, n_rows, request=asked, noise=noise)
+        cross, counts = np.empty((n_outcomes, asked.n_directions)), np.empty(n_outcomes)
+        for group in budget_groups(n_outcomes, n_shared=asked.n_outcomes):
+            outcomes = noise.of("outcomes", *names[group])
+            if is_counted:
+                counts[group], event = private_outcome_counts(observed[group], request=asked, noise=outcomes)
+                events += (event,)
+            parts = [replace(part, variants=part.variants[group], axes=part.axes[group]) for part in sums]
+            options = {"request": asked, "noise": outcomes, "made_with": made_with}
+            cross[group], event = private_genome_sums(parts, genome, **options)
+            events += (event,)
+        return NoisyStatistics(None, cross, n, events, observed=counts if is_counted else None, slopes=slopes)
+
+    def restore(self, label: dict[str, Any], arrays: dict[str, np.ndarray]) -> NoisyStatistics:
+        return NoisyStatistics(**{"gram": None} | arrays, n=label["n"])
+
+    def outputs(
+        self, drawn: NoisyStatistics, names: Sequence[str], request: "PrivacyRequest"
+    ) -> dict[tuple[str, ...], tuple]:
+        # A public n is drawn by no request of its own, but weights hang on it.
+        parts = {("genotypes",): (drawn.n,)} if request.has_private_count else {}
+        for group in budget_groups(len(names), n_shared=request.n_outcomes):
+            counts = () if drawn.observed is None else (drawn.observed[group],)
+            parts["outcomes", *names[group]] = (drawn.n, *counts, drawn.cross[group])
+        return parts
+
+    def fit(
+        self,
+        method: str,
+        drawn: NoisyStatistics,
+        *,
+        request: "PrivacyRequest",
+        terms: FitTerms,
+        outcomes: np.ndarray | None = None,
+    ) -> LinearFit:
+        return genome_weights(drawn, request=genome_request(request), terms=terms)
+
+
+def genome_slopes(request: GenomeRequest, prevalence: np.ndarray) -> np.ndarray:
+    """Return how much clips leave of the effects on each outcome, by public constants: (n_outcomes,)."""
+    bounds = {"bound": request.outcome_bound, "norm": request.outcome_norm}
+    return clip_slopes(prevalence, n_shared=request.n_outcomes, **bounds)
+
+
+def genome_weights(noisy: NoisyStatistics, *, request: GenomeRequest, terms: FitTerms) -> LinearFit:
+    """Fit the weights of all variants from what was released; post-processing, which costs nothing.
+
+    Outcomes that are seen less clearly than others, as they are known of fewer people or lose more to the
+    clip, have larger entries, with as much more noise.
+    """
+    from dpgrs.methods.genome_stack import fit_genome  # brings numba, which takes 0.3 s
+
+    genome, slope = terms.genome(map_terms(request)), noisy.shown.max()
+    factors = noisy.inflation * slope / noisy.shown
+    unknown = np.full(request.n_outcomes, np.nan)
+    bounds = {"bound": request.outcome_bound, "norm": request.outcome_norm}
+    square = clip_moments(unknown, n_shared=request.n_outcomes, **bounds)[1].mean()
+    bounds = np.cumsum([chromosome.n_directions for chromosome in genome.chromosomes])[:-1]
+    sums = np.split(noisy.cross * factors[:, np.newaxis], bounds, axis=1)
+    public = {"slope": slope, "residual": square / slope**2}
+    entries = genome_entries(genome, sums, noisy.n, noise_sd=request.noise_sd["cross"], **public)
+    fit = fit_genome(replace(entries, factors=factors**2), heritability=terms.heritability)
+    weights = np.hstack(variant_weights(genome, fit.effects))
+    means = np.concatenate([chromosome.centre for chromosome in genome.chromosomes]) * DOSAGE_STEP - 1
+    return LinearFit(weights, means, np.zeros(len(weights)))
+
+
+def _empty_genome(request: GenomeRequest) -> GenomeMap:
+    """Return a map of one variant with as many directions as are asked for, to rehearse a draw on."""
+    K, nothing = request.n_directions, np.empty((0, 0))
+    zeros, shares = np.zeros((K, 1), dtype=np.int64), np.full(K, 1 / K)
+    block = LdBlock(0, 1, zeros, shares, shares, nothing, nothing, np.ones(1), 0.0)
+    no_axes = np.zeros((1, 0), dtype=np.int64)
+    none = np.zeros(0, dtype=np.int64)
+    chromosome = ChromosomeMap(
+        "1", np.zeros(1, dtype=np.int64), (block,), no_axes, none, 1.0, none, no_axes[:0]
+    )
+    return GenomeMap((chromosome,), 1, 1.0, 1.0, np.zeros(0), np.zeros(0), False, np.ones(1))
+
+
+def _zero_sums(chromosome: ChromosomeMap, n_outcomes: int, made_with: str) -> ChromosomeSums:
+    zeros = np.zeros((n_outcomes, chromosome.n_variants), dtype=np.int64)
+    return ChromosomeSums(chromosome.contig, zeros, zeros[:, :0], made_with)

@@ -1,0 +1,49 @@
+"""What keeps a whole genome from being summed along a public map."""
+
+from dpgrs.errors import must
+from dpgrs.methods.registry import METHODS, methods_that
+from dpgrs.preflight.copies import COPIES
+from dpgrs.study.genome_maps import RAREST
+from dpgrs.study.variant_terms import takes_map
+from dpgrs.types import Rows
+
+
+def row_problems(inspection):
+    """Ask for people: a public map is of dosages."""
+    rows = inspection["cohort.rows"]
+    if not takes_map(inspection["methods"]) or rows == Rows.PEOPLE:
+        return []
+    return [must("cohort.rows", f"be people for `methods: {_mapped()}`", rows, "Say `rows: people`.")]
+
+
+def planned_problems(inspection):
+    """Ask for a public number of people, for which noise is steered before anything private is read."""
+    numbers = [inspection[key] for key in ("cohort.planned_people", COPIES)]
+    is_public = any(numbers) or inspection["cohort.source"] == "simulate"
+    if is_public or not takes_map(inspection["methods"]):
+        return []
+    fix = "State about how many people you expect, by what is public."
+    return [must("cohort.planned_people", f"be given for `methods: {_mapped()}`", "null", fix)]
+
+
+def frequency_problems(inspection):
+    """Refuse alleles that are too rare in a panel to be standardised by it."""
+    maf = inspection["variants.maf"]
+    if not takes_map(inspection["methods"]) or maf >= RAREST:
+        return []
+    fix = "Raise it, or leave it out."
+    return [must("variants.maf", f"be at least {RAREST} for `methods: {_mapped()}`", maf, fix)]
+
+
+def part_problems(inspection):
+    """Refuse sums of several centres, which are not along a map."""
+    keys = [key for key in ("cohort.part", "cohort.sums") if inspection[key]]
+    if not takes_map(inspection["methods"]) or not keys:
+        return []
+    taking = ", ".join(name for name in inspection["methods"] if METHODS[name].takes_map)
+    wanted = f"be a method without a map of the genome with `{keys[0]}`"
+    return [must("methods", wanted, taking, "Take `blup`.")]
+
+
+def _mapped():
+    return ", ".join(methods_that("takes_map"))

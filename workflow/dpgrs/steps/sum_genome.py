@@ -1,0 +1,59 @@
+"""Exact sums of people's rows along the public map of a genome, one chromosome or several."""
+
+from pathlib import Path
+
+from dpgrs.errors import UsageError
+from dpgrs.io.outcomes import Outcomes
+from dpgrs.io.replicates import load_labelled, save_labelled
+from dpgrs.io.variant_set import VariantSet
+from dpgrs.study.genome_maps import stored_maps
+from dpgrs.study.genome_people import contig_sums, sums_item
+
+READS = ("outcomes.bound",)
+
+
+def sum_genome(
+    settings,
+    variant_set: Path,
+    outcomes: Path,
+    people: Path,
+    *,
+    ld: Path,
+    shard: int = 1,
+    shards: int = 1,
+    threads: int = 1,
+    output: Path,
+):
+    """Sum rows of the training people along a public map, on one of the genome's chromosomes, or on several.
+
+    Parameters
+    ----------
+    settings : StudyConfig
+    variant_set : store of the study's variants.
+    outcomes : outcomes and split of a replicate.
+    people : what all chromosomes together say of people, from `dpgrs measure-people`.
+    ld : public maps of the genome.
+    shard : number of the group of chromosomes, from 1.
+    shards : number of groups; the first chromosome is in the first group, the second in the next, and so on.
+    threads : number of threads; the result does not depend on it.
+    output : the sums to write.
+
+    Raises
+    ------
+    UsageError
+        For a group that there is none of.
+    DpgrsError
+        If the files are not of the same people. The message has no number.
+    """
+    if shard > shards:
+        raise UsageError(f"`--shard` must be at most `--shards`, {shards}, got {shard}. Correct it.")
+    genotypes, values = VariantSet.open(variant_set), Outcomes.load(outcomes)
+    measured = {label["made_with"]: arrays for label, arrays in load_labelled(people)}
+
+    def sums():
+        for stored in stored_maps(ld):
+            options = {"measured": measured[stored.made_with], "outcome_bound": settings.outcomes.bound}
+            for contig in stored.contigs[shard - 1 :: shards]:
+                yield sums_item(contig_sums(genotypes, values, stored, contig, n_threads=threads, **options))
+
+    save_labelled(output, sums())

@@ -1,0 +1,208 @@
+"""Public maps of whole genomes: made from a panel for every request of a study, and kept in a file."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.genotypes.bits import unpack
+from dpgrs.genotypes.dosages import STEPS_PER_ALLELE
+from dpgrs.io.replicates import load_labelled
+from dpgrs.linalg.genome_map import ChromosomeMap, GenomeMap, chromosome_arrays, chromosome_of
+from dpgrs.linalg.genome_prior import ReferenceChromosome, genome_map, genome_prior, steered_noise
+from dpgrs.methods.genome_mechanism import map_terms, sensitivity_factor
+from dpgrs.methods.genome_sums import public_digest
+
+if TYPE_CHECKING:
+    from dpgrs.io.replicates import Labelled
+    from dpgrs.io.variant_set import VariantSet
+    from dpgrs.methods.requests import PrivacyRequest
+
+RAREST = 0.01  # minor-allele frequency; rarer alleles cannot be standardised by a panel
+DEFAULT_BUILD = "GRCh38"
+# Of a map in its file: what every chromosome's label has, and the arrays that belong to the whole genome.
+OF_GENOME = ("axis_shares", "axis_variances", "attenuations")
+
+
+class PanelChromosomes(Sequence):
+    """The chromosomes of a panel, in the order of the genome; genotypes are read when one is taken."""
+
+    def __init__(self, variant_set: "VariantSet", size: int, *, genome_build: str | None) -> None:
+        from dpgrs.genotypes.ld_blocks import LONG_RANGE_LD  # brings numba, which takes 0.3 s
+
+        self._variant_set, self._columns = variant_set, columns_of_contigs(variant_set, size)
+        self._regions = LONG_RANGE_LD[genome_build or DEFAULT_BUILD]
+        self._cuts: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+        frequency = variant_set.frequency[variant_set.of_size(size)]
+        rarest = float(np.minimum(frequency, 1 - frequency).min(initial=0.5))
+        if rarest < RAREST:
+            raise UsageError(
+                f"`variants.maf` must be at least {RAREST} for a map of a genome, got variants of {rarest:g} "
+                "in the public reference. Raise it."
+            )
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+    def __getitem__(self, index: Any) -> ReferenceChromosome:
+        contig, columns = list(self._columns.items())[index]
+        dosages = panel_dosages(self._variant_set, columns)
+        if contig not in self._cuts:
+            position = self._variant_set.variants["position"].to_numpy()[columns]
+            self._cuts[contig] = self._cut(contig, dosages, position)
+        bounds, pruned = self._cuts[contig]
+        return ReferenceChromosome(contig, dosages, self._variant_set.frequency[columns], bounds, pruned)
+
+    def _cut(self, contig: str, dosages: np.ndarray, position: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the bounds of LD blocks, and the variants of which axes of ancestry are made."""
+        from dpgrs.genotypes.ld_blocks import ld_block_bounds, pruned_variants
+
+        name = contig.removeprefix("chr")
+        regions = [(first, last) for chromosome, first, last in self._regions if chromosome == name]
+        mhc = self._regions[:1]
+        whole = [(first, last) for chromosome, first, last in mhc if chromosome == name]
+        bounds = ld_block_bounds(dosages, position, whole_regions=whole)
+        return bounds, pruned_variants(dosages, position, left_out=regions)
+
+
+def columns_of_contigs(variant_set: "VariantSet", size: int) -> dict[str, np.ndarray]:
+    """Return the columns of a number of variants by contig, in the order of the genome."""
+    columns = variant_set.of_size(size)
+    contigs = variant_set.variants["contig"].to_numpy()[columns]
+    return {contig: columns[contigs == contig] for contig in dict.fromkeys(contigs.tolist())}
+
+
+def panel_dosages(variant_set: "VariantSet", columns: np.ndarray) -> np.ndarray:
+    """Return the dosages of all people of a variant set, (n_people, n_variants) from 0 to 2."""
+    if variant_set.has_dosages:
+        return (variant_set.dosages(columns) / np.float32(STEPS_PER_ALLELE)).T
+    alleles = unpack(variant_set.genotypes(columns), variant_set.n_haplotypes)
+    return (alleles[:, ::2] + alleles[:, 1::2]).T
+
+
+def map_items(
+    variant_set: "VariantSet",  # of a public panel, at the sites of the study
+    requests: Sequence["PrivacyRequest"],
+    *,
+    planned_rows: int,  # n~, people who are planned to be trained on; public
+    n_summed: int,  # outcomes of the study
+    genome_build: str | None = None,
+) -> Iterator[tuple[dict[str, Any], dict[str, np.ndarray]]]:
+    """Yield the map of every request, a label and arrays for each chromosome."""
+    by_size: dict[int, list[dict[str, Any]]] = {}
+    for terms in map(map_terms, requests):
+        wanted = by_size.setdefault(terms["n_variants"], [])
+        wanted += [] if terms in wanted else [terms]
+    for size, wanted in by_size.items():
+        panel = PanelChromosomes(variant_set, size, genome_build=genome_build)
+        prior = genome_prior(panel)
+        for terms in wanted:
+            noise = steered_noise(
+                prior.spectrum,
+                planned_rows,
+                mu=terms["mu"],
+                n_phenotypes=terms["n_outcomes"],
+                sensitivity=sensitivity_factor(terms["neighbours"]),
+            )
+            genome = genome_map(prior, noise, panel)
+            n_outcomes = n_summed if terms["n_outcomes"] == 1 else terms["n_outcomes"]
+            yield from items_of_map(genome, terms, planned_rows=planned_rows, n_summed=n_outcomes)
+
+
+def items_of_map(
+    genome: GenomeMap,
+    terms: Mapping[str, Any],  # of the request that it is for
+    *,
+    planned_rows: int,
+    n_summed: int,  # outcomes that are summed along it
+) -> Iterator[tuple[dict[str, Any], dict[str, np.ndarray]]]:
+    """Yield a label and arrays for each chromosome of a map, as a file has them."""
+    label = {
+        "terms": terms,
+        "digest": genome.digest,
+        "n_rows": genome.n_panel,
+        "level": genome.level,
+        "clip": genome.clip,
+        "is_clipped_jointly": genome.is_clipped_jointly,
+        "n_axes": genome.n_axes,
+        "planned_rows": planned_rows,
+        "n_summed": n_summed,
+        "made_with": made_with(genome, planned_rows),
+    }
+    whole = {name: getattr(genome, name) for name in OF_GENOME}
+    for chromosome in genome.chromosomes:
+        arrays = {name: np.asarray(value) for name, value in chromosome_arrays(chromosome).items()}
+        yield label | {"contig": chromosome.contig}, whole | arrays
+
+
+def made_with(genome: GenomeMap, planned_rows: int) -> str:
+    """Digest the public terms of sums along a map; no covariates are taken off outcomes."""
+    return public_digest(genome, n=planned_rows, covariate_effects=np.zeros((0, 0)))
+
+
+@dataclass(frozen=True, eq=False)
+class StoredMap:
+    """One map of a file: what its labels say, and its chromosomes, which are read when they are taken."""
+
+    label: dict[str, Any]  # of its first chromosome
+    _file: "Labelled"
+
+    @property
+    def contigs(self) -> list[str]:
+        """The names of its chromosomes, in the order of the genome."""
+        return [label["contig"] for label in self._file.labels if self._is_of(label)]
+
+    @property
+    def made_with(self) -> str:
+        """The digest that sums along it carry."""
+        return self.label["made_with"]
+
+    def chromosome(self, contig: str) -> ChromosomeMap:
+        """Return the map of a chromosome."""
+        ((_, arrays),) = self._file.of(lambda label: self._is_of(label) and label["contig"] == contig)
+        return chromosome_of(arrays)
+
+    @cached_property
+    def genome(self) -> GenomeMap:
+        """The whole map; one that is not what its digest says is refused."""
+        items = list(self._file.of(self._is_of))
+        whole = {name: items[0][1][name] for name in OF_GENOME}
+        genome = GenomeMap(
+            chromosomes=tuple(chromosome_of(arrays) for _, arrays in items),
+            n_panel=self.label["n_rows"],
+            level=self.label["level"],
+            clip=self.label["clip"],
+            is_clipped_jointly=self.label["is_clipped_jointly"],
+            **whole,
+        )
+        digests = genome.digest, made_with(genome, self.label["planned_rows"])
+        if digests != (self.label["digest"], self.made_with):
+            raise DpgrsError("The map of the genome must be as it was made, got another. Make it again.")
+        return genome
+
+    def _is_of(self, label: Mapping[str, Any]) -> bool:
+        return label.get("made_with") == self.made_with and label["terms"] == self.label["terms"]
+
+
+def stored_maps(path: Path | str) -> list[StoredMap]:
+    """Return all maps of a file that `map_items` filled, in order."""
+    file, maps = load_labelled(path), []
+    for label in file.labels:
+        if "terms" in label and not any(stored.label["terms"] == label["terms"] for stored in maps):
+            maps.append(StoredMap(label, file))
+    return maps
+
+
+def stored_map(path: Path | str, terms: Mapping[str, Any]) -> StoredMap:
+    """Return the map for the terms of a request; a file without it is refused."""
+    for stored in stored_maps(path):
+        if stored.label["terms"] == terms:
+            return stored
+    raise DpgrsError(
+        f"`{path}` must hold a map of the genome for this request, got others. Make it again: dpgrs "
+        "measure-ld"
+    )

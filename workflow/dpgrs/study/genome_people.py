@@ -1,0 +1,133 @@
+"""People along the public map of a genome: their axes of ancestry, and their sums, chromosome by chromosome.
+
+All of it is exact and private.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpgrs.errors import DpgrsError
+from dpgrs.genotypes.bits import unpack
+from dpgrs.genotypes.dosages import STEPS_PER_ALLELE
+from dpgrs.io.people_slabs import people_slabs
+from dpgrs.io.replicates import load_labelled
+from dpgrs.io.variant_set import check_same_people
+from dpgrs.io.variant_set_parts import people_parts
+from dpgrs.linalg.components import components_of
+from dpgrs.linalg.genome_map import genome_axes
+from dpgrs.linalg.genome_sums import ChromosomeSums, chromosome_sums, joint_factors, row_squares
+from dpgrs.linalg.norms import clipped_outcomes
+from dpgrs.study.genome_maps import StoredMap, columns_of_contigs
+
+if TYPE_CHECKING:
+    from dpgrs.io.outcomes import Outcomes
+    from dpgrs.io.variant_set import VariantSet
+
+# People whose dosages of pruned variants are in memory together.
+AXIS_PEOPLE = 2**12
+
+
+def people_axes(variant_set: "VariantSet", stored: StoredMap) -> np.ndarray:
+    """Return all people's axes of ancestry, (n_axes, n_people) int64 in units of `DOSAGE_STEP`."""
+    n_people = variant_set.n_samples
+    axes = np.zeros((stored.label["n_axes"], n_people), dtype=np.int64)
+    if not len(axes):
+        return axes
+    columns_by_contig = columns_of_contigs(variant_set, stored.label["terms"]["n_variants"])
+    loadings, centres, columns = [], [], []
+    for contig in stored.contigs:
+        chromosome = stored.chromosome(contig)
+        loadings.append(chromosome.axis_loadings)
+        centres.append(chromosome.centre[chromosome.pruned])
+        columns.append(columns_by_contig[contig][chromosome.pruned])
+    for people in people_parts(slice(0, n_people), AXIS_PEOPLE):
+        centred = (
+            (_steps(variant_set, own, people) - centre[:, np.newaxis]).T
+            for own, centre in zip(columns, centres, strict=True)
+        )
+        axes[:, people] = genome_axes(loadings, centred).T
+    return axes
+
+
+def measured_people(
+    variant_set: "VariantSet", stored: StoredMap, *, n_threads: int = 1
+) -> dict[str, np.ndarray]:
+    """Return what all chromosomes together say of people: their axes, and what shrinks their rows.
+
+    Where rows are clipped by chromosome nothing shrinks them here.
+    """
+    axes = people_axes(variant_set, stored)
+    if not stored.label["is_clipped_jointly"]:
+        return {"axes": axes}
+    columns = columns_of_contigs(variant_set, stored.label["terms"]["n_variants"])
+    squares = []
+    for contig in stored.contigs:
+        chromosome = stored.chromosome(contig)
+        slabs = people_slabs(variant_set, columns[contig], chromosome.centre)
+        squares.append(row_squares(slabs, chromosome, axes=axes, n_threads=n_threads))
+    return {"axes": axes, "factors": joint_factors(squares, stored.genome)}
+
+
+def contig_sums(
+    variant_set: "VariantSet",
+    outcomes: "Outcomes",
+    stored: StoredMap,
+    contig: str,
+    *,
+    measured: dict[str, np.ndarray],  # of `measured_people`
+    outcome_bound: float,
+    n_threads: int = 1,
+) -> ChromosomeSums:
+    """Sum people's rows on a chromosome times their outcomes, which are 0 of all who are not trained on."""
+    check_same_people(variant_set, outcomes)
+    terms = stored.label["terms"]
+    values = outcomes.values[terms["n_variants"]][:, :]
+    if outcomes.loadings is not None:
+        values = components_of(values, outcomes.loadings, bound=outcome_bound)
+    values = np.where(outcomes.is_training, values[: stored.label["n_summed"]], np.nan)
+    norm = {"norm": stored.label["clip"], "n_shared": terms["n_outcomes"]}
+    chromosome, columns = stored.chromosome(contig), columns_of_contigs(variant_set, terms["n_variants"])
+    return chromosome_sums(
+        people_slabs(variant_set, columns[contig], chromosome.centre),
+        chromosome,
+        clipped_outcomes(values, bound=outcome_bound, **norm),
+        axes=measured["axes"],
+        outcome_norm=stored.label["clip"],
+        n_shared=terms["n_outcomes"],
+        made_with=stored.made_with,
+        factors=measured.get("factors"),
+        n_threads=n_threads,
+    )
+
+
+def sums_item(sums: ChromosomeSums) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Return sums of a chromosome as a label and arrays for a file."""
+    arrays = sums.arrays()
+    label = {name: arrays.pop(name) for name in ("contig", "made_with", "is_clipped_jointly")}
+    return label, arrays
+
+
+def load_sums(paths: Sequence[Path | str], made_with: str) -> list[ChromosomeSums]:
+    """Read the sums of all chromosomes along one map."""
+    found = [
+        ChromosomeSums(**label, **arrays)
+        for path in paths
+        for label, arrays in load_labelled(path).of(lambda label: label["made_with"] == made_with)
+    ]
+    if not found:
+        raise DpgrsError(
+            "Sums of a genome must be made along the map of this release, got others. Sum them up again: "
+            "dpgrs sum-genome"
+        )
+    return found
+
+
+def _steps(variant_set: "VariantSet", columns: np.ndarray, people: slice) -> np.ndarray:
+    """Return dosages of some people, (n_variants, n_people) int64 in units of `DOSAGE_STEP`."""
+    if variant_set.has_dosages:
+        return variant_set.dosages(columns, people).astype(np.int64)
+    alleles = unpack(variant_set.genotypes(columns, people), 2 * (people.stop - people.start))
+    return STEPS_PER_ALLELE * (alleles[:, ::2] + alleles[:, 1::2]).astype(np.int64)

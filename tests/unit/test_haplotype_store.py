@@ -8,6 +8,7 @@ import zarr
 from dpgrs.errors import DpgrsError
 from dpgrs.genotypes.bits import pack
 from dpgrs.io.haplotype_store import KIND, HaplotypeStore, StoreWriter, rows_per_chunk
+from dpgrs.io.sealed_zarr import fingerprint
 from flips import after_flips
 
 SAMPLES = np.array(["zoë", "b", "a-long-name"])
@@ -168,6 +169,46 @@ def test_open__raise_on_a_lost_part_but_not_on_one_of_zeros(tmp_path):
         HaplotypeStore.open(tmp_path / "a.zarr")
 
 
+def shard(monkeypatch):
+    """Give stores of dosages shards of two chunks of two variants of three people."""
+    monkeypatch.setattr("dpgrs.io.haplotype_store._DOSAGE_BYTES", 12)
+    monkeypatch.setattr("dpgrs.io.haplotype_store._SHARD_ROWS", 4)
+
+
+def test_store__with_shards_says_the_same(tmp_path, monkeypatch):
+    bits, steps = random_bits(9, 1), np.random.default_rng(1).integers(0, 2**13, (9, 3), dtype=np.uint16)
+    missing = bits.copy()
+    missing[:5] = 0
+    stores = []
+    for name in ("chunks", "shards", "in_parts"):
+        with StoreWriter.create(tmp_path / name, sample_id=SAMPLES, has_dosages=True) as writer:
+            for rows in (slice(3), slice(3, 9)) if name == "in_parts" else (slice(9),):
+                writer.append(variants(9)[rows], bits[rows], missing[rows], steps[rows])
+        stores.append(HaplotypeStore.open(tmp_path / name))
+        shard(monkeypatch)
+    versions = [store.attributes.pop("format_version") for store in stores]
+    assert versions == [2, 3, 3]
+    assert digest(tmp_path / "shards") == digest(tmp_path / "in_parts")
+    assert stores[1].attributes["n_chunks"] | {"dosages": 3, "missing": 2} == stores[1].attributes["n_chunks"]
+    for store in stores:
+        store.attributes = {"n_chunks": dict.fromkeys(store.attributes["n_chunks"])}
+    assert contents(stores[0]) == contents(stores[1])
+    assert stores[1].dosages(np.array([1, 6]), slice(1, 3)).tolist() == steps[[1, 6], 1:].tolist()
+    assert [chunk.stop for chunk in stores[1].chunks()] == [2, 4, 6, 8, 9]
+    (tmp_path / "shards/dosages/c/1/0").unlink()
+    with pytest.raises(DpgrsError, match="parts are missing or damaged"):
+        HaplotypeStore.open(tmp_path / "shards")
+
+
+def test_fingerprint__of_shards(tmp_path, monkeypatch):
+    shard(monkeypatch)
+    for name, step in (("a", 1), ("b", 1), ("c", 2)):
+        with StoreWriter.create(tmp_path / name, sample_id=SAMPLES, has_dosages=True) as writer:
+            writer.append(variants(5), random_bits(5, 1), None, np.full((5, 3), step, dtype=np.uint16))
+    first, same, other = (fingerprint(tmp_path / name) for name in "abc")
+    assert first == same != other
+
+
 def contents(store):
     """Return all that a store says, as one text."""
     planes = [store.haplotypes(), store.missing()] + [store.dosages()] * store.has_dosages
@@ -176,7 +217,10 @@ def contents(store):
     )
 
 
-def test_store__a_flipped_bit_anywhere_is_seen(tmp_path):
+@pytest.mark.parametrize("is_sharded", [False, True])
+def test_store__a_flipped_bit_anywhere_is_seen(tmp_path, monkeypatch, is_sharded):
+    if is_sharded:
+        shard(monkeypatch)
     path, bits = tmp_path / "a.zarr", random_bits(4, 1)
     with StoreWriter.create(path, sample_id=SAMPLES, has_dosages=True) as writer:
         writer.append(variants(4), bits, bits & np.uint64(5), np.ones((4, 3), dtype=np.uint16))
@@ -190,6 +234,8 @@ def test_store__a_flipped_bit_anywhere_is_seen(tmp_path):
     assert len(found) > 80
     assert {type(one) for one in found} == {DpgrsError}
     assert not any("\n" in str(one) for one in found)
-    (path / "haplotypes" / "0.0").write_bytes(b"")
-    with pytest.raises(DpgrsError, match="parts are missing or damaged"):
-        contents(HaplotypeStore.open(path))
+    part = path / "haplotypes" / ("c/0/0" if is_sharded else "0.0")
+    for n_bytes in (part.stat().st_size - 1, 5, 0):
+        part.write_bytes(part.read_bytes()[:n_bytes])
+        with pytest.raises(DpgrsError, match="parts are missing or damaged"):
+            contents(HaplotypeStore.open(path))

@@ -1,4 +1,4 @@
-"""Rows appended to a zarr array of format 2: the files that zarr would write, at less cost."""
+"""Rows appended to a zarr array: the files that zarr would write, at less cost and in less memory."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -8,36 +8,37 @@ from typing import Any
 import numpy as np
 
 _THREADS = 2
+_EMPTY = np.uint64(2**64 - 1)  # the offset and length of a chunk that is not in a shard
 
 
 def write_only_chunk(folder: Path, array: Any, values: np.ndarray) -> None:
-    """Write the values of an array of one dimension and one chunk that zarr made in a folder."""
+    """Write the values of an array of format 2, one dimension and one chunk that zarr made in a folder."""
     assert array.shape == values.shape
     if values.any():
-        _pack_into(folder / "0", values, _codecs_of(array))
+        (folder / "0").write_bytes(_packed(values, codecs_of(array)))
 
 
-def _codecs_of(array: Any) -> list[Any]:
+def codecs_of(array: Any) -> list[Any]:
+    """Return the codecs of numcodecs that pack a chunk of an array of format 2."""
     return [*array.filters, *array.compressors]
 
 
-def _pack_into(path: Path, values: Any, codecs: list[Any]) -> None:
+def _packed(values: Any, codecs: list[Any]) -> Any:
     for codec in codecs:
         values = codec.encode(values)
-    path.write_bytes(values)
+    return values
 
 
 class ChunkWriter:
     """Writes the chunks of a two-dimensional array that zarr made in a folder, but not its metadata.
 
-    The array is empty. Rows before `first_row` are 0. A chunk is written once it has all its rows, and not if
-    all of it is 0. Chunks are packed outside the main thread, in which Blosc would use threads of its own and
-    give other bytes each time.
+    The array is empty, and has format 2. Rows before `first_row` are 0. A chunk is written once it has all
+    its rows, and not if all of it is 0. Chunks are packed outside the main thread, in which Blosc would use
+    threads of its own and give other bytes each time.
     """
 
-    def __init__(self, folder: Path, array: Any, *, first_row: int = 0) -> None:
-        self._folder = folder
-        self._codecs = _codecs_of(array)
+    def __init__(self, folder: Path, array: Any, *, codecs: list[Any], first_row: int = 0) -> None:
+        self._folder, self._codecs = folder, codecs
         self._n_rows, self._n_columns = array.chunks
         self._index, n_waiting = divmod(first_row, self._n_rows)
         # Rows of a chunk that is not complete.
@@ -68,19 +69,88 @@ class ChunkWriter:
                 pass
         self._index += -(-len(rows) // self._n_rows)
 
-    def _chunks(self, rows: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
-        """Yield the names and values of chunks."""
+    def _chunks(self, rows: np.ndarray) -> Iterator[tuple[int, int, np.ndarray]]:
+        """Yield row and column of chunks among chunks, and their values."""
         for i in range(0, len(rows), self._n_rows):
             for j in range(0, rows.shape[1], self._n_columns):
-                name = f"{self._index + i // self._n_rows}.{j // self._n_columns}"
-                yield name, rows[i : i + self._n_rows, j : j + self._n_columns]
+                values = rows[i : i + self._n_rows, j : j + self._n_columns]
+                yield self._index + i // self._n_rows, j // self._n_columns, values
 
-    def _write_chunk(self, name: str, values: np.ndarray) -> None:
+    def _write_chunk(self, row: int, column: int, values: np.ndarray) -> None:
+        packed = self._pack(values)
+        if packed is not None:
+            (self._folder / f"{row}.{column}").write_bytes(packed)
+
+    def _pack(self, values: np.ndarray) -> Any:
+        """Return a chunk as it is on disk, or None if all of it is 0."""
         if values.max() == 0:  # an unsigned integer; `any` takes ten times as long
-            return
+            return None
         shape = self._n_rows, self._n_columns
         if values.shape == shape:
             values = np.ascontiguousarray(values)
         else:
             values = np.pad(values, [(0, size - n) for size, n in zip(shape, values.shape, strict=True)])
-        _pack_into(self._folder / name, values, self._codecs)
+        return _packed(values, self._codecs)
+
+
+class ShardWriter(ChunkWriter):
+    """Writes an array of format 3 whose shards of many chunks are files: a chunk is added once it is packed.
+
+    zarr itself would hold a shard in memory, or pack it anew for each chunk.
+    """
+
+    def __init__(self, folder: Path, array: Any, *, codecs: list[Any], first_row: int = 0) -> None:
+        super().__init__(folder, array, codecs=codecs, first_row=first_row)
+        self._n_chunks = array.shards[0] // array.chunks[0]
+        self._shard_row = 0
+        self._shards: dict[int, _Shard] = {}  # by column, of this row of shards
+
+    def finish(self) -> None:
+        super().finish()
+        self._close_shards()
+
+    def _write(self, rows: np.ndarray) -> None:
+        with ThreadPoolExecutor(_THREADS) as pool:
+            places = [(row, column) for row, column, _ in self._chunks(rows)]
+            packed_chunks = pool.map(self._pack, (values for _, _, values in self._chunks(rows)))
+            for (row, column), packed in zip(places, packed_chunks, strict=True):
+                self._add(row, column, packed)
+        self._index += -(-len(rows) // self._n_rows)
+
+    def _add(self, row: int, column: int, packed: Any) -> None:
+        shard_row, place = divmod(row, self._n_chunks)
+        if shard_row != self._shard_row:
+            self._close_shards()
+            self._shard_row = shard_row
+        if packed is None:
+            return
+        if column not in self._shards:
+            path = self._folder / "c" / str(shard_row) / str(column)
+            self._shards[column] = _Shard(path, self._n_chunks)
+        self._shards[column].add(place, packed)
+
+    def _close_shards(self) -> None:
+        for shard in self._shards.values():
+            shard.close()
+        self._shards = {}
+
+
+class _Shard:
+    """A file of chunks, whose offsets and lengths are at its end, with a checksum."""
+
+    def __init__(self, path: Path, n_chunks: int) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._path, self._n_bytes = path, 0
+        self._index = np.full((n_chunks, 2), _EMPTY, dtype="<u8")
+
+    def add(self, place: int, packed: Any) -> None:
+        self._index[place] = self._n_bytes, len(packed)
+        with self._path.open("ab") as file:
+            file.write(packed)
+        self._n_bytes += len(packed)
+
+    def close(self) -> None:
+        import numcodecs
+
+        with self._path.open("ab") as file:
+            file.write(numcodecs.get_codec({"id": "crc32c"}).encode(self._index))

@@ -13,15 +13,24 @@ import numpy as np
 
 from dpgrs.genotypes.bits import word_count
 from dpgrs.genotypes.dosages import DOSAGE_STEP
-from dpgrs.io.chunk_writer import ChunkWriter, write_only_chunk
+from dpgrs.io.chunk_writer import ChunkWriter, ShardWriter, codecs_of, write_only_chunk
 from dpgrs.io.files import replacing
-from dpgrs.io.sealed_zarr import Kind, checked, open_sealed, read_sealed, seal
+from dpgrs.io.sealed_zarr import (
+    Kind,
+    checked,
+    create_sharded,
+    open_array,
+    open_sealed,
+    read_sealed,
+    seal,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-KIND = Kind("dpgrs haplotype store", 2, "haplotype store", "dpgrs ingest-chromosome")
+# Version 3 may have shards.
+KIND = Kind("dpgrs haplotype store", 2, "haplotype store", "dpgrs ingest-chromosome", versions=(3,))
 
 _CHUNK_BYTES = 2**22
 CHUNK_PEOPLE = 2**16  # reading these reads little of others
@@ -32,6 +41,7 @@ _BITS_CODEC = {"id": "blosc", "cname": "lz4", "clevel": 5, "shuffle": 0}
 _DOSAGES_CODEC = {"id": "blosc", "cname": "zstd", "clevel": 1, "shuffle": 2}
 _SITES_CODEC = {"id": "blosc", "cname": "lz4", "clevel": 5, "shuffle": 1}
 _CHUNK_SAMPLES = 4096
+_SHARD_ROWS, _SHARDED_VERSION = 2**10, 3
 _CHUNKS_PER_BATCH = 2  # a chunk of the site columns is small, and each is a file to write
 _BATCH_BYTES = 2**24  # of a plane; some batches are in memory at a time
 
@@ -58,7 +68,7 @@ class HaplotypeStore:
         self.path = path
         self._group = group
         self.attributes = dict(group.attrs)  # the origin of the haplotypes, and counts of their ingest
-        self.n_variants = group["haplotypes"].shape[0]
+        self.n_variants = group["variant_position"].shape[0]
         self.n_samples = group["sample_id"].shape[0]
         self.n_haplotypes = 2 * self.n_samples
 
@@ -75,7 +85,7 @@ class HaplotypeStore:
         columns: slice | np.ndarray = slice(None),
     ) -> np.ndarray:
         """Read rows, of a plane some columns; refuse a chunk that is not what was written."""
-        array = self._group[name]
+        array = open_array(self.path, self._group, name)
         selection = (selection, *[columns] * (array.ndim - 1))
         return read_sealed(array, selection, KIND.damaged(self.path))
 
@@ -106,7 +116,7 @@ class HaplotypeStore:
         self, selection: slice | np.ndarray = slice(None), words: slice | np.ndarray = slice(None)
     ) -> np.ndarray | None:
         """Return (n_selected, n_words) uint64, bit 1 if an allele is unknown; None if all are known."""
-        if "missing" not in self._group:
+        if "missing" not in self.attributes["n_chunks"]:
             return None
         return self._read("missing", selection, words)
 
@@ -119,7 +129,7 @@ class HaplotypeStore:
     @property
     def has_dosages(self) -> bool:
         """Whether the store holds dosages of people beside their nearest calls."""
-        return "dosages" in self._group
+        return "dosages" in self.attributes["n_chunks"]
 
     def dosages(
         self, selection: slice | np.ndarray = slice(None), people: slice | np.ndarray = slice(None)
@@ -129,7 +139,7 @@ class HaplotypeStore:
 
     def chunks(self) -> Iterator[slice]:
         """Yield the slices of variants that lie together on disk."""
-        step = self._group["haplotypes"].chunks[0]
+        step = open_array(self.path, self._group, "haplotypes").chunks[0]
         for start in range(0, self.n_variants, step):
             yield slice(start, min(start + step, self.n_variants))
 
@@ -145,7 +155,9 @@ class StoreWriter:
         self._chunk = rows_per_chunk(len(sample_id), has_dosages=has_dosages)
         self._n_samples, self._n_words = len(sample_id), word_count(2 * len(sample_id))
         self._contigs = {}
-        self._planes: dict[str, ChunkWriter] = {}  # by the name of the array
+        # Of a shard; 1 if a chunk is a file. Calls have as few files without shards.
+        self._n_of_shard = max(_SHARD_ROWS // self._chunk, 1) if has_dosages else 1
+        self._planes: dict[str, tuple[Any, ChunkWriter]] = {}  # arrays by name
         self._sites: list[dict[str, np.ndarray]] = []  # of the last variants, which are not yet written
         self._n_waiting = 0  # of these
         self.attributes: dict[str, Any] = {}  # JSON values, written at the end
@@ -184,9 +196,9 @@ class StoreWriter:
             self._contigs.setdefault(name, len(self._contigs))
         numbers = [self._contigs[name] for name in variants["contig"]]
         self._begin()
-        self._planes["haplotypes"].append(haplotypes)
+        self._planes["haplotypes"][1].append(haplotypes)
         if dosages is not None:
-            self._planes["dosages"].append(dosages)
+            self._planes["dosages"][1].append(dosages)
         self._append_missing(missing, n_variants)
         alleles = [np.asarray(variants[name], dtype=object) for name in ("ref", "alt")]
         self._sites.append(
@@ -215,7 +227,7 @@ class StoreWriter:
         import zarr
 
         self._group = zarr.create_group(self._path, zarr_format=2)
-        self._chunk_of_sites = _CHUNKS_PER_BATCH * self._chunk
+        self._chunk_of_sites = max(_CHUNKS_PER_BATCH, self._n_of_shard) * self._chunk
         self._put("sample_id", self._sample_id, ["samples"])
         self._create_plane("haplotypes")
         if self._has_dosages:
@@ -232,7 +244,7 @@ class StoreWriter:
             self._create_plane("missing")
         if "missing" in self._planes:
             shape = n_variants, self._n_words
-            self._planes["missing"].append(
+            self._planes["missing"][1].append(
                 missing if is_any_missing else np.broadcast_to(np.uint64(0), shape)
             )
 
@@ -244,33 +256,36 @@ class StoreWriter:
 
     def _create_plane(self, name: str) -> None:
         """Create an array of bits. LZ4 without shuffling packs them fast, and better than with."""
-        self._group.create_array(
-            name,
-            shape=(0, self._n_words),
-            chunks=(self._chunk, min(self._n_words, _CHUNK_WORDS)),
-            dtype="uint64",
-            **checked(_BITS_CODEC),
-            attributes={"_ARRAY_DIMENSIONS": ["variants", "words"]},
-        )
-        self._planes[name] = ChunkWriter(self._path / name, self._group[name], first_row=self.n_variants)
+        terms = {"dtype": "uint64", "attributes": {"_ARRAY_DIMENSIONS": ["variants", "words"]}}
+        self._create_rows(name, self._n_words, min(self._n_words, _CHUNK_WORDS), _BITS_CODEC, terms)
 
     def _create_dosages(self) -> None:
         """Create the array of dosages. Most lie near 0, 1 or 2, so that sorted bits pack best."""
-        self._group.create_array(
-            "dosages",
-            shape=(0, self._n_samples),
-            chunks=(self._chunk, min(self._n_samples, _CHUNK_SAMPLES)),
-            dtype="uint16",
-            **checked(_DOSAGES_CODEC),
-            attributes={"_ARRAY_DIMENSIONS": ["variants", "samples"], "step": DOSAGE_STEP},
-        )
-        self._planes["dosages"] = ChunkWriter(self._path / "dosages", self._group["dosages"])
+        attributes = {"_ARRAY_DIMENSIONS": ["variants", "samples"], "step": DOSAGE_STEP}
+        n_most = CHUNK_PEOPLE if self._n_of_shard > 1 else _CHUNK_SAMPLES
+        terms = {"dtype": "uint16", "attributes": attributes}
+        self._create_rows("dosages", self._n_samples, min(self._n_samples, n_most), _DOSAGES_CODEC, terms)
+
+    def _create_rows(
+        self, name: str, n_columns: int, n_chunk: int, packing: dict[str, Any], terms: dict[str, Any]
+    ) -> None:
+        """Create an array with a row for each variant, and chunks of `n_chunk` columns."""
+        terms |= {"shape": (0, n_columns), "chunks": (self._chunk, n_chunk)}
+        first_row = self.n_variants
+        if self._n_of_shard == 1:
+            array = self._group.create_array(name, **terms, **checked(packing))
+            writer = ChunkWriter(self._path / name, array, codecs=codecs_of(array), first_row=first_row)
+        else:
+            shards = self._n_of_shard * self._chunk, n_chunk
+            array, codecs = create_sharded(self._path / name, packing, shards=shards, **terms)
+            writer = ShardWriter(self._path / name, array, codecs=codecs, first_row=first_row)
+        self._planes[name] = array, writer
 
     def _create(self, name: str, dtype: str, dimensions: list[str], trailing: Sequence[int] = ()) -> None:
         self._group.create_array(
             name,
             shape=(0, *trailing),
-            chunks=(_CHUNKS_PER_BATCH * self._chunk, *trailing),
+            chunks=(self._chunk_of_sites, *trailing),
             dtype=dtype,
             **checked(_SITES_CODEC, is_text=dtype == "str"),
             attributes={"_ARRAY_DIMENSIONS": dimensions},
@@ -290,10 +305,11 @@ class StoreWriter:
 
     def _finish(self) -> None:
         self._begin()
-        for name, plane in self._planes.items():
-            plane.finish()
-            self._group[name].resize((self.n_variants, self._group[name].shape[1]))
+        for array, writer in self._planes.values():
+            writer.finish()
+            array.resize((self.n_variants, array.shape[1]))
         if self._sites:
             self._write_sites()
         self._put("contig_id", np.array(list(self._contigs), dtype=str), ["contigs"])
-        seal(self._path, self._group, KIND, self.attributes)
+        kind = KIND._replace(version=_SHARDED_VERSION) if self._n_of_shard > 1 else KIND
+        seal(self._path, self._group, kind, self.attributes)

@@ -359,11 +359,14 @@ def study_of_centre(folder):
     write_text(sites, "sites\n")
     paths = [Path(one) for one in ("consent.tsv", "cohort.vcf", "table.tsv", "scales.tsv")]
     note(sites, {})
+    people = private / "people.txt"
+    write_text(people, "a\n")
+    note(people, settings_along(None, [], output=people))
     for made, name_made in ((part.statistics, "statistics.npz"), (part.outcomes, "outcomes.zarr")):
         output = private / "replicate1" / name_made
         made.save(output)
         marks = content_marks(settings, paths, study=study, genotypes=["cohort.vcf"])
-        note(output, settings_along(None, [sites], output=output, marks=marks))
+        note(output, settings_along(None, [sites, people], output=output, marks=marks))
     return study
 
 
@@ -378,9 +381,10 @@ def test_export__raise_on_files_that_have_changed(folder, name):
         sums_of_study(study, centre="north")
 
 
-def test_export__raise_on_sums_that_are_replaced_after_their_note_was_compared(folder, monkeypatch):
+@pytest.mark.parametrize("name", ["results/release/private/replicate1/statistics.npz", "scales.tsv"])
+def test_export__raise_on_files_that_are_replaced_after_notes_were_compared(folder, monkeypatch, name):
     study = study_of_centre(folder)
-    path = study / "private" / "replicate1" / "statistics.npz"
+    path = folder / name
 
     def compared(settings, files):
         require_made_by(settings, files)
@@ -389,8 +393,18 @@ def test_export__raise_on_sums_that_are_replaced_after_their_note_was_compared(f
         path.write_bytes(content)
 
     monkeypatch.setattr("dpgrs.study.centre_sums.require_made_by", compared)
-    with pytest.raises(DpgrsError, match=r"statistics\.npz` must stay as it is until it is charged for"):
+    with pytest.raises(DpgrsError, match=rf"{re.escape(path.name)}` must stay as it is until it is charged"):
         sums_of_study(study, centre="north")
+
+
+def test_export__states_the_constants_that_the_study_has_read(folder, monkeypatch):
+    """From another working folder, with a table of the same name."""
+    study = study_of_centre(folder)
+    terms = sums_of_study(study, centre="north").terms
+    (folder / "elsewhere").mkdir()
+    (folder / "elsewhere" / "scales.tsv").write_text(SCALES.replace("\t0\t1\t", "\t2\t3\t"))
+    monkeypatch.chdir(folder / "elsewhere")
+    assert sums_of_study(study, centre="north").terms == terms
 
 
 def test_export__raise_where_snakemake_keeps_digests(folder, monkeypatch):

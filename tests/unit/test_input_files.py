@@ -290,20 +290,21 @@ def write_again(path):
 
 
 CHARGES = {
-    "draw": ("--mechanism", "reusecov-statistics", "--statistics", "statistics.npz", "outcomes"),
-    "measure-release": ("drawn.npz", "outcomes", "statistics.npz", "--accuracy", "accuracy.npz"),
+    "draw": ("--mechanism", "reusecov-statistics", "--statistics", "{}/statistics.npz", "{}/outcomes"),
+    "measure-release": ("{}/drawn.npz", "{}/outcomes", "{}/statistics.npz", "--accuracy", "{}/accuracy.npz"),
 }
+SCALES = "../../../scales.tsv"  # which the step reads by itself
 
 
 @pytest.mark.parametrize("verb", CHARGES)
 @pytest.mark.parametrize("change", [same_again, write_again, Path.unlink, None])
-@pytest.mark.parametrize("name", ["statistics.npz", "outcomes/0"])
+@pytest.mark.parametrize("name", ["statistics.npz", "outcomes/0", SCALES])
 def test_charge__raise_on_what_another_run_replaces_after_its_note_was_compared(
     private, monkeypatch, verb, change, name
 ):
     """Also where the file of the note is back: the step may have read another one meanwhile."""
     (private / "outcomes").mkdir()
-    for path in ("statistics.npz", "drawn.npz", "outcomes/0"):
+    for path in ("statistics.npz", "drawn.npz", "outcomes/0", SCALES):
         (private / path).write_text("of this run\n")
     reached = []
 
@@ -317,14 +318,19 @@ def test_charge__raise_on_what_another_run_replaces_after_its_note_was_compared(
     monkeypatch.setattr(importlib.import_module(f"dpgrs.steps.{own}"), own, step)
     monkeypatch.setattr("dpgrs.study.made_by.require_made_by", lambda *_: None)
     monkeypatch.setattr("dpgrs.study.input_files.require_unchanged", lambda *_, **__: None)
-    monkeypatch.chdir(private)
-    config = resolve({"methods": ["reusecov-gauss"], "evaluation": {"metrics": "charged"}})
+    folder = private.parents[2]
+    monkeypatch.chdir(folder)
+    outcomes = {"source": "file", "file": "table.tsv", "scales": "scales.tsv"}
+    config = resolve(
+        {"methods": ["reusecov-gauss"], "outcomes": outcomes, "evaluation": {"metrics": "charged"}}
+    )
     settings = settings_read(config.changed(mode="release"), verb)
-    made = ["--output", "../made.txt", "--events", "events.json"]
-    found = CliRunner().invoke(main, [verb, "--settings", settings, *CHARGES[verb], *made])
+    files = [place.format(private.relative_to(folder)) for place in CHARGES[verb]]
+    made = ["--output", "made.txt", "--events", "events.json"]
+    found = CliRunner().invoke(main, [verb, "--settings", settings, *files, *made])
     assert (found.exit_code, bool(reached)) == ((0, True) if change is None else (1, False)), found.output
     if change is not None:
-        named = name.partition("/")[0]
+        named = "scales.tsv" if name == SCALES else private.relative_to(folder) / name.partition("/")[0]
         assert f"`{named}` must stay as it is until it is charged for, published or exported" in found.output
 
 

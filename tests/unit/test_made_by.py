@@ -30,9 +30,11 @@ RELEASE = StudyConfig.of({"mode": "release", "outcomes": {"network": None, "coun
 
 
 @pytest.fixture
-def private(tmp_path):
+def private(tmp_path, monkeypatch):
+    """The private folder of a study in the working folder."""
     folder = tmp_path / "private" / "results" / "small" / "private"
     (folder / "replicate1").mkdir(parents=True)
+    monkeypatch.chdir(folder.parents[2])
     return folder
 
 
@@ -129,9 +131,20 @@ def test_require_made_by__raise_on_what_lies_in_no_study(tmp_path):
 def test_require_made_by__takes_what_its_own_settings_made(private):
     sites = made(private.parent / "public" / "sites.tsv", settings=StudyConfig.of({"people": {"keep": None}}))
     settings = StudyConfig.of({"mode": "release", "outcomes": {"count": [3]}, "variants": {"maf": 0.1}})
-    statistics = made(private / "replicate1" / "statistics.npz", settings=settings, of=[sites])
+    people = made(private / "people.txt", settings=settings)
+    statistics = made(private / "replicate1" / "statistics.npz", settings=settings, of=[sites, people])
     own = StudyConfig.of({"mode": "release", "outcomes": {"count": [3]}, "people": {"keep": "list.txt"}})
     require_made_by(own, [statistics, sites])
+
+
+@pytest.mark.parametrize("key", ["keep", "remove", "related", "consent"])
+def test_require_made_by__raise_on_people_whom_no_list_has_chosen(private, key):
+    """As of a chromosome that was ingested by hand, without `--people`."""
+    value = {"file": "list.tsv"} if key == "consent" else "list.tsv"
+    settings = StudyConfig.of({"mode": "release", "people": {key: value}})
+    statistics = made(private / "replicate1" / "statistics.npz", settings=settings)
+    with pytest.raises(DpgrsError, match=r"must be made of the people whom the lists of `people` leave"):
+        require_made_by(settings, [statistics])
 
 
 def test_require_made_by__raise_on_public_files_of_other_settings(private):
@@ -384,11 +397,39 @@ def test_verbs__two_processes_make_no_file_at_once(private, monkeypatch):
     assert note_of(path).exists()
 
 
-def run_choose(path):
+def run_choose(path, *options):
     settings = settings_read(resolve({}), "choose-people")
     return CliRunner().invoke(
-        main, ["choose-people", "--settings", settings, "cohort.vcf", "--output", str(path)]
+        main, ["choose-people", "--settings", settings, "cohort.vcf", "--output", str(path), *options]
     )
+
+
+@pytest.mark.parametrize(("place", "options"), [("private", ["--is-reference"]), ("public", [])])
+def test_verbs__raise_on_the_reference_among_the_people_of_the_study(private, place, options):
+    """Of the reference hard calls are read, and its tables have fewer checks."""
+    (private.parents[2] / "cohort.vcf").write_text("##\n")
+    found = run_choose(private.with_name(place) / "people.txt", *options)
+    assert found.exit_code == 2
+    assert "`--is-reference` must be given if and only if the output is a public file" in found.output
+
+
+@pytest.mark.parametrize("verb", ["draw", "measure-release", "write-release"])
+def test_verbs_of_a_release__raise_in_another_folder(private, monkeypatch, verb):
+    """There relative paths of settings name other tables, and other records of Snakemake are read."""
+    config = resolve({"mode": "benchmark", "methods": ["reusecov-gauss"]}).changed(mode="release")
+    (private / "settings.json").write_text(json.dumps(config.as_dict()))
+    path, output = str(private / "x"), ["--output", str(private / "y")]
+    places = {
+        "draw": [path, "--mechanism", "reusecov-statistics", "--events", path, *output],
+        "measure-release": [path, path, path, "--accuracy", path, "--events", path, *output],
+        "write-release": [str(private.with_name("public") / "sites.tsv"), path, path, path, *output],
+    }
+    given = settings_read(config, verb) if verb != "write-release" else str(private / "settings.json")
+    options = [given] if verb == "write-release" else ["--settings", given]
+    monkeypatch.chdir(private)
+    found = CliRunner().invoke(main, [verb, *options, *places[verb]])
+    assert found.exit_code == 2
+    assert "The step must run in the folder that holds `results` of its study" in found.output
 
 
 def test_made_otherwise__finds_files_of_other_settings(private):

@@ -18,6 +18,7 @@ KINDS = {
     "bool": click.BOOL,
 }
 GENOTYPES = "genotypes"  # what a verb names the user's genotype files
+IS_REFERENCE = "is_reference"  # whether a verb reads people of the public reference
 PUBLIC_FILES = ("sites", "loadings", "ld", "effects")  # of a release, as its steps name them
 HOW = "Study file (YAML), or the settings.json of a finished study. Default: the demo study."
 
@@ -41,14 +42,17 @@ def command_of(name):
         from dpgrs.study.input_files import (
             content_marks,
             file_versions,
+            named_tables,
             require_same_versions,
             require_unchanged,
         )
         from dpgrs.study.made_by import (
             note,
             only_writer,
+            require_folder_of,
             require_made_by,
             require_public,
+            require_reference_apart,
             settings_along,
             study_of,
         )
@@ -63,10 +67,13 @@ def command_of(name):
             require_no_digests()
             require_public(path for one in PUBLIC_FILES for path in files.get(one, []))
             rests_on = [path for one in verb.rests_on for path in files.get(one, [])]
-            versions = file_versions(rests_on)
+            require_folder_of(study_of(rests_on[0]))
+            # The step itself reads constants and loadings that the settings name.
+            watched = [*rests_on, *map(Path, named_tables(whole))]
+            versions = file_versions(watched)
             require_made_by(whole, rests_on)
             if verb.charges:
-                given[BEFORE_CHARGE] = partial(require_same_versions, versions, rests_on)
+                given[BEFORE_CHARGE] = partial(require_same_versions, versions, watched)
         # Elsewhere nothing is noted.
         products = [given[one] for one in verb.writes if given.get(one) and study_of(given[one])]
         made, marks = {}, {}
@@ -77,6 +84,8 @@ def command_of(name):
             marks = content_marks(settings, everything, study=study, genotypes=files.get(GENOTYPES, []))
         with ExitStack() as writers:
             for output in products:
+                if IS_REFERENCE in given:
+                    require_reference_apart(output, is_reference=given[IS_REFERENCE])
                 writers.enter_context(only_writer(output))
                 made[output] = settings_along(settings, everything, output=output, marks=marks, verb=name)
                 note(output, None)

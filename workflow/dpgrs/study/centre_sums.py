@@ -39,7 +39,7 @@ from dpgrs.privacy.private_folders import PRIVATE, require_no_digests
 from dpgrs.study.code import package_digest
 from dpgrs.study.exact_statistics import added
 from dpgrs.study.identity import public_identity
-from dpgrs.study.input_files import file_versions, require_same_versions
+from dpgrs.study.input_files import file_versions, named_tables, require_same_versions
 from dpgrs.study.made_by import PUBLIC, SITES, require_made_by
 from dpgrs.study.request_identity import exact_values
 from dpgrs.study.sums_check import STATISTICS, is_possible, largest
@@ -184,8 +184,8 @@ def sums_of_study(folder: Path | str, *, centre: str) -> CentreSums:
     UsageError. Refused are a study that has not run, files made by other settings, changed files of the user
     and digests of private files in Snakemake's records.
     """
-    private, public = Path(folder) / PRIVATE, Path(folder) / PUBLIC
-    settings = private / "settings.json"
+    folder = Path(folder).absolute()
+    settings = folder / PRIVATE / "settings.json"
     if not settings.is_file():
         raise UsageError(
             f"`{folder}` must be the folder of a study that has run, got another. Run the study."
@@ -197,17 +197,19 @@ def sums_of_study(folder: Path | str, *, centre: str) -> CentreSums:
             "agreed configuration with that key."
         )
     files = [
-        private / "replicate1" / "statistics.npz",
-        private / "replicate1" / "outcomes.zarr",
-        public / SITES,
+        folder / PRIVATE / "replicate1" / "statistics.npz",
+        folder / PRIVATE / "replicate1" / "outcomes.zarr",
+        folder / PUBLIC / SITES,
     ]
-    versions = file_versions(files)
-    require_made_by(settings, files)
-    with contextlib.chdir(Path(folder).absolute().parents[1]):
+    watched = [*files, *map(Path, named_tables(settings))]
+    # Relative paths of settings are of the folder that the study ran in.
+    with contextlib.chdir(folder.parent.parent):
+        versions = file_versions(watched)
+        require_made_by(settings, files)
         require_no_digests()
-    statistics, outcomes = Statistics.load(files[0]), Outcomes.load(files[1]).of_rows(slice(0))
-    terms = terms_of(settings, site_digest=written_digest(files[2]))
-    require_same_versions(versions, files)
+        statistics, outcomes = Statistics.load(files[0]), Outcomes.load(files[1]).of_rows(slice(0))
+        terms = terms_of(settings, site_digest=written_digest(files[2]))
+        require_same_versions(versions, watched)
     return CentreSums(statistics, outcomes, terms, (centre,))
 
 

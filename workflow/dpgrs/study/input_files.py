@@ -28,6 +28,8 @@ TABLES = tuple(
     if key not in (*PATTERN_KEYS, "public.reference", "privacy.ledger") and not key.startswith("score.")
 )
 IDENTITY_TABLES = tuple(key for key in TABLES if key.startswith(READS_OF_IDENTITY))
+# Lists of the people of a study, from which `choose-people` makes one.
+LISTS = tuple(key for key in TABLES if key.startswith("people."))
 # Tables that are read only where a section has this source.
 OF_SOURCE = {"outcomes.file": "file", "cohort.table": "table", "cohort.ranges": "table"}
 FILE = "file "

@@ -17,13 +17,20 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from dpgrs.errors import DpgrsError
+from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.json_files import read_json, write_json
 from dpgrs.io.sealed_zarr import fingerprint
 from dpgrs.privacy.accounting.events import MECHANISM_VERSION
 from dpgrs.privacy.private_folders import PRIVATE
 from dpgrs.study.code import PACKAGE
-from dpgrs.study.input_files import FILE, changed_file, files_of_settings, require_unchanged
+from dpgrs.study.input_files import (
+    FILE,
+    LISTS,
+    changed_file,
+    files_of_settings,
+    named_tables,
+    require_unchanged,
+)
 from dpgrs.study.verbs import code_read, module_of
 
 if TYPE_CHECKING:
@@ -41,9 +48,10 @@ AUDIT = "audit.json"
 SHARDS = "shards"
 # Genotypes are simulated by a rule that takes no file, and is no less known for having no note.
 SIMULATED = ("cohort", "reference")
-SITES = "sites.tsv"
+SITES, PEOPLE = "sites.tsv", "people.txt"
 CONTENT, UNKNOWN, CODE = "content of ", "note of ", "code of "
 CONTENT_OF_PRIVATE = f"{CONTENT}{PRIVATE}/"
+CONTENT_OF_PEOPLE = f"{CONTENT_OF_PRIVATE}{PEOPLE}"
 ITSELF = "itself"  # the digest of the file that a note is of
 # Of these steps the version counts that is raised by hand, as in their rules: an update draws nothing anew.
 DRAWING, OF_MECHANISMS = ("draw", "measure-release"), f"version of mechanisms {MECHANISM_VERSION}"
@@ -143,7 +151,7 @@ def require_made_by(settings: "StudyConfig", files: Sequence[Path]) -> None:
     The settings are those of the study or of the step; `files` are as in `settings_along`. Errors name the
     file and the settings without values; a file of the user's that has changed is refused, too.
     """
-    own, contents, marks = own_settings(settings), {}, {}
+    own, contents, marks, unchosen = own_settings(settings), {}, {}, []
     sites = [CONTENT + _name(path) for path in files if _is_public(path) and path.name == SITES]
     for path in files:
         digest = _digest(path)
@@ -174,6 +182,8 @@ def require_made_by(settings: "StudyConfig", files: Sequence[Path]) -> None:
                 f"`{path}` must be made by this version of the program, got another {', '.join(older)}. "
                 f"{ANEW}"
             )
+        if not _is_public(path) and CONTENT_OF_PEOPLE not in noted:
+            unchosen.append(path)
         digests = {key: set(values) for key, values in noted.items() if key.startswith(CONTENT)}
         own_digest = {CONTENT + _name(path): {digest}} if path.exists() else {}
         for key, values in (digests | own_digest).items():
@@ -185,6 +195,11 @@ def require_made_by(settings: "StudyConfig", files: Sequence[Path]) -> None:
     if files:
         study = study_of(files[0])
         require_unchanged(marks, study=study)
+        if unchosen and named_tables(settings, LISTS):
+            raise DpgrsError(
+                f"`{unchosen[0]}` must be made of the people whom the lists of `people` leave in the study, "
+                f"got others: `{PRIVATE}/{PEOPLE}` was not read. {ALL_ANEW}"
+            )
         must, may = files_of_settings(settings, study=study)
         # Where metrics are not charged, less is read.
         if sites and (lacking := [path for key, path in must.items() if key not in marks]):
@@ -205,6 +220,25 @@ def require_public(files: Iterable[Path | None]) -> None:
                 f"`{path}` must be a public file, as nothing is charged for what it tells, got a "
                 "private one. Name the one in the study's folder `public`."
             )
+
+
+def require_reference_apart(output: Path, *, is_reference: bool) -> None:
+    """Refuse people of the public reference among the study's files, and the study's people among public
+    ones."""
+    if is_reference != _is_public(output):
+        raise UsageError(
+            f"`--is-reference` must be given if and only if the output is a public file of the study, got "
+            f"`{output}`. The study's people have other checks than the public reference."
+        )
+
+
+def require_folder_of(study: Path | None) -> None:
+    """Refuse a step in another working folder than the study's: relative paths would name other files."""
+    if study is not None and study.parents[1].resolve() != Path.cwd().resolve():
+        raise UsageError(
+            f"The step must run in the folder that holds `{RESULTS}` of its study, {study.parents[1]}, got "
+            f"{Path.cwd()}. Change to that folder."
+        )
 
 
 def made_otherwise(own: Mapping[str, str], *, private: Path) -> dict[Path, list[str]]:

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -101,6 +103,17 @@ def test_write_overview__says_where_all_is_noise(tmp_path):
     assert "ε = 16:" not in text
     write_overview(make_report_data(n_outcomes=3, epsilons=(16.0,)), tmp_path / "other")
     assert "All noise" not in Page(tmp_path / "other" / "index.html").text
+
+
+def test_write_overview__says_that_nothing_stands_beside_private_fits(tmp_path):
+    """As in a study of whole genomes, whose X'X nobody sums."""
+    data = make_report_data(n_outcomes=3, epsilons=(0.05, 16.0))
+    texts = []
+    for number, metrics in enumerate((data.metrics, data.metrics.assign(mse_nonprivate=np.nan))):
+        write_overview(replace(data, metrics=metrics), tmp_path / str(number))
+        texts.append(" ".join(Page(tmp_path / str(number) / "index.html").text.split()))
+    assert ["GBLUP, the reference without privacy, does" in text for text in texts] == [True, False]
+    assert ["this study has no fit without privacy" in text for text in texts] == [False, True]
 
 
 def test_read_metrics__the_columns_asked_for(tmp_path):

@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from dpgrs.io.replicates import load_labelled
@@ -68,3 +69,25 @@ def test_release__killed_between_chromosomes_gives_the_same_bytes_at_no_further_
     assert "Replayed: nothing was charged" in run(copy, SETTINGS).stdout
     assert bundle(copy, "genome") == bundle(site, "genome")
     assert (copy / "ledger.jsonl").read_bytes() == before
+
+
+def test_benchmark__has_a_map_for_every_design_beside_other_methods(copy):
+    settings = {
+        "study": "compared",
+        "replicates": 1,
+        "cohort": SETTINGS["cohort"],
+        "public": {"reference": SETTINGS["public"]["reference"]},
+        "variants": {"size": [20, 40]},
+        "outcomes": {"count": [1, 2]},
+        "methods": ["blup", "blup-ld", "blup-genome"],
+        "privacy": {"epsilon": [20], "bounds": "tight", "accounting": ["gdp"]},
+    }
+    run(copy, settings)
+    root = copy / "results" / "compared"
+    metrics = pd.read_csv(root / "metrics.tsv", sep="\t")
+    assert metrics.groupby("method")["r2"].count().to_dict() == dict.fromkeys(settings["methods"], 6)
+    assert metrics["mse_nonprivate"].notna().all()
+    labels = [label for label in load_labelled(root / "public" / "ld.npz").labels if "terms" in label]
+    designs = {(label["terms"]["n_variants"], label["terms"]["n_outcomes"]) for label in labels}
+    assert designs == {(20, 1), (20, 2), (40, 1), (40, 2)}
+    assert len({label["digest"] for label in labels}) == 4

@@ -37,6 +37,8 @@ def _accuracy(data: "ReportData") -> dict[str, Any]:
         "lowest": LOWEST,
         "is_of_both_haplotypes": data.effects is None and data.study.rows == Rows.HAPLOTYPES,
         "has_exact": any(not fit.is_private for fit in data.accuracy.fits),
+        # A study without sums of X'X has none to compare with.
+        "has_reference": bool(data.metrics["mse_nonprivate"].notna().any()),
         "summary": summary(data.metrics),
         "figures": figures,
     }

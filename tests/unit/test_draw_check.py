@@ -151,7 +151,7 @@ def test_verify_release__a_made_up_round_of_accuracy(tmp_path):
     event = replace(make_accuracy_event(make_terms(), n_outcomes=1), statistic="accuracy, round 1")
     drawn = [(one, None) for one in (*make_events(make_terms()), event)]
     told = "epsilon 0.01 at delta 0.000001, for all outcomes together"
-    accuracy = [{"name": name, "value": DRAWN.format(0.1), "cost": told} for name in OUTCOMES]
+    accuracy = [{"name": name, "value": DRAWN.format(0.1, 0.9), "cost": told} for name in OUTCOMES]
     terms, content = make_terms(epsilon=2.0), {"drawn": drawn, "accuracy": accuracy}
     with pytest.raises(DpgrsError, match="those of reusecov-gauss, got accuracy, round 1"):
         verify_release(make_bundle(tmp_path, terms=terms, content=content))

@@ -43,7 +43,7 @@ def test_problems__none_of_a_sound_study_and_none_of_calls():
         (
             {"mode": "release", "methods": ["k-blup"]},
             "`methods` must be among ols, ridge, gblup, reusecov-gauss, reusecov-proj, reusecov-ellipsoid, "
-            "blup, blup-shared, blup-steered, blup-ld, blup-hedged, adassp, naive",
+            "blup, blup-shared, blup-steered, blup-ld, blup-hedged, blup-genome, adassp, naive",
         ),
     ],
 )

@@ -149,8 +149,7 @@ def test_require_closed__is_asked_for_every_private_file_of_a_step_that_charges(
     """Before anything is read: of the other files there is not even one."""
     (site / "open").mkdir(mode=0o755)
     settings = StudyConfig.of({"mode": "release", "evaluation": {"metrics": "charged"}})
-    known = {"settings": settings, "mechanism": "adassp-statistics"}
-    known["method"] = []
+    known = {"settings": settings, "mechanism": "adassp-statistics", "method": ["adassp"], "chromosomes": []}
     places = {one: known.get(one, "results/a/private/x") for one in inspect.signature(step).parameters}
     with pytest.raises(DpgrsError, match="open` must be closed to other users before anything is charged"):
         step(**places | {name: "open/x"})

@@ -119,7 +119,7 @@ rule measure_ld:
             **(
                 {
                     "planned_rows": training_rows(SETTINGS, planned_people(SETTINGS)),
-                    "count": outcome_counts_ahead(SETTINGS),
+                    "outcomes_together": outcome_counts_ahead(SETTINGS),
                 }
                 if takes_map(SETTINGS.methods)
                 else {}

@@ -19,7 +19,7 @@ def measure_ld(
     *,
     without_matrix: bool = False,
     planned_rows: int | None = None,
-    count: list[int] = (),
+    outcomes_together: list[int] = (),
     output: Path,
 ):
     """Estimate linkage disequilibrium of public genotypes, with rows clipped as the cohort's are.
@@ -31,7 +31,7 @@ def measure_ld(
     without_matrix : leave out the matrices of LD, which fits of whole genomes do without.
     planned_rows : number of people who are planned to be trained on, for maps of whole genomes; none are made
         without it.
-    count : number of outcomes that are drawn together, for such maps.
+    outcomes_together : number of outcomes that are drawn together, for such maps.
     output : file to write of linkage disequilibrium for every number of variants, and of a map for every
         request.
 
@@ -45,8 +45,11 @@ def measure_ld(
         found = ld_of_variants(panel, settings.variants.size, rows=settings.cohort.rows, factor=factor)
     maps = []
     if planned_rows is not None:
-        requests = [request for request, _ in requests_of(settings, rows=settings.cohort.rows, counts=count)]
-        options = {"n_summed": max(count), "genome_build": settings.release.genome_build}
+        requests = [
+            request
+            for request, _ in requests_of(settings, rows=settings.cohort.rows, counts=outcomes_together)
+        ]
+        options = {"n_summed": max(outcomes_together), "genome_build": settings.release.genome_build}
         maps = map_items(panel, requests, planned_rows=planned_rows, **options)
     save_labelled(output, chain(ld_items(found), maps))
     if not found:

@@ -104,8 +104,8 @@ def base_cohort(seed, *, prefix="p", n_people=N_PEOPLE):
     rng = np.random.default_rng([seed, n_people])
     calls = (rng.random((N_SITES, n_people, 2)) < FREQUENCY[:, np.newaxis, np.newaxis]).astype(int)
     calls[RARE] = 0
-    calls[RARE, n_people // 3, 0] = 1
     calls[rng.random(calls.shape) < 0.02] = MISSING
+    calls[RARE, n_people // 3, 0] = 1
     effects = rng.normal(size=(len(OUTCOMES), N_SITES))
     scores = effects @ (np.clip(calls, 0, 1).sum(axis=2) - 2 * FREQUENCY[:, np.newaxis])
     Y = 0.6 * scores / scores.std(axis=1, keepdims=True) + 0.8 * rng.normal(size=scores.shape)

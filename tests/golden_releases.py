@@ -33,6 +33,7 @@ from dpgrs.steps import measure_release as measure_step
 from dpgrs.steps.fit_weights import fit_weights
 from dpgrs.steps.write_release import write_release
 from dpgrs.study import provenance, training_data
+from dpgrs.study.adjustment import adjusts_first
 from dpgrs.study.centre_sums import CentreSums, combined
 from dpgrs.study.exact_statistics import exact_statistics
 from dpgrs.study.public_effects_files import save_effects
@@ -72,7 +73,8 @@ class Case:
     is_loaded : bool, whether components are drawn in place of outcomes.
     has_cases : bool, whether two outcomes are 0/1, whose cases are counted.
     has_effects : bool, whether the fit starts from public effects.
-    has_covariates : bool, whether there are two further columns of X.
+    has_covariates : bool, whether there are two further columns of X, or a regression on them comes first.
+    is_adjusted : bool, whether a regression comes first where the method would take columns.
     has_dosages : bool, whether genotypes are imputed dosages.
     has_fixed_sites : bool, whether the genotype files are stated to hold a fixed public list of sites.
     has_centres : bool, whether the sums are those of three centres.
@@ -86,6 +88,7 @@ class Case:
     has_cases: bool = False
     has_effects: bool = False
     has_covariates: bool = False
+    is_adjusted: bool = False
     has_dosages: bool = False
     has_fixed_sites: bool = False
     has_centres: bool = False
@@ -166,7 +169,12 @@ CASES = {
     "blup-genome, replace-one, missing": genome(**REPLACE, **MISSING),
     "adassp": case("adassp"),
     "adassp, worst-case, replace-one, missing": case("adassp", **WORST, **REPLACE, **MISSING),
+    "blup, covariates first, missing, charged accuracy": blup(
+        has_covariates=True, is_adjusted=True, **MISSING, **MEASURED
+    ),
+    "blup-ld, covariates first": on_ld(has_covariates=True),
     "k-blup": chosen(),
+    "k-blup, covariates first, separate": chosen(has_covariates=True, **SEPARATE),
     "k-blup, worst-case, haplotypes, replace-one": chosen(**WORST, **HAPLOTYPES, **REPLACE),
     "k-blup, separate, missing, charged accuracy": chosen(**SEPARATE, **MISSING, **MEASURED),
 }
@@ -191,7 +199,7 @@ class GoldenStudy(Study):
         if own.is_loaded:
             sections["outcomes"]["loadings"] = str(root / "loadings.tsv")
         if own.has_covariates:
-            sections["covariates"] = self._write_covariates()
+            sections["covariates"] = self._write_covariates() | ({"first": True} if own.is_adjusted else {})
         if own.has_dosages:
             sections["cohort"]["field"] = "DS"
             dosages = half_units(BITS, n_haplotypes=2 * N_PEOPLE, rows="people").astype(np.int16) * 1900
@@ -268,6 +276,8 @@ class GoldenStudy(Study):
     def fit(self, config, noisy):
         """Fit the weights by what public files the case has; return their path."""
         output, files = self.root / "weights.npz", self._files | {"outcomes": self._outcomes}
+        if adjusts_first(config):
+            files |= {"adjusted": self.drawn_outcomes}
         settings = settings_for("fit-weights", config)
         fit_weights(settings, [noisy], **files, output=output)
         return output
@@ -280,6 +290,7 @@ class GoldenStudy(Study):
             self._outcomes,
             self.fit(config, noisy),
             **self._files | {"variant_set": "variant_set", "sites": self.sites},
+            covariates=self.covariates if adjusts_first(config) else None,
             output=self.root / "metrics.tsv",
             accuracy=self.root / "accuracy.npz",
             events=self.root / "accuracy_events.json",
@@ -293,13 +304,17 @@ class GoldenStudy(Study):
         if self.config.evaluation.metrics != "withheld":
             self.measure(self.config, noisy)
         weights = self.fit(self.config, noisy)
-        write_release(settings, self.sites, noisy, weights, accuracy, **self._files, output=folder)
+        files = dict(self._files)
+        if adjusts_first(self.config):
+            files |= {"regression": self.root / "regression.npz"}
+        write_release(settings, self.sites, noisy, weights, accuracy, **files, output=folder)
         return folder
 
     @property
     def events(self):
         """What was drawn, a list of dicts, as jobs write it."""
-        files = [self.root / "events.json", self.root / "accuracy_events.json"]
+        names = ("regression_events.json", "events.json", "accuracy_events.json")
+        files = [self.root / name for name in names]
         labels = [label for file in files if file.is_file() for label in json.loads(file.read_text())]
         return [event for label in labels for event in label["events"]]
 
@@ -310,11 +325,11 @@ class Witness:
     Attributes
     ----------
     keys : list of (statistic, the JSON values that the study key authenticates).
-    outputs : dict of a part to the digests of what each of its draws gave.
+    outputs : list of (part, digests of what each of its draws gave), in the order of requests.
     """
 
     def __init__(self, monkeypatch):
-        self.keys, self.outputs = [], {}
+        self.keys, self.outputs = [], []
         canonical, end = sources.canonical, ReleaseNoise.require_exhausted
 
         def noting(key):
@@ -323,7 +338,7 @@ class Witness:
             return canonical(key)
 
         def ending(noise):
-            self.outputs |= noise.outputs
+            self.outputs += noise.outputs.items()
             end(noise)
 
         monkeypatch.setattr(sources, "canonical", noting)
@@ -351,9 +366,11 @@ def release(root, monkeypatch, own):
     for statistic, key in witness.keys:
         found["key"][statistic].append(key)
     for request in ledger.read().requests.values():
-        kind, *names = request.identity["part"]
+        kind, *_ = part = request.identity["part"]
         found["identity"][kind].append(request.identity)
-        outputs = witness.outputs[kind, *names]
+        # A regression on covariates and X'Y are of the same part, the former first.
+        place = next(place for place, (own, _) in enumerate(witness.outputs) if list(own) == part)
+        _, outputs = witness.outputs.pop(place)
         for draw, output in zip(request.identity["draws"], outputs, strict=True):
             found["drawn"][draw["statistic"]].append(output)
     for event in study.events:

@@ -164,6 +164,11 @@ KINDS = {
     "components and covariates": Kind(
         ("blup", "reusecov-gauss"), 20, {"outcomes": {"loadings": "loadings.tsv"}, "covariates": COVARIATES}
     ),
+    "covariates first, public reference": Kind(
+        ("blup-ld", "blup-hedged"),
+        20,
+        {"public": REFERENCE, "covariates": COVARIATES | {"pcs": 1, "first": True}},
+    ),
     "sums of two centres": Kind(("blup", "reusecov-gauss", "adassp"), 20, {}, has_centres=True),
     "public reference, public metrics": Kind(
         ("blup-hedged", "blup-ld"), 20, {"public": REFERENCE, "evaluation": MEASURED}

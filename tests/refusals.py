@@ -9,6 +9,7 @@ from dpgrs.study.code import PACKAGE, reached_files
 # The steps that read private data before or at a draw.
 STEPS = (
     *("choose_people", "ingest_chromosome", "make_variants", "make_outcomes", "make_covariates"),
+    "adjust_outcomes",
     *("compute_statistics", "add_statistics", "take_sums", "export_sums", "measure_people", "sum_genome"),
     *("draw", "measure_release"),
 )

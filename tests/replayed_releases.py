@@ -32,7 +32,8 @@ STUDIES = (RESULTS, f"results/{CENTRE}")
 # In the order of the data.
 VERBS = (
     *("ingest-chromosome", "choose-people", "choose-sites", "make-variants", "make-loadings", "measure-ld"),
-    *("make-covariates", "make-outcomes", "compute-statistics", "take-sums", "measure-people", "sum-genome"),
+    *("make-covariates", "make-outcomes", "draw covariate-regression", "adjust-outcomes"),
+    *("compute-statistics", "take-sums", "measure-people", "sum-genome"),
     *("write-settings", "draw", "fit-weights"),
     *("measure-release", "write-release", "render-release-report", "write-provenance"),
 )
@@ -147,9 +148,16 @@ def private_commands(site, settings):
     """Return the commands of a study that may read private files, in order; run those of public inputs."""
     planned = run(site, settings, "--dry-run", "--printshellcmds", cores=1).stdout
     found = re.findall(r"^Shell command: (python .*?2> \S+)$", planned, re.DOTALL | re.MULTILINE)
-    commands = sorted(map(shlex.split, found), key=lambda words: VERBS.index(words[3]))
+    commands = sorted(map(shlex.split, found), key=place_of_command)
     run_steps(site, [words for words in commands if is_public(words)], check=True)
     return [words for words in commands if not is_public(words)]
+
+
+def place_of_command(words):
+    """Return where a command stands among `VERBS`: a regression on covariates is drawn before sums."""
+    _, _, _, verb, *others = words
+    named = [f"{verb} {word}" for word in others if f"{verb} {word}" in VERBS]
+    return VERBS.index((named or [verb])[0])
 
 
 def commands_of_centres(site, kind):

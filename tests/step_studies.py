@@ -1,6 +1,7 @@
 """A small study whose steps run in this process, for releases without Snakemake."""
 
 import json
+import shutil
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,16 +12,19 @@ from dpgrs.io.replicates import save_labelled
 from dpgrs.io.sites import write_sites
 from dpgrs.linalg.public_ld import public_ld
 from dpgrs.linalg.statistics import coded_rows
+from dpgrs.methods.covariate_mechanism import CovariateRegression
 from dpgrs.methods.mechanisms import mechanism_of
 from dpgrs.privacy.ledger.entries import Account
 from dpgrs.privacy.noise.study_key import VARIABLE
 from dpgrs.release.verify import verify_release
 from dpgrs.steps import compute_statistics as statistics_step
 from dpgrs.steps import measure_release as measure_step
+from dpgrs.steps.adjust_outcomes import adjust_outcomes
 from dpgrs.steps.draw import draw
 from dpgrs.steps.fit_weights import fit_weights
 from dpgrs.steps.write_release import write_release
 from dpgrs.study import training_data
+from dpgrs.study.adjustment import adjusts_first
 from dpgrs.study.public_ld_files import save_ld
 from dpgrs.study.settings import resolve
 from genome_studies import sum_along_map
@@ -62,6 +66,7 @@ class Study:
         monkeypatch.chdir(root)
         create_fixed_key()
         self.root, self.sites, self.ledgers = root, root / "sites.tsv", {}
+        self.drawn_outcomes = root / "outcomes.zarr"
         bits = random_bits(N_VARIANTS, 2 * N_PEOPLE)
         frequency = np.array([0.2, 0.4, 0.3, 0.45])
         self.X = coded_rows(bits, n_haplotypes=2 * N_PEOPLE, rows=self.rows)
@@ -112,8 +117,8 @@ class Study:
         """Compute the exact statistics; return the path."""
         output, config = self.root / "statistics.npz", config.changed(outcomes={"count": [count]})
         settings = settings_for("compute-statistics", config)
-        files = {"covariates": self.covariates, "output": output}
-        statistics_step.compute_statistics(settings, "variant_set", self.root / "outcomes.zarr", **files)
+        files = {"covariates": None if adjusts_first(config) else self.covariates, "output": output}
+        statistics_step.compute_statistics(settings, "variant_set", self.drawn_outcomes, **files)
         return output
 
     def release(self, config, *, count=3, loadings=None):
@@ -121,13 +126,15 @@ class Study:
         mechanism, output = mechanism_of(config.methods[0]), self.root / "noisy.npz"
         places = {"statistics": self.root / "statistics.npz", "variant_set": "variant_set"}
         places["ld"] = self.root / "ld.npz"
+        if adjusts_first(config):
+            self.adjust(config, count=count)
         if "statistics" in mechanism.takes:
             self.sum_up(config, count=count)
         if "chromosomes" in mechanism.takes:
             places |= sum_along_map(self, config, count=count)
         draw(
             settings_for("draw", config.changed(outcomes={"count": [count]})),
-            self.root / "outcomes.zarr",
+            self.drawn_outcomes,
             mechanism=mechanism.name,
             method=[method for method in mechanism.drawn_for(config.methods) if method],
             **{name: places[name] for name in mechanism.takes if name in places},
@@ -137,6 +144,20 @@ class Study:
             events=self.root / "events.json",
         )
         return output
+
+    def adjust(self, config, *, count=3):
+        """Release a regression on covariates, whose path is returned, and adjust the outcomes by it."""
+        settings = config.changed(outcomes={"count": [count]})
+        drawn, self.drawn_outcomes = self.root / "regression.npz", self.root / "adjusted.zarr"
+        outcomes, known = self.root / "outcomes.zarr", {"covariates": self.covariates, "sites": self.sites}
+        events = self.root / "regression_events.json"
+        mechanism = CovariateRegression.name
+        terms = known | {"mechanism": mechanism, "output": drawn, "events": events}
+        draw(settings_for("draw", settings), outcomes, **terms)
+        shutil.rmtree(self.drawn_outcomes, ignore_errors=True)
+        terms = {"drawn": drawn, "output": self.drawn_outcomes}
+        adjust_outcomes(settings_for("adjust-outcomes", settings), outcomes, self.covariates, **terms)
+        return drawn
 
     def fit(self, config, noisy):
         """Fit the weights; return their path."""

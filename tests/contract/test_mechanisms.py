@@ -9,6 +9,7 @@ import pytest
 
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.evaluation.private_metrics import AccuracyRequest, accuracy_sums, private_accuracy
+from dpgrs.io.covariates import Covariates
 from dpgrs.io.replicates import load_labelled
 from dpgrs.methods.mechanisms import all_mechanisms, mechanism_of
 from dpgrs.methods.registry import METHODS, methods_that
@@ -90,10 +91,17 @@ class Asked:
     def _ask(self, **privacy):
         known = METHODS[self.method].neighbours if self.method else None
         config = self.study.settings(self.method or "blup", **{"neighbours": known or "add-remove"} | privacy)
+        covariates = None
+        if "covariates" in self.mechanism.takes:
+            covariates = self.study.root / "covariates.npz"
+            units = np.arange(2 * len(self.study.X), dtype=np.int16).reshape(2, -1) % 600 - 300
+            Covariates(("age", "sex"), units, np.zeros(2), np.ones(2), 3.0, "haplotypes").save(covariates)
+            config = config.changed(covariates={"pcs": 2, "first": True, "share": 0.2})
         files = {
             "statistics": self.study.sum_up(config),
             "variant_set": "variant_set",
             "ld": self.study.root / "ld.npz",
+            "covariates": covariates,
         }
         if self.is_of_people:
             files |= sum_along_map(self.study, config, count=3)

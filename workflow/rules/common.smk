@@ -27,6 +27,7 @@ if not (PACKAGE_ROOT / "dpgrs" / "__init__.py").is_file():
 sys.path.insert(0, str(PACKAGE_ROOT))
 
 from dpgrs import __version__
+from dpgrs.study.adjustment import adjusts_first
 from dpgrs.study.code import code_digest
 from dpgrs.study.cohort_files import cohort_files, reference_files_of, tables_of
 from dpgrs.study.copied_people import map_files, n_copies
@@ -40,6 +41,7 @@ from dpgrs.study.input_files import stamps_of
 from dpgrs.study.job_limits import LONGEST_JOB, machine_memory_mb
 from dpgrs.study.made_by import NOTES, made_otherwise, own_settings
 from dpgrs.study.method_choice import outcome_counts_ahead
+from dpgrs.methods.covariate_mechanism import CovariateRegression
 from dpgrs.methods.mechanisms import mechanism_named, mechanisms_of, takes_sums
 from dpgrs.methods.registry import METHODS
 from dpgrs.study.variant_terms import (
@@ -220,6 +222,7 @@ def files_of_draw(wildcards):
             GENOME_SHARD.format(replicate=wildcards.replicate, shard=shard)
             for shard in range(1, len(CHROMOSOMES) + 1)
         ],
+        "covariates": f"{PRIVATE}/covariates.npz",
     }
     takes = mechanism_named(wildcards.mechanism).takes
     return {
@@ -337,6 +340,13 @@ REPLICATE = f"{PRIVATE}/replicate{{replicate}}"
 # Where people are summed elsewhere, names and terms alone.
 OUTCOMES = f"{REPLICATE}/{'summed_' if HAS_SUMS else ''}outcomes.zarr"
 STATISTICS = f"{REPLICATE}/statistics.npz"
+# What all is drawn from, but for a regression on covariates that comes before.
+ADJUSTS = adjusts_first(SETTINGS)
+DRAWN_OUTCOMES = f"{REPLICATE}/adjusted_outcomes.zarr" if ADJUSTS else OUTCOMES
+# Of fits without privacy.
+EXACT = "exact_" if ADJUSTS else ""
+EXACT_OUTCOMES = f"{REPLICATE}/{EXACT}outcomes.zarr"
+EXACT_STATISTICS = f"{REPLICATE}/{EXACT}statistics.npz"
 DRAWN = f"{REPLICATE}/drawn/{{mechanism}}.npz"
 # Of people, whose statistics are summed by one job each.
 SHARD = f"{REPLICATE}/shards/{{shard}}_of_{SHAPE.n_shards}.npz"

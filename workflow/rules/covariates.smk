@@ -67,3 +67,45 @@ rule make_covariates:
     shell:
         "python -m dpgrs make-covariates --settings {params.settings:q} {input.variant_set} --output {output.covariates} {params.files} {params.counts}"
         " 2> {log}"
+
+
+if ADJUSTS:
+
+    rule adjust_outcomes:
+        input:
+            outcomes=OUTCOMES,
+            covariates=COVARIATES,
+            drawn=[f"{REPLICATE}/drawn/{CovariateRegression.name}.npz"],
+        output:
+            outcomes=directory(in_place(DRAWN_OUTCOMES)),
+        log:
+            f"{LOGS}/adjust_outcomes/{{replicate}}.log",
+        benchmark:
+            f"{BENCHMARKS}/adjust_outcomes/{{replicate}}.tsv"
+        group:
+            GROUP_OF_REPLICATE
+        conda:
+            "../../envs/dpgrs.yaml"
+        threads: 1
+        resources:
+            **resources_of("adjust-outcomes", SHAPE),
+        params:
+            files=lambda wildcards, input: flags(drawn=list(input.drawn)),
+            settings=settings_of("adjust-outcomes"),
+            code=code_read("adjust-outcomes"),
+        shell:
+            "python -m dpgrs adjust-outcomes --settings {params.settings:q} {input.outcomes} {input.covariates} {params.files}"
+            " --output {output.outcomes} 2> {log}"
+
+    # Without privacy, as a reference: benchmarks alone ask for it.
+    use rule adjust_outcomes as adjust_outcomes_exactly with:
+        input:
+            outcomes=OUTCOMES,
+            covariates=COVARIATES,
+            drawn=[],
+        output:
+            outcomes=directory(in_place(EXACT_OUTCOMES)),
+        log:
+            f"{LOGS}/adjust_outcomes_exactly/{{replicate}}.log",
+        benchmark:
+            f"{BENCHMARKS}/adjust_outcomes_exactly/{{replicate}}.tsv"

@@ -6,7 +6,11 @@
 rule draw:
     input:
         unpack(files_of_draw),
-        outcomes=OUTCOMES,
+        outcomes=lambda wildcards: (
+            OUTCOMES
+            if wildcards.mechanism == CovariateRegression.name
+            else DRAWN_OUTCOMES
+        ),
         sites=SITES,
         audit=AUDIT,
         loadings=LOADINGS if IS_RELEASE else [],
@@ -46,6 +50,7 @@ rule draw:
                     "choices",
                     "ld",
                     "chromosomes",
+                    "covariates",
                     "sites",
                     "loadings",
                     "audit",

@@ -105,7 +105,7 @@ rule attack_replicate:
     input:
         variant_set=f"{PRIVATE}/variants.zarr",
         outcomes=f"{REPLICATE}/outcomes.zarr",
-        statistics=f"{REPLICATE}/statistics.npz",
+        statistics=EXACT_STATISTICS,
         noisy=f"{REPLICATE}/drawn/reusecov-statistics.npz",
         weights=f"{REPLICATE}/weights.npz",
         covariates=COVARIATES,

@@ -27,7 +27,7 @@ rule measure_people:
 rule sum_genome:
     input:
         variant_set=f"{PRIVATE}/variants.zarr",
-        outcomes=f"{REPLICATE}/outcomes.zarr",
+        outcomes=DRAWN_OUTCOMES,
         people=f"{PRIVATE}/genome_people.npz",
         ld=f"{PUBLIC}/ld.npz",
     output:

@@ -13,15 +13,17 @@ rule fit_weights:
             for name in DRAWS
             if mechanism_named(name).methods and not IS_RELEASE
         ],
-        statistics=[f"{REPLICATE}/statistics.npz"] if COMPARES_SUMS else [],
+        statistics=[EXACT_STATISTICS] if COMPARES_SUMS else [],
         choices=[f"{REPLICATE}/exact_choices.npz"] if CHOOSES_EXACTLY else [],
         variant_set=[f"{PRIVATE}/variants.zarr"] if CHOOSES_EXACTLY else [],
         # Feature protection takes outcomes as public, and fits may use them.
         outcomes=(
-            [f"{REPLICATE}/outcomes.zarr"]
+            [EXACT_OUTCOMES]
             if CHOOSES_EXACTLY or "feature" in SETTINGS.privacy.protection
             else []
         ),
+        adjusted=[DRAWN_OUTCOMES] if ADJUSTS else [],
+        exactly_adjusted=[EXACT_OUTCOMES] if ADJUSTS and not IS_RELEASE else [],
         ld=LD,
         effects=EFFECTS,
     output:
@@ -49,6 +51,8 @@ rule fit_weights:
                     "choices",
                     "variant_set",
                     "outcomes",
+                    "adjusted",
+                    "exactly_adjusted",
                     "ld",
                     "effects",
                 )

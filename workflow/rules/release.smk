@@ -1,6 +1,9 @@
 # The audits of a release, its metrics, and the bundle that it ends in.
 
 RELEASED = f"{PRIVATE}/replicate1/drawn/{DRAWS[0]}.npz"
+REGRESSION = (
+    [f"{PRIVATE}/replicate1/drawn/{CovariateRegression.name}.npz"] if ADJUSTS else []
+)
 IS_CHARGED = SETTINGS.evaluation.metrics == "charged"
 IS_PUBLIC = SETTINGS.evaluation.metrics == "public"
 # Whose genotypes accuracy is measured on; nobody's where it is withheld.
@@ -25,6 +28,7 @@ AUDITED = [
     *(["private_count"] if COUNTS_ROWS else []),
     *(["private_outcome_counts"] if COUNTS_OUTCOMES else []),
     *(["private_case_counts"] if COUNTS_CASES else []),
+    *(["private_covariate_regression"] if ADJUSTS else []),
     *METHODS[SETTINGS.methods[0]].all_audited,
     *(["private_accuracy"] if IS_CHARGED else []),
 ]
@@ -181,6 +185,7 @@ rule write_release:
         loadings=LOADINGS,
         ld=LD,
         effects=EFFECTS,
+        regression=REGRESSION,
         traits=traits_file(),
         stamps=stamps(traits_file()),
     output:
@@ -202,6 +207,7 @@ rule write_release:
             loadings=list(input.loadings),
             ld=list(input.ld),
             effects=list(input.effects),
+            regression=list(input.regression),
             traits=list(input.traits),
         ),
         code=code_read("write-release"),

@@ -4,7 +4,7 @@
 rule choose_exactly:
     input:
         variant_set=f"{PRIVATE}/variants.zarr",
-        outcomes=f"{REPLICATE}/outcomes.zarr",
+        outcomes=EXACT_OUTCOMES,
     output:
         choices=in_place(f"{REPLICATE}/exact_choices.npz"),
     log:

@@ -4,8 +4,8 @@
 rule compute_statistics:
     input:
         variant_set=f"{PRIVATE}/variants.zarr",
-        outcomes=f"{REPLICATE}/outcomes.zarr",
-        covariates=COVARIATES,
+        outcomes=DRAWN_OUTCOMES,
+        covariates=[] if ADJUSTS else COVARIATES,
     output:
         statistics=(
             in_place(f"{REPLICATE}/statistics.npz")
@@ -58,3 +58,21 @@ if N_SHARDS > 1:
             code=code_read("add-statistics"),
         shell:
             "python -m dpgrs add-statistics {input.shards} --output {output.statistics} 2> {log}"
+
+
+if ADJUSTS:
+
+    # Of outcomes adjusted without privacy, for fits without any: benchmarks alone ask for it.
+    use rule compute_statistics as compute_exact_statistics with:
+        input:
+            variant_set=f"{PRIVATE}/variants.zarr",
+            outcomes=EXACT_OUTCOMES,
+            covariates=[],
+        output:
+            statistics=in_place(EXACT_STATISTICS),
+        log:
+            f"{LOGS}/compute_exact_statistics/{{replicate}}.log",
+        benchmark:
+            f"{BENCHMARKS}/compute_exact_statistics/{{replicate}}.tsv"
+        params:
+            options="",

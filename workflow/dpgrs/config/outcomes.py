@@ -162,10 +162,9 @@ class Outcomes(Section):
 
 @dataclass(frozen=True)
 class Covariates(Section):
-    """Further columns of X, which every outcome shares (docs/explanation/covariates.md). They need
-    `privacy.bounds: tight`, the default of a release, and a method that is fitted from sums: `ols`,
-    `gblup`, `ridge`, `reusecov-gauss`, `reusecov-proj`, `reusecov-ellipsoid`, `blup`, `blup-shared`,
-    `naive` or `adassp`.
+    """What every outcome is adjusted for (docs/explanation/covariates.md): by a private regression before all
+    else, with any method that can be released, or as further columns of X. They need
+    `privacy.bounds: tight`, the default of a release.
     """
 
     file: str | None = setting(
@@ -202,4 +201,19 @@ class Covariates(Section):
         example=4,
         above=0,
         maximum=100,
+    )
+    first: bool | None = setting(
+        None,
+        "Whether outcomes are adjusted by a private regression on the covariates before anything else of "
+        "them is summed; false makes covariates columns of X. null takes the regression if a method of the "
+        "study takes no such columns.",
+        example=True,
+    )
+    share: float | None = setting(
+        None,
+        "Share of mu^2 for that regression. null takes the smallest by which its noise costs an outcome less "
+        "than 0.001 of its variance, by the planned number of people, from 0.03 to 0.3.",
+        example=0.05,
+        above=0,
+        below=1,
     )

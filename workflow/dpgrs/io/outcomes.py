@@ -64,6 +64,11 @@ class Outcomes:
     # (n_outcomes,) float64, public, of the population whose cases and controls these are; NaN if none is
     # stated
     population_prevalence: np.ndarray | None = None
+    # (n_outcomes, n_covariates + 1) float64, a row's constant and the effects of covariates whose part was
+    # taken from the values; None of outcomes as they are
+    covariate_effects: np.ndarray | None = None
+    # Digests of what was released of the regression that gave these effects; empty of exact effects
+    adjusted_by: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.prevalence is None:
@@ -118,6 +123,9 @@ class Outcomes:
         arrays |= {"prevalence": self.prevalence, "population_prevalence": self.population_prevalence}
         if self.components is not None:
             arrays |= {"components": np.array(self.components, dtype=str), "loadings": self.loadings}
+        if self.covariate_effects is not None:
+            arrays |= {"covariate_effects": self.covariate_effects}
+            arrays |= {"adjusted_by": np.array(self.adjusted_by, dtype=str)}
         return arrays | {f"effects/{size}": effects for size, effects in self.effects.items()}
 
     @classmethod
@@ -138,6 +146,8 @@ class Outcomes:
             tuple(arrays["components"].tolist()) if "components" in arrays else None,
             arrays.get("loadings"),
             arrays["population_prevalence"],
+            arrays.get("covariate_effects"),
+            tuple(arrays["adjusted_by"].tolist()) if "adjusted_by" in arrays else (),
         )
 
 

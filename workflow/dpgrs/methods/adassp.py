@@ -55,7 +55,7 @@ class AdasspRequest(PrivacyRequest):
         shares = (*counts, *[(1 - counts[0] - counts[1]) / 3] * 3)
         mus = split_budget(self.epsilon, self.delta, shares=shares, accounting=self.accounting)
         names = ("count", "observed", "eigenvalue", "gram", "cross")
-        return self.with_cases(dict(zip(names, mus, strict=True)))
+        return self.with_cases(self.after_covariates(dict(zip(names, mus, strict=True))))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,6 +9,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from dpgrs.errors import UsageError
+from dpgrs.methods.covariate_mechanism import CovariateRegression
 from dpgrs.methods.drawn_choices import Choices
 from dpgrs.methods.registry import METHODS, named
 from dpgrs.methods.sum_mechanisms import SharedStatistics
@@ -33,7 +34,7 @@ def mechanism_of(method: str | None, *, is_release: bool = True) -> SharedStatis
 
 def all_mechanisms() -> dict[str, SharedStatistics]:
     """Return all mechanisms by name, a dict."""
-    known = [SHARED, _made(Choices)]
+    known = [SHARED, _made(Choices), _made(CovariateRegression)]
     known += [mechanism_of(name, is_release=is_release) for name in METHODS for is_release in (True, False)]
     return {mechanism.name: mechanism for mechanism in known}
 

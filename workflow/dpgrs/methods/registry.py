@@ -108,6 +108,10 @@ class Method:
         is_counted = self.is_screened and selectors.SELECTORS[self.selector].counts_units
         return 0 if self.is_non_private else self.reads_count + is_counted
 
+    def takes_adjusted(self, mode: str) -> bool:
+        """Whether it can be fitted on outcomes that a regression on covariates adjusted before."""
+        return self.may_be_released or (mode == "benchmark" and self.is_non_private and not self.reads_rows)
+
     def takes_fractions(self, mode: str) -> bool:
         """Whether it can be fitted on dosages or columns of a table; of rows in a benchmark alone."""
         is_of_sums = self.takes_covariates or self.reads_fractions

@@ -65,6 +65,9 @@ class PrivacyRequest:
     # In (0, 1) or None, share of the noisy numbers of cases of all outcomes of a budget in what X'Y would get
     # without; None counts none.
     case_share: float | None = None
+    # In (0, 1) or None, share of the whole mu^2 that a regression on covariates had before; all else has the
+    # rest. None where there was none.
+    covariate_share: float | None = None
 
     # Whether X'X is among what is released or public.
     has_gram = True
@@ -92,7 +95,7 @@ class PrivacyRequest:
                 "`privacy.case_share` must be null under feature protection, where outcomes are public, got "
                 f"{self.case_share}. Leave it out."
             )
-        for name in ("gram_share", "count_share", "case_share"):
+        for name in ("gram_share", "count_share", "case_share", "covariate_share"):
             share = getattr(self, name)
             if share is not None and not 0 < share < 1:
                 raise UsageError(f"`privacy.{name}` must be between 0 and 1, got {share}. Change it.")
@@ -133,7 +136,9 @@ class PrivacyRequest:
         # As a file gives them back, so that a request read again has the same draws.
         terms = json.loads(json.dumps(asdict(self)))
         if not self.n_covariates:
-            terms = {name: value for name, value in terms.items() if "covariate" not in name}
+            del terms["n_covariates"], terms["covariate_bound"]
+        if self.covariate_share is None:
+            del terms["covariate_share"]
         if not self.counts_outcomes:
             del terms["counts_outcomes"]
         if not self.counts_cases:
@@ -231,7 +236,14 @@ class PrivacyRequest:
         gram = rest * self.share_of_gram if self.has_private_gram else 0.0
         shares = (count, observed, gram, rest - gram)
         mus = split_budget(self.epsilon, self.delta, shares=shares, accounting=self.accounting)
-        return self.with_cases(dict(zip(("count", "observed", "gram", "cross"), mus, strict=True)))
+        budget = dict(zip(("count", "observed", "gram", "cross"), mus, strict=True))
+        return self.with_cases(self.after_covariates(budget))
+
+    def after_covariates(self, budget: dict[str, float]) -> dict[str, float]:
+        """Take the share of a regression on covariates off every mu of a budget that is the whole."""
+        if self.covariate_share is None:
+            return budget
+        return {name: split_mu(mu, share=self.covariate_share)[0] for name, mu in budget.items()}
 
     def with_cases(self, budget: dict[str, float]) -> dict[str, float]:
         """Give the numbers of cases their share of the mu of X'Y: X'X is the same draw with and without."""

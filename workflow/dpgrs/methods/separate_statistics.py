@@ -35,7 +35,7 @@ class SeparateRequest(PrivacyRequest):
         if Accounting(self.accounting) == Accounting.GDP:
             parts = [(1 - count) * share / self.n_fits for share in of_a_fit]
             terms = {"shares": (count, *parts * self.n_fits), "accounting": self.accounting}
-            return _named(split_budget(self.epsilon, self.delta, **terms)[:4])
+            return self.after_covariates(_named(split_budget(self.epsilon, self.delta, **terms)[:4]))
         paid = math.sqrt(count) / sum(map(math.sqrt, (count, *((1 - count) * share for share in of_a_fit))))
         mus = split_budget(
             *even_part((1 - paid) * self.epsilon, (1 - paid) * self.delta, self.n_fits),

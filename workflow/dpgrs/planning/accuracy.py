@@ -8,9 +8,9 @@ from dpgrs.methods.fits import FitTerms
 from dpgrs.methods.mechanisms import mechanism_of_study, takes_sums
 from dpgrs.methods.planning import expected_fit, expected_r2
 from dpgrs.methods.registry import METHODS
+from dpgrs.study.adjustment import column_terms
 from dpgrs.study.method_choice import has_same_ancestry
 from dpgrs.study.table_cohort import is_table
-from dpgrs.study.table_settings import covariate_terms
 from dpgrs.types import Bounds, Coding, Neighbours, Protection
 
 # The time of a planned R^2 grows with the number of variants to the power of 2.6: here it takes ten minutes.
@@ -36,7 +36,7 @@ def within_bounds(request, bounds, *, frequency, config):
         return replace(request, **plain, n_covariates=0, covariate_bound=None)
     if Bounds(bounds) == Bounds.PAPER:
         return replace(request, coding=Coding.ROW_CENTRED)
-    privacy, own = config.privacy, covariate_terms(config.covariates)
+    privacy, own = config.privacy, column_terms(config)
     clip, bound = privacy.outcome_clip, request.outcome_bound
     return replace(
         request,

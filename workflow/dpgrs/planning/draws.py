@@ -8,12 +8,14 @@ from dpgrs.errors import UsageError
 from dpgrs.evaluation.private_metrics import AccuracyRequest, private_accuracy
 from dpgrs.methods.chosen import ScreeningData
 from dpgrs.methods.chosen_requests import request_of_rows
-from dpgrs.methods.mechanisms import mechanism_of_study
+from dpgrs.methods.covariate_mechanism import CovariateRegression
+from dpgrs.methods.mechanisms import mechanism_named, mechanism_of_study
 from dpgrs.methods.reusecov import n_noisy_entries
 from dpgrs.privacy.accounting.events import GaussianEvent
 from dpgrs.privacy.noise.claims import scale_of
 from dpgrs.privacy.noise.sources import Rehearsal
-from dpgrs.study.release_cost import screening_terms
+from dpgrs.study.adjustment import adjusts_first
+from dpgrs.study.release_cost import regression_request, screening_terms
 from dpgrs.types import Bounds, Metrics, Rows
 
 # X'X of more variants is not made for a rehearsal: its events follow from those of so many variants.
@@ -59,6 +61,12 @@ def rehearse(request, count, *, frequency, config):
         mechanism.draw(**mechanism.zeros(few, count), request=few, noise=rehearsal)
     else:
         _rehearse_rows(mechanism, request, count, frequency=frequency, config=config, noise=rehearsal)
+    if adjusts_first(config):
+        regression = mechanism_named(CovariateRegression.name)
+        asked = regression_request(config, request)
+        names = [str(number) for number in range(count)]
+        sums = regression.zeros(asked, count)
+        regression.draw(**sums, request=asked, noise=rehearsal, outcome_names=names)
     if config.evaluation.metrics == Metrics.CHARGED:
         sums = np.zeros((3, count), dtype=np.int64)
         private_accuracy(sums, request=_accuracy_request(request, config.evaluation), noise=rehearsal)

@@ -13,13 +13,14 @@ from pathlib import Path
 
 from dpgrs.config.study import AUTO
 from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.methods.covariate_regression import expected_loss
 from dpgrs.methods.joined import joins_outcomes
 from dpgrs.methods.requests import request_grid
 from dpgrs.planning.accuracy import plan_accuracy, unplanned_methods, within_bounds
 from dpgrs.planning.draws import rehearse
 from dpgrs.planning.public_variants import planned_variants
 from dpgrs.preflight.checks import problems
-from dpgrs.privacy.accounting.accountant import MARGIN
+from dpgrs.privacy.accounting.accountant import MARGIN, gdp_mu
 from dpgrs.privacy.accounting.composition import study_totals, total_cost
 from dpgrs.privacy.accounting.events import GaussianEvent
 from dpgrs.privacy.accounting.exact_numbers import shown_above, text_above, text_below
@@ -27,6 +28,7 @@ from dpgrs.privacy.ledger.caps import strict_budget
 from dpgrs.privacy.ledger.entries import Account
 from dpgrs.privacy.ledger.ledger import Ledger, shown_delta, shown_epsilon
 from dpgrs.privacy.noise.study_key import VARIABLE
+from dpgrs.study.adjustment import adjusts_first, column_terms, share_terms
 from dpgrs.study.method_choice import candidates, choice_in_words, method_of_request
 from dpgrs.study.people_terms import planned_people, training_rows
 from dpgrs.study.release_cost import case_share
@@ -113,7 +115,8 @@ def plan_study(settings, *, people=None, heritabilities=(), progress=iter):
         | {"frequencies": variant_set.of_frequencies, "linkage": variant_set.of_ld}
         | assumed
         | _components(config.outcomes)
-        | covariate_terms(config.covariates),
+        | column_terms(config)
+        | _regression(config, n_rows, counts=[count for _, count in asked]),
         "ledger": _standing(config, book),
         "not_planned": unplanned_methods(
             config.methods,
@@ -224,6 +227,7 @@ def _requests(config, frequencies):
         outcome_bound=outcomes.bound,
         counts_outcomes=counts_outcomes(config),
         case_share=case_share(config),
+        **share_terms(config),
         **{name: getattr(privacy, name) for name in REQUEST_TERMS},
     )
     return [
@@ -265,6 +269,18 @@ def _costs(request, count, *, frequency, config, book):
         "is_within_budget": None if budget is None else totals.study.ledger <= budget * (1 + MARGIN),
         "ledger": None if book is None else _verdicts(book, request, events, dataset=config.dataset),
     }
+
+
+def _regression(config, n_rows, *, counts):
+    """Return what a regression on covariates before all else is expected to cost outcomes; empty without."""
+    if not adjusts_first(config):
+        return {}
+    privacy, share = config.privacy, config.covariates.share
+    n_shared = max(counts) if privacy.outcome_budget == "joint" else 1
+    n_columns = covariate_terms(config.covariates)["n_covariates"] + 1
+    mu = gdp_mu(min(privacy.epsilon), privacy.delta)
+    loss = expected_loss(n_columns, n_shared, share=share, mu=mu, n_rows=n_rows)
+    return {"regressed_covariates": n_columns - 1, "covariate_share": share, "covariate_loss": loss}
 
 
 def _mechanisms(events):

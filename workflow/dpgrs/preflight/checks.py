@@ -256,7 +256,8 @@ CHECKS = (
     *each(covariates.unused_problems, ("covariates.columns", "covariates.scales"), ("covariates.file",)),
     Check(covariates.needed_problems, ("mode", "covariates.file", *covariates.MEASURED)),
     Check(covariates.bounds_problems, ("privacy.bounds", *COVARIATES)),
-    Check(covariates.method_problems, ("methods", *COVARIATES)),
+    Check(covariates.method_problems, ("mode", "methods", "covariates.first", *COVARIATES)),
+    Check(covariates.first_problems, covariates.FIRST),
     Check(covariates.component_problems, ("mode", "covariates.pcs", "variants.size", *REFERENCE)),
     Check(covariates.table_problems, ("covariates", "outcomes.least_share", "outcomes.checks")),
     Check(

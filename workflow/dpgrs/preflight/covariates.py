@@ -2,14 +2,20 @@
 
 from dpgrs.errors import DpgrsError, must
 from dpgrs.io.loadings import component_names
-from dpgrs.methods.registry import methods_that
+from dpgrs.methods.registry import METHODS, methods_that
 from dpgrs.preflight.controlled import encrypted_line, is_encrypted
 from dpgrs.preflight.tables import count_table, noting
+from dpgrs.study.adjustment import adjusts_first
 from dpgrs.study.table_settings import covariate_constants, has_covariates, table_columns
 from dpgrs.study.table_values import ClippedValues
-from dpgrs.types import Bounds, Metrics
+from dpgrs.types import Bounds, Metrics, Protection
 
 MEASURED = ("evaluation.metrics", "evaluation.covariates")
+LISTS = ("privacy.protection", "privacy.accounting", "privacy.epsilon", "variants.size", "outcomes.count")
+FIRST = (
+    *("covariates.file", "covariates.pcs", "covariates.first", "covariates.share"),
+    *("outcomes.loadings", "cohort.part", "cohort.sums", *LISTS),
+)
 
 
 def unused_problems(inspection, key):
@@ -43,13 +49,44 @@ def bounds_problems(inspection):
 
 
 def method_problems(inspection):
-    """Find methods that take no covariates."""
-    taking = methods_that("takes_covariates")
+    """Find methods that take no covariates as the study adjusts for them."""
+    if not _has_any(inspection):
+        return []
+    is_first, mode = adjusts_first(inspection.config), inspection["mode"]
+    taking = [name for name, row in METHODS.items() if row.takes_adjusted(mode)] if is_first else None
+    taking = taking or methods_that("takes_covariates")
     others = [name for name in inspection["methods"] if name not in taking]
-    if not (others and _has_any(inspection)):
+    if not others:
         return []
     wanted = f"be among {', '.join(taking)} with `covariates`"
+    if not is_first and all(METHODS[name].takes_adjusted(mode) for name in others):
+        return [must("methods", wanted, ", ".join(others), "Or say `covariates: {first: true}`.")]
     return [must("methods", wanted, ", ".join(others), "Leave out the one or the other.")]
+
+
+def first_problems(inspection):
+    """Find what keeps outcomes from being adjusted by a regression on covariates before all else."""
+    if not _has_any(inspection) or not adjusts_first(inspection.config):
+        key = "covariates.share"
+        if inspection[key] is None:
+            return []
+        return [must(key, "come with a regression on covariates", inspection[key], "Say `first: true`.")]
+    lines, privacy, key = [], inspection.config.privacy, "covariates.first"
+    others = {
+        "feature protection, where outcomes are public": Protection.FEATURE in privacy.protection,
+        "`outcomes.loadings`": inspection["outcomes.loadings"] is not None,
+        "sums of several centres": inspection["cohort.part"] or inspection["cohort.sums"] is not None,
+    }
+    for what, is_there in others.items():
+        if is_there:
+            lines.append(must(key, f"be false with {what}", "true", "Leave out the one or the other."))
+    # Every request would need outcomes of its own, less another regression's part.
+    for name in LISTS:
+        values = inspection[name] or ()
+        if len(values) > 1:
+            got = ", ".join(map(str, values))
+            lines.append(must(name, f"have one value with `{key}`", got, "Run a study for each."))
+    return lines
 
 
 def component_problems(inspection):

@@ -20,6 +20,7 @@ PROOFS = {
     "boosted_adassp/1": "docs/proofs/boosted_adassp.md",
     "clipped_gram/1": "docs/proofs/clipped_gram.md",
     "count/1": "docs/proofs/count.md",
+    "covariate_regression/1": "docs/proofs/covariate_regression.md",
     "cross_product/1": "docs/proofs/cross_product.md",
     "dp_sgd/1": "docs/proofs/dp_sgd.md",
     "genome/1": "docs/proofs/genome.md",
@@ -199,6 +200,59 @@ def genome_sensitivity(n_directions, n_outcomes, *, rows, neighbours, unit, row_
     moved = n_rows * positive("row_norm", row_norm) * positive("outcome_norm", outcome_norm)
     rounded = positive("step", step) * Fraction(root_above(Fraction(n_directions * n_outcomes)))
     return _claim((moved + rounded) ** 2, rows=rows, neighbours=neighbours, unit=unit, law="genome/1")
+
+
+def covariate_regression_sensitivity(
+    n_columns,
+    n_outcomes,
+    *,
+    rows,
+    neighbours,
+    unit,
+    row_norm,
+    outcome_norm,
+    outcome_bound,
+    intercept,
+    square_weight,
+    known_weight=0,
+):
+    """Bound the vector [a upper(C'C), C'Y, h known] of a regression of outcomes on covariates.
+
+    Parameters
+    ----------
+    n_columns, n_outcomes : int, entries of a row of C, its intercept among them, and of Y.
+    rows, neighbours, unit : as in `gram_sensitivity`.
+    row_norm, outcome_norm : float > 0, public bounds on the norms of a row of C and of Y.
+    outcome_bound : float, public bound on every entry of Y.
+    intercept : float > 0, the entry of the intercept, of which `known` sums squares.
+    square_weight, known_weight : Fraction, a > 0 and h >= 0; h is 0 where nothing is counted.
+
+    Returns
+    -------
+    Sensitivity
+
+    Raises
+    ------
+    UsageError
+        If a norm or the weight a is not a finite number above 0.
+    """
+    largest = Fraction(_entry_range(rows), 2) ** 2
+    R_squared = min(positive("row_norm", row_norm) ** 2, n_columns * largest)
+    C_squared = min(
+        positive("outcome_norm", outcome_norm) ** 2,
+        n_outcomes * positive("outcome_bound", outcome_bound) ** 2,
+    )
+    whole, rest = divmod(R_squared, largest)
+    M = whole * largest**2 + rest**2
+    a_squared = positive("square_weight", square_weight) ** 2
+    if Neighbours(neighbours) == Neighbours.ADD_REMOVE:
+        square = a_squared * (R_squared**2 + M) / 2 + R_squared * C_squared
+    else:
+        t = min(R_squared, C_squared / a_squared)
+        square = a_squared * (R_squared**2 - t**2 + min(M, n_columns * largest**2 / 2))
+        square += 2 * C_squared * (R_squared + t)
+    square += n_outcomes * (Fraction(known_weight) * min(Fraction(intercept) ** 2, largest)) ** 2
+    return _claim(square, rows=rows, neighbours=neighbours, unit=unit, law="covariate_regression/1")
 
 
 def largest_row_norm(n_variants, *, rows, row_norm=None):

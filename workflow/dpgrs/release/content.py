@@ -33,7 +33,7 @@ from dpgrs.privacy.statement.content import (
 from dpgrs.privacy.statement.statement import ledger_standing
 from dpgrs.release.bundle import OUTCOME_LOADINGS, SCALES
 from dpgrs.release.case_counts import case_counts
-from dpgrs.release.covariates import covariate_inputs
+from dpgrs.release.covariates import covariate_inputs, regression_inputs, with_regression
 from dpgrs.release.pgs_catalog import site_digest
 from dpgrs.release.post_processing import found_in_words, post_processing
 from dpgrs.study.checked_data import check_inputs
@@ -74,6 +74,7 @@ def release_content(
     fitted: "LinearFit",
     effects: Sequence[dict] = (),
     traits: Sequence[dict] = (),
+    regression: dict | None = None,
 ) -> StatementContent:
     """Return all that the statement of a release says.
 
@@ -81,7 +82,9 @@ def release_content(
     are from `dpgrs.study.released_accuracy.load_accuracy`, `audits` from `summarise_audits`, None if a study
     leaves them out. `fit` are the settings of the fit and the public files that it took, `fitted` the
     weights, `effects` the files of public effects and `traits` the curator's words on the outcomes.
+    `regression` is the label of a regression on covariates that came before.
     """
+    label = with_regression(label, regression)
     request, digest, draws = label["request"], site_digest(sites), _draws_of_outcomes(label, measured)
     method = fit["method"]
     known = {"protection": request["protection"], "has_effects": bool(effects)}
@@ -107,6 +110,7 @@ def release_content(
             *_public_inputs(settings, digest, label, fit),
             *(PublicInput(f"effects of {one['name']}", one["digest"], one["matched"]) for one in effects),
             *covariate_inputs(settings, loadings),
+            *(() if regression is None else regression_inputs(request_of(regression))),
         ),
         post_processing=tuple(
             post_processing(
@@ -118,6 +122,7 @@ def release_content(
                 components=label.get("components", ()),
                 found=found_in_words(fitted, label["outcomes"]),
                 has_accuracy=bool(measured),
+                is_adjusted=regression is not None,
             )
         ),
         preprocessing=_preprocessing(settings),

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -12,6 +12,7 @@ from dpgrs.io.files import written_digest
 from dpgrs.linalg.covariates import entry_scale
 from dpgrs.privacy.statement.content import COVARIATES_INPUT, PublicInput
 from dpgrs.release.bundle import COVARIATES, LOADINGS
+from dpgrs.release.regression_check import REGRESSION_NORM, REGRESSION_OUTCOMES, REGRESSION_WEIGHTS
 from dpgrs.study.table_settings import (
     covariate_constants,
     covariate_identity,
@@ -21,6 +22,7 @@ from dpgrs.study.table_settings import (
 
 if TYPE_CHECKING:
     from dpgrs.config.study import StudyConfig
+    from dpgrs.methods.covariate_regression import CovariateRequest
 
 
 def covariate_weights(
@@ -70,3 +72,19 @@ def covariate_inputs(settings: "StudyConfig", loadings: Path | None) -> Iterator
     if loadings is not None:
         origin = f"people of the public reference, {LOADINGS}"
         yield PublicInput("loadings of principal components", written_digest(loadings), origin)
+
+
+def regression_inputs(request: "CovariateRequest") -> Iterator[PublicInput]:
+    """Yield the public inputs of a regression on covariates: all on which its sensitivity depends."""
+    constants = "public constants"
+    yield PublicInput(REGRESSION_NORM, f"{request.row_norm:g}", constants)
+    yield PublicInput(REGRESSION_OUTCOMES, f"{request.outcome_norm:g}", "chosen in the configuration")
+    weights = f"{request.square_weight} and {request.known_weight}"
+    yield PublicInput(REGRESSION_WEIGHTS, weights, f"{constants}, in steps of 2^-28")
+
+
+def with_regression(label: dict[str, Any], regression: dict[str, Any] | None) -> dict[str, Any]:
+    """Return the label of what was drawn with the draws of a regression on covariates before its own."""
+    if regression is None:
+        return label
+    return label | {name: [*regression[name], *label[name]] for name in ("events", "requests")}

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
+from dpgrs.methods.registry import METHODS
 from dpgrs.plugins import points
 from dpgrs.privacy.accounting.events import MECHANISM_VERSION
 from dpgrs.privacy.statement.content import NOISE
@@ -57,6 +58,8 @@ BY_METHOD = {
 }
 # Those that turn rows before they sum them, whose audits do so, too.
 ON_TURNED_ROWS = ("blup-steered", "blup-ld")
+# Those that may take covariates as columns of X.
+METHODS_WITH_COLUMNS = tuple(name for name, row in METHODS.items() if row.takes_covariates)
 # Of methods of other packages, which say so themselves.
 OTHERS = {point.name: point.load() for point in points("draws")}
 PROVED = frozenset([*BY_METHOD, *(name for name, draws in OTHERS.items() if isinstance(draws, Proved))])
@@ -76,21 +79,25 @@ def has_statistics(method: str, protection: Protection | str) -> bool:
     return is_known and {*BY_METHOD[method]} <= draws
 
 
-def draw_problems(statement: dict) -> list[str]:
-    """Find draws that a statement leaves out, and those that its method does not make: two lines at most."""
+def draw_problems(statement: dict, *, others: Sequence[Draws] = ()) -> list[str]:
+    """Find draws that a statement leaves out, and those that its method does not make: two lines at most.
+
+    `others` are draws that come before those of the method.
+    """
     method = statement["method"]
     if method not in BY_METHOD:
         return [f"method must be one of {', '.join(BY_METHOD)}, got {method}"]
     needed = [draws for draws in BY_METHOD[method] if _is_drawn(draws.statistic, statement)]
+    needed += others
     if _has_charged_accuracy(statement):
         needed.append(ACCURACY)
     expected = {(draws.statistic, draws.family) for draws in needed}
     stated = dict.fromkeys(
         (mechanism["statistic"], mechanism["mechanism"]) for mechanism in statement["mechanisms"]
     )
-    others = [f"{name} ({family})" for name, family in stated if (name, family) not in expected]
+    unknown = [f"{name} ({family})" for name, family in stated if (name, family) not in expected]
     amiss = {
-        f"no draws but those of {method}, got ": ", ".join(others),
+        f"no draws but those of {method}, got ": ", ".join(unknown),
         f"just what {method} draws, but have fewer or more of ": "; ".join(_lacking(statement, needed)),
     }
     return [f"the mechanisms must hold {line}{names}" for line, names in amiss.items() if names]

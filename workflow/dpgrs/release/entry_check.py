@@ -24,6 +24,7 @@ from dpgrs.release.draw_check import (
     SUBSET,
 )
 from dpgrs.release.folder_check import read_text
+from dpgrs.release.regression_check import is_adjusted
 from dpgrs.release.scoring_check import read_scoring_file
 from dpgrs.types import Rows
 
@@ -102,12 +103,17 @@ def components_of(files: dict[str, Path]) -> list[str]:
 
 
 def columns_of(statement: dict, files: dict[str, Path]) -> int:
-    """Return how many variants and covariates the rows have."""
-    n_columns = statement["data_domain"]["n_variants"]
-    if COVARIATES in files:
-        _, *lines = csv.reader(read_text(files[COVARIATES]).splitlines(), delimiter="\t")
-        n_columns += len({name for _, name, *_ in lines})
-    return n_columns
+    """Return how many columns the rows of X have: variants, and covariates that are no regression's."""
+    n_covariates = 0 if is_adjusted(statement) else len(covariates_of(files))
+    return statement["data_domain"]["n_variants"] + n_covariates
+
+
+def covariates_of(files: dict[str, Path]) -> list[str]:
+    """Return the names of the covariates of a bundle whose table is sound; none without one."""
+    if COVARIATES not in files:
+        return []
+    _, *lines = csv.reader(read_text(files[COVARIATES]).splitlines(), delimiter="\t")
+    return list(dict.fromkeys(name for _, name, *_ in lines))
 
 
 def _directions(entries: int, n_outcomes: int, n_columns: int) -> int:

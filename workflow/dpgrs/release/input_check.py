@@ -35,6 +35,7 @@ from dpgrs.release.covariate_check import SCALES as SCALES_OF_COVARIATES
 from dpgrs.release.draw_check import ACCURACY, ON_TURNED_ROWS
 from dpgrs.release.entry_check import ROW_NORM, STATED, choices_of
 from dpgrs.release.folder_check import read_text
+from dpgrs.release.regression_check import REGRESSION_NORM, REGRESSION_OUTCOMES, REGRESSION_WEIGHTS
 from dpgrs.types import Missing, Penalty, Protection, TableCheck
 
 if TYPE_CHECKING:
@@ -75,6 +76,9 @@ VALUES = {
     "heritability": SIZE,
     OUTCOME_BOUND: SIZE,
     OUTCOME_NORM: SIZE,
+    REGRESSION_NORM: SIZE,
+    REGRESSION_OUTCOMES: SIZE,
+    REGRESSION_WEIGHTS: r"\d{1,9} and \d{1,9}",
     ROW_NORM: SIZE,
     RESIDUAL_BOUND: SIZE,
     "variants to choose for an outcome": WHOLE,

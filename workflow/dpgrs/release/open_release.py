@@ -28,6 +28,7 @@ from dpgrs.release.entry_check import FILE as OUTCOME_LOADINGS
 from dpgrs.release.entry_check import ROW_NORM, columns_of
 from dpgrs.release.folder_check import list_files
 from dpgrs.release.prediction_check import read_constants
+from dpgrs.release.regression_check import is_adjusted
 from dpgrs.release.scoring_check import read_scoring_file
 from dpgrs.release.statistics_check import (
     ARRAYS,
@@ -314,6 +315,8 @@ def _require_own_scores(opened: OpenRelease) -> bool:
         for score in statement["scores"]
     }
     constants = [own[0] for own in read_constants(statement, opened._files)[0]]
+    if is_adjusted(statement):
+        constants = refit.constants  # with the regression's own, which no statistics of a bundle show
     scale = refit.weights.abs().max(axis=None)
     for (name, numbers), constant in zip(held.items(), constants, strict=True):
         own = np.append(refit.weights[name].to_numpy(), refit.constants[name])

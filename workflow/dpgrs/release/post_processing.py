@@ -9,6 +9,7 @@ import numpy as np
 
 from dpgrs.methods.blup_hedged import share_in_words
 from dpgrs.methods.blup_ld import mismatch_in_words
+from dpgrs.methods.covariate_regression import STEPS as OF_REGRESSION
 from dpgrs.methods.public_effects import correlations_in_words
 from dpgrs.methods.registry import METHODS, named
 from dpgrs.methods.reusecov import SMALLEST_KNOWN
@@ -55,12 +56,14 @@ def post_processing(
     components: Sequence[str] = (),
     found: Sequence[str] = (),
     has_accuracy: bool = False,
+    is_adjusted: bool = False,
 ) -> list[str]:
     """List the post-processing of the draws, in words.
 
     `fit` are the settings of the fit as a statement has them, `choice` is from `choice_in_words`,
-    `components` are those that were released in place of outcomes, `found` is from `found_in_words`, and
-    `has_accuracy` is whether accuracy was drawn.
+    `components` are those that were released in place of outcomes, `found` is from `found_in_words`,
+    `has_accuracy` is whether accuracy was drawn, and `is_adjusted` whether a regression on covariates came
+    before.
     """
     row, counts = METHODS[method], ()
     if protection == Protection.FEATURE:
@@ -70,6 +73,7 @@ def post_processing(
         counts = (OF_GENOTYPES if is_public else AT_LEAST_ONE_ROW, *(RESCALED if is_counted else ()))
     return [
         *choice,
+        *(OF_REGRESSION if is_adjusted else ()),
         *counts,
         *(step({**fit, "method": method}) if callable(step) else step for step in named(row.steps)),
         ROUNDED,

@@ -23,7 +23,14 @@ from dpgrs.release.covariate_check import covariate_problems
 from dpgrs.release.draw_check import ACCURACY as ACCURACY_DRAW
 from dpgrs.release.draw_check import draw_problems, form_problems
 from dpgrs.release.entry_check import FILE as LOADINGS
-from dpgrs.release.entry_check import choice_parts, choices_of, columns_of, components_of, entry_problems
+from dpgrs.release.entry_check import (
+    choice_parts,
+    choices_of,
+    columns_of,
+    components_of,
+    covariates_of,
+    entry_problems,
+)
 from dpgrs.release.folder_check import (
     OF_ARRAYS,
     SUMS,
@@ -44,6 +51,7 @@ from dpgrs.release.prediction_check import CONSTANTS, accuracy_problems, read_co
 from dpgrs.release.prediction_check import SUMS as ACCURACY_SUMS
 from dpgrs.release.reference_check import score_people, sum_problems
 from dpgrs.release.registry import to_registry_yaml
+from dpgrs.release.regression_check import REGRESSION, is_adjusted, regression_problems
 from dpgrs.release.score_check import score_problems, traits_of
 from dpgrs.release.scoring_check import read_scoring_file, read_standard_errors
 from dpgrs.release.sensitivity_check import sensitivity_problems
@@ -118,7 +126,9 @@ def verify_release(directory: Path | str, *, reference: Path | str | None = None
     ]
     if statement is not None:
         problems += _name_problems(statement)
-        problems += claim_problems(statement) + draw_problems(statement) + form_problems(statement)
+        problems += claim_problems(statement) + form_problems(statement)
+        before = [REGRESSION] if is_adjusted(statement) else []
+        problems += draw_problems(statement, others=before)
         problems += input_problems(statement) + side_problems(statement)
         problems += _choice_problems(statement)
         problems += _provenance_problems(statement, files)
@@ -137,6 +147,7 @@ def verify_release(directory: Path | str, *, reference: Path | str | None = None
         problems += count_problems(statement, files)
     if not problems:
         problems = sensitivity_problems(statement, n_columns=columns_of(statement, files))
+        problems += regression_problems(statement, covariates=covariates_of(files))
         problems += number_problems(statement)
         problems += _word_problems(statement, files)
     if not problems:
@@ -368,6 +379,7 @@ def _word_problems(statement: dict, files: dict[str, Path]) -> list[str]:
         has_accuracy=any(
             mechanism["statistic"] == ACCURACY_DRAW.statistic for mechanism in statement["mechanisms"]
         ),
+        is_adjusted=is_adjusted(statement),
     ):
         wrong.append("the post_processing must be what the method, its fit and the draws say")
     wrong += [

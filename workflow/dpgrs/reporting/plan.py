@@ -260,6 +260,10 @@ def _compared(plan: dict[str, Any]) -> str:
     return "\n".join(["What bounds and neighbours cost", text_table(columns, rows), _legend(legend)])
 
 
+# Of the variance of an outcome: noise of a regression on covariates that costs more is pointed out.
+LARGEST_LOSS_WORTHWHILE = 0.005
+
+
 def _r2(value: float) -> str:
     return f"{value:.2f}" if value > -1 else "< -1"
 
@@ -279,6 +283,18 @@ def _notes(plan: dict[str, Any]) -> str:
             f"The {assumed['n_covariates']} covariates share norm and noise with the variants; the R2 is "
             "that of the variants, as if covariates explained nothing."
         )
+    if "covariate_loss" in assumed:
+        loss, n_covariates = assumed["covariate_loss"], assumed["regressed_covariates"]
+        line = (
+            f"A regression on {n_covariates} covariates comes first, with {assumed['covariate_share']:.2g} "
+            f"of mu^2. Its noise costs an outcome about {loss:.2g} of its variance."
+        )
+        if loss > LARGEST_LOSS_WORTHWHILE:
+            line += (
+                " That is worth it only if covariates explain clearly more: with so few people leave weak "
+                "ones out."
+            )
+        lines.append(line)
     lines.append(
         "The plan does not depend on the people: it read the names of columns in private tables, and nothing "
         "of the cohort's genotypes. A dry run checks these files."

@@ -305,7 +305,8 @@ def _row_loss(label):
     """Return the mu of one row from the events of a release, whose unit may own several rows."""
     request = label["request"]
     is_group = request["unit"] == Unit.PERSON and request["rows"] == Rows.HAPLOTYPES
-    return math.hypot(*(event["mu"] for event in label["events"])) / (2 if is_group else 1)
+    whole = math.sqrt(1 - (request.get("covariate_share") or 0))  # a regression on covariates had the rest
+    return math.hypot(*(event["mu"] for event in label["events"])) / whole / (2 if is_group else 1)
 
 
 def _outcome_of(release, sides):

@@ -7,6 +7,7 @@ from functools import cache, lru_cache
 
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.evaluation.audits import accuracy_cases
+from dpgrs.methods.audits.covariates import covariate_cases
 from dpgrs.methods.registry import METHODS, named
 from dpgrs.privacy.audit.audit import alarm_probability, audit
 from dpgrs.privacy.noise.sources import BenchmarkNoise, Rehearsal, ReleaseNoise
@@ -73,7 +74,8 @@ def all_cases():
     """Return the AuditCases of all that draws noise, a tuple; made once, as it takes seconds."""
     of_methods = dict.fromkeys(row.audits for row in METHODS.values() if row.audits)
     of_selectors = dict.fromkeys(row.audits for row in SELECTORS.values() if row.audits)
-    builders = [*map(named, of_methods), *map(named_by_selector, of_selectors), accuracy_cases]
+    builders = [*map(named, of_methods), *map(named_by_selector, of_selectors)]
+    builders += [covariate_cases, accuracy_cases]
     return tuple(case for builder in builders for case in builder())
 
 

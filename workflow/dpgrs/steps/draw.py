@@ -9,6 +9,7 @@ from dpgrs.errors import UsageError
 from dpgrs.io.files import write_table, written_digest
 from dpgrs.io.json_files import read_json
 from dpgrs.io.replicates import save_labelled, write_events
+from dpgrs.methods.covariate_mechanism import CovariateRegression
 from dpgrs.methods.labels import timed
 from dpgrs.methods.mechanisms import mechanism_named
 from dpgrs.methods.registry import METHODS
@@ -21,6 +22,7 @@ from dpgrs.privacy.private_folders import require_closed
 from dpgrs.privacy.statement.audits import STEERED, drawn_statistics, require_audited
 from dpgrs.release.bundle_room import require_no_other_bundle
 from dpgrs.release.draw_check import ON_TURNED_ROWS
+from dpgrs.study.adjusted_outcomes import adjustment_identity, require_adjusted
 from dpgrs.study.draws import draws_of
 from dpgrs.study.identity import public_identity
 from dpgrs.study.released import output_digests
@@ -31,6 +33,7 @@ from dpgrs.study.training_data import TrainingData
 READS = (
     "mode",
     "study",
+    "methods",
     "seed",
     "variants.size",
     "outcomes",
@@ -44,7 +47,17 @@ READS = (
     "public",
 )
 
-RESTS_ON = ("outcomes", "statistics", "variant_set", "ld", "chromosomes", "sites", "loadings", "audit")
+RESTS_ON = (
+    "outcomes",
+    "statistics",
+    "variant_set",
+    "ld",
+    "covariates",
+    "chromosomes",
+    "sites",
+    "loadings",
+    "audit",
+)
 
 
 def draw(
@@ -58,6 +71,7 @@ def draw(
     choices: Path | None = None,
     ld: Path | None = None,
     chromosomes: list[Path] = (),
+    covariates: Path | None = None,
     sites: Path | None = None,
     loadings: Path | None = None,
     audit: Path | None = None,
@@ -84,6 +98,7 @@ def draw(
     choices : private choices of variants that an earlier run of this command drew, in benchmarks.
     ld : linkage disequilibrium of public genotypes, for mechanisms that use it.
     chromosomes : exact sums of chromosomes along a public map, for mechanisms that draw from these.
+    covariates : covariates, for the regression of outcomes on them.
     sites : public sites, in releases.
     loadings : public loadings of principal components, in releases.
     audit : audits of the mechanisms, in releases: stale ones, and those of other mechanisms, are refused
@@ -99,7 +114,9 @@ def draw(
     drawing = mechanism_named(mechanism)
     if settings.mode == "release":
         _require_released(drawing, method)
-        require_closed(*filter(None, (statistics, variant_set)), *chromosomes, outcomes, output, events)
+        require_closed(
+            *filter(None, (statistics, variant_set, covariates)), *chromosomes, outcomes, output, events
+        )
         if choices is not None:
             raise UsageError(
                 "`--choices` must be left out in a release, which draws its choices and is charged for them. "
@@ -107,10 +124,11 @@ def draw(
             )
     files = {"statistics": statistics, "variant_set": variant_set, "choices": choices, "ld": ld}
     files["chromosomes"] = chromosomes
+    files["covariates"] = covariates
     data = TrainingData(outcomes, **files, n_threads=threads)
     draws = list(draws_of(settings, drawing, method or [None], data))
     if settings.mode == "release":
-        public = loadings_identity(loadings) | ld_identity(ld)
+        public = loadings_identity(loadings) | ld_identity(ld) | adjustment_identity(data.outcomes)
         own = {"sites": sites, "public": public, "audit": audit, "before_charge": before_charge}
         _charge(_only(draws), output, events, **own)
         return
@@ -134,6 +152,8 @@ def draw(
 
 def _require_released(mechanism, methods: list[str]) -> None:
     """Refuse a mechanism, or methods of another one, of which no bundle can be made."""
+    if mechanism.name == CovariateRegression.name and not methods:
+        return
     released = [name for name in mechanism.methods if METHODS[name].may_be_released]
     if not released or not {*methods} <= {*released}:
         raise UsageError(
@@ -173,6 +193,7 @@ def _charge(asked, output, events, *, sites, public, audit, before_charge):
     before_charge : as in `draw`; it is called when the rehearsal has read all data.
     """
     ledger, site_digest = Ledger(asked.settings.privacy.ledger), written_digest(sites)
+    require_adjusted(asked, ledger)
     identity = public_identity(asked.settings) | public
     terms = {"sites": site_digest} | identity["dataset"]
     mechanism, request = asked.mechanism, asked.request
@@ -185,7 +206,7 @@ def _charge(asked, output, events, *, sites, public, audit, before_charge):
     def allow(asked):
         require_no_other_bundle(output, asked, ledger=ledger, terms=terms)
         if audit is not None:
-            turned = [STEERED] * (mechanism.methods[0] in ON_TURNED_ROWS)
+            turned = [STEERED] * bool({*mechanism.methods[:1]} & {*ON_TURNED_ROWS})
             require_audited(read_json(audit, kind=list), statistics=[*drawn_statistics(asked), *turned])
         if before_charge is not None:
             before_charge()
@@ -199,7 +220,7 @@ def _charge(asked, output, events, *, sites, public, audit, before_charge):
         allow=allow,
     )
     label = asked.label(drawn) | {"requests": list(receipt.requests.items())}
-    label |= {name: public[name] for name in ("ld",) if name in public}
+    label |= {name: public[name] for name in ("ld", "adjusted_by") if name in public}
     receipt = replace(receipt, outputs=output_digests(mechanism.outputs(drawn, asked.names, request)))
     check(receipt, ledger)
     # Before it is stored: of a run that is killed here another machine could give a second output.

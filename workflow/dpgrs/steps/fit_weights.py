@@ -21,6 +21,7 @@ from dpgrs.methods.ols import fit_exactly
 from dpgrs.methods.public_effects import PublicEffects
 from dpgrs.methods.registry import METHODS, REFERENCE_METHOD
 from dpgrs.release.pgs_catalog import file_stems
+from dpgrs.study.adjusted_outcomes import with_covariates
 from dpgrs.study.genome_maps import stored_map
 from dpgrs.study.identity import fit_settings
 from dpgrs.study.method_choice import has_same_ancestry
@@ -45,6 +46,8 @@ def fit_weights(
     choices: Path | None = None,
     variant_set: Path | None = None,
     outcomes: Path | None = None,
+    adjusted: Path | None = None,
+    exactly_adjusted: Path | None = None,
     ld: Path | None = None,
     effects: Path | None = None,
     output: Path,
@@ -64,6 +67,9 @@ def fit_weights(
     choices : choices of variants without privacy, for fits that use them.
     variant_set : the variant set, for fits on choices without privacy.
     outcomes : outcomes, for fits on choices without privacy and fits with public outcomes.
+    adjusted : outcomes as they were drawn, if they were adjusted for covariates before: their effects become
+        weights.
+    exactly_adjusted : outcomes of the exact statistics, likewise.
     ld : linkage disequilibrium of public genotypes, for fits that use it.
     effects : public effects, for fits that start from them.
     output : the weights to write.
@@ -79,21 +85,24 @@ def fit_weights(
         If a release was drawn by other public genotypes than those of `ld`.
     """
     took, mismatches = [], []
+    of_drawn, of_exact = (
+        None if path is None else Outcomes.load(path).covariate_effects
+        for path in (adjusted, exactly_adjusted)
+    )
 
     def fits():
         """Yield one after another, so that no more than one is in memory, and note what is told of all."""
-        methods, files = settings.methods, {"ld": ld, "effects": effects}
+        methods, files = settings.methods, {"ld": ld, "effects": effects, "covariates": of_drawn}
         if statistics is not None:
             exact = Statistics.load(statistics)
-            yield from _non_private_fits(exact, methods, settings.regression.as_dict())
+            yield from _non_private_fits(exact, methods, settings.regression.as_dict(), of_exact)
         public = None if outcomes is None else Outcomes.load(outcomes)
         for path, times in zip_longest(drawn, draw_seconds):
             times = None if times is None else read_table(times, needed=["seconds"])["seconds"]
             yield from _drawn_fits(load_labelled(path), times, settings, public, **files)
         if choices is not None:
-            yield from _fits_of_choices(
-                load_labelled(choices), methods, TrainingData(outcomes, variant_set=variant_set)
-            )
+            data = TrainingData(outcomes, variant_set=variant_set)
+            yield from _fits_of_choices(load_labelled(choices), methods, data, of_exact)
 
     def labelled():
         for label, arrays, elapsed in fits():
@@ -108,16 +117,17 @@ def fit_weights(
     return {"warnings": warnings} if warnings else None
 
 
-def _non_private_fits(statistics, methods, regression):
+def _non_private_fits(statistics, methods, regression, covariates):
     names = [name for name in ("ols", "ridge") if name in methods]
     for size, cross in statistics.cross.items():
         for method in (REFERENCE_METHOD, *names):
             fit, elapsed = timed(fit_exactly, method, statistics, size, regression)
+            fit = with_covariates(fit, covariates)
             label = exact_label(method, size, len(cross)) | {"reported": method in methods}
             yield label, fit.arrays(), elapsed
 
 
-def _drawn_fits(drawn, took, settings, public, ld, effects):
+def _drawn_fits(drawn, took, settings, public, ld, effects, covariates):
     found_ld = {} if ld is None else {size: one for size, (one, _) in load_ld(ld).items()}
     is_stated = has_same_ancestry(settings)
     linkage = {"ld": found_ld, "genome": lambda terms: stored_map(ld, terms).genome}
@@ -132,6 +142,7 @@ def _drawn_fits(drawn, took, settings, public, ld, effects):
         for method in fitted_from(mechanism, settings.methods, **known):
             options = {"request": request, "terms": terms, "outcomes": outcomes}
             fit, elapsed = timed(mechanism.fit, method, found, **options)
+            fit = with_covariates(fit, covariates)
             if mechanism.is_fitted and took is not None:
                 elapsed = took[number]  # it was fitted as it was drawn
             own = _label(method, label) | _statuses(label)
@@ -169,13 +180,14 @@ def _told(effects, names):
     return told
 
 
-def _fits_of_choices(choices, methods, data):
+def _fits_of_choices(choices, methods, data, covariates):
     for label, arrays in choices:
         size, chosen = label["n_variants"], arrays["chosen"]
         for method in methods:
             known = METHODS[method]
             if known.is_non_private and known.selector == label["selector"]:
                 fit, elapsed = timed(fit_chosen_exactly, data.rows(size), chosen)
+                fit = with_covariates(fit, covariates)
                 yield exact_label(method, size, len(chosen)), fit.arrays(), elapsed
 
 

@@ -8,6 +8,7 @@ from dpgrs.io.files import written_digest
 from dpgrs.io.json_files import read_json
 from dpgrs.io.sites import read_chosen_sites
 from dpgrs.io.tables.outcome_loadings import read_outcome_loadings
+from dpgrs.methods.mechanisms import drawn_names, mechanism_of_file, request_of
 from dpgrs.privacy.ledger.ledger import Ledger
 from dpgrs.privacy.statement.audits import STEERED, summarise_audits
 from dpgrs.privacy.statement.statement import build_statement
@@ -15,7 +16,7 @@ from dpgrs.release.bundle import remove_bundle, write_bundle
 from dpgrs.release.bundle_room import require_same_release
 from dpgrs.release.constants import prediction_constants, published
 from dpgrs.release.content import release_content
-from dpgrs.release.covariates import covariate_weights
+from dpgrs.release.covariates import covariate_weights, with_regression
 from dpgrs.release.draw_check import ON_TURNED_ROWS, has_statistics
 from dpgrs.release.pgs_catalog import Scores
 from dpgrs.release.statistics_files import released_statistics
@@ -23,7 +24,7 @@ from dpgrs.release.traits import read_traits
 from dpgrs.study.identity import fit_settings, public_identity
 from dpgrs.study.provenance import provenance
 from dpgrs.study.public_effects_files import load_effects
-from dpgrs.study.released import load_released, load_weights
+from dpgrs.study.released import load_released, load_weights, output_digests
 from dpgrs.study.released_accuracy import load_accuracy, load_measures, load_reference_sums
 from dpgrs.study.request_identity import (
     WHERE_THERE,
@@ -35,7 +36,7 @@ from dpgrs.study.request_identity import (
 from dpgrs.study.settings import without_paths
 from dpgrs.study.table_settings import outcome_constants
 
-RESTS_ON = ("sites", "drawn", "weights", "accuracy", "loadings", "ld", "effects", "audit")
+RESTS_ON = ("sites", "drawn", "weights", "accuracy", "loadings", "ld", "effects", "audit", "regression")
 
 
 def write_release(
@@ -50,6 +51,7 @@ def write_release(
     ld: Path | None = None,
     effects: Path | None = None,
     traits: Path | None = None,
+    regression: Path | None = None,
     output: Path,
     before_charge=None,
 ):
@@ -66,6 +68,7 @@ def write_release(
     loadings : public loadings of principal components.
     ld : linkage disequilibrium of public genotypes, for fits that use it.
     effects : public effects, for fits that start from them.
+    regression : the released regression on covariates, if outcomes were adjusted by one.
     traits : table that describes the outcomes, written by the curator.
     output : folder to write. An earlier bundle of the same release there is written again; a bundle of
         another release is refused.
@@ -81,16 +84,21 @@ def write_release(
     settings = StudyConfig.of(read_json(settings))
     book = Ledger(settings.privacy.ledger).read()
     label, noisy = load_released(drawn, book)
-    _require_same_data(settings, {"sites": written_digest(sites)} | loadings_identity(loadings), label, book)
+    before = _regression(regression, label, book)
+    files = {"sites": written_digest(sites)} | loadings_identity(loadings)
+    for one in filter(None, (label, before)):
+        _require_same_data(settings, files, one, book)
     terms = fit_settings(settings) | ld_identity(ld) | effects_identity(effects)
     fit = published(load_weights(weights, label, noisy, fit=terms))
     names, sites = tuple(label["outcomes"]), read_chosen_sites(sites)
     constants = outcome_constants(settings.outcomes, names)
     measured, stated = load_accuracy(accuracy, book, label, fit=terms, constants=constants)
-    audits = _audits(audit, label["events"] + measured, settings)
+    events = with_regression(label, before)["events"]
+    audits = _audits(audit, events + measured, settings)
     found = {"noisy": noisy, "measured": measured, "stated": stated, "audits": audits, "loadings": loadings}
     found |= {"fit": terms, "fitted": fit, "effects": load_effects(effects)[0]}
     found |= {"traits": () if traits is None else read_traits(traits, names)}
+    found |= {"regression": before}
     content = release_content(settings, sites, label, book, **found)
     size, covariates = len(sites), settings.covariates
     scores = Scores(
@@ -101,7 +109,7 @@ def write_release(
             fit, n_variants=size, n_components=covariates.pcs, rows=settings.cohort.rows
         ),
         standard_errors=None if fit.standard_errors is None else fit.standard_errors[:, :size],
-        chosen=fit.chosen,
+        chosen=fit.chosen if before is None or fit.chosen is None else _of_variants(fit.chosen, size),
         frequency=sites["frequency"].to_numpy(),
         genome_build=settings.release.genome_build,
         terms=content.terms,
@@ -125,6 +133,27 @@ def write_release(
     require_same_release(output, {event["request"] for event in content.events}, fit=terms)
     remove_bundle(output)
     write_bundle(output, **parts)
+
+
+def _regression(path, label, book):
+    """Return the label of the released regression on covariates by which outcomes were adjusted, or None."""
+    if path is None:
+        stated = None
+    else:
+        before, effects = load_released(path, book)
+        outputs = mechanism_of_file(before).outputs(effects, drawn_names(before), request_of(before))
+        stated = list(output_digests(outputs).values())
+    if label.get("adjusted_by") != stated:
+        raise DpgrsError(
+            "The noisy statistics must be of outcomes that the released regression on covariates adjusted, "
+            "got others. Run the study again."
+        )
+    return None if path is None else before
+
+
+def _of_variants(chosen, size):
+    """Return the chosen columns that are variants: (n_outcomes, n_chosen), of as many for each outcome."""
+    return chosen[:, : (chosen < size).sum(axis=1).min()]
 
 
 def _statistics(settings, label, noisy, sites):

@@ -71,7 +71,7 @@ def draws_of(
     before anything is charged.
     """
     share, drawn = settings.privacy.case_share, mechanism.draws.get("outcomes", ())
-    if share is not None and "cases" not in drawn:
+    if share is not None and mechanism.methods and "cases" not in drawn:
         wanted = f"be null for `{mechanism.name}`, which counts no cases"
         raise UsageError(must("privacy.case_share", wanted, share, "Leave it out."))
     outcomes = data.outcomes

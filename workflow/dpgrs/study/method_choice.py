@@ -150,7 +150,7 @@ def _serves(name: str, config: StudyConfig, protection: Protection) -> bool:
     """Return whether a method exists for the inputs of a study."""
     row, has_columns = METHODS[name], is_fractional(config)
     covariates, public = config.covariates, config.public
-    has_columns |= bool(covariates.file or covariates.pcs)
+    has_columns |= bool(covariates.file or covariates.pcs) and not covariates.first
     has_ld = _has_reference(config) and config.privacy.bounds == Bounds.TIGHT
     if config.privacy.outcome_budget == "joint":
         has_budget = name != ALONE

@@ -11,7 +11,9 @@ from dpgrs.io.replicates import summed_outcomes
 from dpgrs.io.tables.phenotypes import outcome_names
 from dpgrs.linalg.norms import outcome_norm
 from dpgrs.methods.chosen_requests import ScreenedRequest, ScreeningTerms
-from dpgrs.methods.mechanisms import mechanism_of
+from dpgrs.methods.covariate_mechanism import CovariateRegression, covariate_request
+from dpgrs.methods.covariate_regression import CovariateRequest
+from dpgrs.methods.mechanisms import mechanism_named, mechanism_of
 from dpgrs.methods.registry import METHODS
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.privacy.accounting.accountant import MARGIN, gdp_epsilon, split_budget
@@ -20,6 +22,7 @@ from dpgrs.privacy.accounting.exact_numbers import exact_text
 from dpgrs.privacy.ledger.entries import Account, Cost, Request
 from dpgrs.privacy.ledger.hash_chain import digest
 from dpgrs.privacy.noise.claims import scale_above
+from dpgrs.study.adjustment import adjusts_first, column_terms, share_terms
 from dpgrs.study.identity import fit_settings, public_identity
 from dpgrs.study.request_identity import ACCURACY, fit_identity, identify_accuracy, identify_part
 from dpgrs.study.settings import counts_outcomes
@@ -33,7 +36,8 @@ if TYPE_CHECKING:
     from dpgrs.privacy.ledger.ledger import Book
 
 # What an identity says that a run finds out: the sites chosen, and by them and the draws all that follows.
-FOUND_LATER = ("sites", "part", "row_norm", "loadings", "ld")
+FOUND_LATER = ("sites", "part", "row_norm", "loadings", "ld", "adjusted_by")
+REGRESSION = CovariateRegression.name
 UNKNOWN_NORM = 1.0
 TERMS = ("gram_share", "count_share", "neighbours", "unit")
 
@@ -42,7 +46,7 @@ TERMS = ("gram_share", "count_share", "neighbours", "unit")
 class Part:
     """One request of a release to its ledger, or several alike."""
 
-    kind: str  # genotypes, outcomes or accuracy
+    kind: str  # genotypes, outcomes, covariates or accuracy
     mus: tuple[float, ...]  # the budget of every Gaussian draw
     times: int  # how many requests there are
     epsilons: tuple[float, ...] = ()  # the budget of every pure draw; these come first
@@ -192,6 +196,7 @@ def _request(config: "StudyConfig", *, n_shared: int) -> PrivacyRequest:
         accounting=privacy.accounting[0],
         counts_outcomes=counts_outcomes(config),
         case_share=case_share(config),
+        **share_terms(config),
         **{name: getattr(privacy, name) for name in TERMS},
     )
     if not METHODS[config.methods[0]].draws_from_rows:
@@ -218,7 +223,7 @@ def _norms(config: "StudyConfig", n_shared: int) -> dict[str, Any]:
     outcomes, privacy = config.outcomes, config.privacy
     norm = outcome_norm(n_shared, factor=privacy.outcome_clip, bound=outcomes.bound)
     known = {"coding": Coding.FREQUENCY, "row_norm": UNKNOWN_NORM, "outcome_norm": norm}
-    return known | covariate_terms(config.covariates)
+    return known | column_terms(config)
 
 
 def _parts(config: "StudyConfig", request: PrivacyRequest, *, n_budgets: int) -> list[Part]:
@@ -230,6 +235,9 @@ def _parts(config: "StudyConfig", request: PrivacyRequest, *, n_budgets: int) ->
     parts = [Part("genotypes", tuple(shared), times=1)] if shared else []
     times = mechanism.requests_of_outcomes(n_budgets * request.n_outcomes, request)
     parts.append(Part("outcomes", tuple(own), times=times, epsilons=mechanism.pure_budget(request)))
+    if adjusts_first(config):
+        first = regression_request(config, request)
+        parts.append(Part("covariates", tuple(first.budget.values()), times=n_budgets))
     if evaluation.metrics == Metrics.CHARGED:
         terms = {"shares": (1.0,), "accounting": request.accounting}
         parts.append(
@@ -238,9 +246,17 @@ def _parts(config: "StudyConfig", request: PrivacyRequest, *, n_budgets: int) ->
     return parts
 
 
+def regression_request(config: "StudyConfig", request: PrivacyRequest) -> CovariateRequest:
+    """Return the terms of the regression on covariates that comes before a request."""
+    n_covariates = covariate_terms(config.covariates)["n_covariates"]
+    return covariate_request(request, n_covariates=n_covariates, settings=config)
+
+
 def _identity(part: Part, config: "StudyConfig", request: PrivacyRequest) -> dict[str, Any]:
     """Return the public identity of a part as far as it is known before a run; outcomes are numbered."""
     mechanism = mechanism_of(config.methods[0])
+    if part.kind == "covariates":
+        mechanism, request = mechanism_named(REGRESSION), regression_request(config, request)
     about = _numbered(part.kind, mechanism, request)
     own = {"mechanism": mechanism.name, "drawn_before": mechanism.drawn_before(request)}
     identity = identify_part(public_identity(config), "", request, about, **own)
@@ -265,7 +281,7 @@ def _numbered(kind: str, mechanism: "SharedStatistics", request: PrivacyRequest)
     names = tuple(map(str, range(request.n_outcomes)))
     if kind == "genotypes":
         return (kind,)
-    if kind == "accuracy":
+    if kind in ("accuracy", "covariates"):
         return ("outcomes", *names)
     n_own = len(names) // mechanism.requests_of_outcomes(len(names), request)
     return mechanism.depends_on((kind, *names[:n_own]), names, request)

@@ -36,10 +36,11 @@ def identify_part(
 
     `identity` has ``dataset``, ``genotypes`` and ``outcomes``: the public settings that define the data, the
     genotypes' rows and the outcomes. With covariates it has ``covariates``, with principal components
-    ``loadings``, the digest of their table; ``people`` if lists choose the people; and ``ld``, the digest of
-    public genotypes that steer X'Y. `site_digest` is the SHA-256 of the public sites in hexadecimal. A part
-    is only ``genotypes``, or ``outcomes`` and the names of those of one budget. `drawn_before` says how the
-    genotypes' part was drawn if outcomes depend on it. Values are JSON; floats are exact text.
+    ``loadings``, the digest of their table; ``people`` if lists choose the people; ``ld``, the digest of
+    public genotypes that steer X'Y; and ``adjusted_by`` if a regression on covariates came before.
+    `site_digest` is the SHA-256 of the public sites in hexadecimal. A part is only ``genotypes``, or
+    ``outcomes`` and the names of those of one budget. `drawn_before` says how the genotypes' part was drawn
+    if outcomes depend on it. Values are JSON; floats are exact text.
     """
     kind, *names = part
     public = {
@@ -57,7 +58,7 @@ def identify_part(
     public |= {name: identity[name] for name in WHERE_THERE if name in identity}
     if kind == "outcomes":
         public["outcomes"] = identity["outcomes"] | bound
-        public |= {name: identity[name] for name in ("ld",) if name in identity}
+        public |= {name: identity[name] for name in ("ld", "adjusted_by") if name in identity}
         public |= drawn_before
     return exact_values(public)
 

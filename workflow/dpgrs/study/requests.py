@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from dpgrs.methods.mechanisms import mechanism_named
 from dpgrs.methods.requests import PrivacyRequest, request_grid
+from dpgrs.study.adjustment import share_terms
 from dpgrs.study.identity import READS_OF_FIT, READS_OF_IDENTITY
 from dpgrs.study.settings import counts_outcomes
 
@@ -27,6 +28,7 @@ READS_OF_REQUESTS = (
     "privacy.count_share",
     "privacy.case_share",
     "privacy.outcome_budget",
+    "covariates",
 )
 SHARES = ("gram_share", "count_share", "case_share")
 # Of what a release measures.
@@ -50,6 +52,7 @@ def requests_of(
         rows=rows,
         outcome_bound=settings.outcomes.bound,
         counts_outcomes=counts_outcomes(settings),
+        **share_terms(settings),
         **{
             name: getattr(privacy, name)
             for name in ("neighbours", "unit", "delta", *SHARES, "outcome_budget")

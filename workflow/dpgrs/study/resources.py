@@ -175,6 +175,10 @@ NEEDS = {
         lambda s: genotypes(s) + s.n_rows * FLOAT * (2 * VARIANT_BLOCK + 10 * s.n_covariates),
         lambda s: s.n_rows * s.n_covariates * (1000 + s.n_variants),
     ),
+    "adjust-outcomes": Need(
+        lambda s: all_outcomes(s) + s.n_rows * FLOAT * 4 * (s.n_covariates + 1),
+        lambda s: 100 * s.n_rows * s.n_outcomes * (s.n_covariates + 1),
+    ),
     # Sums, noise and fits
     "compute-statistics": Need(
         lambda s: (

@@ -15,6 +15,7 @@ from dpgrs.config.schema import load_schema
 from dpgrs.config.study import StudyConfig
 from dpgrs.errors import UsageError
 from dpgrs.io.genome_builds import SIMULATED_BUILD
+from dpgrs.study.adjustment import with_adjustment
 from dpgrs.study.fetched_files import implied_populations
 from dpgrs.study.implied_settings import with_implied, with_site_sizes, with_table_sizes
 from dpgrs.study.method_choice import with_chosen_methods
@@ -49,7 +50,7 @@ def examine(raw: Any) -> tuple[StudyConfig, list[Problem]]:
         release={"genome_build": config.release.genome_build or build},
     )
     config = with_site_sizes(with_table_sizes(_with_home(config), raw), raw)
-    return with_chosen_methods(config), problems
+    return with_adjustment(with_chosen_methods(config)), problems
 
 
 def without_paths(config: StudyConfig) -> StudyConfig:

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.io.covariates import Covariates
 from dpgrs.io.outcomes import CHUNK, Outcomes
 from dpgrs.io.replicates import Statistics, load_labelled
 from dpgrs.io.stored_genotypes import genotypes_of
 from dpgrs.io.variant_set import VariantSet, check_same_people
 from dpgrs.linalg.attenuation import clip_slopes
 from dpgrs.linalg.components import components_of, mapped_loadings
+from dpgrs.linalg.covariate_regression import RegressionSums, regression_sums, with_intercept
 from dpgrs.linalg.norms import clipped_outcomes
 from dpgrs.linalg.statistics import OUTCOME_STEP, count_cases, count_known, largest_row_norm
 from dpgrs.methods.chosen import ScreeningData
@@ -30,6 +32,7 @@ from dpgrs.types import Coding, Protection
 if TYPE_CHECKING:
     from dpgrs.linalg.genome_sums import ChromosomeSums
     from dpgrs.linalg.public_ld import PublicLd
+    from dpgrs.methods.covariate_regression import CovariateRequest
     from dpgrs.methods.requests import PrivacyRequest
 
 
@@ -48,17 +51,19 @@ class TrainingData:
         choices: Path | str | None = None,
         ld: Path | str | None = None,
         chromosomes: Sequence[Path | str] = (),
+        covariates: "Path | str | Covariates | None" = None,
         n_threads: int = 1,
     ) -> None:
         """Take paths, or what was made of the files.
 
         Statistics are None for draws from rows only, the variant set for draws from sums only, `ld`, public
-        linkage disequilibrium, for draws without it. `chromosomes` are sums along a map in it. `choices` are
-        variants that were chosen for each outcome before; without them each draw chooses its own. Threads
-        compare genotypes with outcomes; their number changes no byte.
+        linkage disequilibrium, and `covariates` for draws without them. `chromosomes` are sums along a map in
+        it. `choices` are variants that were chosen for each outcome before; without them each draw chooses
+        its own. Threads compare genotypes with outcomes; their number changes no byte.
         """
         self.outcomes = Outcomes.load(outcomes) if _is_path(outcomes) else outcomes
         self._paths = {"statistics": statistics, "variant_set": variant_set, "choices": choices, "ld": ld}
+        self._paths["covariates"] = covariates
         self._chromosomes = chromosomes
         self._rows, self._components, self._maps, self._n_threads = {}, {}, {}, n_threads
 
@@ -82,6 +87,37 @@ class TrainingData:
             variant_set = VariantSet.open(variant_set)
         check_same_people(variant_set, self.outcomes)
         return variant_set
+
+    @cached_property
+    def covariates(self) -> Covariates:
+        """The covariates, of the same rows as the outcomes."""
+        given = self._paths["covariates"]
+        covariates = Covariates.load(given) if _is_path(given) else given
+        if covariates is None or covariates.units.shape[1] != len(self.outcomes.is_training):
+            raise DpgrsError(
+                "The covariates must be of the same people as the outcomes, got none or others. Make them "
+                "again from the same genotypes (make-outcomes, make-covariates)."
+            )
+        return covariates
+
+    def regression_sums(self, request: "CovariateRequest", n_outcomes: int) -> RegressionSums:
+        """Sum products of covariates and outcomes over the training rows, a part of the rows at a time."""
+        outcomes, covariates = self.outcomes, self.covariates
+        values, parts = outcomes.values[next(iter(outcomes.values))], []
+        bounds = {"bound": request.outcome_bound, "norm": request.outcome_norm}
+        for start in range(0, len(outcomes.is_training), CHUNK[1]):
+            rows = slice(start, start + CHUNK[1])
+            is_training = outcomes.is_training[rows]
+            own = covariates.of_rows(rows).units[:, is_training]
+            units = with_intercept(own, bound=covariates.bound, rows=covariates.rows)
+            Y = values[:n_outcomes, rows][:, is_training]
+            clipped = clipped_outcomes(Y, n_shared=request.n_outcomes, **bounds)
+            parts.append(regression_sums(units, clipped, ~np.isnan(Y), row_norm=request.row_norm))
+        return RegressionSums(
+            sum(part.gram for part in parts),
+            sum(part.cross for part in parts),
+            sum(part.known for part in parts),
+        )
 
     def within_bounds(self, request: "PrivacyRequest", n_outcomes: int) -> "PrivacyRequest":
         """Add the norms at which rows were clipped, if they were, and the covariates among their columns.
@@ -174,7 +210,11 @@ class TrainingData:
         """Return how much clips leave of the effects on each of the first outcomes, by public constants."""
         part = self.statistics.clipped.get((request.n_variants, n_outcomes))
         # Of public outcomes the request tells the largest row there is, at which nothing was clipped.
-        bounds = {"bound": request.outcome_bound, "norm": None if part is None else part.outcome_norm}
+        return self.slopes_of(request, n_outcomes, norm=None if part is None else part.outcome_norm)
+
+    def slopes_of(self, request: "PrivacyRequest", n_outcomes: int, *, norm: float | None) -> np.ndarray:
+        """Return the same for rows of outcomes that are clipped at a norm."""
+        bounds = {"bound": request.outcome_bound, "norm": norm}
         prevalence = self.outcomes.prevalence
         if self.outcomes.loadings is not None:
             # Components of many outcomes are about normal, whatever these are.

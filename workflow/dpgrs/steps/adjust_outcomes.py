@@ -1,0 +1,69 @@
+"""Outcomes of a replicate less what covariates explain of them."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from dpgrs.errors import DpgrsError
+from dpgrs.io.covariates import Covariates
+from dpgrs.io.files import require_new
+from dpgrs.io.outcomes import Outcomes
+from dpgrs.io.replicates import load_labelled
+from dpgrs.methods.mechanisms import drawn_names, mechanism_of_file, request_of
+from dpgrs.study.adjusted_outcomes import adjusted_parts, effects_of_fit, effects_without_privacy
+from dpgrs.study.released import output_digests
+
+READS = ("mode",)
+
+
+def adjust_outcomes(
+    settings,
+    outcomes: Path,
+    covariates: Path,
+    *,
+    drawn: Path | None = None,
+    output: Path,
+):
+    """Take from every person's outcomes the part that their covariates explain, by public effects.
+
+    Parameters
+    ----------
+    settings : Settings
+    outcomes : outcomes and split of a replicate.
+    covariates : covariates of the same rows.
+    drawn : effects that a regression on covariates released; without them a benchmark takes those of least
+        squares, for fits without privacy.
+    output : adjusted outcomes, to write.
+
+    Raises
+    ------
+    DpgrsError
+        If a release is to be adjusted by effects that were not released, or of other outcomes or covariates.
+    UsageError
+        If `output` is a folder that holds something.
+    """
+    require_new(output)
+    outcomes, covariates = Outcomes.load(outcomes), Covariates.load(covariates)
+    if drawn is None:
+        if settings.mode == "release":
+            raise DpgrsError("Outcomes of a release must be adjusted by released effects. Give --drawn.")
+        effects, digests = effects_without_privacy(outcomes, covariates), ()
+    else:
+        effects, digests = _released_effects(drawn)
+    if effects.shape != (len(outcomes.names), len(covariates.names) + 1):
+        raise DpgrsError(
+            f"The effects must be of {len(outcomes.names)} outcomes and {len(covariates.names)} covariates, "
+            "got others. Draw them again."
+        )
+    own = {"covariate_effects": effects_of_fit(effects, covariates), "adjusted_by": tuple(digests)}
+    adjusted = replace(outcomes, **own)
+    empty = replace(adjusted, values=dict.fromkeys(outcomes.values))
+    empty.save(output, adjusted_parts(outcomes, covariates, effects))
+
+
+def _released_effects(path):
+    """Return the effects of a regression on covariates, and the digests of what was released of it."""
+    ((label, arrays),) = load_labelled(path)
+    mechanism = mechanism_of_file(label)
+    found = mechanism.restore(label, arrays)
+    outputs = mechanism.outputs(found, drawn_names(label), request_of(label))
+    return found.effects, output_digests(outputs).values()

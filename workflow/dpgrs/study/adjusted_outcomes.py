@@ -1,0 +1,100 @@
+"""Outcomes less their covariates' part: by effects that a ledger has, or by exact ones in benchmarks."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpgrs.errors import DpgrsError
+from dpgrs.io.outcomes import CHUNK, Outcomes
+from dpgrs.linalg.clipped_statistics import GENOTYPE_STEP
+from dpgrs.linalg.covariate_regression import (
+    exact_effects,
+    explained_part,
+    intercept_units,
+    with_intercept,
+)
+from dpgrs.methods.covariate_mechanism import CovariateRegression
+from dpgrs.study.adjustment import adjusts_first
+from dpgrs.types import Rows
+
+if TYPE_CHECKING:
+    from dpgrs.io.covariates import Covariates
+    from dpgrs.linalg.linear_fit import LinearFit
+    from dpgrs.privacy.ledger.ledger import Ledger
+    from dpgrs.study.draws import Draw
+
+
+def adjusted_parts(
+    outcomes: Outcomes, covariates: "Covariates", effects: np.ndarray
+) -> Iterator[dict[int, np.ndarray]]:
+    """Yield outcomes of some rows at a time less their covariates' part, each row by itself.
+
+    `effects`, (n_outcomes, n_covariates + 1) float64, are on their grid.
+    """
+    for start in range(0, len(outcomes.is_training), CHUNK[1]):
+        rows = slice(start, start + CHUNK[1])
+        own = covariates.of_rows(rows).units
+        part = explained_part(with_intercept(own, bound=covariates.bound, rows=covariates.rows), effects)
+        found = {id(values): values[:, rows] - part for values in outcomes.values.values()}
+        yield {size: found[id(values)] for size, values in outcomes.values.items()}
+
+
+def effects_without_privacy(outcomes: Outcomes, covariates: "Covariates") -> np.ndarray:
+    """Regress outcomes of the training rows on covariates by least squares, as a reference for benchmarks."""
+    units = with_intercept(covariates.units, bound=covariates.bound, rows=covariates.rows)
+    values = np.asarray(outcomes.values[next(iter(outcomes.values))])
+    return exact_effects(units[:, outcomes.is_training], values[:, outcomes.is_training])
+
+
+def adjustment_identity(outcomes: Outcomes) -> dict[str, Any]:
+    """Return what identifies the regression that adjusted outcomes; empty of outcomes as they are."""
+    if outcomes.covariate_effects is None:
+        return {}
+    return {"adjusted_by": list(outcomes.adjusted_by)}
+
+
+def require_adjusted(asked: "Draw", ledger: "Ledger") -> None:
+    """Refuse outcomes that are not adjusted as the study says, by effects that the ledger charged for."""
+    outcomes = asked.data.outcomes
+    is_regression = asked.mechanism.name == CovariateRegression.name
+    is_needed = adjusts_first(asked.settings) and not is_regression
+    is_adjusted = outcomes.covariate_effects is not None
+    known = {*ledger.read().outputs.values()}
+    if is_needed != is_adjusted or (is_adjusted and not {*outcomes.adjusted_by} <= known):
+        raise DpgrsError(
+            f"The outcomes must {'' if is_needed else 'not '}be adjusted for covariates, by effects that the "
+            "ledger charged for where they are. Nothing was charged. Remove them and run the study again."
+        )
+    if is_adjusted and not outcomes.adjusted_by:
+        raise DpgrsError(
+            "The outcomes must be adjusted by released effects, got exact ones. Nothing was charged. Remove "
+            "them and run the study again."
+        )
+
+
+def effects_of_fit(effects: np.ndarray, covariates: "Covariates") -> np.ndarray:
+    """Return effects whose first column is a row's constant, of which a person of two rows has the sum."""
+    first = intercept_units(bound=covariates.bound, rows=covariates.rows) * GENOTYPE_STEP
+    constant = effects[:, :1] * first / (2 if covariates.rows == Rows.HAPLOTYPES else 1)
+    return np.hstack([constant, effects[:, 1:]])
+
+
+def with_covariates(fit: "LinearFit", effects: np.ndarray | None) -> "LinearFit":
+    """Add covariates to a fit of adjusted outcomes, as columns after its variants, by `effects_of_fit`.
+
+    None leaves the fit as it is.
+    """
+    if effects is None:
+        return fit
+    effects = effects[: len(fit.weights)]
+    n_outcomes, n_covariates = len(effects), effects.shape[1] - 1
+    first = fit.means.shape[-1]
+    columns = {"weights": effects[:, 1:], "means": np.zeros((*fit.means.shape[:-1], n_covariates))}
+    if fit.standard_errors is not None:
+        columns["standard_errors"] = np.zeros((n_outcomes, n_covariates))
+    if fit.chosen is not None:
+        columns["chosen"] = np.tile(first + np.arange(n_covariates), (n_outcomes, 1))
+    changed = {name: np.concatenate([getattr(fit, name), own], axis=-1) for name, own in columns.items()}
+    return replace(fit, **changed, intercept=fit.intercept + effects[:, 0])

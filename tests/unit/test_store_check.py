@@ -6,6 +6,7 @@ import zarr
 from click.testing import CliRunner
 
 from allele_orders import write_cohort
+from bgen_files import variant, write_bgen
 from dosage_files import dosage_text
 from dpgrs.cli.main import main
 from dpgrs.errors import DpgrsError
@@ -53,9 +54,9 @@ def test_check_store__the_same(made):
     [
         (record(4, "0|0 0|0 1|1", id_="rs4"), "at 1:4 A>C: the second allele of sample 2 (column 11)"),
         (record(4, "0|0 0|1 .|1", id_="rs4"), "at 1:4 A>C: the first allele of sample 3 (column 12)"),
-        (record(3, "0|0 0|1 1|1", id_="rs4"), "at 1:4 A>C: the VCF has 1:3 A>C there"),
+        (record(3, "0|0 0|1 1|1", id_="rs4"), "at 1:4 A>C: the file has 1:3 A>C there"),
         (record(4, "0|0 0|1 1|1", id_="rs5"), "or another id"),
-        ("", "at 1:4 A>C: the VCF has 1:5 A>C there"),
+        ("", "at 1:4 A>C: the file has 1:5 A>C there"),
         (record(4, "0|0 0|1 1|1", id_="rs4") + record(4, "0|0 0|0 0|0", alt="<DEL>"), "in `n_records`"),
     ],
 )
@@ -73,7 +74,7 @@ def test_check_store__raise_on_difference(made, tmp_path, changed, cause):
 @pytest.mark.parametrize(
     ("records", "cause"),
     [
-        (RECORDS[:-1], "the VCF has no such record"),
+        (RECORDS[:-1], "the file has no such record"),
         ((*RECORDS, record(12, "0|0 0|0 0|0")), "1:12 A>C is not in"),
     ],
 )
@@ -131,9 +132,9 @@ def test_check_store__of_a_bcf(tmp_path):
     assert check_store(tmp_path / "s", tmp_path / "a.bcf") == {"n_variants": 3, "n_samples": 3}
 
 
-def test_check_store__raise_on_a_file_of_plink(made):
-    with pytest.raises(DpgrsError, match=r"plink2 --pfile x/chr1 --chr chr1 --export vcf id-paste=iid$"):
-        check_store(made[1], "x/chr1.pgen")
+def test_check_store__raise_on_a_vcf_zarr(made):
+    with pytest.raises(DpgrsError, match=r"Write one: vcztools view -r chr1 x/chr1.vcz$"):
+        check_store(made[1], "x/chr1.vcz")
 
 
 def test_check_store__raise_on_provisional_ref(tmp_path):
@@ -240,3 +241,69 @@ def test_check_store__of_dosages_by_fixed_sites(tmp_path):
     ]
     vcf = write_text(tmp_path / "a.vcf", dosage_text(*lines))
     assert check_store(tmp_path / "s", vcf) == {"n_variants": 2, "n_samples": 3}
+
+
+@pytest.mark.parametrize(
+    ("ending", "field"), [("bed", "GT"), ("pgen", "GT"), ("pgen", "DS"), ("bgen", "GT"), ("bgen", "DS")]
+)
+@pytest.mark.parametrize("is_by_sites", [False, True])
+def test_check_store__of_the_files_themselves(tmp_path, ending, field, is_by_sites):
+    rng = np.random.default_rng(1)
+    copies = rng.choice([0, 1, 2, np.nan], (4, 7), p=[0.4, 0.3, 0.2, 0.1])
+    if (ending, field) == ("pgen", "DS"):
+        copies = np.clip(copies + rng.integers(-900, 900, copies.shape) / 2**12, 0, 2)
+    copies[3] = 2
+    paths = [
+        write_cohort(tmp_path / f"{name}.{ending}", values, positions=(4, 6, 7, 9), ids="ABCDEFG")
+        for name, values in (
+            ("a", copies),
+            ("b", np.where(np.arange(28).reshape(4, 7) == 12, 2 - copies, copies)),
+        )
+    ]
+    sites = pd.DataFrame(
+        [("1", n, "A", "C") for n in (4, 6, 9)], columns=["contig", "position", "ref", "alt"]
+    )
+    options = {"phased": "any", "field": field} | ({"sites": sites} if is_by_sites else {})
+    people = write_text(tmp_path / "people.txt", "B\nF\nG\n")
+    for name, terms in (("all", {}), ("some", {"people": people})):
+        ingest_chromosome(paths[0], chromosome="1", store=tmp_path / name, **options, **terms)
+        result = verify(tmp_path / name, paths[0])
+        assert result.exit_code == 0, result.output
+        with pytest.raises(DpgrsError, match=r"at 1:6 |in `missing_alleles`"):
+            check_store(tmp_path / name, paths[1])
+
+
+@pytest.mark.parametrize("n_bits", [3, 8, 16])
+@pytest.mark.parametrize("is_phased", [False, True])
+def test_check_store__of_a_bgen_of_any_kind(tmp_path, n_bits, is_phased):
+    whole = 2**n_bits - 1
+    two, one, three = ([whole, 0], [0, whole]), [whole], [0, 0, whole, 0, 0]
+    terms = {"n_bits": n_bits, "is_phased": is_phased}
+    variants = [
+        variant(4, [*two, [whole // 2, whole // 3]], **terms),
+        variant(5, [one, two[1], [0]], ploidy=[1, 2, 129], **terms),
+        variant(
+            6, [[0, whole, whole, 0]] * 3 if is_phased else [three] * 3, alleles=("A", "C", "G"), **terms
+        ),
+    ]
+    bgen = write_bgen(tmp_path / "a.bgen", variants)
+    for field in ("GT", "DS"):
+        ingest_chromosome(bgen, chromosome="1", store=tmp_path / field, phased="any", field=field)
+        assert check_store(tmp_path / field, bgen) == {"n_variants": 4, "n_samples": 3}
+
+
+def test_check_store__of_a_pgen_with_phase_and_parts_of_x(tmp_path):
+    pgen = write_pgen(tmp_path / "a")
+    ingest_chromosome(pgen, chromosome="1", store=tmp_path / "s")
+    assert check_store(tmp_path / "s", pgen) == {"n_variants": 3, "n_samples": 3}
+    array = zarr.open_group(tmp_path / "s", mode="r+", zarr_format=2)["haplotypes"]
+    array[1, 0] ^= np.uint64(2)
+    with pytest.raises(DpgrsError, match=r"at 1:6 A>C: the second allele of sample 1 \(column 10\)"):
+        check_store(tmp_path / "s", pgen)
+    pvar = (PVAR[0], "PAR1\t9\t.\tA\tC\t.", "PAR2\t70\t.\tA\tC\t.", "X\t20\t.\tA\tC\t.")
+    parts = write_pgen(
+        tmp_path / "x", alleles=[(1, 1, 0, 1, -9, -9), (0, 0, 1, 1, 0, 1), (1, 1, 0, 0, 0, 0)], pvar=pvar
+    )
+    ingest_chromosome(parts, chromosome="X", store=tmp_path / "x.zarr", phased="any")
+    assert HaplotypeStore.open(tmp_path / "x.zarr").variants["position"].tolist() == [9, 20, 70]
+    assert check_store(tmp_path / "x.zarr", parts) == {"n_variants": 3, "n_samples": 3}

@@ -14,14 +14,17 @@ def store():
 
 @store.command("verify")
 @path_argument("store")
-@path_argument("vcfs", nargs=-1, required=True, metavar="VCF...")
-def verify_store(store, vcfs):
-    """Read the VCF or BCF of a store, or its parts, again by other code, and compare every bit."""
+@path_argument("genotypes", nargs=-1, required=True, metavar="FILE...")
+def verify_store(store, genotypes):
+    """Read the genotype files of a store again by other code, and compare every bit.
+
+    FILE is a VCF, BCF, .bed, .pgen or .bgen; several are the parts of a chromosome.
+    """
     from dpgrs.io.store_check import check_store
 
-    found = check_store(store, vcfs)
+    found = check_store(store, genotypes)
     click.echo(
-        f"{store} holds what {', '.join(vcfs)} says: {found['n_variants']:,} variants of "
+        f"{store} holds what {', '.join(genotypes)} says: {found['n_variants']:,} variants of "
         f"{found['n_samples']:,} people, every site, every allele, and the counts."
     )
 

@@ -1,4 +1,7 @@
-"""A store compared with its VCF, which other code reads again: cyvcf2's own iteration over records."""
+"""A store compared with its genotype files, which other code reads again.
+
+Of a VCF this is cyvcf2's own iteration over records, of PLINK files and BGEN `dpgrs.io.plain_records`.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -11,12 +14,14 @@ from dpgrs.genotypes.bits import unpack
 from dpgrs.genotypes.dosages import DOSAGE_STEP, hard_calls
 from dpgrs.io.chromosomes import chromosome_name, is_chromosome, part_of_x
 from dpgrs.io.genotype_files import as_paths, order_parts
-from dpgrs.io.genotype_forms import PLINK, form_named
+from dpgrs.io.genotype_forms import BGEN, PLINK, form_named
 from dpgrs.io.haplotype_store import HaplotypeStore
+from dpgrs.io.plain_records import PlainFile, PlainRecord
 from dpgrs.io.vcf.bcf import is_bcf
 from dpgrs.io.vcf.records import PROVISIONAL, SET_REF, sample_place
 from dpgrs.io.vcf.text import COPY_AGAIN, find_index, require_one_header
 
+_PLAIN_FORMS = (PLINK, BGEN)
 _MAKE_AGAIN = "Make the store again: dpgrs ingest-chromosome"
 
 
@@ -39,16 +44,16 @@ class _Expected(NamedTuple):
     dosages: np.ndarray | None = None  # (n_samples,) NaN if missing, if the store is of dosages
 
 
-def check_store(store: Path | str, vcfs: Path | str | Sequence[Path | str]) -> dict[str, int]:
-    """Compare samples, sites, every bit and all counts of a store with the VCF or BCF that it comes from.
+def check_store(store: Path | str, genotypes: Path | str | Sequence[Path | str]) -> dict[str, int]:
+    """Compare samples, sites, every bit and all counts of a store with the files that it comes from.
 
-    The VCF may be a copy with the same records, or a list of the chromosome's parts. Options are those
-    recorded in the store, and it may hold some of the people of the file; then these are compared. Of a store
-    by fixed sites its variants are compared, whose alleles may be exchanged in the VCF. The first difference
-    raises a DpgrsError, by its position and the place of the sample. The result has n_variants and
-    n_samples.
+    Genotypes are a VCF, BCF, ``.bed``, ``.pgen`` or ``.bgen``, a VCF with the same records, or a list of the
+    chromosome's parts. Options are those recorded in the store, and it may hold some of the people of the
+    file; then these are compared. Of a store by fixed sites its variants are compared, whose alleles may be
+    exchanged in the file. The first difference raises a DpgrsError, by its position and the place of the
+    sample. The result has n_variants and n_samples.
     """
-    haplotypes, paths = HaplotypeStore.open(store), as_paths(vcfs)
+    haplotypes, paths = HaplotypeStore.open(store), as_paths(genotypes)
     missing = {"options", "counts", "source"} - haplotypes.attributes.keys()
     if missing:
         raise DpgrsError(
@@ -58,7 +63,8 @@ def check_store(store: Path | str, vcfs: Path | str | Sequence[Path | str]) -> d
     chromosome = haplotypes.attributes["options"]["chromosome"]
     for path in paths:
         form = form_named(path)
-        if command := form.to_vcf(path, chromosome):
+        command = form.to_vcf(path, chromosome)
+        if command and form not in _PLAIN_FORMS:
             raise DpgrsError(f"`{path}` must be a VCF or BCF, got {form.words}. Write one: {command}")
     options, path = haplotypes.attributes["options"], paths[0]
     paths = order_parts(paths, options["chromosome"]) if len(paths) > 1 else paths
@@ -66,7 +72,7 @@ def check_store(store: Path | str, vcfs: Path | str | Sequence[Path | str]) -> d
         paths,
         options,
         people=haplotypes.sample_id.tolist(),
-        is_of_plink=_is_of_plink(haplotypes),
+        is_of_plink=_is_of_plink(haplotypes) and not _is_plain(path),
         sites=haplotypes.variants[["position", "ref", "alt"]].to_numpy().tolist()
         if options.get("fixed_sites")
         else None,
@@ -83,7 +89,7 @@ def check_store(store: Path | str, vcfs: Path | str | Sequence[Path | str]) -> d
 
 
 class _Records:
-    """The usable ALT alleles of a contig as cyvcf2 gives them, counted while they are read."""
+    """The usable ALT alleles of a contig as other code gives them, counted while they are read."""
 
     def __init__(
         self,
@@ -98,10 +104,20 @@ class _Records:
 
         set_htslib_log_level(0)  # htslib's lines on stderr would stand where ours belong
         for path in paths:
+            if _is_plain(path):
+                continue
             find_index(path)
             if not is_bcf(path):
                 require_one_header(path)  # htslib takes it for records of other contigs
-        self._paths, self._files = paths, [_open(path) for path in paths]
+        self._paths, self._files = (
+            paths,
+            [
+                PlainFile(path, options["chromosome"], field=options.get("field", "GT"))
+                if _is_plain(path)
+                else _open(path)
+                for path in paths
+            ],
+        )
         samples = self._files[0].samples
         self._chromosomes = {options["chromosome"]}
         if is_of_plink and part_of_x(options["chromosome"]):
@@ -113,8 +129,9 @@ class _Records:
         self._has_dosages = options.get("field") == "DS"
         self._sites = None if sites is None else {position: alleles for position, *alleles in sites}
         kept = set(people)
-        self._people = [i for i, name in enumerate(samples) if name in kept]
-        self.samples = [samples[i] for i in self._people]
+        self.samples = [name for name in samples if name in kept]
+        has_all = len(self.samples) == len(samples)
+        self._people = slice(None) if has_all else np.array([name in kept for name in samples])
         self.counts = {"n_records": 0, "missing_alleles": 0, "haploid_calls": 0}
         self._is_of_plink = is_of_plink
 
@@ -123,7 +140,8 @@ class _Records:
             if not any(is_chromosome(record.CHROM, name) for name in self._chromosomes):
                 continue
             self.counts["n_records"] += 1
-            if self._is_ref_known and PROVISIONAL in str(record).split("\t", 8)[7].split(";"):
+            is_from_vcf = not isinstance(record, PlainRecord)  # others were refused, or have a known REF
+            if self._is_ref_known and is_from_vcf and PROVISIONAL in str(record).split("\t", 8)[7].split(";"):
                 site = f"{record.CHROM}:{record.POS}"
                 raise DpgrsError(f"the VCF must have REF of the genome at {site}, got `INFO/PR`. {SET_REF}")
             is_of_dosages = self._has_dosages and not {"DS", "HDS", "GP"}.isdisjoint(record.FORMAT)
@@ -172,7 +190,7 @@ class _Records:
             is_one = (calls[:, 0] >= 0) & ((calls[:, 1] == -2) if calls.shape[1] > 2 else True)
             alleles = np.stack([first, second], axis=1)[self._people].ravel()
         for k, site in kept.items():
-            dosages = np.full(len(self._people), np.nan)
+            dosages = np.full(len(self.samples), np.nan)
             for name, dosages_of in (("DS", _of_ds), ("HDS", _of_hds), ("GP", _of_gp)):
                 if name in record.FORMAT:
                     values = dosages_of(record.format(name)[self._people], k or 1, is_one)
@@ -240,20 +258,19 @@ def _of_dosages(site: Site, dosages: np.ndarray) -> _Expected:
 
 
 def _compare_chunk(store: HaplotypeStore, path: Path, chunk: slice, expected: Iterator[_Expected]) -> None:
-    haplotypes = unpack(store.haplotypes(chunk), store.n_haplotypes)
-    missing = store.missing(chunk)
-    missing = np.zeros_like(haplotypes) if missing is None else unpack(missing, store.n_haplotypes)
+    haplotypes, missing = store.haplotypes(chunk), store.missing(chunk)
+    missing = np.zeros_like(haplotypes) if missing is None else missing
     steps = store.dosages(chunk) if store.has_dosages else None
     for i, site in enumerate(store.variants[chunk].itertuples(index=False, name=None)):
         row = next(expected, None)
         if row is None:
-            raise _difference(store, path, f"at {_name(site)}: the VCF has no such record there")
+            raise _difference(store, path, f"at {_name(site)}: the file has no such record there")
         contig, position, id_, *alleles = site
         if chromosome_name(contig) == chromosome_name(row.site[0]):
             contig = row.site[0]  # synonyms
         if row.site != (contig, position, id_ or ".", *alleles):
             raise _difference(
-                store, path, f"at {_name(site)}: the VCF has {_name(row.site)} there, or another id"
+                store, path, f"at {_name(site)}: the file has {_name(row.site)} there, or another id"
             )
         is_alternate = row.is_alternate
         if steps is not None:
@@ -262,11 +279,17 @@ def _compare_chunk(store: HaplotypeStore, path: Path, chunk: slice, expected: It
                 where = f"at {_name(site)}: the dosage of {sample_place(int(is_far.argmax()))}"
                 raise _difference(store, path, where)
             is_alternate = hard_calls(steps[i]).astype(bool) & ~row.is_missing
-        is_other = (haplotypes[i] != is_alternate) | (missing[i] != row.is_missing)
+        bits, dots = (unpack(plane[i], store.n_haplotypes) for plane in (haplotypes, missing))
+        is_other = (bits != is_alternate) | (dots != row.is_missing)
         if is_other.any():
             sample, second = divmod(int(is_other.argmax()), 2)
             which = "second" if second else "first"
             raise _difference(store, path, f"at {_name(site)}: the {which} allele of {sample_place(sample)}")
+
+
+def _is_plain(path: Path) -> bool:
+    """Return whether a file is read by `dpgrs.io.plain_records`."""
+    return form_named(path) in _PLAIN_FORMS
 
 
 def _is_of_plink(store: HaplotypeStore) -> bool:
@@ -278,12 +301,12 @@ def _compare_counts(store: HaplotypeStore, path: Path, records: _Records) -> Non
         # A store of a version that knew no haploid calls has none of them.
         recorded = store.attributes["counts"].get(name, 0)
         if recorded != value:
-            raise _difference(store, path, f"in `{name}`: the VCF has {value}, the store says {recorded}")
+            raise _difference(store, path, f"in `{name}`: the file has {value}, the store says {recorded}")
 
 
 def _difference(store: HaplotypeStore, path: Path, where: str) -> DpgrsError:
     chromosome = store.attributes["options"]["chromosome"]
-    is_part = _is_of_plink(store) and chromosome_name(chromosome) == "X"
+    is_part = _is_of_plink(store) and not _is_plain(path) and chromosome_name(chromosome) == "X"
     remedy = f", or export that part of X alone: plink2 --chr {chromosome}" if is_part else ""
     return DpgrsError(f"`{store.path}` differs from `{path}` {where}. {_MAKE_AGAIN}{remedy}")
 

@@ -57,6 +57,7 @@ CHARGED = {"metrics": "charged", "epsilon": 0.5}
 STUDIES = {
     "demo": {},
     "open": TABLES | {"cohort": COHORT},
+    "adjusted": TABLES | {"cohort": COHORT, "covariates": TABLES["covariates"] | {"first": True}},
     "unused": {"covariates": {"columns": ["age"]}},
     "dosages": {"cohort": PLINK | {"field": "DS"}, "release": {"genome_build": "GRCh37"}},
     "table": {

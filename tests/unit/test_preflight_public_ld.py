@@ -46,8 +46,8 @@ def found(study, **changes):
             (
                 {"methods": ["blup"], "public": {key: "x"}},
                 [
-                    f"`public.{key}` is for `mode: release` or `methods: blup-ld, blup-hedged`, got x "
-                    "without. Leave it out."
+                    f"`public.{key}` is for `mode: release` or `methods: blup-ld, blup-hedged, blup-genome`, "
+                    "got x without. Leave it out."
                 ],
             )
             for key in ("reference", "keep", "origin")

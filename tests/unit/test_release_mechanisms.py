@@ -213,7 +213,7 @@ def test_load_released__raise_on_a_mechanism_nobody_knows(study):
     label, arrays, book = loaded(study, "adassp")
     save_labelled(study.root / "forged.npz", [(label | {"mechanism": "sketch"}, arrays)])
     with pytest.raises(
-        DpgrsError, match="must be one of reusecov-statistics, choices, steered-statistics, st"
+        DpgrsError, match="must be one of reusecov-statistics, choices, covariate-regression, st"
     ):
         load_released(study.root / "forged.npz", book)
 

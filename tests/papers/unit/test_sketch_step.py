@@ -85,7 +85,7 @@ def dosages():
     half = half_units(BITS, n_haplotypes=N_HAPLOTYPES, rows="people").astype(np.int16) * np.int16(2**11)
     between = (half * 0.8 + np.arange(D)[:, np.newaxis] * 9).astype(np.int16)
     known = vars(VARIANTS) | {"frequency": np.linspace(0.3, 0.6, D)}
-    own = {"genotypes", "haplotypes", "has_dosages", "is_table", "n_variants", "n_samples"}
+    own = {"genotypes", "haplotypes", "missing", "has_dosages", "is_table", "n_variants", "n_samples"}
     return variants_in_memory(between, **{name: known[name] for name in known.keys() - own})
 
 

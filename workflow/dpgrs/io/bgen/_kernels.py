@@ -33,7 +33,7 @@ def plain_read_pairs(raw, n_samples, n_bits):
     """Return the two numbers of each sample of two copies of two alleles, (n_samples, 2) int64."""
     at = n_bits * np.arange(2 * n_samples)
     words = np.zeros(len(at), dtype=np.uint64)
-    for k in range(5):
+    for k in range(1 if n_bits == 8 else 5):  # numbers of 8 bits have no bytes of padding behind them
         words |= raw[(at >> 3) + k].astype(np.uint64) << np.uint64(8 * k)
     numbers = (words >> (at & 7).astype(np.uint64)) & np.uint64(2**n_bits - 1)
     return numbers.astype(np.int64).reshape(-1, 2)

@@ -44,7 +44,7 @@ PURELIB := import sysconfig; print(sysconfig.get_path("purelib"))
 DOCS := .docs/venv
 
 .PHONY: run test lint unit test-audits test-core test-workflow test-release test-experiments test-faults test-slurm test-studies \
-  test-lowest test-newest test-light test-snakemake-versions nightly benchmark frontier experiments fuzz mutants reliability golden reference docs lock clean help
+  test-lowest test-newest test-light test-snakemake-versions nightly benchmark frontier genome experiments fuzz mutants reliability golden reference docs lock clean help
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -141,6 +141,9 @@ benchmark: $(DEV)  ## measure speed as ratios of two things in one run
 
 frontier: $(DEV)  ## R^2 of methods on the public data in the folder DATA, all cases or CASES, as a table (hours)
 	$(BIN)/python config/experiments/frontier.py "$(DATA)" $(CASES)
+
+genome: $(DEV)  ## R^2 of private scores of a simulated whole genome, as a table (hours)
+	$(BIN)/python config/experiments/genome.py
 
 experiments: $(DEV)  ## figures and tables of the papers on the public data in the folder DATA, all or NAMES (hours)
 	$(BIN)/snakemake -s config/experiments/Snakefile --cores all --config "data=$(DATA)" -- $(NAMES)

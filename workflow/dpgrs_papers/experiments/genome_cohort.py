@@ -1,0 +1,114 @@
+"""A simulated cohort whose LD, people and variants have the ratios of a biobank's whole genome."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import msprime
+import numpy as np
+import stdpopsim
+
+from dpgrs.io.files import replacing
+from dpgrs.public_random import generator
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+LENGTH = 10_000_000
+# Of the model's present-day populations.
+POPULATION = "CEU"
+RECOMBINATION, COLD_SHARE = 1.15e-8, 0.25
+HOTSPOT_WIDTH, HOTSPOT_SPACING, HOTSPOT_SHAPE = 2_000, 50_000, 0.5
+# Fewer mutations than in humans: variants are thinned to the density of HapMap3 in any case.
+MUTATION = 1.2e-8
+# HapMap3 has 1.03 million variants with a minor allele frequency of at least 1 %.
+VARIANTS_PER_BASE = 345e-6
+LEAST_FREQUENCY = 0.01
+
+
+class SimulatedChromosome(NamedTuple):
+    """Genotypes of training people, then of the panel, then of test people.
+
+    Attributes
+    ----------
+    typed : (n_people, n_variants) int8, counts 0 to 2 of variants that a study knows.
+    untyped : (n_people, n_variants) int8, of as many other variants.
+    typed_positions, untyped_positions : (n_variants,) float64, base pairs.
+    """
+
+    typed: np.ndarray
+    untyped: np.ndarray
+    typed_positions: np.ndarray
+    untyped_positions: np.ndarray
+
+
+def simulate_chromosome(
+    number: int, *, seed: int, n_train: int, n_panel: int, n_test: int, length: int = LENGTH
+) -> SimulatedChromosome:
+    """Simulate people of one population under Gutenkunst's model of human history, with hotspots.
+
+    Variants have a minor allele frequency of at least 1 % in the panel. Common variants are typed more often,
+    as in HapMap3: chances are proportional to the square root of this frequency. The seed is public.
+    """
+    rng = generator(seed, "genome", number)
+    model = stdpopsim.get_species("HomSap").get_demographic_model("OutOfAfrica_3G09").model
+    n_people = n_train + n_panel + n_test
+    trees = msprime.sim_ancestry(
+        {POPULATION: n_people},
+        demography=model,
+        recombination_rate=hotspot_map(length, rng),
+        random_seed=int(rng.integers(1, 2**31)),
+    )
+    trees = msprime.sim_mutations(
+        trees, rate=MUTATION, random_seed=int(rng.integers(1, 2**31)), model=msprime.BinaryMutationModel()
+    )
+    of_panel = trees.samples()[2 * n_train : 2 * (n_train + n_panel)]
+    # One tree at a time: counts of the panel's carriers without genotypes.
+    p = trees.sample_count_stat(
+        [of_panel],
+        lambda carriers: carriers / len(of_panel),
+        1,
+        windows="sites",
+        polarised=True,
+        strict=False,
+        span_normalise=False,
+    )[:, 0]
+    frequency = np.minimum(p, 1 - p)
+    common = np.flatnonzero(frequency >= LEAST_FREQUENCY)
+    n_variants = round(VARIANTS_PER_BASE * length)
+    chances = np.sqrt(frequency[common])
+    typed = np.sort(rng.choice(common, n_variants, replace=False, p=chances / chances.sum()))
+    untyped = np.sort(rng.choice(np.setdiff1d(common, typed), n_variants, replace=False))
+    chosen = np.union1d(typed, untyped)
+    trees = trees.delete_sites(np.setdiff1d(np.arange(trees.num_sites), chosen))
+    calls = np.empty((n_people, len(chosen)), np.int8)
+    for variant in trees.variants(copy=False):
+        calls[:, variant.site.id] = variant.genotypes.reshape(-1, 2).sum(1)
+    positions = trees.tables.sites.position
+    of_typed, of_untyped = np.searchsorted(chosen, typed), np.searchsorted(chosen, untyped)
+    return SimulatedChromosome(
+        calls[:, of_typed], calls[:, of_untyped], positions[of_typed], positions[of_untyped]
+    )
+
+
+def hotspot_map(length: int, rng: "Generator") -> msprime.RateMap:
+    """Put all recombination but `COLD_SHARE` of it into hotspots of unequal strength."""
+    gaps = rng.exponential(HOTSPOT_SPACING, size=3 * length // HOTSPOT_SPACING + 10)
+    starts = np.cumsum(gaps + HOTSPOT_WIDTH)
+    starts = starts[starts + HOTSPOT_WIDTH < length]
+    strength = rng.gamma(HOTSPOT_SHAPE, size=len(starts))
+    ends = np.stack([starts, starts + HOTSPOT_WIDTH], axis=1).ravel()
+    rates = np.full(len(ends) + 1, COLD_SHARE * RECOMBINATION)
+    total = (1 - COLD_SHARE) * RECOMBINATION * length
+    rates[1::2] += strength / strength.sum() * total / HOTSPOT_WIDTH
+    return msprime.RateMap(position=np.concatenate([[0.0], ends, [length]]), rate=rates)
+
+
+def write_chromosome(path: Path, chromosome: SimulatedChromosome) -> None:
+    """Write an uncompressed .npz file."""
+    with replacing(path) as new, new.open("wb") as file:
+        np.savez(file, **chromosome._asdict())
+
+
+def read_chromosome(path: Path) -> SimulatedChromosome:
+    with np.load(path) as arrays:
+        return SimulatedChromosome(**{name: arrays[name] for name in SimulatedChromosome._fields})

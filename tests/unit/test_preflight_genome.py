@@ -2,7 +2,7 @@
 
 import pytest
 
-from dpgrs.preflight import genome
+from dpgrs.preflight import covariates, genome
 from dpgrs.preflight.inspection import Inspection
 from dpgrs.study.settings import resolve
 
@@ -51,3 +51,11 @@ def test_problems__name_key_value_and_remedy(check, sections, line):
 def test_planned_problems__a_simulated_cohort_has_a_public_number():
     settings = {"methods": ["blup-genome"], "cohort": {"rows": "people"}}
     assert genome.planned_problems(Inspection(resolve(settings))) == []
+
+
+@pytest.mark.parametrize("first", [None, True])
+def test_problems__covariates_are_refused(first):
+    study = inspected(mode="release", covariates={"pcs": 2, "first": first})
+    (line,) = covariates.method_problems(study)
+    assert line.startswith("`methods` must be among ")
+    assert "got blup-genome" in line

@@ -1,12 +1,15 @@
-"""Files of a bundle of a million variants against pyarrow and isal, timed by `pytest --benchmark-enable`.
+"""Files of a bundle of a million variants, timed by `pytest --benchmark-enable`.
 
-Pyarrow and isal write the same table as they would by themselves: exponents, and a processor's own bytes.
-Both sides use one thread and take turns, so that a busy machine slows both. That the numbers are the same is
-always compared; ratios are asserted only when benchmarks are enabled.
+They are written in turn with pyarrow and isal, which write the same table as they would by themselves, with
+exponents, and bytes that depend on the processor; and read as by `dpgrs release verify` in turn with how
+`dpgrs score` reads them. Both sides use one thread, so that a busy machine slows both. That the numbers are
+the same is always compared; ratios are asserted only when benchmarks are enabled.
 """
 
 import gzip
 import io
+import os
+import sys
 import time
 
 import numpy as np
@@ -20,11 +23,27 @@ from bundle_tables import many_scores
 from dpgrs.release.marginal_effects import marginal_effects
 from dpgrs.release.pgs_catalog import write_scoring_file
 from dpgrs.release.plain_tables import write_table
+from dpgrs.release.scoring_check import column_numbers, read_scoring_file
 from dpgrs.release.statistics_files import ReleasedStatistics, effect_columns
+from dpgrs.scoring.score_files import list_scores, read_scores
+from measured_processes import run
 
-WRITE_AIM = 3
+WRITE_AIM, READ_AIM, MEMORY_AIM = 3, 1.5, 400e6
 LARGE, SMALL, N_ROUNDS = 10**6, 300, 3
 TEXTS = {"pgs_id": "x", "citation": "x", "license_text": "x"}
+
+READER = """
+from dpgrs.release.scoring_check import read_scoring_file
+import pathlib, sys
+file = read_scoring_file(pathlib.Path(sys.argv[1]))
+assert not file.problems, file.problems
+"""
+
+
+def seconds(work, *arguments):
+    start = time.process_time()
+    work(*arguments)
+    return time.process_time() - start
 
 
 def write_plain(path, table):
@@ -61,12 +80,6 @@ def test_writing__at_most_three_times_pyarrow_and_isal(kind, tmp_path, request, 
     ours, theirs = tmp_path / "ours.gz", tmp_path / "theirs.gz"
     write, table = kind(many_scores(LARGE if is_timed else SMALL), ours)
     columns = pa.Table.from_pandas(table, preserve_index=False)
-
-    def seconds(work, *arguments):
-        start = time.process_time()
-        work(*arguments)
-        return time.process_time() - start
-
     timings = [
         (seconds(write), seconds(write_plain, theirs, columns)) for _ in range(N_ROUNDS if is_timed else 1)
     ]
@@ -86,3 +99,27 @@ def test_writing__at_most_three_times_pyarrow_and_isal(kind, tmp_path, request, 
             f"{sizes[0] / 1e6:.1f} MB / {sizes[1] / 1e6:.1f} MB"
         )
     assert own / reference <= WRITE_AIM
+
+
+def test_verify__reads_a_scoring_file_about_as_fast_as_score(tmp_path, request, capsys, repository):
+    is_timed = request.config.getoption("--benchmark-enable")
+    scores, path = many_scores(LARGE if is_timed else SMALL), tmp_path / "x.txt.gz"
+    write_scoring_file(path, scores, 0, **TEXTS)
+    outcomes, rows = list_scores([path]), scores.all_rows["row"].to_numpy()
+    file, (_, (shared,)) = read_scoring_file(path), read_scores(outcomes, build="GRCh38")
+    np.testing.assert_array_equal(column_numbers(file.numbers), scores.weights[0, rows])
+    np.testing.assert_array_equal(shared.weights[:, 0], scores.weights[0, rows])
+    if not is_timed:
+        return
+
+    def score():
+        read_scores(list_scores([path]), build="GRCh38")
+
+    timings = [(seconds(read_scoring_file, path), seconds(score)) for _ in range(N_ROUNDS)]
+    own, reference = np.array(timings).min(axis=0)
+    environment = os.environ | {"PYTHONPATH": str(repository / "workflow")}
+    memory = run([sys.executable, "-c", READER, path], environment)[2]
+    with capsys.disabled():
+        print(f"\nread: {own:.2f} s / {reference:.2f} s = {own / reference:.2f}; {memory / 1e6:.0f} MB")
+    assert own / reference <= READ_AIM
+    assert memory <= MEMORY_AIM

@@ -8,11 +8,11 @@ import pandas as pd
 import pytest
 
 from dpgrs.errors import DpgrsError
-from dpgrs.release import plain_tables
+from dpgrs.release import plain_tables, plink_check
+from dpgrs.release.folder_check import lines_of
 from dpgrs.release.plain_tables import format_weight
 from dpgrs.release.plink_check import LARGEST_RATIO
 from dpgrs.release.plink_scores import write_plink_scores
-from dpgrs.release.scoring_check import ScoringFile, read_lines
 from dpgrs.release.verify import verify_release
 from forged_releases import edit, seal
 from release_data import SITES, make_bundle, make_scores
@@ -101,8 +101,15 @@ def test_verify_release__table_for_plink2_of_zeros_is_whole(tmp_path, monkeypatc
     write_plink_scores(tmp_path, scores)
     table = tmp_path / TABLE
     assert len(gzip.decompress(table.read_bytes())) > 100 * table.stat().st_size
-    lines = read_lines(table, found := ScoringFile(), largest_ratio=LARGEST_RATIO)
-    assert (len(lines), found.problems) == (401, [])
+    (text,) = lines_of(table, problems := [], largest_ratio=LARGEST_RATIO)
+    assert (text.count("\n"), problems) == (401, [])
+
+
+def test_verify_release__table_for_plink2_of_too_many_weights(whole, monkeypatch):
+    """A forger may name all outcomes in one table, whose scores would be read at once."""
+    monkeypatch.setattr(plink_check, "MOST_WEIGHTS", 3 * len(SITES) - 1)
+    with pytest.raises(DpgrsError, match="it must hold one outcome, or at most 23 weights"):
+        verify_release(whole)
 
 
 @pytest.mark.parametrize("name", ["scores_2.tsv.gz", "scores_1\u0663.tsv.gz"])

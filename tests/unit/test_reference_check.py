@@ -103,7 +103,7 @@ def test_score_people__covariates(tmp_path, monkeypatch):
     table = tmp_path / "covariate_weights.tsv"
     lines = [f"{name}\tage\t0.5\t50\t12\t3\n{name}\tPC1\t-1\t0\t1\t3\n" for name in "abc"]
     table.write_text("outcome\tcovariate\tweight\tcentre\tscale\tbound\n" + "".join(lines))
-    scores = [SimpleNamespace(sites=[], numbers=[])] * 3
+    scores = [SimpleNamespace(sites="", numbers="")] * 3
     _, s = reference_check.score_people(scores, table, public)
     np.testing.assert_allclose(s, np.tile(0.5 * 12 * z[0] - z[1], (3, 1)), atol=0.01)
     table.write_text(table.read_text().replace("age", "sex"))

@@ -19,7 +19,7 @@ from dpgrs.methods.reusecov import NoisyStatistics
 from dpgrs.release.draw_check import has_statistics
 from dpgrs.release.marginal_effects import marginal_effects
 from dpgrs.release.open_release import refits
-from dpgrs.release.scoring_check import read_scoring_file
+from dpgrs.release.scoring_check import column_numbers, read_scoring_file
 from dpgrs.release.statistics_files import released_statistics
 from outcome_files import write_outcomes
 from step_studies import NAMES, HaplotypeStudy
@@ -36,7 +36,7 @@ def arrays_of(folder):
 def published_weights(folder, outcome):
     scores = json.loads((folder / "privacy_statement.json").read_text())["scores"]
     (file,) = [score["file"] for score in scores if score["outcome"] == outcome]
-    return np.array(list(map(float, read_scoring_file(folder / file).numbers)))
+    return column_numbers(read_scoring_file(folder / file).numbers)
 
 
 def test_bundle__holds_the_outputs_of_the_mechanisms_and_public_constants_alone(published):

@@ -25,7 +25,7 @@ from dpgrs.release.draw_check import (
 )
 from dpgrs.release.folder_check import read_text
 from dpgrs.release.regression_check import is_adjusted
-from dpgrs.release.scoring_check import read_scoring_file
+from dpgrs.release.scoring_check import column_numbers, read_scoring_file
 from dpgrs.types import Rows
 
 FILE, STATED = "outcome_loadings.tsv", "loadings of the outcomes on components"
@@ -61,8 +61,8 @@ def entry_problems(statement: dict, files: dict[str, Path]) -> list[str]:
         return [f"{FILE} must have loadings whose squares add up to at most 1 for an outcome"]
     if problems := _size_problems(statement, files, n_drawn=L.shape[1]):
         return problems
-    scores = [read_scoring_file(files[score["file"]]) for score in statement["scores"]]
-    W = np.array([list(map(float, score.numbers)) for score in scores])
+    scores = (read_scoring_file(files[score["file"]]) for score in statement["scores"])
+    W = np.array([column_numbers(score.numbers) for score in scores])
     if not _are_sums(W, L):
         return ["the weights of the outcomes must be sums of weights of components, by their loadings"]
     return []

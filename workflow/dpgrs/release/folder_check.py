@@ -8,18 +8,23 @@ import hashlib
 import re
 import stat
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 SUMS = "SHA256SUMS"
 NOT_IN_STATEMENT = {"privacy_statement.json", SUMS}
-# A score of two million variants has about 100 MB of text.
 LARGEST_FILE = 2**27
+# A score of three million variants has some 210 MB of text. Tables are read some lines at a time.
+LARGEST_TABLE = 2**28
 # X'X of 11,000 variants has 970 MB.
 LARGEST_STATISTICS = 2**30
 OF_ARRAYS = ".npz"
 # Scoring files shrink to a fifth; only what was made to fill a disk shrinks to a hundredth.
 LARGEST_RATIO = 100
 MIB = 2**20
+AT_ONCE = 2**22  # bytes of text
+LINE_FEEDS, OTHER_THAN_GZIP = "every line must end with a line feed", "it must be gzip of UTF-8 text"
 # An absolute path of Unix or Windows, a home folder, a file address; not a web address or a fraction.
 TRACE = re.compile(r"(?<![\w:/.])~?/[\w.+-]+/[\w.+-]+|\b[A-Za-z]:\\+\w|\bfile://|(?<!\w)~/\w")
 
@@ -43,7 +48,7 @@ def list_files(folder: Path) -> tuple[dict[str, Path], dict[str, str]]:
                 refused[name] = f"{name} must not be there: a folder in a folder"
             elif not stat.S_ISREG(status.st_mode):
                 refused[name] = f"{name} must be a file of its own, not {_kind(status.st_mode)}"
-            elif status.st_size > (most := LARGEST_STATISTICS if name.endswith(OF_ARRAYS) else LARGEST_FILE):
+            elif status.st_size > (most := _largest(name)):
                 refused[name] = f"{name} must have at most {most // MIB} MiB"
             else:
                 files[name] = file
@@ -52,7 +57,7 @@ def list_files(folder: Path) -> tuple[dict[str, Path], dict[str, str]]:
 
 def digests_of(files: dict[str, Path]) -> dict[str, str]:
     """Return the SHA-256 of files, hexadecimal digits by name."""
-    return {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items()}
+    return {name: _digest(path) for name, path in files.items()}
 
 
 def read_digests(files: dict[str, Path]) -> tuple[dict[str, str] | None, list[str]]:
@@ -91,24 +96,66 @@ def read_text(path: Path) -> str:
     return path.read_text(encoding="utf-8", errors="replace")
 
 
-def unzip(data: bytes, *, largest_ratio: int = LARGEST_RATIO) -> bytes:
-    """Unpack gzip of one member, up to a limit; the text may be `largest_ratio` times as large.
+def unzip(data: bytes, *, largest_ratio: int = LARGEST_RATIO) -> Iterator[bytes]:
+    """Yield the text of gzip of one member in parts, up to a limit: `largest_ratio` times its size, say.
 
     ValueError says that it is something else, cut off, followed by more, or too large.
     """
-    most = min(LARGEST_FILE, largest_ratio * len(data))
+    most, size, end = min(LARGEST_TABLE, largest_ratio * len(data)), 0, 0
     reader = zlib.decompressobj(wbits=31)
+    while end < len(data) and not reader.eof:
+        rest, end = data[end : end + MIB], end + MIB
+        while rest and not reader.eof:
+            try:
+                part = reader.decompress(rest, AT_ONCE)
+            except zlib.error:
+                raise ValueError(OTHER_THAN_GZIP) from None
+            rest, size = reader.unconsumed_tail, size + len(part)
+            if size > most:
+                limits = f"{LARGEST_TABLE // MIB} MiB and {largest_ratio} times its own size"
+                raise ValueError(f"its text must have at most {limits}")
+            if part:
+                yield part
+    if not reader.eof or reader.unused_data or end < len(data):
+        raise ValueError(f"{OTHER_THAN_GZIP}, whole and with nothing after it")
+
+
+def lines_of(path: Path, problems: list[str], **limits: Any) -> Iterator[str]:
+    """Yield the text of a table that is gzipped without a name and a time, many whole lines at once.
+
+    Further problems are added to `problems`; ValueError says why it cannot be read. `limits` are as of
+    `unzip`.
+    """
+    data, rest, has_text, has_returns = path.read_bytes(), b"", False, False
+    if data[3:8] != bytes(5):
+        problems.append("the gzip header must hold neither a name nor a time")
     try:
-        text = reader.decompress(data, most + 1)
-    except zlib.error:
-        raise ValueError("it must be gzip of UTF-8 text") from None
-    if len(text) > most:
-        raise ValueError(
-            f"its text must have at most {LARGEST_FILE // MIB} MiB and {largest_ratio} times its own size"
-        )
-    if not reader.eof or reader.unused_data:
-        raise ValueError("it must be gzip of UTF-8 text, whole and with nothing after it")
-    return text
+        for part in unzip(data, **limits):
+            has_text, has_returns = True, has_returns or b"\r" in part
+            end = part.rfind(b"\n") + 1
+            if end:
+                yield (rest + part[:end]).decode()
+                rest = b""
+            rest += part[end:]
+        rest.decode()
+    except UnicodeDecodeError:
+        raise ValueError(OTHER_THAN_GZIP) from None
+    if not has_text:
+        raise ValueError(LINE_FEEDS)
+    if rest or has_returns:
+        problems.append(LINE_FEEDS)
+
+
+def _largest(name: str) -> int:
+    """Return how many bytes a file may have."""
+    return {OF_ARRAYS: LARGEST_STATISTICS, ".gz": LARGEST_TABLE, ".tsv": LARGEST_TABLE}.get(
+        Path(name).suffix, LARGEST_FILE
+    )
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _kind(mode: int) -> str:

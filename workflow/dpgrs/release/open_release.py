@@ -29,7 +29,7 @@ from dpgrs.release.entry_check import ROW_NORM, columns_of
 from dpgrs.release.folder_check import list_files
 from dpgrs.release.prediction_check import read_constants
 from dpgrs.release.regression_check import is_adjusted
-from dpgrs.release.scoring_check import read_scoring_file
+from dpgrs.release.scoring_check import column_numbers, read_scoring_file
 from dpgrs.release.statistics_check import (
     ARRAYS,
     clips_of,
@@ -291,7 +291,8 @@ def _opened(folder: Path) -> OpenRelease | None:
         if mechanism["statistic"] in named:
             sds[named[mechanism["statistic"]]] = float(mechanism["sigma"])
     sites = read_scoring_file(files[statement["scores"][0]["file"]]).sites
-    index = pd.MultiIndex.from_tuples(sites, names=SITE_COLUMNS)
+    cells = zip(*(site.split("\t") for site in sites.splitlines()), strict=True)
+    index = pd.MultiIndex.from_arrays([*cells], names=SITE_COLUMNS)
     return OpenRelease(
         statement, read_statistics(statement, files), sds, rows_of(statement), index, _files=files
     )
@@ -311,7 +312,7 @@ def _require_own_scores(opened: OpenRelease) -> bool:
         return False
     refit = opened.fit()
     held = {
-        score["outcome"]: read_scoring_file(opened._files[score["file"]]).numbers
+        score["outcome"]: column_numbers(read_scoring_file(opened._files[score["file"]]).numbers)
         for score in statement["scores"]
     }
     constants = [own[0] for own in read_constants(statement, opened._files)[0]]
@@ -320,7 +321,7 @@ def _require_own_scores(opened: OpenRelease) -> bool:
     scale = refit.weights.abs().max(axis=None)
     for (name, numbers), constant in zip(held.items(), constants, strict=True):
         own = np.append(refit.weights[name].to_numpy(), refit.constants[name])
-        if np.abs(own - np.array([*numbers, constant], dtype=float)).max() > TOLERANCE * scale:
+        if np.abs(own - np.append(numbers, float(constant))).max() > TOLERANCE * scale:
             raise DpgrsError(
                 f"The scores must follow from {ARRAYS} by `{statement['method']}`, got other weights of "
                 f"`{name}`. Get the bundle again, or ask its curator."

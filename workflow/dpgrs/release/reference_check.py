@@ -14,6 +14,7 @@ from dpgrs.io.covariates import Covariates
 from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.variant_set import VariantSet
 from dpgrs.release.folder_check import read_text
+from dpgrs.release.scoring_check import column_numbers
 
 if TYPE_CHECKING:
     from dpgrs.release.scoring_check import ScoringFile
@@ -49,13 +50,14 @@ def score_people(
         variants["ref"],
         strict=True,
     )
-    columns = {key: column for column, key in enumerate(keys)}
+    columns = {"\t".join(key): column for column, key in enumerate(keys)}
     weights = np.zeros((len(scores), len(variants)))
     for row, score in zip(weights, scores, strict=True):
-        absent = [site for site in score.sites if site not in columns]
-        if absent:
-            raise DpgrsError(f"`{folder}` must hold every site, got none of {':'.join(absent[0])}. Add it.")
-        row[[columns[site] for site in score.sites]] = list(map(float, score.numbers))
+        places = [columns.get(site, -1) for site in score.sites.splitlines()]
+        if -1 in places:
+            absent = score.sites.splitlines()[places.index(-1)].replace("\t", ":")
+            raise DpgrsError(f"`{folder}` must hold every site, got none of {absent}. Add it.")
+        row[places] = column_numbers(score.numbers)
     s = np.zeros_like(Y)
     for first in range(0, len(variants), VARIANTS_AT_ONCE):
         block = slice(first, first + VARIANTS_AT_ONCE)

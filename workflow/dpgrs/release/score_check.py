@@ -1,8 +1,14 @@
 """The files of one outcome, held against the statement: what their heads say, which sites, which errors."""
 
+import re
 from pathlib import Path
 
-from dpgrs.release.scoring_check import NOT_REPORTED, header_value, read_scoring_file, read_standard_errors
+from dpgrs.release.scoring_check import (
+    NOT_REPORTED,
+    header_value,
+    read_scoring_file,
+    read_standard_errors,
+)
 
 # Of a trait, in the head of its scoring file, and in the statement.
 TERMS = {"mapped": "mapped_traits", "efo": "efo_ids"}
@@ -19,18 +25,19 @@ def score_problems(
     files: dict[str, Path],
     *,
     constant: str | None,
-    frequencies: dict[tuple, str],
+    frequencies: dict[str, str],
 ) -> list[str]:
     """Check one outcome's files against the format, the statement and its constant.
 
     `constant` is as in the table of constants, None if it has none. `frequencies` are those of the scores
-    before, by site, empty text without any; the ones of this score are added.
+    before, by site, empty text without any, or of ``all`` sites, as one text, where scores are of all; the
+    ones of this score are added.
     """
     if not {score["file"], score["standard_errors"] or score["file"]} <= files.keys():
         return []  # named already
     guarantee, domain = statement["guarantee"], statement["data_domain"]
     file = read_scoring_file(files[score["file"]])
-    if not file.text:
+    if not file.is_readable:
         return [f"{score['file']}: {problem}" for problem in file.problems]
     stated = {
         f"dp_{name}": guarantee[name] for name in ("epsilon", "delta", "protection", "unit", "neighbours")
@@ -55,18 +62,21 @@ def score_problems(
         problems.append("it must acknowledge who gave the data just where the statement does")
     if file.site_digest != held["site_digest"]:
         problems.append("its sites must be those of the statement's site_digest")
-    if len(file.sites) > domain["n_variants"]:
+    if file.n_rows > domain["n_variants"]:
         problems.append("it must hold no more variants than the data domain")
     # A file without frequencies says "" of each site, and so differs from one with them.
-    own = zip(file.sites, file.frequencies or [""] * len(file.sites), strict=True)
-    if any(frequencies.setdefault(site, told) != told for site, told in own):
+    by_site = [("all", file.frequencies)]
+    if "site_digest" in score:
+        cells = file.frequencies or "\n" * file.n_rows
+        by_site = zip(file.sites.split("\n")[:-1], cells.split("\n")[:-1], strict=True)
+    if any(frequencies.setdefault(site, held) != held for site, held in by_site):
         problems.append("its frequencies must be those of the other scores")
     problems = [f"{score['file']}: {problem}" for problem in problems]
     if score["standard_errors"]:
         errors = read_standard_errors(files[score["standard_errors"]])
-        is_other = errors.text and errors.sites != file.sites
-        faults = errors.problems + ["its sites must be those of the score"] * bool(is_other)
-        is_nothing = errors.numbers and not any(number.strip("0.") for number in errors.numbers)
+        is_other = errors.is_readable and errors.sites != file.sites
+        faults = errors.problems + ["its sites must be those of the score"] * is_other
+        is_nothing = errors.numbers and not re.search("[1-9]", errors.numbers)
         faults += ["some must be above 0"] * bool(is_nothing)
         problems += [f"{score['standard_errors']}: {fault}" for fault in faults]
     return problems

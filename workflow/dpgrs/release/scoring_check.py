@@ -5,9 +5,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from dpgrs.release.folder_check import unzip
+import numpy as np
+
+from dpgrs.release.folder_check import lines_of
 
 FIRST_LINE = (
     "###PGS CATALOG SCORING FILE - see https://www.pgscatalog.org/downloads/#dl_ftp_scoring "
@@ -40,9 +41,11 @@ SCORE_COLUMNS = tuple(
     (*first, *SITE, WEIGHT, *last) for last in ((), (FREQUENCY,)) for first in ((), ("rsID",))
 )
 ERROR_COLUMNS = ((*SITE, ERROR),)
+REPEATED, UNSORTED = "a site must be there once", "rows must be sorted by chromosome, position and alleles"
+LARGEST_POSITION = 10**9
 CHROMOSOMES = {name: place for place, name in enumerate([*map(str, range(1, 23)), "X"])}
 
-_NUMBER = r"-?(0|[1-9]\d*)(\.\d+)?"
+_NUMBER = r"-?(?:0|[1-9]\d*)(?:\.\d+)?"
 _PATTERNS = {
     "rsID": r"rs\d+|\.",
     "chr_name": r"[1-9]|1\d|2[0-2]|X",
@@ -51,46 +54,52 @@ _PATTERNS = {
     "other_allele": r"[ACGT]+",
     WEIGHT: _NUMBER,
     ERROR: _NUMBER.removeprefix("-?"),
-    FREQUENCY: r"0(\.\d+)?|1",
+    FREQUENCY: r"0(?:\.\d+)?|1",
 }
+# Rows without a problem: the site with chromosome, position and effect allele, then numbers.
+_SITE = r"((chr_name)\t(chr_position)\t(effect_allele)\t(?!\4\t)other_allele)"
 
 
 @dataclass
 class ScoringFile:
-    """What a file holds, and what is wrong with it."""
+    """What a file holds, and what is wrong with it.
+
+    A column is one text, a row of the file a line: at 10^6 variants objects for each cell take some 500 MB.
+    """
 
     header: dict[str, str] = field(default_factory=dict)  # in the file's order
-    sites: list[tuple[str, ...]] = field(
-        default_factory=list
-    )  # (chr_name, chr_position, effect_allele, other_allele)
-    numbers: list[str] = field(default_factory=list)  # the weight or standard error of each site
-    frequencies: list[str] = field(
-        default_factory=list
-    )  # of the effect allele at each site; empty without any
-    text: str = ""  # the whole file; empty if it cannot be read: then there are no other problems
+    n_rows: int = 0
+    sites: str = ""  # chr_name, chr_position, effect_allele, other_allele, with tabs
+    numbers: str = ""  # the weight or standard error of each site
+    frequencies: str = ""  # of the effect allele at each site; empty without any
     problems: list[str] = field(default_factory=list)
+    is_readable: bool = True  # else nothing but the problems is there
 
     @property
     def site_digest(self) -> str:
         """SHA-256 of the sites, one a line, in the file's order."""
-        return hashlib.sha256("".join("\t".join(site) + "\n" for site in self.sites).encode()).hexdigest()
+        return hashlib.sha256(self.sites.encode()).hexdigest()
 
 
 def read_scoring_file(path: Path) -> ScoringFile:
     """Read a scoring file, ``.txt.gz``, and check every rule of the format."""
-    file = ScoringFile()
-    lines = read_lines(path, file)
-    if not file.text:
-        return file
-    n_header = next((i for i, line in enumerate(lines) if not line.startswith("#")), len(lines))
-    if n_header > LONGEST_HEADER:
-        return ScoringFile(problems=[f"the header must have at most {LONGEST_HEADER} lines"])
+    file, lines, rows = ScoringFile(), [], _Rows(SCORE_COLUMNS)
+    try:
+        for text in lines_of(path, file.problems):
+            while not rows.columns and text.startswith("#"):
+                line, _, text = text.partition("\n")
+                lines.append(line)
+                if len(lines) > LONGEST_HEADER:
+                    raise ValueError(f"the header must have at most {LONGEST_HEADER} lines")
+            rows.read(text)
+    except ValueError as error:
+        return ScoringFile(problems=[*file.problems, str(error)], is_readable=False)
     if lines[:1] != [FIRST_LINE]:
         file.problems.append("the first line must be that of a PGS Catalog scoring file")
-    comments = [line for line in lines[1:n_header] if line.startswith("##")]
+    comments = [line for line in lines[1:] if line.startswith("##")]
     if comments != COMMENTS:
         file.problems.append(f"the comments of the header must be {' and '.join(COMMENTS)} alone")
-    for line in lines[:n_header]:
+    for line in lines:
         if not line.startswith("##"):
             _read_header_line(line, file)
     if tuple(file.header) not in (HEADER, HEADER + LAST_OF_HEADER):
@@ -99,18 +108,21 @@ def read_scoring_file(path: Path) -> ScoringFile:
         file.problems.append("format_version must be 2.0")
     if file.header.get("weight_type") != "beta":
         file.problems.append("weight_type must be beta")
-    _read_rows(lines[n_header:], file, SCORE_COLUMNS)
-    if file.header.get("variants_number") != str(len(file.sites)):
-        file.problems.append(f"variants_number must be {len(file.sites)}, the number of rows")
+    rows.finish(file)
+    if file.header.get("variants_number") != str(file.n_rows):
+        file.problems.append(f"variants_number must be {file.n_rows}, the number of rows")
     return file
 
 
 def read_standard_errors(path: Path) -> ScoringFile:
     """Read a file of standard errors, a table without a header."""
-    file = ScoringFile()
-    lines = read_lines(path, file)
-    if file.text:
-        _read_rows(lines, file, ERROR_COLUMNS)
+    file, rows = ScoringFile(), _Rows(ERROR_COLUMNS)
+    try:
+        for text in lines_of(path, file.problems):
+            rows.read(text)
+    except ValueError as error:
+        return ScoringFile(problems=[*file.problems, str(error)], is_readable=False)
+    rows.finish(file)
     return file
 
 
@@ -120,31 +132,15 @@ def header_value(text: str) -> str:
     return " ".join(printable.replace("=", ":").split()) or NOT_REPORTED
 
 
+def column_numbers(column: str) -> np.ndarray:
+    """Return the numbers of a column, (n_rows,) float64."""
+    return np.array(list(map(float, column.split())))
+
+
 def site_place(site: Sequence[str]) -> tuple:
     """Return the key by which all files sort (chr_name, chr_position, effect_allele, other_allele)."""
     chromosome, position, effect, other = site
     return CHROMOSOMES[chromosome], int(position), other, effect
-
-
-def read_lines(path: Path, file: ScoringFile, **limits: Any) -> list[str]:
-    """Return the lines of a gzip file without a name and a time; none if it cannot be read.
-
-    Text and problems of `file` are filled in; `limits` are as of `unzip`.
-    """
-    data = path.read_bytes()
-    if data[3:8] != bytes(5):
-        file.problems.append("the gzip header must hold neither a name nor a time")
-    try:
-        file.text = unzip(data, **limits).decode()
-    except UnicodeDecodeError:
-        file.problems.append("it must be gzip of UTF-8 text")
-        return []
-    except ValueError as error:
-        file.problems.append(str(error))
-        return []
-    if not file.text.endswith("\n") or "\r" in file.text:
-        file.problems.append("every line must end with a line feed")
-    return file.text.split("\n")[:-1]
 
 
 def _read_header_line(line: str, file: ScoringFile) -> None:
@@ -156,38 +152,95 @@ def _read_header_line(line: str, file: ScoringFile) -> None:
     file.header[key] = value
 
 
-def _read_rows(lines: list[str], file: ScoringFile, allowed_columns: tuple[tuple[str, ...], ...]) -> None:
-    """Check the table row by row; of each kind of problem the first row is named."""
-    columns = tuple(lines[0].split("\t")) if lines else ()
-    if columns not in allowed_columns:
-        file.problems.append(f"the columns must be {', '.join(allowed_columns[-1])}")
-        return
-    seen, first_rows, previous = set(), {}, ()
-    for number, line in enumerate(lines[1:], start=1):
-        row = dict(zip(columns, line.split("\t"), strict=False))
-        problem = _row_problem(row, line.count("\t") + 1, columns)
-        if problem:
-            first_rows.setdefault(problem, number)
-            continue
-        site = tuple(row[name] for name in SITE)
-        alleles = frozenset(site[2:])
-        key = site_place(site)
-        if (*site[:2], alleles) in seen:
-            first_rows.setdefault("a site must be there once", number)
-        if key < previous:
-            first_rows.setdefault("rows must be sorted by chromosome, position and alleles", number)
-        seen.add((*site[:2], alleles))
-        previous = key
-        file.sites.append(site)
-        file.numbers.append(row[WEIGHT if WEIGHT in row else ERROR])
-        file.frequencies += [row[FREQUENCY]] if FREQUENCY in row else []
-    file.problems += [f"{problem} (row {number})" for problem, number in first_rows.items()]
+class _Rows:
+    """The rows of a table, as they are read; of each kind of problem the first row is named."""
+
+    def __init__(self, allowed_columns: tuple[tuple[str, ...], ...]) -> None:
+        self._allowed, self.columns, self._n_lines = allowed_columns, (), 0
+        self._sites, self._numbers, self._frequencies = [], [], []
+        # Of rows without a problem: their numbers in the file, and places along the genome.
+        self._row, self._place = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+        self._first_rows: dict[str, int] = {}
+
+    def read(self, text: str) -> None:
+        """Read whole lines; the first of all names the columns."""
+        if not self.columns and text:
+            line, _, text = text.partition("\n")
+            self.columns = tuple(line.split("\t"))
+            if self.columns in self._allowed:
+                first, last = self.columns.index(SITE[0]), self.columns.index(SITE[-1]) + 1
+                groups = [f"(?:{_PATTERNS[name]})" for name in self.columns[:first]]
+                site = re.sub("|".join(SITE), lambda match: _PATTERNS[match[0]], _SITE)
+                groups += [site, *(f"({_PATTERNS[name]})" for name in self.columns[last:])]
+                self._pattern = re.compile("^" + r"\t".join(groups) + "$", re.ASCII | re.M)
+        if self.columns not in self._allowed or not text:
+            return
+        rows, n_lines = self._pattern.findall(text), text.count("\n")
+        row = np.arange(self._n_lines + 1, self._n_lines + 1 + n_lines)
+        if len(rows) < n_lines:
+            rows, is_sound = self._sound_rows(text)
+            row = row[is_sound]
+        self._n_lines += n_lines
+        if not rows:
+            return
+        sites, chromosomes, positions, _, numbers, *frequencies = zip(*rows, strict=True)
+        chromosome = np.array([CHROMOSOMES[name] for name in chromosomes])
+        self._place.append(chromosome * LARGEST_POSITION + np.array(list(map(int, positions))))
+        self._row.append(row)
+        for column, cells in ((self._sites, sites), (self._numbers, numbers)):
+            column.append("\n".join(cells) + "\n")
+        self._frequencies += ["\n".join(cells) + "\n" for cells in frequencies]
+
+    def finish(self, file: ScoringFile) -> None:
+        """Hand the columns to a file, and what is wrong with the rows."""
+        if self.columns not in self._allowed:
+            file.problems.append(f"the columns must be {', '.join(self._allowed[-1])}")
+            return
+        file.sites, file.numbers, file.frequencies = map(
+            "".join, (self._sites, self._numbers, self._frequencies)
+        )
+        row, place = np.concatenate(self._row), np.concatenate(self._place)
+        file.n_rows = len(row)
+        self._check_order(row, place, file.sites)
+        first_rows = sorted(self._first_rows.items(), key=lambda item: item[1])
+        file.problems += [f"{problem} (row {number})" for problem, number in first_rows]
+
+    def _sound_rows(self, text: str) -> tuple[list[tuple[str, ...]], list[bool]]:
+        """Return the rows of whole lines that have no problem, and which these are."""
+        matches = []
+        for number, line in enumerate(text.split("\n")[:-1], start=self._n_lines + 1):
+            matches.append(self._pattern.fullmatch(line))
+            if matches[-1] is None:
+                self._first_rows.setdefault(_row_problem(line, self.columns), number)
+        return [match.groups() for match in matches if match], [match is not None for match in matches]
+
+    def _check_order(self, row: np.ndarray, place: np.ndarray, sites: str) -> None:
+        """Find the first site that is there twice, and the first that is out of order."""
+        step = np.diff(place)
+        if (step > 0).all():
+            return
+        alleles = [tuple(site.split("\t")[:1:-1]) for site in sites.split("\n")[:-1]]  # other, effect
+        is_back = step < 0
+        for index in np.flatnonzero(step == 0).tolist():
+            is_back[index] = alleles[index + 1] < alleles[index]
+        _, which, counts = np.unique(place, return_inverse=True, return_counts=True)
+        seen = set()
+        for index in np.flatnonzero(counts[which] > 1).tolist():
+            site = (place[index], frozenset(alleles[index]))
+            if site in seen:
+                self._first_rows[REPEATED] = int(row[index])
+                break
+            seen.add(site)
+        if is_back.any():
+            self._first_rows[UNSORTED] = int(row[1:][is_back][0])
 
 
-def _row_problem(row: dict[str, str], n_fields: int, columns: tuple[str, ...]) -> str | None:
-    if n_fields != len(columns):
+def _row_problem(line: str, columns: tuple[str, ...]) -> str:
+    """Return what is wrong with a row that is not as it must be."""
+    cells = line.split("\t")
+    if len(cells) != len(columns):
         return f"a row must have {len(columns)} fields"
-    for name in columns:
-        if not re.fullmatch(_PATTERNS[name], row[name], flags=re.ASCII):
+    for name, cell in zip(columns, cells, strict=True):
+        if not re.fullmatch(_PATTERNS[name], cell, flags=re.ASCII):
             return f"{name} is malformed"
-    return "the two alleles must differ" if row["effect_allele"] == row["other_allele"] else None
+    return "the two alleles must differ"

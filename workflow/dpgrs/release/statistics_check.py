@@ -20,9 +20,9 @@ from dpgrs.privacy.statement.content import ROWS_INPUT
 from dpgrs.release.draw_check import CASES, CROSS, EIGENVALUE, GRAM, KNOWN, has_statistics
 from dpgrs.release.effects_metadata import case_counts_of, metadata
 from dpgrs.release.entry_check import ROW_NORM, STATED, columns_of, components_of
-from dpgrs.release.folder_check import read_text, unzip
+from dpgrs.release.folder_check import MIB, lines_of, read_text
 from dpgrs.release.input_check import IS_BINARY, OUTCOME_BOUND, OUTCOME_NORM, SCALES
-from dpgrs.release.scoring_check import CHROMOSOMES, read_scoring_file
+from dpgrs.release.scoring_check import CHROMOSOMES, column_numbers, read_scoring_file
 from dpgrs.types import Rows
 
 FOLDER = "statistics/"
@@ -32,7 +32,14 @@ DRAWN = {GRAM.statistic: "gram", KNOWN: "observed", CROSS: "cross", CASES: "case
 DRAWN |= {EIGENVALUE: "smallest_eigenvalue"}
 COLUMNS = ("chromosome", "base_pair_location", "effect_allele", "other_allele", "beta", "standard_error")
 COLUMNS += ("effect_allele_frequency", "neg_log_10_p_value", "n")
-NUMBER = re.compile(r"-?\d{1,400}(\.\d{1,400})?", re.ASCII)
+# Site, numbers, and people.
+CELL, DECIMAL = r"[^\t\n]*", r"-?\d{1,400}(?:\.\d{1,400})?"
+ROW, DECIMAL_ROW = (
+    re.compile(
+        rf"^({CELL}(?:\t{CELL}){{3}})" + rf"\t({number})" * 4 + rf"\t({CELL})$", re.ASCII | re.MULTILINE
+    )
+    for number in (CELL, DECIMAL)
+)
 # Effects have ten digits, p-values six; the law of clipped outcomes is worked out on a grid.
 OF_EFFECTS, OF_P, OF_CLIPS = 1e-8, 1e-4, 0.02
 # Bytes of a zip file beside names and contents, sizes of 64 bits with each member, without any comment.
@@ -79,15 +86,22 @@ def statistics_problems(statement: dict, files: dict[str, Path]) -> list[str]:
     # All scores are of the same sites.
     first = read_scoring_file(files[statement["scores"][0]["file"]])
     sites = first.sites
-    if first.frequencies and list(map(float, first.frequencies)) != arrays["frequency"].tolist():
+    if first.frequencies and column_numbers(first.frequencies).tolist() != arrays["frequency"].tolist():
         problems.append(f"{ARRAYS}: frequency must be that of the scores")
     if problems or not has_effects(statement):
         return problems
     beta, error, n_people = _effects(statement, arrays)
-    is_floor = is_raised(statement, arrays)
+    is_floor, is_there = is_raised(statement, arrays), _varies(arrays["frequency"])
+    sites = "".join(
+        f"{CHROMOSOMES[chromosome] + 1}\t{rest}\n"
+        for (chromosome, rest), is_own in zip(
+            (site.split("\t", 1) for site in sites.splitlines()), is_there, strict=True
+        )
+        if is_own
+    )
     for index, score in enumerate(statement["scores"]):
-        own = (beta[index], error[index], arrays["frequency"], n_people[index], is_floor[index])
-        problems += _file_problems(statement, score, files, sites, *own)
+        own = (beta[index][is_there], error[index][is_there], arrays["frequency"][is_there])
+        problems += _file_problems(statement, score, files, sites, *own, n_people[index], is_floor[index])
     return problems
 
 
@@ -131,7 +145,11 @@ def read_statistics(statement: dict, files: dict[str, Path]) -> dict[str, np.nda
             arrays[name] = np.frombuffer(data, "<f8", offset=len(heads[name])).reshape(shape)
             offset += OF_MEMBER + len(member.filename) + sizes[name]
     # Times, attributes and spare fields of an archive could hold anything.
-    if files[ARRAYS].read_bytes() != _archive(heads, arrays):
+    expected = _archive(heads, arrays)
+    with files[ARRAYS].open("rb") as file:
+        parts = iter(lambda: file.read(MIB), b"")
+        is_same = all(part == expected[MIB * place :][: len(part)] for place, part in enumerate(parts))
+    if not is_same:
         raise ValueError("the file must be plain, without times and attributes")
     return arrays
 
@@ -143,7 +161,7 @@ def _archive(heads: dict[str, bytes], arrays: dict[str, np.ndarray]) -> memoryvi
         for name, array in arrays.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
                 member.write(heads[name])
-                member.write(array.tobytes())
+                member.write(array.reshape(-1).view(np.uint8))
     return content.getbuffer()
 
 
@@ -280,11 +298,16 @@ def _effects(statement: dict, arrays: dict[str, np.ndarray]) -> tuple[np.ndarray
     return beta, error, np.rint(np.rint(n_known) / of_person).astype(int).tolist()
 
 
+def _varies(frequency: np.ndarray) -> np.ndarray:
+    """Return which variants have effects, (n_variants,) bool."""
+    return frequency * (1 - frequency) > 0
+
+
 def _file_problems(
     statement: dict,
     score: dict,
     files: dict[str, Path],
-    sites: list,
+    sites: str,
     beta: np.ndarray,
     error: np.ndarray,
     frequency: np.ndarray,
@@ -293,10 +316,9 @@ def _file_problems(
 ) -> list[str]:
     """Compare the file of the effects on one outcome, and its metadata, with what they must be."""
     name = effects_name(score)
-    content, is_there = files[name].read_bytes(), frequency * (1 - frequency) > 0
     text = metadata(
         name.removeprefix(FOLDER),
-        content,
+        files[name].read_bytes(),
         outcome=score["outcome"],
         n_people=n_people,
         genome_build=statement["data_domain"]["genome_build"],
@@ -305,35 +327,42 @@ def _file_problems(
         is_floor=is_floor,
     )
     problems = [] if read_text(files[f"{name}{META}"]) == text else [f"{name}{META} must be of its file"]
-    if content[3:8] != bytes(5):
-        return [*problems, f"{name}: the gzip header must hold neither a name nor a time"]
     try:
-        header, *lines = (line.split("\t") for line in unzip(content).decode().split("\n"))
+        columns = _read_effects(files[name], sites, n_people)
     except ValueError as fault:
         return [*problems, f"{name}: {fault}"]
-    exact = [
-        [str(CHROMOSOMES[chromosome] + 1), *site, str(n_people)]
-        for (chromosome, *site), is_own in zip(sites, is_there, strict=True)
-        if is_own
-    ]
-    is_table = header == [*COLUMNS] and lines[-1:] == [[""]]
-    lines = lines[:-1]
-    is_table = is_table and {len(line) for line in lines} <= {len(COLUMNS)}
-    if not is_table or [[*line[:4], line[-1]] for line in lines] != exact:
-        return [*problems, f"{name} must have {', '.join(COLUMNS)} of every site of the score"]
-    numbers = [line[4:-1] for line in lines]
-    if not all(NUMBER.fullmatch(cell) for line in numbers for cell in line):
-        return [*problems, f"{name} must hold plain decimals"]
-    columns = np.array(numbers, dtype=float).reshape(-1, 4).T
-    beta, error = beta[is_there], error[is_there]
     log_p = -(math.log(2) + log_ndtr(-np.abs(beta / error))) / math.log(10)
-    expected = ((beta, OF_EFFECTS), (error, OF_EFFECTS), (frequency[is_there], 0), (log_p, OF_P))
+    expected = ((beta, OF_EFFECTS), (error, OF_EFFECTS), (frequency, 0), (log_p, OF_P))
     wrong = [
         column
         for column, own, (other, most) in zip(COLUMNS[4:], columns, expected, strict=False)
         if not np.allclose(own, other, rtol=most, atol=most / 100)
     ]
     return problems + [f"{name}: {column} must follow from {ARRAYS}" for column in wrong]
+
+
+def _read_effects(path: Path, sites: str, n_people: int) -> np.ndarray:
+    """Return the numbers of a file of effects on these sites, (4, n_sites) float64, or raise ValueError."""
+    names, is_table, is_decimal, held, numbers, faults = None, True, True, [], [np.empty((4, 0))], []
+    for text in lines_of(path, faults):
+        if names is None:
+            names, _, text = text.partition("\n")
+        n_lines, rows = text.count("\n"), DECIMAL_ROW.findall(text)
+        if len(rows) < n_lines:
+            rows, is_decimal = ROW.findall(text), False
+        is_table = is_table and names.split("\t") == [*COLUMNS] and len(rows) == n_lines
+        if rows and is_table:
+            places, *cells, counts = zip(*rows, strict=True)
+            is_table = set(counts) == {str(n_people)}
+            held.append("\n".join(places) + "\n")
+            numbers += [np.array([list(map(float, column)) for column in cells])] if is_decimal else []
+    if faults:
+        raise ValueError(faults[0])
+    if not is_table or "".join(held) != sites:
+        raise ValueError(f"it must have {', '.join(COLUMNS)} of every site of the score")
+    if not is_decimal:
+        raise ValueError("it must hold plain decimals")
+    return np.concatenate(numbers, axis=1)
 
 
 def floors(statement: dict) -> np.ndarray:

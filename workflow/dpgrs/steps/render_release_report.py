@@ -65,7 +65,9 @@ def render_release_report(
         raise UsageError(f"`output` must lie beside the release {bundle}, got {output}. Put it there.")
     verify_release(bundle)
     statement = json.loads((bundle / STATEMENT).read_text(encoding="utf-8"))
-    scores = [_read_score(bundle / score["file"]) for score in statement["scores"]]
+    # Sites of scores of all variants are those of the release.
+    columns = {} if n_chosen(statement) is None else SITE
+    scores = [_read_score(bundle / score["file"], columns) for score in statement["scores"]]
     variants = _variants(read_chosen_sites(sites), statement["data_domain"]["site_digest"])
     data = ReleaseData(
         statement=statement,
@@ -89,12 +91,11 @@ def render_release_report(
             temporary.write_bytes((bundle / PLAIN_LANGUAGE).read_bytes())
 
 
-def _read_score(path):
-    """Read the table of a scoring file, with the names of columns that the package uses for sites."""
+def _read_score(path, columns):
+    """Read the weights of a scoring file, and columns of its sites by the names that the package uses."""
     parts = list(open_effects(path, build=None).parts())
-    columns = {name: np.concatenate([getattr(part, held) for part in parts]) for name, held in SITE.items()}
-    effects = np.concatenate([part.effects[:, 0] for part in parts])
-    return pd.DataFrame(columns | {"effect_weight": effects})
+    sites = {name: np.concatenate([getattr(part, held) for part in parts]) for name, held in columns.items()}
+    return pd.DataFrame(sites | {"effect_weight": np.concatenate([part.effects[:, 0] for part in parts])})
 
 
 def _variants(sites, digest):

@@ -202,6 +202,11 @@ def file_table(s: "Shape") -> float:
     return 600 * s.n_file_variants
 
 
+def written_sites(s: "Shape") -> float:
+    """Bytes of the sites of scores as their files are written and read, and of the text of a part."""
+    return 600 * s.n_variants
+
+
 def entries(s: "Shape") -> int:
     """The entries of X'X and X'Y, which are drawn."""
     return s.n_columns * (s.takes_sums * s.n_columns + s.n_outcomes)

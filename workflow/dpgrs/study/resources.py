@@ -52,6 +52,7 @@ from dpgrs.study.array_sizes import (
     table,
     variant_table,
     weights,
+    written_sites,
 )
 from dpgrs.study.genome_people import AXIS_PEOPLE
 from dpgrs.study.shape import Shape
@@ -267,10 +268,13 @@ NEEDS = {
         lambda s: 20 * s.n_rows * s.n_columns * s.n_outcomes,
     ),
     "write-release": Need(
-        lambda s: 4 * products(s), lambda s: s.n_variants * s.n_outcomes * 10**4 + 4 * solving(s)
+        lambda s: written_sites(s) + 8 * products(s),
+        lambda s: s.n_variants * s.n_outcomes * 10**4 + 4 * solving(s),
     ),
     "render-release-report": Need(
-        lambda s: 4 * products(s), lambda s: s.n_outcomes * 10**9, of_thread=lambda s: 110 * MB
+        lambda s: written_sites(s) + 4 * products(s),
+        lambda s: s.n_outcomes * (10**9 + s.n_variants * 2 * 10**4),
+        of_thread=lambda s: 110 * MB,
     ),
     # Of a target, its reference and scores: weights as read and together, sums, and the calls of a block.
     "score": Need(
@@ -286,7 +290,8 @@ NEEDS = {
         of_thread=lambda s: 30 * MB,
     ),
     "write-scores": Need(
-        lambda s: 4 * products(s) + weights(s), lambda s: s.n_requests * s.n_variants * s.n_outcomes * 10**4
+        lambda s: written_sites(s) + 4 * products(s) + weights(s),
+        lambda s: s.n_requests * s.n_variants * s.n_outcomes * 10**4,
     ),
     "write-settings": Need(),
     "write-provenance": Need(),

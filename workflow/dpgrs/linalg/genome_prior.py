@@ -329,23 +329,26 @@ def _decomposed(X: np.ndarray, Q: np.ndarray) -> tuple[np.ndarray, np.ndarray, n
 
     Both matrices are rounded to single precision, in which they are stored.
     """
-    eigenvalues, U = eigh(shrunken_covariance(X))
+    eigenvalues, U = eigh(shrunken_covariance(X), driver="evd")
     root = _in_single_precision((U * np.sqrt(np.maximum(eigenvalues, 0))) @ U.T)
-    p, V = eigh((root * Q) @ root)
+    p, V = eigh((root * Q) @ root, driver="evd")
     return root, _in_single_precision(V), np.maximum(p, 0)
 
 
 def shrunken_covariance(X: np.ndarray) -> np.ndarray:
-    """Return the covariance of (n_rows, n_variants) centred rows, shrunken to a multiple of I [1]_."""
-    from sklearn.covariance import ledoit_wolf_shrinkage  # takes 0.5 s, which most steps do without
+    """Return the covariance S of (n_rows, n_variants) centred rows, shrunken to m I [1]_.
 
+    The shrinkage is the variance of S, sum_i |x_i x_i' - S|^2/n^2, over |S - m I|^2, at most 1.
+    """
     n, d = X.shape
-    covariance = X.T @ X / n
-    shrinkage = ledoit_wolf_shrinkage(X, assume_centered=True) if d > 1 else 0.0
-    mean = np.trace(covariance) / d
-    covariance *= 1 - shrinkage
-    covariance[np.diag_indices(d)] += shrinkage * mean
-    return covariance
+    S = X.T @ X / n
+    mean, square = np.trace(S) / d, np.vdot(S, S)
+    variance = (np.square(np.square(X).sum(axis=1)).mean() - square) / n
+    distance = square - d * mean**2
+    shrinkage = min(1.0, variance / distance) if distance > 0 else 0.0
+    S *= 1 - shrinkage
+    S[np.diag_indices(d)] += shrinkage * mean
+    return S
 
 
 def _in_single_precision(matrix: np.ndarray) -> np.ndarray:

@@ -176,6 +176,11 @@ KINDS = {
     "public map of a genome": Kind(
         ("blup-genome",), 20, {"public": REFERENCE, "cohort": {"planned_people": 40}}
     ),
+    "covariates first, public map of a genome": Kind(
+        ("blup-genome",),
+        20,
+        {"public": REFERENCE, "cohort": {"planned_people": 40}, "covariates": COVARIATES | {"pcs": 1}},
+    ),
     "alleles of a .bed": Kind(("blup", "reusecov-gauss"), 20, {}, form="bed"),
     "dosages of a BGEN": Kind(("blup", "adassp", "reusecov-gauss"), 20, {}, form="bgen"),
     "dosages of a .pgen, public reference": Kind(

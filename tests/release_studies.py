@@ -89,7 +89,17 @@ def make_ledger(
 
 
 @contextmanager
-def released_site(folder, settings, *, people, prepare=None, is_measured=False, **budget):
+def released_site(
+    folder,
+    settings,
+    *,
+    people,
+    length=100_000,
+    reference_people=60,
+    prepare=None,
+    is_measured=False,
+    **budget,
+):
     """Give a folder with a cohort, a public reference, a key and a ledger, in which one release was made.
 
     `prepare` is called with the folder before the release, whose jobs, if so asked, Snakemake can measure.
@@ -99,8 +109,9 @@ def released_site(folder, settings, *, people, prepare=None, is_measured=False, 
         make_key(folder)
         make_ledger(folder / "ledger.jsonl", **budget)
         chromosomes = settings["cohort"]["chromosomes"]
-        options = {"chromosomes": chromosomes, "people": people, "length": 100_000, "seed": 5}
-        simulate_cohort(folder / "cohort", reference=folder / "reference", reference_people=60, **options)
+        options = {"chromosomes": chromosomes, "people": people, "length": length, "seed": 5}
+        options["reference_people"] = reference_people
+        simulate_cohort(folder / "cohort", reference=folder / "reference", **options)
         if prepare is not None:
             prepare(folder)
         run(folder, settings, is_warm=not is_measured)

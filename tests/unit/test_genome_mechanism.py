@@ -25,7 +25,6 @@ from genome_studies import map_of_variants
 MECHANISM = GenomeStatistics()
 FREQUENCY = np.array([0.1, 0.2, 0.3, 0.4, 0.5])
 D, N = len(FREQUENCY), 1000
-NOTHING = np.zeros((0, 0))
 
 
 def plain_request(**changed):
@@ -46,7 +45,7 @@ def genome():
 @pytest.fixture(scope="module")
 def exact(genome):
     """What is drawn from, as keywords."""
-    rng, made_with = np.random.default_rng(1), public_digest(genome, n=N, covariate_effects=NOTHING)
+    rng, made_with = np.random.default_rng(1), public_digest(genome.digest, n=N)
     sums = [
         ChromosomeSums(
             chromosome.contig,

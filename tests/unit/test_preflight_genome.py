@@ -54,8 +54,10 @@ def test_planned_problems__a_simulated_cohort_has_a_public_number():
 
 
 @pytest.mark.parametrize("first", [None, True])
-def test_problems__covariates_are_refused(first):
+def test_problems__covariates_are_taken_by_a_regression_first(first):
     study = inspected(mode="release", covariates={"pcs": 2, "first": first})
-    (line,) = covariates.method_problems(study)
-    assert line.startswith("`methods` must be among ")
-    assert "got blup-genome" in line
+    assert covariates.method_problems(study) == []
+    assert study.config.covariates.first
+    as_columns = inspected(mode="release", covariates={"pcs": 2, "first": False})
+    (line,) = covariates.method_problems(as_columns)
+    assert line.endswith("got blup-genome. Or say `covariates: {first: true}`.")

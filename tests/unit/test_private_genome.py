@@ -243,17 +243,20 @@ def test_request__a_file_gives_it_again(genome):
 def test_public_digest__is_of_the_map_people_and_covariates(genome):
     effects = np.zeros((3, 2))
     digests = {
-        public_digest(genome, n=400_000, covariate_effects=effects),
-        public_digest(genome, n=400_001, covariate_effects=effects),
-        public_digest(genome, n=400_000, covariate_effects=effects + 1e-9),
-        public_digest(genome_of(genome.chromosomes, clip=2.0), n=400_000, covariate_effects=effects),
+        public_digest(genome.digest, n=400_000, covariate_effects=effects),
+        public_digest(genome.digest, n=400_000),
+        public_digest(genome.digest, n=400_001, covariate_effects=effects),
+        public_digest(genome.digest, n=400_000, covariate_effects=effects + 1e-9),
+        public_digest(genome_of(genome.chromosomes, clip=2.0).digest, n=400_000, covariate_effects=effects),
         public_digest(
-            genome_of(genome.chromosomes, is_clipped_jointly=True), n=400_000, covariate_effects=effects
+            genome_of(genome.chromosomes, is_clipped_jointly=True).digest,
+            n=400_000,
+            covariate_effects=effects,
         ),
-        public_digest(genome_of(genome.chromosomes[:2]), n=400_000, covariate_effects=effects),
+        public_digest(genome_of(genome.chromosomes[:2]).digest, n=400_000, covariate_effects=effects),
     }
-    assert len(digests) == 6
-    assert public_digest(genome, n=400_000.0, covariate_effects=effects) in digests
+    assert len(digests) == 7
+    assert public_digest(genome.digest, n=400_000.0, covariate_effects=effects) in digests
     assert all(len(digest) == 64 for digest in digests)
 
 

@@ -6,11 +6,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dpgrs.errors import DpgrsError
+from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.replicates import load_labelled
+from dpgrs.privacy.accounting.accountant import gdp_mu
 from dpgrs.release.verify import verify_release
+from dpgrs.study.genome_maps import stored_maps
+from dpgrs.study.genome_people import load_sums
 from html_pages import Page
-from release_studies import RELEASE, bundle, copied_site, shared_site
-from study_runs import KILL_AT, run
+from release_studies import RELEASE, bundle, copied_site, run_and_kill, shared_site
+from study_runs import run
 
 SETTINGS = RELEASE | {
     "study": "genome",
@@ -62,8 +67,7 @@ def test_release__killed_between_chromosomes_gives_the_same_bytes_at_no_further_
     before = (site / "ledger.jsonl").read_bytes()
     run(copy, SETTINGS, first)
     made = (copy / first).stat().st_mtime_ns
-    killed = {KILL_AT: "dpgrs.steps.sum_genome.contig_sums"}
-    assert run(copy, SETTINGS, check=False, variables=killed).returncode == 1
+    run_and_kill(copy, SETTINGS, "dpgrs.steps.sum_genome.contig_sums")
     assert (copy / first).stat().st_mtime_ns == made
     # The ledger of the first release: the draw is a replay.
     assert "Replayed: nothing was charged" in run(copy, SETTINGS).stdout
@@ -91,3 +95,75 @@ def test_benchmark__has_a_map_for_every_design_beside_other_methods(copy):
     designs = {(label["terms"]["n_variants"], label["terms"]["n_outcomes"]) for label in labels}
     assert designs == {(20, 1), (20, 2), (40, 1), (40, 2)}
     assert len({label["digest"] for label in labels}) == 4
+
+
+# Two chromosomes, on which blocks and components of ancestry are not all of a genome.
+N_PEOPLE, COMPONENTS = 1500, ["PC1", "PC2"]
+ADJUSTED = SETTINGS | {
+    "study": "adjusted",
+    "cohort": RELEASE["cohort"] | {"planned_people": 1300},
+    "variants": {"size": 1000},
+    "covariates": {"file": "covariates.tsv", "scales": "scales.tsv", "pcs": len(COMPONENTS)},
+    "release": RELEASE["release"],
+}
+
+
+def write_covariates(folder):
+    rng = np.random.default_rng(1)
+    names = pd.Index([f"sim{number:04d}" for number in range(1, N_PEOPLE + 1)], name="sample")
+    table = pd.DataFrame({"age": rng.normal(45, 12, N_PEOPLE), "sex": rng.integers(0, 2, N_PEOPLE)}, names)
+    table.to_csv(folder / "covariates.tsv", sep="\t")
+    constants = "covariate\tcentre\tscale\tprevalence\nage\t45\t12\tNA\nsex\tNA\tNA\t0.5\n"
+    (folder / "scales.tsv").write_text(constants)
+
+
+@pytest.fixture(scope="module")
+def adjusted_site(tmp_path_factory):
+    options = {"people": N_PEOPLE, "prepare": write_covariates, "length": 2_000_000, "reference_people": 400}
+    with shared_site(tmp_path_factory, ADJUSTED, **options) as folder:
+        yield folder
+
+
+def test_release_with_covariates__the_map_is_steered_by_the_budget_that_is_left(adjusted_site):
+    folder = adjusted_site / "results" / "adjusted"
+    statement = json.loads((folder / "release" / "privacy_statement.json").read_text())
+    regression, count, sums = statement["mechanisms"]
+    names = [event["statistic"] for event in (regression, count, sums)]
+    assert names == ["covariate regression", "count", "genome sums"]
+    label = load_labelled(folder / "public" / "ld.npz").labels[0]
+    assert label["terms"]["mu"] == pytest.approx(float(sums["mu"]), rel=1e-9)
+    whole = gdp_mu(2, 1e-6)
+    squares = [float(event["mu"]) ** 2 for event in (regression, count, sums)]
+    assert sum(squares) == pytest.approx(whole**2, rel=1e-6)
+    assert label["terms"]["mu"] < 0.99 * whole
+    assert verify_release(folder / "release")["n_requests"] == 3
+    ((_, fit),) = load_labelled(folder / "private" / "replicate1" / "weights.npz")
+    assert fit["weights"].shape == (2, 1004)
+    effects = Outcomes.load(folder / "private" / "replicate1" / "adjusted_outcomes.zarr").covariate_effects
+    np.testing.assert_array_equal(fit["weights"][:, -4:], effects[:, 1:])
+    assert (effects != 0).all()
+
+
+def test_release_with_covariates__killed_before_the_draw_gives_the_same_bytes(adjusted_site, tmp_path):
+    copy, before = (
+        copied_site(adjusted_site, tmp_path / "copy"),
+        (adjusted_site / "ledger.jsonl").read_bytes(),
+    )
+    first = "results/adjusted/private/replicate1/genome/1_of_2.npz"
+    run(copy, ADJUSTED, first)
+    made = (copy / first).stat().st_mtime_ns
+    effects = Outcomes.load(
+        copy / "results" / "adjusted" / "private" / "replicate1" / "adjusted_outcomes.zarr"
+    ).covariate_effects
+    (stored,) = stored_maps(copy / "results" / "adjusted" / "public" / "ld.npz")
+    (sums,) = load_sums([copy / first], stored.made_with(effects))
+    assert sums.contig == "21"
+    # Sums of outcomes less another regression's part are not taken.
+    for others in (None, effects + 2.0**-12):
+        with pytest.raises(DpgrsError, match="must be made along the map of this release"):
+            load_sums([copy / first], stored.made_with(others))
+    run_and_kill(copy, ADJUSTED, "dpgrs.steps.sum_genome.contig_sums")
+    assert (copy / first).stat().st_mtime_ns == made
+    assert "Replayed: nothing was charged" in run(copy, ADJUSTED).stdout
+    assert bundle(copy, "adjusted") == bundle(adjusted_site, "adjusted")
+    assert (copy / "ledger.jsonl").read_bytes() == before

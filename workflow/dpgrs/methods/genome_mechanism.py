@@ -114,10 +114,11 @@ class GenomeStatistics(SharedStatistics):
         settings: "StudyConfig",
     ) -> dict[str, Any]:
         stored = data.genome(map_terms(request))
+        made_with = stored.made_with(data.outcomes.covariate_effects)
         return {
             "genome": stored.genome,
-            "sums": data.genome_sums(stored.made_with, len(names)),
-            "made_with": stored.made_with,
+            "sums": data.genome_sums(made_with, len(names)),
+            "made_with": made_with,
             "n_rows": data.n_training,
             "observed": data.observed(request.n_variants, len(names)),
             "request": request,
@@ -128,7 +129,7 @@ class GenomeStatistics(SharedStatistics):
     def zeros(self, request: "PrivacyRequest", n_outcomes: int) -> dict[str, Any]:
         asked = genome_request(request)
         genome = _empty_genome(asked)
-        made_with = public_digest(genome, n=1, covariate_effects=np.zeros((0, n_outcomes)))
+        made_with = public_digest(genome.digest, n=1)
         return {
             "genome": genome,
             "sums": [_zero_sums(genome.chromosomes[0], n_outcomes, made_with)],

@@ -64,14 +64,16 @@ class GenomeRequest(PrivacyRequest):
         return SUM_STEP
 
 
-def public_digest(genome: GenomeMap, *, n: float, covariate_effects: np.ndarray) -> str:
+def public_digest(map_digest: str, *, n: float, covariate_effects: np.ndarray | None = None) -> str:
     """Digest all that sums of chromosomes are made with beside the data, SHA-256 in hexadecimal.
 
-    `n` is the number of people as planned or released; the effects, (n_covariates, n_outcomes) float64, are
-    public or released. Sums with another digest belong to another release.
+    `map_digest` is `GenomeMap.digest`, and `n` the number of people as planned or released. The effects,
+    (n_outcomes, n_covariates + 1) float64, are public or released; None if outcomes are not adjusted. Sums
+    with another digest belong to another release.
     """
-    effects = np.asarray(covariate_effects, dtype=np.float64)
-    return json_digest(["genome sums", genome.digest, float(n).hex(), data_digest(effects)]).hex()
+    effects = np.zeros((0, 0)) if covariate_effects is None else covariate_effects
+    effects = np.asarray(effects, dtype=np.float64)
+    return json_digest(["genome sums", map_digest, float(n).hex(), data_digest(effects)]).hex()
 
 
 def genome_statistic(sums: Sequence[ChromosomeSums], genome: GenomeMap, *, made_with: str) -> np.ndarray:

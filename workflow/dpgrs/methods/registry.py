@@ -110,8 +110,6 @@ class Method:
 
     def takes_adjusted(self, mode: str) -> bool:
         """Whether it can be fitted on outcomes that a regression on covariates adjusted before."""
-        if self.takes_map:
-            return False  # its map is steered by a budget without a regression's share
         return self.may_be_released or (mode == "benchmark" and self.is_non_private and not self.reads_rows)
 
     def takes_fractions(self, mode: str) -> bool:

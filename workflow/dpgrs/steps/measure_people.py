@@ -22,7 +22,7 @@ def measure_people(variant_set: Path, *, ld: Path, threads: int = 1, output: Pat
     save_labelled(
         output,
         (
-            ({"made_with": stored.made_with}, measured_people(people, stored, n_threads=threads))
+            ({"map": stored.digest}, measured_people(people, stored, n_threads=threads))
             for stored in stored_maps(ld)
         ),
     )

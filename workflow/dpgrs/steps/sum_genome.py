@@ -48,11 +48,11 @@ def sum_genome(
     if shard > shards:
         raise UsageError(f"`--shard` must be at most `--shards`, {shards}, got {shard}. Correct it.")
     genotypes, values = VariantSet.open(variant_set), Outcomes.load(outcomes)
-    measured = {label["made_with"]: arrays for label, arrays in load_labelled(people)}
+    measured = {label["map"]: arrays for label, arrays in load_labelled(people)}
 
     def sums():
         for stored in stored_maps(ld):
-            options = {"measured": measured[stored.made_with], "outcome_bound": settings.outcomes.bound}
+            options = {"measured": measured[stored.digest], "outcome_bound": settings.outcomes.bound}
             for contig in stored.contigs[shard - 1 :: shards]:
                 yield sums_item(contig_sums(genotypes, values, stored, contig, n_threads=threads, **options))
 

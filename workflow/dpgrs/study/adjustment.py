@@ -43,8 +43,11 @@ def column_terms(config: "StudyConfig") -> dict[str, Any]:
 
 
 def share_terms(config: "StudyConfig") -> dict[str, Any]:
-    """Return what a regression before has of the budget, as keywords of a PrivacyRequest."""
-    return {"covariate_share": config.covariates.share if adjusts_first(config) else None}
+    """Return what a regression before has of the budget, as keywords of a PrivacyRequest.
+
+    A resolved study without such a regression has no share.
+    """
+    return {"covariate_share": config.covariates.share}
 
 
 def _default_share(config: "StudyConfig") -> float:

@@ -131,17 +131,11 @@ def items_of_map(
         "n_axes": genome.n_axes,
         "planned_rows": planned_rows,
         "n_summed": n_summed,
-        "made_with": made_with(genome, planned_rows),
     }
     whole = {name: getattr(genome, name) for name in OF_GENOME}
     for chromosome in genome.chromosomes:
         arrays = {name: np.asarray(value) for name, value in chromosome_arrays(chromosome).items()}
         yield label | {"contig": chromosome.contig}, whole | arrays
-
-
-def made_with(genome: GenomeMap, planned_rows: int) -> str:
-    """Digest the public terms of sums along a map; no covariates are taken off outcomes."""
-    return public_digest(genome, n=planned_rows, covariate_effects=np.zeros((0, 0)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,9 +151,13 @@ class StoredMap:
         return [label["contig"] for label in self._file.labels if self._is_of(label)]
 
     @property
-    def made_with(self) -> str:
-        """The digest that sums along it carry."""
-        return self.label["made_with"]
+    def digest(self) -> str:
+        """The digest of what sums along it use, as of `GenomeMap.digest`."""
+        return self.label["digest"]
+
+    def made_with(self, covariate_effects: np.ndarray | None) -> str:
+        """Return the digest that sums of outcomes along it carry, as from `public_digest`."""
+        return public_digest(self.digest, n=self.label["planned_rows"], covariate_effects=covariate_effects)
 
     def chromosome(self, contig: str) -> ChromosomeMap:
         """Return the map of a chromosome."""
@@ -179,13 +177,12 @@ class StoredMap:
             is_clipped_jointly=self.label["is_clipped_jointly"],
             **whole,
         )
-        digests = genome.digest, made_with(genome, self.label["planned_rows"])
-        if digests != (self.label["digest"], self.made_with):
+        if genome.digest != self.digest:
             raise DpgrsError("The map of the genome must be as it was made, got another. Make it again.")
         return genome
 
     def _is_of(self, label: Mapping[str, Any]) -> bool:
-        return label.get("made_with") == self.made_with and label["terms"] == self.label["terms"]
+        return label["digest"] == self.digest and label.get("terms") == self.label["terms"]
 
 
 def stored_maps(path: Path | str) -> list[StoredMap]:

@@ -97,7 +97,7 @@ def contig_sums(
         axes=measured["axes"],
         outcome_norm=stored.label["clip"],
         n_shared=terms["n_outcomes"],
-        made_with=stored.made_with,
+        made_with=stored.made_with(outcomes.covariate_effects),
         factors=measured.get("factors"),
         n_threads=n_threads,
     )

@@ -28,7 +28,7 @@ READS_OF_REQUESTS = (
     "privacy.count_share",
     "privacy.case_share",
     "privacy.outcome_budget",
-    "covariates",
+    "covariates.share",
 )
 SHARES = ("gram_share", "count_share", "case_share")
 # Of what a release measures.

@@ -122,7 +122,7 @@ def _exact(
         "axes": axes,
         "outcome_norm": request.outcome_norm,
         "n_shared": request.n_outcomes,
-        "made_with": public_digest(genome, n=n_people, covariate_effects=np.zeros((0, len(OUTCOMES)))),
+        "made_with": public_digest(genome.digest, n=n_people),
         "factors": factors,
     }
     sums = tuple(

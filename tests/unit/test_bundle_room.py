@@ -64,6 +64,13 @@ def test_bundle_problems__the_same_requests_are_written_again_and_no_others(stud
         assert bundle_problems(other.changed(study="other")) == []
 
 
+@pytest.mark.parametrize("name", ["report", "figures"])
+def test_bundle_problems__raise_on_a_link_in_place_of_pages(study, name):
+    BUNDLE.with_name(name).symlink_to(study.root)
+    (line,) = bundle_problems(study.config)
+    assert line.startswith(f"`study`: `results/demo/{name}` must be a folder of its own, ")
+
+
 def test_bundle_problems__raise_on_a_bundle_that_nobody_knows(study):
     write_statement("f" * 64)
     assert "must be new for another release" in bundle_problems(study.config)[0]
@@ -72,6 +79,25 @@ def test_bundle_problems__raise_on_a_bundle_that_nobody_knows(study):
     (BUNDLE / "privacy_statement.json").write_text('{"mechanisms": [')
     (line,) = bundle_problems(study.config)
     assert line.startswith("`study`: `results/demo/release/privacy_statement.json` must be JSON")
+
+
+@pytest.mark.parametrize("target", ["elsewhere", "nowhere"])
+def test_draw__where_the_bundle_is_a_link_is_refused_before_the_charge(study, target):
+    (BUNDLE / "privacy_statement.json").rename("statement.json")
+    BUNDLE.rename("elsewhere")
+    BUNDLE.symlink_to(Path.cwd() / target)
+    ledger, other = study.ledger(study.config), changed(study.config, dataset={"version": "2"})
+    before = ledger.path.read_bytes()
+    assert bundle_problems(other) == [
+        "`study`: `results/demo/release` must be a folder of its own, which a run replaces as a whole, got a "
+        "link. Remove the link, and copy the folder when it is there."
+    ]
+    with pytest.raises(DpgrsError, match=r"must be a folder of its own, .* got a link"):
+        study.release(other)
+    assert ledger.path.read_bytes() == before
+    BUNDLE.unlink()
+    study.release(other)
+    assert ledger.path.read_bytes() != before
 
 
 def test_draw__on_other_sites_or_data_beside_a_bundle_is_refused_before_the_charge(study):

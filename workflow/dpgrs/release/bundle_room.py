@@ -17,6 +17,8 @@ from dpgrs.study.request_identity import fit_identity
 if TYPE_CHECKING:
     from dpgrs.config.study import StudyConfig
 
+PAGES = ("report", "figures")
+
 
 def bundle_problems(config: "StudyConfig") -> list[str]:
     """List why the bundle of a study cannot be written, a line each: it holds another release.
@@ -26,6 +28,8 @@ def bundle_problems(config: "StudyConfig") -> list[str]:
     """
     folder = Path("results", config.study, RELEASE)
     try:
+        for name in PAGES:
+            _require_no_link(folder.with_name(name))
         statement = bundled_statement(folder)
     except DpgrsError as error:
         return [f"`study`: {error}"]
@@ -38,7 +42,11 @@ def bundle_problems(config: "StudyConfig") -> list[str]:
 
 
 def bundled_statement(folder: Path | str) -> dict | None:
-    """Return the privacy statement of a bundle; None if there is none. An unreadable one is refused."""
+    """Return the privacy statement of a bundle; None if there is none. An unreadable one is refused.
+
+    So is a link in place of the folder.
+    """
+    _require_no_link(Path(folder))
     path = Path(folder, STATEMENT)
     fix = "Move the folder away: it may be a release that was published."
     return read_json(path, fix=fix) if path.is_file() else None
@@ -80,6 +88,15 @@ def require_same_release(folder: Path | str, requests: set[str], *, fit: dict) -
     statement = bundled_statement(folder)
     if not (_requests(statement) <= requests and _is_fitted_by(statement, fit)):
         raise DpgrsError(_taken(folder))
+
+
+def _require_no_link(folder: Path) -> None:
+    """Refuse a link, even one that leads nowhere: neither a step nor Snakemake can replace it by a folder."""
+    if folder.is_symlink():
+        raise DpgrsError(
+            f"`{folder}` must be a folder of its own, which a run replaces as a whole, got a link. Remove "
+            "the link, and copy the folder when it is there."
+        )
 
 
 def _requests(statement: dict | None) -> set[str | None]:

@@ -9,6 +9,8 @@ from dpgrs.io.ingest import ingest_chromosome
 from dpgrs.io.variant_set import alternate_frequency, site_names
 from dpgrs.io.vcf.vcf import read_header
 from dpgrs.simulation.cohorts import simulate_cohort
+from dpgrs.steps.simulate_cohort import simulate_cohort as simulate_step
+from step_settings import settings_for
 
 SMALL = {"chromosomes": [21, "chr22"], "people": 31, "length": 20_000, "seed": 4}
 
@@ -115,3 +117,17 @@ def test_simulate_cohort__raise_on_domain(tmp_path, changes, cause):
     with pytest.raises(UsageError, match=cause):
         simulate_cohort(tmp_path / "c", **SMALL | changes)
     assert not (tmp_path / "c").exists()
+
+
+@pytest.mark.parametrize(
+    ("output", "reference", "got"),
+    [("21.vcf", None, "21.vcf"), ("21.vcf.gz", "public/22.vcf.gz", "22.vcf.gz")],
+)
+def test_simulate_cohort_step__raise_on_files_that_the_chromosome_does_not_name(
+    tmp_path, output, reference, got
+):
+    files = {"output": tmp_path / output, "populations": tmp_path / "populations.tsv"}
+    files["reference"] = reference and tmp_path / reference
+    with pytest.raises(UsageError, match=rf"must be named by its chromosome, .* got {got}\."):
+        simulate_step(settings_for("simulate-cohort"), **files)
+    assert list(tmp_path.iterdir()) == []

@@ -89,6 +89,20 @@ def test_hand_settings_over__each_study_has_its_own(monkeypatch):
     assert [path.stat().st_mode & 0o777 for path in Path("private").glob("*/*.json")] == [0o600] * 3
 
 
+def test_hand_settings_over__a_job_has_the_settings_of_its_run(monkeypatch):
+    monkeypatch.delenv(OF_STUDIES, raising=False)
+    checked, other = (StudyConfig.of({"study": "a", "seed": seed}) for seed in (1, 2))
+    message = "A job of `a` must have the settings that a run has checked, got others or none"
+    with pytest.raises(UsageError, match=message):
+        hand_settings_over(checked, "private", is_checked=False)
+    hand_settings_over(checked, "private")
+    monkeypatch.setattr("os.getpid", lambda: 0)
+    with pytest.raises(UsageError, match=message):
+        hand_settings_over(other, "private", is_checked=False)
+    hand_settings_over(checked, "private", is_checked=False)
+    assert settings_handed_over("a") == {"study": "a", "seed": 1}
+
+
 @pytest.mark.parametrize("content", [None, "", '{"study": "a", "seed": 2}'])
 def test_settings_handed_over__raise_on_what_was_not_written(monkeypatch, content):
     monkeypatch.delenv(OF_STUDIES, raising=False)

@@ -102,7 +102,7 @@ def test_score__takes_the_base_and_names_what_only_extras_have(installed, tmp_pa
     scoring = ("score", target, "--score", "score.txt", *options)
     dpgrs(installed, tmp_path, *scoring)
     assert (tmp_path / "scored" / "report" / "index.html").is_file()
-    simulation = ("simulate-cohort", "--chromosome", "1", "made")
+    simulation = ("simulate-cohort", "--populations", "made/1.tsv", "--output", "made/1.vcf.gz")
     for libraries in ("base", "score"):
         said = dpgrs(installed, tmp_path, *simulation, status=2, libraries=libraries)
         line = "dpgrs: `dpgrs simulate-cohort` needs the library stdpopsim: pip install 'dpgrs[workflow]'"

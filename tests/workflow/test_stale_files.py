@@ -111,6 +111,28 @@ def test_release__without_notes_nothing_is_charged(attacked):
     require_uncharged(attacked, found, "must have a note of how it was made, as it is now, got none")
 
 
+@pytest.mark.parametrize("mode", ["remote", "subprocess"])
+def test_release__nothing_is_charged_by_a_job_of_no_run(attacked, mode):
+    """Its settings were never checked: here the cohort takes the place of the public reference."""
+    settings = SHORT_RELEASE | {"public": {"reference": "cohort/{chrom}.vcf.gz", "origin": "a cohort"}}
+    found = run(attacked, settings, "--mode", mode, *DRAW, check=False)
+    require_uncharged(attacked, found, "A job of `release` must have the settings that a run has checked")
+
+
+def test_release__nothing_is_charged_for_people_of_another_simulation(tmp_path, monkeypatch):
+    """All but the simulation itself is made anew, by settings of more people."""
+    monkeypatch.setenv("DPGRS_STUDY_KEY", "set again by make_key")
+    make_key(tmp_path)
+    make_ledger(tmp_path / "ledger.jsonl")
+    simulation = {"people": 60, "length": 100_000, "reference_people": 60}
+    cohort = {"chromosomes": ["21"], "rows": "people", "simulation": simulation}
+    settings = {name: value for name, value in SHORT_RELEASE.items() if name != "public"}
+    run(tmp_path, settings | {"cohort": cohort}, "--until", "simulate_cohort")
+    changed = settings | {"cohort": cohort | {"simulation": simulation | {"people": 90}}}
+    found = run(tmp_path, changed, *BY_TIME, *DRAW, check=False)
+    require_uncharged(tmp_path, found, r"got others of cohort\.simulation\.people\.")
+
+
 # Files of another study that take the place of this one's.
 FOREIGN = {
     "replicate1/statistics.npz": "must have a note of how it was made, as it is now, got none",

@@ -394,7 +394,11 @@ close_private_places()
 tell_of_other_settings()
 # Steps that charge or publish hold what they rest on against these.
 try:
-    hand_settings_over(without_scoring(SETTINGS), f"{PRIVATE}/{NOTES}/settings")
+    hand_settings_over(
+        without_scoring(SETTINGS),
+        f"{PRIVATE}/{NOTES}/settings",
+        is_checked=workflow.is_main_process or not IS_RELEASE,
+    )
 except UsageError as error:
     refuse(error)
 

@@ -20,12 +20,11 @@ rule simulate_cohort:
     resources:
         **resources_of("simulate-cohort", SHAPE),
     params:
-        directory=subpath(output.vcf, parent=True),
-        reference=(flags(reference=f"{PUBLIC}/reference") if SITES else ""),
+        reference=lambda wildcards, output: flags(reference=list(output.reference)),
         settings=settings_of("simulate-cohort"),
         code=code_read("simulate-cohort"),
     shell:
-        "python -m dpgrs simulate-cohort --settings {params.settings:q} {params.directory} --chromosome {wildcards.chrom}"
+        "python -m dpgrs simulate-cohort --settings {params.settings:q} --output {output.vcf}"
         " --populations {output.populations} {params.reference} 2> {log}"
 
 

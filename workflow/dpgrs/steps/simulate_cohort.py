@@ -2,14 +2,15 @@
 
 from pathlib import Path
 
+from dpgrs.errors import UsageError
 from dpgrs.simulation import cohorts
 
 READS = ("seed", "cohort.simulation")
+WRITES = ("output", "reference")
+ENDING = ".vcf.gz"
 
 
-def simulate_cohort(
-    settings, directory: Path, *, chromosome: str, populations: Path, reference: Path | None = None
-):
+def simulate_cohort(settings, *, populations: Path, reference: Path | None = None, output: Path):
     """Simulate a chromosome of people under a published demographic model, as phased VCF.
 
     It does not depend on which other chromosomes there are.
@@ -17,11 +18,16 @@ def simulate_cohort(
     Parameters
     ----------
     settings : StudyConfig
-    directory : folder for ``{chrom}.vcf.gz`` and its index.
-    chromosome : the chromosome to simulate.
     populations : table to write of sample and population, the same for all chromosomes.
-    reference : folder for the VCF of a second, public cohort.
+    reference : VCF to write of a second, public cohort, with the name of the first in another folder.
+    output : VCF to write, which is named by the chromosome, as in 21.vcf.gz; its index lies beside it.
     """
-    options = {"chromosomes": [chromosome], "seed": settings.seed}
-    options |= {"reference": reference, "populations": populations}
-    cohorts.simulate_cohort(directory, **options, **settings.cohort.simulation.as_dict())
+    for path in filter(None, (output, reference)):
+        if path.name != output.name or not path.name.endswith(ENDING):
+            raise UsageError(
+                f"A simulated VCF must be named by its chromosome, and so must that of the reference, as in "
+                f"21{ENDING}, got {path.name}. Name the chromosome."
+            )
+    options = {"chromosomes": [output.name.removesuffix(ENDING)], "seed": settings.seed}
+    options |= {"reference": reference and reference.parent, "populations": populations}
+    cohorts.simulate_cohort(output.parent, **options, **settings.cohort.simulation.as_dict())

@@ -46,8 +46,6 @@ MADE = (
 AUDIT = "audit.json"
 # Parts of a replicate are temporary, and their number changes no byte: what they are made of tells enough.
 SHARDS = "shards"
-# Genotypes are simulated by a rule that takes no file, and is no less known for having no note.
-SIMULATED = ("cohort", "reference")
 SITES, PEOPLE = "sites.tsv", "people.txt"
 CONTENT, UNKNOWN, CODE = "content of ", "note of ", "code of "
 CONTENT_OF_PRIVATE = f"{CONTENT}{PRIVATE}/"
@@ -87,7 +85,7 @@ def settings_along(
         if SHARDS not in parts:
             values_by_key.setdefault(CONTENT + _name(path), set()).add(digest)
         noted = _note_as_it_is(path, digest)
-        if noted is None and parts[0] not in SIMULATED:
+        if noted is None:
             values_by_key[UNKNOWN + _name(path)] = {"none"}
         for key, values in (noted or {}).items():
             if key.startswith((CONTENT, UNKNOWN, CODE, FILE)) or _is_public(path) == _is_public(output):

@@ -42,11 +42,12 @@ def read_settings(path: Path | str, *, changes: Sequence[str] = ()) -> dict[str,
     return raw
 
 
-def hand_settings_over(settings: "StudyConfig", folder: Path | str) -> None:
+def hand_settings_over(settings: "StudyConfig", folder: Path | str, *, is_checked: bool = True) -> None:
     """Write the settings of a study to a file, and name it to the steps in a variable that they inherit.
 
     The file in the folder is named by its content, and written once. Other settings of the study that this
-    process has read, as in two imports, are a UsageError.
+    process has read, as in two imports, are a UsageError. A job has not checked its settings: those of the
+    run that started it must be the same.
     """
     text = json.dumps(settings.as_dict(), sort_keys=True)
     path = Path(folder) / f"{hashlib.sha256(text.encode()).hexdigest()}.json"
@@ -55,7 +56,12 @@ def hand_settings_over(settings: "StudyConfig", folder: Path | str) -> None:
         write_closed(path, text.encode())
     # Jobs, and runs within a run, inherit what others have written.
     others, own_entry = json.loads(os.environ.get(OF_STUDIES, "{}")), [os.getpid(), str(path)]
-    pid, earlier = others.get(settings.study, own_entry)
+    pid, earlier = others.get(settings.study, own_entry if is_checked else (None, None))
+    if not is_checked and earlier != str(path):
+        raise UsageError(
+            f"A job of `{settings.study}` must have the settings that a run has checked, got others or none. "
+            f"Run Snakemake without `--mode`, and let jobs inherit the variable {OF_STUDIES}."
+        )
     if pid == os.getpid() and earlier != str(path):
         raise UsageError(
             f"A study must be imported with one configuration, got two of `{settings.study}`. Give one of "

@@ -38,6 +38,7 @@ from dpgrs.study.centre_sums import CentreSums, combined
 from dpgrs.study.exact_statistics import exact_statistics
 from dpgrs.study.public_effects_files import save_effects
 from dpgrs.study.settings import resolve
+from dpgrs.study.variant_terms import gives_truncated_ld
 from ledger_requests import new_ledger
 from outcome_files import write_outcomes
 from random_cohorts import random_bits
@@ -56,7 +57,7 @@ EFFECTS = [{"name": "a.txt", "digest": "e" * 64, "is_marginal": False, "matched"
 # Their numbers follow from LAPACK, and are compared as numbers.
 OF_FITS = re.compile(r"scores|standard_errors|plink|statistics/.*\.gz|constants|accuracy_sums|measures")
 OF_COMMIT = "f" * 40
-ARRAYS_OF_FITS = ("slopes", "squares")
+ARRAYS_OF_FITS = ("slopes", "squares", "effects", "noise_scale", "ld_score")
 DECIMAL = re.compile(r"(?<![\w.])-?\d+\.\d+(?:e[-+]?\d+)?(?![\w.])")
 
 
@@ -167,6 +168,7 @@ CASES = {
     "blup-hedged": case("blup-hedged"),
     "blup-genome": genome(),
     "blup-genome, replace-one, missing": genome(**REPLACE, **MISSING),
+    "blup-genome, equal shares, missing": genome(direction_shares="equal", **MISSING),
     "adassp": case("adassp"),
     "adassp, worst-case, replace-one, missing": case("adassp", **WORST, **REPLACE, **MISSING),
     "blup, covariates first, missing, charged accuracy": blup(
@@ -307,6 +309,8 @@ class GoldenStudy(Study):
         files = dict(self._files)
         if adjusts_first(self.config):
             files |= {"regression": self.root / "regression.npz"}
+        if gives_truncated_ld(self.config):
+            files |= {"truncated_ld": self.root / "truncated_ld.npz"}
         write_release(settings, self.sites, noisy, weights, accuracy, **files, output=folder)
         return folder
 

@@ -12,6 +12,7 @@ from dpgrs.linalg.genome_prior import (
     HERITABILITY,
     ReferenceChromosome,
     best_shares,
+    equal_shares,
     expected_r2,
     genome_map,
     genome_prior,
@@ -80,6 +81,22 @@ def test_best_shares__are_those_of_numeric_optimisation(tau):
 def test_best_shares__behind_much_noise_the_best_direction_has_all():
     shares, _ = best_shares(np.array([0.1, 0.3]), np.array([0.2, 0.4]), 1e30)
     assert shares.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("tau", [1e-9, 0.002, 1.0])
+def test_equal_shares__are_of_the_best_number_of_directions(tau):
+    p = np.array([0.03, 0.2, 0.1, 0.01, 0.1, 0.06, 0.0])
+    noise = p + 0.02
+    shares, _ = equal_shares(p, noise, tau)
+    order = np.argsort(-p)
+    explained = []
+    for K in range(1, 7):
+        others = np.zeros(7)
+        others[order[:K]] = 1 / K
+        explained.append(expected_r2(p, noise, others, tau))
+    assert np.count_nonzero(shares) == 1 + np.argmax(explained)
+    assert expected_r2(p, noise, shares, tau) == max(explained)
+    assert expected_r2(p, noise, best_shares(p, noise, tau)[0], tau) >= max(explained)
 
 
 def test_expected_r2__is_what_a_fit_explains_in_the_model():

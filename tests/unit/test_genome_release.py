@@ -1,15 +1,23 @@
 """The bundle of a genome: verified, and refused where its draw claims less, or has more numbers."""
 
+import gzip
 import json
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
-from dpgrs.errors import DpgrsError
+from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.io.files import load_arrays, save_arrays
 from dpgrs.privacy.accounting.exact_numbers import exact_text
+from dpgrs.release.effects_metadata import TRUNCATED_LD
+from dpgrs.release.folder_check import list_files
+from dpgrs.release.ld_check import ld_problems
+from dpgrs.release.open_release import refits
 from dpgrs.release.sensitivity_check import sensitivity_problems
 from dpgrs.release.verify import verify_release
 from forged_releases import STATEMENT, edit_statement, seal
+from forged_releases import digest as digest_of
 from golden_releases import CASES, GoldenStudy
 from step_studies import N_VARIANTS
 
@@ -18,6 +26,24 @@ from step_studies import N_VARIANTS
 def folder(request, tmp_path, monkeypatch):
     tmp_path.chmod(0o700)
     return GoldenStudy(tmp_path, monkeypatch, CASES[request.param]).publish()
+
+
+@pytest.fixture
+def with_effects(tmp_path, monkeypatch):
+    """A release with equal shares, and the LD beside it."""
+    tmp_path.chmod(0o700)
+    folder = GoldenStudy(tmp_path, monkeypatch, CASES["blup-genome, equal shares, missing"]).publish()
+    return folder, tmp_path / "truncated_ld.npz"
+
+
+def changed_arrays(folder, **changes):
+    """Change arrays of the statistics as a forger would, and the tables that nobody recomputes."""
+    path = folder / "statistics" / "statistics.npz"
+    arrays = load_arrays(path)
+    for name, change in changes.items():
+        arrays[name] = change(arrays[name])
+    save_arrays(path, arrays)
+    seal(folder)
 
 
 def statement_of(folder):
@@ -57,3 +83,75 @@ def test_verify__numbers_that_no_map_gives_are_refused(folder, entries):
     seal(folder)
     with pytest.raises(DpgrsError, match=r"the genome sums must be .* numbers, of 3 outcomes, got"):
         verify_release(folder)
+
+
+def test_verify__effects_along_directions_are_those_of_arrays_and_ld(with_effects):
+    folder, ld = with_effects
+    assert verify_release(folder, ld=ld)
+    assert not refits(folder)
+    arrays = load_arrays(folder / "statistics" / "statistics.npz")
+    assert arrays["n_directions"] == N_VARIANTS
+    assert (arrays["attenuations"] == 0.9).all()
+    table = gzip.decompress((folder / "statistics" / "a.tsv.gz").read_bytes()).decode()
+    assert table.splitlines()[0].endswith("\tn\tnoise_scale\tld_score")
+    meta = (folder / "statistics" / "a.tsv.gz-meta.yaml").read_text()
+    assert "Not supported: PRS-CS" in meta
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "said"),
+    [
+        ("effects", lambda r: r * 1.001, "beta must follow from"),
+        ("noise_scale", lambda s: s * 0.999, "standard_error must follow from"),
+        ("noise_scale", lambda s: s * 2, "ld_score at least its square"),
+        ("ld_score", lambda s: s * 1.001, "ld_score must follow from"),
+        ("attenuations", lambda a: a * 0.99, "standard_error must follow from"),
+        ("attenuations", lambda a: a * 1.2, "attenuations must be above 0 and at most 1"),
+        ("n_directions", lambda K: K + 1, "n_directions must be 4"),
+    ],
+)
+def test_verify__changed_effects_are_found(with_effects, name, change, said):
+    folder, _ = with_effects
+    changed_arrays(folder, **{name: change})
+    with pytest.raises(DpgrsError, match=said):
+        verify_release(folder)
+
+
+def test_verify__another_ld_is_found(with_effects, tmp_path):
+    folder, ld = with_effects
+    other = tmp_path / "other.npz"
+    save_arrays(other, load_arrays(ld) | {"1/1/eigenvalues": np.full(2, 1.5)})
+    with pytest.raises(DpgrsError, match=r"other.npz must have the SHA-256 that the statement names"):
+        verify_release(folder, ld=other)
+    # A forger names the digest of another LD, too, and finds that numbers do not follow from it.
+    statement = statement_of(folder)
+    digest = {"value": digest_of(other)}
+    statement["public_inputs"] = [
+        public | digest if public["name"] == TRUNCATED_LD else public for public in statement["public_inputs"]
+    ]
+    files, _ = list_files(folder)
+    lines = ld_problems(statement, files, other)
+    assert [line.split(": ")[1] for line in lines] == [
+        "noise_scale must follow from other.npz",
+        "ld_score must follow from other.npz",
+    ]
+
+
+def test_verify__effects_outside_the_ld_are_found(with_effects, tmp_path):
+    folder, ld = with_effects
+    other = tmp_path / "other.npz"
+    arrays = load_arrays(ld)
+    for name in ("eigenvectors", "eigenvalues"):
+        arrays[f"1/1/{name}"] = arrays[f"1/1/{name}"][..., 1:]
+    save_arrays(other, arrays)
+    statement = statement_of(folder)
+    for public in statement["public_inputs"]:
+        if public["name"] == TRUNCATED_LD:
+            public["value"] = digest_of(other)
+    lines = ld_problems(statement, list_files(folder)[0], other)
+    assert lines[-1].endswith("effects must be along the eigenvectors of other.npz")
+
+
+def test_verify__ld_goes_with_effects_along_directions(folder, tmp_path):
+    with pytest.raises(UsageError, match="`--ld` must go with a release of effects along directions"):
+        verify_release(folder, ld=tmp_path / "ld.npz")

@@ -48,6 +48,15 @@ def test_problems__name_key_value_and_remedy(check, sections, line):
     assert check(inspected(methods=["blup"], **sections)) == []
 
 
+def test_share_problems__equal_shares_are_along_a_map():
+    equal = {"privacy": {"direction_shares": "equal"}}
+    assert genome.share_problems(inspected(**equal)) == []
+    assert genome.share_problems(inspected(methods=["blup"])) == []
+    assert genome.share_problems(inspected(methods=["blup"], **equal)) == [
+        "`privacy.direction_shares` must go with `methods: blup-genome`, got equal. Leave it out."
+    ]
+
+
 def test_planned_problems__a_simulated_cohort_has_a_public_number():
     settings = {"methods": ["blup-genome"], "cohort": {"rows": "people"}}
     assert genome.planned_problems(Inspection(resolve(settings))) == []

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from dpgrs.errors import DpgrsError
+from dpgrs.io.files import file_digest
 from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.replicates import load_labelled
 from dpgrs.privacy.accounting.accountant import gdp_mu
@@ -73,6 +74,22 @@ def test_release__killed_between_chromosomes_gives_the_same_bytes_at_no_further_
     assert "Replayed: nothing was charged" in run(copy, SETTINGS).stdout
     assert bundle(copy, "genome") == bundle(site, "genome")
     assert (copy / "ledger.jsonl").read_bytes() == before
+
+
+def test_release__with_equal_shares_holds_effects_and_their_ld_beside_it(copy):
+    privacy = SETTINGS["privacy"] | {"direction_shares": "equal"}
+    run(copy, SETTINGS | {"study": "equal", "privacy": privacy})
+    folder = copy / "results" / "equal"
+    bundle, ld = folder / "release", folder / "truncated_ld.npz"
+    assert verify_release(bundle, ld=ld)["n_requests"] == 2
+    notes = (bundle / "statistics" / "simulated_0001.tsv.gz-meta.yaml").read_text()
+    assert "Not supported: PRS-CS" in notes
+    assert file_digest(ld) in notes
+    table = pd.read_csv(bundle / "statistics" / "simulated_0001.tsv.gz", sep="\t")
+    assert len(table) == 40
+    deviation = np.sqrt(2 * table["effect_allele_frequency"] * (1 - table["effect_allele_frequency"]))
+    squares = (table["standard_error"] * deviation) ** 2
+    np.testing.assert_allclose(np.rint(table["noise_scale"] / squares), table["n"])
 
 
 def test_benchmark__has_a_map_for_every_design_beside_other_methods(copy):

@@ -45,6 +45,7 @@ from dpgrs.methods.covariate_mechanism import CovariateRegression
 from dpgrs.methods.mechanisms import mechanism_named, mechanisms_of, takes_sums
 from dpgrs.methods.registry import METHODS
 from dpgrs.study.variant_terms import (
+    gives_truncated_ld,
     has_public_sites,
     takes_ld,
     takes_map,
@@ -373,6 +374,7 @@ PROVENANCE_FILE = f"{RECORDS}/provenance.json"
 # A study has them where it is a release, or where a fit rests on public genotypes.
 SITES = [f"{PUBLIC}/sites.tsv"] if has_public_sites(SETTINGS) else []
 LD = [f"{PUBLIC}/ld.npz"] if takes_ld(SETTINGS.methods) else []
+TRUNCATED_LD = [f"{RESULTS}/truncated_ld.npz"] if gives_truncated_ld(SETTINGS) else []
 EFFECTS = (
     [f"{PUBLIC if SITES else PRIVATE}/effects.npz"] if SETTINGS.public.effects else []
 )

@@ -191,6 +191,8 @@ rule write_release:
     output:
         # The last file of the bundle; a folder as output would get a file of Snakemake's own into it.
         sums=f"{RESULTS}/release/SHA256SUMS",
+        # Beside the bundle: it has gigabytes of a whole genome.
+        truncated_ld=TRUNCATED_LD,
     log:
         f"{LOGS}/write_release.log",
     benchmark:
@@ -202,13 +204,14 @@ rule write_release:
         **resources_of("write-release", SHAPE),
     params:
         bundle=subpath(output.sums, parent=True),
-        options=lambda wildcards, input: flags(
+        options=lambda wildcards, input, output: flags(
             audit=list(input.audit),
             loadings=list(input.loadings),
             ld=list(input.ld),
             effects=list(input.effects),
             regression=list(input.regression),
             traits=list(input.traits),
+            truncated_ld=list(output.truncated_ld),
         ),
         code=code_read("write-release"),
     shell:

@@ -158,13 +158,18 @@ def release():
     type=click.Path(),
     help="Folder `public` of the study: score its public people by the weights, and compare the sums.",
 )
+@click.option(
+    "--ld",
+    type=click.Path(),
+    help="File `truncated_ld.npz` beside the bundle: compare the effects of single variants with it.",
+)
 @click.option("--json", "is_json", is_flag=True, help="Print JSON.")
-def verify_bundle(directory, reference, is_json):
+def verify_bundle(directory, reference, ld, is_json):
     """Check a bundle offline: digests, formats, privacy arithmetic, statistics, R^2 on public people."""
     from dpgrs.release.open_release import refits
     from dpgrs.release.verify import verdict, verify_release
 
-    report = verify_release(directory, reference=reference)
+    report = verify_release(directory, reference=reference, ld=ld)
     report |= {"refits": refits(directory)}
     click.echo(json.dumps(report, indent=2) if is_json else verdict(report))
 

@@ -123,6 +123,15 @@ class Privacy(Section):
         above=0,
         maximum=100,
     )
+    direction_shares: Literal["steered", "equal"] = setting(
+        "steered",
+        "How `blup-genome` shares its budget among directions of public LD: by the signal that is expected "
+        "along each (`steered`), or as much for each of the leading directions (`equal`), at some cost in "
+        "R^2. With `equal` and `release.statistics` a bundle also holds effects of single variants for "
+        "LDpred-inf and LD score regression, and their LD is written beside it "
+        "(docs/how-to/use_release.md).",
+        example="equal",
+    )
     ledger: str | None = setting(
         None,
         "Path of the dataset's ledger, outside repositories and `results/`, made by `dpgrs ledger init`. "

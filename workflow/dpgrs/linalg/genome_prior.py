@@ -12,6 +12,9 @@ variance of 1. Under sum q = 1 this is largest at
 
     q_k = max(0, c p_k - tau)/(p_k + v/n + h2_b/n_panel).
 
+With shares that are equal, 1/K on the K leading directions, V c of a block has noise in proportion to
+Sigma^1/2 V V' Sigma^1/2, which costs some R^2 and is of use to other tools (`dpgrs.linalg.truncated_ld`).
+
 Rows are clipped by chromosome, or where that costs too much once for all chromosomes.
 
 References
@@ -46,6 +49,8 @@ STEERING_EXPONENT = -0.25
 LEAST_FACTOR = 0.985
 # Clips that are compared, in standard deviations of a phenotype, times the root of the number of phenotypes.
 CLIPS = np.arange(2, 25) / 8
+# Of numbers of directions with equal shares that are compared.
+STEP_OF_NUMBERS = 1.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +154,7 @@ class SteeredNoise:
     slope: float  # sl
     residual: float  # v
     tau: float  # noise over shares
-    level: float  # c
+    level: float  # c; 0 where shares are equal
     shares: np.ndarray  # (n_directions,) float64 >= 0, q_k
     expected_r2: float
 
@@ -180,6 +185,7 @@ def steered_noise(
     n_phenotypes: int = 1,
     sensitivity: float = 1.0,  # in units of R C: 1 under add-remove, 2 under replace-one
     clip: float | None = None,  # None takes the best of `CLIPS`
+    is_equal: bool = False,  # whether directions with a share have the same one
 ) -> SteeredNoise:
     """Choose the clip of rows of phenotypes, and the shares of all directions."""
     best = None
@@ -189,7 +195,8 @@ def steered_noise(
         )[:, 0]
         tau, residual = (sensitivity * candidate / (mu * n * slope)) ** 2, square / slope**2
         noise = spectrum.variances + residual / n + spectrum.chances
-        shares, level = best_shares(spectrum.variances, noise, tau)
+        choose = equal_shares if is_equal else best_shares
+        shares, level = choose(spectrum.variances, noise, tau)
         r2 = expected_r2(spectrum.variances, noise, shares, tau)
         if best is None or r2 > best.expected_r2:
             terms = (candidate, slope, residual, tau, level)
@@ -214,6 +221,23 @@ def best_shares(variances: np.ndarray, noise: np.ndarray, tau: float) -> tuple[n
     if not total > 0:  # one direction, whose share is lost in rounding behind much noise
         shares[order[0]] = total = 1.0
     return shares / total, level
+
+
+def equal_shares(variances: np.ndarray, noise: np.ndarray, tau: float) -> tuple[np.ndarray, float]:
+    """Return shares 1/K on the K directions of largest p, for the best K, and a level of 0.
+
+    Parameters and shares are as in `best_shares`. Numbers K that differ by less than `STEP_OF_NUMBERS` are
+    not compared.
+    """
+    order = np.argsort(-variances, kind="stable")
+    p, D = variances[order], noise[order]
+    most = max(1, int((p > 0).sum()))
+    n_numbers = 2 + int(np.log(most) / np.log(STEP_OF_NUMBERS))
+    numbers = np.unique(np.rint(np.geomspace(1, most, n_numbers)).astype(np.int64))
+    best = max(numbers, key=lambda K: (np.square(p[:K]) / (D[:K] + K * tau)).sum())
+    shares = np.zeros_like(variances)
+    shares[order[:best]] = 1 / best
+    return shares, 0.0
 
 
 def expected_r2(variances: np.ndarray, noise: np.ndarray, shares: np.ndarray, tau: float) -> float:

@@ -35,6 +35,15 @@ def frequency_problems(inspection):
     return [must("variants.maf", f"be at least {RAREST} for `methods: {_mapped()}`", maf, fix)]
 
 
+def share_problems(inspection):
+    """Refuse shares of directions where no method sums along them."""
+    shares = inspection["privacy.direction_shares"]
+    if takes_map(inspection["methods"]) or shares == "steered":
+        return []
+    fix = "Leave it out."
+    return [must("privacy.direction_shares", f"go with `methods: {_mapped()}`", shares, fix)]
+
+
 def part_problems(inspection):
     """Refuse sums of several centres, which are not along a map."""
     keys = [key for key in ("cohort.part", "cohort.sums") if inspection[key]]

@@ -44,12 +44,12 @@ SIZES = (
     "covariates",
     "regression.lambda_from",
 )
-STATISTICS = ("release.statistics", "privacy.protection", *SIZES[:-1])
+STATISTICS = ("release.statistics", "privacy.direction_shares", "privacy.protection", *SIZES[:-1])
 CASES = (
     *("privacy.case_share", "privacy.protection", "methods"),
     *("outcomes", "cohort.sums", "cohort.part"),
 )
-OF_CONSTANTS = 4  # rows of what is public of variants and outcomes, with headers
+OF_CONSTANTS = 6  # rows of what is public of variants and outcomes, with headers
 
 
 def penalty_problems(inspection):
@@ -205,11 +205,13 @@ def _has_binary(inspection):
 def statistics_problems(inspection):
     """Refuse statistics for a bundle that its check would find too large."""
     protection, method = inspection["privacy.protection"][0], inspection["methods"][0]
-    if not (inspection["release.statistics"] and has_statistics(method, protection)):
+    is_of_map = inspection["privacy.direction_shares"] == "equal" and METHODS[method].takes_map
+    if not (inspection["release.statistics"] and (is_of_map or has_statistics(method, protection))):
         return []
+    has_gram = protection == Protection.FULL and not is_of_map
     n_columns = max(inspection["variants.size"]) + 1
     n_columns += covariate_terms(inspection.config.covariates).get("n_covariates", 0)
-    n_rows = (n_outcomes_of(inspection) or 0) + n_columns * (protection == Protection.FULL) + OF_CONSTANTS
+    n_rows = (n_outcomes_of(inspection) or 0) + n_columns * has_gram + OF_CONSTANTS
     if 8 * n_columns * n_rows <= LARGEST_STATISTICS:
         return []
     wanted = f"be false for statistics of more than {LARGEST_STATISTICS // MIB} MiB"

@@ -34,6 +34,7 @@ from dpgrs.privacy.statement.statement import ledger_standing
 from dpgrs.release.bundle import OUTCOME_LOADINGS, SCALES
 from dpgrs.release.case_counts import case_counts
 from dpgrs.release.covariates import covariate_inputs, regression_inputs, with_regression
+from dpgrs.release.effects_metadata import TRUNCATED_LD
 from dpgrs.release.pgs_catalog import site_digest
 from dpgrs.release.post_processing import found_in_words, post_processing
 from dpgrs.study.checked_data import check_inputs
@@ -75,6 +76,7 @@ def release_content(
     effects: Sequence[dict] = (),
     traits: Sequence[dict] = (),
     regression: dict | None = None,
+    truncated_ld: str | None = None,
 ) -> StatementContent:
     """Return all that the statement of a release says.
 
@@ -82,7 +84,8 @@ def release_content(
     are from `dpgrs.study.released_accuracy.load_accuracy`, `audits` from `summarise_audits`, None if a study
     leaves them out. `fit` are the settings of the fit and the public files that it took, `fitted` the
     weights, `effects` the files of public effects and `traits` the curator's words on the outcomes.
-    `regression` is the label of a regression on covariates that came before.
+    `regression` is the label of a regression on covariates that came before, `truncated_ld` the SHA-256 of
+    the LD of effects along directions.
     """
     label = with_regression(label, regression)
     request, digest, draws = label["request"], site_digest(sites), _draws_of_outcomes(label, measured)
@@ -110,6 +113,10 @@ def release_content(
             *_public_inputs(settings, digest, label, fit),
             *(PublicInput(f"effects of {one['name']}", one["digest"], one["matched"]) for one in effects),
             *covariate_inputs(settings, loadings),
+            *(
+                PublicInput(TRUNCATED_LD, one, "the public map of the genome")
+                for one in filter(None, [truncated_ld])
+            ),
             *(() if regression is None else regression_inputs(request_of(regression))),
         ),
         post_processing=tuple(

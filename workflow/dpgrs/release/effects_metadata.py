@@ -10,6 +10,17 @@ NOTES = (
     "Differentially private: effects hold noise, which is in the standard errors; sample sizes hold noise "
     "unless they are public; allele frequencies are those of public people. See privacy_statement.json."
 )
+# Of effects along directions of LD with equal shares of the noise (`dpgrs.linalg.truncated_ld`).
+TRUNCATED_LD = "truncated linkage disequilibrium of effects"
+OF_DIRECTIONS = (
+    " Effects are along the leading directions of the linkage disequilibrium of public people, adjusted for "
+    "their components of ancestry. Errors are correlated in proportion to this truncated linkage "
+    "disequilibrium, whose eigenvectors are in the file with SHA-256 {digest}. The column n is the effective "
+    "number of people, noise included; standard_error is sqrt(noise_scale / n) over the standard deviation "
+    "of the number of alleles. Supported: LDpred-inf with these eigenvectors, and LD score regression of z^2 "
+    "on n * ld_score / noise_scale. Not supported: PRS-CS and other methods with full linkage "
+    "disequilibrium, fine mapping, Mendelian randomisation, looking up single variants."
+)
 # Beside an outcome whose noisy number of known rows was raised to the smallest one that is released.
 FLOOR_NOTE = (
     " The sample size is a floor, not a count: the noisy number was below 3 standard deviations of its noise."
@@ -26,6 +37,12 @@ def case_counts_of(statement: dict) -> dict[str, dict[str, int]]:
     return counts
 
 
+def notes_of(statement: dict) -> str:
+    """Return what the metadata of every file of effects of a release says of these."""
+    digests = [one["value"] for one in statement["public_inputs"] if one["name"] == TRUNCATED_LD]
+    return NOTES + "".join(OF_DIRECTIONS.format(digest=digest) for digest in digests)
+
+
 def metadata(
     name: str,
     content: bytes,
@@ -36,19 +53,20 @@ def metadata(
     published: str,
     counts: dict[str, int] | None = None,
     is_floor: bool = False,
+    notes: str = NOTES,
 ) -> str:
     """Return the metadata of a file of GWAS-SSF, the text of a YAML file.
 
     `published` is a date, ``YYYY-MM-DD``; `counts` are ``cases`` and ``controls`` in people, None if they are
     not counted. With `is_floor` the number of people is the smallest one that is released, whatever was
-    drawn.
+    drawn. `notes` are those of `notes_of`.
     """
     samples = {"sample_size": n_people}
     if counts is not None:
         samples |= {"case_control_study": True}
         samples |= {"case_count": counts["cases"], "control_count": counts["controls"]}
     fields = {
-        "author_notes": NOTES + FLOOR_NOTE * is_floor,
+        "author_notes": notes + FLOOR_NOTE * is_floor,
         "date_metadata_last_modified": published,
         "trait_description": [outcome],
         "genome_assembly": genome_build,

@@ -33,6 +33,7 @@ from dpgrs.privacy.statement.statement import REQUIRED_INPUTS
 from dpgrs.release.covariate_check import BOUND, STATED_LOADINGS
 from dpgrs.release.covariate_check import SCALES as SCALES_OF_COVARIATES
 from dpgrs.release.draw_check import ACCURACY, ON_TURNED_ROWS
+from dpgrs.release.effects_metadata import TRUNCATED_LD
 from dpgrs.release.entry_check import ROW_NORM, STATED, choices_of
 from dpgrs.release.folder_check import read_text
 from dpgrs.release.regression_check import REGRESSION_NORM, REGRESSION_OUTCOMES, REGRESSION_WEIGHTS
@@ -88,6 +89,7 @@ VALUES = {
     OF_SIMULATION: SIZE,
     STATED: DIGEST,
     PUBLIC_LD: WORDS,
+    TRUNCATED_LD: DIGEST,
     ANCESTRY: SAME_ANCESTRY,
     COVARIATES_INPUT: WORDS,
     CHECKED_FILES: WORDS,

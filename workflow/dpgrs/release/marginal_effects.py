@@ -15,6 +15,8 @@ class MarginalEffects:
     beta: np.ndarray  # (n_outcomes, n_variants) float64; NaN of a variant without variance
     standard_error: np.ndarray  # as `beta`
     n_people: np.ndarray  # (n_outcomes,) int64, on whom each outcome is known, as released or public
+    # As `beta`, how many people would give errors as large without noise, of sums along LD; None of others
+    n_effective: np.ndarray | None = None
 
 
 def marginal_effects(

@@ -189,7 +189,7 @@ class OpenRelease:
     def _clips(self) -> dict:
         """The bounds that the clip of the outcomes depends on, as the arguments of `clip_moments`."""
         bound, norm = clips_of(self.statement)
-        n_shared = len(self.arrays["cross"]) if shares_budget(self.statement) else 1
+        n_shared = len(self.arrays["slopes"]) if shares_budget(self.statement) else 1
         terms = {"bound": bound, "norm": None if np.isinf(norm) else norm, "n_shared": n_shared}
         return {"prevalence": prevalences(self.statement, self._files)} | terms
 

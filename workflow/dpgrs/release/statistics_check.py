@@ -10,15 +10,18 @@ import math
 import operator
 import re
 import zipfile
+from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy.special import log_ndtr, ndtri
 
+from dpgrs.methods.registry import METHODS
 from dpgrs.privacy.statement.content import ROWS_INPUT
-from dpgrs.release.draw_check import CASES, CROSS, EIGENVALUE, GRAM, KNOWN, has_statistics
-from dpgrs.release.effects_metadata import case_counts_of, metadata
+from dpgrs.release.draw_check import CASES, CROSS, EIGENVALUE, GENOME, GRAM, KNOWN, has_statistics
+from dpgrs.release.effects_metadata import TRUNCATED_LD, case_counts_of, metadata, notes_of
 from dpgrs.release.entry_check import ROW_NORM, STATED, columns_of, components_of
 from dpgrs.release.folder_check import MIB, lines_of, read_text
 from dpgrs.release.input_check import IS_BINARY, OUTCOME_BOUND, OUTCOME_NORM, SCALES
@@ -32,22 +35,21 @@ DRAWN = {GRAM.statistic: "gram", KNOWN: "observed", CROSS: "cross", CASES: "case
 DRAWN |= {EIGENVALUE: "smallest_eigenvalue"}
 COLUMNS = ("chromosome", "base_pair_location", "effect_allele", "other_allele", "beta", "standard_error")
 COLUMNS += ("effect_allele_frequency", "neg_log_10_p_value", "n")
-# Site, numbers, and people.
+# Of sums along directions of a public map (`dpgrs.linalg.truncated_ld`).
+OF_TRUNCATED_LD = ("noise_scale", "ld_score")
 CELL, DECIMAL = r"[^\t\n]*", r"-?\d{1,400}(?:\.\d{1,400})?"
-ROW, DECIMAL_ROW = (
-    re.compile(
-        rf"^({CELL}(?:\t{CELL}){{3}})" + rf"\t({number})" * 4 + rf"\t({CELL})$", re.ASCII | re.MULTILINE
-    )
-    for number in (CELL, DECIMAL)
-)
 # Effects have ten digits, p-values six; the law of clipped outcomes is worked out on a grid.
-OF_EFFECTS, OF_P, OF_CLIPS = 1e-8, 1e-4, 0.02
+OF_EFFECTS, OF_CLIPS = 1e-8, 0.02
+ERRORS = {"effect_allele_frequency": 0, "neg_log_10_p_value": 1e-4, "n": 0}
 # Bytes of a zip file beside names and contents, sizes of 64 bits with each member, without any comment.
 OF_MEMBER, OF_DIRECTORY, OF_END = 50, 46, 22
 GRID, NODES, RARE = 2**13, 1000, 1e-12
+# Components of ancestry, which a map may have without a share for them.
+MOST_AXES = 32
 # Of the noise of the number of known rows: fewer are never released.
 LEAST_SDS = 3
 SIGMA_ROUNDING = 1e-6
+OF_SINGLE = 1e-5  # of numbers from eigenvectors in single precision
 
 
 def statistics_names(statement: dict) -> set[str]:
@@ -66,6 +68,10 @@ def has_effects(statement: dict) -> bool:
     return STATED not in stated and ROW_NORM in stated
 
 
+def _is_of_directions(statement: dict) -> bool:
+    return any(public["name"] == TRUNCATED_LD for public in statement["public_inputs"])
+
+
 def effects_name(score: dict) -> str:
     """Return the name of the file of the effects of single variants beside a score of a statement."""
     return f"{FOLDER}{Path(score['file']).name.removesuffix('.txt.gz')}.tsv.gz"
@@ -76,7 +82,10 @@ def statistics_problems(statement: dict, files: dict[str, Path]) -> list[str]:
     if ARRAYS not in files:
         return []
     protection = statement["guarantee"]["protection"]
-    if not has_statistics(statement["method"], protection):
+    has_directions = METHODS[statement["method"]].takes_map
+    if _is_of_directions(statement) != has_directions:
+        return [f"the public inputs must name the {TRUNCATED_LD} with statistics along directions only"]
+    if not (has_directions or has_statistics(statement["method"], protection)):
         return [f"{ARRAYS} must not be there: {statement['method']} has none under {protection} protection"]
     try:
         arrays = read_statistics(statement, files)
@@ -90,8 +99,8 @@ def statistics_problems(statement: dict, files: dict[str, Path]) -> list[str]:
         problems.append(f"{ARRAYS}: frequency must be that of the scores")
     if problems or not has_effects(statement):
         return problems
-    beta, error, n_people = _effects(statement, arrays)
-    is_floor, is_there = is_raised(statement, arrays), _varies(arrays["frequency"])
+    effects = (_effects_of_directions if has_directions else _effects)(statement, arrays)
+    is_there = np.isfinite(effects["standard_error"][0])
     sites = "".join(
         f"{CHROMOSOMES[chromosome] + 1}\t{rest}\n"
         for (chromosome, rest), is_own in zip(
@@ -99,9 +108,10 @@ def statistics_problems(statement: dict, files: dict[str, Path]) -> list[str]:
         )
         if is_own
     )
-    for index, score in enumerate(statement["scores"]):
-        own = (beta[index][is_there], error[index][is_there], arrays["frequency"][is_there])
-        problems += _file_problems(statement, score, files, sites, *own, n_people[index], is_floor[index])
+    people = zip(_known_people(statement, arrays), is_raised(statement, arrays), strict=True)
+    for index, (score, (n_people, is_floor)) in enumerate(zip(statement["scores"], people, strict=True)):
+        columns = {name: numbers[index][is_there] for name, numbers in effects.items()}
+        problems += _file_problems(statement, score, files, sites, columns, n_people, is_floor)
     return problems
 
 
@@ -118,6 +128,10 @@ def array_shapes(statement: dict, files: dict[str, Path]) -> dict[str, tuple[int
     names = {DRAWN.get(mechanism["statistic"]) for mechanism in statement["mechanisms"]}
     public = {"frequency": (statement["data_domain"]["n_variants"],)}
     public |= {"slopes": (n_drawn,), "squares": (n_drawn,)}
+    if _is_of_directions(statement):
+        n_variants = public["frequency"]
+        public |= {"effects": (n_drawn, *n_variants), "n_directions": ()}
+        public |= dict.fromkeys((*OF_TRUNCATED_LD, "attenuations"), n_variants)
     return {name: shape for name, shape in shapes.items() if name in names} | public
 
 
@@ -233,10 +247,29 @@ def _array_problems(statement: dict, files: dict[str, Path], arrays: dict[str, n
             problems.append(f"observed must be at least 1 and {LEAST_SDS} standard deviations of its noise")
     if ((arrays["frequency"] < 0) | (arrays["frequency"] > 1)).any():
         problems.append("frequency must be between 0 and 1")
+    if _is_of_directions(statement):
+        problems += _direction_problems(statement, arrays)
     moments = clip_moments(prevalences(statement, files), *clips_of(statement), shares_budget(statement))
     for name, numbers in zip(("slopes", "squares"), moments, strict=True):
         if not np.allclose(arrays[name], numbers, rtol=OF_CLIPS, atol=0):
             problems.append(f"{name} must follow from the bounds of the outcomes")
+    return problems
+
+
+def _direction_problems(statement: dict, arrays: dict[str, np.ndarray]) -> list[str]:
+    """Find constants that no map with equal shares has."""
+    problems, noise_scale, K = [], arrays["noise_scale"], float(arrays["n_directions"])
+    (entries,) = {
+        mechanism["entries"] // (1 if mechanism["outcome"] else len(statement["scores"]))
+        for mechanism in statement["mechanisms"]
+        if mechanism["statistic"] == GENOME
+    }
+    if not K.is_integer() or not max(1, entries - MOST_AXES) <= K <= entries:
+        problems.append(f"n_directions must be {entries}, less axes without a share, got {K:g}")
+    if ((arrays["attenuations"] <= 0) | (arrays["attenuations"] > 1)).any():
+        problems.append("attenuations must be above 0 and at most 1")
+    if (noise_scale < 0).any() or (arrays["ld_score"] < noise_scale**2 * (1 - OF_SINGLE)).any():
+        problems.append("noise_scale must be at least 0, and ld_score at least its square")
     return problems
 
 
@@ -281,26 +314,65 @@ def _on_grid(law: np.ndarray, step: float) -> np.ndarray:
     return np.bincount(low, law[0] * (1 - rest), GRID) + np.bincount(low + 1, law[0] * rest, GRID)
 
 
-def _effects(statement: dict, arrays: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray, list[int]]:
-    """Return effects, errors (n_outcomes, n_variants) and people counted (docs/how-to/use_release.md)."""
-    p, n = arrays["frequency"], rows_of(statement)
-    copies, of_person = (1, 2) if statement["guarantee"]["rows"] == Rows.HAPLOTYPES else (2, 1)
-    variance = copies * p * (1 - p)
-    n_known = np.minimum(n, arrays.get("observed", np.full(len(arrays["cross"]), n)))
-    mechanisms = [mechanism for mechanism in statement["mechanisms"] if mechanism["statistic"] == CROSS]
-    sigmas = {mechanism["outcome"]: float(mechanism["sigma"]) for mechanism in mechanisms}
-    noise = np.array([sigmas.get(score["outcome"], sigmas.get(None)) for score in statement["scores"]])
+def _effects(statement: dict, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return the columns of numbers of all files, (n_outcomes, n_variants) (docs/how-to/use_release.md).
+
+    Standard errors are NaN of variants that have no line.
+    """
+    p = arrays["frequency"]
+    copies = 1 if statement["guarantee"]["rows"] == Rows.HAPLOTYPES else 2
+    variance = np.where(p * (1 - p) > 0, copies * p * (1 - p), np.nan)
+    n_known = _known_rows(statement, arrays)
+    noise = _noise_of(statement, CROSS)
     squares = (n_known * arrays["squares"])[:, np.newaxis] * variance
     scale = (n_known * arrays["slopes"])[:, np.newaxis] * variance
-    with np.errstate(divide="ignore", invalid="ignore"):
-        beta = arrays["cross"][:, : len(p)] / scale
-        error = np.sqrt(squares + noise[:, np.newaxis] ** 2) / scale
-    return beta, error, np.rint(np.rint(n_known) / of_person).astype(int).tolist()
+    beta, error = arrays["cross"][:, : len(p)] / scale, np.sqrt(squares + noise[:, np.newaxis] ** 2) / scale
+    n_people = np.array(_known_people(statement, arrays))[:, np.newaxis]
+    return _columns(arrays, beta, error, n_people)
 
 
-def _varies(frequency: np.ndarray) -> np.ndarray:
-    """Return which variants have effects, (n_variants,) bool."""
-    return frequency * (1 - frequency) > 0
+def _effects_of_directions(statement: dict, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return the same of sums along directions (`dpgrs.linalg.truncated_ld`)."""
+    p, n_known = arrays["frequency"], _known_rows(statement, arrays)[:, np.newaxis]
+    noise = _noise_of(statement, GENOME)[:, np.newaxis] / arrays["attenuations"]
+    inverse = n_known * arrays["squares"][:, np.newaxis] + arrays["n_directions"] * noise**2
+    n_effective = (n_known * arrays["slopes"][:, np.newaxis]) ** 2 / inverse
+    sd = np.sqrt(2 * p * (1 - p))
+    scale = np.where(arrays["noise_scale"] > 0, arrays["noise_scale"], np.nan)
+    columns = _columns(
+        arrays, arrays["effects"] / sd, np.sqrt(scale / n_effective) / sd, whole_people(n_effective)
+    )
+    return columns | {name: np.broadcast_to(arrays[name], n_effective.shape) for name in OF_TRUNCATED_LD}
+
+
+def _columns(
+    arrays: dict[str, np.ndarray], beta: np.ndarray, error: np.ndarray, n: np.ndarray
+) -> dict[str, np.ndarray]:
+    log_p = -(math.log(2) + log_ndtr(-np.abs(beta / error))) / math.log(10)
+    frequency, n = np.broadcast_to(arrays["frequency"], beta.shape), np.broadcast_to(n, beta.shape)
+    return dict(zip(COLUMNS[4:], (beta, error, frequency, log_p, n), strict=True))
+
+
+def whole_people(n_effective: np.ndarray) -> np.ndarray:
+    """Return effective numbers of people as files of effects have them, int64."""
+    return np.maximum(1, np.rint(n_effective)).astype(np.int64)
+
+
+def _known_rows(statement: dict, arrays: dict[str, np.ndarray]) -> np.ndarray:
+    """Return on how many rows each outcome is known, (n_outcomes,) float64."""
+    return np.minimum(arrays.get("observed", np.inf), np.full(len(arrays["slopes"]), rows_of(statement)))
+
+
+def _known_people(statement: dict, arrays: dict[str, np.ndarray]) -> list[int]:
+    of_person = 2 if statement["guarantee"]["rows"] == Rows.HAPLOTYPES else 1
+    return np.rint(np.rint(_known_rows(statement, arrays)) / of_person).astype(int).tolist()
+
+
+def _noise_of(statement: dict, statistic: str) -> np.ndarray:
+    """Return the standard deviation of the noise on each outcome, (n_outcomes,) float64."""
+    mechanisms = [mechanism for mechanism in statement["mechanisms"] if mechanism["statistic"] == statistic]
+    sigmas = {mechanism["outcome"]: float(mechanism["sigma"]) for mechanism in mechanisms}
+    return np.array([sigmas.get(score["outcome"], sigmas.get(None)) for score in statement["scores"]])
 
 
 def _file_problems(
@@ -308,9 +380,7 @@ def _file_problems(
     score: dict,
     files: dict[str, Path],
     sites: str,
-    beta: np.ndarray,
-    error: np.ndarray,
-    frequency: np.ndarray,
+    columns: dict[str, np.ndarray],
     n_people: int,
     is_floor: bool,
 ) -> list[str]:
@@ -325,44 +395,53 @@ def _file_problems(
         published=statement["curation"]["publication_date"],
         counts=case_counts_of(statement).get(score["outcome"]),
         is_floor=is_floor,
+        notes=notes_of(statement),
     )
     problems = [] if read_text(files[f"{name}{META}"]) == text else [f"{name}{META} must be of its file"]
     try:
-        columns = _read_effects(files[name], sites, n_people)
+        held = _read_effects(files[name], sites, [*COLUMNS[:4], *columns])
     except ValueError as fault:
         return [*problems, f"{name}: {fault}"]
-    log_p = -(math.log(2) + log_ndtr(-np.abs(beta / error))) / math.log(10)
-    expected = ((beta, OF_EFFECTS), (error, OF_EFFECTS), (frequency, 0), (log_p, OF_P))
     wrong = [
         column
-        for column, own, (other, most) in zip(COLUMNS[4:], columns, expected, strict=False)
-        if not np.allclose(own, other, rtol=most, atol=most / 100)
+        for column, own, other in zip(columns, held, columns.values(), strict=True)
+        if not np.allclose(own, other, rtol=(most := ERRORS.get(column, OF_EFFECTS)), atol=most / 100)
     ]
     return problems + [f"{name}: {column} must follow from {ARRAYS}" for column in wrong]
 
 
-def _read_effects(path: Path, sites: str, n_people: int) -> np.ndarray:
-    """Return the numbers of a file of effects on these sites, (4, n_sites) float64, or raise ValueError."""
-    names, is_table, is_decimal, held, numbers, faults = None, True, True, [], [np.empty((4, 0))], []
+def _read_effects(path: Path, sites: str, columns: Sequence[str]) -> np.ndarray:
+    """Return the numbers of a file of effects on these sites, a row for each column, or raise ValueError."""
+    head, is_table, is_decimal, held, faults = None, True, True, [], []
+    decimal_row, row = (_row(number, len(columns) - 4) for number in (DECIMAL, CELL))
+    numbers = [np.empty((len(columns) - 4, 0))]
     for text in lines_of(path, faults):
-        if names is None:
-            names, _, text = text.partition("\n")
-        n_lines, rows = text.count("\n"), DECIMAL_ROW.findall(text)
+        if head is None:
+            head, _, text = text.partition("\n")
+        n_lines, rows = text.count("\n"), decimal_row.findall(text)
         if len(rows) < n_lines:
-            rows, is_decimal = ROW.findall(text), False
-        is_table = is_table and names.split("\t") == [*COLUMNS] and len(rows) == n_lines
+            rows, is_decimal = row.findall(text), False
+        is_table = is_table and head.split("\t") == [*columns] and len(rows) == n_lines
         if rows and is_table:
-            places, *cells, counts = zip(*rows, strict=True)
-            is_table = set(counts) == {str(n_people)}
+            places, *cells = zip(*rows, strict=True)
+            counts = {*cells[COLUMNS.index("n") - 4]}
+            is_table = all(count.isdecimal() and not count.startswith("0") for count in counts)
             held.append("\n".join(places) + "\n")
             numbers += [np.array([list(map(float, column)) for column in cells])] if is_decimal else []
     if faults:
         raise ValueError(faults[0])
     if not is_table or "".join(held) != sites:
-        raise ValueError(f"it must have {', '.join(COLUMNS)} of every site of the score")
+        raise ValueError(f"it must have {', '.join(columns)} of every site of the score")
     if not is_decimal:
         raise ValueError("it must hold plain decimals")
     return np.concatenate(numbers, axis=1)
+
+
+@lru_cache
+def _row(number: str, n_numbers: int) -> re.Pattern:
+    """Return the pattern of a line of a site and numbers."""
+    site, cells = rf"^({CELL}(?:\t{CELL}){{3}})", rf"\t({number})" * n_numbers
+    return re.compile(f"{site}{cells}$", re.ASCII | re.MULTILINE)
 
 
 def floors(statement: dict) -> np.ndarray:

@@ -11,16 +11,19 @@ from scipy.stats import norm
 from dpgrs.io.files import save_arrays
 from dpgrs.linalg.attenuation import clip_moments
 from dpgrs.methods.mechanisms import request_of
-from dpgrs.release.effects_metadata import case_counts_of, metadata
+from dpgrs.release.effects_metadata import case_counts_of, metadata, notes_of
+from dpgrs.release.genome_effects import genome_effects, write_truncated_ld
 from dpgrs.release.marginal_effects import marginal_effects
 from dpgrs.release.pgs_catalog import CHROMOSOMES, file_rows, file_stems
 from dpgrs.release.plain_tables import rounded, write_table
-from dpgrs.release.statistics_check import ARRAYS, META, is_raised
+from dpgrs.release.statistics_check import ARRAYS, META, OF_TRUNCATED_LD, is_raised, whole_people
 from dpgrs.types import Coding
 
 if TYPE_CHECKING:
+    from dpgrs.methods.requests import PrivacyRequest
     from dpgrs.methods.reusecov import NoisyStatistics
     from dpgrs.release.marginal_effects import MarginalEffects
+    from dpgrs.study.genome_maps import StoredMap
 
 DIGITS, P_DIGITS = 10, 6
 
@@ -60,19 +63,10 @@ def released_statistics(
     X'Y, and where they are private X'X, its smallest eigenvalue and counts of outcomes and cases, are the
     outputs of mechanisms that were charged; all else is public or follows from them.
     """
-    request, rows, n_drawn = request_of(label), file_rows(sites), len(noisy.cross)
+    request, rows = request_of(label), file_rows(sites)
     columns = np.append(rows["row"].to_numpy(), np.arange(len(sites), request.n_columns))
-    prevalence = np.full(n_drawn, np.nan)
-    if scales is not None and noisy.loadings is None:
-        prevalence = np.where(scales["is_binary"], scales["centre"], np.nan)
-    clips = {"bound": request.outcome_bound, "norm": request.outcome_norm, "n_shared": request.n_outcomes}
-    slopes, squares = clip_moments(prevalence, **clips)
-    arrays = {
-        "cross": noisy.cross[:, columns],
-        "frequency": sites["frequency"].to_numpy()[rows["row"]],
-        "slopes": slopes,
-        "squares": squares,
-    }
+    arrays = _public_arrays(request, noisy, sites, rows, scales)
+    arrays |= {"cross": noisy.cross[:, columns]}
     if request.has_private_gram:
         columns = np.append(columns, request.n_columns)
         arrays["gram"] = noisy.gram[np.ix_(columns, columns)]
@@ -80,16 +74,66 @@ def released_statistics(
         arrays["observed"] = noisy.observed
     if noisy.cases is not None:
         # Of others it is noise alone.
-        arrays["cases"] = np.where(np.isnan(prevalence), 0.0, noisy.cases)
+        arrays["cases"] = np.where(_prevalence(noisy, scales) > 0, noisy.cases, 0.0)
     if hasattr(noisy, "smallest_eigenvalue"):
         arrays["smallest_eigenvalue"] = np.array(noisy.smallest_eigenvalue)
     effects = None
     if noisy.loadings is None and request.coding == Coding.FREQUENCY:
-        sds = [event["sigma"] for event in label["events"] if event["statistic"] == "cross product"]
-        known = {"n": noisy.n, "rows": request.rows}
-        # One draw is of all outcomes of a budget.
-        effects = marginal_effects(arrays, cross_sd=np.repeat(sds, n_drawn // len(sds)), **known)
+        sds = _noise_sds(label, "cross product", len(noisy.cross))
+        effects = marginal_effects(arrays, n=noisy.n, rows=request.rows, cross_sd=sds)
     return ReleasedStatistics(arrays, effects, rows)
+
+
+def released_genome_effects(
+    label: dict,
+    noisy: "NoisyStatistics",
+    sites: pd.DataFrame,
+    *,
+    scales: pd.DataFrame | None,
+    stored: "StoredMap",
+    truncated_ld: Path,
+) -> ReleasedStatistics:
+    """Take effects of single variants of sums along a map with equal shares, and write their LD.
+
+    Parameters are as in `released_statistics`; `stored` is the map, and `truncated_ld` the file of LD to
+    write. Costs nothing: what is drawn was charged, and the map is public.
+    """
+    request, rows = request_of(label), file_rows(sites)
+    arrays = _public_arrays(request, noisy, sites, rows, scales)
+    if request.has_private_outcome_counts:
+        arrays["observed"] = noisy.observed
+    n_known = np.minimum(arrays.get("observed", noisy.n), noisy.n) * np.ones(len(noisy.cross))
+    options = {"n_known": n_known, "slopes": arrays["slopes"]}
+    arrays |= write_truncated_ld(truncated_ld, stored, noisy.cross, rows, **options)
+    sds = _noise_sds(label, "genome sums", len(noisy.cross))
+    effects = genome_effects(arrays, n=noisy.n, noise_sd=sds)
+    return ReleasedStatistics(arrays, effects, rows)
+
+
+def _public_arrays(
+    request: "PrivacyRequest",
+    noisy: "NoisyStatistics",
+    sites: pd.DataFrame,
+    rows: pd.DataFrame,
+    scales: pd.DataFrame | None,
+) -> dict[str, np.ndarray]:
+    clips = {"bound": request.outcome_bound, "norm": request.outcome_norm, "n_shared": request.n_outcomes}
+    slopes, squares = clip_moments(_prevalence(noisy, scales), **clips)
+    frequency = sites["frequency"].to_numpy()[rows["row"]]
+    return {"frequency": frequency, "slopes": slopes, "squares": squares}
+
+
+def _prevalence(noisy: "NoisyStatistics", scales: pd.DataFrame | None) -> np.ndarray:
+    """Return the public prevalence of each 0/1 outcome, NaN of others and of components."""
+    if scales is None or noisy.loadings is not None:
+        return np.full(len(noisy.cross), np.nan)
+    return np.where(scales["is_binary"], scales["centre"], np.nan)
+
+
+def _noise_sds(label: dict, statistic: str, n_drawn: int) -> np.ndarray:
+    """Return the standard deviation of the noise on each outcome; one draw is of all of a budget."""
+    sds = [event["sigma"] for event in label["events"] if event["statistic"] == statistic]
+    return np.repeat(sds, n_drawn // len(sds))
 
 
 def write_statistics(folder: Path, statistics: ReleasedStatistics, statement: dict) -> None:
@@ -114,6 +158,7 @@ def write_statistics(folder: Path, statistics: ReleasedStatistics, statement: di
             published=statement["curation"]["publication_date"],
             counts=counts.get(name),
             is_floor=is_floor[index],
+            notes=notes_of(statement),
         )
         path.with_name(path.name + META).write_text(text, encoding="utf-8", newline="\n")
 
@@ -127,7 +172,7 @@ def effect_columns(statistics: ReleasedStatistics, index: int) -> dict[str, np.n
     # On both sides; p itself may be below what float64 holds.
     log_p = -(np.log(2) + norm.logsf(abs(beta / error))) / np.log(10)
     chromosomes = {name: place + 1 for place, name in enumerate(CHROMOSOMES)}
-    return {
+    columns = {
         "chromosome": rows["chr_name"].map(chromosomes).to_numpy(),
         "base_pair_location": rows["chr_position"].to_numpy(),
         "effect_allele": rows["effect_allele"].to_numpy(),
@@ -136,5 +181,8 @@ def effect_columns(statistics: ReleasedStatistics, index: int) -> dict[str, np.n
         "standard_error": rounded(error, DIGITS),
         "effect_allele_frequency": statistics.arrays["frequency"][is_there],
         "neg_log_10_p_value": rounded(np.maximum(log_p, 0.0), P_DIGITS),
-        "n": np.full(len(rows), effects.n_people[index]),
     }
+    if effects.n_effective is None:
+        return columns | {"n": np.full(len(rows), effects.n_people[index])}
+    further = {name: rounded(statistics.arrays[name][is_there], DIGITS) for name in OF_TRUNCATED_LD}
+    return columns | {"n": whole_people(effects.n_effective[index, is_there])} | further

@@ -45,6 +45,7 @@ from dpgrs.release.folder_check import (
     read_text,
 )
 from dpgrs.release.input_check import SCALES, input_problems, scale_problems
+from dpgrs.release.ld_check import ld_problems
 from dpgrs.release.measure_check import FILE as MEASURES
 from dpgrs.release.measure_check import measure_problems, scored_problems
 from dpgrs.release.number_check import number_problems
@@ -88,7 +89,9 @@ REFITTED = ", and that scores follow from the noisy statistics, by the program's
 LONGEST_LINE, MOST_LINES = 500, 1000
 
 
-def verify_release(directory: Path | str, *, reference: Path | str | None = None) -> dict:
+def verify_release(
+    directory: Path | str, *, reference: Path | str | None = None, ld: Path | str | None = None
+) -> dict:
     """Check a release.
 
     Parameters
@@ -96,6 +99,8 @@ def verify_release(directory: Path | str, *, reference: Path | str | None = None
     directory : the bundle's folder.
     reference : folder of the public people that accuracy was measured on, as a study makes it, ``public``:
         they are scored by the weights of the bundle. None goes without.
+    ld : file of the truncated LD that lies beside a bundle with effects along directions: the effects are
+        held against it. None goes without.
 
     Returns
     -------
@@ -159,6 +164,8 @@ def verify_release(directory: Path | str, *, reference: Path | str | None = None
         problems = case_problems(statement, files)
     if not problems and reference is not None:
         problems = _reference_problems(statement, files, Path(reference))
+    if not problems and ld is not None:
+        problems = ld_problems(statement, files, Path(ld))
     if problems:
         raise DpgrsError(_in_words(problems, directory))
     guarantee, scores = statement["guarantee"], statement["scores"]

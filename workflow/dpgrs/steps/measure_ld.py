@@ -50,6 +50,7 @@ def measure_ld(
             for request, _ in requests_of(settings, rows=settings.cohort.rows, counts=outcomes_together)
         ]
         options = {"n_summed": max(outcomes_together), "genome_build": settings.release.genome_build}
+        options["has_equal_shares"] = settings.privacy.direction_shares == "equal"
         maps = map_items(panel, requests, planned_rows=planned_rows, **options)
     save_labelled(output, chain(ld_items(found), maps))
     if not found:

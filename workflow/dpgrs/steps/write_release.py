@@ -4,10 +4,11 @@ from pathlib import Path
 
 from dpgrs.config.study import StudyConfig
 from dpgrs.errors import DpgrsError
-from dpgrs.io.files import written_digest
+from dpgrs.io.files import file_digest, written_digest
 from dpgrs.io.json_files import read_json
 from dpgrs.io.sites import read_chosen_sites
 from dpgrs.io.tables.outcome_loadings import read_outcome_loadings
+from dpgrs.methods.genome_mechanism import map_terms
 from dpgrs.methods.mechanisms import drawn_names, mechanism_of_file, request_of
 from dpgrs.privacy.ledger.ledger import Ledger
 from dpgrs.privacy.statement.audits import STEERED, summarise_audits
@@ -19,8 +20,9 @@ from dpgrs.release.content import release_content
 from dpgrs.release.covariates import covariate_weights, with_regression
 from dpgrs.release.draw_check import ON_TURNED_ROWS, has_statistics
 from dpgrs.release.pgs_catalog import Scores
-from dpgrs.release.statistics_files import released_statistics
+from dpgrs.release.statistics_files import released_genome_effects, released_statistics
 from dpgrs.release.traits import read_traits
+from dpgrs.study.genome_maps import stored_map
 from dpgrs.study.identity import fit_settings, public_identity
 from dpgrs.study.provenance import provenance
 from dpgrs.study.public_effects_files import load_effects
@@ -52,6 +54,7 @@ def write_release(
     effects: Path | None = None,
     traits: Path | None = None,
     regression: Path | None = None,
+    truncated_ld: Path | None = None,
     output: Path,
     before_charge=None,
 ):
@@ -70,6 +73,7 @@ def write_release(
     effects : public effects, for fits that start from them.
     regression : the released regression on covariates, if outcomes were adjusted by one.
     traits : table that describes the outcomes, written by the curator.
+    truncated_ld : file to write of the LD of effects along directions, for maps with equal shares.
     output : folder to write. An earlier bundle of the same release there is written again; a bundle of
         another release is refused.
     before_charge : function that raises DpgrsError if a file was replaced since its note was compared; it is
@@ -99,6 +103,9 @@ def write_release(
     found |= {"fit": terms, "fitted": fit, "effects": load_effects(effects)[0]}
     found |= {"traits": () if traits is None else read_traits(traits, names)}
     found |= {"regression": before}
+    statistics = _statistics(settings, label, noisy, sites, ld=ld, truncated_ld=truncated_ld)
+    if truncated_ld is not None:
+        found["truncated_ld"] = file_digest(truncated_ld)
     content = release_content(settings, sites, label, book, **found)
     size, covariates = len(sites), settings.covariates
     scores = Scores(
@@ -126,7 +133,7 @@ def write_release(
         "outcome_loadings": outcome_loadings and read_outcome_loadings(outcome_loadings).text,
         "sums": load_reference_sums(accuracy),
         "measures": load_measures(accuracy),
-        "statistics": _statistics(settings, label, noisy, sites),
+        "statistics": statistics,
     }
     if before_charge is not None:
         before_charge()
@@ -156,12 +163,16 @@ def _of_variants(chosen, size):
     return chosen[:, : (chosen < size).sum(axis=1).min()]
 
 
-def _statistics(settings, label, noisy, sites):
+def _statistics(settings, label, noisy, sites, *, ld, truncated_ld):
     """Return what is published of the draws; None where the curator leaves them out, or there are none."""
+    scales = outcome_constants(settings.outcomes, label["outcomes"])
+    if truncated_ld is not None:
+        stored = stored_map(ld, map_terms(request_of(label)))
+        paths = {"stored": stored, "truncated_ld": truncated_ld}
+        return released_genome_effects(label, noisy, sites, scales=scales, **paths)
     is_wanted = settings.release.statistics
     if not is_wanted or not has_statistics(settings.methods[0], label["request"]["protection"]):
         return None
-    scales = outcome_constants(settings.outcomes, label["outcomes"])
     return released_statistics(label, noisy, sites, scales=scales)
 
 

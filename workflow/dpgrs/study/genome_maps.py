@@ -91,6 +91,7 @@ def map_items(
     planned_rows: int,  # n~, people who are planned to be trained on; public
     n_summed: int,  # outcomes of the study
     genome_build: str | None = None,
+    has_equal_shares: bool = False,
 ) -> Iterator[tuple[dict[str, Any], dict[str, np.ndarray]]]:
     """Yield the map of every request, a label and arrays for each chromosome."""
     by_size: dict[int, list[dict[str, Any]]] = {}
@@ -107,6 +108,7 @@ def map_items(
                 mu=terms["mu"],
                 n_phenotypes=terms["n_outcomes"],
                 sensitivity=sensitivity_factor(terms["neighbours"]),
+                is_equal=has_equal_shares,
             )
             genome = genome_map(prior, noise, panel)
             n_outcomes = n_summed if terms["n_outcomes"] == 1 else terms["n_outcomes"]
@@ -158,6 +160,12 @@ class StoredMap:
     def made_with(self, covariate_effects: np.ndarray | None) -> str:
         """Return the digest that sums of outcomes along it carry, as from `public_digest`."""
         return public_digest(self.digest, n=self.label["planned_rows"], covariate_effects=covariate_effects)
+
+    @property
+    def attenuations(self) -> np.ndarray:
+        """Those of `GenomeMap`."""
+        _, arrays = next(self._file.of(self._is_of))
+        return arrays["attenuations"]
 
     def chromosome(self, contig: str) -> ChromosomeMap:
         """Return the map of a chromosome."""

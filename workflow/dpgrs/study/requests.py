@@ -65,7 +65,8 @@ def reads_of_ld(*, has_maps: bool) -> list[str]:
 
     `has_maps` is whether maps of genomes are among it, which noise steers.
     """
-    of_maps = (*READS_OF_REQUESTS, "release.genome_build") if has_maps else ()
+    further = ("release.genome_build", "privacy.direction_shares")
+    of_maps = (*READS_OF_REQUESTS, *further) if has_maps else ()
     return ["cohort.rows", "variants.size", "privacy.genotype_clip", *of_maps]
 
 

@@ -39,6 +39,12 @@ def takes_matrix(methods: Iterable[str]) -> bool:
     return any(METHODS[name].takes_ld and not METHODS[name].takes_map for name in methods)
 
 
+def gives_truncated_ld(config: "StudyConfig") -> bool:
+    """Return whether a release has effects of single variants along directions, and LD beside its bundle."""
+    is_equal = config.privacy.direction_shares == "equal"
+    return config.mode == "release" and config.release.statistics and is_equal
+
+
 def has_public_sites(config: "StudyConfig") -> bool:
     """Return whether public genotypes or tables decide on the sites of a study, and on their frequencies."""
     return config.mode == "release" or takes_ld(config.methods)

@@ -1,145 +1,268 @@
 """R^2 of private scores of a simulated whole genome, as one table.
 
 A twentieth of a genome and of a biobank stand for the whole: accuracy depends on their ratio. Chromosomes are
-simulated once, and each release is measured once.
+simulated once, each release is measured once, and its rows are written at once.
 """
 
 import argparse
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from dpgrs.linalg.genome_prior import genome_map, steered_noise
+from dpgrs.linalg.genome_prior import SteeredNoise, genome_map, steered_noise
 from dpgrs.privacy.accounting.accountant import gdp_mu
+from dpgrs.privacy.noise.base import json_digest
 from dpgrs.public_random import generator
-from dpgrs_papers.experiments.genome_cohort import LENGTH, simulate_chromosome, write_chromosome
+from dpgrs_papers.experiments import genome_cohort
+from dpgrs_papers.experiments.genome_cohort import LENGTH, CohortSizes, simulate_chromosome, write_chromosome
+from dpgrs_papers.experiments.genome_labels import RandomisedBins, best_bins
 from dpgrs_papers.experiments.genome_study import (
     Architecture,
     GenomeCohort,
+    MapFits,
+    Phenotypes,
+    ReferencePanel,
     accuracies,
     exact_sums,
-    scores_of,
+    people_scores,
+    reference_panel,
     simulate_phenotypes,
 )
 
 FOLDER = Path("results", "genome")
 DELTA = 1e-6
-# Shares of causal variants, and whether the study has their genotypes.
-ARCHITECTURES = [Architecture(share, is_typed) for is_typed in (True, False) for share in (0.01, 0.1, 1.0)]
-# Without privacy: neither rows nor phenotypes are clipped, and all directions have a share.
-EXACT, NO_NOISE, NO_CLIP = float("inf"), 1e9, 100.0
-TERMS = ["epsilon", "n_phenotypes", "causal_share", "is_typed", "replicate"]
+EPSILONS = (1.0, 3.0, 10.0)
+TYPED = tuple(Architecture(share) for share in (0.01, 0.1, 1.0))
+UNTYPED = tuple(architecture._replace(is_typed=False) for architecture in TYPED)
+ARCHITECTURES = TYPED + UNTYPED
+ALL_FITS = ("BLUP", "mixture", "stack")
+# Without noise: neither rows nor phenotypes are clipped, and all directions have a share.
+NO_NOISE, NO_CLIP = 1e9, 100.0
 
 
-def simulated(given):
+class Setting(NamedTuple):
+    """Terms of releases along one public map."""
+
+    protection: str = "add-remove"  # "replace-one", "sign" or "bins" of phenotypes, "none"
+    epsilon: float = np.inf
+    n_phenotypes: int = 1
+    panel: str = "2000"  # people of the cohort's population, or `OTHER_POPULATION`
+    fits: tuple[str, ...] = ALL_FITS
+    architectures: tuple[Architecture, ...] = TYPED
+
+    @property
+    def name(self) -> str:
+        """The terms as the name of a file."""
+        return f"{self.protection}-epsilon{self.epsilon:g}-phenotypes{self.n_phenotypes}-panel{self.panel}"
+
+
+PARTS = {
+    "main": [
+        *(Setting(epsilon=epsilon) for epsilon in EPSILONS),
+        Setting("none", fits=("BLUP", "mixture")),
+    ],
+    "untyped": [Setting(epsilon=epsilon, architectures=UNTYPED) for epsilon in EPSILONS],
+    "phenotypes": [Setting(epsilon=epsilon, n_phenotypes=10, fits=("BLUP",)) for epsilon in EPSILONS],
+    "panels": [
+        Setting(epsilon=epsilon, panel=panel, fits=("BLUP",))
+        for panel in ("500", "100", genome_cohort.OTHER_POPULATION)
+        for epsilon in EPSILONS
+    ],
+    "labels": [
+        Setting(protection, epsilon, fits=("BLUP",))
+        for epsilon in EPSILONS
+        for protection in ("replace-one", "sign", "bins")
+    ],
+}
+
+
+def simulated(given: argparse.Namespace) -> GenomeCohort:
     """Return the cohort, with fewer training people in proportion where it has fewer chromosomes.
 
-    Chromosomes that are there are not simulated again.
+    Chromosomes that are there are not simulated again: their folder is named by what they are made of.
     """
-    sizes = {"n_train": given.train, "n_panel": given.panel, "n_test": given.test}
-    files = []
+    sizes = CohortSizes(given.train, given.panel, given.test, given.other_panel)
+    terms = [given.seed, given.length, sizes, genome_cohort.MODEL_TERMS]
+    folder, files = given.folder / f"cohort-{json_digest(terms).hex()[:12]}", []
     for number in range(1, given.only + 1):
-        files.append(given.folder / "cohort" / f"{number}.npz")
+        files.append(folder / f"{number}.npz")
         if not files[-1].exists():
             started = time.monotonic()
-            chromosome = simulate_chromosome(number, seed=given.seed, length=given.length, **sizes)
+            chromosome = simulate_chromosome(number, seed=given.seed, sizes=sizes, length=given.length)
             write_chromosome(files[-1], chromosome)
             print(f"chromosome {number}: {time.monotonic() - started:.0f} s", file=sys.stderr)
-    n_train = round(given.train * given.only / given.chromosomes)
-    sizes["n_simulated"] = sizes.pop("n_train")
-    return GenomeCohort(tuple(files), n_train=n_train, **sizes)
+    return GenomeCohort(tuple(files), sizes, round(given.train * given.only / given.chromosomes))
 
 
-def noise_of(cohort, epsilon, n_phenotypes):
-    """Return the SteeredNoise of a release, and the standard deviation of its noise."""
-    if epsilon == EXACT:
-        return steered_noise(cohort.prior.spectrum, cohort.n_train, mu=NO_NOISE, clip=NO_CLIP), 0.0
-    mu = gdp_mu(epsilon, DELTA)
-    noise = steered_noise(cohort.prior.spectrum, cohort.n_train, mu=mu, n_phenotypes=n_phenotypes)
-    return noise, noise.clip / mu
+def people_of_panel(cohort: GenomeCohort, panel: str) -> slice:
+    """Return the places of the people of a panel."""
+    if panel == genome_cohort.OTHER_POPULATION:
+        return cohort.people.other_panel
+    start, stop = cohort.people.panel.start, cohort.people.panel.stop
+    return slice(start, min(start + int(panel), stop))
 
 
-def measured(cohort, phenotypes, *, epsilon, n_phenotypes, seed):
-    """Yield a row for each score of the releases at an epsilon."""
-    noise, noise_sd = noise_of(cohort, epsilon, n_phenotypes)
-    genome = genome_map(cohort.prior, noise, cohort.reference)
-    if epsilon == EXACT:
-        genome = replace(genome, attenuations=np.ones_like(genome.attenuations))
-    releases = [
-        (place, range(first, first + n_phenotypes))
-        for place in range(len(ARCHITECTURES))
-        for first in range(0, len(phenotypes[0]), n_phenotypes)
-    ]
-    Y = [phenotypes[place][replicate].of_train for place, replicates in releases for replicate in replicates]
-    Y = np.stack(Y).reshape(len(releases), n_phenotypes, -1)
-    Y = Y * np.minimum(1, noise.clip / np.linalg.norm(Y, axis=1, keepdims=True))
-    sums = exact_sums(cohort, genome, Y.reshape(-1, cohort.n_train), is_clipped=epsilon != EXACT)
-    for number, (place, replicates) in enumerate(releases):
-        architecture, rows = ARCHITECTURES[place], slice(number * n_phenotypes, (number + 1) * n_phenotypes)
-        rng = generator(seed, "genome noise", epsilon, n_phenotypes, *architecture, replicates.start)
-        noisy = [S[rows] + noise_sd * rng.standard_normal((n_phenotypes, S.shape[1])) for S in sums]
-        genetic = np.stack([phenotypes[place][replicate].genetic_of_test for replicate in replicates])
-        for scores in scores_of(cohort, genome, noise, noisy, noise_sd=noise_sd):
-            weights = [np.stack(parts) for parts in zip(*(score.weights for score in scores), strict=True)]
-            results = accuracies(cohort, weights, genetic)
-            for replicate, score, accuracy in zip(replicates, scores, results, strict=True):
-                yield {
-                    **dict(zip(TERMS, (epsilon, n_phenotypes, *architecture, replicate), strict=True)),
-                    "fit": score.fit,
-                    **accuracy._asdict(),
-                    "planned_r2": noise.expected_r2,
-                    "heritability": score.heritability,
-                    "mixture_share": score.mixture_share,
-                    "scale": score.scale,
-                }
+def noise_of(
+    setting: Setting, cohort: GenomeCohort, panel: ReferencePanel
+) -> tuple[SteeredNoise, float, RandomisedBins | None]:
+    """Return what a fit may expect of a release, the noise of an entry, and what randomises phenotypes."""
+    spectrum, n = panel.prior.spectrum, cohort.n_train
+    if setting.protection in ("add-remove", "replace-one"):
+        mu, sensitivity = gdp_mu(setting.epsilon, DELTA), 1.0 if setting.protection == "add-remove" else 2.0
+        terms = {"n_phenotypes": setting.n_phenotypes, "sensitivity": sensitivity}
+        noise = steered_noise(spectrum, n, mu=mu, **terms)
+        return noise, sensitivity * noise.clip / mu, None
+    noise, bins = steered_noise(spectrum, n, mu=NO_NOISE, clip=NO_CLIP), None
+    if setting.protection != "none":
+        bins = best_bins(setting.epsilon) if setting.protection == "bins" else None
+        bins = bins or RandomisedBins(setting.epsilon, np.zeros(1))
+        slope = bins.effective_share
+        r2 = (spectrum.variances**2 / (spectrum.variances + 1 / (n * slope) + spectrum.chances)).sum()
+        noise = replace(noise, slope=slope, residual=1 / slope, expected_r2=float(r2))
+    return noise, 0.0, bins
 
 
-def in_markdown(table):
-    """Return mean R^2 and slopes over replicates, as lines."""
-    means = table.groupby(["n_phenotypes", "is_typed", "epsilon", "causal_share", "fit"])
-    means = means[["r2", "slope", "planned_r2"]].mean().reset_index()
-    lines = ["| phenotypes | typed | epsilon | causal | fit | R^2 | slope | planned |", "|" + " --- |" * 8]
-    for row in means.itertuples(index=False):
-        lines.append(
-            f"| {row.n_phenotypes} | {row.is_typed} | {row.epsilon:g} | {row.causal_share:g} | {row.fit} | "
-            f"{row.r2:.3f} | {row.slope:.3f} | {row.planned_r2:.3f} |"
-        )
+class Measurement:
+    """Releases of a cohort, and what their scores explain of people."""
+
+    def __init__(self, cohort: GenomeCohort, phenotypes: Phenotypes, *, seed: int) -> None:
+        self._cohort, self._phenotypes, self._seed = cohort, phenotypes, seed
+        others = slice(cohort.people.test.start, cohort.people.other_panel.stop)
+        self._dosages = [np.ascontiguousarray(part.typed[:, others]) for part in cohort.chromosomes()]
+
+    def rows(
+        self, setting: Setting, panel: ReferencePanel, releases: list[tuple[Architecture, int]]
+    ) -> Iterator[list[dict]]:
+        """Yield the rows of each release: of an architecture, from a first replicate on."""
+        cohort, n_phenotypes = self._cohort, setting.n_phenotypes
+        noise, noise_sd, bins = noise_of(setting, cohort, panel)
+        genome = genome_map(panel.prior, noise, panel.chromosomes)
+        is_clipped = setting.protection in ("add-remove", "replace-one")
+        if not is_clipped:
+            genome = replace(genome, attenuations=np.ones_like(genome.attenuations))
+        Y = np.stack([self._of_train(setting, bins, *release) for release in releases]).astype(np.float64)
+        Y *= np.minimum(1, noise.clip / np.linalg.norm(Y, axis=1, keepdims=True))
+        sums = exact_sums(cohort, panel, genome, Y.reshape(-1, cohort.n_train), is_clipped=is_clipped)
+        fits = MapFits(cohort, panel, genome, noise, noise_sd=noise_sd)
+        for number, (architecture, first) in enumerate(releases):
+            of_release = slice(number * n_phenotypes, (number + 1) * n_phenotypes)
+            rng = generator(self._seed, "genome noise", setting.name, *architecture, first)
+            noisy = [S[of_release] + noise_sd * rng.standard_normal(S[of_release].shape) for S in sums]
+            genetic = self._phenotypes.genetic[
+                ARCHITECTURES.index(architecture), first : first + n_phenotypes
+            ]
+            rows = []
+            for score in fits.scores(noisy, setting.fits):
+                in_test, in_others = self._accuracies(score.weights, panel, genetic)
+                rows += [
+                    {
+                        "chromosomes": len(cohort.files),
+                        "n_train": cohort.n_train,
+                        **{name: getattr(setting, name) for name in Setting._fields[:4]},
+                        **architecture._asdict(),
+                        "replicate": first + place,
+                        "fit": score.fit,
+                        **in_test[place]._asdict(),
+                        "r2_in_others": in_others[place].r2,
+                        "planned_r2": noise.expected_r2,
+                        "heritability": score.heritability[place],
+                        "mixture_share": score.mixture_share,
+                        "scale": score.scale,
+                    }
+                    for place in range(n_phenotypes)
+                ]
+            yield rows
+
+    def _of_train(
+        self, setting: Setting, bins: RandomisedBins | None, architecture: Architecture, first: int
+    ) -> np.ndarray:
+        places = slice(first, first + setting.n_phenotypes)
+        Y = self._phenotypes.of_train[ARCHITECTURES.index(architecture), places]
+        if bins is None:
+            return Y
+        return bins.randomised(Y, generator(self._seed, "phenotypes", setting.name, *architecture, first))
+
+    def _accuracies(
+        self, weights: list[np.ndarray], panel: ReferencePanel, genetic: np.ndarray
+    ) -> list[list]:
+        pairs = zip(self._dosages, panel.variants, strict=True)
+        scores = people_scores((X[variants] for X, variants in pairs), weights)
+        n_test = self._cohort.sizes.test
+        start = self._cohort.people.test.start
+        halves = slice(0, n_test), slice(n_test, None)
+        return [accuracies(scores[:, half], genetic[:, start:][:, half]) for half in halves]
+
+
+def measured_before(path: Path) -> set[tuple[float, bool, int]]:
+    """Return the shares, kinds and replicates whose rows a file has; releases write all rows at once."""
+    if not path.exists():
+        return set()
+    table = pd.read_csv(path, sep="\t")
+    return set(table[["share", "is_typed", "replicate"]].itertuples(index=False, name=None))
+
+
+def in_markdown(table: pd.DataFrame) -> list[str]:
+    """Return means over replicates, as lines."""
+    terms = ["n_train", "protection", "panel", "n_phenotypes", "is_typed", "epsilon", "share", "fit"]
+    values = ["r2", "slope", "r2_in_others", "planned_r2"]
+    means = table.groupby(terms)[values].mean().reset_index()
+    counts = table.groupby(terms).size().to_numpy()
+    lines = [f"| {' | '.join([*terms, *values, 'replicates'])} |", "|" + " --- |" * 13]
+    for row, count in zip(means.itertuples(index=False), counts, strict=True):
+        texts = [f"{value:g}" if isinstance(value, float) else f"{value}" for value in row[: len(terms)]]
+        texts += [f"{value:.3f}" for value in row[len(terms) :]]
+        lines.append(f"| {' | '.join([*texts, str(count)])} |")
     return lines
 
 
-def main(arguments=None):
+def main(arguments: list[str] | None = None) -> int:
     """Simulate, measure what is not measured yet, and print the table; return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--folder", type=Path, default=FOLDER)
-    parser.add_argument("--epsilon", type=float, nargs="+", default=[1.0, 3.0, 10.0, EXACT])
-    parser.add_argument("--phenotypes", type=int, nargs="+", default=[1], help="in one release")
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
+    parser.add_argument("--epsilon", type=float, nargs="+", help="only these")
     parser.add_argument("--replicates", type=int, default=2)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--chromosomes", type=int, default=15)
     parser.add_argument("--only", type=int, help="measure the first of them, on people in proportion")
     parser.add_argument("--length", type=int, default=LENGTH, help="of a chromosome, in base pairs")
-    for name, size in (("train", 20_000), ("panel", 2_000), ("test", 2_800)):
+    for name, size in (("train", 20_000), ("panel", 2_000), ("test", 2_800), ("other-panel", 2_000)):
         parser.add_argument(f"--{name}", type=int, default=size, help="people")
     given = parser.parse_args(arguments)
     given.only = given.only or given.chromosomes
-    cohort, parts = simulated(given), []
-    for n_phenotypes in given.phenotypes:
-        n_replicates = n_phenotypes * -(-given.replicates // n_phenotypes)
-        phenotypes = None
-        for epsilon in given.epsilon:
-            path = given.folder / f"chromosomes{given.only}-epsilon{epsilon:g}-phenotypes{n_phenotypes}.tsv"
-            if not path.exists():
-                if phenotypes is None:
-                    sizes = {"seed": given.seed, "n_replicates": n_replicates}
-                    phenotypes = simulate_phenotypes(cohort, ARCHITECTURES, **sizes)
-                sizes = {"epsilon": epsilon, "n_phenotypes": n_phenotypes, "seed": given.seed}
-                pd.DataFrame(measured(cohort, phenotypes, **sizes)).to_csv(path, sep="\t", index=False)
-            parts.append(pd.read_csv(path, sep="\t"))
-    table = pd.concat(parts, ignore_index=True)
+    cohort, measurement, panels = simulated(given), None, {}
+    for setting in (setting for part in given.parts for setting in PARTS[part]):
+        if given.epsilon and setting.epsilon not in (*given.epsilon, np.inf):
+            continue
+        path = given.folder / f"chromosomes{given.only}" / f"{setting.name}.tsv"
+        done = measured_before(path)
+        releases = [
+            (architecture, first)
+            for first in range(0, given.replicates, setting.n_phenotypes)
+            for architecture in setting.architectures
+            if (*architecture, first) not in done
+        ]
+        if not releases:
+            continue
+        if measurement is None:
+            n_replicates = max(given.replicates, 10)
+            phenotypes = simulate_phenotypes(
+                cohort, ARCHITECTURES, seed=given.seed, n_replicates=n_replicates
+            )
+            measurement = Measurement(cohort, phenotypes, seed=given.seed)
+        if setting.panel not in panels:
+            panels = {setting.panel: reference_panel(cohort, people_of_panel(cohort, setting.panel))}
+        path.parent.mkdir(parents=True, exist_ok=True)
+        for rows in measurement.rows(setting, panels[setting.panel], releases):
+            pd.DataFrame(rows).to_csv(path, sep="\t", index=False, mode="a", header=not path.exists())
+    paths = sorted(given.folder.glob("chromosomes*/*.tsv"))
+    table = pd.concat([pd.read_csv(path, sep="\t") for path in paths], ignore_index=True)
     table.to_csv(given.folder / "table.tsv", sep="\t", index=False)
     print(*in_markdown(table), sep="\n")
     return 0

@@ -46,6 +46,12 @@ class BlockEntries:
         """Return Q but for a factor that is the same in all blocks, (n_variants,) float64."""
         return self.deviations ** (2 + 2 * exponent)
 
+    def decomposed(self, Q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return l and U at the prior variances Q of effects."""
+        scaled = self.loadings / np.sqrt(self.noise)
+        eigenvalues, U = np.linalg.eigh((scaled.T * Q) @ scaled)
+        return np.maximum(eigenvalues, 0), U
+
 
 @dataclass(frozen=True, eq=False)
 class GenomeEntries:
@@ -147,7 +153,8 @@ def fit_variances(
     log_likelihood = np.zeros((len(EXPONENTS), len(seen.of_axes), len(HERITABILITIES)))
     for place, (exponent, scale) in enumerate(zip(EXPONENTS, scales, strict=True)):
         for block in seen.blocks:
-            eigenvalues, _, X = _decomposed(block, scale * block.relative_variances(exponent))
+            eigenvalues, U = block.decomposed(scale * block.relative_variances(exponent))
+            X = block.entries / np.sqrt(block.noise) @ U
             log_likelihood[place] += _log_likelihood(eigenvalues, X, seen.factors)
         is_used = np.isfinite(seen.axis_noise)
         ratios = _axis_variances(seen, exponent, scale)[is_used] / seen.axis_noise[is_used]
@@ -177,8 +184,9 @@ def blup_effects(seen: GenomeEntries, model: VarianceModel) -> GenomeEffects:
             continue
         for block, effects in zip(seen.blocks, of_blocks, strict=True):
             Q = scale * block.relative_variances(exponent)
-            eigenvalues, U, X = _decomposed(block, Q)
-            X = X * _shrinkage(eigenvalues, posterior, seen.factors)
+            eigenvalues, U = block.decomposed(Q)
+            X = block.entries / np.sqrt(block.noise) @ U
+            X *= _shrinkage(eigenvalues, posterior, seen.factors)
             effects += share * Q * (X @ U.T / np.sqrt(block.noise) @ block.loadings.T)
         variances = _axis_variances(seen, exponent, scale)[is_used]
         ratios = variances / seen.axis_noise[is_used]
@@ -201,13 +209,6 @@ def variant_weights(genome: GenomeMap, effects: GenomeEffects) -> list[np.ndarra
     for chromosome, of_chromosome in zip(genome.chromosomes, weights, strict=True):
         of_chromosome[:, chromosome.pruned] += of_axes @ (chromosome.axis_loadings * MAP_STEP).T
     return weights
-
-
-def _decomposed(block: BlockEntries, Q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return l, U and x of a block."""
-    scaled = block.loadings / np.sqrt(block.noise)
-    eigenvalues, U = np.linalg.eigh((scaled.T * Q) @ scaled)
-    return np.maximum(eigenvalues, 0), U, block.entries / np.sqrt(block.noise) @ U
 
 
 def _log_likelihood(eigenvalues: np.ndarray, X: np.ndarray, factors: np.ndarray) -> np.ndarray:

@@ -27,7 +27,9 @@ SWEEPS, BURN_IN = 120, 40
 class GenomeFit:
     """Effects of a whole genome on phenotypes, and how they were found."""
 
-    effects: GenomeEffects  # a row for each phenotype
+    effects: GenomeEffects  # a row for each phenotype; so in the two fits that are blended
+    of_blup: GenomeEffects
+    of_mixture: GenomeEffects
     heritability: np.ndarray  # (n_phenotypes,) float64, posterior means
     exponent_shares: np.ndarray  # (n_exponents,) float64, of `dpgrs.methods.genome_fit.EXPONENTS`
     mixture: MixturePrior
@@ -61,7 +63,9 @@ def fit_genome(
         copies = _blended(blup_copies, mixture_copies, share)
         scale = _scale(first, second, copies, panel_variances(copies))
         effects = GenomeEffects(tuple(scale * part for part in effects.of_blocks), scale * effects.of_axes)
-    return GenomeFit(effects, model.mean_heritability, model.exponent_shares, prior, share, scale)
+    return GenomeFit(
+        effects, blup, mixture, model.mean_heritability, model.exponent_shares, prior, share, scale
+    )
 
 
 def thinned_copies(seen: GenomeEntries) -> tuple[GenomeEntries, GenomeEntries]:

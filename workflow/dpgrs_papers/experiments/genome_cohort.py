@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
 LENGTH = 10_000_000
-# Of the model's present-day populations.
-POPULATION = "CEU"
+# The model's present-day populations of the cohort, and of a panel of other ancestry.
+POPULATION, OTHER_POPULATION = "CEU", "CHB"
 RECOMBINATION, COLD_SHARE = 1.15e-8, 0.25
 HOTSPOT_WIDTH, HOTSPOT_SPACING, HOTSPOT_SHAPE = 2_000, 50_000, 0.5
 # Fewer mutations than in humans: variants are thinned to the density of HapMap3 in any case.
@@ -23,15 +23,31 @@ MUTATION = 1.2e-8
 # HapMap3 has 1.03 million variants with a minor allele frequency of at least 1 %.
 VARIANTS_PER_BASE = 345e-6
 LEAST_FREQUENCY = 0.01
+# A variant's chance to be typed is proportional to this power of its minor allele frequency.
+TYPING_EXPONENT = 0.25
+# What a simulated chromosome depends on, beside its length, seed and people.
+MODEL_TERMS = (
+    *(POPULATION, OTHER_POPULATION, RECOMBINATION, COLD_SHARE, HOTSPOT_WIDTH, HOTSPOT_SPACING, HOTSPOT_SHAPE),
+    *(MUTATION, VARIANTS_PER_BASE, LEAST_FREQUENCY, TYPING_EXPONENT),
+)
+
+
+class CohortSizes(NamedTuple):
+    """Numbers of people, in the order of their genotypes."""
+
+    train: int
+    panel: int
+    test: int
+    other_panel: int  # of `OTHER_POPULATION`
 
 
 class SimulatedChromosome(NamedTuple):
-    """Genotypes of training people, then of the panel, then of test people.
+    """Genotypes of all people, in the order of `CohortSizes`.
 
     Attributes
     ----------
-    typed : (n_people, n_variants) int8, counts 0 to 2 of variants that a study knows.
-    untyped : (n_people, n_variants) int8, of as many other variants.
+    typed : (n_variants, n_people) int8, counts 0 to 2 of variants that a study knows.
+    untyped : (n_variants, n_people) int8, of as many other variants.
     typed_positions, untyped_positions : (n_variants,) float64, base pairs.
     """
 
@@ -42,18 +58,17 @@ class SimulatedChromosome(NamedTuple):
 
 
 def simulate_chromosome(
-    number: int, *, seed: int, n_train: int, n_panel: int, n_test: int, length: int = LENGTH
+    number: int, *, seed: int, sizes: CohortSizes, length: int = LENGTH
 ) -> SimulatedChromosome:
-    """Simulate people of one population under Gutenkunst's model of human history, with hotspots.
+    """Simulate people of two populations under Gutenkunst's model of human history, with hotspots.
 
-    Variants have a minor allele frequency of at least 1 % in the panel. Common variants are typed more often,
-    as in HapMap3: chances are proportional to the square root of this frequency. The seed is public.
+    Variants have a minor allele frequency of at least 1 % in the cohort's panel. Common variants are typed
+    more often, as in HapMap3. The seed is public.
     """
     rng = generator(seed, "genome", number)
     model = stdpopsim.get_species("HomSap").get_demographic_model("OutOfAfrica_3G09").model
-    n_people = n_train + n_panel + n_test
     trees = msprime.sim_ancestry(
-        {POPULATION: n_people},
+        {POPULATION: sizes.train + sizes.panel + sizes.test, OTHER_POPULATION: sizes.other_panel},
         demography=model,
         recombination_rate=hotspot_map(length, rng),
         random_seed=int(rng.integers(1, 2**31)),
@@ -61,7 +76,7 @@ def simulate_chromosome(
     trees = msprime.sim_mutations(
         trees, rate=MUTATION, random_seed=int(rng.integers(1, 2**31)), model=msprime.BinaryMutationModel()
     )
-    of_panel = trees.samples()[2 * n_train : 2 * (n_train + n_panel)]
+    of_panel = trees.samples()[2 * sizes.train : 2 * (sizes.train + sizes.panel)]
     # One tree at a time: counts of the panel's carriers without genotypes.
     p = trees.sample_count_stat(
         [of_panel],
@@ -75,19 +90,17 @@ def simulate_chromosome(
     frequency = np.minimum(p, 1 - p)
     common = np.flatnonzero(frequency >= LEAST_FREQUENCY)
     n_variants = round(VARIANTS_PER_BASE * length)
-    chances = np.sqrt(frequency[common])
+    chances = frequency[common] ** TYPING_EXPONENT
     typed = np.sort(rng.choice(common, n_variants, replace=False, p=chances / chances.sum()))
     untyped = np.sort(rng.choice(np.setdiff1d(common, typed), n_variants, replace=False))
     chosen = np.union1d(typed, untyped)
     trees = trees.delete_sites(np.setdiff1d(np.arange(trees.num_sites), chosen))
-    calls = np.empty((n_people, len(chosen)), np.int8)
+    calls = np.empty((len(chosen), trees.num_individuals), np.int8)
     for variant in trees.variants(copy=False):
-        calls[:, variant.site.id] = variant.genotypes.reshape(-1, 2).sum(1)
+        calls[variant.site.id] = variant.genotypes[::2] + variant.genotypes[1::2]
     positions = trees.tables.sites.position
     of_typed, of_untyped = np.searchsorted(chosen, typed), np.searchsorted(chosen, untyped)
-    return SimulatedChromosome(
-        calls[:, of_typed], calls[:, of_untyped], positions[of_typed], positions[of_untyped]
-    )
+    return SimulatedChromosome(calls[of_typed], calls[of_untyped], positions[of_typed], positions[of_untyped])
 
 
 def hotspot_map(length: int, rng: "Generator") -> msprime.RateMap:

@@ -9,12 +9,15 @@ from dpgrs.genotypes.bits import pack
 from dpgrs.io import people_slabs
 from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.replicates import save_labelled
+from dpgrs.linalg.genome_prior import HERITABILITY
 from dpgrs.linalg.genome_sums import SUM_STEP, exact_sums
 from dpgrs.methods.genome_mechanism import map_terms
 from dpgrs.methods.requests import PrivacyRequest
+from dpgrs.planning.public_variants import planned_variants
 from dpgrs.study import genome_people
-from dpgrs.study.genome_maps import items_of_map, map_items, stored_map, stored_maps
+from dpgrs.study.genome_maps import items_of_map, map_items, stored_map, stored_maps, stored_spectra
 from dpgrs.study.genome_people import contig_sums, load_sums, measured_people, people_axes, sums_item
+from dpgrs.study.settings import resolve
 from genome_maps import exact_sums_of
 from genome_studies import map_of_variants
 from variant_sets import variants_in_memory
@@ -151,9 +154,28 @@ def test_load_sums__are_of_one_map(alleles, outcomes, stored, tmp_path):
 def test_map_items__are_one_for_each_budget_and_size(alleles):
     requests = [request_of(), request_of(epsilon=4.0), request_of()]
     items = list(map_items(people_of(alleles), requests, planned_rows=60, n_summed=2))
-    assert [label["contig"] for label, _ in items] == ["1", "2"] * 2
-    assert len({label["digest"] for label, _ in items}) == 2
     assert {label["n_rows"] for label, _ in items} == {N}
+    (spectrum, arrays), *maps = items
+    assert spectrum["spectrum_of"] == D
+    assert arrays["counts"].sum() == D
+    assert arrays["counts"] @ arrays["variances"] == pytest.approx(HERITABILITY)
+    assert [label["contig"] for label, _ in maps] == ["1", "2"] * 2
+    assert len({label["digest"] for label, _ in maps}) == 2
+
+
+def test_map_items__plan_takes_the_spectrum_of_the_panel(alleles, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    config = resolve({"study": "s", "methods": ["blup-genome"], "variants": {"size": D}})
+    path = tmp_path / "results" / "s" / "public" / "ld.npz"
+    path.parent.mkdir(parents=True)
+    assert "a simulated population" in planned_variants(config, 100).of_spectra
+    save_labelled(path, map_items(people_of(alleles), [request_of()], planned_rows=60, n_summed=2))
+    assert [stored.contigs for stored in stored_maps(path)] == [["1", "2"]]
+    planned, (spectrum, n_panel) = planned_variants(config, 100), stored_spectra(path)[D]
+    assert planned.of_spectra.startswith(f"the {n_panel} people of the public panel in results")
+    np.testing.assert_array_equal(planned.spectra[D].variances, spectrum.variances)
+    np.testing.assert_array_equal(planned.spectra[D].counts, spectrum.counts)
+    assert n_panel == N
 
 
 def test_map_items__rare_alleles_of_the_panel_are_refused(alleles):

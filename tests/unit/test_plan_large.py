@@ -15,6 +15,7 @@ from dpgrs.methods.registry import METHODS
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.reusecov import n_noisy_entries, noisy_entries
 from dpgrs.planning import accuracy, draws
+from dpgrs.planning import plan as plan_module
 from dpgrs.planning.accuracy import within_bounds
 from dpgrs.planning.draws import rehearse
 from dpgrs.planning.plan import plan_study
@@ -124,3 +125,44 @@ def test_command__says_costs_before_r2_is_worked_out(monkeypatch):
     answer = f"{line.rstrip('.')}, expected R2 "
     assert answer in result.stdout.partition("Epsilon at delta")[0]
     assert CliRunner().invoke(main, ["--quiet", *arguments]).stderr == ""
+
+
+GENOME = ("mode=release", "cohort={rows: people, planned_people: 500000}", "variants={size: 1000000}")
+
+
+@pytest.mark.parametrize(
+    "method", ["auto", *(name for name, row in METHODS.items() if row.may_be_released and name != "adassp")]
+)
+def test_plan_study__of_a_genome_by_every_method_is_an_answer(method):
+    plan = plan_of(*GENOME, f"methods={method}", "outcomes={count: 2}")
+    [request] = plan["requests"]
+    assert [one["method"] for one in request["expected"]] == ["blup-genome"] * (method == "blup-genome")
+    if method.startswith("blup") and method != "blup-genome":
+        assert method in plan["too_large"]
+
+
+def test_plan_study__names_what_jobs_ask_for_and_what_cannot_run(monkeypatch):
+    methods = ("methods=[blup-ld, blup, blup-genome]", "variants={size: 20000}", *GENOME[:2])
+    monkeypatch.setattr(plan_module, "machine_memory_mb", lambda: 20_000)
+    plan = plan_of(*methods, "outcomes={count: 1}")
+    steps = {job["step"]: job for job in plan["jobs"]}
+    assert {"make-variants", "measure-ld", "sum-genome", "draw", "fit-weights"} <= {*steps}
+    assert steps["compute-statistics"]["mem_mb"] > 3000
+    assert plan["too_large"]["blup-ld"] == "takes at most 16,383 variants"
+    assert plan["too_large"]["blup"].endswith(" GB of memory, of 20.0 GB here")
+    assert "blup-genome" not in plan["too_large"]
+    text = " ".join(plan_as_text(plan).split())
+    assert (
+        "Methods that cannot run here at this size: blup-ld (takes at most 16,383 variants), blup (" in text
+    )
+    assert "For blup-genome it is the linkage disequilibrium of a simulated population" in text
+    assert "No R2 is planned for other methods: it takes matrices of X'X" in text
+
+
+def test_plan_study__jobs_are_those_of_the_planned_people():
+    small, large = (
+        plan_of(*GENOME[:1], "methods=[blup]", f"cohort={{rows: people, planned_people: {n}}}")
+        for n in (10**4, 10**6)
+    )
+    pairs = zip(small["jobs"], large["jobs"], strict=True)
+    assert all(one["minutes"] <= other["minutes"] for one, other in pairs)

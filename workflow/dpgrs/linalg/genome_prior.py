@@ -24,8 +24,8 @@ References
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 
 import numpy as np
 from scipy.linalg import eigh
@@ -45,6 +45,8 @@ from dpgrs.linalg.steering import HERITABILITY
 
 # The variance of an effect per allele is taken to go with (2 p (1 - p))^a; the fit estimates a anew.
 STEERING_EXPONENT = -0.25
+# Of directions that a plan takes as one: the largest ratio of their variances, and how many bins at most.
+BIN_RATIO, MOST_BINS = 1.05, 400
 # Rows of all chromosomes are clipped together if the panel's rows of any of them are shortened further.
 LEAST_FACTOR = 0.985
 # Clips that are compared, in standard deviations of a phenotype, times the root of the number of phenotypes.
@@ -144,6 +146,22 @@ class Spectrum:
 
     variances: np.ndarray  # (n_directions,) float64 >= 0, p_k
     chances: np.ndarray  # (n_directions,) float64 >= 0, h2_b/n_panel
+    # (n_directions,) float64 > 0, how many directions of the genome each stands for; 1 for all is one each.
+    counts: np.ndarray | float = 1.0
+
+    def binned(self) -> "Spectrum":
+        """Return it with a direction for all of about the same variance, which is their mean."""
+        least = self.variances.max(initial=0) * BIN_RATIO**-MOST_BINS
+        steps = np.log(np.maximum(self.variances, least)) / np.log(BIN_RATIO)
+        _, bins = np.unique(np.floor(steps).astype(np.int64), return_inverse=True)
+        weights = np.broadcast_to(self.counts, self.variances.shape)
+        counts = np.bincount(bins, weights)
+        means = (np.bincount(bins, weights * terms) / counts for terms in (self.variances, self.chances))
+        return Spectrum(*means, counts)
+
+    def scaled(self, factor: float) -> "Spectrum":
+        """Return it with as many times the heritability."""
+        return replace(self, variances=factor * self.variances, chances=factor * self.chances)
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,61 +208,79 @@ def steered_noise(
     """Choose the clip of rows of phenotypes, and the shares of all directions."""
     best = None
     for candidate in np.sqrt(n_phenotypes) * CLIPS if clip is None else [clip]:
-        slope, square = clip_moments(
-            np.full(n_phenotypes, np.nan), bound=LARGEST_NORMAL, norm=candidate, n_shared=n_phenotypes
-        )[:, 0]
+        slope, square = _normal_moments(n_phenotypes, float(candidate))
         tau, residual = (sensitivity * candidate / (mu * n * slope)) ** 2, square / slope**2
         noise = spectrum.variances + residual / n + spectrum.chances
         choose = equal_shares if is_equal else best_shares
-        shares, level = choose(spectrum.variances, noise, tau)
-        r2 = expected_r2(spectrum.variances, noise, shares, tau)
+        shares, level = choose(spectrum.variances, noise, tau, spectrum.counts)
+        r2 = expected_r2(spectrum.variances, noise, shares, tau, spectrum.counts)
         if best is None or r2 > best.expected_r2:
             terms = (candidate, slope, residual, tau, level)
             best = SteeredNoise(*map(float, terms), shares, r2)
     return best
 
 
-def best_shares(variances: np.ndarray, noise: np.ndarray, tau: float) -> tuple[np.ndarray, float]:
+@lru_cache(maxsize=1024)
+def _normal_moments(n_phenotypes: int, norm: float) -> tuple[float, float]:
+    """Return the slope and the mean square of one of so many normal phenotypes, clipped together."""
+    unknown = np.full(n_phenotypes, np.nan)
+    moments = clip_moments(unknown, bound=LARGEST_NORMAL, norm=norm, n_shared=n_phenotypes)
+    return float(moments[0, 0]), float(moments[1, 0])
+
+
+def best_shares(
+    variances: np.ndarray, noise: np.ndarray, tau: float, counts: np.ndarray | float = 1.0
+) -> tuple[np.ndarray, float]:
     """Return the shares q of most expected R^2 and their level c, from p, p + v/n + h2_b/n_panel and tau.
 
-    The shares are (n_directions,) float64 >= 0 of sum 1.
+    The shares are (n_directions,) float64 >= 0, of sum 1 over as many directions as `counts` says of each.
     """
     order = np.argsort(-variances, kind="stable")
-    p, D = variances[order], noise[order]
+    counts = np.broadcast_to(counts, variances.shape)
+    p, D, w = variances[order], noise[order], counts[order]
     # The level at which the first k directions have all: the last k whose least direction has any is right.
-    levels = (1 + tau * np.cumsum(1 / D)) / np.cumsum(p / D)
+    levels = (1 + tau * np.cumsum(w / D)) / np.cumsum(w * p / D)
     last = int(np.flatnonzero(levels * p > tau).max(initial=0))
     level = float(levels[last])
     shares = np.zeros_like(variances)
     shares[order[: last + 1]] = np.maximum(level * p - tau, 0)[: last + 1] / D[: last + 1]
-    total = shares.sum()
+    total = (counts * shares).sum()
     if not total > 0:  # one direction, whose share is lost in rounding behind much noise
-        shares[order[0]] = total = 1.0
+        shares[order[0]], total = 1.0, counts[order[0]]
     return shares / total, level
 
 
-def equal_shares(variances: np.ndarray, noise: np.ndarray, tau: float) -> tuple[np.ndarray, float]:
+def equal_shares(
+    variances: np.ndarray, noise: np.ndarray, tau: float, counts: np.ndarray | float = 1.0
+) -> tuple[np.ndarray, float]:
     """Return shares 1/K on the K directions of largest p, for the best K, and a level of 0.
 
     Parameters and shares are as in `best_shares`. Numbers K that differ by less than `STEP_OF_NUMBERS` are
     not compared.
     """
     order = np.argsort(-variances, kind="stable")
-    p, D = variances[order], noise[order]
+    p, D, w = variances[order], noise[order], np.broadcast_to(counts, variances.shape)[order]
+    K = np.cumsum(w)
     most = max(1, int((p > 0).sum()))
     n_numbers = 2 + int(np.log(most) / np.log(STEP_OF_NUMBERS))
     numbers = np.unique(np.rint(np.geomspace(1, most, n_numbers)).astype(np.int64))
-    best = max(numbers, key=lambda K: (np.square(p[:K]) / (D[:K] + K * tau)).sum())
+    best = max(numbers, key=lambda k: (w[:k] * np.square(p[:k]) / (D[:k] + K[k - 1] * tau)).sum())
     shares = np.zeros_like(variances)
-    shares[order[:best]] = 1 / best
+    shares[order[:best]] = 1 / K[best - 1]
     return shares, 0.0
 
 
-def expected_r2(variances: np.ndarray, noise: np.ndarray, shares: np.ndarray, tau: float) -> float:
+def expected_r2(
+    variances: np.ndarray,
+    noise: np.ndarray,
+    shares: np.ndarray,
+    tau: float,
+    counts: np.ndarray | float = 1.0,
+) -> float:
     """Return the share of a phenotype's variance that a fit explains; parameters as in `best_shares`."""
     explained = np.zeros_like(variances)
     np.divide(variances**2 * shares, noise * shares + tau, out=explained, where=shares > 0)
-    return float(explained.sum())
+    return float((counts * explained).sum())
 
 
 def genome_map(

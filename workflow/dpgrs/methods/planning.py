@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dpgrs.linalg import genome_prior
 from dpgrs.linalg.linear_fit import centred_gram, ridge_weights
+from dpgrs.methods.genome_mechanism import map_terms, sensitivity_factor
 from dpgrs.methods.mechanisms import mechanism_of
 from dpgrs.methods.registry import METHODS
 from dpgrs.methods.synthetic_cohort import (
@@ -27,6 +29,7 @@ from dpgrs.privacy.accounting.accountant import LARGEST_EPSILON
 from dpgrs.public_random import generator
 
 if TYPE_CHECKING:
+    from dpgrs.linalg.genome_prior import Spectrum
     from dpgrs.linalg.public_ld import PublicLd
     from dpgrs.methods.fits import FitTerms
     from dpgrs.methods.requests import PrivacyRequest
@@ -41,20 +44,25 @@ COUNTS_DRAWN = 1000
 MOST_OUTCOMES = 100
 # Linear algebra differs in its last digits between processors; a statement must not.
 STATED_DIGITS, STATED_HERITABILITY = 3, 0.5
+# Noise of a map that is far below the chance of any sample.
+NO_NOISE = 1e9
 
 
 @dataclass(frozen=True)
 class ExpectedFit:
-    """What to expect of an outcome's weights; standard deviations are root mean squares over variants."""
+    """What to expect of an outcome's weights; standard deviations are root mean squares over variants.
 
-    weight_sd: float  # of a weight of the fit without noise, about 0
-    noise_sd: float  # of the difference between a weight and what it would be without noise
+    Those of a fit along a map of the genome are None: its R^2 is a closed form.
+    """
+
+    weight_sd: float | None  # of a weight of the fit without noise, about 0
+    noise_sd: float | None  # of the difference between a weight and what it would be without noise
     # noise_sd_gram and noise_sd_cross: what the noise of X'X (and of counts) and of X'Y adds to it; None
     # where the two cannot be told apart.
     noise_sd_gram: float | None
     noise_sd_cross: float | None
     r2: float  # R^2 in new people of the same population
-    r2_sd: float  # how far that differs between draws of a cohort and its noise
+    r2_sd: float | None  # how far that differs between draws of a cohort and its noise
     r2_without_noise: float  # of the same fit without noise
 
 
@@ -182,6 +190,31 @@ def expected_noise_sd(
     fit = expected_ridge(request, penalty=penalty, **model)
     noise_sd = np.hypot(fit.noise_sd_gram, fit.noise_sd_cross * _root_mean_square(1 / slopes))
     return float(f"{noise_sd:.{STATED_DIGITS}g}")
+
+
+def expected_genome_fit(
+    request: "PrivacyRequest",
+    spectrum: "Spectrum",
+    *,
+    n_rows: int,
+    heritability: float,
+    is_equal: bool = False,  # whether directions with a share have the same one
+) -> ExpectedFit:
+    """Work out R^2 of a fit along a map of the genome, which `dpgrs.linalg.genome_prior` states.
+
+    The map is steered for `n_rows` people and for the heritability that all maps assume. `spectrum` is of a
+    panel of the cohort's ancestry; `n_rows` and `heritability` are as in `expected_fit`.
+    """
+    terms = map_terms(request)
+    options = {"n_phenotypes": terms["n_outcomes"], "sensitivity": sensitivity_factor(terms["neighbours"])}
+    options |= {"is_equal": is_equal}
+    effects = spectrum.scaled(heritability / genome_prior.HERITABILITY)
+    r2 = []
+    for mu in (terms["mu"], NO_NOISE):
+        noise = genome_prior.steered_noise(spectrum, n_rows, mu=mu, **options)
+        D = effects.variances + noise.residual / n_rows + effects.chances
+        r2.append(genome_prior.expected_r2(effects.variances, D, noise.shares, noise.tau, spectrum.counts))
+    return ExpectedFit(None, None, None, None, r2[0], None, r2[1])
 
 
 def neutral_frequencies(

@@ -6,7 +6,7 @@ from itertools import product
 from dpgrs.linalg.norms import outcome_norm, row_norm_of
 from dpgrs.methods.fits import FitTerms
 from dpgrs.methods.mechanisms import mechanism_of_study, takes_sums
-from dpgrs.methods.planning import expected_fit, expected_r2
+from dpgrs.methods.planning import expected_fit, expected_genome_fit, expected_r2
 from dpgrs.methods.registry import METHODS
 from dpgrs.study.adjustment import column_terms
 from dpgrs.study.method_choice import has_same_ancestry
@@ -75,15 +75,15 @@ def plan_accuracy(request, count, *, config, **model):
     count : int, outcomes of the study.
     config : StudyConfig.
     **model : n_rows, the rows to train on; frequency, (n_variants,) float64, planned ALT allele frequencies;
-        ld, PublicLd of the public panel, or None; heritabilities, list of float, assumed, of which the
-        comparison takes the first.
+        ld, PublicLd of the public panel, or None; spectrum, the Spectrum along LD blocks; heritabilities,
+        list of float, assumed, of which the comparison takes the first.
 
     Returns
     -------
     dict of JSON values: ``expected``, one for each planned method and heritability;
     ``bounds_and_neighbours``, one for each pair of them, R^2 being that of the first planned method, and none
     where methods draw from rows, as of variants that they choose; and
-    ``no_accuracy``, the reason why no R^2 is planned, or None.
+    ``no_accuracy``, the reason why no R^2 is planned but along a map of the genome, or None.
     """
     try:
         return _planned(request, count, config=config, **model)
@@ -92,20 +92,27 @@ def plan_accuracy(request, count, *, config, **model):
         return _planned(request, count, config=config, **model, no_accuracy=reason)
 
 
-def _planned(request, count, *, n_rows, frequency, ld, heritabilities, config, no_accuracy=None):
-    """Do the work of `plan_accuracy`; with a reason for no accuracy, all but the expected R^2."""
+def _planned(request, count, *, n_rows, frequency, ld, spectrum, heritabilities, config, no_accuracy=None):
+    """Do the work of `plan_accuracy`; with a reason for no accuracy, without R^2 that takes matrices."""
     if request.n_variants > MOST_PLANNED:
         no_accuracy = f"it takes matrices of X'X, which a plan makes of at most {MOST_PLANNED:,} variants"
     own = {"has_ld": ld is not None, "bounds": config.privacy.bounds, "of_table": is_table(config)}
-    methods = [] if no_accuracy else planned_methods(config.methods, request.protection, **own)
+    methods = planned_methods(config.methods, request.protection, **own)
+    if no_accuracy:
+        methods = [name for name in methods if METHODS[name].takes_map]
+        no_accuracy = no_accuracy if set(config.methods) - set(methods) else None
     model = {"n_rows": n_rows, "frequency": frequency, "n_outcomes": count, "ld": ld}
     model["terms"] = FitTerms.of(config.regression.as_dict(), same_ancestry=has_same_ancestry(config))
+
+    def fit_of(method, h2):
+        if METHODS[method].takes_map:
+            is_equal = config.privacy.direction_shares == "equal"
+            options = {"n_rows": n_rows, "heritability": h2, "is_equal": is_equal}
+            return expected_genome_fit(request, spectrum, **options)
+        return expected_fit(method, _of_variants(request), heritability=h2, **model)
+
     expected = [
-        {
-            "method": method,
-            "heritability": h2,
-            **asdict(expected_fit(method, _of_variants(request), heritability=h2, **model)),
-        }
+        {"method": method, "heritability": h2, **asdict(fit_of(method, h2))}
         for method, h2 in product(methods, heritabilities)
     ]
     is_full, mechanism = request.protection == Protection.FULL, mechanism_of_study(config)
@@ -113,12 +120,15 @@ def _planned(request, count, *, n_rows, frequency, ld, heritabilities, config, n
     all_bounds = [Bounds.TIGHT] if request.n_covariates else [Bounds.WORST_CASE, Bounds.TIGHT]
     has_gram = any("gram" in names for names in mechanism.draws.values())
     compared, all_neighbours = [], Neighbours if is_full else [Neighbours.REPLACE_ONE]
+    # A map has clips of its own, whatever the bounds.
+    methods = [name for name in methods if not METHODS[name].takes_map]
+    r2_of_study = next((one["r2"] for one in expected if one["method"] in methods), None)
     for bounds, neighbours in product(all_bounds if takes_sums(config.methods) else [], all_neighbours):
         other = within_bounds(request, bounds, frequency=frequency, config=config)
         other = replace(other, neighbours=neighbours)
         r2 = None
         if other == request:
-            r2 = expected[0]["r2"] if expected else None
+            r2 = r2_of_study
         elif planned_methods(methods[:1], request.protection, **own | {"bounds": bounds}):
             r2 = expected_r2(methods[0], _of_variants(other), heritability=heritabilities[0], **model)
         noise_sd = mechanism.terms(other).noise_sd
@@ -151,9 +161,7 @@ def _why_not(name, protections, *, has_ld=False, bounds=Bounds.TIGHT, of_table=F
         return "not private"
     if method.is_screened:
         return "chooses variants first"
-    if method.takes_map:
-        return "steers its noise by a map that a run makes"
-    if not (method.is_post_processing or method.is_steered):
+    if not (method.is_post_processing or method.is_steered or method.takes_map):
         return "draws noise of its own"
     if of_table:
         return "hangs on how far columns spread within their ranges"
@@ -161,7 +169,7 @@ def _why_not(name, protections, *, has_ld=False, bounds=Bounds.TIGHT, of_table=F
         return "within the paper's bounds, of benchmarks alone"
     if method.takes_ld and Bounds(bounds) != Bounds.TIGHT:
         return "for tight bounds alone"
-    if method.takes_ld and not has_ld:
+    if method.takes_ld and not (has_ld or method.takes_map):
         return "needs LD of the public panel: ask Snakemake for results/<study>/public/ld.npz"
     own = [protection for protection in protections if protection in method.protections]
     if not own:

@@ -18,6 +18,7 @@ from dpgrs.methods.joined import joins_outcomes
 from dpgrs.methods.requests import request_grid
 from dpgrs.planning.accuracy import plan_accuracy, unplanned_methods, within_bounds
 from dpgrs.planning.draws import rehearse
+from dpgrs.planning.jobs import methods_too_large, planned_jobs
 from dpgrs.planning.public_variants import planned_variants
 from dpgrs.preflight.checks import problems
 from dpgrs.privacy.accounting.accountant import MARGIN, gdp_mu
@@ -29,12 +30,14 @@ from dpgrs.privacy.ledger.entries import Account
 from dpgrs.privacy.ledger.ledger import Ledger, shown_delta, shown_epsilon
 from dpgrs.privacy.noise.study_key import VARIABLE
 from dpgrs.study.adjustment import adjusts_first, column_terms, share_terms
+from dpgrs.study.job_limits import machine_memory_mb
 from dpgrs.study.method_choice import candidates, choice_in_words, method_of_request
 from dpgrs.study.people_terms import planned_people, training_rows
 from dpgrs.study.release_cost import case_share
 from dpgrs.study.settings import counts_outcomes, examine
 from dpgrs.study.table_cohort import is_table
 from dpgrs.study.table_settings import covariate_terms, drawn_counts, stated_count
+from dpgrs.study.variant_terms import takes_map
 from dpgrs.types import Rows, Unit
 
 REQUEST_TERMS = ("delta", "neighbours", "unit", "gram_share", "count_share")
@@ -65,8 +68,9 @@ def plan_study(settings, *, people=None, heritabilities=(), progress=iter):
     Returns
     -------
     dict of JSON values: ``study``, ``mode``, ``rows``, ``privacy``, ``assumptions``, ``ledger`` (None without
-    one), ``not_planned`` (methods without an expected accuracy, and why), ``requests``, and lines of text:
-    ``choice``, what `methods: auto` takes and why; where it is asked for all that it chooses from is planned;
+    one), ``not_planned`` (methods without an expected accuracy, and why), ``jobs`` (memory and run time that
+    steps ask for), ``too_large`` (methods that cannot run on this machine, and why), ``requests``, and lines
+    of text: ``choice``, what `methods: auto` takes and why; if it is asked for, all its choices are planned;
     ``problems`` that keep the study from starting, and ``hints`` about files, a key and a ledger that may be
     yet to come. A run lists more before its first job: it reads the private files, too.
 
@@ -99,6 +103,7 @@ def plan_study(settings, *, people=None, heritabilities=(), progress=iter):
     for planned, (request, count) in zip(progress(requests), asked, strict=True):
         size = request.n_variants
         model = {"n_rows": n_rows, "ld": variant_set.ld.get(size), "frequency": variant_set.frequencies[size]}
+        model |= {"spectrum": variant_set.spectra.get(size)}
         model |= {"config": config, "heritabilities": heritabilities}
         planned |= plan_accuracy(request, count, **model)
     if is_asked:
@@ -113,6 +118,7 @@ def plan_study(settings, *, people=None, heritabilities=(), progress=iter):
         "assumptions": {"people": people, "training_rows": n_rows}
         | ({"people_from": "cohort.planned_people"} if is_planned else {})
         | {"frequencies": variant_set.of_frequencies, "linkage": variant_set.of_ld}
+        | ({"genome_linkage": variant_set.of_spectra} if takes_map(config.methods) else {})
         | assumed
         | _components(config.outcomes)
         | column_terms(config)
@@ -125,6 +131,8 @@ def plan_study(settings, *, people=None, heritabilities=(), progress=iter):
             bounds=config.privacy.bounds,
             of_table=is_table(config),
         ),
+        "jobs": planned_jobs(config, people),
+        "too_large": methods_too_large(config, people, machine_memory_mb()),
         "choice": choice,
         "requests": requests,
         "problems": found,

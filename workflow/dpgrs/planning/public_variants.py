@@ -8,9 +8,15 @@ import numpy as np
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.sites import choose_sites, read_chosen_sites, read_sites
 from dpgrs.methods.planning import neutral_frequencies
+from dpgrs.planning.ld_spectrum import MEGABASE, assumed_spectrum, genome_megabases
+from dpgrs.study.genome_maps import stored_spectra
 from dpgrs.study.public_ld_files import load_ld
+from dpgrs.study.reference_size import n_chosen_reference_people
 from dpgrs.study.table_cohort import is_table
 from dpgrs.study.variant_terms import has_public_sites
+
+# People of a panel that is not named yet.
+USUAL_PANEL = 2000
 
 
 @dataclass(frozen=True)
@@ -23,12 +29,16 @@ class PlannedVariants:
     of_frequencies : str, where they come from.
     of_ld : str, what is assumed of linkage disequilibrium.
     ld : dict of number of variants to PublicLd; empty where variants are taken as independent.
+    spectra : dict of number of variants to the Spectrum along LD blocks; empty for tables.
+    of_spectra : str, where they come from.
     """
 
     frequencies: dict
     of_frequencies: str
     of_ld: str
     ld: dict = field(default_factory=dict)
+    spectra: dict = field(default_factory=dict)
+    of_spectra: str = ""
 
 
 def planned_variants(config, people):
@@ -62,10 +72,13 @@ def planned_variants(config, people):
         rarest = max(config.variants.maf, 1 / (2 * people))
         words = f"of neutral variants (density 1/p from {rarest:g} to {1 - rarest:g}), without a site list"
         frequencies = {size: neutral_frequencies(size, rarest=rarest) for size in sizes}
-        return PlannedVariants(frequencies, words, _independence(config))
-    listed, words = sites
-    frequencies = {size: listed.loc[listed["rank"] < size, "frequency"].to_numpy() for size in sizes}
-    return PlannedVariants(frequencies, words, *_linkage(config, sizes))
+        of_ld, ld = _independence(config), {}
+    else:
+        listed, words = sites
+        frequencies = {size: listed.loc[listed["rank"] < size, "frequency"].to_numpy() for size in sizes}
+        of_ld, ld = _linkage(config, sizes)
+    spectra, of_spectra = _spectra(config)
+    return PlannedVariants(frequencies, words, of_ld, ld, spectra, of_spectra)
 
 
 def _public_sites(config, *, size):
@@ -88,17 +101,36 @@ def _linkage(config, sizes):
     """Return what is assumed of linkage disequilibrium, and that of every size if a run has measured it."""
     path = _folder(config) / "ld.npz"
     if config.public.sites or not path.is_file():
-        return (_independence(config),)
+        return _independence(config), {}
     try:
         found = load_ld(path)
     except DpgrsError as error:
         raise UsageError(f"`public.reference`: {error}") from None
     if not found.keys() >= set(sizes):
-        return (_independence(config),)
+        return _independence(config), {}
     ld = {size: found[size][0] for size in sizes}
     n_rows = ld[max(sizes)].n_rows
     words = f"variants that go together as in the {n_rows} public rows of {path}"
     return f"{words}, whose ancestry is taken to be the cohort's", ld
+
+
+def _spectra(config):
+    """Return the Spectrum along LD blocks of every size, and where they come from."""
+    cohort, sizes, path = config.cohort, config.variants.size, _folder(config) / "ld.npz"
+    try:
+        stored = stored_spectra(path) if path.is_file() else {}
+    except DpgrsError as error:
+        raise UsageError(f"`public.reference`: {error}") from None
+    if stored.keys() >= set(sizes):
+        spectra = {size: stored[size][0] for size in sizes}
+        return spectra, f"the {stored[max(sizes)][1]:,} people of the public panel in {path}"
+    megabases = genome_megabases(cohort.chromosomes, config.release.genome_build)
+    if cohort.source == "simulate":
+        megabases = len(cohort.chromosomes) * cohort.simulation.length / MEGABASE
+    n_panel = n_chosen_reference_people(config) or USUAL_PANEL
+    spectra = {size: assumed_spectrum(size, megabases=megabases, n_panel=n_panel) for size in sizes}
+    words = "a simulated population of European ancestry"
+    return spectra, f"{words} on {megabases:,.0f} megabases, with a panel of {n_panel:,} people"
 
 
 def _independence(config):

@@ -15,6 +15,7 @@ from dpgrs.study.job_limits import jobs_above
 from dpgrs.study.made_by import made_otherwise
 from dpgrs.study.settings import counts_outcomes
 from dpgrs.study.table_settings import covariate_terms
+from dpgrs.study.variant_terms import most_variants
 from dpgrs.types import Bounds, Protection, Rows, Unit
 
 MINUTES_OF_DAY = 24 * 60
@@ -72,12 +73,7 @@ def column_problems(inspection):
     size = max(inspection["variants.size"])
     n_covariates = covariate_terms(inspection.config.covariates).get("n_covariates", 0)
     beside = f" with {n_covariates} covariates" if n_covariates else ""
-    # The intercept is a column, too. What chooses variants first is fitted on few, see `preflight.selection`.
-    limits = {
-        name: METHODS[name].most_columns - n_covariates - 1
-        for name in inspection["methods"]
-        if METHODS[name].most_columns and not METHODS[name].is_screened
-    }
+    limits = {name: most_variants(name, n_covariates) for name in inspection["methods"]}
     return [
         f"`variants.size` must be at most {most} for `methods: {name}`{beside}, got {size}. Lower it."
         for name, most in limits.items()

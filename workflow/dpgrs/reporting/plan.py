@@ -4,7 +4,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any
 
-from dpgrs.methods.registry import METHODS
+from dpgrs.methods.registry import METHODS, methods_that
 from dpgrs.reporting.text_table import text_table
 
 WIDTH = 100
@@ -16,7 +16,7 @@ CHOICES = {
 def plan_as_text(plan: dict[str, Any]) -> str:
     """Return several tables and notes on what `dpgrs.planning.plan.plan_study` found."""
     blocks = [_head(plan), _answers(plan), _totals(plan), _mechanisms(plan), _ledger(plan)]
-    blocks += [_expected(plan), _compared(plan), _notes(plan)]
+    blocks += [_expected(plan), _compared(plan), _jobs(plan), _notes(plan)]
     blocks.append(_listed(f"This {plan['mode']} would not start:", plan["problems"]))
     blocks.append(_listed("Still to be done where it will run:", plan["hints"]))
     return "\n\n".join(block for block in blocks if block)
@@ -46,7 +46,7 @@ def answer(request: dict[str, Any]) -> str:
     line += f"costs epsilon {request['whole_study']['ledger']:.3f}"
     if "expected" not in request:
         return f"{line}."
-    if request["no_accuracy"]:
+    if request["no_accuracy"] and not request["expected"]:
         return f"{line}. No R2 is planned: {request['no_accuracy']}."
     if not request["expected"]:
         return f"{line}. No R2 is planned for these methods."
@@ -203,7 +203,7 @@ def _expected(plan: dict[str, Any]) -> str:
                 for name in ("weight_sd", "noise_sd", "noise_sd_gram", "noise_sd_cross")
             ),
             _r2(expected["r2"]),
-            f"{expected['r2_sd']:.2f}" if expected["r2"] > -1 else "",
+            "-" if expected["r2_sd"] is None else f"{expected['r2_sd']:.2f}" if expected["r2"] > -1 else "",
             _r2(expected["r2_without_noise"]),
         ]
         for request in plan["requests"]
@@ -260,6 +260,13 @@ def _compared(plan: dict[str, Any]) -> str:
     return "\n".join(["What bounds and neighbours cost", text_table(columns, rows), _legend(legend)])
 
 
+def _jobs(plan: dict[str, Any]) -> str:
+    columns = ["step", "memory, MB", "minutes"]
+    rows = [[job["step"], f"{job['mem_mb']:,}", f"{job['minutes']:,}"] for job in plan["jobs"]]
+    title = "Memory and run time that the large steps ask for, each, at most"
+    return "\n".join([title, text_table(columns, rows)])
+
+
 # Of the variance of an outcome: noise of a regression on covariates that costs more is pointed out.
 LARGEST_LOSS_WORTHWHILE = 0.005
 
@@ -278,6 +285,15 @@ def _notes(plan: dict[str, Any]) -> str:
         "normal effects on all variants.",
         f"Assumed of linkage disequilibrium: {assumed['linkage']}.",
     ]
+    if "genome_linkage" in assumed:
+        mapped = ", ".join(methods_that("takes_map"))
+        lines.append(f"For {mapped} it is the linkage disequilibrium of {assumed['genome_linkage']}.")
+    reasons = dict.fromkeys(
+        request["no_accuracy"]
+        for request in plan["requests"]
+        if request["no_accuracy"] and request["expected"]
+    )
+    lines += [f"No R2 is planned for other methods: {reason}." for reason in reasons]
     if "n_covariates" in assumed:
         lines.append(
             f"The {assumed['n_covariates']} covariates share norm and noise with the variants; the R2 is "
@@ -309,6 +325,9 @@ def _notes(plan: dict[str, Any]) -> str:
             "The R2 of blup-ld can be too low for a cohort many times larger than the public reference: a "
             "run may reach more."
         )
+    too_large = [f"{method} ({reason})" for method, reason in plan["too_large"].items()]
+    if too_large:
+        lines.append(f"Methods that cannot run here at this size: {', '.join(too_large)}.")
     unplanned = [f"{method} ({reason})" for method, reason in plan["not_planned"].items()]
     if unplanned:
         lines.append(f"Methods without a planned R2: {', '.join(unplanned)}.")

@@ -13,7 +13,13 @@ from dpgrs.genotypes.bits import unpack
 from dpgrs.genotypes.dosages import STEPS_PER_ALLELE
 from dpgrs.io.replicates import load_labelled
 from dpgrs.linalg.genome_map import ChromosomeMap, GenomeMap, chromosome_arrays, chromosome_of
-from dpgrs.linalg.genome_prior import ReferenceChromosome, genome_map, genome_prior, steered_noise
+from dpgrs.linalg.genome_prior import (
+    ReferenceChromosome,
+    Spectrum,
+    genome_map,
+    genome_prior,
+    steered_noise,
+)
 from dpgrs.methods.genome_mechanism import map_terms, sensitivity_factor
 from dpgrs.methods.genome_sums import public_digest
 
@@ -25,6 +31,7 @@ if TYPE_CHECKING:
 RAREST = 0.01  # minor-allele frequency; rarer alleles cannot be standardised by a panel
 DEFAULT_BUILD = "GRCh38"
 # Of a map in its file: what every chromosome's label has, and the arrays that belong to the whole genome.
+OF_SPECTRUM = ("variances", "chances", "counts")
 OF_GENOME = ("axis_shares", "axis_variances", "attenuations")
 
 
@@ -101,6 +108,7 @@ def map_items(
     for size, wanted in by_size.items():
         panel = PanelChromosomes(variant_set, size, genome_build=genome_build)
         prior = genome_prior(panel)
+        yield spectrum_item(prior.spectrum, size, n_panel=prior.n_panel)
         for terms in wanted:
             noise = steered_noise(
                 prior.spectrum,
@@ -113,6 +121,20 @@ def map_items(
             genome = genome_map(prior, noise, panel)
             n_outcomes = n_summed if terms["n_outcomes"] == 1 else terms["n_outcomes"]
             yield from items_of_map(genome, terms, planned_rows=planned_rows, n_summed=n_outcomes)
+
+
+def spectrum_item(
+    spectrum: Spectrum, size: int, *, n_panel: int
+) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Return the spectrum of a number of variants as a label and arrays, for plans."""
+    binned = spectrum.binned()
+    return {"spectrum_of": size, "n_rows": n_panel}, {name: getattr(binned, name) for name in OF_SPECTRUM}
+
+
+def stored_spectra(path: Path | str) -> dict[int, tuple[Spectrum, int]]:
+    """Return the spectra of a file that `map_items` filled and the people of the panel, by size."""
+    items = load_labelled(path).of(lambda label: "spectrum_of" in label)
+    return {label["spectrum_of"]: (Spectrum(**arrays), label["n_rows"]) for label, arrays in items}
 
 
 def items_of_map(
@@ -190,7 +212,7 @@ class StoredMap:
         return genome
 
     def _is_of(self, label: Mapping[str, Any]) -> bool:
-        return label["digest"] == self.digest and label.get("terms") == self.label["terms"]
+        return label.get("terms") == self.label["terms"] and label["digest"] == self.digest
 
 
 def stored_maps(path: Path | str) -> list[StoredMap]:

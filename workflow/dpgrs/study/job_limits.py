@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 
 from dpgrs.methods.mechanisms import mechanisms_of
 from dpgrs.study.array_sizes import MB
+from dpgrs.study.cohort_files import has_genotype_files
 from dpgrs.study.resources import resources_of
-from dpgrs.study.shape import Shape
+from dpgrs.study.shape import ReferenceShape, Shape
 from dpgrs.study.table_cohort import is_table
+from dpgrs.study.variant_terms import takes_ld
 
 if TYPE_CHECKING:
     from dpgrs.config.study import StudyConfig
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 CONTROL_GROUP = Path("/sys/fs/cgroup/memory.max")
 # The run time of a job in minutes, 30 days, unless `--resources runtime=N` states another limit.
 LONGEST_JOB = 30 * 24 * 60
+# What reads the people of the public reference in place of the cohort's.
+OF_REFERENCE = ("measure-ld",)
 
 
 def machine_memory_mb() -> int | None:
@@ -32,30 +36,46 @@ def machine_memory_mb() -> int | None:
 
 
 def jobs_above(config: "StudyConfig", limit: int, *, resource: str = "mem_mb") -> dict[str, int]:
-    """Return what jobs would ask for above a limit, by verb in the order of the data.
+    """Return the jobs that would ask for more than a limit, as in `jobs_asked`."""
+    asked = jobs_asked(config, Shape(config), ReferenceShape(config), resource=resource)
+    return {verb: amount for verb, amount in asked.items() if amount > limit}
+
+
+def jobs_asked(
+    config: "StudyConfig", shape: Shape, reference: Shape, *, resource: str = "mem_mb"
+) -> dict[str, int]:
+    """Return what jobs ask for, by verb in the order of the data; shapes are of the cohort and the reference.
 
     The jobs are those that every study of its kind has, at their first attempt. The resource is `mem_mb` in
     MB or `runtime` in minutes.
     """
-    shape, is_release = Shape(config), config.mode == "release"
+    is_release = config.mode == "release"
     draws = [one.name for one in mechanisms_of(config.methods, is_release=is_release)]
     attempt = {"attempt": 1} | ({"threads": 1} if resource == "mem_mb" else {})
-    asked = {
+    return {
         verb: max(
-            resources_of(verb, shape)[resource](SimpleNamespace(mechanism=name), **attempt)
+            resources_of(verb, reference if verb in OF_REFERENCE else shape)[resource](
+                SimpleNamespace(mechanism=name), **attempt
+            )
             for name in (draws if verb == "draw" else [None])
         )
         for verb in _verbs(config, shape, is_release=is_release)
+        if draws or verb != "draw"
     }
-    return {verb: amount for verb, amount in asked.items() if amount > limit}
 
 
 def _verbs(config: "StudyConfig", shape: Shape, *, is_release: bool) -> Iterator[str]:
     """Yield the verbs of all jobs that depend on people, variants or outcomes and that a study surely has."""
+    if has_genotype_files(config.cohort) and not config.cohort.sums:
+        yield "ingest-chromosome"
     yield "make-table-variants" if is_table(config) else "make-variants"
+    if takes_ld(config.methods):
+        yield "measure-ld"
     yield "make-outcomes"
     if shape.takes_sums:
         yield "compute-statistics"
+    if shape.takes_map:
+        yield from ("measure-people", "sum-genome")
     if shape.is_screened and not is_release:
         yield "choose-exactly"
     yield from ("draw", "fit-weights")

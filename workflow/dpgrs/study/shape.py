@@ -247,6 +247,31 @@ class Shape:
         return len(self._config.cohort.chromosomes)
 
 
+class PlannedShape(Shape):
+    """The size of a study of so many people, of whose genotypes nothing is read."""
+
+    def __init__(self, config: "StudyConfig", people: int) -> None:
+        super().__init__(config)
+        self._people = people
+
+    @property
+    def n_people(self) -> int:
+        return self._people
+
+    @property
+    def n_file_people(self) -> int:
+        return self._people
+
+    @property
+    def n_file_variants(self) -> int:
+        """The variants of the study, as if files had no others."""
+        return self.n_variants
+
+    @property
+    def source(self) -> str:
+        return self._config.cohort.source
+
+
 class ReferenceShape(Shape):
     """The size of the public reference: its people replace the cohort's."""
 

@@ -1,5 +1,6 @@
 """What the settings say of the variants that a study may take."""
 
+import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +44,16 @@ def gives_truncated_ld(config: "StudyConfig") -> bool:
     """Return whether a release has effects of single variants along directions, and LD beside its bundle."""
     is_equal = config.privacy.direction_shares == "equal"
     return config.mode == "release" and config.release.statistics and is_equal
+
+
+def most_variants(name: str, n_covariates: int = 0) -> float:
+    """Return how many variants a method takes beside covariates and the intercept; infinity without a limit.
+
+    A method that chooses variants first is fitted on few of any number.
+    """
+    method = METHODS[name]
+    is_limited = method.most_columns and not method.is_screened
+    return method.most_columns - n_covariates - 1 if is_limited else math.inf
 
 
 def has_public_sites(config: "StudyConfig") -> bool:

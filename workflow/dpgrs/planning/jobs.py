@@ -1,0 +1,58 @@
+"""What the jobs of a planned study ask for, and which methods ask for more than this machine has."""
+
+from dpgrs.study.job_limits import LONGEST_JOB, jobs_asked
+from dpgrs.study.shape import PlannedShape, ReferenceShape
+from dpgrs.study.variant_terms import most_variants
+
+
+def planned_jobs(config, people):
+    """Return the memory and run time that each step of a study asks for.
+
+    Parameters
+    ----------
+    config : StudyConfig.
+    people : int, assumed.
+
+    Returns
+    -------
+    list of dict of ``step``, ``mem_mb`` and ``minutes``, in the order of the data. A job uses a third of them
+    or more.
+    """
+    shapes = PlannedShape(config, people), ReferenceShape(config)
+    memory, minutes = (jobs_asked(config, *shapes, resource=name) for name in ("mem_mb", "runtime"))
+    return [{"step": step, "mem_mb": memory[step], "minutes": minutes[step]} for step in memory]
+
+
+def methods_too_large(config, people, memory_mb):
+    """Return the methods that take fewer columns than a study has, or more memory or time than a job may.
+
+    Parameters
+    ----------
+    config : StudyConfig.
+    people : int, assumed.
+    memory_mb : int, of this machine, or None if that is not known.
+
+    Returns
+    -------
+    dict of method to reason.
+    """
+    reasons, size = {}, max(config.variants.size)
+    for name in config.methods:
+        jobs = planned_jobs(config.changed(methods=[name]), people)
+        largest = max(jobs, key=lambda job: job["mem_mb"])
+        longest = max(jobs, key=lambda job: job["minutes"])
+        if size > most_variants(name):
+            reasons[name] = f"takes at most {most_variants(name):,} variants"
+        elif memory_mb is not None and largest["mem_mb"] > memory_mb:
+            reasons[name] = (
+                f"`{largest['step']}` asks for {gigabytes(largest['mem_mb'])} of memory, of "
+                f"{gigabytes(memory_mb)} here"
+            )
+        elif longest["minutes"] > LONGEST_JOB:
+            reasons[name] = f"`{longest['step']}` asks for {longest['minutes'] / 1440:,.0f} days"
+    return reasons
+
+
+def gigabytes(megabytes):
+    """Return a size in words."""
+    return f"{megabytes / 1000:,.1f} GB"

@@ -4,6 +4,10 @@ import pytest
 
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.reusecov import noisy_entries
+from dpgrs.study.people_terms import planned_people, training_rows
+from dpgrs.study.requests import reads_of_ld
+from dpgrs.study.settings import resolve
+from dpgrs.study.verbs import settings_read
 
 TERMS = {"epsilon": 1.0, "delta": 1e-6, "neighbours": "replace-one"}
 
@@ -34,3 +38,20 @@ def test_has_private_gram__raise_on_unknown_protection():
 def test_noisy_entries__raise_on_unknown_rows_or_coding(terms):
     with pytest.raises(ValueError, match="'odd' is not a valid"):
         noisy_entries(3, **terms)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"cohort": {"planned_people": 900}},
+        {"cohort": {"simulation": {"people": 900}}},
+        {"outcomes": {"test_share": 0.4}},
+    ],
+)
+def test_reads_of_ld__of_maps_name_what_plans_their_rows(change):
+    """Otherwise a map that was planned for another study has no note of it."""
+    config, keys = resolve({}), reads_of_ld(has_maps=True)
+    other = resolve(config.changed(**change).as_dict())
+    planned, others = (training_rows(one, planned_people(one)) for one in (config, other))
+    assert planned != others
+    assert settings_read(config, "measure-ld", keys) != settings_read(other, "measure-ld", keys)

@@ -30,6 +30,11 @@ READS_OF_REQUESTS = (
     "privacy.outcome_budget",
     "covariates.share",
 )
+# From which the planned numbers of training rows, and of outcomes drawn together, follow.
+READS_OF_PLAN = (
+    *("cohort.planned_people", "cohort.source", "cohort.simulation.people", "cohort.copies.people"),
+    *("outcomes.test_share", "outcomes.source", "outcomes.file", "outcomes.scales", "outcomes.loadings"),
+)
 SHARES = ("gram_share", "count_share", "case_share")
 # Of what a release measures.
 READS_OF_METRICS = ("mode", "study", *READS_OF_IDENTITY, *READS_OF_FIT, "evaluation", "privacy.ledger")
@@ -63,9 +68,9 @@ def requests_of(
 def reads_of_ld(*, has_maps: bool) -> list[str]:
     """Return the keys of the settings on which public linkage disequilibrium depends.
 
-    `has_maps` is whether maps of genomes are among it, which noise steers.
+    `has_maps` is whether maps of genomes are among it, which noise and the planned number of rows steer.
     """
-    further = ("release.genome_build", "privacy.direction_shares")
+    further = (*READS_OF_PLAN, "release.genome_build", "privacy.direction_shares")
     of_maps = (*READS_OF_REQUESTS, *further) if has_maps else ()
     return ["cohort.rows", "variants.size", "privacy.genotype_clip", *of_maps]
 

@@ -1,4 +1,3 @@
-import json
 from fractions import Fraction
 
 import numpy as np
@@ -7,7 +6,6 @@ import pytest
 
 from dpgrs.config.privacy import Privacy
 from dpgrs.config.study import StudyConfig
-from dpgrs.errors import DpgrsError
 from dpgrs.io.files import write_table
 from dpgrs.io.replicates import save_labelled
 from dpgrs.privacy.ledger.entries import Cost
@@ -30,7 +28,7 @@ def ledger(tmp_path):
 def settings(ledger):
     terms = {"protection": ["full"], "unit": "person", "neighbours": "add-remove"}
     privacy = {"ledger": str(ledger.path)} | terms
-    values = {"mode": "release", "methods": ["blup"], "privacy": privacy, "cohort": COHORT}
+    values = {"study": "demo", "mode": "release", "methods": ["blup"], "privacy": privacy, "cohort": COHORT}
     return StudyConfig.of(values | OUTCOMES)
 
 
@@ -44,18 +42,24 @@ def results(tmp_path):
     return root
 
 
-def store(results, name, *requests):
-    """Record that stored numbers were drawn for requests of the ledger."""
-    record = [{"events": [], "requests": [[["outcomes", "a"], request] for request in requests]}]
-    (results / "private" / "replicate1" / name).write_text(json.dumps(record))
+def charge(ledger, *, mu, number, study):
+    """Charge a request, and note that a study has its output."""
+    ledger.complete(reserve(ledger, mu=mu, number=number), "0" * 64, study=study)
 
 
-def test_describe_success__says_what_the_run_was_charged_and_what_is_spent(settings, results, ledger):
-    reserve(ledger, mu="0.1", number=1)
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_describe_success__says_what_the_run_was_charged_and_what_is_spent(
+    settings, results, ledger, is_kept
+):
+    """Also if what was drawn is removed by then."""
+    charge(ledger, mu="0.1", number=1, study="demo")
     earlier = ledger_requests(settings)
-    store(results, DRAWN, reserve(ledger, mu="0.3", number=2), reserve(ledger, mu="0.2", number=3))
-    store(results, "accuracy_events.json", reserve(ledger, mu="0.1", number=4))
-    reserve(ledger, mu="0.5", number=5)  # of another study, meanwhile
+    # Outcomes, genotypes, metrics; a regression on covariates would be one more.
+    for number, mu in ((2, "0.3"), (3, "0.2"), (4, "0.1")):
+        charge(ledger, mu=mu, number=number, study="demo")
+    charge(ledger, mu="0.5", number=5, study="other")  # meanwhile
+    if not is_kept:
+        (results / "private" / "replicate1" / DRAWN).unlink()
     # mu^2 = 0.14 of 0.40: epsilons of mu 0.3742 and 0.6325, by the mu-GDP formula.
     assert describe_success(settings, results=results, earlier=earlier) == [
         f"Report: {results}/report/index.html",
@@ -65,7 +69,7 @@ def test_describe_success__says_what_the_run_was_charged_and_what_is_spent(setti
 
 
 def test_describe_success__a_replay_says_that_nothing_was_charged(settings, results, ledger):
-    store(results, DRAWN, reserve(ledger, mu="0.3"))
+    charge(ledger, mu="0.3", number=1, study="demo")
     assert describe_success(settings, results=results, earlier=ledger_requests(settings))[-1] == (
         "Replayed: nothing was charged; epsilon 1.292 of 4 is spent, at delta 1e-06."
     )
@@ -74,14 +78,6 @@ def test_describe_success__a_replay_says_that_nothing_was_charged(settings, resu
 def test_describe_success__without_statistics_nothing_was_replayed(settings, tmp_path):
     (line,) = describe_success(settings, results=tmp_path / "results" / "new", earlier=set())
     assert line == "Nothing was charged; epsilon 0 of 4 is spent, at delta 1e-06."
-
-
-def test_describe_success__raise_on_a_damaged_record_of_what_was_drawn(settings, results):
-    (results / "private" / "replicate1" / DRAWN).write_text('[{"events": [')
-    with pytest.raises(
-        DpgrsError, match=r"reusecov-statistics\.json` must be JSON that dpgrs wrote, but is missing, cut"
-    ):
-        describe_success(settings, results=results, earlier=set())
 
 
 def test_describe_success__of_a_benchmark_is_where_its_report_is(results):
@@ -123,7 +119,6 @@ def test_describe_success__of_a_benchmark_says_where_alleles_are_missing(results
 
 @pytest.mark.parametrize("settings_of", ["release", "benchmark"])
 def test_describe_success__says_where_public_genotypes_fit_badly(settings, results, ledger, settings_of):
-    store(results, DRAWN, reserve(ledger, mu="0.3"))
     run = {"release": settings, "benchmark": BENCHMARK}[settings_of]
 
     def misfit(*mismatches, methods=("ridge", "blup-ld")):
@@ -146,7 +141,6 @@ def test_describe_success__says_of_which_outcome_components_carry_least(
     settings, results, tmp_path, settings_of
 ):
     run = {"release": settings, "benchmark": BENCHMARK}[settings_of]
-    store(results, DRAWN)
     table = tmp_path / "loadings.tsv"
     table.write_text("outcome\torigin\tf\nheight\ta survey\t0.9\nbmi\t\t0.5\n")
     run = run.changed(outcomes={"loadings": str(table)})

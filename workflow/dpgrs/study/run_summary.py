@@ -3,8 +3,6 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dpgrs.io.json_files import read_json
-from dpgrs.methods.mechanisms import mechanism_of
 from dpgrs.privacy.ledger.caps import strict_budget
 from dpgrs.privacy.ledger.entries import Cost
 from dpgrs.privacy.ledger.ledger import Book, Ledger, cost_to, shown_delta, shown_epsilon
@@ -92,7 +90,7 @@ def describe_success(settings: "StudyConfig", *, results: Path | str, earlier: s
             f"The sums of this centre are there: `dpgrs centre export {results} --name NAME --to KEY`.",
         ]
     if _is_release(settings):
-        return lines + _charge(settings, _own_requests(settings, results), earlier)
+        return lines + _charge(settings, results, earlier)
     lines += _copied(settings) + _missing(Path(results, "private", "qc.tsv"))
     return lines + _noise(settings, Path(results, "metrics.tsv"))
 
@@ -180,14 +178,17 @@ def _noise(settings: "StudyConfig", metrics: Path) -> list[str]:
     ]
 
 
-def _charge(settings: "StudyConfig", own: set[str], earlier: set[str]) -> list[str]:
+def _charge(settings: "StudyConfig", results: Path | str, earlier: set[str]) -> list[str]:
     """Say what a run was charged; charges of other studies meanwhile are spent, but not its own."""
     book, account = _book(settings), account_of(settings.privacy)
-    new = [cost_to(account, book.requests[request]) for request in own - earlier]
-    if new:
-        cost = shown_epsilon(sum(new, Cost()), book.budgets[account])
+    # Files of what was drawn may be gone, as under `--all-temp`.
+    own = {request for request, study in book.studies.items() if study == settings.study}
+    costs = [cost_to(account, book.requests[request]) for request in own - earlier]
+    if costs:
+        cost = shown_epsilon(sum(costs, Cost()), book.budgets[account])
         return [f"Charged: epsilon {cost}; in all {_standing(settings)}."]
-    return [f"{'Replayed: nothing' if own else 'Nothing'} was charged; {_standing(settings)}."]
+    is_drawn = any(Path(results, "private", "replicate1", "drawn").glob("*.json"))
+    return [f"{'Replayed: nothing' if is_drawn else 'Nothing'} was charged; {_standing(settings)}."]
 
 
 def _standing(settings: "StudyConfig") -> str:
@@ -210,11 +211,3 @@ def _book(settings: "StudyConfig") -> Book:
 def _is_release(settings: "StudyConfig") -> bool:
     """Return whether a study may charge a ledger; the study of a centre draws nothing."""
     return settings.mode == "release" and not settings.cohort.part
-
-
-def _own_requests(settings: "StudyConfig", results: Path | str) -> set[str]:
-    """Return the ids of the requests of a study's stored statistics and metrics."""
-    drawn = f"drawn/{mechanism_of(settings.methods[0]).name}.json"
-    paths = [Path(results, "private", "replicate1", name) for name in (drawn, "accuracy_events.json")]
-    labels = [label for path in paths if path.is_file() for label in read_json(path, kind=list)]
-    return {request for label in labels for _, request in label["requests"]}

@@ -18,7 +18,12 @@ from dpgrs.io.files import replacing
 from dpgrs.linalg.genome_prior import HERITABILITY, ReferenceChromosome, genome_prior
 from dpgrs.planning.ld_spectrum import TABLE
 from dpgrs.public_random import generator
-from dpgrs_papers.experiments.genome_cohort import LENGTH, VARIANTS_PER_BASE, simulate_chromosome
+from dpgrs_papers.experiments.genome_cohort import (
+    LENGTH,
+    VARIANTS_PER_BASE,
+    CohortSizes,
+    simulate_chromosome,
+)
 
 # Variants a megabase: all that are simulated, those of HapMap3's density, and fewer of these.
 SPARSE = (100, 30, 10, 3)
@@ -27,15 +32,15 @@ DENSITIES = (2 * VARIANTS_PER_BASE * 1e6, VARIANTS_PER_BASE * 1e6, *SPARSE)
 
 def chromosomes_of_density(chromosome, number, *, seed, length):
     """Yield a density in variants a megabase, and a ReferenceChromosome with as many."""
-    X = np.hstack([chromosome.typed, chromosome.untyped])
+    X = np.vstack([chromosome.typed, chromosome.untyped])
     position = np.concatenate([chromosome.typed_positions, chromosome.untyped_positions])
-    rng, n_typed = generator(seed, "LD spectrum", number), chromosome.typed.shape[1]
+    rng, n_typed = generator(seed, "LD spectrum", number), len(chromosome.typed)
     random_order = rng.permutation(n_typed)
     for density in DENSITIES:
         n = round(density * length / 1e6)
         chosen = np.arange(n) if n >= n_typed else random_order[:n]
         chosen = chosen[np.argsort(position[chosen], kind="stable")]
-        dosages = X[:, chosen]
+        dosages = X[chosen].T
         bounds = ld_block_bounds(dosages, position[chosen])
         no_axes = np.empty(0, dtype=np.int64)
         yield (
@@ -49,14 +54,14 @@ def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--output", type=Path, default=TABLE)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--chromosomes", type=int, default=10)
+    parser.add_argument("--chromosomes", type=int, default=6)
     parser.add_argument("--people", type=int, default=10_000)
     parser.add_argument("--length", type=int, default=LENGTH, help="of a chromosome, in base pairs")
     given = parser.parse_args(arguments)
     spectra = {density: [] for density in DENSITIES}
     for number in range(1, given.chromosomes + 1):
-        started, sizes = time.monotonic(), {"n_train": 0, "n_panel": given.people, "n_test": 0}
-        chromosome = simulate_chromosome(number, seed=given.seed, length=given.length, **sizes)
+        started, sizes = time.monotonic(), CohortSizes(train=0, panel=given.people, test=0, other_panel=0)
+        chromosome = simulate_chromosome(number, seed=given.seed, length=given.length, sizes=sizes)
         parts = chromosomes_of_density(chromosome, number, seed=given.seed, length=given.length)
         for density, part in parts:
             spectra[density].append(genome_prior([part], n_axes=0).spectrum)

@@ -152,7 +152,7 @@ def test_plan__compares_what_auto_chooses_from():
     (request,) = plan["requests"]
     seen = [one["method"] for one in request["expected"]] + list(plan["not_planned"])
     # Under one budget for all.
-    assert sorted([*seen, ALONE]) == sorted(REASONS)
+    assert sorted([*seen, ALONE, "blup-genome"]) == sorted(REASONS)
     assert plan["choice"][0] in " ".join(plan_as_text(plan).split())
     alone = plan_study(small | {"methods": ["blup-ld"]}, people=200)
     assert list(alone["not_planned"]) == ["blup-ld"]
@@ -170,6 +170,54 @@ def test_plan__names_a_method_of_which_it_expects_more_than_of_what_auto_takes(r
     lines = _better_choices(config, [request])
     assert all("takes for 1000 planned people. State `methods: blup`." in line for line in lines)
     assert len(lines) == bool(words)
+
+
+GENOME = {
+    "public": PANEL | {"same_ancestry": True},
+    "cohort": {"rows": "people", "planned_people": 400_000},
+    "variants": {"size": 200_000, "maf": 0.01},
+}
+
+
+def genome_settings(**changed):
+    raw = settings(**GENOME)
+    for section, values in changed.items():
+        raw[section] = raw.get(section, {}) | values
+    return raw
+
+
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [
+        ({}, ["blup-genome"]),
+        ({"cohort": {"field": "DS"}}, ["blup-genome"]),
+        ({"outcomes": {"count": 500}}, ["blup-genome"]),
+        ({"variants": {"size": 5001}}, ["blup-genome"]),
+        ({"variants": {"size": [5000, 5001]}}, ["blup-ld", "blup-genome"]),
+        ({"variants": {"maf": 0.001}}, ["blup"]),
+        ({"cohort": {"planned_people": None}}, ["blup"]),
+        ({"cohort": {"rows": "haplotypes"}}, ["blup"]),
+        ({"public": {"same_ancestry": False}}, ["blup"]),
+        ({"public": {"same_ancestry": False}, "variants": {"size": 16_383}}, ["blup-hedged"]),
+        ({"public": {"effects": ["a.txt"]}}, ["blup"]),
+        ({"covariates": {"pcs": 2}}, ["blup"]),
+        ({"outcomes": {"loadings": "loadings.tsv"}}, ["blup"]),
+        ({"privacy": {"bounds": "worst-case"}}, ["blup"]),
+        ({"privacy": {"protection": "label"}}, ["blup"]),
+        ({"privacy": {"case_share": 0.1}}, ["blup"]),
+        ({"privacy": {"outcome_budget": "separate"}}, ["reusecov-gauss"]),
+    ],
+)
+def test_chosen_methods__of_a_genome(changed, expected):
+    assert list(examine(genome_settings(**changed))[0].methods) == expected
+
+
+def test_plan__of_a_genome_agrees_with_what_auto_takes():
+    plan = plan_study(genome_settings(privacy={"epsilon": 3, "protection": "full"}) | {"study": "wide"})
+    ((request,), (choice,)) = plan["requests"], plan["choice"]
+    assert [one["method"] for one in request["expected"]] == ["blup-genome"]
+    assert "blup-genome here: more than 5,000 variants" in choice
+    assert 0.1 < request["expected"][0]["r2"] < 0.5
 
 
 def correlated_panel(n_variants, n_people):

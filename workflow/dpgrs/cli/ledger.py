@@ -135,8 +135,8 @@ def plan(context, path, changes, is_json, **assumed):
 
 def _with_progress(requests):
     """Yield the requests of a plan; where they take long, print the cost of each before its R2 is known."""
-    from dpgrs.planning.accuracy import MOST_PLANNED
     from dpgrs.reporting.plan import answer
+    from dpgrs.study.method_choice import MOST_PLANNED
 
     begin = monotonic()
     for request in requests:

@@ -9,7 +9,8 @@ from dpgrs.methods.joined import joins_outcomes
 from dpgrs.methods.registry import MATCHED_PEOPLE, METHODS
 from dpgrs.study.people_terms import planned_people, rows_per_person, training_rows
 from dpgrs.study.table_cohort import is_fractional
-from dpgrs.types import Accounting, Bounds, Coding, Protection
+from dpgrs.study.variant_terms import most_variants
+from dpgrs.types import Accounting, Bounds, Coding, Protection, Rows
 
 DEFAULT, ALONE = "blup", "reusecov-gauss"
 # From so many outcomes under one budget and weights of all of them on, X'Y gains by steering whatever the
@@ -19,9 +20,14 @@ MANY_OUTCOMES, MANY_WEIGHTS = 100, 20_000
 # on a fit on the public X'X loses; from so many on X'Y of some outcomes gains by steering
 # (docs/measurements/plan.md#what-auto-takes).
 ROWS_BEYOND_PUBLIC, ROWS_TO_STEER, OUTCOMES_TO_STEER = 2, 25, 10
+# The time of a planned R^2 grows with the number of variants to the power of 2.6: here it takes ten minutes.
+# Beyond, R^2 is planned only along a map of the genome.
+MOST_PLANNED = 5000
 TERMS_OF_REQUEST = ("delta", "neighbours", "unit", "gram_share", "count_share")
 # What it chooses from, the first that is called for, and why.
 REASONS = {
+    "blup-genome": f"more than {MOST_PLANNED:,} variants are released along the linkage disequilibrium of "
+    f"public genotypes of the cohort's ancestry, whose files and list name {MATCHED_PEOPLE} people or more",
     "blup-ld": "public genotypes of the cohort's ancestry, whose files and list name "
     f"{MATCHED_PEOPLE} people or more, stand for X'X, so that X'Y has the whole budget",
     "blup-hedged": "public genotypes are at hand, and the released numbers show how far they fit",
@@ -67,8 +73,8 @@ def reason_in_words(name: str, *, is_asked: bool = True) -> str:
 
 def candidates(config: StudyConfig) -> list[str]:
     """Return the methods among which `methods: auto` chooses with these genotypes, however many outcomes."""
-    protections = config.privacy.protection
-    return [name for name in REASONS if any(_serves(name, config, one) for one in protections)]
+    terms = list(product(config.privacy.protection, config.variants.size))
+    return [name for name in REASONS if any(_serves(name, config, *request) for request in terms)]
 
 
 def method_of_request(
@@ -84,13 +90,14 @@ def method_of_request(
     ratio = _rows_to_noise(config, protection, accounting, epsilon, n_variants, n_outcomes)
     is_steered = ratio is not None and ratio >= ROWS_TO_STEER and n_outcomes >= OUTCOMES_TO_STEER
     called_for = {
+        "blup-genome": _trusts_public(config, None),
         "blup-ld": _trusts_public(config, ratio),
         "blup-steered": (is_many and n_outcomes * n_variants >= MANY_WEIGHTS)
         or (is_steered and config.privacy.outcome_budget == "joint"),
         "blup-shared": is_many,
-        ALONE: not _serves(DEFAULT, config, protection),
+        ALONE: not _serves(DEFAULT, config, protection, n_variants),
     }
-    serving = (name for name in REASONS if _serves(name, config, protection))
+    serving = (name for name in REASONS if _serves(name, config, protection, n_variants))
     return next((name for name in serving if called_for.get(name, True)), DEFAULT)
 
 
@@ -146,9 +153,12 @@ def _rows_to_noise(
         return None  # the preflight says what is wrong
 
 
-def _serves(name: str, config: StudyConfig, protection: Protection) -> bool:
+def _serves(name: str, config: StudyConfig, protection: Protection, n_variants: int) -> bool:
     """Return whether a method exists for the inputs of a study."""
-    row, has_columns = METHODS[name], is_fractional(config)
+    row = METHODS[name]
+    if row.takes_map and not (n_variants > MOST_PLANNED and _permits_map(config)):
+        return False
+    has_columns = is_fractional(config) and not row.takes_map
     covariates, public = config.covariates, config.public
     has_columns |= bool(covariates.file or covariates.pcs) and not covariates.first
     has_ld = _has_reference(config) and config.privacy.bounds == Bounds.TIGHT
@@ -159,10 +169,27 @@ def _serves(name: str, config: StudyConfig, protection: Protection) -> bool:
         has_budget = not joins_outcomes(name, config.regression.as_dict(), **known)
     return (
         has_budget
+        and n_variants <= most_variants(name)
         and protection in row.protections
         and (row.takes_covariates or not has_columns)
         and (row.takes_effects or not public.effects)
         and (has_ld or not row.takes_ld)
+    )
+
+
+def _permits_map(config: StudyConfig) -> bool:
+    """Return whether a study may be released along a public map of the genome, with its LD aside."""
+    from dpgrs.study.genome_maps import RAREST  # numpy and readers of genotypes, for studies of many variants
+
+    cohort = config.cohort
+    return (
+        cohort.rows == Rows.PEOPLE
+        and cohort.source != "table"
+        and not (cohort.part or cohort.sums)
+        and planned_people(config) is not None
+        and config.variants.maf >= RAREST
+        and not config.outcomes.loadings
+        and config.privacy.case_share is None
     )
 
 

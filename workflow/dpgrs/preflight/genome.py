@@ -3,8 +3,7 @@
 from dpgrs.errors import must
 from dpgrs.methods.registry import METHODS, methods_that
 from dpgrs.preflight.copies import COPIES
-from dpgrs.study.genome_maps import RAREST
-from dpgrs.study.variant_terms import takes_map
+from dpgrs.study.variant_terms import RAREST, takes_map
 from dpgrs.types import Rows
 
 

@@ -22,13 +22,13 @@ from dpgrs.linalg.genome_prior import (
 )
 from dpgrs.methods.genome_mechanism import map_terms, sensitivity_factor
 from dpgrs.methods.genome_sums import public_digest
+from dpgrs.study.variant_terms import RAREST
 
 if TYPE_CHECKING:
     from dpgrs.io.replicates import Labelled
     from dpgrs.io.variant_set import VariantSet
     from dpgrs.methods.requests import PrivacyRequest
 
-RAREST = 0.01  # minor-allele frequency; rarer alleles cannot be standardised by a panel
 DEFAULT_BUILD = "GRCh38"
 # Of a map in its file: what every chromosome's label has, and the arrays that belong to the whole genome.
 OF_SPECTRUM = ("variances", "chances", "counts")

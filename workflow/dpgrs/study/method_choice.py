@@ -9,7 +9,7 @@ from dpgrs.methods.joined import joins_outcomes
 from dpgrs.methods.registry import MATCHED_PEOPLE, METHODS
 from dpgrs.study.people_terms import planned_people, rows_per_person, training_rows
 from dpgrs.study.table_cohort import is_fractional
-from dpgrs.study.variant_terms import most_variants
+from dpgrs.study.variant_terms import RAREST, most_variants
 from dpgrs.types import Accounting, Bounds, Coding, Protection, Rows
 
 DEFAULT, ALONE = "blup", "reusecov-gauss"
@@ -179,8 +179,6 @@ def _serves(name: str, config: StudyConfig, protection: Protection, n_variants: 
 
 def _permits_map(config: StudyConfig) -> bool:
     """Return whether a study may be released along a public map of the genome, with its LD aside."""
-    from dpgrs.study.genome_maps import RAREST  # numpy and readers of genotypes, for studies of many variants
-
     cohort = config.cohort
     return (
         cohort.rows == Rows.PEOPLE

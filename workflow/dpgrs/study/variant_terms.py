@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from dpgrs.config.cohort import Variants
     from dpgrs.config.study import StudyConfig
 
+# Minor-allele frequency for maps of genomes: rarer alleles cannot be standardised by a panel.
+RAREST = 0.01
 FILTERS = ("maf", "missing", "hwe", "ambiguous", "multiallelic", "classes")
 
 

@@ -1,10 +1,12 @@
 """What a study must state to be fitted along a public map of the genome."""
 
+import pandas as pd
 import pytest
 
-from dpgrs.preflight import covariates, genome
+from dpgrs.preflight import covariates, genome, public_effects
 from dpgrs.preflight.inspection import Inspection
 from dpgrs.study.settings import resolve
+from effects_files import write_score, write_statistics
 
 VCF = {"source": "vcf", "vcf": "cohort/{chrom}.vcf.gz", "rows": "people"}
 
@@ -55,6 +57,16 @@ def test_share_problems__equal_shares_are_along_a_map():
     assert genome.share_problems(inspected(methods=["blup"], **equal)) == [
         "`privacy.direction_shares` must go with `methods: blup-genome`, got equal. Leave it out."
     ]
+
+
+def test_file_problems__effects_are_of_one_variant_at_a_time(tmp_path):
+    sites = pd.DataFrame({"contig": ["1"], "position": [5], "ref": ["A"], "alt": ["C"]})
+    write_score(tmp_path / "score.txt", sites, [0.5])
+    write_statistics(tmp_path / "gwas.tsv", sites, [0.5])
+    of_paths = [inspected(public={"effects": [str(tmp_path / name)]}) for name in ("gwas.tsv", "score.txt")]
+    assert public_effects.unused_problems(of_paths[0]) == public_effects.file_problems(of_paths[0]) == []
+    (line,) = public_effects.file_problems(of_paths[1])
+    assert line.startswith("`public.effects` must hold beta, effects of one variant at a time, for ")
 
 
 def test_planned_problems__a_simulated_cohort_has_a_public_number():

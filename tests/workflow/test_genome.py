@@ -10,10 +10,12 @@ from dpgrs.errors import DpgrsError
 from dpgrs.io.files import file_digest
 from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.replicates import load_labelled
+from dpgrs.io.sites import read_chosen_sites
 from dpgrs.privacy.accounting.accountant import gdp_mu
 from dpgrs.release.verify import verify_release
 from dpgrs.study.genome_maps import stored_maps
 from dpgrs.study.genome_people import load_sums
+from effects_files import write_statistics
 from html_pages import Page
 from release_studies import RELEASE, bundle, copied_site, run_and_kill, shared_site
 from study_runs import run
@@ -90,6 +92,22 @@ def test_release__with_equal_shares_holds_effects_and_their_ld_beside_it(copy):
     deviation = np.sqrt(2 * table["effect_allele_frequency"] * (1 - table["effect_allele_frequency"]))
     squares = (table["standard_error"] * deviation) ** 2
     np.testing.assert_allclose(np.rint(table["noise_scale"] / squares), table["n"])
+
+
+def test_release__with_public_effects_is_another_fit_of_the_same_draws(site, copy):
+    sites = read_chosen_sites(site / "results" / "genome" / "public" / "sites.tsv")
+    write_statistics(copy / "gwas.tsv", sites, np.random.default_rng(1).standard_normal(len(sites)))
+    public = SETTINGS["public"] | {"effects": ["gwas.tsv"]}
+    before = (copy / "ledger.jsonl").read_bytes()
+    run(copy, SETTINGS | {"study": "told", "public": public})
+    files = bundle(copy, "told")
+    assert files != bundle(site, "genome")
+    assert (copy / "ledger.jsonl").read_bytes() == before
+    statement = json.loads(files["privacy_statement.json"])
+    stated = {public["name"]: public["origin"] for public in statement["public_inputs"]}
+    assert stated["effects of gwas.tsv"] == "40 of 40 variants matched"
+    assert any("Genetic correlations with the public effects" in one for one in statement["post_processing"])
+    assert verify_release(copy / "results" / "told" / "release")["n_scores"] == 2
 
 
 def test_benchmark__has_a_map_for_every_design_beside_other_methods(copy):

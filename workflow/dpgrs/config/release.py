@@ -91,9 +91,9 @@ class Public(Section):
     )
     effects: tuple[str, ...] = setting(
         (),
-        "Paths of public effects, scoring files of the PGS Catalog or, for `blup-ld`, summary statistics in "
-        "GWAS-SSF, from which `blup` and `blup-ld` start. A file named after an outcome, such as "
-        "`height.txt.gz`, is only for that outcome.",
+        "Paths of public effects, from which `blup`, `blup-ld` and `blup-genome` start: scoring files of the "
+        "PGS Catalog, not for `blup-genome`, or summary statistics in GWAS-SSF, not for `blup`. A file "
+        "named after an outcome, such as `height.txt.gz`, is only for that outcome.",
         example=("PGS000001.txt.gz",),
         may_be_empty=True,
         max_items=10000,

@@ -68,6 +68,11 @@ class GenomeEntries:
         """The number of variants of the genome."""
         return sum(len(block.loadings) for block in self.blocks)
 
+    def of_rows(self, rows: np.ndarray) -> "GenomeEntries":
+        """Return the entries of some rows, which are named by their places."""
+        blocks = tuple(replace(block, entries=block.entries[rows]) for block in self.blocks)
+        return replace(self, blocks=blocks, of_axes=self.of_axes[rows], factors=self.factors[rows])
+
     def scales(self) -> np.ndarray:
         """Return the factors by which Q has a genetic variance of 1 under each exponent."""
         totals = np.zeros(len(EXPONENTS))

@@ -20,7 +20,8 @@ from dpgrs.linalg.genome_sums import ChromosomeSums
 from dpgrs.linalg.linear_fit import LinearFit
 from dpgrs.linalg.norms import budget_groups
 from dpgrs.methods.fits import FitTerms
-from dpgrs.methods.genome_fit import genome_entries, variant_weights
+from dpgrs.methods.genome_fit import GenomeEntries, genome_entries, variant_weights
+from dpgrs.methods.genome_public import public_entries, with_public_entries
 from dpgrs.methods.genome_sums import GenomeRequest, private_genome_sums, public_digest
 from dpgrs.methods.reusecov import (
     NoisyStatistics,
@@ -230,8 +231,6 @@ def genome_weights(noisy: NoisyStatistics, *, request: GenomeRequest, terms: Fit
     Outcomes that are seen less clearly than others, as they are known of fewer people or lose more to the
     clip, have larger entries, with as much more noise.
     """
-    from dpgrs.methods.genome_stack import fit_genome  # brings numba, which takes 0.3 s
-
     genome, slope = terms.genome(map_terms(request)), noisy.shown.max()
     factors = noisy.inflation * slope / noisy.shown
     unknown = np.full(request.n_outcomes, np.nan)
@@ -241,10 +240,31 @@ def genome_weights(noisy: NoisyStatistics, *, request: GenomeRequest, terms: Fit
     sums = np.split(noisy.cross * factors[:, np.newaxis], bounds, axis=1)
     public = {"slope": slope, "residual": square / slope**2}
     entries = genome_entries(genome, sums, noisy.n, noise_sd=request.noise_sd["cross"], **public)
-    fit = fit_genome(replace(entries, factors=factors**2), heritability=terms.heritability)
-    weights = np.hstack(variant_weights(genome, fit.effects))
+    weights, correlations = _fitted(replace(entries, factors=factors**2), genome, terms)
     means = np.concatenate([chromosome.centre for chromosome in genome.chromosomes]) * DOSAGE_STEP - 1
-    return LinearFit(weights, means, np.zeros(len(weights)))
+    return LinearFit(weights, means, np.zeros(len(weights)), correlations=correlations)
+
+
+def _fitted(seen: GenomeEntries, genome: GenomeMap, terms: FitTerms) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return weights, and correlations with public effects, if any; outcomes with these are fitted singly."""
+    from dpgrs.methods.genome_stack import fit_genome  # brings numba, which takes 0.3 s
+
+    def weights_of(entries: GenomeEntries) -> np.ndarray:
+        fit = fit_genome(entries, heritability=terms.heritability)
+        return np.hstack(variant_weights(genome, fit.effects))
+
+    if terms.effects is None:
+        return weights_of(seen), None
+    files = [public_entries(genome, effects) for effects in terms.effects.values]
+    weights = np.empty((len(seen.of_axes), genome.n_variants))
+    correlations, has_file = np.zeros(len(weights)), terms.effects.is_for.any(axis=1)
+    if not has_file.all():
+        weights[~has_file] = weights_of(seen.of_rows(~has_file))
+    for row in np.flatnonzero(has_file):
+        followed = [files[place] for place in np.flatnonzero(terms.effects.is_for[row])]
+        joined, correlations[row] = with_public_entries(seen.of_rows(np.array([row])), genome, followed)
+        weights[row] = weights_of(joined)
+    return weights, correlations
 
 
 def _empty_genome(request: GenomeRequest) -> GenomeMap:

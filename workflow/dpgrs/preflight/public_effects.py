@@ -3,6 +3,7 @@
 from dpgrs.errors import DpgrsError, must
 from dpgrs.io.scoring_files import open_effects
 from dpgrs.methods.registry import METHODS, methods_that
+from dpgrs.study.variant_terms import takes_map
 from dpgrs.types import Protection
 
 KEY = "public.effects"
@@ -42,4 +43,8 @@ def file_problems(inspection):
             wanted = f"hold effect_weight, effects that go together, for `methods: {', '.join(alone)}`"
             got = f"effects of one variant at a time in {path}"
             lines.append(must(KEY, wanted, got, "Use `methods: blup-ld`, or take a scoring file."))
+        if not file.is_marginal and takes_map(inspection["methods"]):
+            wanted = "hold beta, effects of one variant at a time, for `methods: blup-genome`"
+            got = f"effects that go together in {path}"
+            lines.append(must(KEY, wanted, got, "Take summary statistics, or `methods: blup-ld`."))
     return lines

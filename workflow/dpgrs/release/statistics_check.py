@@ -99,8 +99,8 @@ def statistics_problems(statement: dict, files: dict[str, Path]) -> list[str]:
         problems.append(f"{ARRAYS}: frequency must be that of the scores")
     if problems or not has_effects(statement):
         return problems
-    effects = (_effects_of_directions if has_directions else _effects)(statement, arrays)
-    is_there = np.isfinite(effects["standard_error"][0])
+    effects_of = _effects_of_directions if has_directions else _effects
+    is_there = np.isfinite(effects_of(statement, arrays, 0)["standard_error"])
     sites = "".join(
         f"{CHROMOSOMES[chromosome] + 1}\t{rest}\n"
         for (chromosome, rest), is_own in zip(
@@ -110,7 +110,8 @@ def statistics_problems(statement: dict, files: dict[str, Path]) -> list[str]:
     )
     people = zip(_known_people(statement, arrays), is_raised(statement, arrays), strict=True)
     for index, (score, (n_people, is_floor)) in enumerate(zip(statement["scores"], people, strict=True)):
-        columns = {name: numbers[index][is_there] for name, numbers in effects.items()}
+        effects = effects_of(statement, arrays, index)
+        columns = {name: numbers[is_there] for name, numbers in effects.items()}
         problems += _file_problems(statement, score, files, sites, columns, n_people, is_floor)
     return problems
 
@@ -314,43 +315,38 @@ def _on_grid(law: np.ndarray, step: float) -> np.ndarray:
     return np.bincount(low, law[0] * (1 - rest), GRID) + np.bincount(low + 1, law[0] * rest, GRID)
 
 
-def _effects(statement: dict, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Return the columns of numbers of all files, (n_outcomes, n_variants) (docs/how-to/use_release.md).
+def _effects(statement: dict, arrays: dict[str, np.ndarray], index: int) -> dict[str, np.ndarray]:
+    """Return the columns of numbers of an outcome's file, (n_variants,) each (docs/how-to/use_release.md).
 
     Standard errors are NaN of variants that have no line.
     """
-    p = arrays["frequency"]
+    p, n = arrays["frequency"], _known_rows(statement, arrays)[index]
     copies = 1 if statement["guarantee"]["rows"] == Rows.HAPLOTYPES else 2
     variance = np.where(p * (1 - p) > 0, copies * p * (1 - p), np.nan)
-    n_known = _known_rows(statement, arrays)
-    noise = _noise_of(statement, CROSS)
-    squares = (n_known * arrays["squares"])[:, np.newaxis] * variance
-    scale = (n_known * arrays["slopes"])[:, np.newaxis] * variance
-    beta, error = arrays["cross"][:, : len(p)] / scale, np.sqrt(squares + noise[:, np.newaxis] ** 2) / scale
-    n_people = np.array(_known_people(statement, arrays))[:, np.newaxis]
-    return _columns(arrays, beta, error, n_people)
+    scale = n * arrays["slopes"][index] * variance
+    square = n * arrays["squares"][index] * variance + _noise_of(statement, CROSS)[index] ** 2
+    n_people = _known_people(statement, arrays)[index]
+    beta = arrays["cross"][index, : len(p)] / scale
+    return _columns(p, beta, np.sqrt(square) / scale, np.full(len(p), n_people))
 
 
-def _effects_of_directions(statement: dict, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Return the same of sums along directions (`dpgrs.linalg.truncated_ld`)."""
-    p, n_known = arrays["frequency"], _known_rows(statement, arrays)[:, np.newaxis]
-    noise = _noise_of(statement, GENOME)[:, np.newaxis] / arrays["attenuations"]
-    inverse = n_known * arrays["squares"][:, np.newaxis] + arrays["n_directions"] * noise**2
-    n_effective = (n_known * arrays["slopes"][:, np.newaxis]) ** 2 / inverse
-    sd = np.sqrt(2 * p * (1 - p))
-    scale = np.where(arrays["noise_scale"] > 0, arrays["noise_scale"], np.nan)
-    columns = _columns(
-        arrays, arrays["effects"] / sd, np.sqrt(scale / n_effective) / sd, whole_people(n_effective)
-    )
-    return columns | {name: np.broadcast_to(arrays[name], n_effective.shape) for name in OF_TRUNCATED_LD}
-
-
-def _columns(
-    arrays: dict[str, np.ndarray], beta: np.ndarray, error: np.ndarray, n: np.ndarray
+def _effects_of_directions(
+    statement: dict, arrays: dict[str, np.ndarray], index: int
 ) -> dict[str, np.ndarray]:
+    """Return the same of sums along directions (`dpgrs.linalg.truncated_ld`)."""
+    p, n = arrays["frequency"], _known_rows(statement, arrays)[index]
+    noise = _noise_of(statement, GENOME)[index] / arrays["attenuations"]
+    inverse = n * arrays["squares"][index] + arrays["n_directions"] * noise**2
+    n_effective = (n * arrays["slopes"][index]) ** 2 / inverse
+    sd, scale = np.sqrt(2 * p * (1 - p)), arrays["noise_scale"]
+    error = np.sqrt(np.where(scale > 0, scale, np.nan) / n_effective) / sd
+    columns = _columns(p, arrays["effects"][index] / sd, error, whole_people(n_effective))
+    return columns | {name: arrays[name] for name in OF_TRUNCATED_LD}
+
+
+def _columns(p: np.ndarray, beta: np.ndarray, error: np.ndarray, n: np.ndarray) -> dict[str, np.ndarray]:
     log_p = -(math.log(2) + log_ndtr(-np.abs(beta / error))) / math.log(10)
-    frequency, n = np.broadcast_to(arrays["frequency"], beta.shape), np.broadcast_to(n, beta.shape)
-    return dict(zip(COLUMNS[4:], (beta, error, frequency, log_p, n), strict=True))
+    return dict(zip(COLUMNS[4:], (beta, error, p, log_p, n), strict=True))
 
 
 def whole_people(n_effective: np.ndarray) -> np.ndarray:

@@ -187,6 +187,8 @@ def _permits_map(config: StudyConfig) -> bool:
         and planned_people(config) is not None
         and config.variants.maf >= RAREST
         and not config.outcomes.loadings
+        # Effects that go together serve other methods only, and files are not read here.
+        and not config.public.effects
         and config.privacy.case_share is None
     )
 

@@ -72,8 +72,8 @@ def ld_identity(path: Path | str | None) -> dict[str, str]:
     """Return what identifies the public linkage disequilibrium of a release, or its map; empty without."""
     if path is None:
         return {}
-    # The chromosomes of a map have one digest.
-    (digest,) = {label["digest"] for label in load_labelled(path).labels}
+    # The chromosomes of a map have one digest; spectra beside it, which only plans read, have none.
+    (digest,) = {label["digest"] for label in load_labelled(path).labels if "digest" in label}
     return {"ld": digest}
 
 

@@ -5,6 +5,7 @@ from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.genotypes.bits import pack, unpack
 from dpgrs.io.genotype_files import genotype_header, genotype_reader
 from dpgrs.io.plink.plink import PlinkReader, has_provisional_ref
+from dpgrs.io.plink.tables import read_samples
 from plink_sets import ALLELES, BIM, FAM, PSAM, PVAR, write_bed, write_lines, write_pgen
 
 KEPT = {"phased": "any", "keep_filtered": True}
@@ -269,3 +270,21 @@ def test_reader__bed_cut_short_while_it_is_read(tmp_path):
         file.truncate(5)
     with pytest.raises(DpgrsError, match=r"a.bed` is truncated or damaged"):
         list(reader.batches(3))
+
+
+def test_read_samples__of_equal_files_are_read_once_and_of_others_anew(tmp_path):
+    names = [tmp_path / name for name in ("one.fam", "two.fam", "other.fam")]
+    lines = [f"f {name} 0 0 1 -9\n" for name in "ABC"]
+    for path in names[:2]:
+        path.write_text("".join(lines))
+    names[2].write_text("".join(lines[::-1]))
+    first = read_samples(names[0])
+    assert read_samples(names[1]) is first
+    assert read_samples(names[2]) == ("C", "B", "A")
+    assert read_samples(names[0]) == first == ("A", "B", "C")
+    names[0].write_text("".join(lines[:2]))
+    assert read_samples(names[0]) == ("A", "B")
+    names[0].write_text("".join(lines[:1] * 2))
+    for _ in range(2):
+        with pytest.raises(DpgrsError, match="distinct IIDs"):
+            read_samples(names[0])

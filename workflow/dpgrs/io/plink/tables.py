@@ -1,5 +1,6 @@
 """The text files of PLINK: which people (.fam, .psam) and variants (.bim, .pvar) a set of files holds."""
 
+import hashlib
 from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -21,6 +22,8 @@ NAMES = {"23": "X", "24": "Y", "25": "XY", "26": "MT"}
 _TABLES = {".bed": (".bim", ".fam"), ".pgen": (".pvar", ".psam")}
 _BIM = {5: ("contig", "id", "position", "alt", "ref"), 6: ("contig", "id", "cm", "position", "alt", "ref")}
 _PVAR = {"#CHROM": "contig", "POS": "position", "ID": "id", "REF": "ref", "ALT": "alt", "FILTER": "filter"}
+# The ids of the file that was read last, by the SHA-256 of its bytes.
+_SAMPLES_READ: dict[bytes, tuple[str, ...]] = {}
 _NEEDED = ("#CHROM", "POS", "ID", "REF", "ALT")
 
 
@@ -41,8 +44,15 @@ def plink_files(path: Path | str) -> PlinkFiles:
 
 
 def read_samples(path: Path) -> tuple[str, ...]:
-    """Return the sample ids (IID) of a ``.fam`` or ``.psam`` in file order; refuse repeated ids."""
+    """Return the sample ids (IID) of a ``.fam`` or ``.psam`` in file order; refuse repeated ids.
+
+    The chromosomes of a cohort mostly have equal files, of which one is read.
+    """
     first, n_skipped = _first_row(path)
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").digest()
+    if digest in _SAMPLES_READ:
+        return _SAMPLES_READ[digest]
     column = 1
     if first[:1] in (["#FID"], ["#IID"]):
         column, n_skipped = _iid_column(path, first), n_skipped + 1
@@ -65,6 +75,8 @@ def read_samples(path: Path) -> tuple[str, ...]:
             f"`{path}` must have distinct IIDs, got the same for samples {same[0]} and {same[1]}: the IID "
             "alone is the id of a sample. Rename them: plink2 --update-ids"
         )
+    _SAMPLES_READ.clear()
+    _SAMPLES_READ[digest] = samples
     return samples
 
 

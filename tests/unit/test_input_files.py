@@ -374,6 +374,10 @@ def test_stamp_input__is_new_when_content_is(tmp_path):
     assert (stamp(writes=False), path.stat().st_mtime) == (path, 1)
     assert stamp() == path
     assert path.stat().st_mtime > listed.stat().st_mtime + 1
+    to_come = path.stat().st_mtime + 10**6
+    os.utime(path, (to_come, to_come))
+    assert stamp() == path
+    assert listed.stat().st_mtime < path.stat().st_mtime < to_come
 
 
 def test_stamp_input__of_a_file_that_a_rule_makes_is_older(tmp_path):

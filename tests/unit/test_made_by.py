@@ -174,7 +174,7 @@ def test_require_made_by__raise_on_files_on_the_way_without_a_note(private):
     variant_set = private / "variants.zarr"
     variant_set.write_text("P")
     outcomes = made(private / "replicate1" / "outcomes.zarr", "Y", of=[variant_set])
-    with pytest.raises(DpgrsError, match=r"files with notes, got none: note of private/variants\.zarr\."):
+    with pytest.raises(DpgrsError, match=r"got none: note of private/variants\.zarr\. .* `--forceall`"):
         require_made_by(RELEASE, [made(private / "replicate1" / "statistics.npz", "YX", of=[outcomes])])
 
 

@@ -8,6 +8,7 @@ import contextlib
 import hashlib
 import json
 import os
+import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -231,6 +232,9 @@ def _write_stamp(stamp: Path, path: str, mark: str) -> None:
     content = json.dumps([path, mark]).encode()
     earlier = stamp.read_bytes() if stamp.is_file() else None
     if content == earlier:
+        # After the clock was set back, a file from times to come would be newer than all that is made of it.
+        if stamp.stat().st_mtime > (now := time.time()):
+            os.utime(stamp, (now, now))
         return
     # A file that a rule has made since is newer than what was made of it before.
     made_since = stamp.stat().st_mtime_ns if earlier == json.dumps([path, ABSENT]).encode() else None

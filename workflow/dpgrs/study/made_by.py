@@ -160,7 +160,7 @@ def require_made_by(settings: "StudyConfig", files: Sequence[Path]) -> None:
             marks.setdefault(key, set()).update(noted.pop(key))
         if lacking := [key for key in noted if key.startswith(UNKNOWN)]:
             raise DpgrsError(
-                f"`{path}` must be made from files with notes, got none: {', '.join(lacking)}. {ANEW}"
+                f"`{path}` must be made from files with notes, got none: {', '.join(lacking)}. {ALL_ANEW}"
             )
         if _is_public(path) and (private := [key for key in noted if key.startswith(CONTENT_OF_PRIVATE)]):
             raise DpgrsError(

@@ -155,9 +155,15 @@ def of_chromosome(s: "Shape") -> float:
     return min(1, 2 / s.n_chromosomes)
 
 
-def mapping(s: "Shape", n_rows: int) -> int:
-    """Operations of so many rows along the public map of a genome."""
-    return s.takes_map * n_rows * s.n_variants * min(s.n_variants, MOST_VARIANTS)
+# Multiply-adds of a matrix product in the time of one other operation: half of what norms of rows reached
+# (docs/measurements/scale.md#sums-of-a-genome).
+PRODUCTS_AT_ONCE = 20
+
+
+def mapping(s: "Shape", n_rows: int) -> float:
+    """Operations of so many rows along the public map of a genome, by products of matrices."""
+    n_products = n_rows * s.n_variants * min(s.n_variants, MOST_VARIANTS)
+    return s.takes_map * n_products / PRODUCTS_AT_ONCE
 
 
 def requests_of_size(s: "Shape") -> float:

@@ -234,7 +234,7 @@ NEEDS = {
         ),
         lambda s: (
             s.n_requests
-            * (2 * s.n_methods * solving(s) + mapping(s, 50 * MOST_VARIANTS + 10**4 * s.n_outcomes))
+            * (2 * s.n_methods * solving(s) + mapping(s, 50 * MOST_VARIANTS + 2 * 10**5 * s.n_outcomes))
         ),
     ),
     # Measures and pages

@@ -56,7 +56,7 @@ def test_public_entries__of_the_same_trait_add_what_both_show(simulation, privat
         roots = [block.root for c in simulation.genome.chromosomes for block in c.blocks]
         alone.append(np.concatenate([np.linalg.solve(R, x) for R, x in zip(roots, parts, strict=True)]))
     public_r2 = simulation.r2(np.array(alone) / simulation.deviations)
-    assert 0.15 < public_r2 < r2 - 0.03
+    assert 0.15 < public_r2 < r2 - 0.01
     assert private_r2 < r2 - 0.03
 
 

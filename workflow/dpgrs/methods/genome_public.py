@@ -11,8 +11,9 @@ phenotype. So u's/b is an entry as those of `dpgrs.methods.genome_fit`, with the
     (w/A + (1 - rho^2) p) h/rho^2 + h2_b/n_panel.
 
 Directions are those of the map, where both entries are averaged by their noise, and then the other
-eigenvectors of Sigma^1/2 Q Sigma^1/2. A and w follow from s, h from c, and rho from both, by the likelihood
-over all blocks. That a file has no correlation is as probable as `NONE` before.
+eigenvectors of Sigma^1/2 Q Sigma^1/2 along which the signal counts. A and w follow from s, h from c, and rho
+from both, by the likelihood over the map's directions, whose LD is known best. That a file has no
+correlation is as probable as `NONE` before.
 
 Where a file lacks variants, m is filled in from the others by the block's LD. Then s is Pr Sigma^1/2 theta
 with the noise w Pr, for the projection Pr = Sigma^1/2_.o Sigma_oo^-1 Sigma^1/2_o. of the variants o that it
@@ -33,7 +34,8 @@ from dpgrs.methods.public_effects import NONE
 
 # Genetic correlations that are compared.
 CORRELATIONS = np.linspace(-0.98, 0.98, 99)
-# Below, what a file shows is left out.
+# Below, what a file shows is left out; a direction that the map lacks, if A p is below this share of w.
+LEAST_SIGNAL = 0.25
 LEAST_SHOWN, LEAST_CORRELATION = 0.05, 0.02
 
 
@@ -67,8 +69,10 @@ def public_entries(genome: GenomeMap, effects: np.ndarray) -> PublicEntries:
             for block in chromosome.blocks
         ]
         first += chromosome.n_variants
-    p, s, a = (np.concatenate(parts) for parts in zip(*map(_seen, blocks), strict=True))
-    signal, noise = _signal_and_noise(p, np.square(s) * a)
+    of_maps = [block.loadings.shape[1] for c in genome.chromosomes for block in c.blocks]
+    seen = [_seen(block, n_map) for block, n_map in zip(blocks, of_maps, strict=True)]
+    p, s, a = (np.concatenate(parts) for parts in zip(*seen, strict=True))
+    signal, noise = _signal_and_noise(p, np.square(s) * a) if len(p) else (0.0, 1.0)
     return PublicEntries(tuple(blocks), signal, noise)
 
 
@@ -130,8 +134,9 @@ def _public_block(block: LdBlock, m: np.ndarray, scale: float) -> PublicBlock:
     return PublicBlock(directions, variances, entries, np.where(shown >= LEAST_SHOWN, shown, 0.0))
 
 
-def _seen(block: PublicBlock) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    is_shown = block.shown > 0
+def _seen(block: PublicBlock, n_map: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return p, entries and a along the map's directions: LD along others is known less well."""
+    is_shown = (block.shown > 0) & (np.arange(len(block.shown)) < n_map)
     return block.variances[is_shown], block.entries[is_shown], block.shown[is_shown]
 
 
@@ -202,7 +207,9 @@ def _joined(
     noise = public.noise / public.signal / a + (1 / a - 1) * p + (1 - rho**2) * p
     noise = noise * h / rho**2 + chance
     entries = of_file.entries * np.sqrt(h / public.signal) / rho
-    precision = np.where(of_file.shown > 0, 1 / noise, 0.0)
+    is_of_map = np.arange(len(p)) < n_map
+    is_shown = (of_file.shown > 0) & (is_of_map | (public.signal * p >= LEAST_SIGNAL * public.noise))
+    precision = np.where(is_shown, 1 / noise, 0.0)
     of_sums = np.zeros_like(precision)
     of_sums[:n_map] = 1 / block.noise
     sums = np.zeros_like(entries)

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from dpgrs.linalg.genome_map import LdBlock
 from dpgrs.methods.blup_model import HERITABILITIES
 from dpgrs.methods.genome_fit import EXPONENTS, BlockEntries, GenomeEntries, VarianceModel
 
@@ -23,11 +24,19 @@ def entries_of_blocks(shapes, *, n_rows=1, n_axes=0, factor=1.0, seed=1, effects
         theta = effects(rng, (n_rows, n_variants))
         c = theta @ L + rng.standard_normal((n_rows, n_directions)) * np.sqrt(factor * N)
         B = rng.standard_normal((n_variants, n_axes)) / 10
-        blocks.append(BlockEntries(L, N, c, root, rng.uniform(0.3, 0.7, size=n_variants), B))
+        block = block_of_loadings(L, root, rng.uniform(0.3, 0.7, size=n_variants))
+        blocks.append(BlockEntries(block, N, c, B))
     axis_noise = np.full(n_axes, noise)
     axis_noise[1:] = np.inf
     of_axes = np.where(np.isfinite(axis_noise), rng.standard_normal((n_rows, n_axes)), 0)
     return GenomeEntries(tuple(blocks), of_axes, axis_noise, np.full(n_rows, factor))
+
+
+def block_of_loadings(loadings, root, deviations):
+    """Return a block of a map as only a fit takes it, without T."""
+    n_variants, n_directions = loadings.shape
+    shares, none = np.full(n_directions, 1 / n_directions), np.empty((0, n_variants), dtype=np.int64)
+    return LdBlock(0, n_variants, none, shares, shares, loadings, root, deviations, 1.0)
 
 
 def stated(seen, heritability):

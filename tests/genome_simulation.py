@@ -8,7 +8,8 @@ from dpgrs.linalg.genome_map import mapped_rows
 from dpgrs.linalg.genome_prior import ReferenceChromosome, genome_map, genome_prior, steered_noise
 from dpgrs.methods.genome_fit import blup_effects, fit_variances, genome_entries, variant_weights
 from dpgrs.release.genome_effects import genome_effects, write_truncated_ld
-from dpgrs.study.genome_maps import items_of_map, stored_maps
+from dpgrs.study.genome_maps import stored_maps
+from genome_studies import items_of_map
 
 N_PANEL, N_PEOPLE, N_TEST = 1000, 2000, 1000
 N_PHENOTYPES, N_BLOCKS, BLOCK, H2, MU = 40, 6, 40, 0.5, 0.3

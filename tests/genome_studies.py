@@ -4,9 +4,16 @@ import numpy as np
 
 from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.replicates import save_labelled
-from dpgrs.linalg.genome_map import DOSAGE_STEP, MAP_STEP, ChromosomeMap, GenomeMap, LdBlock
+from dpgrs.linalg.genome_map import (
+    DOSAGE_STEP,
+    MAP_STEP,
+    ChromosomeMap,
+    GenomeMap,
+    LdBlock,
+    chromosome_arrays,
+)
 from dpgrs.methods.genome_mechanism import map_terms
-from dpgrs.study.genome_maps import items_of_map, stored_maps
+from dpgrs.study.genome_maps import map_label, stored_maps
 from dpgrs.study.genome_people import contig_sums, measured_people, sums_item
 from dpgrs.study.requests import requests_of
 
@@ -51,6 +58,14 @@ def _block(first, stop, deviations, share):
     matrix = np.diag(np.rint(np.sqrt(share) / own / MAP_STEP)).astype(np.int64)
     shares, unit = np.full(n, share), np.eye(n)
     return LdBlock(first, stop, matrix, shares, np.full(n, 0.1), unit, unit, own, 0.1 * n)
+
+
+def items_of_map(genome, terms, **options):
+    """Yield the label and the arrays of each chromosome of a map for a request, as its file has them."""
+    label = map_label(genome, terms, **options)
+    for chromosome in genome.chromosomes:
+        arrays = dict(chromosome_arrays(chromosome, chromosome.blocks))
+        yield label | {"contig": chromosome.contig}, arrays
 
 
 def sum_along_map(study, config, *, count):

@@ -46,3 +46,23 @@ def test_mixture_effects__find_few_effects():
     assert prior.chances.sum() == pytest.approx(1)
     again, _ = mixture_effects(seen, stated(seen, 0.9), sweeps=200, burn_in=100)
     assert all(np.array_equal(a, b) for a, b in zip(effects, again, strict=True))
+
+
+@pytest.mark.parametrize("is_given", [True, False])
+def test_mixture_effects__in_groups_are_those_of_all_blocks_but_for_chance(is_given):
+    def few(rng, shape):
+        return np.where(rng.random(shape) < 0.1, rng.standard_normal(shape), 0)
+
+    seen = entries_of_blocks([(40, 32)] * 12, n_rows=2, effects=few, noise=0.05)
+    model, options = stated(seen, 0.9), {"sweeps": 3000, "burn_in": 500}
+    prior = MixturePrior(np.array([0.85, 0.05, 0.05, 0.05]), 10.0) if is_given else None
+    whole, of_whole = mixture_effects(seen, model, prior=prior, **options)
+    # Three blocks a group.
+    parts, of_parts = mixture_effects(seen, model, prior=prior, largest=3 * 40 * 32, **options)
+    whole, parts = (np.concatenate(effects, axis=1) for effects in (whole, parts))
+    assert parts.shape == whole.shape
+    assert not np.array_equal(whole, parts)
+    assert np.corrcoef(whole.ravel(), parts.ravel())[0, 1] > 0.99
+    if is_given:
+        np.testing.assert_allclose(of_parts.chances, of_whole.chances)
+        np.testing.assert_allclose(parts, whole, atol=0.1 * np.abs(whole).max())

@@ -15,11 +15,11 @@ from dpgrs.methods.genome_mechanism import map_terms
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.planning.public_variants import planned_variants
 from dpgrs.study import genome_people
-from dpgrs.study.genome_maps import items_of_map, map_items, stored_map, stored_maps, stored_spectra
+from dpgrs.study.genome_maps import map_items, stored_map, stored_maps, stored_spectra
 from dpgrs.study.genome_people import contig_sums, load_sums, measured_people, people_axes, sums_item
 from dpgrs.study.settings import resolve
 from genome_maps import exact_sums_of
-from genome_studies import map_of_variants
+from genome_studies import items_of_map, map_of_variants
 from variant_sets import variants_in_memory
 
 FREQUENCY = np.array([0.1, 0.2, 0.3, 0.4, 0.5])
@@ -151,16 +151,20 @@ def test_load_sums__are_of_one_map(alleles, outcomes, stored, tmp_path):
         load_sums(paths, "another")
 
 
-def test_map_items__are_one_for_each_budget_and_size(alleles):
+def test_map_items__are_one_for_each_budget_and_size(alleles, tmp_path):
     requests = [request_of(), request_of(epsilon=4.0), request_of()]
-    items = list(map_items(people_of(alleles), requests, planned_rows=60, n_summed=2))
-    assert {label["n_rows"] for label, _ in items} == {N}
-    (spectrum, arrays), *maps = items
-    assert spectrum["spectrum_of"] == D
-    assert arrays["counts"].sum() == D
-    assert arrays["counts"] @ arrays["variances"] == pytest.approx(HERITABILITY)
-    assert [label["contig"] for label, _ in maps] == ["1", "2"] * 2
-    assert len({label["digest"] for label, _ in maps}) == 2
+    save_labelled(tmp_path / "maps.npz", map_items(people_of(alleles), requests, planned_rows=60, n_summed=2))
+    maps = stored_maps(tmp_path / "maps.npz")
+    assert [stored.contigs for stored in maps] == [["1", "2"]] * 2
+    assert len({stored.digest for stored in maps}) == 2
+    for stored in maps:
+        # The digest that was added up as the map was made is that of the whole.
+        assert stored.genome.digest == stored.digest
+        assert stored.genome.n_panel == N
+    ((spectrum, n_panel),) = stored_spectra(tmp_path / "maps.npz").values()
+    assert n_panel == N
+    assert spectrum.counts.sum() == D
+    assert spectrum.counts @ spectrum.variances == pytest.approx(HERITABILITY)
 
 
 def test_map_items__plan_takes_the_spectrum_of_the_panel(alleles, tmp_path, monkeypatch):

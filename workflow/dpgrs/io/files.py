@@ -9,9 +9,11 @@ import zipfile
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -275,9 +277,59 @@ _UNREADABLE = (
 def readable_arrays(path: Path | str, *, content: bytes | None = None) -> Iterator[Mapping[str, np.ndarray]]:
     """Give the arrays of such a file by name, each read when needed; parameters are those of
     `load_arrays`."""
+    with (
+        _as_written(path),
+        np.load(path if content is None else BytesIO(content), allow_pickle=False) as arrays,
+    ):
+        yield arrays
+
+
+class LazyArrays(Mapping):
+    """Arrays of such a file, each read whenever it is taken; the file stays open meanwhile."""
+
+    def __init__(self, path: Path | str, names: Mapping[str, str]) -> None:
+        """Open a file; `names` are those of arrays in it, by the names by which they are taken."""
+        self._path, self._names = path, names
+        with _as_written(path):
+            self._arrays = np.load(path, allow_pickle=False)
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        with _as_written(self._path):
+            return self._arrays[self._names[name]]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
+@contextmanager
+def spooled_arrays(folder: Path | None) -> Iterator[Callable[[np.ndarray], Callable[[], np.ndarray]]]:
+    """Give a function that writes an array in single precision, and returns a function that reads it again.
+
+    The file has no name, and is gone with the process. None takes the folder of temporary files.
+    """
+    with TemporaryFile(dir=folder) as file:
+
+        def keep(array: np.ndarray) -> Callable[[], np.ndarray]:
+            start = file.seek(0, os.SEEK_END)
+            file.write(np.ascontiguousarray(array, dtype=np.float32).data)
+            return partial(read, start, array.shape)
+
+        def read(start: int, shape: tuple[int, ...]) -> np.ndarray:
+            file.seek(start)
+            content = file.read(math.prod(shape) * np.dtype(np.float32).itemsize)
+            return np.frombuffer(content, dtype=np.float32).reshape(shape)
+
+        yield keep
+
+
+@contextmanager
+def _as_written(path: Path | str) -> Iterator[None]:
+    """Refuse a file that is not as it was written, where reading it fails."""
     try:
-        with np.load(path if content is None else BytesIO(content), allow_pickle=False) as arrays:
-            yield arrays
+        yield
     # A flipped bit may also pass for an encryption or a compression that Python does not have.
     except (OSError, EOFError, ValueError, TypeError, RuntimeError, zipfile.BadZipFile) as error:
         raise DpgrsError(f"`{path}` must be a file of arrays that dpgrs wrote. Make it again.") from error

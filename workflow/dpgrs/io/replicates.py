@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from dpgrs.errors import DpgrsError, UsageError
-from dpgrs.io.files import readable_arrays, save_arrays
+from dpgrs.io.files import LazyArrays, readable_arrays, save_arrays
 from dpgrs.io.json_files import write_json
 from dpgrs.types import Coding, Rows
 
@@ -235,15 +235,22 @@ def _norms(clipped: Mapping[tuple[int, int], ClippedStatistics]) -> dict[tuple[i
     }
 
 
-def save_labelled(path: Path | str, items: Iterable[tuple[dict[str, Any], dict[str, np.ndarray]]]) -> None:
-    """Write (label, arrays) pairs, of which one is in memory at a time; a label is a JSON object."""
+def save_labelled(
+    path: Path | str,
+    items: Iterable[tuple[dict[str, Any], Mapping[str, np.ndarray] | Iterable[tuple[str, np.ndarray]]]],
+) -> None:
+    """Write (label, arrays) pairs, of which one is in memory at a time; a label is a JSON object.
+
+    Of arrays in pairs of name and array, one array is in memory at a time. Labels are written last.
+    """
     labels = []
 
     def named() -> Iterator[tuple[str, np.ndarray]]:
         for label, arrays in items:
             labels.append(label)
-            yield from ((f"{name}/{len(labels) - 1}", array) for name, array in arrays.items())
-            del arrays  # before the next ones are made
+            pairs = arrays.items() if isinstance(arrays, Mapping) else arrays
+            yield from ((f"{name}/{len(labels) - 1}", array) for name, array in pairs)
+            del arrays, pairs  # before the next ones are made
         yield "labels", np.array(json.dumps(labels))
 
     save_arrays(path, named())
@@ -286,6 +293,10 @@ class Labelled(Sequence):
         for index, label in enumerate(self.labels):
             if is_wanted(label):
                 yield self[index]
+
+    def lazily(self, index: int) -> Mapping[str, np.ndarray]:
+        """Return the arrays of a pair by name, each read whenever it is taken."""
+        return LazyArrays(self._path, self._names[index])
 
     def __len__(self) -> int:
         return len(self.labels)

@@ -9,9 +9,9 @@ panel.
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -31,7 +31,9 @@ class LdBlock:
     # (n_directions,) float64, p_k: the prior variance of V' Sigma^1/2 theta along each direction, where the
     # whole genome explains h2 of a phenotype's variance of 1.
     variances: np.ndarray
-    vectors: np.ndarray  # (n_variants, n_directions) float64, V: eigenvectors of Sigma^1/2 Q Sigma^1/2
+    # (n_variants, n_directions) float64, Sigma^1/2 V with the eigenvectors V of Sigma^1/2 Q Sigma^1/2: the
+    # mean of an entry is loadings' theta.
+    loadings: np.ndarray
     # (n_variants, n_variants) float64 symmetric, Sigma^1/2: Sigma is the covariance of x - B f over
     # `deviations`.
     root: np.ndarray
@@ -43,10 +45,31 @@ class LdBlock:
         """The variants of the block among the chromosome's."""
         return slice(self.first, self.stop)
 
-    @cached_property
+    @property
+    def n_directions(self) -> int:
+        """The number of directions that have a share."""
+        return len(self.shares)
+
+
+class LazyBlock(LdBlock):
+    """An LdBlock whose matrices are made or read when they are taken, and not kept."""
+
+    def __init__(self, take: Callable[[str], np.ndarray], **others: Any) -> None:
+        """Keep a function that returns a matrix by its name, and the other fields."""
+        vars(self).update(others, _take=take)
+
+    @property
+    def matrix(self) -> np.ndarray:
+        """As in `LdBlock`, like the other matrices."""
+        return self._take("matrix")
+
+    @property
     def loadings(self) -> np.ndarray:
-        """Sigma^1/2 V, (n_variants, n_directions) float64: the mean of an entry is loadings' theta."""
-        return self.root @ self.vectors
+        return self._take("loadings")
+
+    @property
+    def root(self) -> np.ndarray:
+        return self._take("root")
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,14 +95,18 @@ class ChromosomeMap:
     @property
     def n_directions(self) -> int:
         """The length of z, also the number of entries of S: axes first, then block after block."""
-        return len(self.axis_gains) + sum(len(block.matrix) for block in self.blocks)
+        return len(self.axis_gains) + sum(block.n_directions for block in self.blocks)
 
     def entries(self) -> Iterator[slice]:
         """Yield the places of each block's directions among the entries of S of this chromosome."""
         first = len(self.axis_gains)
         for block in self.blocks:
-            yield slice(first, first + len(block.matrix))
-            first += len(block.matrix)
+            yield slice(first, first + block.n_directions)
+            first += block.n_directions
+
+
+# Of a ChromosomeMap, all but its blocks.
+_LIGHT = tuple(field.name for field in fields(ChromosomeMap) if field.name != "blocks")
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,19 +144,40 @@ class GenomeMap:
     @cached_property
     def digest(self) -> str:
         """SHA-256 of all that the private pass and the draw use."""
-        total = hashlib.sha256(
-            json.dumps([float(self.clip).hex(), self.n_axes, self.is_clipped_jointly]).encode()
-        )
+        total = MapDigest(self.clip, self.n_axes)
         for chromosome in self.chromosomes:
-            bounds = [(block.first, block.stop) for block in chromosome.blocks]
-            head = [chromosome.contig, float(chromosome.row_norm).hex(), bounds]
-            total.update(json.dumps(head).encode())
-            arrays = [chromosome.centre, chromosome.axis_effects, chromosome.axis_gains]
-            arrays += [chromosome.pruned, chromosome.axis_loadings]
-            for array in (*arrays, *(block.matrix for block in chromosome.blocks)):
-                total.update(json.dumps(array.shape).encode())
-                total.update(np.ascontiguousarray(array, dtype="<i8").tobytes())
-        return total.hexdigest()
+            total.add_chromosome(chromosome)
+            for block in chromosome.blocks:
+                total.add_matrix(block.matrix)
+        return total.of_clip(is_joint=self.is_clipped_jointly)
+
+
+class MapDigest:
+    """The digest of a map that is seen once, block by block, before it is known how rows are clipped."""
+
+    def __init__(self, clip: float, n_axes: int) -> None:
+        heads = (json.dumps([float(clip).hex(), n_axes, is_joint]) for is_joint in (False, True))
+        self._totals = [hashlib.sha256(head.encode()) for head in heads]
+
+    def add_chromosome(self, chromosome: ChromosomeMap) -> None:
+        """Add a chromosome, whose matrices follow."""
+        bounds = [(block.first, block.stop) for block in chromosome.blocks]
+        self._add(json.dumps([chromosome.contig, float(chromosome.row_norm).hex(), bounds]).encode())
+        for name in ("centre", "axis_effects", "axis_gains", "pruned", "axis_loadings"):
+            self.add_matrix(getattr(chromosome, name))
+
+    def add_matrix(self, matrix: np.ndarray) -> None:
+        """Add T of a block, or another array of integers."""
+        self._add(json.dumps(matrix.shape).encode())
+        self._add(np.ascontiguousarray(matrix, dtype="<i8").data)
+
+    def of_clip(self, *, is_joint: bool) -> str:
+        """Return the digest if rows of all chromosomes are clipped together, or if they are not."""
+        return self._totals[is_joint].hexdigest()
+
+    def _add(self, content: Any) -> None:
+        for total in self._totals:
+            total.update(content)
 
 
 def genome_axes(loadings: Iterable[np.ndarray], dosages: Iterable[np.ndarray]) -> np.ndarray:
@@ -149,39 +197,76 @@ def mapped_rows(
     axes: np.ndarray,  # (n_people, n_axes) int64, of `genome_axes`
 ) -> np.ndarray:
     """Return the rows z of people on a chromosome before their clip, (n_people, n_directions) float64."""
-    x = dosages.astype(np.float64) * DOSAGE_STEP
+    parts = [mapped_axes(chromosome, axes)]
+    for block in chromosome.blocks:
+        effects = chromosome.axis_effects[block.columns]
+        parts.append(mapped_block(block.matrix, dosages[:, block.columns], axes, effects))
+    return np.hstack(parts)
+
+
+def mapped_axes(chromosome: ChromosomeMap, axes: np.ndarray) -> np.ndarray:
+    """Return the entries of the axes in rows z, (n_people, 0) of a chromosome that does not carry them."""
+    gains = chromosome.axis_gains * MAP_STEP
+    return axes[:, : len(gains)] * DOSAGE_STEP * gains
+
+
+def mapped_block(
+    matrix: np.ndarray,  # T of the block
+    dosages: np.ndarray,  # (n_people, n_variants) of the block, as in `mapped_rows`
+    axes: np.ndarray,
+    effects: np.ndarray,  # (n_variants, n_axes) int64, of the axes
+) -> np.ndarray:
+    """Return the entries of a block in rows z, (n_people, n_directions) float64."""
+    x = dosages * DOSAGE_STEP
     if axes.shape[1]:
-        x -= axes * DOSAGE_STEP @ (chromosome.axis_effects * DOSAGE_STEP).T
-    of_axes = axes[:, : len(chromosome.axis_gains)] * DOSAGE_STEP * (chromosome.axis_gains * MAP_STEP)
-    return np.hstack(
-        [of_axes, *(x[:, block.columns] @ block.matrix.T * MAP_STEP for block in chromosome.blocks)]
-    )
+        x -= axes * DOSAGE_STEP @ (effects * DOSAGE_STEP).T
+    return x @ matrix.T * MAP_STEP
 
 
-def chromosome_arrays(chromosome: ChromosomeMap) -> dict[str, Any]:
-    """Return a ChromosomeMap as arrays and numbers by name, of which `chromosome_of` makes it again.
+def chromosome_arrays(
+    chromosome: ChromosomeMap, blocks_with_matrices: Iterable[LdBlock]
+) -> Iterator[tuple[str, Any]]:
+    """Yield a ChromosomeMap as arrays and numbers by name, of which `chromosome_of` makes it again.
 
-    What only a fit uses has single precision, to which `dpgrs.linalg.genome_prior` rounds it.
+    Its own blocks may lack their matrices. What only a fit uses has single precision, to which
+    `dpgrs.linalg.genome_prior` rounds it.
     """
-    arrays = {field.name: getattr(chromosome, field.name) for field in fields(chromosome)}
-    arrays |= {"blocks": len(chromosome.blocks)}
-    for number, block in enumerate(chromosome.blocks):
-        stored = {field.name: getattr(block, field.name) for field in fields(block)}
-        # Eigenvectors and roots are rounded when they are made: single precision loses nothing.
-        stored |= {name: stored[name].astype(np.float32) for name in ("vectors", "root")}
-        arrays |= {f"block{number}_{name}": value for name, value in stored.items()}
-    return arrays
+    blocks = chromosome.blocks
+    for name in _LIGHT:
+        yield name, getattr(chromosome, name)
+    yield "bounds", np.array([0, *(block.stop for block in blocks)])
+    yield "heritabilities", np.array([block.heritability for block in blocks])
+    yield "deviations", np.concatenate([block.deviations for block in blocks])
+    yield "block_directions", np.array([block.n_directions for block in blocks])
+    for name in ("shares", "variances"):
+        yield name, np.concatenate([getattr(block, name) for block in blocks])
+    for number, block in enumerate(blocks_with_matrices):
+        is_short = np.abs(block.matrix).max(initial=0) < 2**31
+        yield f"block{number}_matrix", block.matrix.astype(np.int32 if is_short else np.int64)
+        for name in ("loadings", "root"):
+            yield f"block{number}_{name}", getattr(block, name).astype(np.float32)
 
 
 def chromosome_of(arrays: Mapping[str, Any]) -> ChromosomeMap:
-    """Return the ChromosomeMap of what `chromosome_arrays` gave."""
-    blocks = []
-    for number in range(int(arrays["blocks"])):
-        stored = {field.name: arrays[f"block{number}_{field.name}"] for field in fields(LdBlock)}
-        stored |= {name: stored[name].astype(np.float64) for name in ("vectors", "root")}
-        stored |= {"first": int(stored["first"]), "stop": int(stored["stop"])}
-        stored["heritability"] = float(stored["heritability"])
-        blocks.append(LdBlock(**stored))
-    whole = {field.name: arrays[field.name] for field in fields(ChromosomeMap)}
-    whole |= {"contig": str(whole["contig"]), "blocks": tuple(blocks), "row_norm": float(whole["row_norm"])}
-    return ChromosomeMap(**whole)
+    """Return the ChromosomeMap of what `chromosome_arrays` gave; matrices are taken when they are used."""
+    bounds, places = arrays["bounds"].tolist(), np.cumsum([0, *arrays["block_directions"]]).tolist()
+    deviations, shares, variances = (arrays[name] for name in ("deviations", "shares", "variances"))
+    blocks = [
+        LazyBlock(
+            partial(_stored_matrix, arrays, number),
+            first=bounds[number],
+            stop=bounds[number + 1],
+            shares=shares[places[number] : places[number + 1]],
+            variances=variances[places[number] : places[number + 1]],
+            deviations=deviations[bounds[number] : bounds[number + 1]],
+            heritability=float(heritability),
+        )
+        for number, heritability in enumerate(arrays["heritabilities"])
+    ]
+    whole = {name: arrays[name] for name in _LIGHT}
+    whole |= {"contig": str(whole["contig"]), "row_norm": float(whole["row_norm"])}
+    return ChromosomeMap(blocks=tuple(blocks), **whole)
+
+
+def _stored_matrix(arrays: Mapping[str, Any], number: int, name: str) -> np.ndarray:
+    return arrays[f"block{number}_{name}"].astype(np.int64 if name == "matrix" else np.float64)

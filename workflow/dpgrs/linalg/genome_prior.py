@@ -23,7 +23,7 @@ References
    Multivariate Analysis 88(2).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
@@ -37,8 +37,10 @@ from dpgrs.linalg.genome_map import (
     ChromosomeMap,
     GenomeMap,
     LdBlock,
+    MapDigest,
     genome_axes,
-    mapped_rows,
+    mapped_axes,
+    mapped_block,
 )
 from dpgrs.linalg.public_ld import best_number, principal_axes
 from dpgrs.linalg.steering import HERITABILITY
@@ -97,8 +99,8 @@ class BlockPrior:
 
     first: int
     stop: int
-    root: np.ndarray
-    vectors: np.ndarray  # (n_variants, n_variants), all of V
+    # Function that returns Sigma^1/2 and all of V, two matrices (n_variants, n_variants) float64.
+    matrices: Callable[[], np.ndarray]
     variances: np.ndarray  # (n_variants,) ascending
     deviations: np.ndarray
 
@@ -121,7 +123,12 @@ class GenomePrior:
     """The prior of a genome."""
 
     chromosomes: tuple[ChromosomePrior, ...]
-    n_panel: int
+    axes: np.ndarray  # (n_panel, n_axes) int64 in units of `DOSAGE_STEP`, of the people of the panel
+
+    @property
+    def n_panel(self) -> int:
+        """The number of people of the panel."""
+        return len(self.axes)
 
     @property
     def blocks(self) -> list[BlockPrior]:
@@ -177,11 +184,17 @@ class SteeredNoise:
     expected_r2: float
 
 
+def _in_memory(array: np.ndarray) -> Callable[[], np.ndarray]:
+    return lambda: array
+
+
 def genome_prior(
     # In the order of the genome. Each is used up to three times: a sequence that reads one at a time will do.
     chromosomes: Sequence[ReferenceChromosome],
     *,
     n_axes: int | None = None,  # k; None takes as many as predict people who were left out best
+    # Function that keeps an array of single precision and returns a function that gives it back.
+    keep: Callable[[np.ndarray], Callable[[], np.ndarray]] = _in_memory,
 ) -> GenomePrior:
     """Estimate the prior along the LD of a panel."""
     loadings = _axis_loadings(chromosomes, n_axes)
@@ -189,10 +202,10 @@ def genome_prior(
     n_variants = sum(len(chromosome.frequency) for chromosome in chromosomes)
     factor = n_variants / sum(chromosome.relative_variances.sum() for chromosome in chromosomes)
     priors = [
-        _chromosome_prior(chromosome, A, axes, factor / n_variants)
+        _chromosome_prior(chromosome, A, axes, factor / n_variants, keep)
         for chromosome, A in zip(chromosomes, loadings, strict=True)
     ]
-    return GenomePrior(tuple(priors), len(axes))
+    return GenomePrior(tuple(priors), axes)
 
 
 def steered_noise(
@@ -289,46 +302,85 @@ def genome_map(
     chromosomes: Sequence[ReferenceChromosome],  # of which the prior was estimated
 ) -> GenomeMap:
     """Make the public map of a genome at the shares of `steered_noise`."""
-    n_axes = len(prior.chromosomes[0].axis_variances)
-    variances, shares = prior.spectrum.variances, noise.shares
-    none, first, maps = np.empty(0), n_axes, []
-    for number, chromosome in enumerate(prior.chromosomes):
-        blocks = []
-        for block in chromosome.blocks:
-            directions = slice(first, first + len(block.variances))
-            blocks.append(_ld_block(block, variances[directions], shares[directions]))
-            first = directions.stop
-        of_axes = shares[:n_axes] if number == 0 else none
-        square = of_axes.sum() + sum(block.shares.sum() for block in blocks)
-        part = (chromosome.contig, chromosome.centre, tuple(blocks), chromosome.axis_effects)
-        gains = np.rint(np.sqrt(of_axes) / MAP_STEP).astype(np.int64)
-        loadings = (chromosome.pruned, chromosome.axis_loadings)
-        maps.append(ChromosomeMap(*part, gains, float(np.sqrt(square)), *loadings))
-    is_joint, attenuations = _clip_of_panel(maps, chromosomes)
-    axes = shares[:n_axes], variances[:n_axes]
-    return GenomeMap(tuple(maps), prior.n_panel, noise.level, noise.clip, *axes, is_joint, attenuations)
+    making = MapMaking(prior, noise, chromosomes)
+    maps = [replace(part, blocks=tuple(blocks)) for part, blocks in making.chromosomes()]
+    return making.genome(maps)
 
 
-def _clip_of_panel(
-    maps: Sequence[ChromosomeMap], chromosomes: Sequence[ReferenceChromosome]
-) -> tuple[bool, np.ndarray]:
-    """Return whether rows of all chromosomes are clipped together, and the attenuation of each."""
-    loadings = [chromosome.axis_loadings for chromosome in maps]
-    axes = genome_axes(loadings, (chromosome.centred(chromosome.pruned) for chromosome in chromosomes))
-    squares = np.array(
-        [
-            np.square(mapped_rows(own, chromosome.centred(), axes)).sum(axis=1)
-            for own, chromosome in zip(maps, chromosomes, strict=True)
-        ]
-    )
-    bounds = np.square([chromosome.row_norm for chromosome in maps])[:, np.newaxis]
+class MapMaking:
+    """The public map of a genome as it is made, with the matrices of one block in memory at a time."""
+
+    def __init__(self, prior: GenomePrior, noise: SteeredNoise, panel: Sequence[ReferenceChromosome]) -> None:
+        """Parameters are as of `genome_map`."""
+        self._prior, self._noise, self._panel = prior, noise, panel
+        self._digest = MapDigest(noise.clip, prior.axes.shape[1])
+        self._squares: list[np.ndarray] = []  # by chromosome (n_panel,), of the panel's rows
+
+    def chromosomes(self) -> Iterator[tuple[ChromosomeMap, Iterator[LdBlock]]]:
+        """Yield each chromosome, whose blocks have no matrices, and its blocks with them.
+
+        All blocks are to be taken before the next chromosome.
+        """
+        n_axes = first = self._prior.axes.shape[1]
+        variances, shares = self._prior.spectrum.variances, self._noise.shares
+        for number, chromosome in enumerate(self._prior.chromosomes):
+            blocks, shares_of_blocks = [], []
+            for block in chromosome.blocks:
+                directions = slice(first, first + len(block.variances))
+                shares_of_blocks.append(shares[directions])
+                blocks.append(_ld_block(block, variances[directions], shares[directions]))
+                first = directions.stop
+            of_axes = shares[: n_axes if number == 0 else 0]
+            square = of_axes.sum() + sum(block.shares.sum() for block in blocks)
+            part = (chromosome.contig, chromosome.centre, tuple(blocks), chromosome.axis_effects)
+            gains = np.rint(np.sqrt(of_axes) / MAP_STEP).astype(np.int64)
+            loadings = (chromosome.pruned, chromosome.axis_loadings)
+            made = ChromosomeMap(*part, gains, float(np.sqrt(square)), *loadings)
+            matrices = map(_matrices, chromosome.blocks, shares_of_blocks)
+            yield made, self._blocks(made, matrices, self._panel[number])
+
+    def _blocks(
+        self,
+        chromosome: ChromosomeMap,
+        matrices: Iterator[dict[str, np.ndarray]],
+        panel: ReferenceChromosome,
+    ) -> Iterator[LdBlock]:
+        axes = self._prior.axes
+        self._digest.add_chromosome(chromosome)
+        squares = np.square(mapped_axes(chromosome, axes)).sum(axis=1)
+        for block, of_block in zip(chromosome.blocks, matrices, strict=True):
+            made, effects = replace(block, **of_block), chromosome.axis_effects[block.columns]
+            self._digest.add_matrix(made.matrix)
+            z = mapped_block(made.matrix, panel.centred(block.columns), axes, effects)
+            squares += np.square(z).sum(axis=1)
+            yield made
+        self._squares.append(squares)
+
+    def genome(self, chromosomes: Sequence[ChromosomeMap]) -> GenomeMap:
+        """Return the whole map, of chromosomes that may lack their matrices."""
+        norms = [chromosome.row_norm for chromosome in chromosomes]
+        is_joint, attenuations = _clip_of_panel(np.array(self._squares), np.array(norms))
+        n_axes, noise = self._prior.axes.shape[1], self._noise
+        axes = noise.shares[:n_axes], self._prior.spectrum.variances[:n_axes]
+        terms = (self._prior.n_panel, noise.level, noise.clip, *axes, is_joint, attenuations)
+        genome = GenomeMap(tuple(chromosomes), *terms)
+        vars(genome)["digest"] = self._digest.of_clip(is_joint=is_joint)  # as it would be, with matrices
+        return genome
+
+
+def _clip_of_panel(squares: np.ndarray, norms: np.ndarray) -> tuple[bool, np.ndarray]:
+    """Return whether rows of all chromosomes are clipped together, and the attenuation of each.
+
+    `squares` are (n_chromosomes, n_panel), of the panel's rows.
+    """
+    bounds = np.square(norms)[:, np.newaxis]
     factors = _clip_factors(squares, bounds)
     is_joint = bool(factors.mean(axis=1).min() < LEAST_FACTOR)
     if is_joint:
         factors = np.broadcast_to(_clip_factors(squares.sum(axis=0), bounds.sum()), squares.shape)
     totals = squares.sum(axis=1)
     # A chromosome without any share has rows of 0, which no clip shortens.
-    attenuations = np.ones(len(maps))
+    attenuations = np.ones(len(norms))
     np.divide((factors * squares).sum(axis=1), totals, out=attenuations, where=totals > 0)
     return is_joint, attenuations
 
@@ -339,15 +391,18 @@ def _clip_factors(squares: np.ndarray, bounds: np.ndarray) -> np.ndarray:
 
 def _axis_loadings(chromosomes: Sequence[ReferenceChromosome], n_axes: int | None) -> list[np.ndarray]:
     """Return each chromosome's (n_pruned, n_axes) int64 loadings, in units of `MAP_STEP`."""
-    rows, blocks, sizes = [], [], []
+    rows, means, deviations, blocks, sizes = [], [], [], [], []
     for chromosome in chromosomes:
         pruned = chromosome.pruned
-        mean, deviation = 2 * chromosome.frequency[pruned], chromosome.deviations[pruned]
-        rows.append((chromosome.dosages[:, pruned] - mean) / deviation)
+        rows.append(chromosome.dosages[:, pruned])
+        means.append(2 * chromosome.frequency[pruned])
+        deviations.append(chromosome.deviations[pruned])
         cuts = sum(sizes) + np.searchsorted(pruned, chromosome.bounds)
         blocks += [slice(*cut) for cut in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True)]
         sizes.append(len(pruned))
-    X = np.concatenate(rows, axis=1)
+    X = np.concatenate(rows, axis=1, dtype=np.float64)
+    X -= np.concatenate(means)
+    X /= np.concatenate(deviations)
     if n_axes is None:
         n_axes = 0 if len(blocks) == 1 or not X.size else best_number(X, blocks, rows_per_person=1)
     axes = principal_axes(X, n_axes)
@@ -355,8 +410,8 @@ def _axis_loadings(chromosomes: Sequence[ReferenceChromosome], n_axes: int | Non
     loadings = (axes / np.square(axes).sum(axis=1, keepdims=True)).T
     parts = np.split(loadings, np.cumsum(sizes)[:-1])
     return [
-        np.rint(part / chromosome.deviations[chromosome.pruned, np.newaxis] / MAP_STEP).astype(np.int64)
-        for part, chromosome in zip(parts, chromosomes, strict=True)
+        np.rint(part / deviation[:, np.newaxis] / MAP_STEP).astype(np.int64)
+        for part, deviation in zip(parts, deviations, strict=True)
     ]
 
 
@@ -365,6 +420,7 @@ def _chromosome_prior(
     loadings: np.ndarray,  # (n_pruned, n_axes) int64
     axes: np.ndarray,  # (n_panel, n_axes) int64 in units of `DOSAGE_STEP`
     factor: float,  # of relative prior variances of effects
+    keep: Callable[[np.ndarray], Callable[[], np.ndarray]],  # as of `genome_prior`
 ) -> ChromosomePrior:
     blocks, effects = [], []
     n_axes, of_axes, f = axes.shape[1], np.zeros(axes.shape[1]), axes * DOSAGE_STEP
@@ -379,20 +435,21 @@ def _chromosome_prior(
         X /= D
         effects.append(B)
         of_axes += Q @ np.square(B * DOSAGE_STEP / D[:, np.newaxis])
-        blocks.append(BlockPrior(first, stop, *_decomposed(X, Q), D))
+        p, *matrices = _decomposed(X, Q)
+        blocks.append(BlockPrior(first, stop, keep(np.array(matrices, dtype=np.float32)), p, D))
     grids = (np.concatenate(effects), chromosome.pruned, loadings)
     return ChromosomePrior(chromosome.contig, chromosome.centre, tuple(blocks), *grids, of_axes)
 
 
 def _decomposed(X: np.ndarray, Q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return Sigma^1/2, V and p of standardised rows and prior variances of effects.
+    """Return p, Sigma^1/2 and V of standardised rows and prior variances of effects.
 
-    Both matrices are rounded to single precision, in which they are stored.
+    P is of Sigma^1/2 in single precision, in which it is stored.
     """
     eigenvalues, U = eigh(shrunken_covariance(X), driver="evd")
     root = _in_single_precision((U * np.sqrt(np.maximum(eigenvalues, 0))) @ U.T)
     p, V = eigh((root * Q) @ root, driver="evd")
-    return root, _in_single_precision(V), np.maximum(p, 0)
+    return np.maximum(p, 0), root, V
 
 
 def shrunken_covariance(X: np.ndarray) -> np.ndarray:
@@ -416,11 +473,19 @@ def _in_single_precision(matrix: np.ndarray) -> np.ndarray:
 
 
 def _ld_block(block: BlockPrior, variances: np.ndarray, shares: np.ndarray) -> LdBlock:
+    """Return the block of a map but for its matrices."""
+    is_used, none = shares > 0, np.empty((0, 0))
+    directions = (none, shares[is_used], variances[is_used], none, none)
+    return LdBlock(block.first, block.stop, *directions, block.deviations, float(variances.sum()))
+
+
+def _matrices(block: BlockPrior, shares: np.ndarray) -> dict[str, np.ndarray]:
+    """Return the matrices of the block of a map."""
+    root, vectors = block.matrices().astype(np.float64)
     is_used = shares > 0
     # T' = diag(1/D) Sigma^-1/2 V diag(sqrt q); an eigenvector has no sign: its largest entry is positive.
-    V = block.vectors[:, is_used]
+    V = vectors[:, is_used]
     V = V * np.where(V[np.abs(V).argmax(axis=0), np.arange(V.shape[1])] < 0, -1.0, 1.0)
-    directions = np.linalg.solve(block.root, V * np.sqrt(shares[is_used]))
+    directions = np.linalg.solve(root, V * np.sqrt(shares[is_used]))
     matrix = np.rint((directions / block.deviations[:, np.newaxis]).T / MAP_STEP).astype(np.int64)
-    part = (block.first, block.stop, matrix, shares[is_used], variances[is_used], V, block.root)
-    return LdBlock(*part, block.deviations, float(variances.sum()))
+    return {"matrix": matrix, "loadings": _in_single_precision(root @ V), "root": root}

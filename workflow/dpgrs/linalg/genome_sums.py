@@ -78,9 +78,9 @@ def exact_sums(sums: ChromosomeSums, chromosome: ChromosomeMap) -> tuple[np.ndar
     if n_axes:
         _add_products(np.diag(chromosome.axis_gains), sums.axes, high[:, :n_axes], low[:, :n_axes])
     for block, entries in zip(chromosome.blocks, chromosome.entries(), strict=True):
-        places = high[:, entries], low[:, entries]
-        _add_products(block.matrix, sums.variants[:, block.columns], *places)
-        _add_products(-_axis_map(block, chromosome), sums.axes, *places)
+        places, matrix = (high[:, entries], low[:, entries]), block.matrix
+        _add_products(matrix, sums.variants[:, block.columns], *places)
+        _add_products(-_axis_map(matrix, chromosome.axis_effects[block.columns]), sums.axes, *places)
     return high + (low >> LOW_BITS), low & (2**LOW_BITS - 1)
 
 
@@ -114,9 +114,9 @@ def _limbs(values: np.ndarray, n_bits: int, n_limbs: int) -> Iterator[np.ndarray
         yield (digits if number == n_limbs - 1 else digits & (2**n_bits - 1)).astype(np.float64)
 
 
-def _axis_map(block: LdBlock, chromosome: ChromosomeMap) -> np.ndarray:
+def _axis_map(matrix: np.ndarray, effects: np.ndarray) -> np.ndarray:
     """Return M_b, T_b B_b rounded: (n_directions, n_axes) int64 in units of `MAP_STEP`."""
-    return block.matrix @ chromosome.axis_effects[block.columns] + STEPS_PER_ONE // 2 >> STEP_BITS
+    return matrix @ effects + STEPS_PER_ONE // 2 >> STEP_BITS
 
 
 def short_rows(matrix: np.ndarray) -> np.ndarray:
@@ -151,7 +151,6 @@ def _is_whole(chromosome: ChromosomeMap) -> bool:
     bounds = [(block.first, block.stop) for block in chromosome.blocks]
     stops = [0, *(stop for _, stop in bounds)]
     is_whole = [first for first, _ in bounds] == stops[:-1] and stops[-1] == n_variants
-    is_whole &= all(block.matrix.shape[1] == block.stop - block.first for block in chromosome.blocks)
     return is_whole and chromosome.centre.shape == (n_variants,) and len(chromosome.axis_gains) in (0, n_axes)
 
 
@@ -163,7 +162,10 @@ def _is_bounded(chromosome: ChromosomeMap) -> bool:
     is_bounded &= bool(((centre >= 0) & (centre <= LARGEST_DOSAGE)).all())
     is_bounded &= np.abs(chromosome.axis_gains.astype(np.float64)).max(initial=0) * LARGEST_AXIS <= EXACT
     for block in chromosome.blocks:
-        T, B = (np.abs(array.astype(np.float64)) for array in (block.matrix, effects[block.columns]))
+        matrix = block.matrix
+        if matrix.shape != (block.n_directions, block.stop - block.first):
+            return False
+        T, B = (np.abs(array.astype(np.float64)) for array in (matrix, effects[block.columns]))
         of_axes = T @ B
         is_bounded &= of_axes.max(initial=0) <= LARGEST_PRODUCT
         largest = T.sum(axis=1) * LARGEST_ENTRY + (of_axes / STEPS_PER_ONE + 1).sum(axis=1) * LARGEST_AXIS
@@ -300,9 +302,13 @@ class _BlockRows:
     centre: np.ndarray  # (n_variants,) int64
     matrix: np.ndarray  # (n_directions, n_variants) float32 or float64
     factors: np.ndarray  # (n_directions,) float64
+    units: np.ndarray  # (n_directions,) int64, by what T is larger than the matrix
     offsets: np.ndarray  # (n_directions,) float64, T a
-    columns: np.ndarray  # (n_variants, n_directions) float64, T of each variant
     axis_map: np.ndarray  # (n_directions, n_axes) float64, M
+
+    def columns(self) -> np.ndarray:
+        """Return T of each variant, (n_variants, n_directions) float64."""
+        return np.multiply(self.matrix.T, self.units, dtype=np.float64, order="C")
 
 
 class RowNorms:
@@ -361,14 +367,15 @@ def _block_rows(block: LdBlock, *, chromosome: ChromosomeMap, has_dosages: bool)
     units = common & -common
     short = T // units[:, np.newaxis]
     is_single = not has_dosages and 2 * np.abs(short).sum(axis=1).max(initial=0) < EXACT_SINGLE
+    units = units if is_single else np.ones_like(units)
     return _BlockRows(
         block,
         centre,
         short.astype(np.float32) if is_single else T.astype(np.float64),
-        (units if is_single else np.ones_like(units)) * float(1 if has_dosages else STEPS_PER_ALLELE),
+        units * float(1 if has_dosages else STEPS_PER_ALLELE),
+        units,
         (T @ centre).astype(np.float64),
-        np.ascontiguousarray(T.T, dtype=np.float64),
-        _axis_map(block, chromosome).astype(np.float64),
+        _axis_map(T, chromosome.axis_effects[block.columns]).astype(np.float64),
     )
 
 
@@ -390,7 +397,7 @@ def _write_tile(slab: GenotypeSlab, tile: slice, part: _BlockRows, out: np.ndarr
     if slab.missing is None or not slab.missing[variants, words].any():
         return NO_ENTRIES
     sums = np.zeros((out.shape[1], len(part.matrix)))
-    drop_missing(genotypes, slab.missing[variants, words], part.centre, part.columns, True, sums)
+    drop_missing(genotypes, slab.missing[variants, words], part.centre, part.columns(), True, sums)
     return sums
 
 

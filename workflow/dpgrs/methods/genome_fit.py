@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import softmax
 
-from dpgrs.linalg.genome_map import DOSAGE_STEP, MAP_STEP, GenomeMap
+from dpgrs.linalg.genome_map import DOSAGE_STEP, MAP_STEP, GenomeMap, LdBlock
 from dpgrs.methods.blup import NEGLIGIBLE
 from dpgrs.methods.blup_model import HERITABILITIES, beta_priors, heritability_posterior, log_evidence
 
@@ -33,14 +33,32 @@ EXPONENTS = (-1.0, -0.5, 0.0)
 
 @dataclass(frozen=True, eq=False)
 class BlockEntries:
-    """The entries of an LD block, and what the public map states of them."""
+    """The entries of an LD block, whose matrices are read anew whenever they are taken."""
 
-    loadings: np.ndarray  # (n_variants, n_directions) float64, L
+    block: LdBlock
     noise: np.ndarray  # (n_directions,) float64 > 0, N
     entries: np.ndarray  # (n_rows, n_directions) float64, c: a row for each phenotype, or copy of one
-    root: np.ndarray  # (n_variants, n_variants) float64, Sigma^1/2
-    deviations: np.ndarray  # (n_variants,) float64, of dosages
     axis_effects: np.ndarray  # (n_variants, n_axes) float64, of the axes on standardised dosages
+
+    @property
+    def n_variants(self) -> int:
+        """The number of variants of the block."""
+        return len(self.deviations)
+
+    @property
+    def loadings(self) -> np.ndarray:
+        """L, (n_variants, n_directions) float64."""
+        return self.block.loadings
+
+    @property
+    def root(self) -> np.ndarray:
+        """Sigma^1/2, (n_variants, n_variants) float64."""
+        return self.block.root
+
+    @property
+    def deviations(self) -> np.ndarray:
+        """Standard deviations of dosages, (n_variants,) float64."""
+        return self.block.deviations
 
     def relative_variances(self, exponent: float) -> np.ndarray:
         """Return Q but for a factor that is the same in all blocks, (n_variants,) float64."""
@@ -66,7 +84,7 @@ class GenomeEntries:
     @property
     def n_variants(self) -> int:
         """The number of variants of the genome."""
-        return sum(len(block.loadings) for block in self.blocks)
+        return sum(block.n_variants for block in self.blocks)
 
     def of_rows(self, rows: np.ndarray) -> "GenomeEntries":
         """Return the entries of some rows, which are named by their places."""
@@ -137,11 +155,9 @@ def genome_entries(
             B = chromosome.axis_effects[block.columns] * DOSAGE_STEP / block.deviations[:, np.newaxis]
             blocks.append(
                 BlockEntries(
-                    block.loadings,
+                    block,
                     noise + tau / (block.shares * attenuation**2),
                     S[:, places] / (np.sqrt(block.shares) * scale),
-                    block.root,
-                    block.deviations,
                     B,
                 )
             )
@@ -156,11 +172,12 @@ def fit_variances(
     """Return how probable exponents and heritabilities are, by their marginal likelihood over all blocks."""
     scales = seen.scales()
     log_likelihood = np.zeros((len(EXPONENTS), len(seen.of_axes), len(HERITABILITIES)))
-    for place, (exponent, scale) in enumerate(zip(EXPONENTS, scales, strict=True)):
-        for block in seen.blocks:
+    for block in seen.blocks:
+        for place, (exponent, scale) in enumerate(zip(EXPONENTS, scales, strict=True)):
             eigenvalues, U = block.decomposed(scale * block.relative_variances(exponent))
             X = block.entries / np.sqrt(block.noise) @ U
             log_likelihood[place] += _log_likelihood(eigenvalues, X, seen.factors)
+    for place, (exponent, scale) in enumerate(zip(EXPONENTS, scales, strict=True)):
         is_used = np.isfinite(seen.axis_noise)
         ratios = _axis_variances(seen, exponent, scale)[is_used] / seen.axis_noise[is_used]
         X = seen.of_axes[:, is_used] / np.sqrt(seen.axis_noise[is_used])
@@ -179,20 +196,20 @@ def fit_variances(
 
 def blup_effects(seen: GenomeEntries, model: VarianceModel) -> GenomeEffects:
     """Return posterior means of effects under normal priors, averaged over exponents and heritabilities."""
-    of_blocks = [np.zeros((len(block.entries), len(block.loadings))) for block in seen.blocks]
-    of_axes = np.zeros_like(seen.of_axes)
+    of_blocks, of_axes = [], np.zeros_like(seen.of_axes)
     is_used = np.isfinite(seen.axis_noise)
-    for exponent, scale, share, posterior in zip(
-        EXPONENTS, model.scales, model.exponent_shares, model.heritability, strict=True
-    ):
-        if share <= NEGLIGIBLE:
-            continue
-        for block, effects in zip(seen.blocks, of_blocks, strict=True):
+    terms = zip(EXPONENTS, model.scales, model.exponent_shares, model.heritability, strict=True)
+    used = [each for each in terms if each[2] > NEGLIGIBLE]
+    for block in seen.blocks:
+        loadings, effects = block.loadings, np.zeros((len(block.entries), block.n_variants))
+        for exponent, scale, share, posterior in used:
             Q = scale * block.relative_variances(exponent)
             eigenvalues, U = block.decomposed(Q)
             X = block.entries / np.sqrt(block.noise) @ U
             X *= _shrinkage(eigenvalues, posterior, seen.factors)
-            effects += share * Q * (X @ U.T / np.sqrt(block.noise) @ block.loadings.T)
+            effects += share * Q * (X @ U.T / np.sqrt(block.noise) @ loadings.T)
+        of_blocks.append(effects)
+    for exponent, scale, share, posterior in used:
         variances = _axis_variances(seen, exponent, scale)[is_used]
         ratios = variances / seen.axis_noise[is_used]
         shrinkage = _shrinkage(ratios, posterior, seen.factors) * ratios

@@ -14,13 +14,15 @@ References
    with imputed high-density single nucleotide polymorphism panels. Journal of Dairy Science 95(7).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numba
 import numpy as np
 
-from dpgrs.methods.genome_fit import EXPONENTS, GenomeEntries, VarianceModel
+from dpgrs.methods.genome_fit import EXPONENTS, BlockEntries, GenomeEntries, VarianceModel
 from dpgrs.public_random import generator
 
 if TYPE_CHECKING:
@@ -33,6 +35,8 @@ FIRST_CHANCES = np.array([0.95, 0.03, 0.015, 0.005])
 SWEEPS, BURN_IN = 300, 100
 # Vectors of so many numbers are summed at once.
 LANES = 8
+# Numbers of single precision, 1 GiB.
+LARGEST_GROUP = 2**28
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,21 +59,64 @@ def mixture_effects(
     prior: MixturePrior | None = None,  # None draws it along with the effects, for all rows together
     sweeps: int = SWEEPS,
     burn_in: int = BURN_IN,  # sweeps that are not counted
+    largest: int = LARGEST_GROUP,  # entries of the matrices of blocks that are in memory together
 ) -> tuple[tuple[np.ndarray, ...], MixturePrior]:
     """Return the posterior means of effects of standardised dosages, and the mean of the prior.
 
-    The effects are (n_rows, n_variants) float64 for each block.
+    The effects are (n_rows, n_variants) float64 for each block. If the matrices of all blocks are larger, the
+    prior is drawn with evenly spaced blocks, and effects are drawn of one group of blocks after another.
     """
+    groups = _groups(seen.blocks, largest)
+    options = {"sweeps": sweeps, "burn_in": burn_in}
+    if len(groups) == 1:
+        return _effects_of_group(seen.blocks, seen, model, prior, ("genome mixture",), **options)
+    if prior is None:
+        spaced = seen.blocks[:: len(groups)]
+        _, prior = _effects_of_group(spaced, seen, model, None, ("genome mixture",), **options)
+    effects: list[np.ndarray] = []
+    for number, group in enumerate(groups):
+        key = ("genome mixture", number)
+        effects += _effects_of_group(group, seen, model, prior, key, **options)[0]
+    return tuple(effects), prior
+
+
+def _groups(blocks: Sequence[BlockEntries], largest: int) -> list[Sequence[BlockEntries]]:
+    """Cut blocks into groups of consecutive ones with at most so many entries, or of one block."""
+    cuts, total = [0], 0
+    for place, block in enumerate(blocks):
+        size = block.n_variants * _width(block)
+        if total and total + size > largest:
+            cuts.append(place)
+            total = 0
+        total += size
+    return [blocks[first:stop] for first, stop in pairwise([*cuts, len(blocks)])]
+
+
+def _width(block: BlockEntries) -> int:
+    """Return the number of directions of a block, padded to `LANES`."""
+    return -(-len(block.noise) // LANES) * LANES
+
+
+def _effects_of_group(
+    blocks: Sequence[BlockEntries],
+    seen: GenomeEntries,
+    model: VarianceModel,
+    prior: MixturePrior | None,
+    key: tuple[str | int, ...],  # of the random numbers
+    *,
+    sweeps: int,
+    burn_in: int,
+) -> tuple[tuple[np.ndarray, ...], MixturePrior]:
     exponent, scale = EXPONENTS[model.best], model.scales[model.best]
     h2 = model.mean_heritability
-    roots = [np.sqrt(scale * block.relative_variances(exponent)) for block in seen.blocks]
+    roots = [np.sqrt(scale * block.relative_variances(exponent)) for block in blocks]
     first_variant = np.cumsum([0, *(len(root) for root in roots)])
-    widths = [-(-len(block.noise) // LANES) * LANES for block in seen.blocks]
+    widths = [_width(block) for block in blocks]
     first_direction = np.cumsum([0, *widths])
     first_entry = np.cumsum([0, *(len(root) * width for root, width in zip(roots, widths, strict=True))])
     G = np.zeros(first_entry[-1], dtype=np.float32)
     r = np.zeros((len(h2), first_direction[-1]))
-    for place, (block, root, width) in enumerate(zip(seen.blocks, roots, widths, strict=True)):
+    for place, (block, root, width) in enumerate(zip(blocks, roots, widths, strict=True)):
         rows = G[first_entry[place] : first_entry[place + 1]].reshape(len(root), width)
         rows[:, : len(block.noise)] = root[:, np.newaxis] * block.loadings / np.sqrt(block.noise)
         directions = slice(first_direction[place], first_direction[place] + len(block.noise))
@@ -77,11 +124,9 @@ def mixture_effects(
         r[:, directions] = block.entries / np.sqrt(block.noise) / np.sqrt(h2)[:, np.newaxis]
     start = MixturePrior.first() if prior is None else prior
     bounds = (first_variant, first_direction, first_entry)
-    rng = generator(SEED, "genome mixture")
     precision = h2 / seen.factors
-    means, chances, variance = sample_mixture(
-        G, r, precision, *bounds, start.chances, start.variance, prior is None, sweeps, burn_in, rng
-    )
+    draws = (start.chances, start.variance, prior is None, sweeps, burn_in, generator(SEED, *key))
+    means, chances, variance = sample_mixture(G, r, precision, *bounds, *draws)
     means *= np.sqrt(h2)[:, np.newaxis]
     effects = [
         means[:, first_variant[place] : first_variant[place + 1]] * root for place, root in enumerate(roots)

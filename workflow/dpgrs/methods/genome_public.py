@@ -21,12 +21,13 @@ has. With a = u'Pr u, u's/a has the noise w/a and what other directions add, abo
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import softmax
 
-from dpgrs.linalg.genome_map import GenomeMap, LdBlock
+from dpgrs.linalg.genome_map import GenomeMap, LazyBlock, LdBlock
 from dpgrs.linalg.genome_prior import STEERING_EXPONENT
 from dpgrs.methods.blup_model import HERITABILITIES
 from dpgrs.methods.genome_fit import BlockEntries, GenomeEntries
@@ -217,9 +218,12 @@ def _joined(
     total = precision + of_sums
     is_seen = total > 0
     joined = (precision * entries + of_sums * sums)[is_seen] / total[is_seen]
-    return replace(
-        block,
-        loadings=block.root @ of_file.directions[:, is_seen],
-        noise=1 / total[is_seen],
-        entries=joined[np.newaxis],
-    )
+    kept = {name: getattr(block.block, name) for name in ("first", "stop", "deviations", "heritability")}
+    kept |= {"shares": np.ones(len(joined)), "variances": of_file.variances[is_seen]}
+    along = LazyBlock(partial(_matrix, block.block, of_file.directions[:, is_seen]), **kept)
+    return replace(block, block=along, noise=1 / total[is_seen], entries=joined[np.newaxis])
+
+
+def _matrix(block: LdBlock, directions: np.ndarray, name: str) -> np.ndarray:
+    """Return a matrix of a block by its name, with loadings along other directions than those of the map."""
+    return block.root @ directions if name == "loadings" else getattr(block, name)

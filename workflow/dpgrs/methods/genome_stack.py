@@ -105,9 +105,10 @@ def _mixture_share(
     product = square = 0.0
     parts = zip(first.blocks, second.blocks, blup.of_blocks, mixture.of_blocks, strict=True)
     for block, other, of_blup, of_mixture in parts:
-        change = (of_mixture - of_blup) @ block.root
+        root = block.root
+        change = (of_mixture - of_blup) @ root
         product += np.vdot((of_mixture - of_blup) @ block.loadings, other.entries)
-        product -= np.vdot(change, of_blup @ block.root)
+        product -= np.vdot(change, of_blup @ root)
         square += np.vdot(change, change)
     return float(np.clip(product / square, 0, 1)) if square > 0 else 0.0
 

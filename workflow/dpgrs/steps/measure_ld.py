@@ -51,6 +51,7 @@ def measure_ld(
         ]
         options = {"n_summed": max(outcomes_together), "genome_build": settings.release.genome_build}
         options["has_equal_shares"] = settings.privacy.direction_shares == "equal"
+        options["folder"] = output.parent
         maps = map_items(panel, requests, planned_rows=planned_rows, **options)
     save_labelled(output, chain(ld_items(found), maps))
     if not found:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 MB = 10**6
 # Variants of an LD block, at most (`dpgrs.genotypes.ld_blocks`, which brings numba).
 MOST_VARIANTS = 1500
+# Of blocks whose effects are drawn together (`dpgrs.methods.genome_mixture`, which brings numba).
+GROUP_BYTES = 2**30
 FLOAT = 8
 # Of Zarr: ten, and what is unpacked of them.
 CHUNKS_AT_A_TIME = 16
@@ -146,8 +148,19 @@ def products(s: "Shape") -> int:
 
 
 def mapped(s: "Shape") -> int:
-    """Bytes of the public map of a genome: T, eigenvectors and root of each block; 0 without one."""
-    return s.takes_map * 3 * s.n_variants * min(s.n_variants, MOST_VARIANTS) * FLOAT
+    """Bytes of T of all blocks of the public map of a genome; 0 without one."""
+    return s.takes_map * s.n_variants * min(s.n_variants, MOST_VARIANTS) * FLOAT
+
+
+def mapped_block(s: "Shape") -> int:
+    """Bytes of one matrix of the largest block of such a map."""
+    return s.takes_map * min(s.n_variants, MOST_VARIANTS) ** 2 * FLOAT
+
+
+def fitted_map(s: "Shape") -> float:
+    """Bytes that a fit along such a map holds: matrices of a block and of a group, and thinned copies."""
+    of_group = min(mapped(s) / 2, GROUP_BYTES)
+    return s.takes_map * (of_group + 20 * mapped_block(s) + 300 * s.n_outcomes * s.n_variants)
 
 
 def of_chromosome(s: "Shape") -> float:

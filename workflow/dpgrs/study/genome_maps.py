@@ -11,12 +11,13 @@ import numpy as np
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.genotypes.bits import unpack
 from dpgrs.genotypes.dosages import STEPS_PER_ALLELE
+from dpgrs.io.files import spooled_arrays
 from dpgrs.io.replicates import load_labelled
 from dpgrs.linalg.genome_map import ChromosomeMap, GenomeMap, chromosome_arrays, chromosome_of
 from dpgrs.linalg.genome_prior import (
+    MapMaking,
     ReferenceChromosome,
     Spectrum,
-    genome_map,
     genome_prior,
     steered_noise,
 )
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
     from dpgrs.methods.requests import PrivacyRequest
 
 DEFAULT_BUILD = "GRCh38"
-# Of a map in its file: what every chromosome's label has, and the arrays that belong to the whole genome.
 OF_SPECTRUM = ("variances", "chances", "counts")
+# Arrays of the whole genome, which are in every chromosome's label.
 OF_GENOME = ("axis_shares", "axis_variances", "attenuations")
 
 
@@ -99,28 +100,40 @@ def map_items(
     n_summed: int,  # outcomes of the study
     genome_build: str | None = None,
     has_equal_shares: bool = False,
-) -> Iterator[tuple[dict[str, Any], dict[str, np.ndarray]]]:
-    """Yield the map of every request, a label and arrays for each chromosome."""
+    folder: Path | None = None,  # for matrices meanwhile; None takes that of temporary files
+) -> Iterator[tuple[dict[str, Any], Mapping[str, np.ndarray] | Iterator[tuple[str, np.ndarray]]]]:
+    """Yield a spectrum for every number of variants, and the map of every request.
+
+    A map is a label and arrays for each chromosome. Labels are complete when all are taken.
+    """
     by_size: dict[int, list[dict[str, Any]]] = {}
     for terms in map(map_terms, requests):
-        wanted = by_size.setdefault(terms["n_variants"], [])
-        wanted += [] if terms in wanted else [terms]
-    for size, wanted in by_size.items():
+        terms_of_size = by_size.setdefault(terms["n_variants"], [])
+        terms_of_size += [] if terms in terms_of_size else [terms]
+    for size, terms_of_size in by_size.items():
         panel = PanelChromosomes(variant_set, size, genome_build=genome_build)
-        prior = genome_prior(panel)
-        yield spectrum_item(prior.spectrum, size, n_panel=prior.n_panel)
-        for terms in wanted:
-            noise = steered_noise(
-                prior.spectrum,
-                planned_rows,
-                mu=terms["mu"],
-                n_phenotypes=terms["n_outcomes"],
-                sensitivity=sensitivity_factor(terms["neighbours"]),
-                is_equal=has_equal_shares,
-            )
-            genome = genome_map(prior, noise, panel)
-            n_outcomes = n_summed if terms["n_outcomes"] == 1 else terms["n_outcomes"]
-            yield from items_of_map(genome, terms, planned_rows=planned_rows, n_summed=n_outcomes)
+        with spooled_arrays(folder) as keep:
+            prior = genome_prior(panel, keep=keep)
+            yield spectrum_item(prior.spectrum, size, n_panel=prior.n_panel)
+            for terms in terms_of_size:
+                noise = steered_noise(
+                    prior.spectrum,
+                    planned_rows,
+                    mu=terms["mu"],
+                    n_phenotypes=terms["n_outcomes"],
+                    sensitivity=sensitivity_factor(terms["neighbours"]),
+                    is_equal=has_equal_shares,
+                )
+                making, labels, chromosomes = MapMaking(prior, noise, panel), [], []
+                for chromosome, blocks in making.chromosomes():
+                    labels.append({"contig": chromosome.contig})
+                    chromosomes.append(chromosome)
+                    yield labels[-1], chromosome_arrays(chromosome, blocks)
+                n_outcomes = n_summed if terms["n_outcomes"] == 1 else terms["n_outcomes"]
+                options = {"planned_rows": planned_rows, "n_summed": n_outcomes}
+                of_genome = map_label(making.genome(chromosomes), terms, **options)
+                for label in labels:
+                    label |= of_genome
 
 
 def spectrum_item(
@@ -137,15 +150,15 @@ def stored_spectra(path: Path | str) -> dict[int, tuple[Spectrum, int]]:
     return {label["spectrum_of"]: (Spectrum(**arrays), label["n_rows"]) for label, arrays in items}
 
 
-def items_of_map(
+def map_label(
     genome: GenomeMap,
     terms: Mapping[str, Any],  # of the request that it is for
     *,
     planned_rows: int,
     n_summed: int,  # outcomes that are summed along it
-) -> Iterator[tuple[dict[str, Any], dict[str, np.ndarray]]]:
-    """Yield a label and arrays for each chromosome of a map, as a file has them."""
-    label = {
+) -> dict[str, Any]:
+    """Return what the label of every chromosome says of the whole map, as JSON values."""
+    return {
         "terms": terms,
         "digest": genome.digest,
         "n_rows": genome.n_panel,
@@ -155,11 +168,7 @@ def items_of_map(
         "n_axes": genome.n_axes,
         "planned_rows": planned_rows,
         "n_summed": n_summed,
-    }
-    whole = {name: getattr(genome, name) for name in OF_GENOME}
-    for chromosome in genome.chromosomes:
-        arrays = {name: np.asarray(value) for name, value in chromosome_arrays(chromosome).items()}
-        yield label | {"contig": chromosome.contig}, whole | arrays
+    } | {name: getattr(genome, name).tolist() for name in OF_GENOME}
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,7 +181,7 @@ class StoredMap:
     @property
     def contigs(self) -> list[str]:
         """The names of its chromosomes, in the order of the genome."""
-        return [label["contig"] for label in self._file.labels if self._is_of(label)]
+        return [self._file.labels[index]["contig"] for index in self._indices]
 
     @property
     def digest(self) -> str:
@@ -186,21 +195,19 @@ class StoredMap:
     @property
     def attenuations(self) -> np.ndarray:
         """Those of `GenomeMap`."""
-        _, arrays = next(self._file.of(self._is_of))
-        return arrays["attenuations"]
+        return np.array(self.label["attenuations"])
 
     def chromosome(self, contig: str) -> ChromosomeMap:
-        """Return the map of a chromosome."""
-        ((_, arrays),) = self._file.of(lambda label: self._is_of(label) and label["contig"] == contig)
-        return chromosome_of(arrays)
+        """Return the map of a chromosome, whose matrices are read whenever they are taken."""
+        (index,) = (i for i in self._indices if self._file.labels[i]["contig"] == contig)
+        return chromosome_of(self._file.lazily(index))
 
     @cached_property
     def genome(self) -> GenomeMap:
         """The whole map; one that is not what its digest says is refused."""
-        items = list(self._file.of(self._is_of))
-        whole = {name: items[0][1][name] for name in OF_GENOME}
+        whole = {name: np.array(self.label[name], dtype=np.float64) for name in OF_GENOME}
         genome = GenomeMap(
-            chromosomes=tuple(chromosome_of(arrays) for _, arrays in items),
+            chromosomes=tuple(map(self.chromosome, self.contigs)),
             n_panel=self.label["n_rows"],
             level=self.label["level"],
             clip=self.label["clip"],
@@ -211,8 +218,11 @@ class StoredMap:
             raise DpgrsError("The map of the genome must be as it was made, got another. Make it again.")
         return genome
 
-    def _is_of(self, label: Mapping[str, Any]) -> bool:
-        return label.get("terms") == self.label["terms"] and label["digest"] == self.digest
+    @property
+    def _indices(self) -> list[int]:
+        """The places of its chromosomes in the file."""
+        labels = enumerate(self._file.labels)
+        return [index for index, label in labels if label.get("terms") == self.label["terms"]]
 
 
 def stored_maps(path: Path | str) -> list[StoredMap]:

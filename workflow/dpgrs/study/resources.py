@@ -26,11 +26,13 @@ from dpgrs.study.array_sizes import (
     entries,
     file_table,
     fits,
+    fitted_map,
     genotypes,
     held_out,
     ingested,
     ingesting,
     mapped,
+    mapped_block,
     mapping,
     measures,
     metrics,
@@ -151,7 +153,7 @@ NEEDS = {
             genotypes(s)
             + 3 * rows(s) * (1 if s.takes_matrix else of_chromosome(s))
             + 6 * square(s)
-            + 2 * mapped(s)
+            + 12 * mapped_block(s)
         ),
         lambda s: (
             len(s.sizes) * (summing(s) + 20 * s.takes_matrix * s.n_columns**3)
@@ -195,7 +197,7 @@ NEEDS = {
         lambda s: (
             10 * min(s.n_people, AXIS_PEOPLE) * s.n_variants * of_chromosome(s)
             + 20 * s.n_people * FLOAT
-            + mapped(s)
+            + 2 * mapped(s) * of_chromosome(s)
         ),
         lambda s: s.n_requests * (mapping(s, s.n_rows) + 100 * s.n_rows * s.n_variants),
         of_thread=lambda s: 200 * MB,
@@ -220,7 +222,7 @@ NEEDS = {
         lambda s: len(s.sizes) * choosing(s, "exact"),
     ),
     "draw": Need(
-        lambda s: all_outcomes(s) + 2 * products(s) + 6 * square(s) + 2 * mapped(s),
+        lambda s: all_outcomes(s) + 2 * products(s) + 6 * square(s) + 8 * mapped_block(s),
         lambda s: s.n_requests * (1000 * entries(s) + 4 * solving(s) + mapping(s, 10 * s.n_outcomes)),
         of_rows=of_rows,
         work_of_rows=lambda s: s.n_requests * choosing(s),
@@ -229,7 +231,7 @@ NEEDS = {
         lambda s: (
             3 * products(s)
             + 6 * square(s)
-            + 4 * mapped(s)
+            + fitted_map(s)
             + (100 * MB + rows_of_methods(s) + chosen(s) + all_outcomes(s) if s.is_screened else 0)
         ),
         lambda s: (

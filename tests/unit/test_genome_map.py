@@ -76,6 +76,17 @@ def test_chromosome_arrays__keep_integers_of_any_size(genome):
     np.testing.assert_array_equal(chromosome_of(arrays).blocks[0].matrix, large.blocks[0].matrix)
 
 
+@pytest.mark.parametrize("bits", [20, 36, 40])
+def test_axes__are_those_of_python_integers(bits):
+    """Of few and of many bits, which float64 would not hold."""
+    rng = np.random.default_rng(bits)
+    x, A = rng.integers(-(2**15), 2**15, size=(4, 9)), rng.integers(-(2**bits), 2**bits, size=(9, 2))
+    x[0], A[0] = 2**15 - 1, 2**bits - 1
+    exact = [[sum(int(a) * int(b) for a, b in zip(row, column, strict=True)) for column in A.T] for row in x]
+    rounded = [[(total + 2**23) // 2**24 for total in row] for row in exact]
+    assert genome_axes([A[:5], A[5:]], [x[:, :5], x[:, 5:]]).tolist() == rounded
+
+
 @pytest.mark.parametrize("name", ["matrix", "first"])
 def test_digest__changes_with_what_the_private_pass_uses(genome, name):
     first, *rest = genome.chromosomes

@@ -140,12 +140,13 @@ def stated_of_haplotypes():
     ]
 
 
+NOT_REFITTED = "that scores follow from what was drawn: the bundle lacks what they were fitted from"
 WORDS = {
-    "withheld": (make_bundle, "add up to what is claimed.\n", "audits; who made"),
+    "withheld": (make_bundle, "add up to what is claimed.\n", f"audits; {NOT_REFITTED}; who made"),
     "recomputed": (
         make_measured_bundle,
         "R^2 and error on public people follow from constants and sums.\n",
-        "of these weights, for which give --reference; who",
+        f"of these weights, for which give --reference; {NOT_REFITTED}; who",
     ),
 }
 

@@ -18,6 +18,8 @@ import numpy as np
 
 # Dosages, axes and effects of axes; entries of T, loadings and gains.
 DOSAGE_STEP, MAP_STEP = 2.0**-12, 2.0**-24
+EXACT = 2.0**53  # integers below which float64 is exact
+LARGEST_CENTRED = 2.0**16  # of dosages less their centres: any int16 less a centre, in units of `DOSAGE_STEP`
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,9 +188,19 @@ def genome_axes(loadings: Iterable[np.ndarray], dosages: Iterable[np.ndarray]) -
     Both are by chromosome: (n_pruned, n_axes) int64 A, and (n_people, n_pruned) x - a of the pruned variants,
     whole numbers in units of `DOSAGE_STEP`.
     """
-    sums = sum(x.astype(np.int64) @ A for A, x in zip(loadings, dosages, strict=True))
+    sums = sum(_exact_products(x, A) for A, x in zip(loadings, dosages, strict=True))
     half = round(1 / MAP_STEP) // 2
     return (sums + half) // (2 * half)
+
+
+def _exact_products(dosages: np.ndarray, loadings: np.ndarray) -> np.ndarray:
+    """Return dosages times loadings, int64: by float64 where every partial sum is an integer that it holds.
+
+    Which one depends on the loadings alone, as dosages less their centres have at most 17 bits.
+    """
+    is_exact = np.abs(loadings.astype(np.float64)).sum(axis=0).max(initial=0) * LARGEST_CENTRED < EXACT / 2
+    dtype = np.float64 if is_exact else np.int64
+    return (dosages.astype(dtype) @ loadings.astype(dtype)).astype(np.int64)
 
 
 def mapped_rows(

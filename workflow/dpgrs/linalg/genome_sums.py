@@ -20,7 +20,7 @@ from dpgrs.errors import UsageError
 from dpgrs.genotypes.bits import PEOPLE_OF_WORD, WORD_BITS
 from dpgrs.genotypes.dosages import LARGEST_DOSAGE, STEPS_PER_ALLELE
 from dpgrs.genotypes.slabs import GenotypeSlab
-from dpgrs.linalg.genome_map import DOSAGE_STEP, MAP_STEP, ChromosomeMap, GenomeMap, LdBlock
+from dpgrs.linalg.genome_map import DOSAGE_STEP, EXACT, MAP_STEP, ChromosomeMap, GenomeMap, LdBlock
 from dpgrs.linalg.norms import budget_groups
 from dpgrs.linalg.statistics import LARGEST_OUTCOME, OUTCOME_STEP, long_rows
 from dpgrs.threads import map_in_threads
@@ -37,7 +37,7 @@ FACTOR_BELOW_ONE, MOST_DIRECTIONS = 1 - 1e-9, 10**6
 LARGEST_AXIS = 2**17  # in units of `DOSAGE_STEP`: 32 standard deviations
 LARGEST_ENTRY = 2**15 + LARGEST_DOSAGE  # of a centred genotype: any int16 less a centre
 MOST_AXES, MOST_BLOCK_VARIANTS = 32, 2**14
-EXACT, EXACT_SINGLE = 2.0**53, 2.0**24  # integers below which float64 and float32 are exact
+EXACT_SINGLE = 2.0**24  # integers below which float32 is exact
 LARGEST_NORM, LARGEST_PRODUCT = 16.0, 2.0**62
 LARGEST_TOTAL = 2.0**28  # people times the norm of outcomes: |F'W| and |X'W| stay below 2^63
 TILE_PEOPLE, VARIANTS_AT_ONCE = 512, 2048  # genotypes of a tile and a block stay in the L2 cache

@@ -85,6 +85,7 @@ ACCURACY = {
     "scored": (f"{SUMMED}, these from the weights", ""),
 }
 REFITTED = ", and that scores follow from the noisy statistics, by the program's own fits"
+NOT_REFITTED = "; that scores follow from what was drawn: the bundle lacks what they were fitted from"
 # Of the findings that are shown.
 LONGEST_LINE, MOST_LINES = 500, 1000
 
@@ -208,6 +209,7 @@ def verdict(report: dict) -> str:
     chosen = f"{report['n_chosen']} chosen of " if "n_chosen" in report else ""
     checked, unchecked = ACCURACY[report["accuracy"]]
     checked += REFITTED * report.get("refits", False)
+    unchecked += NOT_REFITTED * (not report.get("refits", True))
     return "\n".join(
         [
             f"The bundle is whole: {report['n_files']} files, {report['n_scores']} scores of {chosen}"

@@ -91,7 +91,9 @@ def as_vcf_4_4(bcf):
     content = gzip.decompress(bcf.read_bytes()).replace(b"VCFv4.2", b"VCFv4.4")
     # Two small integers for each of three people: 2 (allele + 1) + phase; 0x81 is none.
     pairs = re.compile(rb"(?<=\x21)([\x00-\x05][\x00-\x05\x81]){3}")
-    content = pairs.sub(lambda found: bytes(b & ~(i % 2 == 0) for i, b in enumerate(found[0])), content)
+    content = pairs.sub(
+        lambda found: bytes(b if i % 2 else b & 0xFE for i, b in enumerate(found[0])), content
+    )
     with pysam.BGZFile(str(bcf), "wb") as file:
         file.write(content)
     return bcf

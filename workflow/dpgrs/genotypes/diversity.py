@@ -57,7 +57,8 @@ def principal_components(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     varying = counts[counts.min(axis=1) != counts.max(axis=1)]
     if min(varying.shape) < N_COMPONENTS:
         return np.full((counts.shape[1], N_COMPONENTS), np.nan), np.full(N_COMPONENTS, np.nan)
-    scores, model = allel.pca(varying, n_components=N_COMPONENTS, scaler="patterson")
+    # Of whole numbers allel takes half precision, which SciPy is to refuse.
+    scores, model = allel.pca(varying.astype(np.float32), n_components=N_COMPONENTS, scaler="patterson")
     largest = np.take_along_axis(scores, np.abs(scores).argmax(axis=0)[np.newaxis], axis=0)
     scores = scores * np.where(largest < 0, -1, 1)
     assert scores.shape == (counts.shape[1], N_COMPONENTS)

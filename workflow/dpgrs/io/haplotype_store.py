@@ -102,7 +102,8 @@ class HaplotypeStore:
         contig = self._read("contig_id")[self._read("variant_contig")]
         ref, alt = self._read("variant_allele").T
         columns = {"contig": contig, "id": self._read("variant_id"), "ref": ref, "alt": alt}
-        table = pd.DataFrame({name: pd.array(values, dtype="str") for name, values in columns.items()})
+        # pandas 2 takes no strings of numpy 2.
+        table = pd.DataFrame({name: values.astype(object) for name, values in columns.items()}, dtype="str")
         table.insert(1, "position", self._read("variant_position").astype(np.int64))
         return table
 

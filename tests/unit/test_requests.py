@@ -4,6 +4,7 @@ import pytest
 
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.reusecov import noisy_entries
+from dpgrs.study.input_files import TABLES
 from dpgrs.study.people_terms import planned_people, training_rows
 from dpgrs.study.requests import reads_of_ld
 from dpgrs.study.settings import resolve
@@ -55,3 +56,9 @@ def test_reads_of_ld__of_maps_name_what_plans_their_rows(change):
     planned, others = (training_rows(one, planned_people(one)) for one in (config, other))
     assert planned != others
     assert settings_read(config, "measure-ld", keys) != settings_read(other, "measure-ld", keys)
+
+
+def test_reads_of_ld__name_no_table():
+    """Otherwise the note on a public map has a mark of a private file, and another table refuses the map."""
+    keys = reads_of_ld(has_maps=True)
+    assert [table for table in TABLES for key in keys if f"{table}.".startswith(f"{key}.")] == []

@@ -30,10 +30,11 @@ READS_OF_REQUESTS = (
     "privacy.outcome_budget",
     "covariates.share",
 )
-# From which the planned numbers of training rows, and of outcomes drawn together, follow.
+# From which the planned number of training rows follows. The number of outcomes that are drawn together is
+# among the terms of a map, which a draw compares; tables that show it are private, and make no map.
 READS_OF_PLAN = (
     *("cohort.planned_people", "cohort.source", "cohort.simulation.people", "cohort.copies.people"),
-    *("outcomes.test_share", "outcomes.source", "outcomes.file", "outcomes.scales", "outcomes.loadings"),
+    *("outcomes.test_share", "outcomes.source"),
 )
 SHARES = ("gram_share", "count_share", "case_share")
 # Of what a release measures.

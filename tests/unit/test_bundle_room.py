@@ -65,10 +65,26 @@ def test_bundle_problems__the_same_requests_are_written_again_and_no_others(stud
 
 
 @pytest.mark.parametrize("name", ["report", "figures"])
-def test_bundle_problems__raise_on_a_link_in_place_of_pages(study, name):
-    BUNDLE.with_name(name).symlink_to(study.root)
+@pytest.mark.parametrize("kind", ["link", "file"])
+def test_bundle_problems__raise_on_a_link_or_a_file_in_place_of_pages(study, name, kind):
+    pages = BUNDLE.with_name(name)
+    pages.symlink_to(study.root) if kind == "link" else pages.write_text("notes")
     (line,) = bundle_problems(study.config)
     assert line.startswith(f"`study`: `results/demo/{name}` must be a folder of its own, ")
+    assert f"got a {kind}. Move the {kind} away" in line
+
+
+def test_draw__where_the_bundle_is_a_file_is_refused_before_the_charge(study):
+    (BUNDLE / "privacy_statement.json").unlink()
+    BUNDLE.rmdir()
+    BUNDLE.write_text("notes")
+    ledger, other = study.ledger(study.config), changed(study.config, dataset={"version": "2"})
+    before = ledger.path.read_bytes()
+    (line,) = bundle_problems(other)
+    assert "got a file. Move the file away" in line
+    with pytest.raises(DpgrsError, match=r"must be a folder of its own, .* got a file"):
+        study.release(other)
+    assert ledger.path.read_bytes() == before
 
 
 def test_bundle_problems__raise_on_a_bundle_that_nobody_knows(study):
@@ -90,7 +106,7 @@ def test_draw__where_the_bundle_is_a_link_is_refused_before_the_charge(study, ta
     before = ledger.path.read_bytes()
     assert bundle_problems(other) == [
         "`study`: `results/demo/release` must be a folder of its own, which a run replaces as a whole, got a "
-        "link. Remove the link, and copy the folder when it is there."
+        "link. Move the link away, and copy the folder when it is there."
     ]
     with pytest.raises(DpgrsError, match=r"must be a folder of its own, .* got a link"):
         study.release(other)

@@ -76,7 +76,9 @@ def test_release__data_of_other_settings_are_made_anew(begun):
     assert jobs(begun, fewer, *BY_TIME) == {"ingest_chromosome", "make_variants", "make_outcomes"}
     told = run(begun, with_share(0.3), "--dry-run", *BY_TIME, "--until", "make_outcomes").stdout
     name = "results/release/private/replicate1/outcomes.zarr"
-    assert f"{name} was made by other settings (outcomes.test_share): it is made anew, or" in told
+    assert (
+        f"{name} was made by other settings (outcomes.test_share): unless it is made anew, nothing is" in told
+    )
 
 
 @pytest.mark.parametrize("key", OTHERS)
@@ -271,6 +273,19 @@ def test_release__nothing_is_published_of_other_settings(attacked):
         assert found.returncode == 1
         assert message in found.stdout
     assert not (attacked / "results" / "release" / "release").exists()
+
+
+def test_release__an_earlier_bundle_is_said_to_be_of_other_settings(attacked):
+    """Where only times are compared it is left as it is, and the run ends well."""
+    of_others = "The bundle is of other settings"
+    assert of_others not in run(attacked, SHORT_RELEASE).stdout
+    bundle = attacked / "results" / "release" / "release" / "SHA256SUMS"
+    before = bundle.read_bytes()
+    for arguments in ((), ("--touch",)):
+        told = run(attacked, OTHERS["variants.maf"], *BY_TIME, *arguments).stdout
+        assert told.count(of_others) == 1
+        assert bundle.read_bytes() == before
+    assert len(Ledger(attacked / "ledger.jsonl").read().requests) == 2
 
 
 IMPORTER = """

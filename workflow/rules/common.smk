@@ -152,7 +152,7 @@ def tell_of_other_settings():
     found = made_otherwise(own_settings(SETTINGS), private=PRIVATE)
     for path, keys in found.items():
         print(
-            f"{path} was made by other settings ({', '.join(keys)}): it is made anew, or the release is refused.",
+            f"{path} was made by other settings ({', '.join(keys)}): unless it is made anew, nothing is drawn or published from it.",
             file=sys.stderr,
         )
 

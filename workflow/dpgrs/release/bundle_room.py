@@ -29,7 +29,7 @@ def bundle_problems(config: "StudyConfig") -> list[str]:
     folder = Path("results", config.study, RELEASE)
     try:
         for name in PAGES:
-            _require_no_link(folder.with_name(name))
+            _require_own_folder(folder.with_name(name))
         statement = bundled_statement(folder)
     except DpgrsError as error:
         return [f"`study`: {error}"]
@@ -44,9 +44,9 @@ def bundle_problems(config: "StudyConfig") -> list[str]:
 def bundled_statement(folder: Path | str) -> dict | None:
     """Return the privacy statement of a bundle; None if there is none. An unreadable one is refused.
 
-    So is a link in place of the folder.
+    So is a link or a file in place of the folder.
     """
-    _require_no_link(Path(folder))
+    _require_own_folder(Path(folder))
     path = Path(folder, STATEMENT)
     fix = "Move the folder away: it may be a release that was published."
     return read_json(path, fix=fix) if path.is_file() else None
@@ -90,12 +90,13 @@ def require_same_release(folder: Path | str, requests: set[str], *, fit: dict) -
         raise DpgrsError(_taken(folder))
 
 
-def _require_no_link(folder: Path) -> None:
-    """Refuse a link, even one that leads nowhere: neither a step nor Snakemake can replace it by a folder."""
-    if folder.is_symlink():
+def _require_own_folder(folder: Path) -> None:
+    """Refuse a file or a link, even one that leads nowhere: no step can replace it by a folder."""
+    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+        kind = "link" if folder.is_symlink() else "file"
         raise DpgrsError(
-            f"`{folder}` must be a folder of its own, which a run replaces as a whole, got a link. Remove "
-            "the link, and copy the folder when it is there."
+            f"`{folder}` must be a folder of its own, which a run replaces as a whole, got a {kind}. Move "
+            f"the {kind} away, and copy the folder when it is there."
         )
 
 

@@ -7,8 +7,11 @@ from dpgrs.privacy.ledger.caps import strict_budget
 from dpgrs.privacy.ledger.entries import Cost
 from dpgrs.privacy.ledger.ledger import Book, Ledger, cost_to, shown_delta, shown_epsilon
 from dpgrs.study.copied_people import n_copies
+from dpgrs.study.made_by import ALL_ANEW
+from dpgrs.study.provenance import settings_digest
 from dpgrs.study.release_cost import account_of, certain_cost, other_version, settings_of_ledger
-from dpgrs.study.score_terms import scored_folder
+from dpgrs.study.score_terms import scored_folder, without_scoring
+from dpgrs.study.settings import without_paths
 from dpgrs.study.table_cohort import is_table
 from dpgrs.study.variant_terms import takes_ld
 
@@ -90,7 +93,7 @@ def describe_success(settings: "StudyConfig", *, results: Path | str, earlier: s
             f"The sums of this centre are there: `dpgrs centre export {results} --name NAME --to KEY`.",
         ]
     if _is_release(settings):
-        return lines + _charge(settings, results, earlier)
+        return lines + _of_others(settings, results) + _charge(settings, results, earlier)
     lines += _copied(settings) + _missing(Path(results, "private", "qc.tsv"))
     return lines + _noise(settings, Path(results, "metrics.tsv"))
 
@@ -106,6 +109,16 @@ def describe_failure(settings: "StudyConfig", *, earlier: set[str]) -> list[str]
         f"The ledger was charged during this run; {standing}. Run it again as it is: what it was charged is "
         "replayed, not charged twice."
     ]
+
+
+def _of_others(settings: "StudyConfig", results: Path | str) -> list[str]:
+    """Say that a bundle is of other settings, if it is: Snakemake may have been told not to compare them."""
+    written_by = Path(results, "release", "provenance.json")
+    if not written_by.is_file():
+        return []
+    if settings_digest(without_paths(without_scoring(settings))) in written_by.read_text():
+        return []
+    return [f"The bundle is of other settings than this run's, and was left as it is. {ALL_ANEW}"]
 
 
 def _misfit(settings: "StudyConfig", results: Path | str) -> list[str]:

@@ -14,11 +14,13 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from matplotlib.ticker import NullLocator
 
 from dpgrs.linalg.genome_prior import SteeredNoise, genome_map, steered_noise
 from dpgrs.privacy.accounting.accountant import gdp_mu
 from dpgrs.privacy.noise.base import json_digest
 from dpgrs.public_random import generator
+from dpgrs.reporting.svg import INK, PALETTE, new_figure, styled
 from dpgrs_papers.experiments import genome_cohort
 from dpgrs_papers.experiments.genome_cohort import LENGTH, CohortSizes, simulate_chromosome, write_chromosome
 from dpgrs_papers.experiments.genome_labels import RandomisedBins, best_bins
@@ -42,6 +44,14 @@ TYPED = tuple(Architecture(share) for share in (0.01, 0.1, 1.0))
 UNTYPED = tuple(architecture._replace(is_typed=False) for architecture in TYPED)
 ARCHITECTURES = TYPED + UNTYPED
 ALL_FITS = ("BLUP", "mixture", "stack")
+# Of the figure: protection, fit and how the line is drawn.
+LINES = {
+    "without privacy, mixture": ("none", "mixture", "--"),
+    "full protection, add-remove, stack": ("add-remove", "stack", "o-"),
+    "full protection, add-remove, BLUP": ("add-remove", "BLUP", "s-"),
+    "full protection, replace-one, BLUP": ("replace-one", "BLUP", "D-"),
+    "randomised phenotypes only, replace-one, BLUP": ("bins", "BLUP", "^:"),
+}
 # Without noise: neither rows nor phenotypes are clipped, and all directions have a share.
 NO_NOISE, NO_CLIP = 1e9, 100.0
 
@@ -221,8 +231,35 @@ def in_markdown(table: pd.DataFrame) -> list[str]:
     return lines
 
 
+def draw(table: pd.DataFrame, path: Path) -> None:
+    """Draw R^2 against epsilon, a panel for each share of causal variants, and write it as PNG."""
+    table = table[table["is_typed"] & (table["n_phenotypes"] == 1) & (table["panel"].astype(str) == "2000")]
+    table = table[table["n_train"] == table["n_train"].max()]
+    shares = sorted(table["share"].unique())
+    if not shares:
+        return
+    with styled():
+        figure, (axes,) = new_figure(
+            640, 290, left=40, right=12, top=24, bottom=92, ncols=len(shares), sharey=True
+        )
+        for axis, share in zip(axes, shares, strict=True):
+            here = table[table["share"] == share]
+            for (name, (protection, fit, style)), colour in zip(LINES.items(), (INK, *PALETTE), strict=False):
+                line = here[(here["protection"] == protection) & (here["fit"] == fit)]
+                means = line.groupby("epsilon")["r2"].mean()
+                if protection == "none":
+                    means = pd.Series(means.mean(), index=EPSILONS)
+                axis.plot(means.index, means, style, color=colour, label=name, markersize=4)
+            axis.set(xscale="log", title=f"{100 * share:g} % causal", xlabel="epsilon", ylim=(0, 0.45))
+            axis.xaxis.set_minor_locator(NullLocator())
+            axis.set_xticks(EPSILONS, [f"{epsilon:g}" for epsilon in EPSILONS])
+        axes[0].set_ylabel("R² in other people")
+        figure.legend(*axes[0].get_legend_handles_labels(), loc="lower center", ncols=2, fontsize=7)
+        figure.savefig(path, dpi=200)
+
+
 def main(arguments: list[str] | None = None) -> int:
-    """Simulate, measure what is not measured yet, and print the table; return the exit code."""
+    """Simulate, measure what is not measured yet, print the table and draw it; return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--folder", type=Path, default=FOLDER)
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
@@ -265,6 +302,7 @@ def main(arguments: list[str] | None = None) -> int:
     table = pd.concat([pd.read_csv(path, sep="\t") for path in paths], ignore_index=True)
     table.to_csv(given.folder / "table.tsv", sep="\t", index=False)
     print(*in_markdown(table), sep="\n")
+    draw(table, given.folder / "genome.png")
     return 0
 
 

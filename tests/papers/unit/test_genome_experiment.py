@@ -118,13 +118,18 @@ def test_genome__makes_a_table_and_runs_nothing_again(genome, tmp_path, capsys):
     arguments += [str(value) for pair in SIZES.items() for value in pair]
     assert genome.main(arguments) == 0
     printed = capsys.readouterr().out
+    assert (tmp_path / "genome.png").read_bytes().startswith(b"\x89PNG")
     table = pd.read_csv(tmp_path / "table.tsv", sep="\t")
     n_fits = {"add-remove": 3, "none": 2, "replace-one": 1, "sign": 1, "bins": 1}
     assert table.groupby("protection").size().to_dict() == {name: 3 * n for name, n in n_fits.items()}
     assert set(table["fit"]) == {"BLUP", "mixture", "stack"}
     assert table["r2"].between(0, 0.5).all()
     assert table["r2"].mean() > 0.1
-    made = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.*") if path.name != "table.tsv"}
+    made = {
+        path: path.stat().st_mtime_ns
+        for path in tmp_path.rglob("*.*")
+        if path.stem not in ("table", "genome")
+    }
     assert genome.main(arguments) == 0
     assert capsys.readouterr().out == printed
     assert {path: path.stat().st_mtime_ns for path in made} == made

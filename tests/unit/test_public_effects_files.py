@@ -276,8 +276,8 @@ PRESENT = {"methods": ["ridge", "blup"], "public": {"effects": ["a.txt"]}}
         ({"methods": ["ridge", "blup-ld"], "privacy": {"bounds": "tight"}}, None),
         (
             {"methods": ["ridge", "blup-shared"]},
-            "`methods` must name one of blup, blup-ld with `public.effects`, got ridge, blup-shared. Leave "
-            "out `public.effects`, or add one of them.",
+            "`methods` must name one of blup, blup-ld, blup-genome with `public.effects`, got ridge, "
+            "blup-shared. Leave out `public.effects`, or add one of them.",
         ),
         (
             {"privacy": {"protection": ["full", "feature"]}},

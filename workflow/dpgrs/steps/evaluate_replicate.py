@@ -261,4 +261,6 @@ def _is_of(label, size, count):
 
 
 def _write(path, tables, columns):
-    write_table(path, pd.concat(tables)[columns] if tables else pd.DataFrame(columns=columns))
+    # Columns without a value have no type for those of other tables to agree with.
+    tables = [table.dropna(axis=1, how="all") for table in tables]
+    write_table(path, pd.concat(tables).reindex(columns=columns) if tables else pd.DataFrame(columns=columns))

@@ -277,7 +277,7 @@ def test_release__nothing_is_published_of_other_settings(attacked):
 
 def test_release__an_earlier_bundle_is_said_to_be_of_other_settings(attacked):
     """Where only times are compared it is left as it is, and the run ends well."""
-    of_others = "The bundle is of other settings"
+    of_others = "The bundle is of other settings or files"
     assert of_others not in run(attacked, SHORT_RELEASE).stdout
     bundle = attacked / "results" / "release" / "release" / "SHA256SUMS"
     before = bundle.read_bytes()
@@ -286,6 +286,18 @@ def test_release__an_earlier_bundle_is_said_to_be_of_other_settings(attacked):
         assert told.count(of_others) == 1
         assert bundle.read_bytes() == before
     assert len(Ledger(attacked / "ledger.jsonl").read().requests) == 2
+
+
+def test_release__an_earlier_bundle_is_said_to_be_of_other_people(attacked):
+    """Only a path tells whose genotypes. After `--touch` no later run has a job, and none is a replay."""
+    run(attacked, SHORT_RELEASE)
+    simulate_cohort(attacked / "later", chromosomes=["21"], people=60, length=100_000, seed=6)
+    others = SHORT_RELEASE | {"cohort": SHORT_RELEASE["cohort"] | {"vcf": "later/{chrom}.vcf.gz"}}
+    for arguments in (("--touch",), ()):
+        told = run(attacked, others, *arguments).stdout
+        assert told.count("The bundle is of other settings or files") == 1
+        assert "Nothing was charged;" in told
+    assert "Replayed: nothing was charged;" in run(attacked, SHORT_RELEASE).stdout
 
 
 IMPORTER = """

@@ -3,11 +3,12 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dpgrs.errors import DpgrsError
 from dpgrs.privacy.ledger.caps import strict_budget
 from dpgrs.privacy.ledger.entries import Cost
 from dpgrs.privacy.ledger.ledger import Book, Ledger, cost_to, shown_delta, shown_epsilon
 from dpgrs.study.copied_people import n_copies
-from dpgrs.study.made_by import ALL_ANEW
+from dpgrs.study.made_by import ALL_ANEW, require_made_by
 from dpgrs.study.provenance import settings_digest
 from dpgrs.study.release_cost import account_of, certain_cost, other_version, settings_of_ledger
 from dpgrs.study.score_terms import scored_folder, without_scoring
@@ -93,7 +94,8 @@ def describe_success(settings: "StudyConfig", *, results: Path | str, earlier: s
             f"The sums of this centre are there: `dpgrs centre export {results} --name NAME --to KEY`.",
         ]
     if _is_release(settings):
-        return lines + _of_others(settings, results) + _charge(settings, results, earlier)
+        of_others = _of_others(settings, results)
+        return lines + of_others + _charge(settings, results, earlier, is_replay=not of_others)
     lines += _copied(settings) + _missing(Path(results, "private", "qc.tsv"))
     return lines + _noise(settings, Path(results, "metrics.tsv"))
 
@@ -112,13 +114,22 @@ def describe_failure(settings: "StudyConfig", *, earlier: set[str]) -> list[str]
 
 
 def _of_others(settings: "StudyConfig", results: Path | str) -> list[str]:
-    """Say that a bundle is of other settings, if it is: Snakemake may have been told not to compare them."""
+    """Say that a bundle is of other settings or files, if it is: Snakemake may have been told not to compare
+    them."""
     written_by = Path(results, "release", "provenance.json")
+    accuracy = Path(results, "private", "replicate1", "accuracy.npz")
     if not written_by.is_file():
         return []
-    if settings_digest(without_paths(without_scoring(settings))) in written_by.read_text():
-        return []
-    return [f"The bundle is of other settings than this run's, and was left as it is. {ALL_ANEW}"]
+    own = without_scoring(settings)
+    try:
+        # A bundle holds no path. The note on the accuracy has all files that its weights were made from.
+        if accuracy.is_file():
+            require_made_by(own, [accuracy])
+        if settings_digest(without_paths(own)) in written_by.read_text():
+            return []
+    except DpgrsError:
+        pass
+    return [f"The bundle is of other settings or files than this run's, and was left as it is. {ALL_ANEW}"]
 
 
 def _misfit(settings: "StudyConfig", results: Path | str) -> list[str]:
@@ -191,7 +202,7 @@ def _noise(settings: "StudyConfig", metrics: Path) -> list[str]:
     ]
 
 
-def _charge(settings: "StudyConfig", results: Path | str, earlier: set[str]) -> list[str]:
+def _charge(settings: "StudyConfig", results: Path | str, earlier: set[str], *, is_replay: bool) -> list[str]:
     """Say what a run was charged; charges of other studies meanwhile are spent, but not its own."""
     book, account = _book(settings), account_of(settings.privacy)
     # Files of what was drawn may be gone, as under `--all-temp`.
@@ -200,7 +211,7 @@ def _charge(settings: "StudyConfig", results: Path | str, earlier: set[str]) -> 
     if costs:
         cost = shown_epsilon(sum(costs, Cost()), book.budgets[account])
         return [f"Charged: epsilon {cost}; in all {_standing(settings)}."]
-    is_drawn = any(Path(results, "private", "replicate1", "drawn").glob("*.json"))
+    is_drawn = is_replay and any(Path(results, "private", "replicate1", "drawn").glob("*.json"))
     return [f"{'Replayed: nothing' if is_drawn else 'Nothing'} was charged; {_standing(settings)}."]
 
 

@@ -80,7 +80,8 @@ def test_draw_svg__numbers_at_logarithmic_axes_are_written_out():
         wide.loglog([1, 1e6], [0.01, 10])
         narrow.loglog([2e4, 8e4], [3, 7])
         found = {*texts(draw_svg(figure))}
-    assert found >= {"0.01", "1", "10,000", "1,000,000"}
+    # Versions of matplotlib mark every other power, the even ones or the odd ones.
+    assert found >= {"0.01", "1", "10,000", "1,000,000"} or found >= {"0.1", "1,000", "100,000"}
     assert not [text for text in found if "$" in text]
 
 

@@ -161,7 +161,7 @@ def test_score__of_a_release_is_in_its_unit(tmp_path):
         scores.outcomes, scores.weights, scores.constants.of_person, strict=True
     ):
         raw = weights[sites.index] @ calls
-        np.testing.assert_allclose(found[f"{name}.sum"], raw, rtol=1e-12)
+        np.testing.assert_allclose(found[f"{name}.sum"], raw, rtol=1e-12, atol=1e-15)
         centre, scale = {"height": (170, 9), case: (0.2, 0.4)}.get(name, (0, 1))
         np.testing.assert_allclose(found[f"{name}.score"], centre + scale * (constant + raw), rtol=1e-12)
     assert "no constant" not in said

@@ -115,7 +115,7 @@ def test_liability_r2__without_ascertainment_is_that_of_dempster_and_lerner():
 def test_fit_logistic__is_that_of_scikit_learn():
     y, score, C = cohort(400, by_covariates=0.2)
     X = np.column_stack([C, score])
-    model = LogisticRegression(C=np.inf, tol=1e-10, max_iter=1000).fit(X, y)
+    model = LogisticRegression(C=1e12, tol=1e-10, max_iter=1000).fit(X, y)
     fit = fit_logistic(np.column_stack([np.ones(400), X]), y)
     assert fit.slope == pytest.approx(model.coef_[0, -1], rel=1e-5)
     expected = -log_loss(y, model.predict_proba(X)[:, 1], normalize=False)
@@ -134,7 +134,7 @@ def test_binary_measures__nagelkerke_is_the_difference_of_two_models():
     ones = np.ones((400, 1))
 
     def nagelkerke(columns):
-        model = LogisticRegression(C=np.inf, tol=1e-10, max_iter=1000).fit(columns, y)
+        model = LogisticRegression(C=1e12, tol=1e-10, max_iter=1000).fit(columns, y)
         nothing = log_loss(y, np.full(400, y.mean()))
         gain = nothing - log_loss(y, model.predict_proba(columns)[:, 1])
         return (1 - np.exp(-2 * gain)) / (1 - np.exp(-2 * nothing))

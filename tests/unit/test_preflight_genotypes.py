@@ -322,3 +322,14 @@ def test_problems__of_what_is_no_regular_file(tmp_path, key):
     named = [line for line in lines if "must be a regular file, or a link to one" in line]
     assert len(named) >= 1, lines
     assert all(line.startswith(f"`{name}") for line in named)
+
+
+def test_problems__files_in_turn_are_named_one_by_one(tmp_path):
+    write_bed(tmp_path / "a1")
+    cohort = {"plink": "a{chrom}.bed", "chromosomes": [1, 2]}
+    assert any("a2" in line for line in found(cohort))
+    assert found(cohort | {"in_turn": True}) == []
+    for path in ("a{chrom}", "a{chrom}_*.bed"):
+        (line,) = [line for line in found(cohort | {"plink": path, "in_turn": True}) if "in_turn" in line]
+        wanted = f"`cohort.plink` must name one file for each chromosome with `cohort.in_turn`, got {path}."
+        assert line.startswith(wanted)

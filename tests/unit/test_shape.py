@@ -4,10 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dpgrs.io.ingest import ingest_chromosome
 from dpgrs.study.array_sizes import file_table, variant_table
 from dpgrs.study.reference_size import PEOPLE_UNKNOWN
 from dpgrs.study.settings import resolve
-from dpgrs.study.shape import COLUMNS_UNKNOWN, Shape
+from dpgrs.study.shape import COLUMNS_UNKNOWN, VARIANTS_UNKNOWN, Shape
 from plink_sets import write_bed, write_pgen
 from vcf_files import record, vcf_text, write_bgzf, write_text
 
@@ -122,3 +123,20 @@ def test_shape__copies_take_the_place_of_people_but_where_files_are_read(tmp_pat
     keep = write_text(tmp_path / "keep.txt", "A\nB\n")
     shape = shape_of(cohort=cohort | {"copies": {"people": 5000}}, people={"keep": str(keep)})
     assert (shape.n_file_people, shape.n_chosen_people, shape.n_people, shape.n_rows) == (3, 2, 5000, 10**4)
+
+
+def test_shape__of_files_that_are_gone_by_their_stores(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    private = tmp_path / "results" / "gone" / "private"
+    text = vcf_text(record(5, "0|0 0|1 1|1"), record(7, "0|0 0|1 1|1"))
+    path = write_text(tmp_path / "2.vcf", text.replace("\n1\t", "\n2\t"))
+    cohort = {"source": "vcf", "vcf": "{chrom}.vcf", "chromosomes": [1, 2], "in_turn": True}
+    note = private / "made" / "store" / "2.zarr.json"
+    ingest_chromosome([path], chromosome="2", store=private / "store" / "2.zarr")
+    path.unlink()
+    unknown = shape_of(study="gone", cohort=cohort)
+    assert (unknown.n_people, unknown.n_file_variants) == (PEOPLE_UNKNOWN, 2 * VARIANTS_UNKNOWN)
+    note.parent.mkdir(parents=True)
+    note.touch()
+    shape = shape_of(study="gone", cohort=cohort)
+    assert (shape.n_people, shape.n_file_variants) == (3, VARIANTS_UNKNOWN + 2)

@@ -1,6 +1,7 @@
 # Settings, paths and helpers of all rules.
 import json
 import os
+import re
 import shlex
 import sys
 from functools import partial
@@ -29,7 +30,12 @@ sys.path.insert(0, str(PACKAGE_ROOT))
 from dpgrs import __version__
 from dpgrs.study.adjustment import adjusts_first
 from dpgrs.study.code import code_digest
-from dpgrs.study.cohort_files import cohort_files, reference_files_of, tables_of
+from dpgrs.study.cohort_files import (
+    cohort_files,
+    reference_files_of,
+    stored_chromosomes,
+    tables_of,
+)
 from dpgrs.study.copied_people import map_files, n_copies
 from dpgrs.study.verbs import code_read, settings_read
 from dpgrs.study.settings import counts_outcomes, resolve
@@ -319,6 +325,8 @@ IS_COPIED = n_copies(SETTINGS) is not None
 # So may nothing that tells of people who are scored.
 IS_CLOSED = IS_RELEASE or is_controlled(SETTINGS) or bool(SETTINGS.score.target)
 CHROMOSOMES = SETTINGS.cohort.chromosomes
+# Of these no job reads genotype files, so that no job removes a store that could not be made again.
+STORED = stored_chromosomes(SETTINGS)
 PEOPLE, REFERENCE_PEOPLE = terms_of(SETTINGS), reference_terms_of(SETTINGS)
 SEED = SETTINGS.seed
 FETCHED = files_to_fetch(SETTINGS)

@@ -46,6 +46,8 @@ use rule ingest_chromosome as ingest_reference with:
         f"{LOGS}/ingest_reference/{{chrom}}.log",
     benchmark:
         f"{BENCHMARKS}/ingest_reference/{{chrom}}.tsv"
+    wildcard_constraints:
+        chrom="[A-Za-z0-9_.-]+",
     resources:
         **resources_of("ingest-chromosome", REFERENCE),
     params:

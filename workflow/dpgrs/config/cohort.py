@@ -268,6 +268,13 @@ class Cohort(Section):
         "printed in the bundle.",
         example=True,
     )
+    in_turn: bool = setting(
+        False,
+        "Whether genotype files are there in turn. Those of a chromosome are needed until its store is made, "
+        "and may then be removed. Otherwise all files must be there at every start. The path names one file "
+        "for each chromosome, with its ending and without `*`.",
+        example=True,
+    )
     planned_people: int | None = setting(
         None,
         "Number of people that the curator plans for: a public choice, to be made before anything is "

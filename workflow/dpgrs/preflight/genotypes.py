@@ -12,6 +12,7 @@ from dpgrs.study.cohort_files import (
     cohort_files,
     cohort_pattern,
     has_genotype_files,
+    is_absent,
     reference_files_of,
 )
 from dpgrs.study.fetched_files import fetch_command
@@ -39,6 +40,10 @@ def reference_problems(inspection):
         if inspection.headers_only:
             del sides[cohort_pattern(cohort)[0]]
         samples, lines = [], []
+        if is_absent(cohort, chromosome):
+            sides.pop(cohort_pattern(cohort)[0], None)
+            if chromosome in inspection.stored_samples:
+                samples.append(inspection.stored_samples[chromosome])
         for key, files_of in sides.items():
             try:
                 samples.append(inspection.header(tuple(files_of(chromosome))).samples)
@@ -46,7 +51,7 @@ def reference_problems(inspection):
                 lines.append(f"`{key}`: {error}")
         if lines:
             return lines
-        if inspection.headers_only:
+        if len(samples) < 2:
             continue
         people, others = samples
         if people == inspection.samples:

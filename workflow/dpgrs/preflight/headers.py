@@ -6,9 +6,15 @@ from dpgrs.config.paths import SOURCES
 from dpgrs.errors import DpgrsError, must
 from dpgrs.io.chromosomes import AUTOSOMES, chromosome_name, is_chromosome
 from dpgrs.io.genotype_files import order_parts
-from dpgrs.io.genotype_forms import form_named, form_of_source
+from dpgrs.io.genotype_forms import PLINK, form_named, form_of_source
 from dpgrs.preflight.controlled import encrypted_line, is_encrypted
-from dpgrs.study.cohort_files import COHORT_KEYS, cohort_files, cohort_pattern, has_genotype_files
+from dpgrs.study.cohort_files import (
+    COHORT_KEYS,
+    cohort_files,
+    cohort_pattern,
+    has_genotype_files,
+    is_absent,
+)
 from dpgrs.study.copied_people import needs_phase
 
 HEADER_KEYS = (*COHORT_KEYS, "cohort.rows", "cohort.copies.people")
@@ -36,7 +42,7 @@ def read_headers(cohort, *, absent, read):
     if path is None or is_encrypted(path):
         return headers, lines
     for chromosome in cohort.chromosomes:
-        if path.replace("{chrom}", chromosome) in absent:
+        if path.replace("{chrom}", chromosome) in absent or is_absent(cohort, chromosome):
             continue
         try:
             files = tuple(cohort_files(cohort, chromosome))
@@ -63,7 +69,7 @@ def absent_files(cohort, *, absent):
     if pattern is None or is_encrypted(pattern):
         return []
     for chromosome in cohort.chromosomes:
-        if pattern.replace("{chrom}", chromosome) in absent:
+        if pattern.replace("{chrom}", chromosome) in absent or is_absent(cohort, chromosome):
             continue
         try:
             files = cohort_files(cohort, chromosome)
@@ -133,6 +139,9 @@ def _pattern_problems(cohort, key, path):
     stray = [name for name in BRACED.findall(path) if name != "{chrom}"]
     if stray:
         return [must(key, "have no placeholder but {chrom}", stray[0], "Write {chrom}.")]
+    if cohort.in_turn and ("*" in path or (source == "plink" and not path.endswith(PLINK.endings))):
+        wanted = "name one file for each chromosome with `cohort.in_turn`"
+        return [must(key, wanted, path, "Write its ending, and no `*`.")]
     return []
 
 

@@ -7,12 +7,13 @@ from dpgrs.config.schema import keys
 from dpgrs.config.setting import as_json
 from dpgrs.errors import DpgrsError
 from dpgrs.io.genotype_files import genotype_header
+from dpgrs.io.haplotype_store import HaplotypeStore
 from dpgrs.io.tables.phenotypes import outcome_names
 from dpgrs.preflight.headers import HEADER_KEYS, absent_files, read_headers
 from dpgrs.preflight.people import PEOPLE_KEYS, chosen_people, chosen_reference
 from dpgrs.preflight.table_cohort import TableInspection, inspect_table
 from dpgrs.privacy.ledger.ledger import Ledger
-from dpgrs.study.cohort_files import reference_files_of
+from dpgrs.study.cohort_files import reference_files_of, stored_chromosomes
 from dpgrs.study.fetched_files import files_to_fetch
 from dpgrs.study.table_cohort import TABLE_KEYS, is_table
 
@@ -116,7 +117,21 @@ class Inspection:
         """The ids of the people with genotypes, or of a table's rows; None where none can be read."""
         if self.headers_only:
             return None
-        return self.table.row_id if is_table(self.config) else _samples(self.genotypes[0])
+        if is_table(self.config):
+            return self.table.row_id
+        samples = _samples(self.genotypes[0])
+        return next(iter(self.stored_samples.values()), None) if samples is None else samples
+
+    @fact(*HEADER_KEYS, "study", unknown={})
+    def stored_samples(self):
+        """Dict of chromosome to the ids of the people of the store that stands for absent files."""
+        if self.headers_only:
+            return {}
+        samples = {}
+        for chromosome, store in stored_chromosomes(self.config).items():
+            with suppress(DpgrsError):  # said by the step that reads it
+                samples[chromosome] = tuple(HaplotypeStore.open(store).sample_id.tolist())
+        return samples
 
     @fact(*TABLE_KEYS, "cohort.source", "outcomes.source", unknown=TableInspection())
     def table(self):

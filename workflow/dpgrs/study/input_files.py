@@ -86,6 +86,18 @@ def files_of_settings(settings: "StudyConfig", *, study: Path) -> tuple[dict[str
         return must, must.keys() | {file_key(path, study) for path in may} if is_whole else None
 
 
+def keys_of_absent(settings: "StudyConfig", *, study: Path) -> set[str]:
+    """Return the keys in notes of absent genotype files, for which stores stand."""
+    if not _value(settings.as_dict(), "cohort.in_turn"):
+        return set()
+    from dpgrs.study.cohort_files import cohort_files, stored_chromosomes  # brings numba
+
+    with contextlib.chdir(study.parents[1]):
+        files = [cohort_files(settings.cohort, chromosome) for chromosome in stored_chromosomes(settings)]
+        paths = [path for of_chromosome in files for path in _with_companions(of_chromosome)]
+        return {file_key(path, study) for path in paths if not path.exists()}
+
+
 def _genotypes(settings: "StudyConfig") -> tuple[list[Path], list[Path | str]]:
     """Return the genotype files of a study's cohort, and those of the public reference and genetic maps."""
     from dpgrs.study.cohort_files import cohort_files, has_genotype_files, reference_files_of  # brings numba

@@ -28,6 +28,7 @@ from dpgrs.study.input_files import (
     LISTS,
     changed_file,
     files_of_settings,
+    keys_of_absent,
     named_tables,
     require_unchanged,
 )
@@ -192,7 +193,8 @@ def require_made_by(settings: "StudyConfig", files: Sequence[Path]) -> None:
                 )
     if files:
         study = study_of(files[0])
-        require_unchanged(marks, study=study)
+        absent = keys_of_absent(settings, study=study)
+        require_unchanged({key: noted for key, noted in marks.items() if key not in absent}, study=study)
         if unchosen and named_tables(settings, LISTS):
             raise DpgrsError(
                 f"`{unchosen[0]}` must be made of the people whom the lists of `people` leave in the study, "

@@ -9,10 +9,18 @@ from typing import TYPE_CHECKING
 from dpgrs.errors import DpgrsError
 from dpgrs.io.genotype_files import genotype_header
 from dpgrs.io.genotype_forms import VCF, form_named
+from dpgrs.io.haplotype_store import HaplotypeStore
 from dpgrs.io.replicates import summed_outcomes
 from dpgrs.methods.mechanisms import fits_all_rows, fits_groups, streams_genotypes, takes_sums
 from dpgrs.methods.registry import METHODS
-from dpgrs.study.cohort_files import cohort_files, cohort_pattern, has_genotype_files, reference_files_of
+from dpgrs.study.cohort_files import (
+    cohort_files,
+    cohort_pattern,
+    has_genotype_files,
+    is_absent,
+    reference_files_of,
+    stored_chromosomes,
+)
 from dpgrs.study.copied_people import n_copies
 from dpgrs.study.reference_size import PEOPLE_UNKNOWN, UNREADABLE, n_lines, n_reference_people
 from dpgrs.study.table_cohort import is_fractional, is_table, look_at_cohort_table, takes_columns
@@ -54,7 +62,11 @@ class Shape:
         with suppress(*UNREADABLE):
             if is_table(self._config):
                 return len(look_at_cohort_table(self._config, cohort.table).row_id)
-            return _n_samples(self._files(cohort.chromosomes[0]))
+            for name in cohort.chromosomes:
+                if name in self._stores:
+                    return self._stores[name].n_samples
+                if not is_absent(cohort, name):
+                    return _n_samples(self._files(name))
         return PEOPLE_UNKNOWN
 
     @cached_property
@@ -95,8 +107,15 @@ class Shape:
 
     def _in_chromosome(self, name: str) -> int:
         with suppress(*UNREADABLE):
+            if name in self._stores:
+                return self._stores[name].n_variants
             return sum(form_named(path).n_sites(path, self.n_file_people) for path in self._files(name))
         return VARIANTS_UNKNOWN
+
+    @cached_property
+    def _stores(self) -> dict[str, HaplotypeStore]:
+        """The stores that stand for absent genotype files, by chromosome."""
+        return {name: HaplotypeStore.open(path) for name, path in stored_chromosomes(self._config).items()}
 
     @cached_property
     def source(self) -> str:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from dpgrs.io.tables.alike_ids import AlikeIds
+from dpgrs.io.tables.alike_ids import AlikeIds, plain_id, plain_ids
 from dpgrs.preflight import tables
 from dpgrs.study.settings import resolve
 from found_by import found_by
@@ -237,3 +237,11 @@ def test_problems__networks_beside_what_is_of_linear_effects():
         "`outcomes.network` must be null beside `outcomes.factors`, got 8. Leave one out.",
         "`outcomes.network` must be null beside `outcomes.prevalence`, got 8. Leave one out.",
     ]
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [["P1", "p2"], ["P1", "p\n2"], ["P1", "é2"], ["P 1", "p2"], ["P1", ""], ["", ""], [""], []],
+)
+def test_plain_ids__are_those_of_each_id(ids):
+    assert plain_ids(ids) == [plain_id(name) for name in ids]

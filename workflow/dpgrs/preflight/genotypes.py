@@ -67,7 +67,7 @@ def reference_problems(inspection):
                 others = inspection.reference_people
             else:
                 others, _ = chosen_reference(inspection.config, others, shows_ids=False)
-        if set(people) & set(others):
+        if not set(others).isdisjoint(people):
             return [must("public.reference", wanted, f"shared ids on chromosome {chromosome}", fix)]
     if inspection.tell and inspection.people and inspection.reference_people:
         alike = AlikeIds(inspection.people, of="the cohort")

@@ -38,8 +38,8 @@ from dpgrs.io.tables.tables import (
 )
 from dpgrs.public_random import generator
 
-# Of text all columns, of Parquet those that are used: some two seconds. A table of no more is read whole.
-MOST_CELLS = 2_500_000
+# Of text all columns, of Parquet those that are used: some seconds. A table of no more is read whole.
+MOST_CELLS = 1_000_000
 FALSE_ALARM = 1e-12
 
 

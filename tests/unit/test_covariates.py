@@ -26,7 +26,7 @@ from dpgrs.linalg.clipped_statistics import (
 )
 from dpgrs.linalg.covariates import covariate_units, entry_scale, with_covariates
 from dpgrs.linalg.norms import row_norm_of
-from dpgrs.linalg.principal_components import LOADING_STEP, project, reference_loadings
+from dpgrs.linalg.principal_components import LOADING_STEP, project, reference_loadings, wide_loadings
 from dpgrs.linalg.statistics import (
     OUTCOME_STEP,
     coded_rows,
@@ -264,6 +264,25 @@ def test_reference_loadings__components_have_unit_variance_and_a_sign(reference,
 
 
 @pytest.mark.parametrize("rows", ROWS)
+def test_wide_loadings__are_those_of_all_variants_together(reference, rows, monkeypatch):
+    bits, frequency = reference
+    X = coded_rows(bits, n_haplotypes=120, rows=rows)
+    monkeypatch.setattr("dpgrs.linalg.principal_components.WIDE_BLOCK", 5)
+    terms = {"n_components": 3, "rows": rows}
+    found = wide_loadings(lambda block: X[:, block], frequency, n_rows=len(X), **terms)
+    np.testing.assert_allclose(found, reference_loadings(X, frequency, **terms), atol=2 * LOADING_STEP)
+    for n_components, n_rows in ((13, len(X)), (12, len(X)), (6, 5)):
+        with pytest.raises(UsageError, match=r"`covariates\.pcs` must be at most"):
+            wide_loadings(
+                lambda block, n=n_rows: X[:n, block],
+                frequency,
+                n_rows=n_rows,
+                n_components=n_components,
+                rows=rows,
+            )
+
+
+@pytest.mark.parametrize("rows", ROWS)
 def test_project__a_row_is_what_it_is_alone(reference, rows, monkeypatch):
     bits, frequency = reference
     loadings = np.rint(np.random.default_rng(2).standard_normal((2, 12)) / LOADING_STEP) * LOADING_STEP
@@ -271,10 +290,11 @@ def test_project__a_row_is_what_it_is_alone(reference, rows, monkeypatch):
     whole = project(bits, loadings, means=means, n_haplotypes=120, rows=rows)
     X = coded_rows(bits, n_haplotypes=120, rows=rows)
     np.testing.assert_allclose(whole, loadings @ (X - means).T, atol=1e-12)
-    monkeypatch.setattr("dpgrs.linalg.principal_components.VARIANT_BLOCK", 5)
     first_word = bits[:, :1]
-    part = project(first_word, loadings, means=means, n_haplotypes=64, rows=rows)
-    np.testing.assert_array_equal(part, whole[:, : part.shape[1]])
+    for name, value in (("VARIANT_BLOCK", 5), ("PROJECTED_ENTRIES", 2 * 64)):
+        monkeypatch.setattr(f"dpgrs.linalg.principal_components.{name}", value)
+        part = project(first_word, loadings, means=means, n_haplotypes=64, rows=rows)
+        np.testing.assert_array_equal(part, whole[:, : part.shape[1]])
 
 
 def test_reference_loadings__raise_on_more_components_than_directions(reference):

@@ -13,11 +13,13 @@ from dpgrs.config.study import StudyConfig
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.covariates import Covariates
 from dpgrs.io.files import written_digest
+from dpgrs.io.loadings import read_loadings
 from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.replicates import Statistics, load_labelled
 from dpgrs.io.sites import read_chosen_sites
 from dpgrs.linalg.clipped_statistics import GENOTYPE_STEP
 from dpgrs.linalg.linear_fit import LinearFit
+from dpgrs.linalg.principal_components import LOADING_STEP
 from dpgrs.planning.plan import plan_study
 from dpgrs.privacy.ledger.entries import Cost
 from dpgrs.release.covariate_check import covariate_problems
@@ -109,6 +111,15 @@ def bundle(tmp_path_factory):
         config = study.settings("blup", bounds="tight")
         study.bundle(config, study.release(config))
     return study.root / "bundle"
+
+
+def test_make_loadings__of_many_variants_reads_some_at_a_time(study, monkeypatch):
+    monkeypatch.setattr(loadings_step, "MOST_SQUARED", 5)
+    monkeypatch.setattr("dpgrs.linalg.principal_components.WIDE_BLOCK", 3)
+    wide = study.root / "wide.tsv"
+    make_loadings(loadings_of(), "variant_set", output=wide)
+    expected, found = read_loadings(study.loadings), read_loadings(wide)
+    np.testing.assert_allclose(found.values, expected.values, atol=2 * LOADING_STEP)
 
 
 def test_make_covariates__by_person_with_missing_values_at_the_centre(study):

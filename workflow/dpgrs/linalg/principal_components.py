@@ -1,6 +1,7 @@
 """Principal components of genotypes, with loadings from public people, so that a row's depend on it alone."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -14,6 +15,19 @@ if TYPE_CHECKING:
 LOADING_STEP = 2.0**-20  # one unit of a loading
 # Sums of products with genotypes of at most 2^12 steps are exact in float64 below 2^53.
 LARGEST_LOADING_SUM = 2**41
+# Of more variants than this, products of rows are decomposed: those of variants would fill the memory.
+MOST_SQUARED = 2**14
+# Variants of a wide panel, and entries of projected genotypes, that are numbers in memory at a time.
+WIDE_BLOCK, PROJECTED_ENTRIES = 2**12, 2**24
+
+
+class Genotypes(Protocol):
+    """Genotypes of variants, (n_variants, n_words) uint64 or (n_variants, n_rows) int16: an array or a
+    file."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, variants: slice, /) -> np.ndarray: ...
 
 
 def reference_loadings(
@@ -35,17 +49,58 @@ def reference_loadings(
     """
     from scipy.linalg import eigh  # takes 0.14 s, which projections do without
 
-    means, variances = column_moments(frequency, rows=rows)
-    inverse = np.divide(1.0, np.sqrt(variances), where=variances > 0, out=np.zeros_like(variances))
+    means, inverse = _standardising(frequency, rows=rows)
     Z = (X - means) * inverse
-    d = Z.shape[1]
-    if n_components > min(d, len(Z)):
+    n, d = Z.shape
+    _require_so_many(n_components, n, d, key=key)
+    eigenvalues, U = eigh(Z.T @ Z / n, subset_by_index=[d - n_components, d - 1])
+    return _scaled_loadings(eigenvalues[::-1], U[:, ::-1], inverse, key=key)
+
+
+def wide_loadings(
+    columns: Callable[[slice], np.ndarray],  # gives (n_rows, n) float64 of some variants, as in X above
+    frequency: np.ndarray,
+    *,
+    n_rows: int,
+    n_components: int,
+    rows: "Rows",
+    key: str = "covariates.pcs",
+) -> np.ndarray:
+    """Find the loadings of `reference_loadings` for many variants, of which some are read at a time."""
+    from scipy.linalg import eigh
+
+    means, inverse = _standardising(frequency, rows=rows)
+    d = len(frequency)
+    _require_so_many(n_components, n_rows, d, key=key)
+    blocks = [slice(start, min(start + WIDE_BLOCK, d)) for start in range(0, d, WIDE_BLOCK)]
+    products = np.zeros((n_rows, n_rows))
+    for block in blocks:
+        Z = (columns(block) - means[block]) * inverse[block]
+        products += Z @ Z.T / n_rows
+    eigenvalues, V = eigh(products, subset_by_index=[n_rows - n_components, n_rows - 1])
+    eigenvalues, V = eigenvalues[::-1], V[:, ::-1]
+    parts = [((columns(block) - means[block]) * inverse[block]).T @ V for block in blocks]
+    U = np.vstack(parts) / np.sqrt(n_rows * np.maximum(eigenvalues, np.finfo(float).tiny))
+    return _scaled_loadings(eigenvalues, U, inverse, key=key)
+
+
+def _standardising(frequency: np.ndarray, *, rows: "Rows") -> tuple[np.ndarray, np.ndarray]:
+    """Return the means of columns, and one over their standard deviations, 0 where nothing varies."""
+    means, variances = column_moments(frequency, rows=rows)
+    return means, np.divide(1.0, np.sqrt(variances), where=variances > 0, out=np.zeros_like(variances))
+
+
+def _require_so_many(n_components: int, n: int, d: int, *, key: str) -> None:
+    if n_components > min(d, n):
         raise UsageError(
-            f"`{key}` must be at most {min(d, len(Z))}, the smaller of variants and rows of the "
+            f"`{key}` must be at most {min(d, n)}, the smaller of variants and rows of the "
             f"reference, got {n_components}. Lower it."
         )
-    eigenvalues, U = eigh(Z.T @ Z / len(Z), subset_by_index=[d - n_components, d - 1])
-    eigenvalues, U = eigenvalues[::-1], U[:, ::-1]
+
+
+def _scaled_loadings(eigenvalues: np.ndarray, U: np.ndarray, inverse: np.ndarray, *, key: str) -> np.ndarray:
+    """Return loadings by eigenvectors (n_variants, n_components), the first of which is the largest."""
+    d, n_components = U.shape
     # Rounding leaves about d times the machine epsilon where nothing varies.
     if eigenvalues[-1] <= d * np.finfo(float).eps * max(eigenvalues[0], 1.0):
         raise UsageError(
@@ -58,7 +113,7 @@ def reference_loadings(
 
 
 def project(
-    genotypes: np.ndarray,  # (n_variants, n_words) uint64, or (n_variants, n_rows) int16 dosages
+    genotypes: Genotypes,
     loadings: np.ndarray,  # (n_components, n_variants) float64, multiples of `LOADING_STEP`
     *,
     means: np.ndarray,  # (n_variants,) float64, public means of the columns in `half` coding
@@ -81,8 +136,9 @@ def project(
             "Make them again from the reference."
         )
     sums = 0.0
-    for start in range(0, len(genotypes), VARIANT_BLOCK):
-        block = slice(start, min(start + VARIANT_BLOCK, len(genotypes)))
+    step = min(VARIANT_BLOCK, max(PROJECTED_ENTRIES // n_haplotypes, 1))
+    for start in range(0, len(genotypes), step):
+        block = slice(start, min(start + step, len(genotypes)))
         T = half_coded(genotypes[block], n_haplotypes=n_haplotypes, rows=rows).astype(np.float64)
         sums = sums + units[:, block] @ T
     at_means = (units * means).sum(axis=1)

@@ -81,6 +81,19 @@ def make_covariates(
     ).save(output)
 
 
+class StoredGenotypes:
+    """Genotypes of some variants of a variant set, read when they are asked for."""
+
+    def __init__(self, variant_set: VariantSet, columns: np.ndarray) -> None:
+        self._variant_set, self._columns = variant_set, columns
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+    def __getitem__(self, variants: slice) -> np.ndarray:
+        return self._variant_set.genotypes(self._columns[variants])
+
+
 def _of_table(sample_id, path, names, scales, *, rows, bound, is_release, **counting):
     """Return names, standardised values (n_covariates, n_rows) and constants of the columns of a table."""
     constants = constants_of(names, read_scales(scales, kind="covariate"), path=scales, kind="covariate")
@@ -107,7 +120,7 @@ def _of_genotypes(variant_set, loadings, *, rows):
     columns = loadings.places(variant_set.variants)
     means = column_moments(loadings.frequency, rows=rows)[0]
     Z = project(
-        variant_set.genotypes(columns),
+        StoredGenotypes(variant_set, columns),
         loadings.values,
         means=means,
         n_haplotypes=variant_set.n_haplotypes,

@@ -2,10 +2,13 @@
 
 from pathlib import Path
 
+import numpy as np
+
 from dpgrs.io.loadings import write_loadings
 from dpgrs.io.variant_set import VariantSet
-from dpgrs.linalg.principal_components import reference_loadings
+from dpgrs.linalg.principal_components import MOST_SQUARED, reference_loadings, wide_loadings
 from dpgrs.linalg.statistics import coded_rows
+from dpgrs.types import Rows
 
 READS = ("cohort.rows", "covariates.pcs")
 
@@ -25,6 +28,15 @@ def make_loadings(settings, variant_set: Path, *, output: Path):
         settings.cohort.rows,
         settings.covariates.pcs,
     )
-    X = coded_rows(variant_set.genotypes(), n_haplotypes=variant_set.n_haplotypes, rows=rows)
-    found = reference_loadings(X, variant_set.frequency, n_components=n_components, rows=rows)
+    n_haplotypes, frequency = variant_set.n_haplotypes, variant_set.frequency
+    terms = {"n_components": n_components, "rows": rows}
+
+    def columns(variants: slice) -> np.ndarray:
+        return coded_rows(variant_set.genotypes(variants), n_haplotypes=n_haplotypes, rows=rows)
+
+    if len(frequency) > MOST_SQUARED:
+        n_rows = n_haplotypes // (1 if rows == Rows.HAPLOTYPES else 2)
+        found = wide_loadings(columns, frequency, n_rows=n_rows, **terms)
+    else:
+        found = reference_loadings(columns(slice(None)), frequency, **terms)
     write_loadings(output, variant_set.variants, variant_set.frequency, found)

@@ -9,6 +9,7 @@ from dpgrs.io.haplotype_store import rows_per_batch
 from dpgrs.io.outcomes import CHUNK
 from dpgrs.io.stored_genotypes import BLOCK_BYTES
 from dpgrs.io.variant_set_parts import people_at_a_time
+from dpgrs.linalg.principal_components import MOST_SQUARED, PROJECTED_ENTRIES, WIDE_BLOCK
 from dpgrs.linalg.statistics import LEAST_OUTCOMES, PART_ENTRIES, VARIANT_BLOCK
 from dpgrs.study.exact_statistics import people_of_part
 from dpgrs.study.score_measures import MOST_SCORES
@@ -140,6 +141,21 @@ def square(s: "Shape") -> int:
     return (s.n_columns + 1) ** 2 * FLOAT * s.takes_sums
 
 
+def of_components(s: "Shape") -> float:
+    """Bytes that principal components of public people take: rows and their products."""
+    d = s.n_variants
+    if d > MOST_SQUARED:
+        return s.n_rows * FLOAT * (3 * WIDE_BLOCK + 3 * s.n_covariates) + 4 * s.n_rows**2 * FLOAT
+    return genotypes(s) + 2.5 * rows(s) + 4 * d**2 * FLOAT
+
+
+def finding_components(s: "Shape") -> float:
+    """Operations of these: products of matrices, and a decomposition."""
+    least, most = sorted((s.n_variants, s.n_rows))
+    side = least if s.n_variants > MOST_SQUARED else s.n_variants
+    return (2 * side * least * most + 20 * side**3) / PRODUCTS_AT_ONCE
+
+
 def products(s: "Shape") -> int:
     """Bytes of X'X and X'Y, or as many weights, of one request, summed over all sizes and counts."""
     d, covariates = s.sizes, s.n_covariates + 1
@@ -161,6 +177,14 @@ def fitted_map(s: "Shape") -> float:
     """Bytes that a fit along such a map holds: matrices of a block and of a group, and thinned copies."""
     of_group = min(mapped(s) / 2, GROUP_BYTES)
     return s.takes_map * (of_group + 20 * mapped_block(s) + 300 * s.n_outcomes * s.n_variants)
+
+
+def projected(s: "Shape") -> float:
+    """Bytes of genotypes that are projected on principal components at a time, as read and as numbers."""
+    entries_at_a_time = min(
+        s.n_people * min(s.n_variants, VARIANT_BLOCK), max(PROJECTED_ENTRIES // 2, s.n_people)
+    )
+    return 3 * FLOAT * s.rows_a_person * entries_at_a_time
 
 
 def of_chromosome(s: "Shape") -> float:

@@ -25,6 +25,7 @@ from dpgrs.study.array_sizes import (
     chunks_of_outcomes,
     entries,
     file_table,
+    finding_components,
     fits,
     fitted_map,
     genotypes,
@@ -37,12 +38,14 @@ from dpgrs.study.array_sizes import (
     measures,
     metrics,
     of_chromosome,
+    of_components,
     of_rows,
     outcomes,
     part_of_simulated,
     part_of_sums,
     picked,
     products,
+    projected,
     reading,
     rows,
     rows_of_methods,
@@ -170,13 +173,10 @@ NEEDS = {
         ),
         lambda s: len(s.sizes) * s.n_rows * (10**5 + 2 * s.n_series * (1000 + s.n_columns)),
     ),
-    "make-loadings": Need(
-        lambda s: genotypes(s) + 2.5 * rows(s) + 4 * square(s),
-        lambda s: summing(s) + 20 * s.n_columns**3,
-    ),
+    "make-loadings": Need(of_components, finding_components),
     "make-covariates": Need(
-        lambda s: genotypes(s) + s.n_rows * FLOAT * (2 * VARIANT_BLOCK + 10 * s.n_covariates),
-        lambda s: s.n_rows * s.n_covariates * (1000 + s.n_variants),
+        lambda s: projected(s) + s.n_rows * FLOAT * 10 * s.n_covariates,
+        lambda s: s.n_rows * (1000 * s.n_covariates + (10 + s.n_covariates) * s.n_variants),
     ),
     "adjust-outcomes": Need(
         lambda s: all_outcomes(s) + s.n_rows * FLOAT * 4 * (s.n_covariates + 1),
@@ -266,8 +266,12 @@ NEEDS = {
     ),
     "audit": Need(lambda s: 200 * MB, lambda s: 5 * 10**12),
     "measure-release": Need(
-        lambda s: genotypes(s) + 4 * all_outcomes(s) + 1.5 * rows(s) + 2 * products(s),
-        lambda s: 20 * s.n_rows * s.n_columns * s.n_outcomes,
+        lambda s: (
+            (genotypes(s) + 4 * all_outcomes(s) + 1.5 * rows(s)) * s.is_measured
+            + 2 * products(s)
+            + outcomes(s)
+        ),
+        lambda s: 20 * s.n_rows * s.n_columns * s.n_outcomes * s.is_measured,
     ),
     "write-release": Need(
         lambda s: written_sites(s) + 8 * products(s),

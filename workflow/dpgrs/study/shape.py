@@ -25,7 +25,7 @@ from dpgrs.study.copied_people import n_copies
 from dpgrs.study.reference_size import PEOPLE_UNKNOWN, UNREADABLE, n_lines, n_reference_people
 from dpgrs.study.table_cohort import is_fractional, is_table, look_at_cohort_table, takes_columns
 from dpgrs.study.variant_terms import has_public_sites, takes_map, takes_matrix
-from dpgrs.types import Protection, Rows
+from dpgrs.types import Metrics, Protection, Rows
 
 if TYPE_CHECKING:
     from dpgrs.config.study import StudyConfig
@@ -211,6 +211,11 @@ class Shape:
         return self._config.outcomes.test_share
 
     @property
+    def is_measured(self) -> bool:
+        """Whether a release is measured on any people."""
+        return self._config.evaluation.metrics != Metrics.WITHHELD
+
+    @property
     def is_screened(self) -> bool:
         """Whether variants are chosen for each outcome."""
         return any(METHODS[name].is_screened for name in self._config.methods)
@@ -305,6 +310,10 @@ class ReferenceShape(Shape):
     @property
     def n_stored_variants(self) -> int:
         return self.n_file_variants
+
+    @property
+    def _stores(self) -> dict[str, HaplotypeStore]:
+        return {}
 
     def _files(self, chromosome: str) -> list[Path]:
         if not self._config.public.reference:

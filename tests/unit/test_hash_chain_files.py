@@ -29,6 +29,23 @@ def test_chain__a_path_may_be_text(tmp_path):
         assert [entry["kind"] for entry in chain.entries] == ["first", "second"]
 
 
+@pytest.mark.parametrize("links_head", [False, True])
+def test_chain__by_a_link_and_by_its_own_path_is_one(path, tmp_path, links_head):
+    """The head is replaced whenever an entry is added: a link to it would become a file of its own."""
+    linked = tmp_path / "study" / "linked.jsonl"
+    linked.parent.mkdir()
+    linked.symlink_to(path)
+    if links_head:
+        (tmp_path / "study" / "linked.jsonl.head").symlink_to(head_path(path))
+    for kind in ("second", "third"):
+        with appending_to(linked) as chain:
+            chain.append({"kind": kind})
+    for one in (path, linked):
+        with reading_chain(one) as chain:
+            assert [entry["kind"] for entry in chain.entries] == ["first", "second", "third"]
+    assert head_path(linked) == head_path(path)
+
+
 def open_files():
     return sorted(one.name for one in Path("/proc/self/fd").iterdir())
 

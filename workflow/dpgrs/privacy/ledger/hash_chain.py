@@ -43,8 +43,11 @@ def digest(value):
 
 
 def head_path(path):
-    """Return the path of a chain's head."""
+    """Return the path of a chain's head, which lies beside the file itself where the path is a link to it."""
     path = Path(path)
+    if path.is_symlink():
+        # Two links to file and head would part: the head is replaced, and the file is not.
+        path = Path(os.path.realpath(path))
     return path.with_name(f"{path.name}.head")
 
 

@@ -14,7 +14,7 @@ from dpgrs.io.tables.phenotypes import read_outcomes, read_scales
 from dpgrs.io.tables.real_tables import read_real_table
 from dpgrs.io.tables.table_samples import outcome_people
 from dpgrs.io.tables.tables import describe_mismatch, header_of, ids_of, read_populations, rows_of
-from dpgrs.release.traits import read_traits
+from dpgrs.study.traits import read_traits
 from dpgrs_papers.tabular.feature_tables import read_feature_table
 
 

@@ -300,6 +300,30 @@ def test_release__an_earlier_bundle_is_said_to_be_of_other_people(attacked):
     assert "Replayed: nothing was charged;" in run(attacked, SHORT_RELEASE).stdout
 
 
+def test_release__an_earlier_bundle_is_said_to_be_of_other_words_or_perhaps_of_other_files(attacked):
+    """Nothing that is drawn depends on the words, and what a bundle was made from may be removed."""
+    traits = attacked / "traits.tsv"
+    traits.write_text("outcome\treported_trait\nsimulated_0001\theight\n")
+    described = SHORT_RELEASE | {"outcomes": SHORT_RELEASE["outcomes"] | {"traits": "traits.tsv"}}
+    assert "The bundle is" not in run(attacked, described).stdout
+    root = attacked / "results" / "release"
+    traits.write_text("outcome\treported_trait\nsimulated_0001\tweight\n")
+    for settings in (described, SHORT_RELEASE):
+        told = run(attacked, settings, "--touch").stdout
+        assert "The bundle is of other settings or files" in told
+        assert "Replayed" not in told
+    traits.write_text("outcome\treported_trait\nsimulated_0001\theight\n")
+    (root / "private" / "replicate1" / "accuracy.npz").unlink()
+    told = run(attacked, described, "--touch").stdout
+    assert "Whether it is of its files is not known, as what it was made from was removed" in told
+    assert "Nothing was charged" in told
+    (root / "release" / "SHA256SUMS").unlink()
+    told = run(attacked, described, "--until", "compute_statistics").stdout
+    assert "`results/release/release` is not whole, as it lacks SHA256SUMS" in told
+    assert "Bundle:" not in told
+    assert len(Ledger(attacked / "ledger.jsonl").read().requests) == 2
+
+
 IMPORTER = """
 {before}
 module dpgrs:

@@ -7,8 +7,8 @@ from dpgrs.preflight.loadings import outcomes_of
 from dpgrs.preflight.settings import column_problems
 from dpgrs.release.draw_check import BY_METHOD, has_statistics
 from dpgrs.release.folder_check import LARGEST_STATISTICS, MIB, TRACE
-from dpgrs.release.traits import read_traits
 from dpgrs.study.table_settings import covariate_terms, outcome_constants
+from dpgrs.study.traits import read_traits
 from dpgrs.types import Metrics, Neighbours, Penalty, Protection
 
 # A release is one fit, so these hold one value each; others would be releases, and charges, of their own.

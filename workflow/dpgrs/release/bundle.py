@@ -21,7 +21,7 @@ from dpgrs.release.plain_tables import format_weight
 from dpgrs.release.plink_scores import FOLDER as PLINK_SCORES
 from dpgrs.release.plink_scores import write_plink_scores
 from dpgrs.release.registry import to_registry_yaml
-from dpgrs.release.traits import traits_by_outcome
+from dpgrs.study.traits import traits_by_outcome
 
 if TYPE_CHECKING:
     from dpgrs.release.pgs_catalog import Scores

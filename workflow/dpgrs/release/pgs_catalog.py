@@ -162,7 +162,7 @@ def write_scoring_file(
     """Write the score of one outcome, ``.txt.gz``.
 
     `pgs_id` is a name of the score, as the Catalog has given it none; no line is written for an empty
-    acknowledgement; `trait` is from `dpgrs.release.traits.read_traits`.
+    acknowledgement; `trait` is from `dpgrs.study.traits.read_traits`.
     """
     (table, rows), trait = scores.rows(index), trait or {}
     header = {

@@ -18,7 +18,7 @@ import yaml
 
 from dpgrs.privacy.statement.content import ROWS_INPUT
 from dpgrs.privacy.statement.text import n_chosen
-from dpgrs.release.traits import trait_in_words
+from dpgrs.study.traits import trait_in_words
 
 
 class _Dumper(yaml.CSafeDumper):

@@ -21,8 +21,8 @@ from dpgrs.release.bundle import ACCURACY_SUMS, STATEMENT
 from dpgrs.release.effects_metadata import case_counts_of
 from dpgrs.release.input_check import HELD_OUT, MEASURED_ON
 from dpgrs.release.prediction_check import read_sums
-from dpgrs.release.traits import traits_by_outcome
 from dpgrs.release.verify import verify_release
+from dpgrs.study.traits import traits_by_outcome
 from dpgrs.types import Metrics, Neighbours, Rows
 
 DOI = re.compile(r"10\.\d{4,9}/[^\s\"<>,;]*[^\s\"<>,;.)\]]")

@@ -21,7 +21,6 @@ from dpgrs.release.covariates import covariate_weights, with_regression
 from dpgrs.release.draw_check import ON_TURNED_ROWS, has_statistics
 from dpgrs.release.pgs_catalog import Scores
 from dpgrs.release.statistics_files import released_genome_effects, released_statistics
-from dpgrs.release.traits import read_traits
 from dpgrs.study.genome_maps import stored_map
 from dpgrs.study.identity import fit_settings, public_identity
 from dpgrs.study.provenance import provenance
@@ -37,6 +36,7 @@ from dpgrs.study.request_identity import (
 )
 from dpgrs.study.settings import without_paths
 from dpgrs.study.table_settings import outcome_constants
+from dpgrs.study.traits import read_traits
 
 RESTS_ON = ("sites", "drawn", "weights", "accuracy", "loadings", "ld", "effects", "audit", "regression")
 

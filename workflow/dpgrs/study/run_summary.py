@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpgrs.errors import DpgrsError
+from dpgrs.io.json_files import read_json
 from dpgrs.privacy.ledger.caps import strict_budget
 from dpgrs.privacy.ledger.entries import Cost
 from dpgrs.privacy.ledger.ledger import Book, Ledger, cost_to, shown_delta, shown_epsilon
@@ -83,8 +84,8 @@ def describe_success(settings: "StudyConfig", *, results: Path | str, earlier: s
     `results` is the folder of the study, and `earlier` the result of `ledger_requests` before the run.
     """
     paths = {"Report": Path(results, "report", "index.html")}
-    if _is_release(settings):
-        paths["Bundle"] = Path(results, "release", "SHA256SUMS").parent
+    if _is_release(settings) and Path(results, "release", "SHA256SUMS").is_file():
+        paths["Bundle"] = Path(results, "release")
     paths["Scores"] = Path(scored_folder(results), "report", "index.html")
     lines = [f"{name}: {path}" for name, path in paths.items() if path.exists()] + _misfit(settings, results)
     lines += _lost(settings)
@@ -114,22 +115,48 @@ def describe_failure(settings: "StudyConfig", *, earlier: set[str]) -> list[str]
 
 
 def _of_others(settings: "StudyConfig", results: Path | str) -> list[str]:
-    """Say that a bundle is of other settings or files, if it is: Snakemake may have been told not to compare
+    """Say that a bundle is of other settings or files, or may be: Snakemake may have been told not to compare
     them."""
-    written_by = Path(results, "release", "provenance.json")
-    accuracy = Path(results, "private", "replicate1", "accuracy.npz")
-    if not written_by.is_file():
+    bundle, accuracy = Path(results, "release"), Path(results, "private", "replicate1", "accuracy.npz")
+    if not Path(bundle, "provenance.json").is_file():
         return []
+    if not Path(bundle, "SHA256SUMS").is_file():
+        # Snakemake removes it before the job that writes a bundle, which may be refused or killed.
+        return [
+            f"`{bundle}` is not whole, as it lacks SHA256SUMS. Run the study again; a replay costs nothing."
+        ]
     own = without_scoring(settings)
     try:
         # A bundle holds no path. The note on the accuracy has all files that its weights were made from.
         if accuracy.is_file():
             require_made_by(own, [accuracy])
-        if settings_digest(without_paths(own)) in written_by.read_text():
-            return []
+        written = Path(bundle, "provenance.json").read_text()
+        is_own = settings_digest(without_paths(own)) in written and _states_traits(own, bundle)
     except DpgrsError:
-        pass
-    return [f"The bundle is of other settings or files than this run's, and was left as it is. {ALL_ANEW}"]
+        is_own = False
+    if not is_own:
+        return [
+            "The bundle is of other settings or files than this run's, or of another version of the program, "
+            f"and was left as it is. {ALL_ANEW}"
+        ]
+    if accuracy.is_file():
+        return []
+    return [
+        "The bundle is of this run's settings. Whether it is of its files is not known, as what it was made "
+        f"from was removed. {ALL_ANEW}"
+    ]
+
+
+def _states_traits(settings: "StudyConfig", bundle: Path) -> bool:
+    """Return whether the statement of a bundle says of outcomes what their table says now.
+
+    Nothing that is drawn depends on this table, and no note has it.
+    """
+    from dpgrs.study.traits import read_traits  # brings jsonschema, and every job imports this module
+
+    statement, path = read_json(bundle / "privacy_statement.json"), settings.outcomes.traits
+    traits = read_traits(path, statement["data_domain"]["outcomes"]) if path else ()
+    return [*traits] == statement["curation"].get("traits", [])
 
 
 def _misfit(settings: "StudyConfig", results: Path | str) -> list[str]:

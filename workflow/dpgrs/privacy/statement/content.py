@@ -173,7 +173,7 @@ class Curation:
     publication_date : str, ``YYYY-MM-DD``, set by the curator; never the time of a run.
     acknowledgement : str, of who gave the data, in the words that their terms ask for; empty for none.
     beyond_20 : str, why a person may lose more than epsilon 20 by the release; empty where nobody does.
-    traits : tuple of dict, what outcomes are, from `dpgrs.release.traits.read_traits`; empty for none.
+    traits : tuple of dict, what outcomes are, from `dpgrs.study.traits.read_traits`; empty for none.
     """
 
     title: str

@@ -64,6 +64,21 @@ def test_rehearse__events_of_few_variants_become_those_of_all(monkeypatch, metho
     assert rehearse(request, 3, frequency=frequency, config=config) == whole
 
 
+@pytest.mark.parametrize("method", ["blup-ld", "blup-genome"])
+def test_rehearse__a_regression_on_covariates_is_of_no_variants(monkeypatch, method):
+    covariates = {"pcs": 2, "first": True, "share": 0.1}
+    release = {"mode": "release", "methods": [method], "privacy": {"epsilon": 2}}
+    config, frequency = resolve(release | {"covariates": covariates}), np.linspace(0.05, 0.95, 30)
+    request = within_bounds(
+        request_of(rows="people", covariate_share=0.1), "tight", frequency=frequency, config=config
+    )
+    whole = rehearse(request, 3, frequency=frequency, config=config)
+    events = [*whole[0], *(event for of_outcome in whole[1].values() for event in of_outcome)]
+    assert "covariate regression" in {event.statistic for event in events}
+    monkeypatch.setattr(draws, "MOST_REHEARSED", 7)
+    assert rehearse(request, 3, frequency=frequency, config=config) == whole
+
+
 @pytest.mark.parametrize("rows", ["haplotypes", "people"])
 @pytest.mark.parametrize("coding", ["half", "frequency", "row-centred"])
 def test_n_noisy_entries__counts_the_entries(rows, coding):

@@ -9,6 +9,7 @@ from dpgrs.evaluation.private_metrics import AccuracyRequest, private_accuracy
 from dpgrs.methods.chosen import ScreeningData
 from dpgrs.methods.chosen_requests import request_of_rows
 from dpgrs.methods.covariate_mechanism import CovariateRegression
+from dpgrs.methods.covariate_regression import STATISTIC
 from dpgrs.methods.mechanisms import mechanism_named, mechanism_of_study
 from dpgrs.methods.reusecov import n_noisy_entries
 from dpgrs.privacy.accounting.events import GaussianEvent
@@ -83,6 +84,8 @@ def rehearse(request, count, *, frequency, config):
 
 def _event_of_all_variants(event, terms):
     """Return the event of a statistic of sums that was rehearsed on fewer variants than the terms have."""
+    if event.statistic == STATISTIC:
+        return event  # it is of no variants
     name = BUDGET_NAMES[event.statistic]
     claims = {"gram": terms.gram_claim, "cross": terms.cross_claim}
     entries = {"gram": n_noisy_entries(terms), "cross": terms.n_outcomes * terms.n_columns}

@@ -7,7 +7,8 @@ import pytest
 from dpgrs.config.privacy import Privacy
 from dpgrs.config.study import StudyConfig
 from dpgrs.io.files import write_table
-from dpgrs.io.replicates import save_labelled
+from dpgrs.io.json_files import write_json
+from dpgrs.io.replicates import save_labelled, write_events
 from dpgrs.privacy.ledger.entries import Cost
 from dpgrs.study.run_summary import describe_ahead, describe_failure, describe_success, ledger_requests
 from ledger_requests import new_ledger, reserve
@@ -43,8 +44,10 @@ def results(tmp_path):
 
 
 def charge(ledger, *, mu, number, study):
-    """Charge a request, and note that a study has its output."""
-    ledger.complete(reserve(ledger, mu=mu, number=number), "0" * 64, study=study)
+    """Charge a request, note that a study has its output, and return the id."""
+    request = reserve(ledger, mu=mu, number=number)
+    ledger.complete(request, "0" * 64, study=study)
+    return request
 
 
 @pytest.mark.parametrize("is_kept", [True, False])
@@ -66,6 +69,26 @@ def test_describe_success__says_what_the_run_was_charged_and_what_is_spent(
         f"Bundle: {results}/release",
         "Charged: epsilon 1.642; in all epsilon 2.922 of 4 is spent, at delta 1e-06.",
     ]
+
+
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_describe_success__leaves_out_charges_of_a_study_of_its_name_elsewhere(
+    settings, results, ledger, is_kept
+):
+    """The bundle names its requests, too."""
+    drawn, measured, _ = [charge(ledger, mu="0.3", number=number, study="demo") for number in range(3)]
+    replicate, statement = results / "private" / "replicate1", {"mechanisms": [{"request": drawn}]}
+    (replicate / DRAWN).unlink()
+    if is_kept:
+        write_events(replicate / DRAWN, [{"events": [], "requests": [[["outcomes", "a"], drawn]]}])
+        statement = {"mechanisms": []}
+    write_events(
+        replicate / "accuracy_events.json", [{"events": [], "requests": [[["accuracy", "a"], measured]]}]
+    )
+    write_json(results / "release" / "privacy_statement.json", statement)
+    line = describe_success(settings, results=results, earlier=set())[-1]
+    # mu^2 = 0.18 of 0.27.
+    assert line == "Charged: epsilon 1.883; in all epsilon 2.352 of 4 is spent, at delta 1e-06."
 
 
 def test_describe_success__a_replay_says_that_nothing_was_charged(settings, results, ledger):

@@ -46,7 +46,7 @@ def load_released(path: Path | str, book: "Book") -> tuple[dict[str, Any], Any]:
     ((label, arrays),) = released
     others = DpgrsError(
         f"`{path}` must be what the ledger charged for, got other numbers or an incomplete request. Remove "
-        "it and run the study again: that is a replay."
+        "it and run the study again: what this ledger holds is replayed, and all else is charged."
     )
     request = request_of(label)
     try:

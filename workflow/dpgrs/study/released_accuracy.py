@@ -55,7 +55,7 @@ def load_accuracy(
     if drawn != stored or not all(_is_charged(label, book, request, own) for own in requests.values()):
         raise DpgrsError(
             f"`{path}` must be what the ledger charged for, got other numbers or an incomplete request. "
-            "Remove it and run the study again: that is a replay."
+            "Remove it and run the study again: what this ledger holds is replayed, and all else is charged."
         )
     for part, request_id in requests.items():
         origin = weights_origin(released, part[1:], fit=fit, book=book)

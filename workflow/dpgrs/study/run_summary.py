@@ -1,5 +1,6 @@
 """What a run says: where report and bundle are, what is all noise, what is or would be charged."""
 
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -230,16 +231,29 @@ def _noise(settings: "StudyConfig", metrics: Path) -> list[str]:
 
 
 def _charge(settings: "StudyConfig", results: Path | str, earlier: set[str], *, is_replay: bool) -> list[str]:
-    """Say what a run was charged; charges of other studies meanwhile are spent, but not its own."""
+    """Say what a run was charged; charges of other runs meanwhile are spent, but not its own."""
     book, account = _book(settings), account_of(settings.privacy)
-    # Files of what was drawn may be gone, as under `--all-temp`.
     own = {request for request, study in book.studies.items() if study == settings.study}
+    # Another folder may have a study of this name. What names requests may be gone, as under `--all-temp`.
+    own &= _named_requests(results) or own
     costs = [cost_to(account, book.requests[request]) for request in own - earlier]
     if costs:
         cost = shown_epsilon(sum(costs, Cost()), book.budgets[account])
         return [f"Charged: epsilon {cost}; in all {_standing(settings)}."]
     is_drawn = is_replay and any(Path(results, "private", "replicate1", "drawn").glob("*.json"))
     return [f"{'Replayed: nothing' if is_drawn else 'Nothing'} was charged; {_standing(settings)}."]
+
+
+def _named_requests(results: Path | str) -> set[str]:
+    """Return the requests that files of a study name: records of what it drew, and its bundle."""
+    replicate, named = Path(results, "private", "replicate1"), set()
+    for path in (*replicate.glob("drawn/*.json"), replicate / "accuracy_events.json"):
+        with suppress(DpgrsError):
+            named |= {request for record in read_json(path, kind=list) for _, request in record["requests"]}
+    with suppress(DpgrsError):
+        statement = read_json(Path(results, "release", "privacy_statement.json"))
+        named |= {mechanism["request"] for mechanism in statement["mechanisms"]}
+    return named
 
 
 def _standing(settings: "StudyConfig") -> str:

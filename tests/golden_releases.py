@@ -39,6 +39,7 @@ from dpgrs.study.exact_statistics import exact_statistics
 from dpgrs.study.public_effects_files import save_effects
 from dpgrs.study.settings import resolve
 from dpgrs.study.variant_terms import gives_truncated_ld
+from genome_studies import N_PANEL
 from ledger_requests import new_ledger
 from outcome_files import write_outcomes
 from random_cohorts import random_bits
@@ -213,6 +214,8 @@ class GoldenStudy(Study):
             sections["cohort"] |= {"source": "vcf", "sums": "sums.npz"}
             sections["outcomes"] |= {"source": "file", "scales": str(root / "scales.tsv")}
             sections["public"] = {"sites": "sites.tsv", "origin": "a public panel"}
+        if METHODS[own.method].takes_map:
+            self._set_panel(monkeypatch)
         if METHODS[own.method].takes_ld:
             self._files["ld"] = root / ("map.npz" if METHODS[own.method].takes_map else "ld.npz")
         if own.has_effects:
@@ -254,6 +257,14 @@ class GoldenStudy(Study):
         for module in (measure_step, statistics_step, training_data):
             monkeypatch.setattr(module, "VariantSet", SimpleNamespace(open=lambda path: variant_set))
 
+    def _set_panel(self, monkeypatch):
+        """Let the people of the map's panel be 500, whose alleles are chance."""
+        alleles = np.random.default_rng(6).random((N_VARIANTS, 2 * N_PANEL)) < FREQUENCY[:, np.newaxis]
+        known = {"variants": self.variant_set.variants, "frequency": FREQUENCY, "of_size": np.arange}
+        panel = variants_in_memory(pack(alleles.astype(np.uint8)), n_haplotypes=2 * N_PANEL, **known)
+        opened = SimpleNamespace(open=lambda path: panel)
+        monkeypatch.setattr("dpgrs.steps.fit_weights.VariantSet", opened)
+
     def sum_up(self, config, *, count=3):
         """Compute the exact statistics, or add those of three centres."""
         output = super().sum_up(config, count=count)
@@ -280,6 +291,8 @@ class GoldenStudy(Study):
         output, files = self.root / "weights.npz", self._files | {"outcomes": self._outcomes}
         if adjusts_first(config):
             files |= {"adjusted": self.drawn_outcomes}
+        if METHODS[config.methods[0]].takes_map:
+            files |= {"panel": "panel"}
         settings = settings_for("fit-weights", config)
         fit_weights(settings, [noisy], **files, output=output)
         return output

@@ -6,9 +6,10 @@ from dataclasses import asdict, fields, replace
 import numpy as np
 import pytest
 
-from dpgrs.errors import UsageError
+from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.linalg.genome_sums import ChromosomeSums
 from dpgrs.methods.fits import FitTerms
+from dpgrs.methods.genome_fit import ScoreVariances
 from dpgrs.methods.genome_mechanism import (
     ROW_NORM,
     GenomeStatistics,
@@ -139,7 +140,7 @@ def test_draw__refuses_sums_of_other_outcomes_or_another_map(genome, exact):
 
 def test_fit__without_noise_is_the_marginal_effect(genome, exact):
     """Of independent variants and many people, entries over gains, people and slopes are the effects."""
-    request = released_request(genome, epsilon=20.0)
+    request, genome = released_request(genome, epsilon=20.0), replace(genome, n_panel=10**6)
     terms = FitTerms(0.0, heritability=0.5, genome=lambda asked: genome)
     drawn = MECHANISM.draw(**exact, request=request, noise=BenchmarkNoise(1))
     effects = np.random.default_rng(2).normal(scale=0.2, size=(2, genome.n_directions))
@@ -157,3 +158,32 @@ def test_fit__without_noise_is_the_marginal_effect(genome, exact):
     np.testing.assert_allclose(
         genome_weights(halves, request=request, terms=terms).weights, fit.weights, rtol=0.06, atol=1e-4
     )
+
+
+def test_fit__is_scaled_by_a_panel_of_500_people_of_stated_ancestry(genome, exact):
+    request = released_request(genome, epsilon=20.0)
+    drawn = MECHANISM.draw(**exact, request=request, noise=BenchmarkNoise(1))
+    effects = np.random.default_rng(2).normal(scale=0.2, size=(2, genome.n_directions))
+    slopes, n = genome_slopes(request, np.full(2, np.nan)), 10**9
+    drawn = replace(drawn, cross=effects * np.sqrt(1 / genome.n_directions) * n, n=n, slopes=slopes)
+    seen = []
+
+    def panel_variances(of_genome, weights):
+        assert of_genome is given
+        seen.append(np.hstack(weights))
+        # Twice those of independent variants.
+        of_chromosomes = 2 * sum(np.square(part) @ (2 * FREQUENCY * (1 - FREQUENCY)) for part in weights)
+        return ScoreVariances(of_chromosomes, of_chromosomes, given.n_panel)
+
+    plain = FitTerms(0.0, heritability=0.5, genome=lambda asked: given)
+    given, stated = genome, replace(plain, same_ancestry=True, panel_variances=panel_variances)
+    unscaled = genome_weights(drawn, request=request, terms=plain).weights
+    scaled = genome_weights(drawn, request=request, terms=stated).weights
+    assert [copies.shape for copies in seen] == [(8, 2 * D)]
+    np.testing.assert_allclose(scaled, unscaled * (scaled[0, 0] / unscaled[0, 0]))
+    assert scaled[0, 0] / unscaled[0, 0] == pytest.approx(0.5, rel=0.1)
+    with pytest.raises(DpgrsError, match="must have the people of the public reference"):
+        genome_weights(drawn, request=request, terms=replace(stated, panel_variances=None))
+    given = replace(genome, n_panel=499)
+    small = genome_weights(drawn, request=request, terms=replace(stated, panel_variances=None))
+    np.testing.assert_array_equal(small.weights, genome_weights(drawn, request=request, terms=plain).weights)

@@ -6,6 +6,7 @@ import pytest
 
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.genotypes.bits import pack
+from dpgrs.genotypes.dosages import STEPS_PER_ALLELE
 from dpgrs.io import people_slabs
 from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.replicates import save_labelled
@@ -14,12 +15,12 @@ from dpgrs.linalg.genome_sums import SUM_STEP, exact_sums
 from dpgrs.methods.genome_mechanism import map_terms
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.planning.public_variants import planned_variants
-from dpgrs.study import genome_people
-from dpgrs.study.genome_maps import map_items, stored_map, stored_maps, stored_spectra
+from dpgrs.study import genome_maps, genome_people
+from dpgrs.study.genome_maps import map_items, panel_variances, stored_map, stored_maps, stored_spectra
 from dpgrs.study.genome_people import contig_sums, load_sums, measured_people, people_axes, sums_item
 from dpgrs.study.settings import resolve
 from genome_maps import exact_sums_of
-from genome_studies import items_of_map, map_of_variants
+from genome_studies import N_PANEL, items_of_map, map_of_variants
 from variant_sets import variants_in_memory
 
 FREQUENCY = np.array([0.1, 0.2, 0.3, 0.4, 0.5])
@@ -86,6 +87,35 @@ def test_stored_map__of_another_request_or_changed_is_refused(stored, tmp_path):
     save_labelled(tmp_path / "changed.npz", items)
     with pytest.raises(DpgrsError, match="must be as it was made, got another"):
         _ = stored_maps(tmp_path / "changed.npz")[0].genome
+
+
+@pytest.mark.parametrize("has_dosages", [False, True])
+@pytest.mark.parametrize("n_together", [2, 1024])
+def test_panel_variances__are_of_scores_and_of_the_parts_of_chromosomes(monkeypatch, n_together, has_dosages):
+    monkeypatch.setattr(genome_maps, "SCORED_TOGETHER", n_together)
+    rng = np.random.default_rng(8)
+    alleles = rng.integers(0, 2, (D, 2 * N_PANEL)).astype(np.uint8)
+    dosages = (alleles[:, ::2] + alleles[:, 1::2]).astype(np.float64)
+    known = {}
+    if has_dosages:
+        known = {"has_dosages": True, "dosages": lambda rows: dosages[rows] * np.float32(STEPS_PER_ALLELE)}
+    genome = map_of_variants(FREQUENCY, clip=1.25, contigs=CONTIGS)
+    weights = np.split(rng.standard_normal((3, D)), 2, axis=1)
+    variances = panel_variances(people_of(alleles, **known), genome, weights)
+    parts = [w @ x for w, x in zip(weights, np.split(dosages, 2), strict=True)]
+    np.testing.assert_allclose(variances.of_scores, sum(parts).var(axis=1))
+    np.testing.assert_allclose(variances.of_chromosomes, sum(part.var(axis=1) for part in parts))
+    assert variances.n_people == N_PANEL
+
+
+@pytest.mark.parametrize(
+    ("n_people", "frequency"), [(N_PANEL - 1, FREQUENCIES), (N_PANEL, FREQUENCIES + 0.01)]
+)
+def test_panel_variances__of_another_panel_are_refused(n_people, frequency):
+    genome = map_of_variants(FREQUENCY, clip=1.25, contigs=CONTIGS)
+    panel = people_of(np.zeros((D, 2 * n_people), dtype=np.uint8), frequency)
+    with pytest.raises(DpgrsError, match="must be the people that the map of the genome was made from"):
+        panel_variances(panel, genome, np.split(np.ones((1, D)), 2, axis=1))
 
 
 @pytest.mark.parametrize("n_together", [64, 10**6])

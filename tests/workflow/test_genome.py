@@ -11,6 +11,7 @@ from dpgrs.io.files import file_digest
 from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.replicates import load_labelled
 from dpgrs.io.sites import read_chosen_sites
+from dpgrs.methods.registry import MATCHED_PEOPLE
 from dpgrs.privacy.accounting.accountant import gdp_mu
 from dpgrs.release.verify import verify_release
 from dpgrs.study.genome_maps import stored_maps
@@ -34,7 +35,8 @@ pytestmark = pytest.mark.release
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    with shared_site(tmp_path_factory, SETTINGS, people=200) as folder:
+    options = {"people": 200, "reference_people": MATCHED_PEOPLE}
+    with shared_site(tmp_path_factory, SETTINGS, **options) as folder:
         yield folder
 
 
@@ -92,6 +94,27 @@ def test_release__with_equal_shares_holds_effects_and_their_ld_beside_it(copy):
     deviation = np.sqrt(2 * table["effect_allele_frequency"] * (1 - table["effect_allele_frequency"]))
     squares = (table["standard_error"] * deviation) ** 2
     np.testing.assert_allclose(np.rint(table["noise_scale"] / squares), table["n"])
+
+
+def test_release__of_stated_ancestry_scales_the_weights_of_the_same_draws(site, copy):
+    public = SETTINGS["public"] | {"same_ancestry": True}
+    before = (copy / "ledger.jsonl").read_bytes()
+    run(copy, SETTINGS | {"study": "stated", "public": public})
+    assert (copy / "ledger.jsonl").read_bytes() == before
+    folder = copy / "results" / "stated"
+    assert verify_release(folder / "release")["n_scores"] == 2
+    statement = json.loads((folder / "release" / "privacy_statement.json").read_text())
+    stated = {public["name"]: public["value"] for public in statement["public_inputs"]}
+    assert stated["ancestry of the public genotypes"] == "stated to be the cohort's"
+    assert any("the scale of scores" in line for line in statement["post_processing"])
+    weights, unscaled = (
+        next(iter(load_labelled(path / "private" / "replicate1" / "weights.npz")))[1]["weights"]
+        for path in (folder, site / "results" / "genome")
+    )
+    ratios = weights / unscaled
+    np.testing.assert_allclose(ratios, ratios[0, 0], rtol=1e-6)
+    assert 0.8 < ratios[0, 0] < 1.2
+    assert ratios[0, 0] != pytest.approx(1, abs=1e-6)
 
 
 def test_release__with_public_effects_is_another_fit_of_the_same_draws(site, copy):

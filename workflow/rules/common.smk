@@ -46,7 +46,7 @@ from dpgrs.study.fetched_files import files_to_fetch
 from dpgrs.study.input_files import stamps_of
 from dpgrs.study.job_limits import LONGEST_JOB, machine_memory_mb
 from dpgrs.study.made_by import NOTES, made_otherwise, own_settings
-from dpgrs.study.method_choice import outcome_counts_ahead
+from dpgrs.study.method_choice import outcome_counts_ahead, scales_by_panel
 from dpgrs.methods.covariate_mechanism import CovariateRegression
 from dpgrs.methods.mechanisms import mechanism_named, mechanisms_of, takes_sums
 from dpgrs.methods.registry import METHODS
@@ -382,6 +382,8 @@ PROVENANCE_FILE = f"{RECORDS}/provenance.json"
 # A study has them where it is a release, or where a fit rests on public genotypes.
 SITES = [f"{PUBLIC}/sites.tsv"] if has_public_sites(SETTINGS) else []
 LD = [f"{PUBLIC}/ld.npz"] if takes_ld(SETTINGS.methods) else []
+# Of the people by whose variance a fit scales scores.
+PANEL = [f"{PUBLIC}/variants.zarr"] if scales_by_panel(SETTINGS) else []
 TRUNCATED_LD = [f"{RESULTS}/truncated_ld.npz"] if gives_truncated_ld(SETTINGS) else []
 EFFECTS = (
     [f"{PUBLIC if SITES else PRIVATE}/effects.npz"] if SETTINGS.public.effects else []

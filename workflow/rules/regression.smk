@@ -25,6 +25,7 @@ rule fit_weights:
         adjusted=[DRAWN_OUTCOMES] if ADJUSTS else [],
         exactly_adjusted=[EXACT_OUTCOMES] if ADJUSTS and not IS_RELEASE else [],
         ld=LD,
+        panel=PANEL,
         effects=EFFECTS,
     output:
         weights=in_place(f"{REPLICATE}/weights.npz"),
@@ -54,6 +55,7 @@ rule fit_weights:
                     "adjusted",
                     "exactly_adjusted",
                     "ld",
+                    "panel",
                     "effects",
                 )
             }

@@ -86,7 +86,8 @@ class Public(Section):
         False,
         "Whether the people of `reference` are publicly known to be of the cohort's ancestry, as the "
         "reference of a simulated cohort is. If they are 500 or more, `blup-ld` models no difference between "
-        "them and the cohort, and `methods: auto` releases no X'X.",
+        "them and the cohort, `blup-genome` scales scores by their variance among them, and `methods: auto` "
+        "releases no X'X.",
         example=True,
     )
     effects: tuple[str, ...] = setting(

@@ -1,6 +1,6 @@
 """Fits from released statistics, one function a method. All of it is post-processing and costs nothing."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -85,6 +85,9 @@ class FitTerms:
     ld: dict = field(default_factory=dict)
     # Function of `dpgrs.methods.genome_mechanism.map_terms` that returns the GenomeMap, for fits of genomes.
     genome: Callable[[Mapping[str, Any]], Any] | None = None
+    # Function of a GenomeMap and the weights of each chromosome, (n_rows, n_variants), that returns the
+    # ScoreVariances among the people of its panel, for fits of genomes.
+    panel_variances: Callable[[Any, Sequence[np.ndarray]], Any] | None = None
     same_ancestry: bool = False  # whether the people of `ld` are stated to be of the cohort's ancestry
     # For fits that take them, of outcomes and variant set of one fit; None goes without.
     effects: PublicEffects | None = None

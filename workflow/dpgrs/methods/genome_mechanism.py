@@ -13,16 +13,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpgrs.errors import UsageError
+from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.linalg.attenuation import clip_moments, clip_slopes
 from dpgrs.linalg.genome_map import DOSAGE_STEP, ChromosomeMap, GenomeMap, LdBlock
 from dpgrs.linalg.genome_sums import ChromosomeSums
 from dpgrs.linalg.linear_fit import LinearFit
 from dpgrs.linalg.norms import budget_groups
 from dpgrs.methods.fits import FitTerms
-from dpgrs.methods.genome_fit import GenomeEntries, genome_entries, variant_weights
+from dpgrs.methods.genome_fit import (
+    GenomeEffects,
+    GenomeEntries,
+    ScoreVariances,
+    genome_entries,
+    variant_weights,
+)
 from dpgrs.methods.genome_public import public_entries, with_public_entries
 from dpgrs.methods.genome_sums import GenomeRequest, private_genome_sums, public_digest
+from dpgrs.methods.registry import MATCHED_PEOPLE
 from dpgrs.methods.reusecov import (
     NoisyStatistics,
     draw_genotypes,
@@ -38,6 +45,22 @@ if TYPE_CHECKING:
     from dpgrs.privacy.noise.base import NoiseSource
     from dpgrs.study.training_data import TrainingData
 
+
+def _copies_in_words(fit: dict[str, Any]) -> str:
+    """Say what follows from thinned copies of the released numbers, by the settings of a fit."""
+    if not fit.get("same_ancestry"):
+        return (
+            "The weight of both follows from four thinned copies of the released numbers, made from a public "
+            "seed."
+        )
+    return (
+        "The public genotypes are stated to be of the cohort's ancestry. The weight of both and, if the "
+        f"public genotypes are of {MATCHED_PEOPLE} people or more, the scale of scores follow from four "
+        "thinned copies of the released numbers, made from a public seed. The scale also follows from the "
+        "variance of scores among these people."
+    )
+
+
 # R: the squares of the chromosomes' norms add up to 1, but for roundings.
 ROW_NORM = 1 + 2.0**-40
 STEPS = (
@@ -47,7 +70,7 @@ STEPS = (
     "that the clips leave.",
     "Effects are a weighted mean of a noise-aware best linear unbiased prediction and of a mixture of "
     "effects of four sizes, block by block (docs/explanation/genome.md).",
-    "The weight of both follows from four thinned copies of the released numbers, made from a public seed.",
+    _copies_in_words,
 )
 
 
@@ -249,8 +272,19 @@ def _fitted(seen: GenomeEntries, genome: GenomeMap, terms: FitTerms) -> tuple[np
     """Return weights, and correlations with public effects, if any; outcomes with these are fitted singly."""
     from dpgrs.methods.genome_stack import fit_genome  # brings numba, which takes 0.3 s
 
+    def panel_variances(effects: GenomeEffects) -> ScoreVariances:
+        if terms.panel_variances is None:
+            raise DpgrsError(
+                "A fit of a genome must have the people of the public reference, as their ancestry is "
+                "stated, got none. Name their variant set."
+            )
+        return terms.panel_variances(genome, variant_weights(genome, effects))
+
+    is_scaled = terms.same_ancestry and genome.n_panel >= MATCHED_PEOPLE
+    options = {"heritability": terms.heritability, "panel_variances": panel_variances if is_scaled else None}
+
     def weights_of(entries: GenomeEntries) -> np.ndarray:
-        fit = fit_genome(entries, heritability=terms.heritability)
+        fit = fit_genome(entries, **options)
         return np.hstack(variant_weights(genome, fit.effects))
 
     if terms.effects is None:

@@ -1,12 +1,14 @@
 """BLUP and mixture of a whole genome in one fit, with shares and a scale that the released entries support.
 
 Of the entries c, with noise N, four thinned copies are made from a public seed: c1 = c + sqrt(a N) e and
-c2 = c - sqrt(N/a) e, e ~ N(0, I), a = 1/4. The noise of c1 and that of c2 are independent. Fits on c1 are
-compared with c2: the share of the mixture minimises |Sigma^1/2 theta|^2 - 2 (V'Sigma^1/2 theta)'c2, summed
-over phenotypes and copies. The fit itself is on c.
+c2 = c - sqrt(N/a) e, e ~ N(0, I), a = 1/4. The noise of c1 and that of c2 are independent. The e of two
+copies are those of the other two with the opposite sign, so that sums over copies have less noise. Fits on c1
+are compared with c2: the share of the mixture minimises |Sigma^1/2 theta|^2 - 2 (V'Sigma^1/2 theta)'c2,
+summed over phenotypes and copies. The fit itself is on c.
 
 The scale of the score is the sum of (V'Sigma^1/2 theta)'c2 over the sum of the score's variances among the
-people of the panel, for theta from c1. It is shrunken to 1 as far as its noise explains its distance from 1.
+people of the panel, for theta from c1. Its prior mean is 1. Variances are those of the chromosomes' parts,
+and the covariance of these as far as it is more than chance.
 """
 
 from collections.abc import Callable
@@ -14,11 +16,19 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpgrs.methods.genome_fit import GenomeEffects, GenomeEntries, blup_effects, fit_variances
+from dpgrs.methods.genome_fit import (
+    GenomeEffects,
+    GenomeEntries,
+    ScoreVariances,
+    blup_effects,
+    fit_variances,
+)
 from dpgrs.methods.genome_mixture import MixturePrior, mixture_effects
 from dpgrs.public_random import generator
 
 COPIES, THINNING, SEED = 4, 0.25, 0
+# The standard deviation of the scale's prior, whose mean is 1.
+SCALE_SD = 0.1
 # Of the mixture on copies, whose prior is given and whose means are compared only in sums.
 SWEEPS, BURN_IN = 120, 40
 
@@ -34,16 +44,15 @@ class GenomeFit:
     exponent_shares: np.ndarray  # (n_exponents,) float64, of `dpgrs.methods.genome_fit.EXPONENTS`
     mixture: MixturePrior
     mixture_share: float  # in [0, 1]
-    scale: float  # > 0, by which effects were multiplied
+    scale: float  # >= 0, by which effects were multiplied
 
 
 def fit_genome(
     seen: GenomeEntries,
     *,
     heritability: float | None = None,  # in (0, 1), where it is stated
-    # Function of effects that returns the variance of each row's score among the people of the panel,
-    # (n_rows,) float64; None leaves the scale at 1.
-    panel_variances: Callable[[GenomeEffects], np.ndarray] | None = None,
+    # Function of effects that returns the variances of rows' scores; None leaves the scale at 1.
+    panel_variances: Callable[[GenomeEffects], ScoreVariances] | None = None,
 ) -> GenomeFit:
     """Estimate effects of all variants from released entries; post-processing, which costs nothing."""
     n = len(seen.of_axes)
@@ -61,7 +70,7 @@ def fit_genome(
     scale = 1.0
     if panel_variances is not None:
         copies = _blended(blup_copies, mixture_copies, share)
-        scale = _scale(first, second, copies, panel_variances(copies))
+        scale = _scale(first, second, copies, _total_variance(panel_variances(copies)))
         effects = GenomeEffects(tuple(scale * part for part in effects.of_blocks), scale * effects.of_axes)
     return GenomeFit(
         effects, blup, mixture, model.mean_heritability, model.exponent_shares, prior, share, scale
@@ -70,15 +79,15 @@ def fit_genome(
 
 def thinned_copies(seen: GenomeEntries) -> tuple[GenomeEntries, GenomeEntries]:
     """Return c1 and c2 of all copies, rows of one copy after those of another."""
-    first, second = [], []
+    first, second, factors = [], [], np.tile(seen.factors, COPIES)
+    roots = np.sqrt(factors)[:, np.newaxis]
     for place, block in enumerate(seen.blocks):
-        entries, e = _tiled(block.entries), _normal(block.entries.shape, place)
+        entries, e = _tiled(block.entries), roots * _normal(block.entries.shape, place)
         sd = np.sqrt(block.noise)
         first.append(replace(block, entries=entries + np.sqrt(THINNING) * sd * e))
         second.append(replace(block, entries=entries - sd * e / np.sqrt(THINNING)))
-    axes, e = _tiled(seen.of_axes), _normal(seen.of_axes.shape, len(seen.blocks))
+    axes, e = _tiled(seen.of_axes), roots * _normal(seen.of_axes.shape, len(seen.blocks))
     sd = np.sqrt(np.where(np.isfinite(seen.axis_noise), seen.axis_noise, 0))
-    factors = np.tile(seen.factors, COPIES)
     parts = (tuple(first), axes + np.sqrt(THINNING) * sd * e, seen.axis_noise, factors * (1 + THINNING))
     others = (tuple(second), axes - sd * e / np.sqrt(THINNING), seen.axis_noise, factors * (1 + 1 / THINNING))
     return GenomeEntries(*parts), GenomeEntries(*others)
@@ -90,7 +99,8 @@ def _tiled(entries: np.ndarray) -> np.ndarray:
 
 def _normal(shape: tuple[int, int], place: int) -> np.ndarray:
     n, width = shape
-    return generator(SEED, "thinned copies", place).standard_normal((COPIES * n, width))
+    e = generator(SEED, "thinned copies", place).standard_normal((COPIES * n // 2, width))
+    return np.concatenate([e, -e])
 
 
 def _blended(blup: GenomeEffects, mixture: GenomeEffects, share: float) -> GenomeEffects:
@@ -113,21 +123,31 @@ def _mixture_share(
     return float(np.clip(product / square, 0, 1)) if square > 0 else 0.0
 
 
-def _scale(
-    first: GenomeEntries, second: GenomeEntries, effects: GenomeEffects, variances: np.ndarray
-) -> float:
-    """Return by what scores are to be multiplied, from effects on c1 and their scores' variances."""
-    product, noise = np.vdot(effects.of_axes, second.of_axes), 0.0
+def _scale(first: GenomeEntries, second: GenomeEntries, effects: GenomeEffects, total: float) -> float:
+    """Return by what scores are to be multiplied, from effects on c1 and the sum of their variances."""
+    parts = [(effects.of_axes, second.of_axes, np.where(np.isfinite(first.axis_noise), first.axis_noise, 0))]
     for block, other, of_block in zip(first.blocks, second.blocks, effects.of_blocks, strict=True):
-        projected = of_block @ block.loadings
-        product += np.vdot(projected, other.entries)
-        means = projected.reshape(COPIES, -1, len(block.noise)).mean(axis=0)
-        noise += (np.square(means) @ block.noise).sum()
-    total = variances.sum()
+        parts.append((of_block @ block.loadings, other.entries, block.noise))
+    product = sum(np.vdot(projected, entries) for projected, entries, _ in parts)
     if not total > 0:
         return 1.0
-    scale = product / total
-    # The mean of c2 over copies has the noise N (1 + 1/(a copies)).
-    variance = COPIES**2 * noise * (1 + 1 / (THINNING * COPIES)) / total**2
-    distance = scale - 1
-    return float(1 + distance * max(0.0, 1 - variance / distance**2)) if distance else 1.0
+    factors, noise = first.factors.reshape(COPIES, -1)[0] / (1 + THINNING), 0.0
+    for projected, _, N in parts:
+        sums = projected.reshape(COPIES, len(factors), len(N)).sum(axis=0)
+        noise += factors @ (np.square(sums) @ N)
+    # That of e in products with c2 is no larger than that of c.
+    variance = 2 * noise / total**2
+    distance = product / total - 1
+    # A distance of more than two standard deviations speaks for a wider prior.
+    prior = max(distance**2 - 4 * variance, SCALE_SD**2)
+    return float(max(0.0, 1 + distance * prior / (prior + variance)))
+
+
+def _total_variance(variances: ScoreVariances) -> float:
+    """Return the sum of scores' variances, with less of what the panel has by chance."""
+    of_phenotypes = variances.of_chromosomes.reshape(COPIES, -1).sum(axis=0)
+    covariance = (variances.of_scores - variances.of_chromosomes).sum()
+    # The variance of the covariance if chromosomes are independent.
+    chance = 2 * np.square(of_phenotypes).sum() / variances.n_people
+    share = max(0.0, 1 - chance / covariance**2) if covariance else 0.0
+    return float(of_phenotypes.sum() + share * covariance)

@@ -270,6 +270,7 @@ METHODS = {
         reads_fractions=True,
         takes_ld=True,
         takes_map=True,
+        reads_ancestry=True,
         takes_effects=True,
         audited=("private_genome_sums",),
         audits="audits.genome.genome_cases",

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from functools import partial
 from itertools import zip_longest
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from dpgrs.errors import DpgrsError
 from dpgrs.io.files import read_table, write_table
 from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.replicates import Statistics, load_labelled, save_labelled
+from dpgrs.io.variant_set import VariantSet
 from dpgrs.methods.blup_ld import misfit_in_words
 from dpgrs.methods.chosen_exactly import fit_chosen_exactly
 from dpgrs.methods.fits import FitTerms
@@ -22,7 +24,7 @@ from dpgrs.methods.public_effects import PublicEffects
 from dpgrs.methods.registry import METHODS, REFERENCE_METHOD
 from dpgrs.release.pgs_catalog import file_stems
 from dpgrs.study.adjusted_outcomes import with_covariates
-from dpgrs.study.genome_maps import stored_map
+from dpgrs.study.genome_maps import panel_variances, stored_map
 from dpgrs.study.identity import fit_settings
 from dpgrs.study.method_choice import has_same_ancestry
 from dpgrs.study.public_effects_files import load_effects
@@ -49,6 +51,7 @@ def fit_weights(
     adjusted: Path | None = None,
     exactly_adjusted: Path | None = None,
     ld: Path | None = None,
+    panel: Path | None = None,
     effects: Path | None = None,
     output: Path,
     seconds: Path | None = None,
@@ -71,6 +74,7 @@ def fit_weights(
         weights.
     exactly_adjusted : outcomes of the exact statistics, likewise.
     ld : linkage disequilibrium of public genotypes, for fits that use it.
+    panel : the variant set of the public reference, for fits that scale scores by its people.
     effects : public effects, for fits that start from them.
     output : the weights to write.
     seconds : table to write of the time that each fit took, in benchmarks.
@@ -92,7 +96,10 @@ def fit_weights(
 
     def fits():
         """Yield one after another, so that no more than one is in memory, and note what is told of all."""
-        methods, files = settings.methods, {"ld": ld, "effects": effects, "covariates": of_drawn}
+        methods, files = (
+            settings.methods,
+            {"ld": ld, "panel": panel, "effects": effects, "covariates": of_drawn},
+        )
         if statistics is not None:
             exact = Statistics.load(statistics)
             yield from _non_private_fits(exact, methods, settings.regression.as_dict(), of_exact)
@@ -127,10 +134,12 @@ def _non_private_fits(statistics, methods, regression, covariates):
             yield label, fit.arrays(), elapsed
 
 
-def _drawn_fits(drawn, took, settings, public, ld, effects, covariates):
+def _drawn_fits(drawn, took, settings, public, ld, panel, effects, covariates):
     found_ld = {} if ld is None else {size: one for size, (one, _) in load_ld(ld).items()}
     is_stated = has_same_ancestry(settings)
     linkage = {"ld": found_ld, "genome": lambda terms: stored_map(ld, terms).genome}
+    if panel is not None:
+        linkage["panel_variances"] = partial(panel_variances, VariantSet.open(panel))
     all_terms = FitTerms.of(settings.regression.as_dict(), same_ancestry=is_stated, **linkage)
     told = _told(effects, max((label["outcomes"] for label in drawn.labels), key=len, default=()))
     for number, (label, arrays) in enumerate(drawn):

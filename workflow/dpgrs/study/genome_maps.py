@@ -13,7 +13,13 @@ from dpgrs.genotypes.bits import unpack
 from dpgrs.genotypes.dosages import STEPS_PER_ALLELE
 from dpgrs.io.files import spooled_arrays
 from dpgrs.io.replicates import load_labelled
-from dpgrs.linalg.genome_map import ChromosomeMap, GenomeMap, chromosome_arrays, chromosome_of
+from dpgrs.linalg.genome_map import (
+    DOSAGE_STEP,
+    ChromosomeMap,
+    GenomeMap,
+    chromosome_arrays,
+    chromosome_of,
+)
 from dpgrs.linalg.genome_prior import (
     MapMaking,
     ReferenceChromosome,
@@ -21,6 +27,7 @@ from dpgrs.linalg.genome_prior import (
     genome_prior,
     steered_noise,
 )
+from dpgrs.methods.genome_fit import ScoreVariances
 from dpgrs.methods.genome_mechanism import map_terms, sensitivity_factor
 from dpgrs.methods.genome_sums import public_digest
 from dpgrs.study.variant_terms import RAREST
@@ -32,6 +39,8 @@ if TYPE_CHECKING:
 
 DEFAULT_BUILD = "GRCh38"
 OF_SPECTRUM = ("variances", "chances", "counts")
+# Variants of a panel that are scored together.
+SCORED_TOGETHER = 1024
 # Arrays of the whole genome, which are in every chromosome's label.
 OF_GENOME = ("axis_shares", "axis_variances", "attenuations")
 
@@ -90,6 +99,34 @@ def panel_dosages(variant_set: "VariantSet", columns: np.ndarray) -> np.ndarray:
         return (variant_set.dosages(columns) / np.float32(STEPS_PER_ALLELE)).T
     alleles = unpack(variant_set.genotypes(columns), variant_set.n_haplotypes)
     return (alleles[:, ::2] + alleles[:, 1::2]).T
+
+
+def panel_variances(
+    variant_set: "VariantSet",  # of the panel that the map was made from, at the sites of the study
+    genome: GenomeMap,
+    weights: Sequence[np.ndarray],  # of each chromosome (n_rows, n_variants) float64, as dosages are counted
+) -> ScoreVariances:
+    """Return the variances of scores among the people of a panel."""
+    columns = columns_of_contigs(variant_set, genome.n_variants)
+    centre = np.concatenate([chromosome.centre for chromosome in genome.chromosomes])
+    frequency = variant_set.frequency[np.concatenate(list(columns.values()))]
+    is_same = np.array_equal(np.rint(2 * frequency / DOSAGE_STEP), centre)
+    if not is_same or variant_set.n_samples != genome.n_panel:
+        raise DpgrsError(
+            "The panel of a fit must be the people that the map of the genome was made from, got others. "
+            "Take the variant set of which dpgrs measure-ld made it."
+        )
+    scores = np.zeros((len(weights[0]), variant_set.n_samples))
+    of_chromosomes = np.zeros(len(scores))
+    for of_contig, of_chromosome in zip(columns.values(), weights, strict=True):
+        part = np.zeros_like(scores)
+        for first in range(0, len(of_contig), SCORED_TOGETHER):
+            together = slice(first, first + SCORED_TOGETHER)
+            dosages = panel_dosages(variant_set, of_contig[together])
+            part += of_chromosome[:, together] @ dosages.T.astype(np.float64)
+        of_chromosomes += part.var(axis=1)
+        scores += part
+    return ScoreVariances(scores.var(axis=1), of_chromosomes, variant_set.n_samples)
 
 
 def map_items(

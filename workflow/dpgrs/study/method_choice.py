@@ -9,7 +9,7 @@ from dpgrs.methods.joined import joins_outcomes
 from dpgrs.methods.registry import MATCHED_PEOPLE, METHODS
 from dpgrs.study.people_terms import planned_people, rows_per_person, training_rows
 from dpgrs.study.table_cohort import is_fractional
-from dpgrs.study.variant_terms import RAREST, most_variants
+from dpgrs.study.variant_terms import RAREST, most_variants, takes_map
 from dpgrs.types import Accounting, Bounds, Coding, Protection, Rows
 
 DEFAULT, ALONE = "blup", "reusecov-gauss"
@@ -196,6 +196,11 @@ def _permits_map(config: StudyConfig) -> bool:
 def has_same_ancestry(config: StudyConfig) -> bool:
     """Return whether the public reference has the cohort's ancestry, by statement or simulation."""
     return config.cohort.source == "simulate" or config.public.same_ancestry
+
+
+def scales_by_panel(config: StudyConfig) -> bool:
+    """Return whether a fit of a study may scale scores by the people of the public reference."""
+    return has_same_ancestry(config) and takes_map(config.methods)
 
 
 def _n_public_people(config: StudyConfig) -> int:

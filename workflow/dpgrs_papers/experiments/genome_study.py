@@ -26,6 +26,7 @@ from dpgrs.methods.genome_fit import (
     BlockEntries,
     GenomeEffects,
     GenomeEntries,
+    ScoreVariances,
     blup_effects,
     fit_variances,
     genome_entries,
@@ -259,9 +260,11 @@ class MapFits:
             seen, blocks=tuple(DecomposedBlock(**vars(block), decompositions=of) for block, of in pairs)
         )
 
-    def _panel_variances(self, effects: GenomeEffects) -> np.ndarray:
-        dosages = (chromosome.dosages.T for chromosome in self._panel.chromosomes)
-        return people_scores(dosages, variant_weights(self._genome, effects)).var(axis=1)
+    def _panel_variances(self, effects: GenomeEffects) -> ScoreVariances:
+        pairs = zip(variant_weights(self._genome, effects), self._panel.chromosomes, strict=True)
+        parts = [people_scores(iter([chromosome.dosages.T]), [w]) for w, chromosome in pairs]
+        of_chromosomes = sum(part.var(axis=1) for part in parts)
+        return ScoreVariances(sum(parts).var(axis=1), of_chromosomes, len(parts[0][0]))
 
 
 class Score(NamedTuple):

@@ -79,3 +79,21 @@ def test_release__a_file_that_is_back_is_read_where_its_store_is_gone(site, stor
     shutil.rmtree(stored / STORES["21"])
     found = run(stored, SETTINGS, "--dry-run")
     assert found.stdout.count("rule ingest_chromosome:") == 1
+
+
+def test_release__a_list_that_changes_needs_the_files_again(site, tmp_path):
+    copy = copied_site(site, tmp_path / "copy")
+    listed = SETTINGS | {"people": {"remove": "remove.txt"}}
+    (copy / "remove.txt").write_text("sim0001\n")
+    run(copy, listed, STORES["21"])
+    for path in cohort_files(copy, "21"):
+        path.unlink()
+    (copy / "remove.txt").write_text("sim0001\nsim0002\n")
+    for _ in range(2):
+        found = run(copy, listed, check=False)
+        assert found.returncode == 1
+        assert "`remove.txt` must be as it was when the study read it" in found.stdout
+        assert "With `cohort.in_turn` genotype files that were removed must be back for that" in found.stdout
+    for path in cohort_files(site, "21"):
+        shutil.copy(path, copy / "cohort")
+    assert run(copy, listed, "--until", "ingest_chromosome").returncode == 0

@@ -7,7 +7,6 @@ import pytest
 from dpgrs.config.privacy import Privacy
 from dpgrs.config.study import StudyConfig
 from dpgrs.io.files import write_table
-from dpgrs.io.json_files import write_json
 from dpgrs.io.replicates import save_labelled, write_events
 from dpgrs.privacy.ledger.entries import Cost
 from dpgrs.study.run_summary import describe_ahead, describe_failure, describe_success, ledger_requests
@@ -71,21 +70,15 @@ def test_describe_success__says_what_the_run_was_charged_and_what_is_spent(
     ]
 
 
-@pytest.mark.parametrize("is_kept", [True, False])
-def test_describe_success__leaves_out_charges_of_a_study_of_its_name_elsewhere(
-    settings, results, ledger, is_kept
-):
-    """The bundle names its requests, too."""
+def test_describe_success__leaves_out_charges_of_a_study_of_its_name_elsewhere(settings, results, ledger):
     drawn, measured, _ = [charge(ledger, mu="0.3", number=number, study="demo") for number in range(3)]
-    replicate, statement = results / "private" / "replicate1", {"mechanisms": [{"request": drawn}]}
+    replicate = results / "private" / "replicate1"
     (replicate / DRAWN).unlink()
-    if is_kept:
-        write_events(replicate / DRAWN, [{"events": [], "requests": [[["outcomes", "a"], drawn]]}])
-        statement = {"mechanisms": []}
-    write_events(
-        replicate / "accuracy_events.json", [{"events": [], "requests": [[["accuracy", "a"], measured]]}]
-    )
-    write_json(results / "release" / "privacy_statement.json", statement)
+    for name, part, request in (
+        (DRAWN, "outcomes", drawn),
+        ("accuracy_events.json", "accuracy", measured),
+    ):
+        write_events(replicate / name, [{"events": [], "requests": [[[part, "a"], request]]}])
     line = describe_success(settings, results=results, earlier=set())[-1]
     # mu^2 = 0.18 of 0.27.
     assert line == "Charged: epsilon 1.883; in all epsilon 2.352 of 4 is spent, at delta 1e-06."

@@ -234,8 +234,8 @@ def _charge(settings: "StudyConfig", results: Path | str, earlier: set[str], *, 
     """Say what a run was charged; charges of other runs meanwhile are spent, but not its own."""
     book, account = _book(settings), account_of(settings.privacy)
     own = {request for request, study in book.studies.items() if study == settings.study}
-    # Another folder may have a study of this name. What names requests may be gone, as under `--all-temp`.
-    own &= _named_requests(results) or own
+    # Another folder may have a study of this name. Records may be gone, as under `--all-temp`.
+    own &= _recorded_requests(results) or own
     costs = [cost_to(account, book.requests[request]) for request in own - earlier]
     if costs:
         cost = shown_epsilon(sum(costs, Cost()), book.budgets[account])
@@ -244,15 +244,13 @@ def _charge(settings: "StudyConfig", results: Path | str, earlier: set[str], *, 
     return [f"{'Replayed: nothing' if is_drawn else 'Nothing'} was charged; {_standing(settings)}."]
 
 
-def _named_requests(results: Path | str) -> set[str]:
-    """Return the requests that files of a study name: records of what it drew, and its bundle."""
+def _recorded_requests(results: Path | str) -> set[str]:
+    """Return the requests that records of what a study drew name; none if they are gone."""
     replicate, named = Path(results, "private", "replicate1"), set()
-    for path in (*replicate.glob("drawn/*.json"), replicate / "accuracy_events.json"):
+    of_draws = [*replicate.glob("drawn/*.json")]
+    for path in of_draws and [*of_draws, replicate / "accuracy_events.json"]:
         with suppress(DpgrsError):
             named |= {request for record in read_json(path, kind=list) for _, request in record["requests"]}
-    with suppress(DpgrsError):
-        statement = read_json(Path(results, "release", "privacy_statement.json"))
-        named |= {mechanism["request"] for mechanism in statement["mechanisms"]}
     return named
 
 

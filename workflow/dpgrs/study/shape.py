@@ -97,7 +97,9 @@ class Shape:
             return self.n_variants
         if cohort.source == "simulate":
             return int(VARIANTS_A_BASE * cohort.simulation.length) * self.n_chromosomes
-        return sum(self._in_chromosome(name) for name in cohort.chromosomes)
+        # Those of files to come are taken to have as many as any of the others.
+        found = [self._in_chromosome(name) for name in cohort.chromosomes if name not in self._to_come]
+        return sum(found) + len(self._to_come) * max(found, default=VARIANTS_UNKNOWN)
 
     @property
     def n_stored_variants(self) -> int:
@@ -116,6 +118,12 @@ class Shape:
     def _stores(self) -> dict[str, HaplotypeStore]:
         """The stores that stand for absent genotype files, by chromosome."""
         return {name: HaplotypeStore.open(path) for name, path in stored_chromosomes(self._config).items()}
+
+    @cached_property
+    def _to_come(self) -> list[str]:
+        """The chromosomes with neither genotype files nor a store."""
+        cohort = self._config.cohort
+        return [name for name in cohort.chromosomes if is_absent(cohort, name) and name not in self._stores]
 
     @cached_property
     def source(self) -> str:
@@ -314,6 +322,10 @@ class ReferenceShape(Shape):
     @property
     def _stores(self) -> dict[str, HaplotypeStore]:
         return {}
+
+    @property
+    def _to_come(self) -> list[str]:
+        return []
 
     def _files(self, chromosome: str) -> list[Path]:
         if not self._config.public.reference:

@@ -318,3 +318,10 @@ def test_kernels__of_common_variants_do_what_those_of_all_do(is_phased):
         padded[2 * person : 2 * person + 2] = 200, 56
         assert kernels.decode_calls(padded, ploidy, 2, is_phased, 8, calls) == person
         assert kernels.decode_dosages(padded, ploidy, 2, is_phased, 8, 1, doses) == person
+
+
+def test_header__equal_samples_of_chromosomes_are_read_once(tmp_path):
+    paths = [write_bgen(tmp_path / f"{name}.bgen", PHASED, samples=("A", "B", "D")) for name in "ab"]
+    first, second = (read_bgen_header(path).samples for path in paths)
+    assert first is second
+    assert first == ("A", "B", "D")

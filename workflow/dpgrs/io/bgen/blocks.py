@@ -9,6 +9,7 @@ import sqlite3
 import struct
 from collections.abc import Iterator
 from contextlib import closing
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -156,16 +157,27 @@ def _text(head: bytes, start: int, form: str) -> tuple[str, int]:
 def _samples(file: BgenFile, at: int, n_samples: int) -> tuple[str, ...]:
     length, number = file.numbers("<II", at)
     block = file.read(at + 8, max(length - 8, 0))
-    start, names = 0, []
     try:
-        for _ in range(n_samples):
-            name, start = _text(block, start, "<H")
-            names.append(name)
+        samples = _ids(block)
     except (struct.error, UnicodeDecodeError):
         raise file.damage() from None
-    if number != n_samples or start != len(block):
+    if not number == n_samples == len(samples):
         raise file.damage()
-    return tuple(names)
+    return samples
+
+
+@lru_cache(maxsize=1)
+def _ids(block: bytes) -> tuple[str, ...]:
+    """Return the ids of a block. The chromosomes of a cohort mostly have equal ones, of which one is read."""
+    start, ids, length_at = 0, [], struct.Struct("<H").unpack_from
+    while start < len(block):
+        (length,) = length_at(block, start)
+        stop = start + 2 + length
+        ids.append(block[start + 2 : stop])
+        start = stop
+    if start > len(block):
+        raise struct.error
+    return tuple(map(bytes.decode, ids))
 
 
 def index_of(path: Path) -> Path | None:

@@ -1,5 +1,6 @@
 """The table of samples that may lie beside a BGEN: a ``.sample`` of the Oxford programs."""
 
+from functools import lru_cache
 from pathlib import Path
 
 from dpgrs.errors import DpgrsError
@@ -12,10 +13,17 @@ def sample_table(path: Path) -> Path | None:
     return table if table.is_file() else None
 
 
+@lru_cache(maxsize=1)
+def _fields(content: bytes) -> list[list[str]]:
+    """Return the fields of lines. The chromosomes of a cohort mostly have equal tables, of which one is
+    read."""
+    return [line.split() for line in content.decode().splitlines() if line.strip()]
+
+
 def read_sample_table(path: Path, n_samples: int) -> list[tuple[str, ...]]:
     """Return the columns ID_1 and perhaps ID_2 of a table of samples."""
     try:
-        lines = [line.split() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+        lines = _fields(path.read_bytes())
     except (OSError, UnicodeDecodeError) as error:
         raise DpgrsError(f"`{path}` must be text in UTF-8 that can be read. {COPY_AGAIN}") from error
     if len(lines) < 2 or {*lines[1]} - {*"0DCPB"} or {len(line) for line in lines} != {len(lines[0])}:

@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -222,13 +223,15 @@ def sample_ids(path: Path, line: bytes) -> tuple[str, ...]:
 
 def require_names(path: Path, samples: Iterable[str], *, remedy: str) -> None:
     """Refuse sample ids that are empty, hold a control character, or are not distinct."""
+    if fault := _fault_of(tuple(samples)):
+        raise DpgrsError(f"`{path}` must have {fault}. {remedy}")
+
+
+@lru_cache(maxsize=1)
+def _fault_of(samples: tuple[str, ...]) -> str | None:
+    """Return what is wrong with sample ids. Those of all chromosomes are mostly equal, and looked at once."""
     if unnamed := next((number for number, name in enumerate(samples, 1) if not _NAME.fullmatch(name)), None):
-        raise DpgrsError(
-            f"`{path}` must have sample ids that are not empty, without control characters, got another "
-            f"for sample {unnamed}. {remedy}"
-        )
+        return f"sample ids that are not empty, without control characters, got another for sample {unnamed}"
     if same := first_repeat(samples):
-        raise DpgrsError(
-            f"`{path}` must have distinct sample ids, got the same for samples {same[0]} and {same[1]}. "
-            f"{remedy}"
-        )
+        return f"distinct sample ids, got the same for samples {same[0]} and {same[1]}"
+    return None

@@ -209,7 +209,7 @@ def chromosome_sums(
     of_variants = np.zeros((n_outcomes, chromosome.n_variants), dtype=np.int64)
     of_axes = np.zeros((n_outcomes, len(axes)), dtype=np.int64)
     norms = RowNorms(chromosome)
-    for slab, people in _placed(slabs, chromosome, axes, n_people):
+    for slab, people in placed_slabs(slabs, chromosome, axes, n_people):
         shrunk = (
             norms.factors(slab, axes[:, people], n_threads=n_threads) if factors is None else factors[people]
         )
@@ -229,7 +229,7 @@ def row_squares(
     require_exact(chromosome)
     axes, squares = np.clip(axes, -LARGEST_AXIS, LARGEST_AXIS), np.zeros(axes.shape[1])
     norms = RowNorms(chromosome)
-    for slab, people in _placed(slabs, chromosome, axes, len(squares)):
+    for slab, people in placed_slabs(slabs, chromosome, axes, len(squares)):
         squares[people] = norms.squares(slab, axes[:, people], n_threads=n_threads)
     return squares
 
@@ -264,7 +264,7 @@ def shrinking_factors(squares: np.ndarray, *, norm: float) -> np.ndarray:
     return factors * FACTOR_BELOW_ONE
 
 
-def _placed(
+def placed_slabs(
     slabs: Iterable[GenotypeSlab], chromosome: ChromosomeMap, axes: np.ndarray, n_people: int
 ) -> Iterator[tuple[GenotypeSlab, slice]]:
     """Yield slabs with their people; raise UsageError unless these are all, each once."""
@@ -328,9 +328,7 @@ class RowNorms:
 
     def squares(self, slab: GenotypeSlab, axes: np.ndarray, *, n_threads: int = 1) -> np.ndarray:
         """Return the squared norm of each person's row, (n_people,) float64 in `ROW_STEP` squared."""
-        if slab.has_dosages not in self._rows:
-            prepare = partial(_block_rows, chromosome=self._chromosome, has_dosages=slab.has_dosages)
-            self._rows[slab.has_dosages] = [prepare(block) for block in self._chromosome.blocks]
+        self.prepare(slab)
         squares = np.zeros(slab.n_people)
 
         def add(first: int) -> None:
@@ -340,14 +338,46 @@ class RowNorms:
         map_in_threads(add, range(0, slab.n_people, TILE_PEOPLE), n_threads=n_threads)
         return squares
 
+    def prepare(self, slab: GenotypeSlab) -> None:
+        """Prepare the map for such slabs, before threads share it."""
+        self._prepared(has_dosages=slab.has_dosages)
+
+    def tile_entries(
+        self, slab: GenotypeSlab, tile: slice, axes: np.ndarray
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield the entries of the rows of a tile of people block by block, and the squares of their norms.
+
+        The axes are (n_axes, n_people) float64, clipped. The entries are (n_directions, n_people) float64,
+        exact in `ROW_STEP`, without those of the axes; the squares (n_people,) float64.
+        """
+        from dpgrs.linalg._genome_kernels import add_row_squares  # brings numba, which takes 0.3 s
+
+        n_people = tile.stop - tile.start
+        for products, factors, offsets, of_missing, of_axes in self._block_products(slab, tile, axes):
+            squares = np.zeros(n_people)
+            add_row_squares(products, factors, offsets, of_missing, of_axes, squares)
+            z = products[:, :n_people] * factors[:, np.newaxis] - offsets[:, np.newaxis]
+            if len(of_missing):
+                z += of_missing[:n_people].T
+            if len(of_axes):
+                z -= of_axes
+            yield z, squares
+
     def _add_squares(self, slab: GenotypeSlab, tile: slice, axes: np.ndarray, squares: np.ndarray) -> None:
         """Add the squares of the people of a tile, axes first, then block after block."""
         from dpgrs.linalg._genome_kernels import add_row_squares  # brings numba, which takes 0.3 s
 
         for gain, axis in zip(self._chromosome.axis_gains, axes, strict=False):
             squares += (axis * gain) ** 2
-        n_columns = PEOPLE_OF_WORD * -(-len(squares) // PEOPLE_OF_WORD)
-        rows = self._rows[slab.has_dosages]
+        for products in self._block_products(slab, tile, axes):
+            add_row_squares(*products, squares)
+
+    def _block_products(
+        self, slab: GenotypeSlab, tile: slice, axes: np.ndarray
+    ) -> Iterator[tuple[np.ndarray, ...]]:
+        """Yield what `add_row_squares` makes the entries of a tile's people of, block by block."""
+        n_columns = PEOPLE_OF_WORD * -(-(tile.stop - tile.start) // PEOPLE_OF_WORD)
+        rows = self._prepared(has_dosages=slab.has_dosages)
         n_variants = max((part.matrix.shape[1] for part in rows), default=0)
         dtypes = {part.matrix.dtype for part in rows}
         tiles = {dtype: np.empty((n_variants, n_columns), dtype) for dtype in dtypes}
@@ -355,8 +385,14 @@ class RowNorms:
             genotypes = tiles[part.matrix.dtype][: part.matrix.shape[1]]
             of_missing = _write_tile(slab, tile, part, genotypes)
             of_axes = part.axis_map @ axes if len(axes) else NO_ENTRIES
-            products = part.matrix @ genotypes
-            add_row_squares(products, part.factors, part.offsets, of_missing, of_axes, squares)
+            yield part.matrix @ genotypes, part.factors, part.offsets, of_missing, of_axes
+
+    def _prepared(self, *, has_dosages: bool) -> list[_BlockRows]:
+        """Return the blocks for slabs with dosages, or of calls; they are prepared once."""
+        if has_dosages not in self._rows:
+            prepare = partial(_block_rows, chromosome=self._chromosome, has_dosages=has_dosages)
+            self._rows[has_dosages] = [prepare(block) for block in self._chromosome.blocks]
+        return self._rows[has_dosages]
 
 
 def _block_rows(block: LdBlock, *, chromosome: ChromosomeMap, has_dosages: bool) -> _BlockRows:

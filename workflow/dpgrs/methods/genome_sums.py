@@ -13,10 +13,12 @@ import numpy as np
 
 from dpgrs.errors import UsageError
 from dpgrs.linalg.genome_map import GenomeMap
+from dpgrs.linalg.genome_moments import PRODUCT_WEIGHT, SQUARE_WEIGHT
 from dpgrs.linalg.genome_sums import SUM_STEP, ChromosomeSums
 from dpgrs.methods.requests import PrivacyRequest
+from dpgrs.privacy.accounting.accountant import split_mu
 from dpgrs.privacy.noise.base import data_digest, json_digest
-from dpgrs.privacy.sensitivity import Sensitivity, genome_sensitivity
+from dpgrs.privacy.sensitivity import Sensitivity, genome_moments_sensitivity, genome_sensitivity
 from dpgrs.types import Protection
 
 if TYPE_CHECKING:
@@ -35,6 +37,10 @@ class GenomeRequest(PrivacyRequest):
     """
 
     n_directions: int  # K, of all chromosomes
+    # In (0, 1) or None, share of second moments of rows in what counts leave over; None draws none.
+    ld_share: float | None = None
+    # D, public bound on second moments of a row; None before there is a map, or where none are drawn.
+    moment_norm: float | None = None
 
     has_gram = False
 
@@ -52,6 +58,26 @@ class GenomeRequest(PrivacyRequest):
                 f"Sums of a genome must have at most {MOST_ENTRIES} entries, got {self.n_directions} "
                 f"directions of {self.n_outcomes} outcomes. Release fewer outcomes together."
             )
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """The terms as a tuple of text; those of second moments are left out where there are none."""
+        return super().key[: None if self.ld_share is not None else -2]
+
+    @cached_property
+    def budget(self) -> dict[str, float]:
+        """The split of (epsilon, delta), with the mu of ``moments``."""
+        budget = super().budget
+        if self.ld_share is None:
+            return budget
+        cross, moments = split_mu(budget["cross"], share=self.ld_share)
+        return budget | {"cross": cross, "moments": moments}
+
+    @cached_property
+    def moment_claim(self) -> Sensitivity:
+        """The sensitivity of second moments, weighted as they are drawn."""
+        weights = {"square_weight": SQUARE_WEIGHT, "product_weight": PRODUCT_WEIGHT}
+        return genome_moments_sensitivity(moment_norm=self.moment_norm, **weights, **self.relation)
 
     @cached_property
     def cross_claim(self) -> Sensitivity:

@@ -24,6 +24,7 @@ PROOFS = {
     "cross_product/1": "docs/proofs/cross_product.md",
     "dp_sgd/1": "docs/proofs/dp_sgd.md",
     "genome/1": "docs/proofs/genome.md",
+    "genome_moments/1": "docs/proofs/genome_moments.md",
     "gram/1": "docs/proofs/gram.md",
     "kendall/1": "docs/proofs/kendall.md",
     "outcome_counts/1": "docs/proofs/count.md",
@@ -200,6 +201,39 @@ def genome_sensitivity(n_directions, n_outcomes, *, rows, neighbours, unit, row_
     moved = n_rows * positive("row_norm", row_norm) * positive("outcome_norm", outcome_norm)
     rounded = positive("step", step) * Fraction(root_above(Fraction(n_directions * n_outcomes)))
     return _claim((moved + rounded) ** 2, rows=rows, neighbours=neighbours, unit=unit, law="genome/1")
+
+
+def genome_moments_sensitivity(*, rows, neighbours, unit, moment_norm, square_weight, product_weight):
+    """Bound second moments within LD blocks, squares times a and products of two directions times b.
+
+    a D under add-remove, sqrt(2) a D under replace-one, for weights with b^2 <= 2 a^2 and rows whose
+    sum of |u_b|^4 over blocks is at most D^2.
+
+    Parameters
+    ----------
+    rows, neighbours, unit : as in `gram_sensitivity`; rows are people.
+    moment_norm : float > 0, public bound D.
+    square_weight, product_weight : int > 0, a and b.
+
+    Returns
+    -------
+    Sensitivity
+
+    Raises
+    ------
+    UsageError
+        If rows are haplotypes, the norm is not a finite number above 0, or b^2 > 2 a^2.
+    """
+    if Rows(rows) != Rows.PEOPLE:
+        raise UsageError(f"`cohort.rows` must be {Rows.PEOPLE} for sums of a genome, got {rows}. Change it.")
+    if not 0 < product_weight**2 <= 2 * square_weight**2:
+        raise UsageError(
+            f"Weights a and b of second moments must have b^2 <= 2 a^2, got {square_weight} and "
+            f"{product_weight}. Raise the weight of squares."
+        )
+    n_rows = 1 if Neighbours(neighbours) == Neighbours.ADD_REMOVE else 2
+    square = n_rows * (square_weight * positive("moment_norm", moment_norm)) ** 2
+    return _claim(square, rows=rows, neighbours=neighbours, unit=unit, law="genome_moments/1")
 
 
 def covariate_regression_sensitivity(

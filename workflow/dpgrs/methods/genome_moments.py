@@ -1,0 +1,95 @@
+"""The draw of second moments of a genome: noisy covariances of people's rows within public LD blocks."""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dpgrs.errors import UsageError
+from dpgrs.linalg.genome_map import GenomeMap
+from dpgrs.linalg.genome_moments import (
+    MOMENT_STEP,
+    ChromosomeMoments,
+    moment_norm,
+    moment_weights,
+    n_moments,
+)
+from dpgrs.methods.genome_sums import GenomeRequest
+from dpgrs.privacy.accounting.exact_numbers import root_above
+
+if TYPE_CHECKING:
+    from dpgrs.privacy.accounting.events import GaussianEvent
+    from dpgrs.privacy.noise.base import NoiseSource
+
+
+def joint_moment_norm(genome: GenomeMap) -> float:
+    """Return D, a float that is not below the root of the sum of D_c^2 over all chromosomes."""
+    return root_above(sum(Fraction(moment_norm(chromosome)) ** 2 for chromosome in genome.chromosomes))
+
+
+def moment_statistic(
+    moments: Sequence[ChromosomeMoments], genome: GenomeMap, *, made_with: str
+) -> np.ndarray:
+    """Return weighted moments over all chromosomes, in the order of the map, whatever the order given.
+
+    The result is (n_moments,) int64 in units of `MOMENT_STEP`. It raises UsageError unless there are moments
+    of each chromosome once, all made with the public terms of this release.
+    """
+    by_contig = {part.contig: part for part in moments}
+    contigs = [chromosome.contig for chromosome in genome.chromosomes]
+    is_whole = sorted(part.contig for part in moments) == sorted(contigs)
+    if not is_whole or {part.made_with for part in moments} != {made_with}:
+        raise UsageError(
+            f"Second moments must be of the chromosomes {', '.join(contigs)}, each once, and made with the "
+            "map of this release, got others. Sum them up again."
+        )
+    return np.concatenate([by_contig[contig].entries for contig in contigs]) * moment_weights(genome)
+
+
+def private_genome_moments(
+    moments: Sequence[ChromosomeMoments],
+    genome: GenomeMap,
+    *,
+    request: GenomeRequest,
+    noise: "NoiseSource",
+    made_with: str,
+) -> "tuple[np.ndarray, GaussianEvent]":
+    """Release second moments of people's rows within the LD blocks of a public map.
+
+    Parameters
+    ----------
+    moments : ChromosomeMoments of each chromosome, in any order.
+    genome : GenomeMap, public, or made of what was released before.
+    request : GenomeRequest, with a norm of moments.
+    noise : NoiseSource
+    made_with : str, `dpgrs.methods.genome_sums.public_digest` of this release.
+
+    Returns
+    -------
+    (n_moments,) float64, block after block the upper triangle, row by row, and the event.
+
+    Privacy
+    -------
+    Unit a person, neighbours as requested. Sensitivity `genome_moments_sensitivity`:
+    docs/proofs/genome_moments.md. All chromosomes are one GaussianEvent. Public: all of the request, the map.
+
+    Raises
+    ------
+    UsageError
+        If the moments or the map are not those of the request.
+    """
+    statistic, weights = moment_statistic(moments, genome, made_with=made_with), moment_weights(genome)
+    if len(statistic) != n_moments(genome) or not joint_moment_norm(genome) <= request.moment_norm:
+        raise UsageError(
+            f"Second moments must be of all {n_moments(genome)} pairs of directions of the map, and their "
+            f"norm within {request.moment_norm}, got others. Ask for what the map has."
+        )
+    noisy, event = noise.gaussian(
+        statistic,
+        name="genome moments",
+        step=MOMENT_STEP,
+        sensitivity=request.moment_claim,
+        mu=request.budget["moments"],
+    )
+    return noisy * MOMENT_STEP / weights, event

@@ -239,3 +239,17 @@ def test_store__a_flipped_bit_anywhere_is_seen(tmp_path, monkeypatch, is_sharded
         part.write_bytes(part.read_bytes()[:n_bytes])
         with pytest.raises(DpgrsError, match="parts are missing or damaged"):
             contents(HaplotypeStore.open(path))
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [[3, 4, 5], [0, 1, 3, 4, 9, 10, 40, 49], [0, 2, 20, 21, 22, 49], [0, 49], [7], [], [5, 2, 9], [4, 4, 5]],
+)
+def test_haplotypes__by_numbers_are_the_same_as_of_all(tmp_path, monkeypatch, rows):
+    monkeypatch.setattr("dpgrs.io.haplotype_store._ROWS_TOGETHER", 4)
+    bits, rows = random_bits(50, 3), np.array(rows, dtype=np.int64)
+    store = write(tmp_path / "a.zarr", (variants(50), bits))
+    np.testing.assert_array_equal(store.haplotypes(rows), bits[rows])
+    np.testing.assert_array_equal(store.haplotypes(rows, slice(0, 1)), bits[rows, :1])
+    is_taken = np.isin(np.arange(50), rows)
+    np.testing.assert_array_equal(store.haplotypes(is_taken), bits[is_taken])

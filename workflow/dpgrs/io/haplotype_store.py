@@ -43,6 +43,7 @@ _SITES_CODEC = {"id": "blosc", "cname": "lz4", "clevel": 5, "shuffle": 1}
 _CHUNK_SAMPLES = 4096
 _SHARD_ROWS, _SHARDED_VERSION = 2**10, 3
 _CHUNKS_PER_BATCH = 2  # a chunk of the site columns is small, and each is a file to write
+_ROWS_TOGETHER, _MOST_APART = 2**10, 4  # rows by their numbers that are read by slices, and their gaps
 _BATCH_BYTES = 2**24  # of a plane; some batches are in memory at a time
 
 
@@ -85,9 +86,20 @@ class HaplotypeStore:
         columns: slice | np.ndarray = slice(None),
     ) -> np.ndarray:
         """Read rows, of a plane some columns; refuse a chunk that is not what was written."""
-        array = open_array(self.path, self._group, name)
-        selection = (selection, *[columns] * (array.ndim - 1))
-        return read_sealed(array, selection, KIND.damaged(self.path))
+        array, damaged = open_array(self.path, self._group, name), KIND.damaged(self.path)
+        others = [columns] * (array.ndim - 1)
+        if not isinstance(selection, np.ndarray) or selection.dtype == bool or len(selection) == 0:
+            return read_sealed(array, (selection, *others), damaged)
+        found, n_found = None, 0
+        for rows, taken in _close_rows(selection):
+            part = read_sealed(array, (rows, *others), damaged)[taken]
+            if len(part) == len(selection):
+                return part
+            if found is None:
+                found = np.empty((len(selection), *part.shape[1:]), dtype=part.dtype)
+            found[n_found : n_found + len(part)] = part
+            n_found += len(part)
+        return found
 
     @cached_property
     def sample_id(self) -> np.ndarray:
@@ -143,6 +155,21 @@ class HaplotypeStore:
         step = open_array(self.path, self._group, "haplotypes").chunks[0]
         for start in range(0, self.n_variants, step):
             yield slice(start, min(start + step, self.n_variants))
+
+
+def _close_rows(rows: np.ndarray) -> Iterator[tuple[slice | np.ndarray, slice | np.ndarray]]:
+    """Yield what is read of rows that ascend, and what is taken of that: Zarr reads a slice in a tenth of the
+    time of as many rows by their numbers."""
+    if (np.diff(rows) == 1).all():
+        yield slice(int(rows[0]), int(rows[-1]) + 1), slice(None)
+        return
+    for start in range(0, len(rows), _ROWS_TOGETHER):
+        some = rows[start : start + _ROWS_TOGETHER]
+        first, span = int(some[0]), int(some[-1]) - int(some[0]) + 1
+        if (np.diff(some) <= 0).any() or span > _MOST_APART * len(some):
+            yield some, slice(None)
+        else:
+            yield slice(first, first + span), slice(None) if span == len(some) else some - first
 
 
 class StoreWriter:

@@ -32,6 +32,7 @@ from dpgrs_papers.experiments.genome_study import (
     ReferencePanel,
     accuracies,
     exact_sums,
+    noisy_moments,
     people_scores,
     reference_panel,
     simulate_phenotypes,
@@ -52,6 +53,9 @@ LINES = {
     "full protection, replace-one, BLUP": ("replace-one", "BLUP", "D-"),
     "randomised phenotypes only, replace-one, BLUP": ("bins", "BLUP", "^:"),
 }
+# Of mu^2, for second moments. Relative to them their noise falls with the root of a genome's length, if there
+# are as many people for a variant: it is that of a whole genome, of so many chromosomes of `LENGTH`.
+LD_SHARE, WHOLE_GENOME = 0.1, 300
 # Without noise: neither rows nor phenotypes are clipped, and all directions have a share.
 NO_NOISE, NO_CLIP = 1e9, 100.0
 
@@ -65,11 +69,14 @@ class Setting(NamedTuple):
     panel: str = "2000"  # people of the cohort's population, or `OTHER_POPULATION`
     fits: tuple[str, ...] = ALL_FITS
     architectures: tuple[Architecture, ...] = TYPED
+    ld_share: float = 0.0  # of mu^2, on second moments of rows within LD blocks
 
     @property
     def name(self) -> str:
         """The terms as the name of a file."""
-        return f"{self.protection}-epsilon{self.epsilon:g}-phenotypes{self.n_phenotypes}-panel{self.panel}"
+        terms = f"epsilon{self.epsilon:g}-phenotypes{self.n_phenotypes}-panel{self.panel}"
+        moments = f"-moments{self.ld_share:g}" if self.ld_share else ""
+        return f"{self.protection}-{terms}{moments}"
 
 
 PARTS = {
@@ -82,6 +89,11 @@ PARTS = {
     "panels": [
         Setting(epsilon=epsilon, panel=panel, fits=("BLUP",))
         for panel in ("500", "100", genome_cohort.OTHER_POPULATION)
+        for epsilon in EPSILONS
+    ],
+    "moments": [
+        Setting(epsilon=epsilon, panel=panel, fits=("BLUP",), ld_share=LD_SHARE)
+        for panel in ("2000", "100", genome_cohort.OTHER_POPULATION)
         for epsilon in EPSILONS
     ],
     "labels": [
@@ -125,6 +137,7 @@ def noise_of(
     spectrum, n = panel.prior.spectrum, cohort.n_train
     if setting.protection in ("add-remove", "replace-one"):
         mu, sensitivity = gdp_mu(setting.epsilon, DELTA), 1.0 if setting.protection == "add-remove" else 2.0
+        mu *= np.sqrt(1 - setting.ld_share)
         terms = {"n_phenotypes": setting.n_phenotypes, "sensitivity": sensitivity}
         noise = steered_noise(spectrum, n, mu=mu, **terms)
         return noise, sensitivity * noise.clip / mu, None
@@ -160,6 +173,9 @@ class Measurement:
         Y *= np.minimum(1, noise.clip / np.linalg.norm(Y, axis=1, keepdims=True))
         sums = exact_sums(cohort, panel, genome, Y.reshape(-1, cohort.n_train), is_clipped=is_clipped)
         fits = MapFits(cohort, panel, genome, noise, noise_sd=noise_sd)
+        if setting.ld_share:
+            mu = gdp_mu(setting.epsilon, DELTA) * np.sqrt(setting.ld_share * WHOLE_GENOME / len(cohort.files))
+            fits.take_moments(*noisy_moments(cohort, panel, genome, mu=mu, seed=self._seed))
         for number, (architecture, first) in enumerate(releases):
             of_release = slice(number * n_phenotypes, (number + 1) * n_phenotypes)
             rng = generator(self._seed, "genome noise", setting.name, *architecture, first)
@@ -174,6 +190,7 @@ class Measurement:
                     {
                         "chromosomes": len(cohort.files),
                         "n_train": cohort.n_train,
+                        "ld_share": setting.ld_share,
                         **{name: getattr(setting, name) for name in Setting._fields[:4]},
                         **architecture._asdict(),
                         "replicate": first + place,
@@ -219,11 +236,21 @@ def measured_before(path: Path) -> set[tuple[float, bool, int]]:
 
 def in_markdown(table: pd.DataFrame) -> list[str]:
     """Return means over replicates, as lines."""
-    terms = ["n_train", "protection", "panel", "n_phenotypes", "is_typed", "epsilon", "share", "fit"]
+    terms = [
+        "n_train",
+        "ld_share",
+        "protection",
+        "panel",
+        "n_phenotypes",
+        "is_typed",
+        "epsilon",
+        "share",
+        "fit",
+    ]
     values = ["r2", "slope", "r2_in_others", "planned_r2"]
     means = table.groupby(terms)[values].mean().reset_index()
     counts = table.groupby(terms).size().to_numpy()
-    lines = [f"| {' | '.join([*terms, *values, 'replicates'])} |", "|" + " --- |" * 13]
+    lines = [f"| {' | '.join([*terms, *values, 'replicates'])} |", "|" + " --- |" * 14]
     for row, count in zip(means.itertuples(index=False), counts, strict=True):
         texts = [f"{value:g}" if isinstance(value, float) else f"{value}" for value in row[: len(terms)]]
         texts += [f"{value:.3f}" for value in row[len(terms) :]]
@@ -233,7 +260,8 @@ def in_markdown(table: pd.DataFrame) -> list[str]:
 
 def draw(table: pd.DataFrame, path: Path) -> None:
     """Draw R^2 against epsilon, a panel for each share of causal variants, and write it as PNG."""
-    table = table[table["is_typed"] & (table["n_phenotypes"] == 1) & (table["panel"].astype(str) == "2000")]
+    table = table[table["is_typed"] & (table["n_phenotypes"] == 1) & (table["ld_share"] == 0)]
+    table = table[table["panel"].astype(str) == "2000"]
     table = table[table["n_train"] == table["n_train"].max()]
     shares = sorted(table["share"].unique())
     if not shares:
@@ -300,6 +328,8 @@ def main(arguments: list[str] | None = None) -> int:
             pd.DataFrame(rows).to_csv(path, sep="\t", index=False, mode="a", header=not path.exists())
     paths = sorted(given.folder.glob("chromosomes*/*.tsv"))
     table = pd.concat([pd.read_csv(path, sep="\t") for path in paths], ignore_index=True)
+    # Files of earlier releases lack the column.
+    table["ld_share"] = table.get("ld_share", pd.Series(0.0, table.index)).fillna(0.0)
     table.to_csv(given.folder / "table.tsv", sep="\t", index=False)
     print(*in_markdown(table), sep="\n")
     draw(table, given.folder / "genome.png")

@@ -6,8 +6,10 @@ import pandas as pd
 import pytest
 
 from dpgrs.linalg.genome_map import mapped_rows
+from dpgrs.linalg.genome_moments import MOMENT_STEP, chromosome_moments
 from dpgrs.linalg.genome_prior import genome_map
 from dpgrs.methods.genome_fit import blup_effects, fit_variances, genome_entries, variant_weights
+from dpgrs.methods.genome_moments import joint_moment_norm
 from dpgrs.public_random import generator
 from dpgrs_papers.experiments.genome_cohort import (
     HOTSPOT_WIDTH,
@@ -18,7 +20,14 @@ from dpgrs_papers.experiments.genome_cohort import (
     write_chromosome,
 )
 from dpgrs_papers.experiments.genome_labels import RandomisedBins, best_bins
-from dpgrs_papers.experiments.genome_study import GenomeCohort, MapFits, exact_sums, reference_panel
+from dpgrs_papers.experiments.genome_study import (
+    GenomeCohort,
+    MapFits,
+    exact_sums,
+    noisy_moments,
+    reference_panel,
+)
+from genome_maps import slab_of
 from study_runs import load_experiment
 
 SIZES = {"--chromosomes": 4, "--only": 2, "--length": 200_000, "--train": 600, "--panel": 120, "--test": 100}
@@ -97,6 +106,30 @@ def test_exact_sums__are_those_of_a_release(genome, cohort, protection, is_clipp
         np.testing.assert_allclose(S, (Y * f) @ part, atol=1e-4 * np.abs(S).max())
 
 
+def test_noisy_moments__are_those_of_a_release_with_its_noise(genome, cohort):
+    panel = reference_panel(cohort, cohort.people.panel)
+    noise, _, _ = genome.noise_of(genome.Setting(epsilon=10.0), cohort, panel)
+    public_map = genome_map(panel.prior, noise, panel.chromosomes)
+    silent, product_sd = noisy_moments(cohort, panel, public_map, mu=1e9, seed=1)
+    assert product_sd == pytest.approx(5 / 7 * joint_moment_norm(public_map) / 1e9)
+    parts = zip(public_map.chromosomes, panel.variants, cohort.chromosomes(), strict=True)
+    expected = []
+    for chromosome, variants, simulated in parts:
+        calls = simulated.typed[variants][:, cohort.people.train].T
+        exact = chromosome_moments(
+            [slab_of(calls)],
+            chromosome,
+            axes=np.zeros((0, cohort.n_train), dtype=np.int64),
+            is_counted=np.ones(cohort.n_train, dtype=bool),
+            made_with="",
+        )
+        expected.append(exact.entries * MOMENT_STEP)
+    expected = np.concatenate(expected)
+    np.testing.assert_allclose(silent, expected, atol=1e-4 * np.abs(expected).max())
+    noisy, product_sd = noisy_moments(cohort, panel, public_map, mu=1.0, seed=1)
+    assert np.std(noisy - silent) == pytest.approx(product_sd, rel=0.2)
+
+
 def test_map_fits__share_decompositions_and_fit_as_a_release(genome, cohort):
     panel = reference_panel(cohort, cohort.people.panel)
     noise, noise_sd, _ = genome.noise_of(genome.Setting(epsilon=10.0), cohort, panel)
@@ -114,13 +147,13 @@ def test_map_fits__share_decompositions_and_fit_as_a_release(genome, cohort):
 
 
 def test_genome__makes_a_table_and_runs_nothing_again(genome, tmp_path, capsys):
-    arguments = ["--folder", str(tmp_path), "--parts", "main", "labels"]
+    arguments = ["--folder", str(tmp_path), "--parts", "main", "labels", "moments"]
     arguments += [str(value) for pair in SIZES.items() for value in pair]
     assert genome.main(arguments) == 0
     printed = capsys.readouterr().out
     assert (tmp_path / "genome.png").read_bytes().startswith(b"\x89PNG")
     table = pd.read_csv(tmp_path / "table.tsv", sep="\t")
-    n_fits = {"add-remove": 3, "none": 2, "replace-one": 1, "sign": 1, "bins": 1}
+    n_fits = {"add-remove": 6, "none": 2, "replace-one": 1, "sign": 1, "bins": 1}
     assert table.groupby("protection").size().to_dict() == {name: 3 * n for name, n in n_fits.items()}
     assert set(table["fit"]) == {"BLUP", "mixture", "stack"}
     assert table["r2"].between(0, 0.5).all()

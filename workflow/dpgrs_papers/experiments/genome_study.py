@@ -15,6 +15,7 @@ from scipy.linalg import eigh
 
 from dpgrs.genotypes.ld_blocks import ld_block_bounds
 from dpgrs.linalg.genome_map import DOSAGE_STEP, MAP_STEP, ChromosomeMap, GenomeMap
+from dpgrs.linalg.genome_moments import PRODUCT_WEIGHT, SQUARE_WEIGHT, moment_norm
 from dpgrs.linalg.genome_prior import (
     HERITABILITY,
     GenomePrior,
@@ -22,6 +23,7 @@ from dpgrs.linalg.genome_prior import (
     SteeredNoise,
     genome_prior,
 )
+from dpgrs.methods.genome_cohort_ld import with_cohort_ld
 from dpgrs.methods.genome_fit import (
     BlockEntries,
     GenomeEffects,
@@ -33,6 +35,7 @@ from dpgrs.methods.genome_fit import (
     variant_weights,
 )
 from dpgrs.methods.genome_mixture import mixture_effects
+from dpgrs.methods.genome_moments import joint_moment_norm
 from dpgrs.methods.genome_stack import fit_genome
 from dpgrs.public_random import generator
 from dpgrs_papers.experiments.genome_cohort import (
@@ -183,6 +186,41 @@ def exact_sums(
     return sums
 
 
+def noisy_moments(
+    cohort: GenomeCohort,
+    panel: ReferencePanel,
+    genome: GenomeMap,
+    *,
+    mu: float,  # of their noise
+    seed: int,
+) -> tuple[np.ndarray, float]:
+    """Return noisy second moments of people's rows within LD blocks, and the noise of one of two directions.
+
+    They are summed in single precision.
+    """
+    people, entries, squares = cohort.people.train, [], []
+    for chromosome, variants, simulated in _parts(cohort, panel, genome):
+        rows, fourths = [], np.zeros(cohort.n_train)
+        for block in chromosome.blocks:
+            T = block.matrix * MAP_STEP
+            offset = (T @ (chromosome.centre[block.columns] * DOSAGE_STEP)).astype(np.float32)
+            X = simulated.typed[variants[block.columns], people].astype(np.float32)
+            rows.append(T.astype(np.float32) @ X - offset[:, np.newaxis])
+            fourths += np.square(np.square(rows[-1]).sum(axis=0))
+        factors = np.sqrt(np.minimum(1, moment_norm(chromosome) / np.sqrt(fourths))).astype(np.float32)
+        for z in rows:
+            u = z * factors
+            upper = np.triu_indices(len(u))
+            entries.append((u @ u.T)[upper].astype(np.float64))
+            squares.append(np.equal(*upper))
+    square_sd = joint_moment_norm(genome) / mu
+    product_sd = square_sd * SQUARE_WEIGHT / PRODUCT_WEIGHT
+    noise = generator(seed, "genome moments", cohort.n_train).standard_normal(sum(map(len, entries)))
+    return np.concatenate(entries) + np.where(
+        np.concatenate(squares), square_sd, product_sd
+    ) * noise, product_sd
+
+
 def _parts(
     cohort: GenomeCohort, panel: ReferencePanel, genome: GenomeMap
 ) -> Iterator[tuple[ChromosomeMap, np.ndarray, SimulatedChromosome]]:
@@ -236,6 +274,11 @@ class MapFits:
             "residual": noise.residual,
         }
         self._decompositions = [{} for chromosome in genome.chromosomes for _ in chromosome.blocks]
+        self._moments: tuple[np.ndarray, float] | None = None
+
+    def take_moments(self, moments: np.ndarray, moment_sd: float) -> None:
+        """Take the LD of the cohort from noisy second moments in all fits that follow."""
+        self._moments = moments, moment_sd
 
     def scores(self, sums: Sequence[np.ndarray], fits: Sequence[str]) -> "Iterator[Score]":
         """Yield the score of each fit of one release, from its noisy sums."""
@@ -255,6 +298,10 @@ class MapFits:
 
     def _entries(self, sums: Sequence[np.ndarray]) -> GenomeEntries:
         seen = genome_entries(self._genome, sums, **self._terms)
+        if self._moments is not None:
+            moments, moment_sd = self._moments
+            terms = {"moment_sd": moment_sd, "residual": self._terms["residual"]}
+            seen = with_cohort_ld(seen, self._genome, moments, self._terms["n"], **terms)
         pairs = zip(seen.blocks, self._decompositions, strict=True)
         return replace(
             seen, blocks=tuple(DecomposedBlock(**vars(block), decompositions=of) for block, of in pairs)

@@ -70,7 +70,7 @@ def ingested(s: "Shape") -> float:
 
 
 # Seconds of a core for 10^9 genotypes of the files of a source, some times what was measured.
-INGEST_SECONDS = {"plink": 15}
+INGEST_SECONDS = {"plink": 15, "bgen": 60}
 
 
 def ingesting(s: "Shape") -> float:
@@ -279,6 +279,11 @@ def choosing(s: "Shape", way: str = "private") -> float:
 def reading(s: "Shape") -> float:
     """Operations of reading all variants of the stores, whose names are hashed."""
     return s.n_stored_variants * (50_000 + 2 * s.n_people)
+
+
+def copying(s: "Shape") -> float:
+    """Operations of reading them and of writing those of the study: dosages are packed again."""
+    return reading(s) + 30 * s.n_variants * s.n_people * s.has_dosages
 
 
 def attacking(s: "Shape") -> float:

@@ -23,6 +23,7 @@ from dpgrs.study.array_sizes import (
     choosing,
     chosen,
     chunks_of_outcomes,
+    copying,
     entries,
     file_table,
     finding_components,
@@ -141,7 +142,7 @@ NEEDS = {
         lambda s: 20 * s.n_file_variants / s.n_chromosomes * s.n_people,
         of_thread=lambda s: 30 * MB,
     ),
-    "make-variants": Need(lambda s: picked(s) + variant_table(s), reading),
+    "make-variants": Need(lambda s: picked(s) + variant_table(s), copying),
     "make-table-variants": Need(
         lambda s: 40 * s.n_people * (s.n_variants + s.n_outcomes),
         lambda s: 1000 * s.n_people * (s.n_variants + s.n_outcomes),

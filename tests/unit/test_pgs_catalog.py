@@ -135,6 +135,13 @@ def test_file_stems__safe_and_apart(names):
     assert not any(stem.startswith((".", "-")) for stem in stems)
 
 
+def test_file_stems__a_name_that_is_the_digest_of_another_has_one_of_its_own():
+    stems = file_stems(["a/b", "A b"])
+    for _ in range(3):
+        stems = file_stems(["a/b", "A b", *stems])
+        assert len(set(stems)) == len(stems)
+
+
 def test_file_stems__order_does_not_matter():
     names = ["a/b", "A b", "c"]
     assert file_stems(names[::-1]) == file_stems(names)[::-1]

@@ -134,12 +134,15 @@ def file_stems(names: Sequence[str]) -> list[str]:
     >>> file_stems(["a/b", "A b"])
     ['a_b-c14cddc0', 'A_b-a760b0e1']
     """
-    stems = [_clean_stem(name) for name in names]
-    n_alike = Counter(stem.casefold() for stem in stems)
-    return [
-        stem if n_alike[stem.casefold()] == 1 else f"{stem}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
-        for stem, name in zip(stems, names, strict=True)
-    ]
+    n_digits = dict.fromkeys(names, 0)
+    while True:
+        stems = [_stem(name, n_digits[name]) for name in names]
+        n_alike = Counter(stem.casefold() for stem in stems)
+        alike = [name for name, stem in zip(names, stems, strict=True) if n_alike[stem.casefold()] > 1]
+        if all(n_digits[name] == 64 for name in alike):
+            return stems
+        # A name may be what others became.
+        n_digits |= {name: 64 if n_digits[name] else 8 for name in alike}
 
 
 def header_text(value: Any) -> str:
@@ -233,6 +236,11 @@ def file_rows(sites: pd.DataFrame) -> pd.DataFrame:
     rank = chromosome.map({name: rank for rank, name in enumerate(CHROMOSOMES)}).to_numpy()
     by = ["place", "chr_position", "other_allele", "effect_allele"]
     return table.assign(place=rank).sort_values(by, ignore_index=True).drop(columns="place")
+
+
+def _stem(name: str, n_digits: int) -> str:
+    digest = hashlib.sha256(name.encode()).hexdigest()[:n_digits]
+    return f"{_clean_stem(name)}-{digest}" if digest else _clean_stem(name)
 
 
 def _clean_stem(name: str) -> str:

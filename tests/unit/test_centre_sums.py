@@ -205,7 +205,8 @@ def test_take_sums__reads_all_that_is_agreed():
 
 def test_terms__are_of_no_path_and_of_every_other_agreed_key():
     first = terms_of(resolve(CONFIG), site_digest="0" * 64)
-    elsewhere = CONFIG | {"cohort": CONFIG["cohort"] | {"sums": None, "vcf": "x.vcf", "part": True}}
+    one_side = {"sums": None, "vcf": "{chrom}.vcf", "part": True, "in_turn": True}
+    elsewhere = CONFIG | {"cohort": CONFIG["cohort"] | one_side}
     assert terms_of(resolve(elsewhere), site_digest="0" * 64) == first
     assert terms_of(resolve(CONFIG), site_digest="1" * 64) != first
     own = {"approved_by": "another", "dar_id": "2", "approval_date": "2026-02-01"}

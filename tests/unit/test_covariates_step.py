@@ -162,6 +162,15 @@ def test_make_covariates__raise_on_columns_values_and_people(study):
         study.make(names=["age"])
 
 
+@pytest.mark.parametrize("left_out", ["table", "loadings"])
+def test_make_covariates__of_a_release_are_all_that_its_settings_name(study, left_out):
+    """What an importer's rule leaves out would be missed after the charge."""
+    with pytest.raises(
+        UsageError, match=r"must be given if and only if `covariates\.file` and `covariates\.pcs`"
+    ):
+        study.make(mode="release", **{left_out: None})
+
+
 def test_make_covariates__benchmark_names_constants_that_clip_most_values(study, tmp_path):
     """Of a large table preflight looks at some people alone; a release judges no values."""
     study.scales.write_text(SCALES.replace("age\t50", "age\t500"))

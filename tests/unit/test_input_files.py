@@ -22,9 +22,11 @@ from dpgrs.study.input_files import (
     TABLES,
     content_mark,
     content_marks,
+    file_key,
     file_versions,
     require_unchanged,
     stamp_input,
+    stamps_of,
 )
 from dpgrs.study.made_by import note, note_of, require_made_by
 from dpgrs.study.requests import reads_of_draw
@@ -133,6 +135,14 @@ def test_draw__is_not_charged_after_a_list_has_changed(private, monkeypatch, key
     assert "`listed.tsv` must be as it was when the study read it, got a file" in charge(private, config)
     listed.unlink()
     assert "`listed.tsv` must be as it was when the study read it, got a file" in charge(private, config)
+
+
+def test_draw__is_not_charged_without_the_loadings_of_its_components(private):
+    """Only the bundle would miss them, and a draw with them would be another request."""
+    sites = ("--sites", str(private.parent / "public" / "sites.tsv"))
+    said = "`--loadings` must be given for `covariates.pcs`"
+    assert said in charge(private, with_setting("covariates.pcs", 2), *sites)
+    assert said not in charge(private, with_setting("covariates.pcs", 0), *sites)
 
 
 @pytest.mark.parametrize("key", IDENTITY_TABLES)
@@ -356,6 +366,28 @@ def test_notes__of_the_users_files_hold_digests(private, monkeypatch):
     noted = read_json(note_of(private / "people.txt"))
     assert noted[f"file {folder / 'keep.txt'}"] == [content_mark(folder / "keep.txt")]
     assert noted["file cohort.vcf"] == [content_mark(folder / "cohort.vcf")]
+
+
+def test_file_key__of_a_path_through_a_link_and_back_is_of_the_file_that_is_opened(private):
+    """Not of the one that the path without `LINK/..` would name."""
+    folder, study = private.parents[2], private.parent
+    (folder / "elsewhere" / "within").mkdir(parents=True)
+    (folder / "link").symlink_to("elsewhere/within")
+    assert file_key("keep.txt", study) == "file keep.txt"
+    assert file_key("link/keep.txt", study) == "file link/keep.txt"
+    assert file_key("link/../keep.txt", study) == "file elsewhere/keep.txt"
+    assert file_key("elsewhere/../keep.txt", study) == "file keep.txt"
+    assert file_key("../keep.txt", study) == "file ../keep.txt"
+    assert file_key(f"{folder}/link/../keep.txt", study) == f"file {folder}/elsewhere/keep.txt"
+
+
+def test_content_marks__of_a_path_through_the_study_and_back(private):
+    """Which is a file of the user's, and has a stamp."""
+    folder, path = private.parents[2], "results/small/../../keep.txt"
+    (folder / "keep.txt").write_text("a\n")
+    marks = content_marks(None, [Path(path)], study=private.parent)
+    assert marks == {"file keep.txt": content_mark(folder / "keep.txt")}
+    assert len(stamps_of([path], private="results/small/private")) == 1
 
 
 def test_stamp_input__is_new_when_content_is(tmp_path):

@@ -96,6 +96,22 @@ def test_describe_success__without_statistics_nothing_was_replayed(settings, tmp
     assert line == "Nothing was charged; epsilon 0 of 4 is spent, at delta 1e-06."
 
 
+def test_describe_success__says_that_pages_are_of_an_earlier_bundle(settings, results, ledger):
+    """After `--touch` they are left as they are."""
+    for name in ("release/privacy_statement.txt", "figures/Privacy/statement.txt"):
+        (results / name).parent.mkdir(parents=True, exist_ok=True)
+        (results / name).write_text("words\n")
+
+    def said():
+        return "are of an earlier bundle" in " ".join(
+            describe_success(settings, results=results, earlier=set())
+        )
+
+    assert not said()
+    (results / "release/privacy_statement.txt").write_text("other words\n")
+    assert said()
+
+
 def test_describe_success__of_a_benchmark_is_where_its_report_is(results):
     assert ledger_requests(BENCHMARK) == set()
     lines = describe_success(BENCHMARK, results=results, earlier=set())

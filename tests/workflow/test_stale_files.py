@@ -206,13 +206,20 @@ def test_release__what_hides_other_settings_leads_to_no_charge(attacked, flag):
     require_uncharged(attacked, found, A_DATABASE if flag == "--persistence-backend" else OF_OTHERS)
 
 
-@pytest.mark.parametrize("name", ["genotypes", "outcomes"])
+@pytest.mark.parametrize("name", ["genotypes", "genotypes through a link", "outcomes"])
 def test_release__nothing_is_charged_for_data_of_other_files(attacked, name):
     """Whose path is told by nothing but the inputs of a job."""
     if name == "genotypes":
         options = {"chromosomes": ["21"], "people": 60, "length": 100_000, "seed": 6}
         simulate_cohort(attacked / "later", **options)
         file, raw = "later/21.vcf.gz", {"vcf": "later/{chrom}.vcf.gz"}
+        settings = {"cohort": SHORT_RELEASE["cohort"] | raw}
+    elif name == "genotypes through a link":
+        # Without `link/..` it would be the path of those that were read.
+        (attacked / "elsewhere" / "within").mkdir(parents=True)
+        shutil.copytree(attacked / "cohort", attacked / "elsewhere" / "cohort")
+        (attacked / "link").symlink_to("elsewhere/within")
+        file, raw = "link/../cohort/21.vcf.gz", {"vcf": "link/../cohort/{chrom}.vcf.gz"}
         settings = {"cohort": SHORT_RELEASE["cohort"] | raw}
     else:
         ids = "".join(f"{person}" + f"\t{number % 3 - 1}" * 3 + "\n" for number, person in enumerate(PEOPLE))

@@ -66,6 +66,7 @@ def command_of(name):
             whole = _settings_of_study(settings, given)
             require_no_digests()
             require_public(path for one in PUBLIC_FILES for path in files.get(one, []))
+            _require_loadings(whole, files)
             rests_on = [path for one in verb.rests_on for path in files.get(one, [])]
             require_folder_of(study_of(rests_on[0]))
             # The step itself reads constants and loadings that the settings name.
@@ -135,6 +136,21 @@ def _settings_of_study(settings, given):
             f"{', '.join(others)}. Import a study once, remove its `settings.json`, and run it again."
         )
     return whole
+
+
+def _require_loadings(settings, files):
+    """Refuse to charge for principal components without their loadings, which are in a request's identity.
+
+    Where metrics are not charged, neither sites nor loadings are read.
+    """
+    from dpgrs.study.made_by import own_settings
+
+    has_components = own_settings(settings).get("covariates.pcs", "0") != "0"
+    if has_components and "sites" in files and "loadings" not in files:
+        raise DpgrsError(
+            "`--loadings` must be given for `covariates.pcs`, got none, which is another request. "
+            "Nothing was charged. Name the loadings of the study, `public/pca_loadings.tsv`."
+        )
 
 
 def _files(verb, given):

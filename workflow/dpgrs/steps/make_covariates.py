@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dpgrs.errors import DpgrsError
+from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.evaluation.split import per_row
 from dpgrs.io.covariates import Covariates
 from dpgrs.io.loadings import read_loadings
@@ -53,7 +53,16 @@ def make_covariates(
     DpgrsError
         If a column or its constants are missing, or too few people of the genotypes are in the table; in a
         benchmark, if most values of a column would be clipped.
+    UsageError
+        If a release would lack the table or the components that its settings name.
     """
+    given, named = (table, loadings), (settings.covariates.file, settings.covariates.pcs)
+    if settings.mode == "release" and [*map(bool, given)] != [*map(bool, named)]:
+        raise UsageError(
+            "`--table` and `--loadings` must be given if and only if `covariates.file` and `covariates.pcs` "
+            "of a release are, got others: its draws would be of other covariates than its statement says. "
+            "Nothing was charged."
+        )
     variant_set, rows, parts = VariantSet.open(variant_set), settings.cohort.rows, []
     is_release, bound = settings.mode == "release", settings.covariates.bound
     if table is not None:

@@ -55,7 +55,7 @@ AGREED = (
 AGREED_KEYS = ("release.genome_build", "release.preprocessing")
 # Of one side each; of methods it is agreed what draws for them.
 OWN = (
-    *("cohort.part", "cohort.planned_people", "methods"),
+    *("cohort.part", "cohort.in_turn", "cohort.planned_people", "methods"),
     *("dataset.approved_by", "dataset.dar_id", "dataset.approval_date", *PATHS),
 )
 # Of these arrays nothing is summed.

@@ -143,14 +143,22 @@ def content_marks(
     return {
         file_key(path, study): content_mark(path, is_genotypes=path in large)
         for path in sorted(paths)
-        if path.exists() and study not in path.absolute().parents
+        if path.exists() and not {study, study.resolve()} & {*_opened(path).absolute().parents}
     }
 
 
 def file_key(path: Path | str, study: Path) -> str:
     """Return the key of a file in notes: a relative path is relative to the folder that holds `results`."""
+    opened, folder = _opened(path), study.parents[1]
+    if Path(path).is_absolute():
+        return FILE + str(opened)
+    return FILE + os.path.relpath(opened, folder.resolve() if opened.is_absolute() else folder)
+
+
+def _opened(path: Path | str) -> Path:
+    """Return the path of what is opened without `..`, which after a link leads out of the link's target."""
     path = Path(path)
-    return FILE + (str(path) if path.is_absolute() else os.path.relpath(path, study.parents[1]))
+    return path.parent.resolve() / path.name if ".." in path.parts else path
 
 
 def require_unchanged(marks: Mapping[str, Collection[str]], *, study: Path) -> None:
@@ -207,7 +215,8 @@ def stamps_of(
     Files that the study makes need no stamp. Other arguments are as in `stamp_input`. Tables beside genotypes
     have stamps of their own.
     """
-    own = [Path(path) for path in paths if Path(private).parent not in Path(path).parents]
+    study, every = Path(private).parent, [Path(path) for path in paths]
+    own = [path for path in every if ".." in path.parts or study not in path.parents]
     tables = [path for path in _with_companions(own) if path not in own] if is_genotypes else []
     options = {"private": private, "writes": writes}
     return [

@@ -97,6 +97,7 @@ def describe_success(settings: "StudyConfig", *, results: Path | str, earlier: s
         ]
     if _is_release(settings):
         of_others = _of_others(settings, results)
+        lines += _older_pages(Path(results))
         return lines + of_others + _charge(settings, results, earlier, is_replay=not of_others)
     lines += _copied(settings) + _missing(Path(results, "private", "qc.tsv"))
     return lines + _noise(settings, Path(results, "metrics.tsv"))
@@ -145,6 +146,17 @@ def _of_others(settings: "StudyConfig", results: Path | str) -> list[str]:
     return [
         "The bundle is of this run's settings. Whether it is of its files is not known, as what it was made "
         f"from was removed. {ALL_ANEW}"
+    ]
+
+
+def _older_pages(results: Path) -> list[str]:
+    """Say that report and figures are of an earlier bundle, if they are: `--touch` leaves them so."""
+    words = results / "release" / "privacy_statement.txt", results / "figures" / "Privacy" / "statement.txt"
+    if not all(path.is_file() for path in words) or words[0].read_bytes() == words[1].read_bytes():
+        return []
+    return [
+        f"`{results / 'report'}` and `{results / 'figures'}` are of an earlier bundle. Publish neither, and "
+        "run the study again with `--forcerun render_release_report`."
     ]
 
 

@@ -318,7 +318,7 @@ def _read(descriptor):
 def _write(descriptor, data):
     """Write all bytes in one call: a second one could be torn from the first."""
     if os.write(descriptor, data) != len(data):
-        raise OSError("The disk took only a part of a ledger entry. Free some space.")
+        raise OSError("the disk took only a part of it")
 
 
 def _sync_folder(folder):

@@ -62,6 +62,42 @@ def test_conditions__are_of_the_checks_that_a_release_has():
 
 
 @pytest.mark.parametrize(
+    ("files", "condition", "sentence"),
+    [
+        (["public reference"], Condition.REFERENCE, None),
+        (["genotypes"], Condition.REFERENCE, None),
+        (
+            ["genotypes", "public reference"],
+            Condition.REFERENCE,
+            "No sample id of the cohort was in the public reference.",
+        ),
+        (
+            ["table of covariates"],
+            Condition.VALUES,
+            "Each covariate was known for at least 0.5 of the people with genotypes, and for at least 10 "
+            "people.",
+        ),
+        (
+            ["table of outcomes", "table of covariates"],
+            Condition.VALUES,
+            "Each outcome and covariate was known for at least 0.5 of the people with genotypes, and for at "
+            "least 10 people.",
+        ),
+        (
+            ["genotypes", "table of outcomes"],
+            Condition.SHARED_PEOPLE,
+            "At least 0.5 of the people with genotypes were in the table of outcomes, and at least 0.5 of the "
+            "people of each table had genotypes.",
+        ),
+        (["genotypes"], Condition.PUBLISHED, "The genotype files were the published ones."),
+    ],
+)
+def test_conditions__are_these_sentences(files, condition, sentence):
+    inputs = TABLES | {words.CHECKED_FILES: ", ".join(files), words.LEAST_SHARE: "0.5"}
+    assert conditions(inputs, protection="label", rows="people").get(condition) == sentence
+
+
+@pytest.mark.parametrize(
     ("off", "condition"),
     [
         ("people", Condition.SHARED_PEOPLE),

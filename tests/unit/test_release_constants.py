@@ -27,6 +27,18 @@ def test_prediction_constants__of_people():
     assert constants.of_haplotype is None
 
 
+def test_published__numbers_have_ten_digits_and_sums_twelve():
+    third = np.full((1, 2), 200 / 3)
+    fit = published(LinearFit(third, np.zeros(2), np.full(1, 1 / 3), standard_errors=third))
+    assert fit.weights.tolist() == fit.standard_errors.tolist() == [[66.66666667] * 2]
+    for rows, person in (("people", -133.0), ("haplotypes", -132.6666667)):
+        constants = prediction_constants(fit, n_variants=2, n_components=0, rows=rows)
+        assert constants.of_person.tolist() == [person]
+    assert constants.of_haplotype.tolist() == [-66.33333334]
+    sums = reference_sums(np.array([[1 / 3, np.nan]]), np.array([[1.0, 5.0]]))
+    assert sums.tolist() == [[1.0, 0.333333333333, 0.111111111111, 1.0, 1.0, 0.333333333333]]
+
+
 @pytest.mark.parametrize("n_table", [0, 1])
 def test_prediction_constants__of_two_haplotypes(n_table):
     rng = np.random.default_rng(2)

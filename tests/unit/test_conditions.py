@@ -86,8 +86,8 @@ def test_conditions__are_of_the_checks_that_a_release_has():
         (
             ["genotypes", "table of outcomes"],
             Condition.SHARED_PEOPLE,
-            "At least 0.5 of the people with genotypes were in the table of outcomes, and at least 0.5 of the "
-            "people of each table had genotypes.",
+            "At least 0.5 of the people with genotypes were in the table of outcomes, and at least 0.5 of "
+            "the people of each table had genotypes.",
         ),
         (["genotypes"], Condition.PUBLISHED, "The genotype files were the published ones."),
     ],

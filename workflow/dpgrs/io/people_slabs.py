@@ -37,7 +37,10 @@ def people_slabs(
         if missing is not None:
             is_missing = missing_people(missing, n_samples=n_people)
             np.copyto(dosages, centre[:, np.newaxis], where=is_missing, casting="unsafe")
-        yield GenotypeSlab(dosages, n_people)
+        slab = GenotypeSlab(dosages, n_people)
+        del dosages, missing
+        yield slab
+        del slab  # two together would be twice the memory
 
 
 def _slab_bytes(store: HaplotypeStore, n_variants: int, n_people: int) -> int:

@@ -101,6 +101,7 @@ def chromosome_moments(
         for products in map_in_threads(of_tile, range(0, slab.n_people, TILE_PEOPLE), n_threads=n_threads):
             for total, product in zip(totals, products, strict=True):
                 total += product
+        del slab, of_tile
     parts = [total[np.triu_indices(len(total))] for total in totals]
     return ChromosomeMoments(chromosome.contig, np.concatenate([*parts, np.zeros(0, np.int64)]), made_with)
 

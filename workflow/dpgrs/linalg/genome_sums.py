@@ -216,6 +216,7 @@ def chromosome_sums(
         W = outcome_weights(Y[:, people], shrunk)
         of_axes += W @ axes[:, people].T
         of_variants += _variant_sums(slab, W, chromosome.centre, n_threads=n_threads)
+        del slab
     return ChromosomeSums(chromosome.contig, of_variants, of_axes, made_with, factors is not None)
 
 
@@ -231,6 +232,7 @@ def row_squares(
     norms = RowNorms(chromosome)
     for slab, people in placed_slabs(slabs, chromosome, axes, len(squares)):
         squares[people] = norms.squares(slab, axes[:, people], n_threads=n_threads)
+        del slab
     return squares
 
 
@@ -267,7 +269,10 @@ def shrinking_factors(squares: np.ndarray, *, norm: float) -> np.ndarray:
 def placed_slabs(
     slabs: Iterable[GenotypeSlab], chromosome: ChromosomeMap, axes: np.ndarray, n_people: int
 ) -> Iterator[tuple[GenotypeSlab, slice]]:
-    """Yield slabs with their people; raise UsageError unless these are all, each once."""
+    """Yield slabs with their people; raise UsageError unless these are all, each once.
+
+    A slab is let go of before the next one is read, if its user does so, too.
+    """
     done = 0
     if axes.shape != (chromosome.axis_effects.shape[1], n_people):
         raise _not_of_all_people(chromosome)
@@ -277,6 +282,7 @@ def placed_slabs(
         if done > n_people or len(slab.genotypes) != chromosome.n_variants:
             raise _not_of_all_people(chromosome)
         yield slab, people
+        del slab  # before the next one is read
     if done != n_people:
         raise _not_of_all_people(chromosome)
 

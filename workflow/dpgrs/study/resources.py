@@ -205,7 +205,7 @@ NEEDS = {
     ),
     "sum-genome": Need(
         lambda s: (
-            3 * min(genotypes(s) * of_chromosome(s), SLAB_BYTES)
+            1.5 * min(genotypes(s) * of_chromosome(s), SLAB_BYTES)
             + 4 * outcomes(s)
             + 20 * s.n_people * FLOAT
             + 2 * mapped(s) * of_chromosome(s)

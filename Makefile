@@ -44,7 +44,7 @@ PURELIB := import sysconfig; print(sysconfig.get_path("purelib"))
 DOCS := .docs/venv
 
 .PHONY: run test lint unit test-audits test-core test-workflow test-release test-experiments test-faults test-slurm test-studies \
-  test-lowest test-newest test-light test-snakemake-versions nightly benchmark frontier genome experiments fuzz mutants reliability golden reference docs lock clean help
+  test-lowest test-newest test-light test-snakemake-versions nightly benchmark frontier genome biobank experiments fuzz mutants reliability golden reference docs lock clean help
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -144,6 +144,9 @@ frontier: $(DEV)  ## R^2 of methods on the public data in the folder DATA, all c
 
 genome: $(DEV)  ## R^2 of private scores of a simulated whole genome, as a table (hours)
 	$(BIN)/python config/experiments/genome.py
+
+biobank: $(DEV)  ## files of a simulated biobank, 100,000 people x 100,000 variants, for config/experiments/biobank.yaml (half an hour)
+	$(BIN)/python config/experiments/biobank.py
 
 experiments: $(DEV)  ## figures and tables of the papers on the public data in the folder DATA, all or NAMES (hours)
 	$(BIN)/snakemake -s config/experiments/Snakefile --cores all --config "data=$(DATA)" -- $(NAMES)

@@ -1,7 +1,7 @@
 """A simulated cohort whose LD, people and variants have the ratios of a biobank's whole genome."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msprime
 import numpy as np
@@ -57,9 +57,27 @@ class SimulatedChromosome(NamedTuple):
     untyped_positions: np.ndarray
 
 
+class CommonVariants(NamedTuple):
+    """Trees of all people, and places of sites that are common in the panel."""
+
+    trees: Any  # a tskit.TreeSequence
+    typed: np.ndarray  # (n_variants,) places of the sites that a study knows
+    untyped: np.ndarray  # (n_variants,) of as many others
+
+
 def simulate_chromosome(
     number: int, *, seed: int, sizes: CohortSizes, length: int = LENGTH
 ) -> SimulatedChromosome:
+    """Simulate counts of alleles of people, as `simulate_variants` does."""
+    trees, typed, untyped = simulate_variants(number, seed=seed, sizes=sizes, length=length)
+    calls = np.empty((trees.num_sites, trees.num_individuals), np.int8)
+    for variant in trees.variants(copy=False):
+        calls[variant.site.id] = variant.genotypes[::2] + variant.genotypes[1::2]
+    positions = trees.tables.sites.position
+    return SimulatedChromosome(calls[typed], calls[untyped], positions[typed], positions[untyped])
+
+
+def simulate_variants(number: int, *, seed: int, sizes: CohortSizes, length: int = LENGTH) -> CommonVariants:
     """Simulate people of two populations under Gutenkunst's model of human history, with hotspots.
 
     Variants have a minor allele frequency of at least 1 % in the cohort's panel. Common variants are typed
@@ -95,12 +113,7 @@ def simulate_chromosome(
     untyped = np.sort(rng.choice(np.setdiff1d(common, typed), n_variants, replace=False))
     chosen = np.union1d(typed, untyped)
     trees = trees.delete_sites(np.setdiff1d(np.arange(trees.num_sites), chosen))
-    calls = np.empty((len(chosen), trees.num_individuals), np.int8)
-    for variant in trees.variants(copy=False):
-        calls[variant.site.id] = variant.genotypes[::2] + variant.genotypes[1::2]
-    positions = trees.tables.sites.position
-    of_typed, of_untyped = np.searchsorted(chosen, typed), np.searchsorted(chosen, untyped)
-    return SimulatedChromosome(calls[of_typed], calls[of_untyped], positions[of_typed], positions[of_untyped])
+    return CommonVariants(trees, np.searchsorted(chosen, typed), np.searchsorted(chosen, untyped))
 
 
 def hotspot_map(length: int, rng: "Generator") -> msprime.RateMap:

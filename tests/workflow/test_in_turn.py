@@ -59,6 +59,7 @@ def test_release__no_store_is_removed_or_charged_for_if_it_was_to_be_made_anew(s
     found = run(stored, filtered, check=False)
     assert found.returncode == 1
     assert "must be made by the settings of the release, got others of cohort.field" in found.stdout
+    assert "bring genotype files that were removed back first, and remove their stores" in found.stdout
     found = run(stored, SETTINGS, "--forceall", "--until", "make_variants")
     assert "rule ingest_chromosome" not in found.stdout
     assert all((stored / store).is_dir() for store in STORES.values())

@@ -59,6 +59,7 @@ SUMMING = ("compute-statistics", "add-statistics")
 # Of people of the public reference these are not the study's, and empty.
 UNDECLARED = ("people", "public.genotypes", "public.outcomes")
 ANEW = "Remove it, and run the study again; a replay costs nothing."
+BACK = " With `cohort.in_turn` bring genotype files that were removed back first, and remove their stores."
 ALL_ANEW = "Run the study again with `--forceall`; a replay costs nothing."
 
 
@@ -151,6 +152,7 @@ def require_made_by(settings: "StudyConfig", files: Sequence[Path]) -> None:
     file and the settings without values; a file of the user's that has changed is refused, too.
     """
     own, contents, marks, unchosen = own_settings(settings), {}, {}, []
+    anew = ANEW + BACK * (own.get("cohort.in_turn") == "true")
     sites = [CONTENT + _name(path) for path in files if _is_public(path) and path.name == SITES]
     for path in files:
         digest = _digest(path)
@@ -174,12 +176,12 @@ def require_made_by(settings: "StudyConfig", files: Sequence[Path]) -> None:
         if others := _other_settings(path, noted, own):
             raise DpgrsError(
                 f"`{path}` must be made by the settings of the release, got others of "
-                f"{', '.join(others)}. {ANEW}"
+                f"{', '.join(others)}. {anew}"
             )
         if older := [key for key, values in noted.items() if key.startswith(CODE) and _is_older(key, values)]:
             raise DpgrsError(
                 f"`{path}` must be made by this version of the program, got another {', '.join(older)}. "
-                f"{ANEW}"
+                f"{anew}"
             )
         if not _is_public(path) and CONTENT_OF_PEOPLE not in noted:
             unchosen.append(path)

@@ -13,7 +13,7 @@ from dpgrs.linalg.genome_map import (
     chromosome_arrays,
 )
 from dpgrs.methods.genome_mechanism import map_terms
-from dpgrs.study.genome_maps import map_label, stored_maps
+from dpgrs.study.genome_maps import map_label, people_digest, stored_maps
 from dpgrs.study.genome_people import contig_sums, measured_people, sums_item
 from dpgrs.study.requests import requests_of
 
@@ -63,6 +63,7 @@ def _block(first, stop, deviations, share):
 def items_of_map(genome, terms, **options):
     """Yield the label and the arrays of each chromosome of a map for a request, as its file has them."""
     label = map_label(genome, terms, **options)
+    label["people"] = people_digest([f"P{number}" for number in range(genome.n_panel)])
     for chromosome in genome.chromosomes:
         arrays = dict(chromosome_arrays(chromosome, chromosome.blocks))
         yield label | {"contig": chromosome.contig}, arrays

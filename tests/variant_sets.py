@@ -2,6 +2,8 @@
 
 from types import SimpleNamespace
 
+import numpy as np
+
 from dpgrs.genotypes.bits import PEOPLE_OF_WORD
 from dpgrs.linalg.statistics import is_fractional
 
@@ -27,4 +29,5 @@ def variants_in_memory(genotypes, *, n_haplotypes, **known):
 
     own = {"has_dosages": is_fractional(genotypes), "is_table": False, "n_variants": len(genotypes)}
     own |= {"n_haplotypes": n_haplotypes, "n_samples": n_haplotypes // 2}
+    own["sample_id"] = np.array([f"P{number}" for number in range(n_haplotypes // 2)])
     return SimpleNamespace(genotypes=taken, haplotypes=words_taken, missing=lambda *_: None, **own | known)

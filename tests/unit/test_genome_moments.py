@@ -385,6 +385,13 @@ def test_draw__of_others_is_refused(genome, exact, changed, message):
         )
 
 
+def test_statistic__of_rows_shrunk_by_another_norm_is_refused(genome, exact):
+    """Two maps of one digest may differ in shares, and so in norms."""
+    longer = [exact[0], replace(exact[1], norm=1.5 * exact[1].norm)]
+    with pytest.raises(UsageError, match="made with the map of this release"):
+        moment_statistic(longer, genome, made_with=MADE_WITH)
+
+
 def test_statistic__is_weighted(genome, exact):
     statistic = moment_statistic(exact, genome, made_with=MADE_WITH)
     entries = np.concatenate([part.entries for part in exact])

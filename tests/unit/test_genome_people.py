@@ -16,7 +16,14 @@ from dpgrs.methods.genome_mechanism import map_terms
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.planning.public_variants import planned_variants
 from dpgrs.study import genome_maps, genome_people
-from dpgrs.study.genome_maps import map_items, panel_variances, stored_map, stored_maps, stored_spectra
+from dpgrs.study.genome_maps import (
+    map_items,
+    panel_variances,
+    require_panel,
+    stored_map,
+    stored_maps,
+    stored_spectra,
+)
 from dpgrs.study.genome_people import contig_sums, load_sums, measured_people, people_axes, sums_item
 from dpgrs.study.settings import resolve
 from genome_maps import exact_sums_of
@@ -116,6 +123,14 @@ def test_panel_variances__of_another_panel_are_refused(n_people, frequency):
     panel = people_of(np.zeros((D, 2 * n_people), dtype=np.uint8), frequency)
     with pytest.raises(DpgrsError, match="must be the people that the map of the genome was made from"):
         panel_variances(panel, genome, np.split(np.ones((1, D)), 2, axis=1))
+
+
+def test_require_panel__people_of_as_many_and_the_same_frequencies_are_refused(stored):
+    maps, alleles = [stored], np.zeros((D, 2 * N_PANEL), dtype=np.uint8)
+    require_panel(people_of(alleles), maps)
+    cohort = people_of(alleles, sample_id=np.array([f"C{number}" for number in range(N_PANEL)]))
+    with pytest.raises(DpgrsError, match="must be the people that the map of the genome was made from"):
+        require_panel(cohort, maps)
 
 
 @pytest.mark.parametrize("n_together", [64, 10**6])

@@ -278,9 +278,9 @@ class Cohort(Section):
     planned_people: int | None = setting(
         None,
         "Number of people that the curator plans for: a public choice, to be made before anything is "
-        "counted, never the private number itself. `dpgrs plan` assumes it, and `methods: auto` chooses by "
-        "it; nothing else depends on it. null takes the number of people of a simulated cohort or of copies, "
-        "which is public.",
+        "counted, never the private number itself. `dpgrs plan` assumes it, `methods: auto` chooses by it, "
+        "and the map of `blup-genome` is made for it. null takes the number of people of a simulated cohort "
+        "or of copies, which is public.",
         example=80_000,
         minimum=2,
         maximum=10_000_000,

@@ -48,6 +48,7 @@ class ChromosomeMoments:
     # (n_moments,) int64 in `MOMENT_STEP`: of block after block the upper triangle, row by row.
     entries: np.ndarray
     made_with: str  # digest of all public terms, as of `ChromosomeSums`
+    norm: float  # D_c, by which rows were shrunk: it follows from shares, which are not in that digest
 
     def arrays(self) -> dict[str, Any]:
         """Return the moments as an array and text by name: `ChromosomeMoments(**arrays)` makes them again."""
@@ -103,7 +104,8 @@ def chromosome_moments(
                 total += product
         del slab, of_tile
     parts = [total[np.triu_indices(len(total))] for total in totals]
-    return ChromosomeMoments(chromosome.contig, np.concatenate([*parts, np.zeros(0, np.int64)]), made_with)
+    entries = np.concatenate([*parts, np.zeros(0, np.int64)])
+    return ChromosomeMoments(chromosome.contig, entries, made_with, norm)
 
 
 def shrunk_rows(blocks: Sequence[tuple[np.ndarray, np.ndarray]], *, norm: float) -> list[np.ndarray]:

@@ -39,7 +39,9 @@ def moment_statistic(
     by_contig = {part.contig: part for part in moments}
     contigs = [chromosome.contig for chromosome in genome.chromosomes]
     is_whole = sorted(part.contig for part in moments) == sorted(contigs)
-    if not is_whole or {part.made_with for part in moments} != {made_with}:
+    norms = {chromosome.contig: moment_norm(chromosome) for chromosome in genome.chromosomes}
+    is_alike = all(part.made_with == made_with and part.norm == norms.get(part.contig) for part in moments)
+    if not is_whole or not is_alike:
         raise UsageError(
             f"Second moments must be of the chromosomes {', '.join(contigs)}, each once, and made with the "
             "map of this release, got others. Sum them up again."

@@ -24,7 +24,7 @@ from dpgrs.methods.public_effects import PublicEffects
 from dpgrs.methods.registry import METHODS, REFERENCE_METHOD
 from dpgrs.release.pgs_catalog import file_stems
 from dpgrs.study.adjusted_outcomes import with_covariates
-from dpgrs.study.genome_maps import panel_variances, stored_map
+from dpgrs.study.genome_maps import panel_variances, require_panel, stored_map, stored_maps
 from dpgrs.study.identity import fit_settings
 from dpgrs.study.method_choice import has_same_ancestry
 from dpgrs.study.public_effects_files import load_effects
@@ -139,7 +139,9 @@ def _drawn_fits(drawn, took, settings, public, ld, panel, effects, covariates):
     is_stated = has_same_ancestry(settings)
     linkage = {"ld": found_ld, "genome": lambda terms: stored_map(ld, terms).genome}
     if panel is not None:
-        linkage["panel_variances"] = partial(panel_variances, VariantSet.open(panel))
+        of_map = VariantSet.open(panel)
+        require_panel(of_map, stored_maps(ld))
+        linkage["panel_variances"] = partial(panel_variances, of_map)
     all_terms = FitTerms.of(settings.regression.as_dict(), same_ancestry=is_stated, **linkage)
     told = _told(effects, max((label["outcomes"] for label in drawn.labels), key=len, default=()))
     for number, (label, arrays) in enumerate(drawn):

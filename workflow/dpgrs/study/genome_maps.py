@@ -30,6 +30,7 @@ from dpgrs.linalg.genome_prior import (
 from dpgrs.methods.genome_fit import ScoreVariances
 from dpgrs.methods.genome_mechanism import map_terms, sensitivity_factor
 from dpgrs.methods.genome_sums import public_digest
+from dpgrs.privacy.noise.base import json_digest
 from dpgrs.study.variant_terms import RAREST
 
 if TYPE_CHECKING:
@@ -112,10 +113,7 @@ def panel_variances(
     frequency = variant_set.frequency[np.concatenate(list(columns.values()))]
     is_same = np.array_equal(np.rint(2 * frequency / DOSAGE_STEP), centre)
     if not is_same or variant_set.n_samples != genome.n_panel:
-        raise DpgrsError(
-            "The panel of a fit must be the people that the map of the genome was made from, got others. "
-            "Take the variant set of which dpgrs measure-ld made it."
-        )
+        raise _other_panel()
     scores = np.zeros((len(weights[0]), variant_set.n_samples))
     of_chromosomes = np.zeros(len(scores))
     for of_contig, of_chromosome in zip(columns.values(), weights, strict=True):
@@ -127,6 +125,25 @@ def panel_variances(
         of_chromosomes += part.var(axis=1)
         scores += part
     return ScoreVariances(scores.var(axis=1), of_chromosomes, variant_set.n_samples)
+
+
+def people_digest(sample_ids: Sequence[str]) -> str:
+    """Return the SHA-256 of the ids of a public panel, by which a fit knows its people again."""
+    return json_digest(["people of a panel", *map(str, sample_ids)]).hex()
+
+
+def require_panel(variant_set: "VariantSet", maps: Sequence["StoredMap"]) -> None:
+    """Refuse a variant set that is not of the people of whom maps were made, such as the cohort."""
+    people = people_digest(variant_set.sample_id)
+    if any(stored.label.get("people") != people for stored in maps):
+        raise _other_panel()
+
+
+def _other_panel() -> DpgrsError:
+    return DpgrsError(
+        "The panel of a fit must be the people that the map of the genome was made from, got others. "
+        "Take the variant set of which dpgrs measure-ld made it."
+    )
 
 
 def map_items(
@@ -169,6 +186,7 @@ def map_items(
                 n_outcomes = n_summed if terms["n_outcomes"] == 1 else terms["n_outcomes"]
                 options = {"planned_rows": planned_rows, "n_summed": n_outcomes}
                 of_genome = map_label(making.genome(chromosomes), terms, **options)
+                of_genome["people"] = people_digest(variant_set.sample_id)
                 for label in labels:
                     label |= of_genome
 

@@ -176,6 +176,12 @@ def test_plan_study__names_what_jobs_ask_for_and_what_cannot_run(monkeypatch):
     assert "No R2 is planned for other methods: it takes matrices of X'X" in text
 
 
+def test_plan_study__of_genomes_alone_assumes_their_linkage_alone():
+    assumed = plan_of("methods=[blup-genome]", *GENOME)["assumptions"]
+    assert assumed["linkage"].startswith("that of a simulated population of European ancestry")
+    assert "genome_linkage" not in assumed
+
+
 def test_plan_study__jobs_are_those_of_the_planned_people():
     small, large = (
         plan_of(*GENOME[:1], "methods=[blup]", f"cohort={{rows: people, planned_people: {n}}}")

@@ -117,8 +117,8 @@ def plan_study(settings, *, people=None, heritabilities=(), progress=iter):
         },
         "assumptions": {"people": people, "training_rows": n_rows}
         | ({"people_from": "cohort.planned_people"} if is_planned else {})
-        | {"frequencies": variant_set.of_frequencies, "linkage": variant_set.of_ld}
-        | ({"genome_linkage": variant_set.of_spectra} if takes_map(config.methods) else {})
+        | {"frequencies": variant_set.of_frequencies}
+        | _linkage(variant_set, config.methods)
         | assumed
         | _components(config.outcomes)
         | column_terms(config)
@@ -330,6 +330,15 @@ def _problems(config, *, doubtful):
         line for line in lines if line.startswith(tuple(awaited)) or any(word in line for word in ABSENT)
     ]
     return [line for line in lines if line not in hints], hints
+
+
+def _linkage(variant_set, methods):
+    """Say what is assumed of linkage disequilibrium, and apart what fits along a map of the genome take."""
+    if not takes_map(methods):
+        return {"linkage": variant_set.of_ld}
+    if all(takes_map([name]) for name in methods):
+        return {"linkage": f"that of {variant_set.of_spectra}"}
+    return {"linkage": variant_set.of_ld, "genome_linkage": variant_set.of_spectra}
 
 
 def _standing(config, book):

@@ -1,12 +1,20 @@
 """Files of a simulated biobank hold what they say, by the program's own readers."""
 
+import shutil
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 
+from dpgrs.errors import UsageError
 from dpgrs.io.haplotype_store import HaplotypeStore
 from dpgrs.io.ingest import ingest_chromosome
-from study_runs import load_experiment
+from dpgrs.preflight.checks import check
+from dpgrs.privacy.noise.study_key import VARIABLE
+from release_studies import make_key, make_ledger
+from study_runs import REPOSITORY, load_experiment
 
 PEOPLE = ("--people", "300", "--others", "100", "--founders", "100", "--panel", "60")
 
@@ -50,3 +58,24 @@ def test_biobank__dosages_are_of_the_variants_and_frequencies_of_the_panel(folde
     assert truth.index.tolist() == others.sample_id.tolist()
     assert 0 < outcomes.isna().to_numpy().mean() < 0.1
     np.testing.assert_allclose(outcomes.var(), 1.16, atol=0.3)
+
+
+def test_biobank__a_release_of_its_files_passes_the_checks_of_a_start(folder, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    Path("results").mkdir()
+    shutil.copytree(folder, "results/biobank_files")
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "key" / "study.key"))
+    make_key(tmp_path)
+    raw = yaml.safe_load((REPOSITORY / "config" / "experiments" / "biobank.yaml").read_text())
+    ledger = Path(raw["privacy"]["ledger"]).expanduser()
+    ledger.parent.mkdir(parents=True)
+    make_ledger(ledger, accession="simulated")
+    raw["cohort"] |= {"chromosomes": [1, 2], "planned_people": 300}
+    raw["variants"]["size"] = 100
+    config = check(raw)
+    assert config.methods == ("blup-genome",)
+    assert config.cohort.in_turn
+    absent = raw | {"outcomes": raw["outcomes"] | {"file": "results/biobank_files/absent.tsv"}}
+    with pytest.raises(UsageError, match=r"absent\.tsv"):
+        check(absent)

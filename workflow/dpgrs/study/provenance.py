@@ -63,12 +63,22 @@ def provenance(settings: "StudyConfig", outputs: Iterable[Path | str]) -> dict[s
 
 
 def _commit() -> str | None:
-    """Return the checkout's commit, marked if files were changed since; None outside a checkout."""
-    git = ["git", "-C", str(PACKAGE), "describe", "--always", "--abbrev=40", "--dirty", "--exclude=*"]
+    """Return the checkout's commit, marked if files were changed since; None outside a checkout.
+
+    A package that is installed inside a repository of something else is in none of its commits.
+    """
     try:
-        return subprocess.run(git, capture_output=True, text=True, check=True).stdout.strip()
+        _git("ls-files", "--error-unmatch", "__init__.py")
+        return _git("describe", "--always", "--abbrev=40", "--dirty", "--exclude=*").strip()
     except (OSError, subprocess.CalledProcessError):
         return None
+
+
+def _git(*arguments: str) -> str:
+    # A hook of another repository names that one in variables.
+    variables = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    options = {"capture_output": True, "text": True, "check": True, "env": variables}
+    return subprocess.run(["git", "-C", str(PACKAGE), *arguments], **options).stdout
 
 
 def _is_installed(name: str) -> bool:

@@ -95,6 +95,15 @@ def test_release__overrides_between_runs_are_other_settings(attacked):
     assert "make_variants" in jobs(attacked, SHORT_RELEASE, *changed)
 
 
+def test_release__no_code_of_the_working_folder_runs(attacked):
+    """Such as another version, where somebody runs a study in the folder `workflow` of an older clone."""
+    for name in ("dpgrs", "numpy"):
+        (attacked / name).mkdir()
+        (attacked / name / "__init__.py").write_text("raise SystemExit('code of the working folder')")
+    forced = ("--forcerun", "make_outcomes", "--until", "make_outcomes")
+    assert "rule make_outcomes:" in run(attacked, SHORT_RELEASE, *forced, is_warm=False).stdout
+
+
 def test_release__without_snakemakes_records_the_notes_count(attacked):
     shutil.rmtree(attacked / ".snakemake")
     found = run(attacked, OTHERS["variants.maf"], *DRAW, check=False)

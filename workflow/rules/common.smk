@@ -121,10 +121,14 @@ def is_on_cluster():
 
 
 def shell_prefix():
-    """Let every rule find the package, and, outside conda, the Python that runs Snakemake."""
+    """Let every rule find the package, and, outside conda, the Python that runs Snakemake.
+
+    Modules of the folder in which a study runs, such as another version of the package, are not looked for.
+    """
     lines = [
         "set -euo pipefail",
         *(["umask 077"] if IS_CLOSED else []),
+        "export PYTHONSAFEPATH=1",
         f"export PYTHONPATH={shlex.quote(str(PACKAGE_ROOT))}${{PYTHONPATH:+:$PYTHONPATH}}",
     ]
     # Where Snakemake has activated a conda environment of envs/ (--sdm conda), its Python is the one to take.

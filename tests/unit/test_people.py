@@ -33,6 +33,11 @@ def kin0(*pairs):
     return KIN0 + "".join(f"0\t{one}\t0\t{other}\t9\t0.1\t0.1\t{kinship}\n" for one, other, kinship in pairs)
 
 
+def message_of(caught, folder):
+    """Return an error's message without the path of a folder, whose random part may look like an id."""
+    return str(caught.value).replace(str(folder), "")
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -49,12 +54,12 @@ def test_read_ids__same_ids_from_every_dialect(write, text):
     assert read_ids(write(text)) == ["B2", "D4"]
 
 
-def test_read_ids__raise_on_columns_without_names(write):
+def test_read_ids__raise_on_columns_without_names(write, tmp_path):
     with pytest.raises(
         DpgrsError, match="line 1: must be one id, or names of columns with `sample`"
     ) as caught:
         read_ids(write("0\tB2\n0\tD4\n"))
-    assert "B2" not in str(caught.value)
+    assert "B2" not in message_of(caught, tmp_path)
 
 
 def test_read_consent__as_dbgap_writes_tables(write):
@@ -71,10 +76,10 @@ def test_read_consent__as_dbgap_writes_tables(write):
         ("", "is empty"),
     ],
 )
-def test_read_consent__raise_on(write, text, message):
+def test_read_consent__raise_on(write, tmp_path, text, message):
     with pytest.raises(DpgrsError, match=message) as caught:
         read_consent(write(text), column="consent")
-    assert "A1" not in str(caught.value)
+    assert "A1" not in message_of(caught, tmp_path)
 
 
 @pytest.mark.parametrize("code", [None, "", "NA", ".", "-9", "0", "c0", "0.0", "00"])
@@ -128,11 +133,11 @@ def test_choose_people__nothing_asked_takes_everybody():
         ({"consent": "sample\tconsent\nx7\t1\n"}, "must share sample ids with the genotypes"),
     ],
 )
-def test_choose_people__raise_on(write, terms, message):
+def test_choose_people__raise_on(write, tmp_path, terms, message):
     given = PeopleTerms(**{name: write(text, name) for name, text in terms.items()}, allow=("1",))
     with pytest.raises(DpgrsError, match=message) as caught:
         choose_people(PEOPLE, given)
-    assert not any(sample in str(caught.value) for sample in (*PEOPLE, "x7"))
+    assert not any(sample in message_of(caught, tmp_path) for sample in (*PEOPLE, "x7"))
 
 
 def test_read_pairs__of_plink_and_king(write):

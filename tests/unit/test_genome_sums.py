@@ -205,6 +205,14 @@ def test_sums__who_has_no_outcomes_is_not_there(rng):
     np.testing.assert_equal(vars(sum_up([slab_of(calls)], chromosome, Y, axes)), expected)
 
 
+def test_sums__of_a_chromosome_without_directions_are_empty(rng):
+    chromosome = chromosome_of_blocks([np.zeros((0, 12))], centre=[0] * 12, row_norm=0.0)
+    calls, axes, Y = random_people(rng, 40, n_axes=0)
+    sums = sum_up([slab_of(calls)], chromosome, Y, axes)
+    assert sums.along(chromosome).shape == (len(Y), 0)
+    assert (row_squares([slab_of(calls)], chromosome, axes=axes) == 0).all()
+
+
 def test_sums__their_arrays_make_them_again(rng):
     chromosome = random_chromosome(rng)
     calls, axes, Y = random_people(rng, 20)

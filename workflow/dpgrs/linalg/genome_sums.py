@@ -158,7 +158,9 @@ def _is_bounded(chromosome: ChromosomeMap) -> bool:
     effects, centre = chromosome.axis_effects, chromosome.centre
     sizes = [block.stop - block.first for block in chromosome.blocks]
     is_bounded = max(sizes, default=0) <= MOST_BLOCK_VARIANTS and effects.shape[1] <= MOST_AXES
-    is_bounded &= chromosome.n_directions <= MOST_DIRECTIONS and 0 < chromosome.row_norm <= LARGEST_NORM
+    is_bounded &= chromosome.n_directions <= MOST_DIRECTIONS and 0 <= chromosome.row_norm <= LARGEST_NORM
+    # Where no direction has a share, R_c is 0.
+    is_bounded &= chromosome.row_norm > 0 or chromosome.n_directions == 0
     is_bounded &= bool(((centre >= 0) & (centre <= LARGEST_DOSAGE)).all())
     is_bounded &= np.abs(chromosome.axis_gains.astype(np.float64)).max(initial=0) * LARGEST_AXIS <= EXACT
     for block in chromosome.blocks:

@@ -200,6 +200,25 @@ def test_require_made_by__takes_the_files_of_the_settings(private, tmp_path, mon
         require_made_by(config, [sites])
 
 
+@pytest.mark.parametrize("read", ["y.tsv", "z.tsv"])
+def test_require_made_by__people_of_the_reference_have_tables_of_their_own(private, read):
+    """Which of two tables that the settings name a step got is no setting of it."""
+    released_sites(private, ["y.tsv", "z.tsv"], files=["21.vcf.gz"])
+    outcomes, root = private.parent / "public" / "outcomes.zarr", private.parents[2]
+    outcomes.mkdir()
+    note(outcomes, {f"file {name}": [content_mark(root / name)] for name in ("21.vcf.gz", read)})
+    drawn = private / "drawn.npz"
+    drawn.write_text("drawn\n")
+    note(drawn, {f"file {name}": [content_mark(root / name)] for name in ("21.vcf.gz", "y.tsv")})
+    config = {"outcomes": {"source": "file", "file": "y.tsv"}, "evaluation": {"outcomes": "z.tsv"}}
+    config = of_chromosome_21(config | {"cohort": {"source": "vcf", "vcf": "{chrom}.vcf.gz"}})
+    if read == "z.tsv":
+        require_made_by(config, [drawn, outcomes])
+        return
+    with pytest.raises(DpgrsError, match=r"outcomes.zarr` must be made from the tables of `evaluation`, got"):
+        require_made_by(config, [drawn, outcomes])
+
+
 def of_chromosome_21(config):
     """Return the settings of a release of one chromosome."""
     return resolve(config).changed(mode="release", cohort={"chromosomes": ["21"]})

@@ -33,6 +33,9 @@ IDENTITY_TABLES = tuple(key for key in TABLES if key.startswith(READS_OF_IDENTIT
 LISTS = tuple(key for key in TABLES if key.startswith("people."))
 # Tables that are read only where a section has this source.
 OF_SOURCE = {"outcomes.file": "file", "cohort.table": "table", "cohort.ranges": "table"}
+# Tables of the study's people, and of the people of the public reference.
+OF_STUDY = ("outcomes.file", "covariates.file")
+OF_REFERENCE = ("evaluation.outcomes", "evaluation.covariates")
 FILE = "file "
 LARGE = 2**24  # bytes of genotypes, from which on their size and time are compared
 BY_TIME, ABSENT = "size and time ", "absent or unreadable"
@@ -84,6 +87,19 @@ def files_of_settings(settings: "StudyConfig", *, study: Path) -> tuple[dict[str
             must, may = must + genotypes, may + others
         must = {file_key(path, study): path for path in must}
         return must, must.keys() | {file_key(path, study) for path in may} if is_whole else None
+
+
+def keys_of_others(settings: "StudyConfig", *, study: Path) -> set[str]:
+    """Return the keys in notes of tables of the study's people alone, where others are of the reference's.
+
+    What is measured on the public reference is made of none of them.
+    """
+    with contextlib.chdir(study.parents[1]):
+        of_study, of_reference = (
+            {file_key(path, study) for path in named_tables(settings, keys)}
+            for keys in (OF_STUDY, OF_REFERENCE)
+        )
+    return of_study - of_reference if of_reference else set()
 
 
 def keys_of_absent(settings: "StudyConfig", *, study: Path) -> set[str]:

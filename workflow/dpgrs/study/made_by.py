@@ -29,6 +29,7 @@ from dpgrs.study.input_files import (
     changed_file,
     files_of_settings,
     keys_of_absent,
+    keys_of_others,
     named_tables,
     require_unchanged,
 )
@@ -151,7 +152,7 @@ def require_made_by(settings: "StudyConfig", files: Sequence[Path]) -> None:
     The settings are those of the study or of the step; `files` are as in `settings_along`. Errors name the
     file and the settings without values; a file of the user's that has changed is refused, too.
     """
-    own, contents, marks, unchosen = own_settings(settings), {}, {}, []
+    own, contents, marks, of_public, unchosen = own_settings(settings), {}, {}, {}, []
     anew = ANEW + BACK * (own.get("cohort.in_turn") == "true")
     sites = [CONTENT + _name(path) for path in files if _is_public(path) and path.name == SITES]
     for path in files:
@@ -161,6 +162,7 @@ def require_made_by(settings: "StudyConfig", files: Sequence[Path]) -> None:
             raise DpgrsError(f"`{path}` must have a note of how it was made, as it is now, got none. {ANEW}")
         for key in [key for key in noted if key.startswith(FILE)]:
             marks.setdefault(key, set()).update(noted.pop(key))
+            of_public |= {key: path} if _is_public(path) else {}
         if lacking := [key for key in noted if key.startswith(UNKNOWN)]:
             raise DpgrsError(
                 f"`{path}` must be made from files with notes, got none: {', '.join(lacking)}. {ALL_ANEW}"
@@ -201,6 +203,11 @@ def require_made_by(settings: "StudyConfig", files: Sequence[Path]) -> None:
             raise DpgrsError(
                 f"`{unchosen[0]}` must be made of the people whom the lists of `people` leave in the study, "
                 f"got others: `{PRIVATE}/{PEOPLE}` was not read. {ALL_ANEW}"
+            )
+        if others := sorted(of_public.keys() & keys_of_others(settings, study=study)):
+            raise DpgrsError(
+                f"`{of_public[others[0]]}` must be made from the tables of `evaluation`, got "
+                f"`{others[0].removeprefix(FILE)}`. {ALL_ANEW}"
             )
         must, may = files_of_settings(settings, study=study)
         # Where metrics are not charged, less is read.

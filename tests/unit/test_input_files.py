@@ -20,6 +20,7 @@ from dpgrs.study.input_files import (
     IDENTITY_TABLES,
     LARGE,
     TABLES,
+    changed_file,
     content_mark,
     content_marks,
     file_key,
@@ -511,3 +512,10 @@ def test_draw__and_what_follows_refuse_private_files_for_public_ones(private, na
     assert f"`{path}` must be a public file, as nothing is charged" in found.output
     if name not in ("sites", "effects"):
         assert "must be a public file" in charge(private, config, f"--{name}", str(path))
+
+
+def test_changed_file__says_that_what_was_charged_needs_the_earlier_file():
+    """With the new one the ledger refuses other data under one label."""
+    said = str(changed_file("file y.tsv"))
+    assert "`y.tsv` must be as it was" in said
+    assert "If the ledger was charged for the earlier one, put that back first" in said

@@ -216,7 +216,7 @@ def test_describe_failure__says_that_a_charge_is_not_lost(settings, ledger):
     (line,) = describe_failure(settings, earlier=set())
     assert line == (
         "The ledger was charged during this run; epsilon 1.292 of 4 is spent, at delta 1e-06. Run it again "
-        "as it is: what it was charged is replayed, not charged twice."
+        "with the same settings and files: what it was charged is replayed, not charged twice."
     )
     assert describe_failure(BENCHMARK, earlier=set()) == []
 

@@ -218,8 +218,10 @@ def changed_file(key: str) -> DpgrsError:
     """Return the error that a file of the user's has changed."""
     return DpgrsError(
         f"`{key.removeprefix(FILE)}` must be as it was when the study read it, got a file that has changed. "
-        "Run the study again: it reads the file anew. With `cohort.in_turn` genotype files that were removed "
-        "must be back for that. If the clock was set back meanwhile, add `--forceall`."
+        "Run the study again: it reads the file anew. If the ledger was charged for the earlier one, put "
+        "that back first: other data are refused under this `dataset.version`. With `cohort.in_turn` "
+        "genotype files that were removed must be back for that. If the clock was set back meanwhile, add "
+        "`--forceall`."
     )
 
 

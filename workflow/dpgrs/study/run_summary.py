@@ -111,8 +111,8 @@ def describe_failure(settings: "StudyConfig", *, earlier: set[str]) -> list[str]
     if not book.requests.keys() - earlier:
         return [f"Nothing was charged; {standing}."]
     return [
-        f"The ledger was charged during this run; {standing}. Run it again as it is: what it was charged is "
-        "replayed, not charged twice."
+        f"The ledger was charged during this run; {standing}. Run it again with the same settings and files: "
+        "what it was charged is replayed, not charged twice."
     ]
 
 

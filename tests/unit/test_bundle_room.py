@@ -59,7 +59,8 @@ def test_bundle_problems__the_same_requests_are_written_again_and_no_others(stud
         other = changed(study.config, **change)
         assert bundle_problems(other) == [
             "`study` must be new for another release, got that of `results/demo/release`, which holds a "
-            "release on other data or terms, or by another fit. Name another, or move that folder away."
+            "release on other data or terms, of another ledger, or by another fit. Name another, or move "
+            "that folder away."
         ]
         assert bundle_problems(other.changed(study="other")) == []
 

@@ -122,5 +122,8 @@ def _is_fitted_by(statement: dict | None, fit: dict, *, is_before_run: bool = Fa
 
 
 def _taken(folder: Path | str) -> str:
-    got = f"that of `{folder}`, which holds a release on other data or terms, or by another fit"
+    got = (
+        f"that of `{folder}`, which holds a release on other data or terms, of another ledger, or by another "
+        "fit"
+    )
     return must("study", "be new for another release", got, "Name another, or move that folder away.")

@@ -1,8 +1,8 @@
 import allel
 import numpy as np
 
-from dpgrs.genotypes.bits import pack, unpack
-from dpgrs.genotypes.counts import genotype_counts, swapped
+from dpgrs.genotypes.bits import pack, phases_swapped, unpack
+from dpgrs.genotypes.counts import genotype_counts
 from random_cohorts import random_bits
 
 N_PEOPLE = 70  # the last word is not full
@@ -17,10 +17,10 @@ def random_genotypes(*, has_missing):
     return bits & ~missing, missing, allel.GenotypeArray(calls.reshape(12, N_PEOPLE, 2))
 
 
-def test_swapped__is_the_other_haplotype_of_each_person():
+def test_phases_swapped__is_the_other_haplotype_of_each_person():
     alleles = unpack(random_bits(3, 2 * N_PEOPLE), 2 * N_PEOPLE)
     other = alleles.reshape(3, N_PEOPLE, 2)[:, :, ::-1].reshape(3, -1)
-    np.testing.assert_array_equal(swapped(pack(alleles)), pack(other))
+    np.testing.assert_array_equal(phases_swapped(pack(alleles)), pack(other))
 
 
 def test_genotype_counts__are_those_of_scikit_allel():

@@ -2,19 +2,7 @@
 
 import numpy as np
 
-FIRST_HAPLOTYPES = np.uint64(0x5555_5555_5555_5555)
-ONE = np.uint64(1)
-
-
-def swapped(words: np.ndarray) -> np.ndarray:
-    """Exchange the two haplotypes of every person, 2 i and 2 i + 1, in (..., n_words) uint64.
-
-    Examples
-    --------
-    >>> swapped(np.array([0b0110], dtype=np.uint64)).tolist()
-    [9]
-    """
-    return ((words & FIRST_HAPLOTYPES) << ONE) | ((words >> ONE) & FIRST_HAPLOTYPES)
+from dpgrs.genotypes.bits import phases_swapped
 
 
 def bit_counts(words: np.ndarray) -> np.ndarray:
@@ -30,10 +18,10 @@ def genotype_counts(
     Planes are (n_variants, n_words) uint64: bit 1 if the haplotype carries ALT, and if the allele is unknown;
     `missing` is None if all are known.
     """
-    unknown = np.zeros_like(haplotypes) if missing is None else missing | swapped(missing)
+    unknown = np.zeros_like(haplotypes) if missing is None else missing | phases_swapped(missing)
     known = haplotypes & ~unknown
     n_people = (n_haplotypes - bit_counts(unknown)) // 2
-    n_twice = bit_counts(known & swapped(known)) // 2
+    n_twice = bit_counts(known & phases_swapped(known)) // 2
     n_once = bit_counts(known) - 2 * n_twice
     counts = np.stack([n_people - n_once - n_twice, n_once, n_twice], axis=1)
     assert counts.shape == (len(haplotypes), 3)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpgrs.errors import UsageError
-from dpgrs.genotypes.bits import word_count
-from dpgrs.genotypes.counts import bit_counts, swapped
+from dpgrs.genotypes.bits import phases_swapped, word_count
+from dpgrs.genotypes.counts import bit_counts
 from dpgrs.types import Rows
 
 # Variants read together: too small a batch reads the store many times over, too large a batch fills memory.
@@ -41,7 +41,7 @@ class ComparedVariants:
         n_rows = n_haplotypes // 2 if is_people else n_haplotypes
         self._words, self._n_rows, self._is_people = words, n_rows, is_people
         self._totals = bit_counts(words)
-        squares = self._totals + (bit_counts(words & swapped(words)) if is_people else 0)
+        squares = self._totals + (bit_counts(words & phases_swapped(words)) if is_people else 0)
         self._variances = n_rows * squares - self._totals**2
 
     def r2(self, i: int, others: np.ndarray) -> np.ndarray:
@@ -50,7 +50,7 @@ class ComparedVariants:
         products = bit_counts(words & self._words[i])
         if self._is_people:
             # (a + b) (c + d) over the two haplotypes of people: products within a haplotype, and across both.
-            products += bit_counts(words & swapped(self._words[i]))
+            products += bit_counts(words & phases_swapped(self._words[i]))
         return self.r2_by_products(i, others, products)
 
     def r2_by_products(self, i: int, others: np.ndarray, products: np.ndarray) -> np.ndarray:

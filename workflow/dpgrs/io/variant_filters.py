@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 
 from dpgrs.errors import UsageError
-from dpgrs.genotypes.counts import bit_counts, genotype_counts, swapped
+from dpgrs.genotypes.bits import phases_swapped
+from dpgrs.genotypes.counts import bit_counts, genotype_counts
 from dpgrs.genotypes.hardy_weinberg import hardy_weinberg_p
 from dpgrs.io.files import write_table
 from dpgrs.io.haplotype_store import HaplotypeStore
@@ -197,7 +198,9 @@ def with_records(counts: pd.DataFrame, stores: Sequence[HaplotypeStore]) -> pd.D
 def _half_calls(store: HaplotypeStore) -> float:
     """Return the share of calls of a store that have one known allele and one that is not."""
     planes = (store.missing(chunk) for chunk in store.chunks())
-    n_alleles = sum(int(bit_counts(plane ^ swapped(plane)).sum()) for plane in planes if plane is not None)
+    n_alleles = sum(
+        int(bit_counts(plane ^ phases_swapped(plane)).sum()) for plane in planes if plane is not None
+    )
     return n_alleles / (store.n_variants * store.n_haplotypes)
 
 

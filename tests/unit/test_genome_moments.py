@@ -17,12 +17,13 @@ from dpgrs.linalg.genome_moments import (
     MOMENT_STEP,
     PRODUCT_WEIGHT,
     SQUARE_WEIGHT,
+    MomentSums,
     chromosome_moments,
     moment_norm,
     moment_weights,
     n_moments,
 )
-from dpgrs.linalg.genome_sums import FACTOR_BELOW_ONE
+from dpgrs.linalg.genome_sums import FACTOR_BELOW_ONE, chromosome_sums
 from dpgrs.methods.audits.genome import moment_cases
 from dpgrs.methods.genome_moments import joint_moment_norm, moment_statistic, private_genome_moments
 from dpgrs.methods.genome_sums import GenomeRequest
@@ -108,6 +109,23 @@ def test_moments__are_the_same_for_any_slabs_tiles_and_threads(monkeypatch):
     np.testing.assert_array_equal(moments(parts, chromosome, f, counted=counted), whole)
     only = moments([slab_of(calls[counted])], chromosome, f[:, counted])
     np.testing.assert_array_equal(only, whole)
+
+
+def test_moments__in_the_pass_of_sums_are_the_same(chromosomes):
+    """Genotypes are read once, and people who are not counted add nothing."""
+    rng, chromosome = np.random.default_rng(10), chromosomes[0]
+    calls, f = rng.integers(0, 3, (600, 4)), rng.integers(-(2**20), 2**20, (1, 600))
+    counted = rng.random(600) < 0.7
+    added = MomentSums(chromosome, is_counted=counted, made_with=MADE_WITH, n_threads=2)
+    Y = np.zeros((1, 600), dtype=np.int64)
+    options = {"axes": f, "outcome_norm": 1.0, "n_shared": 1, "made_with": MADE_WITH}
+    slabs = iter([slab_of(calls[:320]), slab_of(calls[320:])])
+    chromosome_sums(slabs, chromosome, Y, **options, add_people=added.add)
+    found = added.moments()
+    expected = moments([slab_of(calls[counted])], chromosome, f[:, counted])
+    np.testing.assert_array_equal(found.entries, expected)
+    assert (found.contig, found.made_with) == (chromosome.contig, MADE_WITH)
+    assert found.norm == moment_norm(chromosome)
 
 
 def test_moments__of_a_map_or_so_many_people_that_they_would_not_be_exact_are_refused():

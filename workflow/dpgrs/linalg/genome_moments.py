@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -70,42 +71,77 @@ def n_moments(genome: GenomeMap) -> int:
     return sum(size * (size + 1) // 2 for size in sizes)
 
 
+class MomentSums:
+    """The second moments of a chromosome's blocks, while people are added slab by slab."""
+
+    def __init__(
+        self,
+        chromosome: ChromosomeMap,
+        *,
+        is_counted: np.ndarray,  # (n_people,) bool, whose rows are summed
+        made_with: str,  # digest of the map and all other public terms
+        n_threads: int = 1,
+    ) -> None:
+        """Start from nobody; it raises UsageError for a map or so many people that sums are not exact."""
+        require_exact(chromosome)
+        norm = moment_norm(chromosome)
+        if norm > LARGEST_MOMENT_NORM or len(is_counted) * norm > LARGEST_TOTAL:
+            raise UsageError(
+                f"The norm of second moments must be at most {LARGEST_MOMENT_NORM:g}, and people times the "
+                f"norm at most {LARGEST_TOTAL:.0f}, so that the moments of chromosome {chromosome.contig} "
+                "are exact. Release sums only."
+            )
+        sizes = [block.n_directions for block in chromosome.blocks]
+        self._totals = [np.zeros((size, size), np.int64) for size in sizes]
+        self._rows, self._is_counted, self._norm = RowNorms(chromosome), is_counted, norm
+        self._label, self._n_threads, self._lock = (chromosome.contig, made_with), n_threads, Lock()
+
+    def add(self, slab: GenotypeSlab, axes: np.ndarray, people: slice) -> None:
+        """Add the people of a slab, whose places are given; axes are (n_axes, n_people) int64, clipped.
+
+        The moments are the same for any slabs and number of threads.
+        """
+        self._rows.prepare(slab)
+        of_tile = partial(self._add_tile, slab, axes.astype(np.float64), self._is_counted[people])
+        map_in_threads(of_tile, range(0, slab.n_people, TILE_PEOPLE), n_threads=self._n_threads)
+
+    def _add_tile(self, slab: GenotypeSlab, axes: np.ndarray, counted: np.ndarray, first: int) -> None:
+        """Add u u' of the counted people of a tile, exactly: all its sums are integers below 2^53."""
+        tile = slice(first, min(first + TILE_PEOPLE, slab.n_people))
+        shrunk = shrunk_rows(list(self._rows.tile_entries(slab, tile, axes[:, tile])), norm=self._norm)
+        for total, u in zip(self._totals, shrunk, strict=True):
+            products = ((u * counted[tile]) @ u.T).astype(np.int64)
+            with self._lock:
+                total += products
+
+    def moments(self) -> ChromosomeMoments:
+        """Return the moments of all people who were added."""
+        parts = [total[np.triu_indices(len(total))] for total in self._totals]
+        entries = np.concatenate([*parts, np.zeros(0, np.int64)])
+        contig, made_with = self._label
+        return ChromosomeMoments(contig, entries, made_with, self._norm)
+
+
 def chromosome_moments(
     slabs: Iterable[GenotypeSlab],  # of all people, in order
     chromosome: ChromosomeMap,
     *,
     axes: np.ndarray,  # (n_axes, n_people) int64, f in units of `DOSAGE_STEP`, clipped here
-    is_counted: np.ndarray,  # (n_people,) bool, whose rows are summed
-    made_with: str,  # digest of the map and all other public terms
+    is_counted: np.ndarray,
+    made_with: str,
     n_threads: int = 1,
 ) -> ChromosomeMoments:
     """Sum products of two entries of a block over people, whose rows are shrunk to the norm.
 
-    Moments are the same for any slabs and number of threads. It raises UsageError for a map or so many people
-    that they would not be exact, and for slabs that are not of all people.
+    Other parameters are as in `MomentSums`. It raises UsageError as that does, and for slabs that are not of
+    all people.
     """
-    require_exact(chromosome)
-    norm = moment_norm(chromosome)
-    if norm > LARGEST_MOMENT_NORM or len(is_counted) * norm > LARGEST_TOTAL:
-        raise UsageError(
-            f"The norm of second moments must be at most {LARGEST_MOMENT_NORM:g}, and people times the norm "
-            f"at most {LARGEST_TOTAL:.0f}, so that the moments of chromosome {chromosome.contig} are exact. "
-            "Release sums only."
-        )
+    sums = MomentSums(chromosome, is_counted=is_counted, made_with=made_with, n_threads=n_threads)
     axes = np.clip(axes, -LARGEST_AXIS, LARGEST_AXIS)
-    totals = [np.zeros((block.n_directions, block.n_directions), np.int64) for block in chromosome.blocks]
-    rows = RowNorms(chromosome)
     for slab, people in placed_slabs(slabs, chromosome, axes, len(is_counted)):
-        rows.prepare(slab)
-        of_slab, counted = axes[:, people].astype(np.float64), is_counted[people]
-        of_tile = partial(_tile_moments, rows, slab, of_slab, counted, norm)
-        for products in map_in_threads(of_tile, range(0, slab.n_people, TILE_PEOPLE), n_threads=n_threads):
-            for total, product in zip(totals, products, strict=True):
-                total += product
-        del slab, of_tile
-    parts = [total[np.triu_indices(len(total))] for total in totals]
-    entries = np.concatenate([*parts, np.zeros(0, np.int64)])
-    return ChromosomeMoments(chromosome.contig, entries, made_with, norm)
+        sums.add(slab, axes[:, people], people)
+        del slab
+    return sums.moments()
 
 
 def shrunk_rows(blocks: Sequence[tuple[np.ndarray, np.ndarray]], *, norm: float) -> list[np.ndarray]:
@@ -121,15 +157,6 @@ def shrunk_rows(blocks: Sequence[tuple[np.ndarray, np.ndarray]], *, norm: float)
     np.divide(limit, length, out=ratios, where=length > limit)
     factors = np.sqrt(ratios) * FACTOR_BELOW_ONE * (ROW_STEP / ENTRY_STEP)
     return [np.trunc(z * factors) for z, _ in blocks]
-
-
-def _tile_moments(
-    rows: RowNorms, slab: GenotypeSlab, axes: np.ndarray, counted: np.ndarray, norm: float, first: int
-) -> list[np.ndarray]:
-    """Return u u' of the counted people of a tile by block, exactly: all its sums are integers below 2^53."""
-    tile = slice(first, min(first + TILE_PEOPLE, slab.n_people))
-    shrunk = shrunk_rows(list(rows.tile_entries(slab, tile, axes[:, tile])), norm=norm)
-    return [((u * counted[tile]) @ u.T).astype(np.int64) for u in shrunk]
 
 
 def moment_weights(genome: GenomeMap) -> np.ndarray:

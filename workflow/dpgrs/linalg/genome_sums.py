@@ -8,7 +8,7 @@ chromosomes are clipped jointly, it is read twice: once for norms, once for sums
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -186,6 +186,8 @@ def chromosome_sums(
     made_with: str,  # digest of the map and all other public terms
     # (n_people,) float64 of `joint_factors`, where rows are clipped jointly; None clips them here.
     factors: np.ndarray | None = None,
+    # Takes each slab with the clipped axes and the places of its people, so that genotypes are read once.
+    add_people: Callable[[GenotypeSlab, np.ndarray, slice], None] | None = None,
     n_threads: int = 1,
 ) -> ChromosomeSums:
     """Sum genotypes and axes, weighted by the outcomes of people whose rows are shrunk to the norm.
@@ -218,6 +220,8 @@ def chromosome_sums(
         W = outcome_weights(Y[:, people], shrunk)
         of_axes += W @ axes[:, people].T
         of_variants += _variant_sums(slab, W, chromosome.centre, n_threads=n_threads)
+        if add_people is not None:
+            add_people(slab, axes[:, people], people)
         del slab
     return ChromosomeSums(chromosome.contig, of_variants, of_axes, made_with, factors is not None)
 

@@ -15,7 +15,7 @@ from dpgrs.linalg.genome_moments import (
     moment_weights,
     n_moments,
 )
-from dpgrs.methods.genome_sums import GenomeRequest
+from dpgrs.methods.genome_sums import GenomeRequest, in_map_order
 from dpgrs.privacy.accounting.exact_numbers import root_above
 
 if TYPE_CHECKING:
@@ -36,17 +36,15 @@ def moment_statistic(
     The result is (n_moments,) int64 in units of `MOMENT_STEP`. It raises UsageError unless there are moments
     of each chromosome once, all made with the public terms of this release.
     """
-    by_contig = {part.contig: part for part in moments}
-    contigs = [chromosome.contig for chromosome in genome.chromosomes]
-    is_whole = sorted(part.contig for part in moments) == sorted(contigs)
-    norms = {chromosome.contig: moment_norm(chromosome) for chromosome in genome.chromosomes}
-    is_alike = all(part.made_with == made_with and part.norm == norms.get(part.contig) for part in moments)
-    if not is_whole or not is_alike:
+    ordered = in_map_order(moments, genome, name="Second moments")
+    norms = map(moment_norm, genome.chromosomes)
+    if any(
+        part.made_with != made_with or part.norm != norm for part, norm in zip(ordered, norms, strict=True)
+    ):
         raise UsageError(
-            f"Second moments must be of the chromosomes {', '.join(contigs)}, each once, and made with the "
-            "map of this release, got others. Sum them up again."
+            "Second moments must be made with the map of this release, got others. Sum them up again."
         )
-    return np.concatenate([by_contig[contig].entries for contig in contigs]) * moment_weights(genome)
+    return np.concatenate([part.entries for part in ordered]) * moment_weights(genome)
 
 
 def private_genome_moments(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -102,27 +102,36 @@ def public_digest(map_digest: str, *, n: float, covariate_effects: np.ndarray | 
     return json_digest(["genome sums", map_digest, float(n).hex(), data_digest(effects)]).hex()
 
 
+def in_map_order(parts: Sequence[Any], genome: GenomeMap, *, name: str) -> list[Any]:
+    """Return sums or moments of chromosomes in the order of the map; UsageError unless each is there once.
+
+    The name stands in the message.
+    """
+    by_contig = {part.contig: part for part in parts}
+    contigs = [chromosome.contig for chromosome in genome.chromosomes]
+    if sorted(part.contig for part in parts) != sorted(contigs):
+        raise UsageError(
+            f"{name} must be of the chromosomes {', '.join(contigs)}, each once, got those of "
+            f"{', '.join(part.contig for part in parts)}. Sum up what is missing."
+        )
+    return [by_contig[contig] for contig in contigs]
+
+
 def genome_statistic(sums: Sequence[ChromosomeSums], genome: GenomeMap, *, made_with: str) -> np.ndarray:
     """Return S over all chromosomes, in the order of the map, whatever the order of the sums.
 
     The result is (n_outcomes, n_directions) int64 in units of `SUM_STEP`, rounded down. It raises UsageError
     unless there is one sum for each chromosome, all made with the public terms of this release.
     """
-    by_contig = {chromosome.contig: chromosome for chromosome in sums}
-    contigs = [chromosome.contig for chromosome in genome.chromosomes]
-    if sorted(part.contig for part in sums) != sorted(contigs):
-        raise UsageError(
-            f"Sums must be of the chromosomes {', '.join(contigs)}, each once, got those of "
-            f"{', '.join(part.contig for part in sums)}. Sum up what is missing."
-        )
+    ordered = in_map_order(sums, genome, name="Sums")
     clips = {part.is_clipped_jointly for part in sums}
     if {part.made_with for part in sums} != {made_with} or clips != {genome.is_clipped_jointly}:
         raise UsageError(
             "Sums of chromosomes must be made with the map, its clip, the number of people and the effects "
             "of covariates of this release, got others. Sum them up again."
         )
-    parts = [by_contig[chromosome.contig].along(chromosome) for chromosome in genome.chromosomes]
-    return np.concatenate(parts, axis=1)
+    parts = zip(ordered, genome.chromosomes, strict=True)
+    return np.concatenate([part.along(chromosome) for part, chromosome in parts], axis=1)
 
 
 def private_genome_sums(

@@ -8,6 +8,7 @@ import pytest
 from dpgrs.linalg.genome_map import ChromosomeMap, GenomeMap, LdBlock
 from dpgrs.methods.genome_cohort_ld import shared_variance, shrunk_moments, with_cohort_ld
 from dpgrs.methods.genome_fit import EXPONENTS, blup_effects, fit_variances, genome_entries
+from dpgrs.methods.genome_stack import fit_genome
 
 N, RESIDUAL = 1000, 2.0
 
@@ -78,6 +79,25 @@ def test_root__is_of_the_covariance_of_the_cohort(genome, seen):
         np.testing.assert_allclose(block.root @ block.root.T, before.root @ whole @ before.root, atol=1e-10)
 
 
+def test_score_loadings__give_the_covariance_of_scores_and_phenotypes(genome, seen):
+    """Of entries without noise, also where rows are longer and the clip leaves less."""
+    rng, blocks = np.random.default_rng(7), genome.chromosomes[0].blocks
+    matrices = [30 * covariance(rng, size) for size in (4, 3)]
+    total = sum(np.diag(M) @ block.shares for M, block in zip(matrices, blocks, strict=True))
+    theta, other = ([rng.standard_normal(block.stop - block.first) for block in blocks] for _ in range(2))
+    shown = 1 / np.sqrt(total)
+    assert shown < 1
+    exact = [
+        replace(block, entries=shown * (M @ block.loadings.T @ t)[np.newaxis])
+        for block, M, t in zip(seen.blocks, matrices, theta, strict=True)
+    ]
+    seen = replace(seen, blocks=tuple(exact), of_axes=seen.of_axes[:1], factors=seen.factors[:1])
+    turned = with_cohort_ld(seen, genome, moments_of(genome, matrices), N, moment_sd=0.0, residual=RESIDUAL)
+    for block, before, M, t, s in zip(turned.blocks, seen.blocks, matrices, theta, other, strict=True):
+        expected = s @ before.loadings @ M @ before.loadings.T @ t
+        assert s @ block.score_loadings @ block.entries[0] == pytest.approx(expected)
+
+
 def test_longer_rows__show_less_of_effects(genome, seen):
     """Of four times the moments, the clip leaves half: c is of 2 M, and effects are half as large."""
     rng, blocks = np.random.default_rng(6), genome.chromosomes[0].blocks
@@ -105,6 +125,16 @@ def test_moments__that_are_only_noise_change_nothing(genome, seen):
     pairs = zip(blup_effects(turned, model).of_blocks, blup_effects(seen, model).of_blocks, strict=True)
     for one, other in pairs:
         np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-14)
+
+
+def test_stack__along_moments_that_are_only_noise_has_the_same_shares(genome):
+    sums = [np.random.default_rng(5).standard_normal((2, 7)) * 30]
+    seen = genome_entries(genome, sums, N, noise_sd=10.0, slope=0.8, residual=RESIDUAL)
+    moments = moments_of(genome, [np.eye(4), np.eye(3)])
+    turned = with_cohort_ld(seen, genome, moments, N, moment_sd=1e4, residual=RESIDUAL)
+    stacked, before = fit_genome(turned), fit_genome(seen)
+    assert 0.1 < before.mixture_share < 0.9
+    assert stacked.mixture_share == pytest.approx(before.mixture_share, rel=1e-6)
 
 
 @pytest.mark.parametrize("variance", [0.0, 0.04, 0.3])

@@ -52,6 +52,14 @@ class LdBlock:
         """The number of directions that have a share."""
         return len(self.shares)
 
+    @property
+    def score_loadings(self) -> np.ndarray:
+        """By these, products of effects and entries are covariances of scores and phenotypes.
+
+        They are (n_variants, n_directions) float64.
+        """
+        return self.loadings
+
 
 class LazyBlock(LdBlock):
     """An LdBlock whose matrices are made or read when they are taken, and not kept."""

@@ -10,7 +10,9 @@ n sqrt(q_k q_l) are M_kl + N(0, s_kl^2). Off the diagonal M_kl is N(0, V), with 
 that is estimated from the moments. M is shrunk to the identity by V/(V + s_kl^2). If the panel is like the
 cohort, V is small, and the fit hardly changes.
 
-A root of the covariance of the noise turns the entries to independent ones.
+A root F of the covariance of the noise turns the entries to independent ones. The covariance of a score with
+effects t and a phenotype, as far as the directions show it, is t'Sigma^1/2 V M V'Sigma^1/2 theta. Its
+estimate is (V'Sigma^1/2 t)'c: `score_loadings` are Sigma^1/2 V F.
 """
 
 from collections.abc import Iterator
@@ -24,6 +26,14 @@ from dpgrs.methods.genome_fit import BlockEntries, GenomeEntries
 
 ROUNDS = 50  # of weighted means for V
 OF_BLOCK = ("first", "stop", "shares", "variances", "deviations", "heritability")
+
+
+class TurnedBlock(LazyBlock):
+    """A block whose entries are turned, so that products of effects with them go by other loadings."""
+
+    @property
+    def score_loadings(self) -> np.ndarray:
+        return self._take("score_loadings")
 
 
 def with_cohort_ld(
@@ -87,15 +97,17 @@ def _turned(block: BlockEntries, M: np.ndarray, shown: float, sampling: float) -
     """Return a block's entries with independent noise of variance 1 and the loadings that go with them."""
     F = np.linalg.cholesky(np.diag(block.noise - sampling) + sampling * M)
     kept = {name: getattr(block.block, name) for name in OF_BLOCK}
-    along = LazyBlock(partial(_matrix, block.block, M, np.linalg.solve(F, shown * M)), **kept)
+    along = TurnedBlock(partial(_matrix, block.block, M, np.linalg.solve(F, shown * M), F / shown), **kept)
     return replace(block, block=along, noise=np.ones(len(M)), entries=np.linalg.solve(F, block.entries.T).T)
 
 
-def _matrix(block: LdBlock, M: np.ndarray, turned: np.ndarray, name: str) -> np.ndarray:
+def _matrix(block: LdBlock, M: np.ndarray, turned: np.ndarray, back: np.ndarray, name: str) -> np.ndarray:
     """Return a matrix of a block by its name, with the loadings and a root of the cohort's covariance.
 
     The covariance is Sigma^1/2 (I + V (M - I) V') Sigma^1/2.
     """
+    if name == "score_loadings":
+        return block.loadings @ back
     if name == "loadings":
         return block.loadings @ turned.T
     if name != "root":

@@ -52,6 +52,11 @@ class BlockEntries:
         return self.block.loadings
 
     @property
+    def score_loadings(self) -> np.ndarray:
+        """As in `LdBlock`, (n_variants, n_directions) float64."""
+        return self.block.score_loadings
+
+    @property
     def root(self) -> np.ndarray:
         """Sigma^1/2, (n_variants, n_variants) float64."""
         return self.block.root

@@ -4,7 +4,8 @@ Of the entries c, with noise N, four thinned copies are made from a public seed:
 c2 = c - sqrt(N/a) e, e ~ N(0, I), a = 1/4. The noise of c1 and that of c2 are independent. The e of two
 copies are those of the other two with the opposite sign, so that sums over copies have less noise. Fits on c1
 are compared with c2: the share of the mixture minimises |Sigma^1/2 theta|^2 - 2 (V'Sigma^1/2 theta)'c2,
-summed over phenotypes and copies. The fit itself is on c.
+summed over phenotypes and copies. The fit itself is on c. Entries along the LD of the cohort
+(`dpgrs.methods.genome_cohort_ld`) are turned, and are multiplied by `score_loadings` for their products.
 
 The scale of the score is the sum of (V'Sigma^1/2 theta)'c2 over the sum of the score's variances among the
 people of the panel, for theta from c1. Its prior mean is 1. Variances are those of the chromosomes' parts,
@@ -117,7 +118,7 @@ def _mixture_share(
     for block, other, of_blup, of_mixture in parts:
         root = block.root
         change = (of_mixture - of_blup) @ root
-        product += np.vdot((of_mixture - of_blup) @ block.loadings, other.entries)
+        product += np.vdot((of_mixture - of_blup) @ block.score_loadings, other.entries)
         product -= np.vdot(change, of_blup @ root)
         square += np.vdot(change, change)
     return float(np.clip(product / square, 0, 1)) if square > 0 else 0.0

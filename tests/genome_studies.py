@@ -14,7 +14,13 @@ from dpgrs.linalg.genome_map import (
 )
 from dpgrs.methods.genome_mechanism import map_terms
 from dpgrs.study.genome_maps import map_label, people_digest, stored_maps
-from dpgrs.study.genome_people import contig_sums, measured_people, sums_item
+from dpgrs.study.genome_people import (
+    contig_moments,
+    contig_sums,
+    measured_people,
+    moments_item,
+    sums_item,
+)
 from dpgrs.study.requests import requests_of
 
 N_PANEL, PLANNED = 500, 250
@@ -80,6 +86,9 @@ def sum_along_map(study, config, *, count):
     (stored,) = stored_maps(path)
     options = {"measured": measured_people(study.variant_set, stored)}
     outcomes, bound = Outcomes.load(study.root / "outcomes.zarr"), config.outcomes.bound
-    found = contig_sums(study.variant_set, outcomes, stored, "1", outcome_bound=bound, **options)
-    save_labelled(sums, [sums_item(found)])
+    moments = contig_moments(outcomes, stored, "1")
+    options |= {"outcome_bound": bound, "moments": moments}
+    items = [sums_item(contig_sums(study.variant_set, outcomes, stored, "1", **options))]
+    items += [] if config.privacy.ld_share is None else [moments_item(moments.moments())]
+    save_labelled(sums, items)
     return {"ld": path, "chromosomes": [sums]}

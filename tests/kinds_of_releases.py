@@ -186,4 +186,9 @@ KINDS = {
     "dosages of a .pgen, public reference": Kind(
         ("blup-ld", "blup-steered", "blup-hedged"), 20, {"public": REFERENCE}, form="pgen"
     ),
+    "second moments along a public map of a genome": Kind(
+        ("blup-genome",),
+        20,
+        {"public": REFERENCE, "cohort": {"planned_people": 40}, "privacy": {"ld_share": 0.1}},
+    ),
 }

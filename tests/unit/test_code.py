@@ -170,7 +170,6 @@ def test_reached_files__what_draws_and_fits_is_reached_by_its_row():
     # Those of a plan and of what a study may ask for are run by no rule.
     of_plans = {"planning.py", "synthetic_cohort.py", "synthetic_steering.py"}
     of_plans |= {"genome_sums.py"}
-    of_plans |= {"genome_cohort_ld.py"}  # no row of a method fits with it yet
     assert left <= {"__init__.py", "joined.py", *of_plans}
     assert PACKAGE / "selection" / "dp_kendall.py" in reached
 

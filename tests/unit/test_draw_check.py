@@ -21,6 +21,7 @@ from dpgrs.release.claim_check import claim_problems
 from dpgrs.release.draw_check import (
     BY_METHOD,
     KNOWN,
+    MOMENT_NORM,
     ON_TURNED_ROWS,
     draw_problems,
 )
@@ -44,7 +45,14 @@ RELATIONS = list(product(["add-remove", "replace-one"], ["joint", "separate"], [
 
 
 def statement_of(
-    method, *, neighbours="add-remove", budget="joint", count=3, protection="full", missing="none"
+    method,
+    *,
+    neighbours="add-remove",
+    budget="joint",
+    count=3,
+    protection="full",
+    missing="none",
+    ld_share=None,
 ):
     """Say what a release by a method draws, as far as the check looks at it."""
     names, rehearsal, mechanism = NAMES[:count], Rehearsal(), mechanism_of(method)
@@ -58,6 +66,7 @@ def statement_of(
         neighbours=neighbours,
         protection=protection,
         counts_outcomes=missing == "counted",
+        ld_share=ld_share,
     )
     options = {"noise": rehearsal, "outcome_names": names}
     if {"statistics", "chromosomes"}.isdisjoint(mechanism.takes):
@@ -72,6 +81,7 @@ def statement_of(
         "guarantee": {"neighbours": neighbours, "protection": protection},
         "data_domain": {"outcomes": list(names), "missing_outcomes": missing},
         "accuracy": "withheld",
+        "public_inputs": [{"name": MOMENT_NORM, "value": "1"}] if ld_share else [],
         "mechanisms": [
             {
                 "statistic": event.statistic,
@@ -114,7 +124,19 @@ def test_draw_problems__all_draws_of_a_method_and_not_one_less(method, neighbour
     if METHODS[method].reads_rows:
         missing = None
     terms = {"neighbours": neighbours, "budget": budget, "count": count, "missing": missing}
-    statement = statement_of(method, **terms)
+    _require_all_draws(statement_of(method, **terms))
+
+
+@pytest.mark.parametrize(("neighbours", "budget", "count"), RELATIONS)
+def test_draw_problems__second_moments_are_drawn_once(neighbours, budget, count):
+    terms = {"neighbours": neighbours, "budget": budget, "count": count, "ld_share": 0.1}
+    statement = statement_of("blup-genome", **terms)
+    assert [draw["statistic"] for draw in statement["mechanisms"]].count("genome moments") == 1
+    _require_all_draws(statement)
+
+
+def _require_all_draws(statement):
+    method = statement["method"]
     assert draw_problems(statement) == []
     for place, part in enumerate(statement["mechanisms"]):
         (problem,) = draw_problems(without(statement, place))

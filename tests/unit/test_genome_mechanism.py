@@ -2,11 +2,20 @@
 
 import json
 from dataclasses import asdict, fields, replace
+from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.linalg.genome_moments import (
+    SQUARE_WEIGHT,
+    ChromosomeMoments,
+    moment_norm,
+    moment_weights,
+    n_moments,
+)
 from dpgrs.linalg.genome_sums import ChromosomeSums
 from dpgrs.methods.fits import FitTerms
 from dpgrs.methods.genome_fit import ScoreVariances
@@ -18,9 +27,11 @@ from dpgrs.methods.genome_mechanism import (
     genome_weights,
     map_terms,
 )
+from dpgrs.methods.genome_moments import LARGEST_JOINT_NORM, joint_moment_norm
 from dpgrs.methods.genome_sums import GenomeRequest, public_digest
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.privacy.noise.sources import BenchmarkNoise, Rehearsal
+from dpgrs.study.request_identity import identify_part
 from genome_studies import map_of_variants
 
 MECHANISM = GenomeStatistics()
@@ -94,6 +105,124 @@ def test_zeros__draw_what_sums_draw(genome, exact, neighbours, is_counted):
     assert names == ["count"] * (neighbours == "add-remove") + ["outcome counts"] * is_counted + [
         "genome sums"
     ]
+
+
+@pytest.fixture(scope="module")
+def exact_moments(genome):
+    """The second moments of both chromosomes, of people with the same entries."""
+    made_with, rng = public_digest(genome.digest, n=N), np.random.default_rng(3)
+    return [
+        ChromosomeMoments(
+            chromosome.contig,
+            rng.integers(0, 2**30, n_moments(replace(genome, chromosomes=(chromosome,)))),
+            made_with,
+            moment_norm(chromosome),
+        )
+        for chromosome in genome.chromosomes
+    ]
+
+
+def request_of_moments(genome, **changed):
+    asked = released_request(genome, ld_share=0.25, **changed)
+    return replace(asked, moment_norm=joint_moment_norm(genome))
+
+
+def test_moments__have_a_share_of_what_sums_would_have():
+    """Hence the map is steered by the rest."""
+    plain, with_moments = plain_request(), plain_request(ld_share=0.25)
+    budgets = [genome_request(request).budget for request in (plain, with_moments)]
+    assert budgets[0]["moments"] == 0
+    assert budgets[1]["moments"] ** 2 == pytest.approx(0.25 * budgets[0]["cross"] ** 2)
+    squares = [sum(Fraction(mu) ** 2 for mu in budget.values()) for budget in budgets]
+    assert squares[1] <= squares[0]
+    assert map_terms(with_moments)["mu"] == budgets[1]["cross"]
+    assert genome_request(with_moments).moment_norm == LARGEST_JOINT_NORM
+
+
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
+def test_moments__are_drawn_once_for_all_budgets_beside_the_count(genome, exact, exact_moments, neighbours):
+    request = request_of_moments(genome, neighbours=neighbours, n_outcomes=1)
+    noise = Rehearsal()
+    MECHANISM.draw(**exact, moments=exact_moments, request=request, noise=noise)
+    of_genotypes = [event for event, _ in noise.draws["genotypes",]]
+    assert [event.statistic for event in of_genotypes] == ["count"] * (neighbours == "add-remove") + [
+        "genome moments"
+    ]
+    assert [part for part in noise.draws if part != ("genotypes",)] == [("outcomes", "0"), ("outcomes", "1")]
+    assert of_genotypes[-1].mu == request.budget["moments"]
+    assert of_genotypes[-1].sensitivity == request.moment_claim
+    drawn = MECHANISM.draw(**exact, moments=exact_moments, request=request, noise=BenchmarkNoise(1))
+    outputs = MECHANISM.outputs(drawn, ("a", "b"), request)
+    n, moments = outputs["genotypes",]
+    assert n == drawn.n
+    np.testing.assert_array_equal(moments, drawn.moments)
+    restored = MECHANISM.restore({"n": drawn.n}, MECHANISM.arrays(drawn))
+    np.testing.assert_array_equal(restored.moments, drawn.moments)
+    plain = released_request(genome, neighbours=neighbours)
+    assert MECHANISM.draw(**exact, request=plain, noise=BenchmarkNoise(1)).moments is None
+
+
+def test_zeros__draw_moments_of_one_block():
+    """As a plan has them, which knows no map."""
+    genome = map_of_variants(FREQUENCY, clip=1.5, size=D)
+    request = replace(request_of_moments(genome), moment_norm=LARGEST_JOINT_NORM)
+    noise = Rehearsal()
+    MECHANISM.draw(**MECHANISM.zeros(request, 2), request=request, noise=noise)
+    _, (event, _) = noise.draws["genotypes",]
+    assert event.terms["entries"] == n_moments(genome) == D * (D + 1) // 2
+
+
+def test_identity__of_genotypes_names_the_map_of_second_moments_only():
+    identity = {"dataset": {}, "genotypes": {}, "outcomes": {}, "ld": "d" * 64}
+    of_parts = [
+        identify_part(identity, "s", plain_request(ld_share=share), ("genotypes",), mechanism="m")
+        for share in (None, 0.25)
+    ]
+    assert of_parts[1] == of_parts[0] | {"ld": "d" * 64}
+
+
+def test_fit__with_moments_takes_the_ld_of_the_cohort_and_no_variances_of_the_panel(genome, exact):
+    request = request_of_moments(genome, epsilon=20.0)
+    plain = released_request(genome, epsilon=20.0)
+    drawn = MECHANISM.draw(**exact, request=plain, noise=BenchmarkNoise(1))
+    slopes, n = genome_slopes(request, np.full(2, np.nan)), 10**6
+    cross = np.random.default_rng(2).normal(scale=0.1, size=drawn.cross.shape) * n
+    drawn = replace(drawn, cross=cross, n=n, slopes=slopes)
+    stated = FitTerms(0.0, heritability=0.5, genome=lambda asked: genome, same_ancestry=True)
+
+    def weights_along(moments):
+        noisy = replace(drawn, moments=moments)
+        return genome_weights(noisy, request=request, terms=stated).weights
+
+    pairs = [
+        np.outer(block.shares, block.shares)[np.triu_indices(block.n_directions)]
+        for chromosome in genome.chromosomes
+        for block in chromosome.blocks
+    ]
+    is_square = moment_weights(genome) == SQUARE_WEIGHT
+    like_panel = n * np.sqrt(np.concatenate(pairs)) * is_square
+    unscaled = replace(stated, same_ancestry=False)
+    expected = genome_weights(drawn, request=request, terms=unscaled).weights
+    np.testing.assert_allclose(weights_along(like_panel), expected, rtol=0.02, atol=1e-3)
+    other = n * np.sqrt(np.concatenate(pairs)) * np.where(is_square, 1.0, 0.6)
+    assert np.abs(weights_along(other) - expected).max() > 0.05 * np.abs(expected).max()
+    with pytest.raises(UsageError, match=r"`privacy.ld_share` must be null with `public.effects`"):
+        genome_weights(
+            replace(drawn, moments=other), request=request, terms=replace(stated, effects=object())
+        )
+
+
+def test_asked__so_many_moments_are_refused_before_any_draw(genome, monkeypatch):
+    monkeypatch.setattr("dpgrs.methods.genome_mechanism.MOST_ENTRIES", n_moments(genome) - 1)
+    data = SimpleNamespace(genome=lambda terms: SimpleNamespace(genome=genome))
+    options = {"method": "blup-genome", "data": data, "n_outcomes": 2, "settings": None}
+    assert MECHANISM.asked(plain_request(), **options).moment_norm is None
+    with pytest.raises(UsageError, match="pairs of directions within blocks for second moments"):
+        MECHANISM.asked(plain_request(ld_share=0.1), **options)
+    monkeypatch.setattr("dpgrs.methods.genome_mechanism.MOST_ENTRIES", n_moments(genome))
+    asked = MECHANISM.asked(plain_request(ld_share=0.1), **options)
+    assert asked.moment_norm == joint_moment_norm(genome)
+    assert MECHANISM.request(json.loads(json.dumps(asdict(asked)))) == asked
 
 
 def test_zeros__of_many_variants_are_small():

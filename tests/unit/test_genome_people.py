@@ -10,6 +10,7 @@ from dpgrs.genotypes.dosages import STEPS_PER_ALLELE
 from dpgrs.io import people_slabs
 from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.replicates import save_labelled
+from dpgrs.linalg.genome_moments import chromosome_moments
 from dpgrs.linalg.genome_prior import HERITABILITY
 from dpgrs.linalg.genome_sums import SUM_STEP, exact_sums
 from dpgrs.methods.genome_mechanism import map_terms
@@ -24,7 +25,16 @@ from dpgrs.study.genome_maps import (
     stored_maps,
     stored_spectra,
 )
-from dpgrs.study.genome_people import contig_sums, load_sums, measured_people, people_axes, sums_item
+from dpgrs.study.genome_people import (
+    contig_moments,
+    contig_sums,
+    load_moments,
+    load_sums,
+    measured_people,
+    moments_item,
+    people_axes,
+    sums_item,
+)
 from dpgrs.study.settings import resolve
 from genome_maps import exact_sums_of
 from genome_studies import N_PANEL, items_of_map, map_of_variants
@@ -194,6 +204,43 @@ def test_load_sums__are_of_one_map(alleles, outcomes, stored, tmp_path):
         )
     with pytest.raises(DpgrsError, match="must be made along the map of this release"):
         load_sums(paths, "another")
+
+
+def test_moments__are_of_those_who_are_trained_on_beside_their_sums(alleles, outcomes, stored, tmp_path):
+    """Whether rows of sums are clipped by chromosome or jointly, and with the axes of each person."""
+    people, made_with = people_of(alleles), stored.made_with(None)
+    options = {"measured": measured_people(people, stored), "outcome_bound": 3.0}
+    paths, everybody = [], []
+    for contig in CONTIGS:
+        moments = contig_moments(outcomes, stored, contig)
+        sums = contig_sums(people, outcomes, stored, contig, moments=moments, **options)
+        np.testing.assert_array_equal(
+            sums.variants, contig_sums(people, outcomes, stored, contig, **options).variants
+        )
+        paths.append(tmp_path / f"{contig}.npz")
+        save_labelled(paths[-1], [sums_item(sums), moments_item(moments.moments())])
+        everybody.append(moments.moments())
+        columns, trained = slice(*((0, 5) if contig == "1" else (5, 10))), outcomes.is_training
+        alone = chromosome_moments(
+            people_slabs.people_slabs(
+                people_of(alleles[:, np.repeat(trained, 2)]),
+                np.arange(D)[columns],
+                stored.chromosome(contig).centre,
+            ),
+            stored.chromosome(contig),
+            axes=options["measured"]["axes"][:, trained],
+            is_counted=np.ones(trained.sum(), dtype=bool),
+            made_with=made_with,
+        )
+        assert alone.entries.any()
+        np.testing.assert_array_equal(alone.entries, everybody[-1].entries)
+    for found, part in zip(load_moments(paths, made_with), everybody, strict=True):
+        assert (found.contig, found.made_with, found.norm) == (part.contig, made_with, part.norm)
+        np.testing.assert_array_equal(found.entries, part.entries)
+    assert [part.contig for part in load_sums(paths, made_with)] == list(CONTIGS)
+    for load in (load_sums, load_moments):
+        with pytest.raises(DpgrsError, match="must be made along the map of this release"):
+            load(paths, "another")
 
 
 def test_map_items__are_one_for_each_budget_and_size(alleles, tmp_path):

@@ -10,6 +10,7 @@ import pytest
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.files import load_arrays, save_arrays
 from dpgrs.privacy.accounting.exact_numbers import exact_text
+from dpgrs.release.draw_check import draw_problems
 from dpgrs.release.effects_metadata import TRUNCATED_LD
 from dpgrs.release.folder_check import list_files
 from dpgrs.release.ld_check import ld_problems
@@ -83,6 +84,69 @@ def test_verify__numbers_that_no_map_gives_are_refused(folder, entries):
     seal(folder)
     with pytest.raises(DpgrsError, match=r"the genome sums must be .* numbers, of 3 outcomes, got"):
         verify_release(folder)
+
+
+MOMENTS = ["blup-genome, second moments", "blup-genome, second moments, replace-one, separate, missing"]
+
+
+@pytest.fixture(params=MOMENTS)
+def with_moments(request, tmp_path, monkeypatch):
+    tmp_path.chmod(0o700)
+    return GoldenStudy(tmp_path, monkeypatch, CASES[request.param]).publish()
+
+
+def place_of_moments(statement):
+    statistics = [draw["statistic"] for draw in statement["mechanisms"]]
+    return statistics.index("genome moments")
+
+
+def test_verify__recomputes_the_claim_of_moments_from_their_norm(with_moments):
+    assert verify_release(with_moments)
+    statement = statement_of(with_moments)
+    draw = statement["mechanisms"][place_of_moments(statement)]
+    assert draw["outcome"] is None
+    norms = {public["name"]: public["value"] for public in statement["public_inputs"]}
+    D = Fraction(norms["norm of second moments of a row"])
+    times = 2 if statement["guarantee"]["neighbours"] == "replace-one" else 1
+    assert abs(Fraction(draw["sensitivity"]) ** 2 / (times * (5 * D) ** 2) - 1) < Fraction(1, 10**5)
+    for name, value in {
+        "sensitivity": exact_text(float(draw["sensitivity"]) / 1.001),
+        "proof": "docs/proofs/genome.md",
+    }.items():
+        changed = json.loads(json.dumps(statement))
+        changed["mechanisms"][place_of_moments(statement)][name] = value
+        (line,) = sensitivity_problems(changed, n_columns=N_VARIANTS)
+        assert line.startswith(f"the {name} of genome moments must be ")
+
+
+@pytest.mark.parametrize("entries", [0, N_VARIANTS * (N_VARIANTS + 1) // 2 + 1])
+def test_verify__moments_of_more_pairs_than_there_are_are_refused(with_moments, entries):
+    place = place_of_moments(statement_of(with_moments))
+    edit_statement(with_moments, ["mechanisms", place, "entries"], entries)
+    seal(with_moments)
+    with pytest.raises(DpgrsError, match=r"genome moments must be .* numbers, of pairs|entries"):
+        verify_release(with_moments)
+
+
+def test_verify__moments_that_are_not_drawn_or_not_stated_are_found(with_moments):
+    statement = statement_of(with_moments)
+    undrawn, unstated = (json.loads(json.dumps(statement)) for _ in range(2))
+    del undrawn["mechanisms"][place_of_moments(statement)]
+    unstated["public_inputs"] = [
+        public for public in statement["public_inputs"] if "second moments" not in public["name"]
+    ]
+    assert draw_problems(statement) == []
+    assert draw_problems(undrawn) == [
+        "the mechanisms must hold just what blup-genome draws, but have fewer or more of genome moments for "
+        "all outcomes"
+    ]
+    assert draw_problems(unstated) == [
+        "the mechanisms must hold no draws but those of blup-genome, got genome moments (gaussian)"
+    ]
+    edit_statement(with_moments, ["public_inputs"], unstated["public_inputs"])
+    seal(with_moments)
+    with pytest.raises(DpgrsError, match="no draws but those of blup-genome, got genome moments"):
+        verify_release(with_moments)
 
 
 def test_verify__effects_along_directions_are_those_of_arrays_and_ld(with_effects):

@@ -182,6 +182,29 @@ def test_plan_study__of_genomes_alone_assumes_their_linkage_alone():
     assert "genome_linkage" not in assumed
 
 
+@pytest.mark.parametrize("size", [400, 1000, 1_000_000])
+def test_plan_study__second_moments_have_a_share_of_what_sums_would_have(size):
+    terms = (*GENOME[:2], f"variants={{size: {size}}}", "methods=blup-genome", "outcomes={count: 2}")
+    plain, plan = (plan_of(*terms, f"privacy={{epsilon: 3, ld_share: {share}}}") for share in ("null", "0.1"))
+    assert plan["privacy"]["ld_share"] == 0.1
+    shares = {}
+    for one in (plain, plan):
+        [request] = one["requests"]
+        assert request["whole_study"]["ledger"] == pytest.approx(3, rel=1e-9)
+        shares |= {mechanism["statistic"]: mechanism for mechanism in request["mechanisms"]}
+    moments, sums = shares["genome moments"], shares["genome sums"]
+    assert moments["share"] == pytest.approx(0.1 * (moments["share"] + sums["share"]))
+    assert moments["entries"] == size * (min(size, 1500) + 1) // 2
+    assert moments["sensitivity"] == pytest.approx(15)
+    assert plan["requests"][0]["expected"][0]["r2"] < plain["requests"][0]["expected"][0]["r2"]
+    asked = [{job["step"]: (job["mem_mb"], job["minutes"]) for job in one["jobs"]} for one in (plain, plan)]
+    if size == 1_000_000:
+        for step in ("sum-genome", "draw", "fit-weights"):
+            assert asked[0][step] < asked[1][step]
+        text = " ".join(plan_as_text(plan).split())
+        assert "X'X along pairs of directions of public LD" in text
+
+
 def test_plan_study__jobs_are_those_of_the_planned_people():
     small, large = (
         plan_of(*GENOME[:1], "methods=[blup]", f"cohort={{rows: people, planned_people: {n}}}")

@@ -59,6 +59,18 @@ def test_share_problems__equal_shares_are_along_a_map():
     ]
 
 
+def test_moment_problems__a_share_is_along_a_map_and_not_with_public_effects():
+    share = {"privacy": {"ld_share": 0.1}}
+    assert genome.moment_problems(inspected(**share)) == []
+    assert genome.moment_problems(inspected(methods=["blup"])) == []
+    assert genome.moment_problems(inspected(methods=["blup"], **share)) == [
+        "`privacy.ld_share` must go with `methods: blup-genome`, got 0.1. Leave it out."
+    ]
+    assert genome.moment_problems(inspected(**share, public={"effects": ["gwas.tsv"]})) == [
+        "`privacy.ld_share` must be null with `public.effects`, got 0.1. Leave out one of them."
+    ]
+
+
 def test_file_problems__effects_are_of_one_variant_at_a_time(tmp_path):
     sites = pd.DataFrame({"contig": ["1"], "position": [5], "ref": ["A"], "alt": ["C"]})
     write_score(tmp_path / "score.txt", sites, [0.5])

@@ -1,21 +1,25 @@
 """Releases of a whole genome along a public map: verified, replayed, and killed between chromosomes."""
 
 import json
+import shutil
 
 import numpy as np
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 
+from dpgrs.cli.main import main
 from dpgrs.errors import DpgrsError
 from dpgrs.io.files import file_digest
 from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.replicates import load_labelled
 from dpgrs.io.sites import read_chosen_sites
+from dpgrs.linalg.genome_moments import n_moments
 from dpgrs.methods.registry import MATCHED_PEOPLE
 from dpgrs.privacy.accounting.accountant import gdp_mu
 from dpgrs.release.verify import verify_release
 from dpgrs.study.genome_maps import stored_maps
-from dpgrs.study.genome_people import load_sums
+from dpgrs.study.genome_people import load_moments, load_sums
 from effects_files import write_statistics
 from html_pages import Page
 from release_studies import RELEASE, bundle, copied_site, run_and_kill, shared_site
@@ -94,6 +98,56 @@ def test_release__with_equal_shares_holds_effects_and_their_ld_beside_it(copy):
     deviation = np.sqrt(2 * table["effect_allele_frequency"] * (1 - table["effect_allele_frequency"]))
     squares = (table["standard_error"] * deviation) ** 2
     np.testing.assert_allclose(np.rint(table["noise_scale"] / squares), table["n"])
+
+
+def test_release__with_second_moments_is_verified_scored_and_the_same_after_a_kill(copy):
+    """With moments a stated ancestry gives no scale."""
+    privacy = SETTINGS["privacy"] | {"ld_share": 0.1}
+    public = SETTINGS["public"] | {"same_ancestry": True}
+    settings = SETTINGS | {"study": "moments", "privacy": privacy, "public": public}
+    run(copy, settings)
+    root, files, before = copy / "results" / "moments", bundle(copy, "moments"), ledger_of(copy)
+    statement = json.loads(files["privacy_statement.json"])
+    drawn = {event["statistic"]: event for event in statement["mechanisms"]}
+    assert list(drawn) == ["count", "genome moments", "genome sums"]
+    assert drawn["count"]["request"] == drawn["genome moments"]["request"] != drawn["genome sums"]["request"]
+    squares = {name: float(event["mu"]) ** 2 for name, event in drawn.items()}
+    assert sum(squares.values()) == pytest.approx(gdp_mu(2, 1e-6) ** 2, rel=1e-6)
+    assert squares["genome moments"] == pytest.approx(
+        0.1 * (squares["genome moments"] + squares["genome sums"])
+    )
+    audited = {audit["mechanism"] for audit in statement["audit"]["mechanisms"]}
+    assert audited == {"private_count", "private_genome_moments", "private_genome_sums"}
+    (stored,) = stored_maps(root / "public" / "ld.npz")
+    assert drawn["genome moments"]["entries"] == n_moments(stored.genome)
+    assert stored.label["terms"]["mu"] == pytest.approx(float(drawn["genome sums"]["mu"]), rel=1e-9)
+    assert "same_ancestry" not in statement["fit"]
+    assert any("noisy second moments of rows within blocks" in line for line in statement["post_processing"])
+    assert verify_release(root / "release")["n_requests"] == 2
+    assert not (copy / "results/moments/private/replicate1/genome").exists()
+    page = " ".join(Page(root / "report" / "index.html").text.split())
+    assert "products of genotypes along two directions of public LD" in page
+    alone = shutil.copytree(root / "release", copy / "alone")
+    target = [str(copy / "reference" / f"{name}.vcf.gz") for name in ("21", "22")]
+    scored = CliRunner().invoke(
+        main, ["score", *target, "--score", str(alone), "--output", str(copy / "out")]
+    )
+    assert scored.exit_code == 0, scored.output
+    table = pd.read_csv(copy / "out" / "scores.tsv.gz", sep="\t")
+    assert len(table) == MATCHED_PEOPLE
+    assert (table.filter(regex="sum$").std() > 0).sum() == 2
+    shutil.rmtree(root)
+    first = "results/moments/private/replicate1/genome/1_of_2.npz"
+    run(copy, settings, first)
+    assert [moments.contig for moments in load_moments([copy / first], stored.made_with(None))] == ["21"]
+    run_and_kill(copy, settings, "dpgrs.steps.sum_genome.contig_sums")
+    assert "Replayed: nothing was charged" in run(copy, settings).stdout
+    assert bundle(copy, "moments") == files
+    assert ledger_of(copy) == before
+
+
+def ledger_of(folder):
+    return (folder / "ledger.jsonl").read_bytes()
 
 
 def test_release__of_stated_ancestry_scales_the_weights_of_the_same_draws(site, copy):

@@ -29,13 +29,14 @@ FIT_KEYS = {
     "lambda_from": FitKey({"$ref": "#/$defs/text"}, joining=("evidence",), term="rule"),
     "heritability": FitKey({"type": ["number", "null"]}, joining=(None,), term="heritability"),
     "joint_projection": FitKey({"type": "boolean"}, joining=(True,), term="is_joint"),
-    # That the people of the public reference are stated to be of the cohort's ancestry.
+    # That the people of the public reference are stated to be of the cohort's ancestry, and that the fit
+    # takes this into account.
     "same_ancestry": FitKey(
         {"const": True},
         joining=(),
         absent=(False,),
         term="same_ancestry",
-        reads=("cohort.source", "public.same_ancestry"),
+        reads=("cohort.source", "public.same_ancestry", "privacy.ld_share"),
     ),
 }
 

@@ -28,6 +28,7 @@ AUDITED = [
     *(["private_count"] if COUNTS_ROWS else []),
     *(["private_outcome_counts"] if COUNTS_OUTCOMES else []),
     *(["private_case_counts"] if COUNTS_CASES else []),
+    *(["private_genome_moments"] if SETTINGS.privacy.ld_share is not None else []),
     *(["private_covariate_regression"] if ADJUSTS else []),
     *METHODS[SETTINGS.methods[0]].all_audited,
     *(["private_accuracy"] if IS_CHARGED else []),

@@ -132,6 +132,17 @@ class Privacy(Section):
         "(docs/how-to/use_release.md).",
         example="equal",
     )
+    ld_share: float | None = setting(
+        None,
+        "Share of the budget of X'Y that `blup-genome` spends on second moments of people's rows within LD "
+        "blocks, from which its fit takes the LD of the cohort itself; null spends none. A share of 0.1 is "
+        "worth it if the public reference may be of another ancestry, or has about 100 people, and the "
+        "cohort has tens of thousands. Scores then have no scale from the reference. Not with "
+        "`public.effects` (docs/explanation/genome.md).",
+        example=0.1,
+        above=0,
+        below=1,
+    )
     ledger: str | None = setting(
         None,
         "Path of the dataset's ledger, outside repositories and `results/`, made by `dpgrs ledger init`. "

@@ -89,7 +89,7 @@ class MomentSums:
             raise UsageError(
                 f"The norm of second moments must be at most {LARGEST_MOMENT_NORM:g}, and people times the "
                 f"norm at most {LARGEST_TOTAL:.0f}, so that the moments of chromosome {chromosome.contig} "
-                "are exact. Release sums only."
+                "are exact. Leave out `privacy.ld_share`."
             )
         sizes = [block.n_directions for block in chromosome.blocks]
         self._totals = [np.zeros((size, size), np.int64) for size in sizes]

@@ -55,6 +55,7 @@ def covariate_request(
             request.n_outcomes, factor=privacy.outcome_clip, bound=request.outcome_bound
         ),
         "case_share": None,
+        "ld_share": None,
     }
     return CovariateRequest(**terms | {"epsilon": smallest.epsilon, "delta": smallest.delta})
 

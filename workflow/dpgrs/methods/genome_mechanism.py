@@ -1,7 +1,7 @@
 """The mechanism of a whole genome: counts, and sums of people's rows along a public map, in one draw.
 
-The map is made for one request (`map_terms`), as the noise steers it. Its fit is
-`dpgrs.methods.genome_stack`.
+Second moments of rows within LD blocks are drawn beside the count, where a request has a share for them. The
+map is made for one request (`map_terms`), as the noise steers it. Its fit is `dpgrs.methods.genome_stack`.
 """
 
 import math
@@ -16,10 +16,12 @@ import numpy as np
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.linalg.attenuation import clip_moments, clip_slopes
 from dpgrs.linalg.genome_map import DOSAGE_STEP, ChromosomeMap, GenomeMap, LdBlock
+from dpgrs.linalg.genome_moments import ChromosomeMoments, moment_norm, n_moments
 from dpgrs.linalg.genome_sums import ChromosomeSums
 from dpgrs.linalg.linear_fit import LinearFit
 from dpgrs.linalg.norms import budget_groups
 from dpgrs.methods.fits import FitTerms
+from dpgrs.methods.genome_cohort_ld import with_cohort_ld
 from dpgrs.methods.genome_fit import (
     GenomeEffects,
     GenomeEntries,
@@ -27,8 +29,13 @@ from dpgrs.methods.genome_fit import (
     genome_entries,
     variant_weights,
 )
+from dpgrs.methods.genome_moments import (
+    LARGEST_JOINT_NORM,
+    joint_moment_norm,
+    private_genome_moments,
+)
 from dpgrs.methods.genome_public import public_entries, with_public_entries
-from dpgrs.methods.genome_sums import GenomeRequest, private_genome_sums, public_digest
+from dpgrs.methods.genome_sums import MOST_ENTRIES, GenomeRequest, private_genome_sums, public_digest
 from dpgrs.methods.registry import MATCHED_PEOPLE
 from dpgrs.methods.reusecov import (
     NoisyStatistics,
@@ -44,6 +51,21 @@ if TYPE_CHECKING:
     from dpgrs.methods.requests import PrivacyRequest
     from dpgrs.privacy.noise.base import NoiseSource
     from dpgrs.study.training_data import TrainingData
+
+
+def _entries_in_words(fit: dict[str, Any]) -> str:
+    """Say what entries and their linkage disequilibrium follow from, by the settings of a fit."""
+    entries = (
+        "The entries of a direction are divided by its gain, by the number of rows, and by the share of "
+        "effects that the clips leave."
+    )
+    if not fit.get("has_moments"):
+        return entries
+    return (
+        f"{entries} Their linkage disequilibrium and noise follow from noisy second moments of rows within "
+        "blocks, which are divided by the number of rows and shrunk to those of the public genotypes "
+        "(docs/proofs/genome_moments.md)."
+    )
 
 
 def _copies_in_words(fit: dict[str, Any]) -> str:
@@ -66,8 +88,7 @@ ROW_NORM = 1 + 2.0**-40
 STEPS = (
     "Rows of people were turned onto directions of public linkage disequilibrium and stretched along each by "
     "a public gain, and rows of phenotypes were clipped at a public norm (docs/proofs/genome.md).",
-    "The entries of a direction are divided by its gain, by the number of rows, and by the share of effects "
-    "that the clips leave.",
+    _entries_in_words,
     "Effects are a weighted mean of a noise-aware best linear unbiased prediction and of a mixture of "
     "effects of four sizes, block by block (docs/explanation/genome.md).",
     _copies_in_words,
@@ -97,15 +118,17 @@ def genome_request(request: "PrivacyRequest") -> GenomeRequest:
         return request
     norms = {"coding": Coding.FREQUENCY, "row_norm": ROW_NORM}
     norms["outcome_norm"] = request.outcome_norm or math.sqrt(request.n_outcomes)
+    if request.ld_share is not None:
+        norms["moment_norm"] = LARGEST_JOINT_NORM
     return GenomeRequest(**asdict(request) | norms, n_directions=request.n_variants)
 
 
 class GenomeStatistics(SharedStatistics):
-    """The count, and then for each budget the counts of outcomes and the sums of all chromosomes."""
+    """The count, perhaps second moments, and for each budget counts of outcomes and sums of chromosomes."""
 
     name = "genome-statistics"
     takes = ("ld", "chromosomes")
-    draws = MappingProxyType({"genotypes": ("count",), "outcomes": ("observed", "cross")})
+    draws = MappingProxyType({"genotypes": ("count", "moments"), "outcomes": ("observed", "cross")})
 
     def request(self, terms: dict[str, Any]) -> GenomeRequest:
         return GenomeRequest(**terms)
@@ -127,6 +150,13 @@ class GenomeStatistics(SharedStatistics):
     ) -> GenomeRequest:
         genome = data.genome(map_terms(request)).genome
         norms = {"outcome_norm": genome.clip, "n_directions": genome.n_directions}
+        if request.ld_share is not None:
+            norms["moment_norm"] = joint_moment_norm(genome)
+            if n_moments(genome) > MOST_ENTRIES:
+                raise UsageError(
+                    f"The map must have at most {MOST_ENTRIES} pairs of directions within blocks for second "
+                    f"moments, got {n_moments(genome)}. Leave out `privacy.ld_share`."
+                )
         return replace(genome_request(request), **norms)
 
     def exact(
@@ -139,9 +169,11 @@ class GenomeStatistics(SharedStatistics):
     ) -> dict[str, Any]:
         stored = data.genome(map_terms(request))
         made_with = stored.made_with(data.outcomes.covariate_effects)
+        moments = None if request.ld_share is None else data.genome_moments(made_with)
         return {
             "genome": stored.genome,
             "sums": data.genome_sums(made_with, len(names)),
+            "moments": moments,
             "made_with": made_with,
             "n_rows": data.n_training,
             "observed": data.observed(request.n_variants, len(names)),
@@ -154,9 +186,11 @@ class GenomeStatistics(SharedStatistics):
         asked = genome_request(request)
         genome = _empty_genome(asked)
         made_with = public_digest(genome.digest, n=1)
+        has_moments = request.ld_share is not None
         return {
             "genome": genome,
             "sums": [_zero_sums(genome.chromosomes[0], n_outcomes, made_with)],
+            "moments": [_zero_moments(genome, made_with)] if has_moments else None,
             "made_with": made_with,
             "n_rows": 1,
             "observed": np.zeros(n_outcomes, dtype=np.int64),
@@ -171,11 +205,14 @@ class GenomeStatistics(SharedStatistics):
         request: "PrivacyRequest",
         noise: "NoiseSource",
         made_with: str,
+        moments: Sequence[ChromosomeMoments] | None = None,
         outcome_names: Sequence[str] | None = None,
         observed: np.ndarray | None = None,
         slopes: np.ndarray | None = None,
     ) -> NoisyStatistics:
         """Release the number of rows, on how many each outcome is known, and sums along the map.
+
+        Second moments of rows within LD blocks are released, too, if the request has a share for them.
 
         Parameters
         ----------
@@ -183,6 +220,7 @@ class GenomeStatistics(SharedStatistics):
         sums : ChromosomeSums of all chromosomes and outcomes, exact.
         n_rows, request, noise, outcome_names, observed : as in `dpgrs.methods.reusecov.private_statistics`.
         made_with : str, `dpgrs.methods.genome_sums.public_digest` of what the sums are made with.
+        moments : ChromosomeMoments of all chromosomes, exact; None if the request has no share for them.
         slopes : (n_outcomes,) float64, public, as in `NoisyStatistics`.
 
         Returns
@@ -191,8 +229,9 @@ class GenomeStatistics(SharedStatistics):
 
         Privacy
         -------
-        The composition of `private_count`, `private_outcome_counts` (docs/proofs/count.md) and
-        `private_genome_sums` (docs/proofs/genome.md), one GaussianEvent each. Public: the request, the map.
+        The composition of `private_count`, `private_outcome_counts` (docs/proofs/count.md),
+        `private_genome_moments` (docs/proofs/genome_moments.md) and `private_genome_sums`
+        (docs/proofs/genome.md), one GaussianEvent each. Public: the request, the map.
         """
         asked, n_outcomes = genome_request(request), len(sums[0].variants)
         names = outcome_names or [str(number) for number in range(n_outcomes)]
@@ -205,6 +244,11 @@ class GenomeStatistics(SharedStatistics):
         if is_counted:
             require_counts(observed, n_outcomes=n_outcomes)
         n, _, events = draw_genotypes(None, n_rows, request=asked, noise=noise)
+        noisy_moments = None
+        if asked.ld_share is not None:
+            options = {"request": asked, "noise": noise.of("genotypes"), "made_with": made_with}
+            noisy_moments, event = private_genome_moments(moments, genome, **options)
+            events += (event,)
         cross, counts = np.empty((n_outcomes, asked.n_directions)), np.empty(n_outcomes)
         for group in budget_groups(n_outcomes, n_shared=asked.n_outcomes):
             outcomes = noise.of("outcomes", *names[group])
@@ -215,7 +259,18 @@ class GenomeStatistics(SharedStatistics):
             options = {"request": asked, "noise": outcomes, "made_with": made_with}
             cross[group], event = private_genome_sums(parts, genome, **options)
             events += (event,)
-        return NoisyStatistics(None, cross, n, events, observed=counts if is_counted else None, slopes=slopes)
+        return NoisyStatistics(
+            None,
+            cross,
+            n,
+            events,
+            observed=counts if is_counted else None,
+            slopes=slopes,
+            moments=noisy_moments,
+        )
+
+    def arrays(self, drawn: NoisyStatistics) -> dict[str, np.ndarray]:
+        return super().arrays(drawn) | ({} if drawn.moments is None else {"moments": drawn.moments})
 
     def restore(self, label: dict[str, Any], arrays: dict[str, np.ndarray]) -> NoisyStatistics:
         return NoisyStatistics(**{"gram": None} | arrays, n=label["n"])
@@ -224,7 +279,9 @@ class GenomeStatistics(SharedStatistics):
         self, drawn: NoisyStatistics, names: Sequence[str], request: "PrivacyRequest"
     ) -> dict[tuple[str, ...], tuple]:
         # A public n is drawn by no request of its own, but weights hang on it.
-        parts = {("genotypes",): (drawn.n,)} if request.has_private_count else {}
+        of_all = (drawn.n, *(() if drawn.moments is None else (drawn.moments,)))
+        is_drawn = request.has_private_count or drawn.moments is not None
+        parts = {("genotypes",): of_all} if is_drawn else {}
         for group in budget_groups(len(names), n_shared=request.n_outcomes):
             counts = () if drawn.observed is None else (drawn.observed[group],)
             parts["outcomes", *names[group]] = (drawn.n, *counts, drawn.cross[group])
@@ -252,7 +309,8 @@ def genome_weights(noisy: NoisyStatistics, *, request: GenomeRequest, terms: Fit
     """Fit the weights of all variants from what was released; post-processing, which costs nothing.
 
     Outcomes that are seen less clearly than others, as they are known of fewer people or lose more to the
-    clip, have larger entries, with as much more noise.
+    clip, have larger entries, with as much more noise. With second moments the fit has the LD of the cohort,
+    and no scale from the panel's people, whose LD may be another.
     """
     genome, slope = terms.genome(map_terms(request)), noisy.shown.max()
     factors = noisy.inflation * slope / noisy.shown
@@ -263,6 +321,12 @@ def genome_weights(noisy: NoisyStatistics, *, request: GenomeRequest, terms: Fit
     sums = np.split(noisy.cross * factors[:, np.newaxis], bounds, axis=1)
     public = {"slope": slope, "residual": square / slope**2}
     entries = genome_entries(genome, sums, noisy.n, noise_sd=request.noise_sd["cross"], **public)
+    if noisy.moments is not None:
+        if terms.effects is not None:
+            raise UsageError("`privacy.ld_share` must be null with `public.effects`. Leave one of them out.")
+        of_noise = {"moment_sd": request.moment_sd, "residual": public["residual"]}
+        entries = with_cohort_ld(entries, genome, noisy.moments, noisy.n, **of_noise)
+        terms = replace(terms, same_ancestry=False)
     weights, correlations = _fitted(replace(entries, factors=factors**2), genome, terms)
     means = np.concatenate([chromosome.centre for chromosome in genome.chromosomes]) * DOSAGE_STEP - 1
     return LinearFit(weights, means, np.zeros(len(weights)), correlations=correlations)
@@ -317,3 +381,9 @@ def _empty_genome(request: GenomeRequest) -> GenomeMap:
 def _zero_sums(chromosome: ChromosomeMap, n_outcomes: int, made_with: str) -> ChromosomeSums:
     zeros = np.zeros((n_outcomes, chromosome.n_variants), dtype=np.int64)
     return ChromosomeSums(chromosome.contig, zeros, zeros[:, :0], made_with)
+
+
+def _zero_moments(genome: GenomeMap, made_with: str) -> ChromosomeMoments:
+    (chromosome,) = genome.chromosomes
+    entries = np.zeros(n_moments(genome), dtype=np.int64)
+    return ChromosomeMoments(chromosome.contig, entries, made_with, moment_norm(chromosome))

@@ -37,8 +37,6 @@ class GenomeRequest(PrivacyRequest):
     """
 
     n_directions: int  # K, of all chromosomes
-    # In (0, 1) or None, share of second moments of rows in what counts leave over; None draws none.
-    ld_share: float | None = None
     # D, public bound on second moments of a row; None before there is a map, or where none are drawn.
     moment_norm: float | None = None
 
@@ -62,14 +60,14 @@ class GenomeRequest(PrivacyRequest):
     @property
     def key(self) -> tuple[str, ...]:
         """The terms as a tuple of text; those of second moments are left out where there are none."""
-        return super().key[: None if self.ld_share is not None else -2]
+        return super().key[: None if self.ld_share is not None else -1]
 
     @cached_property
     def budget(self) -> dict[str, float]:
         """The split of (epsilon, delta), with the mu of ``moments``."""
         budget = super().budget
         if self.ld_share is None:
-            return budget
+            return budget | {"moments": 0.0}
         cross, moments = split_mu(budget["cross"], share=self.ld_share)
         return budget | {"cross": cross, "moments": moments}
 
@@ -78,6 +76,11 @@ class GenomeRequest(PrivacyRequest):
         """The sensitivity of second moments, weighted as they are drawn."""
         weights = {"square_weight": SQUARE_WEIGHT, "product_weight": PRODUCT_WEIGHT}
         return genome_moments_sensitivity(moment_norm=self.moment_norm, **weights, **self.relation)
+
+    @property
+    def moment_sd(self) -> float:
+        """The standard deviation of the noise of a second moment of two directions."""
+        return self.moment_claim.value / self.budget["moments"] / PRODUCT_WEIGHT
 
     @cached_property
     def cross_claim(self) -> Sensitivity:

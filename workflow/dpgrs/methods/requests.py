@@ -68,6 +68,9 @@ class PrivacyRequest:
     # In (0, 1) or None, share of the whole mu^2 that a regression on covariates had before; all else has the
     # rest. None where there was none.
     covariate_share: float | None = None
+    # In (0, 1) or None, share of second moments of rows within LD blocks in what X'Y would get without; only
+    # a `GenomeRequest` draws them.
+    ld_share: float | None = None
 
     # Whether X'X is among what is released or public.
     has_gram = True
@@ -95,7 +98,7 @@ class PrivacyRequest:
                 "`privacy.case_share` must be null under feature protection, where outcomes are public, got "
                 f"{self.case_share}. Leave it out."
             )
-        for name in ("gram_share", "count_share", "case_share", "covariate_share"):
+        for name in ("gram_share", "count_share", "case_share", "covariate_share", "ld_share"):
             share = getattr(self, name)
             if share is not None and not 0 < share < 1:
                 raise UsageError(f"`privacy.{name}` must be between 0 and 1, got {share}. Change it.")
@@ -139,6 +142,8 @@ class PrivacyRequest:
             del terms["n_covariates"], terms["covariate_bound"]
         if self.covariate_share is None:
             del terms["covariate_share"]
+        if self.ld_share is None:
+            del terms["ld_share"]
         if not self.counts_outcomes:
             del terms["counts_outcomes"]
         if not self.counts_cases:

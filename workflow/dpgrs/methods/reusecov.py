@@ -62,6 +62,9 @@ class NoisyStatistics:
     # (n_all, n_outcomes) float64, public, by which weights of components, as which outcomes count above, are
     # mapped back to outcomes (`LinearFit.of_outcomes`); None where these are outcomes.
     loadings: np.ndarray | None = None
+    # (n_moments,) float64, noisy second moments of rows within LD blocks (`dpgrs.methods.genome_moments`);
+    # None where none were released.
+    moments: np.ndarray | None = None
 
     @property
     def inflation(self) -> np.ndarray:

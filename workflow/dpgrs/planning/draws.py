@@ -16,6 +16,7 @@ from dpgrs.privacy.accounting.events import GaussianEvent
 from dpgrs.privacy.noise.claims import scale_of
 from dpgrs.privacy.noise.sources import Rehearsal
 from dpgrs.study.adjustment import adjusts_first
+from dpgrs.study.array_sizes import MOST_VARIANTS
 from dpgrs.study.release_cost import regression_request, screening_terms
 from dpgrs.types import Bounds, Metrics, Rows
 
@@ -29,6 +30,7 @@ BUDGET_NAMES = {
     "gram": "gram",
     "cross product": "cross",
     "genome sums": "cross",
+    "genome moments": "moments",
 }
 
 
@@ -88,7 +90,11 @@ def _event_of_all_variants(event, terms):
         return event  # it is of no variants
     name = BUDGET_NAMES[event.statistic]
     claims = {"gram": terms.gram_claim, "cross": terms.cross_claim}
+    if name == "moments":
+        claims["moments"] = terms.moment_claim
     entries = {"gram": n_noisy_entries(terms), "cross": terms.n_outcomes * terms.n_columns}
+    # At most as many as if all variants of the largest blocks had a direction each.
+    entries["moments"] = terms.n_variants * (min(terms.n_variants, MOST_VARIANTS) + 1) // 2
     mu, sensitivity = float(terms.budget[name]), claims.get(name, event.sensitivity)
     sigma = scale_of(sensitivity, share=mu, norm=GaussianEvent.norm, step=event.step, name=event.statistic)
     changed = {"mu": mu, "sigma": sigma, "sensitivity": sensitivity}

@@ -40,7 +40,7 @@ from dpgrs.study.table_settings import covariate_terms, drawn_counts, stated_cou
 from dpgrs.study.variant_terms import takes_map
 from dpgrs.types import Rows, Unit
 
-REQUEST_TERMS = ("delta", "neighbours", "unit", "gram_share", "count_share")
+REQUEST_TERMS = ("delta", "neighbours", "unit", "gram_share", "count_share", "ld_share")
 LISTS = ("protection", "accounting", "epsilon")
 # What preflight says of a file that may be yet to come.
 ABSENT = (" is not there", " matches no file", " has no .pgen and no .bed")

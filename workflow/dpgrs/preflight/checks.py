@@ -206,6 +206,7 @@ CHECKS = (
     Check(genome.planned_problems, ("methods", "cohort.planned_people", "cohort.source", copies.COPIES)),
     Check(genome.frequency_problems, ("methods", "variants.maf")),
     Check(genome.share_problems, ("methods", "privacy.direction_shares")),
+    Check(genome.moment_problems, ("methods", "privacy.ld_share", "public.effects")),
     Check(genome.part_problems, ("methods", "cohort.part", "cohort.sums")),
     Check(
         public_effects.unused_problems,

@@ -43,6 +43,20 @@ def share_problems(inspection):
     return [must("privacy.direction_shares", f"go with `methods: {_mapped()}`", shares, fix)]
 
 
+def moment_problems(inspection):
+    """Refuse a share of second moments where no fit takes them, or along entries of public effects."""
+    share, effects = inspection["privacy.ld_share"], inspection["public.effects"]
+    is_along_map = takes_map(inspection["methods"])
+    if share is None:
+        return []
+    if not is_along_map:
+        return [must("privacy.ld_share", f"go with `methods: {_mapped()}`", share, "Leave it out.")]
+    if effects:
+        fix = "Leave out one of them."
+        return [must("privacy.ld_share", "be null with `public.effects`", share, fix)]
+    return []
+
+
 def part_problems(inspection):
     """Refuse sums of several centres, which are not along a map."""
     keys = [key for key in ("cohort.part", "cohort.sums") if inspection[key]]

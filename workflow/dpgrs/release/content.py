@@ -34,6 +34,7 @@ from dpgrs.privacy.statement.statement import ledger_standing
 from dpgrs.release.bundle import OUTCOME_LOADINGS, SCALES
 from dpgrs.release.case_counts import case_counts
 from dpgrs.release.covariates import covariate_inputs, regression_inputs, with_regression
+from dpgrs.release.draw_check import MOMENT_NORM
 from dpgrs.release.effects_metadata import TRUNCATED_LD
 from dpgrs.release.pgs_catalog import site_digest
 from dpgrs.release.post_processing import found_in_words, post_processing
@@ -130,6 +131,7 @@ def release_content(
                 found=found_in_words(fitted, label["outcomes"]),
                 has_accuracy=bool(measured),
                 is_adjusted=regression is not None,
+                has_moments=request.get("ld_share") is not None,
             )
         ),
         preprocessing=_preprocessing(settings),
@@ -321,6 +323,8 @@ def _inputs_of_fit(fit: dict, request: dict) -> Iterator[PublicInput]:
         if METHODS[fit["method"]].takes_map:
             origin = "the public map of the genome"
         yield PublicInput("norm of a row of outcomes", f"{request['outcome_norm']:g}", origin)
+    if request.get("moment_norm") is not None:
+        yield PublicInput(MOMENT_NORM, f"{request['moment_norm']:g}", "the public map of the genome")
     method = METHODS[fit["method"]]
     if "lambda" in method.reads and fit["lambda_from"] == Penalty.FIXED:
         yield PublicInput("lambda", f"{fit['lambda']:g}", chosen)

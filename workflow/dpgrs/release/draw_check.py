@@ -38,7 +38,9 @@ class Proved(tuple):
 COUNT, GRAM = Draws("count", Scope.ALL), Draws("gram", Scope.ALL)
 KNOWN, CASES = "outcome counts", "case counts"
 CROSS, EIGENVALUE = "cross product", "smallest eigenvalue"
-GENOME = "genome sums"
+GENOME, MOMENTS = "genome sums", "genome moments"
+# A public input where second moments of rows are drawn.
+MOMENT_NORM = "norm of second moments of a row"
 REUSECOV = (COUNT, GRAM, *(Draws(statistic, Scope.BUDGET) for statistic in (KNOWN, CROSS, CASES)))
 SEPARATE = (COUNT, *(Draws(statistic, Scope.EACH) for statistic in (KNOWN, "gram", CROSS)))
 KENDALL = Draws("Kendall's correlations", Scope.EACH, CHOICE)
@@ -52,7 +54,12 @@ BY_METHOD = {
     "blup-steered": REUSECOV,
     "blup-hedged": REUSECOV,
     "blup-ld": tuple(draws for draws in REUSECOV if draws != GRAM),
-    "blup-genome": (COUNT, Draws(KNOWN, Scope.BUDGET), Draws(GENOME, Scope.BUDGET)),
+    "blup-genome": (
+        COUNT,
+        Draws(MOMENTS, Scope.ALL),
+        Draws(KNOWN, Scope.BUDGET),
+        Draws(GENOME, Scope.BUDGET),
+    ),
     "adassp": (*REUSECOV, Draws(EIGENVALUE, Scope.ALL)),
     "k-blup": (KENDALL, *SEPARATE),
 }
@@ -135,7 +142,13 @@ def _is_drawn(statistic: str, statement: dict) -> bool:
         CASES: "case_counts" in statement,
         COUNT.statistic: guarantee["neighbours"] == "add-remove",
         GRAM.statistic: guarantee["protection"] != "label",
+        MOMENTS: has_moments(statement),
     }.get(statistic, True)
+
+
+def has_moments(statement: dict) -> bool:
+    """Return whether second moments of rows are among the draws, by the public norm of a row's."""
+    return any(public["name"] == MOMENT_NORM for public in statement["public_inputs"])
 
 
 def _has_charged_accuracy(statement: dict) -> bool:

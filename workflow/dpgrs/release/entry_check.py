@@ -21,6 +21,7 @@ from dpgrs.release.draw_check import (
     GENOME,
     GRAM,
     KNOWN,
+    MOMENTS,
     SUBSET,
 )
 from dpgrs.release.folder_check import read_text
@@ -121,6 +122,23 @@ def _directions(entries: int, n_outcomes: int, n_columns: int) -> int:
     return min(max(entries // n_outcomes, 1), n_columns + MOST_AXES)
 
 
+def _moments(entries: int, statement: dict) -> int:
+    """Return of how many pairs of directions so many numbers are, at most as many as there can be.
+
+    Each direction of a block makes a pair with itself. Axes are in no pair.
+    """
+    n_directions = min(
+        (
+            mechanism["entries"] // (1 if mechanism["outcome"] else len(statement["data_domain"]["outcomes"]))
+            for mechanism in statement["mechanisms"]
+            if mechanism["statistic"] == GENOME
+        ),
+        default=0,
+    )
+    most = n_directions * (n_directions + 1) // 2
+    return min(max(entries, n_directions - MOST_AXES, 1), most)
+
+
 def _size_problems(statement: dict, files: dict[str, Path], *, n_drawn: int) -> list[str]:
     """Check how many numbers draws are; X'Y and counts are of `n_drawn` outcomes or components."""
     n_columns, n_outcomes = columns_of(statement, files), len(statement["data_domain"]["outcomes"])
@@ -144,6 +162,7 @@ def _size_problems(statement: dict, files: dict[str, Path], *, n_drawn: int) -> 
             GRAM.statistic: (columns * (columns + (3 if has_squares else 1)) // 2, "a triangle"),
             EIGENVALUE: (1, "of X'X"),
             GENOME: (n_own * _directions(mechanism["entries"], n_own, n_columns), each),
+            MOMENTS: (_moments(mechanism["entries"], statement), "of pairs of directions"),
             ACCURACY.statistic: (SUMS_OF_ACCURACY * (1 if is_own else n_outcomes), "of its outcomes"),
         }
         name = mechanism["statistic"]

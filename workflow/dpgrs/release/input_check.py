@@ -32,7 +32,7 @@ from dpgrs.privacy.statement.content import (
 from dpgrs.privacy.statement.statement import REQUIRED_INPUTS
 from dpgrs.release.covariate_check import BOUND, STATED_LOADINGS
 from dpgrs.release.covariate_check import SCALES as SCALES_OF_COVARIATES
-from dpgrs.release.draw_check import ACCURACY, ON_TURNED_ROWS
+from dpgrs.release.draw_check import ACCURACY, MOMENT_NORM, ON_TURNED_ROWS
 from dpgrs.release.effects_metadata import TRUNCATED_LD
 from dpgrs.release.entry_check import ROW_NORM, STATED, choices_of
 from dpgrs.release.folder_check import read_text
@@ -81,6 +81,7 @@ VALUES = {
     REGRESSION_OUTCOMES: SIZE,
     REGRESSION_WEIGHTS: r"\d{1,9} and \d{1,9}",
     ROW_NORM: SIZE,
+    MOMENT_NORM: SIZE,
     RESIDUAL_BOUND: SIZE,
     "variants to choose for an outcome": WHOLE,
     "outcome names": WHOLE,
@@ -105,7 +106,7 @@ VALUES = {
 }
 # Bounds and norms, which are above 0.
 LARGEST = dict.fromkeys((OUTCOME_BOUND, RESIDUAL_BOUND), LARGEST_BOUND)
-LARGEST |= dict.fromkeys((ROW_NORM, OUTCOME_NORM), LARGEST_NORM)
+LARGEST |= dict.fromkeys((ROW_NORM, OUTCOME_NORM, MOMENT_NORM), LARGEST_NORM)
 # Equal to no input: a section lacks what it must have, or has what it must not.
 AMISS = [None]
 

@@ -57,13 +57,14 @@ def post_processing(
     found: Sequence[str] = (),
     has_accuracy: bool = False,
     is_adjusted: bool = False,
+    has_moments: bool = False,
 ) -> list[str]:
     """List the post-processing of the draws, in words.
 
     `fit` are the settings of the fit as a statement has them, `choice` is from `choice_in_words`,
     `components` are those that were released in place of outcomes, `found` is from `found_in_words`,
-    `has_accuracy` is whether accuracy was drawn, and `is_adjusted` whether a regression on covariates came
-    before.
+    `has_accuracy` is whether accuracy was drawn, `is_adjusted` whether a regression on covariates came
+    before, and `has_moments` whether second moments of rows were drawn.
     """
     row, counts = METHODS[method], ()
     if protection == Protection.FEATURE:
@@ -75,7 +76,10 @@ def post_processing(
         *choice,
         *(OF_REGRESSION if is_adjusted else ()),
         *counts,
-        *(step({**fit, "method": method}) if callable(step) else step for step in named(row.steps)),
+        *(
+            step({**fit, "method": method, "has_moments": has_moments}) if callable(step) else step
+            for step in named(row.steps)
+        ),
         ROUNDED,
         CONSTANT,
         *([MAPPED.format(names=", ".join(components))] if components else ()),

@@ -15,6 +15,8 @@ from dpgrs.release.draw_check import (
     GENOME,
     GRAM,
     KNOWN,
+    MOMENT_NORM,
+    MOMENTS,
     ON_TURNED_ROWS,
     PROVED,
     REUSECOV,
@@ -27,6 +29,8 @@ from dpgrs.types import Neighbours, Protection, Rows, Unit
 SIX_DIGITS = Fraction(1, 40_000)
 # To which sums of a genome are rounded down.
 SUM_STEP = Fraction(1, 2**30)
+# Of squares among second moments in what is drawn; products of two entries have 7.
+SQUARE_WEIGHT = 5
 # Of sums over all variants the program claims what the theorem gives; of others it may claim more.
 EXACT = (COUNT.statistic, KNOWN, CASES, GRAM.statistic, CROSS)
 
@@ -101,7 +105,7 @@ def sensitivity_problems(statement: dict, *, n_columns: int) -> list[str]:
 
 def _numbers(inputs: list[dict]) -> dict[str, Fraction]:
     """Return the values that are numbers, of bounds and norms."""
-    names = (ROW_NORM, OUTCOME_NORM, OUTCOME_BOUND, RESIDUAL_BOUND)
+    names = (ROW_NORM, OUTCOME_NORM, OUTCOME_BOUND, RESIDUAL_BOUND, MOMENT_NORM)
     return {public["name"]: Fraction(public["value"]) for public in inputs if public["name"] in names}
 
 
@@ -141,6 +145,11 @@ def _genome_sums(row: Row, n_columns: int, entries: int) -> Fraction:
     return (moved + SUM_STEP * math.isqrt(entries)) ** 2
 
 
+def _genome_moments(row: Row, n_columns: int, entries: int) -> Fraction:
+    """Bound weighted second moments by the norm of a row's; those of two rows are at no obtuse angle."""
+    return (SQUARE_WEIGHT * row.inputs[MOMENT_NORM]) ** 2 * (2 if row.is_replaced else 1)
+
+
 def _smallest_eigenvalue(row: Row, n_columns: int, entries: int) -> Fraction:
     return row.square(n_columns) ** 2
 
@@ -163,6 +172,7 @@ BY_STATISTIC = {
     "gram": (_gram, "gram"),
     "cross product": (_cross_product, "cross_product"),
     GENOME: (_genome_sums, "genome"),
+    MOMENTS: (_genome_moments, "genome_moments"),
     "smallest eigenvalue": (_smallest_eigenvalue, "smallest_eigenvalue"),
     "accuracy": (_accuracy, "accuracy"),
     "Kendall's correlations": (_kendall, "kendall"),

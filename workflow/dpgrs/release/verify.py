@@ -23,7 +23,7 @@ from dpgrs.release.count_check import count_problems
 from dpgrs.release.covariate_check import FILE as COVARIATES
 from dpgrs.release.covariate_check import covariate_problems
 from dpgrs.release.draw_check import ACCURACY as ACCURACY_DRAW
-from dpgrs.release.draw_check import draw_problems, form_problems
+from dpgrs.release.draw_check import draw_problems, form_problems, has_moments
 from dpgrs.release.entry_check import FILE as LOADINGS
 from dpgrs.release.entry_check import (
     choice_parts,
@@ -392,6 +392,7 @@ def _word_problems(statement: dict, files: dict[str, Path]) -> list[str]:
             mechanism["statistic"] == ACCURACY_DRAW.statistic for mechanism in statement["mechanisms"]
         ),
         is_adjusted=is_adjusted(statement),
+        has_moments=has_moments(statement),
     ):
         wrong.append("the post_processing must be what the method, its fit and the draws say")
     wrong += [

@@ -102,6 +102,7 @@ def _mechanisms(plan: dict[str, Any]) -> str:
     counted = {
         "outcome counts": "rows on which each outcome is known",
         "case counts": "rows on which each 0/1 outcome is 1",
+        "genome moments": "X'X along pairs of directions of public LD",
     }
     statistics = {mechanism["statistic"] for _, mechanism in listed}
     columns = ["#", "statistic", "times", "numbers each", "sensitivity", "noise sd", "mu", "share"]

@@ -22,6 +22,7 @@ STATISTICS = {
     "gram": "X′X: products of genotypes",
     "cross product": "X′Y: products of genotypes and outcomes",
     "genome sums": "products of genotypes and outcomes along directions of public LD",
+    "genome moments": "products of genotypes along two directions of public LD",
     "smallest eigenvalue": "smallest eigenvalue of X′X",
     "accuracy": "sums of squares on held-out people",
     "Kendall's correlations": "choice of variants by Kendall’s correlations",

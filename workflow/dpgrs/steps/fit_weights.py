@@ -36,7 +36,7 @@ from dpgrs.study.training_data import TrainingData, public_outcomes
 # A file of effects, perhaps after an outcome: the name that comes before what tells its kind.
 NAMED_AFTER = re.compile(r"(.*?)(?:\.(?:txt|tsv|csv))?(?:\.gz)?")
 # Rules give of these `dpgrs.study.identity.READS_OF_FIT`.
-READS = ("methods", "regression", "cohort.source", "public.same_ancestry")
+READS = ("methods", "regression", "cohort.source", "public.same_ancestry", "privacy.ld_share")
 
 
 def fit_weights(

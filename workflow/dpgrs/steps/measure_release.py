@@ -54,6 +54,7 @@ READS = (
     "methods",
     "outcomes",
     "privacy.ledger",
+    "privacy.ld_share",
     "regression",
     "evaluation",
     "dataset",

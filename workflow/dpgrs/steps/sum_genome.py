@@ -7,9 +7,9 @@ from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.replicates import load_labelled, save_labelled
 from dpgrs.io.variant_set import VariantSet
 from dpgrs.study.genome_maps import stored_maps
-from dpgrs.study.genome_people import contig_sums, sums_item
+from dpgrs.study.genome_people import contig_moments, contig_sums, moments_item, sums_item
 
-READS = ("outcomes.bound",)
+READS = ("outcomes.bound", "privacy.ld_share")
 
 
 def sum_genome(
@@ -25,6 +25,8 @@ def sum_genome(
     output: Path,
 ):
     """Sum rows of the training people along a public map, on one of the genome's chromosomes, or on several.
+
+    With a share of the budget for them, second moments of rows within LD blocks are summed in the same pass.
 
     Parameters
     ----------
@@ -54,6 +56,12 @@ def sum_genome(
         for stored in stored_maps(ld):
             options = {"measured": measured[stored.digest], "outcome_bound": settings.outcomes.bound}
             for contig in stored.contigs[shard - 1 :: shards]:
-                yield sums_item(contig_sums(genotypes, values, stored, contig, n_threads=threads, **options))
+                moments = None
+                if settings.privacy.ld_share is not None:
+                    moments = contig_moments(values, stored, contig, n_threads=threads)
+                options |= {"moments": moments, "n_threads": threads}
+                yield sums_item(contig_sums(genotypes, values, stored, contig, **options))
+                if moments is not None:
+                    yield moments_item(moments.moments())
 
     save_labelled(output, sums())

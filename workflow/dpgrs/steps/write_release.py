@@ -192,7 +192,8 @@ def _require_same_data(settings, files, label, book):
                     "study's. Run the study again."
                 )
         # By which X'Y was steered; the fit has held its file against the label.
-        steered = {"ld": label.get("ld")} if part[0] == "outcomes" else {}
+        is_along_map = label["request"].get("ld_share") is not None
+        steered = {"ld": label.get("ld")} if part[0] == "outcomes" or is_along_map else {}
         other = [name for name, value in (wanted | steered).items() if identity.get(name) != value]
         if other:
             raise DpgrsError(

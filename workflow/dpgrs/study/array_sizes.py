@@ -9,8 +9,10 @@ from dpgrs.io.haplotype_store import rows_per_batch
 from dpgrs.io.outcomes import CHUNK
 from dpgrs.io.stored_genotypes import BLOCK_BYTES
 from dpgrs.io.variant_set_parts import people_at_a_time
+from dpgrs.linalg.genome_sums import TILE_PEOPLE
 from dpgrs.linalg.principal_components import MOST_SQUARED, PROJECTED_ENTRIES, WIDE_BLOCK
 from dpgrs.linalg.statistics import LEAST_OUTCOMES, PART_ENTRIES, VARIANT_BLOCK
+from dpgrs.methods.genome_sums import MOST_ENTRIES
 from dpgrs.study.exact_statistics import people_of_part
 from dpgrs.study.score_measures import MOST_SCORES
 from dpgrs.study.simulated_rows import CODED_ENTRIES, READ_ENTRIES, people_together
@@ -171,6 +173,21 @@ def mapped(s: "Shape") -> int:
 def mapped_block(s: "Shape") -> int:
     """Bytes of one matrix of the largest block of such a map."""
     return s.takes_map * min(s.n_variants, MOST_VARIANTS) ** 2 * FLOAT
+
+
+def moments(s: "Shape") -> float:
+    """Bytes of the second moments of all blocks, if all variants had a direction; 0 without them."""
+    return s.has_moments * min(mapped(s) / 2, MOST_ENTRIES * FLOAT)
+
+
+def moment_sums(s: "Shape") -> float:
+    """Bytes of those of a chromosome as they are summed, and of T."""
+    return 2 * s.has_moments * mapped(s) * of_chromosome(s)
+
+
+def moment_rows(s: "Shape") -> float:
+    """Bytes of the rows of a tile of people, as entries, shrunk and weighted."""
+    return 3 * s.has_moments * TILE_PEOPLE * FLOAT * s.n_variants * of_chromosome(s)
 
 
 def fitted_map(s: "Shape") -> float:

@@ -1,7 +1,7 @@
 """What a study asks of a mechanism, draw by draw: for a job that keeps what it drew, and in one process."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -77,6 +77,8 @@ def draws_of(
     outcomes = data.outcomes
     counts = outcomes.drawn_counts(settings.outcomes.count)
     grid = requests_of(settings, rows=outcomes.rows, counts=counts)
+    if "moments" not in mechanism.draws.get("genotypes", ()):
+        grid = [(replace(request, ld_share=None), count) for request, count in grid]
     for method in methods:
         for request, count in grid:
             if mechanism.serves(method, request):

@@ -18,6 +18,7 @@ from dpgrs.io.variant_set import check_same_people
 from dpgrs.io.variant_set_parts import people_parts
 from dpgrs.linalg.components import components_of
 from dpgrs.linalg.genome_map import genome_axes
+from dpgrs.linalg.genome_moments import ChromosomeMoments, MomentSums
 from dpgrs.linalg.genome_sums import ChromosomeSums, chromosome_sums, joint_factors, row_squares
 from dpgrs.linalg.norms import clipped_outcomes
 from dpgrs.study.genome_maps import StoredMap, columns_of_contigs
@@ -79,6 +80,7 @@ def contig_sums(
     *,
     measured: dict[str, np.ndarray],  # of `measured_people`
     outcome_bound: float,
+    moments: MomentSums | None = None,  # of `contig_moments`, filled in the same pass
     n_threads: int = 1,
 ) -> ChromosomeSums:
     """Sum people's rows on a chromosome times their outcomes, which are 0 of all who are not trained on."""
@@ -99,6 +101,17 @@ def contig_sums(
         n_shared=terms["n_outcomes"],
         made_with=stored.made_with(outcomes.covariate_effects),
         factors=measured.get("factors"),
+        add_people=None if moments is None else moments.add,
+        n_threads=n_threads,
+    )
+
+
+def contig_moments(outcomes: "Outcomes", stored: StoredMap, contig: str, *, n_threads: int = 1) -> MomentSums:
+    """Return sums for the second moments of people's rows on a chromosome, of all who are trained on."""
+    return MomentSums(
+        stored.chromosome(contig),
+        is_counted=outcomes.is_training,
+        made_with=stored.made_with(outcomes.covariate_effects),
         n_threads=n_threads,
     )
 
@@ -110,19 +123,35 @@ def sums_item(sums: ChromosomeSums) -> tuple[dict[str, Any], dict[str, np.ndarra
     return label, arrays
 
 
+def moments_item(moments: ChromosomeMoments) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Return second moments of a chromosome as a label and arrays for a file, beside its sums."""
+    arrays = moments.arrays()
+    return {name: arrays.pop(name) for name in ("contig", "made_with", "norm")}, arrays
+
+
 def load_sums(paths: Sequence[Path | str], made_with: str) -> list[ChromosomeSums]:
     """Read the sums of all chromosomes along one map."""
-    found = [
-        ChromosomeSums(**label, **arrays)
-        for path in paths
-        for label, arrays in load_labelled(path).of(lambda label: label["made_with"] == made_with)
-    ]
-    if not found:
+    return [ChromosomeSums(**item) for item in _items_of_map(paths, made_with, has_norm=False)]
+
+
+def load_moments(paths: Sequence[Path | str], made_with: str) -> list[ChromosomeMoments]:
+    """Read the second moments of all chromosomes along one map."""
+    return [ChromosomeMoments(**item) for item in _items_of_map(paths, made_with, has_norm=True)]
+
+
+def _items_of_map(paths: Sequence[Path | str], made_with: str, *, has_norm: bool) -> list[dict[str, Any]]:
+    """Return what files hold along one map: second moments, whose labels have a norm, or sums."""
+
+    def is_wanted(label: dict[str, Any]) -> bool:
+        return label["made_with"] == made_with and ("norm" in label) == has_norm
+
+    items = [label | arrays for path in paths for label, arrays in load_labelled(path).of(is_wanted)]
+    if not items:
         raise DpgrsError(
             "Sums of a genome must be made along the map of this release, got others. Sum them up again: "
             "dpgrs sum-genome"
         )
-    return found
+    return items
 
 
 def _steps(variant_set: "VariantSet", columns: np.ndarray, people: slice) -> np.ndarray:

@@ -94,5 +94,6 @@ def fit_settings(config: "StudyConfig") -> dict[str, Any]:
     """Return the settings on which the weights of a release depend, beside its statistics: all are public."""
     method, regression = config.methods[0], config.regression.as_dict()
     values = {name: regression[name] for name in regression_keys()}
-    values["same_ancestry"] = METHODS[method].reads_ancestry and has_same_ancestry(config)
+    is_matched = has_same_ancestry(config) and config.privacy.ld_share is None
+    values["same_ancestry"] = METHODS[method].reads_ancestry and is_matched
     return {"method": method} | stated(values)

@@ -173,6 +173,7 @@ def _serves(name: str, config: StudyConfig, protection: Protection, n_variants: 
         and protection in row.protections
         and (row.takes_covariates or not has_columns)
         and (row.takes_effects or not public.effects)
+        and (row.takes_map or config.privacy.ld_share is None)
         and (has_ld or not row.takes_ld)
     )
 
@@ -200,7 +201,7 @@ def has_same_ancestry(config: StudyConfig) -> bool:
 
 def scales_by_panel(config: StudyConfig) -> bool:
     """Return whether a fit of a study may scale scores by the people of the public reference."""
-    return has_same_ancestry(config) and takes_map(config.methods)
+    return has_same_ancestry(config) and takes_map(config.methods) and config.privacy.ld_share is None
 
 
 def _n_public_people(config: StudyConfig) -> int:

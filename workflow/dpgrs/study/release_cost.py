@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 FOUND_LATER = ("sites", "part", "row_norm", "loadings", "ld", "adjusted_by")
 REGRESSION = CovariateRegression.name
 UNKNOWN_NORM = 1.0
-TERMS = ("gram_share", "count_share", "neighbours", "unit")
+TERMS = ("gram_share", "count_share", "ld_share", "neighbours", "unit")
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,8 @@ def identify_part(
     genotypes' rows and the outcomes. With covariates it has ``covariates``, with principal components
     ``loadings``, the digest of their table; ``people`` if lists choose the people; ``ld``, the digest of
     public genotypes that steer X'Y; and ``adjusted_by`` if a regression on covariates came before.
-    `site_digest` is the SHA-256 of the public sites in hexadecimal. A part is only ``genotypes``, or
+    The genotypes have ``ld``, too, if second moments are drawn along it. `site_digest` is the SHA-256 of the
+    public sites in hexadecimal. A part is only ``genotypes``, or
     ``outcomes`` and the names of those of one budget. `drawn_before` says how the genotypes' part was drawn
     if outcomes depend on it. Values are JSON; floats are exact text.
     """
@@ -56,6 +57,8 @@ def identify_part(
         public |= {"coding": str(request.coding), "row_norm": request.row_norm}
         bound |= {"norm": request.outcome_norm}
     public |= {name: identity[name] for name in WHERE_THERE if name in identity}
+    if kind == "genotypes" and request.ld_share is not None and "ld" in identity:
+        public["ld"] = identity["ld"]
     if kind == "outcomes":
         public["outcomes"] = identity["outcomes"] | bound
         public |= {name: identity[name] for name in ("ld", "adjusted_by") if name in identity}

@@ -27,6 +27,7 @@ READS_OF_REQUESTS = (
     "privacy.gram_share",
     "privacy.count_share",
     "privacy.case_share",
+    "privacy.ld_share",
     "privacy.outcome_budget",
     "covariates.share",
 )
@@ -36,7 +37,7 @@ READS_OF_PLAN = (
     *("cohort.planned_people", "cohort.source", "cohort.simulation.people", "cohort.copies.people"),
     *("outcomes.test_share", "outcomes.source"),
 )
-SHARES = ("gram_share", "count_share", "case_share")
+SHARES = ("gram_share", "count_share", "case_share", "ld_share")
 # Of what a release measures.
 READS_OF_METRICS = ("mode", "study", *READS_OF_IDENTITY, *READS_OF_FIT, "evaluation", "privacy.ledger")
 

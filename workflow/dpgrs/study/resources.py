@@ -38,6 +38,9 @@ from dpgrs.study.array_sizes import (
     mapping,
     measures,
     metrics,
+    moment_rows,
+    moment_sums,
+    moments,
     of_chromosome,
     of_components,
     of_rows,
@@ -209,13 +212,14 @@ NEEDS = {
             + 4 * outcomes(s)
             + 20 * s.n_people * FLOAT
             + 2 * mapped(s) * of_chromosome(s)
+            + moment_sums(s)
         ),
         lambda s: (
             s.n_requests
             * of_chromosome(s)
-            * (mapping(s, s.n_rows) + summing(s) + 100 * s.n_rows * s.n_variants)
+            * ((1 + 2 * s.has_moments) * mapping(s, s.n_rows) + summing(s) + 100 * s.n_rows * s.n_variants)
         ),
-        of_thread=lambda s: 200 * MB,
+        of_thread=lambda s: 200 * MB + moment_rows(s),
     ),
     "take-sums": Need(lambda s: 5 * products(s), lambda s: 10 * products(s)),
     "choose-exactly": Need(
@@ -223,8 +227,11 @@ NEEDS = {
         lambda s: len(s.sizes) * choosing(s, "exact"),
     ),
     "draw": Need(
-        lambda s: all_outcomes(s) + 2 * products(s) + 6 * square(s) + 8 * mapped_block(s),
-        lambda s: s.n_requests * (1000 * entries(s) + 4 * solving(s) + mapping(s, 10 * s.n_outcomes)),
+        lambda s: all_outcomes(s) + 2 * products(s) + 6 * square(s) + 8 * mapped_block(s) + 6 * moments(s),
+        lambda s: (
+            s.n_requests
+            * (1000 * (entries(s) + moments(s) / FLOAT) + 4 * solving(s) + mapping(s, 10 * s.n_outcomes))
+        ),
         of_rows=of_rows,
         work_of_rows=lambda s: s.n_requests * choosing(s),
     ),
@@ -233,6 +240,7 @@ NEEDS = {
             3 * products(s)
             + 6 * square(s)
             + fitted_map(s)
+            + 10 * moments(s)
             + (100 * MB + rows_of_methods(s) + chosen(s) + all_outcomes(s) if s.is_screened else 0)
         ),
         lambda s: (

@@ -239,6 +239,11 @@ class Shape:
         return takes_map(self._config.methods)
 
     @property
+    def has_moments(self) -> bool:
+        """Whether second moments of rows within LD blocks are drawn along such a map."""
+        return self.takes_map and self._config.privacy.ld_share is not None
+
+    @property
     def takes_matrix(self) -> bool:
         """Whether any method takes matrices of public linkage disequilibrium."""
         return takes_matrix(self._config.methods)

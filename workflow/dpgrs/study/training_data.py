@@ -25,11 +25,12 @@ from dpgrs.methods.chosen import ScreeningData
 from dpgrs.methods.drawn_choices import Choices, DrawnChoices
 from dpgrs.methods.mechanisms import mechanism_named, request_of
 from dpgrs.study.genome_maps import StoredMap, stored_map
-from dpgrs.study.genome_people import load_sums
+from dpgrs.study.genome_people import load_moments, load_sums
 from dpgrs.study.public_ld_files import load_ld
 from dpgrs.types import Coding, Protection
 
 if TYPE_CHECKING:
+    from dpgrs.linalg.genome_moments import ChromosomeMoments
     from dpgrs.linalg.genome_sums import ChromosomeSums
     from dpgrs.linalg.public_ld import PublicLd
     from dpgrs.methods.covariate_regression import CovariateRequest
@@ -282,6 +283,10 @@ class TrainingData:
             replace(part, variants=part.variants[:n_outcomes], axes=part.axes[:n_outcomes])
             for part in load_sums(self._chromosomes, made_with)
         ]
+
+    def genome_moments(self, made_with: str) -> "list[ChromosomeMoments]":
+        """Return the exact second moments of rows of all chromosomes along a map."""
+        return load_moments(self._chromosomes, made_with)
 
     @property
     def n_training(self) -> int:

@@ -13,7 +13,8 @@ from threadpoolctl import threadpool_limits
 
 from dpgrs.genotypes.slabs import GenotypeSlab
 from dpgrs.linalg._kernels import table_sums
-from dpgrs.linalg.genome_sums import RowNorms, chromosome_sums, outcome_weights, short_rows
+from dpgrs.linalg.genome_map import short_rows
+from dpgrs.linalg.genome_sums import RowNorms, chromosome_sums, outcome_weights
 from genome_maps import chromosome_of_blocks
 
 N_ROUNDS = 4

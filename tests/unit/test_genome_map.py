@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from dpgrs.linalg.genome_map import (
+    EXACT_SINGLE,
     ChromosomeMap,
     GenomeMap,
     LdBlock,
@@ -13,6 +14,7 @@ from dpgrs.linalg.genome_map import (
     chromosome_of,
     genome_axes,
     mapped_rows,
+    short_rows,
 )
 
 
@@ -107,3 +109,19 @@ def test_chromosome_arrays__make_the_chromosome_again(genome):
     for name in ("shares", "variances", "loadings", "root", "deviations", "heritability"):
         stored, made = (getattr(c[0].blocks[1], name) for c in (genome.chromosomes, again))
         assert np.array_equal(stored, made)
+
+
+def test_short_rows__are_near_and_exact_in_single_precision():
+    rng = np.random.default_rng(5)
+    matrix = np.rint(rng.standard_normal((5, 300)) * [[2.0**30], [2.0**24], [100], [1], [0]]).astype(np.int64)
+    short = short_rows(matrix)
+    np.testing.assert_array_equal(short[2:], matrix[2:])
+    for row, exact in zip(short, matrix, strict=True):
+        power = int(np.bitwise_or.reduce(row)) & -int(np.bitwise_or.reduce(row)) or 1
+        assert 2 * np.abs(row // power).sum() < EXACT_SINGLE
+        assert np.abs(row - exact).max() <= power / 2
+    # No finer one would do.
+    assert 4 * np.abs(matrix[0]).sum() // (
+        int(np.bitwise_or.reduce(short[0]) & -np.bitwise_or.reduce(short[0]))
+    ) > (EXACT_SINGLE - 600)
+    np.testing.assert_array_equal(short_rows(short), short)

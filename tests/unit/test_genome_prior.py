@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import minimize
 from sklearn.covariance import ledoit_wolf
 
-from dpgrs.linalg.genome_map import mapped_rows
+from dpgrs.linalg.genome_map import mapped_rows, short_rows
 from dpgrs.linalg.genome_prior import (
     HERITABILITY,
     ReferenceChromosome,
@@ -150,6 +150,7 @@ def test_genome_map__rows_have_the_mean_square_of_their_shares(reference, prior)
         assert chromosome.row_norm**2 == pytest.approx(sum(block.shares.sum() for block in chromosome.blocks))
         of_chromosome = next(one for one in prior.chromosomes if one.contig == chromosome.contig)
         for block, of_block in zip(chromosome.blocks, of_chromosome.blocks, strict=True):
+            np.testing.assert_array_equal(short_rows(block.matrix), block.matrix)
             T = block.matrix * 2.0**-24 * block.deviations
             covariance = T @ block.root @ block.root @ T.T
             np.testing.assert_allclose(covariance, np.diag(block.shares), atol=1e-5)

@@ -15,8 +15,8 @@ from dpgrs.genotypes.bits import pack
 from dpgrs.genotypes.dosages import STEPS_PER_ALLELE
 from dpgrs.genotypes.slabs import GenotypeSlab
 from dpgrs.linalg import genome_sums as pass_of_chromosome
+from dpgrs.linalg.genome_map import short_rows
 from dpgrs.linalg.genome_sums import (
-    EXACT_SINGLE,
     LARGEST_AXIS,
     LARGEST_ENTRY,
     LARGEST_NORM,
@@ -30,7 +30,6 @@ from dpgrs.linalg.genome_sums import (
     outcome_weights,
     require_exact,
     row_squares,
-    short_rows,
 )
 from dpgrs.linalg.statistics import OUTCOME_STEP, grid_outcomes
 from genome_maps import (
@@ -244,21 +243,6 @@ def test_outcome_weights__are_rounded_towards_zero():
     weights = outcome_weights(Y, np.array([0.99, 0.99, 0.5, 1 - 1e-9]))
     assert weights.tolist() == [[11, -11, 0, 2**28 - 1]]
     assert weights.dtype == np.int64
-
-
-def test_short_rows__are_near_and_exact_in_single_precision(rng):
-    matrix = np.rint(rng.standard_normal((5, 300)) * [[2.0**30], [2.0**24], [100], [1], [0]]).astype(np.int64)
-    short = short_rows(matrix)
-    np.testing.assert_array_equal(short[2:], matrix[2:])
-    for row, exact in zip(short, matrix, strict=True):
-        power = int(np.bitwise_or.reduce(row)) & -int(np.bitwise_or.reduce(row)) or 1
-        assert 2 * np.abs(row // power).sum() < EXACT_SINGLE
-        assert np.abs(row - exact).max() <= power / 2
-    # No finer one would do.
-    assert 4 * np.abs(matrix[0]).sum() // (
-        int(np.bitwise_or.reduce(short[0]) & -np.bitwise_or.reduce(short[0]))
-    ) > (EXACT_SINGLE - 600)
-    np.testing.assert_array_equal(short_rows(short), short)
 
 
 GOOD = {"matrices": [[[5, -3]], [[1]]], "centre": [0, 8192, 100], "effects": [[1], [2], [3]]}

@@ -19,6 +19,7 @@ import numpy as np
 # Dosages, axes and effects of axes; entries of T, loadings and gains.
 DOSAGE_STEP, MAP_STEP = 2.0**-12, 2.0**-24
 EXACT = 2.0**53  # integers below which float64 is exact
+EXACT_SINGLE = 2.0**24  # and float32
 LARGEST_CENTRED = 2.0**16  # of dosages less their centres: any int16 less a centre, in units of `DOSAGE_STEP`
 
 
@@ -209,6 +210,29 @@ def _exact_products(dosages: np.ndarray, loadings: np.ndarray) -> np.ndarray:
     is_exact = np.abs(loadings.astype(np.float64)).sum(axis=0).max(initial=0) * LARGEST_CENTRED < EXACT / 2
     dtype = np.float64 if is_exact else np.int64
     return (dosages.astype(dtype) @ loadings.astype(dtype)).astype(np.int64)
+
+
+def short_rows(matrix: np.ndarray) -> np.ndarray:
+    """Round the rows of a block's T so that its products with numbers of alleles are exact in float32.
+
+    The matrix is (n_directions, n_variants) int64. Each row of the result has multiples of a power of two, in
+    units of which its absolute values add up to less than 2^23.
+    """
+    short = np.array(matrix, dtype=np.int64)
+    for row in short:
+        exact = row.copy()
+        # With fewer bits off, the sum would be too large.
+        shift = max(0, int(2 * np.abs(exact).sum()).bit_length() - int(EXACT_SINGLE).bit_length())
+        row[:] = _rounded(exact, shift)
+        while 2 * np.abs(row >> shift).sum() >= EXACT_SINGLE:
+            shift += 1
+            row[:] = _rounded(exact, shift)
+    return short
+
+
+def _rounded(entries: np.ndarray, shift: int) -> np.ndarray:
+    """Return integers rounded to multiples of 2^shift."""
+    return (entries + (1 << shift >> 1) >> shift) << shift
 
 
 def mapped_rows(

@@ -41,6 +41,7 @@ from dpgrs.linalg.genome_map import (
     genome_axes,
     mapped_axes,
     mapped_block,
+    short_rows,
 )
 from dpgrs.linalg.public_ld import best_number, principal_axes
 from dpgrs.linalg.steering import HERITABILITY
@@ -488,4 +489,4 @@ def _matrices(block: BlockPrior, shares: np.ndarray) -> dict[str, np.ndarray]:
     V = V * np.where(V[np.abs(V).argmax(axis=0), np.arange(V.shape[1])] < 0, -1.0, 1.0)
     directions = np.linalg.solve(root, V * np.sqrt(shares[is_used]))
     matrix = np.rint((directions / block.deviations[:, np.newaxis]).T / MAP_STEP).astype(np.int64)
-    return {"matrix": matrix, "loadings": _in_single_precision(root @ V), "root": root}
+    return {"matrix": short_rows(matrix), "loadings": _in_single_precision(root @ V), "root": root}

@@ -20,7 +20,15 @@ from dpgrs.errors import UsageError
 from dpgrs.genotypes.bits import PEOPLE_OF_WORD, WORD_BITS
 from dpgrs.genotypes.dosages import LARGEST_DOSAGE, STEPS_PER_ALLELE
 from dpgrs.genotypes.slabs import GenotypeSlab
-from dpgrs.linalg.genome_map import DOSAGE_STEP, EXACT, MAP_STEP, ChromosomeMap, GenomeMap, LdBlock
+from dpgrs.linalg.genome_map import (
+    DOSAGE_STEP,
+    EXACT,
+    EXACT_SINGLE,
+    MAP_STEP,
+    ChromosomeMap,
+    GenomeMap,
+    LdBlock,
+)
 from dpgrs.linalg.norms import budget_groups
 from dpgrs.linalg.statistics import LARGEST_OUTCOME, OUTCOME_STEP, long_rows
 from dpgrs.threads import map_in_threads
@@ -37,7 +45,6 @@ FACTOR_BELOW_ONE, MOST_DIRECTIONS = 1 - 1e-9, 10**6
 LARGEST_AXIS = 2**17  # in units of `DOSAGE_STEP`: 32 standard deviations
 LARGEST_ENTRY = 2**15 + LARGEST_DOSAGE  # of a centred genotype: any int16 less a centre
 MOST_AXES, MOST_BLOCK_VARIANTS = 32, 2**14
-EXACT_SINGLE = 2.0**24  # integers below which float32 is exact
 LARGEST_NORM, LARGEST_PRODUCT = 16.0, 2.0**62
 LARGEST_TOTAL = 2.0**28  # people times the norm of outcomes: |F'W| and |X'W| stay below 2^63
 TILE_PEOPLE, VARIANTS_AT_ONCE = 512, 2048  # genotypes of a tile and a block stay in the L2 cache
@@ -117,22 +124,6 @@ def _limbs(values: np.ndarray, n_bits: int, n_limbs: int) -> Iterator[np.ndarray
 def _axis_map(matrix: np.ndarray, effects: np.ndarray) -> np.ndarray:
     """Return M_b, T_b B_b rounded: (n_directions, n_axes) int64 in units of `MAP_STEP`."""
     return matrix @ effects + STEPS_PER_ONE // 2 >> STEP_BITS
-
-
-def short_rows(matrix: np.ndarray) -> np.ndarray:
-    """Round the rows of a block's T so that its products with numbers of alleles are exact in float32.
-
-    The matrix is (n_directions, n_variants) int64. Each row of the result has multiples of a power of two, in
-    units of which its absolute values add up to less than 2^23. A map is rounded when it is made: the pass
-    takes any as it is.
-    """
-    short = np.array(matrix, dtype=np.int64)
-    for row in short:
-        exact, shift = row.copy(), 0
-        while 2 * np.abs(row >> shift).sum() >= EXACT_SINGLE:
-            shift += 1
-            row[:] = (exact + (1 << shift >> 1) >> shift) << shift
-    return short
 
 
 def require_exact(chromosome: ChromosomeMap) -> None:

@@ -45,9 +45,14 @@ ROOT = Path(__file__).resolve().parents[2]
 WORKFLOW, KEPT = ROOT / "workflow", ROOT / ".mutants"
 PACKAGES = ("dpgrs", "dpgrs_papers")
 TESTS = ("tests/unit", "tests/papers/unit", "tests/contract", "tests/reference")
-STEPS = ("draw", "make_outcomes", "measure_release", "write_release")
-STUDY = ("exact_statistics", "genome_people", "made_by", "released", "released_accuracy")
-STUDY = (*STUDY, "request_identity", "training_data")
+STEPS = (
+    *("adjust_outcomes", "draw", "make_outcomes", "measure_people", "measure_release", "sum_genome"),
+    "write_release",
+)
+STUDY = (
+    *("adjusted_outcomes", "exact_statistics", "genome_maps", "genome_people", "made_by", "released"),
+    *("released_accuracy", "request_identity", "training_data"),
+)
 RELEASE = ("case_counts", "constants", "content", "covariates", "side_check")
 # Where a wrong line may break a guarantee; compiled kernels cannot be changed in a fork.
 GUARDED = (

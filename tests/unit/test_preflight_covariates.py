@@ -6,7 +6,7 @@ import pytest
 
 from dpgrs.preflight import covariates, release
 from dpgrs.study.settings import resolve
-from found_by import found_by
+from found_by import found_by, merged
 
 CROWD = tuple(f"HG{number:05}" for number in range(96, 108))
 REFERENCE = tuple(f"R{number}" for number in range(10, 22))
@@ -169,6 +169,52 @@ def test_problems__values_are_not_judged_in_a_release():
 )
 def test_problems__bounds_and_methods(more, complaint):
     assert complaint in only(found(more=more))
+
+
+ONE_VALUE = {
+    "privacy": {"bounds": "tight", "protection": ["full"], "accounting": ["gdp"], "epsilon": [2.0]},
+    "variants": {"size": [4]},
+    "outcomes": {"count": [2]},
+}
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        (
+            {"first": False, "share": 0.1},
+            "`covariates.share` must come with a regression on covariates, got 0.1. Say `first:",
+        ),
+        (
+            {"first": True, "more": {"privacy": {"protection": ["feature"], "neighbours": "replace-one"}}},
+            "`covariates.first` must be false with feature protection, where outcomes are public, got true.",
+        ),
+        (
+            {"first": True, "more": {"outcomes": {"loadings": "loadings.tsv"}}},
+            "`covariates.first` must be false with `outcomes.loadings`, got true. Leave out the one or the",
+        ),
+        (
+            {"first": True, "more": {"cohort": {"sums": "sums.npz"}}},
+            "`covariates.first` must be false with sums of several centres, got true.",
+        ),
+        (
+            {"first": True, "more": {"cohort": {"part": True}}},
+            "`covariates.first` must be false with sums of several centres, got true.",
+        ),
+        (
+            {"first": True, "more": {"variants": {"size": [2, 4]}}},
+            "`variants.size` must have one value with `covariates.first`, got 2, 4. Run a study for each.",
+        ),
+        (
+            {"first": True, "more": {"privacy": {"epsilon": [1.0, 2.0]}}},
+            "`privacy.epsilon` must have one value with `covariates.first`, got 1.0, 2.0.",
+        ),
+    ],
+)
+def test_problems__of_a_regression_before_all_else(changes, complaint):
+    changes = changes | {"more": merged(ONE_VALUE, changes.get("more", {}))}
+    assert found(first=True, share=0.1, more=ONE_VALUE) == []
+    assert only(found(**changes)).startswith(complaint)
 
 
 def test_problems__components_need_variants_and_public_people():

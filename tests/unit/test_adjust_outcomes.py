@@ -1,0 +1,80 @@
+"""The step that takes from outcomes what covariates explain of them."""
+
+import numpy as np
+import pytest
+
+from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.io.covariates import Covariates
+from dpgrs.io.outcomes import Outcomes
+from dpgrs.linalg.clipped_statistics import GENOTYPE_STEP
+from dpgrs.steps.adjust_outcomes import adjust_outcomes
+from step_settings import settings_for
+from step_studies import N_PEOPLE, Study
+
+AGES = np.arange(N_PEOPLE) / N_PEOPLE - 0.5
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Two outcomes, of which the first is age, and a table of age; paths by what they hold."""
+    values = np.array([2 * AGES, np.cos(7 * AGES)])
+    is_training = np.arange(N_PEOPLE) % 4 > 0
+    Outcomes(("a", "b"), {3: values}, {}, is_training, rows="people").save(tmp_path / "outcomes.zarr")
+    _write_covariates(tmp_path / "covariates.npz", ("age",))
+    return {name: tmp_path / name for name in ("outcomes.zarr", "covariates.npz", "adjusted.zarr")}
+
+
+def _write_covariates(path, names):
+    units = np.rint(np.tile(AGES, (len(names), 1)) / GENOTYPE_STEP).astype(np.int16)
+    terms = {"centre": np.zeros(len(names)), "scale": np.ones(len(names)), "bound": 3.0}
+    Covariates(names, units, **terms, rows="people").save(path)
+
+
+def adjust(files, *, mode, **options):
+    settings = settings_for("adjust-outcomes", mode=mode)
+    paths = files["outcomes.zarr"], files["covariates.npz"]
+    adjust_outcomes(settings, *paths, output=files["adjusted.zarr"], **options)
+    return Outcomes.load(files["adjusted.zarr"])
+
+
+def test_adjust_outcomes__a_benchmark_takes_exact_effects_of_training_rows(files):
+    adjusted = adjust(files, mode="benchmark")
+    np.testing.assert_allclose(adjusted.values[3][0], 0, atol=1e-3)
+    assert np.std(adjusted.values[3][1]) > 0.1
+    assert adjusted.covariate_effects[0, 1] == pytest.approx(2, abs=1e-3)
+    assert adjusted.adjusted_by == ()
+
+
+def test_adjust_outcomes__raise_on_a_release_without_released_effects(files):
+    with pytest.raises(DpgrsError, match=r"must be adjusted by released effects\. Give --drawn"):
+        adjust(files, mode="release")
+    assert not files["adjusted.zarr"].exists()
+
+
+def test_adjust_outcomes__raise_on_an_output_that_is_there(files):
+    files["adjusted.zarr"].mkdir()
+    (files["adjusted.zarr"] / "x").touch()
+    with pytest.raises(UsageError):
+        adjust(files, mode="benchmark")
+    assert [path.name for path in files["adjusted.zarr"].iterdir()] == ["x"]
+
+
+@pytest.mark.parametrize("names", [("age",), ("age", "age squared")])
+def test_adjust_outcomes__raise_on_effects_of_other_covariates(tmp_path, monkeypatch, names):
+    """Effects are drawn of two covariates, and those of other numbers are refused."""
+    study = Study(tmp_path, monkeypatch)
+    scales = tmp_path / "scales.tsv"
+    scales.write_text("covariate\tcentre\tscale\nage\t0\t1\nage squared\t0\t1\n")
+    study.with_covariates = {"file": "covariates.tsv", "scales": str(scales), "first": True}
+    study.covariates = tmp_path / "covariates.npz"
+    _write_covariates(study.covariates, ("age", "age squared"))
+    config = study.settings("blup", bounds="tight")
+    drawn = study.adjust(config)
+    paths = {"outcomes.zarr": tmp_path / "outcomes.zarr", "adjusted.zarr": tmp_path / "others.zarr"}
+    files = paths | {"covariates.npz": tmp_path / "others.npz"}
+    _write_covariates(files["covariates.npz"], names)
+    if len(names) == 2:
+        assert adjust(files, mode="release", drawn=drawn).adjusted_by
+        return
+    with pytest.raises(DpgrsError, match=r"must be of 3 outcomes and 1 covariates, got others\. Draw them"):
+        adjust(files, mode="release", drawn=drawn)

@@ -134,19 +134,21 @@ def noise_of(
     setting: Setting, cohort: GenomeCohort, panel: ReferencePanel
 ) -> tuple[SteeredNoise, float, RandomisedBins | None]:
     """Return what a fit may expect of a release, the noise of an entry, and what randomises phenotypes."""
-    spectrum, n = panel.prior.spectrum, cohort.n_train
+    spectrum, population, n = panel.prior.spectrum, panel.prior.population_spectrum, cohort.n_train
     if setting.protection in ("add-remove", "replace-one"):
         mu, sensitivity = gdp_mu(setting.epsilon, DELTA), 1.0 if setting.protection == "add-remove" else 2.0
         mu *= np.sqrt(1 - setting.ld_share)
         terms = {"n_phenotypes": setting.n_phenotypes, "sensitivity": sensitivity}
-        noise = steered_noise(spectrum, n, mu=mu, **terms)
-        return noise, sensitivity * noise.clip / mu, None
+        noise, planned = (steered_noise(each, n, mu=mu, **terms) for each in (spectrum, population))
+        return replace(noise, expected_r2=planned.expected_r2), sensitivity * noise.clip / mu, None
     noise, bins = steered_noise(spectrum, n, mu=NO_NOISE, clip=NO_CLIP), None
+    planned = steered_noise(population, n, mu=NO_NOISE, clip=NO_CLIP)
+    noise = replace(noise, expected_r2=planned.expected_r2)
     if setting.protection != "none":
         bins = best_bins(setting.epsilon) if setting.protection == "bins" else None
         bins = bins or RandomisedBins(setting.epsilon, np.zeros(1))
         slope = bins.effective_share
-        r2 = (spectrum.variances**2 / (spectrum.variances + 1 / (n * slope) + spectrum.chances)).sum()
+        r2 = (population.variances**2 / (population.variances + 1 / (n * slope))).sum()
         noise = replace(noise, slope=slope, residual=1 / slope, expected_r2=float(r2))
     return noise, 0.0, bins
 

@@ -57,7 +57,7 @@ def prior(reference):
 
 def test_shrunken_covariance__is_that_of_ledoit_and_wolf(reference):
     X = reference[0].dosages - reference[0].dosages.mean(axis=0)
-    np.testing.assert_allclose(shrunken_covariance(X), ledoit_wolf(X, assume_centered=True)[0])
+    np.testing.assert_allclose(shrunken_covariance(X)[0], ledoit_wolf(X, assume_centered=True)[0])
 
 
 @pytest.mark.parametrize("tau", [0.0, 0.002, 0.05])
@@ -132,12 +132,38 @@ def test_genome_prior__explains_the_heritability_and_is_a_decomposition(referenc
     block, chromosome = prior.chromosomes[1].blocks[1], reference[1]
     Q = factor * chromosome.relative_variances[block.first : block.stop]
     x = (chromosome.dosages - 2 * chromosome.frequency)[:, block.first : block.stop] / block.deviations
-    sigma = shrunken_covariance(x)
+    sigma, _ = shrunken_covariance(x)
     assert sizes == 48
     assert total == pytest.approx(1, abs=0.05)
     root, vectors = block.matrices().astype(np.float64)
     np.testing.assert_allclose(root @ root, sigma, atol=1e-5)
     np.testing.assert_allclose((vectors * block.variances) @ vectors.T, (root * Q) @ root, atol=1e-7)
+
+
+def test_population_spectrum__spreads_as_far_as_the_population():
+    """A panel of few people has a flatter spectrum, of which the plan is too low."""
+    rng, frequency = np.random.default_rng(4), np.full(200, 0.5)
+    few, many = (
+        genome_prior(list(chromosomes_of(panel(rng, n, frequency), [100])), n_axes=0) for n in (150, 8000)
+    )
+    truth = steered_noise(many.spectrum, 2000, mu=MU).expected_r2
+    planned = steered_noise(few.population_spectrum, 2000, mu=MU).expected_r2
+    assert steered_noise(few.spectrum, 2000, mu=MU).expected_r2 < truth - 0.02
+    assert planned == pytest.approx(truth, abs=0.007)
+    assert few.population_spectrum.variances.sum() == pytest.approx(HERITABILITY)
+    assert few.population_spectrum.variances.min() >= 0
+    assert not few.population_spectrum.chances.any()
+
+
+def test_population_spectrum__without_ld_is_that_of_effects():
+    """Covariances of independent variants are shrunken wholly, or nearly so."""
+    rng = np.random.default_rng(5)
+    X = rng.binomial(2, 0.5, size=(100, 40))
+    (chromosome,) = chromosomes_of(X, [])
+    relative = np.repeat([1.0, 5.0], 20)
+    prior = genome_prior([replace(chromosome, effect_variances=relative)], n_axes=0)
+    planned = np.sort(prior.population_spectrum.variances)
+    np.testing.assert_allclose(planned, HERITABILITY * relative / relative.sum(), rtol=0.4)
 
 
 def test_genome_map__rows_have_the_mean_square_of_their_shares(reference, prior):

@@ -57,7 +57,9 @@ def test_expected_genome_fit__is_what_fits_of_simulated_people_explain(n, epsilo
     bounds, none = np.arange(0, n_variants + 1, 30), np.empty(0, dtype=np.int64)
     reference = [ReferenceChromosome("1", panel, of_panel, bounds, none)]
     prior, request = genome_prior(reference, n_axes=0), request_of(n_variants, epsilon=epsilon)
-    planned = expected_genome_fit(request, prior.spectrum.binned(), n_rows=n, heritability=HERITABILITY)
+    planned = expected_genome_fit(
+        request, prior.population_spectrum.binned(), n_rows=n, heritability=HERITABILITY
+    )
 
     mu = map_terms(request)["mu"]
     noise = steered_noise(prior.spectrum, n, mu=mu)

@@ -54,6 +54,8 @@ BIN_RATIO, MOST_BINS = 1.05, 400
 LEAST_FACTOR = 0.985
 # Clips that are compared, in standard deviations of a phenotype, times the root of the number of phenotypes.
 CLIPS = np.arange(2, 25) / 8
+# What a shrinkage leaves of a covariance at least, where it is undone.
+LEAST_LEFT = 1e-6
 # Of numbers of directions with equal shares that are compared.
 STEP_OF_NUMBERS = 1.05
 
@@ -104,6 +106,8 @@ class BlockPrior:
     matrices: Callable[[], np.ndarray]
     variances: np.ndarray  # (n_variants,) ascending
     deviations: np.ndarray
+    # (n_variants,) p that spread as far as those of the population.
+    population_variances: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,12 +143,20 @@ class GenomePrior:
     @cached_property
     def spectrum(self) -> "Spectrum":
         """Its directions: axes first, then block after block."""
-        of_axes = sum(chromosome.axis_variances for chromosome in self.chromosomes)
-        parts = [of_axes, *(block.variances for block in self.blocks)]
-        scale = HERITABILITY / sum(part.sum() for part in parts)
         # The panel's chance in other directions of the same block.
+        return self._spectrum([block.variances for block in self.blocks], chance=1 / self.n_panel)
+
+    @cached_property
+    def population_spectrum(self) -> "Spectrum":
+        """Its directions as the population has them, for plans."""
+        return self._spectrum([block.population_variances for block in self.blocks], chance=0.0)
+
+    def _spectrum(self, of_blocks: list[np.ndarray], *, chance: float) -> "Spectrum":
+        of_axes = sum(chromosome.axis_variances for chromosome in self.chromosomes)
+        parts = [of_axes, *of_blocks]
+        scale = HERITABILITY / sum(part.sum() for part in parts)
         chances = [np.zeros(len(of_axes))]
-        chances += [np.full(len(part), scale * part.sum() / self.n_panel) for part in parts[1:]]
+        chances += [np.full(len(part), scale * part.sum() * chance) for part in of_blocks]
         return Spectrum(scale * np.concatenate(parts), np.concatenate(chances))
 
 
@@ -436,27 +448,42 @@ def _chromosome_prior(
         X /= D
         effects.append(B)
         of_axes += Q @ np.square(B * DOSAGE_STEP / D[:, np.newaxis])
-        p, *matrices = _decomposed(X, Q)
-        blocks.append(BlockPrior(first, stop, keep(np.array(matrices, dtype=np.float32)), p, D))
+        covariance, shrinkage = shrunken_covariance(X)
+        p, *matrices = _decomposed(covariance, Q)
+        of_population = _population_variances(p, matrices[1], Q, np.trace(covariance), shrinkage)
+        kept = keep(np.array(matrices, dtype=np.float32))
+        blocks.append(BlockPrior(first, stop, kept, p, D, of_population))
     grids = (np.concatenate(effects), chromosome.pruned, loadings)
     return ChromosomePrior(chromosome.contig, chromosome.centre, tuple(blocks), *grids, of_axes)
 
 
-def _decomposed(X: np.ndarray, Q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return p, Sigma^1/2 and V of standardised rows and prior variances of effects.
+def _decomposed(covariance: np.ndarray, Q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return p, Sigma^1/2 and V of Sigma and prior variances of effects.
 
     P is of Sigma^1/2 in single precision, in which it is stored.
     """
-    eigenvalues, U = eigh(shrunken_covariance(X), driver="evd")
+    eigenvalues, U = eigh(covariance, driver="evd")
     root = _in_single_precision((U * np.sqrt(np.maximum(eigenvalues, 0))) @ U.T)
     p, V = eigh((root * Q) @ root, driver="evd")
     return np.maximum(p, 0), root, V
 
 
-def shrunken_covariance(X: np.ndarray) -> np.ndarray:
-    """Return the covariance S of (n_rows, n_variants) centred rows, shrunken to m I [1]_.
+def _population_variances(
+    p: np.ndarray, V: np.ndarray, Q: np.ndarray, trace: float, shrinkage: float
+) -> np.ndarray:
+    """Return p that spread as far as those of the population, (n_variants,).
 
-    The shrinkage is the variance of S, sum_i |x_i x_i' - S|^2/n^2, over |S - m I|^2, at most 1.
+    Where Sigma = m I they would be m v'Q v. A covariance that is shrunken by s is on average nearer to m I
+    than that of the population, by the factor sqrt(1 - s).
+    """
+    alike = trace / len(p) * (np.square(V).T @ Q)
+    return np.maximum(alike + (p - alike) / np.sqrt(max(1 - shrinkage, LEAST_LEFT)), 0)
+
+
+def shrunken_covariance(X: np.ndarray) -> tuple[np.ndarray, float]:
+    """Return the covariance S of (n_rows, n_variants) centred rows, shrunken to m I [1]_, and by how much.
+
+    The shrinkage s is the variance of S, sum_i |x_i x_i' - S|^2/n^2, over |S - m I|^2, at most 1.
     """
     n, d = X.shape
     S = X.T @ X / n
@@ -466,7 +493,7 @@ def shrunken_covariance(X: np.ndarray) -> np.ndarray:
     shrinkage = min(1.0, variance / distance) if distance > 0 else 0.0
     S *= 1 - shrinkage
     S[np.diag_indices(d)] += shrinkage * mean
-    return S
+    return S, float(shrinkage)
 
 
 def _in_single_precision(matrix: np.ndarray) -> np.ndarray:

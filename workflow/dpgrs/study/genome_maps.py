@@ -168,7 +168,7 @@ def map_items(
         panel = PanelChromosomes(variant_set, size, genome_build=genome_build)
         with spooled_arrays(folder) as keep:
             prior = genome_prior(panel, keep=keep)
-            yield spectrum_item(prior.spectrum, size, n_panel=prior.n_panel)
+            yield spectrum_item(prior.population_spectrum, size, n_panel=prior.n_panel)
             for terms in terms_of_size:
                 noise = steered_noise(
                     prior.spectrum,

@@ -1,11 +1,14 @@
 """Public effects as entries of a genome's blocks: what they add, and what useless ones cost."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from dpgrs.methods.genome_fit import blup_effects, fit_variances, variant_weights
+from dpgrs.methods.genome_fit import blup_effects, fit_variances, genome_entries, variant_weights
 from dpgrs.methods.genome_public import public_entries, with_public_entries
 from genome_simulation import N_PHENOTYPES, N_VARIANTS, Simulation
+from genome_studies import map_of_variants
 
 N_OF_GWAS = 1000
 
@@ -117,3 +120,21 @@ def test_public_entries__directions_are_an_orthonormal_basis_of_each_block(simul
         np.testing.assert_allclose(block.root @ U[:, :n], block.loadings, atol=1e-8)
         np.testing.assert_allclose(of_file.shown, 1, atol=1e-5)
     assert of_file.variances[:n].min() >= of_file.variances[n:].max() * (1 - 1e-5)
+
+
+def test_public_entries__no_file_is_followed_where_axes_have_all_shares():
+    """As under much noise and structure: what was charged must have a fit."""
+    genome = map_of_variants([0.1, 0.2, 0.3, 0.4], clip=1.25, n_axes=1)
+    (chromosome,) = genome.chromosomes
+    none = {"shares": np.empty(0), "variances": np.empty(0)}
+    blocks = tuple(
+        replace(block, matrix=block.matrix[:0], loadings=block.loadings[:, :0], **none)
+        for block in chromosome.blocks
+    )
+    genome = replace(genome, chromosomes=(replace(chromosome, blocks=blocks),))
+    options = {"noise_sd": 1.0, "slope": 1.0, "residual": 1.0}
+    entries = genome_entries(genome, [np.ones((1, 1))], 100, **options)
+    files = [public_entries(genome, np.array([0.1, 0, -0.2, 0.3]))]
+    joined, correlation = with_public_entries(entries, genome, files)
+    assert joined is entries
+    assert correlation == 0

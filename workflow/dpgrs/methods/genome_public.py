@@ -98,14 +98,17 @@ def with_public_entries(
 
 
 def _variance_scale(genome: GenomeMap) -> float:
-    """Return p over the eigenvalues of Sigma^1/2 D^(2 + 2 e) Sigma^1/2, which all blocks share."""
+    """Return p over the eigenvalues of Sigma^1/2 D^(2 + 2 e) Sigma^1/2, which all blocks share.
+
+    It is 0 where axes of ancestry have all shares of a row, and nothing tells which file to follow.
+    """
     pairs = [
         (block.variances, np.square(block.loadings * _roots(block)[:, np.newaxis]).sum(axis=0))
         for chromosome in genome.chromosomes
         for block in chromosome.blocks
     ]
     p, raw = (np.concatenate(parts) for parts in zip(*pairs, strict=True))
-    return float(p.sum() / raw.sum())
+    return float(p.sum() / raw.sum()) if len(raw) else 0.0
 
 
 def _roots(block: LdBlock) -> np.ndarray:

@@ -171,9 +171,7 @@ CASES = {
     "blup-genome, replace-one, missing": genome(**REPLACE, **MISSING),
     "blup-genome, equal shares, missing": genome(direction_shares="equal", **MISSING),
     "blup-genome, second moments": genome(ld_share=0.25),
-    "blup-genome, second moments, replace-one, separate, missing": genome(
-        ld_share=0.25, **REPLACE, **SEPARATE, **MISSING
-    ),
+    "blup-genome, second moments, replace-one, missing": genome(ld_share=0.25, **REPLACE, **MISSING),
     "adassp": case("adassp"),
     "adassp, worst-case, replace-one, missing": case("adassp", **WORST, **REPLACE, **MISSING),
     "blup, covariates first, missing, charged accuracy": blup(

@@ -86,7 +86,7 @@ def test_verify__numbers_that_no_map_gives_are_refused(folder, entries):
         verify_release(folder)
 
 
-MOMENTS = ["blup-genome, second moments", "blup-genome, second moments, replace-one, separate, missing"]
+MOMENTS = ["blup-genome, second moments", "blup-genome, second moments, replace-one, missing"]
 
 
 @pytest.fixture(params=MOMENTS)

@@ -205,6 +205,9 @@ def genome_settings(**changed):
         ({"privacy": {"bounds": "worst-case"}}, ["blup"]),
         ({"privacy": {"protection": "label"}}, ["blup"]),
         ({"privacy": {"case_share": 0.1}}, ["blup"]),
+        ({"privacy": {"ld_share": 0.1}}, ["blup-genome"]),
+        # What the preflight refuses.
+        ({"privacy": {"ld_share": 0.1}, "variants": {"size": 5000}}, ["blup"]),
         ({"privacy": {"outcome_budget": "separate"}}, ["reusecov-gauss"]),
     ],
 )

@@ -196,7 +196,7 @@ def test_benchmark__has_a_map_for_every_design_beside_other_methods(copy):
         "variants": {"size": [20, 40]},
         "outcomes": {"count": [1, 2]},
         "methods": ["blup", "blup-ld", "blup-genome"],
-        "privacy": {"epsilon": [20], "bounds": "tight", "accounting": ["gdp"]},
+        "privacy": {"epsilon": [20], "bounds": "tight", "accounting": ["gdp"], "ld_share": 0.1},
     }
     run(copy, settings)
     root = copy / "results" / "compared"

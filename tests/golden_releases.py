@@ -54,7 +54,7 @@ BITS, FREQUENCY = random_bits(N_VARIANTS, 2 * N_PEOPLE), np.array([0.2, 0.4, 0.3
 PEOPLE, CENTRES = np.arange(N_PEOPLE).astype(str), {"north": (0, 70), "south": (70, 220), "west": (220, 300)}
 LIMITS = {"mu_squared": "100", "pure_epsilon": "4"}
 EFFECTS_OF_ALT = np.array([[0.25, 0.0, -0.5, 0.125]])
-EFFECTS = [{"name": "a.txt", "digest": "e" * 64, "is_marginal": False, "matched": "4 of 4 variants"}]
+EFFECTS = [{"name": "a.txt", "digest": "e" * 64, "matched": "4 of 4 variants"}]
 # Their numbers follow from LAPACK, and are compared as numbers.
 OF_FITS = re.compile(r"scores|standard_errors|plink|statistics/.*\.gz|constants|accuracy_sums|measures")
 OF_COMMIT = "f" * 40
@@ -172,6 +172,7 @@ CASES = {
     "blup-genome, equal shares, missing": genome(direction_shares="equal", **MISSING),
     "blup-genome, second moments": genome(ld_share=0.25),
     "blup-genome, second moments, replace-one, missing": genome(ld_share=0.25, **REPLACE, **MISSING),
+    "blup-genome, public effects": genome(has_effects=True),
     "adassp": case("adassp"),
     "adassp, worst-case, replace-one, missing": case("adassp", **WORST, **REPLACE, **MISSING),
     "blup, covariates first, missing, charged accuracy": blup(
@@ -222,7 +223,9 @@ class GoldenStudy(Study):
             self._files["ld"] = root / ("map.npz" if METHODS[own.method].takes_map else "ld.npz")
         if own.has_effects:
             self._files["effects"] = root / "effects.npz"
-            save_effects(self._files["effects"], EFFECTS, {N_VARIANTS: EFFECTS_OF_ALT})
+            # Genomes take effects of one variant at a time.
+            files = [one | {"is_marginal": METHODS[own.method].takes_map} for one in EFFECTS]
+            save_effects(self._files["effects"], files, {N_VARIANTS: EFFECTS_OF_ALT})
         sections["outcomes"] |= RAW["outcomes"]
         self.config = resolve(RAW | sections)
         privacy = self.config.privacy

@@ -7,7 +7,13 @@ import pytest
 
 from dpgrs.linalg.genome_map import ChromosomeMap, GenomeMap, LdBlock
 from dpgrs.methods.genome_cohort_ld import shared_variance, shrunk_moments, with_cohort_ld
-from dpgrs.methods.genome_fit import EXPONENTS, blup_effects, fit_variances, genome_entries
+from dpgrs.methods.genome_fit import (
+    EXPONENTS,
+    ScoreVariances,
+    blup_effects,
+    fit_variances,
+    genome_entries,
+)
 from dpgrs.methods.genome_stack import fit_genome
 
 N, RESIDUAL = 1000, 2.0
@@ -127,14 +133,22 @@ def test_moments__that_are_only_noise_change_nothing(genome, seen):
         np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-14)
 
 
-def test_stack__along_moments_that_are_only_noise_has_the_same_shares(genome):
+def test_stack__along_moments_that_are_only_noise_has_the_same_share_and_scale(genome):
     sums = [np.random.default_rng(5).standard_normal((2, 7)) * 30]
     seen = genome_entries(genome, sums, N, noise_sd=10.0, slope=0.8, residual=RESIDUAL)
     moments = moments_of(genome, [np.eye(4), np.eye(3)])
     turned = with_cohort_ld(seen, genome, moments, N, moment_sd=1e4, residual=RESIDUAL)
-    stacked, before = fit_genome(turned), fit_genome(seen)
+
+    def panel_variances(effects):
+        pairs = zip(effects.of_blocks, seen.blocks, strict=True)
+        variances = 1.5 * sum(np.square(part @ block.root).sum(axis=1) for part, block in pairs)
+        return ScoreVariances(variances, variances, 500)
+
+    stacked, before = (fit_genome(each, panel_variances=panel_variances) for each in (turned, seen))
     assert 0.1 < before.mixture_share < 0.9
     assert stacked.mixture_share == pytest.approx(before.mixture_share, rel=1e-6)
+    assert 0.3 < before.scale < 0.9
+    assert stacked.scale == pytest.approx(before.scale, rel=1e-6)
 
 
 @pytest.mark.parametrize("variance", [0.0, 0.04, 0.3])

@@ -128,7 +128,7 @@ def _scale(first: GenomeEntries, second: GenomeEntries, effects: GenomeEffects, 
     """Return by what scores are to be multiplied, from effects on c1 and the sum of their variances."""
     parts = [(effects.of_axes, second.of_axes, np.where(np.isfinite(first.axis_noise), first.axis_noise, 0))]
     for block, other, of_block in zip(first.blocks, second.blocks, effects.of_blocks, strict=True):
-        parts.append((of_block @ block.loadings, other.entries, block.noise))
+        parts.append((of_block @ block.score_loadings, other.entries, block.noise))
     product = sum(np.vdot(projected, entries) for projected, entries, _ in parts)
     if not total > 0:
         return 1.0

@@ -151,6 +151,29 @@ def test_stack__along_moments_that_are_only_noise_has_the_same_share_and_scale(g
     assert stacked.scale == pytest.approx(before.scale, rel=1e-6)
 
 
+@pytest.mark.parametrize("n_directions", [0, 1])
+def test_entries__of_blocks_with_few_directions_or_none_are_fitted(genome, n_directions):
+    """As where noise leaves no more than these."""
+    (chromosome,) = genome.chromosomes
+    few = [
+        replace(
+            block,
+            shares=block.shares[:n],
+            variances=block.variances[:n],
+            loadings=block.loadings[:, :n],
+        )
+        for block, n in zip(chromosome.blocks, (n_directions, 1), strict=True)
+    ]
+    genome = replace(genome, chromosomes=(replace(chromosome, blocks=tuple(few)),))
+    sums = [np.random.default_rng(5).standard_normal((2, n_directions + 1)) * 30]
+    seen = genome_entries(genome, sums, N, noise_sd=10.0, slope=0.8, residual=RESIDUAL)
+    moments = moments_of(genome, [np.eye(n_directions), np.eye(1)])
+    turned = with_cohort_ld(seen, genome, moments, N, moment_sd=1.0, residual=RESIDUAL)
+    first, second = fit_genome(turned).effects.of_blocks
+    assert first.any() == bool(n_directions)
+    assert second.any()
+
+
 @pytest.mark.parametrize("variance", [0.0, 0.04, 0.3])
 def test_shared_variance__is_found_behind_noise_of_all_sizes(variance):
     rng, estimates = np.random.default_rng(5), []

@@ -1,5 +1,7 @@
 """Maps of a panel in their file, and people along them, against Python's integers and single steps."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -272,6 +274,24 @@ def test_map_items__plan_takes_the_spectrum_of_the_panel(alleles, tmp_path, monk
     np.testing.assert_array_equal(planned.spectra[D].variances, spectrum.variances)
     np.testing.assert_array_equal(planned.spectra[D].counts, spectrum.counts)
     assert n_panel == N
+
+
+def test_map_items__equal_shares_of_axes_alone_are_refused(alleles, tmp_path, monkeypatch):
+    """No effect of a variant could be published of what was charged."""
+    made = genome_maps.MapMaking.genome
+
+    def save(**options):
+        items = map_items(people_of(alleles), [request_of()], planned_rows=60, n_summed=2, **options)
+        save_labelled(tmp_path / "maps.npz", items)
+
+    def of_axes(making, chromosomes):
+        return replace(made(making, chromosomes), axis_shares=np.array([1.0]))
+
+    save(has_equal_shares=True)
+    monkeypatch.setattr(genome_maps.MapMaking, "genome", of_axes)
+    save()
+    with pytest.raises(UsageError, match="must leave a share to effects of variants"):
+        save(has_equal_shares=True)
 
 
 def test_map_items__rare_alleles_of_the_panel_are_refused(alleles):

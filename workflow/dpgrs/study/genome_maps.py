@@ -185,7 +185,14 @@ def map_items(
                     yield labels[-1], chromosome_arrays(chromosome, blocks)
                 n_outcomes = n_summed if terms["n_outcomes"] == 1 else terms["n_outcomes"]
                 options = {"planned_rows": planned_rows, "n_summed": n_outcomes}
-                of_genome = map_label(making.genome(chromosomes), terms, **options)
+                genome = making.genome(chromosomes)
+                if has_equal_shares and np.isclose(genome.axis_shares.sum(), 1):
+                    raise UsageError(
+                        "`privacy.direction_shares: equal` must leave a share to effects of variants, got so "
+                        "much noise that axes of ancestry have all. Raise `privacy.epsilon` or "
+                        "`cohort.planned_people`, or leave the key out."
+                    )
+                of_genome = map_label(genome, terms, **options)
                 of_genome["people"] = people_digest(variant_set.sample_id)
                 for label in labels:
                     label |= of_genome

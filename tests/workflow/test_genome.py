@@ -71,6 +71,14 @@ def test_release__is_one_draw_of_all_chromosomes(site):
     assert "products of genotypes and outcomes along directions of public LD" in page
 
 
+def test_release__a_regression_on_covariates_waits_for_the_map(copy):
+    """A map that is refused, as of rare variants, leaves no charge behind."""
+    drawn = f"{PRIVATE}/drawn/covariate-regression.npz"
+    plan = run(copy, SETTINGS | {"covariates": {"pcs": 1}}, "--dry-run", drawn).stdout
+    assert plan.count("rule draw:") == 1
+    assert "rule measure_ld:" in plan
+
+
 def test_release__killed_between_chromosomes_gives_the_same_bytes_at_no_further_cost(site, copy):
     first = f"{PRIVATE}/genome/1_of_2.npz"
     before = (site / "ledger.jsonl").read_bytes()

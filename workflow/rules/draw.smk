@@ -14,8 +14,9 @@ rule draw:
         sites=SITES,
         audit=AUDIT,
         loadings=LOADINGS if IS_RELEASE else [],
-        # Not read either: nothing is charged before some of them are matched.
-        effects=EFFECTS if IS_RELEASE else [],
+        # Not read either: nothing, a regression on covariates included, is charged before effects are matched and
+        # the linkage disequilibrium of the fit is there, which are refused where they cannot be.
+        public=[*EFFECTS, *LD] if IS_RELEASE else [],
     output:
         drawn=in_place(DRAWN),
         events=in_place(f"{REPLICATE}/drawn/{{mechanism}}.json"),

@@ -13,7 +13,9 @@ from dpgrs.privacy.accounting.exact_numbers import exact_text
 from dpgrs.release.draw_check import draw_problems
 from dpgrs.release.effects_metadata import TRUNCATED_LD
 from dpgrs.release.folder_check import list_files
+from dpgrs.release.input_check import ANCESTRY, SAME_ANCESTRY, input_problems
 from dpgrs.release.ld_check import ld_problems
+from dpgrs.release.number_check import number_problems
 from dpgrs.release.open_release import refits
 from dpgrs.release.sensitivity_check import sensitivity_problems
 from dpgrs.release.verify import verify_release
@@ -147,6 +149,50 @@ def test_verify__moments_that_are_not_drawn_or_not_stated_are_found(with_moments
     seal(with_moments)
     with pytest.raises(DpgrsError, match="no draws but those of blup-genome, got genome moments"):
         verify_release(with_moments)
+
+
+def test_verify__numbers_of_draws_along_a_map_are_what_the_program_writes(with_moments):
+    """Their grids too, and norms that are smaller than a claim is of."""
+    statement = statement_of(with_moments)
+    assert number_problems(statement) == []
+    for name, place in (
+        ("genome moments", place_of_moments(statement)),
+        ("genome sums", [draw["statistic"] for draw in statement["mechanisms"]].index("genome sums")),
+    ):
+        changed = json.loads(json.dumps(statement))
+        changed["mechanisms"][place]["grid"] = "0.5"
+        (line,) = number_problems(changed)
+        assert line.startswith(f"the grid of {name} must be ")
+    for input_name, name in (
+        ("norm of second moments of a row", "genome moments"),
+        ("norm of a row of outcomes", "genome sums"),
+    ):
+        changed = json.loads(json.dumps(statement))
+        for public in changed["public_inputs"]:
+            if public["name"] == input_name:
+                public["value"] = f"{0.999 * float(public['value']):g}"
+        lines = sensitivity_problems(changed, n_columns=N_VARIANTS)
+        assert lines
+        assert all(line.startswith(f"the sensitivity of {name} must be ") for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("fit", "inputs"),
+    [
+        ({"same_ancestry": True}, {ANCESTRY: SAME_ANCESTRY}),
+        ({"effects": ["a" * 64], "effect_names": ["one.txt"]}, {"effects of one.txt": "a" * 64}),
+    ],
+)
+def test_verify__a_fit_with_moments_has_neither_effects_nor_an_ancestry(with_moments, fit, inputs):
+    statement = statement_of(with_moments)
+    assert input_problems(statement) == []
+    public = [{"name": name, "value": value, "origin": "a paper"} for name, value in inputs.items()]
+    changed = statement | {
+        "fit": statement["fit"] | fit,
+        "public_inputs": statement["public_inputs"] + public,
+    }
+    (line,) = input_problems(changed)
+    assert line.startswith("the public inputs and the fit must have the same ")
 
 
 def test_verify__effects_along_directions_are_those_of_arrays_and_ld(with_effects):

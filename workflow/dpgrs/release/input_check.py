@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dpgrs.fit_keys import FIT_KEYS, further_inputs
 from dpgrs.methods.registry import METHODS
@@ -32,15 +32,12 @@ from dpgrs.privacy.statement.content import (
 from dpgrs.privacy.statement.statement import REQUIRED_INPUTS
 from dpgrs.release.covariate_check import BOUND, STATED_LOADINGS
 from dpgrs.release.covariate_check import SCALES as SCALES_OF_COVARIATES
-from dpgrs.release.draw_check import ACCURACY, MOMENT_NORM, ON_TURNED_ROWS
+from dpgrs.release.draw_check import ACCURACY, MOMENT_NORM, ON_TURNED_ROWS, has_moments
 from dpgrs.release.effects_metadata import TRUNCATED_LD
 from dpgrs.release.entry_check import ROW_NORM, STATED, choices_of
 from dpgrs.release.folder_check import read_text
 from dpgrs.release.regression_check import REGRESSION_NORM, REGRESSION_OUTCOMES, REGRESSION_WEIGHTS
 from dpgrs.types import Missing, Penalty, Protection, TableCheck
-
-if TYPE_CHECKING:
-    from dpgrs.methods.registry import Method
 
 SCALES, SCALE_COLUMNS = "outcome_scales.tsv", ["outcome", "centre", "scale", "is_binary", "origin"]
 # Where that of an outcome is stated beside its constants.
@@ -292,7 +289,9 @@ def _twins(statement: dict) -> dict[str, dict[str, list]]:
     files = zip_longest((OF_EFFECTS + name for name in fit.get("effect_names", [])), fit.get("effects", []))
     choices = {str(number) for number in choices_of(statement).values()}
     missing = _where(True, domain, "missing_outcomes")
+    # With second moments of rows neither effects nor an ancestry are taken.
     may_have_effects = method.takes_effects and statement["guarantee"]["protection"] != Protection.FEATURE
+    may_have_effects &= not has_moments(statement)
     return {
         "data domain": {
             "site list": [domain["site_digest"]],
@@ -306,7 +305,7 @@ def _twins(statement: dict) -> dict[str, dict[str, list]]:
             ],
             **{name: [value] for name, value in further_inputs(fit).items()},
             PUBLIC_LD: _where(method.takes_ld, fit, "ld"),
-            ANCESTRY: _stated_ancestry(method, fit),
+            ANCESTRY: _stated_ancestry(fit, is_read=method.reads_ancestry and not has_moments(statement)),
             OF_EFFECTS: list(files) if may_have_effects or "effects" not in fit else AMISS,
         },
         "mechanisms": {
@@ -315,11 +314,11 @@ def _twins(statement: dict) -> dict[str, dict[str, list]]:
     }
 
 
-def _stated_ancestry(method: "Method", fit: dict) -> list:
-    """Return the public inputs that state an ancestry; `AMISS` if the method uses none."""
+def _stated_ancestry(fit: dict, *, is_read: bool) -> list:
+    """Return the public inputs that state an ancestry; `AMISS` if the fit reads none."""
     if "same_ancestry" not in fit:
         return []
-    return [SAME_ANCESTRY] if method.reads_ancestry else AMISS
+    return [SAME_ANCESTRY] if is_read else AMISS
 
 
 def _where(is_needed: bool, section: dict, name: str) -> list:

@@ -7,8 +7,19 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 
 from dpgrs.release.claim_check import Loss, chance_bound, loss_of, right_guesses, smallest_delta
-from dpgrs.release.draw_check import ACCURACY, CASES, COUNT, CROSS, GRAM, KNOWN, ON_TURNED_ROWS
+from dpgrs.release.draw_check import (
+    ACCURACY,
+    CASES,
+    COUNT,
+    CROSS,
+    GENOME,
+    GRAM,
+    KNOWN,
+    MOMENTS,
+    ON_TURNED_ROWS,
+)
 from dpgrs.release.entry_check import ROW_NORM
+from dpgrs.release.sensitivity_check import SUM_STEP
 
 # Steps of the grids of sums: of genotypes as calls, and of rows that are clipped about public frequencies.
 COUNT_STEP, SQUARE_STEP = Fraction(1, 2**10), Fraction(1, 2**16)
@@ -17,6 +28,8 @@ STEPS = {
     KNOWN: COUNT_STEP,
     CASES: COUNT_STEP,
     ACCURACY.statistic: SQUARE_STEP,
+    GENOME: SUM_STEP,
+    MOMENTS: Fraction(1, 2**36),
 }
 OF_CALLS = {GRAM.statistic: Fraction(1, 4), CROSS: Fraction(1, 2**17)}
 OF_CLIPPED = {GRAM.statistic: Fraction(1, 2**24), CROSS: Fraction(1, 2**28)}

@@ -276,22 +276,24 @@ def test_map_items__plan_takes_the_spectrum_of_the_panel(alleles, tmp_path, monk
     assert n_panel == N
 
 
-def test_map_items__equal_shares_of_axes_alone_are_refused(alleles, tmp_path, monkeypatch):
-    """No effect of a variant could be published of what was charged."""
+def test_map_items__equal_shares_or_moments_of_axes_alone_are_refused(alleles, tmp_path, monkeypatch):
+    """Nothing along LD blocks could be published of what was charged."""
     made = genome_maps.MapMaking.genome
 
-    def save(**options):
-        items = map_items(people_of(alleles), [request_of()], planned_rows=60, n_summed=2, **options)
+    def save(request, **options):
+        items = map_items(people_of(alleles), [request], planned_rows=60, n_summed=2, **options)
         save_labelled(tmp_path / "maps.npz", items)
 
     def of_axes(making, chromosomes):
         return replace(made(making, chromosomes), axis_shares=np.array([1.0]))
 
-    save(has_equal_shares=True)
+    save(request_of(), has_equal_shares=True)
     monkeypatch.setattr(genome_maps.MapMaking, "genome", of_axes)
-    save()
-    with pytest.raises(UsageError, match="must leave a share to effects of variants"):
-        save(has_equal_shares=True)
+    save(request_of())
+    with pytest.raises(UsageError, match=r"`privacy.direction_shares` must leave a share to LD blocks"):
+        save(request_of(), has_equal_shares=True)
+    with pytest.raises(UsageError, match=r"`privacy.ld_share` must leave a share to LD blocks"):
+        save(replace(request_of(), ld_share=0.1))
 
 
 def test_map_items__rare_alleles_of_the_panel_are_refused(alleles):

@@ -160,6 +160,9 @@ def map_items(
 
     A map is a label and arrays for each chromosome. Labels are complete when all are taken.
     """
+    # What would publish nothing if no direction of a block had a share.
+    along_blocks = ["privacy.direction_shares"] * has_equal_shares
+    along_blocks += ["privacy.ld_share"] * any(request.ld_share is not None for request in requests)
     by_size: dict[int, list[dict[str, Any]]] = {}
     for terms in map(map_terms, requests):
         terms_of_size = by_size.setdefault(terms["n_variants"], [])
@@ -186,11 +189,11 @@ def map_items(
                 n_outcomes = n_summed if terms["n_outcomes"] == 1 else terms["n_outcomes"]
                 options = {"planned_rows": planned_rows, "n_summed": n_outcomes}
                 genome = making.genome(chromosomes)
-                if has_equal_shares and np.isclose(genome.axis_shares.sum(), 1):
+                if along_blocks and np.isclose(genome.axis_shares.sum(), 1):
                     raise UsageError(
-                        "`privacy.direction_shares: equal` must leave a share to effects of variants, got so "
-                        "much noise that axes of ancestry have all. Raise `privacy.epsilon` or "
-                        "`cohort.planned_people`, or leave the key out."
+                        f"`{along_blocks[0]}` must leave a share to LD blocks, got so much noise that axes "
+                        "of ancestry have all. Raise `privacy.epsilon` or `cohort.planned_people`, or leave "
+                        "the key out."
                     )
                 of_genome = map_label(genome, terms, **options)
                 of_genome["people"] = people_digest(variant_set.sample_id)

@@ -297,6 +297,13 @@ def test_settings_of_ledger__are_none_where_another_gram_matrix_is_drawn(ledger,
     assert settings_of_ledger(settings(evaluation=WITHHELD, **changes), ledger.read()) is None
 
 
+def test_settings_of_ledger__are_none_where_no_gram_matrix_is_drawn(ledger):
+    """The number of rows is replayed, in a request of the genotypes."""
+    make_release(settings(methods=["blup-ld"], evaluation=WITHHELD), ledger)
+    later = settings(methods=["blup-ld"], evaluation=WITHHELD, outcomes=FOUR)
+    assert settings_of_ledger(later, ledger.read()) is None
+
+
 def test_certain_cost__of_one_more_outcome_with_a_budget_of_its_own(ledger):
     make_release(settings(privacy=SEPARATE), ledger)
     more, before = settings(privacy=SEPARATE, outcomes={"count": 4}), spent(ledger)

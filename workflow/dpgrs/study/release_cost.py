@@ -121,8 +121,10 @@ def settings_of_ledger(config: "StudyConfig", book: "Book") -> dict[str, Any] | 
     """Return the settings with which X'X would be one that the ledger holds, and cost nothing.
 
     They are `privacy.gram_share` and `outcomes.missing`, the study's own if X'X is such already; None if
-    there are none, as after a release at another epsilon.
+    there are none, as after a release at another epsilon, or if the method draws no X'X for all outcomes.
     """
+    if "gram" not in mechanism_of(config.methods[0]).draws.get("genotypes", ()):
+        return None
     for missing in sorted(Missing, key=lambda one: one != config.outcomes.missing):
         changed = config.changed(outcomes={"missing": missing})
         if (share := _share_of_ledger(changed, book)) is not None:

@@ -92,7 +92,7 @@ PARTS = {
         for epsilon in EPSILONS
     ],
     "moments": [
-        Setting(epsilon=epsilon, panel=panel, fits=("BLUP",), ld_share=LD_SHARE)
+        Setting(epsilon=epsilon, panel=panel, fits=("BLUP", "stack"), ld_share=LD_SHARE)
         for panel in ("2000", "100", genome_cohort.OTHER_POPULATION)
         for epsilon in EPSILONS
     ],

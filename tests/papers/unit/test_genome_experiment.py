@@ -153,7 +153,7 @@ def test_genome__makes_a_table_and_runs_nothing_again(genome, tmp_path, capsys):
     printed = capsys.readouterr().out
     assert (tmp_path / "genome.png").read_bytes().startswith(b"\x89PNG")
     table = pd.read_csv(tmp_path / "table.tsv", sep="\t")
-    n_fits = {"add-remove": 6, "none": 2, "replace-one": 1, "sign": 1, "bins": 1}
+    n_fits = {"add-remove": 9, "none": 2, "replace-one": 1, "sign": 1, "bins": 1}
     assert table.groupby("protection").size().to_dict() == {name: 3 * n for name, n in n_fits.items()}
     assert set(table["fit"]) == {"BLUP", "mixture", "stack"}
     assert table["r2"].between(0, 0.5).all()

@@ -284,7 +284,9 @@ class MapFits:
         """Yield the score of each fit of one release, from its noisy sums."""
         seen = self._entries(sums)
         if "stack" in fits:
-            whole = fit_genome(seen, panel_variances=self._panel_variances)
+            # As in a release, moments leave no scale from the panel.
+            variances = self._panel_variances if self._moments is None else None
+            whole = fit_genome(seen, panel_variances=variances)
             h2, mixture_share, scale = whole.heritability, whole.mixture_share, whole.scale
             effects = {"BLUP": whole.of_blup, "mixture": whole.of_mixture, "stack": whole.effects}
         else:

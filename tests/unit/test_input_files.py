@@ -220,6 +220,17 @@ def test_require_made_by__people_of_the_reference_have_tables_of_their_own(priva
         require_made_by(config, [drawn, outcomes])
 
 
+def test_content_marks__of_people_of_the_reference_leave_out_tables_of_the_study(private, monkeypatch):
+    """The settings of their step name it; when it changes, nothing of theirs is made anew."""
+    monkeypatch.chdir(private.parents[2])
+    Path("x.tsv").write_text("sample\tage\n")
+    config, study = with_setting("covariates.file", "x.tsv"), private.parent.absolute()
+    assert content_marks(config, [], study=study).keys() == {"file x.tsv"}
+    assert content_marks(config, [], study=study, is_reference=True) == {}
+    both = content_marks(config, [Path("x.tsv")], study=study, is_reference=True)
+    assert both.keys() == {"file x.tsv"}
+
+
 def of_chromosome_21(config):
     """Return the settings of a release of one chromosome."""
     return resolve(config).changed(mode="release", cohort={"chromosomes": ["21"]})

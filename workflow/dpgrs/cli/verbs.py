@@ -82,7 +82,8 @@ def command_of(name):
             study = study_of(products[0])
             everything = [path for paths in files.values() for path in paths if path.exists()]
             close_folder(study / PRIVATE)
-            marks = content_marks(settings, everything, study=study, genotypes=files.get(GENOTYPES, []))
+            options = {"genotypes": files.get(GENOTYPES, []), "is_reference": given.get(IS_REFERENCE, False)}
+            marks = content_marks(settings, everything, study=study, **options)
         with ExitStack() as writers:
             for output in products:
                 if IS_REFERENCE in given:

@@ -146,16 +146,18 @@ def content_marks(
     *,
     study: Path,
     genotypes: Sequence[Path | str] = (),
+    is_reference: bool = False,
 ) -> dict[str, str]:
     """Return the marks of the user's own files that a step reads, by `FILE` and the path.
 
-    Lists and tables that the settings of the step name count as read, and so do tables beside `genotypes`,
-    the given files that hold genotypes. Files in the study's folder, an absolute path, have notes and are
-    left out.
+    Lists and tables that the settings of the step name count as read, but for those of the study's people
+    where it reads the public reference. So do tables beside `genotypes`, the given files that hold genotypes.
+    Files in the study's folder, an absolute path, have notes and are left out.
     """
     companions = _with_companions(genotypes) if genotypes else []
     large = {Path(path) for path in genotypes}
-    paths = {Path(path) for path in (*named_tables(settings), *files, *companions)}
+    keys = [key for key in TABLES if not (is_reference and key in OF_STUDY)]
+    paths = {Path(path) for path in (*named_tables(settings, keys), *files, *companions)}
     return {
         file_key(path, study): content_mark(path, is_genotypes=path in large)
         for path in sorted(paths)

@@ -73,7 +73,7 @@ def test_fit_genome__scale_follows_the_panel(factor):
     np.testing.assert_allclose(fit.effects.of_blocks[0], fit.scale * unscaled.effects.of_blocks[0])
 
 
-@pytest.mark.parametrize(("covariance", "total"), [(0.5, 4), (-0.5, 4), (2, 5.5), (-2, 2.5)])
+@pytest.mark.parametrize(("covariance", "total"), [(2, 4), (-2, 4), (4, 7), (-3, 7 / 3)])
 def test_total_variance__covariance_of_chromosomes_is_taken_off_as_far_as_it_is_chance(covariance, total):
     """A variance of 4 in all, of 32 people: by chance their covariance is 0 ± 1."""
     of_chromosomes = np.full(COPIES, 1.0)

@@ -150,5 +150,6 @@ def _total_variance(variances: ScoreVariances) -> float:
     covariance = (variances.of_scores - variances.of_chromosomes).sum()
     # The variance of the covariance if chromosomes are independent.
     chance = 2 * np.square(of_phenotypes).sum() / variances.n_people
-    share = max(0.0, 1 - chance / covariance**2) if covariance else 0.0
+    # A covariance of less than two standard deviations is taken for chance.
+    share = max(0.0, 1 - 4 * chance / covariance**2) if covariance else 0.0
     return float(of_phenotypes.sum() + share * covariance)

@@ -390,7 +390,7 @@ def test_draw__has_more_noise_on_squares(genome, exact):
     [
         ({"made_with": "others"}, "made with the map of this release"),
         ({"contigs": ["1", "1"]}, "of the chromosomes 1, 2, each once"),
-        ({"moment_norm": 0.5}, "norm within 0.5"),
+        ({"moment_norm": 0.5}, "of the map must be at most 0.5"),
     ],
 )
 def test_draw__of_others_is_refused(genome, exact, changed, message):
@@ -408,6 +408,17 @@ def test_statistic__of_rows_shrunk_by_another_norm_is_refused(genome, exact):
     longer = [exact[0], replace(exact[1], norm=1.5 * exact[1].norm)]
     with pytest.raises(UsageError, match="made with the map of this release"):
         moment_statistic(longer, genome, made_with=MADE_WITH)
+
+
+@pytest.mark.parametrize("n_moved", [1, -1])
+def test_statistic__of_other_numbers_of_moments_is_refused(genome, exact, n_moved):
+    """Even where all chromosomes together have as many: weights would be of other moments."""
+    entries = np.concatenate([part.entries for part in exact])
+    first = len(exact[0].entries) + n_moved
+    parts = [replace(exact[0], entries=entries[:first]), replace(exact[1], entries=entries[first:])]
+    for one in (parts, [exact[0], parts[1]]):
+        with pytest.raises(UsageError, match="made with the map of this release"):
+            moment_statistic(one, genome, made_with=MADE_WITH)
 
 
 def test_statistic__is_weighted(genome, exact):

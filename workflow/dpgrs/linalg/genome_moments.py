@@ -65,10 +65,17 @@ def moment_norm(chromosome: ChromosomeMap) -> float:
     return SLACK * math.sqrt(square)
 
 
+def moments_by_chromosome(genome: GenomeMap) -> list[int]:
+    """Return the numbers of second moments of the chromosomes of a map, in order."""
+    return [
+        sum(block.n_directions * (block.n_directions + 1) // 2 for block in chromosome.blocks)
+        for chromosome in genome.chromosomes
+    ]
+
+
 def n_moments(genome: GenomeMap) -> int:
     """Return the number of second moments of a map."""
-    sizes = (block.n_directions for chromosome in genome.chromosomes for block in chromosome.blocks)
-    return sum(size * (size + 1) // 2 for size in sizes)
+    return sum(moments_by_chromosome(genome))
 
 
 class MomentSums:

@@ -14,7 +14,7 @@ from dpgrs.linalg.genome_moments import (
     ChromosomeMoments,
     moment_norm,
     moment_weights,
-    n_moments,
+    moments_by_chromosome,
 )
 from dpgrs.methods.genome_sums import GenomeRequest, in_map_order
 from dpgrs.privacy.accounting.exact_numbers import root_above
@@ -42,9 +42,10 @@ def moment_statistic(
     of each chromosome once, all made with the public terms of this release.
     """
     ordered = in_map_order(moments, genome, name="Second moments")
-    norms = map(moment_norm, genome.chromosomes)
+    norms, sizes = map(moment_norm, genome.chromosomes), moments_by_chromosome(genome)
     if any(
-        part.made_with != made_with or part.norm != norm for part, norm in zip(ordered, norms, strict=True)
+        (part.made_with, part.norm, len(part.entries)) != (made_with, norm, size)
+        for part, norm, size in zip(ordered, norms, sizes, strict=True)
     ):
         raise UsageError(
             "Second moments must be made with the map of this release, got others. Sum them up again."
@@ -85,10 +86,10 @@ def private_genome_moments(
         If the moments or the map are not those of the request.
     """
     statistic, weights = moment_statistic(moments, genome, made_with=made_with), moment_weights(genome)
-    if len(statistic) != n_moments(genome) or not joint_moment_norm(genome) <= request.moment_norm:
+    if not joint_moment_norm(genome) <= request.moment_norm:
         raise UsageError(
-            f"Second moments must be of all {n_moments(genome)} pairs of directions of the map, and their "
-            f"norm within {request.moment_norm}, got others. Ask for what the map has."
+            f"The norm of second moments of the map must be at most {request.moment_norm}, got more. Ask for "
+            "what the map has."
         )
     noisy, event = noise.gaussian(
         statistic,

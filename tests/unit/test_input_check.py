@@ -14,7 +14,7 @@ from dpgrs.methods.registry import METHODS
 from dpgrs.privacy.statement.content import ORIGIN_OF_ROWS, PublicInput
 from dpgrs.privacy.statement.statement import REQUIRED_INPUTS
 from dpgrs.release.bundle import write_bundle
-from dpgrs.release.draw_check import BY_METHOD
+from dpgrs.release.draw_check import BY_METHOD, MOMENT_NORM
 from dpgrs.release.entry_check import ROW_NORM, STATED
 from dpgrs.release.input_check import (
     GIVING_ERRORS,
@@ -350,6 +350,11 @@ def test_input_problems__public_effects_are_not_of_feature_protection(stated):
 def test_input_problems__norms_and_bounds_are_told_once(stated):
     statement = with_inputs(json.loads(stated), {ROW_NORM: ["2", "1"], OUTCOME_NORM: ["2"]})
     assert input_problems(statement) == [f"the public inputs must name the {ROW_NORM} once"]
+
+
+def test_input_problems__second_moments_of_a_method_that_draws_none(stated):
+    statement = with_inputs(json.loads(stated), {MOMENT_NORM: ["1.5"]})
+    assert input_problems(statement) == [f"the public inputs must not hold {MOMENT_NORM}"]
 
 
 @pytest.mark.parametrize(

@@ -134,6 +134,8 @@ def input_problems(statement: dict) -> list[str]:
         if stated.get(name, []) != values
     ]
     problems += _row_problems(statement) + _value_problems(stated) + _check_problems(stated)
+    if has_moments(statement) and not METHODS[statement["method"]].takes_map:
+        problems.append(f"the public inputs must not hold {MOMENT_NORM}")
     rule = statement["fit"]["lambda_from"]
     if rule not in set(Penalty):
         problems.append(f"fit.lambda_from must be one of {', '.join(Penalty)}, got {rule}")

@@ -236,6 +236,7 @@ def test_describe_profile__begins_with_the_pure_part():
     [
         ({}, []),
         ({"statistic": "smallest eigenvalue"}, ["Cholesky"]),
+        ({"statistic": "genome sums"}, ["single precision"]),
     ],
 )
 def test_build_statement__assumptions_follow_what_was_drawn(tmp_path, changed, words):

@@ -38,6 +38,7 @@ PROFILE_ROUNDING, SMALLEST_DELTA = Fraction(1, 10**5), Fraction(1, 10**30)
 # What a statement must say that it rests on, by a word of it: always, and by what was drawn.
 ALWAYS_ASSUMED = ("pseudo-random function", "another's rows", "IEEE 754")
 ASSUMED_OF = {
+    "genome sums": "single precision",
     "smallest eigenvalue": "Cholesky",
     "subset": "decimal module",
 }

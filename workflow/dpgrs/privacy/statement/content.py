@@ -39,7 +39,12 @@ CHOLESKY = (
     "root (docs/proofs/smallest_eigenvalue.md)."
 )
 DECIMAL = "Python's decimal module rounds exponentials and logarithms correctly."
+SINGLE = (
+    "By the same standard, products of matrices in single precision are exact while they and their sums are "
+    "whole numbers below 2^24 (docs/proofs/genome.md)."
+)
 ASSUMED_OF = {
+    "genome sums": SINGLE,
     "smallest eigenvalue": CHOLESKY,
     "subset": DECIMAL,
 }

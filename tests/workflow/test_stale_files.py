@@ -340,6 +340,19 @@ def test_release__an_earlier_bundle_is_said_to_be_of_other_words_or_perhaps_of_o
     assert len(Ledger(attacked / "ledger.jsonl").read().requests) == 2
 
 
+def test_release__a_copy_of_a_study_publishes_no_bundle_of_the_first(attacked):
+    """Of the copy Snakemake has no records, so that its `settings.json` stays that of the first study."""
+    run(attacked, SHORT_RELEASE)
+    root = attacked / "results"
+    shutil.copytree(root / "release", root / "copy", ignore=shutil.ignore_patterns("release"))
+    lower = {"privacy": SHORT_RELEASE["privacy"] | {"epsilon": 1}}
+    found = run(attacked, SHORT_RELEASE | {"study": "copy"} | lower, check=False)
+    assert found.returncode == 1
+    message = "A step must have the settings of the study `copy`, got others of study, privacy.epsilon."
+    assert message in found.stdout
+    assert not (root / "copy" / "release").exists()
+
+
 IMPORTER = """
 {before}
 module dpgrs:

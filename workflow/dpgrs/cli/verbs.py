@@ -63,11 +63,11 @@ def command_of(name):
         files = _files(verb, given)
         # Bundles are of releases only, and the step that writes them reads the settings itself.
         if verb.rests_on and (settings is None or settings.mode == "release"):
-            whole = _settings_of_study(settings, given)
+            rests_on = [path for one in verb.rests_on for path in files.get(one, [])]
+            whole = _settings_of_study(settings, given, folder=study_of(rests_on[0]))
             require_no_digests()
             require_public(path for one in PUBLIC_FILES for path in files.get(one, []))
             _require_loadings(whole, files)
-            rests_on = [path for one in verb.rests_on for path in files.get(one, [])]
             require_folder_of(study_of(rests_on[0]))
             # The step itself reads constants and loadings that the settings name.
             watched = [*rests_on, *map(Path, named_tables(whole))]
@@ -117,8 +117,11 @@ def command_of(name):
     return click.Command(name, callback=run, params=options, help=verb.summary)
 
 
-def _settings_of_study(settings, given):
-    """Return the settings of the study that runs; of a step that runs by itself, those that it reads."""
+def _settings_of_study(settings, given, *, folder):
+    """Return the settings of the study that runs; of a step that runs by itself, those that it reads.
+
+    The study that runs is that of the folder: a file of settings there may be of another one.
+    """
     from dpgrs.config.study import StudyConfig
     from dpgrs.io.json_files import read_json
     from dpgrs.study.made_by import own_settings
@@ -126,14 +129,15 @@ def _settings_of_study(settings, given):
 
     # The step that writes a bundle has them as a file.
     settings = settings or StudyConfig.of(read_json(given["settings"]))
-    handed_over = settings_handed_over(settings.study)
+    study = settings.study if folder is None else folder.name
+    handed_over = settings_handed_over(study)
     if handed_over is None:
         return settings
     whole = StudyConfig.of(handed_over)
     wanted = own_settings(whole)
     if others := [key for key, value in own_settings(settings).items() if wanted.get(key) != value]:
         raise DpgrsError(
-            f"A step must have the settings of the study `{settings.study}`, got others of "
+            f"A step must have the settings of the study `{study}`, got others of "
             f"{', '.join(others)}. Import a study once, remove its `settings.json`, and run it again."
         )
     return whole

@@ -200,10 +200,9 @@ def test_request__counts_covariates_as_columns_and_tells_draws_apart():
     assert wider.gram_claim.value == gram_sensitivity(7, row_norm=2.0, **REQUEST.relation).value
     assert wider.key[: len(REQUEST.key)] == REQUEST.key
     # What a study has not leaves its noise as it is.
-    own = {
-        name: value for name, value in asdict(REQUEST).items() if not re.search("covariate|counts|case", name)
-    }
-    assert REQUEST.key == tuple(map(str, own.values()))
+    left_out = re.compile("covariate|counts|case|ld_share")
+    terms = [value for name, value in asdict(REQUEST).items() if not left_out.search(name)]
+    assert REQUEST.key == tuple(map(str, terms))
     assert wider.key != replace(wider, covariate_bound=4.0).key
 
 

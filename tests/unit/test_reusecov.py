@@ -86,7 +86,7 @@ def test_budget__replace_one_needs_no_count():
 
 def test_request__counts_of_outcomes_tell_draws_apart_where_there_are_any():
     plain, counted = request(), request(counts_outcomes=True)
-    assert len(plain.key) < len(counted.key) == len(asdict(counted)) - 4
+    assert len(plain.key) < len(counted.key) == len(asdict(counted)) - 5
     with pytest.raises(UsageError, match=r"`observed` must be a number of rows for each of 3 outcomes, got"):
         private_statistics(*statistics("haplotypes"), request=counted, noise=BenchmarkNoise(1))
 

@@ -1,6 +1,7 @@
 """Fits from public effects: a release that says so, its replay, and benchmarks."""
 
 import json
+import shutil
 
 import numpy as np
 import pandas as pd
@@ -79,6 +80,21 @@ def test_release__is_replayed_from_nothing_at_no_cost(site, copy):
     settings = told(PLAIN, "score.txt.gz", "other.txt", study="told")
     assert "Replayed: nothing was charged" in run(copy, settings).stdout
     assert bundle(copy, "told") == bundle(site, "told")
+
+
+def test_release__whose_effects_changed_is_refused_before_its_bundle_is_touched(copy):
+    """A job would take `SHA256SUMS` away before it is refused."""
+    settings = told(PLAIN, "score.txt.gz", study="told", evaluation={"metrics": "withheld"})
+    run(copy, settings)
+    before = bundle(copy, "told")
+    shutil.copy(copy / "score.txt.gz", copy / "kept")
+    write_score(copy / "score.txt.gz", read_chosen_sites(copy / "results/told/public/sites.tsv"), np.ones(20))
+    found = run(copy, settings, check=False)
+    assert found.returncode == 2
+    assert "`study` must be new for another release" in found.stdout
+    assert bundle(copy, "told") == before
+    shutil.move(copy / "kept", copy / "score.txt.gz")
+    assert "Replayed: nothing was charged" in run(copy, settings).stdout
 
 
 @pytest.mark.parametrize(

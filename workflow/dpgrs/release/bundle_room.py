@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpgrs.errors import DpgrsError, must
+from dpgrs.io.files import file_digest
 from dpgrs.io.json_files import read_json
 from dpgrs.privacy.ledger.hash_chain import digest
 from dpgrs.privacy.ledger.ledger import Ledger
@@ -37,8 +38,14 @@ def bundle_problems(config: "StudyConfig") -> list[str]:
         return []
     requests, charged = _requests(statement), Ledger(config.privacy.ledger).read().requests
     is_again = requests <= charged.keys() and asks_again(config, [charged[request] for request in requests])
-    is_alike = _is_fitted_by(statement, fit_settings(config), is_before_run=True)
-    return [] if is_again and is_alike else [_taken(folder)]
+    effects = [Path(path) for path in config.public.effects or []]
+    if not all(path.is_file() for path in effects):
+        return []  # its own check names it
+    fit = fit_settings(config)
+    if effects:
+        names = [path.name for path in effects]
+        fit |= {"effects": [file_digest(path) for path in effects], "effect_names": names}
+    return [] if is_again and _is_fitted_by(statement, fit) else [_taken(folder)]
 
 
 def bundled_statement(folder: Path | str) -> dict | None:
@@ -107,16 +114,13 @@ def _requests(statement: dict | None) -> set[str | None]:
     return {mechanism["request"] for mechanism in statement.get("mechanisms") or [{"request": None}]}
 
 
-def _is_fitted_by(statement: dict | None, fit: dict, *, is_before_run: bool = False) -> bool:
+def _is_fitted_by(statement: dict | None, fit: dict) -> bool:
     """Return whether a fit gives the weights of a bundle, by what its statement says of them."""
     if statement is None:
         return True
     stated = {"method": statement.get("method"), **statement.get("fit", {})}
     if "ld" not in fit:
         stated.pop("ld", None)  # which public genotypes: found out in a run
-    if is_before_run:
-        for name in ("effects", "effect_names"):
-            stated.pop(name, None)  # the same of public effects
     is_alike = (stated["method"], stated.keys()) == (fit["method"], fit.keys())
     return is_alike and fit_identity(stated) == fit_identity(fit)
 

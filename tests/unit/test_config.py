@@ -56,6 +56,17 @@ def test_schema__default_and_example_pass_their_own_check(key):
         assert pick(resolve(settings(key, value)), key) == (coerce(value, part) or pick(resolve({}), key))
 
 
+def test_resolve__no_text_is_taken_from_a_number_that_yaml_shortens():
+    """Versions 1.10 and 1.1 of a data set would share a label."""
+    with pytest.raises(
+        UsageError, match=r"`dataset\.version` must be null or text, in quotes where .* got 1\.1"
+    ):
+        resolve(yaml.safe_load("dataset: {version: 1.10}"))
+    for text, label in (('"1.10"', "1.10"), ("3", "3"), ("2026-11-01", "2026-11-01")):
+        found = resolve(yaml.safe_load(f"dataset: {{version: {text}}}"))
+        assert found.dataset.version == label
+
+
 def test_schema__models_are_in_the_catalogue():
     stdpopsim = pytest.importorskip("stdpopsim")
     present = {

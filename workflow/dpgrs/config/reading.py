@@ -79,7 +79,8 @@ def coerce(value, schema):
             return entries  # none is read: there may be millions
         return [coerce(entry, schema["items"]) for entry in entries]
     if "string" in kinds:
-        is_plain = isinstance(value, int | float | date) and not isinstance(value, bool)
+        # Not of 1.10, which YAML has made 1.1.
+        is_plain = isinstance(value, int | date) and not isinstance(value, bool)
         return str(value) if is_plain else value
     if {"integer", "number"} & set(kinds):
         return _number(value, is_integer="integer" in kinds)
@@ -175,6 +176,8 @@ def _fault_line(error, schema, key):
         "uniqueItems": "a list without repeated entries",
         "minItems": "a list with at least one entry",
     }.get(error.validator) or domain(error.schema)
+    if isinstance(error.instance, float) and "string" in _kinds(error.schema) and "enum" not in error.schema:
+        wanted = f"{wanted}, in quotes where it reads as a number with a point"
     example = f"{key.rpartition('.')[2]}: {_show(schema['examples'][0])}"
     return f"`{key}`{place} must be {wanted}, got {_show(error.instance)}. For example `{example}`."
 

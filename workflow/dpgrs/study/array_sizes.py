@@ -175,6 +175,11 @@ def mapped_block(s: "Shape") -> int:
     return s.takes_map * min(s.n_variants, MOST_VARIANTS) ** 2 * FLOAT
 
 
+def mhc_block(s: "Shape") -> float:
+    """Bytes of one matrix of the MHC, which is one block whatever its size: a 200th of the variants."""
+    return s.takes_map * (s.n_variants / 200) ** 2 * FLOAT
+
+
 def moments(s: "Shape") -> float:
     """Bytes of the second moments of all blocks, if all variants had a direction; 0 without them."""
     return s.has_moments * min(mapped(s) / 2, MOST_ENTRIES * FLOAT)
@@ -255,6 +260,11 @@ def scored(s: "Shape") -> float:
 def variant_table(s: "Shape") -> float:
     """Bytes of a table of all variants of the stores, with names of alleles and ids as text."""
     return 600 * s.n_stored_variants
+
+
+def set_table(s: "Shape") -> float:
+    """Bytes of the table of the variants that a study uses, without names of alleles."""
+    return 200 * s.n_variants
 
 
 def file_table(s: "Shape") -> float:

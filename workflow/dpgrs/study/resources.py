@@ -38,6 +38,7 @@ from dpgrs.study.array_sizes import (
     mapping,
     measures,
     metrics,
+    mhc_block,
     moment_rows,
     moment_sums,
     moments,
@@ -55,6 +56,7 @@ from dpgrs.study.array_sizes import (
     rows_of_methods,
     rows_of_part,
     scored,
+    set_table,
     solving,
     square,
     summing,
@@ -161,6 +163,7 @@ NEEDS = {
             + 3 * rows(s) * (1 if s.takes_matrix else of_chromosome(s))
             + 6 * square(s)
             + 12 * mapped_block(s)
+            + 9 * mhc_block(s)
         ),
         lambda s: (
             len(s.sizes) * (summing(s) + 20 * s.takes_matrix * s.n_columns**3)
@@ -177,9 +180,9 @@ NEEDS = {
         ),
         lambda s: len(s.sizes) * s.n_rows * (10**5 + 2 * s.n_series * (1000 + s.n_columns)),
     ),
-    "make-loadings": Need(of_components, finding_components),
+    "make-loadings": Need(lambda s: of_components(s) + set_table(s), finding_components),
     "make-covariates": Need(
-        lambda s: projected(s) + s.n_rows * FLOAT * 10 * s.n_covariates,
+        lambda s: projected(s) + s.n_rows * FLOAT * 10 * s.n_covariates + set_table(s),
         lambda s: s.n_rows * (1000 * s.n_covariates + (10 + s.n_covariates) * s.n_variants),
     ),
     "adjust-outcomes": Need(

@@ -1,6 +1,8 @@
+import gc
 import hashlib
 import os
 import socket
+import warnings
 import zipfile
 
 import numpy as np
@@ -9,6 +11,7 @@ import pytest
 
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.files import (
+    LazyArrays,
     load_arrays,
     read_bytes,
     read_table,
@@ -195,3 +198,19 @@ def test_require_regular__raise_on_pipe_socket_and_device(tmp_path, monkeypatch)
             for read in (require_regular, read_bytes, read_table):
                 with pytest.raises(DpgrsError, match=f"{name}` must be a regular file, or a link to one, "):
                     read(tmp_path / name)
+
+
+def test_lazy_arrays__close_their_file_if_they_are_in_a_cycle(tmp_path):
+    save_arrays(tmp_path / "arrays.npz", {"array": np.arange(3)})
+
+    def read_in_cycle():
+        arrays = LazyArrays(tmp_path / "arrays.npz", {"name": "array"})
+        cycle = [arrays]
+        cycle.append(cycle)
+        return arrays["name"].tolist()
+
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        assert read_in_cycle() == [0, 1, 2]
+        gc.collect()
+    assert [str(warning.message) for warning in seen] == []

@@ -5,6 +5,7 @@ import math
 import os
 import shutil
 import struct
+import weakref
 import zipfile
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -292,6 +293,8 @@ class LazyArrays(Mapping):
         self._path, self._names = path, names
         with _as_written(path):
             self._arrays = np.load(path, allow_pickle=False)
+        # Of objects in a cycle, the open file may go before what would close it.
+        weakref.finalize(self, self._arrays.close)
 
     def __getitem__(self, name: str) -> np.ndarray:
         with _as_written(self._path):

@@ -39,6 +39,19 @@ def with_effects(tmp_path, monkeypatch):
     return folder, tmp_path / "truncated_ld.npz"
 
 
+def test_write_release__a_refused_release_leaves_the_ld_of_an_earlier_one(tmp_path, monkeypatch):
+    tmp_path.chmod(0o700)
+    study = GoldenStudy(tmp_path, monkeypatch, CASES["blup-genome, equal shares, missing"])
+    folder, ld = study.publish(), tmp_path / "truncated_ld.npz"
+    # What stands for the LD of the bundle of another release.
+    ld.write_bytes(b"of another release")
+    edit_statement(folder, ["fit", "ld"], "0" * 64)
+    with pytest.raises(DpgrsError, match="`study` must be new for another release"):
+        study.publish()
+    assert ld.read_bytes() == b"of another release"
+    assert not [*tmp_path.glob(".*partial")]
+
+
 def changed_arrays(folder, **changes):
     """Change arrays of the statistics as a forger would, and the tables that nobody recomputes."""
     path = folder / "statistics" / "statistics.npz"

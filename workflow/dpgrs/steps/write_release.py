@@ -1,10 +1,11 @@
 """The bundle of a release: from released values, public files and the ledger alone."""
 
+from contextlib import nullcontext
 from pathlib import Path
 
 from dpgrs.config.study import StudyConfig
 from dpgrs.errors import DpgrsError
-from dpgrs.io.files import file_digest, written_digest
+from dpgrs.io.files import file_digest, replacing, written_digest
 from dpgrs.io.json_files import read_json
 from dpgrs.io.sites import read_chosen_sites
 from dpgrs.io.tables.outcome_loadings import read_outcome_loadings
@@ -73,7 +74,8 @@ def write_release(
     effects : public effects, for fits that start from them.
     regression : the released regression on covariates, if outcomes were adjusted by one.
     traits : table that describes the outcomes, written by the curator.
-    truncated_ld : file to write of the LD of effects along directions, for maps with equal shares.
+    truncated_ld : file to write of the LD of effects along directions, for maps with equal shares. An earlier
+        one stays as it is if the release is refused.
     output : folder to write. An earlier bundle of the same release there is written again; a bundle of
         another release is refused.
     before_charge : function that raises DpgrsError if a file was replaced since its note was compared; it is
@@ -103,43 +105,44 @@ def write_release(
     found |= {"fit": terms, "fitted": fit, "effects": load_effects(effects)[0]}
     found |= {"traits": () if traits is None else read_traits(traits, names)}
     found |= {"regression": before}
-    statistics = _statistics(settings, label, noisy, sites, ld=ld, truncated_ld=truncated_ld)
-    if truncated_ld is not None:
-        found["truncated_ld"] = file_digest(truncated_ld)
-    content = release_content(settings, sites, label, book, **found)
-    size, covariates = len(sites), settings.covariates
-    scores = Scores(
-        outcomes=names,
-        sites=sites,
-        weights=fit.weights[:, :size],
-        constants=prediction_constants(
-            fit, n_variants=size, n_components=covariates.pcs, rows=settings.cohort.rows
-        ),
-        standard_errors=None if fit.standard_errors is None else fit.standard_errors[:, :size],
-        chosen=fit.chosen if before is None or fit.chosen is None else _of_variants(fit.chosen, size),
-        frequency=sites["frequency"].to_numpy(),
-        genome_build=settings.release.genome_build,
-        terms=content.terms,
-        source=_source(content.events),
-    )
-    outcome_loadings = settings.outcomes.loadings
-    parts = {
-        "scores": scores,
-        "statement": build_statement(content),
-        "provenance": provenance(without_paths(settings), []),
-        "scales": constants,
-        "covariates": covariate_weights(fit.weights[:, size:], names, settings=settings),
-        "loadings": loadings,
-        "outcome_loadings": outcome_loadings and read_outcome_loadings(outcome_loadings).text,
-        "sums": load_reference_sums(accuracy),
-        "measures": load_measures(accuracy),
-        "statistics": statistics,
-    }
-    if before_charge is not None:
-        before_charge()
-    require_same_release(output, {event["request"] for event in content.events}, fit=terms)
-    remove_bundle(output)
-    write_bundle(output, **parts)
+    with replacing(truncated_ld) if truncated_ld is not None else nullcontext() as ld_file:
+        statistics = _statistics(settings, label, noisy, sites, ld=ld, truncated_ld=ld_file)
+        if ld_file is not None:
+            found["truncated_ld"] = file_digest(ld_file)
+        content = release_content(settings, sites, label, book, **found)
+        size, covariates = len(sites), settings.covariates
+        scores = Scores(
+            outcomes=names,
+            sites=sites,
+            weights=fit.weights[:, :size],
+            constants=prediction_constants(
+                fit, n_variants=size, n_components=covariates.pcs, rows=settings.cohort.rows
+            ),
+            standard_errors=None if fit.standard_errors is None else fit.standard_errors[:, :size],
+            chosen=fit.chosen if before is None or fit.chosen is None else _of_variants(fit.chosen, size),
+            frequency=sites["frequency"].to_numpy(),
+            genome_build=settings.release.genome_build,
+            terms=content.terms,
+            source=_source(content.events),
+        )
+        outcome_loadings = settings.outcomes.loadings
+        parts = {
+            "scores": scores,
+            "statement": build_statement(content),
+            "provenance": provenance(without_paths(settings), []),
+            "scales": constants,
+            "covariates": covariate_weights(fit.weights[:, size:], names, settings=settings),
+            "loadings": loadings,
+            "outcome_loadings": outcome_loadings and read_outcome_loadings(outcome_loadings).text,
+            "sums": load_reference_sums(accuracy),
+            "measures": load_measures(accuracy),
+            "statistics": statistics,
+        }
+        if before_charge is not None:
+            before_charge()
+        require_same_release(output, {event["request"] for event in content.events}, fit=terms)
+        remove_bundle(output)
+        write_bundle(output, **parts)
 
 
 def _regression(path, label, book):

@@ -1,3 +1,4 @@
+import hashlib
 from fractions import Fraction
 
 import numpy as np
@@ -199,7 +200,7 @@ def test_describe_ahead__says_what_would_be_charged(settings, monkeypatch, cost,
     monkeypatch.setattr("dpgrs.study.run_summary.settings_of_ledger", lambda config, book: None)
     monkeypatch.setattr("dpgrs.study.run_summary.other_version", lambda config, book: None)
     assert describe_ahead(settings) == [
-        f"Would be charged: {charge}; so far epsilon 0 of 4 is spent, at delta 1e-06."
+        f"A whole run would be charged: {charge}; so far epsilon 0 of 4 is spent, at delta 1e-06."
     ]
     assert describe_ahead(BENCHMARK) == []
     monkeypatch.setattr("dpgrs.study.run_summary.other_version", lambda config, book: 2)
@@ -209,16 +210,54 @@ def test_describe_ahead__says_what_would_be_charged(settings, monkeypatch, cost,
     )
 
 
-def test_describe_failure__says_that_a_charge_is_not_lost(settings, ledger):
-    (line,) = describe_failure(settings, earlier=set())
+def test_describe_failure__says_that_a_charge_is_not_lost(settings, results, ledger):
+    (line,) = describe_failure(settings, results=results, earlier=set())
     assert line.startswith("Nothing was charged; epsilon 0 of 4 is spent")
     reserve(ledger, mu="0.3")
-    (line,) = describe_failure(settings, earlier=set())
+    (line,) = describe_failure(settings, results=results, earlier=set())
     assert line == (
         "The ledger was charged during this run; epsilon 1.292 of 4 is spent, at delta 1e-06. Run it again "
         "with the same settings and files: what it was charged is replayed, not charged twice."
     )
-    assert describe_failure(BENCHMARK, earlier=set()) == []
+    assert describe_failure(BENCHMARK, results=results, earlier=set()) == []
+
+
+def test_describe_failure__leaves_out_what_other_studies_were_charged(settings, results, ledger):
+    charge(ledger, mu="0.3", number=1, study="other")
+    (line,) = describe_failure(settings, results=results, earlier=set())
+    assert line.startswith("Nothing was charged to this study, but to others meanwhile; epsilon 1.292 of 4")
+    charge(ledger, mu="0.2", number=2, study="demo")
+    (line,) = describe_failure(settings, results=results, earlier=set())
+    assert line.startswith("The ledger was charged during this run; ")
+
+
+def test_describe_failure__says_that_a_bundle_is_not_as_it_was_written(settings, results, ledger):
+    release = results / "release"
+    (release / "scores").mkdir()
+    for name in ("provenance.json", "scores/a.txt.gz"):
+        (release / name).write_text("whole")
+    digest = hashlib.sha256(b"whole").hexdigest()
+    sums = f"{digest}  provenance.json\n{digest}  scores/a.txt.gz\n"
+
+    def damage():
+        lines = describe_failure(settings, results=results, earlier=set())
+        return [line for line in lines if "is not as it was written" in line or "is not whole" in line]
+
+    (release / "SHA256SUMS").write_text(sums)
+    assert damage() == []
+    (release / "scores" / "a.txt.gz").write_text("who")
+    assert len(damage()) == 1
+    (release / "scores" / "a.txt.gz").unlink()
+    assert len(damage()) == 1
+    (release / "scores" / "a.txt.gz").write_text("whole")
+    (release / "more").touch()
+    assert len(damage()) == 1
+    (release / "more").unlink()
+    (release / "SHA256SUMS").write_text(sums[:-5])
+    assert len(damage()) == 1
+    (release / "SHA256SUMS").unlink()
+    (line,) = damage()
+    assert "as it lacks SHA256SUMS" in line
 
 
 def test_describe_success__says_that_people_are_copies(results):

@@ -74,7 +74,7 @@ def test_release__by_other_loadings_is_charged_before_anything_is_drawn(site, tm
     text = (copy / "loadings.tsv").read_text()
     (copy / "loadings.tsv").write_text(text.replace("0.1", "0.2"))
     ahead = run(copy, SETTINGS | {"study": "other"}, "--dry-run").stdout
-    assert "Would be charged: epsilon" in ahead
+    assert "A whole run would be charged: epsilon" in ahead
     # X'X and the count are those of the first.
     assert "Charged: epsilon" in run(copy, SETTINGS | {"study": "other"}).stdout
     assert len(Ledger(copy / "ledger.jsonl").read().requests) == 3

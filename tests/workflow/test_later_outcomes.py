@@ -25,11 +25,11 @@ def site(tmp_path_factory):
 def test_later_outcomes__are_charged_for_their_own_products_alone(site, tmp_path):
     copy = copied_site(site, tmp_path / "copy")
     asked = run(copy, LATER, "--dry-run").stdout
-    assert "Would be charged: epsilon 2; so far epsilon 2 of 4 is spent" in asked
+    assert "A whole run would be charged: epsilon 2; so far epsilon 2 of 4 is spent" in asked
     assert "X'X of these genotypes was drawn before, with `privacy.gram_share: 0.36`. Set it" in asked
     assert "are the same: epsilon 1.56 would be charged." in asked
     asked = run(copy, REPLAYED, "--dry-run").stdout
-    assert "Would be charged: epsilon 1.56; so far" in asked
+    assert "A whole run would be charged: epsilon 1.56; so far" in asked
     assert "X'X is that of an earlier release, if its sites and `privacy.genotype_clip` are the same" in asked
     assert "Charged: epsilon 1.56; in all epsilon 2.62 of 4 is spent" in run(copy, REPLAYED).stdout
 

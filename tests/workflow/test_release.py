@@ -79,7 +79,7 @@ def test_release__again_there_is_nothing_to_do(site):
         "Bundle: results/release/release",
         "Replayed: nothing was charged; epsilon 2 of 4 is spent, at delta 1e-06.",
     ]
-    assert "Would be charged: nothing, if its sites" in run(site, RELEASE, "--dry-run").stdout
+    assert "A whole run would be charged: nothing, if its sites" in run(site, RELEASE, "--dry-run").stdout
     assert ledger_bytes(site) == before
 
 
@@ -93,7 +93,7 @@ def test_release__other_draws_are_not_taken_for_those_that_are_there(site, tmp_p
     (copy / "results" / "release" / "release").rename(copy / "published")
     planned = run(copy, RELEASE | change, "--dry-run").stdout
     assert "rule draw" in planned
-    assert "Would be charged: epsilon 2; so far epsilon 2 of 4 is spent" in planned
+    assert "A whole run would be charged: epsilon 2; so far epsilon 2 of 4 is spent" in planned
 
 
 @pytest.mark.parametrize("change", OTHERS)

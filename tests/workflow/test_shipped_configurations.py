@@ -121,7 +121,7 @@ def test_documented_release__with_a_public_side(protection, tmp_path, monkeypatc
     shipped = REPOSITORY / "config" / "release.yaml"
     plan = run(tmp_path, settings, "--configfile", shipped, tmp_path / "study.yaml", "--dry-run").stdout
     assert f"results/{protection}/release" in plan
-    assert "Would be charged: epsilon 2; so far epsilon 0 of 4 is spent" in plan
+    assert "A whole run would be charged: epsilon 2; so far epsilon 0 of 4 is spent" in plan
 
 
 @pytest.mark.parametrize("folder", ["elsewhere", "clone"])

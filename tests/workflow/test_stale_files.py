@@ -340,6 +340,20 @@ def test_release__an_earlier_bundle_is_said_to_be_of_other_words_or_perhaps_of_o
     assert len(Ledger(attacked / "ledger.jsonl").read().requests) == 2
 
 
+def test_release__a_file_of_a_bundle_that_was_cut_short_is_told_of_and_written_again(attacked):
+    run(attacked, SHORT_RELEASE)
+    score = next((attacked / "results" / "release" / "release" / "scores").iterdir())
+    whole = score.read_bytes()
+    score.write_bytes(whole[:-9])
+    told = run(attacked, SHORT_RELEASE).stdout
+    assert "`results/release/release` is not as it was written: SHA256SUMS lists other digests" in told
+    assert "Replayed" not in told
+    told = run(attacked, SHORT_RELEASE, "--forcerun", "write_release").stdout
+    assert "is not as it was written" not in told
+    assert "Replayed: nothing was charged" in told
+    assert score.read_bytes() == whole
+
+
 def test_release__a_copy_of_a_study_publishes_no_bundle_of_the_first(attacked):
     """Of the copy Snakemake has no records, so that its `settings.json` stays that of the first study."""
     run(attacked, SHORT_RELEASE)

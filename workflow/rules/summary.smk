@@ -31,7 +31,7 @@ def say_without_handlers():
         elif not SAID and (
             scheduler.remaining_jobs or scheduler.running or scheduler.failed
         ):
-            lines = describe_failure(SETTINGS, earlier=EARLIER)
+            lines = describe_failure(SETTINGS, results=RESULTS, earlier=EARLIER)
         elif not SAID:
             lines = describe_success(SETTINGS, results=RESULTS, earlier=EARLIER)
     for line in lines:
@@ -53,5 +53,5 @@ onerror:
     SAID.add("failure")
     for line in describe_ended_by_slurm(SLURM_LOGS, earlier=EARLIER_LOGS):
         print(line, file=sys.stderr)
-    for line in describe_failure(SETTINGS, earlier=EARLIER):
+    for line in describe_failure(SETTINGS, results=RESULTS, earlier=EARLIER):
         print(line, file=sys.stderr)

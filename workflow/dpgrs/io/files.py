@@ -150,6 +150,12 @@ def folder_digest(path: Path | str) -> str:
     return digest.hexdigest()
 
 
+def file_digests(folder: Path) -> dict[str, str]:
+    """Return the SHA-256 of all files of a folder by their names below it, in order."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): file_digest(path) for path in files}
+
+
 def digest_file(path: Path | str) -> Path:
     """Return the path of the digest beside a file, a line as of ``sha256sum``."""
     return Path(f"{path}.sha256")

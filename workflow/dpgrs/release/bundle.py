@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from dpgrs.errors import DpgrsError, UsageError
-from dpgrs.io.files import file_digest, remove_own, replacing, table_text
+from dpgrs.io.files import file_digests, remove_own, replacing, table_text
 from dpgrs.privacy.statement.statement import validate
 from dpgrs.privacy.statement.text import plain_language
 from dpgrs.release.pgs_catalog import file_stems, site_digest, write_scoring_file, write_standard_errors
@@ -92,10 +92,10 @@ def write_bundle(
             shutil.copyfile(loadings, folder / LOADINGS)
         if outcome_loadings is not None:
             _write_text(folder / OUTCOME_LOADINGS, outcome_loadings)
-        statement |= {"files": _digests(folder)}
+        statement |= {"files": file_digests(folder)}
         validate(statement)
         _write_text(folder / STATEMENT, _json(statement))
-        sums = "".join(f"{digest}  {name}\n" for name, digest in _digests(folder).items())
+        sums = "".join(f"{digest}  {name}\n" for name, digest in file_digests(folder).items())
         _write_text(folder / SUMS, sums)
     return statement
 
@@ -181,11 +181,6 @@ def _plain_numbers(measures: pd.DataFrame) -> pd.DataFrame:
         for name in ("value", "low", "high", "expected")
     }
     return measures.assign(**plain)
-
-
-def _digests(folder: Path) -> dict[str, str]:
-    files = sorted(path for path in folder.rglob("*") if path.is_file())
-    return {path.relative_to(folder).as_posix(): file_digest(path) for path in files}
 
 
 def _json(value: dict) -> str:

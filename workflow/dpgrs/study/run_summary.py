@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpgrs.errors import DpgrsError
+from dpgrs.io.files import file_digests
 from dpgrs.io.json_files import read_json
 from dpgrs.privacy.ledger.caps import strict_budget
 from dpgrs.privacy.ledger.entries import Cost
@@ -21,6 +22,7 @@ from dpgrs.study.variant_terms import takes_ld
 if TYPE_CHECKING:
     from dpgrs.config.study import StudyConfig
 
+PROVENANCE = "provenance.json"  # of a bundle
 # What a run finds out.
 IF_SAME = "if its sites and `privacy.genotype_clip` are the same"
 
@@ -45,7 +47,7 @@ def describe_ahead(settings: "StudyConfig") -> list[str]:
     )
     if cost != Cost():
         charge = f"epsilon {shown_epsilon(cost, book.budgets[account])}"
-    lines = [f"Would be charged: {charge}; so far {_standing(settings)}."]
+    lines = [f"A whole run would be charged: {charge}; so far {_standing(settings)}."]
     if (version := other_version(settings, book)) is not None:
         lines.append(
             f"Version {version} of the mechanisms made such a release, which this dpgrs cannot replay. "
@@ -103,16 +105,23 @@ def describe_success(settings: "StudyConfig", *, results: Path | str, earlier: s
     return lines + _noise(settings, Path(results, "metrics.tsv"))
 
 
-def describe_failure(settings: "StudyConfig", *, earlier: set[str]) -> list[str]:
-    """Say what was charged to the ledger since a run began that failed; empty for a benchmark."""
+def describe_failure(settings: "StudyConfig", *, results: Path | str, earlier: set[str]) -> list[str]:
+    """Say what was charged to the ledger since a run began that failed; empty for a benchmark.
+
+    Parameters are as in `describe_success`.
+    """
     if not _is_release(settings):
         return []
-    book, standing = _book(settings), _standing(settings)
-    if not book.requests.keys() - earlier:
-        return [f"Nothing was charged; {standing}."]
+    lines, book, standing = _not_whole(Path(results, "release")), _book(settings), _standing(settings)
+    charged = book.requests.keys() - earlier
+    # Until a request is completed, the ledger does not name its study.
+    if not any(book.studies.get(request, settings.study) == settings.study for request in charged):
+        others = " to this study, but to others meanwhile" if charged else ""
+        return [*lines, f"Nothing was charged{others}; {standing}."]
     return [
+        *lines,
         f"The ledger was charged during this run; {standing}. Run it again with the same settings and files: "
-        "what it was charged is replayed, not charged twice."
+        "what it was charged is replayed, not charged twice.",
     ]
 
 
@@ -120,19 +129,16 @@ def _of_others(settings: "StudyConfig", results: Path | str) -> list[str]:
     """Say that a bundle is of other settings or files, or may be: Snakemake may have been told not to compare
     them."""
     bundle, accuracy = Path(results, "release"), Path(results, "private", "replicate1", "accuracy.npz")
-    if not Path(bundle, "provenance.json").is_file():
+    if not Path(bundle, PROVENANCE).is_file():
         return []
-    if not Path(bundle, "SHA256SUMS").is_file():
-        # Snakemake removes it before the job that writes a bundle, which may be refused or killed.
-        return [
-            f"`{bundle}` is not whole, as it lacks SHA256SUMS. Run the study again; a replay costs nothing."
-        ]
+    if lines := _not_whole(bundle):
+        return lines
     own = without_scoring(settings)
     try:
         # A bundle holds no path. The note on the accuracy has all files that its weights were made from.
         if accuracy.is_file():
             require_made_by(own, [accuracy])
-        written = Path(bundle, "provenance.json").read_text()
+        written = Path(bundle, PROVENANCE).read_text()
         is_own = settings_digest(without_paths(own)) in written and _states_traits(own, bundle)
     except DpgrsError:
         is_own = False
@@ -146,6 +152,27 @@ def _of_others(settings: "StudyConfig", results: Path | str) -> list[str]:
     return [
         "The bundle is of this run's settings. Whether it is of its files is not known, as what it was made "
         f"from was removed. {ALL_ANEW}"
+    ]
+
+
+def _not_whole(bundle: Path) -> list[str]:
+    """Say that a bundle, if there is one, lacks its list of digests, or is not as the list says."""
+    if not Path(bundle, PROVENANCE).is_file():
+        return []
+    sums = bundle / "SHA256SUMS"
+    if not sums.is_file():
+        # Snakemake removes it before the job that writes a bundle, which may be refused or killed.
+        return [
+            f"`{bundle}` is not whole, as it lacks {sums.name}. Run the study again; a replay costs nothing."
+        ]
+    digests = file_digests(bundle)
+    del digests[sums.name]
+    listed = "".join(f"{digest}  {name}\n" for name, digest in digests.items())
+    if sums.read_bytes() == listed.encode():
+        return []
+    return [
+        f"`{bundle}` is not as it was written: {sums.name} lists other digests or files. Publish nothing of "
+        "it, and run the study again with `--forcerun write_release`; a replay costs nothing."
     ]
 
 

@@ -18,6 +18,7 @@ from dpgrs.linalg.genome_sums import SUM_STEP, exact_sums
 from dpgrs.methods.genome_mechanism import map_terms
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.planning.public_variants import planned_variants
+from dpgrs.steps.sum_genome import sum_genome
 from dpgrs.study import genome_maps, genome_people
 from dpgrs.study.genome_maps import (
     map_items,
@@ -40,6 +41,7 @@ from dpgrs.study.genome_people import (
 from dpgrs.study.settings import resolve
 from genome_maps import exact_sums_of
 from genome_studies import N_PANEL, items_of_map, map_of_variants
+from step_settings import settings_for
 from variant_sets import variants_in_memory
 
 FREQUENCY = np.array([0.1, 0.2, 0.3, 0.4, 0.5])
@@ -206,6 +208,14 @@ def test_load_sums__are_of_one_map(alleles, outcomes, stored, tmp_path):
         )
     with pytest.raises(DpgrsError, match="must be made along the map of this release"):
         load_sums(paths, "another")
+
+
+def test_sum_genome__people_along_another_map_are_refused(stored, tmp_path):
+    """Before their genotypes are read."""
+    save_labelled(tmp_path / "people.npz", [({"map": "0" * 64}, {"axes": np.zeros((1, N), dtype=np.int64)})])
+    absent, files = tmp_path / "absent.zarr", {"ld": tmp_path / "map.npz", "output": tmp_path / "sums.npz"}
+    with pytest.raises(DpgrsError, match="must be of people along the maps of"):
+        sum_genome(settings_for("sum-genome"), absent, absent, tmp_path / "people.npz", **files)
 
 
 def test_moments__are_of_those_who_are_trained_on_beside_their_sums(alleles, outcomes, stored, tmp_path):

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from dpgrs.errors import UsageError
+from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.replicates import load_labelled, save_labelled
 from dpgrs.io.variant_set import VariantSet
@@ -45,15 +45,21 @@ def sum_genome(
     UsageError
         For a group that there is none of.
     DpgrsError
-        If the files are not of the same people. The message has no number.
+        If the files are not of the same people, or people were measured along another map. The message has no
+        number.
     """
     if shard > shards:
         raise UsageError(f"`--shard` must be at most `--shards`, {shards}, got {shard}. Correct it.")
+    maps, measured = stored_maps(ld), {label["map"]: arrays for label, arrays in load_labelled(people)}
+    if not {stored.digest for stored in maps} <= measured.keys():
+        raise DpgrsError(
+            f"`{people}` must be of people along the maps of `{ld}`, got others. Measure them again: dpgrs "
+            "measure-people"
+        )
     genotypes, values = VariantSet.open(variant_set), Outcomes.load(outcomes)
-    measured = {label["map"]: arrays for label, arrays in load_labelled(people)}
 
     def sums():
-        for stored in stored_maps(ld):
+        for stored in maps:
             options = {"measured": measured[stored.digest], "outcome_bound": settings.outcomes.bound}
             for contig in stored.contigs[shard - 1 :: shards]:
                 moments = None

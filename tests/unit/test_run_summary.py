@@ -217,7 +217,7 @@ def test_describe_failure__says_that_a_charge_is_not_lost(settings, results, led
     (line,) = describe_failure(settings, results=results, earlier=set())
     assert line == (
         "The ledger was charged during this run; epsilon 1.292 of 4 is spent, at delta 1e-06. Run it again "
-        "with the same settings and files: what it was charged is replayed, not charged twice."
+        "with the same settings and files: what was charged for these is replayed, not charged twice."
     )
     assert describe_failure(BENCHMARK, results=results, earlier=set()) == []
 

@@ -121,7 +121,7 @@ def describe_failure(settings: "StudyConfig", *, results: Path | str, earlier: s
     return [
         *lines,
         f"The ledger was charged during this run; {standing}. Run it again with the same settings and files: "
-        "what it was charged is replayed, not charged twice.",
+        "what was charged for these is replayed, not charged twice.",
     ]
 
 

@@ -92,6 +92,14 @@ def test_describe_success__a_replay_says_that_nothing_was_charged(settings, resu
     )
 
 
+def test_describe_success__without_a_bundle_nothing_is_said_to_be_replayed(settings, results, ledger):
+    """As after `--touch` by other settings, where the bundle was moved away."""
+    charge(ledger, mu="0.3", number=1, study="demo")
+    (results / "release" / "SHA256SUMS").unlink()
+    line = describe_success(settings, results=results, earlier=ledger_requests(settings))[-1]
+    assert line.startswith("Nothing was charged; epsilon 1.292 of 4 is spent")
+
+
 def test_describe_success__without_statistics_nothing_was_replayed(settings, tmp_path):
     (line,) = describe_success(settings, results=tmp_path / "results" / "new", earlier=set())
     assert line == "Nothing was charged; epsilon 0 of 4 is spent, at delta 1e-06."

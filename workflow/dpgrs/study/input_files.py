@@ -222,8 +222,8 @@ def changed_file(key: str) -> DpgrsError:
         f"`{key.removeprefix(FILE)}` must be as it was when the study read it, got a file that has changed. "
         "Run the study again: it reads the file anew. If the ledger was charged for the earlier one, put "
         "that back first: other data are refused under this `dataset.version`. With `cohort.in_turn` "
-        "genotype files that were removed must be back for that. If the clock was set back meanwhile, add "
-        "`--forceall`."
+        "genotype files that were removed must be back for that. After `--touch`, or if the clock was set "
+        "back meanwhile, add `--forceall`."
     )
 
 

@@ -100,7 +100,9 @@ def describe_success(settings: "StudyConfig", *, results: Path | str, earlier: s
     if _is_release(settings):
         of_others = _of_others(settings, results)
         lines += _older_pages(Path(results))
-        return lines + of_others + _charge(settings, results, earlier, is_replay=not of_others)
+        # Without a bundle, as after `--until`, or if it was removed before `--touch`, nothing is there again.
+        is_replay = "Bundle" in paths and not of_others
+        return lines + of_others + _charge(settings, results, earlier, is_replay=is_replay)
     lines += _copied(settings) + _missing(Path(results, "private", "qc.tsv"))
     return lines + _noise(settings, Path(results, "metrics.tsv"))
 

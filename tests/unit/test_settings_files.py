@@ -226,6 +226,8 @@ ODD = {
         b'{"study": "a",\n "study": "b"}',
         "line 2, column 2: found the key `study` a second time",
     ),
+    "octal": (b"dataset: {version: 010}\n", "line 1, column 20: found `010`, which YAML reads as 8: put"),
+    "sexagesimal": (b"dataset: {version: 1:30}\n", "found `1:30`, which YAML reads as 90: put text in"),
     "digits": (b"seed: " + b"9" * 20_000, "it holds a date or number that cannot be"),
     "no keys": (b"[]", "it must have keys with values at its top"),
 }
@@ -242,6 +244,13 @@ def test_read_settings__odd_files_are_one_line(content, fault):
 def test_read_settings__odd_paths_are_one_line():
     assert "Is a directory" in fault_of(".")
     assert "File name too long" in fault_of("x" * 5000)
+
+
+def test_read_settings__integers_are_as_they_read():
+    Path("study.yaml").write_text("seed: 0\nvariants: {size: [1_000, +5]}\ndataset: {version: '010'}\n")
+    settings = read_settings("study.yaml")
+    assert (settings["seed"], settings["variants"]["size"]) == (0, [1000, 5])
+    assert settings["dataset"]["version"] == "010"
 
 
 def test_read_settings__aliases_are_fine():

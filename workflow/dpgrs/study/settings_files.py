@@ -6,6 +6,7 @@ Snakemake's own reader runs Python that a file with the key ``__use_yte__`` hold
 import hashlib
 import json
 import os
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -130,6 +131,20 @@ class _Loader(yaml.SafeLoader):
                     )
                 seen.add(key.value)
         return node
+
+
+def _as_it_reads(loader: _Loader, node: yaml.ScalarNode) -> int:
+    """Return an integer; 010 and 1:30, which YAML reads as 8 and 90, are refused: they may be text."""
+    value = loader.construct_yaml_int(node)
+    if not re.fullmatch("[-+]?(0|[1-9][0-9_]*)", node.value):
+        raise yaml.constructor.ConstructorError(
+            problem=f"found `{node.value}`, which YAML reads as {value}: put text in quotes",
+            problem_mark=node.start_mark,
+        )
+    return value
+
+
+_Loader.add_constructor("tag:yaml.org,2002:int", _as_it_reads)
 
 
 def _read(path: Path | str) -> dict[str, Any]:

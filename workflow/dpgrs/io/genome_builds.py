@@ -113,12 +113,12 @@ class BuildCheck:
         They are a data frame, or a dict of n_variants values each: contig (with or without ``chr``), position
         (1-based), id (ids with semicolons between them).
         """
-        contigs, ids = (np.asarray(variants[name], dtype=object) for name in ("contig", "id"))
+        contigs, ids = (_column(variants[name]) for name in ("contig", "id"))
         positions = np.asarray(variants["position"], dtype=np.int64)
-        for contig in dict.fromkeys(contigs):
+        for contig in contigs.unique() if hasattr(contigs, "unique") else dict.fromkeys(contigs):
             end = LENGTHS[self._build].get(chromosome_name(contig))
             if end is not None and positions.max() > end:
-                self._refuse_beyond(positions[contigs == contig], contig, end)
+                self._refuse_beyond(positions[np.asarray(contigs == contig)], contig, end)
         # Few variants are left, which are checked one by one.
         near = np.isin(positions, _POSITIONS)
         for contig, position, names in zip(contigs[near], positions[near].tolist(), ids[near], strict=True):
@@ -144,3 +144,8 @@ class BuildCheck:
             domain = f"be a build that has position {contig}:{beyond[0]} of {self._path}"
             got = f"{self._build}, whose chromosome {chromosome_name(contig)} ends at {end}"
             raise DpgrsError(must(self._key, domain, got, "Correct it, or lift the positions over."))
+
+
+def _column(column: Any) -> Any:
+    """Return a column of a data frame as it is, and any other as an array of objects."""
+    return column if hasattr(column, "unique") else np.asarray(column, dtype=object)

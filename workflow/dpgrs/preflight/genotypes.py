@@ -32,6 +32,7 @@ def reference_problems(inspection):
         return []
     if line := _unfetched(inspection):
         return [line]
+    compared = None
     for chromosome in cohort.chromosomes:
         sides = {
             cohort_pattern(cohort)[0]: partial(cohort_files, cohort),
@@ -54,6 +55,10 @@ def reference_problems(inspection):
         if len(samples) < 2:
             continue
         people, others = samples
+        # The same two, as of most chromosomes, share nobody here either.
+        if compared and people is compared[0] and others is compared[1]:
+            continue
+        compared = people, others
         if people == inspection.samples:
             people = inspection.people
         else:  # said by other checks

@@ -68,11 +68,18 @@ class Inspection:
         self.mode = config.mode if self.is_clear("mode") else None
         self.shows_ids = self.mode == "benchmark"
         self.header, self.names = cache(genotype_header), cache(outcome_names)
+        self._set_of = None, frozenset()
         self.book = cache(lambda path: Ledger(path).read())
 
     def __getitem__(self, key):
         """Return the value of a dotted key as a file of settings has it."""
         return as_json(self.config.value(key))
+
+    def each_of(self, people):
+        """Return the set of people, which is made once for all checks of the same."""
+        if self._set_of[0] is not people:
+            self._set_of = people, frozenset(people or ())
+        return self._set_of[1]
 
     def is_default(self, key):
         """Tell whether a key has its default."""

@@ -174,15 +174,17 @@ def count_table(inspection, key, *, kind, columns=None, judge=None, is_told=True
                 "allows_others": True,
             },
         )
-    count, codes, told = PeopleCount(kind, people or ()), MissingCodes(), []
-    alike = AlikeIds(people or (), of=whose.get("of", "the genotypes")) if inspection.tell else None
+    each = inspection.each_of(people)
+    count, codes, told = PeopleCount(kind, people or (), each), MissingCodes(), []
+    of = whose.get("of", "the genotypes")
+    alike = AlikeIds(people or (), people=each, of=of) if inspection.tell else None
     try:
         names = inspection.names(path)
         if inspection.headers_only:
             return names, []
-        sample = sample_outcomes(path, columns=columns, people=people and set(people))
+        sample = sample_outcomes(path, columns=columns, people=each if people else None)
         if sample is not None:
-            count.add_ids(sample.ids)
+            count.add_ids(sample.ids, n_both=sample.n_eligible if people else 0)
             told.append(str(sample))
             if alike:
                 alike.add(sample.ids)

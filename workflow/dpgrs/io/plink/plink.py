@@ -6,6 +6,7 @@ together.
 
 import os
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -253,7 +254,7 @@ def _positions(path: Path, records: pd.DataFrame) -> np.ndarray:
     text = records["position"]
     is_number = text.str.fullmatch("[0-9]{1,10}", na=False).to_numpy()
     positions = np.zeros(len(records), dtype=np.int64)
-    positions[is_number] = text[is_number].astype(np.int64)
+    positions[is_number] = _whole_numbers(text if is_number.all() else text[is_number])
     is_bad = (positions < 1) | (positions >= 2**31)
     if is_bad.any():
         first = records.iloc[int(is_bad.argmax())]
@@ -261,3 +262,12 @@ def _positions(path: Path, records: pd.DataFrame) -> np.ndarray:
         problem = f"`POS` must be a whole number from 1 to 2^31 - 1, got {position}. Mend the record."
         raise record_error(path, None, f"{first['contig']}\t{first['position']}".encode(), problem)
     return positions
+
+
+def _whole_numbers(digits: pd.Series) -> np.ndarray:
+    """Return the int64 numbers that digits write."""
+    with suppress(ImportError):
+        import pyarrow as pa  # a tenth of the time
+
+        return pa.array(digits, pa.string()).cast(pa.int64()).to_numpy()
+    return digits.astype(np.int64).to_numpy()

@@ -30,12 +30,14 @@ LEAVE_OUT = {
 class PeopleCount:
     """Counts the people with genotypes whom a table has, block by block.
 
-    `kind` is ``outcome`` or ``covariate``; `sample_ids` are the people of the study, who have genotypes.
+    `kind` is ``outcome`` or ``covariate``; `sample_ids` are the people of the study, who have genotypes, and
+    `people` the set of them if there is one.
     """
 
-    def __init__(self, kind: str, sample_ids: Sequence[str]) -> None:
+    def __init__(self, kind: str, sample_ids: Sequence[str], people: frozenset[str] | None = None) -> None:
         self.kind = kind
-        self._people, self._examples = dict.fromkeys(sample_ids), []
+        self._people = frozenset(sample_ids) if people is None else people
+        self._sample_ids, self._examples = sample_ids, []
         self._n_ids = self._n_both = 0
         self._values: Any = 0  # a Series by column, from the first block on
         self._n_chosen = None
@@ -51,13 +53,13 @@ class PeopleCount:
         return with_genotypes
 
     def _with_genotypes(self, table: pd.DataFrame) -> pd.DataFrame:
-        return table[np.array([name in self._people for name in table.index], dtype=bool)]
+        return table[list(map(self._people.__contains__, table.index.tolist()))]
 
-    def add_ids(self, ids: list[str]) -> None:
-        """Count people of the table without their values."""
+    def add_ids(self, ids: list[str], *, n_both: int | None = None) -> None:
+        """Count people of the table without their values; `n_both` have genotypes, if that is known."""
         self._examples += ids[: EXAMPLES - len(self._examples)]
         self._n_ids += len(ids)
-        self._n_both += sum(name in self._people for name in ids)
+        self._n_both += sum(map(self._people.__contains__, ids)) if n_both is None else n_both
 
     def add_chosen(self, table: pd.DataFrame) -> pd.DataFrame:
         """Count the values of people chosen at random, after `add_ids`; return those with genotypes."""
@@ -106,7 +108,7 @@ class PeopleCount:
         """
         is_checked, n_people = TableCheck.PEOPLE in checks, len(self._people)
         if is_checked and not self._n_both:
-            return describe_mismatch(self._examples, list(self._people), shows_ids=shows_ids, of=of)
+            return describe_mismatch(self._examples, self._sample_ids, shows_ids=shows_ids, of=of)
         share = f"{least_share:g} (`outcomes.least_share`)"
         if is_checked and allows_others and self._n_both < least_share * n_people:
             return (

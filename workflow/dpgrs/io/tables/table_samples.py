@@ -4,7 +4,8 @@ These people are chosen at random among the people of the study, only by their p
 of all people by those chosen is wrong with a probability of 10^-12 at most, each time.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,6 +28,7 @@ from dpgrs.io.tables.phenotypes import (
     require_size,
     text_names,
 )
+from dpgrs.io.tables.plain_columns import NotPlainError, ids_of_column, plain_columns
 from dpgrs.io.tables.tables import (
     add_once,
     header_of,
@@ -35,6 +37,7 @@ from dpgrs.io.tables.tables import (
     require_people,
     rows_of,
     sample_index,
+    separator_of,
 )
 from dpgrs.public_random import generator
 
@@ -47,6 +50,7 @@ class TableSample(NamedTuple):
     """The people of a table, and the values of some."""
 
     ids: list[str]  # all people of the table
+    n_eligible: int  # those of them whose values may be chosen
     table: pd.DataFrame  # as from `read_outcomes`, of people chosen at random
 
     def __str__(self) -> str:
@@ -76,7 +80,12 @@ def outcome_people(path: Path | str) -> list[str]:
     if is_parquet(path):
         ids, _ = parquet_names(path)
         return [name for block in parquet_numbers(path, sample=ids, columns=[]) for name in block.index]
-    lines, (sample, _, _) = {}, text_names(header_of(rows_of(path), path), path)
+    header = header_of(rows_of(path), path)
+    sample, _, _ = text_names(header, path)
+    with suppress(NotPlainError):
+        blocks = [ids for ids, _ in _plain_blocks(path, [sample])]
+        return _each_once([name for ids in blocks for name in ids])
+    lines = {}
     for line, name, _ in ids_of(path, sample):
         add_once(lines, name, path, line)
     require_people(lines, path)
@@ -110,18 +119,30 @@ def describe_chosen(table: pd.DataFrame) -> pd.DataFrame:
 class Reservoir:
     """Chooses some of things that come one by one, each with the same probability (reservoir sampling).
 
-    It chooses `most`, at least 1, or everything if there are no more. `chosen` has no order.
+    It chooses `most`, at least 1, or everything if there are no more. `chosen` has no order; `n_seen` things
+    came so far.
     """
 
     def __init__(self, most: int) -> None:
-        self.chosen, self._most, self._n_seen, self._random = [], most, 0, _chooser()
+        self.chosen, self._most, self.n_seen, self._random = [], most, 0, _chooser()
 
     def add(self, thing: Any) -> None:
         """Take the next thing."""
-        self._n_seen += 1
-        is_free = self._n_seen <= self._most
-        index = len(self.chosen) if is_free else int(self._random.random() * self._n_seen)
+        self.n_seen += 1
+        is_free = self.n_seen <= self._most
+        index = len(self.chosen) if is_free else int(self._random.random() * self.n_seen)
         self.chosen[index : index + 1] = [thing] if index < self._most else []
+
+    def places(self, n_things: int) -> np.ndarray:
+        """Return the place in `chosen` that each of the next things takes, (n_things,) int64, as `add` does.
+
+        A later thing takes the place of an earlier one; from `most` on there is no place.
+        """
+        numbers = self.n_seen + np.arange(1, n_things + 1)
+        self.n_seen += n_things
+        places, is_late = numbers - 1, numbers > self._most
+        places[is_late] = (self._random.random(np.count_nonzero(is_late)) * numbers[is_late]).astype(np.int64)
+        return places
 
 
 def choose_rows(row_numbers: np.ndarray, most: int) -> np.ndarray:
@@ -139,24 +160,77 @@ def _of_text(path: Path | str, columns: Columns, people: Collection[str] | None)
     header = header_of(rows_of(path), path)
     sample, outcomes, all_names = text_names(header, path)
     column_of, names = dict(zip(all_names, outcomes, strict=True)), picked(all_names, columns, path)
-    used = [column_of[name] for name in names]
-    lines, most = {}, max(MOST_CELLS // len(header), 1)
-    candidates = Reservoir(most)
+    used, most = [column_of[name] for name in names], max(MOST_CELLS // len(header), 1)
+    try:
+        ids, n_eligible, chosen, values = _of_plain_text(path, sample, used, people, most)
+    except NotPlainError:
+        ids, n_eligible, chosen, values = _of_any_text(path, sample, used, names, people, most)
+    require_size(path, n_people=len(ids), n_values=len(ids) * len(names))
+    if len(ids) <= most:
+        return None
+    table = pd.DataFrame(values, index=sample_index(chosen), columns=names)
+    return TableSample(ids, n_eligible, table)
+
+
+def _of_plain_text(
+    path: Path | str, sample: int, used: Sequence[int], people: Collection[str] | None, most: int
+) -> tuple[list[str], int, list[str], np.ndarray]:
+    """Return all ids, how many may be chosen, those chosen and (n_chosen, n_used) their values."""
+    ids, candidates = [], Reservoir(most)
+    rows, values = np.full(most, -1), np.empty((most, len(used)))
+    for block_ids, block in _plain_blocks(path, [sample], used):
+        eligible = np.arange(len(block_ids))
+        if people is not None:
+            eligible = eligible[list(map(people.__contains__, block_ids))]
+        places = candidates.places(len(eligible))
+        has_place = places < most
+        # Of several rows with one place numpy takes the last.
+        rows[places[has_place]] = len(ids) + eligible[has_place]
+        values[places[has_place]] = block[eligible[has_place]]
+        ids += block_ids
+    order = np.argsort(rows)[np.count_nonzero(rows < 0) :]
+    return _each_once(ids), candidates.n_seen, [ids[row] for row in rows[order]], values[order]
+
+
+def _of_any_text(
+    path: Path | str,
+    sample: int,
+    used: Sequence[int],
+    names: Sequence[str],
+    people: Collection[str] | None,
+    most: int,
+) -> tuple[list[str], int, list[str], np.ndarray]:
+    """Return the same of any table, line by line; refuse repeated ids and cells that are no numbers."""
+    lines, candidates = {}, Reservoir(most)
     for line, name, cells in ids_of(path, sample):
         add_once(lines, name, path, line)
         if people is None or name in people:
             candidates.add((line, name, cells))
     require_people(lines, path)
-    require_size(path, n_people=len(lines), n_values=len(lines) * len(names))
-    if len(lines) <= most:
-        return None
-    chosen = sorted(candidates.chosen, key=itemgetter(0))
-    values = np.empty((len(chosen), len(names)))
+    chosen = sorted(candidates.chosen, key=itemgetter(0)) if len(lines) > most else []
+    values = np.empty((len(chosen), len(used)))
     for person, (line, _, cells) in enumerate(chosen):
         row = cells()
         values[person] = numbers_of([row[column] for column in used], names, path, line)
-    index = sample_index(name for _, name, _ in chosen)
-    return TableSample(list(lines), pd.DataFrame(values, index=index, columns=names))
+    return list(lines), candidates.n_seen, [name for _, name, _ in chosen], values
+
+
+def _plain_blocks(
+    path: Path | str, sample: list[int], used: Sequence[int] = ()
+) -> Iterator[tuple[list[str], np.ndarray]]:
+    """Yield ids, and (n_ids, n_used) values, of some lines of a plain table at a time."""
+    line, header = next(rows_of(path))
+    separator = separator_of(path)
+    terms = {"separator": separator, "n_columns": len(header), "n_skipped": line, "joins": separator == " "}
+    for [ids], values in plain_columns(path, texts=sample, numbers=used, **terms):
+        yield ids_of_column(ids), values
+
+
+def _each_once(ids: list[str]) -> list[str]:
+    """Return ids; none, and an id twice, are left to the reader that names its lines."""
+    if len(set(ids)) < max(len(ids), 1):
+        raise NotPlainError
+    return ids
 
 
 def _of_parquet(path: Path | str, columns: Columns, people: Collection[str] | None) -> TableSample | None:
@@ -171,4 +245,4 @@ def _of_parquet(path: Path | str, columns: Columns, people: Collection[str] | No
     rows = choose_rows(eligible, most)
     values = parquet_rows(path, columns=names, row_numbers=rows)
     index = sample_index(ids[row] for row in rows)
-    return TableSample(ids, pd.DataFrame(values, index=index, columns=names))
+    return TableSample(ids, len(eligible), pd.DataFrame(values, index=index, columns=names))

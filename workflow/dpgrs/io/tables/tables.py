@@ -135,6 +135,12 @@ def ids_of(path: Path | str, column: int) -> Iterator[tuple[int, str, Callable[[
             lines.size = 0
 
 
+def separator_of(path: Path | str) -> str:
+    """Return the separator that the first line of a table shows."""
+    with _opened(Path(path)) as (first, _):
+        return _separator(first)
+
+
 def remarks_of(path: Path | str) -> dict[str, str]:
     """Return the values of lines ``#name=value`` above a table, by name in lower case with ``_`` for blanks.
 
@@ -181,7 +187,10 @@ def _fitted(cells: list[str], width: int | None, path: Path | str, line: int) ->
 
 def _cells_of(text: str, mark: str, width: int, path: Path | str, line: int) -> list[str]:
     """Return the cells of a row that is one line."""
-    return _fitted(next(_split(mark, [text])), width, path, line)
+    try:
+        return _fitted(next(_split(mark, [text])), width, path, line)
+    except csv.Error:
+        raise _no_text(path) from None
 
 
 def _cell_of(text: str, mark: str, width: int, column: int) -> str | None:
@@ -203,7 +212,7 @@ def _opened(path: Path, *, errors: str = "strict") -> Iterator[tuple[str, "_Line
     """Open a table; give its first line, that of the names, and an iterator over the lines below it."""
     require_regular(path)
     try:
-        open_text: Callable[..., IO[str]] = gzip.open if _is_gzip(path) else open
+        open_text: Callable[..., IO[str]] = gzip.open if is_gzip(path) else open
         text: dict[str, Any] = {"mode": "rt", "encoding": "utf-8-sig", "errors": errors}
         with open_text(path, newline="", **text) as file:
             is_old = file.readline(LONGEST_LINE + 1).endswith("\r")
@@ -229,10 +238,11 @@ def _opened(path: Path, *, errors: str = "strict") -> Iterator[tuple[str, "_Line
         ) from None
     except (UnicodeDecodeError, csv.Error) as error:
         is_utf_16 = isinstance(error, UnicodeDecodeError) and error.object[:2] in UTF_16
-        got = ", got UTF-16" if is_utf_16 else ""
-        raise DpgrsError(
-            f"`{path}` must be UTF-8 text in columns, plain or gzipped{got}. Export it as such."
-        ) from None
+        raise _no_text(path, ", got UTF-16" if is_utf_16 else "") from None
+
+
+def _no_text(path: Path | str, got: str = "") -> DpgrsError:
+    return DpgrsError(f"`{path}` must be UTF-8 text in columns, plain or gzipped{got}. Export it as such.")
 
 
 def _separator(first: str) -> str:
@@ -277,7 +287,8 @@ class _Lines:
         return line
 
 
-def _is_gzip(path: Path) -> bool:
+def is_gzip(path: Path) -> bool:
+    """Return whether a file is gzipped."""
     with path.open("rb") as file:
         return file.read(2) == b"\x1f\x8b"
 

@@ -105,11 +105,11 @@ PARTS = {
 
 
 def simulated(given: argparse.Namespace) -> GenomeCohort:
-    """Return the cohort, with fewer training people in proportion where it has fewer chromosomes.
+    """Return the cohort, with the largest number of people to train on.
 
     Chromosomes that are there are not simulated again: their folder is named by what they are made of.
     """
-    sizes = CohortSizes(given.train, given.panel, given.test, given.other_panel)
+    sizes = CohortSizes(max(given.train), given.panel, given.test, given.other_panel)
     terms = [given.seed, given.length, sizes, genome_cohort.MODEL_TERMS]
     folder, files = given.folder / f"cohort-{json_digest(terms).hex()[:12]}", []
     for number in range(1, given.only + 1):
@@ -119,7 +119,7 @@ def simulated(given: argparse.Namespace) -> GenomeCohort:
             chromosome = simulate_chromosome(number, seed=given.seed, sizes=sizes, length=given.length)
             write_chromosome(files[-1], chromosome)
             print(f"chromosome {number}: {time.monotonic() - started:.0f} s", file=sys.stderr)
-    return GenomeCohort(tuple(files), sizes, round(given.train * given.only / given.chromosomes))
+    return GenomeCohort(tuple(files), sizes, sizes.train)
 
 
 def people_of_panel(cohort: GenomeCohort, panel: str) -> slice:
@@ -299,15 +299,31 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--chromosomes", type=int, default=15)
     parser.add_argument("--only", type=int, help="measure the first of them, on people in proportion")
     parser.add_argument("--length", type=int, default=LENGTH, help="of a chromosome, in base pairs")
-    for name, size in (("train", 20_000), ("panel", 2_000), ("test", 2_800), ("other-panel", 2_000)):
+    parser.add_argument("--train", type=int, nargs="+", default=[20_000], help="people, of all chromosomes")
+    for name, size in (("panel", 2_000), ("test", 2_800), ("other-panel", 2_000)):
         parser.add_argument(f"--{name}", type=int, default=size, help="people")
     given = parser.parse_args(arguments)
     given.only = given.only or given.chromosomes
-    cohort, measurement, panels = simulated(given), None, {}
+    cohort = simulated(given)
+    for n_people in given.train:
+        measure(replace(cohort, n_train=round(n_people * given.only / given.chromosomes)), given)
+    paths = sorted(given.folder.glob("chromosomes*/*.tsv"))
+    table = pd.concat([pd.read_csv(path, sep="\t") for path in paths], ignore_index=True)
+    # Files of earlier releases lack the column.
+    table["ld_share"] = table.get("ld_share", pd.Series(0.0, table.index)).fillna(0.0)
+    table.to_csv(given.folder / "table.tsv", sep="\t", index=False)
+    print(*in_markdown(table), sep="\n")
+    draw(table, given.folder / "genome.png")
+    return 0
+
+
+def measure(cohort: GenomeCohort, given: argparse.Namespace) -> None:
+    """Write the rows of all settings that are not measured yet."""
+    measurement, panels = None, {}
     for setting in (setting for part in given.parts for setting in PARTS[part]):
         if given.epsilon and setting.epsilon not in (*given.epsilon, np.inf):
             continue
-        path = given.folder / f"chromosomes{given.only}" / f"{setting.name}.tsv"
+        path = given.folder / f"chromosomes{given.only}" / f"{setting.name}-people{cohort.n_train}.tsv"
         done = measured_before(path)
         releases = [
             (architecture, first)
@@ -328,14 +344,6 @@ def main(arguments: list[str] | None = None) -> int:
         path.parent.mkdir(parents=True, exist_ok=True)
         for rows in measurement.rows(setting, panels[setting.panel], releases):
             pd.DataFrame(rows).to_csv(path, sep="\t", index=False, mode="a", header=not path.exists())
-    paths = sorted(given.folder.glob("chromosomes*/*.tsv"))
-    table = pd.concat([pd.read_csv(path, sep="\t") for path in paths], ignore_index=True)
-    # Files of earlier releases lack the column.
-    table["ld_share"] = table.get("ld_share", pd.Series(0.0, table.index)).fillna(0.0)
-    table.to_csv(given.folder / "table.tsv", sep="\t", index=False)
-    print(*in_markdown(table), sep="\n")
-    draw(table, given.folder / "genome.png")
-    return 0
 
 
 if __name__ == "__main__":

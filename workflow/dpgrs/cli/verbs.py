@@ -104,8 +104,8 @@ def command_of(name):
                     != made[output]
                 ):
                     raise DpgrsError(
-                        f"What `{output}` is made from must stay as it is meanwhile, got other files. Run "
-                        "one study at a time in a folder, and run it again."
+                        f"What `{output}` is made from must stay as it is meanwhile, got other files or "
+                        "another version of dpgrs. Run one study at a time in a folder, and run it again."
                     )
                 note(output, made[output])
         if found is not None:

@@ -1,6 +1,7 @@
 """Maps of a panel in their file, and people along them, against Python's integers and single steps."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -183,6 +184,29 @@ def test_axes__are_the_first_variant_over_its_deviation(alleles, stored):
     dosage = alleles[0, ::2] + alleles[0, 1::2]
     p = FREQUENCY[0]
     np.testing.assert_allclose(axes[0] / 4096, (dosage - 2 * p) / np.sqrt(2 * p * (1 - p)), atol=1e-3)
+
+
+def test_axes__are_exact_whatever_pruned_variants_are_read_together(alleles, monkeypatch):
+    rng = np.random.default_rng(5)
+    chromosomes = {
+        contig: SimpleNamespace(
+            pruned=np.array([0, 1, 3, 4]),
+            centre=rng.integers(0, 2**13, 5),
+            axis_loadings=rng.integers(-(2**30), 2**30, (4, 2)),
+        )
+        for contig in CONTIGS
+    }
+    label = {"n_axes": 2, "terms": {"n_variants": D}}
+    stored = SimpleNamespace(label=label, contigs=CONTIGS, chromosome=chromosomes.get)
+    dosages = 4096 * (alleles[:, ::2] + alleles[:, 1::2]).astype(object)
+    sums = 0
+    for number, chromosome in enumerate(chromosomes.values()):
+        centred = dosages[5 * number + chromosome.pruned] - chromosome.centre[chromosome.pruned, np.newaxis]
+        sums = sums + chromosome.axis_loadings.T.astype(object) @ centred
+    for n_together in (1, 3, 1024):
+        monkeypatch.setattr(genome_people, "AXIS_VARIANTS", n_together)
+        axes = people_axes(people_of(alleles), stored)
+        np.testing.assert_array_equal(axes, (sums + 2**23) // 2**24)
 
 
 def test_sums__of_those_who_are_not_trained_on_are_zero(alleles, outcomes, stored):

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from dpgrs.io.outcomes import Outcomes
     from dpgrs.io.variant_set import VariantSet
 
-# People whose dosages of pruned variants are in memory together.
-AXIS_PEOPLE = 2**12
+# People and pruned variants whose dosages are in memory together.
+AXIS_PEOPLE, AXIS_VARIANTS = 2**12, 2**10
 
 
 def people_axes(variant_set: "VariantSet", stored: StoredMap) -> np.ndarray:
@@ -41,9 +41,12 @@ def people_axes(variant_set: "VariantSet", stored: StoredMap) -> np.ndarray:
     loadings, centres, columns = [], [], []
     for contig in stored.contigs:
         chromosome = stored.chromosome(contig)
-        loadings.append(chromosome.axis_loadings)
-        centres.append(chromosome.centre[chromosome.pruned])
-        columns.append(columns_by_contig[contig][chromosome.pruned])
+        for first in range(0, len(chromosome.pruned), AXIS_VARIANTS):
+            together = slice(first, first + AXIS_VARIANTS)
+            pruned = chromosome.pruned[together]
+            loadings.append(chromosome.axis_loadings[together])
+            centres.append(chromosome.centre[pruned])
+            columns.append(columns_by_contig[contig][pruned])
     for people in people_parts(slice(0, n_people), AXIS_PEOPLE):
         centred = (
             (_steps(variant_set, own, people) - centre[:, np.newaxis]).T

@@ -1,7 +1,11 @@
 """A public map of a few variants, made without LAPACK, and the sums of a small study along it."""
 
-import numpy as np
+from dataclasses import replace
 
+import numpy as np
+import pandas as pd
+
+from dpgrs.genotypes.bits import pack
 from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.replicates import save_labelled
 from dpgrs.linalg.genome_map import (
@@ -13,6 +17,7 @@ from dpgrs.linalg.genome_map import (
     chromosome_arrays,
 )
 from dpgrs.methods.genome_mechanism import map_terms
+from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.study.genome_maps import map_label, people_digest, stored_maps
 from dpgrs.study.genome_people import (
     contig_moments,
@@ -22,8 +27,14 @@ from dpgrs.study.genome_people import (
     sums_item,
 )
 from dpgrs.study.requests import requests_of
+from variant_sets import variants_in_memory
 
 N_PANEL, PLANNED = 500, 250
+# Of two chromosomes that are alike, and people on both.
+FREQUENCY = np.array([0.1, 0.2, 0.3, 0.4, 0.5])
+D, N = 2 * len(FREQUENCY), 70
+FREQUENCIES = np.tile(FREQUENCY, 2)
+CONTIGS = ("1", "2")
 
 
 def map_of_variants(frequency, *, clip, size=2, n_axes=0, contigs=("1",), is_clipped_jointly=False):
@@ -59,6 +70,17 @@ def map_of_variants(frequency, *, clip, size=2, n_axes=0, contigs=("1",), is_cli
     return GenomeMap(tuple(chromosomes), N_PANEL, *terms)
 
 
+def with_scores(genome, names):
+    """Return a map with a public score for each of these outcomes."""
+    parts = [
+        replace(
+            part, score_weights=np.add.outer(np.arange(len(names)), np.arange(part.n_variants) - 1) * 2**22
+        )
+        for part in genome.chromosomes
+    ]
+    return replace(genome, chromosomes=tuple(parts), scored=names, residual_variances=(0.75,) * len(names))
+
+
 def _block(first, stop, deviations, share):
     own, n = deviations[first:stop], stop - first
     matrix = np.diag(np.rint(np.sqrt(share) / own / MAP_STEP)).astype(np.int64)
@@ -80,6 +102,8 @@ def sum_along_map(study, config, *, count):
     config = config.changed(outcomes={"count": [count]})
     ((request, _),) = requests_of(config, rows=study.rows, counts=[count])
     genome = map_of_variants(study.variant_set.frequency, clip=1.25)
+    if scored := config.public.subtract:
+        genome = with_scores(genome, scored)
     path, sums = study.root / "map.npz", study.root / "chromosome.npz"
     items = items_of_map(genome, map_terms(request), planned_rows=PLANNED, n_summed=count)
     save_labelled(path, items)
@@ -92,3 +116,16 @@ def sum_along_map(study, config, *, count):
     items += [] if config.privacy.ld_share is None else [moments_item(moments.moments())]
     save_labelled(sums, items)
     return {"ld": path, "chromosomes": [sums]}
+
+
+def request_of(**changed):
+    terms = {"rows": "people", "n_variants": D, "n_outcomes": 2, "outcome_bound": 3.0}
+    return PrivacyRequest(**terms | {"epsilon": 2.0, "delta": 1e-6} | changed)
+
+
+def people_of(alleles, frequency=FREQUENCIES, **changed):
+    """Return a variant set of two chromosomes: (n_variants, 2 n_people) alleles, or dosages in steps."""
+    table = pd.DataFrame({"contig": np.repeat(CONTIGS, len(frequency) // 2)})
+    table["position"] = np.arange(len(table)) * 1000
+    known = {"variants": table, "frequency": frequency, "of_size": lambda size: np.arange(size)}
+    return variants_in_memory(pack(alleles), n_haplotypes=alleles.shape[1], **known | changed)

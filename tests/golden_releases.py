@@ -173,6 +173,9 @@ CASES = {
     "blup-genome, second moments": genome(ld_share=0.25),
     "blup-genome, second moments, replace-one, missing": genome(ld_share=0.25, **REPLACE, **MISSING),
     "blup-genome, public effects": genome(has_effects=True),
+    "blup-genome, less a public score, missing": genome(
+        has_effects=True, public={"subtract": ["a"]}, **MISSING
+    ),
     "adassp": case("adassp"),
     "adassp, worst-case, replace-one, missing": case("adassp", **WORST, **REPLACE, **MISSING),
     "blup, covariates first, missing, charged accuracy": blup(

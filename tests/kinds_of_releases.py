@@ -29,6 +29,7 @@ FILES = {
 }
 COVARIATES = {"file": "cohort/covariates.tsv", "scales": "covariate_scales.tsv"}
 REFERENCE = {"reference": "public/cohort/{chrom}.vcf", "sites": None}
+EFFECTS = {"effects": ["height.tsv"], "subtract": ["height"]}
 MEASURED = {"metrics": "public", "outcomes": "public/cohort/outcomes.tsv"}
 SCREENING = {"size": 3, "share": 0.3}
 
@@ -190,5 +191,10 @@ KINDS = {
         ("blup-genome",),
         20,
         {"public": REFERENCE, "cohort": {"planned_people": 40}, "privacy": {"ld_share": 0.1}},
+    ),
+    "outcomes less public scores": Kind(
+        ("blup-genome",),
+        20,
+        {"public": REFERENCE | EFFECTS, "cohort": {"planned_people": 40}},
     ),
 }

@@ -187,6 +187,9 @@ def write_public(folder, *, n_reference):
     (folder / "covariate_scales.tsv").write_text(
         "\n".join(["covariate\tcentre\tscale\tprevalence", *scales]) + "\n"
     )
+    effects = [f"{CHROMOSOME}\t{position(site)}\tC\tA\t{0.5 - 0.1 * site:g}" for site in range(N_SITES)]
+    head = "chromosome\tbase_pair_location\teffect_allele\tother_allele\tbeta"
+    (folder / "height.tsv").write_text("\n".join([head, *effects]) + "\n")
     loadings = [f"{name}\ta survey\t{0.8 - place / 10:g}" for place, name in enumerate(OUTCOMES)]
     (folder / "loadings.tsv").write_text("\n".join(["outcome\torigin\tf", *loadings]) + "\n")
     base_cohort(1, prefix="r", n_people=n_reference).write(folder / "public")

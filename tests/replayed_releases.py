@@ -31,7 +31,8 @@ CENTRE, SUMS, OF_CENTRES = "south", "sums.npz", ("python", "-m", "dpgrs", "centr
 STUDIES = (RESULTS, f"results/{CENTRE}")
 # In the order of the data.
 VERBS = (
-    *("ingest-chromosome", "choose-people", "choose-sites", "make-variants", "make-loadings", "measure-ld"),
+    *("ingest-chromosome", "choose-people", "choose-sites", "make-variants", "make-loadings"),
+    *("match-effects", "measure-ld"),
     *("make-covariates", "make-outcomes", "draw covariate-regression", "adjust-outcomes"),
     *("compute-statistics", "take-sums", "measure-people", "sum-genome"),
     *("write-settings", "draw", "fit-weights"),

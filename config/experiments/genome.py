@@ -16,7 +16,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.ticker import NullLocator
 
-from dpgrs.linalg.genome_prior import SteeredNoise, genome_map, steered_noise
+from dpgrs.linalg.genome_prior import SteeredNoise, genome_map, residual_deviation, steered_noise
+from dpgrs.methods.public_scores import public_scores
 from dpgrs.privacy.accounting.accountant import gdp_mu
 from dpgrs.privacy.noise.base import json_digest
 from dpgrs.public_random import generator
@@ -32,8 +33,11 @@ from dpgrs_papers.experiments.genome_study import (
     ReferencePanel,
     accuracies,
     exact_sums,
+    marginal_effects,
     noisy_moments,
+    others_phenotypes,
     people_scores,
+    public_part,
     reference_panel,
     simulate_phenotypes,
 )
@@ -56,6 +60,8 @@ LINES = {
 # Of mu^2, for second moments. Relative to them their noise falls with the root of a genome's length, if there
 # are as many people for a variant: it is that of a whole genome, of so many chromosomes of `LENGTH`.
 LD_SHARE, WHOLE_GENOME = 0.1, 300
+# People of a public GWAS, who are others, over those who are trained on.
+GWAS_SHARE = 0.25
 # Without noise: neither rows nor phenotypes are clipped, and all directions have a share.
 NO_NOISE, NO_CLIP = 1e9, 100.0
 
@@ -70,13 +76,20 @@ class Setting(NamedTuple):
     fits: tuple[str, ...] = ALL_FITS
     architectures: tuple[Architecture, ...] = TYPED
     ld_share: float = 0.0  # of mu^2, on second moments of rows within LD blocks
+    public: str = ""  # how effects of a public GWAS are used: "", "started from" or "subtracted"
 
     @property
     def name(self) -> str:
         """The terms as the name of a file."""
         terms = f"epsilon{self.epsilon:g}-phenotypes{self.n_phenotypes}-panel{self.panel}"
         moments = f"-moments{self.ld_share:g}" if self.ld_share else ""
-        return f"{self.protection}-{terms}{moments}"
+        public = f"-effects {self.public}".replace(" ", "-") if self.public else ""
+        return f"{self.protection}-{terms}{moments}{public}"
+
+    @property
+    def noise_name(self) -> str:
+        """The terms of its noise, which releases have in common that use public effects in other ways."""
+        return self._replace(public="").name
 
 
 PARTS = {
@@ -95,6 +108,11 @@ PARTS = {
         Setting(epsilon=epsilon, panel=panel, fits=("BLUP", "stack"), ld_share=LD_SHARE)
         for panel in ("2000", "100", genome_cohort.OTHER_POPULATION)
         for epsilon in EPSILONS
+    ],
+    "public": [
+        Setting(epsilon=epsilon, fits=("BLUP", "stack"), architectures=TYPED[:2], public=public)
+        for epsilon in EPSILONS
+        for public in ("started from", "subtracted")
     ],
     "labels": [
         Setting(protection, epsilon, fits=("BLUP",))
@@ -131,14 +149,14 @@ def people_of_panel(cohort: GenomeCohort, panel: str) -> slice:
 
 
 def noise_of(
-    setting: Setting, cohort: GenomeCohort, panel: ReferencePanel
+    setting: Setting, cohort: GenomeCohort, panel: ReferencePanel, *, deviation: float = 1.0
 ) -> tuple[SteeredNoise, float, RandomisedBins | None]:
     """Return what a fit may expect of a release, the noise of an entry, and what randomises phenotypes."""
     spectrum, population, n = panel.prior.spectrum, panel.prior.population_spectrum, cohort.n_train
     if setting.protection in ("add-remove", "replace-one"):
         mu, sensitivity = gdp_mu(setting.epsilon, DELTA), 1.0 if setting.protection == "add-remove" else 2.0
         mu *= np.sqrt(1 - setting.ld_share)
-        terms = {"n_phenotypes": setting.n_phenotypes, "sensitivity": sensitivity}
+        terms = {"n_phenotypes": setting.n_phenotypes, "sensitivity": sensitivity, "deviation": deviation}
         noise, planned = (steered_noise(each, n, mu=mu, **terms) for each in (spectrum, population))
         return replace(noise, expected_r2=planned.expected_r2), sensitivity * noise.clip / mu, None
     noise, bins = steered_noise(spectrum, n, mu=NO_NOISE, clip=NO_CLIP), None
@@ -165,22 +183,41 @@ class Measurement:
         self, setting: Setting, panel: ReferencePanel, releases: list[tuple[Architecture, int]]
     ) -> Iterator[list[dict]]:
         """Yield the rows of each release: of an architecture, from a first replicate on."""
-        cohort, n_phenotypes = self._cohort, setting.n_phenotypes
-        noise, noise_sd, bins = noise_of(setting, cohort, panel)
-        genome = genome_map(panel.prior, noise, panel.chromosomes)
+        if setting.public:
+            for release in releases:
+                yield from self._rows(setting, panel, [release])
+        else:
+            yield from self._rows(setting, panel, releases)
+
+    def _rows(
+        self, setting: Setting, panel: ReferencePanel, releases: list[tuple[Architecture, int]]
+    ) -> Iterator[list[dict]]:
+        """Do the work of `rows`; releases with a public score have maps of their own."""
+        cohort, n_phenotypes, scores = self._cohort, setting.n_phenotypes, None
+        effects = self._gwas(setting, panel, *releases[0]) if setting.public else None
+        if setting.public == "subtracted":
+            scores = public_scores(panel.prior, panel.chromosomes, {"phenotype": effects})
+        residuals = () if scores is None else scores.residual_variances
+        deviation = residual_deviation(residuals, n_phenotypes)
+        noise, noise_sd, bins = noise_of(setting, cohort, panel, deviation=deviation)
+        genome = genome_map(panel.prior, noise, panel.chromosomes, scores)
         is_clipped = setting.protection in ("add-remove", "replace-one")
         if not is_clipped:
             genome = replace(genome, attenuations=np.ones_like(genome.attenuations))
         Y = np.stack([self._of_train(setting, bins, *release) for release in releases]).astype(np.float64)
+        if scores is not None:
+            Y -= public_part(cohort, panel, genome, cohort.people.train)
         Y *= np.minimum(1, noise.clip / np.linalg.norm(Y, axis=1, keepdims=True))
         sums = exact_sums(cohort, panel, genome, Y.reshape(-1, cohort.n_train), is_clipped=is_clipped)
         fits = MapFits(cohort, panel, genome, noise, noise_sd=noise_sd)
+        if effects is not None:
+            fits.take_effects(effects)
         if setting.ld_share:
             mu = gdp_mu(setting.epsilon, DELTA) * np.sqrt(setting.ld_share * WHOLE_GENOME / len(cohort.files))
             fits.take_moments(*noisy_moments(cohort, panel, genome, mu=mu, seed=self._seed))
         for number, (architecture, first) in enumerate(releases):
             of_release = slice(number * n_phenotypes, (number + 1) * n_phenotypes)
-            rng = generator(self._seed, "genome noise", setting.name, *architecture, first)
+            rng = generator(self._seed, "genome noise", setting.noise_name, *architecture, first)
             noisy = [S[of_release] + noise_sd * rng.standard_normal(S[of_release].shape) for S in sums]
             genetic = self._phenotypes.genetic[
                 ARCHITECTURES.index(architecture), first : first + n_phenotypes
@@ -193,6 +230,7 @@ class Measurement:
                         "chromosomes": len(cohort.files),
                         "n_train": cohort.n_train,
                         "ld_share": setting.ld_share,
+                        "public": setting.public or "none",
                         **{name: getattr(setting, name) for name in Setting._fields[:4]},
                         **architecture._asdict(),
                         "replicate": first + place,
@@ -207,6 +245,17 @@ class Measurement:
                     for place in range(n_phenotypes)
                 ]
             yield rows
+
+    def _gwas(
+        self, setting: Setting, panel: ReferencePanel, architecture: Architecture, first: int
+    ) -> np.ndarray:
+        """Return effects per allele from a GWAS of one phenotype of other people, (n_variants,)."""
+        cohort, n_gwas = self._cohort, round(GWAS_SHARE * self._cohort.n_train)
+        people = slice(cohort.n_train, cohort.n_train + n_gwas)
+        Y = others_phenotypes(
+            cohort, self._phenotypes, architecture, first, ARCHITECTURES, people, seed=self._seed
+        )
+        return marginal_effects(cohort, panel, Y, people)
 
     def _of_train(
         self, setting: Setting, bins: RandomisedBins | None, architecture: Architecture, first: int
@@ -241,6 +290,7 @@ def in_markdown(table: pd.DataFrame) -> list[str]:
     terms = [
         "n_train",
         "ld_share",
+        "public",
         "protection",
         "panel",
         "n_phenotypes",
@@ -252,7 +302,7 @@ def in_markdown(table: pd.DataFrame) -> list[str]:
     values = ["r2", "slope", "r2_in_others", "planned_r2"]
     means = table.groupby(terms)[values].mean().reset_index()
     counts = table.groupby(terms).size().to_numpy()
-    lines = [f"| {' | '.join([*terms, *values, 'replicates'])} |", "|" + " --- |" * 14]
+    lines = [f"| {' | '.join([*terms, *values, 'replicates'])} |", "|" + " --- |" * 15]
     for row, count in zip(means.itertuples(index=False), counts, strict=True):
         texts = [f"{value:g}" if isinstance(value, float) else f"{value}" for value in row[: len(terms)]]
         texts += [f"{value:.3f}" for value in row[len(terms) :]]
@@ -263,6 +313,7 @@ def in_markdown(table: pd.DataFrame) -> list[str]:
 def draw(table: pd.DataFrame, path: Path) -> None:
     """Draw R^2 against epsilon, a panel for each share of causal variants, and write it as PNG."""
     table = table[table["is_typed"] & (table["n_phenotypes"] == 1) & (table["ld_share"] == 0)]
+    table = table[table["public"] == "none"]
     table = table[table["panel"].astype(str) == "2000"]
     table = table[table["n_train"] == table["n_train"].max()]
     shares = sorted(table["share"].unique())
@@ -292,7 +343,9 @@ def main(arguments: list[str] | None = None) -> int:
     """Simulate, measure what is not measured yet, print the table and draw it; return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--folder", type=Path, default=FOLDER)
-    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
+    # Effects are of people who are not trained on: with --only there are some.
+    parts = [part for part in PARTS if part != "public"]
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=parts)
     parser.add_argument("--epsilon", type=float, nargs="+", help="only these")
     parser.add_argument("--replicates", type=int, default=2)
     parser.add_argument("--seed", type=int, default=1)
@@ -304,13 +357,16 @@ def main(arguments: list[str] | None = None) -> int:
         parser.add_argument(f"--{name}", type=int, default=size, help="people")
     given = parser.parse_args(arguments)
     given.only = given.only or given.chromosomes
+    if "public" in given.parts and (1 + GWAS_SHARE) * given.only > given.chromosomes:
+        parser.error("--parts public must leave people for a GWAS: give --only fewer chromosomes")
     cohort = simulated(given)
     for n_people in given.train:
         measure(replace(cohort, n_train=round(n_people * given.only / given.chromosomes)), given)
     paths = sorted(given.folder.glob("chromosomes*/*.tsv"))
     table = pd.concat([pd.read_csv(path, sep="\t") for path in paths], ignore_index=True)
-    # Files of earlier releases lack the column.
+    # Files of earlier releases lack the columns.
     table["ld_share"] = table.get("ld_share", pd.Series(0.0, table.index)).fillna(0.0)
+    table["public"] = table.get("public", pd.Series("none", table.index)).fillna("none")
     table.to_csv(given.folder / "table.tsv", sep="\t", index=False)
     print(*in_markdown(table), sep="\n")
     draw(table, given.folder / "genome.png")

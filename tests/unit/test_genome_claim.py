@@ -16,11 +16,14 @@ from dpgrs.linalg import genome_sums as pass_of_chromosome
 from dpgrs.linalg.genome_sums import (
     SUM_STEP,
     RowNorms,
+    chromosome_scores,
     chromosome_sums,
     exact_sums,
     joint_factors,
+    less_scores,
     row_squares,
 )
+from dpgrs.linalg.norms import clipped_outcomes
 from dpgrs.linalg.statistics import OUTCOME_STEP, clip_norms
 from dpgrs.privacy.sensitivity import genome_sensitivity
 from genome_maps import (
@@ -273,6 +276,61 @@ def test_fault__norms_in_float32_are_found(monkeypatch):
 
     monkeypatch.setattr(RowNorms, "squares", single)
     assert largest() > 1 + 1e-9
+
+
+@pytest.fixture(scope="module")
+def people_with_scores(chromosomes):
+    """Possible people of two chromosomes with public scores: slabs, outcomes, and these less the score."""
+    weights = [np.array([[2**23, -(2**22)]]), np.array([[-(2**24), 2**23]])]
+    scored = [
+        replace(chromosome, score_weights=w) for chromosome, w in zip(chromosomes, weights, strict=True)
+    ]
+    people = []
+    for calls in itertools.product([0, 1, 2, MISSING], repeat=4):
+        slabs = slab_of([calls[:2]]), slab_of([calls[2:]])
+        parts = zip(slabs, scored, strict=True)
+        score = sum(chromosome_scores([slab], of_scores, n_people=1) for slab, of_scores in parts)
+        for y in itertools.product([-1.0, np.nan], [-1.0, 0.25, np.nan]):
+            values = np.reshape(y, (2, 1))
+            people.append((slabs, values, less_scores(values, score, [-1, 0])))
+    return people
+
+
+def largest_share(chromosomes, people, clip):
+    """Return the largest share of R C that a person adds over both chromosomes, with outcomes by `clip`."""
+    lengths = []
+    for slabs, values, residuals in people:
+        Y = clip(values, residuals)
+        parts = [
+            contribution(slab, chromosome, Y, [9000])
+            for slab, chromosome in zip(slabs, chromosomes, strict=True)
+        ]
+        lengths.append(np.linalg.norm(np.concatenate(parts, axis=1)))
+    return max(lengths) / claimed(chromosomes, 2, step=1e-300)
+
+
+def test_brute_force__outcomes_less_public_scores_stay_within_the_claim(chromosomes, people_with_scores):
+    def clip(values, residuals):
+        return clipped_outcomes(residuals, bound=3.0, norm=1.0, n_shared=2)
+
+    scores = [(values - residuals)[1, 0] for _, values, residuals in people_with_scores]
+    assert np.nanmax(np.abs(scores)) > 1.5
+    for _, values, residuals in people_with_scores:
+        np.testing.assert_array_equal(np.isnan(residuals), np.isnan(values))
+    assert 0.99 < largest_share(chromosomes, people_with_scores, clip) <= 1
+
+
+def test_fault__subtracting_a_public_score_after_the_clip_is_found(
+    chromosomes, people_with_scores, monkeypatch
+):
+    def clip(values, residuals):
+        Y = clipped_outcomes(values, bound=3.0, norm=1.0, n_shared=2)
+        return Y - np.trunc(np.nan_to_num((values - residuals) / OUTCOME_STEP)).astype(np.int64)
+
+    with pytest.raises(UsageError, match="Outcomes must be clipped at their norm"):
+        largest_share(chromosomes, people_with_scores, clip)
+    monkeypatch.setattr(pass_of_chromosome, "long_rows", lambda Y, **options: (np.zeros(1, dtype=bool),))
+    assert largest_share(chromosomes, people_with_scores, clip) > 1.5
 
 
 def test_absence__on_a_chromosome_is_no_refusal_and_adds_nothing(chromosomes):

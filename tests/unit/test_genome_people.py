@@ -4,11 +4,9 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from dpgrs.errors import DpgrsError, UsageError
-from dpgrs.genotypes.bits import pack
 from dpgrs.genotypes.dosages import STEPS_PER_ALLELE
 from dpgrs.io import people_slabs
 from dpgrs.io.outcomes import Outcomes
@@ -17,7 +15,6 @@ from dpgrs.linalg.genome_moments import chromosome_moments
 from dpgrs.linalg.genome_prior import HERITABILITY
 from dpgrs.linalg.genome_sums import SUM_STEP, exact_sums
 from dpgrs.methods.genome_mechanism import map_terms
-from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.planning.public_variants import planned_variants
 from dpgrs.steps.sum_genome import sum_genome
 from dpgrs.study import genome_maps, genome_people
@@ -41,27 +38,19 @@ from dpgrs.study.genome_people import (
 )
 from dpgrs.study.settings import resolve
 from genome_maps import exact_sums_of
-from genome_studies import N_PANEL, items_of_map, map_of_variants
+from genome_studies import (
+    CONTIGS,
+    FREQUENCIES,
+    FREQUENCY,
+    N_PANEL,
+    D,
+    N,
+    items_of_map,
+    map_of_variants,
+    people_of,
+    request_of,
+)
 from step_settings import settings_for
-from variant_sets import variants_in_memory
-
-FREQUENCY = np.array([0.1, 0.2, 0.3, 0.4, 0.5])
-D, N = 2 * len(FREQUENCY), 70
-FREQUENCIES = np.tile(FREQUENCY, 2)
-CONTIGS = ("1", "2")
-
-
-def request_of(**changed):
-    terms = {"rows": "people", "n_variants": D, "n_outcomes": 2, "outcome_bound": 3.0}
-    return PrivacyRequest(**terms | {"epsilon": 2.0, "delta": 1e-6} | changed)
-
-
-def people_of(alleles, frequency=FREQUENCIES, **changed):
-    """Return a variant set of two chromosomes: (n_variants, 2 n_people) alleles, or dosages in steps."""
-    table = pd.DataFrame({"contig": np.repeat(CONTIGS, len(frequency) // 2)})
-    table["position"] = np.arange(len(table)) * 1000
-    known = {"variants": table, "frequency": frequency, "of_size": lambda size: np.arange(size)}
-    return variants_in_memory(pack(alleles), n_haplotypes=alleles.shape[1], **known | changed)
 
 
 @pytest.fixture(scope="module")

@@ -208,6 +208,30 @@ def test_verify__a_fit_with_moments_has_neither_effects_nor_an_ancestry(with_mom
     assert line.startswith("the public inputs and the fit must have the same ")
 
 
+def test_verify__public_scores_are_subtracted_from_outcomes_with_one_file_each(folder):
+    statement = statement_of(folder)
+    name = statement["data_domain"]["outcomes"][0]
+
+    def lines(files, subtracted, method="blup-genome"):
+        digests = [f"{number:064x}" for number in range(len(files))]
+        fit = {"effects": digests, "effect_names": files} if files else {}
+        inputs = [
+            {"name": f"effects of {file}", "value": value, "origin": "a paper"}
+            for file, value in zip(files, digests, strict=True)
+        ]
+        changed = {"fit": statement["fit"] | fit | {"subtracted": subtracted}, "method": method}
+        changed["public_inputs"] = statement["public_inputs"] + inputs
+        return [line for line in input_problems(statement | changed) if "subtracted" in line]
+
+    assert lines([f"{name}.txt.gz", "gwas.tsv"], [name]) == []
+    wrong = f"fit.subtracted must name outcomes with one file of effects each, got {name}"
+    assert lines([], [name]) == lines(["gwas.tsv"], [name]) == [wrong]
+    assert lines([f"{name}.txt", f"{name}.tsv.gz"], [name]) == [wrong]
+    assert lines(["other.txt"], ["other"]) == [wrong.replace(f"got {name}", "got other")]
+    said = "fit.subtracted must not be there with blup-ld"
+    assert lines([f"{name}.txt"], [name], method="blup-ld") == [said]
+
+
 def test_verify__effects_along_directions_are_those_of_arrays_and_ld(with_effects):
     folder, ld = with_effects
     assert verify_release(folder, ld=ld)

@@ -88,6 +88,15 @@ STUDIES = {
         "privacy": {"protection": "full"},
         "public": {"effects": ["score.txt"]},
     },
+    "public scores that are subtracted": {
+        **{"methods": ["blup-genome"], "cohort": {"rows": "people", "planned_people": 100}},
+        "public": {"effects": ["simulated_0001.txt"], "subtract": ["simulated_0001"]},
+    },
+    "public scores that are subtracted from a table": {
+        **{"methods": ["blup-genome"], "cohort": {"rows": "people", "planned_people": 100}},
+        "outcomes": {"source": "file", "file": "y.tsv", "count": None},
+        "public": {"effects": ["height.txt"], "subtract": ["height"]},
+    },
     "scored": {
         "score": {
             **{"target": "c{chrom}.vcf", "release": "score.txt", "reference": "r{chrom}.vcf"},

@@ -71,6 +71,49 @@ def test_moment_problems__a_share_is_along_a_map_and_not_with_public_effects():
     ]
 
 
+SUBTRACTED = {"effects": ["gwas/height.tsv.gz", "bmi.txt"], "subtract": ["height"]}
+
+
+def test_subtract_problems__each_outcome_has_one_file_of_its_own():
+    problems = public_effects.subtract_problems
+    assert problems(inspected(public=SUBTRACTED)) == problems(inspected()) == []
+    assert problems(inspected(methods=["blup"], public=SUBTRACTED)) == [
+        "`public.subtract` must go with `methods: blup-genome`, got height. Leave it out."
+    ]
+    assert problems(inspected(public=SUBTRACTED, privacy={"direction_shares": "equal"})) == [
+        "`privacy.direction_shares` must be steered with `public.subtract`, got equal. Leave out one of them."
+    ]
+    wanted = "`public.subtract` must name outcomes that one file of `public.effects` is named after, got "
+    for effects, number in ((["gwas.tsv"], 0), (["height.txt", "b/height.tsv"], 2), ([], 0)):
+        assert problems(inspected(public=SUBTRACTED | {"effects": effects})) == [
+            f"{wanted}{number} for height. Name a file after it, such as height.txt.gz, or leave it out."
+        ]
+
+
+def test_name_problems__scores_are_of_outcomes_of_the_study_that_are_not_0_1(tmp_path):
+    problems = public_effects.name_problems
+    simulated = {"source": "simulate", "count": [2]}
+    public = SUBTRACTED | {"subtract": ["simulated_0002"]}
+    assert problems(inspected(public=public, outcomes=simulated)) == []
+    assert problems(inspected(public=SUBTRACTED, outcomes=simulated)) == [
+        "`public.subtract` must name outcomes of the study, got height. Correct it, or leave it out."
+    ]
+    assert problems(inspected(public=public, outcomes=simulated | {"prevalence": 0.1})) == [
+        "`public.subtract` must name outcomes that are not 0/1, got simulated_0002. Leave it out."
+    ]
+    (tmp_path / "y.tsv").write_text("id\theight\tasthma\nS1\t0.5\t1\n")
+    (tmp_path / "scales.tsv").write_text(
+        "outcome\tcentre\tscale\tprevalence\nheight\t0\t1\t\nasthma\t\t\t0.1\n"
+    )
+    table = {"source": "file", "count": None}
+    table |= {"file": str(tmp_path / "y.tsv"), "scales": str(tmp_path / "scales.tsv")}
+    assert problems(inspected(public=SUBTRACTED, outcomes=table)) == []
+    assert problems(inspected(public=SUBTRACTED | {"subtract": ["asthma"]}, outcomes=table)) == [
+        "`public.subtract` must name outcomes that are not 0/1, got asthma. Leave it out."
+    ]
+    assert problems(inspected(public=SUBTRACTED, outcomes=table | {"scales": str(tmp_path / "none")})) == []
+
+
 def test_file_problems__effects_are_of_one_variant_at_a_time(tmp_path):
     sites = pd.DataFrame({"contig": ["1"], "position": [5], "ref": ["A"], "alt": ["C"]})
     write_score(tmp_path / "score.txt", sites, [0.5])

@@ -14,11 +14,12 @@ from dpgrs.io.files import file_digest
 from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.replicates import load_labelled
 from dpgrs.io.sites import read_chosen_sites
+from dpgrs.io.variant_set import VariantSet
 from dpgrs.linalg.genome_moments import n_moments
 from dpgrs.methods.registry import MATCHED_PEOPLE
 from dpgrs.privacy.accounting.accountant import gdp_mu
 from dpgrs.release.verify import verify_release
-from dpgrs.study.genome_maps import stored_maps
+from dpgrs.study.genome_maps import panel_dosages, stored_maps
 from dpgrs.study.genome_people import load_moments, load_sums
 from effects_files import write_statistics
 from html_pages import Page
@@ -193,6 +194,71 @@ def test_release__with_public_effects_is_another_fit_of_the_same_draws(site, cop
     assert stated["effects of gwas.tsv"] == "40 of 40 variants matched"
     assert any("Genetic correlations with the public effects" in one for one in statement["post_processing"])
     assert verify_release(copy / "results" / "told" / "release")["n_scores"] == 2
+
+
+def subtracted_settings(copy, site, *, seed=1):
+    """Write a GWAS of the first outcome, and return settings by which its score is subtracted.
+
+    Its effects are those of a score of common variants that explains 0.4 of a phenotype in the reference.
+    """
+    public = site / "results" / "genome" / "public"
+    sites, panel = read_chosen_sites(public / "sites.tsv"), VariantSet.open(public / "variants.zarr")
+    X = panel_dosages(panel, np.arange(len(sites))).astype(np.float64)
+    X -= X.mean(axis=0)
+    is_common = X.var(axis=0) > np.median(X.var(axis=0))
+    score = X @ (is_common * np.random.default_rng(seed).standard_normal(len(sites)))
+    effects = np.sqrt(0.4) / score.std() * (score @ X) / np.square(X).sum(axis=0)
+    write_statistics(copy / "simulated_0001.tsv", sites, effects)
+    public = {"effects": ["simulated_0001.tsv"], "subtract": ["simulated_0001"]}
+    return SETTINGS | {"study": "less", "public": SETTINGS["public"] | public}
+
+
+def drawn_slopes(folder):
+    """Return the slopes of the clips of what was drawn in the folder of a study."""
+    ((_, arrays),) = load_labelled(folder / "private" / "replicate1" / "drawn" / "genome-statistics.npz")
+    return arrays["slopes"]
+
+
+def test_release__of_outcomes_less_a_public_score_is_another_draw_and_the_same_after_a_kill(site, copy):
+    settings, before = subtracted_settings(copy, site), ledger_of(copy)
+    run(copy, settings)
+    root, plain_root = copy / "results" / "less", site / "results" / "genome"
+    files, after = bundle(copy, "less"), ledger_of(copy)
+    assert after.startswith(before)
+    assert len(after) > len(before)
+    statement = json.loads(files["privacy_statement.json"])
+    plain = json.loads(bundle(site, "genome")["privacy_statement.json"])
+    assert statement["fit"]["subtracted"] == ["simulated_0001"]
+    assert statement["fit"]["ld"] != plain["fit"]["ld"]
+    assert any("was subtracted from simulated_0001" in line for line in statement["post_processing"])
+    # The number of people is replayed, the sums are another request at the same cost.
+    counts, sums = zip(statement["mechanisms"], plain["mechanisms"], strict=True)
+    assert counts[0]["request"] == counts[1]["request"]
+    assert sums[0]["request"] != sums[1]["request"]
+    assert sums[0]["mu"] == sums[1]["mu"]
+    assert verify_release(root / "release")["n_requests"] == 2
+    (stored,), (plain_map,) = (stored_maps(one / "public" / "ld.npz") for one in (root, plain_root))
+    assert stored.scored == ("simulated_0001",)
+    assert stored.genome.residual_variances[0] < 0.95
+    ours, theirs = drawn_slopes(root), drawn_slopes(plain_root)
+    assert ours[0] > ours[1]
+    assert theirs[0] == theirs[1]
+    shutil.rmtree(root)
+    first = "results/less/private/replicate1/genome/1_of_2.npz"
+    run(copy, settings, first)
+    assert [part.contig for part in load_sums([copy / first], stored.made_with(None))] == ["21"]
+    with pytest.raises(DpgrsError, match="must be made along the map of this release"):
+        load_sums([copy / first], plain_map.made_with(None))
+    run_and_kill(copy, settings, "dpgrs.steps.sum_genome.contig_sums")
+    assert "Replayed: nothing was charged" in run(copy, settings).stdout
+    assert bundle(copy, "less") == files
+    assert ledger_of(copy) == after
+    # A release by other effects cannot take the place of this one.
+    refused = run(copy, subtracted_settings(copy, site, seed=2), check=False)
+    assert refused.returncode != 0
+    assert "`study` must be new for another release" in refused.stdout
+    assert bundle(copy, "less") == files
+    assert ledger_of(copy) == after
 
 
 def test_benchmark__has_a_map_for_every_design_beside_other_methods(copy):

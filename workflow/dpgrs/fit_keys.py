@@ -38,6 +38,13 @@ FIT_KEYS = {
         term="same_ancestry",
         reads=("cohort.source", "public.same_ancestry", "privacy.ld_share"),
     ),
+    # The outcomes of which public scores were subtracted before they were clipped.
+    "subtracted": FitKey(
+        {"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/text"}},
+        joining=(),
+        absent=([],),
+        reads=("public.subtract",),
+    ),
 }
 
 

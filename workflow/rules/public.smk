@@ -103,6 +103,7 @@ use rule make_variants as make_reference_variants with:
 rule measure_ld:
     input:
         variant_set=f"{PUBLIC}/variants.zarr",
+        effects=EFFECTS if SETTINGS.public.subtract else [],
     output:
         ld=f"{PUBLIC}/ld.npz",
     log:
@@ -116,8 +117,9 @@ rule measure_ld:
         **resources_of("measure-ld", REFERENCE),
     params:
         # Noise steers the map of a genome, of a public number of people.
-        options=lambda wildcards: flags(
+        options=lambda wildcards, input: flags(
             without_matrix=not takes_matrix(SETTINGS.methods),
+            effects=list(input.effects),
             **(
                 {
                     "planned_rows": training_rows(SETTINGS, planned_people(SETTINGS)),

@@ -168,6 +168,20 @@ def test_genome__makes_a_table_and_runs_nothing_again(genome, tmp_path, capsys):
     assert {path: path.stat().st_mtime_ns for path in made} == made
 
 
+def test_genome__uses_public_effects_of_people_who_are_not_trained_on(genome, tmp_path):
+    arguments = ["--folder", str(tmp_path), "--parts", "public"]
+    arguments += [str(value) for pair in SIZES.items() for value in pair]
+    with pytest.raises(SystemExit):
+        genome.main([*arguments, "--only", "4"])
+    assert genome.main(arguments) == 0
+    table = pd.read_csv(tmp_path / "table.tsv", sep="\t")
+    assert table.groupby("public").size().to_dict() == {"started from": 4, "subtracted": 4}
+    assert table["r2"].between(0, 0.5).all()
+    started, subtracted = (genome.Setting(public=public) for public in ("started from", "subtracted"))
+    assert started.noise_name == subtracted.noise_name == genome.Setting().name
+    assert len({started.name, subtracted.name, genome.Setting().name}) == 3
+
+
 def test_randomised_bins__effective_people_and_slope():
     """Released numbers have the variance, slope and correlation that fits expect of them."""
     bins = RandomisedBins(1.5, np.array([-0.8, 0.3, 1.0]))

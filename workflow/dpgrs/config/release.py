@@ -101,6 +101,17 @@ class Public(Section):
         min_length=1,
         is_path=True,
     )
+    subtract: tuple[str, ...] = setting(
+        (),
+        "Outcomes whose public score `blup-genome` subtracts from them before they are clipped, so that less "
+        "noise is added. Each must have exactly one file of `effects` named after it, whose effects are per "
+        "copy of an allele and in standard deviations of the outcome, as `outcomes.scales` states these. Not "
+        "for 0/1 outcomes (docs/explanation/public_effects.md).",
+        example=("height",),
+        may_be_empty=True,
+        max_items=1000,
+        min_length=1,
+    )
     origin: str | None = setting(
         None,
         "Source of the public sites and frequencies, in words. Needed with any of them.",

@@ -1,6 +1,6 @@
 """By how much clips attenuate outcomes, from public constants alone (docs/explanation/methods.md).
 
-Linear effects on an outcome y of mean 0 and variance 1 are seen through its clip g at E[y g] of their size:
+Linear effects on an outcome y of mean 0 are seen through its clip g at E[y g]/E[y^2] of their size:
 of 0/1 outcomes exactly, whose clip is a line through two points, and of normal ones where effects are small,
 by Stein's lemma. A fit that divides X'Y by it is not attenuated.
 """
@@ -29,6 +29,8 @@ def clip_slopes(
     # > 0, at which a row of the outcomes of one budget is clipped after that; None clips no row.
     norm: float | None,
     n_shared: int,  # outcomes that share a budget
+    # (n_outcomes,) float64 > 0, of normal outcomes that are less than standardised; None for 1 of all.
+    deviations: np.ndarray | None = None,
 ) -> np.ndarray | None:
     """Return the slope of each clipped outcome on the outcome itself.
 
@@ -38,18 +40,27 @@ def clip_slopes(
     The result is (n_outcomes,) float64 in (0, 1]. It raises UsageError if a prevalence is not between 0 and
     1.
     """
-    return _expected(prevalence, _Law.slope, bound=bound, norm=norm, n_shared=n_shared)
+    terms = {"bound": bound, "norm": norm, "n_shared": n_shared, "deviations": deviations}
+    return _expected(prevalence, _Law.slope, **terms)
 
 
-def clip_moments(prevalence: np.ndarray, *, bound: float, norm: float | None, n_shared: int) -> np.ndarray:
-    """Return E[y g(y)] and the mean square E[g(y)^2] of each clipped outcome, for standard errors.
+def clip_moments(
+    prevalence: np.ndarray,
+    *,
+    bound: float,
+    norm: float | None,
+    n_shared: int,
+    deviations: np.ndarray | None = None,
+) -> np.ndarray:
+    """Return the slope and the mean square E[g(y)^2] of each clipped outcome, for standard errors.
 
     Parameters and errors as of `clip_slopes`, whose grid wide bounds make coarse: here normal outcomes are
     bounded at `LARGEST_NORMAL`, which changes less than that.
 
     The result is (2, n_outcomes) float64 in (0, 1].
     """
-    terms = {"bound": bound, "norm": norm, "n_shared": n_shared, "largest": LARGEST_NORMAL}
+    terms = {"bound": bound, "norm": norm, "n_shared": n_shared, "deviations": deviations}
+    terms["largest"] = LARGEST_NORMAL
     return np.array([_expected(prevalence, mean, **terms) for mean in (_Law.slope, _Law.square)])
 
 
@@ -60,6 +71,7 @@ def _expected(
     bound: float,
     norm: float | None,
     n_shared: int,
+    deviations: np.ndarray | None,
     largest: float = math.inf,
 ) -> np.ndarray | None:
     """Return a mean of each outcome's law, `mean` of it and of how its values are shrunk."""
@@ -67,9 +79,12 @@ def _expected(
     wrong = prevalence[~np.isnan(prevalence) & ~((prevalence > 0) & (prevalence < 1))]
     if wrong.size:
         raise UsageError(f"A prevalence must be between 0 and 1, got {wrong[0]}. Correct it.")
-    normal, found = _normal(min(bound, largest)), np.empty(len(prevalence))
+    deviations = np.ones(len(prevalence)) if deviations is None else deviations
+    normal = {sd: _normal(min(bound, largest * sd), sd) for sd in set(deviations.tolist())}
+    found = np.empty(len(prevalence))
     for group in budget_groups(len(prevalence), n_shared=n_shared):
-        laws = [normal if math.isnan(p) else _binary(p, bound) for p in prevalence[group]]
+        pairs = zip(prevalence[group], deviations[group].tolist(), strict=True)
+        laws = [normal[sd] if math.isnan(p) else _binary(p, bound) for p, sd in pairs]
         found[group] = _means(laws, math.inf if norm is None else norm, mean)
     return found
 
@@ -80,6 +95,7 @@ class _Law(NamedTuple):
     shares: np.ndarray
     values: np.ndarray
     clipped: np.ndarray
+    variance: float = 1.0
 
     @property
     def squares(self) -> np.ndarray:
@@ -94,8 +110,8 @@ class _Law(NamedTuple):
         return found + np.bincount(below + 1, self.shares * rest, N_POINTS)
 
     def slope(self, shrinkage: Callable[[int], np.ndarray]) -> float:
-        """Return E[y g(y)], given a function of a power to what it is of each value's mean shrinkage."""
-        return float((self.shares * self.values * self.clipped) @ shrinkage(1))
+        """Return E[y g(y)]/E[y^2], given a function of a power to each value's mean shrinkage to it."""
+        return float((self.shares * self.values * self.clipped) @ shrinkage(1)) / self.variance
 
     def square(self, shrinkage: Callable[[int], np.ndarray]) -> float:
         """Return E[g(y)^2], likewise."""
@@ -114,15 +130,17 @@ def _quadrature() -> tuple[np.ndarray, np.ndarray]:
     return np.polynomial.legendre.leggauss(N_NODES)
 
 
-def _normal(bound: float) -> _Law:
-    """Return a normal law: nodes within the bound, and all that is beyond it."""
+def _normal(bound: float, deviation: float = 1.0) -> _Law:
+    """Return a normal law of a standard deviation: nodes within the bound, and all that is beyond it."""
     nodes, weights = _quadrature()
-    values = (nodes + 1) * bound / 2
-    shares = np.sqrt(2 / np.pi) * np.exp(-(values**2) / 2) * weights * bound / 2
-    beyond = math.erfc(bound / math.sqrt(2))
+    limit = bound / deviation
+    values = (nodes + 1) * limit / 2
+    shares = np.sqrt(2 / np.pi) * np.exp(-(values**2) / 2) * weights * limit / 2
+    beyond = math.erfc(limit / math.sqrt(2))
     # E |y| beyond the bound, which may be too rare for floats.
-    mean = math.sqrt(2 / math.pi) * math.exp(-(bound**2) / 2) / beyond if beyond else bound
-    return _Law(np.append(shares, beyond), np.append(values, mean), np.append(values, bound))
+    mean = math.sqrt(2 / math.pi) * math.exp(-(limit**2) / 2) / beyond if beyond else limit
+    values, clipped = (deviation * np.append(values, last) for last in (mean, limit))
+    return _Law(np.append(shares, beyond), values, clipped, deviation**2)
 
 
 def _means(laws: list[_Law], norm: float | None, mean: Callable) -> list[float]:

@@ -9,7 +9,7 @@ panel.
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property, partial
 from typing import Any
@@ -97,6 +97,9 @@ class ChromosomeMap:
     row_norm: float  # R_c, R_c^2 = sum of the shares of the chromosome, with those of its axes
     pruned: np.ndarray  # (n_pruned,) int64, ascending: the variants of which axes are made
     axis_loadings: np.ndarray  # (n_pruned, n_axes) int64, A of these variants in units of `MAP_STEP`
+    # (n_scores, n_variants) int64, weights of dosages in units of `MAP_STEP`: public scores that are
+    # subtracted from phenotypes before their clip. None without any.
+    score_weights: np.ndarray | None = None
 
     @property
     def n_variants(self) -> int:
@@ -116,8 +119,9 @@ class ChromosomeMap:
             first += block.n_directions
 
 
-# Of a ChromosomeMap, all but its blocks.
-_LIGHT = tuple(field.name for field in fields(ChromosomeMap) if field.name != "blocks")
+SCORE_WEIGHTS = "score_weights"
+# Of a ChromosomeMap, all but its blocks; files of maps without scores lack their weights.
+_LIGHT = tuple(field.name for field in fields(ChromosomeMap) if field.name not in ("blocks", SCORE_WEIGHTS))
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,6 +140,10 @@ class GenomeMap:
     # (n_chromosomes,) float64 in (0, 1], by what the clip shortens effects, estimated from the panel's
     # people; fits divide S by it.
     attenuations: np.ndarray
+    # The phenotypes of which a public score is subtracted, in the order of `score_weights`, and the variance
+    # that is left of each, as the panel's people have it.
+    scored: tuple[str, ...] = ()
+    residual_variances: tuple[float, ...] = ()
 
     @property
     def n_axes(self) -> int:
@@ -152,10 +160,14 @@ class GenomeMap:
         """The number K of entries of S for one phenotype."""
         return sum(chromosome.n_directions for chromosome in self.chromosomes)
 
+    def deviations(self, names: Sequence[str]) -> np.ndarray:
+        """Return the standard deviations of phenotypes as they are clipped, (n_names,) float64."""
+        return np.sqrt(np.append(self.residual_variances, 1.0)[score_rows(self.scored, names)])
+
     @cached_property
     def digest(self) -> str:
         """SHA-256 of all that the private pass and the draw use."""
-        total = MapDigest(self.clip, self.n_axes)
+        total = MapDigest(self.clip, self.n_axes, self.scored)
         for chromosome in self.chromosomes:
             total.add_chromosome(chromosome)
             for block in chromosome.blocks:
@@ -166,8 +178,9 @@ class GenomeMap:
 class MapDigest:
     """The digest of a map that is seen once, block by block, before it is known how rows are clipped."""
 
-    def __init__(self, clip: float, n_axes: int) -> None:
-        heads = (json.dumps([float(clip).hex(), n_axes, is_joint]) for is_joint in (False, True))
+    def __init__(self, clip: float, n_axes: int, scored: Sequence[str] = ()) -> None:
+        terms = [float(clip).hex(), n_axes]
+        heads = (json.dumps([*terms, is_joint, *scored]) for is_joint in (False, True))
         self._totals = [hashlib.sha256(head.encode()) for head in heads]
 
     def add_chromosome(self, chromosome: ChromosomeMap) -> None:
@@ -176,6 +189,8 @@ class MapDigest:
         self._add(json.dumps([chromosome.contig, float(chromosome.row_norm).hex(), bounds]).encode())
         for name in ("centre", "axis_effects", "axis_gains", "pruned", "axis_loadings"):
             self.add_matrix(getattr(chromosome, name))
+        if chromosome.score_weights is not None:
+            self.add_matrix(chromosome.score_weights)
 
     def add_matrix(self, matrix: np.ndarray) -> None:
         """Add T of a block, or another array of integers."""
@@ -189,6 +204,11 @@ class MapDigest:
     def _add(self, content: Any) -> None:
         for total in self._totals:
             total.update(content)
+
+
+def score_rows(scored: Sequence[str], names: Sequence[str]) -> np.ndarray:
+    """Return the row of each phenotype among `score_weights`, -1 without a score: (n_names,) int64."""
+    return np.array([scored.index(name) if name in scored else -1 for name in names], dtype=np.int64)
 
 
 def genome_axes(loadings: Iterable[np.ndarray], dosages: Iterable[np.ndarray]) -> np.ndarray:
@@ -278,6 +298,8 @@ def chromosome_arrays(
     blocks = chromosome.blocks
     for name in _LIGHT:
         yield name, getattr(chromosome, name)
+    if chromosome.score_weights is not None:
+        yield SCORE_WEIGHTS, chromosome.score_weights
     yield "bounds", np.array([0, *(block.stop for block in blocks)])
     yield "heritabilities", np.array([block.heritability for block in blocks])
     yield "deviations", np.concatenate([block.deviations for block in blocks])
@@ -309,6 +331,7 @@ def chromosome_of(arrays: Mapping[str, Any]) -> ChromosomeMap:
     ]
     whole = {name: arrays[name] for name in _LIGHT}
     whole |= {"contig": str(whole["contig"]), "row_norm": float(whole["row_norm"])}
+    whole |= {SCORE_WEIGHTS: arrays[SCORE_WEIGHTS]} if SCORE_WEIGHTS in [*arrays] else {}
     return ChromosomeMap(blocks=tuple(blocks), **whole)
 
 

@@ -8,7 +8,8 @@ slope sl of an effect and the variance v sl^2. They tell of effects through
     c_k = S_k/(sqrt(q_k) n sl) = v_k'Sigma^1/2 theta + N(0, v/n + h2_b/n_panel + tau/q_k),
 
 tau = (C/(mu n sl))^2. A fit explains sum_k p_k^2 q_k/((p_k + v/n + h2_b/n_panel) q_k + tau) of a phenotype's
-variance of 1. Under sum q = 1 this is largest at
+variance of 1. Phenotypes of which a public score was subtracted have another variance r^2 < 1: C is in
+proportion to r, the slope is that of C/r, and v falls with r^2. Under sum q = 1 R^2 is largest at
 
     q_k = max(0, c p_k - tau)/(p_k + v/n + h2_b/n_panel).
 
@@ -185,6 +186,21 @@ class Spectrum:
 
 
 @dataclass(frozen=True, eq=False)
+class PublicScores:
+    """Public scores of people that are subtracted from phenotypes before their clip."""
+
+    names: tuple[str, ...]  # of the phenotypes
+    weights: tuple[np.ndarray, ...]  # of each chromosome, `ChromosomeMap.score_weights`
+    residual_variances: tuple[float, ...]  # 1 less the variance of each score among the panel's people
+
+
+def residual_deviation(residual_variances: Sequence[float], n_phenotypes: int) -> float:
+    """Return the root mean variance that is left of so many phenotypes, those with public scores first."""
+    explained = sum(1 - left for left in residual_variances[:n_phenotypes])
+    return float(np.sqrt(1 - explained / n_phenotypes))
+
+
+@dataclass(frozen=True, eq=False)
 class SteeredNoise:
     """The shares of all directions at a number of people and a budget, and what a fit may expect."""
 
@@ -230,12 +246,14 @@ def steered_noise(
     sensitivity: float = 1.0,  # in units of R C: 1 under add-remove, 2 under replace-one
     clip: float | None = None,  # None takes the best of `CLIPS`
     is_equal: bool = False,  # whether directions with a share have the same one
+    deviation: float = 1.0,  # r, of phenotypes as they are clipped
 ) -> SteeredNoise:
     """Choose the clip of rows of phenotypes, and the shares of all directions."""
     best = None
-    for candidate in np.sqrt(n_phenotypes) * CLIPS if clip is None else [clip]:
-        slope, square = _normal_moments(n_phenotypes, float(candidate))
-        tau, residual = (sensitivity * candidate / (mu * n * slope)) ** 2, square / slope**2
+    for candidate in deviation * np.sqrt(n_phenotypes) * CLIPS if clip is None else [clip]:
+        slope, square = _normal_moments(n_phenotypes, float(candidate / deviation))
+        tau = (sensitivity * candidate / (mu * n * slope)) ** 2
+        residual = deviation**2 * square / slope**2
         noise = spectrum.variances + residual / n + spectrum.chances
         choose = equal_shares if is_equal else best_shares
         shares, level = choose(spectrum.variances, noise, tau, spectrum.counts)
@@ -313,9 +331,10 @@ def genome_map(
     prior: GenomePrior,
     noise: SteeredNoise,
     chromosomes: Sequence[ReferenceChromosome],  # of which the prior was estimated
+    scores: PublicScores | None = None,  # that are subtracted from phenotypes
 ) -> GenomeMap:
     """Make the public map of a genome at the shares of `steered_noise`."""
-    making = MapMaking(prior, noise, chromosomes)
+    making = MapMaking(prior, noise, chromosomes, scores)
     maps = [replace(part, blocks=tuple(blocks)) for part, blocks in making.chromosomes()]
     return making.genome(maps)
 
@@ -323,10 +342,16 @@ def genome_map(
 class MapMaking:
     """The public map of a genome as it is made, with the matrices of one block in memory at a time."""
 
-    def __init__(self, prior: GenomePrior, noise: SteeredNoise, panel: Sequence[ReferenceChromosome]) -> None:
+    def __init__(
+        self,
+        prior: GenomePrior,
+        noise: SteeredNoise,
+        panel: Sequence[ReferenceChromosome],
+        scores: PublicScores | None = None,
+    ) -> None:
         """Parameters are as of `genome_map`."""
-        self._prior, self._noise, self._panel = prior, noise, panel
-        self._digest = MapDigest(noise.clip, prior.axes.shape[1])
+        self._prior, self._noise, self._panel, self._scores = prior, noise, panel, scores
+        self._digest = MapDigest(noise.clip, prior.axes.shape[1], () if scores is None else scores.names)
         self._squares: list[np.ndarray] = []  # by chromosome (n_panel,), of the panel's rows
 
     def chromosomes(self) -> Iterator[tuple[ChromosomeMap, Iterator[LdBlock]]]:
@@ -348,7 +373,8 @@ class MapMaking:
             part = (chromosome.contig, chromosome.centre, tuple(blocks), chromosome.axis_effects)
             gains = np.rint(np.sqrt(of_axes) / MAP_STEP).astype(np.int64)
             loadings = (chromosome.pruned, chromosome.axis_loadings)
-            made = ChromosomeMap(*part, gains, float(np.sqrt(square)), *loadings)
+            weights = None if self._scores is None else self._scores.weights[number]
+            made = ChromosomeMap(*part, gains, float(np.sqrt(square)), *loadings, weights)
             matrices = map(_matrices, chromosome.blocks, shares_of_blocks)
             yield made, self._blocks(made, matrices, self._panel[number])
 
@@ -376,7 +402,8 @@ class MapMaking:
         n_axes, noise = self._prior.axes.shape[1], self._noise
         axes = noise.shares[:n_axes], self._prior.spectrum.variances[:n_axes]
         terms = (self._prior.n_panel, noise.level, noise.clip, *axes, is_joint, attenuations)
-        genome = GenomeMap(tuple(chromosomes), *terms)
+        of_scores = () if self._scores is None else (self._scores.names, self._scores.residual_variances)
+        genome = GenomeMap(tuple(chromosomes), *terms, *of_scores)
         vars(genome)["digest"] = self._digest.of_clip(is_joint=is_joint)  # as it would be, with matrices
         return genome
 

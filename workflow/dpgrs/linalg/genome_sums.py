@@ -233,6 +233,73 @@ def row_squares(
     return squares
 
 
+def require_exact_scores(weights: Sequence[np.ndarray]) -> None:
+    """Raise a UsageError unless public scores along these weights are exact, whoever the people are.
+
+    The weights are `ChromosomeMap.score_weights` of all chromosomes. Every partial sum is an integer below
+    2^52.
+    """
+    totals = sum(np.abs(of_chromosome.astype(np.float64)).sum(axis=1) for of_chromosome in weights)
+    if totals.max(initial=0) * LARGEST_ENTRY > EXACT / 2:
+        raise UsageError(
+            "Weights of a public score must add up to so little that scores are exact, got larger ones. Give "
+            "effects per copy of an allele in standard deviations of the outcome, or leave it out of "
+            "`public.subtract`."
+        )
+
+
+def chromosome_scores(
+    slabs: Iterable[GenotypeSlab], chromosome: ChromosomeMap, *, n_people: int, n_threads: int = 1
+) -> np.ndarray:
+    """Return what a chromosome adds to people's public scores, (n_scores, n_people) int64 in `ROW_STEP`.
+
+    Slabs are of all people, in order. Missing genotypes are their centres, and add 0. Scores are the same for
+    any slabs and number of threads. They are private.
+    """
+    rows = _score_map(chromosome)
+    require_exact(rows)
+    scores = np.zeros((len(chromosome.score_weights), n_people), dtype=np.int64)
+    norms, no_axes = RowNorms(rows), np.zeros((0, n_people), dtype=np.int64)
+    for slab, people in placed_slabs(slabs, rows, no_axes, n_people):
+        norms.prepare(slab)
+        of_slab = scores[:, people]
+
+        def add(first: int, slab: GenotypeSlab = slab, of_slab: np.ndarray = of_slab) -> None:
+            tile = slice(first, min(first + TILE_PEOPLE, slab.n_people))
+            for entries, _ in norms.tile_entries(slab, tile, np.zeros((0, tile.stop - tile.start))):
+                of_slab[:, tile] += entries.astype(np.int64)
+
+        map_in_threads(add, range(0, slab.n_people, TILE_PEOPLE), n_threads=n_threads)
+        del slab
+    return scores
+
+
+def less_scores(
+    values: np.ndarray,  # (n_outcomes, n_people) float64, NaN where missing
+    scores: np.ndarray,  # (n_scores, n_people) int64 in `ROW_STEP`
+    rows: Sequence[int],  # for each outcome the row of its score, -1 without one
+) -> np.ndarray:
+    """Return outcomes less their public scores, before any clip: each of one person."""
+    residuals = np.array(values, dtype=np.float64)
+    for outcome, row in enumerate(rows):
+        if row >= 0:
+            residuals[outcome] -= scores[row] * ROW_STEP
+    return residuals
+
+
+def _score_map(chromosome: ChromosomeMap) -> ChromosomeMap:
+    """Return a map whose entries are the parts of public scores in each block, without axes."""
+    weights = chromosome.score_weights
+    of_scores, none = np.ones(len(weights)), np.zeros(0, dtype=np.int64)
+    blocks = [
+        LdBlock(first, stop, weights[:, first:stop], of_scores, of_scores, NO_ENTRIES, NO_ENTRIES, sd, 0.0)
+        for first, stop, sd in ((block.first, block.stop, block.deviations) for block in chromosome.blocks)
+    ]
+    no_axes = np.zeros((chromosome.n_variants, 0), dtype=np.int64)
+    parts = (no_axes, none, 1.0, none, no_axes[:0])
+    return ChromosomeMap(chromosome.contig, chromosome.centre, tuple(blocks), *parts)
+
+
 def joint_factors(squares: Sequence[np.ndarray], genome: GenomeMap) -> np.ndarray:
     """Return what shrinks people's rows of all chromosomes together to the norm of the genome.
 

@@ -36,6 +36,7 @@ from dpgrs.methods.genome_moments import (
 )
 from dpgrs.methods.genome_public import public_entries, with_public_entries
 from dpgrs.methods.genome_sums import MOST_ENTRIES, GenomeRequest, private_genome_sums, public_digest
+from dpgrs.methods.public_scores import with_public_scores
 from dpgrs.methods.registry import MATCHED_PEOPLE
 from dpgrs.methods.reusecov import (
     NoisyStatistics,
@@ -51,6 +52,21 @@ if TYPE_CHECKING:
     from dpgrs.methods.requests import PrivacyRequest
     from dpgrs.privacy.noise.base import NoiseSource
     from dpgrs.study.training_data import TrainingData
+
+
+def _rows_in_words(fit: dict[str, Any]) -> str:
+    """Say what rows of people and of phenotypes are, by the settings of a fit."""
+    turned = (
+        "Rows of people were turned onto directions of public linkage disequilibrium and stretched along "
+        "each by a public gain, and rows of phenotypes were clipped at a public norm (docs/proofs/genome.md)."
+    )
+    names = fit.get("subtracted")
+    if not names:
+        return turned
+    return (
+        f"{turned} Before the clip, each person's score by public effects was subtracted from "
+        f"{', '.join(names)}; the fit adds these effects again (docs/explanation/public_effects.md)."
+    )
 
 
 def _entries_in_words(fit: dict[str, Any]) -> str:
@@ -86,8 +102,7 @@ def _copies_in_words(fit: dict[str, Any]) -> str:
 # R: the squares of the chromosomes' norms add up to 1, but for roundings.
 ROW_NORM = 1 + 2.0**-40
 STEPS = (
-    "Rows of people were turned onto directions of public linkage disequilibrium and stretched along each by "
-    "a public gain, and rows of phenotypes were clipped at a public norm (docs/proofs/genome.md).",
+    _rows_in_words,
     _entries_in_words,
     "Effects are a weighted mean of a noise-aware best linear unbiased prediction and of a mixture of "
     "effects of four sizes, block by block (docs/explanation/genome.md).",
@@ -179,7 +194,11 @@ class GenomeStatistics(SharedStatistics):
             "observed": data.observed(request.n_variants, len(names)),
             "request": request,
             "outcome_names": names,
-            "slopes": genome_slopes(request, data.outcomes.prevalence[: len(names)]),
+            "slopes": genome_slopes(
+                request,
+                data.outcomes.prevalence[: len(names)],
+                deviations=stored.genome.deviations(names),
+            ),
         }
 
     def zeros(self, request: "PrivacyRequest", n_outcomes: int) -> dict[str, Any]:
@@ -299,9 +318,11 @@ class GenomeStatistics(SharedStatistics):
         return genome_weights(drawn, request=genome_request(request), terms=terms)
 
 
-def genome_slopes(request: GenomeRequest, prevalence: np.ndarray) -> np.ndarray:
+def genome_slopes(
+    request: GenomeRequest, prevalence: np.ndarray, *, deviations: np.ndarray | None = None
+) -> np.ndarray:
     """Return how much clips leave of the effects on each outcome, by public constants: (n_outcomes,)."""
-    bounds = {"bound": request.outcome_bound, "norm": request.outcome_norm}
+    bounds = {"bound": request.outcome_bound, "norm": request.outcome_norm, "deviations": deviations}
     return clip_slopes(prevalence, n_shared=request.n_outcomes, **bounds)
 
 
@@ -310,17 +331,22 @@ def genome_weights(noisy: NoisyStatistics, *, request: GenomeRequest, terms: Fit
 
     Outcomes that are seen less clearly than others, as they are known of fewer people or lose more to the
     clip, have larger entries, with as much more noise. With second moments the fit has the LD of the cohort,
-    and no scale from the panel's people, whose LD may be another.
+    and no scale from the panel's people, whose LD may be another. What public scores that were subtracted
+    from outcomes add to entries is added again.
     """
     genome, slope = terms.genome(map_terms(request)), noisy.shown.max()
     factors = noisy.inflation * slope / noisy.shown
     unknown = np.full(request.n_outcomes, np.nan)
     bounds = {"bound": request.outcome_bound, "norm": request.outcome_norm}
+    if genome.scored:
+        bounds["deviations"] = genome.deviations(_names_of_scored(terms, len(factors)))[: len(unknown)]
     square = clip_moments(unknown, n_shared=request.n_outcomes, **bounds)[1].mean()
     bounds = np.cumsum([chromosome.n_directions for chromosome in genome.chromosomes])[:-1]
     sums = np.split(noisy.cross * factors[:, np.newaxis], bounds, axis=1)
     public = {"slope": slope, "residual": square / slope**2}
     entries = genome_entries(genome, sums, noisy.n, noise_sd=request.noise_sd["cross"], **public)
+    if genome.scored:
+        entries = with_public_scores(entries, genome, _names_of_scored(terms, len(factors)))
     if noisy.moments is not None:
         if terms.effects is not None:
             raise UsageError("`privacy.ld_share` must be null with `public.effects`. Leave one of them out.")
@@ -330,6 +356,16 @@ def genome_weights(noisy: NoisyStatistics, *, request: GenomeRequest, terms: Fit
     weights, correlations = _fitted(replace(entries, factors=factors**2), genome, terms)
     means = np.concatenate([chromosome.centre for chromosome in genome.chromosomes]) * DOSAGE_STEP - 1
     return LinearFit(weights, means, np.zeros(len(weights)), correlations=correlations)
+
+
+def _names_of_scored(terms: FitTerms, n_outcomes: int) -> tuple[str, ...]:
+    """Return the names of outcomes of some of which public scores were subtracted."""
+    if terms.effects is None or len(terms.effects.names) != n_outcomes:
+        raise UsageError(
+            "A fit of outcomes less their public scores must have the public effects of these outcomes, got "
+            "none or others. Name `public.effects` as they were."
+        )
+    return terms.effects.names
 
 
 def _fitted(seen: GenomeEntries, genome: GenomeMap, terms: FitTerms) -> tuple[np.ndarray, np.ndarray | None]:

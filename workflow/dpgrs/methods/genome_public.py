@@ -125,17 +125,26 @@ def _public_block(block: LdBlock, m: np.ndarray, scale: float) -> PublicBlock:
     rest = np.linalg.qr(rest - V @ (V.T @ rest))[0]
     directions = np.hstack([V, rest])
     variances = np.concatenate([block.variances, p[: d - V.shape[1]]]).clip(min=0)
+    return PublicBlock(directions, variances, *shown_entries(root, directions, m))
+
+
+def shown_entries(
+    root: np.ndarray,  # (n_variants, n_variants) float64, Sigma^1/2 of a block
+    directions: np.ndarray,  # (n_variants, n_variants) float64, u by columns
+    m: np.ndarray,  # (n_variants,) float64, public effects of standardised variants, 0 where there is none
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return u's/a and a along all directions of a block, 0 where a file shows too little."""
     is_there = m != 0
+    entries = np.zeros(len(m))
     if not is_there.any():
-        return PublicBlock(directions, variances, np.zeros(d), np.zeros(d))
+        return entries, np.zeros(len(m))
     own = root[:, is_there]  # Sigma^1/2_.o
     half = np.linalg.solve(own.T @ own, np.column_stack([m[is_there], own.T @ directions]))
     # Sigma^-1/2 of the effects that are filled in is Sigma^1/2_.o Sigma_oo^-1 m_o.
     s = directions.T @ (own @ half[:, 0])
     shown = np.einsum("ok,ok->k", own.T @ directions, half[:, 1:]).clip(0, 1)
-    entries = np.zeros(d)
     np.divide(s, shown, out=entries, where=shown >= LEAST_SHOWN)
-    return PublicBlock(directions, variances, entries, np.where(shown >= LEAST_SHOWN, shown, 0.0))
+    return entries, np.where(shown >= LEAST_SHOWN, shown, 0.0)
 
 
 def _seen(block: PublicBlock, n_map: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

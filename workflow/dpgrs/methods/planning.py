@@ -6,6 +6,7 @@ of X'Y have a closed form, and draws are of Gram matrices alone. Of all other fi
 docs/explanation/plan.md derives it all.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -199,6 +200,7 @@ def expected_genome_fit(
     n_rows: int,
     heritability: float,
     is_equal: bool = False,  # whether directions with a share have the same one
+    residual_variances: Sequence[float] = (),  # that public scores leave of outcomes
 ) -> ExpectedFit:
     """Work out R^2 of a fit along a map of the genome, which `dpgrs.linalg.genome_prior` states.
 
@@ -208,6 +210,7 @@ def expected_genome_fit(
     terms = map_terms(request)
     options = {"n_phenotypes": terms["n_outcomes"], "sensitivity": sensitivity_factor(terms["neighbours"])}
     options |= {"is_equal": is_equal}
+    options["deviation"] = genome_prior.residual_deviation(residual_variances, terms["n_outcomes"])
     effects = spectrum.scaled(heritability / genome_prior.HERITABILITY)
     r2 = []
     for mu in (terms["mu"], NO_NOISE):

@@ -54,6 +54,7 @@ class PublicEffects:
     # (n_files,) bool, whether they are of one variant at a time, as those of summary statistics.
     is_marginal: np.ndarray
     is_for: np.ndarray  # (n_outcomes, n_files) bool, which outcomes may follow a file
+    names: tuple[str, ...] = ()  # of the outcomes, by which a map knows whose public score is subtracted
 
 
 @dataclass(frozen=True)

@@ -72,8 +72,9 @@ def plan_accuracy(request, count, *, config, **model):
     count : int, outcomes of the study.
     config : StudyConfig.
     **model : n_rows, the rows to train on; frequency, (n_variants,) float64, planned ALT allele frequencies;
-        ld, PublicLd of the public panel, or None; spectrum, the Spectrum along LD blocks; heritabilities,
-        list of float, assumed, of which the comparison takes the first.
+        ld, PublicLd of the public panel, or None; spectrum, the Spectrum along LD blocks;
+        residual_variances, which public scores leave of outcomes, perhaps; heritabilities, list of float,
+        assumed, of which the comparison takes the first.
 
     Returns
     -------
@@ -89,7 +90,19 @@ def plan_accuracy(request, count, *, config, **model):
         return _planned(request, count, config=config, **model, no_accuracy=reason)
 
 
-def _planned(request, count, *, n_rows, frequency, ld, spectrum, heritabilities, config, no_accuracy=None):
+def _planned(
+    request,
+    count,
+    *,
+    n_rows,
+    frequency,
+    ld,
+    spectrum,
+    heritabilities,
+    config,
+    residual_variances=(),
+    no_accuracy=None,
+):
     """Do the work of `plan_accuracy`; with a reason for no accuracy, without R^2 that takes matrices."""
     if request.n_variants > MOST_PLANNED:
         no_accuracy = f"it takes matrices of X'X, which a plan makes of at most {MOST_PLANNED:,} variants"
@@ -105,6 +118,7 @@ def _planned(request, count, *, n_rows, frequency, ld, spectrum, heritabilities,
         if METHODS[method].takes_map:
             is_equal = config.privacy.direction_shares == "equal"
             options = {"n_rows": n_rows, "heritability": h2, "is_equal": is_equal}
+            options["residual_variances"] = residual_variances
             return expected_genome_fit(request, spectrum, **options)
         return expected_fit(method, _of_variants(request), heritability=h2, **model)
 

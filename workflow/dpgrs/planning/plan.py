@@ -104,6 +104,7 @@ def plan_study(settings, *, people=None, heritabilities=(), progress=iter):
         size = request.n_variants
         model = {"n_rows": n_rows, "ld": variant_set.ld.get(size), "frequency": variant_set.frequencies[size]}
         model |= {"spectrum": variant_set.spectra.get(size)}
+        model |= {"residual_variances": variant_set.residual_variances.get(size, ())}
         model |= {"config": config, "heritabilities": heritabilities}
         planned |= plan_accuracy(request, count, **model)
     if is_asked:

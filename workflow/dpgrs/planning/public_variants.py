@@ -9,7 +9,7 @@ from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.sites import choose_sites, read_chosen_sites, read_sites
 from dpgrs.methods.planning import neutral_frequencies
 from dpgrs.planning.ld_spectrum import MEGABASE, assumed_spectrum, genome_megabases
-from dpgrs.study.genome_maps import stored_spectra
+from dpgrs.study.genome_maps import stored_residuals, stored_spectra
 from dpgrs.study.public_ld_files import load_ld
 from dpgrs.study.reference_size import n_chosen_reference_people
 from dpgrs.study.table_cohort import is_table
@@ -31,6 +31,8 @@ class PlannedVariants:
     ld : dict of number of variants to PublicLd; empty where variants are taken as independent.
     spectra : dict of number of variants to the Spectrum along LD blocks; empty for tables.
     of_spectra : str, where they come from.
+    residual_variances : dict of number of variants to what public scores leave of outcomes, if a run has
+        measured it.
     """
 
     frequencies: dict
@@ -39,6 +41,7 @@ class PlannedVariants:
     ld: dict = field(default_factory=dict)
     spectra: dict = field(default_factory=dict)
     of_spectra: str = ""
+    residual_variances: dict = field(default_factory=dict)
 
 
 def planned_variants(config, people):
@@ -77,8 +80,7 @@ def planned_variants(config, people):
         listed, words = sites
         frequencies = {size: listed.loc[listed["rank"] < size, "frequency"].to_numpy() for size in sizes}
         of_ld, ld = _linkage(config, sizes)
-    spectra, of_spectra = _spectra(config)
-    return PlannedVariants(frequencies, words, of_ld, ld, spectra, of_spectra)
+    return PlannedVariants(frequencies, words, of_ld, ld, *_spectra(config))
 
 
 def _public_sites(config, *, size):
@@ -115,7 +117,7 @@ def _linkage(config, sizes):
 
 
 def _spectra(config):
-    """Return the Spectrum along LD blocks of every size, and where they come from."""
+    """Return the Spectrum along LD blocks of every size, where they come from, and what scores leave."""
     cohort, sizes, path = config.cohort, config.variants.size, _folder(config) / "ld.npz"
     try:
         stored = stored_spectra(path) if path.is_file() else {}
@@ -123,14 +125,18 @@ def _spectra(config):
         raise UsageError(f"`public.reference`: {error}") from None
     if stored.keys() >= set(sizes):
         spectra = {size: stored[size][0] for size in sizes}
-        return spectra, f"the {stored[max(sizes)][1]:,} people of the public panel in {path}"
+        words = f"the {stored[max(sizes)][1]:,} people of the public panel in {path}"
+        residuals = stored_residuals(path) if config.public.subtract else {}
+        if any(residuals.values()):
+            words += f", and outcomes less public scores of {', '.join(config.public.subtract)}"
+        return spectra, words, residuals
     megabases = genome_megabases(cohort.chromosomes, config.release.genome_build)
     if cohort.source == "simulate":
         megabases = len(cohort.chromosomes) * cohort.simulation.length / MEGABASE
     n_panel = n_chosen_reference_people(config) or USUAL_PANEL
     spectra = {size: assumed_spectrum(size, megabases=megabases, n_panel=n_panel) for size in sizes}
     words = "a simulated population of European ancestry"
-    return spectra, f"{words} on {megabases:,.0f} megabases, with a panel of {n_panel:,} people"
+    return spectra, f"{words} on {megabases:,.0f} megabases, with a panel of {n_panel:,} people", {}
 
 
 def _independence(config):

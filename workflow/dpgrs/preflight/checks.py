@@ -212,6 +212,11 @@ CHECKS = (
         public_effects.unused_problems,
         ("methods", "outcomes.loadings", "privacy.protection", "public.effects"),
     ),
+    Check(
+        public_effects.subtract_problems,
+        ("methods", "privacy.direction_shares", public_effects.SUBTRACT, public_effects.KEY),
+    ),
+    Check(public_effects.name_problems, (public_effects.SUBTRACT, *public_effects.NAMES)),
     Check(public_effects.file_problems, ("methods", "public.effects", "release.genome_build")),
     *each(controlled.encrypted_problems, controlled.ENCRYPTION_UNCHECKED),
     *only("benchmark", *each(controlled.open_problems, controlled.DATA_PATHS)),

@@ -1,12 +1,20 @@
 """What keeps a fit from starting from public effects."""
 
+from pathlib import Path
+
 from dpgrs.errors import DpgrsError, must
 from dpgrs.io.scoring_files import open_effects
 from dpgrs.methods.registry import METHODS, methods_that
+from dpgrs.preflight.loadings import outcomes_of
+from dpgrs.release.pgs_catalog import file_stems
+from dpgrs.study.public_effects_files import files_named
+from dpgrs.study.table_settings import outcome_constants
 from dpgrs.study.variant_terms import takes_map
 from dpgrs.types import Protection
 
-KEY = "public.effects"
+KEY, SUBTRACT = "public.effects", "public.subtract"
+# Of the names of outcomes, and of their constants.
+NAMES = ("outcomes.source", "outcomes.file", "outcomes.count", "outcomes.scales", "outcomes.prevalence")
 
 
 def unused_problems(inspection):
@@ -48,3 +56,50 @@ def file_problems(inspection):
             got = f"effects that go together in {path}"
             lines.append(must(KEY, wanted, got, "Take summary statistics, or `methods: blup-ld`."))
     return lines
+
+
+def subtract_problems(inspection):
+    """Refuse public scores to subtract that no sums along a map take, or that no one file is for."""
+    outcomes = list(inspection[SUBTRACT])
+    if not outcomes:
+        return []
+    if not takes_map(inspection["methods"]):
+        wanted = f"go with `methods: {', '.join(methods_that('takes_map'))}`"
+        return [must(SUBTRACT, wanted, ", ".join(outcomes), "Leave it out.")]
+    if inspection["privacy.direction_shares"] == "equal":
+        # Effects of single variants would be those on what is left.
+        fix = "Leave out one of them."
+        return [must("privacy.direction_shares", f"be steered with `{SUBTRACT}`", "equal", fix)]
+    files = [Path(path).name for path in inspection[KEY]]
+    stems = zip(outcomes, file_stems(outcomes), strict=True)
+    numbers = {outcome: len(files_named(stem, files)) for outcome, stem in stems}
+    fix = f"Name a file after it, such as {file_stems(outcomes)[0]}.txt.gz, or leave it out."
+    wanted = f"name outcomes that one file of `{KEY}` is named after"
+    return [
+        must(SUBTRACT, wanted, f"{number} for {outcome}", fix)
+        for outcome, number in numbers.items()
+        if number != 1
+    ]
+
+
+def name_problems(inspection):
+    """Refuse public scores of what is no outcome of the study, or has two values."""
+    outcomes, counts = list(inspection[SUBTRACT]), inspection["outcomes.count"]
+    names = outcomes_of(inspection, counts and max(counts)) if outcomes else None
+    if not names:
+        return []
+    lines = [
+        must(SUBTRACT, "name outcomes of the study", outcome, "Correct it, or leave it out.")
+        for outcome in outcomes
+        if outcome not in names
+    ]
+    try:
+        constants = outcome_constants(inspection.config.outcomes, names)
+    except DpgrsError:
+        return lines  # its own check names it
+    is_binary = set() if constants is None else set(constants.index[constants["is_binary"]])
+    return lines + [
+        must(SUBTRACT, "name outcomes that are not 0/1", outcome, "Leave it out.")
+        for outcome in outcomes
+        if outcome in is_binary
+    ]

@@ -48,6 +48,7 @@ PUBLIC_LD = "genotypes whose linkage disequilibrium the fit takes"
 ANCESTRY, SAME_ANCESTRY = "ancestry of the public genotypes", "stated to be the cohort's"
 CHOICE_OF_PEOPLE = "choice of people"
 OF_EFFECTS = "effects of "  # and the name of a file
+ENDING = re.compile(r"(\.(txt|tsv|csv))?(\.gz)?$")  # of such a name, after that of an outcome
 OUTCOME_BOUND, OUTCOME_NORM = "outcome bound", "norm of a row of outcomes"
 RESIDUAL_BOUND = "residual bound"
 # Steps of the grids of X'X and X'Y of rows that were not clipped; others are finer.
@@ -139,7 +140,26 @@ def input_problems(statement: dict) -> list[str]:
     rule = statement["fit"]["lambda_from"]
     if rule not in set(Penalty):
         problems.append(f"fit.lambda_from must be one of {', '.join(Penalty)}, got {rule}")
+    problems += _subtraction_problems(statement)
     return problems + _error_problems(statement, has_loadings=STATED in stated)
+
+
+def _subtraction_problems(statement: dict) -> list[str]:
+    """Check that public scores were subtracted from outcomes that have one file of effects each."""
+    fit = statement["fit"]
+    subtracted = fit.get("subtracted", [])
+    if not subtracted:
+        return []
+    if not METHODS[statement["method"]].takes_map:
+        return [f"fit.subtracted must not be there with {statement['method']}"]
+    files = [ENDING.sub("", name) for name in fit.get("effect_names", [])]
+    stems = [Path(score["file"]).name.removesuffix(".txt.gz") for score in statement["scores"]]
+    numbers = dict(zip(statement["data_domain"]["outcomes"], map(files.count, stems), strict=False))
+    return [
+        f"fit.subtracted must name outcomes with one file of effects each, got {name}"
+        for name in subtracted
+        if numbers.get(name) != 1
+    ]
 
 
 def _value_problems(stated: dict[str, list]) -> list[str]:

@@ -1,6 +1,5 @@
 """Weights of all methods, from what was drawn and, without privacy, from exact statistics."""
 
-import re
 from dataclasses import replace
 from functools import partial
 from itertools import zip_longest
@@ -27,16 +26,21 @@ from dpgrs.study.adjusted_outcomes import with_covariates
 from dpgrs.study.genome_maps import panel_variances, require_panel, stored_map, stored_maps
 from dpgrs.study.identity import fit_settings
 from dpgrs.study.method_choice import has_same_ancestry
-from dpgrs.study.public_effects_files import load_effects
+from dpgrs.study.public_effects_files import load_effects, outcome_stem
 from dpgrs.study.public_ld_files import load_ld
 from dpgrs.study.released import seal
 from dpgrs.study.request_identity import effects_identity, ld_identity
 from dpgrs.study.training_data import TrainingData, public_outcomes
 
-# A file of effects, perhaps after an outcome: the name that comes before what tells its kind.
-NAMED_AFTER = re.compile(r"(.*?)(?:\.(?:txt|tsv|csv))?(?:\.gz)?")
 # Rules give of these `dpgrs.study.identity.READS_OF_FIT`.
-READS = ("methods", "regression", "cohort.source", "public.same_ancestry", "privacy.ld_share")
+READS = (
+    "methods",
+    "regression",
+    "cohort.source",
+    "public.same_ancestry",
+    "public.subtract",
+    "privacy.ld_share",
+)
 
 
 def fit_weights(
@@ -179,14 +183,15 @@ def _told(effects, names):
     may follow any of the other files.
     """
     files, values = load_effects(effects)
-    named = [NAMED_AFTER.fullmatch(one["name"])[1] for one in files]
+    named = [outcome_stem(one["name"]) for one in files]
     is_for = np.array([[one == stem for one in named] for stem in file_stems(names)], dtype=bool)
     is_for = is_for.reshape(len(names), len(files))
     is_for |= ~is_for.any(axis=1, keepdims=True) & ~is_for.any(axis=0)
     is_marginal = np.array([one["is_marginal"] for one in files], dtype=bool)
 
     def told(size, count):
-        return PublicEffects(values[size], is_marginal, is_for[:count]) if files else None
+        known = (values[size], is_marginal, is_for[:count], tuple(names[:count])) if files else None
+        return known and PublicEffects(*known)
 
     return told
 

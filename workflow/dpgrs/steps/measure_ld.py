@@ -5,12 +5,14 @@ from pathlib import Path
 
 from dpgrs.io.replicates import save_labelled
 from dpgrs.io.variant_set import VariantSet
+from dpgrs.release.pgs_catalog import file_stems
 from dpgrs.study.genome_maps import map_items
+from dpgrs.study.public_effects_files import effects_to_subtract
 from dpgrs.study.public_ld_files import ld_items, ld_of_variants
 from dpgrs.study.requests import requests_of
 
 # Rules give of the sections what the study's methods take, see `dpgrs.study.requests.reads_of_ld`.
-READS = ("cohort", "variants.size", "privacy", "outcomes", "covariates", "release")
+READS = ("cohort", "variants.size", "privacy", "outcomes", "covariates", "release", "public.subtract")
 
 
 def measure_ld(
@@ -20,6 +22,7 @@ def measure_ld(
     without_matrix: bool = False,
     planned_rows: int | None = None,
     outcomes_together: list[int] = (),
+    effects: Path | None = None,
     output: Path,
 ):
     """Estimate linkage disequilibrium of public genotypes, with rows clipped as the cohort's are.
@@ -32,6 +35,7 @@ def measure_ld(
     planned_rows : number of people who are planned to be trained on, for maps of whole genomes; none are made
         without it.
     outcomes_together : number of outcomes that are drawn together, for such maps.
+    effects : public effects, for maps with public scores that are subtracted from outcomes.
     output : file to write of linkage disequilibrium for every number of variants, and of a map for every
         request.
 
@@ -52,6 +56,10 @@ def measure_ld(
         options = {"n_summed": max(outcomes_together), "genome_build": settings.release.genome_build}
         options["has_equal_shares"] = settings.privacy.direction_shares == "equal"
         options["folder"] = output.parent
+        if settings.public.subtract:
+            outcomes = settings.public.subtract
+            stems = dict(zip(outcomes, file_stems(outcomes), strict=True))
+            options["subtracted"] = effects_to_subtract(effects, stems)
         maps = map_items(panel, requests, planned_rows=planned_rows, **options)
     save_labelled(output, chain(ld_items(found), maps))
     if not found:

@@ -25,11 +25,13 @@ from dpgrs.linalg.genome_prior import (
     ReferenceChromosome,
     Spectrum,
     genome_prior,
+    residual_deviation,
     steered_noise,
 )
 from dpgrs.methods.genome_fit import ScoreVariances
 from dpgrs.methods.genome_mechanism import map_terms, sensitivity_factor
 from dpgrs.methods.genome_sums import public_digest
+from dpgrs.methods.public_scores import public_scores
 from dpgrs.privacy.noise.base import json_digest
 from dpgrs.study.variant_terms import RAREST
 
@@ -44,6 +46,8 @@ OF_SPECTRUM = ("variances", "chances", "counts")
 SCORED_TOGETHER = 1024
 # Arrays of the whole genome, which are in every chromosome's label.
 OF_GENOME = ("axis_shares", "axis_variances", "attenuations")
+# And what it says of public scores that are subtracted, if there are any.
+OF_SCORES = ("scored", "residual_variances")
 
 
 class PanelChromosomes(Sequence):
@@ -154,6 +158,8 @@ def map_items(
     n_summed: int,  # outcomes of the study
     genome_build: str | None = None,
     has_equal_shares: bool = False,
+    # By number of variants, of outcomes of which a public score is subtracted, the effects per copy of ALT.
+    subtracted: Mapping[int, Mapping[str, np.ndarray]] | None = None,
     folder: Path | None = None,  # for matrices meanwhile; None takes that of temporary files
 ) -> Iterator[tuple[dict[str, Any], Mapping[str, np.ndarray] | Iterator[tuple[str, np.ndarray]]]]:
     """Yield a spectrum for every number of variants, and the map of every request.
@@ -171,7 +177,11 @@ def map_items(
         panel = PanelChromosomes(variant_set, size, genome_build=genome_build)
         with spooled_arrays(folder) as keep:
             prior = genome_prior(panel, keep=keep)
-            yield spectrum_item(prior.population_spectrum, size, n_panel=prior.n_panel)
+            scores = public_scores(prior, panel, subtracted[size]) if subtracted else None
+            residuals = () if scores is None else scores.residual_variances
+            yield spectrum_item(
+                prior.population_spectrum, size, n_panel=prior.n_panel, residual_variances=residuals
+            )
             for terms in terms_of_size:
                 noise = steered_noise(
                     prior.spectrum,
@@ -180,8 +190,9 @@ def map_items(
                     n_phenotypes=terms["n_outcomes"],
                     sensitivity=sensitivity_factor(terms["neighbours"]),
                     is_equal=has_equal_shares,
+                    deviation=residual_deviation(residuals, terms["n_outcomes"]),
                 )
-                making, labels, chromosomes = MapMaking(prior, noise, panel), [], []
+                making, labels, chromosomes = MapMaking(prior, noise, panel, scores), [], []
                 for chromosome, blocks in making.chromosomes():
                     labels.append({"contig": chromosome.contig})
                     chromosomes.append(chromosome)
@@ -202,17 +213,27 @@ def map_items(
 
 
 def spectrum_item(
-    spectrum: Spectrum, size: int, *, n_panel: int
+    spectrum: Spectrum, size: int, *, n_panel: int, residual_variances: Sequence[float] = ()
 ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Return the spectrum of a number of variants as a label and arrays, for plans."""
-    binned = spectrum.binned()
-    return {"spectrum_of": size, "n_rows": n_panel}, {name: getattr(binned, name) for name in OF_SPECTRUM}
+    """Return the spectrum of a number of variants as a label and arrays, for plans.
+
+    The variances are those that public scores leave of outcomes.
+    """
+    binned, label = spectrum.binned(), {"spectrum_of": size, "n_rows": n_panel}
+    label |= {"residual_variances": list(residual_variances)} if residual_variances else {}
+    return label, {name: getattr(binned, name) for name in OF_SPECTRUM}
 
 
 def stored_spectra(path: Path | str) -> dict[int, tuple[Spectrum, int]]:
     """Return the spectra of a file that `map_items` filled and the people of the panel, by size."""
     items = load_labelled(path).of(lambda label: "spectrum_of" in label)
     return {label["spectrum_of"]: (Spectrum(**arrays), label["n_rows"]) for label, arrays in items}
+
+
+def stored_residuals(path: Path | str) -> dict[int, tuple[float, ...]]:
+    """Return the variances that public scores leave of outcomes by size, as `spectrum_item` wrote them."""
+    labels = [label for label in load_labelled(path).labels if "spectrum_of" in label]
+    return {label["spectrum_of"]: tuple(label.get("residual_variances", ())) for label in labels}
 
 
 def map_label(
@@ -233,6 +254,7 @@ def map_label(
         "n_axes": genome.n_axes,
         "planned_rows": planned_rows,
         "n_summed": n_summed,
+        **({name: list(getattr(genome, name)) for name in OF_SCORES} if genome.scored else {}),
     } | {name: getattr(genome, name).tolist() for name in OF_GENOME}
 
 
@@ -258,6 +280,11 @@ class StoredMap:
         return public_digest(self.digest, n=self.label["planned_rows"], covariate_effects=covariate_effects)
 
     @property
+    def scored(self) -> tuple[str, ...]:
+        """The outcomes of which a public score is subtracted."""
+        return tuple(self.label.get("scored", ()))
+
+    @property
     def attenuations(self) -> np.ndarray:
         """Those of `GenomeMap`."""
         return np.array(self.label["attenuations"])
@@ -277,6 +304,7 @@ class StoredMap:
             level=self.label["level"],
             clip=self.label["clip"],
             is_clipped_jointly=self.label["is_clipped_jointly"],
+            **{name: tuple(self.label.get(name, ())) for name in OF_SCORES},
             **whole,
         )
         if genome.digest != self.digest:

@@ -1,4 +1,4 @@
-"""People along the public map of a genome: their axes of ancestry, and their sums, chromosome by chromosome.
+"""People along the public map of a genome: axes of ancestry, public scores, and sums by chromosome.
 
 All of it is exact and private.
 """
@@ -17,9 +17,17 @@ from dpgrs.io.replicates import load_labelled
 from dpgrs.io.variant_set import check_same_people
 from dpgrs.io.variant_set_parts import people_parts
 from dpgrs.linalg.components import components_of
-from dpgrs.linalg.genome_map import genome_axes
+from dpgrs.linalg.genome_map import genome_axes, score_rows
 from dpgrs.linalg.genome_moments import ChromosomeMoments, MomentSums
-from dpgrs.linalg.genome_sums import ChromosomeSums, chromosome_sums, joint_factors, row_squares
+from dpgrs.linalg.genome_sums import (
+    ChromosomeSums,
+    chromosome_scores,
+    chromosome_sums,
+    joint_factors,
+    less_scores,
+    require_exact_scores,
+    row_squares,
+)
 from dpgrs.linalg.norms import clipped_outcomes
 from dpgrs.study.genome_maps import StoredMap, columns_of_contigs
 
@@ -59,20 +67,53 @@ def people_axes(variant_set: "VariantSet", stored: StoredMap) -> np.ndarray:
 def measured_people(
     variant_set: "VariantSet", stored: StoredMap, *, n_threads: int = 1
 ) -> dict[str, np.ndarray]:
-    """Return what all chromosomes together say of people: their axes, and what shrinks their rows.
+    """Return what all chromosomes together say of people: their axes, public scores, and what shrinks rows.
 
-    Where rows are clipped by chromosome nothing shrinks them here.
+    Where rows are clipped by chromosome nothing shrinks them here, and scores are there only if the map has
+    weights of some.
     """
     axes = people_axes(variant_set, stored)
+    measured = {"axes": axes}
+    if stored.scored:
+        measured["scores"] = people_scores(variant_set, stored, n_threads=n_threads)
     if not stored.label["is_clipped_jointly"]:
-        return {"axes": axes}
+        return measured
     columns = columns_of_contigs(variant_set, stored.label["terms"]["n_variants"])
     squares = []
     for contig in stored.contigs:
         chromosome = stored.chromosome(contig)
         slabs = people_slabs(variant_set, columns[contig], chromosome.centre)
         squares.append(row_squares(slabs, chromosome, axes=axes, n_threads=n_threads))
-    return {"axes": axes, "factors": joint_factors(squares, stored.genome)}
+    return measured | {"factors": joint_factors(squares, stored.genome)}
+
+
+def people_scores(variant_set: "VariantSet", stored: StoredMap, *, n_threads: int = 1) -> np.ndarray:
+    """Return people's public scores over all chromosomes, (n_scores, n_people) int64 in `ROW_STEP`."""
+    columns = columns_of_contigs(variant_set, stored.label["terms"]["n_variants"])
+    chromosomes = [stored.chromosome(contig) for contig in stored.contigs]
+    require_exact_scores([chromosome.score_weights for chromosome in chromosomes])
+    scores = np.zeros((len(stored.scored), variant_set.n_samples), dtype=np.int64)
+    for chromosome in chromosomes:
+        slabs = people_slabs(variant_set, columns[chromosome.contig], chromosome.centre)
+        scores += chromosome_scores(slabs, chromosome, n_people=variant_set.n_samples, n_threads=n_threads)
+    return scores
+
+
+def _residuals(
+    values: np.ndarray, outcomes: "Outcomes", stored: StoredMap, measured: dict[str, np.ndarray]
+) -> np.ndarray:
+    """Return the first outcomes, (n_outcomes, n_people) float64, less the public scores that some have."""
+    if not stored.scored:
+        return values
+    names = outcomes.names[: len(values)]
+    is_binary = ~np.isnan(outcomes.prevalence[: len(values)])
+    others = set(stored.scored) - {name for name, is_0_1 in zip(names, is_binary, strict=True) if not is_0_1}
+    if others:
+        raise DpgrsError(
+            "`public.subtract` must name outcomes that are summed and are not 0/1, got "
+            f"{', '.join(sorted(others))}. Leave it out."
+        )
+    return less_scores(values, measured["scores"], score_rows(stored.scored, names))
 
 
 def contig_sums(
@@ -92,7 +133,9 @@ def contig_sums(
     values = outcomes.values[terms["n_variants"]][:, :]
     if outcomes.loadings is not None:
         values = components_of(values, outcomes.loadings, bound=outcome_bound)
-    values = np.where(outcomes.is_training, values[: stored.label["n_summed"]], np.nan)
+    values = values[: stored.label["n_summed"]]
+    values = _residuals(values, outcomes, stored, measured)
+    values = np.where(outcomes.is_training, values, np.nan)
     norm = {"norm": stored.label["clip"], "n_shared": terms["n_outcomes"]}
     chromosome, columns = stored.chromosome(contig), columns_of_contigs(variant_set, terms["n_variants"])
     return chromosome_sums(

@@ -1,10 +1,25 @@
 """Files of public effects, matched with the variants of a study."""
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from dpgrs.errors import DpgrsError
 from dpgrs.io.replicates import load_labelled, save_labelled
+
+# A file of effects, perhaps after an outcome: the name that comes before what tells its kind.
+NAMED_AFTER = re.compile(r"(.*?)(?:\.(?:txt|tsv|csv))?(?:\.gz)?")
+
+
+def outcome_stem(name: str) -> str:
+    """Return what a file of effects is named after, perhaps an outcome as `file_stems` writes it."""
+    return NAMED_AFTER.fullmatch(name)[1]
+
+
+def files_named(stem: str, names: Sequence[str]) -> list[int]:
+    """Return the places of the files that are named after an outcome, whose name as a file is the stem."""
+    return [place for place, name in enumerate(names) if outcome_stem(name) == stem]
 
 
 def save_effects(path: Path | str, files: Sequence[Mapping[str, Any]], values: Mapping[int, Any]) -> None:
@@ -24,3 +39,23 @@ def load_effects(path: Path | str | None) -> tuple[list[dict[str, Any]], dict[in
         return [], {}
     items = load_labelled(path)
     return items[0][0]["files"], {label["n_variants"]: arrays["values"] for label, arrays in items}
+
+
+def effects_to_subtract(path: Path | str, stems: Mapping[str, str]) -> dict[int, dict[str, Any]]:
+    """Return by number of variants the effects of the one file of each outcome; another number is refused.
+
+    `stems` are names of files by outcome.
+    """
+    files, values = load_effects(path)
+    names = [one["name"] for one in files]
+    places = {outcome: files_named(stem, names) for outcome, stem in stems.items()}
+    for outcome, named in places.items():
+        if len(named) != 1:
+            raise DpgrsError(
+                f"`public.effects` must have one file named after {outcome} of `public.subtract`, got "
+                f"{len(named)}. Match them again: dpgrs match-effects"
+            )
+    return {
+        size: {outcome: of_size[named[0]] for outcome, named in places.items()}
+        for size, of_size in values.items()
+    }

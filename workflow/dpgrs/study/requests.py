@@ -72,7 +72,7 @@ def reads_of_ld(*, has_maps: bool) -> list[str]:
 
     `has_maps` is whether maps of genomes are among it, which noise and the planned number of rows steer.
     """
-    further = (*READS_OF_PLAN, "release.genome_build", "privacy.direction_shares")
+    further = (*READS_OF_PLAN, "release.genome_build", "privacy.direction_shares", "public.subtract")
     of_maps = (*READS_OF_REQUESTS, *further) if has_maps else ()
     return ["cohort.rows", "variants.size", "privacy.genotype_clip", *of_maps]
 

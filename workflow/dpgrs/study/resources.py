@@ -203,7 +203,7 @@ NEEDS = {
     "measure-people": Need(
         lambda s: (
             10 * min(s.n_people, AXIS_PEOPLE) * s.n_variants * of_chromosome(s)
-            + 20 * s.n_people * FLOAT
+            + (20 + 2 * s.n_scores) * s.n_people * FLOAT
             + 2 * mapped(s) * of_chromosome(s)
         ),
         lambda s: s.n_requests * (mapping(s, s.n_rows) + 100 * s.n_rows * s.n_variants),
@@ -213,7 +213,7 @@ NEEDS = {
         lambda s: (
             1.5 * min(genotypes(s) * of_chromosome(s), SLAB_BYTES)
             + 4 * outcomes(s)
-            + 20 * s.n_people * FLOAT
+            + (20 + 2 * s.n_scores) * s.n_people * FLOAT
             + 2 * mapped(s) * of_chromosome(s)
             + moment_sums(s)
         ),

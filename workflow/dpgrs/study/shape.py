@@ -239,6 +239,11 @@ class Shape:
         return takes_map(self._config.methods)
 
     @property
+    def n_scores(self) -> int:
+        """The number of outcomes of which a public score is subtracted."""
+        return len(self._config.public.subtract)
+
+    @property
     def has_moments(self) -> bool:
         """Whether second moments of rows within LD blocks are drawn along such a map."""
         return self.takes_map and self._config.privacy.ld_share is not None

@@ -36,7 +36,9 @@ from dpgrs.methods.genome_fit import (
 )
 from dpgrs.methods.genome_mixture import mixture_effects
 from dpgrs.methods.genome_moments import joint_moment_norm
+from dpgrs.methods.genome_public import public_entries, with_public_entries
 from dpgrs.methods.genome_stack import fit_genome
+from dpgrs.methods.public_scores import with_public_scores
 from dpgrs.public_random import generator
 from dpgrs_papers.experiments.genome_cohort import (
     LEAST_FREQUENCY,
@@ -146,6 +148,43 @@ def simulate_phenotypes(
             residuals = rng.standard_normal(cohort.sizes.train)[: cohort.n_train]
             of_train[place, replicate] += np.sqrt(1 - HERITABILITY) * residuals
     return Phenotypes(genetic, of_train)
+
+
+def others_phenotypes(
+    cohort: GenomeCohort,
+    phenotypes: Phenotypes,
+    architecture: Architecture,
+    replicate: int,
+    architectures: Sequence[Architecture],  # those of the phenotypes
+    people: slice,  # of the people to train on, who are not trained on
+    *,
+    seed: int,
+) -> np.ndarray:
+    """Return one phenotype of people who are not trained on, (n_people,) float64."""
+    rng = generator(seed, "genome residuals", *architecture, replicate)
+    residuals = rng.standard_normal(cohort.sizes.train)[people]
+    genetic = phenotypes.genetic[architectures.index(architecture), replicate, people]
+    return genetic + np.sqrt(1 - HERITABILITY) * residuals
+
+
+def marginal_effects(cohort: GenomeCohort, panel: ReferencePanel, Y: np.ndarray, people: slice) -> np.ndarray:
+    """Return the slope of a phenotype on each variant of a panel by itself, (n_variants,) float64."""
+    effects = []
+    for variants, chromosome in zip(panel.variants, cohort.chromosomes(), strict=True):
+        X = chromosome.typed[variants, people].astype(np.float64)
+        X -= X.mean(axis=1, keepdims=True)
+        squares = np.square(X).sum(axis=1)
+        effects.append(X @ Y / np.where(squares > 0, squares, np.inf))
+    return np.concatenate(effects)
+
+
+def public_part(cohort: GenomeCohort, panel: ReferencePanel, genome: GenomeMap, people: slice) -> np.ndarray:
+    """Return people's public scores, (n_scores, n_people), as a release subtracts them."""
+    dosages = (simulated.typed[variants, people] for _, variants, simulated in _parts(cohort, panel, genome))
+    weights = [chromosome.score_weights * MAP_STEP for chromosome in genome.chromosomes]
+    centres = [chromosome.centre * DOSAGE_STEP for chromosome in genome.chromosomes]
+    offsets = sum(w @ centre for w, centre in zip(weights, centres, strict=True))
+    return people_scores(dosages, weights) - offsets[:, np.newaxis]
 
 
 def exact_sums(
@@ -275,10 +314,15 @@ class MapFits:
         }
         self._decompositions = [{} for chromosome in genome.chromosomes for _ in chromosome.blocks]
         self._moments: tuple[np.ndarray, float] | None = None
+        self._effects: np.ndarray | None = None
 
     def take_moments(self, moments: np.ndarray, moment_sd: float) -> None:
         """Take the LD of the cohort from noisy second moments in all fits that follow."""
         self._moments = moments, moment_sd
+
+    def take_effects(self, effects: np.ndarray) -> None:
+        """Start all fits that follow from public effects on their one phenotype."""
+        self._effects = effects
 
     def scores(self, sums: Sequence[np.ndarray], fits: Sequence[str]) -> "Iterator[Score]":
         """Yield the score of each fit of one release, from its noisy sums."""
@@ -300,6 +344,11 @@ class MapFits:
 
     def _entries(self, sums: Sequence[np.ndarray]) -> GenomeEntries:
         seen = genome_entries(self._genome, sums, **self._terms)
+        if self._genome.scored:
+            seen = with_public_scores(seen, self._genome, self._genome.scored)
+        if self._effects is not None:
+            files = [public_entries(self._genome, self._effects)]
+            return with_public_entries(seen, self._genome, files)[0]  # along directions of their own
         if self._moments is not None:
             moments, moment_sd = self._moments
             terms = {"moment_sd": moment_sd, "residual": self._terms["residual"]}

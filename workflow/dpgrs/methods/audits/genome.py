@@ -5,7 +5,7 @@ two blocks a chromosome and an axis. One of the person's genotypes is missing on
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -14,13 +14,20 @@ import numpy as np
 from dpgrs.genotypes.bits import pack
 from dpgrs.genotypes.dosages import STEPS_PER_ALLELE
 from dpgrs.genotypes.slabs import GenotypeSlab
-from dpgrs.linalg.genome_map import DOSAGE_STEP, MAP_STEP, ChromosomeMap, GenomeMap, LdBlock
+from dpgrs.linalg.genome_map import DOSAGE_STEP, MAP_STEP, ChromosomeMap, GenomeMap, LdBlock, score_rows
 from dpgrs.linalg.genome_moments import (
     ChromosomeMoments,
     chromosome_moments,
     moment_weights,
 )
-from dpgrs.linalg.genome_sums import ChromosomeSums, chromosome_sums, joint_factors, row_squares
+from dpgrs.linalg.genome_sums import (
+    ChromosomeSums,
+    chromosome_scores,
+    chromosome_sums,
+    joint_factors,
+    less_scores,
+    row_squares,
+)
 from dpgrs.linalg.statistics import LARGEST_BOUND
 from dpgrs.methods.audits.cohorts import request_outcomes
 from dpgrs.methods.audits.rows import ADDED, GDP, PAPER, PERSON, REPLACED, normal_case, request_terms
@@ -65,13 +72,16 @@ def genome_cases() -> "list[AuditCase]":
         _case(**ADDED, **GDP, has_dosages=False),
         _case(**ADDED, **PAPER, has_dosages=True, is_clipped_jointly=True),
         _case(**REPLACED, **GDP, has_dosages=True),
-        _case(**REPLACED, **PAPER, has_dosages=False, is_clipped_jointly=True),
+        _case(**REPLACED, **PAPER, has_dosages=False, is_clipped_jointly=True, has_scores=True),
         *moment_cases(),
     ]
 
 
-def _case(*, has_dosages: bool, is_clipped_jointly: bool = False, **terms: Any) -> "AuditCase":
+def _case(
+    *, has_dosages: bool, is_clipped_jointly: bool = False, has_scores: bool = False, **terms: Any
+) -> "AuditCase":
     genome = _genome(is_clipped_jointly)
+    genome = _with_score(genome) if has_scores else genome
     sizes = {"n_variants": genome.n_variants, "n_directions": genome.n_directions}
     norms = tight_norms(NORM, n_shared=len(OUTCOMES))
     terms = request_terms(((), OUTCOMES), **terms) | sizes | norms | {"coding": Coding.FREQUENCY}
@@ -118,6 +128,13 @@ def _genome(is_clipped_jointly: bool) -> GenomeMap:
     )
 
 
+def _with_score(genome: GenomeMap) -> GenomeMap:
+    """Return the map with a public score that is subtracted from the first outcome."""
+    weights = np.arange(1, N_VARIANTS + 1)[np.newaxis] * 2**20
+    chromosomes = tuple(replace(chromosome, score_weights=weights) for chromosome in genome.chromosomes)
+    return replace(genome, chromosomes=chromosomes, scored=("first",), residual_variances=(0.5,))
+
+
 def _exact(
     outcomes: Sequence[int] | None, *, genome: GenomeMap, request: GenomeRequest, has_dosages: bool
 ) -> ExactGenome:
@@ -130,6 +147,10 @@ def _exact(
     axes = np.zeros((1, n_people), dtype=np.int64)
     axes[:, N_OTHERS:] = round(AXIS / DOSAGE_STEP)
     slabs = [_slab(counts, chromosome, has_dosages=has_dosages) for chromosome in genome.chromosomes]
+    if genome.scored:
+        by_chromosome = zip(slabs, genome.chromosomes, strict=True)
+        scores = sum(chromosome_scores([slab], part, n_people=n_people) for slab, part in by_chromosome)
+        Y = less_scores(Y, scores, score_rows(genome.scored, ["first", *map(str, range(1, len(Y)))]))
     factors = None
     if genome.is_clipped_jointly:
         by_chromosome = zip(slabs, genome.chromosomes, strict=True)

@@ -174,6 +174,13 @@ def of_size(size, *count, **terms):
     return outcomes(*count, **terms) | {"variants": {"size": [size]}}
 
 
+# Beside a map of the genome, which is of people.
+ROWS = {"rows": "people", "planned_people": 1000}
+ALONG_MAP = {
+    "methods": ["ridge", "blup", "blup-ld", "blup-hedged", "blup-genome"],
+    "privacy": {"unit": "person"},
+    "public": {"same_ancestry": True},
+}
 LARGE, FEW = of_size(400, 10), {"methods": ["blup"]} | of_size(100, 1, 3, 5, 9)
 # So many variants there are with rare ones alone.
 GENOME_WIDE = {"methods": ["blup-ld"], "variants": {"size": [10_000], "maf": 0.001}} | outcomes(1, 10)
@@ -192,6 +199,8 @@ CASES = [
         Case("person", {"privacy": {"unit": "person"}} | ({} if seed == 1 else outcomes(10, 100, 1000)), seed)
         for seed in (1, 2, 3)
     ),
+    *(Case("genome-method", ALONG_MAP, seed, genotypes=REGION | ROWS) for seed in (1, 2, 3)),
+    *(Case("genome-method-wide", ALONG_MAP, seed, cohort=0.75, genotypes=GENOME | ROWS) for seed in (1, 2)),
     # Single outcomes, which differ most, by six seeds, or by 21 where a difference was small.
     *(
         Case(f"panel-{name}", {} if seed <= 3 else outcomes(1), seed, cohort=ADMIXED, reference=(name,))
@@ -285,7 +294,7 @@ def settings_of(case, data, *, sizes=None, counts=None):
             write_list(path, people)
         settings["people"] = {"keep": str(paths[0])}
         if takes_ld(settings.get("methods", ["blup-ld"])):
-            settings["public"] = {"reference": vcf, "keep": str(paths[1])}
+            settings["public"] = settings.get("public", {}) | {"reference": vcf, "keep": str(paths[1])}
     for section, key, values in (("variants", "size", sizes), ("outcomes", "count", counts)):
         if values:
             settings[section] = settings.get(section, {}) | {key: values}

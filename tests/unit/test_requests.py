@@ -8,6 +8,7 @@ from dpgrs.study.input_files import TABLES
 from dpgrs.study.people_terms import planned_people, training_rows
 from dpgrs.study.requests import reads_of_ld
 from dpgrs.study.settings import resolve
+from dpgrs.study.step_settings import load_settings
 from dpgrs.study.verbs import settings_read
 
 TERMS = {"epsilon": 1.0, "delta": 1e-6, "neighbours": "replace-one"}
@@ -56,6 +57,12 @@ def test_reads_of_ld__of_maps_name_what_plans_their_rows(change):
     planned, others = (training_rows(one, planned_people(one)) for one in (config, other))
     assert planned != others
     assert settings_read(config, "measure-ld", keys) != settings_read(other, "measure-ld", keys)
+
+
+@pytest.mark.parametrize("has_maps", [False, True])
+def test_reads_of_ld__are_all_that_the_step_asks_for(has_maps):
+    text = settings_read(resolve({}), "measure-ld", reads_of_ld(has_maps=has_maps))
+    assert load_settings(text, "measure-ld").variants.size == resolve({}).variants.size
 
 
 def test_reads_of_ld__name_no_table():

@@ -12,7 +12,7 @@ from dpgrs.study.public_ld_files import ld_items, ld_of_variants
 from dpgrs.study.requests import requests_of
 
 # Rules give of the sections what the study's methods take, see `dpgrs.study.requests.reads_of_ld`.
-READS = ("cohort", "variants.size", "privacy", "outcomes", "covariates", "release", "public.subtract")
+READS = ("cohort", "variants.size", "privacy", "outcomes", "covariates", "release", "public")
 
 
 def measure_ld(

@@ -10,7 +10,8 @@ from dpgrs.errors import DpgrsError
 from dpgrs.evaluation.private_metrics import AccuracyRequest, private_accuracy
 from dpgrs.linalg.norms import outcome_norm
 from dpgrs.methods.chosen_requests import request_of_rows
-from dpgrs.methods.mechanisms import mechanism_of
+from dpgrs.methods.covariate_mechanism import CovariateRegression
+from dpgrs.methods.mechanisms import mechanism_named, mechanism_of
 from dpgrs.methods.requests import request_grid
 from dpgrs.privacy.accounting.accountant import gdp_epsilon
 from dpgrs.privacy.accounting.events import GaussianEvent
@@ -19,11 +20,13 @@ from dpgrs.privacy.ledger import charging
 from dpgrs.privacy.ledger.charging import release
 from dpgrs.privacy.ledger.entries import Cost
 from dpgrs.reporting.ledger import describe_ledger
+from dpgrs.study.adjustment import adjusts_first, share_terms
 from dpgrs.study.identity import fit_settings, public_identity
 from dpgrs.study.release_cost import (
     account_of,
     certain_cost,
     other_version,
+    regression_request,
     screening_terms,
     settings_of_ledger,
     total_epsilon,
@@ -78,6 +81,7 @@ def make_release(config, ledger, *, sites=SITES):
             name: getattr(privacy, name)
             for name in ("delta", "gram_share", "count_share", "neighbours", "unit")
         },
+        **share_terms(config),
     )
     if privacy.bounds == "tight":
         # What follows from the sites is not known before a run.
@@ -95,6 +99,8 @@ def make_release(config, ledger, *, sites=SITES):
         return identify_part(public | ld, sites, request, about, **own)
 
     charge = {"account": account_of(privacy), "ledger": ledger, "study_key": KEY}
+    if adjusts_first(config):
+        public["adjusted_by"] = make_regression(config, request, names, public, charge)
     terms = mechanism.zeros(request, count) | {"request": request, "outcome_names": names}
     _, receipt = release(
         lambda noise: mechanism.draw(noise=noise, **terms),
@@ -118,6 +124,20 @@ def make_release(config, ledger, *, sites=SITES):
         ),
         **charge,
     )
+
+
+def make_regression(config, request, names, public, charge):
+    """Charge and draw the regression on covariates that comes first; return what identifies its noise."""
+    regression = mechanism_named(CovariateRegression.name)
+    asked = regression_request(config, request)
+    terms = regression.zeros(asked, len(names)) | {"request": asked, "outcome_names": names}
+    _, receipt = release(
+        lambda noise: regression.draw(noise=noise, **terms),
+        identify=lambda part: identify_part(public, SITES, asked, part, mechanism=regression.name),
+        **charge,
+    )
+    requests = charge["ledger"].read().requests
+    return [requests[one].identity_digest for one in receipt.requests.values()]
 
 
 SEPARATE = {"epsilon": 1, "outcome_budget": "separate"}
@@ -191,6 +211,8 @@ def test_certain_cost__is_what_a_release_is_charged_and_of_a_replay_nothing(
         ({"evaluation": WITHHELD}, 0),
         ({"dataset": {"version": "2"}}, 3),
         ({"privacy": {"epsilon": 1.5}, "evaluation": {"epsilon": 0.6}}, 3),
+        # Of weights that follow from other noise.
+        ({"privacy": {"epsilon": 1.5}}, 3),
         ({"variants": {"size": 5}}, 3),
         ({"cohort": {"simulation": {"people": 70}}}, 3),
         ({"outcomes": {"test_share": 0.3}}, 3),
@@ -205,6 +227,32 @@ def test_certain_cost__of_another_release_is_that_of_its_new_parts(ledger, chang
     assert len(ledger.read().requests) - n_before == n_new
     charged = float(spent(ledger).mu_squared - before.mu_squared)
     assert float(expected.mu_squared) == pytest.approx(charged, rel=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("changes", "n_new"),
+    [
+        # Its rows have no variants; X'X of the same rows is replayed.
+        ({"privacy": {"genotype_clip": 1.6}}, 3),
+        ({"covariates": {"bound": 2}}, 4),
+        ({"evaluation": {"epsilon": 0.6}}, 1),
+        ({"privacy": SEPARATE, "outcomes": {"count": 4}}, 9),
+    ],
+)
+def test_certain_cost__of_another_regression_before_is_also_that_of_the_sums_that_it_adjusts(
+    ledger, changes, n_new
+):
+    adjusted = {"methods": ["blup-ld"], "covariates": {"pcs": 2, "first": True}}
+    privacy = {"privacy": SEPARATE} if n_new == 9 else {}
+    make_release(settings(**adjusted | privacy), ledger)
+    merged = {name: adjusted.get(name, {}) | value for name, value in changes.items()}
+    other, before = settings(**adjusted | merged), spent(ledger)
+    expected, n_before = certain_cost(other, ledger.read()), len(ledger.read().requests)
+    make_release(other, ledger)
+    assert len(ledger.read().requests) - n_before == n_new
+    charged = float(spent(ledger).mu_squared - before.mu_squared)
+    assert float(expected.mu_squared) == pytest.approx(charged, rel=1e-8)
+    assert certain_cost(other, ledger.read()) == Cost()
 
 
 def test_identities__are_the_same_in_every_ledger(ledger, tmp_path):

@@ -88,18 +88,32 @@ def whole_cost(config: "StudyConfig") -> Cost:
 def certain_cost(config: "StudyConfig", book: "Book") -> Cost:
     """Return what a release costs at least beyond what its ledger holds, to a unit of its account.
 
-    A request that the ledger holds is a replay and free. A run finds out which sites are chosen, and which
-    noisy statistics are measured; a request that differs from an earlier one only in these or in names of
-    outcomes counts as a replay here. The job that charges compares everything. A table that must tell the
-    number of outcomes and cannot be read is refused.
+    A request that the ledger holds is a replay and free. A run finds out which sites are chosen; a request
+    that differs from an earlier one only in what follows from them or in names of outcomes counts as a replay
+    here. What rests on noise that is new is new. The job that charges compares everything. A table that must
+    tell the number of outcomes and cannot be read is refused.
     """
     wanted = _wanted(config)
     new = Counter({known: part.times for known, part in wanted.items()})
     new -= Counter(_replayed(earlier, wanted) for earlier in book.requests.values())
+    new |= _resting_on(new, wanted)
     costs = [(times, wanted[known].cost) for known, times in new.items()]
     mu_squared = sum(times * cost.mu_squared for times, cost in costs)
     pure = sum((times * cost.pure_epsilon for times, cost in costs), Fraction(0))
     return Cost(mu_squared * (1 - Fraction(MARGIN)), pure)
+
+
+def _resting_on(new: Counter[str], wanted: Mapping[str, Part]) -> Counter[str]:
+    """Count the requests that rest on new noise: sums of adjusted outcomes, and accuracies of new weights."""
+    known = {part.kind: one for one, part in wanted.items()}
+    sums, accuracy = known["outcomes"], known.get("accuracy")
+    times, resting = wanted[sums].times, Counter()
+    # All budgets are adjusted together.
+    resting[sums] = times if new[known.get("covariates")] else 0
+    if accuracy is not None:
+        n_budgets, n_new = wanted[accuracy].times, max(new[sums], resting[sums])
+        resting[accuracy] = n_budgets if new[known.get("genotypes")] else math.ceil(n_new * n_budgets / times)
+    return resting
 
 
 def other_version(config: "StudyConfig", book: "Book") -> int | None:
@@ -327,6 +341,8 @@ def _as_known(identity: Mapping[str, Any], account: Account) -> str:
     known = {name: value for name, value in identity.items() if name not in FOUND_LATER}
     of_draw = ("family", "epsilon", "n_choices")
     known["draws"] = [[draw.get(name) for name in of_draw] for draw in identity.get("draws", [])]
+    if identity["mechanism"] == REGRESSION:
+        known["row_norm"] = identity.get("row_norm")  # no sites are needed for it
     if "outcomes" in known:
         known["outcomes"] = known["outcomes"] | {"names": len(known["outcomes"]["names"])}
         # The largest there is of public outcomes, or the best clip by a public map.

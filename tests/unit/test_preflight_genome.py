@@ -112,6 +112,16 @@ def test_name_problems__scores_are_of_outcomes_of_the_study_that_are_not_0_1(tmp
         "`public.subtract` must name outcomes that are not 0/1, got asthma. Leave it out."
     ]
     assert problems(inspected(public=SUBTRACTED, outcomes=table | {"scales": str(tmp_path / "none")})) == []
+    (tmp_path / "y.tsv").write_text("id\theight\tHeight\tbmi\nS1\t0.5\t1.5\t2\n")
+    table |= {"scales": None}
+    (line,) = problems(inspected(public=SUBTRACTED, outcomes=table))
+    assert line == (
+        "`public.subtract` must name outcomes whose names as files no other outcome has, got height. "
+        "Rename a column, or leave it out."
+    )
+    both = {"effects": ["height-e2c4ee19.txt"], "subtract": ["height", "Height"]}
+    assert problems(inspected(public=SUBTRACTED | both, outcomes=table)) == []
+    assert problems(inspected(public=SUBTRACTED | {"subtract": ["bmi"]}, outcomes=table)) == []
 
 
 def test_file_problems__effects_are_of_one_variant_at_a_time(tmp_path):

@@ -83,7 +83,7 @@ def subtract_problems(inspection):
 
 
 def name_problems(inspection):
-    """Refuse public scores of what is no outcome of the study, or has two values."""
+    """Refuse public scores of what is no outcome of the study, shares a file name, or has two values."""
     outcomes, counts = list(inspection[SUBTRACT]), inspection["outcomes.count"]
     names = outcomes_of(inspection, counts and max(counts)) if outcomes else None
     if not names:
@@ -92,6 +92,18 @@ def name_problems(inspection):
         must(SUBTRACT, "name outcomes of the study", outcome, "Correct it, or leave it out.")
         for outcome in outcomes
         if outcome not in names
+    ]
+    # A bundle names its files after all outcomes, and so it must name the effects of each.
+    stems = dict(zip(names, file_stems(names), strict=True))
+    lines += [
+        must(
+            SUBTRACT,
+            "name outcomes whose names as files no other outcome has",
+            outcome,
+            "Rename a column, or leave it out.",
+        )
+        for outcome, stem in zip(outcomes, file_stems(outcomes), strict=True)
+        if stems.get(outcome, stem) != stem
     ]
     try:
         constants = outcome_constants(inspection.config.outcomes, names)

@@ -30,7 +30,7 @@ def settings(ledger):
     terms = {"protection": ["full"], "unit": "person", "neighbours": "add-remove"}
     privacy = {"ledger": str(ledger.path)} | terms
     values = {"study": "demo", "mode": "release", "methods": ["blup"], "privacy": privacy, "cohort": COHORT}
-    return StudyConfig.of(values | OUTCOMES)
+    return StudyConfig.of(values | OUTCOMES | {"covariates": {"pcs": 0}})
 
 
 @pytest.fixture
@@ -216,6 +216,25 @@ def test_describe_ahead__says_what_would_be_charged(settings, monkeypatch, cost,
     assert line.startswith(
         "Version 2 of the mechanisms made such a release, which this dpgrs cannot replay. The run is refused "
     )
+
+
+@pytest.mark.parametrize(
+    ("changes", "public"),
+    [
+        ({"methods": ["blup-ld"]}, "sites, public LD"),
+        (
+            {"methods": ["blup-genome"], "covariates": {"pcs": 2}},
+            "sites, loadings of principal components, public map of the genome",
+        ),
+    ],
+)
+def test_describe_ahead__a_replay_needs_all_public_files_that_steer_a_draw(
+    settings, monkeypatch, changes, public
+):
+    monkeypatch.setattr("dpgrs.study.run_summary.certain_cost", lambda config, book: Cost())
+    monkeypatch.setattr("dpgrs.study.run_summary.other_version", lambda config, book: None)
+    (line,) = describe_ahead(settings.changed(**changes))
+    assert f"nothing, if its {public}, outcomes and `privacy.genotype_clip` are those of an" in line
 
 
 def test_describe_failure__says_that_a_charge_is_not_lost(settings, results, ledger):

@@ -17,7 +17,7 @@ from dpgrs.study.release_cost import account_of, certain_cost, other_version, se
 from dpgrs.study.score_terms import scored_folder, without_scoring
 from dpgrs.study.settings import without_paths
 from dpgrs.study.table_cohort import is_table
-from dpgrs.study.variant_terms import takes_ld
+from dpgrs.study.variant_terms import takes_ld, takes_map
 
 if TYPE_CHECKING:
     from dpgrs.config.study import StudyConfig
@@ -41,9 +41,13 @@ def describe_ahead(settings: "StudyConfig") -> list[str]:
         return []
     book, account = _book(settings), account_of(settings.privacy)
     cost = certain_cost(settings, book)
+    public = ["sites"] + ["loadings of principal components"] * bool(settings.covariates.pcs)
+    if takes_ld(settings.methods):
+        # Public scores are part of a map.
+        public.append("public map of the genome" if takes_map(settings.methods) else "public LD")
     charge = (
-        "nothing, if its sites, outcomes and `privacy.genotype_clip` are those of an earlier release, "
-        "which is replayed"
+        f"nothing, if its {', '.join(public)}, outcomes and `privacy.genotype_clip` are those of an earlier "
+        "release, which is replayed"
     )
     if cost != Cost():
         charge = f"epsilon {shown_epsilon(cost, book.budgets[account])}"

@@ -220,7 +220,7 @@ def run_steps(folder, commands, *, check=False, **variables):
     for path in (word for words in commands for word in words if word.startswith("results/")):
         make_closed((folder / path).parent)
     (folder / "commands.json").write_text(json.dumps(commands))
-    program, warm = warm_python_of_tests()
+    program, warm = warm_python_of_tests(())
     done = subprocess.run(
         [program, "-m", "steps_in_turn", "commands.json"],
         cwd=folder,

@@ -100,7 +100,7 @@ def environment(packages=()):
 
 
 @cache
-def warm_python_of_tests(packages=()):
+def warm_python_of_tests(packages):
     """Start one for this process, with the packages of a step and others, on one thread."""
     variables = environment((*packages, REPOSITORY / "workflow")) | dict.fromkeys(ONE_THREAD, "1")
     # What a test asks for now is for its own forks.

@@ -19,6 +19,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 from importlib import import_module
 from pathlib import Path
 
@@ -73,12 +74,19 @@ def warm_python(environment):
 
 
 def import_all():
-    """Import what steps and Snakemake take."""
+    """Import what steps and Snakemake take; do what each of them would do first, the same for all."""
     import_module("snakemake.cli").get_argument_parser()
     package = import_module("dpgrs")
     for module in pkgutil.walk_packages(package.__path__, "dpgrs."):
         if not module.name.endswith("__main__"):
             import_module(module.name)
+    # Snakemake imports it for each workflow, and a workflow finds which code its steps run.
+    import_module("smart_open")
+    verbs = import_module("dpgrs.study.verbs")
+    for name in verbs.verb_names():
+        verbs.code_read(name)
+    # The first kernel that is called fills numba's registries.
+    import_module("numba").njit(lambda: None)()
     gc.freeze()
 
 
@@ -142,7 +150,19 @@ def become(request, streams):
     os.environ.update(variables)
     sys.modules["sitecustomize"].change_imported()
     sys.path[0], sys.argv = folder, [name, *arguments]
-    runpy.run_module(name, run_name="__main__", alter_sys=True)
+    code = 0
+    try:
+        runpy.run_module(name, run_name="__main__", alter_sys=True)
+    except SystemExit as end:
+        if not isinstance(end.code, int | None):
+            raise
+        code = end.code or 0
+    # Python would take all modules apart, and a fork would copy their memory for that, 170 MB.
+    threading._shutdown()
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code & 0xFF)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.workflow
 @pytest.fixture
 def start(tmp_path):
     """Start a warm Python in a folder; its streams are joined."""
-    program, variables = warm_python_of_tests()
+    program, variables = warm_python_of_tests(())
 
     def start(*arguments, **others):
         streams = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}

@@ -141,6 +141,39 @@ def test_contig_sums__of_outcomes_without_the_score_are_refused(alleles, outcome
         contig_sums(people, other, stored, "1", **options)
 
 
+@pytest.mark.parametrize("n_people", [1, N - 1])
+def test_contig_sums__of_scores_of_other_people_are_refused_without_a_number(
+    alleles, outcomes, stored, n_people
+):
+    people = people_of(alleles)
+    measured = measured_people(people, stored)
+    measured["scores"] = measured["scores"][:, :n_people]
+    with pytest.raises(UsageError, match="Public scores and outcomes must be of the same people") as refused:
+        contig_sums(people, outcomes, stored, "1", measured=measured, outcome_bound=3.0)
+    assert not any(character.isdigit() for character in str(refused.value))
+
+
+def test_contig_sums__of_one_person_are_what_the_person_adds_to_others(alleles, outcomes, stored):
+    """Nobody's score or residual depends on who else is there."""
+
+    def sums(is_chosen):
+        people = people_of(alleles[:, np.repeat(is_chosen, 2)])
+        values = {D: outcomes.values[D][:, is_chosen]}
+        chosen = replace(outcomes, values=values, is_training=outcomes.is_training[is_chosen])
+        measured = measured_people(people, stored)
+        return [
+            contig_sums(people, chosen, stored, contig, measured=measured, outcome_bound=3.0)
+            for contig in CONTIGS
+        ]
+
+    whole = sums(np.ones(N, dtype=bool))
+    for person in (0, 6, 7, 31, N - 1):
+        is_person = np.arange(N) == person
+        for total, others, alone in zip(whole, sums(~is_person), sums(is_person), strict=True):
+            np.testing.assert_array_equal(total.variants - others.variants, alone.variants)
+            np.testing.assert_array_equal(total.axes - others.axes, alone.axes)
+
+
 def test_digest__is_another_with_other_weights_or_names(stored, weights, tmp_path):
     plain = replace(scored_map(weights), scored=(), residual_variances=())
     plain = replace(plain, chromosomes=tuple(replace(part, score_weights=None) for part in plain.chromosomes))

@@ -279,7 +279,16 @@ def less_scores(
     scores: np.ndarray,  # (n_scores, n_people) int64 in `ROW_STEP`
     rows: Sequence[int],  # for each outcome the row of its score, -1 without one
 ) -> np.ndarray:
-    """Return outcomes less their public scores, before any clip: each of one person."""
+    """Return outcomes less their public scores, before any clip: each of one person.
+
+    It raises UsageError for scores of another number of people.
+    """
+    if scores.shape[1] != values.shape[1]:
+        # Numbers of people are private.
+        raise UsageError(
+            "Public scores and outcomes must be of the same people, got others. Measure them again: dpgrs "
+            "measure-people"
+        )
     residuals = np.array(values, dtype=np.float64)
     for outcome, row in enumerate(rows):
         if row >= 0:

@@ -309,6 +309,12 @@ def test_chosen_methods__of_a_simulated_cohort_and_of_copies_have_their_number()
         assert resolve(raw | {"cohort": cohort | few}).methods == ("blup-ld",)
 
 
+def test_fit_settings__of_subtracted_outcomes_are_the_same_in_every_order():
+    first, second = (resolve({"public": {"subtract": names}}) for names in (["a", "b"], ["b", "a"]))
+    assert fit_settings(first) == fit_settings(second)
+    assert fit_settings(first)["subtracted"] == ["a", "b"]
+
+
 def test_planned_people__are_in_no_draw_and_no_identity():
     raw = {"methods": "blup", "cohort": VCF}
     plain, planned = (resolve(raw | {"cohort": VCF | own}) for own in ({}, {"planned_people": 1000}))

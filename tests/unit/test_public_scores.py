@@ -303,6 +303,9 @@ def test_effects_to_subtract__are_of_the_one_file_named_after_an_outcome(tmp_pat
     effects = effects_to_subtract(tmp_path / "effects.npz", {"height": "height"})
     np.testing.assert_array_equal(effects[2]["height"], values[0])
     assert files_named("gwas", [*names, "gwas.gz"]) == [2, 3]
+    # One map of the same scores, and so one request, in whatever order settings name them.
+    for stems in ({"height": "height", "bmi": "gwas"}, {"bmi": "gwas", "height": "height"}):
+        assert list(effects_to_subtract(tmp_path / "effects.npz", stems)[2]) == ["bmi", "height"]
     with pytest.raises(DpgrsError, match=r"one file named after bmi of `public\.subtract`, got 0"):
         effects_to_subtract(tmp_path / "effects.npz", {"bmi": "bmi"})
 

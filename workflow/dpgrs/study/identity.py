@@ -96,5 +96,5 @@ def fit_settings(config: "StudyConfig") -> dict[str, Any]:
     values = {name: regression[name] for name in regression_keys()}
     is_matched = has_same_ancestry(config) and config.privacy.ld_share is None
     values["same_ancestry"] = METHODS[method].reads_ancestry and is_matched
-    values["subtracted"] = list(config.public.subtract)
+    values["subtracted"] = sorted(config.public.subtract)
     return {"method": method} | stated(values)

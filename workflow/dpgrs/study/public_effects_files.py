@@ -44,11 +44,12 @@ def load_effects(path: Path | str | None) -> tuple[list[dict[str, Any]], dict[in
 def effects_to_subtract(path: Path | str, stems: Mapping[str, str]) -> dict[int, dict[str, Any]]:
     """Return by number of variants the effects of the one file of each outcome; another number is refused.
 
-    `stems` are names of files by outcome.
+    `stems` are names of files by outcome. Outcomes are in the order of their names, so that settings which
+    list them in another order have the same map, and so the same request.
     """
     files, values = load_effects(path)
     names = [one["name"] for one in files]
-    places = {outcome: files_named(stem, names) for outcome, stem in stems.items()}
+    places = {outcome: files_named(stem, names) for outcome, stem in sorted(stems.items())}
     for outcome, named in places.items():
         if len(named) != 1:
             raise DpgrsError(

@@ -11,6 +11,7 @@ from dpgrs.io.genome_builds import (
     BuildCheck,
     DeclaredBuild,
     declared_builds,
+    genome_megabases,
 )
 from dpgrs.io.vcf.vcf import VcfHeader, read_header
 
@@ -35,6 +36,11 @@ def test_lengths__are_those_of_1000_genomes(real_data):
 
 def test_lengths__tell_the_builds_apart():
     assert set(LENGTHS["GRCh37"].items()).isdisjoint(LENGTHS["GRCh38"].items())
+
+
+def test_genome_megabases__is_the_length_of_the_chromosomes():
+    assert genome_megabases(("chr21", "22"), "GRCh37") == pytest.approx(48.129895 + 51.304566)
+    assert genome_megabases(("scaffold",), None) == pytest.approx(genome_megabases(("8",), None), rel=0.2)
 
 
 @pytest.mark.parametrize("build", LENGTHS)

@@ -87,5 +87,5 @@ def test_runtime_limit__names_the_jobs_that_would_ask_for_more():
     assert line.startswith(message)
     assert f"`--resources runtime={max(above.values())}`" in line
     assert problems(config, runtime_minutes=max(above.values())) == problems(config) == []
-    (line,) = problems(resolve({"methods": "blup"}), runtime_minutes=20)
-    assert "the 20 minutes that they can have: `make-variants` 24 minutes," in line
+    (line,) = problems(resolve({"methods": "blup"}), runtime_minutes=10)
+    assert "the 10 minutes that they can have: `make-variants` 12 minutes," in line

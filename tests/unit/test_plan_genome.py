@@ -21,7 +21,7 @@ from dpgrs.methods.genome_fit import blup_effects, fit_variances, genome_entries
 from dpgrs.methods.genome_mechanism import map_terms
 from dpgrs.methods.planning import expected_genome_fit
 from dpgrs.methods.requests import PrivacyRequest
-from dpgrs.planning.ld_spectrum import assumed_spectrum, genome_megabases
+from dpgrs.planning.ld_spectrum import assumed_spectrum
 
 TERMS = {"outcome_bound": 3.0, "delta": 1e-6}
 # Effects of one phenotype after the other have to be known to .01 on average.
@@ -164,8 +164,3 @@ def test_expected_genome_fit__of_another_heritability_has_the_map_of_the_usual_o
     terms = map_terms(request)
     better = steered_noise(replace(spectrum.scaled(0.4)), 10**5, mu=terms["mu"]).expected_r2
     assert 0.9 * better < r2[1] <= better
-
-
-def test_genome_megabases__is_the_length_of_the_chromosomes():
-    assert genome_megabases(("chr21", "22"), "GRCh37") == pytest.approx(48.129895 + 51.304566)
-    assert genome_megabases(("scaffold",), None) == pytest.approx(genome_megabases(("8",), None), rel=0.2)

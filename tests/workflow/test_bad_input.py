@@ -133,7 +133,7 @@ def test_clone__in_a_folder_with_braces_is_one_line(tmp_path):
 @pytest.mark.parametrize(
     ("settings", "options", "message"),
     [
-        (SMALL, ("--resources", "runtime=20"), "than the 20 minutes that they can have: `make-variants` "),
+        (SMALL, ("--resources", "runtime=10"), "than the 10 minutes that they can have: `make-variants` "),
         (
             {"variants": {"size": 100_000}, "methods": "blup", "scale": {"memory_per_job": 10**7}},
             (),

@@ -1,7 +1,7 @@
 """The genome builds of a release, told apart by the lengths of their chromosomes and by well-known SNPs."""
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 KEY = "release.genome_build"
 _POSITIONS = np.array(sorted(POSITIONS))
+MEGABASE = 1e6
 CHROMOSOMES = (*map(str, range(1, 23)), "X")
 # As the assemblies GCA_000001405.1 and GCA_000001405.15 have them; their patches changed no length.
 LENGTHS = {
@@ -44,6 +45,13 @@ LENGTHS = {
 }
 # The assembly of stdpopsim's human catalogue, which a test holds against it.
 SIMULATED_BUILD = "GRCh38"
+
+
+def genome_megabases(chromosomes: Iterable[str], genome_build: str | None) -> float:
+    """Return the length of chromosomes; one of an unknown name is as long as the mean."""
+    lengths = LENGTHS[genome_build or SIMULATED_BUILD]
+    mean = sum(lengths.values()) / len(lengths)
+    return sum(lengths.get(chromosome_name(name), mean) for name in chromosomes) / MEGABASE
 
 
 def is_autosome(contig: str) -> bool:

@@ -10,12 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
-from dpgrs.io.chromosomes import chromosome_name
-from dpgrs.io.genome_builds import LENGTHS
 from dpgrs.linalg.genome_prior import HERITABILITY, Spectrum
 
 TABLE = Path(__file__).with_name("ld_spectrum.tsv")
-MEGABASE = 1e6
 # Length of an LD block, and the fewest variants of one (`dpgrs.genotypes.ld_blocks`, which brings numba).
 BLOCK_MEGABASES, FEWEST_VARIANTS = 2.0, 150
 
@@ -48,13 +45,6 @@ def assumed_spectrum(
     is_there = counts > 0
     chances = np.full(is_there.sum(), HERITABILITY / n_blocks / n_panel)
     return Spectrum(variances[is_there], chances, counts[is_there])
-
-
-def genome_megabases(chromosomes: tuple[str, ...], genome_build: str | None) -> float:
-    """Return the length of chromosomes; one of an unknown name is as long as the mean."""
-    lengths = LENGTHS[genome_build or "GRCh38"]
-    mean = sum(lengths.values()) / len(lengths)
-    return sum(lengths.get(chromosome_name(name), mean) for name in chromosomes) / MEGABASE
 
 
 @cache

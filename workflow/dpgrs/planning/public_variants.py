@@ -8,10 +8,11 @@ import numpy as np
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.sites import choose_sites, read_chosen_sites, read_sites
 from dpgrs.methods.planning import neutral_frequencies
-from dpgrs.planning.ld_spectrum import MEGABASE, assumed_spectrum, genome_megabases
+from dpgrs.planning.ld_spectrum import assumed_spectrum
 from dpgrs.study.genome_maps import stored_residuals, stored_spectra
 from dpgrs.study.public_ld_files import load_ld
 from dpgrs.study.reference_size import n_chosen_reference_people
+from dpgrs.study.shape import Shape
 from dpgrs.study.table_cohort import is_table
 from dpgrs.study.variant_terms import has_public_sites
 
@@ -118,7 +119,7 @@ def _linkage(config, sizes):
 
 def _spectra(config):
     """Return the Spectrum along LD blocks of every size, where they come from, and what scores leave."""
-    cohort, sizes, path = config.cohort, config.variants.size, _folder(config) / "ld.npz"
+    sizes, path = config.variants.size, _folder(config) / "ld.npz"
     try:
         stored = stored_spectra(path) if path.is_file() else {}
     except DpgrsError as error:
@@ -130,9 +131,7 @@ def _spectra(config):
         if any(residuals.values()):
             words += f", and outcomes less public scores of {', '.join(config.public.subtract)}"
         return spectra, words, residuals
-    megabases = genome_megabases(cohort.chromosomes, config.release.genome_build)
-    if cohort.source == "simulate":
-        megabases = len(cohort.chromosomes) * cohort.simulation.length / MEGABASE
+    megabases = Shape(config).megabases
     n_panel = n_chosen_reference_people(config) or USUAL_PANEL
     spectra = {size: assumed_spectrum(size, megabases=megabases, n_panel=n_panel) for size in sizes}
     words = "a simulated population of European ancestry"

@@ -7,6 +7,7 @@ from dpgrs.evaluation.attacks import MOST_PEOPLE
 from dpgrs.genotypes.bits import word_count
 from dpgrs.io.haplotype_store import rows_per_batch
 from dpgrs.io.outcomes import CHUNK
+from dpgrs.io.people_slabs import SLAB_BYTES
 from dpgrs.io.stored_genotypes import BLOCK_BYTES
 from dpgrs.io.variant_set_parts import people_at_a_time
 from dpgrs.linalg.genome_sums import TILE_PEOPLE
@@ -21,8 +22,15 @@ if TYPE_CHECKING:
     from dpgrs.study.shape import Shape
 
 MB = 10**6
-# Variants of an LD block, at most (`dpgrs.genotypes.ld_blocks`, which brings numba).
-MOST_VARIANTS = 1500
+# Variants of an LD block, at most, and its length (`dpgrs.genotypes.ld_blocks`, which brings numba).
+MOST_VARIANTS, BLOCK_MEGABASES = 1500, 2.0
+# Variants a megabase of HapMap3. Of chromosomes that are there in part no smaller density is known.
+LEAST_DENSITY = 345
+# By what blocks of unequal sizes are larger than the mean, for sums of their squares.
+SPREAD_OF_BLOCKS = 1.25
+FEWEST_DIRECTIONS, MOST_DIRECTIONS = 20, 200
+# Variants a megabase that are hardly in LD (`pruned_variants`): twice those of people of European ancestry.
+PRUNED_DENSITY = 100
 # Of blocks whose effects are drawn together (`dpgrs.methods.genome_mixture`, which brings numba).
 GROUP_BYTES = 2**30
 FLOAT = 8
@@ -165,9 +173,36 @@ def products(s: "Shape") -> int:
     return (squares + sum(s.counts) * sum(size + covariates for size in d)) * FLOAT
 
 
-def mapped(s: "Shape") -> int:
+def block_variants(s: "Shape") -> float:
+    """The variants of an LD block of the public map of a genome."""
+    of_length = BLOCK_MEGABASES * max(s.n_variants / s.megabases, LEAST_DENSITY)
+    return min(s.n_variants, MOST_VARIANTS, SPREAD_OF_BLOCKS * of_length)
+
+
+def block_directions(s: "Shape") -> float:
+    """The directions of an LD block that have a share.
+
+    For one phenotype at epsilon 10 a genome has 10, 56 and 140 in the mean by the people planned for: 5,000,
+    100,000 and 500,000.
+    """
+    by_people = max(math.sqrt(s.n_rows) / 3, FEWEST_DIRECTIONS)
+    return min(s.n_variants, by_people, MOST_DIRECTIONS)
+
+
+def mapped(s: "Shape") -> float:
     """Bytes of T of all blocks of the public map of a genome; 0 without one."""
-    return s.takes_map * s.n_variants * min(s.n_variants, MOST_VARIANTS) * FLOAT
+    return s.takes_map * s.n_variants * block_directions(s) * FLOAT
+
+
+def norms(s: "Shape") -> float:
+    """Bytes for the norms of people's rows on a chromosome: a slab of genotypes, and T as they take it."""
+    slab = 1.5 * min(genotypes(s) * of_chromosome(s), SLAB_BYTES)
+    return slab + mapped(s) * of_chromosome(s) * (1 if s.has_dosages else 0.5)
+
+
+def panel_axes(s: "Shape") -> float:
+    """Bytes for axes of ancestry: rows of pruned variants, of all people of a panel and of both halves."""
+    return 2.5 * s.takes_map * s.n_rows * min(s.n_variants, PRUNED_DENSITY * s.megabases) * FLOAT
 
 
 def mapped_block(s: "Shape") -> int:
@@ -198,7 +233,12 @@ def moment_rows(s: "Shape") -> float:
 def fitted_map(s: "Shape") -> float:
     """Bytes that a fit along such a map holds: matrices of a block and of a group, and thinned copies."""
     of_group = min(mapped(s) / 2, GROUP_BYTES)
-    return s.takes_map * (of_group + 20 * mapped_block(s) + 300 * s.n_outcomes * s.n_variants)
+    return s.takes_map * (of_group + 20 * mapped_block(s) + 200 * s.n_outcomes * s.n_variants)
+
+
+def fitting_map(s: "Shape") -> float:
+    """Operations of a fit along such a map: sweeps over all variants, for each phenotype and its copies."""
+    return s.takes_map * s.n_outcomes * s.n_variants * (300_000 + 5_500 * block_directions(s))
 
 
 def projected(s: "Shape") -> float:
@@ -219,10 +259,19 @@ def of_chromosome(s: "Shape") -> float:
 PRODUCTS_AT_ONCE = 20
 
 
-def mapping(s: "Shape", n_rows: int) -> float:
+def mapping(s: "Shape", n_rows: float) -> float:
     """Operations of so many rows along the public map of a genome, by products of matrices."""
-    n_products = n_rows * s.n_variants * min(s.n_variants, MOST_VARIANTS)
-    return s.takes_map * n_products / PRODUCTS_AT_ONCE
+    return n_rows * mapped(s) / FLOAT / PRODUCTS_AT_ONCE
+
+
+def decomposing(s: "Shape") -> float:
+    """Operations of the decompositions of all LD blocks that a map is made of."""
+    return s.takes_map * 50 * s.n_variants * block_variants(s) ** 2 / PRODUCTS_AT_ONCE
+
+
+def passing(s: "Shape") -> float:
+    """Operations of reading people's genotypes at all variants of a genome, and of summing them."""
+    return s.takes_map * s.n_rows * s.n_variants * (40 if s.has_dosages else 12)
 
 
 def requests_of_size(s: "Shape") -> float:
@@ -264,7 +313,7 @@ def variant_table(s: "Shape") -> float:
 
 def set_table(s: "Shape") -> float:
     """Bytes of the table of the variants that a study uses, without names of alleles."""
-    return 200 * s.n_variants
+    return 400 * s.n_variants
 
 
 def file_table(s: "Shape") -> float:
@@ -295,17 +344,17 @@ def summing(s: "Shape") -> int:
 def choosing(s: "Shape", way: str = "private") -> float:
     """Operations of choices, and of fits on rows.
 
-    Ten choices by comparisons of bits took 2.1 ns for a call, and 0.08 ns for a call and an outcome: a tenth.
+    Ten choices by comparisons of bits took 2.1 ns for a call, and 0.08 ns for a call and an outcome: a third.
     """
     n_calls = s.n_rows * s.n_columns
     if s.streams_genotypes(way):
-        return n_calls * (20 + s.n_outcomes) * max(1, s.n_choices / 10)
+        return n_calls * (6 + s.n_outcomes / 4) * max(1, s.n_choices / 10)
     return summing(s) + 100 * n_calls * s.n_outcomes
 
 
 def reading(s: "Shape") -> float:
-    """Operations of reading all variants of the stores, whose names are hashed."""
-    return s.n_stored_variants * (50_000 + 2 * s.n_people)
+    """Operations of reading all variants of the stores, whose names are hashed: 27 us and 4 ns a genotype."""
+    return s.n_stored_variants * (80_000 + 12 * s.n_people)
 
 
 def copying(s: "Shape") -> float:

@@ -10,30 +10,29 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from dpgrs.io.people_slabs import SLAB_BYTES
 from dpgrs.io.target import BATCH_BYTES
 from dpgrs.linalg.statistics import VARIANT_BLOCK
 from dpgrs.methods.mechanisms import mechanism_named
 from dpgrs.study.array_sizes import (
     FLOAT,
     MB,
-    MOST_VARIANTS,
     all_outcomes,
     attacking,
     choosing,
     chosen,
     chunks_of_outcomes,
     copying,
+    decomposing,
     entries,
     file_table,
     finding_components,
     fits,
     fitted_map,
+    fitting_map,
     genotypes,
     held_out,
     ingested,
     ingesting,
-    mapped,
     mapped_block,
     mapping,
     measures,
@@ -42,12 +41,15 @@ from dpgrs.study.array_sizes import (
     moment_rows,
     moment_sums,
     moments,
+    norms,
     of_chromosome,
     of_components,
     of_rows,
     outcomes,
+    panel_axes,
     part_of_simulated,
     part_of_sums,
+    passing,
     picked,
     products,
     projected,
@@ -65,7 +67,7 @@ from dpgrs.study.array_sizes import (
     weights,
     written_sites,
 )
-from dpgrs.study.genome_people import AXIS_PEOPLE
+from dpgrs.study.genome_people import AXIS_PEOPLE, AXIS_VARIANTS
 from dpgrs.study.shape import Shape
 
 # What Python takes with all imports of a verb, and what a verb holds whatever the study.
@@ -75,7 +77,7 @@ SNAKEMAKE = 400 * MB
 # Each attempt after the first asks for so much more of both.
 GROWTH = 1.5
 # Multiply-adds a second of one slow core, and the least run time.
-RATE, LEAST_SECONDS = 10**9, 1200
+RATE, LEAST_SECONDS = 10**9, 600
 
 
 def _nothing(shape: Shape) -> float:
@@ -160,14 +162,15 @@ NEEDS = {
     "measure-ld": Need(
         lambda s: (
             genotypes(s)
-            + 3 * rows(s) * (1 if s.takes_matrix else of_chromosome(s))
+            + rows(s) * (3 if s.takes_matrix else of_chromosome(s))
+            + set_table(s)
             + 6 * square(s)
-            + 12 * mapped_block(s)
-            + 9 * mhc_block(s)
+            + max(12 * mapped_block(s) + 9 * mhc_block(s), panel_axes(s))
         ),
         lambda s: (
             len(s.sizes) * (summing(s) + 20 * s.takes_matrix * s.n_columns**3)
-            + s.n_requests * mapping(s, 50 * MOST_VARIANTS + s.n_rows)
+            + decomposing(s)
+            + s.n_requests * mapping(s, s.n_rows)
         ),
     ),
     # Outcomes and covariates
@@ -180,10 +183,12 @@ NEEDS = {
         ),
         lambda s: len(s.sizes) * s.n_rows * (10**5 + 2 * s.n_series * (1000 + s.n_columns)),
     ),
-    "make-loadings": Need(lambda s: of_components(s) + set_table(s), finding_components),
+    "make-loadings": Need(
+        lambda s: of_components(s) + set_table(s), lambda s: finding_components(s) + reading(s)
+    ),
     "make-covariates": Need(
         lambda s: projected(s) + s.n_rows * FLOAT * 10 * s.n_covariates + set_table(s),
-        lambda s: s.n_rows * (1000 * s.n_covariates + (10 + s.n_covariates) * s.n_variants),
+        lambda s: s.n_rows * (1000 * s.n_covariates + (30 + 2 * s.n_covariates) * s.n_variants),
     ),
     "adjust-outcomes": Need(
         lambda s: all_outcomes(s) + s.n_rows * FLOAT * 4 * (s.n_covariates + 1),
@@ -202,25 +207,26 @@ NEEDS = {
     "add-statistics": Need(lambda s: 6 * products(s), lambda s: s.n_shards * products(s)),
     "measure-people": Need(
         lambda s: (
-            10 * min(s.n_people, AXIS_PEOPLE) * s.n_variants * of_chromosome(s)
+            norms(s)
+            + 4 * FLOAT * min(s.n_people, AXIS_PEOPLE) * min(s.n_variants, AXIS_VARIANTS)
             + (20 + 2 * s.n_scores) * s.n_people * FLOAT
-            + 2 * mapped(s) * of_chromosome(s)
+            + set_table(s)
         ),
-        lambda s: s.n_requests * (mapping(s, s.n_rows) + 100 * s.n_rows * s.n_variants),
+        lambda s: s.n_requests * (mapping(s, s.n_rows) + passing(s) * (1 + (s.n_scores > 0))),
         of_thread=lambda s: 200 * MB,
     ),
     "sum-genome": Need(
         lambda s: (
-            1.5 * min(genotypes(s) * of_chromosome(s), SLAB_BYTES)
+            norms(s)
             + 4 * outcomes(s)
             + (20 + 2 * s.n_scores) * s.n_people * FLOAT
-            + 2 * mapped(s) * of_chromosome(s)
+            + set_table(s)
             + moment_sums(s)
         ),
         lambda s: (
             s.n_requests
             * of_chromosome(s)
-            * ((1 + 2 * s.has_moments) * mapping(s, s.n_rows) + summing(s) + 100 * s.n_rows * s.n_variants)
+            * ((1 + 2 * s.has_moments) * mapping(s, s.n_rows) + summing(s) + passing(s))
         ),
         of_thread=lambda s: 200 * MB + moment_rows(s),
     ),
@@ -247,8 +253,7 @@ NEEDS = {
             + (100 * MB + rows_of_methods(s) + chosen(s) + all_outcomes(s) if s.is_screened else 0)
         ),
         lambda s: (
-            s.n_requests
-            * (2 * s.n_methods * solving(s) + mapping(s, 50 * MOST_VARIANTS + 2 * 10**5 * s.n_outcomes))
+            s.n_requests * (2 * s.n_methods * solving(s) + fitting_map(s) + s.has_moments * decomposing(s))
         ),
     ),
     # Measures and pages

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpgrs.errors import DpgrsError
+from dpgrs.io.genome_builds import MEGABASE, genome_megabases
 from dpgrs.io.genotype_files import genotype_header
 from dpgrs.io.genotype_forms import VCF, form_named
 from dpgrs.io.haplotype_store import HaplotypeStore
@@ -287,6 +288,14 @@ class Shape:
     def n_chromosomes(self) -> int:
         """The chromosomes that variants are taken from."""
         return len(self._config.cohort.chromosomes)
+
+    @property
+    def megabases(self) -> float:
+        """The length of these chromosomes."""
+        cohort = self._config.cohort
+        if cohort.source == "simulate":
+            return self.n_chromosomes * cohort.simulation.length / MEGABASE
+        return genome_megabases(cohort.chromosomes, self._config.release.genome_build)
 
 
 class PlannedShape(Shape):

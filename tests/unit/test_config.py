@@ -244,7 +244,7 @@ def test_resolve__count_follows_source():
         (
             "variants.size",
             [10, 0],
-            "`variants.size`, entry 2, must be a whole number of at least 1 and at most 1000000, got 0.",
+            "`variants.size`, entry 2, must be a whole number of at least 1 and at most 10000000, got 0.",
         ),
         ("outcomes.test_share", 1, "must be a finite number of at least 0 and below 1, got 1.0."),
         ("outcomes.heritability", "nan", "must be a finite number of at least 0 and at most 1, got NaN."),

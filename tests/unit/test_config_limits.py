@@ -17,7 +17,7 @@ from dpgrs.study.settings import examine
         (
             "variants.size",
             10**12,
-            "`variants.size`, entry 1, must be a whole number of at least 1 and at most 1000000",
+            "`variants.size`, entry 1, must be a whole number of at least 1 and at most 10000000",
         ),
         ("privacy.epsilon", list(range(1, 100_001)), "must be a list of at most 100 entries, got 100000."),
         ("methods", ["ridge"] * 100_000, "`methods` must be a list of at most 100 entries, got 100000."),

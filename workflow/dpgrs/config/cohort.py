@@ -373,7 +373,7 @@ class Variants(Section):
         example=(100, 400),
         max_items=100,
         minimum=1,
-        maximum=1_000_000,
+        maximum=10_000_000,
     )
     maf: float = setting(
         0.01,

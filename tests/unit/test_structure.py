@@ -55,6 +55,7 @@ ANNOTATED = (
     "io/",
     "linalg/",
     "methods/",
+    "preflight/",
     "release/",
     "reporting/",
     "scoring/",

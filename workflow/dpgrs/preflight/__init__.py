@@ -1,1 +1,1 @@
-"""What is checked before any job."""
+"""Checks of a study before any job."""

@@ -1,12 +1,12 @@
-"""All checks of a study before any job runs: what each finds, and which keys it reads."""
+"""All checks of a study before any job runs: the problems that each finds, and the keys that it reads."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from dpgrs.config.paths import PATHS, PATTERN_KEYS
 from dpgrs.config.schema import keys
-from dpgrs.config.study import AUTO
+from dpgrs.config.study import AUTO, StudyConfig
 from dpgrs.errors import UsageError
 from dpgrs.fit_keys import regression_keys
 from dpgrs.preflight import (
@@ -64,44 +64,38 @@ SHARES = ("methods", "screening.share", "screening.count_share")
 
 
 class Check(NamedTuple):
-    """One look at a study.
+    """A check of a study."""
 
-    Attributes
-    ----------
-    find : function of an Inspection to a list of str, one line a problem: what, where, how to mend it.
-    reads : tuple of str, dotted keys and sections; where a value of theirs is in doubt, it does not run.
-    mode : str, the mode that it is of; empty for both.
-    needs_data : bool, whether it reads private files beyond their headers; a plan leaves it out.
-    """
+    find: Callable[[Inspection], list[str]]  # one line a problem: what, where, how to mend it
+    reads: tuple[str, ...]  # dotted keys and sections; where a value of theirs is in doubt, it does not run
+    mode: str = ""  # the mode of the studies that it checks; empty for both
+    needs_data: bool = False  # whether it reads private files beyond their headers; a plan leaves it out
 
-    find: Callable
-    reads: tuple
-    mode: str = ""
-    needs_data: bool = False
-
-    def lines(self, inspection):
-        """List what it finds, if it can run."""
+    def lines(self, inspection: Inspection) -> list[str]:
+        """List its problems, if it can run."""
         is_due = self.mode in ("", inspection.mode) and inspection.is_clear(*self.reads)
         is_due &= not (self.needs_data and inspection.headers_only)
         return self.find(inspection) if is_due else []
 
 
-def each(find, keys, beside=()):
+def each(
+    find: Callable[..., list[str]], keys: Iterable[str], beside: tuple[str, ...] = ()
+) -> Iterator[Check]:
     """Return a check for each of several keys: `find` takes the key, and reads those beside it, too."""
     return (Check(partial(find, key=key), (key, *beside)) for key in keys)
 
 
-def only(mode, *checks):
+def only(mode: str, *checks: Check) -> tuple[Check, ...]:
     """Return checks as those of one mode."""
     return tuple(check._replace(mode=mode) for check in checks)
 
 
-def of_data(find, reads):
+def of_data(find: Callable[[Inspection], list[str]], reads: tuple[str, ...]) -> Check:
     """Return a check that reads private files beyond their headers."""
     return Check(find, reads, needs_data=True)
 
 
-# If nothing is wrong with these, the cost of a release is known.
+# Without a problem of these, the cost of a release is known.
 PRICE_TERMS = only(
     "release",
     *each(release.single_problems, release.SINGLE),
@@ -119,13 +113,13 @@ PRICE_TERMS = only(
 )
 
 
-def _cap_problems(inspection):
+def _cap_problems(inspection: Inspection) -> list[str]:
     """Compare the cost of a release with the cap, if it is known."""
     is_priced = not any(check.lines(inspection) for check in PRICE_TERMS)
     return ledger.cap_problems(inspection) if is_priced else []
 
 
-# If nothing is wrong with these, it is known what the ledger allows.
+# Without a problem of these, the limits of the ledger are known.
 TERMS = PRICE_TERMS + only(
     "release",
     Check(_cap_problems, tuple(keys())),
@@ -140,8 +134,8 @@ TERMS = PRICE_TERMS + only(
 )
 
 
-def _cost_problems(inspection):
-    """Look at costs where the terms are right."""
+def _cost_problems(inspection: Inspection) -> list[str]:
+    """Compare the cost with the ledger where the terms are right."""
     return [] if any(check.lines(inspection) for check in TERMS) else ledger.cost_problems(inspection)
 
 
@@ -297,30 +291,18 @@ CHECKS = (
 )
 
 
-def check(raw, *, tell=None, **job_limits):
-    """Resolve a configuration and look for every problem that can be seen before a job runs.
-
-    Parameters
-    ----------
-    raw : dict, as Snakemake merged it.
-    tell : function of a line for the operator alone, who is in the tables of outcomes and covariates; None
-        tells nobody.
-    **job_limits : int, ``memory_mb``, the memory that jobs can have, unless the settings state another limit,
-        and ``runtime_minutes``; None if unknown.
-
-    Returns
-    -------
-    StudyConfig, as from `dpgrs.study.settings.resolve`.
-
-    Raises
-    ------
-    UsageError
-        With all problems of the configuration and of the files that it names, one a line.
-    """
+def check(
+    raw: Mapping[str, Any],  # as Snakemake merged it
+    *,
+    tell: Callable[[str], None] | None = None,  # takes a line for the operator only
+    **job_limits: int | None,  # memory_mb, unless the settings state another limit, and runtime_minutes
+) -> StudyConfig:
+    """Resolve a configuration; a UsageError lists all problems that can be seen before a job runs."""
     if is_endless(raw):
         raise UsageError("Settings must have an end, got aliases that repeat without one. Write them out.")
-    config, found = examine(raw)
-    lines, doubtful = [problem.line for problem in found], frozenset(problem.key for problem in found)
+    config, setting_problems = examine(raw)
+    lines = [problem.line for problem in setting_problems]
+    doubtful = frozenset(problem.key for problem in setting_problems)
     if tell and config.mode == "release":
         tell(_revealed(config))
     lines += problems(config, doubtful=doubtful, tell=tell, **job_limits)
@@ -333,7 +315,7 @@ def check(raw, *, tell=None, **job_limits):
     return config
 
 
-def _revealed(config):
+def _revealed(config: StudyConfig) -> str:
     """Tell the operator, before any count, what the existence of a release reveals."""
     return (
         f"{len(conditions_ahead(config))} checks read private data. That a release exists reveals that its "
@@ -341,20 +323,15 @@ def _revealed(config):
     )
 
 
-def problems(config, *, doubtful=frozenset(), tell=None, headers_only=False, **job_limits):
-    """List everything that can be seen to go wrong.
-
-    Parameters
-    ----------
-    config : StudyConfig.
-    doubtful : set of str, keys whose values are not what the user meant; what depends on them is not judged.
-    tell, **job_limits : as in `check`.
-    headers_only : as in `Inspection`.
-
-    Returns
-    -------
-    list of str, one line a problem: what, where, how to mend it.
-    """
+def problems(
+    config: StudyConfig,
+    *,
+    doubtful: Collection[str] = frozenset(),  # keys whose values are in doubt; their checks do not run
+    tell: Callable[[str], None] | None = None,
+    headers_only: bool = False,  # as in `Inspection`
+    **job_limits: int | None,  # as in `check`
+) -> list[str]:
+    """List all problems that can be seen before a job runs: what, where, how to mend it."""
     options = {"tell": tell, "doubtful": doubtful, "headers_only": headers_only}
     inspection = Inspection(config, **options, **job_limits)
     return list(dict.fromkeys(line for check in CHECKS for line in check.lines(inspection)))

@@ -1,10 +1,15 @@
 """What keeps a study of controlled-access data from starting, as of dbGaP: encryption, consent, approval."""
 
 import re
+from typing import TYPE_CHECKING
 
 from dpgrs.config.paths import PATHS, PATTERN_KEYS
 from dpgrs.errors import must
 from dpgrs.types import Protection
+
+if TYPE_CHECKING:
+    from dpgrs.config.study import StudyConfig
+    from dpgrs.preflight.inspection import Inspection
 
 ENCRYPTED = (".ncbi_enc", ".ngc")
 # Of people to whom scores are applied, who are not the study's.
@@ -13,7 +18,7 @@ SCORED_PATHS = tuple(key for key in PATHS if key.startswith("score."))
 DATA_PATHS = tuple(key for key in PATHS if key not in ("privacy.ledger", *SCORED_PATHS))
 PUBLIC_PATHS = tuple(key for key in DATA_PATHS if key.startswith(("public.", "evaluation.")))
 PRIVATE_PATHS = tuple(key for key in DATA_PATHS if key not in PUBLIC_PATHS)
-# Of these encryption is looked at where their files are read.
+# Other checks find encrypted files of these keys, where they read the files.
 READ_HERE = ("cohort.vcf", "cohort.populations", "outcomes.file", "covariates.file")
 ENCRYPTION_UNCHECKED = (*(key for key in DATA_PATHS if key not in READ_HERE), *SCORED_PATHS)
 GENOTYPES, OUTCOMES = PATTERN_KEYS, ("outcomes.file",)
@@ -34,23 +39,23 @@ WITH_VERSION = re.compile(r"(?i)phs\d{6}(\.[^/]*)?\.v\d+")
 HEALTH_ALONE = re.compile(r"(?<![A-Za-z])HMB(?![A-Za-z])")
 
 
-def is_controlled(config):
-    """Tell whether a study is of dbGaP data by its accession; what is simulated is not."""
+def is_controlled(config: "StudyConfig") -> bool:
+    """Tell whether a study is of dbGaP data by its accession; simulated data are not."""
     is_simulated = config.cohort.source == config.outcomes.source == "simulate"
     return bool(re.match(r"phs\d", config.dataset.accession or "")) and not is_simulated
 
 
-def is_encrypted(path):
-    """Tell whether a path is that of a file as dbGaP hands it out."""
+def is_encrypted(path: str) -> bool:
+    """Tell whether a path names a file encrypted as dbGaP hands it out."""
     return path.endswith(ENCRYPTED)
 
 
-def encrypted_line(key, path):
+def encrypted_line(key: str, path: str) -> str:
     """Word that a file must be decrypted."""
     return must(key, "be a decrypted file", path, "Decrypt it with `vdb-decrypt` of the SRA Toolkit first.")
 
 
-def encrypted_problems(inspection, key):
+def encrypted_problems(inspection: "Inspection", key: str) -> list[str]:
     """Refuse a path of an encrypted file."""
     fix = "Decrypt it with `vdb-decrypt` of the SRA Toolkit."
     return [
@@ -58,40 +63,40 @@ def encrypted_problems(inspection, key):
     ]
 
 
-def open_problems(inspection, key):
+def open_problems(inspection: "Inspection", key: str) -> list[str]:
     """Refuse a path of controlled data in a benchmark."""
     fix = "Use `mode: release`."
     return [
-        must(key, "be open data in a benchmark", f"{path} of {found[0]}: its figures are exact", fix)
+        must(key, "be open data in a benchmark", f"{path} of {accession[0]}: its figures are exact", fix)
         for path in inspection.paths(key)
-        if (found := IN_PATH.search(path))
+        if (accession := IN_PATH.search(path))
     ]
 
 
-def path_problems(inspection, key):
-    """Hold accession and consent group in the names of folders and file against those of the ledger."""
+def path_problems(inspection: "Inspection", key: str) -> list[str]:
+    """Compare accession and consent group in the names of folders and file with the ledger's."""
     accession, consent = inspection["dataset.accession"], inspection["dataset.consent"]
     path, groups, lines = inspection[key], _groups(consent), []
-    for named, group in _named_in(path or ""):
-        if named != accession:
-            wanted, fix = f"be {named} as in `{key}`, {path}", "Correct it, or name files of that study."
-            lines.append(must("dataset.accession", wanted, accession or "null", fix))
+    for study, group in _named_in(path or ""):
+        if study != accession:
+            domain, fix = f"be {study} as in `{key}`, {path}", "Correct it, or name files of that study."
+            lines.append(must("dataset.accession", domain, accession or "null", fix))
         elif group is not None and groups is not None and group not in groups:
-            wanted, fix = f"be c{group} as in `{key}`, {path}", "Correct it, or name files of that group."
-            lines.append(must("dataset.consent", wanted, consent, fix))
+            domain, fix = f"be c{group} as in `{key}`, {path}", "Correct it, or name files of that group."
+            lines.append(must("dataset.consent", domain, consent, fix))
     return lines
 
 
-def public_path_problems(inspection, key):
-    """Refuse a path of controlled data where public data are asked for."""
+def public_path_problems(inspection: "Inspection", key: str) -> list[str]:
+    """Refuse a path of controlled data where data must be public."""
     return [
-        must(key, "be public data", f"{path} of {found[0][:9]}", "Name another source.")
+        must(key, "be public data", f"{path} of {accession[0][:9]}", "Name another source.")
         for path in inspection.paths(key)
-        if (found := WITH_VERSION.search(path))
+        if (accession := WITH_VERSION.search(path))
     ]
 
 
-def approval_problems(inspection, key):
+def approval_problems(inspection: "Inspection", key: str) -> list[str]:
     """Ask for one of the words about the approval of dbGaP data."""
     if inspection[key] or not is_controlled(inspection.config):
         return []
@@ -99,7 +104,7 @@ def approval_problems(inspection, key):
     return [must(key, "be given for a release of dbGaP data", got, "Fill it in.")]
 
 
-def sensitive_problems(inspection):
+def sensitive_problems(inspection: "Inspection") -> list[str]:
     """Ask whether results of dbGaP data may be public."""
     is_sensitive, key = inspection["dataset.sensitive"], "dataset.sensitive"
     if is_sensitive is False or not is_controlled(inspection.config):
@@ -107,72 +112,72 @@ def sensitive_problems(inspection):
     if is_sensitive:
         got, fix = "true: its bundle is made to be public", "Ask the data access committee."
         return [must(key, "be false for a release", got, fix)]
-    wanted = "say whether summary results of the study may not be public"
-    return [must(key, wanted, "null", "See the study's page in dbGaP.")]
+    domain = "say whether summary results of the study may not be public"
+    return [must(key, domain, "null", "See the study's page in dbGaP.")]
 
 
-def accession_problems(inspection):
+def accession_problems(inspection: "Inspection") -> list[str]:
     """Refuse the accession of one version of a study."""
     accession = inspection["dataset.accession"]
     if not is_controlled(inspection.config) or ACCESSION.fullmatch(accession):
         return []
-    wanted = "be phs and six digits for dbGaP data, without version"
-    return [must("dataset.accession", wanted, accession, "Versions of a study share one ledger.")]
+    domain = "be phs and six digits for dbGaP data, without version"
+    return [must("dataset.accession", domain, accession, "Versions of a study share one ledger.")]
 
 
-def consent_problems(inspection):
-    """Hold the codes that people need against the consent group that the ledger counts for."""
+def consent_problems(inspection: "Inspection") -> list[str]:
+    """Compare the codes that people need with the consent group of the ledger."""
     consent = inspection["dataset.consent"]
-    groups, known = _groups(consent), (inspection["dataset.data_use"] or "").casefold()
+    groups, data_use = _groups(consent), (inspection["dataset.data_use"] or "").casefold()
     if not (consent and is_controlled(inspection.config)):
-        return []  # missing, which a release says by itself
+        return []  # missing: `ledger.dataset_problems` reports it
     if groups is None:
-        wanted = "be groups as c1 or c1+c2 for dbGaP data"
-        return [must("dataset.consent", wanted, consent, "Write them so.")]
+        domain = "be groups as c1 or c1+c2 for dbGaP data"
+        return [must("dataset.consent", domain, consent, "Write them so.")]
     lines = []
     for code in inspection["people.consent.allow"] or []:
         number = CODE.fullmatch(code)
-        if int(number[1]) not in groups if number else code.casefold() != known:
-            wanted = f"be of `dataset.consent` ({consent}) or `dataset.data_use`"
-            lines.append(must("people.consent.allow", wanted, code, "Correct one of them."))
+        if int(number[1]) not in groups if number else code.casefold() != data_use:
+            domain = f"be of `dataset.consent` ({consent}) or `dataset.data_use`"
+            lines.append(must("people.consent.allow", domain, code, "Correct one of them."))
     # Where genotypes are public, so is who is in the study, and no table may say more.
     is_label = Protection.LABEL in inspection["privacy.protection"]
     key = next((key for key in (OUTCOMES if is_label else GENOTYPES) if inspection[key]), None)
     is_by_path = key is None or any(group is not None for _, group in _named_in(inspection[key]))
     if is_label and not is_by_path:
-        wanted, fix = "name the consent group of its people", "Keep the names of dbGaP, as `...c1.GRU.txt`."
-        lines.append(must(key, wanted, inspection[key], fix))
+        domain, fix = "name the consent group of its people", "Keep the names of dbGaP, as `...c1.GRU.txt`."
+        lines.append(must(key, domain, inspection[key], fix))
     elif not inspection["people.consent.file"] and not is_by_path:
-        wanted = f"be given where the path in `{key}` names no consent group"
-        lines.append(must("people.consent.file", wanted, "null", "Give the table of consent codes."))
+        domain = f"be given where the path in `{key}` names no consent group"
+        lines.append(must("people.consent.file", domain, "null", "Give the table of consent codes."))
     return lines
 
 
-def ancestry_problems(inspection):
-    """Refuse results by population where data may serve health research alone."""
+def ancestry_problems(inspection: "Inspection") -> list[str]:
+    """Refuse results by population where consent is to health research only."""
     populations = inspection["cohort.populations"]
-    of_dbgap = [path for key in DATA_PATHS for path in inspection.paths(key) if IN_PATH.search(path)]
-    said = [inspection["dataset.data_use"] or "", inspection["dataset.consent"] or "", *of_dbgap]
-    said += inspection["people.consent.allow"] or []
-    if populations is None or not any(map(HEALTH_ALONE.search, said)):
+    dbgap_paths = [path for key in DATA_PATHS for path in inspection.paths(key) if IN_PATH.search(path)]
+    consent_words = [inspection["dataset.data_use"] or "", inspection["dataset.consent"] or "", *dbgap_paths]
+    consent_words += inspection["people.consent.allow"] or []
+    if populations is None or not any(map(HEALTH_ALONE.search, consent_words)):
         return []
-    wanted = "be null under consent to health research alone (HMB)"
+    domain = "be null under consent to health research alone (HMB)"
     got = f"{populations}: results by population are about ancestry"
-    return [must("cohort.populations", wanted, got, "Leave it out.")]
+    return [must("cohort.populations", domain, got, "Leave it out.")]
 
 
-def _groups(consent):
+def _groups(consent: str | None) -> set[int] | None:
     """Return the numbers of consent groups such as ``c1`` or ``c1+c2``, or None."""
     if not GROUPS.fullmatch(consent or ""):
         return None
     return {int(number) for number in re.findall(r"\d+", consent)}
 
 
-def _named_in(path):
+def _named_in(path: str) -> list[tuple[str, int | None]]:
     """List (accession, consent group or None) of the folders and the file of a path that name a study."""
-    found = []
-    for part in path.split("/"):
-        accession, group = IN_PATH.search(part), GROUP_IN_PATH.search(part)
+    studies = []
+    for name in path.split("/"):
+        accession, group = IN_PATH.search(name), GROUP_IN_PATH.search(name)
         if accession:
-            found.append((accession[0].lower(), int(group[1]) if group else None))
-    return found
+            studies.append((accession[0].lower(), int(group[1]) if group else None))
+    return studies

@@ -1,4 +1,7 @@
-"""What can be seen to be wrong with the covariates of a study before any job runs."""
+"""Problems of the covariates of a study that can be seen before any job runs."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from dpgrs.errors import DpgrsError, must
 from dpgrs.io.loadings import component_names
@@ -10,6 +13,12 @@ from dpgrs.study.table_settings import covariate_constants, has_covariates, tabl
 from dpgrs.study.table_values import ClippedValues
 from dpgrs.types import Bounds, Metrics, Protection
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from dpgrs.config.outcomes import Covariates
+    from dpgrs.preflight.inspection import Inspection
+
 MEASURED = ("evaluation.metrics", "evaluation.covariates")
 LISTS = ("privacy.protection", "privacy.accounting", "privacy.epsilon", "variants.size", "outcomes.count")
 FIRST = (
@@ -18,28 +27,28 @@ FIRST = (
 )
 
 
-def unused_problems(inspection, key):
+def unused_problems(inspection: "Inspection", key: str) -> list[str]:
     """Find a key that is given without the table that it is about."""
     if inspection[key] is None or inspection["covariates.file"] is not None:
         return []
     return [must(key, "come with `covariates.file`", "it alone", "Give the table.")]
 
 
-def needed_problems(inspection):
+def needed_problems(inspection: "Inspection") -> list[str]:
     """Find a table for the reference that is given for nothing, or missing."""
     path, key = inspection["evaluation.covariates"], "evaluation.covariates"
     is_needed = _measures_on_table(inspection)
     if is_needed and path is None:
-        wanted = f"be given for `evaluation.metrics: {Metrics.PUBLIC}` with covariates from a file"
+        domain = f"be given for `evaluation.metrics: {Metrics.PUBLIC}` with covariates from a file"
         fix = "Give those of the reference people, or withhold the metrics."
-        return [must(key, wanted, "null", fix)]
+        return [must(key, domain, "null", fix)]
     if path is not None and not is_needed and inspection["mode"] == "release":
-        wanted = f"come with `metrics: {Metrics.PUBLIC}` and `covariates.file`"
-        return [must(key, wanted, f"{path} alone", "Leave it out.")]
+        domain = f"come with `metrics: {Metrics.PUBLIC}` and `covariates.file`"
+        return [must(key, domain, f"{path} alone", "Leave it out.")]
     return []
 
 
-def bounds_problems(inspection):
+def bounds_problems(inspection: "Inspection") -> list[str]:
     """Find bounds that covariates do not have."""
     got = inspection["privacy.bounds"]
     if got == Bounds.TIGHT or not _has_any(inspection):
@@ -48,23 +57,23 @@ def bounds_problems(inspection):
     return [must("privacy.bounds", "be tight with `covariates`, whose rows are clipped", got, fix)]
 
 
-def method_problems(inspection):
+def method_problems(inspection: "Inspection") -> list[str]:
     """Find methods that take no covariates as the study adjusts for them."""
     if not _has_any(inspection):
         return []
     is_first, mode = adjusts_first(inspection.config), inspection["mode"]
     taking = [name for name, row in METHODS.items() if row.takes_adjusted(mode)] if is_first else None
     taking = taking or methods_that("takes_covariates")
-    others = [name for name in inspection["methods"] if name not in taking]
-    if not others:
+    refused = [name for name in inspection["methods"] if name not in taking]
+    if not refused:
         return []
-    wanted = f"be among {', '.join(taking)} with `covariates`"
-    if not is_first and all(METHODS[name].takes_adjusted(mode) for name in others):
-        return [must("methods", wanted, ", ".join(others), "Or say `covariates: {first: true}`.")]
-    return [must("methods", wanted, ", ".join(others), "Leave out the one or the other.")]
+    domain = f"be among {', '.join(taking)} with `covariates`"
+    if not is_first and all(METHODS[name].takes_adjusted(mode) for name in refused):
+        return [must("methods", domain, ", ".join(refused), "Or say `covariates: {first: true}`.")]
+    return [must("methods", domain, ", ".join(refused), "Leave out the one or the other.")]
 
 
-def first_problems(inspection):
+def first_problems(inspection: "Inspection") -> list[str]:
     """Find what keeps outcomes from being adjusted by a regression on covariates before all else."""
     if not _has_any(inspection) or not adjusts_first(inspection.config):
         key = "covariates.share"
@@ -72,24 +81,24 @@ def first_problems(inspection):
             return []
         return [must(key, "come with a regression on covariates", inspection[key], "Say `first: true`.")]
     lines, privacy, key = [], inspection.config.privacy, "covariates.first"
-    others = {
+    contradictions = {
         "feature protection, where outcomes are public": Protection.FEATURE in privacy.protection,
         "`outcomes.loadings`": inspection["outcomes.loadings"] is not None,
         "sums of several centres": inspection["cohort.part"] or inspection["cohort.sums"] is not None,
     }
-    for what, is_there in others.items():
-        if is_there:
-            lines.append(must(key, f"be false with {what}", "true", "Leave out the one or the other."))
+    for term, holds in contradictions.items():
+        if holds:
+            lines.append(must(key, f"be false with {term}", "true", "Leave out the one or the other."))
     # Every request would need outcomes of its own, less another regression's part.
     for name in LISTS:
-        values = inspection[name] or ()
-        if len(values) > 1:
-            got = ", ".join(map(str, values))
+        choices = inspection[name] or ()
+        if len(choices) > 1:
+            got = ", ".join(map(str, choices))
             lines.append(must(name, f"have one value with `{key}`", got, "Run a study for each."))
     return lines
 
 
-def component_problems(inspection):
+def component_problems(inspection: "Inspection") -> list[str]:
     """Find more principal components than variants, or nobody to compute them on."""
     n_components, largest = inspection["covariates.pcs"], max(inspection["variants.size"])
     if n_components == 0:
@@ -105,8 +114,8 @@ def component_problems(inspection):
     return lines
 
 
-def table_problems(inspection):
-    """Judge the table and that of its constants by names and ids, and values where these may be spoken of."""
+def table_problems(inspection: "Inspection") -> list[str]:
+    """Judge the tables of covariates and constants by names and ids, and by values in a benchmark."""
     covariates, key = inspection.config.covariates, "covariates.file"
     path, scales = covariates.file, covariates.scales
     if path is None:
@@ -117,7 +126,7 @@ def table_problems(inspection):
         fix = "Name a table of public centres and scales, for 0/1 of prevalences."
         return [must("covariates.scales", "be given with `covariates.file`", "null", fix)]
     try:
-        named = inspection.names(path)
+        names = inspection.names(path)
     except DpgrsError as error:
         return [f"`{key}`: {error}"]
     try:
@@ -125,22 +134,22 @@ def table_problems(inspection):
     except DpgrsError as error:
         return [f"`covariates.scales`: {error}"]
     columns = list(constants.index)
-    lines = _column_problems(covariates, columns, named)
+    lines = _column_problems(covariates, columns, names)
     if lines:
         return lines
-    values, faults, wholes = ClippedValues(constants, bound=covariates.bound), [], []
+    clipped_values, faults, were_whole = ClippedValues(constants, bound=covariates.bound), [], []
 
-    def judge(table, is_whole):
-        wholes.append(is_whole)
+    def judge(table: "pd.DataFrame", is_whole: bool) -> None:
+        were_whole.append(is_whole)
         with noting(faults, key):
-            values.add(table)
+            clipped_values.add(table)
 
     options = {"columns": columns, "judge": judge if inspection.shows_ids else None}
     _, lines = count_table(inspection, key, kind="covariate", **options)
-    return lines + (faults or values.problems(is_whole=all(wholes)))
+    return lines + (faults or clipped_values.problems(is_whole=all(were_whole)))
 
 
-def reference_problems(inspection):
+def reference_problems(inspection: "Inspection") -> list[str]:
     """Judge the table of the reference people by names, ids and how many have values."""
     key, is_told = "evaluation.covariates", True
     if not _measures_on_table(inspection) or inspection[key] is None:
@@ -148,36 +157,40 @@ def reference_problems(inspection):
     try:
         columns = table_columns(inspection.config.covariates)
     except DpgrsError:
-        columns, is_told = slice(0), False  # said of the study's own table; ids can be judged without
+        columns, is_told = slice(0), False  # reported of the study's table; ids can be judged without
     options = {"columns": columns, "is_told": is_told, "is_reference": True}
     return count_table(inspection, key, kind="covariate", **options)[1]
 
 
-def _has_any(inspection):
+def _has_any(inspection: "Inspection") -> bool:
     return has_covariates(inspection.config.covariates)
 
 
-def _measures_on_table(inspection):
+def _measures_on_table(inspection: "Inspection") -> bool:
     """Tell whether accuracy is measured on people of the reference, with covariates from a table."""
     is_public = inspection["evaluation.metrics"] == Metrics.PUBLIC
     return is_public and inspection["covariates.file"] is not None
 
 
-def _column_problems(covariates, columns, named):
-    """Find columns that are not there, that nobody decided on, or that have the name of a component."""
-    has, is_used = set(named), set(columns)
-    missing = [name for name in columns if name not in has]
+def _column_problems(
+    covariates: "Covariates",
+    columns: Sequence[str],
+    names: Sequence[str],  # of the table
+) -> list[str]:
+    """Find columns that are absent, that no setting mentions, or that have the name of a component."""
+    available, is_used = set(names), set(columns)
+    missing = [name for name in columns if name not in available]
     if missing:
-        wanted = f"name columns of {covariates.file}, which has {', '.join(named[:5])}"
+        domain = f"name columns of {covariates.file}, which has {', '.join(names[:5])}"
         key = "covariates.columns" if covariates.columns else "covariates.scales"
-        return [must(key, wanted, ", ".join(missing[:5]), "Correct the name, or add the column.")]
-    left = [name for name in named if name not in is_used]
-    if covariates.columns is None and left:
-        wanted = f"have a line for every column of {covariates.file}"
+        return [must(key, domain, ", ".join(missing[:5]), "Correct the name, or add the column.")]
+    undecided = [name for name in names if name not in is_used]
+    if covariates.columns is None and undecided:
+        domain = f"have a line for every column of {covariates.file}"
         fix = "Add its centre and scale, or name the columns to use in `covariates.columns`."
-        return [must("covariates.scales", wanted, f"none for {left[0]}", fix)]
-    taken = sorted(set(component_names(covariates.pcs)) & set(columns))
-    if taken:
-        wanted = "not have the name of a principal component with `covariates.pcs`"
-        return [must("covariates.columns", wanted, taken[0], "Rename the column, or say `pcs: 0`.")]
+        return [must("covariates.scales", domain, f"none for {undecided[0]}", fix)]
+    reserved = sorted(set(component_names(covariates.pcs)) & set(columns))
+    if reserved:
+        domain = "not have the name of a principal component with `covariates.pcs`"
+        return [must("covariates.columns", domain, reserved[0], "Rename the column, or say `pcs: 0`.")]
     return []

@@ -1,4 +1,6 @@
-"""What keeps a whole genome from being summed along a public map."""
+"""Settings that contradict sums along a public map of the genome."""
+
+from typing import TYPE_CHECKING
 
 from dpgrs.errors import must
 from dpgrs.methods.registry import METHODS, methods_that
@@ -6,8 +8,11 @@ from dpgrs.preflight.copies import COPIES
 from dpgrs.study.variant_terms import RAREST, takes_map
 from dpgrs.types import Rows
 
+if TYPE_CHECKING:
+    from dpgrs.preflight.inspection import Inspection
 
-def row_problems(inspection):
+
+def row_problems(inspection: "Inspection") -> list[str]:
     """Ask for people: a public map is of dosages."""
     rows = inspection["cohort.rows"]
     if not takes_map(inspection["methods"]) or rows == Rows.PEOPLE:
@@ -15,7 +20,7 @@ def row_problems(inspection):
     return [must("cohort.rows", f"be people for `methods: {_mapped()}`", rows, "Say `rows: people`.")]
 
 
-def planned_problems(inspection):
+def planned_problems(inspection: "Inspection") -> list[str]:
     """Ask for a public number of people, for which noise is steered before anything private is read."""
     numbers = [inspection[key] for key in ("cohort.planned_people", COPIES)]
     is_public = any(numbers) or inspection["cohort.source"] == "simulate"
@@ -25,7 +30,7 @@ def planned_problems(inspection):
     return [must("cohort.planned_people", f"be given for `methods: {_mapped()}`", "null", fix)]
 
 
-def frequency_problems(inspection):
+def frequency_problems(inspection: "Inspection") -> list[str]:
     """Refuse alleles that are too rare in a panel to be standardised by it."""
     maf = inspection["variants.maf"]
     if not takes_map(inspection["methods"]) or maf >= RAREST:
@@ -34,7 +39,7 @@ def frequency_problems(inspection):
     return [must("variants.maf", f"be at least {RAREST} for `methods: {_mapped()}`", maf, fix)]
 
 
-def share_problems(inspection):
+def share_problems(inspection: "Inspection") -> list[str]:
     """Refuse shares of directions where no method sums along them."""
     shares = inspection["privacy.direction_shares"]
     if takes_map(inspection["methods"]) or shares == "steered":
@@ -43,7 +48,7 @@ def share_problems(inspection):
     return [must("privacy.direction_shares", f"go with `methods: {_mapped()}`", shares, fix)]
 
 
-def moment_problems(inspection):
+def moment_problems(inspection: "Inspection") -> list[str]:
     """Refuse a share of second moments where no fit takes them, or along entries of public effects."""
     share, effects = inspection["privacy.ld_share"], inspection["public.effects"]
     is_along_map = takes_map(inspection["methods"])
@@ -57,15 +62,15 @@ def moment_problems(inspection):
     return []
 
 
-def part_problems(inspection):
+def part_problems(inspection: "Inspection") -> list[str]:
     """Refuse sums of several centres, which are not along a map."""
     keys = [key for key in ("cohort.part", "cohort.sums") if inspection[key]]
     if not takes_map(inspection["methods"]) or not keys:
         return []
     taking = ", ".join(name for name in inspection["methods"] if METHODS[name].takes_map)
-    wanted = f"be a method without a map of the genome with `{keys[0]}`"
-    return [must("methods", wanted, taking, "Take `blup`.")]
+    domain = f"be a method without a map of the genome with `{keys[0]}`"
+    return [must("methods", domain, taking, "Take `blup`.")]
 
 
-def _mapped():
+def _mapped() -> str:
     return ", ".join(methods_that("takes_map"))

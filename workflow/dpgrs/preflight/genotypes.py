@@ -1,7 +1,8 @@
-"""What of genotype files keeps a release from starting: shared people, no phase, REF that hangs on people."""
+"""Problems of genotype files in a release: shared people, no phase, REF that depends on people."""
 
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dpgrs.errors import DpgrsError, must
 from dpgrs.io.genotype_forms import BGEN, PLINK, form_named, form_of, form_of_source
@@ -18,6 +19,9 @@ from dpgrs.study.cohort_files import (
 from dpgrs.study.fetched_files import fetch_command
 from dpgrs.types import Rows
 
+if TYPE_CHECKING:
+    from dpgrs.preflight.inspection import Inspection
+
 FIX_SITES = (
     ". Or say `cohort.fixed_sites: true`, if the files hold a public list of variants and these people chose "
     "nothing in them (no filter by frequency, HWE, INFO or missing calls, no allele dropped): then alleles "
@@ -25,7 +29,7 @@ FIX_SITES = (
 )
 
 
-def reference_problems(inspection):
+def reference_problems(inspection: "Inspection") -> list[str]:
     """Refuse a reference that shares people with the cohort: its frequencies would be the cohort's own."""
     cohort, reference = inspection.config.cohort, inspection["public.reference"]
     if not (has_genotype_files(cohort) and cohort_pattern(cohort)[1] and reference):
@@ -54,26 +58,26 @@ def reference_problems(inspection):
             return lines
         if len(samples) < 2:
             continue
-        people, others = samples
-        # The same two, as of most chromosomes, share nobody here either.
-        if compared and people is compared[0] and others is compared[1]:
+        people, reference_people = samples
+        # The same two lists, as most chromosomes have, share nobody here either.
+        if compared and people is compared[0] and reference_people is compared[1]:
             continue
-        compared = people, others
+        compared = people, reference_people
         if people == inspection.samples:
             people = inspection.people
-        else:  # said by other checks
+        else:  # other checks report it
             people, _ = chosen_people(inspection.config, people, shows_ids=False)
-        if inspection.mode == "release":  # which sites a file has hangs on everybody in it
-            wanted, fix = "share no sample id with the cohort", "Take these people out of one side."
+        if inspection.mode == "release":  # which sites a file has depends on everybody in it
+            domain, fix = "share no sample id with the cohort", "Take these people out of one side."
         else:
-            wanted = "share no sample id with the cohort"
+            domain = "share no sample id with the cohort"
             fix = "Keep others by `people.keep` or `public.keep`."
-            if others == inspection.reference_samples:
-                others = inspection.reference_people
+            if reference_people == inspection.reference_samples:
+                reference_people = inspection.reference_people
             else:
-                others, _ = chosen_reference(inspection.config, others, shows_ids=False)
-        if not set(others).isdisjoint(people):
-            return [must("public.reference", wanted, f"shared ids on chromosome {chromosome}", fix)]
+                reference_people, _ = chosen_reference(inspection.config, reference_people, shows_ids=False)
+        if not set(reference_people).isdisjoint(people):
+            return [must("public.reference", domain, f"shared ids on chromosome {chromosome}", fix)]
     if inspection.tell and inspection.people and inspection.reference_people:
         alike = AlikeIds(inspection.people, of="the cohort")
         alike.add(inspection.reference_people)
@@ -82,13 +86,13 @@ def reference_problems(inspection):
     return []
 
 
-def phase_problems(inspection):
+def phase_problems(inspection: "Inspection") -> list[str]:
     """Refuse PLINK files of the reference that cannot give haplotypes, before hours of ingest."""
     cohort, reference = inspection.config.cohort, inspection["public.reference"]
     if cohort.source == "simulate" or reference is None or cohort.rows != Rows.HAPLOTYPES:
         return []
     if _unfetched(inspection):
-        return []  # said above
+        return []  # `reference_problems` reports it
     for chromosome in cohort.chromosomes:
         try:
             for path in reference_files_of(reference, chromosome):
@@ -98,7 +102,7 @@ def phase_problems(inspection):
     return []
 
 
-def _unfetched(inspection):
+def _unfetched(inspection: "Inspection") -> str | None:
     """Ask for genotypes that the study would fetch: who is in them decides, and by it `methods: auto`."""
     cohort = inspection.config.cohort
     absent = {path: url for path, url in inspection.absent.items() if path != cohort.populations}
@@ -106,12 +110,12 @@ def _unfetched(inspection):
         return None
     path, url = next(iter(absent.items()))
     more = f" (and {len(absent) - 1} more)" if len(absent) > 1 else ""
-    wanted = "be held against the people of the cohort before any job"
+    domain = "be held against the people of the cohort before any job"
     got = f"{path}{more}, which is yet to be fetched"
-    return must("public.reference", wanted, got, f"Fetch it first: {fetch_command(cohort, path, url)}")
+    return must("public.reference", domain, got, f"Fetch it first: {fetch_command(cohort, path, url)}")
 
 
-def fixed_problems(inspection):
+def fixed_problems(inspection: "Inspection") -> list[str]:
     """Refuse to take the sites of other forms as fixed: a VCF states REF, and nothing is gained."""
     source = inspection["cohort.source"]
     if not inspection["cohort.fixed_sites"] or form_of_source(source) in (PLINK, BGEN):
@@ -121,11 +125,11 @@ def fixed_problems(inspection):
     ]
 
 
-def provisional_problems(inspection):
-    """Refuse genotype files whose REF alleles are not known to be those of the genome.
+def provisional_problems(inspection: "Inspection") -> list[str]:
+    """Refuse genotype files whose REF alleles may differ from the genome's.
 
     PLINK 1 takes the allele that is rarer among the people for A1. One person can exchange the two, and by
-    that move everybody's row. All records of a VCF are looked at as they are ingested. Of fixed sites alleles
+    that move everybody's row. The job that ingests a VCF checks all its records. At fixed sites alleles
     count by their letters.
     """
     cohort = inspection.config.cohort
@@ -134,14 +138,14 @@ def provisional_problems(inspection):
     for chromosome in cohort.chromosomes:
         try:
             files = cohort_files(cohort, chromosome)
-            there = (path for path in files if Path(path).exists())
-            found = next((path for path in there if form_of(path).has_provisional_ref(path)), None)
+            existing = (path for path in files if Path(path).exists())
+            unsure = next((path for path in existing if form_of(path).has_provisional_ref(path)), None)
         except DpgrsError:
-            return []  # said by other checks
-        if found:
-            fixed = FIX_SITES if form_of(found) in (PLINK, BGEN) else ""
+            return []  # other checks report it
+        if unsure:
+            advice = FIX_SITES if form_of(unsure) in (PLINK, BGEN) else ""
             return [
-                f"`cohort.{cohort.source}` must have REF from the genome in a release, got {found}, which "
-                f"does not say that it is. {SET_REF}{fixed}"
+                f"`cohort.{cohort.source}` must have REF from the genome in a release, got {unsure}, which "
+                f"does not say that it is. {SET_REF}{advice}"
             ]
     return []

@@ -1,6 +1,9 @@
-"""What can be seen to be wrong with the genotype files of a cohort by their names and headers."""
+"""Problems of the genotype files of a cohort by their names and headers."""
 
 import re
+from collections.abc import Callable, Container, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dpgrs.config.paths import SOURCES
 from dpgrs.errors import DpgrsError, must
@@ -17,24 +20,22 @@ from dpgrs.study.cohort_files import (
 )
 from dpgrs.study.copied_people import needs_phase
 
+if TYPE_CHECKING:
+    from dpgrs.config.cohort import Cohort
+    from dpgrs.io.vcf.vcf import VcfHeader
+    from dpgrs.preflight.inspection import Inspection
+
 HEADER_KEYS = (*COHORT_KEYS, "cohort.rows", "cohort.copies.people")
 BRACED = re.compile(r"{[^{}]*}")
 
 
-def read_headers(cohort, *, absent, read):
-    """Read the headers of a cohort's files.
-
-    Parameters
-    ----------
-    cohort : Cohort, that section of the settings.
-    absent : container of the paths that are yet to be fetched.
-    read : function of a tuple of paths, as `Inspection.header`.
-
-    Returns
-    -------
-    headers : dict of chromosome to VcfHeader.
-    lines : list of str, one line for each chromosome that cannot be read as is asked.
-    """
+def read_headers(
+    cohort: "Cohort",
+    *,
+    absent: Container[str],  # paths that are yet to be fetched
+    read: "Callable[[tuple[Path, ...]], VcfHeader]",  # as `Inspection.header`
+) -> "tuple[dict[str, VcfHeader], list[str]]":
+    """Return headers of a cohort's files by chromosome, and a line for each that cannot be read."""
     headers, lines = {}, []
     if not has_genotype_files(cohort):
         return headers, lines
@@ -56,13 +57,12 @@ def read_headers(cohort, *, absent, read):
     return headers, lines
 
 
-def absent_files(cohort, *, absent):
-    """List the genotype files of a cohort that are not there, one line each, and open none.
-
-    Parameters
-    ----------
-    cohort, absent : as in `read_headers`.
-    """
+def absent_files(
+    cohort: "Cohort",
+    *,
+    absent: Container[str],  # paths that are yet to be fetched
+) -> list[str]:
+    """List the genotype files of a cohort that are not there, one line each, and open none."""
     if not has_genotype_files(cohort):
         return []
     (key, pattern), lines = cohort_pattern(cohort), []
@@ -84,7 +84,7 @@ def absent_files(cohort, *, absent):
     return lines
 
 
-def simulation_problems(inspection):
+def simulation_problems(inspection: "Inspection") -> list[str]:
     """Find keys of files, and chromosomes, that a simulated cohort does not have."""
     cohort = inspection.config.cohort
     if cohort.source != "simulate":
@@ -106,8 +106,8 @@ def simulation_problems(inspection):
     return lines
 
 
-def header_problems(inspection):
-    """List what is wrong with the names of the cohort's files, and with their headers."""
+def header_problems(inspection: "Inspection") -> list[str]:
+    """List the problems of the names of the cohort's files, and of their headers."""
     cohort, (headers, lines) = inspection.config.cohort, inspection.genotypes
     if not has_genotype_files(cohort):
         return []
@@ -120,32 +120,38 @@ def header_problems(inspection):
     ]
 
 
-def _pattern_problems(cohort, key, path):
+def _pattern_problems(cohort: "Cohort", key: str, path: str | None) -> list[str]:
     source = cohort.source
-    others = [other for other in SOURCES if other != source and getattr(cohort, other) is not None]
-    if others:
-        wanted = f"be {others[0]} where `cohort.{others[0]}` is given"
-        return [must("cohort.source", wanted, source, "Correct it, or leave one of the two out.")]
+    other_sources = [
+        other_source
+        for other_source in SOURCES
+        if other_source != source and getattr(cohort, other_source) is not None
+    ]
+    if other_sources:
+        domain = f"be {other_sources[0]} where `cohort.{other_sources[0]}` is given"
+        return [must("cohort.source", domain, source, "Correct it, or leave one of the two out.")]
     if path is None:
         fix = f"Give the {source.upper()} files, or simulate."
         return [must(key, f"be a path for `cohort.source: {source}`", "null", fix)]
     if is_encrypted(path):
         return [encrypted_line(key, path)]
-    form, found = form_of_source(source), form_named(path)
-    # What has no ending may be the prefix of a set of PLINK files.
-    if found.source != source and (found.endings or source != "plink"):
-        fix = f"Say `source: {found.source}`, and give it as `{found.source}`."
+    form, named_form = form_of_source(source), form_named(path)
+    # A path without an ending may be the prefix of a set of PLINK files.
+    if named_form.source != source and (named_form.endings or source != "plink"):
+        fix = f"Say `source: {named_form.source}`, and give it as `{named_form.source}`."
         return [must(key, f"be {form.words}", path, fix)]
     stray = [name for name in BRACED.findall(path) if name != "{chrom}"]
     if stray:
         return [must(key, "have no placeholder but {chrom}", stray[0], "Write {chrom}.")]
     if cohort.in_turn and ("*" in path or (source == "plink" and not path.endswith(PLINK.endings))):
-        wanted = "name one file for each chromosome with `cohort.in_turn`"
-        return [must(key, wanted, path, "Write its ending, and no `*`.")]
+        domain = "name one file for each chromosome with `cohort.in_turn`"
+        return [must(key, domain, path, "Write its ending, and no `*`.")]
     return []
 
 
-def _contig_problems(headers):
+def _contig_problems(
+    headers: "Mapping[str, VcfHeader]",  # by chromosome
+) -> list[str]:
     """Find chromosomes that a header does not declare; a header that declares none is not judged."""
     names = [chromosome_name(chromosome) for chromosome in headers]
     lines = []
@@ -155,20 +161,25 @@ def _contig_problems(headers):
     for chromosome, header in headers.items():
         if header.contigs and not any(is_chromosome(name, chromosome) for name in header.contigs):
             declared = ", ".join(list(header.contigs)[:5])
-            wanted = f"be contigs of {header.path}, such as {declared}"
-            lines.append(must("cohort.chromosomes", wanted, chromosome, "Correct the name or the path."))
+            domain = f"be contigs of {header.path}, such as {declared}"
+            lines.append(must("cohort.chromosomes", domain, chromosome, "Correct the name or the path."))
     return lines
 
 
-def _sample_problems(headers, key, *, shows_ids):
+def _sample_problems(
+    headers: "Mapping[str, VcfHeader]",  # by chromosome
+    key: str,
+    *,
+    shows_ids: bool,
+) -> list[str]:
     """Find files that do not hold the same people in the same order as the first."""
     if not headers:
         return []
-    first, *others = headers.values()
+    first, *later_headers = headers.values()
     lines = []
     if len(first.samples) < 2:
         lines.append(must(key, "hold at least 2 people", f"1 in {first.path}", "Add people to test on."))
-    for other in others:
+    for other in later_headers:
         if other.samples == first.samples:
             continue
         common = len(set(other.samples) & set(first.samples))

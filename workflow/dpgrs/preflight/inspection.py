@@ -1,7 +1,9 @@
-"""What the checks of a study look at: its settings, and its files, each read once for all checks."""
+"""Settings and files of a study, each read once for all checks."""
 
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, cached_property, wraps
+from typing import TYPE_CHECKING, Any
 
 from dpgrs.config.schema import keys
 from dpgrs.config.setting import as_json
@@ -17,80 +19,70 @@ from dpgrs.study.cohort_files import reference_files_of, stored_chromosomes
 from dpgrs.study.fetched_files import files_to_fetch
 from dpgrs.study.table_cohort import TABLE_KEYS, is_table
 
+if TYPE_CHECKING:
+    from dpgrs.config.study import StudyConfig
+    from dpgrs.io.vcf.vcf import VcfHeader
 
-def fact(*reads, unknown=None):
+
+def fact(
+    *reads: str,  # keys and sections
+    unknown: Any = None,
+) -> Callable[[Callable[[Any], Any]], cached_property]:
     """Make a method a property, worked out once; `unknown` where a key that it reads is in doubt."""
 
-    def decorate(find):
+    def decorate(find: Callable[[Any], Any]) -> cached_property:
         @wraps(find)
-        def found(inspection):
+        def known_fact(inspection: "Inspection") -> Any:
             return find(inspection) if inspection.is_clear(*reads) else unknown
 
-        found.reads = reads
-        return cached_property(found)
+        known_fact.reads = reads
+        return cached_property(known_fact)
 
     return decorate
 
 
 class Inspection:
-    """A study that is checked.
-
-    Parameters
-    ----------
-    config : StudyConfig.
-    tell : function of a line for the operator alone; None tells nobody.
-    doubtful : set of str, keys whose values are not what the user meant.
-    headers_only : bool, whether the names of columns are all that may be read of a private table, and nothing
-        of the cohort's genotypes. Then no line depends on the people.
-    memory_mb, runtime_minutes : int, the memory and the run time that jobs can have, or None.
-
-    Attributes
-    ----------
-    mode : str; None where it is in doubt.
-    shows_ids : bool, whether a line may quote ids and values: of open data alone.
-    header : function of the paths of a chromosome's files, a tuple; it returns a VcfHeader.
-    names : function of the path of a table of outcomes or covariates; it returns its columns, a list of str.
-    book : function of the path of a ledger; it returns a Book.
-    """
+    """A study that is checked."""
 
     def __init__(
         self,
-        config,
+        config: "StudyConfig",
         *,
-        tell=None,
-        doubtful=frozenset(),
-        headers_only=False,
-        memory_mb=None,
-        runtime_minutes=None,
-    ):
+        tell: Callable[[str], None] | None = None,  # takes a line for the operator only
+        doubtful: Collection[str] = frozenset(),  # keys whose values are not what the user meant
+        headers_only: bool = False,  # read only column names of private tables, no genotypes
+        memory_mb: int | None = None,  # the memory and the run time that jobs can have
+        runtime_minutes: int | None = None,
+    ) -> None:
         self.config, self.tell, self._doubtful = config, tell, doubtful
         self.headers_only, self.memory_mb, self.runtime_minutes = headers_only, memory_mb, runtime_minutes
-        self.mode = config.mode if self.is_clear("mode") else None
-        self.shows_ids = self.mode == "benchmark"
-        self.header, self.names = cache(genotype_header), cache(outcome_names)
-        self._set_of = None, frozenset()
-        self.book = cache(lambda path: Ledger(path).read())
+        self.mode = config.mode if self.is_clear("mode") else None  # None where it is in doubt
+        self.shows_ids = self.mode == "benchmark"  # whether a line may quote ids and values
+        self.header = cache(genotype_header)  # a VcfHeader of the paths of a chromosome's files, a tuple
+        self.names = cache(outcome_names)  # the columns of a table of outcomes or covariates, by its path
+        self.book = cache(lambda path: Ledger(path).read())  # a Book, by the path of its ledger
+        self._set_of: tuple[Sequence[str] | None, frozenset[str]] = None, frozenset()
 
-    def __getitem__(self, key):
+    def __getitem__(self, key: str) -> Any:
         """Return the value of a dotted key as a file of settings has it."""
         return as_json(self.config.value(key))
 
-    def each_of(self, people):
+    def each_of(self, people: Sequence[str] | None) -> frozenset[str]:
         """Return the set of people, which is made once for all checks of the same."""
         if self._set_of[0] is not people:
             self._set_of = people, frozenset(people or ())
         return self._set_of[1]
 
-    def is_default(self, key):
+    def is_default(self, key: str) -> bool:
         """Tell whether a key has its default."""
         return self[key] == keys()[key]["default"]
 
-    def paths(self, key):
-        """Return the paths of a key, a list; empty where it is null."""
-        value = self[key]
-        return value if isinstance(value, list) else [value] if value else []
+    def paths(self, key: str) -> list[str]:
+        """Return the paths of a key; none where it is null."""
+        paths = self[key]
+        return paths if isinstance(paths, list) else [paths] if paths else []
 
-    def is_clear(self, *reads):
+    def is_clear(self, *reads: str) -> bool:
         """Tell whether nothing that these keys and sections hold is in doubt."""
         return not any(
             f"{key}.".startswith(f"{doubt}.") or doubt.startswith(f"{key}.")
@@ -99,20 +91,20 @@ class Inspection:
         )
 
     @cached_property
-    def absent(self):
-        """The files that are yet to be fetched, and checked by the jobs that read them: path to address."""
+    def absent(self) -> dict[str, str]:
+        """The files that jobs will fetch, and check as they read them: path to address."""
         return files_to_fetch(self.config)
 
     @fact(*HEADER_KEYS, unknown=({}, []))
-    def genotypes(self):
-        """Dict of chromosome to VcfHeader of the cohort, and what keeps others from being read."""
+    def genotypes(self) -> "tuple[dict[str, VcfHeader], list[str]]":
+        """The headers of the cohort by chromosome, and a line for each that cannot be read."""
         if self.headers_only:
             return {}, absent_files(self.config.cohort, absent=self.absent)
         return read_headers(self.config.cohort, absent=self.absent, read=self.header)
 
     @fact("cohort.chromosomes", "public.reference", unknown={})
-    def reference(self):
-        """Dict of chromosome to VcfHeader of the public reference; those that cannot be read are left out."""
+    def reference(self) -> "dict[str, VcfHeader]":
+        """The headers of the public reference by chromosome; without headers that cannot be read."""
         path, headers = self["public.reference"], {}
         for chromosome in self["cohort.chromosomes"] if path else []:
             with suppress(DpgrsError):
@@ -120,7 +112,7 @@ class Inspection:
         return headers
 
     @cached_property
-    def samples(self):
+    def samples(self) -> Sequence[str] | None:
         """The ids of the people with genotypes, or of a table's rows; None where none can be read."""
         if self.headers_only:
             return None
@@ -130,47 +122,47 @@ class Inspection:
         return next(iter(self.stored_samples.values()), None) if samples is None else samples
 
     @fact(*HEADER_KEYS, "study", unknown={})
-    def stored_samples(self):
-        """Dict of chromosome to the ids of the people of the store that stands for absent files."""
+    def stored_samples(self) -> dict[str, tuple[str, ...]]:
+        """The ids of the people in stores that stand for absent files, by chromosome."""
         if self.headers_only:
             return {}
         samples = {}
         for chromosome, store in stored_chromosomes(self.config).items():
-            with suppress(DpgrsError):  # said by the step that reads it
+            with suppress(DpgrsError):  # reported by the step that reads it
                 samples[chromosome] = tuple(HaplotypeStore.open(store).sample_id.tolist())
         return samples
 
     @fact(*TABLE_KEYS, "cohort.source", "outcomes.source", unknown=TableInspection())
-    def table(self):
-        """The TableInspection of a study of a table of real numbers."""
+    def table(self) -> TableInspection:
+        """The table of a study of real numbers."""
         return TableInspection() if self.headers_only else inspect_table(self.config)
 
     @fact(*PEOPLE_KEYS)
-    def choice(self):
-        """The people chosen, and what is wrong with the choice; see `chosen_people`."""
+    def choice(self) -> tuple[Sequence[str] | None, list[str]]:
+        """The people chosen, and the problems of the choice; see `chosen_people`."""
         return chosen_people(self.config, self.samples, shows_ids=self.shows_ids, tell=self.tell)
 
     @cached_property
-    def people(self):
+    def people(self) -> Sequence[str] | None:
         """The ids of the people that the study is about; None where they are not known."""
         return self.choice[0] if self.choice else self.samples
 
     @cached_property
-    def reference_samples(self):
+    def reference_samples(self) -> Sequence[str] | None:
         """The ids of the people in the files of the public reference; None where no header can be read."""
         return _samples(self.reference)
 
     @fact("public.keep")
-    def reference_choice(self):
-        """Whom of these the public reference is, and what is wrong with the choice; see `chosen_people`."""
+    def reference_choice(self) -> tuple[Sequence[str] | None, list[str]]:
+        """The people of the public reference, and the problems of their choice; see `chosen_people`."""
         return chosen_reference(self.config, self.reference_samples, shows_ids=self.shows_ids, tell=self.tell)
 
     @cached_property
-    def reference_people(self):
+    def reference_people(self) -> Sequence[str] | None:
         """The ids of the people of the public reference; None where they are not known."""
         return self.reference_choice[0] if self.reference_choice else self.reference_samples
 
 
-def _samples(headers):
-    """Return the people of the first header; None where there is none."""
+def _samples(headers: "Mapping[str, VcfHeader]") -> Sequence[str] | None:
+    """Return the people of the first header; None without any header."""
     return next(iter(headers.values())).samples if headers else None

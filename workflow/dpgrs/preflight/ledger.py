@@ -1,16 +1,21 @@
-"""What keeps a release from its ledger and key: names, budgets, costs that it is certain to refuse."""
+"""Problems of a release's ledger and key: names, budgets, costs that the ledger is certain to refuse."""
 
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from dpgrs.errors import DpgrsError, must
 from dpgrs.io.replicates import summed_outcomes
 from dpgrs.privacy.ledger.caps import LARGEST_EPSILON, delta_problem, exceeds_cap, person_in_words
-from dpgrs.privacy.ledger.ledger import refusals
+from dpgrs.privacy.ledger.ledger import Book, refusals
 from dpgrs.privacy.noise.study_key import load_study_key
 from dpgrs.release.bundle_room import bundle_problems
 from dpgrs.study.release_cost import account_of, certain_cost, total_epsilon, whole_cost
 from dpgrs.study.table_settings import drawn_counts
 from dpgrs.types import Metrics
+
+if TYPE_CHECKING:
+    from dpgrs.config.study import StudyConfig
+    from dpgrs.preflight.inspection import Inspection
 
 ACCOUNT = ("cohort.part", "privacy.ledger", "privacy.protection", "privacy.unit", "privacy.neighbours")
 PRICED = (
@@ -20,7 +25,7 @@ PRICED = (
 EXAMPLES = {"dataset.accession": "phs000001", "dataset.consent": "c1", "dataset.version": "2026-11-01"}
 
 
-def dataset_problems(inspection, key):
+def dataset_problems(inspection: "Inspection", key: str) -> list[str]:
     """Ask what the dataset is called."""
     if inspection[key]:
         return []
@@ -28,7 +33,7 @@ def dataset_problems(inspection, key):
     return [must(key, "be given for a release", "null", example)]
 
 
-def ledger_problems(inspection):
+def ledger_problems(inspection: "Inspection") -> list[str]:
     """Ask for a ledger that can be read."""
     key, path = "privacy.ledger", inspection["privacy.ledger"]
     if inspection["cohort.part"]:
@@ -42,16 +47,16 @@ def ledger_problems(inspection):
     return []
 
 
-def name_problems(inspection, key):
-    """Hold the name of the dataset against its ledger."""
+def name_problems(inspection: "Inspection", key: str) -> list[str]:
+    """Compare the name of the dataset with its ledger."""
     book, name = _book(inspection), key.partition(".")[2]
     if not (book and inspection[key]) or inspection[key] == getattr(book, name):
         return []
-    wanted = f"be {getattr(book, name)} as in {inspection['privacy.ledger']}"
-    return [must(key, wanted, inspection[key], "Name the ledger of the dataset that is used.")]
+    domain = f"be {getattr(book, name)} as in {inspection['privacy.ledger']}"
+    return [must(key, domain, inspection[key], "Name the ledger of the dataset that is used.")]
 
 
-def budget_problems(inspection):
+def budget_problems(inspection: "Inspection") -> list[str]:
     """Refuse to spend more than the study's own budget."""
     budget, evaluation = inspection["privacy.budget"], inspection.config.evaluation
     is_priced = evaluation.metrics != Metrics.CHARGED or evaluation.epsilon is not None
@@ -61,18 +66,18 @@ def budget_problems(inspection):
     total = total_epsilon(_counted(inspection))
     if total <= budget:
         return []
-    wanted = f"be at least {total:.4g}, what this study spends"
-    return [must("privacy.budget", wanted, f"{budget:g}", "Raise it, or ask for less.")]
+    domain = f"be at least {total:.4g}, what this study spends"
+    return [must("privacy.budget", domain, f"{budget:g}", "Raise it, or ask for less.")]
 
 
-def delta_problems(inspection):
+def delta_problems(inspection: "Inspection") -> list[str]:
     """Refuse a delta that allows to publish the record of somebody, by the ledger's bound on the people."""
     book = _book(inspection)
     problem = delta_problem(Fraction(repr(inspection["privacy.delta"])), book and book.people_at_most)
     return [must("privacy.delta", *problem, "Lower it.")] if problem else []
 
 
-def cap_problems(inspection):
+def cap_problems(inspection: "Inspection") -> list[str]:
     """Refuse a release of which all parts together cost a person more than the cap, unless a reason is given.
 
     A release that the ledger holds already is refused, too: what it costs does not depend on its replay.
@@ -101,19 +106,19 @@ def cap_problems(inspection):
     return [must("privacy.epsilon", bound, got, fix)]
 
 
-def account_problems(inspection):
+def account_problems(inspection: "Inspection") -> list[str]:
     """Find that a ledger lacks the study's account."""
     if not _has_account(inspection):
         return []
     budgets, account = _book(inspection).budgets, account_of(inspection.config.privacy)
     if account in budgets:
         return []
-    known = ", ".join(map(str, budgets)) or "none"
+    opened = ", ".join(map(str, budgets)) or "none"
     fix = "Open it with `dpgrs ledger add-account`, or change `privacy`."
-    return [must("privacy.ledger", f"have an account {account}", known, fix)]
+    return [must("privacy.ledger", f"have an account {account}", opened, fix)]
 
 
-def cost_problems(inspection):
+def cost_problems(inspection: "Inspection") -> list[str]:
     """Refuse a release that its ledger is certain to refuse, before hours of computing, or without room."""
     config, path = inspection.config, inspection["privacy.ledger"]
     if inspection["cohort.part"] or not _is_counted(inspection):
@@ -128,7 +133,7 @@ def cost_problems(inspection):
     ] or bundle_problems(config)
 
 
-def key_problems(inspection):
+def key_problems(inspection: "Inspection") -> list[str]:
     """Ask for the study key."""
     if inspection["cohort.part"]:
         return []
@@ -139,8 +144,8 @@ def key_problems(inspection):
     return []
 
 
-def n_outcomes_of(inspection):
-    """Count the outcomes; None where there is no table of them that can be read, which other checks judge."""
+def n_outcomes_of(inspection: "Inspection") -> int | None:
+    """Count the outcomes; None where no table of them can be read, which other checks report."""
     count, path = inspection["outcomes.count"], inspection["outcomes.file"]
     if count:
         return max(count)
@@ -152,7 +157,7 @@ def n_outcomes_of(inspection):
         return None
 
 
-def _is_counted(inspection):
+def _is_counted(inspection: "Inspection") -> bool:
     """Tell whether it is known how many outcomes, or components of these, are drawn."""
     if n_outcomes_of(inspection) is None:
         return False
@@ -163,13 +168,13 @@ def _is_counted(inspection):
     return True
 
 
-def _counted(inspection):
+def _counted(inspection: "Inspection") -> "StudyConfig":
     """Return the configuration with the number of outcomes, for which no table need be read again."""
     config, count = inspection.config, inspection["outcomes.count"] or [n_outcomes_of(inspection)]
     return config.changed(outcomes={"count": count})
 
 
-def _has_account(inspection):
+def _has_account(inspection: "Inspection") -> bool:
     """Tell whether there is a ledger, and an account that it could have: other checks judge neighbours."""
     try:
         account_of(inspection.config.privacy)
@@ -178,7 +183,7 @@ def _has_account(inspection):
     return _book(inspection) is not None
 
 
-def _book(inspection):
+def _book(inspection: "Inspection") -> Book | None:
     """Return the Book of the ledger; None where it cannot be read, or nothing is charged."""
     path = None if inspection["cohort.part"] else inspection["privacy.ledger"]
     try:

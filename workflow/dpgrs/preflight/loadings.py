@@ -1,4 +1,6 @@
-"""What keeps components of outcomes from being drawn in their place."""
+"""Settings that contradict drawing components of outcomes instead of outcomes."""
+
+from typing import TYPE_CHECKING
 
 from dpgrs.errors import DpgrsError, must
 from dpgrs.io.outcomes import simulated_names
@@ -7,8 +9,11 @@ from dpgrs.methods.registry import METHODS, methods_that
 from dpgrs.study.table_settings import require_exact_components
 from dpgrs.types import Bounds, Metrics, Missing, Protection
 
+if TYPE_CHECKING:
+    from dpgrs.preflight.inspection import Inspection
+
 KEY = "outcomes.loadings"
-# Key to what its value must be, whether it is, and how to mend it.
+# Key to the requirement of its value in words, its test, and how to mend the value.
 TERMS = {
     "privacy.bounds": (
         "be tight",
@@ -43,44 +48,44 @@ TERMS = {
 }
 
 
-def term_problems(inspection, key):
+def term_problems(inspection: "Inspection", key: str) -> list[str]:
     """Refuse a setting under which components are not drawn."""
-    wanted, is_met, fix = TERMS[key]
-    value, path = inspection[key], inspection[KEY]
-    if path is None or is_met(value):
+    domain, is_met, fix = TERMS[key]
+    setting, path = inspection[key], inspection[KEY]
+    if path is None or is_met(setting):
         return []
-    got = ", ".join(map(str, value)) if isinstance(value, list) else value
-    return [must(key, f"{wanted} with `{KEY}`", got, fix)]
+    got = ", ".join(map(str, setting)) if isinstance(setting, list) else setting
+    return [must(key, f"{domain} with `{KEY}`", got, fix)]
 
 
-def method_problems(inspection):
+def method_problems(inspection: "Inspection") -> list[str]:
     """Refuse methods that are fitted to outcomes one by one."""
     taking, path = methods_that("takes_loadings"), inspection[KEY]
-    others = [name for name in inspection["methods"] if not METHODS[name].takes_loadings]
-    if path is None or not others:
+    refused = [name for name in inspection["methods"] if not METHODS[name].takes_loadings]
+    if path is None or not refused:
         return []
-    wanted = f"be among {', '.join(taking)} with `{KEY}`"
-    return [must("methods", wanted, ", ".join(others), "Leave out the one or the other.")]
+    domain = f"be among {', '.join(taking)} with `{KEY}`"
+    return [must("methods", domain, ", ".join(refused), "Leave out the one or the other.")]
 
 
-def table_problems(inspection):
-    """List what is wrong with the table of loadings."""
+def table_problems(inspection: "Inspection") -> list[str]:
+    """List the problems of the table of loadings."""
     path, counts = inspection[KEY], inspection["outcomes.count"]
     if path is None:
         return []
     names = outcomes_of(inspection, counts and max(counts))
     try:
-        found = read_outcome_loadings(path)
+        loadings = read_outcome_loadings(path)
         if names is not None:
-            found.of(names)
-        require_exact_components(found, bound=inspection["outcomes.bound"])
+            loadings.of(names)
+        require_exact_components(loadings, bound=inspection["outcomes.bound"])
     except DpgrsError as error:
         return [f"`{KEY}`: {error}"]
     return []
 
 
-def outcomes_of(inspection, count):
-    """Return the names of the outcomes; None where other checks say why there are none."""
+def outcomes_of(inspection: "Inspection", count: int | None) -> list[str] | None:
+    """Return the names of the outcomes; None where other checks report why they are unknown."""
     if inspection["outcomes.source"] == "simulate":
         return count and simulated_names(count)
     path = inspection["outcomes.file"]

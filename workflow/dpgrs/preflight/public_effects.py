@@ -1,6 +1,7 @@
-"""What keeps a fit from starting from public effects."""
+"""Problems of public effects that a fit starts from."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dpgrs.errors import DpgrsError, must
 from dpgrs.io.scoring_files import open_effects
@@ -12,13 +13,16 @@ from dpgrs.study.table_settings import outcome_constants
 from dpgrs.study.variant_terms import takes_map
 from dpgrs.types import Protection
 
+if TYPE_CHECKING:
+    from dpgrs.preflight.inspection import Inspection
+
 KEY, SUBTRACT = "public.effects", "public.subtract"
-# Of the names of outcomes, and of their constants.
+# The keys that the names of outcomes and their constants depend on.
 NAMES = ("outcomes.source", "outcomes.file", "outcomes.count", "outcomes.scales", "outcomes.prevalence")
 
 
-def unused_problems(inspection):
-    """Refuse effects that no fit would take, or not under one of the protections."""
+def unused_problems(inspection: "Inspection") -> list[str]:
+    """Refuse effects that no fit would take, or none under one of the protections."""
     taking, paths = ", ".join(methods_that("takes_effects")), inspection[KEY]
     if not paths:
         return []
@@ -27,17 +31,17 @@ def unused_problems(inspection):
         fix = f"Leave out `{KEY}`, or add one of them."
         return [must("methods", f"name one of {taking} with `{KEY}`", got, fix)]
     if Protection.FEATURE in inspection["privacy.protection"]:
-        wanted = f"be full or label with `{KEY}`"
-        return [must("privacy.protection", wanted, "feature", f"Leave out `{KEY}`.")]
+        domain = f"be full or label with `{KEY}`"
+        return [must("privacy.protection", domain, "feature", f"Leave out `{KEY}`.")]
     loadings = inspection["outcomes.loadings"]
     if loadings is not None:
-        # They are of outcomes, and components are drawn.
+        # Effects are on outcomes, and components are drawn.
         return [must("outcomes.loadings", f"be null with `{KEY}`", loadings, f"Leave out `{KEY}`.")]
     return []
 
 
-def file_problems(inspection):
-    """List what is wrong with the heads of files, and effects that a method cannot use."""
+def file_problems(inspection: "Inspection") -> list[str]:
+    """List the problems of the heads of files, and effects that a method cannot use."""
     lines, build = [], inspection["release.genome_build"]
     alone = [name for name in inspection["methods"] if METHODS[name].takes_effects]
     alone = [name for name in alone if not METHODS[name].takes_ld]
@@ -48,42 +52,42 @@ def file_problems(inspection):
             lines.append(f"`{KEY}`: {error}")
             continue
         if file.is_marginal and alone:
-            wanted = f"hold effect_weight, effects that go together, for `methods: {', '.join(alone)}`"
+            domain = f"hold effect_weight, effects that go together, for `methods: {', '.join(alone)}`"
             got = f"effects of one variant at a time in {path}"
-            lines.append(must(KEY, wanted, got, "Use `methods: blup-ld`, or take a scoring file."))
+            lines.append(must(KEY, domain, got, "Use `methods: blup-ld`, or take a scoring file."))
         if not file.is_marginal and takes_map(inspection["methods"]):
-            wanted = "hold beta, effects of one variant at a time, for `methods: blup-genome`"
+            domain = "hold beta, effects of one variant at a time, for `methods: blup-genome`"
             got = f"effects that go together in {path}"
-            lines.append(must(KEY, wanted, got, "Take summary statistics, or `methods: blup-ld`."))
+            lines.append(must(KEY, domain, got, "Take summary statistics, or `methods: blup-ld`."))
     return lines
 
 
-def subtract_problems(inspection):
-    """Refuse public scores to subtract that no sums along a map take, or that no one file is for."""
+def subtract_problems(inspection: "Inspection") -> list[str]:
+    """Refuse public scores to subtract that no sums along a map take, or that have no file or several."""
     outcomes = list(inspection[SUBTRACT])
     if not outcomes:
         return []
     if not takes_map(inspection["methods"]):
-        wanted = f"go with `methods: {', '.join(methods_that('takes_map'))}`"
-        return [must(SUBTRACT, wanted, ", ".join(outcomes), "Leave it out.")]
+        domain = f"go with `methods: {', '.join(methods_that('takes_map'))}`"
+        return [must(SUBTRACT, domain, ", ".join(outcomes), "Leave it out.")]
     if inspection["privacy.direction_shares"] == "equal":
-        # Effects of single variants would be those on what is left.
+        # Effects of single variants would be on the outcome less its public score.
         fix = "Leave out one of them."
         return [must("privacy.direction_shares", f"be steered with `{SUBTRACT}`", "equal", fix)]
     files = [Path(path).name for path in inspection[KEY]]
     stems = zip(outcomes, file_stems(outcomes), strict=True)
     numbers = {outcome: len(files_named(stem, files)) for outcome, stem in stems}
     fix = f"Name a file after it, such as {file_stems(outcomes)[0]}.txt.gz, or leave it out."
-    wanted = f"name outcomes that one file of `{KEY}` is named after"
+    domain = f"name outcomes that one file of `{KEY}` is named after"
     return [
-        must(SUBTRACT, wanted, f"{number} for {outcome}", fix)
+        must(SUBTRACT, domain, f"{number} for {outcome}", fix)
         for outcome, number in numbers.items()
         if number != 1
     ]
 
 
-def name_problems(inspection):
-    """Refuse public scores of what is no outcome of the study, shares a file name, or has two values."""
+def name_problems(inspection: "Inspection") -> list[str]:
+    """Refuse public scores of names that are no outcomes, share a file name, or have two values."""
     outcomes, counts = list(inspection[SUBTRACT]), inspection["outcomes.count"]
     names = outcomes_of(inspection, counts and max(counts)) if outcomes else None
     if not names:
@@ -108,7 +112,7 @@ def name_problems(inspection):
     try:
         constants = outcome_constants(inspection.config.outcomes, names)
     except DpgrsError:
-        return lines  # its own check names it
+        return lines  # the check of constants reports it
     is_binary = set() if constants is None else set(constants.index[constants["is_binary"]])
     return lines + [
         must(SUBTRACT, "name outcomes that are not 0/1", outcome, "Leave it out.")

@@ -1,4 +1,6 @@
-"""What keeps a release or a benchmark from starting: no guarantee, settings that it would ignore."""
+"""Problems of a release or a benchmark: no guarantee, settings that it would ignore."""
+
+from typing import TYPE_CHECKING
 
 from dpgrs.errors import DpgrsError, must
 from dpgrs.methods.registry import METHODS, methods_that
@@ -10,6 +12,9 @@ from dpgrs.release.folder_check import LARGEST_STATISTICS, MIB, TRACE
 from dpgrs.study.table_settings import covariate_terms, outcome_constants
 from dpgrs.study.traits import read_traits
 from dpgrs.types import Metrics, Neighbours, Penalty, Protection
+
+if TYPE_CHECKING:
+    from dpgrs.preflight.inspection import Inspection
 
 # A release is one fit, so these hold one value each; others would be releases, and charges, of their own.
 SINGLE = ("variants.size", "outcomes.count", "privacy.protection", "privacy.epsilon", "privacy.accounting")
@@ -49,60 +54,60 @@ CASES = (
     *("privacy.case_share", "privacy.protection", "methods"),
     *("outcomes", "cohort.sums", "cohort.part"),
 )
-OF_CONSTANTS = 6  # rows of what is public of variants and outcomes, with headers
+OF_CONSTANTS = 6  # rows of public constants of variants and outcomes, with headers
 
 
-def penalty_problems(inspection):
-    """Refuse a penalty by the noise on X'X where that has none."""
+def penalty_problems(inspection: "Inspection") -> list[str]:
+    """Refuse a penalty by the noise on X'X where X'X has none."""
     if Protection.LABEL not in inspection["privacy.protection"]:
         return []
     if inspection["regression.lambda_from"] != Penalty.ADASSP:
         return []
-    wanted = "be fixed or evidence under label protection, as X'X has no noise to go by"
-    return [must("regression.lambda_from", wanted, Penalty.ADASSP, "Choose another.")]
+    domain = "be fixed or evidence under label protection, as X'X has no noise to go by"
+    return [must("regression.lambda_from", domain, Penalty.ADASSP, "Choose another.")]
 
 
-def ignored_problems(inspection, key):
-    """Refuse what a benchmark would ignore."""
-    value = inspection[key]
-    if value is False or value in (None, []):
+def ignored_problems(inspection: "Inspection", key: str) -> list[str]:
+    """Refuse a key that a benchmark would ignore."""
+    setting = inspection[key]
+    if setting is False or setting in (None, []):
         return []
-    return [f"`{key}` is for `mode: release`, got {value} in a benchmark. Leave it out."]
+    return [f"`{key}` is for `mode: release`, got {setting} in a benchmark. Leave it out."]
 
 
-def untested_problems(inspection):
+def untested_problems(inspection: "Inspection") -> list[str]:
     """Refuse a benchmark without people to test on."""
     if inspection["outcomes.test_share"] > 0:
         return []
-    wanted = "be above 0 in a benchmark"
-    return [must("outcomes.test_share", wanted, "0.0", "Keep people to test on, as 0.2.")]
+    domain = "be above 0 in a benchmark"
+    return [must("outcomes.test_share", domain, "0.0", "Keep people to test on, as 0.2.")]
 
 
-def measured_problems(inspection):
+def measured_problems(inspection: "Inspection") -> list[str]:
     """Refuse metrics of a release in a benchmark."""
     metrics, key = inspection["evaluation.metrics"], "evaluation.metrics"
     if metrics == Metrics.WITHHELD:
         return []
-    wanted = "be withheld in a benchmark, which measures at no charge"
-    return [must(key, wanted, metrics, "Leave it out.")]
+    domain = "be withheld in a benchmark, which measures at no charge"
+    return [must(key, domain, metrics, "Leave it out.")]
 
 
-def single_problems(inspection, key):
+def single_problems(inspection: "Inspection", key: str) -> list[str]:
     """Refuse a list of values: each would be a release, and a charge, of its own."""
-    value = inspection[key]
-    if value is None or len(value) == 1:
+    setting = inspection[key]
+    if setting is None or len(setting) == 1:
         return []
-    got = ", ".join(map(str, value))
+    got = ", ".join(map(str, setting))
     return [must(key, "be one value in a release", got, "Each is a release of its own.")]
 
 
-def replicate_problems(inspection):
+def replicate_problems(inspection: "Inspection") -> list[str]:
     """Refuse repeated replicates."""
     replicates = inspection["replicates"]
     return [] if replicates == 1 else [must("replicates", "be 1 in a release", replicates, "Leave it out.")]
 
 
-def neighbour_problems(inspection):
+def neighbour_problems(inspection: "Inspection") -> list[str]:
     """Refuse to set people aside where a neighbour moves the number of rows.
 
     With one side public, who is in the study is public too, and neighbours are of the same people.
@@ -111,12 +116,12 @@ def neighbour_problems(inspection):
     is_full = Protection.FULL in inspection["privacy.protection"]
     if neighbours != Neighbours.REPLACE_ONE or share == 0 or not is_full:
         return []
-    wanted = "be 0 under `neighbours: replace-one` in a release"
+    domain = "be 0 under `neighbours: replace-one` in a release"
     got = f"{share:g}: who replaces whom moves the number of rows"
-    return [must("outcomes.test_share", wanted, got, "Leave it out.")]
+    return [must("outcomes.test_share", domain, got, "Leave it out.")]
 
 
-def filtered_problems(inspection):
+def filtered_problems(inspection: "Inspection") -> list[str]:
     """Refuse FILTER, which was made from the cohort."""
     if inspection["cohort.keep_filtered"]:
         return []
@@ -125,8 +130,8 @@ def filtered_problems(inspection):
     return [must("cohort.keep_filtered", "be true in a release", got, fix)]
 
 
-def method_problems(inspection):
-    """Refuse by name what has no guarantee, or whose draws or fits are for benchmarks so far."""
+def method_problems(inspection: "Inspection") -> list[str]:
+    """Refuse methods without a guarantee, or whose draws or fits are for benchmarks so far."""
     methods, released, lines = inspection["methods"], methods_that("may_be_released"), []
     offered = ", ".join(released)
     if len(set(methods) & set(released)) > 1:
@@ -135,13 +140,13 @@ def method_problems(inspection):
         )
     for name in methods:
         method = METHODS[name]
-        wanted = (
+        domain = (
             "have a guarantee" if Protection.NONE in method.protections else "not be for benchmarks alone"
         )
         if not method.may_be_released:
-            lines.append(f"`methods` must {wanted} in a release, got {name}. Use one of {offered}.")
+            lines.append(f"`methods` must {domain} in a release, got {name}. Use one of {offered}.")
         elif name not in BY_METHOD:
-            # Of another package; the check of the bundle would refuse it after the charge.
+            # A method of another package: the check of the bundle would refuse it after the charge.
             lines.append(
                 f"`methods` must be known to `dpgrs release verify` in a release, got {name}. Ask its "
                 "authors for an entry point of the group `dpgrs.draws`."
@@ -149,7 +154,7 @@ def method_problems(inspection):
     return lines
 
 
-def size_problems(inspection):
+def size_problems(inspection: "Inspection") -> list[str]:
     """Refuse more variants or outcomes than a method's mechanism can do, before hours of computing."""
     size, n_outcomes = max(inspection["variants.size"]), n_outcomes_of(inspection) or 0
     lines = column_problems(inspection)
@@ -171,8 +176,8 @@ def size_problems(inspection):
     return lines
 
 
-def case_problems(inspection):
-    """Refuse to count cases where nothing draws them, or no constant says what a case is."""
+def case_problems(inspection: "Inspection") -> list[str]:
+    """Refuse to count cases where nothing draws them, or no constant defines a case."""
     key, protection, method = CASES[0], inspection["privacy.protection"][0], inspection["methods"][0]
     share = inspection[key]
     if share is None:
@@ -190,19 +195,19 @@ def case_problems(inspection):
     return []
 
 
-def _has_binary(inspection):
-    """Tell whether public constants state any outcome to be 0/1; of a table that cannot be read, yes."""
+def _has_binary(inspection: "Inspection") -> bool:
+    """Tell whether public constants state any outcome to be 0/1; yes if the table cannot be read."""
     try:
         names = outcomes_of(inspection, n_outcomes_of(inspection))
         constants = outcome_constants(inspection.config.outcomes, names or ())
     except DpgrsError:
-        return True  # its own check names it
+        return True  # the check of constants reports it
     if names is None:
         return True  # likewise
     return constants is not None and bool(constants["is_binary"].any())
 
 
-def statistics_problems(inspection):
+def statistics_problems(inspection: "Inspection") -> list[str]:
     """Refuse statistics for a bundle that its check would find too large."""
     protection, method = inspection["privacy.protection"][0], inspection["methods"][0]
     is_of_map = inspection["privacy.direction_shares"] == "equal" and METHODS[method].takes_map
@@ -214,13 +219,13 @@ def statistics_problems(inspection):
     n_rows = (n_outcomes_of(inspection) or 0) + n_columns * has_gram + OF_CONSTANTS
     if 8 * n_columns * n_rows <= LARGEST_STATISTICS:
         return []
-    wanted = f"be false for statistics of more than {LARGEST_STATISTICS // MIB} MiB"
+    domain = f"be false for statistics of more than {LARGEST_STATISTICS // MIB} MiB"
     got = f"true with `variants.size: {max(inspection['variants.size'])}`"
-    return [must("release.statistics", wanted, got, "Leave them out of the bundle.")]
+    return [must("release.statistics", domain, got, "Leave them out of the bundle.")]
 
 
-def reference_problems(inspection):
-    """Find what is missing to measure on the people of the public reference, or is given for nothing."""
+def reference_problems(inspection: "Inspection") -> list[str]:
+    """Find settings that are missing to measure on people of the public reference, or that have no use."""
     is_public = inspection["evaluation.metrics"] == Metrics.PUBLIC
     path, is_file = inspection["evaluation.outcomes"], inspection["outcomes.source"] == "file"
     lines = []
@@ -242,7 +247,7 @@ def reference_problems(inspection):
     return lines
 
 
-def uncharged_problems(inspection, key):
+def uncharged_problems(inspection: "Inspection", key: str) -> list[str]:
     """Find a term of charged metrics where none are charged."""
     if inspection["evaluation.metrics"] == Metrics.CHARGED or inspection[key] is None:
         return []
@@ -252,50 +257,50 @@ def uncharged_problems(inspection, key):
     ]
 
 
-def held_out_problems(inspection):
+def held_out_problems(inspection: "Inspection") -> list[str]:
     """Ask for people to measure on."""
     if inspection["evaluation.metrics"] != Metrics.CHARGED or inspection["outcomes.test_share"] > 0:
         return []
-    wanted = f"be above 0 for `evaluation.metrics: {Metrics.CHARGED}`"
-    return [must("outcomes.test_share", wanted, "0.0", "Keep people to measure on, as 0.2.")]
+    domain = f"be above 0 for `evaluation.metrics: {Metrics.CHARGED}`"
+    return [must("outcomes.test_share", domain, "0.0", "Keep people to measure on, as 0.2.")]
 
 
-def charge_problems(inspection):
+def charge_problems(inspection: "Inspection") -> list[str]:
     """Ask for a budget of the metrics."""
     epsilon, key = inspection["evaluation.epsilon"], "evaluation.epsilon"
     if inspection["evaluation.metrics"] != Metrics.CHARGED:
         return []
     if epsilon is None:
-        wanted = f"be given for `evaluation.metrics: {Metrics.CHARGED}`"
-        return [must(key, wanted, "null", "Give the metrics a budget, as 0.5.")]
+        domain = f"be given for `evaluation.metrics: {Metrics.CHARGED}`"
+        return [must(key, domain, "null", "Give the metrics a budget, as 0.5.")]
     return []
 
 
-def needed_problems(inspection, key):
-    """Ask for what is printed in the bundle."""
+def needed_problems(inspection: "Inspection", key: str) -> list[str]:
+    """Ask for a text that the bundle prints."""
     if inspection[key]:
         return []
     return [f"`{key}` must be given for a release, got null. It is printed in the bundle."]
 
 
-def path_problems(inspection, key):
-    """Refuse what the bundle's own check would take for a path of this machine, once all is charged."""
-    value = inspection[key]
-    found = TRACE.search(value) if isinstance(value, str) else None
-    if found is None:
+def path_problems(inspection: "Inspection", key: str) -> list[str]:
+    """Refuse a text that the check of the bundle would take for a path of this machine, after the charge."""
+    setting = inspection[key]
+    machine_path = TRACE.search(setting) if isinstance(setting, str) else None
+    if machine_path is None:
         return []
     fix = "Put blanks around the `/`, or say it otherwise."
-    return [must(key, "hold no path of a machine", f"`{found[0]}`", fix)]
+    return [must(key, "hold no path of a machine", f"`{machine_path[0]}`", fix)]
 
 
-def preprocessing_problems(inspection):
-    """Ask what was done before, where genotypes or outcomes are not simulated by us."""
+def preprocessing_problems(inspection: "Inspection") -> list[str]:
+    """Ask how data were prepared, where genotypes or outcomes are not simulated here."""
     is_simulated = inspection["cohort.source"] == inspection["outcomes.source"] == "simulate"
     return [] if is_simulated else needed_problems(inspection, "release.preprocessing")
 
 
-def trait_problems(inspection):
-    """List what is wrong with the table of what the outcomes are."""
+def trait_problems(inspection: "Inspection") -> list[str]:
+    """List the problems of the table that describes the outcomes."""
     path, counts = inspection["outcomes.traits"], inspection["outcomes.count"]
     if path is None:
         return []

@@ -1,11 +1,16 @@
-"""What keeps a study from screening: settings that leave nothing to choose from, or nothing to fit with."""
+"""Problems of screening: settings that leave no variants to choose from, or no budget to fit with."""
 
-from dpgrs.methods.registry import METHODS
+from typing import TYPE_CHECKING
+
+from dpgrs.methods.registry import METHODS, Method
 from dpgrs.privacy.accounting.accountant import SMALLEST_EPSILON
 from dpgrs.selection.registry import SELECTORS
 from dpgrs.types import Composition, Selection
 
-# What a ledger can count, and why no more.
+if TYPE_CHECKING:
+    from dpgrs.preflight.inspection import Inspection
+
+# The values that a ledger can count, and why it counts no others.
 COUNTED = {
     "screening.law": (Selection.PERMUTE_AND_FLIP, "Gumbel noise is not drawn exactly."),
     "screening.composition": (Composition.BASIC, "A ledger adds up the epsilons of choices."),
@@ -13,7 +18,7 @@ COUNTED = {
 EPSILON_KEYS = ("privacy.epsilon", "privacy.outcome_budget", "outcomes.count")
 
 
-def choice_problems(inspection):
+def choice_problems(inspection: "Inspection") -> list[str]:
     """Refuse to choose as many variants as there are."""
     size, smallest_size = inspection["screening.size"], min(inspection["variants.size"])
     if not _screened(inspection) or size < smallest_size:
@@ -24,7 +29,7 @@ def choice_problems(inspection):
     ]
 
 
-def column_problems(inspection):
+def column_problems(inspection: "Inspection") -> list[str]:
     """Refuse to choose more variants than a method takes."""
     size = inspection["screening.size"]
     return [
@@ -35,7 +40,7 @@ def column_problems(inspection):
     ]
 
 
-def share_problems(inspection):
+def share_problems(inspection: "Inspection") -> list[str]:
     """Refuse choices and counts that take the whole budget."""
     share, count_share = inspection["screening.share"], inspection["screening.count_share"]
     for name, method in _screened(inspection).items():
@@ -48,17 +53,17 @@ def share_problems(inspection):
     return []
 
 
-def composition_problems(inspection, key):
+def composition_problems(inspection: "Inspection", key: str) -> list[str]:
     """Refuse a law or composition of DPKendall that no ledger counts."""
-    wanted, why = COUNTED[key]
-    if inspection[key] == wanted:
+    countable, why = COUNTED[key]
+    if inspection[key] == countable:
         return []
     if not any(SELECTORS[method.selector].is_composed for method in _screened(inspection).values()):
         return []
-    return [f"`{key}` must be {wanted} in a release, got {inspection[key]}. {why}"]
+    return [f"`{key}` must be {countable} in a release, got {inspection[key]}. {why}"]
 
 
-def epsilon_problems(inspection):
+def epsilon_problems(inspection: "Inspection") -> list[str]:
     """Refuse an epsilon of which the choices leave less than the accounting is accurate for."""
     privacy, smallest = inspection.config.privacy, min(inspection["privacy.epsilon"])
     is_joint, counts = privacy.outcome_budget == "joint", inspection["outcomes.count"] or [1]
@@ -66,16 +71,16 @@ def epsilon_problems(inspection):
         if method.is_non_private or not method.has_normal_noise:
             continue
         spent = inspection["screening.share"] + method.n_counts * inspection["screening.count_share"]
-        # What reads rows is drawn for each outcome by itself.
-        left = (1 - spent) * smallest / (max(counts) if method.reads_rows and is_joint else 1)
-        if left < SMALLEST_EPSILON:
+        # Methods that read rows draw for each outcome by itself.
+        remaining = (1 - spent) * smallest / (max(counts) if method.reads_rows and is_joint else 1)
+        if remaining < SMALLEST_EPSILON:
             return [
                 f"`privacy.epsilon` must leave {name} at least {SMALLEST_EPSILON:g} for each fit, got "
-                f"{smallest:g}, which leaves {left:.3g}. Raise it, or lower `screening.share`."
+                f"{smallest:g}, which leaves {remaining:.3g}. Raise it, or lower `screening.share`."
             ]
     return []
 
 
-def _screened(inspection):
+def _screened(inspection: "Inspection") -> dict[str, Method]:
     """Return the methods that choose variants, a dict of name to row."""
     return {name: METHODS[name] for name in inspection["methods"] if METHODS[name].is_screened}

@@ -1,14 +1,15 @@
-"""What is wrong with settings of no file: what contradicts other settings."""
+"""Settings that contradict other settings."""
 
 import json
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dpgrs.config.schema import keys
 from dpgrs.config.study import StudyConfig
 from dpgrs.errors import must
 from dpgrs.methods.joined import joins_outcomes
-from dpgrs.methods.registry import METHODS
+from dpgrs.methods.registry import METHODS, Method
 from dpgrs.preflight.headers import BRACED
 from dpgrs.study.fetched_files import fetch_problems
 from dpgrs.study.job_limits import jobs_above
@@ -18,57 +19,62 @@ from dpgrs.study.table_settings import covariate_terms
 from dpgrs.study.variant_terms import most_variants
 from dpgrs.types import Bounds, Protection, Rows, Unit
 
+if TYPE_CHECKING:
+    from dpgrs.preflight.inspection import Inspection
+
 MINUTES_OF_DAY = 24 * 60
 BENCHMARKS_ONLY = StudyConfig.marks("benchmarks_only")
 ADDRESSES = ("mode", *(f"cohort.{name}" for name in ("source", "vcf", "populations", "chromosomes", "fetch")))
 
 
-def mode_problems(inspection):
+def mode_problems(inspection: "Inspection") -> list[str]:
     """Refuse to mix a benchmark and a release in one folder: its numbers could be taken for released."""
     folder, mode = Path("results") / inspection["study"], inspection["mode"]
     for record in (folder / "settings.json", folder / "private" / "settings.json"):
         # Half a record, from a run that was killed, is written again by the next one.
-        found = re.search(r'"mode": "(\w+)"', record.read_text()) if record.is_file() else None
-        if found and found[1] != mode:
-            return [must("study", f"be new for `mode: {mode}`", f"that of a {found[1]}", "Name another.")]
+        record_mode = re.search(r'"mode": "(\w+)"', record.read_text()) if record.is_file() else None
+        if record_mode and record_mode[1] != mode:
+            return [
+                must("study", f"be new for `mode: {mode}`", f"that of a {record_mode[1]}", "Name another.")
+            ]
     # A run with `--until` may leave no record.
-    made = made_otherwise({"mode": json.dumps(mode)}, private=folder / "private")
-    if mixed := [path for path, keys in made.items() if "mode" in keys]:
+    reasons = made_otherwise({"mode": json.dumps(mode)}, private=folder / "private")
+    if mixed := [path for path, keys in reasons.items() if "mode" in keys]:
         got = f"that of another mode, which made `{mixed[0]}`"
         return [must("study", f"be new for `mode: {mode}`", got, "Name another.")]
     return []
 
 
-def brace_problems(inspection, key):
+def brace_problems(inspection: "Inspection", key: str) -> list[str]:
     """Find a path that Snakemake would fill in as a pattern; it has no way to escape braces."""
     is_pattern = key in ("public.reference", "cohort.copies.map", "score.target", "score.reference")
-    braced = [found for path in inspection.paths(key) for found in BRACED.findall(path)]
-    stray = [found for found in braced if not (is_pattern and found == "{chrom}")]
-    wanted = "have no placeholder but {chrom}" if is_pattern else "be a path without braces"
-    return [must(key, wanted, stray[0], "Rename the file or folder.")] if stray else []
+    braced = [placeholder for path in inspection.paths(key) for placeholder in BRACED.findall(path)]
+    stray = [placeholder for placeholder in braced if not (is_pattern and placeholder == "{chrom}")]
+    domain = "have no placeholder but {chrom}" if is_pattern else "be a path without braces"
+    return [must(key, domain, stray[0], "Rename the file or folder.")] if stray else []
 
 
-def address_problems(inspection):
-    """List what is wrong with the addresses of `cohort.fetch`."""
+def address_problems(inspection: "Inspection") -> list[str]:
+    """List the problems of the addresses of `cohort.fetch`."""
     return fetch_problems(inspection.config)
 
 
-def method_problems(inspection):
+def method_problems(inspection: "Inspection") -> list[str]:
     """Find methods that no protection of the study has, and samples that are not accounted for."""
     privacy, lines = inspection.config.privacy, []
     for name in inspection["methods"]:
-        known, neighbours = METHODS[name].protections, METHODS[name].neighbours
-        if Protection.NONE not in known and not set(known) & set(privacy.protection):
-            wanted = f"have {' or '.join(known)} for `methods: {name}`"
+        protections, neighbours = METHODS[name].protections, METHODS[name].neighbours
+        if Protection.NONE not in protections and not set(protections) & set(privacy.protection):
+            domain = f"have {' or '.join(protections)} for `methods: {name}`"
             got = ", ".join(privacy.protection)
-            lines.append(must("privacy.protection", wanted, got, "Add it, or leave the method out."))
+            lines.append(must("privacy.protection", domain, got, "Add it, or leave the method out."))
         if neighbours not in (None, privacy.neighbours):
-            wanted, got = f"be {neighbours} for `methods: {name}`", privacy.neighbours
-            lines.append(must("privacy.neighbours", wanted, got, "Change it, or leave the method out."))
+            domain, got = f"be {neighbours} for `methods: {name}`", privacy.neighbours
+            lines.append(must("privacy.neighbours", domain, got, "Change it, or leave the method out."))
     return lines
 
 
-def column_problems(inspection):
+def column_problems(inspection: "Inspection") -> list[str]:
     """Refuse more variants and covariates than a method can be fitted on, before hours of computing."""
     size = max(inspection["variants.size"])
     n_covariates = covariate_terms(inspection.config.covariates).get("n_covariates", 0)
@@ -81,81 +87,81 @@ def column_problems(inspection):
     ]
 
 
-def memory_problems(inspection):
-    """Name the jobs that would ask for more memory than one may, or than there is where they would run."""
+def memory_problems(inspection: "Inspection") -> list[str]:
+    """Name the jobs that would request more memory than the limit, or than their machine has."""
     key = "scale.memory_per_job"
     limit = inspection[key] or inspection.memory_mb
     above = jobs_above(inspection.config, limit) if limit else {}
     if not above:
         return []
-    asked = ", ".join(f"`{verb}` {mb:,}" for verb, mb in above.items())
+    requests = ", ".join(f"`{verb}` {mb:,}" for verb, mb in above.items())
     if not inspection[key]:
         return [
-            f"Jobs ask for more memory than the {limit:,} MB that they can have here: {asked}. Take fewer "
+            f"Jobs ask for more memory than the {limit:,} MB that they can have here: {requests}. Take fewer "
             f"variants, outcomes or people, leave out methods, or run the study where there is more. `{key}` "
             "states another limit: jobs ask for what they may need at most."
         ]
     fix = "Raise it where a machine has as much; else take fewer variants, outcomes or people."
-    return [must(key, f"be {max(above.values()):,} or more, as jobs ask for: {asked}", f"{limit:,}", fix)]
+    return [must(key, f"be {max(above.values()):,} or more, as jobs ask for: {requests}", f"{limit:,}", fix)]
 
 
-def runtime_problems(inspection):
-    """Name the jobs that would ask for more run time than one may."""
+def runtime_problems(inspection: "Inspection") -> list[str]:
+    """Name the jobs that would request more run time than the limit."""
     limit = inspection.runtime_minutes
     above = jobs_above(inspection.config, limit, resource="runtime") if limit else {}
     if not above:
         return []
-    asked = ", ".join(f"`{verb}` {_duration(minutes)}" for verb, minutes in above.items())
+    requests = ", ".join(f"`{verb}` {_duration(minutes)}" for verb, minutes in above.items())
     return [
-        f"Jobs ask for more run time than the {_duration(limit)} that they can have: {asked}. Take fewer "
+        f"Jobs ask for more run time than the {_duration(limit)} that they can have: {requests}. Take fewer "
         f"variants, outcomes or people, or leave out methods. `--resources runtime={max(above.values())}` "
         "states another limit, in minutes: jobs ask for what one slow core may need at most."
     ]
 
 
-def _duration(minutes):
+def _duration(minutes: int) -> str:
     return f"{minutes / MINUTES_OF_DAY:,.0f} days" if minutes > 2 * MINUTES_OF_DAY else f"{minutes:,} minutes"
 
 
-def budget_problems(inspection):
-    """Refuse a budget for each outcome where weights of one hang on what was drawn for others."""
+def budget_problems(inspection: "Inspection") -> list[str]:
+    """Refuse a budget for each outcome where its weights depend on draws for other outcomes."""
     regression, key = inspection.config.regression.as_dict(), "privacy.outcome_budget"
     protections, has_effects = inspection["privacy.protection"], bool(inspection["public.effects"])
     joining = [
         name
         for name in inspection["methods"]
         if any(
-            joins_outcomes(name, regression, protection=one, has_effects=has_effects) for one in protections
+            joins_outcomes(name, regression, protection=side, has_effects=has_effects) for side in protections
         )
     ]
     if inspection[key] == "joint" or not joining:
         return []
-    wanted = f"be joint for `methods: {', '.join(joining)}`, whose fits take all outcomes together"
+    domain = f"be joint for `methods: {', '.join(joining)}`, whose fits take all outcomes together"
     fix = (
         "Leave it out, or state `regression.heritability` and no `public.effects` for blup, "
         "`lambda_from: fixed` and no `joint_projection` for the others."
     )
-    return [must(key, wanted, inspection[key], fix)]
+    return [must(key, domain, inspection[key], fix)]
 
 
-def bounds_problems(inspection):
+def bounds_problems(inspection: "Inspection") -> list[str]:
     """Refuse the paper's bounds in a release, and of methods that it does not have."""
     if inspection["privacy.bounds"] != Bounds.PAPER:
         return []
     fix = "Say `privacy: {bounds: worst-case}`."
     if inspection["mode"] == "release":
         return [must("privacy.bounds", "be tight or worst-case in a release", "paper", fix)]
-    others = [name for name in inspection["methods"] if not _is_within_papers_bounds(METHODS[name])]
-    wanted = f"be tight or worst-case for `methods: {', '.join(others)}`"
-    return [must("privacy.bounds", wanted, "paper", fix)] if others else []
+    refused = [name for name in inspection["methods"] if not _is_within_papers_bounds(METHODS[name])]
+    domain = f"be tight or worst-case for `methods: {', '.join(refused)}`"
+    return [must("privacy.bounds", domain, "paper", fix)] if refused else []
 
 
-def _is_within_papers_bounds(method):
+def _is_within_papers_bounds(method: Method) -> bool:
     """Whether a method is ridge regression, as in the paper, or keeps to bounds of its own, or needs none."""
     return method.is_non_private or "lambda" in method.reads or bool(method.bounds)
 
 
-def benchmark_problems(inspection, key):
+def benchmark_problems(inspection: "Inspection", key: str) -> list[str]:
     """Refuse a release with a value that is not private, even if no method of it reads the value."""
     default = keys()[key]["default"]
     if inspection[key] == default:
@@ -163,20 +169,20 @@ def benchmark_problems(inspection, key):
     return [f"`{key}` must be {default} in a release, got {inspection[key]}. {BENCHMARKS_ONLY[key]}"]
 
 
-def unit_problems(inspection):
+def unit_problems(inspection: "Inspection") -> list[str]:
     """Refuse to protect less than a row."""
     if inspection["cohort.rows"] == Rows.PEOPLE and inspection["privacy.unit"] == Unit.HAPLOTYPE:
-        wanted = "be person where `cohort.rows` is people"
+        domain = "be person where `cohort.rows` is people"
         fix = "Leave it out, or say `cohort: {rows: haplotypes}`."
-        return [must("privacy.unit", wanted, "haplotype", fix)]
+        return [must("privacy.unit", domain, "haplotype", fix)]
     return []
 
 
-def count_problems(inspection):
+def count_problems(inspection: "Inspection") -> list[str]:
     """Refuse to spend all on the counts of rows and of known outcomes."""
     privacy = inspection.config.privacy
     is_counted = privacy.neighbours == "add-remove" and counts_outcomes(inspection.config)
     if is_counted and privacy.count_share >= 1 / 2:
-        wanted = "be below 0.5, as rows and known outcomes are both counted"
-        return [must("privacy.count_share", wanted, f"{privacy.count_share:g}", "Lower it.")]
+        domain = "be below 0.5, as rows and known outcomes are both counted"
+        return [must("privacy.count_share", domain, f"{privacy.count_share:g}", "Lower it.")]
     return []

@@ -1,15 +1,20 @@
-"""What keeps a release from its sites: no public source, filters that no release has or need genotypes."""
+"""Problems of the sites of a release: no public source, filters that no release has or need genotypes."""
+
+from typing import TYPE_CHECKING
 
 from dpgrs.errors import DpgrsError, must
 from dpgrs.io.sites import RELEASED, SITE_COLUMNS, read_sites
 from dpgrs.preflight.genome_builds import table_problems
 
-# The values that look at no genotypes.
+if TYPE_CHECKING:
+    from dpgrs.preflight.inspection import Inspection
+
+# The values that read no genotypes.
 SITE_KEYS = ("cohort.source", "public.sites", "public.frequencies", "variants.size", "release.genome_build")
 OFF = {"variants.missing": 1, "variants.hwe": 0, "variants.ld_r2": None}
 
 
-def given_problems(inspection, key):
+def given_problems(inspection: "Inspection", key: str) -> list[str]:
     """Refuse a public file beside a simulated cohort."""
     if inspection["cohort.source"] != "simulate" or inspection[key] is None:
         return []
@@ -17,31 +22,31 @@ def given_problems(inspection, key):
     return [must(key, "be left out for a simulated cohort", inspection[key], fix)]
 
 
-def source_problems(inspection):
+def source_problems(inspection: "Inspection") -> list[str]:
     """Ask for sites from one public source, and a word about it."""
     if inspection["cohort.source"] == "simulate":
         return []
     public, lines = inspection.config.public, []
-    given = [key for key in ("sites", "frequencies", "reference") if getattr(public, key) is not None]
-    if ("sites" in given) == ("reference" in given):
-        got = "both" if "sites" in given else "neither"
+    given_keys = [key for key in ("sites", "frequencies", "reference") if getattr(public, key) is not None]
+    if ("sites" in given_keys) == ("reference" in given_keys):
+        got = "both" if "sites" in given_keys else "neither"
         lines.append(
             f"`public.sites` or `public.reference` must be given for a release, got {got}. "
             "Sites and frequencies may not come from the cohort."
         )
-    if "frequencies" in given and "sites" not in given:
+    if "frequencies" in given_keys and "sites" not in given_keys:
         lines.append("`public.frequencies` must come with `public.sites`, got it alone. Give the sites.")
-    if public.keep and "reference" not in given:
+    if public.keep and "reference" not in given_keys:
         lines.append(
             "`public.keep` must come with `public.reference`, got it alone. Give the genotypes of its people."
         )
-    if given and not public.origin:
+    if given_keys and not public.origin:
         lines.append("`public.origin` must say where the public sites come from, got null. Say it in words.")
     return lines
 
 
-def site_problems(inspection):
-    """List what is wrong with the table of public sites."""
+def site_problems(inspection: "Inspection") -> list[str]:
+    """List the problems of the table of public sites."""
     path, size = inspection["public.sites"], max(inspection["variants.size"])
     if path is None or inspection["cohort.source"] == "simulate":
         return []
@@ -50,24 +55,24 @@ def site_problems(inspection):
     except DpgrsError as error:
         return [f"`public.sites`: {error}"]
     if len(sites) < size:
-        wanted = f"list at least `variants.size`, {size}, sites by {', '.join(SITE_COLUMNS)}"
-        return [must("public.sites", wanted, len(sites), "Add sites, or lower the size.")]
+        domain = f"list at least `variants.size`, {size}, sites by {', '.join(SITE_COLUMNS)}"
+        return [must("public.sites", domain, len(sites), "Add sites, or lower the size.")]
     return table_problems(sites, path=path, build=inspection["release.genome_build"])
 
 
-def filter_problems(inspection, key):
+def filter_problems(inspection: "Inspection", key: str) -> list[str]:
     """Refuse a filter that no release has."""
-    found, wanted = (
-        ", ".join([*value] if isinstance(value, list | tuple) else [value])
-        for value in (inspection[key], RELEASED[key.removeprefix("variants.")])
+    setting, released_setting = (
+        ", ".join([*choices] if isinstance(choices, list | tuple) else [choices])
+        for choices in (inspection[key], RELEASED[key.removeprefix("variants.")])
     )
-    if found == wanted:
+    if setting == released_setting:
         return []
-    got = f"{found}: users of scores could not match the others"
-    return [must(key, f"be {wanted} in a release", got, "Leave it out.")]
+    got = f"{setting}: users of scores could not match the others"
+    return [must(key, f"be {released_setting} in a release", got, "Leave it out.")]
 
 
-def genotype_problems(inspection, key):
+def genotype_problems(inspection: "Inspection", key: str) -> list[str]:
     """Refuse a filter that needs genotypes of a reference where there are only sites."""
     if inspection["public.sites"] is None or inspection[key] == OFF[key]:
         return []

@@ -1,6 +1,7 @@
-"""What keeps the sums of several centres from being made or taken: what no sum carries, other terms."""
+"""Problems of sums of several centres: data that no sum carries, terms that differ."""
 
 import os
+from typing import TYPE_CHECKING
 
 from dpgrs.config.paths import PATTERN_KEYS, SOURCES
 from dpgrs.errors import DpgrsError, must
@@ -10,28 +11,31 @@ from dpgrs.privacy.private_folders import OPEN_TO_OTHERS
 from dpgrs.study.centre_sums import AGREED, AGREED_KEYS, CentreSums, require_same_terms, terms_of
 from dpgrs.types import Metrics, Protection
 
+if TYPE_CHECKING:
+    from dpgrs.preflight.inspection import Inspection
+
 PART, SUMS = KEYS = ("cohort.part", "cohort.sums")
-# Of people, who are all in the sums already. Each centre has a table of its own, the codes are agreed.
+# All people are in the sums already. Each centre has its own table of consent; the codes are agreed.
 CONSENT = "people.consent.file"
 REPLACED = (*PATTERN_KEYS, "outcomes.file", CONSENT)
-# Of lists a coordinator could not say which there were, and of covariates it has neither files nor rows.
+# A coordinator does not know the lists of the centres, and has neither files nor rows of covariates.
 UNSUMMED = (*(key for key in LISTS if key != CONSENT), "covariates.file")
 TERMS = (*AGREED, *AGREED_KEYS)
 
 
-def mode_problems(inspection, key):
+def mode_problems(inspection: "Inspection", key: str) -> list[str]:
     """Refuse sums of centres in a benchmark, whose noise everybody can draw."""
     if not inspection[key]:
         return []
     return [must(key, "be left out in a benchmark", inspection[key], "Say `mode: release`.")]
 
 
-def source_problems(inspection):
+def source_problems(inspection: "Inspection") -> list[str]:
     """Ask for genotypes from files, and for one of the two sides."""
     if inspection[PART] and inspection[SUMS]:
-        wanted = f"be left out beside `{PART}`"
-        return [must(SUMS, wanted, inspection[SUMS], "A study is a centre's or the coordinator's.")]
-    key, source = _given(inspection), inspection["cohort.source"]
+        domain = f"be left out beside `{PART}`"
+        return [must(SUMS, domain, inspection[SUMS], "A study is a centre's or the coordinator's.")]
+    key, source = _centre_key(inspection), inspection["cohort.source"]
     if key is None or source in SOURCES:
         return []
     return [
@@ -39,80 +43,82 @@ def source_problems(inspection):
     ]
 
 
-def replaced_problems(inspection, key):
+def replaced_problems(inspection: "Inspection", key: str) -> list[str]:
     """Refuse files of people beside sums of all of them."""
     if inspection[SUMS] is None or inspection[key] is None:
         return []
     return [must(key, f"be left out with `{SUMS}`", inspection[key], "All people are in the sums.")]
 
 
-def unsummed_problems(inspection, key):
+def unsummed_problems(inspection: "Inspection", key: str) -> list[str]:
     """Refuse files of people that sums do not carry."""
-    given = _given(inspection)
-    if given is None or inspection[key] is None:
+    centre_key = _centre_key(inspection)
+    if centre_key is None or inspection[key] is None:
         return []
     fix = "Choose people by `people.consent`." if key in LISTS else "Leave it out."
-    return [must(key, f"be left out with `{given}`", inspection[key], fix)]
+    return [must(key, f"be left out with `{centre_key}`", inspection[key], fix)]
 
 
-def scale_problems(inspection):
-    """Ask for public scales: by those of its own people a centre would make each row hang on all of them."""
-    given, is_given = _given(inspection), inspection["outcomes.scales"] is not None
-    if given is None or inspection["outcomes.source"] != "file" or is_given:
+def scale_problems(inspection: "Inspection") -> list[str]:
+    """Ask for public scales: scaled by its own people, each row of a centre would depend on all of them."""
+    centre_key, is_given = _centre_key(inspection), inspection["outcomes.scales"] is not None
+    if centre_key is None or inspection["outcomes.source"] != "file" or is_given:
         return []
     fix = "Name one table of public means and scales for all."
-    return [must("outcomes.scales", f"be given with `{given}`", "null", fix)]
+    return [must("outcomes.scales", f"be given with `{centre_key}`", "null", fix)]
 
 
-def component_problems(inspection):
+def component_problems(inspection: "Inspection") -> list[str]:
     """Refuse principal components."""
-    given, number = _given(inspection), inspection["covariates.pcs"]
-    if given is None or number == 0:
+    centre_key, number = _centre_key(inspection), inspection["covariates.pcs"]
+    if centre_key is None or number == 0:
         return []
-    return [must("covariates.pcs", f"be 0 with `{given}`", number, "Leave it out.")]
+    return [must("covariates.pcs", f"be 0 with `{centre_key}`", number, "Leave it out.")]
 
 
-def protection_problems(inspection):
-    """Refuse to take one side as public, whose digest is of one file."""
-    given, found = _given(inspection), inspection["privacy.protection"]
-    if given is None or list(found) == [Protection.FULL]:
+def protection_problems(inspection: "Inspection") -> list[str]:
+    """Refuse to take one side as public: its digest is of one file."""
+    centre_key, protections = _centre_key(inspection), inspection["privacy.protection"]
+    if centre_key is None or list(protections) == [Protection.FULL]:
         return []
-    wanted = f"be {Protection.FULL} with `{given}`"
-    return [must("privacy.protection", wanted, ", ".join(found), "Protect both sides.")]
+    domain = f"be {Protection.FULL} with `{centre_key}`"
+    return [must("privacy.protection", domain, ", ".join(protections), "Protect both sides.")]
 
 
-def method_problems(inspection):
-    """Refuse what is drawn from rows."""
-    given = _given(inspection)
-    if given is None:
+def method_problems(inspection: "Inspection") -> list[str]:
+    """Refuse methods that are drawn from rows."""
+    centre_key = _centre_key(inspection)
+    if centre_key is None:
         return []
     return [
-        must("methods", f"be drawn from sums with `{given}`", f"{name}, which reads rows", "Take `blup`.")
+        must(
+            "methods", f"be drawn from sums with `{centre_key}`", f"{name}, which reads rows", "Take `blup`."
+        )
         for name in inspection["methods"]
         if "variant_set" in mechanism_of(name).takes
     ]
 
 
-def metric_problems(inspection):
+def metric_problems(inspection: "Inspection") -> list[str]:
     """Refuse accuracy on people held out, who are at the centres."""
-    given, metrics = _given(inspection), inspection["evaluation.metrics"]
-    if given is None or metrics != Metrics.CHARGED:
+    centre_key, metrics = _centre_key(inspection), inspection["evaluation.metrics"]
+    if centre_key is None or metrics != Metrics.CHARGED:
         return []
-    wanted = f"be {Metrics.WITHHELD} or {Metrics.PUBLIC} with `{given}`"
-    return [must("evaluation.metrics", wanted, metrics, "The people held out are at the centres.")]
+    domain = f"be {Metrics.WITHHELD} or {Metrics.PUBLIC} with `{centre_key}`"
+    return [must("evaluation.metrics", domain, metrics, "The people held out are at the centres.")]
 
 
-def file_problems(inspection):
-    """Hold sums against the settings of the study, but for its sites, which a job chooses."""
+def file_problems(inspection: "Inspection") -> list[str]:
+    """Compare sums with the settings of the study, except its sites, which a job chooses."""
     path, config = inspection[SUMS], inspection.config
     if path is None:
         return []
     try:
-        terms = terms_of(config, site_digest="")
-        del terms["public sites"]
+        study_terms = terms_of(config, site_digest="")
+        del study_terms["public sites"]
         if os.stat(path).st_mode & OPEN_TO_OTHERS:  # noqa: PTH116 - takes a path of any kind
             return [must(SUMS, "be yours alone", f"{path}, which others can read", "Run `chmod 600`.")]
-        require_same_terms(CentreSums.load(path), terms, path=path, others="the study")
+        require_same_terms(CentreSums.load(path), study_terms, path=path, others="the study")
     except OSError as error:
         return [must(SUMS, "be a file", f"{path}: {error.strerror}", "Correct the path.")]
     except DpgrsError as error:
@@ -120,6 +126,6 @@ def file_problems(inspection):
     return []
 
 
-def _given(inspection):
-    """Return the key that makes a study one of several centres; None of any other."""
+def _centre_key(inspection: "Inspection") -> str | None:
+    """Return the key that makes a study one of several centres; None in other studies."""
     return PART if inspection[PART] else SUMS if inspection[SUMS] is not None else None

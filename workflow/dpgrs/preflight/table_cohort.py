@@ -1,6 +1,6 @@
-"""What can be seen to be wrong with a study of a table of real numbers before any job runs."""
+"""Problems of a study of a table of real numbers that can be seen before any job runs."""
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from dpgrs.config.paths import SOURCES
 from dpgrs.config.schema import keys
@@ -9,7 +9,11 @@ from dpgrs.io.tables.column_ranges import read_ranges
 from dpgrs.study.table_cohort import TABLE, CohortTable, is_table, look_at_cohort_table, takes_columns
 from dpgrs.study.table_values import constant_problems, range_problems
 
-# What is of genotypes alone: nothing of a table hangs on these.
+if TYPE_CHECKING:
+    from dpgrs.config.study import StudyConfig
+    from dpgrs.preflight.inspection import Inspection
+
+# Keys that only genotypes have: no study of a table depends on them.
 GENOTYPE_SECTIONS = ("people", "public", "cohort.fetch", "cohort.simulation", "cohort.copies", "variants")
 GENOTYPE_KEYS = (
     *(f"cohort.{name}" for name in (*SOURCES, "chromosomes", "field", "keep_filtered")),
@@ -21,34 +25,19 @@ FEWEST_ROWS = 2  # one to train on, one to test on
 
 
 class TableInspection(NamedTuple):
-    """A table as it was looked at.
+    """The table of a study."""
 
-    Attributes
-    ----------
-    found : CohortTable, or None.
-    lines : tuple of str, what keeps it from being read.
-    """
-
-    found: CohortTable | None = None
-    lines: tuple = ()
+    cohort_table: CohortTable | None = None
+    lines: tuple[str, ...] = ()  # why it cannot be read, one line a problem
 
     @property
-    def row_id(self):
-        """The ids of its rows, a tuple of str; None where it could not be read."""
-        return None if self.found is None else tuple(self.found.row_id.tolist())
+    def row_id(self) -> tuple[str, ...] | None:
+        """The ids of its rows; None where it could not be read."""
+        return None if self.cohort_table is None else tuple(self.cohort_table.row_id.tolist())
 
 
-def inspect_table(config):
-    """Look at the table of a study; of one of genotypes there is none.
-
-    Parameters
-    ----------
-    config : StudyConfig.
-
-    Returns
-    -------
-    TableInspection
-    """
+def inspect_table(config: "StudyConfig") -> TableInspection:
+    """Read the table of a study; a study of genotypes has none."""
     path = config.cohort.table
     if not is_table(config) or path is None:
         return TableInspection()
@@ -61,54 +50,54 @@ def inspect_table(config):
         return TableInspection(lines=(line if is_named else f"`cohort.table`: {line}",))
 
 
-def ignored_problems(inspection, key):
+def ignored_problems(inspection: "Inspection", key: str) -> list[str]:
     """Refuse a key of genotypes beside a table: nothing would come of it."""
-    value = inspection[key]
+    setting = inspection[key]
     if not is_table(inspection.config) or inspection.is_default(key):
         return []
-    return [f"`{key}` is for genotypes, got {value} with `cohort.source: table`. Leave it out."]
+    return [f"`{key}` is for genotypes, got {setting} with `cohort.source: table`. Leave it out."]
 
 
-def unused_problems(inspection, key):
+def unused_problems(inspection: "Inspection", key: str) -> list[str]:
     """Refuse a key of tables beside genotypes."""
-    value = inspection[key]
-    if is_table(inspection.config) or value is None:
+    setting = inspection[key]
+    if is_table(inspection.config) or setting is None:
         return []
-    return [f"`{key}` is for `cohort.source: table`, got {value} without. Leave it out."]
+    return [f"`{key}` is for `cohort.source: table`, got {setting} without. Leave it out."]
 
 
-def mode_problems(inspection):
-    """Refuse to release what nothing but these pages was thought through for: genotypes."""
+def mode_problems(inspection: "Inspection") -> list[str]:
+    """Refuse to release a table: guarantees are proved for genotypes only."""
     if not is_table(inspection.config) or inspection.mode == "benchmark":
         return []
     return [must("mode", "be benchmark with `cohort.source: table`", inspection.mode, "Change it.")]
 
 
-def outcome_source_problems(inspection):
+def outcome_source_problems(inspection: "Inspection") -> list[str]:
     """Find outcomes that are columns of no table, and columns named beside other outcomes."""
     columns = inspection["outcomes.columns"]
     if not takes_columns(inspection.config):
         if not is_table(inspection.config) or columns is None:
             return []
-        wanted = "be table where `outcomes.columns` is given"
-        return [must("outcomes.source", wanted, inspection["outcomes.source"], "Say `source: table`.")]
+        domain = "be table where `outcomes.columns` is given"
+        return [must("outcomes.source", domain, inspection["outcomes.source"], "Say `source: table`.")]
     if not is_table(inspection.config):
-        wanted = "be simulate or file without `cohort.source: table`"
-        return [must("outcomes.source", wanted, TABLE, "Name a table of outcomes as `outcomes.file`.")]
+        domain = "be simulate or file without `cohort.source: table`"
+        return [must("outcomes.source", domain, TABLE, "Name a table of outcomes as `outcomes.file`.")]
     if (path := inspection["outcomes.file"]) is not None:
         fix = "Say `source: file`, or leave the file out."
         return [must("outcomes.source", "be file where `outcomes.file` is given", f"table and {path}", fix)]
     return []
 
 
-def table_problems(inspection):
-    """List what is wrong with the table, its ranges, and the number of columns asked for."""
+def table_problems(inspection: "Inspection") -> list[str]:
+    """List the problems of the table, its ranges, and the number of columns."""
     if not is_table(inspection.config):
         return []
-    needed = ("cohort.table", "cohort.ranges")
+    table_keys = ("cohort.table", "cohort.ranges")
     lines = [
         must(key, "be a path for `cohort.source: table`", "null", "Give it.")
-        for key in needed
+        for key in table_keys
         if inspection[key] is None
     ]
     table, faults = inspection.table
@@ -119,32 +108,32 @@ def table_problems(inspection):
         inspection.tell(f"{inspection['cohort.table']}: {table.note}")
     path, n_rows, sizes = inspection["cohort.table"], len(table.row_id), inspection["variants.size"]
     if n_rows < FEWEST_ROWS:
-        wanted = f"have at least {FEWEST_ROWS} rows"
-        lines.append(must("cohort.table", wanted, f"{n_rows} in {path}", "Add rows to test on."))
+        domain = f"have at least {FEWEST_ROWS} rows"
+        lines.append(must("cohort.table", domain, f"{n_rows} in {path}", "Add rows to test on."))
     if max(sizes) > len(table.features.names):
-        wanted = f"be at most {len(table.features.names)}, the columns of {path}"
-        lines.append(must("variants.size", wanted, max(sizes), "Lower it, or leave it out to take all."))
+        domain = f"be at most {len(table.features.names)}, the columns of {path}"
+        lines.append(must("variants.size", domain, max(sizes), "Lower it, or leave it out to take all."))
     return lines + _range_problems(inspection["cohort.ranges"], table) + _column_problems(table, inspection)
 
 
-def _range_problems(path, table):
+def _range_problems(path: str | None, table: CohortTable) -> list[str]:
     if path is None:
         return []
     try:
-        others = table.outcomes.names if table.outcomes else ()
-        low, high, _ = read_ranges(path, table.features, others=others)
+        outcome_names = table.outcomes.names if table.outcomes else ()
+        low, high, _ = read_ranges(path, table.features, others=outcome_names)
     except DpgrsError as error:
         return [f"`cohort.ranges`: {error}"]
     return range_problems(table.features, low, high, is_whole=table.is_whole, key="cohort.ranges")
 
 
-def _column_problems(table, inspection):
+def _column_problems(table: CohortTable, inspection: "Inspection") -> list[str]:
     """Find columns that are no outcomes: constant ones, and more asked for than there are."""
     outcomes, lines, count = table.outcomes, [], inspection["outcomes.count"]
     if outcomes is None:
         return []
     if count and max(count) > len(outcomes.names):
-        wanted = f"be at most {len(outcomes.names)}, the columns of `outcomes.columns`"
-        lines.append(must("outcomes.count", wanted, max(count), "Lower it, or leave it out to use all."))
-    # Of a column with one value in some rows the job that reads all of them tells.
+        domain = f"be at most {len(outcomes.names)}, the columns of `outcomes.columns`"
+        lines.append(must("outcomes.count", domain, max(count), "Lower it, or leave it out to use all."))
+    # The job that reads all rows reports a column that is constant in some of them.
     return lines + (constant_problems(outcomes) if table.is_whole else [])

@@ -1,7 +1,9 @@
-"""What can be seen to be wrong with the tables of a study before any job runs."""
+"""Problems of the tables of a study that can be seen before any job runs."""
 
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import zip_longest
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
@@ -24,11 +26,15 @@ from dpgrs.study.table_cohort import takes_columns
 from dpgrs.study.table_values import raw_problems
 from dpgrs.types import Metrics, TableCheck
 
+if TYPE_CHECKING:
+    from dpgrs.config.outcomes import Outcomes
+    from dpgrs.preflight.inspection import Inspection
+
 SIMULATED = ("outcomes.factors", "outcomes.network", "outcomes.prevalence")
 
 
-def population_problems(inspection):
-    """List what is wrong with the table of populations."""
+def population_problems(inspection: "Inspection") -> list[str]:
+    """List the problems of the table of populations."""
     key, path = "cohort.populations", inspection["cohort.populations"]
     if path is None or path in inspection.absent or inspection["cohort.source"] == "simulate":
         return []
@@ -46,8 +52,8 @@ def population_problems(inspection):
     return [f"`{key}`: `{path}` {mismatch}"] if mismatch else []
 
 
-def outcome_problems(inspection):
-    """List what is wrong with the table of outcomes and that of their constants."""
+def outcome_problems(inspection: "Inspection") -> list[str]:
+    """List the problems of the tables of outcomes and of their constants."""
     outcomes = inspection.config.outcomes
     path, counts, key = outcomes.file, outcomes.count, "outcomes.file"
     if outcomes.source == "simulate":
@@ -64,7 +70,7 @@ def outcome_problems(inspection):
     used, scale, chosen = slice(counts and max(counts)), OutcomeScale(), []
     constants, faults = _constants(inspection, path, used, outcomes.scales)
 
-    def judge(table, is_whole):
+    def judge(table: pd.DataFrame, is_whole: bool) -> None:
         with noting(faults, "outcomes.scales"):
             requires = {"requires_binary": TableCheck.BINARY in outcomes.checks}
             standard = table if constants is None else standardise(table, constants, **requires)
@@ -76,8 +82,8 @@ def outcome_problems(inspection):
     options = {"columns": used, "judge": judge if inspection.shows_ids and not faults else None}
     names, lines = count_table(inspection, key, kind="outcome", **options)
     if names is not None and counts is not None and max(counts) > len(names):
-        wanted = f"be at most {len(names)}, the outcomes in {path}"
-        lines.append(must("outcomes.count", wanted, max(counts), "Lower it, or leave it out to use all."))
+        domain = f"be at most {len(names)}, the outcomes in {path}"
+        lines.append(must("outcomes.count", domain, max(counts), "Lower it, or leave it out to use all."))
     if names is None or faults:
         return lines + faults
     is_judged = inspection.shows_ids and TableCheck.SCALE in outcomes.checks
@@ -86,39 +92,40 @@ def outcome_problems(inspection):
     return lines + raw_problems(chosen[0] if chosen else scale.describe())
 
 
-def _own_column_problems(inspection):
-    """List what is wrong with the outcomes that are columns of the study's own table, and their constants."""
-    found, outcomes, faults = inspection.table.found, inspection.config.outcomes, []
-    if found is None:
-        return []  # said of that table
-    own = found.outcomes
-    table = pd.DataFrame(own.values, columns=own.names).iloc[:, : outcomes.count and max(outcomes.count)]
+def _own_column_problems(inspection: "Inspection") -> list[str]:
+    """List the problems of outcomes that are columns of the study's own table, and of their constants."""
+    cohort_table, outcomes, faults = inspection.table.cohort_table, inspection.config.outcomes, []
+    if cohort_table is None:
+        return []  # `table_cohort.table_problems` reports it
+    table_outcomes = cohort_table.outcomes
+    table = pd.DataFrame(table_outcomes.values, columns=table_outcomes.names)
+    table = table.iloc[:, : outcomes.count and max(outcomes.count)]
     with noting(faults, "outcomes.scales"):
         if path := outcomes.scales:
             table = standardise(table, constants_of(list(table), read_scales(path), path=path))
-    describe = describe_scale if found.is_whole else describe_chosen
+    describe = describe_scale if cohort_table.is_whole else describe_chosen
     return faults or raw_problems(describe(table), key="outcomes.columns")
 
 
-def simulated_problems(inspection, key):
+def simulated_problems(inspection: "Inspection", key: str) -> list[str]:
     """Refuse a term of simulated outcomes beside a table."""
-    value = inspection[key]
-    if inspection["outcomes.source"] == "simulate" or value is None:
+    setting = inspection[key]
+    if inspection["outcomes.source"] == "simulate" or setting is None:
         return []
-    return [f"`{key}` is for `outcomes.source: simulate`, got {value:g} with a table. Leave it out."]
+    return [f"`{key}` is for `outcomes.source: simulate`, got {setting:g} with a table. Leave it out."]
 
 
-def network_problems(inspection):
-    """Refuse networks beside factors, of linear effects, and beside a prevalence, of a normal liability."""
+def network_problems(inspection: "Inspection") -> list[str]:
+    """Refuse networks beside factors, which are linear, and a prevalence, whose liability is normal."""
     width, key = inspection["outcomes.network"], "outcomes.network"
-    others = [name for name in ("outcomes.factors", "outcomes.prevalence") if inspection[name] is not None]
+    beside = [name for name in ("outcomes.factors", "outcomes.prevalence") if inspection[name] is not None]
     if width is None or inspection["outcomes.source"] != "simulate":
         return []
-    return [must(key, f"be null beside `{name}`", width, "Leave one out.") for name in others]
+    return [must(key, f"be null beside `{name}`", width, "Leave one out.") for name in beside]
 
 
-def reference_problems(inspection):
-    """List what is wrong with the table of outcomes of the public reference."""
+def reference_problems(inspection: "Inspection") -> list[str]:
+    """List the problems of the table of outcomes of the public reference."""
     outcomes, key = inspection.config.outcomes, "evaluation.outcomes"
     path = inspection[key]
     is_used = inspection["evaluation.metrics"] == Metrics.PUBLIC and outcomes.source == "file"
@@ -127,46 +134,42 @@ def reference_problems(inspection):
     used = slice(outcomes.count and max(outcomes.count))
     names, lines = count_table(inspection, key, kind="outcome", columns=used, is_reference=True)
     try:
-        wanted = inspection.names(outcomes.file)[used] if outcomes.file else []
+        outcome_names = inspection.names(outcomes.file)[used] if outcomes.file else []
     except DpgrsError:
-        return lines  # said of the study's own table
-    if names is None or not wanted:
+        return lines  # reported of the study's own table
+    if names is None or not outcome_names:
         return lines
-    for place, (ours, theirs) in enumerate(zip_longest(wanted, names[used], fillvalue="none"), 1):
+    for position, (ours, theirs) in enumerate(zip_longest(outcome_names, names[used], fillvalue="none"), 1):
         if ours != theirs:
-            got = f"{theirs} as outcome {place} of {path} where that has {ours}"
-            wanted = "have the outcomes of `outcomes.file` in the same order"
-            return [*lines, must(key, wanted, got, "Name and order the columns alike.")]
+            got = f"{theirs} as outcome {position} of {path} where that has {ours}"
+            domain = "have the outcomes of `outcomes.file` in the same order"
+            return [*lines, must(key, domain, got, "Name and order the columns alike.")]
     return lines
 
 
-def count_table(inspection, key, *, kind, columns=None, judge=None, is_told=True, is_reference=False):
-    """Read a table of outcomes or covariates, and count whom it shares with the genotypes.
+def count_table(
+    inspection: "Inspection",
+    key: str,
+    *,
+    kind: str,  # outcome or covariate
+    columns: Sequence[str] | slice | None = None,  # as in `read_outcomes`
+    # Takes rows of people with genotypes, and whether all parts together are all these people.
+    judge: Callable[[pd.DataFrame, bool], None] | None = None,
+    is_told: bool = True,  # whether the operator is told the counts
+    is_reference: bool = False,  # whether the table is of people of the public reference
+) -> tuple[list[str] | None, list[str]]:
+    """Return all columns of a table of outcomes or covariates, None if unreadable, and its problems.
 
-    A large one is read for its ids, and for the values of people chosen at random; the operator is told so.
-
-    Parameters
-    ----------
-    inspection : Inspection, whose operator alone may see counts of a release.
-    key : str, dotted path of the setting that names it.
-    kind : ``outcome`` or ``covariate``.
-    columns : as in `read_outcomes`.
-    judge : function of each part, its people with genotypes alone, and of whether all parts together are all
-        these people, or None.
-    is_told : bool, whether the operator is told of the counts.
-    is_reference : bool, whether it is of the people of the public reference.
-
-    Returns
-    -------
-    names : list of str, all columns of the table; None where it cannot be read.
-    lines : list of str, one line a problem.
+    It counts the people that the table shares with the genotypes; only the operator may see counts of a
+    release. A large table is read for its ids, and for the values of people chosen at random; the operator
+    is told so.
     """
-    path, people, whose = inspection[key], inspection.people, {"shows_ids": inspection.shows_ids}
+    path, people, whose_people = inspection[key], inspection.people, {"shows_ids": inspection.shows_ids}
     if is_reference:
         if is_encrypted(path):
-            return None, []  # said by the checks of controlled data
+            return None, []  # the checks of controlled data report it
         # A table of private people may be named by mistake, so ids are not quoted.
-        people, whose = (
+        people, whose_people = (
             inspection.reference_people,
             {
                 "shows_ids": False,
@@ -174,27 +177,27 @@ def count_table(inspection, key, *, kind, columns=None, judge=None, is_told=True
                 "allows_others": True,
             },
         )
-    each = inspection.each_of(people)
-    count, codes, told = PeopleCount(kind, people or (), each), MissingCodes(), []
-    of = whose.get("of", "the genotypes")
-    alike = AlikeIds(people or (), people=each, of=of) if inspection.tell else None
+    people_set = inspection.each_of(people)
+    count, codes, sample_lines = PeopleCount(kind, people or (), people_set), MissingCodes(), []
+    genotypes_name = whose_people.get("of", "the genotypes")
+    alike = AlikeIds(people or (), people=people_set, of=genotypes_name) if inspection.tell else None
     try:
         names = inspection.names(path)
         if inspection.headers_only:
             return names, []
-        sample = sample_outcomes(path, columns=columns, people=each if people else None)
+        sample = sample_outcomes(path, columns=columns, people=people_set if people else None)
         if sample is not None:
             count.add_ids(sample.ids, n_both=sample.n_eligible if people else 0)
-            told.append(str(sample))
+            sample_lines.append(str(sample))
             if alike:
                 alike.add(sample.ids)
         for table in outcome_chunks(path, columns=columns) if sample is None else [sample.table]:
-            own = count.add(table) if sample is None else count.add_chosen(table)
+            shared_rows = count.add(table) if sample is None else count.add_chosen(table)
             if alike and sample is None:
                 alike.add(table.index.tolist())
             codes.add(table)
             if judge:
-                judge(own if people else table, count.is_whole)
+                judge(shared_rows if people else table, count.is_whole)
     except CellError as error:
         is_open = inspection.shows_ids and not is_reference
         return None, [f"`{key}`: {error.quoted if is_open else error}"]
@@ -202,7 +205,7 @@ def count_table(inspection, key, *, kind, columns=None, judge=None, is_told=True
         return None, [f"`{key}`: {error}"]
     if inspection.tell and is_told:
         for line in [
-            *told,
+            *sample_lines,
             *(count.in_words() if people else []),
             *alike.in_words(),
             *codes.in_words(),
@@ -211,12 +214,12 @@ def count_table(inspection, key, *, kind, columns=None, judge=None, is_told=True
     if not people:
         return names, []
     checks = inspection["outcomes.checks"]
-    problem = count.problem(inspection["outcomes.least_share"], checks=checks, **whose)
+    problem = count.problem(inspection["outcomes.least_share"], checks=checks, **whose_people)
     return names, [f"`{key}`: `{path}` {problem}"] if problem else []
 
 
 @contextmanager
-def noting(faults, key):
+def noting(faults: list[str], key: str) -> Iterator[None]:
     """Note the first failure that has to do with a setting."""
     try:
         yield
@@ -224,21 +227,23 @@ def noting(faults, key):
         faults[:] = faults or [f"`{key}`: {error}"]
 
 
-def _constants(inspection, path, used, scales):
-    """Return the constants of outcomes, None without any, and what is wrong with them."""
+def _constants(
+    inspection: "Inspection", path: str, used: slice, scales: str | None
+) -> tuple[pd.DataFrame | None, list[str]]:
+    """Return the constants of outcomes, None without any, and their problems."""
     constants, faults = None, []
     with noting(faults, "outcomes.scales"):
         constants = scales and read_scales(scales)
     try:
         names = inspection.names(path)[used] if scales and not faults else []
     except DpgrsError:
-        return None, faults  # said of the table
+        return None, faults  # reported of the table
     with noting(faults, "outcomes.scales"):
         constants = constants_of(names, constants, path=scales) if names else None
     return constants, faults
 
 
-def _simulated_outcome_problems(outcomes):
+def _simulated_outcome_problems(outcomes: "Outcomes") -> list[str]:
     lines = [
         must("outcomes.source", f"be file where `outcomes.{key}` is given", "simulate", "Say `source: file`.")
         for key in ("file", "scales")

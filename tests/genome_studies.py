@@ -109,7 +109,7 @@ def sum_along_map(study, config, *, count):
     save_labelled(path, items)
     (stored,) = stored_maps(path)
     options = {"measured": measured_people(study.variant_set, stored)}
-    outcomes, bound = Outcomes.load(study.root / "outcomes.zarr"), config.outcomes.bound
+    outcomes, bound = Outcomes.load(study.drawn_outcomes), config.outcomes.bound
     moments = contig_moments(outcomes, stored, "1")
     options |= {"outcome_bound": bound, "moments": moments}
     items = [sums_item(contig_sums(study.variant_set, outcomes, stored, "1", **options))]

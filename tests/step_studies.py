@@ -150,6 +150,7 @@ class Study:
         settings = config.changed(outcomes={"count": [count]})
         drawn, self.drawn_outcomes = self.root / "regression.npz", self.root / "adjusted.zarr"
         outcomes, known = self.root / "outcomes.zarr", {"covariates": self.covariates, "sites": self.sites}
+        known |= {"variant_set": "variant_set"}
         events = self.root / "regression_events.json"
         mechanism = CovariateRegression.name
         terms = known | {"mechanism": mechanism, "output": drawn, "events": events}

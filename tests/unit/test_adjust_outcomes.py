@@ -1,5 +1,7 @@
 """The step that takes from outcomes what covariates explain of them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -7,10 +9,15 @@ from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.covariates import Covariates
 from dpgrs.io.outcomes import Outcomes
 from dpgrs.linalg.clipped_statistics import GENOTYPE_STEP
+from dpgrs.methods.covariate_mechanism import CovariateRegression
+from dpgrs.methods.mechanisms import mechanism_of
 from dpgrs.steps.adjust_outcomes import adjust_outcomes
+from dpgrs.steps.draw import draw
+from outcome_files import write_outcomes
 from step_settings import settings_for
 from step_studies import N_PEOPLE, Study
 
+LATER = ("d", "e", "f")
 AGES = np.arange(N_PEOPLE) / N_PEOPLE - 0.5
 
 
@@ -28,6 +35,16 @@ def _write_covariates(path, names):
     units = np.rint(np.tile(AGES, (len(names), 1)) / GENOTYPE_STEP).astype(np.int16)
     terms = {"centre": np.zeros(len(names)), "scale": np.ones(len(names)), "bound": 3.0}
     Covariates(names, units, **terms, rows="people").save(path)
+
+
+def _study(root, monkeypatch):
+    study = Study(root, monkeypatch)
+    scales = root / "scales.tsv"
+    scales.write_text("covariate\tcentre\tscale\nage\t0\t1\nage squared\t0\t1\n")
+    study.with_covariates = {"file": "covariates.tsv", "scales": str(scales), "first": True, "share": 0.1}
+    study.covariates = root / "covariates.npz"
+    _write_covariates(study.covariates, ("age", "age squared"))
+    return study
 
 
 def adjust(files, *, mode, **options):
@@ -62,12 +79,7 @@ def test_adjust_outcomes__raise_on_an_output_that_is_there(files):
 @pytest.mark.parametrize("names", [("age",), ("age", "age squared")])
 def test_adjust_outcomes__raise_on_effects_of_other_covariates(tmp_path, monkeypatch, names):
     """Effects are drawn of two covariates, and those of other numbers are refused."""
-    study = Study(tmp_path, monkeypatch)
-    scales = tmp_path / "scales.tsv"
-    scales.write_text("covariate\tcentre\tscale\nage\t0\t1\nage squared\t0\t1\n")
-    study.with_covariates = {"file": "covariates.tsv", "scales": str(scales), "first": True}
-    study.covariates = tmp_path / "covariates.npz"
-    _write_covariates(study.covariates, ("age", "age squared"))
+    study = _study(tmp_path, monkeypatch)
     config = study.settings("blup", bounds="tight")
     drawn = study.adjust(config)
     paths = {"outcomes.zarr": tmp_path / "outcomes.zarr", "adjusted.zarr": tmp_path / "others.zarr"}
@@ -78,3 +90,40 @@ def test_adjust_outcomes__raise_on_effects_of_other_covariates(tmp_path, monkeyp
         return
     with pytest.raises(DpgrsError, match=r"must be of 3 outcomes and 1 covariates, got others\. Draw them"):
         adjust(files, mode="release", drawn=drawn)
+
+
+@pytest.mark.parametrize("method", ["blup", "adassp", "blup-steered", "blup-ld", "k-blup", "blup-genome"])
+def test_release__raise_on_changed_people_before_a_regression_is_charged(tmp_path, monkeypatch, method):
+    """A later release has a regression of its own, and its count or X'X is that of the first."""
+    study = _study(tmp_path, monkeypatch)
+    config = study.settings(method, bounds="tight", gram_share=0.3, epsilon=1, pure_epsilon="2")
+    study.release(config)
+    ledger, path, bits = study.ledger(config), tmp_path / "outcomes.zarr", study.variant_set.genotypes()
+    before, later = ledger.path.read_bytes(), replace(Outcomes.load(path).of_rows(slice(None)), names=LATER)
+
+    def require_refusal(is_training=later.is_training):
+        write_outcomes(path, replace(later, is_training=is_training))
+        with pytest.raises(DpgrsError, match="The data changed under the label 1"):
+            study.adjust(config)
+        assert ledger.path.read_bytes() == before
+
+    require_refusal(np.arange(N_PEOPLE) > 0)
+    if "gram" in mechanism_of(method).draws["genotypes"]:
+        bits[0] ^= np.uint64(1)
+        require_refusal()
+        bits[0] ^= np.uint64(1)
+    write_outcomes(path, later)
+    study.release(config)
+    parts = [request.identity["part"][0] for request in ledger.read().requests.values()]
+    assert parts.count("genotypes") == 1
+    mechanisms = [request.identity["mechanism"] for request in ledger.read().requests.values()]
+    assert mechanisms.count(CovariateRegression.name) == 2
+
+
+def test_release__raise_on_a_regression_without_genotypes(tmp_path, monkeypatch):
+    study = _study(tmp_path, monkeypatch)
+    settings = settings_for("draw", study.settings("blup", bounds="tight"))
+    files = {"covariates": study.covariates, "sites": study.sites, "output": tmp_path / "drawn.npz"}
+    terms = {"mechanism": CovariateRegression.name, "events": tmp_path / "events.json"}
+    with pytest.raises(UsageError, match="`--variant-set` must be given for a regression on covariates"):
+        draw(settings, tmp_path / "outcomes.zarr", **files, **terms)

@@ -65,8 +65,12 @@ class CovariateRegression(SharedStatistics):
 
     name = "covariate-regression"
     methods = ()
-    takes = ("covariates",)
-    reads = ("methods", "screening", "privacy.genotype_clip", "privacy.outcome_clip", "covariates")
+    # The variant set of a release only, for `require_same_genotypes`.
+    takes = ("covariates", "variant_set")
+    reads = (
+        *("methods", "screening", "covariates"),
+        *("privacy.bounds", "privacy.genotype_clip", "privacy.outcome_clip"),
+    )
     kind = CovariateEffects
     draws = MappingProxyType({"genotypes": (), "outcomes": ("covariates",)})
 

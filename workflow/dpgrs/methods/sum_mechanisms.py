@@ -8,16 +8,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpgrs.linalg.norms import budget_groups
-from dpgrs.methods.adassp import AdasspStatistics, adassp_request, fit_adassp, private_adassp
+from dpgrs.methods.adassp import (
+    AdasspStatistics,
+    adassp_request,
+    fit_adassp,
+    private_adassp,
+    private_smallest_eigenvalue,
+)
 from dpgrs.methods.fits import FitTerms, fit_released
 from dpgrs.methods.registry import METHODS, named
 from dpgrs.methods.requests import PrivacyRequest
-from dpgrs.methods.reusecov import NoisyStatistics, private_statistics
+from dpgrs.methods.reusecov import NoisyStatistics, draw_genotypes, private_count, private_statistics
 from dpgrs.privacy.accounting.events import event_of
 
 if TYPE_CHECKING:
     from dpgrs.config.study import StudyConfig
     from dpgrs.linalg.linear_fit import LinearFit
+    from dpgrs.privacy.noise.base import NoiseSource
     from dpgrs.study.training_data import TrainingData
 
 
@@ -132,6 +139,16 @@ class SharedStatistics:
         public = {"origin": origin, "slopes": slopes, "loadings": loadings}
         return replace(private_statistics(gram, cross, n_rows, **options), **public)
 
+    def draw_genotypes(
+        self, gram: np.ndarray | None, n_rows: int, *, request: PrivacyRequest, noise: "NoiseSource"
+    ) -> None:
+        """Draw the part ``genotypes`` only, as `draw` does first; parameters as there."""
+        terms = self.terms(request)
+        if "gram" in self.draws["genotypes"]:
+            draw_genotypes(gram, n_rows, request=terms, noise=noise)
+        elif terms.has_private_count:
+            private_count(n_rows, request=terms, noise=noise.of("genotypes"))
+
     def arrays(self, drawn: Any) -> dict[str, np.ndarray]:
         """Return what was drawn as a dict of arrays, for a file; n and events stand in its label."""
         names = ("gram", "cross", "origin", "observed", "cases", "slopes", "loadings")
@@ -226,6 +243,12 @@ class Adassp(OwnStatistics):
         **options: Any,
     ) -> Any:
         return replace(private_adassp(gram, cross, n_rows, **options), origin=origin, slopes=slopes)
+
+    def draw_genotypes(
+        self, gram: np.ndarray | None, n_rows: int, *, request: PrivacyRequest, noise: "NoiseSource"
+    ) -> None:
+        super().draw_genotypes(gram, n_rows, request=request, noise=noise)
+        private_smallest_eigenvalue(gram, request=self.terms(request), noise=noise.of("genotypes"))
 
     def arrays(self, drawn: Any) -> dict[str, np.ndarray]:
         return super().arrays(drawn) | {"smallest_eigenvalue": np.array(drawn.smallest_eigenvalue)}

@@ -22,7 +22,7 @@ from dpgrs.privacy.private_folders import require_closed
 from dpgrs.privacy.statement.audits import STEERED, drawn_statistics, require_audited
 from dpgrs.release.bundle_room import require_no_other_bundle
 from dpgrs.release.draw_check import ON_TURNED_ROWS
-from dpgrs.study.adjusted_outcomes import adjustment_identity, require_adjusted
+from dpgrs.study.adjusted_outcomes import adjustment_identity, require_adjusted, require_same_genotypes
 from dpgrs.study.draws import draws_of
 from dpgrs.study.identity import public_identity
 from dpgrs.study.released import output_digests
@@ -94,7 +94,8 @@ def draw(
     mechanism : name of the mechanism, such as reusecov-statistics.
     method : method to draw for, if the mechanism draws separately for each.
     statistics : exact statistics, for mechanisms that draw from sums.
-    variant_set : the variant set, for mechanisms that draw from rows.
+    variant_set : the variant set, for mechanisms that draw from rows, and for a regression on covariates,
+        which is refused if people changed.
     choices : private choices of variants that an earlier run of this command drew, in benchmarks.
     ld : linkage disequilibrium of public genotypes, for mechanisms that use it.
     chromosomes : exact sums of chromosomes along a public map, for mechanisms that draw from these.
@@ -117,6 +118,11 @@ def draw(
         require_closed(
             *filter(None, (statistics, variant_set, covariates)), *chromosomes, outcomes, output, events
         )
+        if drawing.name == CovariateRegression.name and variant_set is None:
+            raise UsageError(
+                "`--variant-set` must be given for a regression on covariates, got none. Nothing was "
+                "charged. Name the genotypes that are drawn from next."
+            )
         if choices is not None:
             raise UsageError(
                 "`--choices` must be left out in a release, which draws its choices and is charged for them. "
@@ -198,10 +204,15 @@ def _charge(asked, output, events, *, sites, public, audit, before_charge):
     terms = {"sites": site_digest} | identity["dataset"]
     mechanism, request = asked.mechanism, asked.request
 
-    def identify(part):
+    def identify(part, mechanism=mechanism, request=request):
         about = mechanism.depends_on(part, asked.names, request)
         own = {"mechanism": mechanism.name, "drawn_before": mechanism.drawn_before(request)}
         return identify_part(identity, site_digest, request, about, **own)
+
+    account = Account(request.protection, request.unit, request.neighbours)
+    known = {"account": account, "ledger": ledger, "study_key": load_study_key()}
+    if mechanism.name == CovariateRegression.name:
+        require_same_genotypes(asked, identify=identify, **known)
 
     def allow(asked):
         require_no_other_bundle(output, asked, ledger=ledger, terms=terms)
@@ -214,10 +225,8 @@ def _charge(asked, output, events, *, sites, public, audit, before_charge):
     drawn, receipt = release(
         asked.draw,
         identify=identify,
-        account=Account(request.protection, request.unit, request.neighbours),
-        ledger=ledger,
-        study_key=load_study_key(),
         allow=allow,
+        **known,
     )
     label = asked.label(drawn) | {"requests": list(receipt.requests.items())}
     label |= {name: public[name] for name in ("ld", "adjusted_by") if name in public}

@@ -62,7 +62,7 @@ def release(mechanism, *, identify, account, ledger, study_key, allow=None):
     rehearsal = Rehearsal()
     mechanism(rehearsal)
     _require_same_terms(chain.from_iterable(rehearsal.draws.values()), account)
-    orders = [_order(identify(part), part, draws) for part, draws in rehearsal.draws.items()]
+    orders = _orders(rehearsal, identify)
     if allow is not None:
         allow([order.identity for order in orders])
     reserved = ledger.reserve_all(orders, account, study_key=study_key)
@@ -72,6 +72,16 @@ def release(mechanism, *, identify, account, ledger, study_key, allow=None):
     noise.require_exhausted()
     ids = {part: request_id for part, (request_id, _) in requests.items()}
     return result, Receipt(ids, {part: digest(listed) for part, listed in noise.outputs.items()})
+
+
+def require_unchanged(mechanism, *, identify, account, ledger, study_key):
+    """Refuse a mechanism that the ledger has on other data; nothing is charged or drawn.
+
+    Parameters are as in `release`, which raises the same DpgrsError when it would be charged.
+    """
+    rehearsal = Rehearsal()
+    mechanism(rehearsal)
+    ledger.require_unchanged(_orders(rehearsal, identify), account, study_key=study_key)
 
 
 def check(receipt, ledger):
@@ -99,6 +109,10 @@ def _require_same_terms(draws, account):
                 f"The sensitivity of the {event.statistic} must be that of the account {account}, got "
                 f"{claim.neighbours} of a {claim.unit}. Nothing was drawn. Ask for the account's terms."
             )
+
+
+def _orders(rehearsal, identify):
+    return [_order(identify(part), part, draws) for part, draws in rehearsal.draws.items()]
 
 
 def _order(identity, part, draws):

@@ -181,18 +181,7 @@ class Ledger:
         UsageError
             If the account is unknown, the dataset is another one, or an argument is out of its domain.
         """
-        for order in orders:
-            _require_digest("statistic_digest", order.statistic_digest)
-        requests = [
-            Request.of(
-                order.identity,
-                order.charges,
-                account,
-                statistic_digest=order.statistic_digest,
-                study_key=study_key,
-            )
-            for order in orders
-        ]
+        requests = _requests(orders, account, study_key=study_key)
         with appending_to(self.path) as chain:
             book = _book(chain.entries, self.path)
             new = _checked(book, requests)
@@ -200,6 +189,13 @@ class Ledger:
                 book.requests[chain.append(request.entry())["hash"]] = request
         digests = [request.identity_digest for request in requests]
         return [(book.find(one)[0], one) for one in digests]
+
+    def require_unchanged(self, orders, account, *, study_key):
+        """Raise what `reserve_all` would raise for a statistic that changed under the same identity."""
+        book = self.read()
+        for request in _requests(orders, account, study_key=study_key):
+            if known := book.find(request.identity_digest):
+                _require_same_statistic(known[1], request)
 
     def complete(self, request_id, output_digest, *, study=None):
         """Do the work of `complete_all` for one request."""
@@ -286,6 +282,21 @@ def refusals(book, cost, account):
                 f"{_counters(budget.limit, text_below, is_pure)}), at delta {shown_delta(budget)}.{hint}"
             )
     return lines
+
+
+def _requests(orders, account, *, study_key):
+    for order in orders:
+        _require_digest("statistic_digest", order.statistic_digest)
+    return [
+        Request.of(
+            order.identity,
+            order.charges,
+            account,
+            statistic_digest=order.statistic_digest,
+            study_key=study_key,
+        )
+        for order in orders
+    ]
 
 
 def _book(entries, path):

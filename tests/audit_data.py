@@ -1,6 +1,6 @@
 """What audits of the mechanisms of `release_data` would have found."""
 
-from dpgrs.privacy.statement.audits import mechanism_of, summarise_audits
+from dpgrs.statement.audits import mechanism_of, summarise_audits
 
 STATISTICS = ("count", "gram", "cross product")
 TERMS = {"neighbours": "add-remove", "unit": "person", "rows": "people", "accounting": "gdp"}

@@ -3,7 +3,7 @@
 import ast
 from collections import Counter
 
-from dpgrs.privacy.statement.conditions import Condition
+from dpgrs.statement.conditions import Condition
 from dpgrs.study.code import PACKAGE, reached_files
 
 # The steps that read private data before or at a draw.
@@ -18,7 +18,7 @@ READERS = ("io/vcf/", "io/plink/", "io/bgen/")
 # Rooms whose misuse by the program (UsageError) is refused by what is no data of people: settings and terms.
 OF_TERMS = (
     *("api/", "evaluation/", "fetching/", "methods/", "privacy/", "release/", "reporting/"),
-    *("scoring/", "selection/", "simulation/", "errors.py"),
+    *("scoring/", "selection/", "simulation/", "statement/", "errors.py"),
 )
 # Of the other modules: a line for each function that refuses, with the number of its refusals.
 PUBLIC = "no private data"

@@ -17,8 +17,12 @@ from dpgrs.privacy.sensitivity import (
     cross_sensitivity,
     gram_sensitivity,
 )
-from dpgrs.privacy.statement.conditions import CHECKED_FILES, CHECKS, LEAST_SHARE
-from dpgrs.privacy.statement.content import (
+from dpgrs.release.bundle import write_bundle
+from dpgrs.release.constants import reference_sums
+from dpgrs.release.pgs_catalog import Constants, Scores, site_digest
+from dpgrs.release.post_processing import post_processing
+from dpgrs.statement.conditions import CHECKED_FILES, CHECKS, LEAST_SHARE
+from dpgrs.statement.content import (
     ORIGIN_OF_ROWS,
     ROWS_INPUT,
     Curation,
@@ -27,11 +31,7 @@ from dpgrs.privacy.statement.content import (
     Terms,
     Total,
 )
-from dpgrs.privacy.statement.statement import build_statement, ledger_standing
-from dpgrs.release.bundle import write_bundle
-from dpgrs.release.constants import reference_sums
-from dpgrs.release.pgs_catalog import Constants, Scores, site_digest
-from dpgrs.release.post_processing import post_processing
+from dpgrs.statement.statement import build_statement, ledger_standing
 from ledger_requests import DATASET, new_ledger, reserve
 
 OUTCOMES = ("height", "LDL/HDL = ratio", "größe")

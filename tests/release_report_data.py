@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 
 from dpgrs.io.files import write_table
-from dpgrs.privacy.statement.text import budget_in_words
 from dpgrs.public_random import generator
 from dpgrs.reporting.data import VARIANT_COLUMNS
 from dpgrs.reporting.release_data import ReleaseData
 from dpgrs.reporting.release_pages import outcome_writer, write_overview
 from dpgrs.reporting.rendering import chunks
+from dpgrs.statement.text import budget_in_words
 from release_data import OUTCOMES, SITES, make_accuracy_event, make_bundle, make_events, make_terms
 
 # Planted where the pages must not take them from.

@@ -22,12 +22,12 @@ from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.reusecov import private_case_counts, private_statistics
 from dpgrs.preflight.checks import problems
 from dpgrs.privacy.noise.sources import BenchmarkNoise
-from dpgrs.privacy.statement.content import ALL_CASES, NO_CASES
 from dpgrs.release import submission_template as template
 from dpgrs.release.case_counts import case_counts
 from dpgrs.release.draw_check import has_statistics
 from dpgrs.release.submission import fill_template
 from dpgrs.release.verify import verify_release
+from dpgrs.statement.content import ALL_CASES, NO_CASES
 from dpgrs.study.released import load_released
 from dpgrs.study.settings import resolve
 from dpgrs.study.training_data import TrainingData

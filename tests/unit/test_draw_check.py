@@ -16,7 +16,6 @@ from dpgrs.methods.reusecov import COUNT_STEP
 from dpgrs.privacy.accounting.events import MECHANISM_VERSION
 from dpgrs.privacy.noise.sources import Rehearsal
 from dpgrs.privacy.sensitivity import outcome_counts_sensitivity
-from dpgrs.privacy.statement.content import Total
 from dpgrs.release.claim_check import claim_problems
 from dpgrs.release.draw_check import (
     BY_METHOD,
@@ -26,6 +25,7 @@ from dpgrs.release.draw_check import (
     draw_problems,
 )
 from dpgrs.release.verify import verify_release
+from dpgrs.statement.content import Total
 from forged_releases import STATEMENT, edit_statement, seal
 from release_choices import chosen_content, make_chosen_release
 from release_data import (

@@ -11,8 +11,6 @@ import pytest
 from dpgrs.errors import DpgrsError
 from dpgrs.io.tables.phenotypes import binary_constants, scales_digest
 from dpgrs.methods.registry import METHODS
-from dpgrs.privacy.statement.content import ORIGIN_OF_ROWS, PublicInput
-from dpgrs.privacy.statement.statement import REQUIRED_INPUTS
 from dpgrs.release.bundle import write_bundle
 from dpgrs.release.draw_check import BY_METHOD, MOMENT_NORM
 from dpgrs.release.entry_check import ROW_NORM, STATED
@@ -24,6 +22,8 @@ from dpgrs.release.input_check import (
     input_problems,
 )
 from dpgrs.release.verify import verify_release
+from dpgrs.statement.content import ORIGIN_OF_ROWS, PublicInput
+from dpgrs.statement.statement import REQUIRED_INPUTS
 from forged_releases import STATEMENT, edit, seal
 from release_choices import make_chosen_statement
 from release_data import (

@@ -12,9 +12,9 @@ from dpgrs.methods.mechanisms import mechanism_of
 from dpgrs.methods.registry import METHODS, methods_that
 from dpgrs.preflight.inspection import Inspection
 from dpgrs.preflight.settings import budget_problems
-from dpgrs.privacy.statement.content import Total
 from dpgrs.release.post_processing import found_in_words
 from dpgrs.release.verify import verify_release
+from dpgrs.statement.content import Total
 from dpgrs.steps.draw import _draw_seeded
 from dpgrs.study.draws import draws_of
 from dpgrs.study.training_data import TrainingData

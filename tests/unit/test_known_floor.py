@@ -9,12 +9,12 @@ import yaml
 from case_studies import DrawnCases, settings_of, with_cases
 from dpgrs.errors import DpgrsError
 from dpgrs.methods.reusecov import SMALLEST_KNOWN
-from dpgrs.privacy.statement.content import AT_FLOOR, NO_CASES
 from dpgrs.release import submission_template as template
 from dpgrs.release.case_check import _entry_problems
 from dpgrs.release.case_counts import case_counts
 from dpgrs.release.submission import fill_template
 from dpgrs.release.verify import verify_release
+from dpgrs.statement.content import AT_FLOOR, NO_CASES
 from forged_releases import seal
 from outcome_files import changed_outcomes
 from step_studies import N_VARIANTS, NAMES, Study

@@ -6,7 +6,6 @@ import pytest
 from dpgrs.errors import DpgrsError
 from dpgrs.linalg.linear_fit import LinearFit
 from dpgrs.methods.registry import METHODS, methods_that
-from dpgrs.privacy.statement.content import Total
 from dpgrs.release.post_processing import (
     OF_ACCURACY,
     found_in_words,
@@ -14,6 +13,7 @@ from dpgrs.release.post_processing import (
     post_processing,
 )
 from dpgrs.release.verify import verify_release
+from dpgrs.statement.content import Total
 from dpgrs.study.method_choice import REASONS, reason_in_words
 from release_data import FIT, OUTCOMES, make_bundle, make_events, make_terms
 

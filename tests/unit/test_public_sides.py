@@ -12,10 +12,10 @@ from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.reusecov import private_statistics
 from dpgrs.privacy.ledger.entries import Account
 from dpgrs.privacy.noise.sources import BenchmarkNoise
-from dpgrs.privacy.statement.content import PUBLIC_SIDE, PublicInput
-from dpgrs.privacy.statement.statement import build_statement
 from dpgrs.release.draw_check import draw_problems
 from dpgrs.release.side_check import side_problems
+from dpgrs.statement.content import PUBLIC_SIDE, PublicInput
+from dpgrs.statement.statement import build_statement
 from dpgrs.study.released import output_digests
 from dpgrs.types import Neighbours, Protection
 from ledger_requests import new_ledger

@@ -10,10 +10,10 @@ import pytest
 from audit_data import make_audit
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.files import table_text, write_table
-from dpgrs.privacy.statement.content import Total
-from dpgrs.privacy.statement.text import budget_in_words
 from dpgrs.reporting.release_data import terms_rows
 from dpgrs.reporting.release_pages import outcome_writer, write_overview
+from dpgrs.statement.content import Total
+from dpgrs.statement.text import budget_in_words
 from dpgrs.steps.render_release_report import _scales, render_release_report
 from html_pages import Page, contents, text_of
 from release_data import CURATION, SITES, TRAITS, make_statement, make_terms

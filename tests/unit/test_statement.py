@@ -13,16 +13,17 @@ from audit_data import make_audit
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.privacy.accounting.accountant import gdp_delta
 from dpgrs.privacy.ledger.entries import Account, Cost, GaussianCharge, PureCharge
-from dpgrs.privacy.statement.conditions import DOSAGES_INPUT, FIXED_SITES_INPUT
-from dpgrs.privacy.statement.content import (
+from dpgrs.release.side_check import side_problems
+from dpgrs.statement.conditions import DOSAGES_INPUT, FIXED_SITES_INPUT
+from dpgrs.statement.content import (
     NOT_PROTECTED_UNDER,
     PUBLIC_SIDE,
     PublicInput,
     Total,
     decimal_text,
 )
-from dpgrs.privacy.statement.odds import describe_profile, factor
-from dpgrs.privacy.statement.statement import (
+from dpgrs.statement.odds import describe_profile, factor
+from dpgrs.statement.statement import (
     REQUIRED_INPUTS,
     SCHEMA,
     build_statement,
@@ -30,7 +31,6 @@ from dpgrs.privacy.statement.statement import (
     problems_of,
     validate,
 )
-from dpgrs.release.side_check import side_problems
 from ledger_requests import ACCOUNT, new_ledger, open_account, reserve
 from release_data import FIT, make_content, make_events, make_statement, make_terms
 

@@ -2,8 +2,8 @@ import pytest
 
 from audit_data import STATISTICS, TERMS, make_audit, make_finding
 from dpgrs.errors import DpgrsError
-from dpgrs.privacy.statement.audits import summarise_audits
-from dpgrs.privacy.statement.statement import build_statement, problems_of
+from dpgrs.statement.audits import summarise_audits
+from dpgrs.statement.statement import build_statement, problems_of
 from release_data import make_content
 
 

@@ -9,10 +9,10 @@ import yaml
 from dpgrs.errors import UsageError
 from dpgrs.privacy.accounting.events import MECHANISM_VERSION, SubsetEvent
 from dpgrs.privacy.accounting.exact_numbers import exact_text
-from dpgrs.privacy.statement.mechanisms import describe_draws
-from dpgrs.privacy.statement.statement import problems_of
-from dpgrs.privacy.statement.text import budget_in_words, plain_language
 from dpgrs.release.registry import to_registry_yaml
+from dpgrs.statement.mechanisms import describe_draws
+from dpgrs.statement.statement import problems_of
+from dpgrs.statement.text import budget_in_words, plain_language
 from release_choices import EPSILON, chosen_content, make_choice, make_chosen_statement, make_laplace
 from release_data import OUTCOMES, make_events, make_statement, make_terms
 

@@ -10,8 +10,8 @@ import pytest
 
 from audit_data import make_audit
 from dpgrs.errors import DpgrsError, UsageError
-from dpgrs.privacy.statement.content import Total
 from dpgrs.release.verify import verify_release
+from dpgrs.statement.content import Total
 from forged_releases import STATEMENT, edit, edit_statement, seal
 from release_data import CURATION, OUTCOMES, SITES, make_bundle, make_events, make_terms
 

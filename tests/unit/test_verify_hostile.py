@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 from dpgrs.errors import DpgrsError
-from dpgrs.privacy.statement.text import plain_language
 from dpgrs.release import folder_check, verify
 from dpgrs.release.folder_check import LARGEST_RATIO, unzip
 from dpgrs.release.registry import to_registry_yaml
 from dpgrs.release.scoring_check import LONGEST_HEADER
 from dpgrs.release.verify import verify_release
+from dpgrs.statement.text import plain_language
 from forged_releases import STATEMENT, edit, edit_statement, seal
 from release_data import SITES, make_measured_bundle
 

@@ -9,14 +9,14 @@ import pytest
 
 from dpgrs.errors import DpgrsError
 from dpgrs.privacy.sensitivity import gram_sensitivity, smallest_eigenvalue_sensitivity
-from dpgrs.privacy.statement.content import PublicInput, Total
-from dpgrs.privacy.statement.statement import build_statement
 from dpgrs.release.bundle import write_bundle
 from dpgrs.release.draw_check import draw_problems
 from dpgrs.release.entry_check import FILE, STATED
 from dpgrs.release.post_processing import MAPPED
 from dpgrs.release.sensitivity_check import sensitivity_problems
 from dpgrs.release.verify import verify_release
+from dpgrs.statement.content import PublicInput, Total
+from dpgrs.statement.statement import build_statement
 from forged_releases import STATEMENT
 from release_choices import make_choice, make_chosen_statement
 from release_data import (

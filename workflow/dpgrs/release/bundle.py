@@ -14,13 +14,13 @@ import pandas as pd
 
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.files import file_digests, remove_own, replacing, table_text
-from dpgrs.privacy.statement.statement import validate
-from dpgrs.privacy.statement.text import plain_language
 from dpgrs.release.pgs_catalog import file_stems, site_digest, write_scoring_file, write_standard_errors
 from dpgrs.release.plain_tables import format_weight
 from dpgrs.release.plink_scores import FOLDER as PLINK_SCORES
 from dpgrs.release.plink_scores import write_plink_scores
 from dpgrs.release.registry import to_registry_yaml
+from dpgrs.statement.statement import validate
+from dpgrs.statement.text import plain_language
 from dpgrs.study.traits import traits_by_outcome
 
 if TYPE_CHECKING:

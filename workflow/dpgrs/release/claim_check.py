@@ -14,9 +14,9 @@ from mpmath import mp
 
 from dpgrs.methods.joined import joins_outcomes
 from dpgrs.methods.registry import METHODS
-from dpgrs.privacy.statement.audits import STEERED, mechanism_of
 from dpgrs.release.draw_check import ACCURACY, ON_TURNED_ROWS
 from dpgrs.release.entry_check import STATED
+from dpgrs.statement.audits import STEERED, mechanism_of
 
 if TYPE_CHECKING:
     from mpmath import mpf as MPF

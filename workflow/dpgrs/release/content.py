@@ -19,8 +19,15 @@ from dpgrs.privacy.accounting.composition import group_guarantee, study_totals, 
 from dpgrs.privacy.accounting.events import event_of
 from dpgrs.privacy.accounting.exact_numbers import float_below, root_above, text_above
 from dpgrs.privacy.ledger.entries import Account
-from dpgrs.privacy.statement.conditions import FIXED_SITES_INPUT
-from dpgrs.privacy.statement.content import (
+from dpgrs.release.bundle import OUTCOME_LOADINGS, SCALES
+from dpgrs.release.case_counts import case_counts
+from dpgrs.release.covariates import covariate_inputs, regression_inputs, with_regression
+from dpgrs.release.draw_check import MOMENT_NORM
+from dpgrs.release.effects_metadata import TRUNCATED_LD
+from dpgrs.release.pgs_catalog import site_digest
+from dpgrs.release.post_processing import found_in_words, post_processing
+from dpgrs.statement.conditions import FIXED_SITES_INPUT
+from dpgrs.statement.content import (
     ORIGIN_OF_ROWS,
     PUBLIC_SIDE,
     ROWS_INPUT,
@@ -30,14 +37,7 @@ from dpgrs.privacy.statement.content import (
     Terms,
     Total,
 )
-from dpgrs.privacy.statement.statement import ledger_standing
-from dpgrs.release.bundle import OUTCOME_LOADINGS, SCALES
-from dpgrs.release.case_counts import case_counts
-from dpgrs.release.covariates import covariate_inputs, regression_inputs, with_regression
-from dpgrs.release.draw_check import MOMENT_NORM
-from dpgrs.release.effects_metadata import TRUNCATED_LD
-from dpgrs.release.pgs_catalog import site_digest
-from dpgrs.release.post_processing import found_in_words, post_processing
+from dpgrs.statement.statement import ledger_standing
 from dpgrs.study.checked_data import check_inputs
 from dpgrs.study.identity import public_identity
 from dpgrs.study.method_choice import choice_in_words

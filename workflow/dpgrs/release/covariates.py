@@ -10,9 +10,9 @@ import pandas as pd
 from dpgrs.errors import DpgrsError
 from dpgrs.io.files import written_digest
 from dpgrs.linalg.covariates import entry_scale
-from dpgrs.privacy.statement.content import COVARIATES_INPUT, PublicInput
 from dpgrs.release.bundle import COVARIATES, LOADINGS
 from dpgrs.release.regression_check import REGRESSION_NORM, REGRESSION_OUTCOMES, REGRESSION_WEIGHTS
+from dpgrs.statement.content import COVARIATES_INPUT, PublicInput
 from dpgrs.study.table_settings import (
     covariate_constants,
     covariate_identity,

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from dpgrs.methods.registry import METHODS
 from dpgrs.plugins import points
 from dpgrs.privacy.accounting.events import MECHANISM_VERSION
-from dpgrs.privacy.statement.content import NOISE
+from dpgrs.statement.content import NOISE
 from dpgrs.types import Missing, Protection
 
 GAUSSIAN, CHOICE, SUBSET = "gaussian", "choice", "subset"

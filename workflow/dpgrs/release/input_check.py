@@ -13,7 +13,14 @@ from typing import Any
 
 from dpgrs.fit_keys import FIT_KEYS, further_inputs
 from dpgrs.methods.registry import METHODS
-from dpgrs.privacy.statement.conditions import (
+from dpgrs.release.covariate_check import BOUND, STATED_LOADINGS
+from dpgrs.release.covariate_check import SCALES as SCALES_OF_COVARIATES
+from dpgrs.release.draw_check import ACCURACY, MOMENT_NORM, ON_TURNED_ROWS, has_moments
+from dpgrs.release.effects_metadata import TRUNCATED_LD
+from dpgrs.release.entry_check import ROW_NORM, STATED, choices_of
+from dpgrs.release.folder_check import read_text
+from dpgrs.release.regression_check import REGRESSION_NORM, REGRESSION_OUTCOMES, REGRESSION_WEIGHTS
+from dpgrs.statement.conditions import (
     CHECKED_FILES,
     CHECKS,
     DOSAGES_INPUT,
@@ -23,20 +30,13 @@ from dpgrs.privacy.statement.conditions import (
     NO_FILES,
     CheckedFile,
 )
-from dpgrs.privacy.statement.content import (
+from dpgrs.statement.content import (
     COVARIATES_INPUT,
     ORIGIN_OF_ROWS,
     PUBLIC_SIDE,
     ROWS_INPUT,
 )
-from dpgrs.privacy.statement.statement import REQUIRED_INPUTS
-from dpgrs.release.covariate_check import BOUND, STATED_LOADINGS
-from dpgrs.release.covariate_check import SCALES as SCALES_OF_COVARIATES
-from dpgrs.release.draw_check import ACCURACY, MOMENT_NORM, ON_TURNED_ROWS, has_moments
-from dpgrs.release.effects_metadata import TRUNCATED_LD
-from dpgrs.release.entry_check import ROW_NORM, STATED, choices_of
-from dpgrs.release.folder_check import read_text
-from dpgrs.release.regression_check import REGRESSION_NORM, REGRESSION_OUTCOMES, REGRESSION_WEIGHTS
+from dpgrs.statement.statement import REQUIRED_INPUTS
 from dpgrs.types import Missing, Penalty, Protection, TableCheck
 
 SCALES, SCALE_COLUMNS = "outcome_scales.tsv", ["outcome", "centre", "scale", "is_binary", "origin"]

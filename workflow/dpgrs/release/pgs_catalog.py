@@ -21,8 +21,8 @@ import numpy as np
 import pandas as pd
 
 from dpgrs.errors import DpgrsError, UsageError
-from dpgrs.privacy.statement.content import Terms
 from dpgrs.release.plain_tables import format_weight, table_lines, write_table
+from dpgrs.statement.content import Terms
 
 FIRST_LINE = (
     "###PGS CATALOG SCORING FILE - see https://www.pgscatalog.org/downloads/#dl_ftp_scoring "

@@ -16,8 +16,8 @@ from typing import Any
 
 import yaml
 
-from dpgrs.privacy.statement.content import ROWS_INPUT
-from dpgrs.privacy.statement.text import n_chosen
+from dpgrs.statement.content import ROWS_INPUT
+from dpgrs.statement.text import n_chosen
 from dpgrs.study.traits import trait_in_words
 
 

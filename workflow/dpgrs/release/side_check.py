@@ -3,7 +3,7 @@
 import re
 
 from dpgrs.methods.registry import METHODS
-from dpgrs.privacy.statement.content import (
+from dpgrs.statement.content import (
     NOT_PROTECTED,
     NOT_PROTECTED_UNDER,
     PUBLIC_SIDE,

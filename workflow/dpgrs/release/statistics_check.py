@@ -19,13 +19,13 @@ import numpy as np
 from scipy.special import log_ndtr, ndtri
 
 from dpgrs.methods.registry import METHODS
-from dpgrs.privacy.statement.content import ROWS_INPUT
 from dpgrs.release.draw_check import CASES, CROSS, EIGENVALUE, GENOME, GRAM, KNOWN, has_statistics
 from dpgrs.release.effects_metadata import TRUNCATED_LD, case_counts_of, metadata, notes_of
 from dpgrs.release.entry_check import ROW_NORM, STATED, columns_of, components_of
 from dpgrs.release.folder_check import MIB, lines_of, read_text
 from dpgrs.release.input_check import IS_BINARY, OUTCOME_BOUND, OUTCOME_NORM, SCALES
 from dpgrs.release.scoring_check import CHROMOSOMES, column_numbers, read_scoring_file
+from dpgrs.statement.content import ROWS_INPUT
 from dpgrs.types import Rows
 
 FOLDER = "statistics/"

@@ -14,14 +14,14 @@ from typing import NamedTuple
 from dpgrs.errors import UsageError
 from dpgrs.io.files import replacing
 from dpgrs.methods.registry import METHODS
-from dpgrs.privacy.statement.content import COVARIATES_INPUT, ROWS_INPUT
-from dpgrs.privacy.statement.text import rows_of_cases
 from dpgrs.release import submission_template as template
 from dpgrs.release.bundle import ACCURACY_SUMS, STATEMENT
 from dpgrs.release.effects_metadata import case_counts_of
 from dpgrs.release.input_check import HELD_OUT, MEASURED_ON
 from dpgrs.release.prediction_check import read_sums
 from dpgrs.release.verify import verify_release
+from dpgrs.statement.content import COVARIATES_INPUT, ROWS_INPUT
+from dpgrs.statement.text import rows_of_cases
 from dpgrs.study.traits import traits_by_outcome
 from dpgrs.types import Metrics, Neighbours, Rows
 

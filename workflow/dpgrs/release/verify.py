@@ -13,10 +13,6 @@ from typing import Any
 
 from dpgrs import __version__
 from dpgrs.errors import DpgrsError, UsageError, shown
-from dpgrs.privacy.statement.conditions import conditions_of
-from dpgrs.privacy.statement.content import COVARIATES_INPUT
-from dpgrs.privacy.statement.statement import FORMAT_VERSION, problems_of, words_of
-from dpgrs.privacy.statement.text import plain_language
 from dpgrs.release.case_check import case_problems
 from dpgrs.release.claim_check import claim_problems
 from dpgrs.release.count_check import count_problems
@@ -61,6 +57,10 @@ from dpgrs.release.scoring_check import read_scoring_file
 from dpgrs.release.sensitivity_check import sensitivity_problems
 from dpgrs.release.side_check import side_problems
 from dpgrs.release.statistics_check import statistics_names, statistics_problems
+from dpgrs.statement.conditions import conditions_of
+from dpgrs.statement.content import COVARIATES_INPUT
+from dpgrs.statement.statement import FORMAT_VERSION, problems_of, words_of
+from dpgrs.statement.text import plain_language
 from dpgrs.types import Metrics, Protection
 
 STATEMENT = "privacy_statement.json"

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from dpgrs.privacy.statement.text import rows_of_cases
 from dpgrs.reporting.loadings import CARRIED
 from dpgrs.reporting.outcome_figures import MAX_BARS, WeightsFigure, shared_places
 from dpgrs.reporting.outcome_measures import RELEASED_MEASURES
@@ -22,6 +21,7 @@ from dpgrs.reporting.rendering import (
 )
 from dpgrs.reporting.svg import PALETTE
 from dpgrs.reporting.terms import protected_in_words
+from dpgrs.statement.text import rows_of_cases
 
 STRIP_HEIGHT = 140
 

@@ -12,10 +12,10 @@ from dpgrs.methods.registry import METHODS, named
 from dpgrs.privacy.audit.audit import alarm_probability, audit
 from dpgrs.privacy.noise.sources import BenchmarkNoise, Rehearsal, ReleaseNoise
 from dpgrs.privacy.noise.study_key import StudyKey
-from dpgrs.privacy.statement.audits import RESULTS
 from dpgrs.reporting.text_table import text_table
 from dpgrs.selection.registry import SELECTORS
 from dpgrs.selection.registry import named as named_by_selector
+from dpgrs.statement.audits import RESULTS
 
 # What an audit must be able to catch: noise too small by this factor.
 CONTROL_FACTOR = math.sqrt(2)

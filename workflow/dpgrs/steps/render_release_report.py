@@ -11,7 +11,6 @@ from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.files import replacing
 from dpgrs.io.scoring_files import open_effects
 from dpgrs.io.sites import SITE_COLUMNS, read_chosen_sites
-from dpgrs.privacy.statement.text import budget_in_words, n_chosen
 from dpgrs.release.bundle import (
     CONSTANTS,
     COVARIATES,
@@ -27,6 +26,7 @@ from dpgrs.reporting import release_pages
 from dpgrs.reporting.data import VARIANT_COLUMNS, read_metrics
 from dpgrs.reporting.release_data import ReleaseData
 from dpgrs.reporting.writing import write_report
+from dpgrs.statement.text import budget_in_words, n_chosen
 from dpgrs.types import Metrics
 
 SITE = {"contig": "contig", "position": "position", "alt": "effect_allele", "ref": "other_allele"}

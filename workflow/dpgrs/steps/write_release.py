@@ -12,8 +12,6 @@ from dpgrs.io.tables.outcome_loadings import read_outcome_loadings
 from dpgrs.methods.genome_mechanism import map_terms
 from dpgrs.methods.mechanisms import drawn_names, mechanism_of_file, request_of
 from dpgrs.privacy.ledger.ledger import Ledger
-from dpgrs.privacy.statement.audits import STEERED, summarise_audits
-from dpgrs.privacy.statement.statement import build_statement
 from dpgrs.release.bundle import remove_bundle, write_bundle
 from dpgrs.release.bundle_room import require_same_release
 from dpgrs.release.constants import prediction_constants, published
@@ -22,6 +20,8 @@ from dpgrs.release.covariates import covariate_weights, with_regression
 from dpgrs.release.draw_check import ON_TURNED_ROWS, has_statistics
 from dpgrs.release.pgs_catalog import Scores
 from dpgrs.release.statistics_files import released_genome_effects, released_statistics
+from dpgrs.statement.audits import STEERED, summarise_audits
+from dpgrs.statement.statement import build_statement
 from dpgrs.study.genome_maps import stored_map
 from dpgrs.study.identity import fit_settings, public_identity
 from dpgrs.study.provenance import provenance

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from dpgrs.privacy.statement.conditions import (
+from dpgrs.statement.conditions import (
     CHECKED_FILES,
     CHECKS,
     DOSAGES_INPUT,
@@ -14,7 +14,7 @@ from dpgrs.privacy.statement.conditions import (
     CheckedFile,
     conditions,
 )
-from dpgrs.privacy.statement.content import PublicInput
+from dpgrs.statement.content import PublicInput
 from dpgrs.study.people_terms import terms_of
 from dpgrs.types import TableCheck
 

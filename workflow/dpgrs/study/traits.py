@@ -8,7 +8,7 @@ from jsonschema import Draft202012Validator
 
 from dpgrs.errors import DpgrsError, shown
 from dpgrs.io.tables.tables import MISSING, find_column, header_of, plain_name, rows_of
-from dpgrs.privacy.statement.statement import definition
+from dpgrs.statement.statement import definition
 
 # Columns of the table, and the fields of a statement that they become; those of lists have several values.
 FIELDS = {

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from dpgrs.privacy.accounting.exact_numbers import text_above
 from dpgrs.privacy.ledger.entries import Cost
-from dpgrs.privacy.statement.content import decimal_text
+from dpgrs.statement.content import decimal_text
 from dpgrs.types import Metrics, Missing
 
 DIGITS = 3
@@ -20,7 +20,7 @@ def plain_language(statement):
 
     Parameters
     ----------
-    statement : dict, from `dpgrs.privacy.statement.statement.build_statement`.
+    statement : dict, from `dpgrs.statement.statement.build_statement`.
 
     Returns
     -------
@@ -94,7 +94,7 @@ def budget_in_words(statement):
 
     Parameters
     ----------
-    statement : dict, from `dpgrs.privacy.statement.statement.build_statement`.
+    statement : dict, from `dpgrs.statement.statement.build_statement`.
 
     Returns
     -------

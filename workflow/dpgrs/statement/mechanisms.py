@@ -6,7 +6,7 @@ from dpgrs.errors import UsageError
 from dpgrs.privacy.accounting.exact_numbers import exact, exact_text, text_above, text_below
 from dpgrs.privacy.ledger.entries import Cost
 from dpgrs.privacy.sensitivity import PROOFS
-from dpgrs.privacy.statement.content import NOISE
+from dpgrs.statement.content import NOISE
 
 DIGITS, SHARE_DIGITS = 15, 4
 GAUSSIAN, LAPLACE, SUBSET = "gaussian", "laplace", "subset"

@@ -221,7 +221,7 @@ class StatementContent:
         where none did.
     expected_noise_sd : float or None, of a weight.
     accuracy : `Metrics.WITHHELD`, or a tuple of dict with name, value and cost, all text.
-    audit : dict or None, from `dpgrs.privacy.statement.audits.summarise_audits`.
+    audit : dict or None, from `dpgrs.statement.audits.summarise_audits`.
     person : Total or None, a person's loss where the unit is a haplotype; None stands for
         (2 epsilon, (1 + e^epsilon) delta), the group bound.
     is_joined : bool, whether weights of an outcome hang on draws of others, so that it loses what all do.

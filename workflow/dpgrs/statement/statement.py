@@ -19,13 +19,13 @@ from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.fit_keys import FIT_KEYS
 from dpgrs.privacy.accounting.exact_numbers import root_above, text_above, text_below
 from dpgrs.privacy.ledger.entries import Cost
-from dpgrs.privacy.statement.conditions import (
+from dpgrs.statement.conditions import (
     CHECKED_FILES,
     DOSAGES_INPUT,
     FIXED_SITES_INPUT,
     conditions_of,
 )
-from dpgrs.privacy.statement.content import (
+from dpgrs.statement.content import (
     ASSUMED_OF,
     ASSUMPTIONS,
     BOTH_THEOREM,
@@ -44,11 +44,11 @@ from dpgrs.privacy.statement.content import (
     Total,
     decimal_text,
 )
-from dpgrs.privacy.statement.mechanisms import DIGITS, GAUSSIAN, describe_draws
-from dpgrs.privacy.statement.odds import CHANCE_DIGITS, describe_profile, plain_line, with_chance
+from dpgrs.statement.mechanisms import DIGITS, GAUSSIAN, describe_draws
+from dpgrs.statement.odds import CHANCE_DIGITS, describe_profile, plain_line, with_chance
 from dpgrs.types import Metrics, Neighbours, Protection, Rows, Unit
 
-SCHEMA = Path(__file__).parents[2] / "schemas/privacy_statement.schema.yaml"
+SCHEMA = Path(__file__).parents[1] / "schemas/privacy_statement.schema.yaml"
 FORMAT, FORMAT_VERSION = "dpgrs privacy statement", 4
 
 # What every release rests on; each is named with its origin.

@@ -1,5 +1,7 @@
 """What rates of error show: their bounds at few and many errors, ties, and how likely an alarm is."""
 
+import math
+
 import numpy as np
 import pytest
 from scipy.stats import binom, binomtest
@@ -72,3 +74,4 @@ def test_likely_counts__leave_out_what_is_negligible(n_draws, rate):
     assert binom.sf(counts[-1], n_draws, rate) <= NEGLIGIBLE
     np.testing.assert_array_equal(counts, np.arange(counts[0], counts[-1] + 1))
     assert np.all(counts == np.rint(counts))
+    assert len(counts) <= 20 * math.sqrt(n_draws * rate * (1 - rate)) + 20

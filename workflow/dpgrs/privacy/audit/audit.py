@@ -174,6 +174,6 @@ def alarm_probability(claim, error_rates, *, n_draws=N_DRAWS, confidence=CONFIDE
 
 
 def _likely_counts(n_draws, rate):
-    return np.arange(
-        stats.binom.ppf(NEGLIGIBLE, n_draws, rate), stats.binom.isf(NEGLIGIBLE, n_draws, rate) + 1
-    )
+    # `isf` takes 1 - q, which is 1, and would give all draws.
+    most = n_draws - stats.binom.ppf(NEGLIGIBLE, n_draws, 1 - rate)
+    return np.arange(stats.binom.ppf(NEGLIGIBLE, n_draws, rate), most + 1)

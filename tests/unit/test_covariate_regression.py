@@ -1,18 +1,24 @@
 """Regressions on covariates: their sums, claim and effects, and outcomes less their part."""
 
 import itertools
+import json
 import math
+from dataclasses import asdict
 from fractions import Fraction
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import softmax
+from scipy.stats import norm
 
 from dpgrs.errors import UsageError
 from dpgrs.linalg.clipped_statistics import GENOTYPE_STEP
 from dpgrs.linalg.covariate_regression import (
     EFFECT_STEP,
+    EXPLAINED,
+    LARGEST_EFFECT,
     PRODUCT_STEP,
     SQUARE_STEP,
     RegressionSums,
@@ -24,8 +30,9 @@ from dpgrs.linalg.covariate_regression import (
     with_intercept,
 )
 from dpgrs.linalg.covariates import covariate_units
-from dpgrs.linalg.norms import clipped_outcomes, outcome_norm, row_norm_of
+from dpgrs.linalg.norms import SPREAD, clipped_outcomes, outcome_norm, row_norm_of
 from dpgrs.linalg.statistics import OUTCOME_STEP, grid_outcomes
+from dpgrs.methods.covariate_mechanism import CovariateRegression, covariate_request
 from dpgrs.methods.covariate_regression import (
     LARGEST_SHARE,
     SMALLEST_SHARE,
@@ -36,10 +43,12 @@ from dpgrs.methods.covariate_regression import (
     expected_loss,
     private_covariate_regression,
 )
+from dpgrs.methods.genome_sums import GenomeRequest
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.privacy.accounting.accountant import gdp_mu
-from dpgrs.privacy.noise.sources import BenchmarkNoise
+from dpgrs.privacy.noise.sources import BenchmarkNoise, Rehearsal
 from dpgrs.privacy.sensitivity import covariate_regression_sensitivity
+from dpgrs.study.settings import resolve
 from row_enumeration import RELATIONS
 
 ONE = round(1 / GENOTYPE_STEP)
@@ -133,6 +142,15 @@ def test_sensitivity__a_person_of_two_rows_moves_twice_as_far():
     assert of_person == pytest.approx(2 * of_row, rel=1e-15)
 
 
+def test_weights__have_the_least_noise_and_leave_counts_an_eighth():
+    """Of the squared sensitivity of C'Y; weights are whole numbers of steps."""
+    counted, plain = (request(3, 2, counts_outcomes=counts) for counts in (True, False))
+    ratio = plain.square_weight * PRODUCT_STEP / SQUARE_STEP * plain.row_norm / plain.outcome_norm
+    assert ratio**4 == pytest.approx(2 * 0.1 * 4 / 2, rel=0.15)
+    added = counted.claim.value**2 - plain.claim.value**2
+    assert added == pytest.approx((plain.row_norm * plain.outcome_norm) ** 2 / 8, rel=0.05)
+
+
 def cohort(n, k, n_outcomes, *, explained=0.3, seed=1):
     rng = np.random.default_rng(seed)
     Z = rng.standard_normal((k, n)) + 0.4
@@ -158,6 +176,11 @@ def test_sums__are_those_of_the_rows_one_by_one():
     for name in ("gram", "cross", "known"):
         np.testing.assert_array_equal(getattr(whole, name), sum(getattr(part, name) for part in parts))
     assert whole.gram.dtype == whole.cross.dtype == np.int64
+    # Clipped outcomes are used again: no sum changes them.
+    clipped = clipped_outcomes(Y, bound=BOUND, norm=asked.outcome_norm, n_shared=2)
+    kept = clipped.copy()
+    regression_sums(units, clipped, ~np.isnan(Y), row_norm=asked.row_norm)
+    np.testing.assert_array_equal(clipped, kept)
     # Long rows are shrunk to the norm, with their outcomes.
     lengths = np.linalg.norm(units * GENOTYPE_STEP, axis=0)
     factors = np.minimum(1, asked.row_norm / lengths)
@@ -191,6 +214,38 @@ def test_effects__with_noise_lose_about_what_is_expected():
     assert loss < 10 * expected + 0.003
 
 
+def test_effects__are_a_posterior_mean_of_one_direction_at_a_time():
+    """Of a noisy C'C with a direction that is only noise, and of an outcome that few rows have."""
+    rng, square_sd, cross_sd = np.random.default_rng(6), 3.0, 20.0
+    U = np.linalg.qr(rng.standard_normal((3, 3)))[0]
+    gram, slopes = U @ np.diag([-5.0, 40.0, 900.0]) @ U.T, np.array([0.5, 0.8])
+    sums = RegressionSums(gram, rng.standard_normal((2, 3)) * 400, gram[0, 0] * np.array([0.5, 1.25]))
+    eigenvalues, U = np.linalg.eigh(gram)
+    posterior, means = [], []
+    for explained in EXPLAINED:
+        log_likelihood, mean = 0.0, np.zeros((2, 3))
+        for outcome, factor in enumerate([2 / 0.5, 1 / 0.8]):
+            for k, G in enumerate(np.maximum(eigenvalues, 2 * math.sqrt(3) * square_sd)):
+                V = factor * sums.cross[outcome] @ U[:, k]
+                prior = explained * G**2
+                variance = prior + (factor * cross_sd) ** 2 + G
+                log_likelihood += norm.logpdf(V, scale=math.sqrt(variance))
+                mean[outcome] += prior / variance * V / G * U[:, k]
+        posterior.append(log_likelihood)
+        means.append(mean)
+    expected = np.tensordot(softmax(posterior), means, axes=1)
+    found = regression_effects(sums, square_sd=square_sd, cross_sd=cross_sd, slopes=slopes)
+    np.testing.assert_allclose(found, expected, atol=EFFECT_STEP)
+    assert not np.any(found / EFFECT_STEP % 1)
+
+
+def test_effects__are_put_on_a_grid_within_bounds():
+    found = on_effect_grid(np.array([0.3, 1e300, -1e300, np.nan]))
+    assert found.tolist() == [round(0.3 / EFFECT_STEP) * EFFECT_STEP, LARGEST_EFFECT, -LARGEST_EFFECT, 0.0]
+    units, Y, _ = cohort(50, 2, 1)
+    assert not np.any(exact_effects(units, Y) / EFFECT_STEP % 1)
+
+
 def test_effects__of_an_outcome_that_is_mostly_missing_are_scaled_up():
     units, Y, _ = cohort(20_000, 2, 2, seed=3)
     half = Y.copy()
@@ -219,6 +274,22 @@ def test_effects__where_noise_is_all_there_is_stay_small():
         assert np.abs(found).max() < 3
 
 
+def test_effects__are_estimated_by_the_noise_that_sums_have(monkeypatch):
+    asked, noisy = request(2, 2), []
+    zeros = [np.zeros(shape, dtype=np.int64) for shape in ((3, 3), (2, 3), 2)]
+
+    def estimate(sums, **noise):
+        noisy.append((sums.gram[np.triu_indices(3)] / noise["square_sd"], sums.cross / noise["cross_sd"]))
+        return np.zeros((2, 3))
+
+    monkeypatch.setattr("dpgrs.methods.covariate_regression.regression_effects", estimate)
+    for seed in range(200):
+        options = {"request": asked, "noise": BenchmarkNoise(seed), "outcome_names": ["a", "b"]}
+        vectors, _ = private_covariate_regression(RegressionSums(*zeros), **options)
+        covariate_effects(vectors, request=asked, slopes=np.ones(2))
+    assert [np.std(draws) for draws in zip(*noisy, strict=True)] == pytest.approx([1, 1], rel=0.1)
+
+
 def test_explained_part__is_exact_and_of_each_row_by_itself():
     units, _, _ = cohort(300, 5, 3)
     effects = on_effect_grid(np.random.default_rng(4).normal(size=(3, 6)) * 100)
@@ -240,6 +311,12 @@ def test_share__is_the_smallest_that_keeps_the_loss_low():
     assert expected_loss(15, 10, share=share, mu=mu, n_rows=20_000) == pytest.approx(0.001, rel=0.05)
 
 
+def test_loss__by_hand():
+    loss = expected_loss(5, 2, share=0.5, mu=2.0, n_rows=100)
+    noise = 5**2 * 2 / (0.5 * 2**2 * 100**2)
+    assert loss == pytest.approx(1.44 * (1 + SPREAD / 2) ** 2 * (1 + math.sqrt(0.125)) ** 2 * noise)
+
+
 def test_budget__regression_and_rest_add_up_to_the_whole():
     terms = {"rows": "people", "n_variants": 5, "n_outcomes": 3, "outcome_bound": 3.0, "epsilon": 1.0}
     whole = PrivacyRequest(**terms, delta=1e-6, counts_outcomes=True, case_share=0.1)
@@ -250,6 +327,32 @@ def test_budget__regression_and_rest_add_up_to_the_whole():
     assert abs(spent / total - 1) < Fraction(1, 10**12)
     assert spent <= Fraction(gdp_mu(1.0, 1e-6)) ** 2
     assert rest.key != whole.key
+
+
+@pytest.mark.parametrize(
+    ("methods", "left"), [(["blup"], 1), (["blup", "k-blup"], 0.7), (["k-blup", "s-blup", "s-ols"], 0.7)]
+)
+def test_request__of_a_study_has_what_choices_leave_and_norms_of_its_own_rows(methods, left):
+    """Of several methods the least; one that is not private chooses for nothing."""
+    covariates = {"file": "covariates.tsv", "scales": "scales.tsv", "bound": 2.0}
+    study = {"study": "s", "methods": methods, "covariates": covariates}
+    study |= {"screening": {"size": 3, "share": 0.3}, "privacy": {"genotype_clip": 1.25, "outcome_clip": 1.5}}
+    terms = {"rows": "people", "n_variants": 10, "n_outcomes": 2, "outcome_bound": BOUND, "epsilon": 2.0}
+    whole = PrivacyRequest(**terms, delta=1e-6, case_share=0.1, covariate_share=0.2, counts_outcomes=True)
+    asked = covariate_request(whole, n_covariates=3, settings=resolve(study))
+    assert asked.epsilon == pytest.approx(2.0 * left)
+    # Of the intercept and three covariates, at most 1 each, and of two outcomes.
+    assert asked.row_norm == pytest.approx(1.25 * math.sqrt(4 / 2.0**2), abs=GENOTYPE_STEP)
+    assert asked.outcome_norm == pytest.approx(1.5 * math.sqrt(2))
+    kept = asdict(whole) | {"n_variants": 0, "n_covariates": 3, "covariate_bound": 2.0, "coding": "frequency"}
+    kept |= {"case_share": None, "ld_share": None}
+    changed = ("epsilon", "row_norm", "outcome_norm")
+    assert asdict(asked) == kept | {name: getattr(asked, name) for name in changed}
+    assert CovariateRegression().request(json.loads(json.dumps(asdict(asked)))) == asked
+    # Terms that only sums of a genome have are left out.
+    norms = {"coding": "frequency", "outcome_norm": 1.5, "row_norm": 1.0}
+    of_genome = GenomeRequest(**asdict(whole) | norms, n_directions=5)
+    assert covariate_request(of_genome, n_covariates=3, settings=resolve(study)) == asked
 
 
 @pytest.mark.parametrize(
@@ -270,3 +373,38 @@ def test_mechanism__refuses_sums_of_other_sizes():
     sums = RegressionSums(np.zeros((4, 4), np.int64), np.zeros((1, 4), np.int64), np.zeros(1, np.int64))
     with pytest.raises(UsageError, match="must be of 2 covariates and 1 outcomes"):
         private_covariate_regression(sums, request=request(), noise=BenchmarkNoise(1), outcome_names=["a"])
+
+
+@pytest.mark.parametrize("counts", [False, True])
+def test_mechanism__is_a_vector_for_each_budget_which_zeros_draw_and_files_keep(counts):
+    """Two outcomes with budgets of their own."""
+    mechanism, asked, drawn = CovariateRegression(), request(2, 1, counts_outcomes=counts), []
+    units, Y, _ = cohort(100, 2, 2)
+    exact = {"sums": summed(asked, units, Y), "slopes": np.array([0.5, 0.9])}
+    options = {"request": asked, "outcome_names": ("a", "b")}
+    for known in (exact, mechanism.zeros(asked, 2)):
+        noise = Rehearsal()
+        mechanism.draw(**known, **options, noise=noise)
+        drawn.append({part: [event for event, _ in draws] for part, draws in noise.draws.items()})
+    assert drawn[0] == drawn[1]
+    assert list(drawn[0]) == [("outcomes", "a"), ("outcomes", "b")]
+    released = mechanism.draw(**exact, **options, noise=BenchmarkNoise(1))
+    assert released.vectors.shape == (2, 6 + 3 + counts)
+    estimated = covariate_effects(released.vectors, request=asked, slopes=exact["slopes"])
+    np.testing.assert_array_equal(released.effects, estimated)
+    outputs = mechanism.outputs(released, ("a", "b"), asked)
+    assert list(outputs) == [("outcomes", "a"), ("outcomes", "b")]
+    for number, numbers in enumerate(outputs.values()):
+        np.testing.assert_array_equal(numbers[0], released.vectors[number])
+        np.testing.assert_array_equal(numbers[1], released.effects[[number]])
+    label = {"events": [event.as_dict() for event in released.events]}
+    restored = mechanism.restore(label, mechanism.arrays(released))
+    np.testing.assert_equal(vars(restored), vars(released))
+    assert len(restored.events) == 2
+
+
+@pytest.mark.parametrize("protection", ["full", "label", "feature"])
+def test_mechanism__is_of_private_outcomes(protection):
+    terms = {"rows": "people", "n_variants": 5, "n_outcomes": 1, "outcome_bound": BOUND, "epsilon": 1.0}
+    asked = PrivacyRequest(**terms, delta=1e-6, protection=protection, neighbours="replace-one")
+    assert CovariateRegression().serves(None, asked) == (protection != "feature")

@@ -306,6 +306,13 @@ def test_norm__is_near_the_expectation_for_normal_rows(chromosomes):
     assert moment_norm(chromosome) == pytest.approx(expected, rel=0.05)
 
 
+def test_norm__of_all_chromosomes_is_never_below_the_root_of_the_exact_sum(chromosomes):
+    for norms in np.random.default_rng(11).random((50, 2)):
+        scaled = list(map(with_norm, chromosomes, norms))
+        square = sum(Fraction(moment_norm(chromosome)) ** 2 for chromosome in scaled)
+        assert 0 <= Fraction(joint_moment_norm(genome_of(scaled))) ** 2 - square < square / 2**50
+
+
 @pytest.fixture
 def genome(chromosomes):
     return genome_of([replace(part, contig=str(number)) for number, part in enumerate(chromosomes, 1)])
@@ -383,6 +390,7 @@ def test_draw__has_more_noise_on_squares(genome, exact):
     sd = request.moment_norm / request.budget["moments"]
     assert np.std(np.array(draws)[:, is_square]) == pytest.approx(sd, rel=0.1)
     assert np.std(np.array(draws)[:, ~is_square]) == pytest.approx(5 / 7 * sd, rel=0.1)
+    assert request.moment_sd == pytest.approx(5 / 7 * sd)
 
 
 @pytest.mark.parametrize(

@@ -193,24 +193,38 @@ def test_draw__a_map_beyond_what_the_claim_is_about_is_refused(genome, cohort, c
     assert noise.events == []
 
 
-def test_draw__norms_of_chromosomes_may_be_all_of_the_norm():
+def zeros_of_norms(*norms):
+    """Return a genome of chromosomes with these norms, and their sums of nobody."""
     chromosomes = [
-        replace(random_chromosome(np.random.default_rng(1), contig=contig, carries=False), row_norm=norm)
-        for contig, norm in (("1", 0.375), ("2", 0.5))
+        replace(random_chromosome(np.random.default_rng(1), contig=str(number), carries=False), row_norm=norm)
+        for number, norm in enumerate(norms)
     ]
-    genome, sums = genome_of(chromosomes), []
-    for chromosome in chromosomes:
-        sums.append(
-            ChromosomeSums(
-                chromosome.contig,
-                np.zeros((2, chromosome.n_variants), dtype=np.int64),
-                np.zeros((2, 2), dtype=np.int64),
-                MADE_WITH,
-            )
+    sums = [
+        ChromosomeSums(
+            chromosome.contig,
+            np.zeros((2, chromosome.n_variants), dtype=np.int64),
+            np.zeros((2, 2), dtype=np.int64),
+            MADE_WITH,
         )
+        for chromosome in chromosomes
+    ]
+    return genome_of(chromosomes), sums
+
+
+def test_draw__norms_of_chromosomes_may_be_all_of_the_norm():
+    genome, sums = zeros_of_norms(0.375, 0.5)
     request = request_of(genome, row_norm=0.625)
     released, _ = private_genome_sums(sums, genome, request=request, noise=Silence(), made_with=MADE_WITH)
     assert not released.any()
+
+
+@pytest.mark.parametrize("norms", [(0.01, 0.11), (0.27, 0.55)])
+def test_draw__norms_of_chromosomes_beyond_the_norm_by_the_last_bit_are_refused(norms):
+    """In float64, either side of the comparison would be rounded: it would pass."""
+    genome, sums = zeros_of_norms(*norms)
+    request = request_of(genome, row_norm=math.sqrt(norms[0] ** 2 + norms[1] ** 2))
+    with pytest.raises(UsageError, match="norms of chromosomes within"):
+        private_genome_sums(sums, genome, request=request, noise=Silence(), made_with=MADE_WITH)
 
 
 @pytest.mark.parametrize(

@@ -26,13 +26,14 @@ from dpgrs.methods.genome_mechanism import (
     genome_slopes,
     genome_weights,
     map_terms,
+    sensitivity_factor,
 )
 from dpgrs.methods.genome_moments import LARGEST_JOINT_NORM, joint_moment_norm
 from dpgrs.methods.genome_sums import GenomeRequest, public_digest
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.privacy.noise.sources import BenchmarkNoise, Rehearsal
 from dpgrs.study.request_identity import identify_part
-from genome_studies import map_of_variants
+from genome_studies import map_of_variants, with_scores
 
 MECHANISM = GenomeStatistics()
 FREQUENCY = np.array([0.1, 0.2, 0.3, 0.4, 0.5])
@@ -76,6 +77,7 @@ def test_terms_of_a_map__are_what_noise_and_neighbours_are():
     assert one["mu"] == genome_request(plain_request()).budget["cross"] < other["mu"]
     assert json.loads(json.dumps(one)) == one
     assert map_terms(plain_request(neighbours="replace-one"))["neighbours"] == "replace-one"
+    assert [sensitivity_factor(neighbours) for neighbours in ("add-remove", "replace-one")] == [1, 2]
     # It stays the same when the map has been made.
     assert map_terms(released_request(map_of_variants(FREQUENCY, clip=0.75))) == one
 
@@ -85,10 +87,49 @@ def test_request__takes_all_that_counts_leave():
     request = genome_request(plain_request(counts_outcomes=True))
     assert isinstance(request, GenomeRequest)
     assert request.budget["gram"] == 0
-    assert request.row_norm == ROW_NORM
+    assert (request.row_norm, request.outcome_norm) == (ROW_NORM, np.sqrt(2))
     squares = [request.budget[name] ** 2 for name in ("count", "observed", "cross")]
     assert squares[0] == pytest.approx(squares[1]) == pytest.approx(0.01 * sum(squares))
     assert MECHANISM.request(json.loads(json.dumps(asdict(request)))) == request
+    assert MECHANISM.terms(plain_request(counts_outcomes=True)) == request
+    assert MECHANISM.key("blup-genome") == ("genome-statistics",)
+
+
+@pytest.mark.parametrize("ld_share", [None, 0.1])
+def test_exact__is_along_the_map_with_the_effects_of_covariates(genome, ld_share):
+    """Its slopes are those of outcomes as they are clipped: one is less a public score."""
+    request, made_with = plain_request(ld_share=ld_share), ("made with", "effects")
+    stored = SimpleNamespace(
+        genome=with_scores(genome, ("b",)), made_with=lambda effects: ("made with", effects)
+    )
+
+    def stored_map(terms):
+        assert terms == map_terms(request)
+        return stored
+
+    prevalence = np.array([0.2, np.nan, np.nan])
+    data = SimpleNamespace(
+        genome=stored_map,
+        genome_sums=lambda *options: ("sums", *options),
+        genome_moments=lambda *options: ("moments", *options),
+        observed=lambda *options: ("observed", *options),
+        n_training=N,
+        outcomes=SimpleNamespace(covariate_effects="effects", prevalence=prevalence),
+    )
+    exact = MECHANISM.exact(request, data=data, names=("a", "b"), settings=None)
+    slopes = genome_slopes(request, prevalence[:2], deviations=np.array([1.0, np.sqrt(0.75)]))
+    np.testing.assert_array_equal(exact.pop("slopes"), slopes)
+    assert slopes[1] > genome_slopes(request, prevalence[:2])[1]
+    assert exact == {
+        "genome": stored.genome,
+        "sums": ("sums", made_with, 2),
+        "moments": None if ld_share is None else ("moments", made_with),
+        "made_with": made_with,
+        "n_rows": N,
+        "observed": ("observed", D, 2),
+        "request": request,
+        "outcome_names": ("a", "b"),
+    }
 
 
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
@@ -216,7 +257,9 @@ def test_asked__so_many_moments_are_refused_before_any_draw(genome, monkeypatch)
     monkeypatch.setattr("dpgrs.methods.genome_mechanism.MOST_ENTRIES", n_moments(genome) - 1)
     data = SimpleNamespace(genome=lambda terms: SimpleNamespace(genome=genome))
     options = {"method": "blup-genome", "data": data, "n_outcomes": 2, "settings": None}
-    assert MECHANISM.asked(plain_request(), **options).moment_norm is None
+    asked = MECHANISM.asked(plain_request(), **options)
+    assert asked == replace(genome_request(plain_request()), outcome_norm=1.5, n_directions=2 * D + 1)
+    assert asked.moment_norm is None
     with pytest.raises(UsageError, match="pairs of directions within blocks for second moments"):
         MECHANISM.asked(plain_request(ld_share=0.1), **options)
     monkeypatch.setattr("dpgrs.methods.genome_mechanism.MOST_ENTRIES", n_moments(genome))
@@ -252,6 +295,7 @@ def test_outputs__are_all_numbers_of_a_part(genome, exact, neighbours, n_outcome
 def test_restore__is_what_was_drawn_but_for_the_events(genome, exact):
     request = released_request(genome, counts_outcomes=True)
     drawn = MECHANISM.draw(**exact, request=request, noise=BenchmarkNoise(1))
+    np.testing.assert_array_equal(drawn.slopes, exact["slopes"])
     restored = MECHANISM.restore({"n": drawn.n}, MECHANISM.arrays(drawn))
     for field in fields(drawn):
         if field.name != "events":
@@ -265,6 +309,10 @@ def test_draw__refuses_sums_of_other_outcomes_or_another_map(genome, exact):
     options["request"] = released_request(genome)
     with pytest.raises(UsageError, match="of covariates of this release, got others"):
         MECHANISM.draw(**exact | {"made_with": "another"}, **options)
+    options["request"] = released_request(genome, counts_outcomes=True)
+    for observed in (None, exact["observed"][:1]):
+        with pytest.raises(UsageError, match="`observed`"):
+            MECHANISM.draw(**exact | {"observed": observed}, **options)
 
 
 def test_fit__without_noise_is_the_marginal_effect(genome, exact):

@@ -62,6 +62,7 @@ ANNOTATED = (
     "scoring/",
     "selection/",
     "simulation/",
+    "steps/",
     "study/",
 )
 # Compiled kernels, which keep their sections and need no annotations.
@@ -206,8 +207,9 @@ def test_private_functions__name_their_event_and_proof():
 
 
 def may_have_sections(module, node):
-    """Return whether a docstring keeps its sections: of the API, of a draw or of a kernel."""
+    """Return whether a docstring keeps its sections: of the API, of a command, of a draw or of a kernel."""
     is_api = node.name in dpgrs.__all__ or name_of(module).startswith("api/")
+    is_api |= name_of(module) == f"steps/{node.name}.py"  # its parameters are the help of the command
     return is_api or "Privacy\n-------\n" in ast.get_docstring(node) or module.name.endswith(KERNELS)
 
 

@@ -15,7 +15,7 @@ from dpgrs.methods.labels import exact_label, fit_label
 from dpgrs.scoring.score_files import list_scores, read_scores
 from dpgrs.scoring.writing import caveats
 from dpgrs.steps import write_scores as step
-from dpgrs.steps.write_scores import _told_apart, write_scores
+from dpgrs.steps.write_scores import _name_endings, write_scores
 from outcome_files import write_outcomes
 from step_settings import settings_for
 
@@ -78,7 +78,7 @@ def test_write_scores__are_predictions_of_people(write_files):
     np.testing.assert_allclose(found.T, by_hand, atol=1e-9)
 
 
-def test_write_scores__of_several_terms_are_told_apart(write_files):
+def test_write_scores__of_several_terms_are_name_endings(write_files):
     folder, fits = write_files("blup")
     _, (scores,) = read_scores(list_scores([folder]), build=None)
     names = [one.name for one in scores.outcomes]
@@ -113,6 +113,6 @@ def test_write_scores__are_marked_where_they_are_applied(write_files):
     assert line.startswith("height: benchmark: not private. Published scores of people tell of those whom")
 
 
-def test_write_scores__of_nearly_the_same_terms_are_told_apart():
+def test_write_scores__of_nearly_the_same_terms_are_name_endings():
     labels = [TERMS | {"epsilon": epsilon} for epsilon in (1.0, 1.0000001, 1.0000002)]
-    assert _told_apart(labels) == [".eps1", ".eps1.0000001", ".eps1.0000002"]
+    assert _name_endings(labels) == [".eps1", ".eps1.0000001", ".eps1.0000002"]

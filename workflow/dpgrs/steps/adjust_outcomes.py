@@ -1,7 +1,9 @@
 """Outcomes of a replicate less what covariates explain of them."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dpgrs.errors import DpgrsError
 from dpgrs.io.covariates import Covariates
@@ -12,34 +14,29 @@ from dpgrs.methods.mechanisms import drawn_names, mechanism_of_file, request_of
 from dpgrs.study.adjusted_outcomes import adjusted_parts, effects_of_fit, effects_without_privacy
 from dpgrs.study.released import output_digests
 
+if TYPE_CHECKING:
+    import numpy as np
+
+    from dpgrs.config.study import StudyConfig
+
 READS = ("mode",)
 
 
 def adjust_outcomes(
-    settings,
-    outcomes: Path,
-    covariates: Path,
-    *,
-    drawn: Path | None = None,
-    output: Path,
-):
+    settings: "StudyConfig", outcomes: Path, covariates: Path, *, drawn: Path | None = None, output: Path
+) -> None:
     """Take from every person's outcomes the part that their covariates explain, by public effects.
+
+    Raises DpgrsError if a release is to be adjusted by effects that were not released, or of other outcomes
+    or covariates. Raises UsageError if `output` is a folder that holds something.
 
     Parameters
     ----------
-    settings : Settings
     outcomes : outcomes and split of a replicate.
     covariates : covariates of the same rows.
     drawn : effects that a regression on covariates released; without them a benchmark takes those of least
         squares, for fits without privacy.
     output : adjusted outcomes, to write.
-
-    Raises
-    ------
-    DpgrsError
-        If a release is to be adjusted by effects that were not released, or of other outcomes or covariates.
-    UsageError
-        If `output` is a folder that holds something.
     """
     require_new(output)
     outcomes, covariates = Outcomes.load(outcomes), Covariates.load(covariates)
@@ -54,16 +51,16 @@ def adjust_outcomes(
             f"The effects must be of {len(outcomes.names)} outcomes and {len(covariates.names)} covariates, "
             "got others. Draw them again."
         )
-    own = {"covariate_effects": effects_of_fit(effects, covariates), "adjusted_by": tuple(digests)}
-    adjusted = replace(outcomes, **own)
+    adjustment = {"covariate_effects": effects_of_fit(effects, covariates), "adjusted_by": tuple(digests)}
+    adjusted = replace(outcomes, **adjustment)
     empty = replace(adjusted, values=dict.fromkeys(outcomes.values))
     empty.save(output, adjusted_parts(outcomes, covariates, effects))
 
 
-def _released_effects(path):
-    """Return the effects of a regression on covariates, and the digests of what was released of it."""
+def _released_effects(path: Path) -> "tuple[np.ndarray, Iterable[str]]":
+    """Return the effects of a regression on covariates, and the digests of its released outputs."""
     ((label, arrays),) = load_labelled(path)
     mechanism = mechanism_of_file(label)
-    found = mechanism.restore(label, arrays)
-    outputs = mechanism.outputs(found, drawn_names(label), request_of(label))
-    return found.effects, output_digests(outputs).values()
+    regression = mechanism.restore(label, arrays)
+    outputs = mechanism.outputs(regression, drawn_names(label), request_of(label))
+    return regression.effects, output_digests(outputs).values()

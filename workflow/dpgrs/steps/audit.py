@@ -1,15 +1,17 @@
-"""Audit every mechanism that has joined, and say what was claimed and what was seen."""
+"""Audit every registered mechanism: the privacy loss that it claims, and the loss observed."""
 
 import hashlib
 import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any
 
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.evaluation.audits import accuracy_cases
 from dpgrs.methods.audits.covariates import covariate_cases
 from dpgrs.methods.registry import METHODS, named
-from dpgrs.privacy.audit.audit import alarm_probability, audit
+from dpgrs.privacy.audit.audit import AuditCase, alarm_probability, audit
 from dpgrs.privacy.noise.sources import BenchmarkNoise, Rehearsal, ReleaseNoise
 from dpgrs.privacy.noise.study_key import StudyKey
 from dpgrs.reporting.text_table import text_table
@@ -17,6 +19,11 @@ from dpgrs.selection.registry import SELECTORS
 from dpgrs.selection.registry import named as named_by_selector
 from dpgrs.statement.audits import RESULTS
 
+if TYPE_CHECKING:
+    from dpgrs.privacy.noise.base import NoiseSource
+
+# Runs a mechanism, a function of a noise source, with the noise that further arguments name.
+WithNoise = Callable[..., Any]
 # What an audit must be able to catch: noise too small by this factor.
 CONTROL_FACTOR = math.sqrt(2)
 # Columns of the table, with their formats.
@@ -28,29 +35,23 @@ COLUMNS = {
 }
 
 
-def seeded_noise(seed, *, mode):
-    """Return how to run a mechanism with the noise of a mode; another seed gives other draws.
-
-    Parameters
-    ----------
-    seed : int, public. The key of release noise is made of it, as the statistics of an audit are nobody's.
-    mode : ``release`` or ``benchmark``.
-
-    Returns
-    -------
-    function, see `run_audit`.
-    """
+def seeded_noise(
+    seed: int,  # public; release noise has a key made of it, as nobody's data are audited
+    *,
+    mode: str,  # release or benchmark
+) -> WithNoise:
+    """Return how to run a mechanism with the noise of a mode; another seed gives other draws."""
     if mode == "benchmark":
         return lambda run, *key: run(BenchmarkNoise(seed, "audit", *key))
     return keyed_noise(StudyKey(hashlib.sha256(f"audit {seed}".encode()).digest()))
 
 
-def keyed_noise(study_key):
+def keyed_noise(study_key: StudyKey) -> WithNoise:
     """Return how to run a mechanism with release noise under a throwaway key, uncharged; see `run_audit`."""
-    # What a mechanism draws does not hang on its noise: one rehearsal serves all draws of an input.
+    # The draws of a mechanism do not depend on its noise: one rehearsal serves all draws of an input.
     rehearse = lru_cache(maxsize=1)(_rehearse)
 
-    def run_with_key(run, *key):
+    def run_with_key(run: "Callable[[NoiseSource], Any]", *key: str | int) -> Any:
         draws, identity = rehearse(run), f"audit {key}"
         requests = dict.fromkeys(draws, (identity, identity))
         return run(ReleaseNoise(study_key, draws=draws, requests=requests))
@@ -58,20 +59,20 @@ def keyed_noise(study_key):
     return run_with_key
 
 
-def noise_of(case, seed, *, mode):
-    """Return `seeded_noise` for a case: of a benchmark where a release draws none, whatever the mode."""
+def noise_of(case: AuditCase, seed: int, *, mode: str) -> WithNoise:
+    """Return `seeded_noise` for a case; benchmark noise for a mechanism that no release draws."""
     return seeded_noise(seed, mode=mode if case.is_for_releases else "benchmark")
 
 
-def _rehearse(run):
+def _rehearse(run: "Callable[[NoiseSource], Any]") -> dict[tuple[str, ...], list]:
     rehearsal = Rehearsal()
     run(rehearsal)
     return rehearsal.draws
 
 
 @cache
-def all_cases():
-    """Return the AuditCases of all that draws noise, a tuple; made once, as it takes seconds."""
+def all_cases() -> tuple[AuditCase, ...]:
+    """Return the AuditCases of all mechanisms; made once, as it takes seconds."""
     of_methods = dict.fromkeys(row.audits for row in METHODS.values() if row.audits)
     of_selectors = dict.fromkeys(row.audits for row in SELECTORS.values() if row.audits)
     builders = [*map(named, of_methods), *map(named_by_selector, of_selectors)]
@@ -79,28 +80,19 @@ def all_cases():
     return tuple(case for builder in builders for case in builder())
 
 
-def choose_cases(mechanisms=(), *, of_releases=False):
-    """Return the audit cases of mechanisms.
-
-    Parameters
-    ----------
-    mechanisms : sequence of str, names of ``private_*`` functions; empty means all.
-    of_releases : bool, whether to leave out what a release cannot draw.
-
-    Returns
-    -------
-    list of AuditCase
-
-    Raises
-    ------
-    UsageError
-        For a mechanism that has no case.
-    """
+def choose_cases(
+    mechanisms: Sequence[str] = (),  # names of private_* functions; empty means all
+    *,
+    of_releases: bool = False,  # whether to leave out mechanisms that a release cannot draw
+) -> list[AuditCase]:
+    """Return the audit cases of mechanisms; a UsageError names a mechanism without any."""
     cases = all_cases()
-    known = sorted({case.mechanism for case in cases})
+    mechanism_names = sorted({case.mechanism for case in cases})
     for name in mechanisms:
-        if name not in known:
-            raise UsageError(f"`--mechanism` must be one of: {', '.join(known)}, got {name}. Change it.")
+        if name not in mechanism_names:
+            raise UsageError(
+                f"`--mechanism` must be one of: {', '.join(mechanism_names)}, got {name}. Change it."
+            )
     return [
         case
         for case in cases
@@ -108,52 +100,44 @@ def choose_cases(mechanisms=(), *, of_releases=False):
     ]
 
 
-def run_audit(case, with_noise, *, draws, confidence):
-    """Audit one case.
+def run_audit(
+    case: AuditCase,
+    with_noise: WithNoise,  # runs the case with the noise of its name and the number of a draw
+    *,
+    draws: int,  # > 0, of each of the two inputs
+    confidence: float,  # in (0, 1), of the observed loss
+) -> dict[str, Any]:
+    """Return the case's terms, the losses claimed and observed, and whether the mechanism keeps its claim.
 
-    Parameters
-    ----------
-    case : AuditCase
-    with_noise : function (run, name of the case, number of a draw) -> run(noise source). Different names or
-        numbers must give independent noise.
-    draws : int > 0, of each of the two inputs.
-    confidence : float in (0, 1), of the observed loss.
-
-    Returns
-    -------
-    dict of the case's terms, the loss claimed and observed, both as an epsilon at ``delta`` too, ``power``,
-    the chance that this audit catches noise too small by `CONTROL_FACTOR`, ``parts``, a dict for each
-    statistic by itself (`PartResult`), and ``is_within_claim``, which is of the parts too.
+    Both losses are given as an epsilon at `delta`, too. `power` is the chance that this audit catches noise
+    too small by `CONTROL_FACTOR`. `parts` has a dict for each statistic by itself (`PartResult`), to which
+    `is_within_claim` applies as well.
     """
     options = {"n_draws": draws, "confidence": confidence}
     claim = case.claim
-    result = audit(case, lambda run, draw: with_noise(run, case.name, draw), **options)
+    audited = audit(case, lambda run, draw: with_noise(run, case.name, draw), **options)
     return {
         "mechanism": case.mechanism,
         **case.terms,
         "loss": claim.symbol,
         "claimed": claim.value,
-        "observed": result.observed,
+        "observed": audited.observed,
         "delta": claim.delta,
         "claimed_epsilon": claim.epsilon(claim.value),
-        "observed_epsilon": claim.epsilon(result.observed),
+        "observed_epsilon": claim.epsilon(audited.observed),
         "draws": draws,
         "confidence": confidence,
-        "false_guesses": result.false_guesses,
+        "false_guesses": audited.false_guesses,
         "power": alarm_probability(claim, claim.error_rates(CONTROL_FACTOR), **options),
-        "parts": [asdict(part) | {"is_within_claim": part.is_within_claim} for part in result.parts],
-        "is_within_claim": result.is_within_claim,
+        "parts": [
+            asdict(statistic) | {"is_within_claim": statistic.is_within_claim} for statistic in audited.parts
+        ],
+        "is_within_claim": audited.is_within_claim,
     }
 
 
-def require_within_claims(findings):
-    """Fail if a mechanism loses more than it claims.
-
-    Raises
-    ------
-    DpgrsError
-        With the names of the mechanisms.
-    """
+def require_within_claims(findings: Iterable[dict[str, Any]]) -> None:
+    """Raise a DpgrsError that names the mechanisms that lose more than they claim."""
     broken = sorted({finding["mechanism"] for finding in findings if not finding["is_within_claim"]})
     if broken:
         raise DpgrsError(
@@ -162,17 +146,10 @@ def require_within_claims(findings):
         )
 
 
-def as_table(findings):
-    """Lay findings out in columns, as text.
-
-    Parameters
-    ----------
-    findings : list of dict from `run_audit`, of the same numbers of draws and confidence; not empty.
-
-    Returns
-    -------
-    str, a table and what the audits can see.
-    """
+def as_table(
+    findings: Sequence[dict[str, Any]],  # not empty, from `run_audit` with the same draws and confidence
+) -> str:
+    """Return findings as a table in text, and the power of the audits."""
     first, power = findings[0], min(finding["power"] for finding in findings)
     return "\n".join(
         [
@@ -186,29 +163,33 @@ def as_table(findings):
     )
 
 
-def as_markdown(findings):
-    """Lay findings out as the table of docs/measurements/audits.md; parameters as in `as_table`."""
+def as_markdown(
+    findings: Sequence[dict[str, Any]],  # as of `as_table`
+) -> str:
+    """Return findings as the table of docs/measurements/audits.md."""
     head = ["mechanism", "terms", "loss", "claimed", "observed"]
     lines = [head, ["---"] * len(head), *(markdown_row(finding) for finding in findings)]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
-def markdown_row(finding):
-    """Return the cells of a finding in `as_markdown`, of which the last is what was observed."""
-    terms = {name: value for name, value in finding.items() if name not in ("mechanism", *RESULTS) and value}
-    named = [value if name in COLUMNS else f"{name} {value}" for name, value in terms.items()]
+def markdown_row(finding: dict[str, Any]) -> list[str]:
+    """Return the cells of a finding in `as_markdown`; the last is the observed loss."""
+    case_terms = {
+        name: term for name, term in finding.items() if name not in ("mechanism", *RESULTS) and term
+    }
+    named = [term if name in COLUMNS else f"{name} {term}" for name, term in case_terms.items()]
     figures = [f"{finding[name]:.2f}" for name in ("claimed", "observed")]
     return [f"`{finding['mechanism']}`", ", ".join(named), finding["loss"], *figures]
 
 
-def _rows(finding):
+def _rows(finding: dict[str, Any]) -> Iterator[list[str]]:
     """Return the row of a case and, where it has several statistics, one for each of them by itself."""
     yield _row(finding)
     if len(finding["parts"]) > 1:
-        for part in finding["parts"]:
-            yield _row(part | {"mechanism": f"  {part['name']}", "loss": finding["loss"]})
+        for statistic in finding["parts"]:
+            yield _row(statistic | {"mechanism": f"  {statistic['name']}", "loss": finding["loss"]})
 
 
-def _row(finding):
+def _row(finding: dict[str, Any]) -> list[str]:
     cells = [format(finding[name], spec) if name in finding else "" for name, spec in COLUMNS.items()]
     return [*cells, "within claim" if finding["is_within_claim"] else "EXCEEDS CLAIM"]

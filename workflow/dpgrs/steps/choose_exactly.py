@@ -1,6 +1,7 @@
-"""Variants chosen for each outcome without privacy, to compare with. For benchmarks alone."""
+"""Variants chosen for each outcome without privacy, to compare with. Only for benchmarks."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,40 +12,44 @@ from dpgrs.selection.kendall import correlations
 from dpgrs.selection.registry import SELECTORS
 from dpgrs.study.training_data import TrainingData
 
+if TYPE_CHECKING:
+    from dpgrs.config.study import StudyConfig
+    from dpgrs.methods.chosen import ScreeningData
+
 READS = ("methods", "screening.size", "outcomes.bound")
 
 
-def choose_exactly(settings, variant_set: Path, outcomes: Path, *, threads: int = 1, output: Path):
+def choose_exactly(
+    settings: "StudyConfig", variant_set: Path, outcomes: Path, *, threads: int = 1, output: Path
+) -> None:
     """Choose variants by every selector of a study, for every number of variants, without noise.
 
     Parameters
     ----------
-    settings : Settings
     variant_set : store of the study's variants.
     outcomes : outcomes and split of the replicate.
     threads : number of threads; the result does not depend on it.
     output : the choices to write, and once the exact Kendall scores of all variants.
     """
-    data = TrainingData(outcomes, variant_set=variant_set, n_threads=threads)
-    used = {METHODS[name].selector for name in settings.methods}
-    terms = {"n_choices": settings.screening.size, "outcome_bound": settings.outcomes.bound}
+    training_data = TrainingData(outcomes, variant_set=variant_set, n_threads=threads)
+    used = {METHODS[method].selector for method in settings.methods}
+    choice_terms = {"n_choices": settings.screening.size, "outcome_bound": settings.outcomes.bound}
     chosen = [
-        _choices(_rows(data.rows(size), selector), size, selector, has_scores=not place, **terms)
-        for place, selector in enumerate(one for one in SELECTORS if one in used)
-        for size in data.outcomes.values
+        _choices(training_data.rows(size), size, selector, has_scores=not number, **choice_terms)
+        for number, selector in enumerate(name for name in SELECTORS if name in used)
+        for size in training_data.outcomes.values
     ]
     save_labelled(output, chosen)
 
 
-def _rows(data, selector):
-    """Return the rows with their genotypes as the selector takes them."""
-    return data if "exact" in SELECTORS[selector].streams else data.in_memory
-
-
-def _choices(data, size, selector, *, has_scores, **terms):
-    arrays = {"chosen": exact_choices(data, selector, **terms)}
+def _choices(
+    rows: "ScreeningData", size: int, selector: str, *, has_scores: bool, **choice_terms: Any
+) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    if "exact" not in SELECTORS[selector].streams:
+        rows = rows.in_memory
+    arrays = {"chosen": exact_choices(rows, selector, **choice_terms)}
     if has_scores:
-        n_rows = np.array([[one.n_rows] for one in data.pairs])
-        scores = np.array([one.outcome_scores for one in data.pairs])
-        arrays["scores"] = correlations(scores, n_rows, pair_range=data.pairs[0].pair_range)
+        n_rows = np.array([[pairs.n_rows] for pairs in rows.pairs])
+        scores = np.array([pairs.outcome_scores for pairs in rows.pairs])
+        arrays["scores"] = correlations(scores, n_rows, pair_range=rows.pairs[0].pair_range)
     return {"n_variants": size, "selector": selector}, arrays

@@ -1,11 +1,15 @@
 """The public sites of a release."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dpgrs.io import sites
 from dpgrs.io.haplotype_store import HaplotypeStore
 from dpgrs.io.variant_filters import VariantFilters, write_counts
 from dpgrs.study.variant_terms import filters_of, linkage_of
+
+if TYPE_CHECKING:
+    from dpgrs.config.study import StudyConfig
 
 READS = (
     "seed",
@@ -14,18 +18,17 @@ READS = (
     "variants",
     "public.sites",
     "public.frequencies",
-    # Who the stores are of: for the note on what was made from them.
+    # The people of the stores: for the provenance note of the sites.
     "public.reference",
     "public.keep",
 )
 
 
-def choose_sites(settings, stores: list[Path] = (), *, qc: Path, output: Path):
+def choose_sites(settings: "StudyConfig", stores: list[Path] = (), *, qc: Path, output: Path) -> None:
     """Choose the sites of a release from public tables or stores.
 
     Parameters
     ----------
-    settings : StudyConfig
     stores : haplotype stores of the public reference, one per chromosome, unless tables list the sites.
     qc : table to write of all candidate sites, each with the reason why it was left out.
     output : the table of sites to write.

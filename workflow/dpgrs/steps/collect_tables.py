@@ -6,7 +6,7 @@ from dpgrs.errors import UsageError
 from dpgrs.io.files import not_as_written, read_bytes, write_text
 
 
-def collect_tables(tables: list[Path], *, output: Path):
+def collect_tables(tables: list[Path], *, output: Path) -> None:
     """Join tables with the same header line, byte for byte, in the order given.
 
     Parameters
@@ -22,7 +22,7 @@ def collect_tables(tables: list[Path], *, output: Path):
     write_text(output, f"{headers[0]}\n" + "".join(bodies))
 
 
-def _split(path):
+def _split(path: Path) -> tuple[str, str]:
     """Return the header line of a table, and what follows it."""
     try:
         header, body = read_bytes(path).decode("utf-8").split("\n", maxsplit=1)

@@ -1,7 +1,9 @@
 """Noise: statistics, choices or fits from which all weights follow, drawn by one mechanism."""
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -23,11 +25,18 @@ from dpgrs.release.bundle_room import require_no_other_bundle
 from dpgrs.release.draw_check import ON_TURNED_ROWS
 from dpgrs.statement.audits import STEERED, drawn_statistics, require_audited
 from dpgrs.study.adjusted_outcomes import adjustment_identity, require_adjusted, require_same_genotypes
-from dpgrs.study.draws import draws_of
+from dpgrs.study.draws import Draw, draws_of
 from dpgrs.study.identity import public_identity
 from dpgrs.study.released import output_digests
 from dpgrs.study.request_identity import identify_part, ld_identity, loadings_identity
 from dpgrs.study.training_data import TrainingData
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from dpgrs.config.study import StudyConfig
+    from dpgrs.methods.requests import PrivacyRequest
+    from dpgrs.methods.sum_mechanisms import SharedStatistics
 
 # Rules give of these what the mechanism reads, see `dpgrs.study.requests.reads_of_draw`.
 READS = (
@@ -61,7 +70,7 @@ RESTS_ON = (
 
 
 def draw(
-    settings,
+    settings: "StudyConfig",
     outcomes: Path,
     *,
     mechanism: str,
@@ -80,8 +89,9 @@ def draw(
     output: Path,
     events: Path,
     seconds: Path | None = None,
-    before_charge=None,
-):
+    # Called when all files are read: raises DpgrsError if one was replaced since its note was compared.
+    before_charge: Callable[[], None] | None = None,
+) -> None:
     """Draw noise by one mechanism: from a public seed in a benchmark, in a release secret and charged before.
 
     A benchmark draws for every combination of protection, accounting, epsilon, number of variants and
@@ -89,7 +99,6 @@ def draw(
 
     Parameters
     ----------
-    settings : Settings
     outcomes : outcomes and split of the replicate.
     mechanism : name of the mechanism, such as reusecov-statistics.
     method : method to draw for, if the mechanism draws separately for each.
@@ -110,7 +119,6 @@ def draw(
     output : the noisy results to write.
     events : record of the draws to write, JSON. In a release, the ledger has them before they are written.
     seconds : table to write of the time that each draw took, in benchmarks.
-    before_charge : function that raises DpgrsError if a file was replaced since its note was compared.
     """
     drawing = mechanism_named(mechanism)
     if settings.mode == "release":
@@ -131,32 +139,32 @@ def draw(
     files = {"statistics": statistics, "variant_set": variant_set, "choices": choices, "ld": ld}
     files["chromosomes"] = chromosomes
     files["covariates"] = covariates
-    data = TrainingData(outcomes, **files, n_threads=threads)
-    draws = list(draws_of(settings, drawing, method or [None], data))
+    training_data = TrainingData(outcomes, **files, n_threads=threads)
+    draws = list(draws_of(settings, drawing, method or [None], training_data))
     if settings.mode == "release":
-        public = loadings_identity(loadings) | ld_identity(ld) | adjustment_identity(data.outcomes)
-        own = {"sites": sites, "public": public, "audit": audit, "before_charge": before_charge}
-        _charge(_only(draws), output, events, **own)
+        public = loadings_identity(loadings) | ld_identity(ld) | adjustment_identity(training_data.outcomes)
+        charge_options = {"sites": sites, "public": public, "audit": audit, "before_charge": before_charge}
+        _charge(_only(draws), output, events, **charge_options)
         return
     labels, took = [], []
 
-    def drawn():
+    def draws_in_turn() -> "Iterator[tuple[dict[str, Any], dict[str, np.ndarray]]]":
         """Yield one after another, so that no more than one is in memory."""
-        for one in draws:
-            (label, arrays), elapsed = timed(_draw_seeded, one, settings.seed, replicate)
+        for planned_draw in draws:
+            (label, arrays), elapsed = timed(_draw_seeded, planned_draw, settings.seed, replicate)
             labels.append(label)
             took.append(elapsed)
             yield label, arrays
             del arrays
 
-    save_labelled(output, drawn())
+    save_labelled(output, draws_in_turn())
     if seconds is not None:
         write_table(seconds, pd.DataFrame({"seconds": took}))
-    # What is not private has none.
+    # Draws without privacy have no events.
     write_events(events, [label for label in labels if label["events"]])
 
 
-def _require_released(mechanism, methods: list[str]) -> None:
+def _require_released(mechanism: "SharedStatistics", methods: list[str]) -> None:
     """Refuse a mechanism, or methods of another one, of which no bundle can be made."""
     if mechanism.name == CovariateRegression.name and not methods:
         return
@@ -174,65 +182,73 @@ def _require_released(mechanism, methods: list[str]) -> None:
         )
 
 
-def _only(draws):
+def _only(draws: Sequence[Draw]) -> Draw:
     """Return the one draw of a release; others raise UsageError."""
     if len(draws) != 1:
         raise UsageError(f"A release must be one request, got {len(draws)}. Give one value each.")
     return draws[0]
 
 
-def _draw_seeded(asked, seed, replicate):
+def _draw_seeded(
+    planned_draw: Draw, seed: int, replicate: int
+) -> "tuple[dict[str, Any], dict[str, np.ndarray]]":
     """Draw for a benchmark; returns label and arrays."""
-    noise = BenchmarkNoise(seed, replicate, *asked.key, *asked.request.key)
-    drawn = asked.draw(noise)
-    own = {"method": asked.method} if asked.method else {}
-    return asked.label(drawn) | own, asked.mechanism.arrays(drawn)
+    noise = BenchmarkNoise(seed, replicate, *planned_draw.key, *planned_draw.request.key)
+    noisy = planned_draw.draw(noise)
+    method_label = {"method": planned_draw.method} if planned_draw.method else {}
+    return planned_draw.label(noisy) | method_label, planned_draw.mechanism.arrays(noisy)
 
 
-def _charge(asked, output, events, *, sites, public, audit, before_charge):
-    """Charge the ledger, draw, note what was drawn, and store it.
+def _charge(
+    planned_draw: Draw,
+    output: Path,
+    events: Path,
+    *,
+    sites: Path | None,
+    public: dict[str, Any],  # identifies other public files
+    audit: Path | None,
+    before_charge: Callable[[], None] | None,  # called when the rehearsal has read all data
+) -> None:
+    """Charge the ledger, draw, record the draw, and store it; files are as in `draw`."""
+    ledger, site_digest = Ledger(planned_draw.settings.privacy.ledger), written_digest(sites)
+    require_adjusted(planned_draw, ledger)
+    identity = public_identity(planned_draw.settings) | public
+    release_terms = {"sites": site_digest} | identity["dataset"]
+    mechanism, request = planned_draw.mechanism, planned_draw.request
 
-    Parameters
-    ----------
-    output, events, sites, audit : as in `draw`.
-    public : dict, what identifies other public files.
-    before_charge : as in `draw`; it is called when the rehearsal has read all data.
-    """
-    ledger, site_digest = Ledger(asked.settings.privacy.ledger), written_digest(sites)
-    require_adjusted(asked, ledger)
-    identity = public_identity(asked.settings) | public
-    terms = {"sites": site_digest} | identity["dataset"]
-    mechanism, request = asked.mechanism, asked.request
-
-    def identify(part, mechanism=mechanism, request=request):
-        about = mechanism.depends_on(part, asked.names, request)
-        own = {"mechanism": mechanism.name, "drawn_before": mechanism.drawn_before(request)}
-        return identify_part(identity, site_digest, request, about, **own)
+    def identify(
+        part: tuple[str, ...],
+        mechanism: "SharedStatistics" = mechanism,
+        request: "PrivacyRequest" = request,
+    ) -> dict[str, Any]:
+        depends_on = mechanism.depends_on(part, planned_draw.names, request)
+        mechanism_terms = {"mechanism": mechanism.name, "drawn_before": mechanism.drawn_before(request)}
+        return identify_part(identity, site_digest, request, depends_on, **mechanism_terms)
 
     account = Account(request.protection, request.unit, request.neighbours)
-    known = {"account": account, "ledger": ledger, "study_key": load_study_key()}
+    charged_to = {"account": account, "ledger": ledger, "study_key": load_study_key()}
     if mechanism.name == CovariateRegression.name:
-        require_same_genotypes(asked, identify=identify, **known)
+        require_same_genotypes(planned_draw, identify=identify, **charged_to)
 
-    def allow(asked):
-        require_no_other_bundle(output, asked, ledger=ledger, terms=terms)
+    def allow(draws: Sequence[dict[str, Any]]) -> None:
+        require_no_other_bundle(output, draws, ledger=ledger, terms=release_terms)
         if audit is not None:
             turned = [STEERED] * bool({*mechanism.methods[:1]} & {*ON_TURNED_ROWS})
-            require_audited(read_json(audit, kind=list), statistics=[*drawn_statistics(asked), *turned])
+            require_audited(read_json(audit, kind=list), statistics=[*drawn_statistics(draws), *turned])
         if before_charge is not None:
             before_charge()
 
-    drawn, receipt = release(
-        asked.draw,
+    noisy, receipt = release(
+        planned_draw.draw,
         identify=identify,
         allow=allow,
-        **known,
+        **charged_to,
     )
-    label = asked.label(drawn) | {"requests": list(receipt.requests.items())}
+    label = planned_draw.label(noisy) | {"requests": list(receipt.requests.items())}
     label |= {name: public[name] for name in ("ld", "adjusted_by") if name in public}
-    receipt = replace(receipt, outputs=output_digests(mechanism.outputs(drawn, asked.names, request)))
+    receipt = replace(receipt, outputs=output_digests(mechanism.outputs(noisy, planned_draw.names, request)))
     check(receipt, ledger)
-    # Before it is stored: of a run that is killed here another machine could give a second output.
-    complete(receipt, ledger, study=asked.settings.study)
-    save_labelled(output, [(label, mechanism.arrays(drawn))])
+    # Complete the entry before writing the file: otherwise another machine could finish a run killed here.
+    complete(receipt, ledger, study=planned_draw.settings.study)
+    save_labelled(output, [(label, mechanism.arrays(noisy))])
     write_events(events, [label])

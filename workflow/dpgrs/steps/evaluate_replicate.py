@@ -1,7 +1,8 @@
 """Metrics of a replicate on its test rows."""
 
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -12,13 +13,17 @@ from dpgrs.evaluation.split import per_row
 from dpgrs.io.covariates import Covariates
 from dpgrs.io.files import read_table, write_table
 from dpgrs.io.outcomes import Outcomes
-from dpgrs.io.replicates import load_labelled
+from dpgrs.io.replicates import Labelled, load_labelled
 from dpgrs.io.tables.populations import populations_of
 from dpgrs.io.variant_set import VariantSet
 from dpgrs.io.variant_set_parts import held_parts, people_at_a_time, people_parts, rows_of_people
 from dpgrs.linalg.linear_fit import LinearFit
 from dpgrs.methods.registry import METHODS, REFERENCE_METHOD
 from dpgrs.study.score_measures import MeasuredPeople, n_read, rows_of_unit
+
+if TYPE_CHECKING:
+    from dpgrs.config.study import StudyConfig
+    from dpgrs.io.variant_set_parts import VariantSetPart
 
 POPULATION_METRICS = [
     "replicate",
@@ -32,24 +37,20 @@ POPULATION_METRICS = [
 ]
 
 
-class Found(NamedTuple):
-    """What was found of a fit on the test rows.
+class TestErrors(NamedTuple):
+    """The errors of a fit on the test rows."""
 
-    Attributes
-    ----------
-    all : SquaredErrors of all rows.
-    by_group : dict of a population to its number of rows and SquaredErrors about its own mean.
-    """
-
-    all: SquaredErrors
-    by_group: dict
+    all: SquaredErrors  # of all rows
+    by_group: dict[
+        str, tuple[int, SquaredErrors]
+    ]  # number of rows of a population, and errors about its mean
 
 
 READS = ("outcomes.count", "covariates.pcs")
 
 
 def evaluate_replicate(
-    settings,
+    settings: "StudyConfig",
     variant_set: Path,
     outcomes: Path,
     weights: Path,
@@ -61,7 +62,7 @@ def evaluate_replicate(
     metrics: Path,
     population_metrics: Path,
     measures: Path,
-):
+) -> None:
     """Predict the test rows by every fit, and measure R^2 and error.
 
     A fit without privacy does not depend on the number of outcomes and stands for each. Where both haplotypes
@@ -69,7 +70,6 @@ def evaluate_replicate(
 
     Parameters
     ----------
-    settings : Settings
     variant_set : store of the study's variants.
     outcomes : outcomes and split of the replicate.
     weights : weights of all methods.
@@ -92,34 +92,44 @@ def evaluate_replicate(
         groups = per_row(populations_of(populations, variant_set.sample_id), rows=outcomes.rows)
     fitted = load_labelled(weights)
     columns = {size: None if covariates else _columns_of(fitted, size) for size in outcomes.values}
-    parts = _Parts(variant_set, outcomes, covariates, groups, columns, n_components=settings.covariates.pcs)
+    test_rows = _Parts(
+        variant_set, outcomes, covariates, groups, columns, n_components=settings.covariates.pcs
+    )
     counts = settings.outcomes.count or [len(outcomes.names)]
     largest = max(outcomes.values), max(counts)
     elapsed = read_table(seconds, needed=["seconds"])["seconds"]
-    errors = parts.errors_of(fitted, has_groups=lambda label: _is_of(label, *largest))
+    errors = test_rows.errors_of(fitted, has_groups=lambda label: _is_of(label, *largest))
     of_reference = {
-        label["n_variants"]: found.all
-        for label, found in zip(fitted.labels, errors, strict=True)
+        label["n_variants"]: test_errors.all
+        for label, test_errors in zip(fitted.labels, errors, strict=True)
         if label["method"] == REFERENCE_METHOD
     }
     tables, population_tables = [], []
-    for label, found, fit_seconds in zip(fitted.labels, errors, elapsed, strict=True):
+    for label, test_errors, fit_seconds in zip(fitted.labels, errors, elapsed, strict=True):
         if not label["reported"]:
             continue
         size = label["n_variants"]
-        # Without any statistics of the training rows there is none.
+        # Without statistics of the training rows there is no reference.
         reference = of_reference[size].mse if size in of_reference else np.full(len(outcomes.names), np.nan)
         for count in counts if _is_of_all(label) else [label["n_outcomes"]]:
-            known = {"replicate": replicate, "outcome": outcomes.names[:count]}
-            known |= {"n_variants": size, "n_outcomes": count} | {term: label[term] for term in TERMS}
-            own = {"n_rows": parts.n_training, "r2": found.all.r2[:count], "mse": found.all.mse[:count]}
-            # A check that a mechanism failed is an outcome of its own: there is no model, and weights are 0.
-            own |= {"mse_nonprivate": reference[:count], "seconds": fit_seconds}
-            tables.append(pd.DataFrame(known | own).assign(status=label.get("statuses") or "ok"))
+            line_terms = {"replicate": replicate, "outcome": outcomes.names[:count]}
+            line_terms |= {"n_variants": size, "n_outcomes": count} | {term: label[term] for term in TERMS}
+            line_measures = {
+                "n_rows": test_rows.n_training,
+                "r2": test_errors.all.r2[:count],
+                "mse": test_errors.all.mse[:count],
+            }
+            # Where a mechanism's own check failed, `status` says so: there is no model, and weights are 0.
+            line_measures |= {"mse_nonprivate": reference[:count], "seconds": fit_seconds}
+            tables.append(
+                pd.DataFrame(line_terms | line_measures).assign(status=label.get("statuses") or "ok")
+            )
             if (size, count) == largest:
                 population_tables += [
-                    pd.DataFrame(known | {"population": name, "n_rows": n, "r2": one.r2[:count]})
-                    for name, (n, one) in found.by_group.items()
+                    pd.DataFrame(
+                        line_terms | {"population": name, "n_rows": n, "r2": population_errors.r2[:count]}
+                    )
+                    for name, (n, population_errors) in test_errors.by_group.items()
                 ]
     _write(metrics, tables, METRICS)
     _write(population_metrics, population_tables, POPULATION_METRICS)
@@ -132,38 +142,47 @@ def evaluate_replicate(
         size=largest[0],
         columns=columns[largest[0]],
     )
-    known = {"replicate": replicate, "n_variants": largest[0], "n_outcomes": largest[1]}
+    line_terms = {"replicate": replicate, "n_variants": largest[0], "n_outcomes": largest[1]}
 
-    def is_measured(label):
+    def is_measured(label: dict[str, Any]) -> bool:
         return label["reported"] and _is_of(label, *largest)
 
-    terms = [{term: label[term] for term in TERMS} for label in fitted.labels if is_measured(label)]
+    fit_terms = [{term: label[term] for term in TERMS} for label in fitted.labels if is_measured(label)]
     fits = (LinearFit.of(arrays, columns[largest[0]]) for _, arrays in fitted.of(is_measured))
     lines = [
-        {"outcome": outcomes.names[outcome]} | terms[number] | one._asdict()
-        for number, outcome, own in people.measures(fits, n_outcomes=largest[1])
-        for one in own
+        {"outcome": outcomes.names[outcome]} | fit_terms[number] | population_errors._asdict()
+        for number, outcome, line_measures in people.measures(fits, n_outcomes=largest[1])
+        for population_errors in line_measures
     ]
-    _write(measures, [pd.DataFrame(lines).assign(**known)] if lines else [], MEASURES)
+    _write(measures, [pd.DataFrame(lines).assign(**line_terms)] if lines else [], MEASURES)
 
 
-def _columns_of(fitted, size):
+def _columns_of(fitted: Labelled, size: int) -> np.ndarray | None:
     """Return the variants that fits of a size have, ascending; None where one has all."""
-    found = []
+    columns = []
     for label in fitted.labels:
         if label["n_variants"] == size and not METHODS[label["method"]].is_screened:
             return None
     for _, arrays in fitted.of(lambda label: label["n_variants"] == size):
         if "chosen" not in arrays:
             return None
-        found.append(arrays["chosen"].ravel())
-    return np.unique(np.concatenate(found)) if found else None
+        columns.append(arrays["chosen"].ravel())
+    return np.unique(np.concatenate(columns)) if columns else None
 
 
 class _Parts:
     """The rows of a replicate, some people at a time."""
 
-    def __init__(self, variant_set, outcomes, covariates, groups, columns, *, n_components):
+    def __init__(
+        self,
+        variant_set: VariantSet,
+        outcomes: Outcomes,
+        covariates: Covariates | None,
+        groups: np.ndarray | None,  # (n_rows,) str, populations
+        columns: Mapping[int, np.ndarray | None],  # variants that fits of a size have
+        *,
+        n_components: int,
+    ) -> None:
         self._variant_set, self._outcomes, self._covariates, self._groups = (
             variant_set,
             outcomes,
@@ -174,12 +193,14 @@ class _Parts:
         self._rows_of_unit = rows_of_unit(outcomes)
         self._n_of_table = 0 if covariates is None else len(covariates.names) - n_components
         self._most = people_at_a_time(max(n_read(variant_set, list(columns.values())), len(outcomes.names)))
-        own = [selected_variants(variant_set, size, columns=columns[size]) for size in outcomes.values]
-        self._variants = np.unique(np.concatenate(own))
+        size_columns = [
+            selected_variants(variant_set, size, columns=columns[size]) for size in outcomes.values
+        ]
+        self._variants = np.unique(np.concatenate(size_columns))
         self.n_training = int(np.count_nonzero(outcomes.is_training))
         self._measure()
 
-    def _measure(self):
+    def _measure(self) -> None:
         """Note the means of outcomes: of the training rows, and of the test rows of each population."""
         n_outcomes, sizes = len(self._outcomes.names), self._outcomes.values
         self._training = {size: Means(n_outcomes) for size in sizes}
@@ -188,38 +209,45 @@ class _Parts:
         self._by_group = {size: {name: Means(n_outcomes) for name in names} for size in sizes}
         for people in people_parts(slice(0, self._variant_set.n_samples), self._most):
             rows = rows_of_people(people, rows=self._outcomes.rows)
-            part = self._outcomes.of_rows(rows)
-            for size, Y in part.values.items():
-                self._training[size].add(Y[:, part.is_training])
+            outcome_part = self._outcomes.of_rows(rows)
+            for size, Y in outcome_part.values.items():
+                self._training[size].add(Y[:, outcome_part.is_training])
                 for name, means in self._by_group[size].items():
-                    means.add(Y[:, ~part.is_training & (self._groups[rows] == name)])
+                    means.add(Y[:, ~outcome_part.is_training & (self._groups[rows] == name)])
 
-    def errors_of(self, fitted, *, has_groups):
-        """Predict the test rows by all fits; return a list of Found.
-
-        Parameters
-        ----------
-        fitted : Labelled, the fits.
-        has_groups : function of a label, whether populations are told apart.
-        """
-        found = [self._nothing(label, has_groups(label)) for label in fitted.labels]
+    def errors_of(
+        self,
+        fitted: Labelled,
+        *,
+        has_groups: Callable[
+            [dict[str, Any]], bool
+        ],  # of a label, whether populations have errors of their own
+    ) -> list[TestErrors]:
+        """Predict the test rows by all fits, and return the errors of each."""
+        errors_by_fit = [self._empty_errors(label, has_groups(label)) for label in fitted.labels]
         for variant_set in held_parts(self._variant_set, self._variants, n_most=self._most):
             rows = rows_of_people(variant_set.people, rows=self._outcomes.rows)
-            part = self._outcomes.of_rows(rows)
+            outcome_part = self._outcomes.of_rows(rows)
             groups = None
             if self._groups is not None:
-                groups = self._groups[rows][~part.is_training][:: self._rows_of_unit]
-            X = {size: self._test_rows(size, variant_set, part) for size in part.values}
-            for own, (label, arrays) in zip(found, fitted, strict=True):
+                groups = self._groups[rows][~outcome_part.is_training][:: self._rows_of_unit]
+            X = {size: self._test_rows(size, variant_set, outcome_part) for size in outcome_part.values}
+            for fit_errors, (label, arrays) in zip(errors_by_fit, fitted, strict=True):
                 size = label["n_variants"]
                 predicted = self._predict_units(LinearFit.of(arrays, self._columns[size]), X[size])
-                Y = part.values[size][: len(predicted), ~part.is_training][:, :: self._rows_of_unit]
-                own.all.add(Y, predicted)
-                for name, (_, errors) in own.by_group.items():
+                Y = outcome_part.values[size][: len(predicted), ~outcome_part.is_training][
+                    :, :: self._rows_of_unit
+                ]
+                fit_errors.all.add(Y, predicted)
+                for name, (_, errors) in fit_errors.by_group.items():
                     errors.add(Y[:, groups == name], predicted[:, groups == name])
-        return found
+        return errors_by_fit
 
-    def _predict_units(self, fit, X):
+    def _predict_units(
+        self,
+        fit: LinearFit,
+        X: np.ndarray,  # (n_rows, n_columns) float64
+    ) -> np.ndarray:
         """Predict rows, or people by both haplotypes; then mean and covariates of a table count once."""
         predicted = fit.predict(X)
         if self._rows_of_unit == 1:
@@ -230,37 +258,37 @@ class _Parts:
         of_table = LinearFit(fit.weights[:, table], fit.means[..., table], fit.intercept)
         return predicted[:, ::2] + predicted[:, 1::2] - of_table.predict(X[::2, table])
 
-    def _nothing(self, label, has_groups):
+    def _empty_errors(self, label: dict[str, Any], has_groups: bool) -> TestErrors:
         size, count = label["n_variants"], label["n_outcomes"]
         by_group = self._by_group[size].items() if has_groups else ()
-        return Found(
+        return TestErrors(
             # An outcome that is on no training row is compared with 0.
             SquaredErrors(np.nan_to_num(self._training[size].values[:count])),
             {
-                name: (own.n_rows // self._rows_of_unit, SquaredErrors(own.values[:count]))
-                for name, own in by_group
+                name: (means.n_rows // self._rows_of_unit, SquaredErrors(means.values[:count]))
+                for name, means in by_group
             },
         )
 
-    def _test_rows(self, size, variant_set, part):
+    def _test_rows(self, size: int, variant_set: "VariantSetPart", outcome_part: Outcomes) -> np.ndarray:
         covariates = self._covariates
         if covariates is not None:
-            covariates = covariates.of_rows(rows_of_people(variant_set.people, rows=part.rows))
-        own = {"columns": self._columns[size], "is_selected": ~part.is_training}
-        return joined_rows(variant_set, size, rows=part.rows, covariates=covariates, **own)
+            covariates = covariates.of_rows(rows_of_people(variant_set.people, rows=outcome_part.rows))
+        row_options = {"columns": self._columns[size], "is_selected": ~outcome_part.is_training}
+        return joined_rows(variant_set, size, rows=outcome_part.rows, covariates=covariates, **row_options)
 
 
-def _is_of_all(label):
+def _is_of_all(label: dict[str, Any]) -> bool:
     """Tell whether a fit does not depend on the number of outcomes."""
     return label["protection"] == "none" and not label.get("is_of_count")
 
 
-def _is_of(label, size, count):
+def _is_of(label: dict[str, Any], size: int, count: int) -> bool:
     """Tell whether a fit is reported for a number of variants and a number of outcomes."""
     return label["n_variants"] == size and (_is_of_all(label) or label["n_outcomes"] == count)
 
 
-def _write(path, tables, columns):
+def _write(path: Path, tables: Sequence[pd.DataFrame], columns: Sequence[str]) -> None:
     # Columns without a value have no type for those of other tables to agree with.
     tables = [table.dropna(axis=1, how="all") for table in tables]
     write_table(path, pd.concat(tables).reindex(columns=columns) if tables else pd.DataFrame(columns=columns))

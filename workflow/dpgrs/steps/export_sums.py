@@ -1,6 +1,7 @@
-"""What centres and their coordinator do: sums of a centre are encrypted, and the sums of all are added."""
+"""Sums of several centres: each centre encrypts its own, and their coordinator adds them."""
 
 import hashlib
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,32 +12,22 @@ from dpgrs.privacy.private_folders import PRIVATE, require_private_place
 from dpgrs.study.centre_sums import NAME, CentreSums, combined, sums_of_study
 
 
-def export(study, *, name, public_key):
-    """Encrypt the exact sums of a study of one centre, in its private folder, mode 0600.
+def export(
+    study: Path | str,  # folder of the study
+    *,
+    name: str,  # public name of the centre
+    public_key: str,  # of the coordinator
+) -> tuple[Path, str]:
+    """Encrypt the exact sums of a centre in the private folder, mode 0600; return path and SHA-256.
 
-    Parameters
-    ----------
-    study : folder of the study.
-    name : str, public name of the centre.
-    public_key : str, of the coordinator.
-
-    Returns
-    -------
-    path : Path of the file.
-    digest : str, its SHA-256, which tells nothing of what is in it.
-
-    Raises
-    ------
-    UsageError
-        If the name or the key is none, or the study is no centre's.
-    DpgrsError
-        If the study has not run as its settings say.
+    The digest reveals nothing of the sums. A wrong name or key, and a study of no centre, are a UsageError; a
+    study that has not run as its settings say is a DpgrsError.
     """
     if not NAME.fullmatch(name):
         raise UsageError(
             f"`--name` must be up to 60 letters, digits, `_` and `-`, got {shown(name)}. Change it."
         )
-    # A wrong key is said before anything private is read.
+    # A wrong key is reported before anything private is read.
     encrypted(b"", public_key=public_key)
     path = Path(study) / PRIVATE / f"{name}.age"
     content = encrypted(sums_of_study(study, centre=name).as_bytes(), public_key=public_key)
@@ -44,33 +35,24 @@ def export(study, *, name, public_key):
     return path, hashlib.sha256(content).hexdigest()
 
 
-def combine(exports, *, key, output):
-    """Add the sums of centres into one file of mode 0600.
+def combine(
+    exports: Sequence[Path | str],
+    *,
+    key: Path | str,  # path of the coordinator's key pair
+    output: Path | str,  # for `cohort.sums`, outside repositories and results; written last
+) -> list[tuple[str, Path | str, str]]:
+    """Add the sums of centres into one file of mode 0600; return name, path and SHA-256 of each export.
 
-    Parameters
-    ----------
-    exports : sequence of paths.
-    key : path of the coordinator's key pair.
-    output : the file, for `cohort.sums`, outside repositories and results; written last.
-
-    Returns
-    -------
-    list of tuples, of each export: name of the centre, path, SHA-256 of the file.
-
-    Raises
-    ------
-    DpgrsError
-        If an export does not open, or they do not belong together, see `combined`. Nothing is written.
-    UsageError
-        If the sums would lie in a repository or a results folder, or in place of the key or an export.
+    An export that does not open, or that does not belong to the others (`combined`), is a DpgrsError: nothing
+    is written. An output in a repository or a results folder, or over the key or an export, is a UsageError.
     """
-    told, output = [], require_private_place(output, name="`--output`")
+    receipts, output = [], require_private_place(output, name="`--output`")
     if output in {Path(path).resolve() for path in (key, *exports)}:
         raise UsageError(
             f"`--output` must be a file of its own, got {output}, the key or an export. Name another."
         )
 
-    def opened():
+    def opened() -> Iterator[tuple[Path | str, CentreSums]]:
         """Read one after another, so that no more than two are in memory."""
         for path in exports:
             require_regular(path)
@@ -81,8 +63,8 @@ def combine(exports, *, key, output):
                     f"`{path}` must be the export of one centre, got another. Ask the centre for it."
                 )
             digest = hashlib.sha256(content).hexdigest()
-            told.append((*sums.centres, path, digest))
+            receipts.append((*sums.centres, path, digest))
             yield path, replace(sums, exports=(digest,))
 
     combined(opened()).save(output)
-    return told
+    return receipts

@@ -1,9 +1,11 @@
-"""Weights of all methods, from what was drawn and, without privacy, from exact statistics."""
+"""Weights of all methods, from noisy results and, without privacy, from exact statistics."""
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import zip_longest
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -11,7 +13,7 @@ import pandas as pd
 from dpgrs.errors import DpgrsError
 from dpgrs.io.files import read_table, write_table
 from dpgrs.io.outcomes import Outcomes
-from dpgrs.io.replicates import Statistics, load_labelled, save_labelled
+from dpgrs.io.replicates import Labelled, Statistics, load_labelled, save_labelled
 from dpgrs.io.variant_set import VariantSet
 from dpgrs.methods.blup_ld import misfit_in_words
 from dpgrs.methods.chosen_exactly import fit_chosen_exactly
@@ -32,6 +34,9 @@ from dpgrs.study.released import seal
 from dpgrs.study.request_identity import effects_identity, ld_identity
 from dpgrs.study.training_data import TrainingData, public_outcomes
 
+if TYPE_CHECKING:
+    from dpgrs.config.study import StudyConfig
+
 # Rules give of these `dpgrs.study.identity.READS_OF_FIT`.
 READS = (
     "methods",
@@ -44,7 +49,7 @@ READS = (
 
 
 def fit_weights(
-    settings,
+    settings: "StudyConfig",
     drawn: list[Path] = (),
     *,
     draw_seconds: list[Path] = (),
@@ -59,15 +64,17 @@ def fit_weights(
     effects: Path | None = None,
     output: Path,
     seconds: Path | None = None,
-):
-    """Fit the weights of all outcomes, by every method, at every number of variants, from what was drawn.
+) -> dict[str, Any] | None:
+    """Fit the weights of all outcomes, by every method, at every number of variants, from noisy results.
 
     With exact statistics GBLUP is always fitted, as the reference of the metrics; labels say which fits are
     to be reported. Ridge takes lambda as it is.
 
+    Returns a dict of `warnings` about public genotypes that do not fit, None without one. Raises DpgrsError
+    if a release was drawn by other public genotypes than those of `ld`.
+
     Parameters
     ----------
-    settings : StudyConfig
     drawn : noisy results from one or several mechanisms.
     draw_seconds : table of the time that each draw took, in benchmarks.
     statistics : exact statistics, for fits without privacy.
@@ -82,15 +89,6 @@ def fit_weights(
     effects : public effects, for fits that start from them.
     output : the weights to write.
     seconds : table to write of the time that each fit took, in benchmarks.
-
-    Returns
-    -------
-    dict of `warnings` about public genotypes that do not fit, None without one.
-
-    Raises
-    ------
-    DpgrsError
-        If a release was drawn by other public genotypes than those of `ld`.
     """
     took, mismatches = [], []
     of_drawn, of_exact = (
@@ -98,11 +96,11 @@ def fit_weights(
         for path in (adjusted, exactly_adjusted)
     )
 
-    def fits():
-        """Yield one after another, so that no more than one is in memory, and note what is told of all."""
+    def fits() -> Iterator[tuple[dict[str, Any], dict[str, np.ndarray], float]]:
+        """Yield one fit after another, so that no more than one is in memory."""
         methods, files = (
             settings.methods,
-            {"ld": ld, "panel": panel, "effects": effects, "covariates": of_drawn},
+            {"ld": ld, "panel": panel, "effects": effects, "covariate_effects": of_drawn},
         )
         if statistics is not None:
             exact = Statistics.load(statistics)
@@ -112,10 +110,10 @@ def fit_weights(
             times = None if times is None else read_table(times, needed=["seconds"])["seconds"]
             yield from _drawn_fits(load_labelled(path), times, settings, public, **files)
         if choices is not None:
-            data = TrainingData(outcomes, variant_set=variant_set)
-            yield from _fits_of_choices(load_labelled(choices), methods, data, of_exact)
+            training_data = TrainingData(outcomes, variant_set=variant_set)
+            yield from _fits_of_choices(load_labelled(choices), methods, training_data, of_exact)
 
-    def labelled():
+    def labelled() -> Iterator[tuple[dict[str, Any], dict[str, np.ndarray]]]:
         for label, arrays, elapsed in fits():
             took.append(elapsed)
             mismatches.append({name: arrays[name] for name in ("mismatch",) if name in arrays})
@@ -128,47 +126,63 @@ def fit_weights(
     return {"warnings": warnings} if warnings else None
 
 
-def _non_private_fits(statistics, methods, regression, covariates):
+def _non_private_fits(
+    statistics: Statistics,
+    methods: Sequence[str],
+    regression: dict[str, Any],
+    covariate_effects: np.ndarray | None,  # (n_outcomes, n_covariates + 1) float64
+) -> Iterator[tuple[dict[str, Any], dict[str, np.ndarray], float]]:
     names = [name for name in ("ols", "ridge") if name in methods]
     for size, cross in statistics.cross.items():
         for method in (REFERENCE_METHOD, *names):
             fit, elapsed = timed(fit_exactly, method, statistics, size, regression)
-            fit = with_covariates(fit, covariates)
+            fit = with_covariates(fit, covariate_effects)
             label = exact_label(method, size, len(cross)) | {"reported": method in methods}
             yield label, fit.arrays(), elapsed
 
 
-def _drawn_fits(drawn, took, settings, public, ld, panel, effects, covariates):
-    found_ld = {} if ld is None else {size: one for size, (one, _) in load_ld(ld).items()}
+def _drawn_fits(
+    noisy_results: Labelled,
+    draw_seconds: pd.Series | None,  # of n_draws
+    settings: "StudyConfig",
+    public: Outcomes | None,
+    ld: Path | None,
+    panel: Path | None,
+    effects: Path | None,
+    covariate_effects: np.ndarray | None,  # (n_outcomes, n_covariates + 1) float64
+) -> Iterator[tuple[dict[str, Any], dict[str, np.ndarray], float]]:
+    found_ld = {} if ld is None else {size: matrices for size, (matrices, _) in load_ld(ld).items()}
     is_stated = has_same_ancestry(settings)
-    linkage = {"ld": found_ld, "genome": lambda terms: stored_map(ld, terms).genome}
+    linkage = {"ld": found_ld, "genome": lambda fit_terms: stored_map(ld, fit_terms).genome}
     if panel is not None:
         of_map = VariantSet.open(panel)
         require_panel(of_map, stored_maps(ld))
         linkage["panel_variances"] = partial(panel_variances, of_map)
     all_terms = FitTerms.of(settings.regression.as_dict(), same_ancestry=is_stated, **linkage)
-    told = _told(effects, max((label["outcomes"] for label in drawn.labels), key=len, default=()))
-    for number, (label, arrays) in enumerate(drawn):
+    effects_of = _effects_by_size(
+        effects, max((label["outcomes"] for label in noisy_results.labels), key=len, default=())
+    )
+    for number, (label, arrays) in enumerate(noisy_results):
         request, mechanism, count = request_of(label), mechanism_of_file(label), label["n_outcomes"]
-        terms = replace(all_terms, effects=told(request.n_variants, count))
-        found = mechanism.restore(label, arrays)
+        fit_terms = replace(all_terms, effects=effects_of(request.n_variants, count))
+        noisy = mechanism.restore(label, arrays)
         outcomes = public_outcomes(public, request, count=count)
-        known = {"method": label.get("method"), "protection": request.protection}
-        for method in fitted_from(mechanism, settings.methods, **known):
-            options = {"request": request, "terms": terms, "outcomes": outcomes}
-            fit, elapsed = timed(mechanism.fit, method, found, **options)
-            fit = with_covariates(fit, covariates)
-            if mechanism.is_fitted and took is not None:
-                elapsed = took[number]  # it was fitted as it was drawn
-            own = _label(method, label) | _statuses(label)
+        draw_of = {"method": label.get("method"), "protection": request.protection}
+        for method in fitted_from(mechanism, settings.methods, **draw_of):
+            options = {"request": request, "terms": fit_terms, "outcomes": outcomes}
+            fit, elapsed = timed(mechanism.fit, method, noisy, **options)
+            fit = with_covariates(fit, covariate_effects)
+            if mechanism.is_fitted and draw_seconds is not None:
+                elapsed = draw_seconds[number]  # it was fitted as it was drawn
+            label_of_fit = _label(method, label)
             if "requests" in label:
                 _require_same_ld(label, ld)
                 sealed = fit_settings(settings) | ld_identity(ld) | effects_identity(effects)
-                own["seal"] = seal(label, found, sealed, fit.arrays())
-            yield own, fit.arrays(), elapsed
+                label_of_fit["seal"] = seal(label, noisy, sealed, fit.arrays())
+            yield label_of_fit, fit.arrays(), elapsed
 
 
-def _require_same_ld(label, ld):
+def _require_same_ld(label: dict[str, Any], ld: Path | None) -> None:
     if "ld" in label and label["ld"] != ld_identity(ld).get("ld"):
         raise DpgrsError(
             "The linkage disequilibrium of a fit must be that by which X'Y was drawn, got another. Take the "
@@ -176,46 +190,53 @@ def _require_same_ld(label, ld):
         )
 
 
-def _told(effects, names):
-    """Return a function of the numbers of variants and of outcomes to their PublicEffects, None without any.
+def _effects_by_size(
+    effects: Path | None,
+    names: Sequence[str],  # of outcomes
+) -> Callable[[int, int], PublicEffects | None]:
+    """Return a function of the numbers of variants and of outcomes to their PublicEffects; None without any.
 
-    Files named as the scores of outcomes, such as ``height.txt.gz``, are for these alone, and other outcomes
+    Files named as the scores of outcomes, such as ``height.txt.gz``, are only for these, and other outcomes
     may follow any of the other files.
     """
-    files, values = load_effects(effects)
-    named = [outcome_stem(one["name"]) for one in files]
-    is_for = np.array([[one == stem for one in named] for stem in file_stems(names)], dtype=bool)
+    files, effect_values = load_effects(effects)
+    named = [outcome_stem(file["name"]) for file in files]
+    is_for = np.array([[name == stem for name in named] for stem in file_stems(names)], dtype=bool)
     is_for = is_for.reshape(len(names), len(files))
     is_for |= ~is_for.any(axis=1, keepdims=True) & ~is_for.any(axis=0)
-    is_marginal = np.array([one["is_marginal"] for one in files], dtype=bool)
+    is_marginal = np.array([file["is_marginal"] for file in files], dtype=bool)
 
-    def told(size, count):
-        known = (values[size], is_marginal, is_for[:count], tuple(names[:count])) if files else None
-        return known and PublicEffects(*known)
+    def effects_of(size: int, count: int) -> PublicEffects | None:
+        effect_terms = (
+            (effect_values[size], is_marginal, is_for[:count], tuple(names[:count])) if files else None
+        )
+        return effect_terms and PublicEffects(*effect_terms)
 
-    return told
+    return effects_of
 
 
-def _fits_of_choices(choices, methods, data, covariates):
+def _fits_of_choices(
+    choices: Labelled,
+    methods: Sequence[str],
+    training_data: TrainingData,
+    covariate_effects: np.ndarray | None,  # (n_outcomes, n_covariates + 1) float64
+) -> Iterator[tuple[dict[str, Any], dict[str, np.ndarray], float]]:
     for label, arrays in choices:
         size, chosen = label["n_variants"], arrays["chosen"]
         for method in methods:
-            known = METHODS[method]
-            if known.is_non_private and known.selector == label["selector"]:
-                fit, elapsed = timed(fit_chosen_exactly, data.rows(size), chosen)
-                fit = with_covariates(fit, covariates)
+            row = METHODS[method]
+            if row.is_non_private and row.selector == label["selector"]:
+                fit, elapsed = timed(fit_chosen_exactly, training_data.rows(size), chosen)
+                fit = with_covariates(fit, covariate_effects)
                 yield exact_label(method, size, len(chosen)), fit.arrays(), elapsed
 
 
-def _label(method, label):
-    """Return the label of a private fit; of a note that what was drawn is not private, by its name alone."""
+def _label(method: str, label: dict[str, Any]) -> dict[str, Any]:
+    """Return the label of a private fit; with a note of draws without privacy, only the name and the note."""
     request, count = label["request"], label["n_outcomes"]
+    statuses = {"statuses": label["statuses"]} if "statuses" in label else {}
     if "note" not in label:
-        return fit_label(method, request, count)
-    own = exact_label(f"{method}, {label['note']}", request["n_variants"], count)
-    # Unlike other fits without privacy it hangs on how many outcomes share a budget.
-    return own | {"is_of_count": True}
-
-
-def _statuses(label):
-    return {"statuses": label["statuses"]} if "statuses" in label else {}
+        return fit_label(method, request, count) | statuses
+    exact = exact_label(f"{method}, {label['note']}", request["n_variants"], count)
+    # Unlike other fits without privacy it depends on how many outcomes share a budget.
+    return exact | {"is_of_count": True} | statuses

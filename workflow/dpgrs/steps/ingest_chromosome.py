@@ -1,10 +1,14 @@
 """One chromosome of the cohort, or of the public reference, as a haplotype store."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from dpgrs.errors import UsageError
 from dpgrs.io import ingest
 from dpgrs.types import Rows
+
+if TYPE_CHECKING:
+    from dpgrs.config.study import StudyConfig
 
 READS = (
     "mode",
@@ -18,7 +22,7 @@ READS = (
 
 
 def ingest_chromosome(
-    settings,
+    settings: "StudyConfig",
     genotypes: list[Path],
     *,
     chromosome: str,
@@ -28,13 +32,15 @@ def ingest_chromosome(
     is_copied: bool = False,
     threads: int = 2,
     output: Path,
-    progress=None,
-):
+    progress: bool | None = None,  # by default a running count is shown where standard error is a terminal
+) -> dict[str, Any]:
     """Read one chromosome of a VCF, BCF, .bed, .pgen or .bgen, or of its parts, into a haplotype store.
+
+    Returns a dict of counts, as of `dpgrs.io.ingest.ingest_chromosome`. Raises UsageError if there are sites
+    without `cohort.fixed_sites`, or the reverse.
 
     Parameters
     ----------
-    settings : StudyConfig
     genotypes : genotype files of the chromosome.
     chromosome : the contig to read, with or without `chr`.
     people : list of the people to read, one id a line; all people if left out.
@@ -43,16 +49,6 @@ def ingest_chromosome(
     is_copied : the store will be a source of copied haplotypes, which need phased calls.
     threads : threads that read a VCF.
     output : the store to write.
-    progress : bool, whether to show a running count; by default where standard error is a terminal.
-
-    Returns
-    -------
-    dict of counts, as of `dpgrs.io.ingest.ingest_chromosome`.
-
-    Raises
-    ------
-    UsageError
-        If there are sites without `cohort.fixed_sites`, or the reverse.
     """
     cohort = settings.cohort
     is_fixed = cohort.fixed_sites and not is_reference

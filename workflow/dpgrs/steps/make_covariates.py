@@ -1,13 +1,15 @@
 """Covariates of a study's people: from a table, and principal components from public loadings."""
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.evaluation.split import per_row
 from dpgrs.io.covariates import Covariates
-from dpgrs.io.loadings import read_loadings
+from dpgrs.io.loadings import Loadings, read_loadings
 from dpgrs.io.tables.people_counts import PeopleCount
 from dpgrs.io.tables.phenotypes import constants_of, match_outcomes, read_outcomes, read_scales, standardise
 from dpgrs.io.variant_set import VariantSet
@@ -17,13 +19,16 @@ from dpgrs.linalg.statistics import column_moments
 from dpgrs.study.counted_people import TELL_NOBODY, require_enough
 from dpgrs.study.table_settings import table_columns
 from dpgrs.study.table_values import ClippedValues
-from dpgrs.types import TableCheck
+from dpgrs.types import Rows, TableCheck
+
+if TYPE_CHECKING:
+    from dpgrs.config.study import StudyConfig
 
 READS = ("mode", "cohort.rows", "covariates", "outcomes.least_share", "outcomes.checks")
 
 
 def make_covariates(
-    settings,
+    settings: "StudyConfig",
     variant_set: Path,
     *,
     table: Path | None = None,
@@ -32,38 +37,33 @@ def make_covariates(
     people_counts: Path | None = None,
     is_reference: bool = False,
     output: Path,
-):
+) -> None:
     """Standardise, clip and round covariates, and project genotypes on principal components.
 
     A person's covariates are those of each of their rows, but components are of the row itself.
 
+    Raises DpgrsError if a column or its constants are missing, or too few people of the genotypes are in the
+    table; in a benchmark, if most values of a column would be clipped. Raises UsageError if a release would
+    lack the table or the components that its settings name.
+
     Parameters
     ----------
-    settings : Settings
     variant_set : the variant set, for its people and, with loadings, their genotypes.
     table : table of covariates.
     scales : public constants of its columns.
     loadings : loadings of principal components, from make-loadings.
     people_counts : file for the number of people with each covariate, shown to the operator only.
-    is_reference : the people are those of the public reference; the table may have any number of others.
+    is_reference : the people are the public reference; the table may have any number of others.
     output : the covariates to write.
-
-    Raises
-    ------
-    DpgrsError
-        If a column or its constants are missing, or too few people of the genotypes are in the table; in a
-        benchmark, if most values of a column would be clipped.
-    UsageError
-        If a release would lack the table or the components that its settings name.
     """
-    given, named = (table, loadings), (settings.covariates.file, settings.covariates.pcs)
-    if settings.mode == "release" and [*map(bool, given)] != [*map(bool, named)]:
+    paths, named_paths = (table, loadings), (settings.covariates.file, settings.covariates.pcs)
+    if settings.mode == "release" and [*map(bool, paths)] != [*map(bool, named_paths)]:
         raise UsageError(
             "`--table` and `--loadings` must be given if and only if `covariates.file` and `covariates.pcs` "
             "of a release are, got others: its draws would be of other covariates than its statement says. "
             "Nothing was charged."
         )
-    variant_set, rows, parts = VariantSet.open(variant_set), settings.cohort.rows, []
+    variant_set, rows, column_groups = VariantSet.open(variant_set), settings.cohort.rows, []
     is_release, bound = settings.mode == "release", settings.covariates.bound
     if table is not None:
         names = table_columns(settings.covariates)
@@ -74,14 +74,14 @@ def make_covariates(
             "is_release": is_release,
             "is_reference": is_reference,
         }
-        parts.append(
+        column_groups.append(
             _of_table(variant_set.sample_id, table, names, scales, rows=rows, bound=bound, **counting)
         )
     if loadings is not None:
-        parts.append(_of_genotypes(variant_set, read_loadings(loadings), rows=rows))
-    found, Z, centre, scale = zip(*parts, strict=True)
+        column_groups.append(_of_genotypes(variant_set, read_loadings(loadings), rows=rows))
+    group_names, Z, centre, scale = zip(*column_groups, strict=True)
     Covariates(
-        tuple(name for part in found for name in part),
+        tuple(name for names_of_group in group_names for name in names_of_group),
         covariate_units(np.vstack(Z), bound=bound, rows=rows),
         np.concatenate(centre),
         np.concatenate(scale),
@@ -103,7 +103,17 @@ class StoredGenotypes:
         return self._variant_set.genotypes(self._columns[variants])
 
 
-def _of_table(sample_id, path, names, scales, *, rows, bound, is_release, **counting):
+def _of_table(
+    sample_id: np.ndarray,  # (n_people,) str
+    path: Path,
+    names: Sequence[str],
+    scales: Path | None,
+    *,
+    rows: Rows,
+    bound: float,
+    is_release: bool,
+    **counting: Any,  # as of `require_enough`
+) -> tuple[Sequence[str], np.ndarray, np.ndarray, np.ndarray]:
     """Return names, standardised values (n_covariates, n_rows) and constants of the columns of a table."""
     constants = constants_of(names, read_scales(scales, kind="covariate"), path=scales, kind="covariate")
     table = read_outcomes(path, columns=names)
@@ -120,12 +130,14 @@ def _of_table(sample_id, path, names, scales, *, rows, bound, is_release, **coun
         clipped.add(table.loc[table.index.isin(sample_id)])
         if lines := clipped.problems():
             raise DpgrsError("\n".join(lines))
-    values = per_row(match_outcomes(standard, sample_id)[0], rows=rows)
-    return names, values, constants["centre"].to_numpy(), constants["scale"].to_numpy()
+    standard_values = per_row(match_outcomes(standard, sample_id)[0], rows=rows)
+    return names, standard_values, constants["centre"].to_numpy(), constants["scale"].to_numpy()
 
 
-def _of_genotypes(variant_set, loadings, *, rows):
-    """Return the same of principal components; they are scaled by the reference already."""
+def _of_genotypes(
+    variant_set: VariantSet, loadings: Loadings, *, rows: Rows
+) -> tuple[Sequence[str], np.ndarray, np.ndarray, np.ndarray]:
+    """Return the same of principal components, which the reference has scaled already."""
     columns = loadings.places(variant_set.variants)
     means = column_moments(loadings.frequency, rows=rows)[0]
     Z = project(

@@ -1,6 +1,7 @@
 """Loadings of principal components from public people."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,15 +11,19 @@ from dpgrs.linalg.principal_components import MOST_SQUARED, reference_loadings, 
 from dpgrs.linalg.statistics import coded_rows
 from dpgrs.types import Rows
 
+if TYPE_CHECKING:
+    from dpgrs.config.study import StudyConfig
+
 READS = ("cohort.rows", "covariates.pcs")
 
 
-def make_loadings(settings, variant_set: Path, *, output: Path):
+def make_loadings(settings: "StudyConfig", variant_set: Path, *, output: Path) -> None:
     """Find the principal components of a panel of public people, over all of its variants, and write them.
+
+    Components are those of rows as in the study.
 
     Parameters
     ----------
-    settings : Settings; components are those of rows as in the study.
     variant_set : the variant set of the public reference, or in a benchmark of the cohort itself as a
         stand-in.
     output : the table of loadings to write.
@@ -29,14 +34,14 @@ def make_loadings(settings, variant_set: Path, *, output: Path):
         settings.covariates.pcs,
     )
     n_haplotypes, frequency = variant_set.n_haplotypes, variant_set.frequency
-    terms = {"n_components": n_components, "rows": rows}
+    component_terms = {"n_components": n_components, "rows": rows}
 
     def columns(variants: slice) -> np.ndarray:
         return coded_rows(variant_set.genotypes(variants), n_haplotypes=n_haplotypes, rows=rows)
 
     if len(frequency) > MOST_SQUARED:
         n_rows = n_haplotypes // (1 if rows == Rows.HAPLOTYPES else 2)
-        found = wide_loadings(columns, frequency, n_rows=n_rows, **terms)
+        loadings = wide_loadings(columns, frequency, n_rows=n_rows, **component_terms)
     else:
-        found = reference_loadings(columns(slice(None)), frequency, **terms)
-    write_loadings(output, variant_set.variants, variant_set.frequency, found)
+        loadings = reference_loadings(columns(slice(None)), frequency, **component_terms)
+    write_loadings(output, variant_set.variants, variant_set.frequency, loadings)

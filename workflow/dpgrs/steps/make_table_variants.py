@@ -1,6 +1,7 @@
 """The variants of a study from a table of real numbers."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from dpgrs.errors import DpgrsError
 from dpgrs.io.table_variants import write_table_variants
@@ -8,6 +9,9 @@ from dpgrs.io.tables.column_ranges import read_ranges
 from dpgrs.io.tables.outcome_arrays import save_outcome_arrays
 from dpgrs.study.table_cohort import read_cohort_table
 from dpgrs.study.table_values import constant_problems, range_problems
+
+if TYPE_CHECKING:
+    from dpgrs.config.study import StudyConfig
 
 READS = (
     "seed",
@@ -21,36 +25,36 @@ READS = (
 )
 
 
-def make_table_variants(settings, table: Path, *, ranges: Path, outcomes: Path | None = None, output: Path):
+def make_table_variants(
+    settings: "StudyConfig", table: Path, *, ranges: Path, outcomes: Path | None = None, output: Path
+) -> dict[str, Any]:
     """Take the columns of a table as those of X, on a grid within their public ranges.
+
+    Returns a dict of counts. Raises DpgrsError if the table is not one of numbers, most values of a column
+    lie beyond its range, or an outcome has only one value: before any job only some rows of a large table are
+    read.
 
     Parameters
     ----------
-    settings : StudyConfig
     table : the table.
     ranges : public ranges of its columns.
     outcomes : file to write of the columns that are outcomes.
     output : store of the study's variants to write.
-
-    Returns
-    -------
-    dict of counts.
-
-    Raises
-    ------
-    DpgrsError
-        If the table is not one of numbers, most values of a column lie beyond its range, or an outcome has
-        one value alone: before any job only some rows of a large table are looked at.
     """
-    _, features, own, _ = read_cohort_table(settings, table)
-    public = read_ranges(ranges, features, others=() if own is None else own.names)
+    _, features, outcome_columns, _ = read_cohort_table(settings, table)
+    public = read_ranges(ranges, features, others=() if outcome_columns is None else outcome_columns.names)
     lines = range_problems(features, *public[:2], key="cohort.ranges") + (
-        [] if own is None else constant_problems(own)
+        [] if outcome_columns is None else constant_problems(outcome_columns)
     )
     if lines:
         raise DpgrsError("\n".join(lines))
     if outcomes is not None:
-        save_outcome_arrays(outcomes, sample=own.row_id, names=own.names, values=own.values)
+        save_outcome_arrays(
+            outcomes,
+            sample=outcome_columns.row_id,
+            names=outcome_columns.names,
+            values=outcome_columns.values,
+        )
     return write_table_variants(
         output,
         features,

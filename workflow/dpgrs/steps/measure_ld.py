@@ -1,7 +1,8 @@
-"""Linkage disequilibrium of public genotypes, for fits that take it in place of the cohort's own."""
+"""Linkage disequilibrium of public genotypes, for fits that use it instead of the cohort's own."""
 
 from itertools import chain
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dpgrs.io.replicates import save_labelled
 from dpgrs.io.variant_set import VariantSet
@@ -11,12 +12,15 @@ from dpgrs.study.public_effects_files import effects_to_subtract
 from dpgrs.study.public_ld_files import ld_items, ld_of_variants
 from dpgrs.study.requests import requests_of
 
+if TYPE_CHECKING:
+    from dpgrs.config.study import StudyConfig
+
 # Rules give of the sections what the study's methods take, see `dpgrs.study.requests.reads_of_ld`.
 READS = ("cohort", "variants.size", "privacy", "outcomes", "covariates", "release", "public")
 
 
 def measure_ld(
-    settings,
+    settings: "StudyConfig",
     variant_set: Path,
     *,
     without_matrix: bool = False,
@@ -24,12 +28,14 @@ def measure_ld(
     outcomes_together: list[int] = (),
     effects: Path | None = None,
     output: Path,
-):
+) -> dict[str, int] | None:
     """Estimate linkage disequilibrium of public genotypes, with rows clipped as the cohort's are.
+
+    Returns a dict of the numbers of rows, blocks and principal components of the most variants; None without
+    matrices.
 
     Parameters
     ----------
-    settings : Settings
     variant_set : the variant set of a public reference, at the sites of the study.
     without_matrix : leave out the matrices of LD, which fits of whole genomes do without.
     planned_rows : number of people who are planned to be trained on, for maps of whole genomes; none are made
@@ -38,15 +44,11 @@ def measure_ld(
     effects : public effects, for maps with public scores that are subtracted from outcomes.
     output : file to write of linkage disequilibrium for every number of variants, and of a map for every
         request.
-
-    Returns
-    -------
-    dict of the numbers of rows, blocks and principal components of the most variants; None without matrices.
     """
-    panel, found = VariantSet.open(variant_set), {}
+    panel, ld_by_size = VariantSet.open(variant_set), {}
     if not without_matrix:
         factor = settings.privacy.genotype_clip
-        found = ld_of_variants(panel, settings.variants.size, rows=settings.cohort.rows, factor=factor)
+        ld_by_size = ld_of_variants(panel, settings.variants.size, rows=settings.cohort.rows, factor=factor)
     maps = []
     if planned_rows is not None:
         requests = [
@@ -61,8 +63,8 @@ def measure_ld(
             stems = dict(zip(outcomes, file_stems(outcomes), strict=True))
             options["subtracted"] = effects_to_subtract(effects, stems)
         maps = map_items(panel, requests, planned_rows=planned_rows, **options)
-    save_labelled(output, chain(ld_items(found), maps))
-    if not found:
+    save_labelled(output, chain(ld_items(ld_by_size), maps))
+    if not ld_by_size:
         return None
-    ld, _ = found[max(found)]
+    ld, _ = ld_by_size[max(ld_by_size)]
     return {"n_rows": ld.n_rows, "n_blocks": len(ld.starts), "n_components": len(ld.components)}

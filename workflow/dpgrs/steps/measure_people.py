@@ -8,7 +8,7 @@ from dpgrs.study.genome_maps import stored_maps
 from dpgrs.study.genome_people import measured_people
 
 
-def measure_people(variant_set: Path, *, ld: Path, threads: int = 1, output: Path):
+def measure_people(variant_set: Path, *, ld: Path, threads: int = 1, output: Path) -> None:
     """Measure the axes of ancestry of all people, and the lengths of their rows on all chromosomes.
 
     Parameters

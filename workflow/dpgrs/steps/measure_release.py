@@ -1,7 +1,9 @@
 """The metrics of a release: withheld, measured on people held out at a charge, or on public people."""
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -23,7 +25,7 @@ from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.replicates import load_labelled, save_labelled, write_events
 from dpgrs.io.variant_set import VariantSet, check_same_people
 from dpgrs.methods.mechanisms import request_of
-from dpgrs.privacy.ledger.charging import complete, release
+from dpgrs.privacy.ledger.charging import Receipt, complete, release
 from dpgrs.privacy.ledger.entries import Account
 from dpgrs.privacy.ledger.ledger import Ledger
 from dpgrs.privacy.noise.study_key import load_study_key
@@ -45,6 +47,10 @@ from dpgrs.study.request_identity import (
 )
 from dpgrs.study.score_measures import MeasuredPeople
 from dpgrs.types import Metrics
+
+if TYPE_CHECKING:
+    from dpgrs.config.study import StudyConfig
+    from dpgrs.linalg.linear_fit import LinearFit
 
 # Rules give of these `dpgrs.study.requests.READS_OF_METRICS`.
 READS = (
@@ -80,7 +86,7 @@ RESTS_ON = (
 
 
 def measure_release(
-    settings,
+    settings: "StudyConfig",
     drawn: Path,
     outcomes: Path,
     weights: Path,
@@ -95,13 +101,15 @@ def measure_release(
     output: Path,
     accuracy: Path,
     events: Path,
-    before_charge=None,
-):
+    # Called when all files are read: raises DpgrsError if one was replaced since its note was compared.
+    before_charge: Callable[[], None] | None = None,
+) -> None:
     """Measure a release on people held out, at a charge, or on public people, or withhold its metrics.
+
+    Raises DpgrsError if files do not belong together, or not to what the ledger charged for.
 
     Parameters
     ----------
-    settings : StudyConfig
     drawn : noisy results of the release.
     outcomes : outcomes of the people to measure on.
     weights : weights of one fit.
@@ -117,12 +125,6 @@ def measure_release(
     accuracy : file to write of the sums that the metrics are computed from; they are noisy if they are
         charged.
     events : record of the draws to write, JSON.
-    before_charge : function that raises DpgrsError if a file was replaced since its note was compared.
-
-    Raises
-    ------
-    DpgrsError
-        If files do not belong together, or not to what the ledger charged for.
     """
     if settings.evaluation.metrics == Metrics.CHARGED:
         require_closed(drawn, weights, outcomes, variant_set, accuracy, events)
@@ -130,15 +132,19 @@ def measure_release(
         require_public([outcomes, variant_set, covariates])
     ledger = Ledger(settings.privacy.ledger)
     label, noisy = load_released(drawn, ledger.read())
-    terms = fit_settings(settings) | ld_identity(ld) | effects_identity(effects)
-    fit = load_weights(weights, label, noisy, fit=terms)
+    fit_terms = fit_settings(settings) | ld_identity(ld) | effects_identity(effects)
+    fit = load_weights(weights, label, noisy, fit=fit_terms)
     outcomes = Outcomes.load(outcomes)
 
-    def write(columns, numbers, drawn):
-        """Write the table, what it follows from, and what was drawn for it."""
+    def write(
+        columns: dict[str, Any],
+        numbers: Sequence[tuple[dict[str, Any], Mapping[str, np.ndarray]]],
+        drawn_labels: Sequence[dict[str, Any]],
+    ) -> None:
+        """Write the table, the numbers that it follows from, and the labels of draws for it."""
         save_labelled(accuracy, numbers)
-        write_events(events, drawn)
-        table = _terms(label, weights)
+        write_events(events, drawn_labels)
+        table = _fit_terms(label, weights)
         write_table(output, table.assign(mse_nonprivate=np.nan, **columns)[RELEASED_METRICS])
 
     if settings.evaluation.metrics == Metrics.WITHHELD:
@@ -150,63 +156,67 @@ def measure_release(
         "covariates": Covariates.load(covariates),
     }
     if settings.evaluation.metrics == Metrics.PUBLIC:
-        found, own = _measure_in_public(label, fit, n_components=settings.covariates.pcs, **people)
-        write({**found, "status": "ok"}, [own], [])
+        accuracies, sum_label = _measure_in_public(label, fit, n_components=settings.covariates.pcs, **people)
+        write({**accuracies, "status": "ok"}, [sum_label], [])
         return
     identity = public_identity(settings) | loadings_identity(loadings)
     public = {
         "identity": identity,
         "site_digest": written_digest(sites),
-        "fit": terms,
+        "fit": fit_terms,
         "audit": audit,
         "before_charge": before_charge,
     }
     # Other public genotypes at the same sites give other weights of the same noisy statistics.
-    require_no_other_bundle(accuracy, ledger=ledger, terms=identity["dataset"], fit=terms)
+    require_no_other_bundle(accuracy, ledger=ledger, terms=identity["dataset"], fit=fit_terms)
     request = AccuracyRequest.of(request_of(label), settings.evaluation)
-    (own, sums), receipt = _charge(label, grid_weights(fit), request, ledger, **people, **public)
-    # Before they are stored, as `draw` does: nobody has seen sums that are not noted.
+    (sum_label, sums), receipt = _charge(label, grid_weights(fit), request, ledger, **people, **public)
+    # Complete the entry before storing the sums, as `draw` does: nobody has seen sums that it lacks.
     complete(receipt, ledger, study=settings.study)
-    found = measure(sums, request=request)
-    status = np.where(np.isnan(found.r2), Metrics.WITHHELD.value, "ok")
-    write({"r2": found.r2, "mse": found.mse, "status": status}, [(own, {"sums": sums})], [own])
+    accuracies = measure(sums, request=request)
+    status = np.where(np.isnan(accuracies.r2), Metrics.WITHHELD.value, "ok")
+    write(
+        {"r2": accuracies.r2, "mse": accuracies.mse, "status": status},
+        [(sum_label, {"sums": sums})],
+        [sum_label],
+    )
 
 
 def _charge(
-    label,
-    weights,
-    request,
-    ledger,
+    label: dict[str, Any],
+    weights: np.ndarray,  # (n_outcomes, n_columns) int64
+    request: AccuracyRequest,
+    ledger: Ledger,
     *,
-    variant_set,
-    outcomes,
-    covariates,
-    identity,
-    site_digest,
-    fit,
-    audit,
-    before_charge,
-):
+    variant_set: VariantSet,
+    outcomes: Outcomes,
+    covariates: Covariates | None,
+    identity: dict[str, Any],
+    site_digest: str | None,
+    fit: dict[str, Any],
+    audit: Path | None,
+    before_charge: Callable[[], None] | None,
+) -> tuple[tuple[dict[str, Any], np.ndarray], Receipt]:
     """Charge the ledger, then draw the sums; returns their label and numbers, and the receipt."""
     trained, names = request_of(label), tuple(label["outcomes"])
     exact = _sum_up(variant_set, trained.n_variants, outcomes, covariates, weights, request)
     book = ledger.read()
 
-    def identify(part):
-        about = ("outcomes", *part[1:])
+    def identify(outcome_part: tuple[str, ...]) -> dict[str, Any]:
+        outcomes_of = ("outcomes", *outcome_part[1:])
         return identify_accuracy(
-            identify_part(identity, site_digest, trained, about, mechanism=ACCURACY),
+            identify_part(identity, site_digest, trained, outcomes_of, mechanism=ACCURACY),
             residual_bound=request.residual_bound,
-            weights=weights_origin(label, part[1:], fit=fit, book=book),
+            weights=weights_origin(label, outcome_part[1:], fit=fit, book=book),
         )
 
-    def allow(asked):
+    def allow(planned_draws: Sequence[dict[str, Any]]) -> None:
         if audit is not None:
-            require_audited(read_json(audit, kind=list), statistics=drawn_statistics(asked))
+            require_audited(read_json(audit, kind=list), statistics=drawn_statistics(planned_draws))
         if before_charge is not None:
             before_charge()
 
-    (sums, drawn), receipt = release(
+    (sums, drawn_events), receipt = release(
         lambda noise: private_accuracy(exact, request=request, noise=noise, outcome_names=names),
         identify=identify,
         account=Account(trained.protection, trained.unit, trained.neighbours),
@@ -214,12 +224,20 @@ def _charge(
         study_key=load_study_key(),
         allow=allow,
     )
-    own = {"request": asdict(request), "outcomes": names, "requests": list(receipt.requests.items())}
-    return (own | {"events": [event.as_dict() for event in drawn]}, sums), receipt
+    sum_label = {"request": asdict(request), "outcomes": names, "requests": list(receipt.requests.items())}
+    return (sum_label | {"events": [event.as_dict() for event in drawn_events]}, sums), receipt
 
 
-def _measure_in_public(label, fit, *, variant_set, outcomes, covariates, n_components):
-    """Return R^2 and error of all outcomes on public people, and what they follow from: label and arrays.
+def _measure_in_public(
+    label: dict[str, Any],
+    fit: "LinearFit",
+    *,
+    variant_set: VariantSet,
+    outcomes: Outcomes,
+    covariates: Covariates | None,
+    n_components: int,
+) -> tuple[dict[str, np.ndarray], tuple[dict[str, Any], dict[str, np.ndarray]]]:
+    """Return R^2 and error of all outcomes on public people, and label and arrays of the sums behind them.
 
     R^2 compares with a prediction of 0, the public mean.
     """
@@ -232,36 +250,47 @@ def _measure_in_public(label, fit, *, variant_set, outcomes, covariates, n_compo
     n_variants = label["request"]["n_variants"]
     X = joined_rows(variant_set, n_variants, rows=outcomes.rows, covariates=covariates)
     Y = outcomes.values[n_variants]
-    # What is stated is measured on what is published.
+    # The stated accuracy is measured on the published fit.
     fit = published(fit)
     predicted = fit.predict(X)
     n_people = np.isfinite(Y).sum(axis=1) * variant_set.n_samples // Y.shape[1]
-    found = {"r2": r_squared(Y, predicted, training_mean=np.zeros(len(names))), "mse": mse(Y, predicted)}
+    accuracies = {"r2": r_squared(Y, predicted, training_mean=np.zeros(len(names))), "mse": mse(Y, predicted)}
     scores = fit.weights @ (X - no_copies(X.shape[1], n_variants, rows=outcomes.rows)).T
-    numbers = found | {"sums": reference_sums(Y, scores)}
+    numbers = accuracies | {"sums": reference_sums(Y, scores)}
     options = {"is_measured": np.ones(Y.shape[1], dtype=bool), "n_components": n_components}
     people = MeasuredPeople(variant_set, outcomes, covariates, size=n_variants, **options)
     measured = people.measures([fit], n_outcomes=len(names))
-    measures = [{"outcome": names[outcome]} | one._asdict() for _, outcome, own in measured for one in own]
-    own = {"outcomes": names, "n_people": n_people.tolist(), "measures": measures}
-    return found, (own, numbers)
+    measures = [
+        {"outcome": names[outcome]} | measure._asdict()
+        for _, outcome, person_measures in measured
+        for measure in person_measures
+    ]
+    sum_label = {"outcomes": names, "n_people": n_people.tolist(), "measures": measures}
+    return accuracies, (sum_label, numbers)
 
 
-def _terms(released, weights):
-    """Return one row for each outcome: the terms of its fit, and the number of rows that was released."""
+def _fit_terms(released: dict[str, Any], weights: Path) -> pd.DataFrame:
+    """Return one row for each outcome: the terms of its fit, and the released number of rows."""
     ((label, _),) = load_labelled(weights)
-    known = {name: label[name] for name in (*TERMS, "n_variants", "n_outcomes")}
-    known |= {"replicate": 1, "outcome": released["outcomes"], "n_rows": released["n"]}
-    return pd.DataFrame(known)
+    columns = {name: label[name] for name in (*TERMS, "n_variants", "n_outcomes")}
+    columns |= {"replicate": 1, "outcome": released["outcomes"], "n_rows": released["n"]}
+    return pd.DataFrame(columns)
 
 
-def _sum_up(variant_set, size, outcomes, covariates, weights, request):
+def _sum_up(
+    variant_set: VariantSet,
+    size: int,
+    outcomes: Outcomes,
+    covariates: Covariates | None,
+    weights: np.ndarray,  # (n_outcomes, n_columns) int64
+    request: AccuracyRequest,
+) -> np.ndarray:
     """Return the exact sums of the held-out rows, for as many outcomes as there are weights."""
     check_same_people(variant_set, outcomes, covariates)
     is_test = ~outcomes.is_training
     units = selected_units(covariates, is_test)
     if variant_set.has_dosages:
-        # As whole steps, like covariates: only of calls are predictions exact in float64.
+        # Dosages count as whole steps, like covariates: in float64 only predictions from calls are exact.
         dosages = variant_set.genotypes(variant_set.of_size(size))[:, is_test]
         X, units = np.empty((dosages.shape[1], 0)), np.vstack([dosages, *([] if units is None else [units])])
     else:

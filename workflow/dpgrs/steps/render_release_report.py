@@ -2,7 +2,9 @@
 
 import json
 import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -35,15 +37,12 @@ STATED = re.compile(r"(?:R\^2|mean squared error) (-?\d+\.\d{4})", re.ASCII)
 
 
 def render_release_report(
-    bundle: Path,
-    sites: Path,
-    metrics: Path,
-    *,
-    output: Path,
-    figures: Path | None = None,
-    processes: int = 1,
-):
+    bundle: Path, sites: Path, metrics: Path, *, output: Path, figures: Path | None = None, processes: int = 1
+) -> None:
     """Write the overview and one page per outcome of a release.
+
+    Raises UsageError if pages and bundle would not lie side by side, or the release has other sites. Raises
+    DpgrsError if the bundle cannot be trusted, or the metrics hold numbers that were not released.
 
     Parameters
     ----------
@@ -53,23 +52,16 @@ def render_release_report(
     output : folder to write, beside the bundle: pages link to its files.
     figures : folder to write of figures as files, for the first ten outcomes, and of the statement.
     processes : number of processes that write outcome pages; the pages do not depend on it.
-
-    Raises
-    ------
-    UsageError
-        If pages and bundle would not lie side by side, or the sites are not those of the release.
-    DpgrsError
-        If the bundle cannot be trusted, or the metrics hold what was not released.
     """
     if bundle.resolve().parent != Path(output).resolve().parent:
         raise UsageError(f"`output` must lie beside the release {bundle}, got {output}. Put it there.")
     verify_release(bundle)
     statement = json.loads((bundle / STATEMENT).read_text(encoding="utf-8"))
-    # Sites of scores of all variants are those of the release.
+    # Scores of all variants have the sites of the release.
     columns = {} if n_chosen(statement) is None else SITE
     scores = [_read_score(bundle / score["file"], columns) for score in statement["scores"]]
     variants = _variants(read_chosen_sites(sites), statement["data_domain"]["site_digest"])
-    data = ReleaseData(
+    report_data = ReleaseData(
         statement=statement,
         bundle=f"../{bundle.name}/",
         variants=variants,
@@ -83,7 +75,7 @@ def render_release_report(
         loadings=_loadings(bundle / OUTCOME_LOADINGS, statement["data_domain"]["outcomes"]),
         **_of_chosen(variants, scores, bundle, statement),
     )
-    write_report(release_pages, data, output, processes=processes, figures=figures)
+    write_report(release_pages, report_data, output, processes=processes, figures=figures)
     if figures is not None:
         path = Path(figures, "Privacy", "statement.txt")
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -91,14 +83,19 @@ def render_release_report(
             temporary.write_bytes((bundle / PLAIN_LANGUAGE).read_bytes())
 
 
-def _read_score(path, columns):
+def _read_score(path: Path, columns: Mapping[str, str]) -> pd.DataFrame:
     """Read the weights of a scoring file, and columns of its sites by the names that the package uses."""
-    parts = list(open_effects(path, build=None).parts())
-    sites = {name: np.concatenate([getattr(part, held) for part in parts]) for name, held in columns.items()}
-    return pd.DataFrame(sites | {"effect_weight": np.concatenate([part.effects[:, 0] for part in parts])})
+    site_parts = list(open_effects(path, build=None).parts())
+    sites = {
+        name: np.concatenate([getattr(site_part, field) for site_part in site_parts])
+        for name, field in columns.items()
+    }
+    return pd.DataFrame(
+        sites | {"effect_weight": np.concatenate([site_part.effects[:, 0] for site_part in site_parts])}
+    )
 
 
-def _variants(sites, digest):
+def _variants(sites: pd.DataFrame, digest: str) -> pd.DataFrame:
     """Return the public sites with names and frequencies, in the order of a score that holds all of them."""
     if site_digest(sites) != digest:
         raise UsageError("`sites` must be those of the release, got others. Name the file it was made with.")
@@ -106,7 +103,9 @@ def _variants(sites, digest):
     return sites[list(VARIANT_COLUMNS)]
 
 
-def _of_chosen(variants, scores, bundle, statement):
+def _of_chosen(
+    variants: pd.DataFrame, scores: Sequence[pd.DataFrame], bundle: Path, statement: dict[str, Any]
+) -> dict[str, np.ndarray]:
     """Return the rows of the variants that were chosen for each outcome, with standard errors; else {}."""
     if n_chosen(statement) is None:
         return {}
@@ -126,38 +125,40 @@ def _of_chosen(variants, scores, bundle, statement):
     return {"chosen": chosen, "standard_errors": np.array(errors)}
 
 
-def _constants(path):
+def _constants(path: Path) -> pd.DataFrame:
     """Return the constants of predictions by outcome, as they are written."""
     return pd.read_csv(path, sep="\t", dtype=str, keep_default_na=False).set_index("outcome")
 
 
-def _scales(path):
+def _scales(path: Path) -> pd.DataFrame | None:
     """Return the public constants of outcomes, indexed by outcome; None where a release has none."""
     table = _table(path)
     return None if table is None else table.set_index("outcome")
 
 
-def _loadings(path, outcomes):
+def _loadings(path: Path, outcomes: Sequence[str]) -> np.ndarray | None:
     """Return the public loadings of outcomes, (n_outcomes, n_components); None where a release has none."""
     table = _table(path)
     return None if table is None else table.set_index("outcome").loc[outcomes].to_numpy(dtype=np.float64)
 
 
-def _table(path):
+def _table(path: Path) -> pd.DataFrame | None:
     """Return a table of the bundle; None where a release has none."""
     if not path.exists():
         return None
     return pd.read_csv(path, sep="\t", dtype={"outcome": str, "covariate": str}, keep_default_na=False)
 
 
-def _accuracy(metrics, statement):
+def _accuracy(metrics: pd.DataFrame, statement: dict[str, Any]) -> pd.DataFrame:
     """Read R^2 and mean squared error by outcome; no other metric, and no other value, reaches a page."""
     if metrics["mse_nonprivate"].notna().any():
         raise DpgrsError("`metrics` must hold no error of a fit without privacy. Make those of the release.")
     outcomes, stated = statement["data_domain"]["outcomes"], statement["accuracy"]
     accuracy = metrics.set_index("outcome")[ACCURACY].reindex(outcomes)
-    texts = [[f"{value:.4f}" for value in row if np.isfinite(value)] for row in accuracy.to_numpy()]
-    if stated != Metrics.WITHHELD and texts != [STATED.findall(one["value"]) for one in stated]:
+    texts = [[f"{number:.4f}" for number in row if np.isfinite(number)] for row in accuracy.to_numpy()]
+    if stated != Metrics.WITHHELD and texts != [
+        STATED.findall(statement_line["value"]) for statement_line in stated
+    ]:
         raise DpgrsError(
             "`metrics` must hold the accuracy that the statement gives, got other numbers. "
             "Make those of the release."

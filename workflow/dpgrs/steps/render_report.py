@@ -1,7 +1,9 @@
 """Pages for readers of a benchmark, and how the pages of any study are written."""
 
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,7 +13,7 @@ from dpgrs.io.files import read_table
 from dpgrs.io.genotype_summary import GenotypeSummary
 from dpgrs.io.json_files import read_json
 from dpgrs.io.outcomes import Outcomes
-from dpgrs.io.replicates import Statistics, load_labelled
+from dpgrs.io.replicates import Labelled, Statistics, load_labelled
 from dpgrs.io.tables.people_counts import describe_counts, read_counts
 from dpgrs.io.variant_set import VariantSet
 from dpgrs.linalg.linear_fit import LinearFit
@@ -37,6 +39,12 @@ from dpgrs.study.method_choice import choice_in_words
 from dpgrs.study.public_effects_files import load_effects
 from dpgrs.study.table_cohort import is_table
 from dpgrs.study.variant_terms import has_public_sites
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from dpgrs.config.cohort import Cohort
+    from dpgrs.config.study import StudyConfig
 
 LEFT_OUT = {
     "not_kept": "not on the list to keep",
@@ -64,7 +72,7 @@ READS = (
 
 
 def render_report(
-    settings,
+    settings: "StudyConfig",
     metrics: Path,
     population_metrics: Path,
     measures: Path,
@@ -84,14 +92,15 @@ def render_report(
     figures: Path | None = None,
     processes: int = 1,
     output: Path,
-):
+) -> None:
     """Write the pages of a benchmark: the overview and one page per outcome.
 
-    They show the largest numbers of variants and outcomes, and tell of people in the data.
+    They show the largest numbers of variants and outcomes, and describe people in the data.
+
+    Raises UsageError if the study is a release.
 
     Parameters
     ----------
-    settings : StudyConfig
     metrics : table of metrics by outcome.
     population_metrics : table of metrics by population.
     measures : table of measures with intervals.
@@ -110,63 +119,18 @@ def render_report(
     figures : folder to write of figures as files, for the first ten outcomes.
     processes : number of processes that write outcome pages; the pages do not depend on it.
     output : folder of the pages to write.
-
-    Raises
-    ------
-    UsageError
-        If the study is a release.
     """
     if settings.mode != "benchmark":
         raise UsageError(
             f"`mode` must be benchmark for pages with exact figures, got {settings.mode}."
             " Use `dpgrs render-release-report`."
         )
-    data = _report_data(
-        settings,
-        metrics=metrics,
-        population_metrics=population_metrics,
-        measures=measures,
-        variant_set=variant_set,
-        outcomes=outcomes,
-        statistics=statistics,
-        weights=weights,
-        attacks=attacks,
-        choices=choices,
-        people=people,
-        qc=qc,
-        genotypes=genotypes,
-        covariates=covariates,
-        effects=effects,
-        people_counts=people_counts,
-    )
-    write_report(pages, data, output, processes=processes, figures=figures)
-
-
-def _report_data(
-    settings,
-    *,
-    metrics,
-    population_metrics,
-    measures,
-    variant_set,
-    outcomes,
-    weights,
-    statistics=None,
-    attacks=None,
-    choices=(),
-    people=None,
-    qc=None,
-    genotypes=None,
-    covariates=None,
-    effects=None,
-    people_counts=(),
-):
     variant_set, outcomes = VariantSet.open(variant_set), Outcomes.load(outcomes)
     metrics = read_metrics(metrics)
     largest = variant_set.n_variants
     fitted, shown = load_labelled(weights), (largest, len(outcomes.names))
 
-    def is_shown(label):
+    def is_shown(label: dict[str, Any]) -> bool:
         return label["reported"] and (label["n_variants"], label["n_outcomes"]) == shown
 
     fits = [
@@ -179,7 +143,7 @@ def _report_data(
         )
         for label, arrays in fitted.of(is_shown)
     ]
-    return ReportData(
+    report_data = ReportData(
         study=_study_info(
             settings,
             variant_set,
@@ -205,33 +169,36 @@ def _report_data(
         quality=_quality(qc, genotypes, settings) if qc and genotypes else None,
         loadings=outcomes.loadings,
     )
+    write_report(pages, report_data, output, processes=processes, figures=figures)
 
 
-def _effects_in_words(effects, fitted, names):
+def _effects_in_words(effects: Path | None, fitted: Labelled, names: Sequence[str]) -> Iterator[str]:
     """Say which public effects were matched, and the median correlations that fits of all outcomes found."""
     files, _ = load_effects(effects)
-    yield from (f"{one['name']}: {one['matched']}" for one in files)
-    found = [arrays["correlations"] for _, arrays in fitted if "correlations" in arrays]
-    found = [one for one in found if len(one) == len(names)]
-    if found:
-        yield correlations_in_words(names, np.median(found, axis=0))
+    yield from (f"{file['name']}: {file['matched']}" for file in files)
+    correlations = [arrays["correlations"] for _, arrays in fitted if "correlations" in arrays]
+    correlations = [file for file in correlations if len(file) == len(names)]
+    if correlations:
+        yield correlations_in_words(names, np.median(correlations, axis=0))
 
 
-def _binary(outcomes, largest):
+def _binary(outcomes: Outcomes, largest: int) -> tuple[str, ...]:
     """Name the outcomes that have two values and no other."""
-    values = outcomes.values[largest]
-    low, high = (reduce(values, axis=1, keepdims=True) for reduce in (np.fmin.reduce, np.fmax.reduce))
-    is_binary = ((values == low) | (values == high) | np.isnan(values)).all(axis=1) & (low < high)[:, 0]
-    return tuple(name for name, is_it in zip(outcomes.names, is_binary, strict=True) if is_it)
+    outcome_values = outcomes.values[largest]
+    low, high = (reduce(outcome_values, axis=1, keepdims=True) for reduce in (np.fmin.reduce, np.fmax.reduce))
+    is_binary = ((outcome_values == low) | (outcome_values == high) | np.isnan(outcome_values)).all(
+        axis=1
+    ) & (low < high)[:, 0]
+    return tuple(name for name, has_two in zip(outcomes.names, is_binary, strict=True) if has_two)
 
 
-def _quality(qc, genotypes, settings):
+def _quality(qc: Path, genotypes: Path, settings: "StudyConfig") -> Quality:
     counts = read_table(qc, needed=["chromosome"], dtype={"chromosome": "str"})
     return Quality(counts, GenotypeSummary.load(genotypes), settings.variants)
 
 
-def _clipping(statistics, largest):
-    """Tell what was clipped as pages show it; None where nothing was counted."""
+def _clipping(statistics: Statistics, largest: int) -> Clipping | None:
+    """Return the numbers of clipped rows as pages show them; None where nothing was counted."""
     if statistics.clips is None:
         return None
     rows = []
@@ -241,7 +208,14 @@ def _clipping(statistics, largest):
     return Clipping(statistics.clips.values[largest], statistics.n_observed, rows)
 
 
-def _study_info(settings, variant_set, outcomes, metrics, covariates, **counted):
+def _study_info(
+    settings: "StudyConfig",
+    variant_set: VariantSet,
+    outcomes: Outcomes,
+    metrics: "pd.DataFrame",
+    covariates: Covariates | None,
+    **counted: Any,  # further fields of `StudyInfo`
+) -> StudyInfo:
     simulated = settings.outcomes.source == "simulate"
     return StudyInfo(
         name=settings.study,
@@ -285,18 +259,18 @@ def _study_info(settings, variant_set, outcomes, metrics, covariates, **counted)
     )
 
 
-def _left_out(people):
-    """Say how many people were left out of the genotypes, by reason; None where nobody was asked about."""
+def _left_out(people: Path | None) -> str | None:
+    """Say how many people were left out of the genotypes, by reason; None where the study chooses nobody."""
     if people is None:
         return None
-    found = read_json(people)
-    total = found["n_people"] - found["n_chosen"]
-    reasons = (f"{number:,} {LEFT_OUT[reason]}" for reason, number in found["left_out"].items() if number)
-    return f"{total:,} of {found['n_people']:,}" + (f": {', '.join(reasons)}" if total else "")
+    counts = read_json(people)
+    total = counts["n_people"] - counts["n_chosen"]
+    reasons = (f"{number:,} {LEFT_OUT[reason]}" for reason, number in counts["left_out"].items() if number)
+    return f"{total:,} of {counts['n_people']:,}" + (f": {', '.join(reasons)}" if total else "")
 
 
-def _source(cohort):
-    """Say where the genotypes come from; file names alone, since folders tell about a machine."""
+def _source(cohort: "Cohort") -> str:
+    """Say where the genotypes come from; only file names, since folders describe a machine."""
     if cohort.source == "simulate":
         return f"simulated under {cohort.simulation.model} (stdpopsim)"
     source = cohort.source

@@ -1,15 +1,19 @@
 """One chromosome of copies of the people of a cohort."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dpgrs.io.files import write_table
 from dpgrs.simulation.resampling import CopyingModel, resample_store
+
+if TYPE_CHECKING:
+    from dpgrs.config.study import StudyConfig
 
 READS = ("seed", "cohort.copies.people", "cohort.copies.effective_size", "cohort.copies.mutation")
 
 
 def resample_chromosome(
-    settings,
+    settings: "StudyConfig",
     source: Path,
     *,
     populations: Path | None = None,
@@ -17,12 +21,11 @@ def resample_chromosome(
     table: Path | None = None,
     threads: int = 2,
     output: Path,
-):
+) -> None:
     """Make many people from the few of a store, as mosaics of their haplotypes.
 
     Parameters
     ----------
-    settings : StudyConfig
     source : the store of a chromosome.
     populations : table of sample and population; copies mix haplotypes of one population only.
     genetic_map : genetic map of the chromosome; 1 cM/Mb if left out.
@@ -31,7 +34,7 @@ def resample_chromosome(
     output : the store of the copies to write.
     """
     copies = settings.cohort.copies
-    made = resample_store(
+    copied_populations = resample_store(
         source,
         output,
         people=copies.people,
@@ -42,4 +45,4 @@ def resample_chromosome(
         n_threads=threads,
     )
     if table is not None:
-        write_table(table, made)
+        write_table(table, copied_populations)

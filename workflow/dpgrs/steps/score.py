@@ -1,5 +1,9 @@
 """People scored, and a page about them: for the command and for the rule."""
 
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
 from dpgrs.io.files import require_new
 from dpgrs.io.tables.populations import populations_of
 from dpgrs.reporting.scores import ScoreData, write_score_page
@@ -7,36 +11,29 @@ from dpgrs.scoring.apply import apply_scores
 from dpgrs.scoring.writing import FIGURES, REPORT, caveats, write_applied
 
 
-def score_people(target, scores, *, output, field="GT", populations=None, **options):
-    """Apply scores to people, and write the folder that docs/how-to/score.md describes; it is whole or
-    absent.
+def score_people(
+    target: Sequence[Path | str],  # as of `apply_scores`, like `scores`
+    scores: Sequence[Path | str],
+    *,
+    output: Path | str,  # folder, new or empty; as private as the target
+    field: str = "GT",  # GT, calls, or DS, dosages
+    populations: Path | str | None = None,  # table of sample and population, for the page
+    **options: Any,  # as of `apply_scores`
+) -> dict[str, Any]:
+    """Apply scores to people, write the folder of docs/how-to/score.md, and return the summary.
 
-    Parameters
-    ----------
-    target, scores : lists of paths, see `dpgrs.scoring.apply.apply_scores`.
-    output : the folder, new or empty. It is as private as the target.
-    field : ``GT``, calls, or ``DS``, dosages.
-    populations : path of a table of `sample` and `population`, for the page, or None.
-    **options : as of `apply_scores`.
-
-    Returns
-    -------
-    dict, the summary.
-
-    Raises
-    ------
-    DpgrsError
-        What `apply_scores` raises; a folder with files in it.
+    The folder is whole or absent. A folder with files in it is a DpgrsError, as are the errors of
+    `apply_scores`.
     """
     require_new(output)
     applied = apply_scores(target, scores, field=field, **options)
     groups = populations_of(populations, applied.samples) if populations else None
 
-    def draw(folder, summary):
-        values, units, limits, spreads = applied.shown()
+    def draw(folder: Path, summary: dict[str, Any]) -> None:
+        shown_scores, units, limits, spreads = applied.shown()
         names = [outcome.name for outcome in applied.outcomes]
         page = ScoreData(
-            summary["variants"], names, units, values, groups, list(caveats(summary)), limits, spreads
+            summary["variants"], names, units, shown_scores, groups, list(caveats(summary)), limits, spreads
         )
         write_score_page(folder / REPORT, page, figures=folder / FIGURES)
 

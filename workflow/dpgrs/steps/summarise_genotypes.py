@@ -1,6 +1,8 @@
-"""The genotypes of a benchmark's cohort, summed up for its report: it tells of single people."""
+"""The genotypes of a benchmark's cohort, summed up for its report, which describes single people."""
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,7 +26,12 @@ from dpgrs.public_random import uniforms
 from dpgrs.study.variant_terms import filters_of
 from dpgrs.types import Rows
 
-# So few take seconds, whatever the cohort, and say enough.
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from dpgrs.config.study import StudyConfig
+
+# These numbers take seconds, whatever the cohort, and show enough.
 MOST_VARIANTS, MOST_PEOPLE, MOST_POPULATIONS, FEWEST_MEMBERS = 2000, 2000, 8, 10
 CALL_ROWS = 1000  # variants of which each person's missing alleles are spread out in memory at a time
 # Principal components of linked variants would show regions of the genome, not people.
@@ -36,14 +43,15 @@ EDGES = np.array([0, 1, 2, 5, 10, 20, 50, 100, 200, 500]) * 1000.0
 READS = ("seed", "variants")
 
 
-def summarise_genotypes(settings, stores: list[Path], *, populations: Path | None = None, output: Path):
+def summarise_genotypes(
+    settings: "StudyConfig", stores: list[Path], *, populations: Path | None = None, output: Path
+) -> None:
     """Measure call rates, heterozygosity, F_ST, components and the decay of linkage, for the report.
 
-    The seed decides which people and variants are looked at where there are many.
+    The seed decides which people and variants are used where there are many.
 
     Parameters
     ----------
-    settings : StudyConfig
     stores : haplotype stores, one per chromosome, in genome order.
     populations : table of sample and population.
     output : the summary to write.
@@ -59,7 +67,7 @@ def summarise_genotypes(settings, stores: list[Path], *, populations: Path | Non
         population = populations_of(populations, stores[0].sample_id)[people]
     names, sizes = _largest(population)
     members = [np.flatnonzero(population == name) for name in names]
-    shares = [heterozygosity(calls.take(own, axis=1)) for own in members]
+    shares = [heterozygosity(calls.take(indices, axis=1)) for indices in members]
     components, explained = principal_components(counts)
     variant_calls, person_calls = _call_rates(stores, people)
     decay, n_pairs = _decay(stores, usable, people, seed=seed)
@@ -83,33 +91,44 @@ def summarise_genotypes(settings, stores: list[Path], *, populations: Path | Non
     ).save(output)
 
 
-def _call_rates(stores, people):
+def _call_rates(
+    stores: Sequence[HaplotypeStore],
+    people: np.ndarray,  # (n_people,) int64, indices
+) -> tuple[np.ndarray, np.ndarray]:
     """Return how many variants, of all, and how many people have call rates in each bin of `CALL_EDGES`."""
-    places = np.stack([2 * people, 2 * people + 1], axis=1).ravel()
+    haplotypes = np.stack([2 * people, 2 * people + 1], axis=1).ravel()
     unknown = np.zeros((len(people), 2), dtype=np.int64)
     for store in stores:
         for chunk in store.chunks():
             missing = store.missing(chunk)
             for start in range(0, 0 if missing is None else len(missing), CALL_ROWS):
-                bits = _bits(missing[start : start + CALL_ROWS], places)
+                bits = _bits(missing[start : start + CALL_ROWS], haplotypes)
                 unknown += bits.sum(axis=0, dtype=np.int64).reshape(-1, 2)
     n_alleles = 2 * sum(store.n_variants for store in stores)
     variants = np.concatenate([1 - missing_shares(store) for store in stores])
     return _binned(variants), _binned(1 - unknown.sum(axis=1) / n_alleles)
 
 
-def _binned(rates):
+def _binned(
+    rates: np.ndarray,  # (n,) float64
+) -> np.ndarray:
     bins = np.searchsorted(CALL_EDGES, rates, side="right")
     return np.bincount(bins, minlength=len(CALL_EDGES) + 1)
 
 
-def _some(sample_id, most, seed):
-    """Return the places of at most so many people, who do not change when others come."""
+def _some(
+    sample_id: np.ndarray,  # (n_samples,) str
+    most: int,
+    seed: int,
+) -> np.ndarray:
+    """Return the indices of at most so many people, who stay the same when others join."""
     order = np.argsort(uniforms(seed, list(sample_id), "quality"), kind="stable")
     return np.sort(order[:most])
 
 
-def _largest(population):
+def _largest(
+    population: np.ndarray,  # (n_people,) str
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the names and sizes of the largest populations, by name."""
     names, sizes = np.unique(population, return_counts=True)
     largest = np.argsort(-sizes, kind="stable")[:MOST_POPULATIONS]
@@ -117,39 +136,50 @@ def _largest(population):
     return names[shown], sizes[shown]
 
 
-def _genotypes(stores, variants, people):
+def _genotypes(
+    stores: Sequence[HaplotypeStore],
+    variants: "pd.DataFrame",
+    people: np.ndarray,  # (n_people,) int64, indices
+) -> tuple[Any, np.ndarray]:
     """Return scikit-allel's calls of some people at variants, and ALT counts with missing alleles filled."""
     calls, counts = [], []
-    places = np.stack([2 * people, 2 * people + 1], axis=1).ravel()
-    for place, store in enumerate(stores):
-        own = variants[variants["store"] == place]
-        haplotypes, missing = chosen_alleles(store, own["row"].to_numpy())
-        filled = fill_missing(haplotypes, missing, own["frequency"].to_numpy())
-        alleles, unknown, filled = (_bits(words, places) for words in (haplotypes, missing, filled))
+    haplotype_columns = np.stack([2 * people, 2 * people + 1], axis=1).ravel()
+    for number, store in enumerate(stores):
+        store_variants = variants[variants["store"] == number]
+        haplotypes, missing = chosen_alleles(store, store_variants["row"].to_numpy())
+        filled = fill_missing(haplotypes, missing, store_variants["frequency"].to_numpy())
+        alleles, unknown, filled = (
+            _bits(words, haplotype_columns) for words in (haplotypes, missing, filled)
+        )
         calls.append(as_calls(alleles, unknown))
-        counts.append(filled.reshape(len(own), len(people), 2).sum(axis=2, dtype=np.int8))
+        counts.append(filled.reshape(len(store_variants), len(people), 2).sum(axis=2, dtype=np.int8))
     return calls[0].concatenate(calls[1:], axis=0) if len(calls) > 1 else calls[0], np.concatenate(counts)
 
 
-def _bits(words, places):
+def _bits(
+    words: np.ndarray,  # (n, n_words) uint64
+    columns: np.ndarray,  # (n_columns,) int64
+) -> np.ndarray:
     """Return some bits of (n, n_words) words, which `unpack` would give for a million people at once."""
-    shifts = (places % WORD_BITS).astype(np.uint64)
-    return ((words[:, places // WORD_BITS] >> shifts) & np.uint64(1)).astype(np.uint8)
+    shifts = (columns % WORD_BITS).astype(np.uint64)
+    return ((words[:, columns // WORD_BITS] >> shifts) & np.uint64(1)).astype(np.uint8)
 
 
-def _decay(stores, usable, people, *, seed):
+def _decay(
+    stores: Sequence[HaplotypeStore], usable: "pd.DataFrame", people: np.ndarray, *, seed: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Return mean r^2 by distance, and how many pairs that is, around the middle of a few chromosomes."""
     sums, n_pairs = np.zeros(len(EDGES) - 1), np.zeros(len(EDGES) - 1, dtype=np.int64)
-    for place in range(min(len(stores), DECAY_CHROMOSOMES)):
-        own = usable[usable["store"] == place]
-        if not len(own):
+    for number in range(min(len(stores), DECAY_CHROMOSOMES)):
+        store_variants = usable[usable["store"] == number]
+        if not len(store_variants):
             continue
-        away = (own["position"] - own["position"].iloc[len(own) // 2]).abs()
-        near = own[away <= DECAY_REACH / 2]
+        away = (store_variants["position"] - store_variants["position"].iloc[len(store_variants) // 2]).abs()
+        near = store_variants[away <= DECAY_REACH / 2]
         rank, _ = thin(near, stores, size=DECAY_VARIANTS, seed=seed)
         chosen = near[rank >= 0]
         _, counts = _genotypes(stores, chosen, people)
-        found = linkage_decay(counts, chosen["position"].to_numpy(), edges=EDGES)
-        sums, n_pairs = sums + found[0], n_pairs + found[1]
+        store_decay = linkage_decay(counts, chosen["position"].to_numpy(), edges=EDGES)
+        sums, n_pairs = sums + store_decay[0], n_pairs + store_decay[1]
     is_enough = n_pairs >= FEWEST_PAIRS
     return np.divide(sums, n_pairs, out=np.full(len(sums), np.nan), where=is_enough), n_pairs

@@ -1,9 +1,13 @@
-"""Sums of several centres, in place of genotypes and outcomes."""
+"""Sums of several centres, instead of genotypes and outcomes."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dpgrs.io.files import written_digest
 from dpgrs.study.centre_sums import CentreSums, require_same_terms, terms_of
+
+if TYPE_CHECKING:
+    from dpgrs.config.study import StudyConfig
 
 READS = (
     "mode",
@@ -23,22 +27,20 @@ READS = (
 )
 
 
-def take_sums(settings, sums: Path, *, sites: Path, of_outcomes: bool = False, output: Path):
+def take_sums(
+    settings: "StudyConfig", sums: Path, *, sites: Path, of_outcomes: bool = False, output: Path
+) -> None:
     """Prepare the sums of several centres for the draws of a release.
+
+    Raises DpgrsError if the sums are of other terms than the study, or of other public sites.
 
     Parameters
     ----------
-    settings : Settings
     sums : sums from `dpgrs centre combine`.
     sites : the public sites.
     of_outcomes : write the names and public terms of the outcomes rather than the statistics.
     output : the statistics of all rows to write; with `--of-outcomes` the outcomes.
-
-    Raises
-    ------
-    DpgrsError
-        If the sums are of other terms than the study, or of other public sites.
     """
-    found, terms = CentreSums.load(sums), terms_of(settings, site_digest=written_digest(sites))
-    require_same_terms(found, terms, path=sums, others="the study")
-    (found.outcomes if of_outcomes else found.statistics).save(output)
+    centre_sums, study_terms = CentreSums.load(sums), terms_of(settings, site_digest=written_digest(sites))
+    require_same_terms(centre_sums, study_terms, path=sums, others="the study")
+    (centre_sums.outcomes if of_outcomes else centre_sums.statistics).save(output)

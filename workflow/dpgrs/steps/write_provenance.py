@@ -7,7 +7,7 @@ from dpgrs.io.json_files import read_json, write_json
 from dpgrs.study.provenance import provenance
 
 
-def write_provenance(settings: Path, results: list[Path] = (), *, output: Path):
+def write_provenance(settings: Path, results: list[Path] = (), *, output: Path) -> None:
     """Record versions, commit, command, settings and digests of a run.
 
     Parameters

@@ -1,7 +1,9 @@
-"""The bundle of a release: from released values, public files and the ledger alone."""
+"""The bundle of a release, only from released values, public files and the ledger."""
 
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from dpgrs.config.study import StudyConfig
 from dpgrs.errors import DpgrsError
@@ -11,7 +13,7 @@ from dpgrs.io.sites import read_chosen_sites
 from dpgrs.io.tables.outcome_loadings import read_outcome_loadings
 from dpgrs.methods.genome_mechanism import map_terms
 from dpgrs.methods.mechanisms import drawn_names, mechanism_of_file, request_of
-from dpgrs.privacy.ledger.ledger import Ledger
+from dpgrs.privacy.ledger.ledger import Book, Ledger
 from dpgrs.release.bundle import remove_bundle, write_bundle
 from dpgrs.release.bundle_room import require_same_release
 from dpgrs.release.constants import prediction_constants, published
@@ -39,6 +41,10 @@ from dpgrs.study.settings import without_paths
 from dpgrs.study.table_settings import outcome_constants
 from dpgrs.study.traits import read_traits
 
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+
 RESTS_ON = ("sites", "drawn", "weights", "accuracy", "loadings", "ld", "effects", "audit", "regression")
 
 
@@ -57,9 +63,13 @@ def write_release(
     regression: Path | None = None,
     truncated_ld: Path | None = None,
     output: Path,
-    before_charge=None,
-):
+    # Called when all files are read: raises DpgrsError if one was replaced since its note was compared.
+    before_charge: Callable[[], None] | None = None,
+) -> None:
     """Write the bundle of a release.
+
+    Raises DpgrsError if a file does not belong to this release or to what the ledger charged for, or an audit
+    is missing or failed.
 
     Parameters
     ----------
@@ -78,38 +88,36 @@ def write_release(
         one stays as it is if the release is refused.
     output : folder to write. An earlier bundle of the same release there is written again; a bundle of
         another release is refused.
-    before_charge : function that raises DpgrsError if a file was replaced since its note was compared; it is
-        called when all files are read and nothing is written.
-
-    Raises
-    ------
-    DpgrsError
-        If a file does not belong to this release or to what the ledger charged for, or an audit is missing or
-        failed.
     """
     settings = StudyConfig.of(read_json(settings))
     book = Ledger(settings.privacy.ledger).read()
     label, noisy = load_released(drawn, book)
     before = _regression(regression, label, book)
     files = {"sites": written_digest(sites)} | loadings_identity(loadings)
-    for one in filter(None, (label, before)):
-        _require_same_data(settings, files, one, book)
-    terms = fit_settings(settings) | ld_identity(ld) | effects_identity(effects)
-    fit = published(load_weights(weights, label, noisy, fit=terms))
+    for released_label in filter(None, (label, before)):
+        _require_same_data(settings, files, released_label, book)
+    fit_terms = fit_settings(settings) | ld_identity(ld) | effects_identity(effects)
+    fit = published(load_weights(weights, label, noisy, fit=fit_terms))
     names, sites = tuple(label["outcomes"]), read_chosen_sites(sites)
     constants = outcome_constants(settings.outcomes, names)
-    measured, stated = load_accuracy(accuracy, book, label, fit=terms, constants=constants)
+    measured, stated = load_accuracy(accuracy, book, label, fit=fit_terms, constants=constants)
     events = with_regression(label, before)["events"]
     audits = _audits(audit, events + measured, settings)
-    found = {"noisy": noisy, "measured": measured, "stated": stated, "audits": audits, "loadings": loadings}
-    found |= {"fit": terms, "fitted": fit, "effects": load_effects(effects)[0]}
-    found |= {"traits": () if traits is None else read_traits(traits, names)}
-    found |= {"regression": before}
+    content_fields = {
+        "noisy": noisy,
+        "measured": measured,
+        "stated": stated,
+        "audits": audits,
+        "loadings": loadings,
+    }
+    content_fields |= {"fit": fit_terms, "fitted": fit, "effects": load_effects(effects)[0]}
+    content_fields |= {"traits": () if traits is None else read_traits(traits, names)}
+    content_fields |= {"regression": before}
     with replacing(truncated_ld) if truncated_ld is not None else nullcontext() as ld_file:
         statistics = _statistics(settings, label, noisy, sites, ld=ld, truncated_ld=ld_file)
         if ld_file is not None:
-            found["truncated_ld"] = file_digest(ld_file)
-        content = release_content(settings, sites, label, book, **found)
+            content_fields["truncated_ld"] = file_digest(ld_file)
+        content = release_content(settings, sites, label, book, **content_fields)
         size, covariates = len(sites), settings.covariates
         scores = Scores(
             outcomes=names,
@@ -126,7 +134,7 @@ def write_release(
             source=_source(content.events),
         )
         outcome_loadings = settings.outcomes.loadings
-        parts = {
+        bundle_fields = {
             "scores": scores,
             "statement": build_statement(content),
             "provenance": provenance(without_paths(settings), []),
@@ -140,13 +148,13 @@ def write_release(
         }
         if before_charge is not None:
             before_charge()
-        require_same_release(output, {event["request"] for event in content.events}, fit=terms)
+        require_same_release(output, {event["request"] for event in content.events}, fit=fit_terms)
         remove_bundle(output)
-        write_bundle(output, **parts)
+        write_bundle(output, **bundle_fields)
 
 
-def _regression(path, label, book):
-    """Return the label of the released regression on covariates by which outcomes were adjusted, or None."""
+def _regression(path: Path | None, label: dict[str, Any], book: Book) -> dict[str, Any] | None:
+    """Return the label of the released regression on covariates that adjusted outcomes, or None."""
     if path is None:
         stated = None
     else:
@@ -161,13 +169,24 @@ def _regression(path, label, book):
     return None if path is None else before
 
 
-def _of_variants(chosen, size):
+def _of_variants(
+    chosen: "np.ndarray",  # (n_outcomes, n_chosen) int64
+    size: int,
+) -> "np.ndarray":
     """Return the chosen columns that are variants: (n_outcomes, n_chosen), of as many for each outcome."""
     return chosen[:, : (chosen < size).sum(axis=1).min()]
 
 
-def _statistics(settings, label, noisy, sites, *, ld, truncated_ld):
-    """Return what is published of the draws; None where the curator leaves them out, or there are none."""
+def _statistics(
+    settings: StudyConfig,
+    label: dict[str, Any],
+    noisy: Any,  # the draws of a mechanism
+    sites: "pd.DataFrame",
+    *,
+    ld: Path | None,
+    truncated_ld: Path | None,
+) -> Any:
+    """Return the published statistics of the draws; None where the curator leaves them out, or none exist."""
     scales = outcome_constants(settings.outcomes, label["outcomes"])
     if truncated_ld is not None:
         stored = stored_map(ld, map_terms(request_of(label)))
@@ -179,13 +198,15 @@ def _statistics(settings, label, noisy, sites, *, ld, truncated_ld):
     return released_statistics(label, noisy, sites, scales=scales)
 
 
-def _require_same_data(settings, files, label, book):
+def _require_same_data(
+    settings: StudyConfig, files: dict[str, Any], label: dict[str, Any], book: Book
+) -> None:
     """Refuse statistics of other data, sites, covariates, loadings or choices of people than are named."""
     public = public_identity(settings)
     # None where a study has none: statistics with covariates, say, must not pass for those without.
     named = {name: public.get(name) for name in WHERE_THERE}
-    wanted = public["dataset"] | exact_values(named) | files
-    for part, request in label["requests"]:
+    stated_identity = public["dataset"] | exact_values(named) | files
+    for statistic_part, request in label["requests"]:
         identity = book.requests[request].identity
         outcomes = identity.get("outcomes", public["outcomes"])
         for name in ("loadings", "scales"):
@@ -194,19 +215,23 @@ def _require_same_data(settings, files, label, book):
                     f"The statistics of the outcomes were released by other `outcomes.{name}` than the "
                     "study's. Run the study again."
                 )
-        # By which X'Y was steered; the fit has held its file against the label.
+        # The LD that steered X'Y; the fit has compared its file with the label.
         is_along_map = label["request"].get("ld_share") is not None
-        steered = {"ld": label.get("ld")} if part[0] == "outcomes" or is_along_map else {}
-        other = [name for name, value in (wanted | steered).items() if identity.get(name) != value]
+        steered = {"ld": label.get("ld")} if statistic_part[0] == "outcomes" or is_along_map else {}
+        other = [
+            name
+            for name, stated_value in (stated_identity | steered).items()
+            if identity.get(name) != stated_value
+        ]
         if other:
             raise DpgrsError(
-                f"The statistics of the {part[0]} were released for another {other[0]} than the study's. "
-                "Run the study again."
+                f"The statistics of the {statistic_part[0]} were released for another {other[0]} than the "
+                "study's. Run the study again."
             )
 
 
-def _audits(path, events, settings):
-    """Read and sum up the audits of what was drawn; None where a study leaves them out."""
+def _audits(path: Path | None, events: Sequence[dict[str, Any]], settings: StudyConfig) -> Any:
+    """Read and sum up the audits of the draws; None where a study leaves them out."""
     draws = settings.release.audit_draws
     if draws == 0:
         return None
@@ -221,6 +246,6 @@ def _audits(path, events, settings):
     )
 
 
-def _source(events):
+def _source(events: Sequence[Any]) -> str:
     """Return where the noise of all events came from; anything but ``release`` is refused by the bundle."""
     return " and ".join(sorted({event["source"] for event in events}))

@@ -5,7 +5,7 @@ from pathlib import Path
 from dpgrs.io.files import write_text
 
 
-def write_settings(settings: str, *, output: Path):
+def write_settings(settings: str, *, output: Path) -> None:
     """Record the resolved settings of a study.
 
     Parameters

@@ -61,8 +61,7 @@ def module_of(verb: str) -> str:
 
 
 def verb_names() -> list[str]:
-    """List the names of all verbs, by files with a function of their name that has `settings` or
-    annotations."""
+    """List the names of all verbs: of files with a function of their name that takes settings or files."""
     files = sorted((PACKAGE / "steps").glob("[!_]*.py"))
     verb = r"^def {}\(\s*(settings\b|\w+:)"
     found = (file for file in files if re.search(verb.format(file.stem), file.read_text(), re.MULTILINE))
@@ -123,17 +122,16 @@ def _value(settings: Any, key: str) -> Any:
 
 
 def _parameters(arguments: ast.arguments, helps: Mapping[str, str]) -> Iterator[Parameter]:
-    """Yield the annotated parameters: the command line itself gives the settings and the progress."""
+    """Yield the parameters but those that the command line itself gives."""
     defaults = [None] * (len(arguments.args) - len(arguments.defaults)) + arguments.defaults
     by_place = zip(arguments.args, defaults, strict=True)
     by_name = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
     for is_argument, group in ((True, by_place), (False, by_name)):
         for argument, default in group:
-            if argument.annotation is not None:
+            kind = ast.unparse(argument.annotation)
+            if argument.arg not in (PROGRESS, BEFORE_CHARGE) and "StudyConfig" not in kind:
                 value = NEEDED if default is None else ast.literal_eval(default)
-                yield Parameter(
-                    argument.arg, ast.unparse(argument.annotation), is_argument, value, helps[argument.arg]
-                )
+                yield Parameter(argument.arg, kind, is_argument, value, helps[argument.arg])
 
 
 def _read_docstring(text: str) -> tuple[str, dict[str, str]]:

@@ -48,15 +48,25 @@ MOST_AT_ROOT = 8
 RANDOM_DOORS = {"public_random.py", "privacy/noise/sources.py", "privacy/noise/study_key.py"}
 # Rooms and modules whose functions have types in annotations, and prose of a line or a few.
 ANNOTATED = (
+    "__init__.py",
+    "__main__.py",
+    "api/",
+    "cli/",
+    "config/",
     "dpgrs_papers/methods/",
     "dpgrs_papers/selection/",
+    "errors.py",
     "evaluation/",
     "fetching/",
+    "fit_keys.py",
     "genotypes/",
     "io/",
     "linalg/",
     "methods/",
+    "planning/",
+    "plugins.py",
     "preflight/",
+    "public_random.py",
     "release/",
     "reporting/",
     "scoring/",
@@ -64,6 +74,8 @@ ANNOTATED = (
     "simulation/",
     "steps/",
     "study/",
+    "threads.py",
+    "types.py",
 )
 # Compiled kernels, which keep their sections and need no annotations.
 KERNELS = ("_kernels.py", "_bit_counts.py", "_vectors.py")

@@ -1,6 +1,7 @@
 """Differentially private genomic risk scores."""
 
 from importlib import import_module
+from typing import Any
 
 __version__ = "0.1.0"
 # For notebooks. Every job imports the package, and needs next to nothing of it.
@@ -20,11 +21,11 @@ _PLACES = {
 __all__ = [*_PLACES]
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     if name not in _PLACES:
         raise AttributeError(f"module `dpgrs` has no attribute `{name}`")
     return getattr(import_module(_PLACES[name]), name)
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return sorted({*globals(), *_PLACES})

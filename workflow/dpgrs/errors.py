@@ -1,5 +1,8 @@
 """What can go wrong, in one line each: what, where, how to mend it."""
 
+from collections.abc import Sequence
+from typing import Any
+
 
 class DpgrsError(Exception):
     """A failure that the user can understand and mend. The command line ends with `exit_code`."""
@@ -14,56 +17,50 @@ class UsageError(DpgrsError):
 
 
 class CellError(DpgrsError):
-    """A cell of a private table that is no number: its message quotes the cell only where that is asked for.
+    """A cell of a private table that is no number; its message does not quote the cell, but `quoted` does."""
 
-    Attributes
-    ----------
-    quoted : str, the message with the cell, for open data.
-    """
-
-    def __init__(self, place, cell):
-        super().__init__(f"{place}: must be a finite number or NA. Correct the cell.")
+    def __init__(self, location: str, cell: str) -> None:
+        super().__init__(f"{location}: must be a finite number or NA. Correct the cell.")
         fix = "Write decimals with a point." if "," in cell else "Correct the cell."
-        self.quoted = f"{place}: must be a finite number or NA, got `{shown(cell)}`. {fix}"
+        # For open data.
+        self.quoted = f"{location}: must be a finite number or NA, got `{shown(cell)}`. {fix}"
 
 
-def must(key, wanted, got, fix):
-    """Word what is wrong with a setting: "`key` must <wanted>, got <got>. <fix>"."""
-    return f"`{key}` must {wanted}, got {got}. {fix}"
+def must(
+    key: str,
+    domain: str,  # in words, behind "must"
+    got: Any,
+    fix: str,
+) -> str:
+    """Word the fault of a setting: "`key` must <domain>, got <got>. <fix>"."""
+    return f"`{key}` must {domain}, got {got}. {fix}"
 
 
-def require_domains(terms, *domains):
-    """Raise a UsageError for the first field of some terms out of its domain.
-
-    Parameters
-    ----------
-    terms : object with the fields.
-    *domains : tuples of a field's name, its domain in words, and whether it is met.
-    """
+def require_domains(
+    record: Any,  # has the fields as attributes
+    *domains: tuple[str, str, bool],  # a field's name, its domain in words, and whether it is met
+) -> None:
+    """Raise a UsageError for the first field of a record out of its domain."""
     for name, domain, is_met in domains:
         if not is_met:
-            raise UsageError(f"`{name}` must be {domain}, got {getattr(terms, name)}. Change it.")
+            raise UsageError(f"`{name}` must be {domain}, got {getattr(record, name)}. Change it.")
 
 
-def listed(names, *, most=20):
-    """Write names as a message lists them: each in its quotes, and how many more there are.
-
-    Parameters
-    ----------
-    names : list of str
-    most : int, those to write.
-    """
+def listed(
+    names: Sequence[str],
+    *,
+    most: int = 20,  # names to write
+) -> str:
+    """Write names as a message lists them: each in its quotes, and how many more there are."""
     more = [f"{len(names) - most:,} more"] * (len(names) > most)
     return ", ".join([*(f"`{shown(name)}`" for name in names[:most]), *more])
 
 
-def shown(text, *, n_characters=40):
-    """Return text of a file as a message can hold it: short, on one line, nothing that a terminal obeys.
-
-    Parameters
-    ----------
-    text : str
-    n_characters : int, those to keep.
-    """
+def shown(
+    text: str,
+    *,
+    n_characters: int = 40,  # to keep
+) -> str:
+    """Return text of a file as a message can hold it: short, on one line, nothing that a terminal obeys."""
     short = text if len(text) <= n_characters else f"{text[:n_characters]}..."
     return short if short.isprintable() else ascii(short)[1:-1]

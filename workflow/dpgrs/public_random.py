@@ -1,24 +1,21 @@
 """Seeded draws for public choices: simulation, split and thinning. Noise never comes from here."""
 
 import hashlib
+from collections.abc import Sequence
 
 import numpy as np
 
 FLOAT_BITS = 53
 
 
-def generator(seed, *key):
-    """Open the random stream that belongs to a seed and a key.
+def generator(
+    seed: int,  # of the study, public
+    *key: str | int,  # what the stream is for, for example ``"split", replicate``
+) -> np.random.Generator:
+    """Open the random stream (PCG64) that belongs to a seed and a key.
 
-    Parameters
-    ----------
-    seed : int, the study's public seed.
-    *key : str or int, what the stream is for, for example ``"split", replicate``. Different keys give
-        independent streams, so a draw never moves because another part asked for more or fewer numbers.
-
-    Returns
-    -------
-    numpy.random.Generator (PCG64).
+    Different keys give independent streams: a draw never moves because another part takes more or fewer
+    numbers.
 
     Examples
     --------
@@ -29,20 +26,14 @@ def generator(seed, *key):
     return np.random.Generator(np.random.PCG64(int.from_bytes(digest, "little")))
 
 
-def uniforms(seed, names, *key):
-    """Give every name a number of its own: it depends on the name alone, not on who else is there.
+def uniforms(
+    seed: int,  # of the study, public
+    names: Sequence[str],  # n names, for example sample ids or sites
+    *key: str | int,  # what the numbers are for
+) -> np.ndarray:
+    """Return a number for every name, (n,) float64 in [0, 1), which depends only on the name, seed and key.
 
     Choices made by these numbers do not move when a person or a site comes or goes.
-
-    Parameters
-    ----------
-    seed : int, the study's public seed.
-    names : sequence of n str, for example sample ids or sites.
-    *key : str or int, what the numbers are for.
-
-    Returns
-    -------
-    (n,) float64 in [0, 1).
 
     Examples
     --------

@@ -1,20 +1,20 @@
 """Work in threads, for kernels that let go of the interpreter."""
 
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+Item = TypeVar("Item")
+Answer = TypeVar("Answer")
 
 
-def map_in_threads(function, items, *, n_threads):
-    """Call a function with each item.
-
-    Parameters
-    ----------
-    function : function (item) -> any
-    items : iterable
-    n_threads : int, at least 1.
-
-    Returns
-    -------
-    list of what the function returned, in the order of the items.
+def map_in_threads(
+    function: Callable[[Item], Answer],
+    items: Iterable[Item],
+    *,
+    n_threads: int,  # >= 1
+) -> list[Answer]:
+    """Call a function with each item, and return the results in the order of the items.
 
     Examples
     --------

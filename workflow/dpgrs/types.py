@@ -45,14 +45,14 @@ class Unit(StrEnum):
 
 
 class Protection(StrEnum):
-    """What is private: features and outcomes, features alone, or outcomes alone."""
+    """The private data: features and outcomes, only features, or only outcomes."""
 
     FULL = "full"
     FEATURE = "feature"
     LABEL = "label"
     NONE = "none"
 
-    def of_unit(self, *, has_covariates, features="genotypes"):
+    def of_unit(self, *, has_covariates: bool, features: str = "genotypes") -> str:
         """Say which data of a unit are protected; covariates are columns of X, and go with the genotypes.
 
         Examples
@@ -112,16 +112,16 @@ class RidgeOf(StrEnum):
 
     NOTHING = "nothing"
     LAMBDA = "lambda"  # of the settings
-    HALF = "half"  # that of a heritability of 1/2 without noise
+    HALF = "half"  # the penalty of a heritability of 1/2 without noise
 
 
 class Exactness(StrEnum):
     """How sure a draw of a release is to have the law that its guarantee needs (docs/proofs/exact_noise.md).
 
-    Whatever has none of these is for benchmarks alone.
+    A draw that has none of these is only for benchmarks.
     """
 
-    EXACT = "exact"  # integers alone decide: rounded normal, discrete Laplace, permute-and-flip
+    EXACT = "exact"  # only integers decide: rounded normal, discrete Laplace, permute-and-flip
     CERTIFIED = "certified"  # weights are real numbers with error bounds; bits are drawn until they decide
     GRIDDED = "gridded"  # real numbers are rounded to a grid; what that can move is in the sensitivity
 

@@ -4,7 +4,9 @@ Noise is of a public seed: for open or simulated data. A release draws secret no
 ledger first; that takes the workflow (docs/how-to/release.md).
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,6 +29,11 @@ from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.study.draws import Draw
 from dpgrs.study.in_process import draws_of_study, training_data, variants_of_haplotypes
 from dpgrs.types import Missing, Rows
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from dpgrs.privacy.sensitivity import Sensitivity
 
 REPLICATE = 1  # as of a study of one
 DEFAULT = "blup"
@@ -52,32 +59,32 @@ class NoisyArrays(Shown):
     gram: np.ndarray | None
     cross: np.ndarray
     n: int
-    noise_sd: dict
-    sensitivities: dict
+    noise_sd: dict[str, float]
+    sensitivities: "dict[str, Sensitivity]"
     terms: Terms
     _draw: Draw
-    _drawn: object
+    _noisy: Any
     _units: Units
 
     @property
-    def size(self):
+    def size(self) -> str:
         n_outcomes, n_variants = self.cross.shape
         return f"statistics of {n_outcomes} outcomes x {n_variants} variants, n = {self.n}"
 
     @property
-    def methods(self):
+    def methods(self) -> tuple[str, ...]:
         """The methods that can be fitted on these statistics, a tuple of str."""
-        known = {"method": None, "protection": self._draw.request.protection}
-        served = fitted_from(self._draw.mechanism, list(METHODS), **known)
+        draw_of = {"method": None, "protection": self._draw.request.protection}
+        served = fitted_from(self._draw.mechanism, list(METHODS), **draw_of)
         return tuple(name for name in served if not METHODS[name].takes_ld)
 
-    def fit(self, method=DEFAULT, **changes):
+    def fit(self, method: str = DEFAULT, **changes: Any) -> ArrayFit:
         """Fit weights.
 
         Parameters
         ----------
         method : str, one of `methods`.
-        **changes : keys of ``regression`` in place of those of the settings: ``lambda_``, ``lambda_from``,
+        **changes : keys of ``regression`` that replace the settings: ``lambda_``, ``lambda_from``,
             ``heritability``, ``joint_projection``.
 
         Returns
@@ -95,38 +102,40 @@ class NoisyArrays(Shown):
         """
         require_method(method, self.methods)
         if not changes:
-            return _fitted(self._draw, self._drawn, self._units, method)
+            return _fitted(self._draw, self._noisy, self._units, method)
         request = self._draw.request
-        own = settings_of(
+        fit_settings = settings_of(
             request.epsilon,
             n_variants=request.n_variants,
             n_outcomes=len(self.cross),
             methods=[method],
             seed=0,
-            settings={f"regression.{name.removesuffix('_')}": value for name, value in changes.items()},
+            settings={f"regression.{name.removesuffix('_')}": setting for name, setting in changes.items()},
         )
         changed = {name.removesuffix("_") for name in changes}
-        given = {name: value for name, value in own.regression.as_dict().items() if name in changed}
-        regression = self._draw.settings.regression.as_dict() | given
-        return _fitted(self._draw, self._drawn, self._units, method, regression=regression)
+        changed_keys = {
+            name: setting for name, setting in fit_settings.regression.as_dict().items() if name in changed
+        }
+        regression = self._draw.settings.regression.as_dict() | changed_keys
+        return _fitted(self._draw, self._noisy, self._units, method, regression=regression)
 
 
 def noisy_statistics(
-    epsilon,
-    X,
-    Y,
+    epsilon: float,
+    X: "ArrayLike",
+    Y: "ArrayLike",
     *,
-    frequency,
-    seed,
-    rows="haplotypes",
-    centre=0.0,
-    scale=1.0,
-    prevalence=None,
-    delta=None,
-    protection="full",
-    neighbours=None,
-    settings=None,
-):
+    frequency: "ArrayLike",
+    seed: int,
+    rows: str = "haplotypes",
+    centre: "float | ArrayLike" = 0.0,
+    scale: "float | ArrayLike" = 1.0,
+    prevalence: "float | ArrayLike | None" = None,
+    delta: float | None = None,
+    protection: str = "full",
+    neighbours: str | None = None,
+    settings: Mapping[str, Any] | None = None,
+) -> NoisyArrays:
     """Sum X'X and X'Y of arrays, and add seeded Gaussian noise, as a study of one replicate does.
 
     Parameters
@@ -139,11 +148,11 @@ def noisy_statistics(
     frequency : (n_variants,) public allele frequencies, at which rows are centred and which bound them; of
         a reference panel, not of X.
     seed : int, public, of the noise.
-    rows : ``haplotypes`` or ``people``, what a row of X is.
+    rows : ``haplotypes`` or ``people``, the rows of X.
     centre, scale : float or (n_outcomes,), public mean and standard deviation of the outcomes.
-    prevalence : float or (n_outcomes,), public share of 1 of 0/1 outcomes, in place of both.
+    prevalence : float or (n_outcomes,), public share of 1 of 0/1 outcomes, instead of both.
     delta : float in (0, 1); None takes the schema's.
-    protection : ``full``, ``feature`` or ``label``, what is private.
+    protection : ``full``, ``feature`` or ``label``, the private data.
     neighbours : ``add-remove`` or ``replace-one``; None takes the former, or where one side is public the
         latter.
     settings : dict of dotted keys of ``privacy``, ``regression``, ``screening``, ``outcomes.bound`` and
@@ -155,7 +164,7 @@ def noisy_statistics(
 
     Privacy
     -------
-    None: anyone with the seed can take the noise off. The noise is as large as that of a release with these
+    None: anyone with the seed can take the noise off. The noise is as large as in a release with these
     terms, whose draws are `private_statistics` (docs/proofs/gram.md, docs/proofs/cross_product.md).
 
     Raises
@@ -177,25 +186,34 @@ def noisy_statistics(
     >>> noisy.fit("blup").weights.shape
     (1, 5)
     """
-    terms = {"delta": delta, "protection": protection, "neighbours": neighbours, "settings": settings}
+    privacy_terms = {"delta": delta, "protection": protection, "neighbours": neighbours, "settings": settings}
     scales = {"centre": centre, "scale": scale, "prevalence": prevalence}
     arrays = {"frequency": frequency, "seed": seed, "rows": rows}
-    draw, drawn, units = _drawn(epsilon, X, Y, method=DEFAULT, **arrays, **scales, **terms)
+    draw, noisy, units = _draw_once(epsilon, X, Y, method=DEFAULT, **arrays, **scales, **privacy_terms)
     request = draw.request
     return NoisyArrays(
-        gram=drawn.gram,
-        cross=drawn.cross,
-        n=drawn.n,
+        gram=noisy.gram,
+        cross=noisy.cross,
+        n=noisy.n,
         noise_sd={name: request.noise_sd[name] for name in ("gram", "cross")},
         sensitivities={"gram": request.gram_claim, "cross": request.cross_claim},
-        terms=Terms.of(request, drawn.events, method=DEFAULT),
+        terms=Terms.of(request, noisy.events, method=DEFAULT),
         _draw=draw,
-        _drawn=drawn,
+        _noisy=noisy,
         _units=units,
     )
 
 
-def regress(epsilon, X, Y, method=DEFAULT, *, frequency, seed, **terms):
+def regress(
+    epsilon: float,
+    X: "ArrayLike",
+    Y: "ArrayLike",
+    method: str = DEFAULT,
+    *,
+    frequency: "ArrayLike",
+    seed: int,
+    **arguments: Any,
+) -> ArrayFit:
     """Fit arrays by a private method of the registry, with seeded noise, as a study of one replicate does.
 
     A method that chooses variants first draws its choices itself, where methods of a study share one draw:
@@ -205,7 +223,7 @@ def regress(epsilon, X, Y, method=DEFAULT, *, frequency, seed, **terms):
     ----------
     epsilon, X, Y, frequency, seed : as of `noisy_statistics`.
     method : str, any private method but those that need public linkage disequilibrium.
-    **terms : the other arguments of `noisy_statistics`.
+    **arguments : the other arguments of `noisy_statistics`.
 
     Returns
     -------
@@ -236,11 +254,20 @@ def regress(epsilon, X, Y, method=DEFAULT, *, frequency, seed, **terms):
     """
     private = [name for name, row in METHODS.items() if not (row.is_non_private or row.takes_ld)]
     require_method(method, private)
-    draw, drawn, units = _drawn(epsilon, X, Y, method=method, frequency=frequency, seed=seed, **terms)
-    return _fitted(draw, drawn, units, method)
+    draw, noisy, units = _draw_once(epsilon, X, Y, method=method, frequency=frequency, seed=seed, **arguments)
+    return _fitted(draw, noisy, units, method)
 
 
-def plan(epsilon, *, people, n_variants, n_outcomes=1, methods=(DEFAULT,), heritabilities=(), **terms):
+def plan(
+    epsilon: float,
+    *,
+    people: int,
+    n_variants: int,
+    n_outcomes: int = 1,
+    methods: Sequence[str] = (DEFAULT,),
+    heritabilities: Sequence[float] = (),
+    **arguments: Any,
+) -> dict[str, Any]:
     """Work out what a study would cost, and the accuracy to expect; no data are read and nothing is drawn.
 
     A fifth of the people is left out to test on, and allele frequencies are assumed, as the result says. With
@@ -252,7 +279,7 @@ def plan(epsilon, *, people, n_variants, n_outcomes=1, methods=(DEFAULT,), herit
     people, n_variants, n_outcomes : int
     methods : sequence of str, for the accuracy to expect.
     heritabilities : sequence of float in (0, 1), assumed shares of variance that the variants explain.
-    **terms : rows, delta, protection, neighbours and settings, as of `noisy_statistics`.
+    **arguments : rows, delta, protection, neighbours and settings, as of `noisy_statistics`.
 
     Returns
     -------
@@ -275,31 +302,31 @@ def plan(epsilon, *, people, n_variants, n_outcomes=1, methods=(DEFAULT,), herit
     5.0
     """
     sizes = {"n_variants": n_variants, "n_outcomes": n_outcomes}
-    config = settings_of(epsilon, **sizes, methods=list(methods), seed=0, **terms)
+    config = settings_of(epsilon, **sizes, methods=list(methods), seed=0, **arguments)
     return plan_study(config.as_dict(), people=people, heritabilities=heritabilities)
 
 
-def _drawn(
-    epsilon,
-    X,
-    Y,
+def _draw_once(
+    epsilon: float,
+    X: "ArrayLike",
+    Y: "ArrayLike",
     *,
-    method,
-    frequency,
-    seed,
-    rows="haplotypes",
-    centre=0.0,
-    scale=1.0,
-    prevalence=None,
-    **terms,
-):
-    """Return the one Draw of a method, what it drew, and the Units of the outcomes."""
+    method: str,
+    frequency: "ArrayLike",
+    seed: int,
+    rows: str = "haplotypes",
+    centre: "float | ArrayLike" = 0.0,
+    scale: "float | ArrayLike" = 1.0,
+    prevalence: "float | ArrayLike | None" = None,
+    **privacy_terms: Any,
+) -> tuple[Draw, Any, Units]:
+    """Return the one Draw of a method, its noisy result, and the Units of the outcomes."""
     alleles = genotype_array(X, rows=rows)
     n_variants, n_rows = len(alleles), len(X)
     frequency = frequency_array(frequency, n_variants=n_variants)
     n_outcomes = Y.shape[1] if np.ndim(Y := np.asarray(Y)) == 2 else 1
     sizes = {"n_variants": n_variants, "n_outcomes": n_outcomes, "rows": rows}
-    settings = settings_of(epsilon, **sizes, methods=[method], seed=seed, **terms)
+    settings = settings_of(epsilon, **sizes, methods=[method], seed=seed, **privacy_terms)
     public = {"centre": centre, "scale": scale, "prevalence": prevalence}
     missing = Missing(settings.outcomes.missing)
     outcomes, units = outcome_arrays(
@@ -314,11 +341,18 @@ def _drawn(
         return draw, draw.draw(BenchmarkNoise(seed, REPLICATE, *draw.key, *draw.request.key)), units
 
 
-def _fitted(draw, drawn, units, method, *, regression=None):
-    """Return the ArrayFit of what was drawn, in the units of alleles and outcomes."""
-    terms = FitTerms.of(draw.settings.regression.as_dict() if regression is None else regression)
-    known = {"request": draw.request, "terms": terms, "outcomes": draw.public_outcomes}
-    fit, scale = draw.mechanism.fit(method, drawn, **known), units.scale[:, np.newaxis]
+def _fitted(
+    draw: Draw,
+    noisy: Any,  # the draws of the method's mechanism
+    units: Units,
+    method: str,
+    *,
+    regression: Mapping[str, Any] | None = None,
+) -> ArrayFit:
+    """Return the ArrayFit of a noisy result, in the units of alleles and outcomes."""
+    fit_terms = FitTerms.of(draw.settings.regression.as_dict() if regression is None else regression)
+    fit_options = {"request": draw.request, "terms": fit_terms, "outcomes": draw.public_outcomes}
+    fit, scale = draw.mechanism.fit(method, noisy, **fit_options), units.scale[:, np.newaxis]
     # `half` coding: an allele less 1/2, or two of them less 1.
     without = np.full(draw.request.n_variants, -LARGEST_CALL[Rows(draw.request.rows)] / 2)
     errors = fit.standard_errors
@@ -327,7 +361,7 @@ def _fitted(draw, drawn, units, method, *, regression=None):
         intercept=units.centre + units.scale * fit.at(without),
         standard_errors=None if errors is None else errors * scale,
         chosen=fit.chosen,
-        statuses=tuple(getattr(drawn, "statuses", ())) or ("ok",) * len(fit.weights),
+        statuses=tuple(getattr(noisy, "statuses", ())) or ("ok",) * len(fit.weights),
         method=method,
-        terms=Terms.of(draw.request, drawn.events, method=method),
+        terms=Terms.of(draw.request, noisy.events, method=method),
     )

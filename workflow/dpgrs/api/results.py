@@ -1,17 +1,25 @@
-"""What the functions for notebooks return: frozen, and each says in one line what it promises."""
+"""The results of functions for notebooks: frozen, and each states its guarantee in one line."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from html import escape
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
 from dpgrs.methods.registry import METHODS
-from dpgrs.privacy.accounting.composition import totals
+from dpgrs.privacy.accounting.composition import Totals, totals
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from dpgrs.methods.requests import PrivacyRequest
+    from dpgrs.privacy.accounting.events import Event
 
 
 @dataclass(frozen=True)
 class Terms:
-    """The public terms of what was drawn.
+    """The public terms of the draws.
 
     Attributes
     ----------
@@ -29,24 +37,24 @@ class Terms:
     protection: str
     unit: str
     neighbours: str
-    events: tuple = field(repr=False)
+    events: "tuple[Event, ...]" = field(repr=False)
     is_counted: bool = field(repr=False)
     is_private = False
 
     @classmethod
-    def of(cls, request, events, *, method):
+    def of(cls, request: "PrivacyRequest", events: "Iterable[Event]", *, method: str) -> Self:
         """Take them from a PrivacyRequest and the events of the draws for a method."""
         names = ("epsilon", "delta", "protection", "unit", "neighbours")
-        known = {name: getattr(request, name) for name in names}
-        words = {name: str(value) for name, value in known.items() if name not in ("epsilon", "delta")}
-        return cls(**known | words, events=tuple(events), is_counted=METHODS[method].may_be_released)
+        public_terms = {name: getattr(request, name) for name in names}
+        words = {name: str(term) for name, term in public_terms.items() if name not in ("epsilon", "delta")}
+        return cls(**public_terms | words, events=tuple(events), is_counted=METHODS[method].may_be_released)
 
     @property
-    def totals(self):
+    def totals(self) -> Totals | None:
         """What the events would cost together in a release, as Totals; None where they are not counted."""
         return totals(self.events, delta=self.delta) if self.is_counted else None
 
-    def __str__(self):
+    def __str__(self) -> str:
         budget = f"epsilon {self.epsilon:g} and delta {self.delta:g} for one {self.unit}"
         return f"{budget}, {self.neighbours}, {self.protection} protection. Benchmark: not private"
 
@@ -54,10 +62,10 @@ class Terms:
 class Shown:
     """A result with `terms` and a `size` in words."""
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<{self.size}: noise of {self.terms}>"
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> str:
         return f"<p>{escape(repr(self)[1:-1])}.</p>"
 
 
@@ -85,11 +93,11 @@ class ArrayFit(Shown):
     terms: Terms
 
     @property
-    def size(self):
+    def size(self) -> str:
         n_outcomes, n_variants = self.weights.shape
         return f"weights of {n_outcomes} outcomes x {n_variants} variants by {self.method}"
 
-    def predict(self, X):
+    def predict(self, X: "ArrayLike") -> np.ndarray:
         """Predict all outcomes.
 
         Parameters

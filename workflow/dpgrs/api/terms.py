@@ -1,7 +1,8 @@
 """Settings and arrays of a study that a notebook describes, each checked before anything is drawn."""
 
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -12,8 +13,13 @@ from dpgrs.methods.registry import METHODS
 from dpgrs.study.settings import resolve
 from dpgrs.types import Bounds, Missing, Rows
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from dpgrs.config.study import StudyConfig
+
 LARGEST_CALL = {Rows.HAPLOTYPES: 1, Rows.PEOPLE: 2}
-# What `settings` may change: arguments say the rest.
+# The sections that `settings` may change: arguments of the functions state the others.
 SECTIONS = ("privacy", "regression", "screening")
 SINGLE = ("outcomes.bound", "outcomes.missing")
 ARGUMENTS = {"privacy.epsilon", "privacy.delta", "privacy.protection", "privacy.neighbours"}
@@ -28,18 +34,18 @@ class Units(NamedTuple):
 
 
 def settings_of(
-    epsilon,
+    epsilon: float,
     *,
-    n_variants,
-    n_outcomes,
-    methods,
-    seed,
-    rows=Rows.HAPLOTYPES,
-    delta=None,
-    protection="full",
-    neighbours=None,
-    settings=None,
-):
+    n_variants: int,
+    n_outcomes: int,
+    methods: Sequence[str],
+    seed: int,
+    rows: str = Rows.HAPLOTYPES,
+    delta: float | None = None,
+    protection: str = "full",
+    neighbours: str | None = None,
+    settings: Mapping[str, Any] | None = None,
+) -> "StudyConfig":
     """Return the settings of a study of one request, a StudyConfig.
 
     Parameters
@@ -73,17 +79,17 @@ def settings_of(
         "outcomes": {"count": [n_outcomes]},
         "privacy": privacy,
     }
-    for key, value in (settings or {}).items():
+    for key, setting in (settings or {}).items():
         _require_key(key)
         section, *between, name = key.split(".")
-        part = config.setdefault(section, {})
-        for one in between:
-            part = part.setdefault(one, {})
-        part[name] = value
+        section_keys = config.setdefault(section, {})
+        for inner in between:
+            section_keys = section_keys.setdefault(inner, {})
+        section_keys[name] = setting
     return resolve(config)
 
 
-def require_method(method, served):
+def require_method(method: str, served: Sequence[str]) -> None:
     """Raise a UsageError unless a method is among those that can serve."""
     if method in served:
         return
@@ -92,7 +98,7 @@ def require_method(method, served):
     raise UsageError(must("method", f"be one of {', '.join(served)}", method, fix))
 
 
-def genotype_array(X, *, rows):
+def genotype_array(X: "ArrayLike", *, rows: str) -> np.ndarray:
     """Return the alleles of haplotypes: (n_variants, n_haplotypes) bool, two of a person side by side.
 
     Parameters
@@ -105,9 +111,9 @@ def genotype_array(X, *, rows):
     UsageError
         For another shape or other values, which are not told.
     """
-    X, known = np.asarray(X), [str(one) for one in LARGEST_CALL]
-    if rows not in known:
-        raise UsageError(must("rows", f"be {' or '.join(known)}", rows, "Correct it."))
+    X, row_names = np.asarray(X), [str(row) for row in LARGEST_CALL]
+    if rows not in row_names:
+        raise UsageError(must("rows", f"be {' or '.join(row_names)}", rows, "Correct it."))
     if X.ndim != 2 or 0 in X.shape:
         raise UsageError(must("X", "be (n_rows, n_variants)", f"an array of {X.shape}", "Reshape it."))
     calls = range(LARGEST_CALL[rows] + 1)
@@ -123,7 +129,7 @@ def genotype_array(X, *, rows):
     return (X == 1).T
 
 
-def frequency_array(frequency, *, n_variants):
+def frequency_array(frequency: "ArrayLike", *, n_variants: int) -> np.ndarray:
     """Return public frequencies as (n_variants,) float64; UsageError unless all lie between 0 and 1."""
     frequency = _numbers("frequency", frequency)
     if frequency.shape != (n_variants,):
@@ -137,8 +143,18 @@ def frequency_array(frequency, *, n_variants):
     return frequency
 
 
-def outcome_arrays(Y, *, n_rows, is_row, centre, scale, prevalence, missing, size):
-    """Return standardised Outcomes, all of them to train on, and their Units.
+def outcome_arrays(
+    Y: "ArrayLike",
+    *,
+    n_rows: int,
+    is_row: str,
+    centre: "float | ArrayLike",
+    scale: "float | ArrayLike",
+    prevalence: "float | ArrayLike | None",
+    missing: Missing,
+    size: int,
+) -> tuple[Outcomes, Units]:
+    """Return standardised Outcomes, whose rows are all training rows, and their Units.
 
     Parameters
     ----------
@@ -176,38 +192,38 @@ def outcome_arrays(Y, *, n_rows, is_row, centre, scale, prevalence, missing, siz
             must("scale", "be finite and above 0, with a finite `centre`", "others", "Correct it.")
         )
     names = tuple(f"outcome_{number}" for number in range(1, n_outcomes + 1))
-    values = {size: ((Y - units.centre) / units.scale).T}
+    standardised = {size: ((Y - units.centre) / units.scale).T}
     is_training = np.ones(n_rows, dtype=bool)
-    return Outcomes(names, values, {}, is_training, Rows(is_row), prevalence=public), units
+    return Outcomes(names, standardised, {}, is_training, Rows(is_row), prevalence=public), units
 
 
-def _numbers(name, values):
+def _numbers(name: str, numbers: "ArrayLike") -> np.ndarray:
     try:
-        return np.asarray(values, dtype=float)
+        return np.asarray(numbers, dtype=float)
     except (TypeError, ValueError):
         raise UsageError(must(name, "hold numbers", "others", "Convert it.")) from None
 
 
-def _each(name, values, n_outcomes):
-    values = _numbers(name, values)
-    if values.shape not in ((), (1,), (n_outcomes,)):
-        got = f"an array of {values.shape}"
+def _each(name: str, numbers: "ArrayLike", n_outcomes: int) -> np.ndarray:
+    numbers = _numbers(name, numbers)
+    if numbers.shape not in ((), (1,), (n_outcomes,)):
+        got = f"an array of {numbers.shape}"
         raise UsageError(
             must(name, f"be one number, or one for each of {n_outcomes} outcomes", got, "Correct it.")
         )
-    return np.broadcast_to(values, (n_outcomes,))
+    return np.broadcast_to(numbers, (n_outcomes,))
 
 
-def _require_key(key):
-    known = [
-        one
-        for one in keys()
-        if (one.partition(".")[0] in SECTIONS or one in SINGLE) and one not in ARGUMENTS | OF_RELEASES
+def _require_key(key: str) -> None:
+    changeable = [
+        name
+        for name in keys()
+        if (name.partition(".")[0] in SECTIONS or name in SINGLE) and name not in ARGUMENTS | OF_RELEASES
     ]
     if key in ARGUMENTS:
         fix = f"Give the argument `{key.rpartition('.')[2]}`."
         raise UsageError(must("settings", "name no argument of the function", f"`{key}`", fix))
-    if key not in known:
-        close = get_close_matches(str(key), known, n=1)
-        fix = f"Did you mean `{close[0]}`?" if close else f"There are {', '.join(known)}."
+    if key not in changeable:
+        close = get_close_matches(str(key), changeable, n=1)
+        fix = f"Did you mean `{close[0]}`?" if close else f"There are {', '.join(changeable)}."
         raise UsageError(must("settings", "name keys of a benchmark's draws and fits", f"`{key}`", fix))

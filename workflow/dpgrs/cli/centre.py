@@ -6,13 +6,13 @@ from dpgrs.cli.options import path_argument, path_option
 
 
 @click.group()
-def centre():
+def centre() -> None:
     """Several centres, one release: sums of each centre, encrypted to a coordinator who adds them."""
 
 
 @centre.command("key")
 @path_argument("path", metavar="FILE")
-def create_key(path):
+def create_key(path: str) -> None:
     """Make the coordinator's key pair in a new file, as `age-keygen` does."""
     from dpgrs.privacy.age_files import create_age_key
 
@@ -25,7 +25,7 @@ def create_key(path):
 @path_argument("study", metavar="STUDY")
 @click.option("--name", required=True, help="Public name of the centre: letters, digits, `_` and `-`.")
 @click.option("--to", "public_key", required=True, help="Public key of the coordinator, `age1...`.")
-def export(study, name, public_key):
+def export(study: str, name: str, public_key: str) -> None:
     """Encrypt the exact sums of a centre; STUDY is results/NAME, with `cohort.part: true`.
 
     Writes STUDY/private/NAME.age.
@@ -40,7 +40,7 @@ def export(study, name, public_key):
 @path_argument("exports", metavar="EXPORT...", nargs=-1, required=True)
 @path_option("--key", "File of the key pair that the exports were encrypted to.")
 @path_option("--output", "Where to write the sums, exact and in the clear: for `cohort.sums`.")
-def combine(exports, key, output):
+def combine(exports: tuple[str, ...], key: str, output: str) -> None:
     """Add the sums of centres, each in once; nothing is drawn or charged."""
     from dpgrs.steps import export_sums as step
 

@@ -1,6 +1,7 @@
 """The commands that fetch public files; no other command uses the network."""
 
 import json
+from typing import Any
 
 import click
 
@@ -12,7 +13,7 @@ from dpgrs.cli.options import output
 @click.option("--manifest", required=True, help="File or address of the publisher's list of checksums.")
 @output
 @click.pass_obj
-def fetch(context, url, manifest, output):
+def fetch(context: dict[str, Any], url: str, manifest: str, output: str) -> None:
     """Fetch a public file, resumed where it broke off; it appears only with the right checksum."""
     from dpgrs.fetching.files import fetch_file
 
@@ -24,7 +25,7 @@ def fetch(context, url, manifest, output):
 @click.argument("url")
 @output
 @click.pass_obj
-def fetch_manifest(context, url, output):
+def fetch_manifest(context: dict[str, Any], url: str, output: str) -> None:
     """Fetch a publisher's list of checksums."""
     from dpgrs.fetching import files
 

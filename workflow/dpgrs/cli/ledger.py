@@ -1,7 +1,9 @@
 """Commands of those who answer for a dataset: the study key and the ledger."""
 
 import json
+from collections.abc import Iterator, Sequence
 from time import monotonic
+from typing import Any
 
 import click
 
@@ -12,12 +14,12 @@ SLOW_PLAN, SECONDS_UNTIL_PROGRESS = 1000, 5
 
 
 @click.group()
-def key():
+def key() -> None:
     """The secret study key, in the file that DPGRS_STUDY_KEY names."""
 
 
 @key.command("create")
-def create_key():
+def create_key() -> None:
     """Make the study key, once."""
     from dpgrs.privacy.noise.study_key import create_study_key
 
@@ -28,7 +30,7 @@ def create_key():
 
 
 @click.group()
-def ledger():
+def ledger() -> None:
     """Privacy budgets of a dataset, and what its releases have cost."""
 
 
@@ -46,7 +48,13 @@ def ledger():
     help="Public bound on the people in all versions of the dataset; delta must be at most one over it.",
 )
 @account_terms
-def init_ledger(path, protection, unit, neighbours, **options):
+def init_ledger(
+    path: str,
+    protection: str,
+    unit: str,
+    neighbours: str,
+    **options: Any,  # consent, accession, people at most and the budget
+) -> None:
     """Begin the ledger of a dataset, with one account."""
     from dpgrs.privacy.ledger.entries import Account
     from dpgrs.privacy.ledger.ledger import start_ledger
@@ -61,7 +69,14 @@ def init_ledger(path, protection, unit, neighbours, **options):
 @ledger.command("add-account")
 @path_argument("path")
 @account_terms
-def add_account(path, protection, unit, neighbours, beyond_20, **options):
+def add_account(
+    path: str,
+    protection: str,
+    unit: str,
+    neighbours: str,
+    beyond_20: str | None,
+    **options: str | None,  # of the budget
+) -> None:
     """Open one more account in a ledger."""
     from dpgrs.privacy.ledger.entries import Account, make_budget
     from dpgrs.privacy.ledger.ledger import Ledger
@@ -75,7 +90,7 @@ def add_account(path, protection, unit, neighbours, beyond_20, **options):
 @ledger.command("show")
 @path_argument("path")
 @click.option("--json", "is_json", is_flag=True, help="Print JSON.")
-def show_ledger(path, is_json):
+def show_ledger(path: str, is_json: bool) -> None:
     """Show accounts and requests."""
     from dpgrs.reporting.ledger import describe_ledger, summarise_ledger
 
@@ -84,7 +99,7 @@ def show_ledger(path, is_json):
 
 @ledger.command("verify")
 @path_argument("path")
-def verify_ledger_file(path):
+def verify_ledger_file(path: str) -> None:
     """Read a ledger again by another route, and add its costs up anew."""
     from dpgrs.privacy.ledger.verify import verify_ledger
 
@@ -93,7 +108,7 @@ def verify_ledger_file(path):
 
 @ledger.command("repair")
 @path_argument("path")
-def repair_ledger(path):
+def repair_ledger(path: str) -> None:
     """Cut off a torn last line, on which nothing was drawn."""
     from dpgrs.privacy.ledger.hash_chain import repair
 
@@ -119,7 +134,13 @@ def repair_ledger(path):
 )
 @click.option("--json", "is_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
-def plan(context, path, changes, is_json, **assumed):
+def plan(
+    context: dict[str, Any],
+    path: str,
+    changes: tuple[str, ...],
+    is_json: bool,
+    **assumed: Any,  # people and heritabilities
+) -> None:
     """Estimate the privacy cost and accuracy of a study, before any private data are read.
 
     CONFIG is a file or a stream: `/dev/stdin`, `<(...)`.
@@ -129,11 +150,11 @@ def plan(context, path, changes, is_json, **assumed):
     from dpgrs.study.settings_files import read_settings
 
     progress = iter if context["quiet"] else _with_progress
-    found = plan_study(read_settings(path, changes=changes), progress=progress, **assumed)
-    click.echo(json.dumps(found, indent=2) if is_json else plan_as_text(found))
+    planned = plan_study(read_settings(path, changes=changes), progress=progress, **assumed)
+    click.echo(json.dumps(planned, indent=2) if is_json else plan_as_text(planned))
 
 
-def _with_progress(requests):
+def _with_progress(requests: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """Yield the requests of a plan; where they take long, print the cost of each before its R2 is known."""
     from dpgrs.reporting.plan import answer
     from dpgrs.study.method_choice import MOST_PLANNED
@@ -147,7 +168,7 @@ def _with_progress(requests):
 
 
 @click.group()
-def release():
+def release() -> None:
     """Check the bundle of a release, or prepare its submission."""
 
 
@@ -164,7 +185,7 @@ def release():
     help="File `truncated_ld.npz` beside the bundle: compare the effects of single variants with it.",
 )
 @click.option("--json", "is_json", is_flag=True, help="Print JSON.")
-def verify_bundle(directory, reference, ld, is_json):
+def verify_bundle(directory: str, reference: str | None, ld: str | None, is_json: bool) -> None:
     """Check a bundle offline: digests, formats, privacy arithmetic, statistics, R^2 on public people."""
     from dpgrs.release.open_release import refits
     from dpgrs.release.verify import verdict, verify_release
@@ -183,7 +204,7 @@ def verify_bundle(directory, reference, ld, is_json):
     show_default=True,
     help="Workbook to write; a .txt beside it lists what you must add.",
 )
-def submit_bundle(directory, output):
+def submit_bundle(directory: str, output: str) -> None:
     """Fill the PGS Catalog's submission template from a bundle, and list what only the curator knows."""
     from dpgrs.release.submission import write_submission
 

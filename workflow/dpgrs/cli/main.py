@@ -8,6 +8,7 @@ import sys
 import textwrap
 import traceback
 from pathlib import Path
+from typing import Any, NoReturn
 
 import click
 
@@ -55,21 +56,21 @@ ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 class Verbs(click.Group):
     """A group whose verbs report what the user can mend in one line, and the rest with a traceback on -vv."""
 
-    def list_commands(self, context):
+    def list_commands(self, context: click.Context | None) -> list[str]:
         return sorted({*super().list_commands(context), *verb_names()})
 
-    def get_command(self, context, name):
-        """Return a command; that of a step is made when it is asked for."""
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        """Return a command; the command of a step is made on request."""
         return command_of(name) if name in verb_names() else super().get_command(context, name)
 
-    def sections(self):
+    def sections(self) -> dict[str, tuple[str, ...]]:
         """Return the names of all commands by section, the steps last."""
         listed = {name for names in SECTIONS.values() for name in names}
-        others = tuple(point.name for point in points("commands") if " " not in point.name)
-        steps = tuple(name for name in self.list_commands(None) if name not in {*listed, *others})
-        return SECTIONS | ({OTHERS: others} if others else {}) | {STEPS: steps}
+        added = tuple(point.name for point in points("commands") if " " not in point.name)
+        steps = tuple(name for name in self.list_commands(None) if name not in {*listed, *added})
+        return SECTIONS | ({OTHERS: added} if added else {}) | {STEPS: steps}
 
-    def format_commands(self, context, formatter):
+    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands by section, each with its summary; steps have their names only."""
         sections = self.sections()
         steps = sections.pop(STEPS)
@@ -89,7 +90,7 @@ class Verbs(click.Group):
             )
             formatter.write("\n".join([*lines, ""]))
 
-    def invoke(self, context):
+    def invoke(self, context: click.Context) -> Any:
         try:
             return super().invoke(context)
         except DpgrsError as error:
@@ -110,26 +111,26 @@ class Verbs(click.Group):
             fail(context, OUT_OF_MEMORY, exit_code=1)
 
 
-def words_of(error):
-    """Return what the operating system says was wrong, and of which path."""
+def words_of(error: OSError) -> str:
+    """Return the words of the operating system about an error, with its path."""
     if error.filename is None or error.strerror is None:
         return str(error) or type(error).__name__
     path = shown(str(error.filename), n_characters=200)
     return f"`{path}`: {error.strerror}. Correct the path, or mend what lies there."
 
 
-def words_of_missing(error, command):
+def words_of_missing(error: ModuleNotFoundError, command: str | None) -> str | None:
     """Return which extra installs a library that a command lacks; None where none of ours does."""
     library = (error.name or "").partition(".")[0]
     for extra, modules in EXTRAS.items():
         if library in modules:
-            # What other commands lack of `score` is in `workflow`, with what they lack beside it.
+            # For other commands `workflow` holds the libraries of `score`, and further ones that they lack.
             extra = "workflow" if extra == "score" and command not in ("score", "release") else extra
             return f"`dpgrs {command}` needs the library {library}: pip install 'dpgrs[{extra}]'"
     return None
 
 
-def fail(context, error, *, exit_code):
+def fail(context: click.Context, error: DpgrsError | str, *, exit_code: int) -> NoReturn:
     """Print an error, each of its lines with the name of the program, and end; with -vv its traceback too."""
     if context.params["verbose"] > 1:
         traceback.print_exc()
@@ -143,7 +144,7 @@ def fail(context, error, *, exit_code):
 @click.option("-v", "--verbose", count=True, help="More messages; -vv shows the traceback of an error.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 @click.pass_context
-def main(context, verbose, quiet):
+def main(context: click.Context, verbose: int, quiet: bool) -> None:
     """Differentially private genomic risk scores from genotypes and many phenotypes."""
     # Results must not depend on the number of cores. Numpy, which reads these, is loaded by the verbs.
     os.environ.update(dict.fromkeys(ONE_THREAD, "1"))
@@ -174,16 +175,28 @@ def main(context, verbose, quiet):
     "--output", type=click.Path(path_type=Path), help="File to write as JSON, in place of standard output."
 )
 @click.pass_obj
-def audit_mechanisms(context, mechanisms, of_releases, mode, seed, is_json, is_markdown, output, **options):
-    """Run mechanisms on worst-case neighbours: the privacy loss that is claimed, and what is seen."""
+def audit_mechanisms(
+    context: dict[str, Any],
+    mechanisms: tuple[str, ...],
+    of_releases: bool,
+    mode: str,
+    seed: int,
+    is_json: bool,
+    is_markdown: bool,
+    output: Path | None,
+    **options: Any,  # draws and confidence
+) -> None:
+    """Run mechanisms on worst-case neighbours: the claimed privacy loss, and the loss that is seen."""
     from dpgrs.config.study import StudyConfig
     from dpgrs.io.json_files import write_json
     from dpgrs.steps import audit
     from dpgrs.study.made_by import note, settings_along
 
     if output:
-        terms = StudyConfig.of({"mode": mode, "seed": seed, "release": {"audit_draws": options["draws"]}})
-        made = settings_along(terms, [], output=output, verb="audit")
+        audit_terms = StudyConfig.of(
+            {"mode": mode, "seed": seed, "release": {"audit_draws": options["draws"]}}
+        )
+        provenance = settings_along(audit_terms, [], output=output, verb="audit")
         note(output, None)
     cases = audit.choose_cases(mechanisms, of_releases=of_releases)
     with click.progressbar(cases, label="Audits", file=sys.stderr, hidden=context["quiet"]) as bar:
@@ -195,7 +208,7 @@ def audit_mechanisms(context, mechanisms, of_releases, mode, seed, is_json, is_m
         click.echo(json.dumps(findings, indent=2) if is_json else lay_out(findings))
     audit.require_within_claims(findings)
     if output:
-        note(output, made)
+        note(output, provenance)
 
 
 for command in (
@@ -214,7 +227,7 @@ for command in (
     main.add_command(command)
 for command in (*FETCHING, *PEOPLE):
     main.add_command(command)
-# Of other packages; `store imitate` is a command of the group `store`.
+# Commands of other packages; `store imitate` is a command of the group `store`.
 for point in points("commands"):
     *groups, name = point.name.split()
     group = main.commands[groups[0]] if groups else main

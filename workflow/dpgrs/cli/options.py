@@ -1,23 +1,33 @@
 """Arguments and options that more than one command takes."""
 
 import math
+from collections.abc import Callable
+from enum import StrEnum
+from typing import Any
 
 import click
 
 from dpgrs.types import Neighbours, Protection, Unit
 
 
-def choice(enum):
+def choice(enum: type[StrEnum]) -> click.Choice:
     """Return the type of an option whose values are the members of an enumeration."""
     return click.Choice([member.value for member in enum])
 
 
-def path_argument(name, **options):
+def path_argument(
+    name: str,
+    **options: Any,  # as of `click.argument`
+) -> Callable[[Callable], Callable]:
     """Return the decorator of an argument that is a path."""
     return click.argument(name, type=click.Path(), **options)
 
 
-def path_option(name, help, **options):
+def path_option(
+    name: str,
+    help: str,
+    **options: Any,  # as of `click.option`
+) -> Callable[[Callable], Callable]:
     """Return the decorator of an option that is needed and is a path."""
     return click.option(name, type=click.Path(), required=True, help=help, **options)
 
@@ -25,11 +35,11 @@ def path_option(name, help, **options):
 class FiniteRange(click.FloatRange):
     """The type of an option that is a number in a range; click's own lets nan pass, as beyond no limit."""
 
-    def convert(self, value, parameter, context):
+    def convert(self, text: Any, parameter: click.Parameter | None, context: click.Context | None) -> float:
         """Read the number, or end as click does on a wrong value."""
-        number = super().convert(value, parameter, context)
+        number = super().convert(text, parameter, context)
         if not math.isfinite(number):
-            self.fail(f"{value} is not a finite number.", parameter, context)
+            self.fail(f"{text} is not a finite number.", parameter, context)
         return number
 
 
@@ -38,7 +48,7 @@ SHARE = FiniteRange(0, 1, min_open=True, max_open=True)
 output = path_option("--output", "Where to write the result.")
 
 
-def account_terms(command):
+def account_terms(command: Callable) -> Callable:
     """Options that define an account and what it allows."""
     return _with(
         command,
@@ -57,7 +67,7 @@ def account_terms(command):
     )
 
 
-def people_terms(command):
+def people_terms(command: Callable) -> Callable:
     """Options of the commands that make many people from few."""
     return _with(
         command,
@@ -81,7 +91,7 @@ def people_terms(command):
     )
 
 
-def _with(command, *options):
+def _with(command: Callable, *options: Callable[[Callable], Callable]) -> Callable:
     for option in reversed(options):
         command = option(command)
     return command

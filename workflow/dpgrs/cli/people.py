@@ -1,4 +1,4 @@
-"""Commands about the people of a study: who is in it, and what of them is left when it ends."""
+"""Commands about the people of a study: who is in it, and which of their files its end leaves."""
 
 import click
 
@@ -8,14 +8,14 @@ from dpgrs.cli.options import path_argument
 @click.command()
 @path_argument("study")
 @click.option("--remove", is_flag=True, help="Remove what is listed.")
-def closeout(study, remove):
+def closeout(study: str, remove: bool) -> None:
     """List, or remove, what a study derived from single people; STUDY is results/NAME.
 
     Bundle, statement, report, public files, settings, provenance and the ledger stay.
     """
     from dpgrs.steps import closeout as step
 
-    derived, own = step.list_derived(study)
+    derived, own_files = step.list_derived(study)
     for path in derived:
         click.echo(path)
     if remove:
@@ -24,8 +24,8 @@ def closeout(study, remove):
         click.echo(f"{'Removed' if remove else 'Add --remove to remove'} all of these.", err=True)
     else:
         click.echo("Nothing derived from single people is left.", err=True)
-    if own:
-        click.echo(f"Your own files stay; whether they may is up to you: {', '.join(own)}", err=True)
+    if own_files:
+        click.echo(f"Your own files stay; whether they may is up to you: {', '.join(own_files)}", err=True)
 
 
 @click.command("compare-people")
@@ -37,7 +37,7 @@ def closeout(study, remove):
     required=True,
     help="Genotype file of the public reference. May be repeated.",
 )
-def compare_people(cohort, reference):
+def compare_people(cohort: tuple[str, ...], reference: tuple[str, ...]) -> None:
     """Count people of a COHORT who are in a public reference, by genotypes and whatever their ids.
 
     COHORT is one or several genotype files; one long chromosome of both is enough. Counts are printed for the

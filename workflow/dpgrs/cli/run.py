@@ -3,9 +3,11 @@
 import os
 import shutil
 import sys
+from collections.abc import Sequence
 from importlib.util import find_spec
 from itertools import takewhile
 from pathlib import Path
+from typing import NoReturn
 
 import click
 
@@ -17,20 +19,20 @@ FOR_SNAKEMAKE = {"ignore_unknown_options": True, "help_option_names": ["--help"]
 
 @click.command("run", context_settings=FOR_SNAKEMAKE)
 @click.argument("options", nargs=-1, type=click.UNPROCESSED, metavar="[OPTIONS OF SNAKEMAKE]...")
-def run(options):
+def run(options: tuple[str, ...]) -> None:
     """Run a study in this folder, such as dpgrs run --cores 2 --configfile my-study.yaml."""
     run_snakemake(*options)
 
 
 @click.command("demo", context_settings=FOR_SNAKEMAKE)
 @click.argument("options", nargs=-1, type=click.UNPROCESSED, metavar="[OPTIONS OF SNAKEMAKE]...")
-def demo(options):
+def demo(options: tuple[str, ...]) -> None:
     """Run the demo study in this folder on all cores: simulated people, about a minute on two cores."""
     run_snakemake("--cores", "all", *options)
 
 
 @click.command("init")
-def init():
+def init() -> None:
     """Put the shipped configurations and profiles into this folder, to start studies of your own from."""
     from dpgrs.study.code import SNAKEFILE
 
@@ -44,33 +46,31 @@ def init():
     click.echo("\n".join(map(str, files)))
 
 
-def run_snakemake(*options):
-    """Become Snakemake, with the rules of this clone or installation; settings are those of `options`.
+def run_snakemake(*options: str) -> NoReturn:
+    """Become Snakemake, with the rules of this clone or installation; settings are in `options`.
 
-    Raises
-    ------
-    UsageError
-        If a configuration cannot be read, or a profile is missing, of which Snakemake would say nothing.
+    A configuration that cannot be read, and a missing profile, which Snakemake would not report, are a
+    UsageError.
     """
     from dpgrs.study.code import SNAKEFILE
 
     require_files(options)
     if find_spec("snakemake") is None:
         raise ModuleNotFoundError("Snakemake is not installed", name="snakemake")
-    # Of no module in the folder where it runs (-P).
+    # -P: no module comes from the folder where it runs.
     command = [sys.executable, "-P", "-m", "snakemake", "--snakefile", str(SNAKEFILE), *options]
     os.execv(sys.executable, command)
 
 
-def require_files(options):
-    """Look at the configurations and the workflow's profile that options of Snakemake name."""
+def require_files(options: Sequence[str]) -> None:
+    """Refuse configurations and profiles that options of Snakemake name and that cannot be read."""
     from dpgrs.study.settings_files import read_settings
 
-    for path in _values(options, "--configfile", "--configfiles"):
-        # What can be read but once, as a pipe, is Snakemake's to read.
+    for path in _option_values(options, "--configfile", "--configfiles"):
+        # Only Snakemake reads a pipe, which can be read only once.
         if Path(path).is_file() or not Path(path).exists():
             read_settings(path)
-    for path in _values(options, "--workflow-profile"):
+    for path in _option_values(options, "--workflow-profile"):
         if path != "none" and not Path(path).is_dir():
             raise UsageError(
                 f"`--workflow-profile` must be a folder or `none`, got `{path}`, which is not there. Correct "
@@ -78,12 +78,12 @@ def require_files(options):
             )
 
 
-def _values(options, *names):
+def _option_values(options: Sequence[str], *names: str) -> list[str]:
     """Return the values of options, each behind its name or behind ``=``."""
-    found = []
-    for place, option in enumerate(options):
-        name, has_value, value = option.partition("=")
+    listed = []
+    for index, option in enumerate(options):
+        name, has_value, text = option.partition("=")
         if name in names:
-            behind = takewhile(lambda one: not one.startswith("-"), options[place + 1 :])
-            found += [value] if has_value else behind
-    return found
+            behind = takewhile(lambda word: not word.startswith("-"), options[index + 1 :])
+            listed += [text] if has_value else behind
+    return listed

@@ -1,6 +1,7 @@
 """The command that applies scores to people."""
 
 import json
+from typing import Any
 
 import click
 
@@ -61,7 +62,15 @@ from dpgrs.cli.options import AT_LEAST_1, FiniteRange, path_argument, path_optio
     help="Threads; the result does not depend on them.",
 )
 @click.option("--json", "is_json", is_flag=True, help="Print the summary as JSON.")
-def score(target, scores, drop_ambiguous, match_only, reference, is_json, **options):
+def score(
+    target: tuple[str, ...],
+    scores: tuple[str, ...],
+    drop_ambiguous: bool,
+    match_only: bool,
+    reference: tuple[str, ...],
+    is_json: bool,
+    **options: Any,  # as of `score_people`
+) -> None:
     """Score the people of TARGET: VCF (or BCF, VCF Zarr), PLINK or BGEN, one file or several.
 
     The folder holds scores.tsv.gz, a row for each person; match.tsv.gz, what became of each variant;

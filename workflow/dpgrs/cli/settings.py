@@ -5,7 +5,7 @@ import click
 
 @click.command()
 @click.argument("key", required=False)
-def settings(key):
+def settings(key: str | None) -> None:
     """List the settings of a study, or describe those of KEY: a key, or a section such as `privacy`.
 
     Without KEY each setting has one line: its key, its default, and the first sentence of its description.

@@ -1,6 +1,8 @@
 """Commands on haplotype stores."""
 
 import sys
+from collections.abc import Callable
+from typing import Any
 
 import click
 
@@ -8,24 +10,24 @@ from dpgrs.cli.options import FiniteRange, path_argument, people_terms
 
 
 @click.group()
-def store():
+def store() -> None:
     """Haplotype stores, which `ingest-chromosome` writes."""
 
 
 @store.command("verify")
 @path_argument("store")
 @path_argument("genotypes", nargs=-1, required=True, metavar="FILE...")
-def verify_store(store, genotypes):
+def verify_store(store: str, genotypes: tuple[str, ...]) -> None:
     """Read the genotype files of a store again by other code, and compare every bit.
 
     FILE is a VCF, BCF, .bed, .pgen or .bgen; several are the parts of a chromosome.
     """
     from dpgrs.io.store_check import check_store
 
-    found = check_store(store, genotypes)
+    counts = check_store(store, genotypes)
     click.echo(
-        f"{store} holds what {', '.join(genotypes)} says: {found['n_variants']:,} variants of "
-        f"{found['n_samples']:,} people, every site, every allele, and the counts."
+        f"{store} holds what {', '.join(genotypes)} says: {counts['n_variants']:,} variants of "
+        f"{counts['n_samples']:,} people, every site, every allele, and the counts."
     )
 
 
@@ -49,7 +51,16 @@ def verify_store(store, genotypes):
     help="Chance of another allele; default Li and Stephens'.",
 )
 @click.pass_obj
-def resample(context, store, output, table, genetic_map, effective_size, mutation, **options):
+def resample(
+    context: dict[str, Any],
+    store: str,
+    output: str,
+    table: str | None,
+    genetic_map: str | None,
+    effective_size: float,
+    mutation: float | None,
+    **options: Any,  # people, seed, populations and threads
+) -> None:
     """Make many people from the few of a STORE: mosaics of their haplotypes, as private as these are."""
     from dpgrs.simulation.resampling import CopyingModel, resample_store
 
@@ -57,7 +68,14 @@ def resample(context, store, output, table, genetic_map, effective_size, mutatio
     make_people(context, resample_store, store, output, table, options)
 
 
-def make_people(context, make, store, output, table, options):
+def make_people(
+    context: dict[str, Any],
+    make: Callable[..., Any],  # makes the store, and returns a table of its people
+    store: str,
+    output: str,
+    table: str | None,
+    options: dict[str, Any],
+) -> None:
     """Make a store of people with a progress bar, and their table if there is to be one."""
     from dpgrs.io.files import write_table
     from dpgrs.io.haplotype_store import HaplotypeStore
@@ -67,9 +85,9 @@ def make_people(context, make, store, output, table, options):
     with click.progressbar(
         length=n_variants, label="Variants", file=sys.stderr, hidden=context["quiet"]
     ) as bar:
-        made = make(store, output, tell=bar.update, **options)
+        populations = make(store, output, tell=bar.update, **options)
     if table:
-        write_table(table, made)
+        write_table(table, populations)
 
 
 @store.command("compare")
@@ -83,11 +101,11 @@ def make_people(context, make, store, output, table, options):
     show_default=True,
     help="Seed that chooses the people compared.",
 )
-def compare(source, copies, populations, seed):
+def compare(source: str, copies: str, populations: tuple[str, str] | None, seed: int) -> None:
     """Compare COPIES with their SOURCE: how similar they are, and how close to single people."""
     from dpgrs.reporting.text_table import text_table
     from dpgrs.simulation.likeness import compare_stores
 
-    found = compare_stores(source, copies, populations=populations or (None, None), seed=seed)
-    rows = [[one.name, f"{one.source:.4f}", f"{one.copies:.4f}"] for one in found]
+    measures = compare_stores(source, copies, populations=populations or (None, None), seed=seed)
+    rows = [[measure.name, f"{measure.source:.4f}", f"{measure.copies:.4f}"] for measure in measures]
     click.echo(text_table(["measure", "source", "copies"], rows))

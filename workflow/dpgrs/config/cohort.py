@@ -305,7 +305,7 @@ class Cohort(Section):
 
 @dataclass(frozen=True)
 class Consent(Section):
-    """Consent codes of people. Whoever is not in the table, or has code 0 or none, is left out."""
+    """Consent codes of people. A person who is not in the table, or has code 0 or none, is left out."""
 
     file: str | None = setting(
         None,

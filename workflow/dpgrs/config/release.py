@@ -191,7 +191,7 @@ class Release(Section):
 
 @dataclass(frozen=True)
 class Score(Section):
-    """Scores applied to people by the target `score`, who need not be those of the study
+    """Scores applied to people by the target `score`, who need not be in the study
     (docs/how-to/score.md).
     """
 

@@ -1,5 +1,6 @@
 """The JSON schema of a study's settings, made from the classes of its sections."""
 
+from collections.abc import Mapping
 from enum import StrEnum
 from functools import cache
 from typing import Any, Literal, get_args, get_origin
@@ -11,7 +12,7 @@ JSON_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean"}
 
 
 @cache
-def load_schema() -> dict:
+def load_schema() -> dict[str, Any]:
     """Return the schema of all settings; do not change it."""
     from dpgrs.methods.registry import METHODS  # which jobs need not wait for
 
@@ -22,7 +23,7 @@ def load_schema() -> dict:
 
 
 @cache
-def keys() -> dict[str, dict]:
+def keys() -> dict[str, dict[str, Any]]:
     """Map the dotted path of every key that holds a value to its schema, in order."""
     properties = {}
     for key in StudyConfig.marks("description"):
@@ -33,7 +34,7 @@ def keys() -> dict[str, dict]:
     return properties
 
 
-def _section_schema(section: type[Section]) -> dict:
+def _section_schema(section: type[Section]) -> dict[str, Any]:
     """Return the schema of a section; its docstrings describe it, those of other packages last."""
     docstrings = [vars(cls).get("__doc__") for cls in reversed(section.__mro__) if is_section(cls)]
     metadata = section.metadata()
@@ -48,7 +49,7 @@ def _section_schema(section: type[Section]) -> dict:
     }
 
 
-def _schema(kind: Any, metadata: dict) -> dict:
+def _schema(kind: type, metadata: Mapping[str, Any]) -> dict[str, Any]:
     """Return the schema of a key."""
     described = {
         "description": metadata["description"],
@@ -64,7 +65,7 @@ def _schema(kind: Any, metadata: dict) -> dict:
     return described | _with_null(_value_schema(kind) | metadata["limits"], is_optional)
 
 
-def _value_schema(kind: Any) -> dict:
+def _value_schema(kind: type) -> dict[str, Any]:
     if get_origin(kind) is Literal:
         return {"enum": [str(choice) for choice in get_args(kind)]}
     if issubclass(kind, StrEnum):
@@ -72,7 +73,7 @@ def _value_schema(kind: Any) -> dict:
     return {"type": JSON_TYPES[kind]}
 
 
-def _with_null(schema: dict, is_optional: bool) -> dict:
+def _with_null(schema: dict[str, Any], is_optional: bool) -> dict[str, Any]:
     if not is_optional:
         return schema
     if "enum" in schema:
@@ -80,5 +81,5 @@ def _with_null(schema: dict, is_optional: bool) -> dict:
     return schema | {"type": [schema["type"], "null"]}
 
 
-def _as_json(value: Any) -> Any:
-    return [_as_json(entry) for entry in value] if isinstance(value, tuple) else value
+def _as_json(setting: str | float | bool | tuple | None) -> Any:
+    return [_as_json(entry) for entry in setting] if isinstance(setting, tuple) else setting

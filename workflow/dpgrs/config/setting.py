@@ -1,47 +1,36 @@
-"""What a section of settings is made of: a frozen dataclass whose fields are settings."""
+"""Sections of settings: frozen dataclasses whose fields are settings."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import field, fields
 from enum import StrEnum
 from functools import cache, reduce
 from types import UnionType
-from typing import Any, Literal, Self, Union, get_args, get_origin
+from typing import Any, Literal, Self, TypeAlias, Union, get_args, get_origin
 
 from dpgrs.errors import DpgrsError
 
+# A value as a file of settings has it.
+Json: TypeAlias = "str | float | bool | Sequence[Json] | Mapping[str, Json] | None"
+
 
 def setting(
-    default: Any,
-    description: str,
+    default: Json,
+    description: str,  # sentences for the manual and `dpgrs settings`
     *,
-    example: Any,
-    minimum: float | None = None,
+    example: Json,
+    minimum: float | None = None,  # inclusive limits of a number
     maximum: float | None = None,
-    above: float | None = None,
+    above: float | None = None,  # exclusive limits of a number
     below: float | None = None,
-    pattern: str | None = None,
-    title: str | None = None,
-    min_length: int | None = None,
-    max_items: int | None = None,
-    may_be_empty: bool = False,
-    is_path: bool = False,
-    benchmarks_only: str = "",
+    pattern: str | None = None,  # regular expression of a text
+    title: str | None = None,  # names the pattern in messages
+    min_length: int | None = None,  # characters of a text
+    max_items: int | None = None,  # entries of a list
+    may_be_empty: bool = False,  # whether a list may have no entry
+    is_path: bool = False,  # whether the text, or each entry of a list, is the path of a file
+    benchmarks_only: str = "",  # why a release refuses any value but the default
 ) -> Any:
-    """Describe one setting; limits, pattern and title of a list are those of its entries.
-
-    Parameters
-    ----------
-    default : value as in a file of settings.
-    description : one or more sentences for the manual and `dpgrs settings`.
-    example : value as in a file of settings.
-    minimum, maximum : inclusive limits of a number.
-    above, below : exclusive limits of a number.
-    pattern : regular expression of a text; `title` names it in messages.
-    min_length : least number of characters of a text.
-    max_items : largest number of entries of a list.
-    may_be_empty : whether a list may have no entry.
-    is_path : whether the text, or each entry of a list, is the path of a file.
-    benchmarks_only : why a release refuses any value but the default.
-    """
+    """Describe one setting; limits, pattern and title of a list apply to its entries."""
     limits = {
         "title": title,
         "pattern": pattern,
@@ -76,8 +65,8 @@ class Section:
 
     @classmethod
     @cache
-    def metadata(cls) -> dict[str, dict]:
-        """Map the keys of the section to what `setting` states of them."""
+    def metadata(cls) -> dict[str, Mapping[str, Any]]:
+        """Map the keys of the section to the terms that `setting` states."""
         return {field.name.removesuffix("_"): field.metadata for field in fields(cls)}
 
     @classmethod
@@ -92,29 +81,34 @@ class Section:
         return marked
 
     @classmethod
-    def of(cls, values: dict, place: str = "") -> Self:
-        """Make a section of nested JSON values, which may lack keys; `place` is its dotted path."""
+    def of(
+        cls,
+        json_values: Mapping[str, Json],  # nested, may lack keys
+        path_prefix: str = "",  # its dotted path
+    ) -> Self:
+        """Make a section of nested JSON values."""
         types, section = cls.types(), object.__new__(cls)
-        unknown = [f"{place}{key}" for key in values if key not in types]
+        unknown = [f"{path_prefix}{key}" for key in json_values if key not in types]
         if unknown:
             raise DpgrsError(
                 f"Settings that a step wrote must have keys of this dpgrs, got {', '.join(unknown)}. Remove "
                 "the results of the study and run it again, or use the version that wrote them."
             )
         attributes = {
-            _attribute(key): _typed(types[key], value, f"{place}{key}.") for key, value in values.items()
+            _attribute(key): _typed(types[key], json_value, f"{path_prefix}{key}.")
+            for key, json_value in json_values.items()
         }
-        section.__dict__.update(attributes, _place=place)
+        section.__dict__.update(attributes, _place=path_prefix)
         return section
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"`{self._place}{name}` must be among the settings that the step READS.")
 
-    def __setstate__(self, state: dict) -> None:
+    def __setstate__(self, state: dict[str, Any]) -> None:
         # Otherwise pickle, which has no `_place` yet, would ask `__getattr__` for this method without end.
         self.__dict__.update(state)
 
-    def as_dict(self) -> dict:
+    def as_dict(self) -> dict[str, Any]:
         """Return the section as nested JSON values."""
         present = vars(self)
         return {key: as_json(present[name]) for key in self.types() if (name := _attribute(key)) in present}
@@ -125,12 +119,14 @@ class Section:
 
     def changed(self, **changes: Any) -> Self:
         """Return the section with other values of some keys; a dict changes keys of a section within."""
-        values = {name: value for name, value in vars(self).items() if name != "_place"}
-        for key, value in changes.items():
+        attributes = {name: attribute for name, attribute in vars(self).items() if name != "_place"}
+        for key, attribute in changes.items():
             inner = getattr(self, key, None)
-            is_within = isinstance(inner, Section) and isinstance(value, dict)
-            values[key] = inner.changed(**value) if is_within else value
-        return self.of({name.removesuffix("_"): value for name, value in values.items()}, self._place)
+            is_within = isinstance(inner, Section) and isinstance(attribute, dict)
+            attributes[key] = inner.changed(**attribute) if is_within else attribute
+        return self.of(
+            {name.removesuffix("_"): attribute for name, attribute in attributes.items()}, self._place
+        )
 
 
 def is_section(kind: Any) -> bool:
@@ -150,24 +146,24 @@ def _attribute(key: str) -> str:
     return "lambda_" if key == "lambda" else key  # which Python reserves
 
 
-def _typed(kind: Any, value: Any, place: str) -> Any:
+def _typed(kind: Any, json_value: "Json | Section", path_prefix: str) -> Any:
     """Bring a JSON value to the type of its key."""
-    if value is None or isinstance(value, Section):
-        return value
+    if json_value is None or isinstance(json_value, Section):
+        return json_value
     kind, _ = without_none(kind)
     if is_section(kind):
-        return kind.of(value, place)
+        return kind.of(json_value, path_prefix)
     if get_origin(kind) is tuple:
-        return tuple(_typed(get_args(kind)[0], entry, place) for entry in value)
+        return tuple(_typed(get_args(kind)[0], entry, path_prefix) for entry in json_value)
     if get_origin(kind) is Literal:
         kind = type(get_args(kind)[0])
-    return kind(value) if issubclass(kind, StrEnum) else value
+    return kind(json_value) if issubclass(kind, StrEnum) else json_value
 
 
-def as_json(value: Any) -> Any:
+def as_json(attribute: "Json | Section") -> Any:
     """Return a value as a file of settings has it."""
-    if isinstance(value, Section):
-        return value.as_dict()
-    if isinstance(value, tuple):
-        return [as_json(entry) for entry in value]
-    return value.value if isinstance(value, StrEnum) else value
+    if isinstance(attribute, Section):
+        return attribute.as_dict()
+    if isinstance(attribute, tuple):
+        return [as_json(entry) for entry in attribute]
+    return attribute.value if isinstance(attribute, StrEnum) else attribute

@@ -82,7 +82,7 @@ class StudyConfig(Section):
 
 
 def _extended(section: type[Section], addition: type[Section]) -> type[Section]:
-    """Join the keys of a section and those of a subclass from another package."""
+    """Join the keys of a section and the keys of a subclass from another package."""
     if repeated := sorted(section.types().keys() & vars(addition)["__annotations__"]):
         raise UsageError(
             f"`{addition.__module__}` must add settings of other names, got {', '.join(repeated)} again. "

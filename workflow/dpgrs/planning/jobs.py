@@ -1,41 +1,34 @@
-"""What the jobs of a planned study ask for, and which methods ask for more than this machine has."""
+"""Memory and run time that jobs of a planned study request, and methods too large for this machine."""
+
+from typing import TYPE_CHECKING, Any
 
 from dpgrs.study.job_limits import LONGEST_JOB, jobs_asked
 from dpgrs.study.shape import PlannedShape, ReferenceShape
 from dpgrs.study.variant_terms import most_variants
 
+if TYPE_CHECKING:
+    from dpgrs.config.study import StudyConfig
 
-def planned_jobs(config, people):
-    """Return the memory and run time that each step of a study asks for.
 
-    Parameters
-    ----------
-    config : StudyConfig.
-    people : int, assumed.
+def planned_jobs(
+    config: "StudyConfig",
+    people: int,  # assumed
+) -> list[dict[str, Any]]:
+    """Return `step`, `mem_mb` and `minutes` that each step of a study requests, in the order of the data.
 
-    Returns
-    -------
-    list of dict of ``step``, ``mem_mb`` and ``minutes``, in the order of the data. A job uses a third of them
-    or more.
+    A job uses a third of them or more.
     """
     shapes = PlannedShape(config, people), ReferenceShape(config)
     memory, minutes = (jobs_asked(config, *shapes, resource=name) for name in ("mem_mb", "runtime"))
     return [{"step": step, "mem_mb": memory[step], "minutes": minutes[step]} for step in memory]
 
 
-def methods_too_large(config, people, memory_mb):
-    """Return the methods that take fewer columns than a study has, or more memory or time than a job may.
-
-    Parameters
-    ----------
-    config : StudyConfig.
-    people : int, assumed.
-    memory_mb : int, of this machine, or None if that is not known.
-
-    Returns
-    -------
-    dict of method to reason.
-    """
+def methods_too_large(
+    config: "StudyConfig",
+    people: int,  # assumed
+    memory_mb: int | None,  # of this machine; None if unknown
+) -> dict[str, str]:
+    """Return methods that take fewer columns than a study has, or too much memory or time, and why."""
     reasons, size = {}, max(config.variants.size)
     for name in config.methods:
         jobs = planned_jobs(config.changed(methods=[name]), people)
@@ -53,6 +46,6 @@ def methods_too_large(config, people, memory_mb):
     return reasons
 
 
-def gigabytes(megabytes):
+def gigabytes(megabytes: float) -> str:
     """Return a size in words."""
     return f"{megabytes / 1000:,.1f} GB"

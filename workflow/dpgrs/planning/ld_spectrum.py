@@ -36,10 +36,10 @@ def assumed_spectrum(
     steps = np.log(np.clip(density, densities[0], densities[-1]) / densities[upper - 1 : upper + 1])
     share = steps[0] / (steps[0] - steps[1])
     variances, counts = [], []
-    for part, place in ((1 - share, upper - 1), (share, upper)):
-        shares, relative = spectra[densities[place]]
+    for weight, index in ((1 - share, upper - 1), (share, upper)):
+        shares, relative = spectra[densities[index]]
         variances.append(relative * HERITABILITY / n_directions)
-        counts.append(shares * part * n_directions)
+        counts.append(shares * weight * n_directions)
     counts, variances = np.concatenate(counts), np.concatenate(variances)
     n_blocks = max(min(megabases / BLOCK_MEGABASES, n_directions / FEWEST_VARIANTS), 1)
     is_there = counts > 0

@@ -1,33 +1,35 @@
-"""What a study would spend, and what it can be expected to buy, before anything is touched.
+"""The cost of a study, and the accuracy to expect, before it reads private values or draws.
 
 Every combination of a configuration's lists is a request. The mechanism is rehearsed on synthetic statistics,
-which tells what would be drawn and charged. Nothing is drawn or written. Of private tables the names of the
-columns are read, of the cohort's genotypes nothing: a plan does not depend on the people.
+which shows its draws and charges. Nothing is drawn or written. Of private tables only the names of the
+columns are read, and nothing of the cohort's genotypes: a plan does not depend on the people.
 """
 
 import math
 from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from dpgrs.config.study import AUTO
+from dpgrs.config.study import AUTO, StudyConfig
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.methods.covariate_regression import expected_loss
 from dpgrs.methods.joined import joins_outcomes
-from dpgrs.methods.requests import request_grid
+from dpgrs.methods.requests import PrivacyRequest, request_grid
 from dpgrs.planning.accuracy import plan_accuracy, unplanned_methods, within_bounds
 from dpgrs.planning.draws import rehearse
 from dpgrs.planning.jobs import methods_too_large, planned_jobs
-from dpgrs.planning.public_variants import planned_variants
+from dpgrs.planning.public_variants import PlannedVariants, planned_variants
 from dpgrs.preflight.checks import problems
 from dpgrs.privacy.accounting.accountant import MARGIN, gdp_mu
 from dpgrs.privacy.accounting.composition import study_totals, total_cost
-from dpgrs.privacy.accounting.events import GaussianEvent
+from dpgrs.privacy.accounting.events import Event, GaussianEvent
 from dpgrs.privacy.accounting.exact_numbers import shown_above, text_above, text_below
 from dpgrs.privacy.ledger.caps import strict_budget
-from dpgrs.privacy.ledger.entries import Account
-from dpgrs.privacy.ledger.ledger import Ledger, shown_delta, shown_epsilon
+from dpgrs.privacy.ledger.entries import Account, Budget, Cost
+from dpgrs.privacy.ledger.ledger import Book, Ledger, shown_delta, shown_epsilon
 from dpgrs.privacy.noise.study_key import VARIABLE
 from dpgrs.study.adjustment import adjusts_first, column_terms, share_terms
 from dpgrs.study.job_limits import machine_memory_mb
@@ -40,45 +42,43 @@ from dpgrs.study.table_settings import covariate_terms, drawn_counts, stated_cou
 from dpgrs.study.variant_terms import takes_map
 from dpgrs.types import Rows, Unit
 
+if TYPE_CHECKING:
+    import numpy as np
+
+    from dpgrs.config.cohort import Dataset
+    from dpgrs.config.outcomes import Outcomes
+
 REQUEST_TERMS = ("delta", "neighbours", "unit", "gram_share", "count_share", "ld_share")
 LISTS = ("protection", "accounting", "epsilon")
-# What preflight says of a file that may be yet to come.
+# Words of preflight about a file that may be yet to come.
 ABSENT = (" is not there", " matches no file", " has no .pgen and no .bed")
 DIGITS, MOST_REQUESTS = 6, 1000
 TERMS_OF_CHOICE = ("protection", "accounting", "epsilon", "n_variants", "n_outcomes")
 # Differences of R^2 that decide nothing between methods (docs/measurements/frontier.md).
 NEGLIGIBLE_R2 = 0.005
-# What frequencies are looked at with where the number is not known.
+# The assumed number of people for frequencies, where it is not known.
 FEWEST_PEOPLE = 2
 
 
-def plan_study(settings, *, people=None, heritabilities=(), progress=iter):
-    """Work out costs, what the ledger would say, and the accuracy to expect of every request.
+def plan_study(
+    settings: Mapping[str, Any],  # as from `read_settings`; resolved ones may be given, too
+    *,
+    people: int | None = None,  # to train and test on; None takes cohort.planned_people, or simulated ones
+    heritabilities: Sequence[float] = (),  # assumed shares of variance; empty takes outcomes.heritability
+    # Yields the requests, with their costs, one by one: before the accuracy of each is worked out.
+    progress: Callable[[Sequence[dict[str, Any]]], Iterable[dict[str, Any]]] = iter,
+) -> dict[str, Any]:
+    """Work out costs, verdicts of the ledger, and the accuracy to expect of every request.
 
-    Parameters
-    ----------
-    settings : dict, as from `dpgrs.study.settings_files.read_settings`; resolved ones may be given, too.
-    people : int, assumed number of people, trained or tested on; None takes `cohort.planned_people`, or the
-        number of a simulated cohort.
-    heritabilities : sequence of float, assumed shares of variance that the variant set explains; empty takes
-        `outcomes.heritability`.
-    progress : callable that takes the list of requests, with their costs, and yields them one by one: before
-        the accuracy of each is worked out.
-
-    Returns
-    -------
-    dict of JSON values: ``study``, ``mode``, ``rows``, ``privacy``, ``assumptions``, ``ledger`` (None without
+    Returns JSON values: ``study``, ``mode``, ``rows``, ``privacy``, ``assumptions``, ``ledger`` (None without
     one), ``not_planned`` (methods without an expected accuracy, and why), ``jobs`` (memory and run time that
-    steps ask for), ``too_large`` (methods that cannot run on this machine, and why), ``requests``, and lines
-    of text: ``choice``, what `methods: auto` takes and why; if it is asked for, all its choices are planned;
+    steps request), ``too_large`` (methods that cannot run on this machine, and why) and ``requests``. Lines
+    of text are ``choice`` (the methods that `methods: auto` takes, and why; all its choices are planned),
     ``problems`` that keep the study from starting, and ``hints`` about files, a key and a ledger that may be
     yet to come. A run lists more before its first job: it reads the private files, too.
 
-    Raises
-    ------
-    UsageError
-        If a setting is in doubt, or the number of people or outcomes is not known, with all else that keeps
-        the study from starting; if a mechanism refuses its terms.
+    A setting in doubt and an unknown number of people or outcomes are a UsageError, which lists all else that
+    keeps the study from starting; so are terms that a mechanism refuses.
     """
     config, doubts = examine(settings)
     missing = [doubt.line for doubt in doubts]
@@ -86,21 +86,21 @@ def plan_study(settings, *, people=None, heritabilities=(), progress=iter):
     people = _noted(missing, _people, config, people)
     config, assumed = _noted(missing, _with_count, config) or (config, {})
     variant_set = _noted(missing, planned_variants, config, people or FEWEST_PEOPLE)
-    found, hints = _problems(config, doubtful=frozenset(doubt.key for doubt in doubts))
+    study_problems, hints = _problems(config, doubtful=frozenset(doubt.key for doubt in doubts))
     if missing:
-        raise UsageError("\n".join(dict.fromkeys(missing + found)))
+        raise UsageError("\n".join(dict.fromkeys(missing + study_problems)))
     is_asked = AUTO in (settings.get("methods") or ())
     choice = choice_in_words(config, is_asked=is_asked)
     config = _with_candidates(config) if is_asked else config
     n_rows = training_rows(config, people)
     heritabilities = list(heritabilities) or [config.outcomes.heritability]
     book = _book(config)
-    asked, requests = _requests(config, variant_set.frequencies), []
-    for number, (request, count) in enumerate(asked, start=1):
-        known = {"frequency": variant_set.frequencies[request.n_variants], "config": config}
-        costs = _costs(request, count, book=book, **known)
-        requests.append({"number": number, **_terms(request, count), **costs})
-    for planned, (request, count) in zip(progress(requests), asked, strict=True):
+    planned_requests, requests = _requests(config, variant_set.frequencies), []
+    for number, (request, count) in enumerate(planned_requests, start=1):
+        cost_options = {"frequency": variant_set.frequencies[request.n_variants], "config": config}
+        costs = _costs(request, count, book=book, **cost_options)
+        requests.append({"number": number, **_request_terms(request, count), **costs})
+    for planned, (request, count) in zip(progress(requests), planned_requests, strict=True):
         size = request.n_variants
         model = {"n_rows": n_rows, "ld": variant_set.ld.get(size), "frequency": variant_set.frequencies[size]}
         model |= {"spectrum": variant_set.spectra.get(size)}
@@ -123,7 +123,7 @@ def plan_study(settings, *, people=None, heritabilities=(), progress=iter):
         | assumed
         | _components(config.outcomes)
         | column_terms(config)
-        | _regression(config, n_rows, counts=[count for _, count in asked]),
+        | _regression(config, n_rows, counts=[count for _, count in planned_requests]),
         "ledger": _standing(config, book),
         "not_planned": unplanned_methods(
             config.methods,
@@ -136,24 +136,24 @@ def plan_study(settings, *, people=None, heritabilities=(), progress=iter):
         "too_large": methods_too_large(config, people, machine_memory_mb()),
         "choice": choice,
         "requests": requests,
-        "problems": found,
+        "problems": study_problems,
         "hints": hints,
     }
 
 
-def _with_candidates(config):
+def _with_candidates(config: StudyConfig) -> StudyConfig:
     """Return a configuration with all methods that `methods: auto` chooses from."""
     return config.changed(methods=dict.fromkeys([*config.methods, *candidates(config)]))
 
 
-def _better_choices(config, requests):
-    """Name the requests of which this plan expects more by another method than by the one that auto takes."""
+def _better_choices(config: StudyConfig, requests: Sequence[dict[str, Any]]) -> list[str]:
+    """Name the requests where this plan expects more of another method than of the one that auto takes."""
     lines, people = [], planned_people(config)
     by, setting = f"for {people} planned people", ""
     if people is None:
         by, setting = "without knowing the number of people", "`cohort.planned_people`, or "
     for request in requests:
-        expected = {one["method"]: one["r2"] for one in reversed(request["expected"])}
+        expected = {planned["method"]: planned["r2"] for planned in reversed(request["expected"])}
         chosen = method_of_request(config, **{name: request[name] for name in TERMS_OF_CHOICE})
         best = max(set(expected) & set(candidates(config)), key=expected.get, default=chosen)
         if chosen in expected and expected[best] > expected[chosen] + NEGLIGIBLE_R2:
@@ -165,15 +165,15 @@ def _better_choices(config, requests):
     return lines
 
 
-def _noted(lines, work_out, *given):
-    """Return what a function works out; if it cannot, None, with the reason added to the lines."""
+def _noted(lines: list[str], work_out: Callable[..., Any], *arguments: Any) -> Any:
+    """Return the result of a function; if it refuses, None, with the reason added to the lines."""
     try:
-        return work_out(*given)
+        return work_out(*arguments)
     except UsageError as error:
         lines.append(str(error))
 
 
-def _people(config, people):
+def _people(config: StudyConfig, people: int | None) -> int:
     if people is None and (people := planned_people(config)) is None:
         raise UsageError(
             "`--people` must be given where the cohort is not simulated, got nothing: how many there are is "
@@ -182,8 +182,8 @@ def _people(config, people):
     return people
 
 
-def _with_count(config):
-    """Return the configuration with its number of outcomes, and as a dict where that is assumed to be from.
+def _with_count(config: StudyConfig) -> tuple[StudyConfig, dict[str, str]]:
+    """Return the configuration with its number of outcomes, and as a dict the source of an assumed number.
 
     Plans are made before access to the table of outcomes is granted; the constants are public.
     """
@@ -199,19 +199,22 @@ def _with_count(config):
             "`outcomes.count` must be the number of outcomes that you plan for, as neither `outcomes.file` "
             "nor `outcomes.scales` is there to count them, got null. Say it: --config 'outcomes={count: 10}'"
         )
-    known = {} if name == "file" else {"outcomes": f"{count}, the lines of {getattr(outcomes, name)}"}
-    return config.changed(outcomes={"count": [count]}), known
+    assumed = {} if name == "file" else {"outcomes": f"{count}, the lines of {getattr(outcomes, name)}"}
+    return config.changed(outcomes={"count": [count]}), assumed
 
 
-def _components(outcomes):
-    """Say as a dict that components are drawn in place of outcomes, if they are."""
+def _components(outcomes: "Outcomes") -> dict[str, str]:
+    """Say as a dict that components are drawn instead of outcomes, if they are."""
     if outcomes.loadings is None:
         return {}
-    (count,), (own,) = outcomes.count, drawn_counts(outcomes)
-    return {"outcomes": f"{own} components of {count}, by the loadings of {outcomes.loadings}"}
+    (count,), (n_components,) = outcomes.count, drawn_counts(outcomes)
+    return {"outcomes": f"{n_components} components of {count}, by the loadings of {outcomes.loadings}"}
 
 
-def _requests(config, frequencies):
+def _requests(
+    config: StudyConfig,
+    frequencies: "Mapping[int, np.ndarray]",  # by number of variants
+) -> list[tuple[PrivacyRequest, int]]:
     """List every combination of the lists as (PrivacyRequest within its bounds, number of outcomes)."""
     privacy, outcomes = config.privacy, config.outcomes
     try:
@@ -253,23 +256,30 @@ def _requests(config, frequencies):
     ]
 
 
-def _terms(request, count):
-    named = ("protection", "accounting", "epsilon", "n_variants")
-    return {name: getattr(request, name) for name in named} | {"n_outcomes": count}
+def _request_terms(request: PrivacyRequest, count: int) -> dict[str, Any]:
+    names = ("protection", "accounting", "epsilon", "n_variants")
+    return {name: getattr(request, name) for name in names} | {"n_outcomes": count}
 
 
-def _costs(request, count, *, frequency, config, book):
-    """Return mechanisms, totals and what budget and ledger would say of one request."""
-    shared, own = rehearse(request, count, frequency=frequency, config=config)
-    events = [*shared, *chain.from_iterable(own.values())]
-    by_outcome, terms = own or {"all": []}, {"delta": request.delta}
-    totals = study_totals(shared, by_outcome, **terms)
+def _costs(
+    request: PrivacyRequest,
+    count: int,
+    *,
+    frequency: "np.ndarray",  # (n_variants,) float64
+    config: StudyConfig,
+    book: Book | None,
+) -> dict[str, Any]:
+    """Return mechanisms, totals and the verdicts of budget and ledger on one request."""
+    shared, by_outcome_events = rehearse(request, count, frequency=frequency, config=config)
+    events = [*shared, *chain.from_iterable(by_outcome_events.values())]
+    by_outcome, total_options = by_outcome_events or {"all": []}, {"delta": request.delta}
+    totals = study_totals(shared, by_outcome, **total_options)
     person = None
     if (request.rows, request.unit) == (Rows.HAPLOTYPES, Unit.HAPLOTYPE):
-        person = asdict(study_totals(shared, by_outcome, group_size=2, **terms).study)
+        person = asdict(study_totals(shared, by_outcome, group_size=2, **total_options).study)
     budget, regression = config.privacy.budget, config.regression.as_dict()
-    known = {"protection": request.protection, "has_effects": bool(config.public.effects)}
-    is_joined = any(joins_outcomes(name, regression, **known) for name in config.methods)
+    joining_terms = {"protection": request.protection, "has_effects": bool(config.public.effects)}
+    is_joined = any(joins_outcomes(name, regression, **joining_terms) for name in config.methods)
     return {
         "mechanisms": _mechanisms(events),
         "outcome": asdict(totals.study if is_joined else next(iter(totals.outcomes.values()))),
@@ -280,8 +290,8 @@ def _costs(request, count, *, frequency, config, book):
     }
 
 
-def _regression(config, n_rows, *, counts):
-    """Return what a regression on covariates before all else is expected to cost outcomes; empty without."""
+def _regression(config: StudyConfig, n_rows: int, *, counts: Sequence[int]) -> dict[str, Any]:
+    """Return the expected cost of a first regression on covariates for outcomes; empty without one."""
     if not adjusts_first(config):
         return {}
     privacy, share = config.privacy, config.covariates.share
@@ -292,14 +302,14 @@ def _regression(config, n_rows, *, counts):
     return {"regressed_covariates": n_columns - 1, "covariate_share": share, "covariate_loss": loss}
 
 
-def _mechanisms(events):
+def _mechanisms(events: Sequence[Event]) -> list[dict[str, Any]]:
     """Describe every mechanism once, with how often it runs, and of normal noise the share of all mu^2."""
     total = sum(event.mu**2 for event in events if isinstance(event, GaussianEvent))
     described = []
     for event, times in Counter(events).items():
-        own = {"noise_sd": None, "mu": None, "share": None}
+        noise_terms = {"noise_sd": None, "mu": None, "share": None}
         if isinstance(event, GaussianEvent):
-            own = {"noise_sd": event.sigma, "mu": event.mu, "share": times * event.mu**2 / total}
+            noise_terms = {"noise_sd": event.sigma, "mu": event.mu, "share": times * event.mu**2 / total}
         described.append(
             {
                 "statistic": event.statistic,
@@ -307,20 +317,20 @@ def _mechanisms(events):
                 "entries": event.entries,
                 "sensitivity": event.sensitivity.value,
                 "proof": event.sensitivity.proof,
-                **own,
+                **noise_terms,
                 "epsilon": None if isinstance(event, GaussianEvent) else event.epsilon,
             }
         )
     return described
 
 
-def _book(config):
+def _book(config: StudyConfig) -> Book | None:
     """Read the ledger, if there is one; reading leaves it as it is."""
     path = config.privacy.ledger
     return Ledger(path).read() if path and Path(path).exists() else None
 
 
-def _problems(config, *, doubtful):
+def _problems(config: StudyConfig, *, doubtful: Collection[str]) -> tuple[list[str], list[str]]:
     """Return the lines that keep a study from starting, and those about a file or key yet to come."""
     lines = problems(config, doubtful=doubtful, headers_only=True)
     # Plans are made before there is access or a ledger, and by people who will never hold the key.
@@ -333,8 +343,8 @@ def _problems(config, *, doubtful):
     return [line for line in lines if line not in hints], hints
 
 
-def _linkage(variant_set, methods):
-    """Say what is assumed of linkage disequilibrium, and apart what fits along a map of the genome take."""
+def _linkage(variant_set: PlannedVariants, methods: Sequence[str]) -> dict[str, str]:
+    """Name the assumed linkage disequilibrium, and separately the one of fits along a map of the genome."""
     if not takes_map(methods):
         return {"linkage": variant_set.of_ld}
     if all(takes_map([name]) for name in methods):
@@ -342,15 +352,17 @@ def _linkage(variant_set, methods):
     return {"linkage": variant_set.of_ld, "genome_linkage": variant_set.of_spectra}
 
 
-def _standing(config, book):
+def _standing(config: StudyConfig, book: Book | None) -> dict[str, Any] | None:
     path = config.privacy.ledger
     if book is None:
         return {"path": path, "exists": False} if path else None
     return {"path": path, "exists": True, "accession": book.accession, "consent": book.consent}
 
 
-def _verdicts(book, request, events, *, dataset):
-    """Say, for every account of a ledger, what a new request would cost it and leave."""
+def _verdicts(
+    book: Book, request: PrivacyRequest, events: Sequence[Event], *, dataset: "Dataset"
+) -> list[dict[str, Any]]:
+    """Return the cost of a new request for every account of a ledger, and the remaining budget."""
     account = Account(request.protection, request.unit, request.neighbours)
     faults = [
         f"`dataset.{name}` is {getattr(dataset, name)}, not {getattr(book, name)}"
@@ -385,7 +397,7 @@ def _verdicts(book, request, events, *, dataset):
     return verdicts
 
 
-def _at_strict_delta(book, budget, spent):
+def _at_strict_delta(book: Book, budget: Budget, spent: Cost) -> dict[str, str] | None:
     """Return a spent and an allowed epsilon at a delta small for so many people; None without one."""
     strict = strict_budget(budget, book.people_at_most)
     if strict is None:

@@ -1,7 +1,9 @@
-"""What public files tell a plan of the variants: frequencies, and how variants go together."""
+"""Frequencies and linkage disequilibrium that a plan takes from public files."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,51 +18,38 @@ from dpgrs.study.shape import Shape
 from dpgrs.study.table_cohort import is_table
 from dpgrs.study.variant_terms import has_public_sites
 
-# People of a panel that is not named yet.
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from dpgrs.config.study import StudyConfig
+    from dpgrs.linalg.genome_prior import Spectrum
+    from dpgrs.linalg.public_ld import PublicLd
+
+# The assumed people of a panel that no setting names yet.
 USUAL_PANEL = 2000
 
 
 @dataclass(frozen=True)
 class PlannedVariants:
-    """The variants of every number of variants, as a plan takes them.
+    """The variants that a plan assumes, by number of variants."""
 
-    Attributes
-    ----------
-    frequencies : dict of number of variants to (n_variants,) float64, ALT allele frequencies.
-    of_frequencies : str, where they come from.
-    of_ld : str, what is assumed of linkage disequilibrium.
-    ld : dict of number of variants to PublicLd; empty where variants are taken as independent.
-    spectra : dict of number of variants to the Spectrum along LD blocks; empty for tables.
-    of_spectra : str, where they come from.
-    residual_variances : dict of number of variants to what public scores leave of outcomes, if a run has
-        measured it.
-    """
-
-    frequencies: dict
-    of_frequencies: str
-    of_ld: str
-    ld: dict = field(default_factory=dict)
-    spectra: dict = field(default_factory=dict)
-    of_spectra: str = ""
-    residual_variances: dict = field(default_factory=dict)
+    frequencies: dict[int, np.ndarray]  # (n_variants,) float64, of ALT alleles
+    of_frequencies: str  # where they come from
+    of_ld: str  # the assumed linkage disequilibrium, in words
+    ld: "dict[int, PublicLd]" = field(default_factory=dict)  # empty where variants are taken as independent
+    spectra: "dict[int, Spectrum]" = field(default_factory=dict)  # along LD blocks; empty for tables
+    of_spectra: str = ""  # where they come from
+    # Variances that public scores leave of outcomes, if a run has measured them.
+    residual_variances: dict[int, Sequence[float]] = field(default_factory=dict)
 
 
-def planned_variants(config, people):
-    """Take frequencies and linkage disequilibrium from the public files of a study, as far as they are there.
+def planned_variants(
+    config: "StudyConfig",
+    people: int,  # the rarest neutral variant has an allele in one of them
+) -> PlannedVariants:
+    """Take frequencies and linkage disequilibrium from the public files of a study, as far as these exist.
 
-    Parameters
-    ----------
-    config : StudyConfig.
-    people : int, of whom the rarest neutral variant has an allele.
-
-    Returns
-    -------
-    PlannedVariants
-
-    Raises
-    ------
-    UsageError
-        If a file cannot be read or has too few sites.
+    A file that cannot be read or has too few sites is a UsageError.
     """
     sizes = config.variants.size
     if is_table(config):
@@ -84,7 +73,7 @@ def planned_variants(config, people):
     return PlannedVariants(frequencies, words, of_ld, ld, *_spectra(config))
 
 
-def _public_sites(config, *, size):
+def _public_sites(config: "StudyConfig", *, size: int) -> "tuple[pd.DataFrame, str] | None":
     """Return the sites that the study will take and where they are, or None if none are there yet."""
     public, seed, maf = config.public, config.seed, config.variants.maf
     if public.sites:
@@ -100,25 +89,25 @@ def _public_sites(config, *, size):
     return None
 
 
-def _linkage(config, sizes):
-    """Return what is assumed of linkage disequilibrium, and that of every size if a run has measured it."""
+def _linkage(config: "StudyConfig", sizes: Sequence[int]) -> "tuple[str, dict[int, PublicLd]]":
+    """Return the assumed linkage disequilibrium in words, and by size if a run has measured it."""
     path = _folder(config) / "ld.npz"
     if config.public.sites or not path.is_file():
         return _independence(config), {}
     try:
-        found = load_ld(path)
+        ld_by_size = load_ld(path)
     except DpgrsError as error:
         raise UsageError(f"`public.reference`: {error}") from None
-    if not found.keys() >= set(sizes):
+    if not ld_by_size.keys() >= set(sizes):
         return _independence(config), {}
-    ld = {size: found[size][0] for size in sizes}
+    ld = {size: ld_by_size[size][0] for size in sizes}
     n_rows = ld[max(sizes)].n_rows
     words = f"variants that go together as in the {n_rows} public rows of {path}"
     return f"{words}, whose ancestry is taken to be the cohort's", ld
 
 
-def _spectra(config):
-    """Return the Spectrum along LD blocks of every size, where they come from, and what scores leave."""
+def _spectra(config: "StudyConfig") -> "tuple[dict[int, Spectrum], str, dict[int, Sequence[float]]]":
+    """Return the Spectrum along LD blocks of every size, its origin, and variances that scores leave."""
     sizes, path = config.variants.size, _folder(config) / "ld.npz"
     try:
         stored = stored_spectra(path) if path.is_file() else {}
@@ -138,13 +127,17 @@ def _spectra(config):
     return spectra, f"{words} on {megabases:,.0f} megabases, with a panel of {n_panel:,} people", {}
 
 
-def _independence(config):
-    """Say that variants are taken as independent, and how their linkage disequilibrium is had."""
-    way = "with a `public.reference`, in a release or a benchmark of `blup-ld`, there is that of its people"
+def _independence(config: "StudyConfig") -> str:
+    """Say that variants are taken as independent, and how to measure their linkage disequilibrium."""
+    advice = (
+        "with a `public.reference`, in a release or a benchmark of `blup-ld`, there is that of its people"
+    )
     if has_public_sites(config) and not config.public.sites:
-        way = f"ask Snakemake for {_folder(config) / 'ld.npz'} to plan with that of the public panel"
-    return f"independent variants, where correlated ones have mostly done better; {way} (docs/how-to/plan.md)"
+        advice = f"ask Snakemake for {_folder(config) / 'ld.npz'} to plan with that of the public panel"
+    return (
+        f"independent variants, where correlated ones have mostly done better; {advice} (docs/how-to/plan.md)"
+    )
 
 
-def _folder(config):
+def _folder(config: "StudyConfig") -> Path:
     return Path("results", config.study, "public")

@@ -146,9 +146,9 @@ def test_results__say_that_they_are_not_private(cohort):
     [
         (
             {"X": np.zeros((N, D)) + 2},
-            "`X` must hold 0 or 1 alone where rows are haplotypes, got other values.",
+            "`X` must hold only 0 or 1 where rows are haplotypes, got other values.",
         ),
-        ({"X": np.full((N, D), np.nan)}, "`X` must hold 0 or 1 alone"),
+        ({"X": np.full((N, D), np.nan)}, "`X` must hold only 0 or 1"),
         ({"X": np.zeros(N)}, r"`X` must be \(n_rows, n_variants\), got an array of \(400,\)."),
         ({"X": np.zeros((N - 1, D))}, "`X` must have two rows a person"),
         ({"Y": np.zeros(N - 2)}, "`Y` must have a row for each of the 400 rows of `X`, got an array of"),
@@ -158,7 +158,7 @@ def test_results__say_that_they_are_not_private(cohort):
         ({"frequency": np.zeros(D)}, "`frequency` must lie between 0 and 1"),
         ({"scale": 0}, "`scale` must be finite and above 0"),
         ({"scale": [1, 2, 3]}, "`scale` must be one number, or one for each of 2 outcomes"),
-        ({"prevalence": 0.5}, "`Y` must hold 0 and 1 alone beside `prevalence`"),
+        ({"prevalence": 0.5}, "`Y` must hold only 0 and 1 beside `prevalence`"),
         ({"rows": "alleles"}, "`rows` must be haplotypes or people, got alleles."),
         ({"method": "blupp"}, "`method` must be one of .*, got blupp. Did you mean `blup`?"),
         ({"method": "ols"}, "`method` must be one of .*, got ols. Take one of them."),

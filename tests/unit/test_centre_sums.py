@@ -324,7 +324,9 @@ def test_check__raise_on_what_sums_do_not_carry(raw, said):
 @pytest.mark.usefixtures("taken")
 def test_check__raise_on_sums_that_others_can_read(tmp_path):
     (tmp_path / "sums.npz").chmod(0o644)
-    assert any("`cohort.sums` must be yours alone, got sums.npz" in line for line in lines_of(CONFIG))
+    assert any(
+        "`cohort.sums` must be readable by you only, got sums.npz" in line for line in lines_of(CONFIG)
+    )
 
 
 @pytest.mark.usefixtures("taken")

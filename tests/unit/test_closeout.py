@@ -72,7 +72,7 @@ def test_closeout__raise_on_settings_that_are_damaged(study, content):
     assert result.exit_code == 1
     assert result.stderr == (
         f"dpgrs: `{settings}` must be JSON that dpgrs wrote, but is missing, cut off or damaged. Restore it "
-        f"from a copy, or remove what is in {study}/private by hand.\n"
+        f"from a copy, or remove the files in {study}/private by hand.\n"
     )
     assert files_of(study) == KEPT | DERIVED
 

@@ -383,7 +383,9 @@ def test_check__refuses_to_mix_a_benchmark_and_a_release_in_one_folder(tmp_path,
     path = tmp_path / "results" / "demo" / record
     path.parent.mkdir(parents=True)
     path.write_text(json.dumps({"mode": "release"}))
-    with pytest.raises(UsageError, match="`study` must be new for `mode: benchmark`, got that of a release"):
+    with pytest.raises(
+        UsageError, match="`study` must be new for `mode: benchmark`, got the name of a release"
+    ):
         check({"study": "demo"})
     path.write_text(json.dumps({"mode": "benchmark"}))
     assert check({"study": "demo"}).study == "demo"

@@ -136,7 +136,7 @@ def test_controlled_problems__nothing_wrong(changes):
 def test_controlled_problems__health_research_alone_has_no_populations(changes):
     changes["cohort"] = changes.get("cohort", {}) | {"populations": "p.tsv"}
     line = only(found(config(**changes)))
-    assert line.startswith("`cohort.populations` must be null under consent to health research alone (HMB)")
+    assert line.startswith("`cohort.populations` must be null under consent to health research only (HMB)")
     changes["cohort"]["populations"] = None
     assert found(config(**changes)) == []
 
@@ -146,7 +146,7 @@ def test_controlled_problems__health_research_alone_in_a_benchmark():
         "dataset": {"data_use": "HMB"},
         "cohort": {"source": "vcf", "vcf": "a.vcf", "populations": "p.tsv"},
     }
-    assert "health research alone" in only(found(resolve(raw)))
+    assert "health research only" in only(found(resolve(raw)))
 
 
 def test_controlled_problems__a_benchmark_is_of_open_data():

@@ -31,7 +31,7 @@ def test_terms__are_refused_without_copies(term):
     (line,) = found_by(copies, resolve({"cohort": {"copies": term}}))
     (name,) = term
     assert line == (
-        f"`cohort.copies.{name}` must come with `cohort.copies.people`, got it alone. "
+        f"`cohort.copies.{name}` must come with `cohort.copies.people`, got it without. "
         "Say how many people to make."
     )
 

@@ -66,7 +66,7 @@ def test_problems__none_of_sound_covariates_and_none_without_any():
     ("changes", "complaint"),
     [
         ({"scales": None}, "`covariates.scales` must be given with `covariates.file`, got null"),
-        ({"file": None}, "`covariates.scales` must come with `covariates.file`, got it alone"),
+        ({"file": None}, "`covariates.scales` must come with `covariates.file`, got it without"),
         ({"file": None, "scales": None, "columns": ["age"]}, "`covariates.columns` must come with"),
         ({"columns": ["size"]}, "must have a line for every covariate, got none for `size`"),
         ({"file": "nothing.tsv"}, "`covariates.file`: `nothing.tsv` must be a table, but is not there"),
@@ -236,7 +236,7 @@ def test_problems__a_table_of_the_reference_is_needed_to_measure_on_it():
     assert found(more=MEASURED) == []
     assert found(file=None, scales=None, pcs=1, more=public) == []
     line = only(found(more={"mode": "release", "evaluation": {"covariates": "r.tsv"}}))
-    assert "must come with `metrics: public` and `covariates.file`, got r.tsv alone" in line
+    assert "must come with `metrics: public` and `covariates.file`, got r.tsv without" in line
     benchmark = resolve({"evaluation": {"covariates": "r.tsv"}})
     assert "`evaluation.covariates` is for `mode: release`" in only(found_by(release, benchmark))
 

@@ -153,7 +153,7 @@ def test_problems__a_release_fetches_nothing():
     ("fetch", "message"),
     [
         ({"manifest": None}, "`cohort.fetch.manifest` must be the address of the checksums"),
-        ({"vcf": None, "populations": None}, "got it alone"),
+        ({"vcf": None, "populations": None}, "got it without"),
         (
             {"vcf": "ftp://example.org/chr{chrom}.vcf"},
             "`cohort.fetch.vcf` must begin with https:// or http://",

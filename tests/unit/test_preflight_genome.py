@@ -28,7 +28,7 @@ def inspected(*, methods=("blup-genome",), **sections):
             genome.planned_problems,
             {"cohort": {"planned_people": None}},
             "`cohort.planned_people` must be given for `methods: blup-genome`, got null. State about how "
-            "many people you expect, by what is public.",
+            "many people you expect, from public knowledge.",
         ),
         (
             genome.frequency_problems,

@@ -75,7 +75,7 @@ def test_chosen_people__unread_genotypes_still_have_their_settings_checked():
         ),
         (
             {"consent": {"allow": 1}},
-            "`people.consent.allow` must come with `people.consent.file`, got it alone",
+            "`people.consent.allow` must come with `people.consent.file`, got it without",
         ),
         (
             {"consent": {"file": "consent.tsv", "allow": [1, 0]}},

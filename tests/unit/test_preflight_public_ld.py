@@ -142,5 +142,5 @@ def test_problems__a_list_of_people_is_of_genotypes_of_a_reference():
     public = {"sites": "sites.tsv", "keep": "de.txt"}
     lines = found(RELEASE, public=public, methods=["blup"])
     assert any(
-        line.startswith("`public.keep` must come with `public.reference`, got it alone.") for line in lines
+        line.startswith("`public.keep` must come with `public.reference`, got it without.") for line in lines
     )

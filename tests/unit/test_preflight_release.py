@@ -103,14 +103,14 @@ def test_release__a_complete_study_passes(study, method, bounds):
         ({"methods": "ols"}, "`methods` must have a guarantee in a release, got ols."),
         (
             {"methods": ["dp-sgd"]},
-            "`methods` must not be for benchmarks alone in a release, got dp-sgd. Use one of ",
+            "`methods` must not be only for benchmarks in a release, got dp-sgd. Use one of ",
         ),
         (
             {"methods": ["adassp"], "variants": {"size": 5000}},
             "`variants.size` must be at most 4096 for `methods: adassp`, got 5000. Lower it.",
         ),
         *(
-            ({"methods": [name]}, f"`methods` must not be for benchmarks alone in a release, got {name}. ")
+            ({"methods": [name]}, f"`methods` must not be only for benchmarks in a release, got {name}. ")
             for name in ("naive", "bas", "k-bas", "s-blup")
         ),
         (

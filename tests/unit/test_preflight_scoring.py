@@ -72,7 +72,7 @@ def test_problems__none_of_scores_for_people_of_others():
         ),
         (
             {"target": "phs000001.v1.p1.c1.HMB.vcf", "populations": "pop.tsv"},
-            "`score.populations` must be null under consent to health research alone (HMB), got pop.tsv",
+            "`score.populations` must be null under consent to health research only (HMB), got pop.tsv",
         ),
     ],
 )

@@ -188,7 +188,7 @@ def test_write_release__raise_on_other_public_genotypes_than_were_fitted(study, 
 
 def test_fit_weights__raise_on_other_public_genotypes_than_steered(study, monkeypatch):
     other, _ = ld_file(study.root / "other.npz", monkeypatch, seed=2)
-    with pytest.raises(DpgrsError, match="must be that by which X'Y was drawn"):
+    with pytest.raises(DpgrsError, match="must be the one that steered X'Y"):
         fit(study, other)
 
 

@@ -132,7 +132,7 @@ def test_make_variants__of_public_genotypes_takes_the_published_files_alone(tmp_
     for stores, digests, got in (
         ([first, second], [one, other], "another: 2.vcf"),
         ([first, second], [one], "another: 2.vcf"),
-        ([first], [one, two], "some of them alone"),
+        ([first], [one, two], "only some of them"),
     ):
         wanted = f"must be of the files of `public.genotypes.sha256`, got {got}. Restore the published ones."
         with pytest.raises(DpgrsError, match=wanted):

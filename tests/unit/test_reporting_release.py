@@ -326,7 +326,7 @@ def test_render__raise_on_a_changed_release(spoiled):
 def test_render__raise_on_other_sites(spoiled):
     sites = pd.read_csv(spoiled["sites"], sep="\t")
     write_table(spoiled["sites"], sites.assign(position=sites["position"] + 1))
-    with pytest.raises(UsageError, match="`sites` must be those of the release"):
+    with pytest.raises(UsageError, match="`sites` must be the sites of the release"):
         render_release_report(**spoiled, processes=1)
 
 

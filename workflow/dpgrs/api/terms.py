@@ -120,7 +120,7 @@ def genotype_array(X: "ArrayLike", *, rows: str) -> np.ndarray:
     if X.dtype.kind not in "biuf" or not np.isin(X, list(calls)).all():
         words = " or ".join([", ".join(map(str, calls[:-1])), str(calls[-1])])
         fix = "Fill missing calls, and say by `rows` what a row is; `dpgrs tabular` takes real numbers."
-        raise UsageError(must("X", f"hold {words} alone where rows are {rows}", "other values", fix))
+        raise UsageError(must("X", f"hold only {words} where rows are {rows}", "other values", fix))
     if rows == Rows.PEOPLE:
         return np.stack([X >= 1, X == 2], axis=1).reshape(-1, X.shape[1]).T
     if len(X) % 2:
@@ -184,7 +184,7 @@ def outcome_arrays(
         if not ((public > 0) & (public < 1)).all():
             raise UsageError(must("prevalence", "lie between 0 and 1", "others", "Correct it."))
         if not np.isin(Y[~np.isnan(Y)], (0, 1)).all():
-            raise UsageError(must("Y", "hold 0 and 1 alone beside `prevalence`", "others", "Recode it."))
+            raise UsageError(must("Y", "hold only 0 and 1 beside `prevalence`", "others", "Recode it."))
         centre, scale = public, np.sqrt(public * (1 - public))
     units = Units(_each("centre", centre, n_outcomes), _each("scale", scale, n_outcomes))
     if not (np.isfinite(units.centre).all() and np.isfinite(units.scale).all() and (units.scale > 0).all()):

@@ -47,7 +47,7 @@ SECTIONS = {
     "Make or check a release": ("key", "ledger", "release", "centre", "compare-people", "closeout"),
     "Apply scores": ("score",),
     "Prepare genotypes": ("fetch-manifest", "fetch", "store"),
-    "Test what is claimed": ("audit",),
+    "Test the claims": ("audit",),
 }
 OTHERS, STEPS = "Added by other packages", "Steps of a study"
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -172,7 +172,7 @@ def main(context: click.Context, verbose: int, quiet: bool) -> None:
 @click.option("--json", "is_json", is_flag=True, help="Print JSON.")
 @click.option("--markdown", "is_markdown", is_flag=True, help="Print a Markdown table, one row per case.")
 @click.option(
-    "--output", type=click.Path(path_type=Path), help="File to write as JSON, in place of standard output."
+    "--output", type=click.Path(path_type=Path), help="File to write as JSON, instead of standard output."
 )
 @click.pass_obj
 def audit_mechanisms(

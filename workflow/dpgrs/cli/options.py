@@ -52,7 +52,7 @@ def account_terms(command: Callable) -> Callable:
     """Options that define an account and what it allows."""
     return _with(
         command,
-        click.option("--protection", type=choice(Protection), required=True, help="What is private."),
+        click.option("--protection", type=choice(Protection), required=True, help="The private data."),
         click.option("--unit", type=choice(Unit), required=True, help="Whose data one unit covers."),
         click.option("--neighbours", type=choice(Neighbours), required=True, help="Which data sets compare."),
         click.option("--epsilon", help="Total epsilon of all releases together; exact text."),

@@ -7,7 +7,7 @@ from dpgrs.cli.options import path_argument
 
 @click.command()
 @path_argument("study")
-@click.option("--remove", is_flag=True, help="Remove what is listed.")
+@click.option("--remove", is_flag=True, help="Remove the listed files.")
 def closeout(study: str, remove: bool) -> None:
     """List, or remove, what a study derived from single people; STUDY is results/NAME.
 

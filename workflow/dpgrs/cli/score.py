@@ -51,7 +51,7 @@ from dpgrs.cli.options import AT_LEAST_1, FiniteRange, path_argument, path_optio
     type=AT_LEAST_1,
     default=4,
     show_default=True,
-    help="Principal components of the reference by which scores are adjusted.",
+    help="Principal components of the reference that adjust scores.",
 )
 @click.option("--populations", type=click.Path(), help="Table of `sample` and `population`, for the page.")
 @click.option(

@@ -202,7 +202,7 @@ class Cohort(Section):
     )
     sums: str | None = setting(
         None,
-        "Path of the sums of several centres, from `dpgrs centre combine`, in place of genotypes and "
+        "Path of the sums of several centres, from `dpgrs centre combine`, instead of genotypes and "
         "outcomes, in a release.",
         example="sums.npz",
         is_path=True,
@@ -270,9 +270,9 @@ class Cohort(Section):
     )
     in_turn: bool = setting(
         False,
-        "Whether genotype files are there in turn. Those of a chromosome are needed until its store is made, "
-        "and may then be removed. Otherwise all files must be there at every start. The path names one file "
-        "for each chromosome, with its ending and without `*`.",
+        "Whether genotype files are there in turn. The files of a chromosome are needed until its store is "
+        "made, and may then be removed. Otherwise all files must be there at every start. The path names "
+        "one file for each chromosome, with its ending and without `*`.",
         example=True,
     )
     planned_people: int | None = setting(

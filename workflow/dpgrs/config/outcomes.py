@@ -50,7 +50,7 @@ class Outcomes(Section):
     loadings: str | None = setting(
         None,
         "Path of a table of public loadings of the outcomes on fewer components, a line an outcome, with "
-        "`outcome`, `origin` and a column a component. The components of each row are released in place of "
+        "`outcome`, `origin` and a column a component. The components of each row are released instead of "
         "its outcomes, and the weights are mapped back.",
         example="outcome_loadings.tsv",
         is_path=True,
@@ -118,7 +118,7 @@ class Outcomes(Section):
     )
     network: int | None = setting(
         None,
-        "Hidden units of a two-layer network, one network for each simulated outcome, in place of the sum of "
+        "Hidden units of a two-layer network, one network for each simulated outcome, instead of the sum of "
         "the variants' effects. The variants then explain `heritability` of an outcome, about three quarters "
         "of it by a linear score. null adds effects up.",
         example=16,
@@ -211,8 +211,8 @@ class Covariates(Section):
     )
     share: float | None = setting(
         None,
-        "Share of mu^2 for that regression. null takes the smallest by which its noise costs an outcome less "
-        "than 0.001 of its variance, by the planned number of people, from 0.03 to 0.3.",
+        "Share of mu^2 for that regression. null takes the smallest with which its noise costs an outcome "
+        "less than 0.001 of its variance, by the planned number of people, from 0.03 to 0.3.",
         example=0.05,
         above=0,
         below=1,

@@ -144,7 +144,7 @@ class Release(Section):
     )
     preprocessing: str | None = setting(
         None,
-        "What was done to the data before, with knowledge of them: calling, phasing, imputation, quality "
+        "Earlier processing of the data, with knowledge of them: calling, phasing, imputation, quality "
         "control, choice of people, outcomes and settings. The guarantee does not cover it. Needed for a "
         "release of real data.",
         example="Called jointly and phased with SHAPEIT5; no settings were tried on these people",
@@ -233,7 +233,7 @@ class Score(Section):
     )
     components: int = setting(
         4,
-        "Number of principal components of `score.reference` by which scores are adjusted.",
+        "Number of principal components of `score.reference` that adjust scores.",
         example=10,
         minimum=1,
         maximum=100,
@@ -246,7 +246,7 @@ class Score(Section):
     )
     frequencies: str | None = setting(
         None,
-        "Path of a table of public ALT allele frequencies, by which missing calls are filled.",
+        "Path of a table of public ALT allele frequencies, with which missing calls are filled.",
         example="results/height/public/sites.tsv",
         is_path=True,
     )

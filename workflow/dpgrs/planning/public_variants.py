@@ -130,10 +130,10 @@ def _spectra(config: "StudyConfig") -> "tuple[dict[int, Spectrum], str, dict[int
 def _independence(config: "StudyConfig") -> str:
     """Say that variants are taken as independent, and how to measure their linkage disequilibrium."""
     advice = (
-        "with a `public.reference`, in a release or a benchmark of `blup-ld`, there is that of its people"
+        "with a `public.reference`, in a release or a benchmark of `blup-ld`, it is measured on its people"
     )
     if has_public_sites(config) and not config.public.sites:
-        advice = f"ask Snakemake for {_folder(config) / 'ld.npz'} to plan with that of the public panel"
+        advice = f"ask Snakemake for {_folder(config) / 'ld.npz'} to plan with the LD of the public panel"
     return (
         f"independent variants, where correlated ones have mostly done better; {advice} (docs/how-to/plan.md)"
     )

@@ -161,7 +161,7 @@ def ancestry_problems(inspection: "Inspection") -> list[str]:
     consent_words += inspection["people.consent.allow"] or []
     if populations is None or not any(map(HEALTH_ALONE.search, consent_words)):
         return []
-    domain = "be null under consent to health research alone (HMB)"
+    domain = "be null under consent to health research only (HMB)"
     got = f"{populations}: results by population are about ancestry"
     return [must("cohort.populations", domain, got, "Leave it out.")]
 

@@ -30,7 +30,7 @@ def term_problems(inspection: "Inspection", key: str) -> list[str]:
     """Find a term of copies where there are none."""
     if n_copies(inspection.config) is not None or inspection.is_default(key):
         return []
-    return [must(key, f"come with `{COPIES}`", "it alone", "Say how many people to make.")]
+    return [must(key, f"come with `{COPIES}`", "it without", "Say how many people to make.")]
 
 
 def table_problems(inspection: "Inspection") -> list[str]:

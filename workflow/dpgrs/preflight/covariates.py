@@ -31,7 +31,7 @@ def unused_problems(inspection: "Inspection", key: str) -> list[str]:
     """Find a key that is given without the table that it is about."""
     if inspection[key] is None or inspection["covariates.file"] is not None:
         return []
-    return [must(key, "come with `covariates.file`", "it alone", "Give the table.")]
+    return [must(key, "come with `covariates.file`", "it without", "Give the table.")]
 
 
 def needed_problems(inspection: "Inspection") -> list[str]:
@@ -40,11 +40,11 @@ def needed_problems(inspection: "Inspection") -> list[str]:
     is_needed = _measures_on_table(inspection)
     if is_needed and path is None:
         domain = f"be given for `evaluation.metrics: {Metrics.PUBLIC}` with covariates from a file"
-        fix = "Give those of the reference people, or withhold the metrics."
+        fix = "Give a table of the reference people, or withhold the metrics."
         return [must(key, domain, "null", fix)]
     if path is not None and not is_needed and inspection["mode"] == "release":
         domain = f"come with `metrics: {Metrics.PUBLIC}` and `covariates.file`"
-        return [must(key, domain, f"{path} alone", "Leave it out.")]
+        return [must(key, domain, f"{path} without", "Leave it out.")]
     return []
 
 

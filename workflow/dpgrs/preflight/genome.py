@@ -26,7 +26,7 @@ def planned_problems(inspection: "Inspection") -> list[str]:
     is_public = any(numbers) or inspection["cohort.source"] == "simulate"
     if is_public or not takes_map(inspection["methods"]):
         return []
-    fix = "State about how many people you expect, by what is public."
+    fix = "State about how many people you expect, from public knowledge."
     return [must("cohort.planned_people", f"be given for `methods: {_mapped()}`", "null", fix)]
 
 

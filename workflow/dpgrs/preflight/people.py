@@ -99,7 +99,7 @@ def _consent_problems(choice: PeopleTerms, *, is_of_centres: bool) -> list[str]:
     key = "people.consent.allow"
     if choice.consent is None and not is_of_centres:
         domain = "come with `people.consent.file`"
-        return [f"`{key}` must {domain}, got it alone. Give the table of codes."] if choice.allow else []
+        return [f"`{key}` must {domain}, got it without. Give the table of codes."] if choice.allow else []
     if choice.consent is not None and not choice.allow:
         return [f"`{key}` must list the codes that let a person in, got null. For example `allow: [1]`."]
     return [

@@ -140,9 +140,7 @@ def method_problems(inspection: "Inspection") -> list[str]:
         )
     for name in methods:
         method = METHODS[name]
-        domain = (
-            "have a guarantee" if Protection.NONE in method.protections else "not be for benchmarks alone"
-        )
+        domain = "have a guarantee" if Protection.NONE in method.protections else "not be only for benchmarks"
         if not method.may_be_released:
             lines.append(f"`methods` must {domain} in a release, got {name}. Use one of {offered}.")
         elif name not in BY_METHOD:
@@ -237,7 +235,7 @@ def reference_problems(inspection: "Inspection") -> list[str]:
     if is_public and is_file and path is None:
         lines.append(
             f"`evaluation.outcomes` must be given for `evaluation.metrics: {Metrics.PUBLIC}` with "
-            "outcomes from a file, got null. Give those of the reference people."
+            "outcomes from a file, got null. Give a table of the reference people."
         )
     if path is not None and not (is_public and is_file):
         lines.append(

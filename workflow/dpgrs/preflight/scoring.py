@@ -72,7 +72,7 @@ def ancestry_problems(inspection: "Inspection") -> list[str]:
     limited = next((path for path in paths if IN_PATH.search(path) and HEALTH_ALONE.search(path)), None)
     if limited is None or inspection[POPULATIONS] is None:
         return []
-    domain = "be null under consent to health research alone (HMB)"
+    domain = "be null under consent to health research only (HMB)"
     return [must(POPULATIONS, domain, f"{inspection[POPULATIONS]} with {limited}", "Leave it out.")]
 
 
@@ -125,7 +125,7 @@ def _table_problems(score: "Score", samples: Sequence[str] | None) -> list[str]:
     except DpgrsError as error:
         return [*lines, f"`{POPULATIONS}`: {error}"]
     if samples is not None and not set(listed_ids) & set(samples):
-        got = f"{score.populations} of other people alone"
+        got = f"{score.populations}, which names none of them"
         lines.append(must(POPULATIONS, "name people of `score.target`", got, "Correct the ids."))
     return lines
 

@@ -35,12 +35,14 @@ def mode_problems(inspection: "Inspection") -> list[str]:
         record_mode = re.search(r'"mode": "(\w+)"', record.read_text()) if record.is_file() else None
         if record_mode and record_mode[1] != mode:
             return [
-                must("study", f"be new for `mode: {mode}`", f"that of a {record_mode[1]}", "Name another.")
+                must(
+                    "study", f"be new for `mode: {mode}`", f"the name of a {record_mode[1]}", "Name another."
+                )
             ]
     # A run with `--until` may leave no record.
     reasons = made_otherwise({"mode": json.dumps(mode)}, private=folder / "private")
     if mixed := [path for path, keys in reasons.items() if "mode" in keys]:
-        got = f"that of another mode, which made `{mixed[0]}`"
+        got = f"the name of another mode, which made `{mixed[0]}`"
         return [must("study", f"be new for `mode: {mode}`", got, "Name another.")]
     return []
 

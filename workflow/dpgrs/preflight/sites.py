@@ -35,10 +35,11 @@ def source_problems(inspection: "Inspection") -> list[str]:
             "Sites and frequencies may not come from the cohort."
         )
     if "frequencies" in given_keys and "sites" not in given_keys:
-        lines.append("`public.frequencies` must come with `public.sites`, got it alone. Give the sites.")
+        lines.append("`public.frequencies` must come with `public.sites`, got it without. Give the sites.")
     if public.keep and "reference" not in given_keys:
         lines.append(
-            "`public.keep` must come with `public.reference`, got it alone. Give the genotypes of its people."
+            "`public.keep` must come with `public.reference`, got it without. Give the genotypes of its "
+            "people."
         )
     if given_keys and not public.origin:
         lines.append("`public.origin` must say where the public sites come from, got null. Say it in words.")

@@ -117,7 +117,9 @@ def file_problems(inspection: "Inspection") -> list[str]:
         study_terms = terms_of(config, site_digest="")
         del study_terms["public sites"]
         if os.stat(path).st_mode & OPEN_TO_OTHERS:  # noqa: PTH116 - takes a path of any kind
-            return [must(SUMS, "be yours alone", f"{path}, which others can read", "Run `chmod 600`.")]
+            return [
+                must(SUMS, "be readable by you only", f"{path}, which others can read", "Run `chmod 600`.")
+            ]
         require_same_terms(CentreSums.load(path), study_terms, path=path, others="the study")
     except OSError as error:
         return [must(SUMS, "be a file", f"{path}: {error.strerror}", "Correct the path.")]

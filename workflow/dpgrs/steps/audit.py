@@ -141,7 +141,7 @@ def require_within_claims(findings: Iterable[dict[str, Any]]) -> None:
     broken = sorted({finding["mechanism"] for finding in findings if not finding["is_within_claim"]})
     if broken:
         raise DpgrsError(
-            f"The privacy loss must be at most what is claimed, and is more in: {', '.join(broken)}. "
+            f"The privacy loss must be at most the claimed one, and is more in: {', '.join(broken)}. "
             "Release nothing with these mechanisms, and report this."
         )
 

@@ -27,7 +27,7 @@ def list_derived(
         raise UsageError(
             f"`{study}` must be the folder of a study, with settings.json and private/, got another. Name it."
         )
-    fix = f"Restore it from a copy, or remove what is in {private} by hand."
+    fix = f"Restore it from a copy, or remove the files in {private} by hand."
     settings = read_json(records[0], fix=fix)
     derived = sorted(path for path in private.iterdir() if path.name not in KEPT) if private.is_dir() else []
     private_keys = (key for key in PATHS if not key.startswith(("public.", "privacy.", "evaluation.")))

@@ -185,7 +185,7 @@ def _drawn_fits(
 def _require_same_ld(label: dict[str, Any], ld: Path | None) -> None:
     if "ld" in label and label["ld"] != ld_identity(ld).get("ld"):
         raise DpgrsError(
-            "The linkage disequilibrium of a fit must be that by which X'Y was drawn, got another. Take the "
+            "The linkage disequilibrium of a fit must be the one that steered X'Y, got another. Take the "
             "same file for both."
         )
 

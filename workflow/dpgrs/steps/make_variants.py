@@ -74,5 +74,5 @@ def _require_published(stores: Sequence[HaplotypeStore], digests: Sequence[str])
     unpublished = sorted({file["file"] for file in files if file["sha256"] not in digests})
     if unpublished or {*digests} != {file["sha256"] for file in files}:
         domain = "be of the files of `public.genotypes.sha256`"
-        got = f"another: {unpublished[0]}" if unpublished else "some of them alone"
+        got = f"another: {unpublished[0]}" if unpublished else "only some of them"
         raise DpgrsError(f"Genotypes must {domain}, got {got}. Restore the published ones.")

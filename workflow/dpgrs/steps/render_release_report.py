@@ -98,7 +98,9 @@ def _read_score(path: Path, columns: Mapping[str, str]) -> pd.DataFrame:
 def _variants(sites: pd.DataFrame, digest: str) -> pd.DataFrame:
     """Return the public sites with names and frequencies, in the order of a score that holds all of them."""
     if site_digest(sites) != digest:
-        raise UsageError("`sites` must be those of the release, got others. Name the file it was made with.")
+        raise UsageError(
+            "`sites` must be the sites of the release, got others. Name the file it was made with."
+        )
     sites = in_file_order(sites.assign(contig=sites["contig"].str.removeprefix("chr")))
     return sites[list(VARIANT_COLUMNS)]
 
@@ -152,7 +154,9 @@ def _table(path: Path) -> pd.DataFrame | None:
 def _accuracy(metrics: pd.DataFrame, statement: dict[str, Any]) -> pd.DataFrame:
     """Read R^2 and mean squared error by outcome; no other metric, and no other value, reaches a page."""
     if metrics["mse_nonprivate"].notna().any():
-        raise DpgrsError("`metrics` must hold no error of a fit without privacy. Make those of the release.")
+        raise DpgrsError(
+            "`metrics` must hold no error of a fit without privacy. Take the metrics of the release."
+        )
     outcomes, stated = statement["data_domain"]["outcomes"], statement["accuracy"]
     accuracy = metrics.set_index("outcome")[ACCURACY].reindex(outcomes)
     texts = [[f"{number:.4f}" for number in row if np.isfinite(number)] for row in accuracy.to_numpy()]
@@ -161,6 +165,6 @@ def _accuracy(metrics: pd.DataFrame, statement: dict[str, Any]) -> pd.DataFrame:
     ]:
         raise DpgrsError(
             "`metrics` must hold the accuracy that the statement gives, got other numbers. "
-            "Make those of the release."
+            "Take the metrics of the release."
         )
     return accuracy

@@ -62,7 +62,7 @@ def fetch_problems(config: "StudyConfig") -> list[str]:
         )
     if given == ["manifest"]:
         lines.append(
-            "`cohort.fetch.manifest` must come with `vcf` or `populations`, got it alone. Give addresses."
+            "`cohort.fetch.manifest` must come with `vcf` or `populations`, got it without. Give addresses."
         )
     if config.mode == "release":
         lines += [

@@ -84,7 +84,7 @@ class Section:
     def of(
         cls,
         json_values: Mapping[str, Json],  # nested, may lack keys
-        path_prefix: str = "",  # its dotted path
+        path_prefix: str = "",  # dotted path of the section, with a point at its end
     ) -> Self:
         """Make a section of nested JSON values."""
         types, section = cls.types(), object.__new__(cls)

@@ -62,7 +62,7 @@ def unplanned_methods(
     protections: Sequence[Protection],
     **conditions: Any,  # as of `_why_not`
 ) -> dict[str, str]:
-    """Return methods of a study that are not planned under any of its protections, and why."""
+    """Return methods of a study that are not planned under one or more of its protections, and why."""
     reasons = {name: _why_not(name, protections, **conditions) for name in methods}
     return {name: reason for name, reason in reasons.items() if reason}
 

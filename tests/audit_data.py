@@ -1,6 +1,7 @@
 """What audits of the mechanisms of `release_data` would have found."""
 
-from dpgrs.statement.audits import mechanism_of, summarise_audits
+from dpgrs.release.audits import summarise_audits
+from dpgrs.statement.audits import mechanism_of
 
 STATISTICS = ("count", "gram", "cross product")
 TERMS = {"neighbours": "add-remove", "unit": "person", "rows": "people", "accounting": "gdp"}

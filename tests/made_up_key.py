@@ -35,11 +35,11 @@ def release(folder, patch):
     # Only now, as modules take the keys when they are imported.
     from dpgrs.methods.fits import FitTerms
     from dpgrs.release.open_release import refits
-    from dpgrs.release.verify import verify_release
     from dpgrs.study.identity import READS_OF_FIT, fit_settings
     from dpgrs.study.released import load_released, seal
     from dpgrs.study.request_identity import fit_identity
     from dpgrs.study.requests import READS_OF_METRICS
+    from dpgrs.verify.bundle import verify_release
     from forged_releases import edit_statement
     from forged_releases import seal as sealed
     from step_studies import Study

@@ -8,9 +8,9 @@ import numpy as np
 from dpgrs.privacy.accounting.events import ChoiceEvent, LaplaceEvent
 from dpgrs.privacy.accounting.exact_numbers import text_above
 from dpgrs.privacy.sensitivity import Sensitivity, cross_sensitivity, gram_sensitivity
-from dpgrs.release.draw_check import BY_METHOD, Draws, Scope
 from dpgrs.selection.dp_kendall import KendallRequest
 from dpgrs.statement.content import Total
+from dpgrs.verify.draw_check import BY_METHOD, Draws, Scope
 from release_data import FIT, OUTCOMES, SITES, make_events, make_statement, make_terms
 from release_report_data import make_release
 

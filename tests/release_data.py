@@ -20,18 +20,11 @@ from dpgrs.privacy.sensitivity import (
 from dpgrs.release.bundle import write_bundle
 from dpgrs.release.constants import reference_sums
 from dpgrs.release.pgs_catalog import Constants, Scores, site_digest
-from dpgrs.release.post_processing import post_processing
+from dpgrs.release.statement import build_statement, ledger_standing
 from dpgrs.statement.conditions import CHECKED_FILES, CHECKS, LEAST_SHARE
-from dpgrs.statement.content import (
-    ORIGIN_OF_ROWS,
-    ROWS_INPUT,
-    Curation,
-    PublicInput,
-    StatementContent,
-    Terms,
-    Total,
-)
-from dpgrs.statement.statement import build_statement, ledger_standing
+from dpgrs.statement.content import Curation, PublicInput, StatementContent, Terms, Total
+from dpgrs.statement.post_processing import post_processing
+from dpgrs.statement.words import ORIGIN_OF_ROWS, ROWS_INPUT
 from ledger_requests import DATASET, new_ledger, reserve
 
 OUTCOMES = ("height", "LDL/HDL = ratio", "größe")

@@ -16,7 +16,6 @@ from dpgrs.methods.covariate_mechanism import CovariateRegression
 from dpgrs.methods.mechanisms import mechanism_of
 from dpgrs.privacy.ledger.entries import Account
 from dpgrs.privacy.noise.study_key import VARIABLE
-from dpgrs.release.verify import verify_release
 from dpgrs.steps import compute_statistics as statistics_step
 from dpgrs.steps import measure_release as measure_step
 from dpgrs.steps.adjust_outcomes import adjust_outcomes
@@ -27,6 +26,7 @@ from dpgrs.study import training_data
 from dpgrs.study.adjustment import adjusts_first
 from dpgrs.study.public_ld_files import save_ld
 from dpgrs.study.settings import resolve
+from dpgrs.verify.bundle import verify_release
 from genome_studies import sum_along_map
 from ledger_requests import DATASET, create_fixed_key, new_ledger
 from outcome_files import changed_outcomes, write_outcomes

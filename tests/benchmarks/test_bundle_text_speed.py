@@ -23,9 +23,9 @@ from bundle_tables import many_scores
 from dpgrs.release.marginal_effects import marginal_effects
 from dpgrs.release.pgs_catalog import write_scoring_file
 from dpgrs.release.plain_tables import write_table
-from dpgrs.release.scoring_check import column_numbers, read_scoring_file
 from dpgrs.release.statistics_files import ReleasedStatistics, effect_columns
 from dpgrs.scoring.score_files import list_scores, read_scores
+from dpgrs.verify.scoring_check import column_numbers, read_scoring_file
 from measured_processes import run
 
 WRITE_AIM, READ_AIM, MEMORY_AIM = 3, 1.5, 400e6
@@ -33,7 +33,7 @@ LARGE, SMALL, N_ROUNDS = 10**6, 300, 3
 TEXTS = {"pgs_id": "x", "citation": "x", "license_text": "x"}
 
 READER = """
-from dpgrs.release.scoring_check import read_scoring_file
+from dpgrs.verify.scoring_check import read_scoring_file
 import pathlib, sys
 file = read_scoring_file(pathlib.Path(sys.argv[1]))
 assert not file.problems, file.problems

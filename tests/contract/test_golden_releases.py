@@ -7,8 +7,8 @@ import pytest
 
 from dpgrs.methods.registry import METHODS, methods_that
 from dpgrs.privacy.accounting.events import MECHANISM_VERSION
-from dpgrs.release.verify import verify_release
-from dpgrs.statement.statement import FORMAT_VERSION
+from dpgrs.statement.schema import FORMAT_VERSION
+from dpgrs.verify.bundle import verify_release
 from golden_releases import CASES, release
 
 TABLE, TOLERANCE, DIGITS = Path(__file__).parents[1] / "golden_releases.tsv", 1e-9, 12

@@ -53,7 +53,10 @@ STUDY = (
     *("adjusted_outcomes", "exact_statistics", "genome_maps", "genome_people", "made_by", "released"),
     *("released_accuracy", "request_identity", "training_data"),
 )
-RELEASE = ("case_counts", "constants", "content", "covariates", "side_check")
+RELEASE = (
+    *("audits", "case_counts", "constants", "content", "covariates", "mechanisms", "odds"),
+    "statement",
+)
 # Where a wrong line may break a guarantee; compiled kernels cannot be changed in a fork.
 GUARDED = (
     "dpgrs/privacy/**/[!_]*.py",
@@ -65,6 +68,7 @@ GUARDED = (
     *(f"dpgrs/study/{name}.py" for name in STUDY),
     *(f"dpgrs/release/{name}.py" for name in RELEASE),
     "dpgrs/preflight/public_side.py",
+    "dpgrs/verify/side_check.py",
     "dpgrs_papers/[!_]*.py",
     "dpgrs_papers/tabular/[!_]*.py",
 )

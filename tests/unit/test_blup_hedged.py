@@ -14,10 +14,10 @@ from dpgrs.methods.blup_hedged import (
     fit_blup_hedged,
     gram_spread,
     judged_beside,
-    share_in_words,
 )
 from dpgrs.methods.blup_ld import OverMismatches, fit_blup_ld
 from dpgrs.methods.blup_shared import fit_blup_shared
+from dpgrs.statement.findings import share_in_words
 
 N, D, OUTCOMES = 400, 12, 6
 

@@ -10,15 +10,12 @@ from dpgrs.linalg.public_ld import PublicLd, public_ld
 from dpgrs.linalg.steering import Steering
 from dpgrs.methods.blup import OutcomesSeen
 from dpgrs.methods.blup_ld import (
-    FEW_ROWS,
     MISMATCHES,
     LdRequest,
     _drawn_gram,
     blup_ld,
     fit_blup_ld,
     ld_request,
-    misfit_in_words,
-    mismatch_in_words,
     shared_fit,
 )
 from dpgrs.methods.blup_model import HERITABILITIES, beta_priors
@@ -28,6 +25,7 @@ from dpgrs.methods.reusecov import NoisyStatistics, private_statistics
 from dpgrs.methods.steered_mechanisms import SteeredProducts
 from dpgrs.methods.sum_mechanisms import SharedStatistics
 from dpgrs.privacy.noise.sources import BenchmarkNoise
+from dpgrs.statement.findings import FEW_ROWS, misfit_in_words, mismatch_in_words
 from dpgrs.study.released import output_digests
 from dpgrs.types import Coding, Penalty
 

@@ -11,9 +11,9 @@ import pytest
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.tables.phenotypes import scales_digest
 from dpgrs.release.bundle import remove_bundle, write_bundle
-from dpgrs.release.verify import verify_release
 from dpgrs.statement.content import PublicInput
-from dpgrs.statement.statement import validate
+from dpgrs.statement.schema import validate
+from dpgrs.verify.bundle import verify_release
 from release_choices import CHOSEN, chosen_content
 from release_data import (
     CURATION,

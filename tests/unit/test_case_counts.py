@@ -24,13 +24,13 @@ from dpgrs.preflight.checks import problems
 from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.release import submission_template as template
 from dpgrs.release.case_counts import case_counts
-from dpgrs.release.draw_check import has_statistics
 from dpgrs.release.submission import fill_template
-from dpgrs.release.verify import verify_release
-from dpgrs.statement.content import ALL_CASES, NO_CASES
+from dpgrs.statement.words import ALL_CASES, NO_CASES
 from dpgrs.study.released import load_released
 from dpgrs.study.settings import resolve
 from dpgrs.study.training_data import TrainingData
+from dpgrs.verify.bundle import verify_release
+from dpgrs.verify.draw_check import has_statistics
 from forged_releases import edit_statement, seal
 from html_pages import text_of
 from release_report_data import make_data, write_pages
@@ -193,8 +193,8 @@ def lower_sensitivity(folder):
 )
 def test_verify__forged_counts_are_refused(forged, forge, said, monkeypatch):
     # Words follow from the statement: a forger writes them anew.
-    monkeypatch.setattr("dpgrs.release.verify._word_problems", lambda statement, files: [])
-    monkeypatch.setattr("dpgrs.release.statistics_check._file_problems", lambda *given: [])
+    monkeypatch.setattr("dpgrs.verify.bundle._word_problems", lambda statement, files: [])
+    monkeypatch.setattr("dpgrs.verify.statistics_check._file_problems", lambda *given: [])
     forge(forged)
     seal(forged)
     with pytest.raises(DpgrsError, match=said):
@@ -216,7 +216,7 @@ def test_verify__counts_of_a_bundle_without_statistics_are_held_to_each_other(tm
     folder = study.root / "bundle"
     assert verify_release(folder)["n_scores"] == 3
     assert not (folder / ARRAYS).exists()
-    monkeypatch.setattr("dpgrs.release.verify._word_problems", lambda statement, files: [])
+    monkeypatch.setattr("dpgrs.verify.bundle._word_problems", lambda statement, files: [])
     change(controls=3)(folder)
     seal(folder)
     with pytest.raises(DpgrsError, match="cases and controls of a must add up"):

@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 
 from dpgrs.privacy.accounting.accountant import gdp_delta
-from dpgrs.release.claim_check import smallest_delta
+from dpgrs.verify.claim_check import smallest_delta
 
 
 @pytest.mark.parametrize(

@@ -18,10 +18,10 @@ from dpgrs.methods.mechanisms import mechanism_of, mechanism_of_file, request_of
 from dpgrs.planning.plan import plan_study
 from dpgrs.privacy.ledger.ledger import Ledger
 from dpgrs.release.open_release import refits
-from dpgrs.release.verify import verify_release
 from dpgrs.study.draws import draws_of
 from dpgrs.study.settings_files import read_settings
 from dpgrs.study.training_data import TrainingData
+from dpgrs.verify.bundle import verify_release
 from forged_releases import edit, edit_statement, seal
 from outcome_files import write_outcomes
 from step_settings import settings_for

@@ -12,14 +12,14 @@ from dpgrs.io.tables import phenotypes
 from dpgrs.io.tables.people_counts import PeopleCount
 from dpgrs.io.tables.phenotypes import constants_of, read_scales, standardise
 from dpgrs.preflight.checks import check
-from dpgrs.release.verify import verify_release
 from dpgrs.statement import conditions as words
 from dpgrs.statement.conditions import CheckedFile, Condition, conditions
-from dpgrs.statement.content import OF_FIXED_SITES
+from dpgrs.statement.words import OF_FIXED_SITES
 from dpgrs.study.checked_data import check_inputs, conditions_ahead
 from dpgrs.study.outcome_table import OutcomeTable
 from dpgrs.study.settings import resolve
 from dpgrs.types import TableCheck
+from dpgrs.verify.bundle import verify_release
 from forged_releases import STATEMENT, edit_statement, seal
 from refusals import KNOWN, listed, refusals
 from release_data import make_bundle

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from dpgrs.release.count_check import count_problems
-from dpgrs.release.prediction_check import DRAWN
+from dpgrs.verify.count_check import count_problems
+from dpgrs.verify.prediction_check import DRAWN
 
 SIGMA, BOUND, PREVALENCE = 20.0, 3.0, 0.2
 LOW, HIGH = PREVALENCE / (1 - PREVALENCE), (1 - PREVALENCE) / PREVALENCE

@@ -22,9 +22,7 @@ from dpgrs.linalg.linear_fit import LinearFit
 from dpgrs.linalg.principal_components import LOADING_STEP
 from dpgrs.planning.plan import plan_study
 from dpgrs.privacy.ledger.entries import Cost
-from dpgrs.release.covariate_check import covariate_problems
 from dpgrs.release.open_release import refits
-from dpgrs.release.verify import verify_release
 from dpgrs.reporting.plan import plan_as_text
 from dpgrs.steps import attack_replicate as attack_step
 from dpgrs.steps import compute_statistics as statistics_step
@@ -37,6 +35,8 @@ from dpgrs.steps.make_loadings import make_loadings
 from dpgrs.steps.render_release_report import _table
 from dpgrs.study.identity import fit_settings, public_identity
 from dpgrs.study.release_cost import certain_cost
+from dpgrs.verify.bundle import verify_release
+from dpgrs.verify.covariate_check import covariate_problems
 from draws import draw_seeded
 from outcome_files import write_outcomes
 from step_settings import settings_for

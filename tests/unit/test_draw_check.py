@@ -16,16 +16,16 @@ from dpgrs.methods.reusecov import COUNT_STEP
 from dpgrs.privacy.accounting.events import MECHANISM_VERSION
 from dpgrs.privacy.noise.sources import Rehearsal
 from dpgrs.privacy.sensitivity import outcome_counts_sensitivity
-from dpgrs.release.claim_check import claim_problems
-from dpgrs.release.draw_check import (
+from dpgrs.statement.content import Total
+from dpgrs.verify.bundle import verify_release
+from dpgrs.verify.claim_check import claim_problems
+from dpgrs.verify.draw_check import (
     BY_METHOD,
     KNOWN,
     MOMENT_NORM,
     ON_TURNED_ROWS,
     draw_problems,
 )
-from dpgrs.release.verify import verify_release
-from dpgrs.statement.content import Total
 from forged_releases import STATEMENT, edit_statement, seal
 from release_choices import chosen_content, make_chosen_release
 from release_data import (

@@ -12,18 +12,19 @@ from dpgrs.errors import DpgrsError
 from dpgrs.io.tables.phenotypes import binary_constants, scales_digest
 from dpgrs.methods.registry import METHODS
 from dpgrs.release.bundle import write_bundle
-from dpgrs.release.draw_check import BY_METHOD, MOMENT_NORM
-from dpgrs.release.entry_check import ROW_NORM, STATED
-from dpgrs.release.input_check import (
+from dpgrs.statement.content import PublicInput
+from dpgrs.statement.schema import REQUIRED_INPUTS
+from dpgrs.statement.words import ORIGIN_OF_ROWS
+from dpgrs.verify.bundle import verify_release
+from dpgrs.verify.draw_check import BY_METHOD, MOMENT_NORM
+from dpgrs.verify.entry_check import ROW_NORM, STATED
+from dpgrs.verify.input_check import (
     GIVING_ERRORS,
     MEASURED_ON,
     OUTCOME_NORM,
     PUBLIC_LD,
     input_problems,
 )
-from dpgrs.release.verify import verify_release
-from dpgrs.statement.content import ORIGIN_OF_ROWS, PublicInput
-from dpgrs.statement.statement import REQUIRED_INPUTS
 from forged_releases import STATEMENT, edit, seal
 from release_choices import make_chosen_statement
 from release_data import (

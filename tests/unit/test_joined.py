@@ -12,13 +12,13 @@ from dpgrs.methods.mechanisms import mechanism_of
 from dpgrs.methods.registry import METHODS, methods_that
 from dpgrs.preflight.inspection import Inspection
 from dpgrs.preflight.settings import budget_problems
-from dpgrs.release.post_processing import found_in_words
-from dpgrs.release.verify import verify_release
+from dpgrs.release.content import found_in_words
 from dpgrs.statement.content import Total
 from dpgrs.steps.draw import _draw_seeded
 from dpgrs.study.draws import draws_of
 from dpgrs.study.training_data import TrainingData
 from dpgrs.types import Protection
+from dpgrs.verify.bundle import verify_release
 from forged_releases import STATEMENT, edit_statement, seal
 from outcome_files import changed_outcomes
 from release_data import FIT, OUTCOMES, make_bundle, make_events, make_terms

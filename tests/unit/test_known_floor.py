@@ -10,11 +10,11 @@ from case_studies import DrawnCases, settings_of, with_cases
 from dpgrs.errors import DpgrsError
 from dpgrs.methods.reusecov import SMALLEST_KNOWN
 from dpgrs.release import submission_template as template
-from dpgrs.release.case_check import _entry_problems
 from dpgrs.release.case_counts import case_counts
 from dpgrs.release.submission import fill_template
-from dpgrs.release.verify import verify_release
-from dpgrs.statement.content import AT_FLOOR, NO_CASES
+from dpgrs.statement.words import AT_FLOOR, NO_CASES
+from dpgrs.verify.bundle import verify_release
+from dpgrs.verify.case_check import _entry_problems
 from forged_releases import seal
 from outcome_files import changed_outcomes
 from step_studies import N_VARIANTS, NAMES, Study
@@ -87,7 +87,7 @@ def test_release__known_rows_at_their_floor_are_told_as_a_floor_everywhere(tmp_p
     assert AT_FLOOR not in rows[0]["additional"]
     verify_release(folder)
     # Words follow from the statement: a forger writes them anew.
-    monkeypatch.setattr("dpgrs.release.verify._word_problems", lambda statement, files: [])
+    monkeypatch.setattr("dpgrs.verify.bundle._word_problems", lambda statement, files: [])
     del statement["case_counts"][1]["note"]
     (folder / STATEMENT).write_text(json.dumps(statement))
     seal(folder)

@@ -14,12 +14,12 @@ from dpgrs.evaluation.binary_metrics import binary_measures, quantitative_measur
 from dpgrs.genotypes.bits import pack
 from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.tables.phenotypes import binary_constants
-from dpgrs.release import reference_check
 from dpgrs.release.constants import reference_sums
-from dpgrs.release.measure_check import scored_problems
 from dpgrs.release.pgs_catalog import Constants
-from dpgrs.release.verify import verify_release
 from dpgrs.statement.content import PublicInput
+from dpgrs.verify import reference_check
+from dpgrs.verify.bundle import verify_release
+from dpgrs.verify.measure_check import scored_problems
 from forged_releases import edit, seal
 from release_data import OUTCOMES, SITES, make_bundle, make_content, make_terms
 

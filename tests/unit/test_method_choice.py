@@ -5,10 +5,11 @@ import pytest
 from scipy.special import ndtri
 
 from dpgrs.errors import UsageError
+from dpgrs.fit_keys import MATCHED_PEOPLE
 from dpgrs.linalg.public_ld import public_ld
 from dpgrs.methods.fits import FitTerms
 from dpgrs.methods.planning import expected_r2
-from dpgrs.methods.registry import MATCHED_PEOPLE, METHODS
+from dpgrs.methods.registry import METHODS
 from dpgrs.planning.plan import NEGLIGIBLE_R2, _better_choices, _requests, plan_study
 from dpgrs.preflight.checks import check, problems
 from dpgrs.reporting.plan import plan_as_text

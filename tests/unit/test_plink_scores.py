@@ -9,11 +9,11 @@ import pytest
 
 from dpgrs.errors import DpgrsError
 from dpgrs.release import plain_tables, plink_check
-from dpgrs.release.folder_check import lines_of
 from dpgrs.release.plain_tables import format_weight
-from dpgrs.release.plink_check import LARGEST_RATIO
 from dpgrs.release.plink_scores import write_plink_scores
-from dpgrs.release.verify import verify_release
+from dpgrs.verify.bundle import verify_release
+from dpgrs.verify.folder_check import lines_of
+from dpgrs.verify.plink_check import LARGEST_RATIO
 from forged_releases import edit, seal
 from release_data import SITES, make_bundle, make_scores
 

@@ -6,15 +6,15 @@ import pytest
 from dpgrs.errors import DpgrsError
 from dpgrs.linalg.linear_fit import LinearFit
 from dpgrs.methods.registry import METHODS, methods_that
-from dpgrs.release.post_processing import (
+from dpgrs.release.content import found_in_words
+from dpgrs.statement.content import Total
+from dpgrs.statement.method_choice import REASONS, reason_in_words
+from dpgrs.statement.post_processing import (
     OF_ACCURACY,
-    found_in_words,
     is_post_processing,
     post_processing,
 )
-from dpgrs.release.verify import verify_release
-from dpgrs.statement.content import Total
-from dpgrs.study.method_choice import REASONS, reason_in_words
+from dpgrs.verify.bundle import verify_release
 from release_data import FIT, OUTCOMES, make_bundle, make_events, make_terms
 
 KNOWN = {"protection": "full", "missing_outcomes": "none"}

@@ -11,13 +11,12 @@ from dpgrs.methods.blup_ld import fit_blup_ld
 from dpgrs.methods.blup_model import beta_priors, prior_moments
 from dpgrs.methods.public_effects import (
     CORRELATIONS,
-    MOST_NAMED,
     NONE,
     PublicEffects,
     correlation_laws,
-    correlations_in_words,
 )
-from dpgrs.release.post_processing import post_processing
+from dpgrs.statement.findings import MOST_NAMED, correlations_in_words
+from dpgrs.statement.post_processing import post_processing
 
 N, D = 500, 12
 

@@ -13,11 +13,9 @@ from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.replicates import Statistics, load_labelled, save_labelled
 from dpgrs.linalg.clipped_statistics import GENOTYPE_STEP, frequency_rows, tight_row_norm
 from dpgrs.linalg.public_ld import public_ld
-from dpgrs.methods.blup_ld import mismatch_in_words
 from dpgrs.planning.plan import plan_study
 from dpgrs.privacy.ledger.ledger import Ledger
-from dpgrs.release.input_check import PUBLIC_LD
-from dpgrs.release.verify import verify_release
+from dpgrs.statement.findings import mismatch_in_words
 from dpgrs.steps import compute_statistics as statistics_step
 from dpgrs.steps import measure_ld as step
 from dpgrs.steps.draw import draw
@@ -27,6 +25,8 @@ from dpgrs.steps.write_release import write_release
 from dpgrs.study.public_ld_files import load_ld
 from dpgrs.study.request_identity import ld_identity
 from dpgrs.study.settings_files import read_settings
+from dpgrs.verify.bundle import verify_release
+from dpgrs.verify.input_check import PUBLIC_LD
 from forged_releases import edit_statement, seal
 from outcome_files import write_outcomes
 from random_cohorts import random_bits

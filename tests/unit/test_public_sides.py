@@ -12,12 +12,13 @@ from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.reusecov import private_statistics
 from dpgrs.privacy.ledger.entries import Account
 from dpgrs.privacy.noise.sources import BenchmarkNoise
-from dpgrs.release.draw_check import draw_problems
-from dpgrs.release.side_check import side_problems
-from dpgrs.statement.content import PUBLIC_SIDE, PublicInput
-from dpgrs.statement.statement import build_statement
+from dpgrs.release.statement import build_statement
+from dpgrs.statement.content import PublicInput
+from dpgrs.statement.words import PUBLIC_SIDE
 from dpgrs.study.released import output_digests
 from dpgrs.types import Neighbours, Protection
+from dpgrs.verify.draw_check import draw_problems
+from dpgrs.verify.side_check import side_problems
 from ledger_requests import new_ledger
 from release_data import make_content, make_events, make_terms
 

@@ -11,10 +11,10 @@ from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.genotypes.bits import pack
 from dpgrs.io.covariates import Covariates
 from dpgrs.io.outcomes import Outcomes
-from dpgrs.release import reference_check
 from dpgrs.release.constants import reference_sums
 from dpgrs.release.pgs_catalog import Constants
-from dpgrs.release.verify import verify_release
+from dpgrs.verify import reference_check
+from dpgrs.verify.bundle import verify_release
 from forged_releases import edit, seal
 from release_data import OUTCOMES, SITES, make_bundle, make_terms
 

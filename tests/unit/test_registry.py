@@ -2,7 +2,7 @@ import pytest
 import yaml
 from jsonschema import Draft7Validator
 
-from dpgrs.release.registry import to_registry_yaml
+from dpgrs.statement.deployments_registry import to_registry_yaml
 from release_data import make_statement, make_terms
 
 # What the registry's schema asks for: fields, their types, the values of its enumerations that are in use.

@@ -18,12 +18,12 @@ from dpgrs.methods.mechanisms import mechanism_named, mechanism_of
 from dpgrs.methods.registry import METHODS, methods_that
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.privacy.noise.sources import NoiseSource, Rehearsal
-from dpgrs.release.claim_check import smallest_delta
 from dpgrs.statement.audits import mechanism_of as audited_name
 from dpgrs.steps.draw import draw
 from dpgrs.study.identity import fit_settings
 from dpgrs.study.released import load_released, load_weights
 from dpgrs.study.released_accuracy import load_accuracy
+from dpgrs.verify.claim_check import smallest_delta
 from draws import draw_seeded, fit_as_released
 from flips import after_flips
 from step_settings import settings_for

@@ -27,7 +27,7 @@ from dpgrs.release.content import (
     _is_as_asked,
     _totals,
 )
-from dpgrs.release.post_processing import post_processing
+from dpgrs.statement.post_processing import post_processing
 from dpgrs.study.identity import fit_settings, public_identity
 from dpgrs.study.settings import resolve
 from ledger_requests import new_ledger

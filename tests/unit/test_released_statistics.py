@@ -16,11 +16,11 @@ from dpgrs.io.replicates import load_labelled
 from dpgrs.linalg.attenuation import clip_moments
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.reusecov import NoisyStatistics
-from dpgrs.release.draw_check import has_statistics
 from dpgrs.release.marginal_effects import marginal_effects
 from dpgrs.release.open_release import refits
-from dpgrs.release.scoring_check import column_numbers, read_scoring_file
 from dpgrs.release.statistics_files import released_statistics
+from dpgrs.verify.draw_check import has_statistics
+from dpgrs.verify.scoring_check import column_numbers, read_scoring_file
 from outcome_files import write_outcomes
 from step_studies import NAMES, HaplotypeStudy
 

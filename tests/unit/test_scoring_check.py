@@ -5,8 +5,8 @@ import gzip
 import numpy as np
 import pytest
 
-from dpgrs.release import folder_check
-from dpgrs.release.scoring_check import column_numbers, read_scoring_file, read_standard_errors
+from dpgrs.verify import folder_check
+from dpgrs.verify.scoring_check import column_numbers, read_scoring_file, read_standard_errors
 
 NAMES = "chr_name\tchr_position\teffect_allele\tother_allele\tstandard_error"
 SITES = ["1\t9\tA\tC", "2\t8\tA\tAC", "2\t8\tA\tC", "22\t7\tAT\tG", "X\t1\tC\tT"]

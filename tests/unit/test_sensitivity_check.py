@@ -16,9 +16,9 @@ from dpgrs.privacy.sensitivity import (
     outcome_counts_sensitivity,
     smallest_eigenvalue_sensitivity,
 )
-from dpgrs.release.sensitivity_check import BY_STATISTIC, sensitivity_problems
-from dpgrs.release.verify import verify_release
 from dpgrs.selection.dp_kendall import KendallRequest
+from dpgrs.verify.bundle import verify_release
+from dpgrs.verify.sensitivity_check import BY_STATISTIC, sensitivity_problems
 from forged_releases import edit_statement, seal
 from release_data import make_bundle
 

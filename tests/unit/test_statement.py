@@ -13,24 +13,14 @@ from audit_data import make_audit
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.privacy.accounting.accountant import gdp_delta
 from dpgrs.privacy.ledger.entries import Account, Cost, GaussianCharge, PureCharge
-from dpgrs.release.side_check import side_problems
+from dpgrs.release.odds import describe_profile
+from dpgrs.release.statement import build_statement, ledger_standing
 from dpgrs.statement.conditions import DOSAGES_INPUT, FIXED_SITES_INPUT
-from dpgrs.statement.content import (
-    NOT_PROTECTED_UNDER,
-    PUBLIC_SIDE,
-    PublicInput,
-    Total,
-    decimal_text,
-)
-from dpgrs.statement.odds import describe_profile, factor
-from dpgrs.statement.statement import (
-    REQUIRED_INPUTS,
-    SCHEMA,
-    build_statement,
-    ledger_standing,
-    problems_of,
-    validate,
-)
+from dpgrs.statement.content import PublicInput, Total
+from dpgrs.statement.guarantee import factor
+from dpgrs.statement.schema import REQUIRED_INPUTS, SCHEMA, problems_of, validate
+from dpgrs.statement.words import NOT_PROTECTED_UNDER, PUBLIC_SIDE, decimal_text
+from dpgrs.verify.side_check import side_problems
 from ledger_requests import ACCOUNT, new_ledger, open_account, reserve
 from release_data import FIT, make_content, make_events, make_statement, make_terms
 

@@ -2,8 +2,9 @@ import pytest
 
 from audit_data import STATISTICS, TERMS, make_audit, make_finding
 from dpgrs.errors import DpgrsError
-from dpgrs.statement.audits import summarise_audits
-from dpgrs.statement.statement import build_statement, problems_of
+from dpgrs.release.audits import summarise_audits
+from dpgrs.release.statement import build_statement
+from dpgrs.statement.schema import problems_of
 from release_data import make_content
 
 

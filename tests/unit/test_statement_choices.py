@@ -9,9 +9,9 @@ import yaml
 from dpgrs.errors import UsageError
 from dpgrs.privacy.accounting.events import MECHANISM_VERSION, SubsetEvent
 from dpgrs.privacy.accounting.exact_numbers import exact_text
-from dpgrs.release.registry import to_registry_yaml
-from dpgrs.statement.mechanisms import describe_draws
-from dpgrs.statement.statement import problems_of
+from dpgrs.release.mechanisms import describe_draws
+from dpgrs.statement.deployments_registry import to_registry_yaml
+from dpgrs.statement.schema import problems_of
 from dpgrs.statement.text import budget_in_words, plain_language
 from release_choices import EPSILON, chosen_content, make_choice, make_chosen_statement, make_laplace
 from release_data import OUTCOMES, make_events, make_statement, make_terms

@@ -10,9 +10,9 @@ import pytest
 from case_studies import settings_of, with_cases
 from dpgrs.errors import DpgrsError
 from dpgrs.release.open_release import refits
-from dpgrs.release.registry import to_registry_yaml
-from dpgrs.release.verify import verify_release
+from dpgrs.statement.deployments_registry import to_registry_yaml
 from dpgrs.statement.text import plain_language
+from dpgrs.verify.bundle import verify_release
 from forged_releases import STATEMENT, seal
 from step_studies import Study
 

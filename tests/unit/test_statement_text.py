@@ -3,7 +3,7 @@ import re
 import pytest
 
 from audit_data import make_audit, make_finding
-from dpgrs.statement.audits import summarise_audits
+from dpgrs.release.audits import summarise_audits
 from dpgrs.statement.text import budget_in_words, plain_language
 from release_data import make_statement
 

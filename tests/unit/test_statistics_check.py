@@ -16,8 +16,8 @@ import dpgrs
 from dpgrs.errors import DpgrsError
 from dpgrs.io.files import save_arrays
 from dpgrs.linalg import attenuation
-from dpgrs.release.statistics_check import clip_moments
-from dpgrs.release.verify import verify_release
+from dpgrs.verify.bundle import verify_release
+from dpgrs.verify.statistics_check import clip_moments
 from forged_releases import edit, edit_statement, seal
 
 ARRAYS = "statistics/statistics.npz"

@@ -15,13 +15,13 @@ from dpgrs.linalg.statistics import OUTCOME_STEP
 from dpgrs.linalg.steering import Steering, steered_rows
 from dpgrs.methods.mechanisms import mechanism_of
 from dpgrs.privacy.ledger.ledger import Ledger
-from dpgrs.release.verify import verify_release
 from dpgrs.steps import draw as draw_step
 from dpgrs.study import training_data
 from dpgrs.study.draws import draws_of
 from dpgrs.study.released import load_released
 from dpgrs.study.request_identity import exact_values
 from dpgrs.study.training_data import TrainingData
+from dpgrs.verify.bundle import verify_release
 from forged_releases import edit_statement, seal
 from outcome_files import changed_outcomes
 from step_settings import settings_for

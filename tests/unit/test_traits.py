@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from dpgrs.errors import DpgrsError
-from dpgrs.release.verify import verify_release
 from dpgrs.study.traits import read_traits
+from dpgrs.verify.bundle import verify_release
 from forged_releases import STATEMENT, edit, edit_statement, seal
 from release_data import CURATION, OUTCOMES, TRAITS, make_bundle
 

@@ -3,6 +3,8 @@
 import gzip
 import json
 import shutil
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -10,8 +12,8 @@ import pytest
 
 from audit_data import make_audit
 from dpgrs.errors import DpgrsError, UsageError
-from dpgrs.release.verify import verify_release
 from dpgrs.statement.content import Total
+from dpgrs.verify.bundle import verify_release
 from forged_releases import STATEMENT, edit, edit_statement, seal
 from release_data import CURATION, OUTCOMES, SITES, make_bundle, make_events, make_terms
 
@@ -29,6 +31,16 @@ def whole(tmp_path_factory):
 def release(whole, tmp_path):
     """A bundle that a test may change."""
     return shutil.copytree(whole, tmp_path / "release")
+
+
+def test_verify_release__without_public_people_loads_no_reader_and_nothing_that_makes_a_bundle(whole):
+    program = "import sys, dpgrs; dpgrs.verify_release(sys.argv[1]); print(*sys.modules)"
+    command = [sys.executable, "-c", program, str(whole)]
+    modules = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+    rooms = {name.split(".")[1] for name in modules if name.startswith("dpgrs.")}
+    assert "verify" in rooms
+    assert rooms.isdisjoint(("io", "genotypes", "linalg", "methods", "release", "study", "scoring"))
+    assert {"dpgrs.verify.reference_check", "zarr"}.isdisjoint(modules)
 
 
 @pytest.mark.parametrize("unit", ["haplotype", "person"])

@@ -8,12 +8,12 @@ import pytest
 
 from audit_data import STATISTICS, make_finding
 from dpgrs.errors import DpgrsError
+from dpgrs.release.audits import summarise_audits
 from dpgrs.release.bundle import write_bundle
 from dpgrs.release.pgs_catalog import site_digest
-from dpgrs.release.verify import verify_release
-from dpgrs.statement.audits import summarise_audits
+from dpgrs.release.statement import build_statement
 from dpgrs.statement.content import PublicInput
-from dpgrs.statement.statement import build_statement
+from dpgrs.verify.bundle import verify_release
 from forged_releases import STATEMENT, edit, edit_statement, seal
 from release_choices import (
     CHOSEN,

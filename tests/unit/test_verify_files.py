@@ -10,8 +10,8 @@ import pytest
 
 from dpgrs.errors import DpgrsError
 from dpgrs.release.pgs_catalog import header_text
-from dpgrs.release.scoring_check import header_value
-from dpgrs.release.verify import verify_release
+from dpgrs.verify.bundle import verify_release
+from dpgrs.verify.scoring_check import header_value
 from forged_releases import STATEMENT, edit, edit_statement, seal
 from release_data import SITES, make_bundle
 

@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 from dpgrs.errors import DpgrsError
-from dpgrs.release import folder_check, verify
-from dpgrs.release.folder_check import LARGEST_RATIO, unzip
-from dpgrs.release.registry import to_registry_yaml
-from dpgrs.release.scoring_check import LONGEST_HEADER
-from dpgrs.release.verify import verify_release
+from dpgrs.statement.deployments_registry import to_registry_yaml
 from dpgrs.statement.text import plain_language
+from dpgrs.verify import bundle, folder_check
+from dpgrs.verify.bundle import verify_release
+from dpgrs.verify.folder_check import LARGEST_RATIO, unzip
+from dpgrs.verify.scoring_check import LONGEST_HEADER
 from forged_releases import STATEMENT, edit, edit_statement, seal
 from release_data import SITES, make_measured_bundle
 
@@ -113,7 +113,7 @@ def test_verify_release__shows_no_terminal_escapes(release):
 
 
 def test_verify_release__shows_the_first_of_many_findings(release, monkeypatch):
-    monkeypatch.setattr(verify, "MOST_LINES", 10)
+    monkeypatch.setattr(bundle, "MOST_LINES", 10)
     for number in range(15):
         (release / f"more{number}").touch()
     with pytest.raises(DpgrsError) as caught:

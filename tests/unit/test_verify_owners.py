@@ -10,13 +10,13 @@ import pytest
 from dpgrs.errors import DpgrsError
 from dpgrs.privacy.sensitivity import gram_sensitivity, smallest_eigenvalue_sensitivity
 from dpgrs.release.bundle import write_bundle
-from dpgrs.release.draw_check import draw_problems
-from dpgrs.release.entry_check import FILE, STATED
-from dpgrs.release.post_processing import MAPPED
-from dpgrs.release.sensitivity_check import sensitivity_problems
-from dpgrs.release.verify import verify_release
+from dpgrs.release.statement import build_statement
 from dpgrs.statement.content import PublicInput, Total
-from dpgrs.statement.statement import build_statement
+from dpgrs.statement.post_processing import MAPPED
+from dpgrs.verify.bundle import verify_release
+from dpgrs.verify.draw_check import draw_problems
+from dpgrs.verify.entry_check import FILE, STATED
+from dpgrs.verify.sensitivity_check import sensitivity_problems
 from forged_releases import STATEMENT
 from release_choices import make_choice, make_chosen_statement
 from release_data import (

@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 from dpgrs.cli.main import main
-from dpgrs.release.verify import verify_release
 from dpgrs.statement.conditions import CHECKED_FILES
+from dpgrs.verify.bundle import verify_release
 from release_studies import SHORT_RELEASE, bundle, released_site
 from study_runs import run
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from dpgrs.privacy.ledger.ledger import Ledger
-from dpgrs.release.verify import verify_release
+from dpgrs.verify.bundle import verify_release
 from html_pages import Page
 from release_studies import SHORT_RELEASE, bundle, copied_site, shared_site
 from study_runs import run

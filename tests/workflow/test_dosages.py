@@ -10,7 +10,7 @@ import pytest
 from dosage_files import imputed_copy
 from dpgrs.genotypes.dosages import DOSAGE_STEP
 from dpgrs.io.variant_set import VariantSet
-from dpgrs.release.verify import verify_release
+from dpgrs.verify.bundle import verify_release
 from release_studies import SHORT_RELEASE, bundle, released_site
 from study_runs import run
 

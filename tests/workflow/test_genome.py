@@ -10,17 +10,17 @@ from click.testing import CliRunner
 
 from dpgrs.cli.main import main
 from dpgrs.errors import DpgrsError
+from dpgrs.fit_keys import MATCHED_PEOPLE
 from dpgrs.io.files import file_digest
 from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.replicates import load_labelled
 from dpgrs.io.sites import read_chosen_sites
 from dpgrs.io.variant_set import VariantSet
 from dpgrs.linalg.genome_moments import n_moments
-from dpgrs.methods.registry import MATCHED_PEOPLE
 from dpgrs.privacy.accounting.accountant import gdp_mu
-from dpgrs.release.verify import verify_release
 from dpgrs.study.genome_maps import panel_dosages, stored_maps
 from dpgrs.study.genome_people import load_moments, load_sums
+from dpgrs.verify.bundle import verify_release
 from effects_files import write_statistics
 from html_pages import Page
 from release_studies import RELEASE, bundle, copied_site, run_and_kill, shared_site

@@ -5,7 +5,7 @@ import pytest
 
 from dpgrs.io.replicates import load_labelled
 from dpgrs.privacy.ledger.ledger import Ledger
-from dpgrs.release.verify import verify_release
+from dpgrs.verify.bundle import verify_release
 from release_studies import RELEASE, copied_site, drawn_file, shared_site
 from study_runs import run
 

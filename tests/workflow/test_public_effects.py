@@ -11,7 +11,7 @@ from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.sites import read_chosen_sites
 from dpgrs.io.variant_set import VariantSet
 from dpgrs.privacy.ledger.ledger import Ledger
-from dpgrs.release.verify import verify_release
+from dpgrs.verify.bundle import verify_release
 from effects_files import write_score, write_statistics
 from html_pages import Page
 from release_studies import SHORT_RELEASE, bundle, copied_site, shared_site

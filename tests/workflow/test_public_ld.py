@@ -9,7 +9,7 @@ import pytest
 
 from dpgrs.io.haplotype_store import HaplotypeStore
 from dpgrs.privacy.ledger.ledger import Ledger
-from dpgrs.release.verify import verify_release
+from dpgrs.verify.bundle import verify_release
 from html_pages import Page
 from nightly import at_night
 from release_studies import SHORT_RELEASE, bundle, copied_site, shared_site

@@ -12,7 +12,7 @@ from dpgrs.io.replicates import load_labelled
 from dpgrs.privacy.ledger.ledger import Ledger
 from dpgrs.privacy.ledger.verify import verify_ledger
 from dpgrs.privacy.noise.study_key import VARIABLE
-from dpgrs.release.verify import verify_release
+from dpgrs.verify.bundle import verify_release
 from every_process.stopped_clock import StoppedClock
 from ledger_requests import reserve
 from nightly import at_night

@@ -8,9 +8,9 @@ import pytest
 
 from dpgrs.io.outcomes import Outcomes
 from dpgrs.privacy.ledger.ledger import Ledger
-from dpgrs.release.verify import verify_release
 from dpgrs.study.release_cost import total_epsilon
 from dpgrs.study.settings import resolve
+from dpgrs.verify.bundle import verify_release
 from nightly import at_night
 from release_studies import CURATION, bundle, copied_site, leave_out, run_and_kill, shared_site
 from study_runs import run

@@ -7,7 +7,7 @@ import pytest
 
 from dpgrs.privacy.ledger.ledger import Ledger
 from dpgrs.privacy.ledger.verify import verify_ledger
-from dpgrs.release.verify import verify_release
+from dpgrs.verify.bundle import verify_release
 from release_studies import CURATION, SHORT_RELEASE, bundle, copied_site, shared_site
 from study_runs import figures_reported, run
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from dpgrs.io.covariates import Covariates
-from dpgrs.release.verify import verify_release
+from dpgrs.verify.bundle import verify_release
 from release_studies import SHORT_RELEASE, bundle, released_site
 from result_files import unlike_the_page
 from study_runs import run

@@ -11,9 +11,9 @@ from dpgrs.errors import DpgrsError
 from dpgrs.io.files import file_digest
 from dpgrs.privacy.ledger.ledger import Ledger
 from dpgrs.privacy.noise.study_key import VARIABLE
-from dpgrs.release.verify import verify_release
 from dpgrs.simulation.cohorts import simulate_cohort
-from dpgrs.statement.content import PUBLIC_SIDE
+from dpgrs.statement.words import PUBLIC_SIDE
+from dpgrs.verify.bundle import verify_release
 from forged_releases import edit_statement, seal
 from release_studies import APPROVAL, RELEASE, bundle, leave_out, make_key, make_ledger
 from study_runs import run

@@ -15,7 +15,7 @@ _PLACES = {
     "gdp_epsilon": "dpgrs.privacy.accounting.accountant",
     "totals": "dpgrs.privacy.accounting.composition",
     "open_release": "dpgrs.release.open_release",
-    "verify_release": "dpgrs.release.verify",
+    "verify_release": "dpgrs.verify.bundle",
     "apply_scores": "dpgrs.scoring.apply",
 }
 __all__ = [*_PLACES]

@@ -29,6 +29,8 @@ class FitKey:
         self.schema, self.joining, self.absent, self.term, self.reads = schema, joining, absent, term, reads
 
 
+# A public reference of stated ancestry and of this many people is taken to match the cohort.
+MATCHED_PEOPLE = 500
 FIT_KEYS = {
     "lambda": FitKey({"type": "number"}, joining=(), term="penalty"),
     "lambda_from": FitKey({"$ref": "#/$defs/text"}, joining=("evidence",), term="rule"),

@@ -115,5 +115,5 @@ CHOSEN = Method(
     audits="audits.chosen.chosen_cases",
     reads=("heritability",),
     audited=(*SUMS, "private_chosen_statistics"),
-    steps="chosen.STEPS",
+    steps="dpgrs.statement.fit_steps:CHOSEN_BLUP",
 )

@@ -15,9 +15,9 @@ from dpgrs.methods.registry import METHODS
 from dpgrs.methods.separate_statistics import SeparateStatistics
 from dpgrs.privacy.ledger.entries import Account
 from dpgrs.privacy.sensitivity import Sensitivity
-from dpgrs.release import entry_check
-from dpgrs.release.draw_check import BY_METHOD, KENDALL, SEPARATE
 from dpgrs.types import Exactness
+from dpgrs.verify import entry_check
+from dpgrs.verify.draw_check import BY_METHOD, KENDALL, SEPARATE
 from dpgrs_papers.methods.naive import SeparateFits
 from ledger_requests import new_ledger
 from step_studies import NAMES, Study

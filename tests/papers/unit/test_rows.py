@@ -7,8 +7,8 @@ import pytest
 from dpgrs.methods.joined import joins_outcomes
 from dpgrs.methods.registry import METHODS, named
 from dpgrs.plugins import points
-from dpgrs.release.draw_check import BY_METHOD
 from dpgrs.selection.registry import SELECTORS
+from dpgrs.verify.draw_check import BY_METHOD
 
 ADDED = {
     kind: [one for one in points(kind) if one.module.startswith("dpgrs_papers")]

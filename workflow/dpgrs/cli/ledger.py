@@ -157,7 +157,7 @@ def plan(
 def _with_progress(requests: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """Yield the requests of a plan; where they take long, print the cost of each before its R2 is known."""
     from dpgrs.reporting.plan import answer
-    from dpgrs.study.method_choice import MOST_PLANNED
+    from dpgrs.statement.method_choice import MOST_PLANNED
 
     begin = monotonic()
     for request in requests:
@@ -187,10 +187,12 @@ def release() -> None:
 @click.option("--json", "is_json", is_flag=True, help="Print JSON.")
 def verify_bundle(directory: str, reference: str | None, ld: str | None, is_json: bool) -> None:
     """Check a bundle offline: digests, formats, privacy arithmetic, statistics, R^2 on public people."""
-    from dpgrs.release.open_release import refits
-    from dpgrs.release.verify import verdict, verify_release
+    from dpgrs.verify.bundle import verdict, verify_release
 
     report = verify_release(directory, reference=reference, ld=ld)
+    # The program's own fits are loaded for a bundle in which nothing is wrong.
+    from dpgrs.release.open_release import refits
+
     report |= {"refits": refits(directory)}
     click.echo(json.dumps(report, indent=2) if is_json else verdict(report))
 

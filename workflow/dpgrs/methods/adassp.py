@@ -16,7 +16,7 @@ from dpgrs.errors import UsageError
 from dpgrs.linalg.statistics import GRAM_STEP
 from dpgrs.methods.registry import LARGEST_FACTORED
 from dpgrs.methods.requests import PrivacyRequest
-from dpgrs.methods.reusecov import CENTRED, NoisyStatistics, fit_reusecov, private_statistics
+from dpgrs.methods.reusecov import NoisyStatistics, fit_reusecov, private_statistics
 from dpgrs.privacy.accounting.accountant import split_budget
 from dpgrs.privacy.sensitivity import smallest_eigenvalue_sensitivity
 from dpgrs.types import Rows
@@ -34,14 +34,6 @@ LARGEST_VARIANTS = LARGEST_FACTORED
 FAILURE = 0.05
 # The noisy eigenvalue is lowered by so many standard deviations: too high in 5 of 100 draws.
 CAUTION = 1.645
-LOWERED = (
-    f"The noisy smallest eigenvalue is lowered by {CAUTION} standard deviations of its noise, to at least 0."
-)
-STEPS = (
-    *CENTRED,
-    LOWERED,
-    "Ridge regression, lambda from the spread of the noise on the Gram matrix less that eigenvalue.",
-)
 
 
 @dataclass(frozen=True, kw_only=True)

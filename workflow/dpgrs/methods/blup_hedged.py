@@ -27,7 +27,7 @@ from dpgrs.linalg.denoising import noisy_spectrum
 from dpgrs.methods.blup import BlupFit, OutcomesSeen, fit_blup
 from dpgrs.methods.blup_ld import OverMismatches
 from dpgrs.methods.blup_shared import fit_blup_shared
-from dpgrs.methods.fits import STEPS_OF_SHARED, FitTerms, by_model
+from dpgrs.methods.fits import FitTerms, by_model
 from dpgrs.public_random import generator
 
 if TYPE_CHECKING:
@@ -38,12 +38,6 @@ if TYPE_CHECKING:
 
 # How the noise of G~ is split, and how often (docs/explanation/public_ld.md).
 THINNING, DRAWS, SEED = 0.25, 8, 0
-STEPS = (
-    *STEPS_OF_SHARED,
-    "A second fit takes the Gram matrix of public genotypes in place of the noisy one.",
-    "Weights are an average of both, by what the released numbers say that each explains "
-    "(docs/explanation/public_ld.md).",
-)
 
 
 def fit_blup_hedged(
@@ -217,11 +211,3 @@ def blup_hedged(
 ) -> "LinearFit":
     """Fit all outcomes; parameters as in `dpgrs.methods.fits.fit_released`."""
     return by_model(fit_blup_hedged, noisy, request, terms, ld=terms.ld[request.n_variants])
-
-
-def share_in_words(share: float) -> str:
-    """Say how much of the weights is of the public fit, for a statement."""
-    return (
-        f"The fit on public genotypes has a share of {share:.2f} in the weights, that on the noisy Gram "
-        "matrix the rest."
-    )

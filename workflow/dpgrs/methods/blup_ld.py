@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy.special import logsumexp, softmax
 
+from dpgrs.fit_keys import MATCHED_PEOPLE
 from dpgrs.linalg.linear_fit import LinearFit
 from dpgrs.methods.blup import NEGLIGIBLE, BlupFit, OutcomesSeen
 from dpgrs.methods.blup_model import ratio_where, require_terms
-from dpgrs.methods.blup_shared import SHARED, Seen, shared_effects, shows_factors
-from dpgrs.methods.registry import MATCHED_PEOPLE
-from dpgrs.methods.reusecov import SHOWN_IN_FULL, NoisyStatistics
-from dpgrs.methods.steered import STEERED, SteeredRequest
+from dpgrs.methods.blup_shared import Seen, shared_effects, shows_factors
+from dpgrs.methods.reusecov import NoisyStatistics
+from dpgrs.methods.steered import SteeredRequest
 from dpgrs.types import Rows
 
 if TYPE_CHECKING:
@@ -50,47 +50,6 @@ PRIOR = np.array([0.9 if one.steepness == 0 else 0.1 / (len(STEEPNESSES) - 1) fo
 SLIGHT = 4
 # Of what is told: no chance counts as much as all others, too. Where X'Y says little it is not to cry wolf.
 PRIOR_OF_TOLD = PRIOR * [0.5 if one.chance == 0 else 0.5 / (len(CHANCES) - 1) for one in MISMATCHES]
-# From here on a warning: the panel is worth no more than so many random rows of the cohort's own population.
-FEW_ROWS = 100
-
-
-def _shared_in_words(fit: dict[str, Any]) -> str:
-    """Say whether outcomes may share causes, by the settings of a fit, a dict; here and below."""
-    if "effects" in fit:
-        return "Effects of outcomes share no factors: they differ from public ones, each by itself."
-    return SHARED
-
-
-def _few_in_words(fit: dict[str, Any]) -> str:
-    """Say whether few strong effects are looked for."""
-    if "effects" in fit:
-        return "Few strong effects are not looked for."
-    return (
-        "Where the released numbers speak for few strong effects, it is averaged with a fit of such, by "
-        "Gibbs sampling from a public seed."
-    )
-
-
-def _difference_in_words(fit: dict[str, Any]) -> str:
-    """Say whether the fit models a difference between the public genotypes and the cohort's."""
-    if fit.get("same_ancestry"):
-        return (
-            "The public genotypes are stated to be of the cohort's ancestry. If they are of "
-            f"{MATCHED_PEOPLE} people or more, the fit models no difference from the cohort; otherwise it "
-            "averages over differences, by the likelihood of the released numbers."
-        )
-    return "How far these are from the cohort's is averaged over, by the likelihood of the released numbers."
-
-
-STEPS = (
-    STEERED,
-    SHOWN_IN_FULL,
-    "The Gram matrix is that of public genotypes: nothing about the cohort's own is released.",
-    _difference_in_words,
-    "A noise-aware best linear unbiased prediction (docs/explanation/public_ld.md).",
-    _shared_in_words,
-    _few_in_words,
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -277,41 +236,3 @@ def blup_ld(
     seen = {"mismatch": np.array(mismatch), "correlations": found.correlations}
     fit = LinearFit(found.weights, np.zeros(n_variants), np.zeros(n_outcomes), **seen)
     return fit.in_half_coding(noisy.origin).of_outcomes(noisy.loadings)
-
-
-def mismatch_in_words(mismatch: np.ndarray) -> str:
-    """Say what a mismatch was found to be, (2,) as a Mismatch, for a statement."""
-    chance, steepness = mismatch
-    if not (chance or steepness):
-        return (
-            "No difference between the public genotypes and the cohort's was seen, which does not say that "
-            "there is none."
-        )
-    found = _differences(chance, steepness)
-    return f"The public genotypes were found to differ from the cohort's: {' and '.join(found)}."
-
-
-def misfit_in_words(
-    fits: Any,  # iterable of dict of arrays, as from `LinearFit.arrays`
-) -> list[str]:
-    """Say how badly public genotypes fit the cohort, if they do: by the median of all fits.
-
-    The result is a line, or none.
-    """
-    found = [arrays["mismatch"] for arrays in fits if "mismatch" in arrays]
-    chance, steepness = np.median(found, axis=0) if found else Mismatch()
-    if chance * FEW_ROWS < 1 and not steepness:
-        return []
-    words = " and ".join(_differences(chance, steepness))
-    return [
-        f"Public genotypes differ from the cohort's: {words}. They may be of another ancestry, and then "
-        "`methods: blup`, which takes the cohort's own Gram matrix, may serve better. If they are of the "
-        "same ancestry, many causal variants may be missing from the score's variants."
-    ]
-
-
-def _differences(chance: float, steepness: float) -> list[str]:
-    """Return in words how two populations differ, a list."""
-    n_rows = f"{1 / chance:.0f}" if chance else ""
-    words = [f"as much as those of {n_rows} random rows of its own population would"] if chance else []
-    return words + (["they have less linkage disequilibrium"] if steepness else [])

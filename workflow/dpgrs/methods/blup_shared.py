@@ -40,11 +40,6 @@ if TYPE_CHECKING:
 
     from dpgrs.linalg.steering import Steering
 
-# Of the fit, for statements.
-SHARED = (
-    "Effects of outcomes share factors, by variational Bayes, where X'Y shows more of them than a bootstrap "
-    "of outcomes that share nothing."
-)
 # How often outcomes that share nothing are drawn, and by how much the largest singular values of these draws
 # must be exceeded (docs/explanation/blup.md).
 DRAWS, MARGIN, SEED = 10, 1.05, 0

@@ -25,7 +25,7 @@ from dpgrs.linalg.statistics import (
     is_fractional,
     selected_haplotypes,
 )
-from dpgrs.methods.fits import STEPS_OF_BLUP, FitTerms, fit_released
+from dpgrs.methods.fits import FitTerms, fit_released
 from dpgrs.methods.reusecov import (
     private_count,
     private_cross_product,
@@ -41,11 +41,6 @@ from dpgrs.types import Coding, Rows
 
 if TYPE_CHECKING:
     from dpgrs.methods.requests import PrivacyRequest
-
-STEPS = (
-    "Every outcome is fitted by itself, from a noisy Gram matrix of the variants chosen for it.",
-    *STEPS_OF_BLUP,
-)
 
 
 @dataclass(frozen=True, eq=False)

@@ -40,12 +40,6 @@ KNOWN_PART = 1 / 8
 LARGEST_LOSS, SMALLEST_SHARE, LARGEST_SHARE = 0.001, 0.03, 0.3
 # Of the expected loss, what clips of rows add to the noise.
 CLIPS = 1.44
-STEPS = (
-    "Before that, a regression of the outcomes on the covariates was released: sums of products of clipped "
-    "rows, one Gaussian vector (docs/proofs/covariate_regression.md). Effects are their posterior mean.",
-    "From every person's outcomes their covariates' part was taken by these effects, before outcomes were "
-    "clipped. The weights of covariates are these effects.",
-)
 
 
 def expected_loss(n_columns: int, n_outcomes: int, *, share: float, mu: float, n_rows: float) -> float:

@@ -13,58 +13,17 @@ from dpgrs.linalg.linear_fit import LinearFit, centred_gram
 from dpgrs.linalg.projection import project_ellipsoid, project_feature, project_label
 from dpgrs.linalg.statistics import column_moments, count_known
 from dpgrs.methods.blup import BlupFit, fit_blup, fit_blup_public_outcomes
-from dpgrs.methods.blup_shared import SHARED, fit_blup_shared
+from dpgrs.methods.blup_shared import fit_blup_shared
 from dpgrs.methods.penalties import adassp_penalty, evidence_penalty
 from dpgrs.methods.public_effects import PublicEffects
 from dpgrs.methods.registry import METHODS, named
-from dpgrs.methods.reusecov import CENTRED, SHOWN_IN_FULL, NoisyStatistics, fit_reusecov
-from dpgrs.methods.steered import STEERED
+from dpgrs.methods.reusecov import NoisyStatistics, fit_reusecov
 from dpgrs.types import Coding, Penalty, Protection, Rows
 
 if TYPE_CHECKING:
     from dpgrs.methods.requests import PrivacyRequest
 
 
-def _in_words(fit: dict[str, Any]) -> str:
-    """Say which lambda a ridge regression has, by the settings of a fit, a dict; here and below."""
-    return {
-        Penalty.FIXED: f"Ridge regression with lambda {fit['lambda']} per row.",
-        Penalty.ADASSP: "Ridge regression, lambda from the spread of the noise on the Gram matrix.",
-        Penalty.EVIDENCE: "Ridge regression, lambda from the marginal likelihood of what was released.",
-    }[Penalty(fit["lambda_from"])]
-
-
-def _moved_in_words(fit: dict[str, Any]) -> str:
-    """Say whether outcomes are moved together."""
-    if fit["joint_projection"]:
-        return (
-            "The noisy X'Y of all outcomes is moved together, to the nearest point of one ellipsoid, that of "
-            "the noisy Gram matrix with a radius for all."
-        )
-    return "The noisy X'Y is moved to the nearest point of the ellipsoid of the noisy Gram matrix."
-
-
-def _projected_in_words(fit: dict[str, Any]) -> str:
-    """Say to where X'Y is moved, and whether one ball serves all."""
-    ball = "one ball for all of them" if fit["joint_projection"] else "a ball for each"
-    return (
-        "The noisy X'Y is moved to the nearest point where it could lie: outcomes by the public genotypes "
-        f"under label protection, variants by the public outcomes under feature protection, with {ball}."
-    )
-
-
-STEPS = (*CENTRED, _in_words)
-STEPS_OF_PROJECTED = (_projected_in_words, *STEPS)
-STEPS_IN_ELLIPSOID = (_moved_in_words, *STEPS)
-STEPS_OF_BLUP = (
-    SHOWN_IN_FULL,
-    "The means are those of the Gram matrix, denoised where it is noisy.",
-    "A noise-aware best linear unbiased prediction (docs/explanation/blup.md).",
-    "Standard errors are withheld where they would not hold: so they are where the clip of rows counts for "
-    "much beside the noise (docs/explanation/blup.md).",
-)
-STEPS_OF_STEERED = (STEERED, *STEPS_OF_BLUP, SHARED)
-STEPS_OF_SHARED = (*STEPS_OF_BLUP, SHARED)
 # Standardised outcomes have a mean square of 1: the public bound on which projections rest.
 OUTCOME_RMS = 1.0
 # Of the prior variance of effects, what must be left where rows were clipped, and the relative error of their

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.fit_keys import MATCHED_PEOPLE
 from dpgrs.linalg.attenuation import clip_moments, clip_slopes
 from dpgrs.linalg.genome_map import DOSAGE_STEP, ChromosomeMap, GenomeMap, LdBlock
 from dpgrs.linalg.genome_moments import ChromosomeMoments, moment_norm, n_moments
@@ -37,7 +38,6 @@ from dpgrs.methods.genome_moments import (
 from dpgrs.methods.genome_public import public_entries, with_public_entries
 from dpgrs.methods.genome_sums import MOST_ENTRIES, GenomeRequest, private_genome_sums, public_digest
 from dpgrs.methods.public_scores import with_public_scores
-from dpgrs.methods.registry import MATCHED_PEOPLE
 from dpgrs.methods.reusecov import (
     NoisyStatistics,
     draw_genotypes,
@@ -54,60 +54,8 @@ if TYPE_CHECKING:
     from dpgrs.study.training_data import TrainingData
 
 
-def _rows_in_words(fit: dict[str, Any]) -> str:
-    """Say what rows of people and of phenotypes are, by the settings of a fit."""
-    turned = (
-        "Rows of people were turned onto directions of public linkage disequilibrium and stretched along "
-        "each by a public gain, and rows of phenotypes were clipped at a public norm (docs/proofs/genome.md)."
-    )
-    names = fit.get("subtracted")
-    if not names:
-        return turned
-    return (
-        f"{turned} Before the clip, each person's score by public effects was subtracted from "
-        f"{', '.join(names)}; the fit adds these effects again (docs/explanation/public_effects.md)."
-    )
-
-
-def _entries_in_words(fit: dict[str, Any]) -> str:
-    """Say what entries and their linkage disequilibrium follow from, by the settings of a fit."""
-    entries = (
-        "The entries of a direction are divided by its gain, by the number of rows, and by the share of "
-        "effects that the clips leave."
-    )
-    if not fit.get("has_moments"):
-        return entries
-    return (
-        f"{entries} Their linkage disequilibrium and noise follow from noisy second moments of rows within "
-        "blocks, which are divided by the number of rows and shrunk to those of the public genotypes "
-        "(docs/proofs/genome_moments.md)."
-    )
-
-
-def _copies_in_words(fit: dict[str, Any]) -> str:
-    """Say what follows from thinned copies of the released numbers, by the settings of a fit."""
-    if not fit.get("same_ancestry"):
-        return (
-            "The weight of both follows from four thinned copies of the released numbers, made from a public "
-            "seed."
-        )
-    return (
-        "The public genotypes are stated to be of the cohort's ancestry. The weight of both and, if the "
-        f"public genotypes are of {MATCHED_PEOPLE} people or more, the scale of scores follow from four "
-        "thinned copies of the released numbers, made from a public seed. The scale also follows from the "
-        "variance of scores among these people."
-    )
-
-
 # R: the squares of the chromosomes' norms add up to 1, but for roundings.
 ROW_NORM = 1 + 2.0**-40
-STEPS = (
-    _rows_in_words,
-    _entries_in_words,
-    "Effects are a weighted mean of a noise-aware best linear unbiased prediction and of a mixture of "
-    "effects of four sizes, block by block (docs/explanation/genome.md).",
-    _copies_in_words,
-)
 
 
 def map_terms(request: "PrivacyRequest") -> dict[str, Any]:

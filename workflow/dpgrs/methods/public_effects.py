@@ -21,7 +21,6 @@ that none has any is as probable as `NONE` before they are seen. Of several file
 are alike before, and averaged over.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
@@ -42,7 +41,6 @@ SHARES, SPREADS = (0.1, 0.5, 0.95), (0.07, 0.2)
 PENALTIES = (0.03, 0.3, 3.0, 30.0)
 NEGLIGIBLE = 1e-6
 BLOCK = 64  # outcomes at a time, to bound memory
-MOST_NAMED = 20
 
 
 @dataclass(frozen=True)
@@ -94,20 +92,6 @@ def informed_fit(seen: "OutcomesSeen") -> tuple[np.ndarray, np.ndarray, np.ndarr
     of_pairs = posterior[told.outcome] * np.exp(found - together[told.outcome])
     weights = _effects(seen, told, of_pairs) @ seen.spectrum.vectors.T
     return weights, posterior.sum(axis=2) @ seen.grid, posterior.sum(axis=1) @ CORRELATIONS
-
-
-def correlations_in_words(
-    names: Sequence[str],  # sequence of n_outcomes str
-    correlations: np.ndarray,  # (n_outcomes,) float64
-) -> str:
-    """Say which genetic correlations with public effects were found: of few outcomes each, of more a
-    summary."""
-    words = "Genetic correlations with the public effects, as the released numbers tell:"
-    correlations = np.round(correlations, 2) + 0.0  # no minus zero
-    if len(names) <= MOST_NAMED:
-        return f"{words} {', '.join(f'{name} {r:.2f}' for name, r in zip(names, correlations, strict=True))}."
-    least, median, most = np.quantile(correlations, (0.0, 0.5, 1.0))
-    return f"{words} from {least:.2f} to {most:.2f} of {len(names)} outcomes, median {median:.2f}."
 
 
 def read_files(

@@ -71,7 +71,8 @@ class Method:
     audits: str | None = "audits.sums.reusecov_cases"
     accounting: str = ""  # what pages say of how its privacy is accounted, where that is special
     bounds: str = ""  # what pages say of its bounds, where they are not those of the study
-    # A tuple of what a statement says of its fit: each text, or a function of the fit's settings.
+    # The tuple of what a statement says of its fit, ``module:NAME``: each a text, or a function of the fit's
+    # settings.
     steps: str | None = None
 
     def __post_init__(self) -> None:
@@ -156,8 +157,6 @@ class Method:
 named = partial(selectors.named, package="dpgrs.methods")
 RIDGE = ("lambda", "lambda_from")
 # What rows share.
-# A public reference of stated ancestry and of this many people is taken to match the cohort.
-MATCHED_PEOPLE = 500
 BLUP = {"exactness": Exactness.EXACT, "reads": ("heritability",), "ridge": RidgeOf.HALF}
 NOT_PRIVATE = {"protections": (Protection.NONE,), "mechanism": None, "audits": None}
 EXACT_SUMS = NOT_PRIVATE | {"takes_covariates": True}
@@ -166,7 +165,7 @@ CHOSEN_BLUP = {
     "audits": "audits.chosen.chosen_cases",
     "reads": ("heritability",),
     "audited": (*SUMS, "private_chosen_statistics"),
-    "steps": "chosen.STEPS",
+    "steps": "dpgrs.statement.fit_steps:CHOSEN_BLUP",
 }
 # The fit without privacy that private ones are compared with: no test row has a part in its penalty.
 REFERENCE_METHOD = "gblup"
@@ -184,7 +183,7 @@ METHODS = {
         fits_ridge=True,
         takes_covariates=True,
         ridge=RidgeOf.LAMBDA,
-        steps="fits.STEPS",
+        steps="dpgrs.statement.fit_steps:RIDGE",
     ),
     "reusecov-proj": Method(
         label="ReuseCovProj",
@@ -195,7 +194,7 @@ METHODS = {
         reads=(*RIDGE, "joint_projection"),
         takes_covariates=True,
         takes_outcomes=True,
-        steps="fits.STEPS_OF_PROJECTED",
+        steps="dpgrs.statement.fit_steps:PROJECTED",
     ),
     "reusecov-ellipsoid": Method(
         label="ReuseCovEllipsoid",
@@ -205,7 +204,7 @@ METHODS = {
         reads=(*RIDGE, "joint_projection"),
         takes_covariates=True,
         ridge=RidgeOf.LAMBDA,
-        steps="fits.STEPS_IN_ELLIPSOID",
+        steps="dpgrs.statement.fit_steps:IN_ELLIPSOID",
     ),
     "blup": Method(
         label="BLUP",
@@ -216,7 +215,7 @@ METHODS = {
         takes_covariates=True,
         takes_outcomes=True,
         takes_effects=True,
-        steps="fits.STEPS_OF_BLUP",
+        steps="dpgrs.statement.fit_steps:BLUP",
     ),
     "blup-shared": Method(
         label="BLUP, shared causes",
@@ -225,7 +224,7 @@ METHODS = {
         **BLUP,
         fit="fits.blup_shared",
         takes_covariates=True,
-        steps="fits.STEPS_OF_SHARED",
+        steps="dpgrs.statement.fit_steps:SHARED_BLUP",
     ),
     "blup-steered": Method(
         label="BLUP, steered",
@@ -235,7 +234,7 @@ METHODS = {
         reads_fractions=True,
         audited=("private_gram", *STEERED),
         audits="audits.steered.steered_cases",
-        steps="fits.STEPS_OF_STEERED",
+        steps="dpgrs.statement.fit_steps:STEERED_BLUP",
     ),
     "blup-ld": Method(
         label="BLUP on public LD",
@@ -249,7 +248,7 @@ METHODS = {
         most_columns=LARGEST_DECOMPOSED,
         audited=STEERED,
         audits="audits.steered.steered_cases",
-        steps="blup_ld.STEPS",
+        steps="dpgrs.statement.fit_steps:PUBLIC_LD_BLUP",
     ),
     "blup-hedged": Method(
         label="BLUP, own and public LD",
@@ -259,7 +258,7 @@ METHODS = {
         reads_fractions=True,
         takes_ld=True,
         most_columns=LARGEST_DECOMPOSED,
-        steps="blup_hedged.STEPS",
+        steps="dpgrs.statement.fit_steps:HEDGED_BLUP",
     ),
     "blup-genome": Method(
         label="BLUP of a genome",
@@ -274,7 +273,7 @@ METHODS = {
         takes_effects=True,
         audited=("private_genome_sums",),
         audits="audits.genome.genome_cases",
-        steps="genome_mechanism.STEPS",
+        steps="dpgrs.statement.fit_steps:GENOME",
     ),
     "adassp": Method(
         label="AdaSSP",
@@ -285,7 +284,7 @@ METHODS = {
         takes_covariates=True,
         most_columns=LARGEST_FACTORED + 1,
         audited=(*SUMS, "private_smallest_eigenvalue", "private_adassp"),
-        steps="adassp.STEPS",
+        steps="dpgrs.statement.fit_steps:ADASSP",
     ),
     "k-ols": Method(label="Kendall + OLS", selector="kendall", **NOT_PRIVATE),
     "k-blup": Method(

@@ -22,16 +22,6 @@ if TYPE_CHECKING:
 COUNT_STEP = 2.0**-10
 # Standard deviations of the noise of a count of rows; below, an outcome is taken as known on so many.
 SMALLEST_KNOWN = 3
-# What `fit_reusecov` does first, for statements.
-SHOWN_IN_FULL = (
-    "The noisy X'Y of every outcome is divided by the share of effects that its clip leaves, which public "
-    "constants tell."
-)
-CENTRED = (
-    SHOWN_IN_FULL,
-    "The Gram matrix is centred by its own intercept column.",
-    "Its negative eigenvalues, which only noise can cause, count as 0.",
-)
 
 
 @dataclass(frozen=True)

@@ -23,13 +23,6 @@ from dpgrs.privacy.sensitivity import Sensitivity, largest_row_norm
 if TYPE_CHECKING:
     from dpgrs.linalg.public_ld import PublicLd
 
-# Of what was drawn, for statements.
-STEERED = (
-    "X'Y is of rows that were turned onto directions of the genotypes and stretched along each by a gain, by "
-    "rule from what was released or public before, and clipped at the norm of the rows of X "
-    "(docs/proofs/steered.md). The fit undoes the gains."
-)
-
 
 @dataclass(frozen=True, kw_only=True)
 class SteeredRequest(PrivacyRequest):

@@ -7,11 +7,11 @@ from dpgrs.methods.registry import METHODS, methods_that
 from dpgrs.preflight.ledger import n_outcomes_of
 from dpgrs.preflight.loadings import outcomes_of
 from dpgrs.preflight.settings import column_problems
-from dpgrs.release.draw_check import BY_METHOD, has_statistics
-from dpgrs.release.folder_check import LARGEST_STATISTICS, MIB, TRACE
 from dpgrs.study.table_settings import covariate_terms, outcome_constants
 from dpgrs.study.traits import read_traits
 from dpgrs.types import Metrics, Neighbours, Penalty, Protection
+from dpgrs.verify.draw_check import BY_METHOD, has_statistics
+from dpgrs.verify.folder_check import LARGEST_STATISTICS, MIB, TRACE
 
 if TYPE_CHECKING:
     from dpgrs.preflight.inspection import Inspection

@@ -18,8 +18,8 @@ from dpgrs.release.pgs_catalog import file_stems, site_digest, write_scoring_fil
 from dpgrs.release.plain_tables import format_weight
 from dpgrs.release.plink_scores import FOLDER as PLINK_SCORES
 from dpgrs.release.plink_scores import write_plink_scores
-from dpgrs.release.registry import to_registry_yaml
-from dpgrs.statement.statement import validate
+from dpgrs.statement.deployments_registry import to_registry_yaml
+from dpgrs.statement.schema import validate
 from dpgrs.statement.text import plain_language
 from dpgrs.study.traits import traits_by_outcome
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpgrs.methods.reusecov import SMALLEST_KNOWN
-from dpgrs.statement.content import ALL_CASES, AT_FLOOR, NO_CASES
+from dpgrs.statement.words import ALL_CASES, AT_FLOOR, NO_CASES
 
 if TYPE_CHECKING:
     from dpgrs.methods.reusecov import NoisyStatistics

@@ -22,22 +22,14 @@ from dpgrs.privacy.ledger.entries import Account
 from dpgrs.release.bundle import OUTCOME_LOADINGS, SCALES
 from dpgrs.release.case_counts import case_counts
 from dpgrs.release.covariates import covariate_inputs, regression_inputs, with_regression
-from dpgrs.release.draw_check import MOMENT_NORM
-from dpgrs.release.effects_metadata import TRUNCATED_LD
 from dpgrs.release.pgs_catalog import site_digest
-from dpgrs.release.post_processing import found_in_words, post_processing
+from dpgrs.release.statement import ledger_standing
 from dpgrs.statement.conditions import FIXED_SITES_INPUT
-from dpgrs.statement.content import (
-    ORIGIN_OF_ROWS,
-    PUBLIC_SIDE,
-    ROWS_INPUT,
-    Curation,
-    PublicInput,
-    StatementContent,
-    Terms,
-    Total,
-)
-from dpgrs.statement.statement import ledger_standing
+from dpgrs.statement.content import Curation, PublicInput, StatementContent, Terms, Total
+from dpgrs.statement.effects_metadata import TRUNCATED_LD
+from dpgrs.statement.findings import correlations_in_words, mismatch_in_words, share_in_words
+from dpgrs.statement.post_processing import START, post_processing
+from dpgrs.statement.words import ORIGIN_OF_ROWS, PUBLIC_SIDE, ROWS_INPUT
 from dpgrs.study.checked_data import check_inputs
 from dpgrs.study.identity import public_identity
 from dpgrs.study.method_choice import choice_in_words
@@ -45,6 +37,7 @@ from dpgrs.study.people_terms import terms_of
 from dpgrs.study.provenance import provenance
 from dpgrs.study.table_settings import outcome_constants
 from dpgrs.types import Coding, Metrics, Missing, Penalty, Protection, Rows, Unit
+from dpgrs.verify.draw_check import MOMENT_NORM
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -331,3 +324,13 @@ def _inputs_of_fit(fit: dict, request: dict) -> Iterator[PublicInput]:
     if fit["heritability"] is not None:
         yield PublicInput("heritability", f"{fit['heritability']:g}", chosen)
     yield from (PublicInput(name, value, chosen) for name, value in further_inputs(fit).items())
+
+
+def found_in_words(fitted: "LinearFit", names: Sequence[str]) -> tuple[str, ...]:
+    """Return what a fit found out about the public files that it used, in words."""
+    lines = () if fitted.mismatch is None else (mismatch_in_words(fitted.mismatch),)
+    if fitted.public_share is not None:
+        lines += (share_in_words(fitted.public_share),)
+    if fitted.correlations is None:
+        return lines
+    return (*lines, START, correlations_in_words(names, fitted.correlations))

@@ -11,14 +11,15 @@ from dpgrs.errors import DpgrsError
 from dpgrs.io.files import written_digest
 from dpgrs.linalg.covariates import entry_scale
 from dpgrs.release.bundle import COVARIATES, LOADINGS
-from dpgrs.release.regression_check import REGRESSION_NORM, REGRESSION_OUTCOMES, REGRESSION_WEIGHTS
-from dpgrs.statement.content import COVARIATES_INPUT, PublicInput
+from dpgrs.statement.content import PublicInput
+from dpgrs.statement.words import COVARIATES_INPUT
 from dpgrs.study.table_settings import (
     covariate_constants,
     covariate_identity,
     covariate_names,
     has_covariates,
 )
+from dpgrs.verify.regression_check import REGRESSION_NORM, REGRESSION_OUTCOMES, REGRESSION_WEIGHTS
 
 if TYPE_CHECKING:
     from dpgrs.config.study import StudyConfig

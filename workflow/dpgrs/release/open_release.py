@@ -22,15 +22,17 @@ from dpgrs.methods.registry import METHODS
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.reusecov import NoisyStatistics
 from dpgrs.release.constants import prediction_constants, published
-from dpgrs.release.covariate_check import FILE as COVARIATES
-from dpgrs.release.covariate_check import LOADINGS
-from dpgrs.release.entry_check import FILE as OUTCOME_LOADINGS
-from dpgrs.release.entry_check import ROW_NORM, columns_of
-from dpgrs.release.folder_check import list_files
-from dpgrs.release.prediction_check import read_constants
-from dpgrs.release.regression_check import is_adjusted
-from dpgrs.release.scoring_check import column_numbers, read_scoring_file
-from dpgrs.release.statistics_check import (
+from dpgrs.types import Coding, Missing
+from dpgrs.verify.bundle import STATEMENT, verify_release
+from dpgrs.verify.covariate_check import FILE as COVARIATES
+from dpgrs.verify.covariate_check import LOADINGS
+from dpgrs.verify.entry_check import FILE as OUTCOME_LOADINGS
+from dpgrs.verify.entry_check import ROW_NORM, columns_of
+from dpgrs.verify.folder_check import list_files
+from dpgrs.verify.prediction_check import read_constants
+from dpgrs.verify.regression_check import is_adjusted
+from dpgrs.verify.scoring_check import column_numbers, read_scoring_file
+from dpgrs.verify.statistics_check import (
     ARRAYS,
     clips_of,
     prevalences,
@@ -38,8 +40,6 @@ from dpgrs.release.statistics_check import (
     rows_of,
     shares_budget,
 )
-from dpgrs.release.verify import STATEMENT, verify_release
-from dpgrs.types import Coding, Missing
 
 if TYPE_CHECKING:
     from dpgrs.linalg.linear_fit import LinearFit

@@ -11,13 +11,13 @@ from scipy.stats import norm
 from dpgrs.io.files import save_arrays
 from dpgrs.linalg.attenuation import clip_moments
 from dpgrs.methods.mechanisms import request_of
-from dpgrs.release.effects_metadata import case_counts_of, metadata, notes_of
 from dpgrs.release.genome_effects import genome_effects, write_truncated_ld
 from dpgrs.release.marginal_effects import marginal_effects
 from dpgrs.release.pgs_catalog import CHROMOSOMES, file_rows, file_stems
 from dpgrs.release.plain_tables import rounded, write_table
-from dpgrs.release.statistics_check import ARRAYS, META, OF_TRUNCATED_LD, is_raised, whole_people
+from dpgrs.statement.effects_metadata import case_counts_of, metadata, notes_of
 from dpgrs.types import Coding
+from dpgrs.verify.statistics_check import ARRAYS, META, OF_TRUNCATED_LD, is_raised, whole_people
 
 if TYPE_CHECKING:
     from dpgrs.methods.requests import PrivacyRequest
@@ -50,7 +50,7 @@ def released_statistics(
     Parameters
     ----------
     label, noisy : from `dpgrs.study.released.load_released`, of a method that has statistics
-        (`dpgrs.release.statistics_check.has_statistics`).
+        (`dpgrs.verify.statistics_check.has_statistics`).
     sites : pandas.DataFrame of contig, position, id, ref, alt and public frequency, by column of X.
     scales : pandas.DataFrame of the public constants of outcomes; None where there are none.
 

@@ -16,14 +16,14 @@ from dpgrs.io.files import replacing
 from dpgrs.methods.registry import METHODS
 from dpgrs.release import submission_template as template
 from dpgrs.release.bundle import ACCURACY_SUMS, STATEMENT
-from dpgrs.release.effects_metadata import case_counts_of
-from dpgrs.release.input_check import HELD_OUT, MEASURED_ON
-from dpgrs.release.prediction_check import read_sums
-from dpgrs.release.verify import verify_release
-from dpgrs.statement.content import COVARIATES_INPUT, ROWS_INPUT
+from dpgrs.statement.effects_metadata import case_counts_of
 from dpgrs.statement.text import rows_of_cases
+from dpgrs.statement.words import COVARIATES_INPUT, ROWS_INPUT
 from dpgrs.study.traits import traits_by_outcome
 from dpgrs.types import Metrics, Neighbours, Rows
+from dpgrs.verify.bundle import verify_release
+from dpgrs.verify.input_check import HELD_OUT, MEASURED_ON
+from dpgrs.verify.prediction_check import read_sums
 
 DOI = re.compile(r"10\.\d{4,9}/[^\s\"<>,;]*[^\s\"<>,;.)\]]")
 NUMBERS = re.compile(

@@ -102,17 +102,9 @@ SENTENCES = {
 
 
 def conditions(inputs: Mapping[str, str], *, protection: str, rows: str) -> dict[Condition, str]:
-    """Say in words which checks the data set of a release passed, with all thresholds.
+    """Say in words which checks the data set of a release passed, with all thresholds: a sentence a check.
 
-    Parameters
-    ----------
-    inputs : the public inputs of the release, name to value.
-    protection : Protection
-    rows : Rows
-
-    Returns
-    -------
-    dict of each check that the release has to a sentence.
+    `inputs` are the public inputs of the release, name to value.
     """
     files = set(inputs.get(CHECKED_FILES, NO_FILES).split(", "))
     checks = set(inputs.get(CHECKS, NO_CHECKS).split(", "))

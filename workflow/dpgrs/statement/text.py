@@ -3,29 +3,29 @@
 import math
 import textwrap
 from fractions import Fraction
+from typing import Any, NamedTuple
 
-from dpgrs.privacy.accounting.exact_numbers import text_above
-from dpgrs.privacy.ledger.entries import Cost
-from dpgrs.statement.content import decimal_text
+from dpgrs.privacy.accounting.accountant import gdp_epsilon
+from dpgrs.privacy.accounting.exact_numbers import float_below, root_above, text_above
+from dpgrs.statement.words import decimal_text
 from dpgrs.types import Metrics, Missing
 
 DIGITS = 3
 BEYOND_20 = "The curator's reason why a person may lose more than epsilon 20"
 
+
 _UNBROKEN = {"break_long_words": False, "break_on_hyphens": False}
 
 
-def plain_language(statement):
-    """Tell a statement to people who do not read JSON.
+class Loss(NamedTuple):
+    """The two counters of a ledger."""
 
-    Parameters
-    ----------
-    statement : dict, from `dpgrs.statement.statement.build_statement`.
+    mu_squared: Fraction
+    pure_epsilon: Fraction
 
-    Returns
-    -------
-    str, lines of at most 100 characters unless a word is longer.
-    """
+
+def plain_language(statement: dict[str, Any]) -> str:
+    """Tell a statement to people who do not read JSON, in lines of at most 100 characters."""
     curation, guarantee = statement["curation"], statement["guarantee"]
     sections = {
         "What this is": [
@@ -62,7 +62,7 @@ def plain_language(statement):
     return "\n\n".join(parts) + "\n"
 
 
-def _made_by(software):
+def _made_by(software: dict[str, Any]) -> str:
     """Say whose manual holds the pages that a statement names."""
     commit = f", commit {software['commit']}" if software["commit"] else ""
     return (
@@ -71,12 +71,12 @@ def _made_by(software):
     )
 
 
-def n_chosen(statement):
+def n_chosen(statement: dict[str, Any]) -> int | None:
     """Return how many variants were chosen in private for the score of every outcome; None if none were."""
     return next((score.get("n_variants") for score in statement["scores"]), None)
 
 
-def chosen_in_words(statement):
+def chosen_in_words(statement: dict[str, Any]) -> str:
     """Say what every score holds where its variants were chosen in private."""
     number, n_sites = n_chosen(statement), statement["data_domain"]["n_variants"]
     held = "1 variant" if number == 1 else f"{number} variants"
@@ -86,28 +86,21 @@ def chosen_in_words(statement):
     )
 
 
-def budget_in_words(statement):
+def budget_in_words(statement: dict[str, Any]) -> str:
     """Say what a release spent of its data set's budget, what all releases spent, and what is left.
 
     Percentages are of mu^2 and of pure epsilon, which add up from release to release; what is spent is
     rounded up.
-
-    Parameters
-    ----------
-    statement : dict, from `dpgrs.statement.statement.build_statement`.
-
-    Returns
-    -------
-    str, sentences to be read aloud.
     """
     ledger, guarantee = statement["ledger"], statement["guarantee"]
-    spent, left = _cost(ledger["spent"]), _cost(ledger["remaining"])
-    limit = spent + left
-    mine = Cost(Fraction(guarantee["mu"]) ** 2, Fraction(guarantee.get("pure_epsilon", 0)))
+    spent, left = _loss(ledger["spent"]), _loss(ledger["remaining"])
+    limit = Loss(spent.mu_squared + left.mu_squared, spent.pure_epsilon + left.pure_epsilon)
+    mine = Loss(Fraction(guarantee["mu"]) ** 2, Fraction(guarantee.get("pure_epsilon", 0)))
+    most = Fraction(gdp_epsilon(root_above(limit.mu_squared), float_below(Fraction(ledger["delta"]))))
     epsilon = _above(Fraction(ledger["spent"]["epsilon"]))
     words = (
         f"All releases from this data set together may cost one {guarantee['unit']} an epsilon of at most "
-        f"{_rounded(limit.epsilon(Fraction(ledger['delta'])))}, at a delta of {ledger['delta']}. "
+        f"{_rounded(most + limit.pure_epsilon)}, at a delta of {ledger['delta']}. "
         f"{_spent(mine, spent, limit)}, which is an epsilon of {epsilon}, and {_left(mine, spent, limit)}. "
         "What is spent never comes back. Later releases are not counted here."
     )
@@ -119,7 +112,7 @@ def budget_in_words(statement):
     )
 
 
-def _spent(mine, spent, limit):
+def _spent(mine: Loss, spent: Loss, limit: Loss) -> str:
     """Say what a release and all releases spent of mu^2, and of pure epsilon if the release has any."""
     (by_this, pure_by_this), (by_all, pure_by_all) = _percents(mine, limit), _percents(spent, limit)
     together = "Together with all releases before it"
@@ -132,36 +125,37 @@ def _spent(mine, spent, limit):
     )
 
 
-def _left(mine, spent, limit):
+def _left(mine: Loss, spent: Loss, limit: Loss) -> str:
+    """Say what is left of both counters, or of mu^2 where a release has no pure epsilon."""
     left, pure_left = (100 - percent for percent in _percents(spent, limit))
     if not mine.pure_epsilon:
         return f"{left} percent is left"
     return f"{left} percent and {pure_left} percent are left"
 
 
-def _percents(part, whole):
+def _percents(part: Loss, whole: Loss) -> tuple[int, int]:
     """Return the percentages of mu^2 and of pure epsilon, rounded up."""
     return _percent(part.mu_squared, whole.mu_squared), _percent(part.pure_epsilon, whole.pure_epsilon)
 
 
-def _cost(counters):
-    return Cost(Fraction(counters["mu_squared"]), Fraction(counters["pure_epsilon"]))
+def _loss(counters: dict[str, str]) -> Loss:
+    return Loss(Fraction(counters["mu_squared"]), Fraction(counters["pure_epsilon"]))
 
 
-def _percent(part, whole):
+def _percent(part: Fraction, whole: Fraction) -> int:
     return min(100, math.ceil(100 * part / whole)) if whole else 100
 
 
-def _above(number):
+def _above(number: Fraction) -> str:
     return decimal_text(text_above(number, digits=DIGITS))
 
 
-def _rounded(number):
+def _rounded(number: Fraction) -> str:
     """Write a limit, which the ledger's accounting has rounded in its last digits already."""
     return decimal_text(f"{float(number):.6g}")
 
 
-def _counters(statement):
+def _counters(statement: dict[str, Any]) -> str:
     ledger = statement["ledger"]
     spent, left = ledger["spent"], ledger["remaining"]
     has_pure = "pure_epsilon" in statement["guarantee"]
@@ -173,7 +167,7 @@ def _counters(statement):
     )
 
 
-def rows_of_cases(statement):
+def rows_of_cases(statement: dict[str, Any]) -> str:
     """Say of which rows cases and controls are: without a count of those with a value, of all."""
     rows = statement["guarantee"]["rows"]
     if statement["data_domain"].get("missing_outcomes") == Missing.COUNTED:
@@ -181,7 +175,7 @@ def rows_of_cases(statement):
     return f"{rows}, where all without a value are controls"
 
 
-def _case_counts(statement):
+def _case_counts(statement: dict[str, Any]) -> dict[str, list[str]]:
     """Tell numbers of cases and controls as a section, if there are any."""
     rows = rows_of_cases(statement)
     lines = [
@@ -193,7 +187,7 @@ def _case_counts(statement):
     return {"Cases and controls": lines} if lines else {}
 
 
-def _accuracy(accuracy):
+def _accuracy(accuracy: str | list[dict[str, str]]) -> list[str]:
     """Tell the accuracy of each outcome, and what all of it cost once if that is the same."""
     if accuracy == Metrics.WITHHELD:
         return ["Withheld: measuring it on private people would cost privacy, and none was spent on it."]
@@ -203,7 +197,7 @@ def _accuracy(accuracy):
     return [*(f"{item['name']} {item['value']}." for item in accuracy), f"Cost: {costs.pop()}."]
 
 
-def _audit(audit):
+def _audit(audit: dict[str, Any] | None) -> list[str]:
     if audit is None:
         return ["The mechanisms were not audited for this release."]
     listed = [
@@ -220,5 +214,5 @@ def _audit(audit):
     ]
 
 
-def _heading(title, line):
+def _heading(title: str, line: str) -> str:
     return f"{title}\n{line * len(title)}"

@@ -14,10 +14,10 @@ from dpgrs.methods.registry import METHODS, named
 from dpgrs.privacy.audit.audit import AuditCase, alarm_probability, audit
 from dpgrs.privacy.noise.sources import BenchmarkNoise, Rehearsal, ReleaseNoise
 from dpgrs.privacy.noise.study_key import StudyKey
+from dpgrs.release.audits import RESULTS
 from dpgrs.reporting.text_table import text_table
 from dpgrs.selection.registry import SELECTORS
 from dpgrs.selection.registry import named as named_by_selector
-from dpgrs.statement.audits import RESULTS
 
 if TYPE_CHECKING:
     from dpgrs.privacy.noise.base import NoiseSource

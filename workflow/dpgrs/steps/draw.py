@@ -21,15 +21,16 @@ from dpgrs.privacy.ledger.ledger import Ledger
 from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.privacy.noise.study_key import load_study_key
 from dpgrs.privacy.private_folders import require_closed
+from dpgrs.release.audits import drawn_statistics, require_audited
 from dpgrs.release.bundle_room import require_no_other_bundle
-from dpgrs.release.draw_check import ON_TURNED_ROWS
-from dpgrs.statement.audits import STEERED, drawn_statistics, require_audited
+from dpgrs.statement.audits import STEERED
 from dpgrs.study.adjusted_outcomes import adjustment_identity, require_adjusted, require_same_genotypes
 from dpgrs.study.draws import Draw, draws_of
 from dpgrs.study.identity import public_identity
 from dpgrs.study.released import output_digests
 from dpgrs.study.request_identity import identify_part, ld_identity, loadings_identity
 from dpgrs.study.training_data import TrainingData
+from dpgrs.verify.draw_check import ON_TURNED_ROWS
 
 if TYPE_CHECKING:
     import numpy as np

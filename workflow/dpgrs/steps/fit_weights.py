@@ -15,7 +15,6 @@ from dpgrs.io.files import read_table, write_table
 from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.replicates import Labelled, Statistics, load_labelled, save_labelled
 from dpgrs.io.variant_set import VariantSet
-from dpgrs.methods.blup_ld import misfit_in_words
 from dpgrs.methods.chosen_exactly import fit_chosen_exactly
 from dpgrs.methods.fits import FitTerms
 from dpgrs.methods.labels import exact_label, fit_label, timed
@@ -24,6 +23,7 @@ from dpgrs.methods.ols import fit_exactly
 from dpgrs.methods.public_effects import PublicEffects
 from dpgrs.methods.registry import METHODS, REFERENCE_METHOD
 from dpgrs.release.pgs_catalog import file_stems
+from dpgrs.statement.findings import misfit_in_words
 from dpgrs.study.adjusted_outcomes import with_covariates
 from dpgrs.study.genome_maps import panel_variances, require_panel, stored_map, stored_maps
 from dpgrs.study.identity import fit_settings

@@ -30,9 +30,9 @@ from dpgrs.privacy.ledger.entries import Account
 from dpgrs.privacy.ledger.ledger import Ledger
 from dpgrs.privacy.noise.study_key import load_study_key
 from dpgrs.privacy.private_folders import require_closed
+from dpgrs.release.audits import drawn_statistics, require_audited
 from dpgrs.release.bundle_room import require_no_other_bundle
 from dpgrs.release.constants import no_copies, published, reference_sums
-from dpgrs.statement.audits import drawn_statistics, require_audited
 from dpgrs.study.identity import fit_settings, public_identity
 from dpgrs.study.made_by import require_public
 from dpgrs.study.released import load_released, load_weights

@@ -23,13 +23,13 @@ from dpgrs.release.bundle import (
     STATEMENT,
 )
 from dpgrs.release.pgs_catalog import in_file_order, site_digest
-from dpgrs.release.verify import verify_release
 from dpgrs.reporting import release_pages
 from dpgrs.reporting.data import VARIANT_COLUMNS, read_metrics
 from dpgrs.reporting.release_data import ReleaseData
 from dpgrs.reporting.writing import write_report
 from dpgrs.statement.text import budget_in_words, n_chosen
 from dpgrs.types import Metrics
+from dpgrs.verify.bundle import verify_release
 
 SITE = {"contig": "contig", "position": "position", "alt": "effect_allele", "ref": "other_allele"}
 ACCURACY = ["r2", "mse"]

@@ -17,8 +17,6 @@ from dpgrs.io.replicates import Labelled, Statistics, load_labelled
 from dpgrs.io.tables.people_counts import describe_counts, read_counts
 from dpgrs.io.variant_set import VariantSet
 from dpgrs.linalg.linear_fit import LinearFit
-from dpgrs.methods.blup_ld import misfit_in_words
-from dpgrs.methods.public_effects import correlations_in_words
 from dpgrs.methods.registry import METHODS
 from dpgrs.reporting import pages
 from dpgrs.reporting.data import (
@@ -34,6 +32,7 @@ from dpgrs.reporting.data import (
 from dpgrs.reporting.screening_data import read_screening
 from dpgrs.reporting.words import GENOTYPE_WORDS, TABLE_WORDS
 from dpgrs.reporting.writing import write_report
+from dpgrs.statement.findings import correlations_in_words, misfit_in_words
 from dpgrs.study.copied_people import n_copies
 from dpgrs.study.method_choice import choice_in_words
 from dpgrs.study.public_effects_files import load_effects

@@ -14,16 +14,16 @@ from dpgrs.io.tables.outcome_loadings import read_outcome_loadings
 from dpgrs.methods.genome_mechanism import map_terms
 from dpgrs.methods.mechanisms import drawn_names, mechanism_of_file, request_of
 from dpgrs.privacy.ledger.ledger import Book, Ledger
+from dpgrs.release.audits import summarise_audits
 from dpgrs.release.bundle import remove_bundle, write_bundle
 from dpgrs.release.bundle_room import require_same_release
 from dpgrs.release.constants import prediction_constants, published
 from dpgrs.release.content import release_content
 from dpgrs.release.covariates import covariate_weights, with_regression
-from dpgrs.release.draw_check import ON_TURNED_ROWS, has_statistics
 from dpgrs.release.pgs_catalog import Scores
+from dpgrs.release.statement import build_statement
 from dpgrs.release.statistics_files import released_genome_effects, released_statistics
-from dpgrs.statement.audits import STEERED, summarise_audits
-from dpgrs.statement.statement import build_statement
+from dpgrs.statement.audits import STEERED
 from dpgrs.study.genome_maps import stored_map
 from dpgrs.study.identity import fit_settings, public_identity
 from dpgrs.study.provenance import provenance
@@ -40,6 +40,7 @@ from dpgrs.study.request_identity import (
 from dpgrs.study.settings import without_paths
 from dpgrs.study.table_settings import outcome_constants
 from dpgrs.study.traits import read_traits
+from dpgrs.verify.draw_check import ON_TURNED_ROWS, has_statistics
 
 if TYPE_CHECKING:
     import numpy as np

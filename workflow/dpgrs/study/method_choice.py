@@ -5,38 +5,28 @@ from itertools import product
 
 from dpgrs.config.study import AUTO, StudyConfig
 from dpgrs.errors import DpgrsError
+from dpgrs.fit_keys import MATCHED_PEOPLE
 from dpgrs.methods.joined import joins_outcomes
-from dpgrs.methods.registry import MATCHED_PEOPLE, METHODS
+from dpgrs.methods.registry import METHODS
+from dpgrs.statement.method_choice import (
+    ALONE,
+    DEFAULT,
+    MANY_OUTCOMES,
+    MANY_WEIGHTS,
+    MOST_PLANNED,
+    REASONS,
+    reason_in_words,
+)
 from dpgrs.study.people_terms import planned_people, rows_per_person, training_rows
 from dpgrs.study.table_cohort import is_fractional
 from dpgrs.study.variant_terms import RAREST, most_variants, takes_map
 from dpgrs.types import Accounting, Bounds, Coding, Protection, Rows
 
-DEFAULT, ALONE = "blup", "reusecov-gauss"
-# From so many outcomes under one budget and weights of all of them on, X'Y gains by steering whatever the
-# heritability (docs/measurements/frontier.md).
-MANY_OUTCOMES, MANY_WEIGHTS = 100, 20_000
 # Where the number of people is planned, `_rows_to_noise` decides, too. From so many roots of the public rows
 # on a fit on the public X'X loses; from so many on X'Y of some outcomes gains by steering
 # (docs/measurements/plan.md#what-auto-takes).
 ROWS_BEYOND_PUBLIC, ROWS_TO_STEER, OUTCOMES_TO_STEER = 2, 25, 10
-# The time of a planned R^2 grows with the number of variants to the power of 2.6: here it takes ten minutes.
-# Beyond, R^2 is planned only along a map of the genome.
-MOST_PLANNED = 5000
 TERMS_OF_REQUEST = ("delta", "neighbours", "unit", "gram_share", "count_share")
-# What it chooses from, the first that is called for, and why.
-REASONS = {
-    "blup-genome": f"more than {MOST_PLANNED:,} variants are released along the linkage disequilibrium of "
-    f"public genotypes of the cohort's ancestry, whose files and list name {MATCHED_PEOPLE} people or more",
-    "blup-ld": "public genotypes of the cohort's ancestry, whose files and list name "
-    f"{MATCHED_PEOPLE} people or more, stand for X'X, so that X'Y has the whole budget",
-    "blup-hedged": "public genotypes are at hand, and the released numbers show how far they fit",
-    "blup-steered": f"{MANY_OUTCOMES} outcomes or more share a budget, with {MANY_WEIGHTS:,} weights or more "
-    "in all, and X'Y is steered by the noisy X'X",
-    "blup-shared": f"{MANY_OUTCOMES} outcomes or more are released together, and may share causes",
-    ALONE: "each outcome has a budget of its own, and must be fitted by itself",
-    DEFAULT: "few outcomes are released from the cohort's own X'X and X'Y",
-}
 
 
 def chosen_methods(config: StudyConfig) -> list[str]:
@@ -64,11 +54,6 @@ def choice_in_words(config: StudyConfig, *, says_default: bool = True, is_asked:
     chosen = [name for name in chosen_methods(config) if name in config.methods]
     chosen = [name for name in chosen if says_default or name != DEFAULT]
     return [reason_in_words(name, is_asked=is_asked) for name in chosen]
-
-
-def reason_in_words(name: str, *, is_asked: bool = True) -> str:
-    """Return why `methods: auto` takes a method of `REASONS`, or would take it if the study had `auto`."""
-    return f"`methods: auto` {'takes' if is_asked else 'would choose'} {name} here: {REASONS[name]}."
 
 
 def candidates(config: StudyConfig) -> list[str]:

@@ -16,7 +16,7 @@ from dpgrs.privacy.accounting.exact_numbers import exact_text, text_above
 from dpgrs.privacy.ledger.hash_chain import digest
 from dpgrs.privacy.noise.claims import scale_above
 from dpgrs.privacy.noise.sources import statistic_digest
-from dpgrs.statement.content import decimal_text
+from dpgrs.statement.words import decimal_text
 from dpgrs.study.released import claimed_draws
 from dpgrs.study.request_identity import weights_origin
 

@@ -210,7 +210,7 @@ def _misfit(settings: "StudyConfig", results: Path | str) -> list[str]:
     if not takes_ld(settings.methods):
         return []
     from dpgrs.io.replicates import load_labelled
-    from dpgrs.methods.blup_ld import misfit_in_words
+    from dpgrs.statement.findings import misfit_in_words
 
     weights = Path(results, "private").glob("replicate*/weights.npz")
     return misfit_in_words(arrays for path in weights for _, arrays in load_labelled(path))

@@ -8,7 +8,7 @@ from jsonschema import Draft202012Validator
 
 from dpgrs.errors import DpgrsError, shown
 from dpgrs.io.tables.tables import MISSING, find_column, header_of, plain_name, rows_of
-from dpgrs.statement.statement import definition
+from dpgrs.statement.schema import definition
 
 # Columns of the table, and the fields of a statement that they become; those of lists have several values.
 FIELDS = {
@@ -61,15 +61,6 @@ def read_traits(path: Path | str, outcomes: Sequence[str] | None = None) -> tupl
 def traits_by_outcome(curation: dict) -> dict[str, dict]:
     """Return what the curator states of outcomes, by name; of some outcomes nothing is stated."""
     return {trait[OUTCOME]: trait for trait in curation.get("traits", ())}
-
-
-def trait_in_words(trait: dict) -> str:
-    """Return what an outcome is in one line: its trait and terms, and of whom."""
-    terms, name = ", ".join(trait.get("efo_ids", ())), trait[OUTCOME]
-    words = [f"{name} is {trait.get('reported_trait', name)}" + (f" ({terms})" if terms else "")]
-    words += [", ".join(trait[field]) for field in ("cohorts", "countries") if field in trait]
-    words += [trait[field] for field in ("ancestry", "doi") if field in trait]
-    return ", ".join(words)
 
 
 def _columns(header: list[str], path: Path | str) -> dict[str, int]:

@@ -19,7 +19,7 @@ import numpy as np
 
 from dpgrs.errors import UsageError, require_domains
 from dpgrs.linalg.statistics import LARGEST_ROWS
-from dpgrs.methods.adassp import CAUTION, FAILURE, LARGEST_VARIANTS, LOWERED, eigenvalue_steps
+from dpgrs.methods.adassp import CAUTION, FAILURE, LARGEST_VARIANTS, eigenvalue_steps
 from dpgrs.methods.separate_statistics import even_part
 from dpgrs.privacy.accounting.accountant import split_budget
 from dpgrs.privacy.accounting.exact_numbers import root_above
@@ -39,15 +39,6 @@ LARGEST_OUTCOME = 2.0**6
 LARGEST_ENTRY = 1e50
 ROW_BLOCK = 4096  # rows in memory at a time
 ROUNDS, CLIP = 100, 1.0  # as in the paper
-STEPS = (
-    "Every outcome is fitted by itself by boosted AdaSSP, from a noisy Gram matrix and sums of residuals.",
-    "Negative eigenvalues of the noisy Gram matrix, which only noise can cause, count as 0.",
-    LOWERED,
-    "Lambda is the spread of the noise on the Gram matrix less that eigenvalue, at least 0.",
-    "Weights rise by (Gram matrix + lambda)^-1 times the noisy sum of residuals, round by round.",
-    "After every round weights are cut to a grid and shortened, if need be, to a norm of 4096.",
-    "In the end they are scaled back from rows of norm 1 to genotypes.",
-)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,6 @@ import numpy as np
 from dpgrs.errors import UsageError
 from dpgrs.linalg.linear_fit import LinearFit
 from dpgrs.linalg.norms import budget_groups
-from dpgrs.methods.fits import STEPS as STEPS_OF_RIDGE
 from dpgrs.methods.reusecov import (
     NoisyStatistics,
     fit_reusecov,
@@ -23,12 +22,13 @@ from dpgrs.methods.reusecov import (
 )
 from dpgrs.methods.separate_statistics import SeparateRequest, SeparateStatistics
 from dpgrs.methods.sum_mechanisms import OwnStatistics
+from dpgrs.statement.fit_steps import RIDGE
 
 if TYPE_CHECKING:
     from dpgrs.methods.requests import PrivacyRequest
     from dpgrs.privacy.noise.base import NoiseSource
 
-STEPS = ("Every outcome is fitted by itself, from a noisy Gram matrix of its own.", *STEPS_OF_RIDGE)
+STEPS = ("Every outcome is fitted by itself, from a noisy Gram matrix of its own.", *RIDGE)
 
 
 @lru_cache(maxsize=256)

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
-from dpgrs.methods.registry import METHODS
 from dpgrs.plugins import points
-from dpgrs.privacy.accounting.events import MECHANISM_VERSION
-from dpgrs.statement.content import NOISE
+from dpgrs.statement.words import NOISE
 from dpgrs.types import Missing, Protection
 
+# Of the mechanisms, as `dpgrs.privacy.accounting.events` has it, which a test holds against this.
+MECHANISM_VERSION = 3
 GAUSSIAN, CHOICE, SUBSET = "gaussian", "choice", "subset"
 
 
@@ -65,8 +65,6 @@ BY_METHOD = {
 }
 # Those that turn rows before they sum them, whose audits do so, too.
 ON_TURNED_ROWS = ("blup-steered", "blup-ld")
-# Those that may take covariates as columns of X.
-METHODS_WITH_COLUMNS = tuple(name for name, row in METHODS.items() if row.takes_covariates)
 # Of methods of other packages, which say so themselves.
 OTHERS = {point.name: point.load() for point in points("draws")}
 PROVED = frozenset([*BY_METHOD, *(name for name, draws in OTHERS.items() if isinstance(draws, Proved))])

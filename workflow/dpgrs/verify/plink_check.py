@@ -5,8 +5,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from dpgrs.release.folder_check import lines_of
-from dpgrs.release.scoring_check import ScoringFile, read_scoring_file, site_place
+from dpgrs.verify.folder_check import lines_of
+from dpgrs.verify.scoring_check import ScoringFile, read_scoring_file, site_place
 
 NAME = re.compile(r"plink2/scores_[1-9][0-9]*\.tsv\.gz")
 # Zeros, as of variants that were not chosen, shrink as far as gzip can shrink anything.

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 
 from mpmath import mp
 
-from dpgrs.methods.joined import joins_outcomes
-from dpgrs.methods.registry import METHODS
-from dpgrs.release.draw_check import ACCURACY, ON_TURNED_ROWS
-from dpgrs.release.entry_check import STATED
+from dpgrs.fit_keys import FIT_KEYS, value_of
 from dpgrs.statement.audits import STEERED, mechanism_of
+from dpgrs.statement.methods import stated_method
+from dpgrs.types import Protection
+from dpgrs.verify.draw_check import ACCURACY, ON_TURNED_ROWS
+from dpgrs.verify.entry_check import STATED
 
 if TYPE_CHECKING:
     from mpmath import mpf as MPF
@@ -243,16 +244,23 @@ def _outcome_problems(statement: dict, losses: list[Loss]) -> list[str]:
     claim, shared = statement["composition"]["per_outcome"], by_owner[None]
     # Most outcomes lose the same; by a fit that takes them together, each what all do.
     distinct = dict.fromkeys(shared + by_owner[outcome] for outcome in outcomes)
-    options = {"protection": statement["guarantee"]["protection"]}
-    options |= {"has_effects": "effects" in statement["fit"]}
     # Weights of outcomes that are mapped back from components mix the draws of all of these.
     is_joined = any(public["name"] == STATED for public in statement["public_inputs"])
-    if is_joined or (
-        statement["method"] in METHODS and joins_outcomes(statement["method"], statement["fit"], **options)
-    ):
+    if is_joined or _fits_outcomes_together(statement):
         distinct = [sum(losses, Loss())]
     problems = (_covering_problems("composition.per_outcome", claim, loss) for loss in distinct)
     return next(filter(None, problems), [])
+
+
+def _fits_outcomes_together(statement: dict) -> bool:
+    """Return whether weights of an outcome follow from what was drawn for others, too."""
+    method, fit = stated_method(statement["method"]), statement["fit"]
+    if method is None or method.is_separate:
+        return False
+    is_joint = method.is_joint or (method.takes_effects and "effects" in fit)
+    is_joint |= method.takes_outcomes and statement["guarantee"]["protection"] == Protection.FEATURE
+    joining = {name: FIT_KEYS[name].joining for name in method.reads if name in FIT_KEYS}
+    return is_joint or any(value_of(name, fit) in values for name, values in joining.items() if values)
 
 
 def _accuracy_problems(statement: dict, losses: list[Loss]) -> list[str]:

@@ -7,9 +7,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import NamedTuple
 
-from dpgrs.release.draw_check import FREE
-from dpgrs.release.folder_check import read_text
 from dpgrs.types import Rows
+from dpgrs.verify.draw_check import FREE
+from dpgrs.verify.folder_check import read_text
 
 CONSTANTS, SUMS = "constants.tsv", "accuracy_sums.tsv"
 SUM_COLUMNS = ["outcome", "n", "outcome_sum", "outcome_squares", "score_sum", "score_squares", "products"]

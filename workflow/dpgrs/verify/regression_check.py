@@ -6,9 +6,10 @@ It shares no arithmetic with what made the claim.
 import re
 from fractions import Fraction
 
-from dpgrs.release.covariate_check import BOUND
-from dpgrs.release.draw_check import METHODS_WITH_COLUMNS, Draws, Scope
+from dpgrs.statement.methods import stated_method
 from dpgrs.types import Missing, Neighbours, Rows
+from dpgrs.verify.covariate_check import BOUND
+from dpgrs.verify.draw_check import Draws, Scope
 
 REGRESSION = Draws("covariate regression", Scope.BUDGET)
 REGRESSION_NORM = "norm of a row of the regression on covariates"
@@ -34,7 +35,8 @@ def regression_problems(statement: dict, *, covariates: list[str]) -> list[str]:
     """
     stated = {public["name"]: public["value"] for public in statement["public_inputs"]}
     if not is_adjusted(statement):
-        if covariates and statement["method"] not in METHODS_WITH_COLUMNS:
+        method = stated_method(statement["method"])
+        if covariates and not (method and method.takes_covariates):
             return [f"{statement['method']} must have a regression on its covariates before it"]
         return []
     if not covariates or not {*INPUTS} <= stated.keys():

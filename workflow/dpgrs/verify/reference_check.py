@@ -13,11 +13,11 @@ from dpgrs.genotypes.dosages import DOSAGE_STEP
 from dpgrs.io.covariates import Covariates
 from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.variant_set import VariantSet
-from dpgrs.release.folder_check import read_text
-from dpgrs.release.scoring_check import column_numbers
+from dpgrs.verify.folder_check import read_text
+from dpgrs.verify.scoring_check import column_numbers
 
 if TYPE_CHECKING:
-    from dpgrs.release.scoring_check import ScoringFile
+    from dpgrs.verify.scoring_check import ScoringFile
 
 # Sums have 12 digits, weights 10.
 TOLERANCE = 1e-6

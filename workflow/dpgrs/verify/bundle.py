@@ -13,15 +13,23 @@ from typing import Any
 
 from dpgrs import __version__
 from dpgrs.errors import DpgrsError, UsageError, shown
-from dpgrs.release.case_check import case_problems
-from dpgrs.release.claim_check import claim_problems
-from dpgrs.release.count_check import count_problems
-from dpgrs.release.covariate_check import FILE as COVARIATES
-from dpgrs.release.covariate_check import covariate_problems
-from dpgrs.release.draw_check import ACCURACY as ACCURACY_DRAW
-from dpgrs.release.draw_check import draw_problems, form_problems, has_moments
-from dpgrs.release.entry_check import FILE as LOADINGS
-from dpgrs.release.entry_check import (
+from dpgrs.statement.conditions import conditions_of
+from dpgrs.statement.deployments_registry import to_registry_yaml
+from dpgrs.statement.guarantee import words_of
+from dpgrs.statement.post_processing import is_post_processing
+from dpgrs.statement.schema import FORMAT_VERSION, problems_of
+from dpgrs.statement.text import plain_language
+from dpgrs.statement.words import COVARIATES_INPUT
+from dpgrs.types import Metrics, Protection
+from dpgrs.verify.case_check import case_problems
+from dpgrs.verify.claim_check import claim_problems
+from dpgrs.verify.count_check import count_problems
+from dpgrs.verify.covariate_check import FILE as COVARIATES
+from dpgrs.verify.covariate_check import covariate_problems
+from dpgrs.verify.draw_check import ACCURACY as ACCURACY_DRAW
+from dpgrs.verify.draw_check import draw_problems, form_problems, has_moments
+from dpgrs.verify.entry_check import FILE as LOADINGS
+from dpgrs.verify.entry_check import (
     choice_parts,
     choices_of,
     columns_of,
@@ -29,7 +37,7 @@ from dpgrs.release.entry_check import (
     covariates_of,
     entry_problems,
 )
-from dpgrs.release.folder_check import (
+from dpgrs.verify.folder_check import (
     OF_ARRAYS,
     SUMS,
     TRACE,
@@ -40,28 +48,20 @@ from dpgrs.release.folder_check import (
     read_digests,
     read_text,
 )
-from dpgrs.release.input_check import SCALES, input_problems, scale_problems
-from dpgrs.release.ld_check import ld_problems
-from dpgrs.release.measure_check import FILE as MEASURES
-from dpgrs.release.measure_check import measure_problems, scored_problems
-from dpgrs.release.number_check import number_problems
-from dpgrs.release.plink_check import plink_files, plink_problems
-from dpgrs.release.post_processing import is_post_processing
-from dpgrs.release.prediction_check import CONSTANTS, accuracy_problems, read_constants, read_sums
-from dpgrs.release.prediction_check import SUMS as ACCURACY_SUMS
-from dpgrs.release.reference_check import score_people, sum_problems
-from dpgrs.release.registry import to_registry_yaml
-from dpgrs.release.regression_check import REGRESSION, is_adjusted, regression_problems
-from dpgrs.release.score_check import score_problems, traits_of
-from dpgrs.release.scoring_check import read_scoring_file
-from dpgrs.release.sensitivity_check import sensitivity_problems
-from dpgrs.release.side_check import side_problems
-from dpgrs.release.statistics_check import statistics_names, statistics_problems
-from dpgrs.statement.conditions import conditions_of
-from dpgrs.statement.content import COVARIATES_INPUT
-from dpgrs.statement.statement import FORMAT_VERSION, problems_of, words_of
-from dpgrs.statement.text import plain_language
-from dpgrs.types import Metrics, Protection
+from dpgrs.verify.input_check import SCALES, input_problems, scale_problems
+from dpgrs.verify.ld_check import ld_problems
+from dpgrs.verify.measure_check import FILE as MEASURES
+from dpgrs.verify.measure_check import measure_problems, scored_problems
+from dpgrs.verify.number_check import number_problems
+from dpgrs.verify.plink_check import plink_files, plink_problems
+from dpgrs.verify.prediction_check import CONSTANTS, accuracy_problems, read_constants, read_sums
+from dpgrs.verify.prediction_check import SUMS as ACCURACY_SUMS
+from dpgrs.verify.regression_check import REGRESSION, is_adjusted, regression_problems
+from dpgrs.verify.score_check import score_problems, traits_of
+from dpgrs.verify.scoring_check import read_scoring_file
+from dpgrs.verify.sensitivity_check import sensitivity_problems
+from dpgrs.verify.side_check import side_problems
+from dpgrs.verify.statistics_check import statistics_names, statistics_problems
 
 STATEMENT = "privacy_statement.json"
 FIXED_FILES = {
@@ -188,6 +188,9 @@ def _reference_problems(statement: dict, files: dict[str, Path], reference: Path
             "`--reference` must go with a release whose accuracy was measured on public people, got another. "
             "Leave it out."
         )
+    # The one module here that loads the readers of a study, which nobody needs without public people.
+    from dpgrs.verify.reference_check import score_people, sum_problems
+
     names = statement["data_domain"]["outcomes"]
     scores = [read_scoring_file(files[score["file"]]) for score in statement["scores"]]
     people = score_people(scores, files.get(COVARIATES), reference)

@@ -9,11 +9,11 @@ from statistics import NormalDist
 
 import numpy as np
 
-from dpgrs.release.covariate_check import FILE as COVARIATES
-from dpgrs.release.folder_check import read_text
-from dpgrs.release.input_check import MEASURED_ON, SCALE_COLUMNS, SCALES
-from dpgrs.release.prediction_check import NUMBER, SUMS
 from dpgrs.types import Rows
+from dpgrs.verify.covariate_check import FILE as COVARIATES
+from dpgrs.verify.folder_check import read_text
+from dpgrs.verify.input_check import MEASURED_ON, SCALE_COLUMNS, SCALES
+from dpgrs.verify.prediction_check import NUMBER, SUMS
 
 FILE = "measures.tsv"
 COLUMNS = ["outcome", "measure", "value", "low", "high", "expected", "note"]
@@ -38,7 +38,7 @@ ALIKE = 1e-9
 def measure_problems(statement: dict, files: dict[str, Path], sums: list[list[str]] | None) -> list[str]:
     """Compare measures with the statement, constants of outcomes and the sums over the public people.
 
-    `sums` are from `dpgrs.release.prediction_check.read_sums`, None if there are none.
+    `sums` are from `dpgrs.verify.prediction_check.read_sums`, None if there are none.
     """
     if FILE not in files:
         return []
@@ -64,7 +64,7 @@ def measure_problems(statement: dict, files: dict[str, Path], sums: list[list[st
 def scored_problems(statement: dict, files: dict[str, Path], Y: np.ndarray, s: np.ndarray) -> list[str]:
     """Compare measures with public people who are scored anew.
 
-    Y and s are (n_outcomes, n_rows) float64, from `dpgrs.release.reference_check.score_people`.
+    Y and s are (n_outcomes, n_rows) float64, from `dpgrs.verify.reference_check.score_people`.
     """
     if FILE not in files or COVARIATES in files:  # scores have covariates in them there
         return []

@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 
 from dpgrs.errors import UsageError
-from dpgrs.io.files import file_digest, readable_arrays
-from dpgrs.release.effects_metadata import TRUNCATED_LD
-from dpgrs.release.statistics_check import ARRAYS, OF_SINGLE, OF_TRUNCATED_LD, read_statistics
+from dpgrs.statement.effects_metadata import TRUNCATED_LD
+from dpgrs.verify.folder_check import file_digest
+from dpgrs.verify.statistics_check import ARRAYS, OF_SINGLE, OF_TRUNCATED_LD, read_statistics
 
 
 def ld_problems(statement: dict, files: dict[str, Path], path: Path) -> list[str]:
@@ -26,7 +26,7 @@ def ld_problems(statement: dict, files: dict[str, Path], path: Path) -> list[str
     arrays, seen = read_statistics(statement, files), []
     columns = {name: np.zeros_like(arrays[name]) for name in OF_TRUNCATED_LD}
     outside = np.zeros_like(arrays["effects"])
-    with readable_arrays(path) as ld:
+    with np.load(path, allow_pickle=False) as ld:
         for block in dict.fromkeys(name.rpartition("/")[0] for name in ld):
             rows, U, e = (ld[f"{block}/{name}"] for name in ("rows", "eigenvectors", "eigenvalues"))
             U, r = U.astype(np.float64), arrays["effects"][:, rows]

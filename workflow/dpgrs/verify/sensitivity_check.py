@@ -7,7 +7,8 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dpgrs.release.draw_check import (
+from dpgrs.types import Neighbours, Protection, Rows, Unit
+from dpgrs.verify.draw_check import (
     BY_METHOD,
     CASES,
     COUNT,
@@ -21,9 +22,8 @@ from dpgrs.release.draw_check import (
     PROVED,
     REUSECOV,
 )
-from dpgrs.release.entry_check import ROW_NORM, SUMS_OF_ACCURACY, choices_of
-from dpgrs.release.input_check import OUTCOME_BOUND, OUTCOME_NORM, RESIDUAL_BOUND
-from dpgrs.types import Neighbours, Protection, Rows, Unit
+from dpgrs.verify.entry_check import ROW_NORM, SUMS_OF_ACCURACY, choices_of
+from dpgrs.verify.input_check import OUTCOME_BOUND, OUTCOME_NORM, RESIDUAL_BOUND
 
 # Public inputs have six digits, and a square is of up to the fourth power of one.
 SIX_DIGITS = Fraction(1, 40_000)

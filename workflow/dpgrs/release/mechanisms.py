@@ -1,33 +1,24 @@
 """What a privacy statement says of every draw by its family: exact terms, and losses rounded up."""
 
+from collections.abc import Iterable
 from fractions import Fraction
+from typing import Any
 
 from dpgrs.errors import UsageError
 from dpgrs.privacy.accounting.exact_numbers import exact, exact_text, text_above, text_below
 from dpgrs.privacy.ledger.entries import Cost
 from dpgrs.privacy.sensitivity import PROOFS
-from dpgrs.statement.content import NOISE
+from dpgrs.statement.words import NOISE
 
 DIGITS, SHARE_DIGITS = 15, 4
 GAUSSIAN, LAPLACE, SUBSET = "gaussian", "laplace", "subset"
 
 
-def describe_draws(events):
+def describe_draws(events: Iterable[dict[str, Any]]) -> tuple[list[dict], list[Cost]]:
     """Say of every draw what it was, what it lost and which share of the release's loss that is.
 
-    Parameters
-    ----------
-    events : sequence of dict, as in `StatementContent`.
-
-    Returns
-    -------
-    mechanisms : list of dict, the section ``mechanisms`` of a statement.
-    costs : list of Cost, of each.
-
-    Raises
-    ------
-    UsageError
-        If a family is none that a statement knows.
+    Events are as in `StatementContent`. The result is the section ``mechanisms`` of a statement, and the cost
+    of each. A UsageError says that a family is none that a statement knows.
     """
     described = [_describe(event) for event in events]
     costs = [_cost(mechanism) for mechanism in described]
@@ -39,7 +30,8 @@ def describe_draws(events):
     ], costs
 
 
-def _describe(event):
+def _describe(event: dict[str, Any]) -> dict[str, Any]:
+    """Say of a draw what it was and what it lost, but for its share of the whole."""
     family = event["family"]
     if family not in NOISE:
         raise UsageError(
@@ -66,7 +58,7 @@ def _describe(event):
     }
 
 
-def _scale(family, event):
+def _scale(family: str, event: dict[str, Any]) -> dict[str, Any]:
     """Return what sets the size of the noise: its own on a grid, or among how many a choice was made."""
     if family == GAUSSIAN:
         return {"sigma": _exact(event["sigma"]), "grid": _exact(event["step"])}
@@ -76,7 +68,8 @@ def _scale(family, event):
     return made | {"gamma": _exact(event["gamma"])} if family == SUBSET else made
 
 
-def _loss(family, event):
+def _loss(family: str, event: dict[str, Any]) -> dict[str, str]:
+    """Return what a draw lost, rounded up."""
     sensitivity = Fraction(_exact(event["sensitivity"]["value"]))
     if family == GAUSSIAN:
         return {"mu": text_above(sensitivity / Fraction(_exact(event["sigma"])), digits=DIGITS)}
@@ -85,7 +78,7 @@ def _loss(family, event):
     return {"epsilon": _exact(event["epsilon"])}
 
 
-def _cost(mechanism):
+def _cost(mechanism: dict[str, Any]) -> Cost:
     """Return the exact cost of what `_describe` returned."""
     sensitivity = Fraction(mechanism["sensitivity"])
     if mechanism["mechanism"] == GAUSSIAN:
@@ -95,13 +88,13 @@ def _cost(mechanism):
     return Cost(pure_epsilon=Fraction(mechanism["epsilon"]))
 
 
-def _share(cost, total):
-    """Return the share of a draw in the counter that it counts in: that of mu^2, or of pure epsilon."""
+def _share(cost: Cost, total: Cost) -> Fraction:
+    """Return the share of a draw in its counter: mu^2, or pure epsilon."""
     if cost.pure_epsilon:
         return cost.pure_epsilon / total.pure_epsilon
     return cost.mu_squared / total.mu_squared
 
 
-def _exact(number):
+def _exact(number: float | str) -> str:
     """Return the exact text of a float; text has to be exact already."""
     return exact_text(exact(number, name="event")) if isinstance(number, str) else exact_text(number)

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from dpgrs.release.scoring_check import (
+from dpgrs.verify.scoring_check import (
     NOT_REPORTED,
     header_value,
     read_scoring_file,

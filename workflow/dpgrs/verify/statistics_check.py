@@ -18,15 +18,15 @@ from typing import Any
 import numpy as np
 from scipy.special import log_ndtr, ndtri
 
-from dpgrs.methods.registry import METHODS
-from dpgrs.release.draw_check import CASES, CROSS, EIGENVALUE, GENOME, GRAM, KNOWN, has_statistics
-from dpgrs.release.effects_metadata import TRUNCATED_LD, case_counts_of, metadata, notes_of
-from dpgrs.release.entry_check import ROW_NORM, STATED, columns_of, components_of
-from dpgrs.release.folder_check import MIB, lines_of, read_text
-from dpgrs.release.input_check import IS_BINARY, OUTCOME_BOUND, OUTCOME_NORM, SCALES
-from dpgrs.release.scoring_check import CHROMOSOMES, column_numbers, read_scoring_file
-from dpgrs.statement.content import ROWS_INPUT
+from dpgrs.statement.effects_metadata import TRUNCATED_LD, case_counts_of, metadata, notes_of
+from dpgrs.statement.methods import stated_method
+from dpgrs.statement.words import ROWS_INPUT
 from dpgrs.types import Rows
+from dpgrs.verify.draw_check import CASES, CROSS, EIGENVALUE, GENOME, GRAM, KNOWN, has_statistics
+from dpgrs.verify.entry_check import ROW_NORM, STATED, columns_of, components_of
+from dpgrs.verify.folder_check import MIB, lines_of, read_text
+from dpgrs.verify.input_check import IS_BINARY, OUTCOME_BOUND, OUTCOME_NORM, SCALES
+from dpgrs.verify.scoring_check import CHROMOSOMES, column_numbers, read_scoring_file
 
 FOLDER = "statistics/"
 ARRAYS, META = f"{FOLDER}statistics.npz", "-meta.yaml"
@@ -82,7 +82,7 @@ def statistics_problems(statement: dict, files: dict[str, Path]) -> list[str]:
     if ARRAYS not in files:
         return []
     protection = statement["guarantee"]["protection"]
-    has_directions = METHODS[statement["method"]].takes_map
+    has_directions = stated_method(statement["method"]).takes_map
     if _is_of_directions(statement) != has_directions:
         return [f"the public inputs must name the {TRUNCATED_LD} with statistics along directions only"]
     if not (has_directions or has_statistics(statement["method"], protection)):

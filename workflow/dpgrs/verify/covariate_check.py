@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 
-from dpgrs.statement.content import COVARIATES_INPUT
+from dpgrs.statement.words import COVARIATES_INPUT
 
 FILE, LOADINGS = "covariate_weights.tsv", "pca_loadings.tsv"
 COLUMNS = ["outcome", "covariate", "weight", "centre", "scale", "bound"]

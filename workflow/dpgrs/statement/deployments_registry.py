@@ -16,9 +16,8 @@ from typing import Any
 
 import yaml
 
-from dpgrs.statement.content import ROWS_INPUT
 from dpgrs.statement.text import n_chosen
-from dpgrs.study.traits import trait_in_words
+from dpgrs.statement.words import ROWS_INPUT
 
 
 class _Dumper(yaml.CSafeDumper):
@@ -90,12 +89,21 @@ def _variants(statement: dict) -> str:
 
 def _data_domain(statement: dict) -> str:
     domain, guarantee = statement["data_domain"], statement["guarantee"]
-    traits = "; ".join(map(trait_in_words, statement["curation"].get("traits", ())))
+    traits = "; ".join(map(_trait_in_words, statement["curation"].get("traits", ())))
     return (
         f"Genotypes of {guarantee['rows']} at {domain['n_variants']} public sites ({domain['genome_build']}, "
         f"SHA-256 {domain['site_digest']}) and {len(domain['outcomes'])} bounded outcomes"
         f"{traits and f', in the words of the curator: {traits}'}. {guarantee['contribution']}"
     )
+
+
+def _trait_in_words(trait: dict) -> str:
+    """Return what an outcome is in one line: its trait and terms, and of whom."""
+    terms, name = ", ".join(trait.get("efo_ids", ())), trait["outcome"]
+    words = [f"{name} is {trait.get('reported_trait', name)}" + (f" ({terms})" if terms else "")]
+    words += [", ".join(trait[field]) for field in ("cohorts", "countries") if field in trait]
+    words += [trait[field] for field in ("ancestry", "doi") if field in trait]
+    return ", ".join(words)
 
 
 def _privacy_loss(statement: dict) -> dict:

@@ -6,8 +6,8 @@ A claim that is larger than its draws need promises nothing false, but the progr
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 
-from dpgrs.release.claim_check import Loss, chance_bound, loss_of, right_guesses, smallest_delta
-from dpgrs.release.draw_check import (
+from dpgrs.verify.claim_check import Loss, chance_bound, loss_of, right_guesses, smallest_delta
+from dpgrs.verify.draw_check import (
     ACCURACY,
     CASES,
     COUNT,
@@ -18,8 +18,8 @@ from dpgrs.release.draw_check import (
     MOMENTS,
     ON_TURNED_ROWS,
 )
-from dpgrs.release.entry_check import ROW_NORM
-from dpgrs.release.sensitivity_check import SUM_STEP
+from dpgrs.verify.entry_check import ROW_NORM
+from dpgrs.verify.sensitivity_check import SUM_STEP
 
 # Steps of the grids of sums: of genotypes as calls, and of rows that are clipped about public frequencies.
 COUNT_STEP, SQUARE_STEP = Fraction(1, 2**10), Fraction(1, 2**16)

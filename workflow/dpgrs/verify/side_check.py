@@ -2,8 +2,8 @@
 
 import re
 
-from dpgrs.methods.registry import METHODS
-from dpgrs.statement.content import (
+from dpgrs.statement.methods import stated_method
+from dpgrs.statement.words import (
     NOT_PROTECTED,
     NOT_PROTECTED_UNDER,
     PUBLIC_SIDE,
@@ -36,9 +36,8 @@ def side_problems(statement: dict) -> list[str]:
     guarantee = statement["guarantee"]
     protection, neighbours = Protection(guarantee["protection"]), guarantee["neighbours"]
     problems = _word_problems(guarantee, protection) + _input_problems(statement, protection)
-    protections = (
-        METHODS[statement["method"]].protections if statement["method"] in METHODS else (protection,)
-    )
+    method = stated_method(statement["method"])
+    protections = (protection,) if method is None else method.protections
     if protection not in protections:
         problems.append(
             f"{statement['method']} must be under {' or '.join(protections)} protection, got {protection}"

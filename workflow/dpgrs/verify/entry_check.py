@@ -9,8 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from dpgrs.release.covariate_check import FILE as COVARIATES
-from dpgrs.release.draw_check import (
+from dpgrs.types import Rows
+from dpgrs.verify.covariate_check import FILE as COVARIATES
+from dpgrs.verify.draw_check import (
     ACCURACY,
     BY_METHOD,
     CASES,
@@ -24,10 +25,9 @@ from dpgrs.release.draw_check import (
     MOMENTS,
     SUBSET,
 )
-from dpgrs.release.folder_check import read_text
-from dpgrs.release.regression_check import is_adjusted
-from dpgrs.release.scoring_check import column_numbers, read_scoring_file
-from dpgrs.types import Rows
+from dpgrs.verify.folder_check import read_text
+from dpgrs.verify.regression_check import is_adjusted
+from dpgrs.verify.scoring_check import column_numbers, read_scoring_file
 
 FILE, STATED = "outcome_loadings.tsv", "loadings of the outcomes on components"
 # A public input where rows are clipped in `frequency` coding.

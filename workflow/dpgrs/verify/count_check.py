@@ -6,9 +6,9 @@ from math import hypot
 from pathlib import Path
 from typing import Any
 
-from dpgrs.release.draw_check import ACCURACY
-from dpgrs.release.input_check import OUTCOME_BOUND
-from dpgrs.release.measure_check import constants_of_outcomes
+from dpgrs.verify.draw_check import ACCURACY
+from dpgrs.verify.input_check import OUTCOME_BOUND
+from dpgrs.verify.measure_check import constants_of_outcomes
 
 NUMBERS = re.compile(r"-?\d+\.\d+", re.ASCII)
 COUNTS = re.compile(r"(-?\d+\.\d) (rows|cases|controls) with (\d+\.\d)", re.ASCII)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dpgrs.release.folder_check import lines_of
+from dpgrs.verify.folder_check import lines_of
 
 FIRST_LINE = (
     "###PGS CATALOG SCORING FILE - see https://www.pgscatalog.org/downloads/#dl_ftp_scoring "

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from dpgrs.release.draw_check import CASES, COUNT, KNOWN, has_statistics
-from dpgrs.release.statistics_check import ARRAYS, LEAST_SDS, floors, prevalences, read_statistics, rows_of
-from dpgrs.statement.content import ALL_CASES, AT_FLOOR, NO_CASES
+from dpgrs.statement.words import ALL_CASES, AT_FLOOR, NO_CASES
 from dpgrs.types import Missing
+from dpgrs.verify.draw_check import CASES, COUNT, KNOWN, has_statistics
+from dpgrs.verify.statistics_check import ARRAYS, LEAST_SDS, floors, prevalences, read_statistics, rows_of
 
 # Of standard deviations, which have three digits.
 THREE_DIGITS = 0.006

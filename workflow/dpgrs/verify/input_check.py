@@ -12,14 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from dpgrs.fit_keys import FIT_KEYS, further_inputs
-from dpgrs.methods.registry import METHODS
-from dpgrs.release.covariate_check import BOUND, STATED_LOADINGS
-from dpgrs.release.covariate_check import SCALES as SCALES_OF_COVARIATES
-from dpgrs.release.draw_check import ACCURACY, MOMENT_NORM, ON_TURNED_ROWS, has_moments
-from dpgrs.release.effects_metadata import TRUNCATED_LD
-from dpgrs.release.entry_check import ROW_NORM, STATED, choices_of
-from dpgrs.release.folder_check import read_text
-from dpgrs.release.regression_check import REGRESSION_NORM, REGRESSION_OUTCOMES, REGRESSION_WEIGHTS
 from dpgrs.statement.conditions import (
     CHECKED_FILES,
     CHECKS,
@@ -30,14 +22,17 @@ from dpgrs.statement.conditions import (
     NO_FILES,
     CheckedFile,
 )
-from dpgrs.statement.content import (
-    COVARIATES_INPUT,
-    ORIGIN_OF_ROWS,
-    PUBLIC_SIDE,
-    ROWS_INPUT,
-)
-from dpgrs.statement.statement import REQUIRED_INPUTS
+from dpgrs.statement.effects_metadata import TRUNCATED_LD
+from dpgrs.statement.methods import stated_method
+from dpgrs.statement.schema import REQUIRED_INPUTS
+from dpgrs.statement.words import COVARIATES_INPUT, ORIGIN_OF_ROWS, PUBLIC_SIDE, ROWS_INPUT
 from dpgrs.types import Missing, Penalty, Protection, TableCheck
+from dpgrs.verify.covariate_check import BOUND, STATED_LOADINGS
+from dpgrs.verify.covariate_check import SCALES as SCALES_OF_COVARIATES
+from dpgrs.verify.draw_check import ACCURACY, MOMENT_NORM, ON_TURNED_ROWS, has_moments
+from dpgrs.verify.entry_check import ROW_NORM, STATED, choices_of
+from dpgrs.verify.folder_check import read_text
+from dpgrs.verify.regression_check import REGRESSION_NORM, REGRESSION_OUTCOMES, REGRESSION_WEIGHTS
 
 SCALES, SCALE_COLUMNS = "outcome_scales.tsv", ["outcome", "centre", "scale", "is_binary", "origin"]
 # Where that of an outcome is stated beside its constants.
@@ -111,7 +106,7 @@ AMISS = [None]
 
 def input_problems(statement: dict) -> list[str]:
     """Find public inputs that are left out, or differ from the rest of a statement."""
-    if statement["method"] not in METHODS:
+    if stated_method(statement["method"]) is None:
         return []  # named already
     stated = {}
     for public in statement["public_inputs"]:
@@ -135,7 +130,7 @@ def input_problems(statement: dict) -> list[str]:
         if stated.get(name, []) != values
     ]
     problems += _row_problems(statement) + _value_problems(stated) + _check_problems(stated)
-    if has_moments(statement) and not METHODS[statement["method"]].takes_map:
+    if has_moments(statement) and not stated_method(statement["method"]).takes_map:
         problems.append(f"the public inputs must not hold {MOMENT_NORM}")
     rule = statement["fit"]["lambda_from"]
     if rule not in set(Penalty):
@@ -150,7 +145,7 @@ def _subtraction_problems(statement: dict) -> list[str]:
     subtracted = fit.get("subtracted", [])
     if not subtracted:
         return []
-    if not METHODS[statement["method"]].takes_map:
+    if not stated_method(statement["method"]).takes_map:
         return [f"fit.subtracted must not be there with {statement['method']}"]
     files = [ENDING.sub("", name) for name in fit.get("effect_names", [])]
     stems = [Path(score["file"]).name.removesuffix(".txt.gz") for score in statement["scores"]]
@@ -283,11 +278,11 @@ def _required(statement: dict, stated: dict[str, list]) -> list[str]:
     their own.
     """
     is_feature = statement["guarantee"]["protection"] == Protection.FEATURE
-    is_of_sums = not METHODS[statement["method"]].draws_from_rows
+    is_of_sums = not stated_method(statement["method"]).draws_from_rows
     # Turned rows have a fine grid in any coding.
     is_turned = statement["method"] in ON_TURNED_ROWS
     steps = {name: step for name, step in WHOLE_STEPS.items() if not (is_turned and name == "cross product")}
-    is_clipped = METHODS[statement["method"]].takes_ld or any(
+    is_clipped = stated_method(statement["method"]).takes_ld or any(
         Fraction(mechanism["grid"]) < steps[mechanism["statistic"]]
         for mechanism in statement["mechanisms"]
         if mechanism["statistic"] in steps and "grid" in mechanism
@@ -306,7 +301,7 @@ def _required(statement: dict, stated: dict[str, list]) -> list[str]:
 
 def _twins(statement: dict) -> dict[str, dict[str, list]]:
     """Return the values of public inputs that another section repeats, by section and name."""
-    fit, domain, method = statement["fit"], statement["data_domain"], METHODS[statement["method"]]
+    fit, domain, method = statement["fit"], statement["data_domain"], stated_method(statement["method"])
     is_stated = "lambda" in method.reads and fit["lambda_from"] == Penalty.FIXED
     files = zip_longest((OF_EFFECTS + name for name in fit.get("effect_names", [])), fit.get("effects", []))
     choices = {str(number) for number in choices_of(statement).values()}

@@ -57,7 +57,7 @@ def list_files(folder: Path) -> tuple[dict[str, Path], dict[str, str]]:
 
 def digests_of(files: dict[str, Path]) -> dict[str, str]:
     """Return the SHA-256 of files, hexadecimal digits by name."""
-    return {name: _digest(path) for name, path in files.items()}
+    return {name: file_digest(path) for name, path in files.items()}
 
 
 def read_digests(files: dict[str, Path]) -> tuple[dict[str, str] | None, list[str]]:
@@ -153,7 +153,8 @@ def _largest(name: str) -> int:
     )
 
 
-def _digest(path: Path) -> str:
+def file_digest(path: Path) -> str:
+    """Return the SHA-256 of a file, hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

@@ -3,26 +3,20 @@
 import re
 from collections.abc import Sequence
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from dpgrs.methods.blup_hedged import share_in_words
-from dpgrs.methods.blup_ld import mismatch_in_words
-from dpgrs.methods.covariate_regression import STEPS as OF_REGRESSION
-from dpgrs.methods.public_effects import correlations_in_words
-from dpgrs.methods.registry import METHODS, named
-from dpgrs.methods.reusecov import SMALLEST_KNOWN
-from dpgrs.study.method_choice import DEFAULT, REASONS, reason_in_words
+from dpgrs.statement.findings import correlations_in_words, mismatch_in_words, share_in_words
+from dpgrs.statement.fit_steps import COVARIATE_REGRESSION
+from dpgrs.statement.method_choice import DEFAULT, REASONS, reason_in_words
+from dpgrs.statement.methods import stated_method
 from dpgrs.types import Missing, Protection
-
-if TYPE_CHECKING:
-    from dpgrs.linalg.linear_fit import LinearFit
 
 AT_LEAST_ONE_ROW = "The number of rows is taken as at least 1."
 RESCALED = (
-    "The number of rows on which an outcome is known is taken as at least 1, at least "
-    f"{SMALLEST_KNOWN} standard deviations of its noise, and at most all rows.",
+    "The number of rows on which an outcome is known is taken as at least 1, at least 3 standard deviations "
+    "of its noise, and at most all rows.",
     "X'Y of an outcome is multiplied by the number of rows over those on which it is known.",
 )
 OF_GENOTYPES = "The number of rows and X'X are those of the public genotypes, without noise."
@@ -61,24 +55,24 @@ def post_processing(
 ) -> list[str]:
     """List the post-processing of the draws, in words.
 
-    `fit` are the settings of the fit as a statement has them, `choice` is from `choice_in_words`,
-    `components` are those that were released in place of outcomes, `found` is from `found_in_words`,
-    `has_accuracy` is whether accuracy was drawn, `is_adjusted` whether a regression on covariates came
-    before, and `has_moments` whether second moments of rows were drawn.
+    `fit` are the settings of the fit as a statement has them, `choice` says why `methods: auto` took the
+    method, `components` are those that were released in place of outcomes, `found` says what the fit found
+    out about public files. The others say whether accuracy was drawn, whether a regression on covariates came
+    before, and whether second moments of rows were drawn.
     """
-    row, counts = METHODS[method], ()
+    stated, counts = stated_method(method), ()
     if protection == Protection.FEATURE:
-        counts = (COUNTED_IN_PUBLIC, RESCALED[1], *(BY_OUTCOMES if row.takes_outcomes else ()))
+        counts = (COUNTED_IN_PUBLIC, RESCALED[1], *(BY_OUTCOMES if stated.takes_outcomes else ()))
     else:
         is_public, is_counted = protection == Protection.LABEL, missing_outcomes == Missing.COUNTED
         counts = (OF_GENOTYPES if is_public else AT_LEAST_ONE_ROW, *(RESCALED if is_counted else ()))
     return [
         *choice,
-        *(OF_REGRESSION if is_adjusted else ()),
+        *(COVARIATE_REGRESSION if is_adjusted else ()),
         *counts,
         *(
             step({**fit, "method": method, "has_moments": has_moments}) if callable(step) else step
-            for step in named(row.steps)
+            for step in stated.steps
         ),
         ROUNDED,
         CONSTANT,
@@ -86,16 +80,6 @@ def post_processing(
         *found,
         *(OF_ACCURACY if has_accuracy else ()),
     ]
-
-
-def found_in_words(fitted: "LinearFit", names: Sequence[str]) -> tuple[str, ...]:
-    """Return what a fit found out about the public files that it used, in words."""
-    lines = () if fitted.mismatch is None else (mismatch_in_words(fitted.mismatch),)
-    if fitted.public_share is not None:
-        lines += (share_in_words(fitted.public_share),)
-    if fitted.correlations is None:
-        return lines
-    return (*lines, START, correlations_in_words(names, fitted.correlations))
 
 
 def is_post_processing(
@@ -110,7 +94,7 @@ def is_post_processing(
 def _found_of(said: list[str], method: str, fit: dict, outcomes: Sequence[str]) -> list[str]:
     """Return the lines that a fit may have found out, each once, as written but for their numbers."""
     kinds = []
-    if METHODS[method].takes_ld:
+    if stated_method(method).takes_ld:
         kinds += [[mismatch_in_words(one) for one in product((0, 0.5), repeat=2)], [share_in_words(0.5)]]
     if "effects" in fit:
         kinds += [[START], [correlations_in_words(outcomes, np.full(len(outcomes), 0.5))]]

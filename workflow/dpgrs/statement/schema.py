@@ -1,0 +1,70 @@
+"""The schema of privacy statements, and what does not fit it."""
+
+import textwrap
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+from jsonschema import Draft202012Validator
+
+from dpgrs.errors import UsageError
+from dpgrs.fit_keys import FIT_KEYS
+from dpgrs.statement.conditions import CHECKED_FILES
+
+SCHEMA = Path(__file__).parents[1] / "schemas/privacy_statement.schema.yaml"
+FORMAT, FORMAT_VERSION = "dpgrs privacy statement", 4
+
+# What every release rests on; each is named with its origin.
+REQUIRED_INPUTS = (
+    *("site list", "allele frequencies", "outcome bound", "number of rows", "seed"),
+    CHECKED_FILES,
+)
+
+
+def problems_of(statement: Any) -> list[str]:
+    """Return what is wrong with a statement by the schema; empty if it fits."""
+    errors = sorted(
+        _validator().iter_errors(statement), key=lambda error: (list(map(str, error.path)), error.message)
+    )
+    return [
+        f"{error.json_path.removeprefix('$.')}: {textwrap.shorten(error.message, 200)}" for error in errors
+    ]
+
+
+def validate(statement: Any) -> None:
+    """Check a statement against the schema; a UsageError has all problems, one a line."""
+    problems = problems_of(statement)
+    if problems:
+        lines = "\n".join(f"  {problem}" for problem in problems)
+        raise UsageError(
+            f"The privacy statement must fit {SCHEMA.name}, but\n{lines}\nCorrect these entries."
+        )
+
+
+@cache
+def definition(name: str | None) -> dict[str, Any]:
+    """Return a definition of the schema that refers to no other; None for the whole schema."""
+    schema = yaml.load(SCHEMA.read_text(encoding="utf-8"), yaml.CSafeLoader)
+    fit = schema["properties"]["fit"]
+    fit["properties"] |= {name: key.schema for name, key in FIT_KEYS.items()}
+    fit["required"] = [name for name, key in FIT_KEYS.items() if not key.absent]
+    return _inlined(schema if name is None else schema["$defs"][name], schema["$defs"])
+
+
+@cache
+def _validator() -> Draft202012Validator:
+    return Draft202012Validator(definition(None))
+
+
+def _inlined(part: Any, definitions: dict[str, Any]) -> Any:
+    """Put definitions in the place of references, to find which takes half of the time of a check."""
+    if isinstance(part, list):
+        return [_inlined(one, definitions) for one in part]
+    if not isinstance(part, dict):
+        return part
+    own = {name: _inlined(one, definitions) for name, one in part.items() if name not in ("$ref", "$defs")}
+    if "$ref" not in part:
+        return own
+    # A test holds that no keyword stands both beside a reference and in its definition.
+    return _inlined(definitions[part["$ref"].removeprefix("#/$defs/")], definitions) | own

@@ -1,0 +1,1 @@
+"""The check of a bundle, which trusts nothing that makes one."""

@@ -69,6 +69,8 @@ GUARDED = (
     *(f"dpgrs/release/{name}.py" for name in RELEASE),
     "dpgrs/preflight/public_side.py",
     "dpgrs/verify/side_check.py",
+    "dpgrs/genotypes/slabs.py",
+    "dpgrs/io/people_slabs.py",
     "dpgrs_papers/[!_]*.py",
     "dpgrs_papers/tabular/[!_]*.py",
 )

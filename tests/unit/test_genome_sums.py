@@ -24,6 +24,7 @@ from dpgrs.linalg.genome_sums import (
     MOST_BLOCK_VARIANTS,
     ChromosomeSums,
     RowNorms,
+    chromosome_scores,
     chromosome_sums,
     exact_sums,
     joint_factors,
@@ -193,6 +194,20 @@ def test_sums__axes_are_clipped_at_a_public_bound(rng):
     far[0], near[0] = 10 * LARGEST_AXIS, LARGEST_AXIS
     expected = vars(sum_up([slab_of(calls)], chromosome, Y, near))
     np.testing.assert_equal(vars(sum_up([slab_of(calls)], chromosome, Y, far)), expected)
+    # Their norms are those of the clipped axes, also where rows of all chromosomes are clipped jointly.
+    squares = row_squares([slab_of(calls)], chromosome, axes=near)
+    np.testing.assert_array_equal(row_squares([slab_of(calls)], chromosome, axes=far), squares)
+
+
+def test_sums__along_a_map_with_which_they_are_not_exact_are_refused(rng):
+    chromosome = random_chromosome(rng)
+    calls, axes, Y = random_people(rng, 20)
+    with pytest.raises(UsageError, match="must have blocks of all its variants"):
+        sum_up([slab_of(calls)], replace(chromosome, row_norm=np.nextafter(LARGEST_NORM, 17)), Y, axes)
+    weights = np.ones((1, N_VARIANTS), dtype=np.int64)
+    scored = replace(chromosome, centre=chromosome.centre - 2**14, score_weights=weights)
+    with pytest.raises(UsageError, match="must have blocks of all its variants"):
+        chromosome_scores([slab_of(calls)], scored, n_people=20)
 
 
 def test_sums__who_has_no_outcomes_is_not_there(rng):

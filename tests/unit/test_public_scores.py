@@ -192,9 +192,10 @@ def test_digest__is_another_with_other_weights_or_names(stored, weights, tmp_pat
 
 def test_require_exact_scores__by_the_sum_of_weights():
     most = 2**52 // (2**15 + 8192)
-    require_exact_scores([np.array([[most, 0]]), np.array([[0]])])
+    # Each score by itself.
+    require_exact_scores([np.array([[most, 0], [0, -most]]), np.array([[0], [0]])])
     with pytest.raises(UsageError, match="Weights of a public score must add up to so little"):
-        require_exact_scores([np.array([[most, 0]]), np.array([[-1]])])
+        require_exact_scores([np.array([[most - 1, 1]]), np.array([[-1]])])
 
 
 def test_public_scores__explain_what_a_posterior_mean_does(simulation):

@@ -72,7 +72,7 @@ SHARES = {GaussianEvent: {"mu"}, LaplaceEvent: {"epsilon"}}
 @pytest.mark.parametrize("family", EVENTS)
 def test_terms__have_these_names_and_texts(family):
     own, named = EVENTS[family]
-    assert family(**EVENT, **own).terms == CLAIMED | named
+    assert family(**EVENT, **own).identity_terms == CLAIMED | named
 
 
 @pytest.mark.parametrize("family", EVENTS)
@@ -83,12 +83,12 @@ def test_terms__are_others_for_every_other_field(family):
         if name in IN_NO_TERM | SHARES.get(family, set()) | {"sensitivity"}:
             continue
         other = replace(event, **{name: f"{value}?" if isinstance(value, str) else value / 2})
-        assert other.terms != event.terms, name
+        assert other.identity_terms != event.identity_terms, name
     others = {"value": 0.5, "norm": "l1", "neighbours": "replace-one", "unit": "haplotype", "law": "count/1"}
     assert others.keys() == vars(CLAIM).keys()
     for name, value in others.items():
         changed = replace(event, sensitivity=replace(CLAIM, **{name: value}))
-        assert changed.terms != event.terms, name
+        assert changed.identity_terms != event.identity_terms, name
 
 
 def test_laws__have_a_proof_page_and_a_number():

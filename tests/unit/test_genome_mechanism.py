@@ -210,7 +210,7 @@ def test_zeros__draw_moments_of_one_block():
     noise = Rehearsal()
     MECHANISM.draw(**MECHANISM.zeros(request, 2), request=request, noise=noise)
     _, (event, _) = noise.draws["genotypes",]
-    assert event.terms["entries"] == n_moments(genome) == D * (D + 1) // 2
+    assert event.identity_terms["entries"] == n_moments(genome) == D * (D + 1) // 2
 
 
 def test_identity__of_genotypes_names_the_map_of_second_moments_only():

@@ -373,9 +373,10 @@ def test_draw__is_one_event_of_all_chromosomes(genome, exact):
     entries = np.concatenate([part.entries for part in exact])
     np.testing.assert_array_equal(released, entries * MOMENT_STEP)
     assert event.sigma == math.nextafter(request.moment_claim.value / request.budget["moments"], math.inf)
-    assert event.terms["entries"] == len(entries) == n_moments(genome)
-    assert (event.terms["statistic"], event.terms["law"]) == ("genome moments", "genome_moments/1")
-    assert float(event.terms["step"]) == MOMENT_STEP
+    assert event.identity_terms["entries"] == len(entries) == n_moments(genome)
+    terms = event.identity_terms
+    assert (terms["statistic"], terms["law"]) == ("genome moments", "genome_moments/1")
+    assert float(event.identity_terms["step"]) == MOMENT_STEP
 
 
 def test_draw__has_more_noise_on_squares(genome, exact):

@@ -102,10 +102,10 @@ def test_draw__is_one_event_of_all_chromosomes_and_outcomes(genome, cohort):
     assert request.noise_sd["cross"] == pytest.approx(event.sigma)
     # Frozen (docs/development.md).
     frozen = {"family", "statistic", "law", "sensitivity", "norm", "neighbours", "unit", "step", "entries"}
-    assert set(event.terms) == frozen | {"sigma"}
-    assert (event.terms["statistic"], event.terms["law"]) == ("genome sums", "genome/1")
-    assert event.terms["entries"] == 2 * genome.n_directions
-    assert float(event.terms["step"]) == SUM_STEP
+    assert set(event.identity_terms) == frozen | {"sigma"}
+    assert (event.identity_terms["statistic"], event.identity_terms["law"]) == ("genome sums", "genome/1")
+    assert event.identity_terms["entries"] == 2 * genome.n_directions
+    assert float(event.identity_terms["step"]) == SUM_STEP
 
 
 def test_draw__same_bytes_for_any_order_of_chromosomes(genome, cohort):

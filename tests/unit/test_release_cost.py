@@ -270,14 +270,14 @@ def test_identities__are_the_same_in_every_ledger(ledger, tmp_path):
 
 def as_version_2(monkeypatch):
     """Make requests as version 2 of the mechanisms named them."""
-    terms = GaussianEvent.terms.fget
+    terms = GaussianEvent.identity_terms.fget
 
     def earlier(event):
         own = {name: value for name, value in terms(event).items() if name != "law"}
         return own | {"mu": exact_text(event.mu), "proof": event.sensitivity.proof}
 
     monkeypatch.setattr(charging, "MECHANISM_VERSION", 2)
-    monkeypatch.setattr(GaussianEvent, "terms", property(earlier))
+    monkeypatch.setattr(GaussianEvent, "identity_terms", property(earlier))
 
 
 @pytest.mark.parametrize("method", ["reusecov-gauss", "blup-steered", "adassp"])

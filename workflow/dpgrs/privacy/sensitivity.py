@@ -38,35 +38,35 @@ PROOFS = {
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """A claim: between neighbours the statistic differs by at most `value` in `norm`.
+    """A claim: between neighbours the statistic differs by at most `value` in `norm`."""
 
-    Attributes
-    ----------
-    value : float, never below the true worst case.
-    norm : str, ``l2``, or ``linf`` for scores of which a choice is made: by how much each may differ.
-    neighbours, unit : Neighbours and Unit
-    law : str, id of the claim, one of `PROOFS`.
-    """
-
-    value: float
-    norm: str
+    value: float  # never below the true worst case
+    norm: str  # ``l2``, or ``linf`` for scores of which a choice is made: by how much each may differ
     neighbours: Neighbours
     unit: Unit
-    law: str
+    law: str  # id of the claim, one of `PROOFS`
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.law not in PROOFS:
             raise UsageError(
                 f"The id of a claim must be one of {', '.join(PROOFS)}, got {self.law}. Enter its proof page."
             )
 
     @property
-    def proof(self):
+    def proof(self) -> str:
         """Path of the proof page in the repository."""
         return PROOFS[self.law]
 
 
-def gram_sensitivity(n_variants, *, rows, neighbours, unit, row_norm=None, is_whole=False):
+def gram_sensitivity(
+    n_variants: int,
+    *,
+    rows: Rows | str,
+    neighbours: Neighbours | str,
+    unit: Unit | str,
+    row_norm: float | None = None,
+    is_whole: bool = False,
+) -> Sensitivity:
     """Bound the entries of X'X that are released, the intercept column included.
 
     Haplotypes in `half` coding: the strict upper triangle, as the diagonal is n/4. Otherwise the upper
@@ -74,16 +74,10 @@ def gram_sensitivity(n_variants, *, rows, neighbours, unit, row_norm=None, is_wh
 
     Parameters
     ----------
-    n_variants : int
-    rows, neighbours : Rows and Neighbours
-    unit : Unit, ``person`` for two haplotype rows a person.
-    row_norm : float > 0, public bound R on the genotypes of a row in `frequency` coding; None for `half`.
-    is_whole : bool, whether the Frobenius norm of X'X without the intercept is bounded, R^2 under add-remove
-        and sqrt(2) R^2 under replace-one, as the PRIMO paper does: looser.
-
-    Returns
-    -------
-    Sensitivity
+    unit : ``person`` for two haplotype rows a person.
+    row_norm : > 0, public bound R on the genotypes of a row in `frequency` coding; None for `half`.
+    is_whole : whether the Frobenius norm of X'X without the intercept is bounded, R^2 under add-remove and
+        sqrt(2) R^2 under replace-one, as the PRIMO paper does: looser.
 
     Raises
     ------
@@ -114,17 +108,17 @@ def gram_sensitivity(n_variants, *, rows, neighbours, unit, row_norm=None, is_wh
 
 
 def cross_sensitivity(
-    n_variants,
-    n_outcomes,
+    n_variants: int,
+    n_outcomes: int,
     *,
-    rows,
-    neighbours,
-    unit,
-    outcome_bound,
-    protection=Protection.FULL,
-    row_norm=None,
-    outcome_norm=None,
-):
+    rows: Rows | str,
+    neighbours: Neighbours | str,
+    unit: Unit | str,
+    outcome_bound: float,
+    protection: Protection | str = Protection.FULL,
+    row_norm: float | None = None,
+    outcome_norm: float | None = None,
+) -> Sensitivity:
     """Bound X'Y in Frobenius norm, without its intercept column, which is not released.
 
     With R and C the largest norms of a row of X and of Y, and D the largest distance of two rows of X:
@@ -135,18 +129,13 @@ def cross_sensitivity(
 
     Parameters
     ----------
-    n_variants, n_outcomes : int
-    rows, neighbours, unit : as in `gram_sensitivity`; neighbours replace-one where protection is not full.
-    outcome_bound : float, public bound B on every entry of Y.
-    protection : Protection, full, feature or label.
-    row_norm : float > 0, public bound on the norm of a row of X; None for `half` coding. Under label
-        protection it may be the largest norm of the public X, rounded up, in either coding.
-    outcome_norm : float > 0, public bound on the norm of a row of Y; None for B sqrt(l). Under feature
-        protection it may be the largest norm of the public Y, rounded up.
-
-    Returns
-    -------
-    Sensitivity
+    neighbours : replace-one if protection is not full.
+    outcome_bound : public bound B on every entry of Y.
+    protection : full, feature or label.
+    row_norm : > 0, public bound on the norm of a row of X; None for `half` coding. Under label protection it
+        may be the largest norm of the public X, rounded up, in either coding.
+    outcome_norm : > 0, public bound on the norm of a row of Y; None for B sqrt(l). Under feature protection
+        it may be the largest norm of the public Y, rounded up.
 
     Raises
     ------
@@ -164,7 +153,7 @@ def cross_sensitivity(
         C_squared = min(C_squared, positive("outcome_norm", outcome_norm) ** 2)
     moved = {
         Protection.FULL: 4 * size if Neighbours(neighbours) == Neighbours.REPLACE_ONE else size,
-        Protection.FEATURE: min(4 * size, n_variants * _entry_range(rows) ** 2),
+        Protection.FEATURE: min(4 * size, Fraction(n_variants * _entry_range(rows) ** 2)),
         Protection.LABEL: 4 * size,
     }
     check_protection(protection, neighbours)
@@ -172,28 +161,21 @@ def cross_sensitivity(
     return _claim(square, rows=rows, neighbours=neighbours, unit=unit, law="cross_product/1")
 
 
-def genome_sensitivity(n_directions, n_outcomes, *, rows, neighbours, unit, row_norm, outcome_norm, step):
+def genome_sensitivity(
+    n_directions: int,  # K
+    n_outcomes: int,  # l
+    *,
+    rows: Rows | str,  # people
+    neighbours: Neighbours | str,
+    unit: Unit | str,
+    row_norm: float,  # > 0, public bound R on the norm of a person's row, over all chromosomes
+    outcome_norm: float,  # > 0, public bound C on the norm of a person's outcomes
+    step: float,  # > 0, of S
+) -> Sensitivity:
     """Bound S, sums of products of two clipped rows, each rounded down to a multiple of a step.
 
     R C + step sqrt(K l) under add-remove, 2 R C + step sqrt(K l) under replace-one, for K directions and l
     outcomes: two numbers rounded down lie at most a step further apart than before.
-
-    Parameters
-    ----------
-    n_directions, n_outcomes : int, K and l.
-    rows, neighbours, unit : as in `gram_sensitivity`; rows are people.
-    row_norm, outcome_norm : float > 0, public bounds R and C on the norms of a person's row, over all
-        chromosomes, and of a person's outcomes.
-    step : float > 0, of S.
-
-    Returns
-    -------
-    Sensitivity
-
-    Raises
-    ------
-    UsageError
-        If rows are haplotypes, or a norm or the step is not a finite number above 0.
     """
     if Rows(rows) != Rows.PEOPLE:
         raise UsageError(f"`cohort.rows` must be {Rows.PEOPLE} for sums of a genome, got {rows}. Change it.")
@@ -203,26 +185,19 @@ def genome_sensitivity(n_directions, n_outcomes, *, rows, neighbours, unit, row_
     return _claim((moved + rounded) ** 2, rows=rows, neighbours=neighbours, unit=unit, law="genome/1")
 
 
-def genome_moments_sensitivity(*, rows, neighbours, unit, moment_norm, square_weight, product_weight):
+def genome_moments_sensitivity(
+    *,
+    rows: Rows | str,  # people
+    neighbours: Neighbours | str,
+    unit: Unit | str,
+    moment_norm: float,  # > 0, public bound D
+    square_weight: int,  # > 0, a
+    product_weight: int,  # > 0, b
+) -> Sensitivity:
     """Bound second moments within LD blocks, squares times a and products of two directions times b.
 
     a D under add-remove, sqrt(2) a D under replace-one, for weights with b^2 <= 2 a^2 and rows whose
-    sum of |u_b|^4 over blocks is at most D^2.
-
-    Parameters
-    ----------
-    rows, neighbours, unit : as in `gram_sensitivity`; rows are people.
-    moment_norm : float > 0, public bound D.
-    square_weight, product_weight : int > 0, a and b.
-
-    Returns
-    -------
-    Sensitivity
-
-    Raises
-    ------
-    UsageError
-        If rows are haplotypes, the norm is not a finite number above 0, or b^2 > 2 a^2.
+    sum of |u_b|^4 over blocks is at most D^2. Other weights are refused.
     """
     if Rows(rows) != Rows.PEOPLE:
         raise UsageError(f"`cohort.rows` must be {Rows.PEOPLE} for sums of a genome, got {rows}. Change it.")
@@ -237,47 +212,28 @@ def genome_moments_sensitivity(*, rows, neighbours, unit, moment_norm, square_we
 
 
 def covariate_regression_sensitivity(
-    n_columns,
-    n_outcomes,
+    n_columns: int,  # entries of a row of C, its intercept among them
+    n_outcomes: int,
     *,
-    rows,
-    neighbours,
-    unit,
-    row_norm,
-    outcome_norm,
-    outcome_bound,
-    intercept,
-    square_weight,
-    known_weight=0,
-):
-    """Bound the vector [a upper(C'C), C'Y, h known] of a regression of outcomes on covariates.
-
-    Parameters
-    ----------
-    n_columns, n_outcomes : int, entries of a row of C, its intercept among them, and of Y.
-    rows, neighbours, unit : as in `gram_sensitivity`.
-    row_norm, outcome_norm : float > 0, public bounds on the norms of a row of C and of Y.
-    outcome_bound : float, public bound on every entry of Y.
-    intercept : float > 0, the entry of the intercept, of which `known` sums squares.
-    square_weight, known_weight : Fraction, a > 0 and h >= 0; h is 0 where nothing is counted.
-
-    Returns
-    -------
-    Sensitivity
-
-    Raises
-    ------
-    UsageError
-        If a norm or the weight a is not a finite number above 0.
-    """
+    rows: Rows | str,
+    neighbours: Neighbours | str,
+    unit: Unit | str,
+    row_norm: float,  # > 0, public bound on the norm of a row of C
+    outcome_norm: float,  # > 0, public bound on the norm of a row of Y
+    outcome_bound: float,  # public bound on every entry of Y
+    intercept: float,  # > 0, the entry of the intercept, of which `known` sums squares
+    square_weight: float | Fraction,  # a > 0
+    known_weight: float | Fraction = 0,  # h >= 0; 0 if nothing is counted
+) -> Sensitivity:
+    """Bound the vector [a upper(C'C), C'Y, h known] of a regression of outcomes on covariates."""
     largest = Fraction(_entry_range(rows), 2) ** 2
     R_squared = min(positive("row_norm", row_norm) ** 2, n_columns * largest)
     C_squared = min(
         positive("outcome_norm", outcome_norm) ** 2,
         n_outcomes * positive("outcome_bound", outcome_bound) ** 2,
     )
-    whole, rest = divmod(R_squared, largest)
-    M = whole * largest**2 + rest**2
+    n_largest, remainder = divmod(R_squared, largest)
+    M = n_largest * largest**2 + remainder**2
     a_squared = positive("square_weight", square_weight) ** 2
     if Neighbours(neighbours) == Neighbours.ADD_REMOVE:
         square = a_squared * (R_squared**2 + M) / 2 + R_squared * C_squared
@@ -289,46 +245,37 @@ def covariate_regression_sensitivity(
     return _claim(square, rows=rows, neighbours=neighbours, unit=unit, law="covariate_regression/1")
 
 
-def largest_row_norm(n_variants, *, rows, row_norm=None):
+def largest_row_norm(n_variants: int, *, rows: Rows | str, row_norm: float | None = None) -> float:
     """Return the largest norm of a row of X, a float that is not above it; parameters as above."""
     square = _row_square(n_variants, rows=rows, row_norm=row_norm)
     root = math.sqrt(square)
     return root if Fraction(root) ** 2 <= square else math.nextafter(root, 0)
 
 
-def smallest_eigenvalue_sensitivity(n_variants, *, rows, neighbours, unit, row_norm=None, error=0.0):
-    """Bound the smallest eigenvalue of X'X: the largest squared norm of a row, under either relation.
-
-    Parameters
-    ----------
-    n_variants, rows, neighbours, unit, row_norm : as in `gram_sensitivity`.
-    error : float >= 0, public: how far what is computed can lie from the eigenvalue, by floating point and
-        by any rounding that the proof page does not show to be free. It counts twice, whatever the unit.
-
-    Returns
-    -------
-    Sensitivity
-
-    Raises
-    ------
-    UsageError
-        If the error is not a finite number >= 0.
-    """
+def smallest_eigenvalue_sensitivity(
+    n_variants: int,
+    *,
+    rows: Rows | str,
+    neighbours: Neighbours | str,
+    unit: Unit | str,
+    row_norm: float | None = None,
+    # >= 0, public: how far the computed number can lie from the eigenvalue, by floating point and by any
+    # rounding that the proof page does not show to be free. It counts twice, whatever the unit.
+    error: float = 0.0,
+) -> Sensitivity:
+    """Bound the smallest eigenvalue of X'X: the largest squared norm of a row, under either relation."""
     if not 0 <= error < math.inf:
         raise UsageError(f"`error` must be a finite number >= 0, got {error}. Bound it from public numbers.")
     size = _row_square(n_variants, rows=rows, row_norm=row_norm)
     moved = rows_per_unit(rows, unit) * size + 2 * Fraction(error)
-    relation = Neighbours(neighbours), Unit(unit)
-    return Sensitivity(root_above(moved**2), "l2", *relation, "smallest_eigenvalue/1")
+    claimed = root_above(moved**2)
+    return Sensitivity(claimed, "l2", Neighbours(neighbours), Unit(unit), "smallest_eigenvalue/1")
 
 
-def count_sensitivity(*, rows, neighbours, unit):
+def count_sensitivity(*, rows: Rows | str, neighbours: Neighbours | str, unit: Unit | str) -> Sensitivity:
     """Bound the number of rows: 1 under add-remove.
 
-    Raises
-    ------
-    UsageError
-        Under replace-one, where neighbours have equally many rows and the count is public.
+    It is refused under replace-one: neighbours have equally many rows there, and the count is public.
     """
     if Neighbours(neighbours) == Neighbours.REPLACE_ONE:
         raise UsageError(
@@ -338,43 +285,51 @@ def count_sensitivity(*, rows, neighbours, unit):
     return _claim(Fraction(1), rows=rows, neighbours=neighbours, unit=unit, law="count/1")
 
 
-def outcome_counts_sensitivity(n_outcomes, *, rows, neighbours, unit):
+def outcome_counts_sensitivity(
+    n_outcomes: int,  # l
+    *,
+    rows: Rows | str,
+    neighbours: Neighbours | str,
+    unit: Unit | str,
+) -> Sensitivity:
     """Bound the numbers of rows on which outcomes are known, or 1: sqrt(l) under either relation.
 
-    A row adds 0 or 1 to each count: one in the place of another moves none further than one row more.
-
-    Parameters
-    ----------
-    n_outcomes : int, l.
-    rows, neighbours, unit : as in `gram_sensitivity`.
+    A row adds 0 or 1 to each count: a row that replaces another moves none further than one row more.
     """
     square = Fraction(n_outcomes)
     return _claim(square, rows=rows, neighbours=neighbours, unit=unit, law="outcome_counts/1")
 
 
-def accuracy_sensitivity(n_outcomes, *, rows, neighbours, unit, outcome_bound, residual_bound):
+def accuracy_sensitivity(
+    n_outcomes: int,  # l
+    *,
+    rows: Rows | str,
+    neighbours: Neighbours | str,
+    unit: Unit | str,
+    outcome_bound: float,  # public bound B on the absolute values of outcomes
+    residual_bound: float,  # public bound C on the absolute values of residuals
+) -> Sensitivity:
     """Bound the sums of squared residuals, of squared outcomes and of outcome_bound for every one observed.
 
-    sqrt(l (C^4 + B^4 + B^2)) under either relation: what a row adds is never negative, so that one row in the
-    place of another moves no sum further than one row more.
-
-    Parameters
-    ----------
-    n_outcomes : int, l.
-    rows, neighbours, unit : as in `gram_sensitivity`.
-    outcome_bound, residual_bound : float, public bounds B and C on the absolute values.
-
-    Returns
-    -------
-    Sensitivity
+    sqrt(l (C^4 + B^4 + B^2)) under either relation: a row never adds a negative number, so that a row that
+    replaces another moves no sum further than one row more.
     """
     B, C = Fraction(outcome_bound), Fraction(residual_bound)
     square = n_outcomes * (C**4 + B**4 + B**2)
     return _claim(square, rows=rows, neighbours=neighbours, unit=unit, law="accuracy/1")
 
 
-def kendall_sensitivity(kernel, *, rows, neighbours, unit, protection=Protection.FULL):
-    """Bound Kendall's correlation of two values of a row in the scale tau^ = S/(n - 1).
+def kendall_sensitivity(
+    kernel: PairKernel | str,
+    *,
+    rows: Rows | str,
+    neighbours: Neighbours | str,
+    unit: Unit | str,
+    # Under label protection features are public, and how they correlate with each other needs a claim only
+    # because rows without an outcome take no part.
+    protection: Protection | str = Protection.FULL,
+) -> Sensitivity:
+    """Bound Kendall's correlation of two values of a row in the scale tau^ = S/(n - 1), for each score.
 
     | kernel  | add-remove | replace-one | replace-one, feature protection |
     | ------- | ---------- | ----------- | ------------------------------- |
@@ -382,21 +337,7 @@ def kendall_sensitivity(kernel, *, rows, neighbours, unit, protection=Protection
     | product | 1          | 1           | 1                               |
     | sign    | 3/2        | 2           | 2                               |
 
-    Parameters
-    ----------
-    kernel : PairKernel
-    rows, neighbours, unit : as in `gram_sensitivity`.
-    protection : Protection. Under label protection features are public, and how they correlate with each
-        other needs a claim only because rows without an outcome take no part.
-
-    Returns
-    -------
-    Sensitivity, in ``linf``: of every score.
-
-    Raises
-    ------
-    UsageError
-        Under add-remove with feature or label protection, or if the protection is none.
+    Add-remove with feature or label protection is refused, and so is no protection.
     """
     check_protection(protection, neighbours)
     add_remove, replace_one, feature = {
@@ -411,18 +352,20 @@ def kendall_sensitivity(kernel, *, rows, neighbours, unit, protection=Protection
     return Sensitivity(value, "linf", Neighbours(neighbours), Unit(unit), "kendall/1")
 
 
-def _clipped_gram_square(n_variants, *, rows, neighbours, row_norm):
+def _clipped_gram_square(
+    n_variants: int, *, rows: Rows | str, neighbours: Neighbours | str, row_norm: float | None
+) -> Fraction:
     """Return the bound of docs/proofs/clipped_gram.md, whose names these are."""
     R_squared, b_squared = _row_square(n_variants, rows=rows, row_norm=row_norm), _entry_range(rows) ** 2
-    whole, rest = divmod(R_squared, b_squared)
-    M = whole * b_squared**2 + rest**2
+    n_largest, remainder = divmod(R_squared, b_squared)
+    M = n_largest * b_squared**2 + remainder**2
     if Neighbours(neighbours) == Neighbours.ADD_REMOVE:
         return (R_squared**2 + M) / 2 + R_squared / 4
     s = min(R_squared, Fraction(1, 4))
     return R_squared**2 + R_squared / 2 + s / 2 - s**2 + min(M, Fraction(n_variants * b_squared**2, 2))
 
 
-def _row_square(n_variants, *, rows, row_norm):
+def _row_square(n_variants: int, *, rows: Rows | str, row_norm: float | None) -> Fraction:
     """Return the largest squared norm of a row of genotypes, exactly."""
     largest = n_variants * _entry_range(rows) ** 2
     if row_norm is None:
@@ -430,18 +373,20 @@ def _row_square(n_variants, *, rows, row_norm):
     return min(positive("row_norm", row_norm) ** 2, Fraction(largest))
 
 
-def _entry_range(rows):
+def _entry_range(rows: Rows | str) -> int:
     """Return how far apart two entries of one variant can be, in any coding: also the bound of an entry."""
     return 1 if Rows(rows) == Rows.HAPLOTYPES else 2
 
 
-def positive(name, value):
+def positive(name: str, value: float | Fraction) -> Fraction:
+    """Return a public bound as a fraction; one that is not a finite number above 0 is refused."""
     if not 0 < value < math.inf:
         raise UsageError(f"`{name}` must be a finite number above 0, got {value}. Give a public bound.")
     return Fraction(value)
 
 
-def check_protection(protection, neighbours):
+def check_protection(protection: Protection | str, neighbours: Neighbours | str) -> None:
+    """Refuse a protection without noise, and add-remove if one side of the rows is public."""
     if Protection(protection) == Protection.NONE:
         raise UsageError(
             f"`privacy.protection` must be {Protection.FULL}, {Protection.FEATURE} or {Protection.LABEL} for "
@@ -455,27 +400,22 @@ def check_protection(protection, neighbours):
         )
 
 
-def _claim(row_square, *, rows, neighbours, unit, law):
+def _claim(
+    row_square: Fraction,
+    *,
+    rows: Rows | str,
+    neighbours: Neighbours | str,
+    unit: Unit | str,
+    law: str,
+) -> Sensitivity:
     square = row_square * rows_per_unit(rows, unit) ** 2
     return Sensitivity(root_above(square), "l2", Neighbours(neighbours), Unit(unit), law)
 
 
-def rows_per_unit(rows, unit):
+def rows_per_unit(rows: Rows | str, unit: Unit | str) -> int:
     """Return how many rows a unit owns: it moves a statistic so many times as far (triangle inequality).
 
-    Parameters
-    ----------
-    rows : Rows
-    unit : Unit
-
-    Returns
-    -------
-    int
-
-    Raises
-    ------
-    UsageError
-        If the unit is a haplotype while a row is a person.
+    A haplotype as the unit is refused if a row is a person.
     """
     if Rows(rows) == Rows.HAPLOTYPES:
         return 2 if Unit(unit) == Unit.PERSON else 1

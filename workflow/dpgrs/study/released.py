@@ -92,7 +92,7 @@ def claimed_draws(label: Mapping[str, Any], request_id: str) -> list[dict[str, A
     A draw whose scale does not follow from its share of the budget is left out.
     """
     claimed = [event_of(event) for event in label["events"] if event["request"] == request_id]
-    return [event.terms for event in claimed if event.is_of_share]
+    return [event.identity_terms for event in claimed if event.is_of_share]
 
 
 def _outputs(label: Mapping[str, Any], noisy: Any) -> dict[Any, Any]:

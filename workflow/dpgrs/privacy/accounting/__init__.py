@@ -1,1 +1,1 @@
-"""What draws cost, alone and together."""
+"""The cost of each draw, and of many together."""

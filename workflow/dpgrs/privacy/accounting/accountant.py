@@ -10,6 +10,7 @@ References
 """
 
 import math
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -32,24 +33,16 @@ _FURTHEST = 37.0
 _NODES, _NODE_WEIGHTS = np.polynomial.legendre.leggauss(8)
 
 
-def gdp_delta(mu, epsilon):
+def gdp_delta(
+    mu: float,  # in [0, `LARGEST_MU`]; below `SMALLEST_MU` it counts as that
+    epsilon: float,  # >= 0
+) -> float:
     """Return the smallest delta for which mu-GDP implies (epsilon, delta)-DP, rounded up.
 
     delta = Phi(-epsilon/mu + mu/2) - e^epsilon Phi(-epsilon/mu - mu/2)
 
-    Parameters
-    ----------
-    mu : float in [0, `LARGEST_MU`]; below `SMALLEST_MU` it counts as that.
-    epsilon : float >= 0
-
-    Returns
-    -------
-    float: 0 for mu = 0, else in [`SMALLEST_DELTA`, 1].
-
-    Raises
-    ------
-    UsageError
-        If an argument is out of its domain, here and in all functions below.
+    It is 0 for mu = 0, else in [`SMALLEST_DELTA`, 1]. Here and in all functions below an argument out of its
+    domain is refused.
 
     Examples
     --------
@@ -63,17 +56,18 @@ def gdp_delta(mu, epsilon):
     return min(1.0, max(SMALLEST_DELTA, _trade_off(mu, epsilon) * (1 + MARGIN)))
 
 
-def gdp_mu(epsilon, delta):
+def gdp_mu(epsilon: float, delta: float) -> float:
     """Return the largest mu for which mu-GDP implies (epsilon, delta)-DP, rounded down.
 
     Parameters
     ----------
-    epsilon : float in [`SMALLEST_EPSILON`, `LARGEST_EPSILON`]
-    delta : float in [`SMALLEST_DELTA`, 1)
+    epsilon : in [`SMALLEST_EPSILON`, `LARGEST_EPSILON`]
+    delta : in [`SMALLEST_DELTA`, 1)
 
-    Returns
-    -------
-    float
+    Raises
+    ------
+    UsageError
+        If an argument is out of its domain.
 
     Examples
     --------
@@ -86,17 +80,18 @@ def gdp_mu(epsilon, delta):
     return _root(lambda mu: _trade_off(mu, epsilon) - _safe(delta))
 
 
-def gdp_epsilon(mu, delta):
+def gdp_epsilon(mu: float, delta: float) -> float:
     """Return the smallest epsilon for which mu-GDP implies (epsilon, delta)-DP, rounded up.
 
     Parameters
     ----------
-    mu : float in [0, `LARGEST_MU`]; below `SMALLEST_MU` it counts as that.
-    delta : float in [`SMALLEST_DELTA`, 1)
+    mu : in [0, `LARGEST_MU`]; below `SMALLEST_MU` it counts as that.
+    delta : in [`SMALLEST_DELTA`, 1)
 
-    Returns
-    -------
-    float
+    Raises
+    ------
+    UsageError
+        If an argument is out of its domain.
 
     Examples
     --------
@@ -110,20 +105,14 @@ def gdp_epsilon(mu, delta):
     return _root(lambda epsilon: _safe(delta) - _trade_off(mu, epsilon))
 
 
-def right_share(mu, pure_epsilon=0.0):
-    """Bound how often a guess between two neighbours is right if both were equally likely, rounded up.
+def right_share(
+    mu: float,  # in [0, `LARGEST_MU`]
+    pure_epsilon: float = 0.0,  # >= 0
+) -> float:
+    """Bound how often a guess between two equally likely neighbours is right: in [1/2, 1], rounded up.
 
     p Phi(mu/2 + e/mu) + (1 - p) Phi(mu/2 - e/mu), p = 1/(1 + exp(-e)), for mu-GDP and mechanisms of the pure
     epsilon e, whatever is made of the results (docs/proofs/odds.md).
-
-    Parameters
-    ----------
-    mu : float in [0, `LARGEST_MU`]
-    pure_epsilon : float >= 0
-
-    Returns
-    -------
-    float in [1/2, 1]
 
     Examples
     --------
@@ -143,26 +132,21 @@ def right_share(mu, pure_epsilon=0.0):
     return min(1.0, right * (1 + MARGIN))
 
 
-def right_share_of_terms(epsilon, delta):
+def right_share_of_terms(epsilon: float, delta: float) -> float:
     """Return this bound from (epsilon, delta)-DP only: (e^epsilon + delta)/(e^epsilon + 1), rounded up."""
     _require("epsilon", epsilon, "a finite number >= 0", 0 <= epsilon < math.inf)
     return min(1.0, float(expit(epsilon) + delta * expit(-epsilon)) * (1 + MARGIN))
 
 
-def odds_chance(mu, epsilon):
-    """Return a bound on the chance that odds of what is true rise by more than e^epsilon, rounded up.
+def odds_chance(
+    mu: float,  # in [0, `LARGEST_MU`]; below `SMALLEST_MU` it counts as that
+    epsilon: float,  # the bound is 1 for one of 0 or less
+) -> float:
+    """Return a bound on the chance that odds of the truth rise by more than e^epsilon, rounded up.
 
     The smallest delta(t)/(1 - e^(t - epsilon)) over 0 <= t < epsilon, at most 1. That odds fall by more has
-    no greater chance, e^-epsilon of it (docs/proofs/odds.md).
-
-    Parameters
-    ----------
-    mu : float in [0, `LARGEST_MU`]; below `SMALLEST_MU` it counts as that.
-    epsilon : float; the bound is 1 for one of 0 or less.
-
-    Returns
-    -------
-    float: 0 for mu = 0 and epsilon >= 0, else above `SMALLEST_DELTA`.
+    no greater chance, e^-epsilon of it (docs/proofs/odds.md). It is 0 for mu = 0 and epsilon >= 0, else above
+    `SMALLEST_DELTA`.
 
     Examples
     --------
@@ -179,31 +163,25 @@ def odds_chance(mu, epsilon):
         return 1.0
     width = max(mu, SMALLEST_MU)
 
-    def bound(place):
-        # t on the scale of normal noise, where the best lies about 1/place below epsilon. Any t will do.
-        t = min(max(width * place + width**2 / 2, 0.0), math.nextafter(epsilon, 0.0))
+    def bound(position: float) -> float:
+        # t on the scale of normal noise, where the best lies about 1/position below epsilon. Any t will do.
+        t = min(max(width * position + width**2 / 2, 0.0), math.nextafter(epsilon, 0.0))
         return gdp_delta(mu, t) / -math.expm1(t - epsilon)
 
     lowest, highest = -width / 2, min(epsilon / width - width / 2, _FURTHEST)
     from scipy.optimize import minimize_scalar  # takes 0.4 s, which most steps do without
 
-    found = minimize_scalar(bound, bounds=(lowest, highest), method="bounded", options={"xatol": 1e-9})
-    return min(1.0, float(found.fun) * (1 + MARGIN))
+    minimum = minimize_scalar(bound, bounds=(lowest, highest), method="bounded", options={"xatol": 1e-9})
+    return min(1.0, float(minimum.fun) * (1 + MARGIN))
 
 
-def paper_noise_multiplier(epsilon, delta):
+def paper_noise_multiplier(
+    epsilon: float,  # > 0, the share of the mechanism
+    delta: float,  # in (0, 1), the share of the mechanism; a closed form, so no smaller one is refused
+) -> float:
     """Return the papers' noise standard deviation per unit of l2 sensitivity for one Gaussian mechanism.
 
     c(epsilon, delta) = (sqrt(L + epsilon) + sqrt(L)) / (sqrt(2) epsilon),  L = ln(1/delta)
-
-    Parameters
-    ----------
-    epsilon : float > 0, the share of the mechanism.
-    delta : float in (0, 1), the share of the mechanism; a closed form, so no smaller one is refused.
-
-    Returns
-    -------
-    float
 
     Examples
     --------
@@ -218,21 +196,18 @@ def paper_noise_multiplier(epsilon, delta):
     return (math.sqrt(log_term + epsilon) + math.sqrt(log_term)) / (math.sqrt(2) * epsilon)
 
 
-def split_budget(epsilon, delta, *, shares, accounting):
-    """Share a budget out over Gaussian mechanisms; together they never cost more than it.
+def split_budget(
+    epsilon: float,  # > 0
+    delta: float,  # in [`SMALLEST_DELTA`, 1)
+    *,
+    shares: Sequence[float],  # >= 0, with sum 1 up to rounding
+    accounting: Accounting | str,
+) -> tuple[float, ...]:
+    """Share a budget out over Gaussian mechanisms, which together never cost more, and return the mu of each.
 
-    Parameters
-    ----------
-    epsilon : float > 0
-    delta : float in [`SMALLEST_DELTA`, 1)
-    shares : sequence of float >= 0 with sum 1 up to rounding, of mu^2 under `gdp`. Under `paper` epsilon and
-        delta are cut in proportion to their square roots: noise is about proportional to 1/mu and to
-        1/epsilon, so the same shares mean about the same ratios of noise.
-    accounting : Accounting
-
-    Returns
-    -------
-    tuple of float, the mu of every mechanism; 0 for a share of 0.
+    Shares are of mu^2 under `gdp`. Under `paper` epsilon and delta are cut in proportion to the square roots
+    of shares: noise is about proportional to 1/mu and to 1/epsilon, so the same shares mean about the same
+    ratios of noise. The mu of a share of 0 is 0.
     """
     _require_budget(epsilon, delta)
     is_whole = min(shares) >= 0 and math.isclose(math.fsum(shares), 1.0, rel_tol=1e-14)
@@ -245,23 +220,17 @@ def split_budget(epsilon, delta, *, shares, accounting):
     return tuple(1 / paper_noise_multiplier(cut * epsilon, cut * delta) if cut else 0.0 for cut in cuts)
 
 
-def split_mu(mu, *, share):
-    """Share a Gaussian mechanism's budget out over two, which together never tell more than it.
-
-    Parameters
-    ----------
-    mu : float > 0
-    share : float in (0, 1), of mu^2, of the second.
-
-    Returns
-    -------
-    first, second : float. Both together are mu-GDP, whatever accounting mu is of.
-    """
+def split_mu(
+    mu: float,  # > 0, of any accounting
+    *,
+    share: float | Fraction,  # in (0, 1), of mu^2, of the second
+) -> tuple[float, float]:
+    """Share a Gaussian mechanism's budget out over two, which together are mu-GDP."""
     square, share = Fraction(mu) ** 2, Fraction(share)
     return _root_below(square * (1 - share)), _root_below(square * share)
 
 
-def _trade_off(mu, epsilon):
+def _trade_off(mu: float, epsilon: float) -> float:
     """Return delta(epsilon) for mu > 0, to a relative error far below `MARGIN`, or 0 below 1e-300.
 
     phi(near) = e^epsilon phi(far): with Mills ratios m the two terms share one factor, and nothing overflows.
@@ -280,17 +249,17 @@ def _trade_off(mu, epsilon):
     return float(ndtr(-near) - density * _mills_ratio(far))
 
 
-def _mills_ratio(x):
+def _mills_ratio(x: float | np.ndarray) -> float | np.ndarray:
     """Return (1 - Phi(x)) / phi(x)."""
     return math.sqrt(math.pi / 2) * erfcx(x / math.sqrt(2))
 
 
-def _safe(delta):
+def _safe(delta: float) -> float:
     """Return the delta to find roots for: twice the margin, so that `gdp_delta` of a root is within delta."""
     return delta / (1 + MARGIN) ** 2
 
 
-def _root(rising):
+def _root(rising: Callable[[float], float]) -> float:
     """Return the positive root of a function that rises from below 0."""
     from scipy.optimize import brentq  # takes 0.4 s, which most steps do without
 
@@ -300,7 +269,7 @@ def _root(rising):
     return brentq(rising, 0.0, high, xtol=1e-300, maxiter=1000)
 
 
-def _root_below(square):
+def _root_below(square: Fraction) -> float:
     """Return a float that is not above the root of a fraction."""
     root = math.sqrt(square)
     while Fraction(root) ** 2 > square:
@@ -308,23 +277,23 @@ def _root_below(square):
     return root
 
 
-def _require_mu(mu):
+def _require_mu(mu: float) -> None:
     _require("mu", mu, f"a number from 0 to {LARGEST_MU:g}", 0 <= mu <= LARGEST_MU)
 
 
-def _require_budget(epsilon, delta):
+def _require_budget(epsilon: float, delta: float) -> None:
     _require_epsilon(epsilon)
     _require_delta(delta)
 
 
-def _require_epsilon(epsilon):
+def _require_epsilon(epsilon: float) -> None:
     _require("epsilon", epsilon, "a finite number above 0", 0 < epsilon < math.inf)
 
 
-def _require_delta(delta):
+def _require_delta(delta: float) -> None:
     _require("delta", delta, f"at least {SMALLEST_DELTA:g} and below 1", SMALLEST_DELTA <= delta < 1)
 
 
-def _require(name, value, domain, is_met):
+def _require(name: str, value: float | Sequence[float], domain: str, is_met: bool) -> None:
     if not is_met:
         raise UsageError(f"`privacy.{name}` must be {domain}, got {value}. Set it in the configuration.")

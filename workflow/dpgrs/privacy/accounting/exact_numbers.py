@@ -13,22 +13,10 @@ LONGEST = 2500
 _EXACT = re.compile(r"[0-9]+(\.[0-9]+)?(e-?[0-9]{1,3})?|[0-9]+/[0-9]*[1-9][0-9]*")
 
 
-def exact(text, *, name):
-    """Return the number that a text holds exactly.
+def exact(text: str, *, name: str) -> Fraction:
+    """Return the number >= 0 that a text holds exactly: a decimal as ``0.25`` or ``1e-6``, or as ``1/3``.
 
-    Parameters
-    ----------
-    text : str, a decimal such as ``0.25`` or ``1e-6``, or a fraction such as ``1/3``.
-    name : str, what it is, for the error.
-
-    Returns
-    -------
-    fractions.Fraction >= 0
-
-    Raises
-    ------
-    UsageError
-        If it is anything else, such as a float, which would be a rounded number.
+    Anything else, such as a float, which would be a rounded number, is refused; `name` is for the error.
     """
     if not isinstance(text, str) or len(text) > LONGEST or not _EXACT.fullmatch(text):
         raise UsageError(
@@ -38,7 +26,7 @@ def exact(text, *, name):
     return Fraction(text)
 
 
-def exact_positive(text, *, name):
+def exact_positive(text: str, *, name: str) -> Fraction:
     """Return the number above 0 that a text holds exactly."""
     value = exact(text, name=name)
     if value == 0:
@@ -46,16 +34,8 @@ def exact_positive(text, *, name):
     return value
 
 
-def exact_text(number):
-    """Return a number >= 0 as text, without rounding: a decimal where there is one, else a fraction.
-
-    Parameters
-    ----------
-    number : int, float, Decimal or Fraction.
-
-    Returns
-    -------
-    str
+def exact_text(number: float | Decimal | Fraction) -> str:
+    """Return a number >= 0 as text, without rounding: a decimal if there is one, else a fraction.
 
     Examples
     --------
@@ -68,44 +48,44 @@ def exact_text(number):
         value = Fraction(-1)  # NaN and infinity are refused with the negative numbers
     if value < 0:
         raise UsageError(f"A cost must be a finite number >= 0, got {number}. Correct it.")
-    places = max(_power_of(2, value.denominator), _power_of(5, value.denominator))
-    if 10**places % value.denominator:
+    n_places = max(_power_of(2, value.denominator), _power_of(5, value.denominator))
+    if 10**n_places % value.denominator:
         return str(value)
-    digits = str(int(value * 10**places)).zfill(places + 1)
-    return f"{digits[:-places]}.{digits[-places:]}" if places else digits
+    digits = str(int(value * 10**n_places)).zfill(n_places + 1)
+    return f"{digits[:-n_places]}.{digits[-n_places:]}" if n_places else digits
 
 
-def text_above(value, *, digits):
+def text_above(value: Fraction, *, digits: int) -> str:
     """Return the smallest decimal of so many significant digits that is not below a fraction."""
     return _rounded(value, Context(prec=digits, rounding=ROUND_CEILING))
 
 
-def shown_above(value, *, digits):
+def shown_above(value: Fraction, *, digits: int) -> str:
     """Return `text_above` for readers, without what conversions between mu and epsilon add by themselves."""
     return text_above(value * (1 - Fraction(1, 10**12)), digits=digits)
 
 
-def text_below(value, *, digits):
+def text_below(value: Fraction, *, digits: int) -> str:
     """Return the largest decimal of so many significant digits that is not above a fraction."""
     return _rounded(value, Context(prec=digits, rounding=ROUND_FLOOR))
 
 
-def float_below(value):
+def float_below(value: Fraction) -> float:
     """Return a float that is not above a fraction."""
     nearest = float(value)
     return nearest if Fraction(nearest) <= value else math.nextafter(nearest, -math.inf)
 
 
-def root_above(square):
+def root_above(square: Fraction) -> float:
     """Return a float that is not below the root of a fraction; 0 for 0."""
-    # Below, floats thin out until a root would be looked for step by step for ever.
-    root = math.sqrt(max(square, sys.float_info.min) if square else 0)
+    # Below the smallest normal float, floats thin out: the search would go on step by step for ever.
+    root = math.sqrt(max(float(square), sys.float_info.min) if square else 0)
     while Fraction(root) ** 2 < square:
         root = math.nextafter(root, math.inf)
     return root
 
 
-def _power_of(prime, number):
+def _power_of(prime: int, number: int) -> int:
     power = 0
     while number % prime == 0:
         number //= prime
@@ -113,5 +93,5 @@ def _power_of(prime, number):
     return power
 
 
-def _rounded(value, context):
+def _rounded(value: Fraction, context: Context) -> str:
     return f"{context.divide(Decimal(value.numerator), Decimal(value.denominator)):f}"

@@ -120,7 +120,7 @@ def _order(identity, part, draws):
         **identity,
         "version": MECHANISM_VERSION,
         "part": list(part),
-        "draws": [event.terms for event, _ in draws],
+        "draws": [event.identity_terms for event, _ in draws],
     }
     charges = [event.charge for event, _ in draws]
     return Order(identity, charges, digest([statistic for _, statistic in draws]))

@@ -1,4 +1,4 @@
-"""What a ledger is about: what a release costs, whom an account protects, how much it allows, a request.
+"""The subjects of a ledger: the cost of a release, whom an account protects, how much it allows, a request.
 
 A ledger counts two numbers: mu^2 of Gaussian mechanisms and epsilon of pure ones. Both add up, also where
 later requests depend on earlier results: adaptive filters are proven for each [1]_ [2]_. Together they give
@@ -12,9 +12,12 @@ References
 """
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from enum import StrEnum
 from fractions import Fraction
 from functools import cached_property
+from typing import Any, cast
 
 from dpgrs.errors import UsageError
 from dpgrs.privacy.accounting.accountant import (
@@ -27,9 +30,10 @@ from dpgrs.privacy.accounting.accountant import (
 )
 from dpgrs.privacy.accounting.exact_numbers import exact, exact_positive, exact_text, float_below, root_above
 from dpgrs.privacy.ledger.hash_chain import digest
+from dpgrs.privacy.noise.study_key import StudyKey
 from dpgrs.types import Neighbours, Protection, Unit
 
-# Every request says at least what was done to which data.
+# Every request names at least its mechanism and its data.
 REQUIRED = ("mechanism", "version", "accession", "consent", "dataset_version")
 GENOTYPES, OUTCOMES, COUNT = "the genotypes", "the outcomes", "the number of rows"
 PROTECTED = {
@@ -41,98 +45,64 @@ PROTECTED = {
 
 @dataclass(frozen=True)
 class Cost:
-    """The two counters of a ledger, of a request, an account or its limit.
-
-    Attributes
-    ----------
-    mu_squared, pure_epsilon : Fraction
-    """
+    """The two counters of a ledger, of a request, an account or its limit."""
 
     mu_squared: Fraction = Fraction(0)
     pure_epsilon: Fraction = Fraction(0)
 
-    def __add__(self, other):
+    def __add__(self, other: "Cost") -> "Cost":
         return Cost(self.mu_squared + other.mu_squared, self.pure_epsilon + other.pure_epsilon)
 
-    def for_group(self, size):
+    def for_group(self, size: int) -> "Cost":
         """Return the cost to a group of `size` units."""
         return Cost(self.mu_squared * size**2, self.pure_epsilon * size)
 
-    def is_within(self, limit):
+    def is_within(self, limit: "Cost") -> bool:
         return self.mu_squared <= limit.mu_squared and self.pure_epsilon <= limit.pure_epsilon
 
-    def epsilon(self, delta):
-        """Return an epsilon, never below the smallest, such that all of it together is (epsilon, delta)-DP.
-
-        Parameters
-        ----------
-        delta : Fraction in (0, 1)
-
-        Returns
-        -------
-        Fraction
-        """
+    def epsilon(
+        self,
+        delta: Fraction,  # in (0, 1)
+    ) -> Fraction:
+        """Return an epsilon, never below the smallest, such that all together is (epsilon, delta)-DP."""
         return Fraction(gdp_epsilon(root_above(self.mu_squared), float_below(delta))) + self.pure_epsilon
 
-    def delta(self, epsilon):
+    def delta(self, epsilon: Fraction) -> Fraction:
         """Return a delta, never below the smallest, such that all of it together is (epsilon, delta)-DP.
 
-        Parameters
-        ----------
-        epsilon : Fraction
-
-        Returns
-        -------
-        Fraction, 1 where epsilon is below the pure part.
+        It is 1 if epsilon is below the pure part.
         """
-        rest = epsilon - self.pure_epsilon
-        return (
-            Fraction(gdp_delta(root_above(self.mu_squared), float_below(rest))) if rest >= 0 else Fraction(1)
-        )
+        gap = epsilon - self.pure_epsilon
+        return Fraction(gdp_delta(root_above(self.mu_squared), float_below(gap))) if gap >= 0 else Fraction(1)
 
-    def odds_chance(self, epsilon):
-        """Bound the chance that odds of what is true rise by more than e^epsilon (docs/proofs/odds.md).
-
-        Parameters
-        ----------
-        epsilon : Fraction
-
-        Returns
-        -------
-        Fraction, rounded up.
-        """
-        rest = epsilon - self.pure_epsilon
-        return Fraction(odds_chance(root_above(self.mu_squared), float_below(rest)))
+    def odds_chance(self, epsilon: Fraction) -> Fraction:
+        """Bound the chance that odds of the truth rise by more than e^epsilon (docs/proofs/odds.md)."""
+        gap = epsilon - self.pure_epsilon
+        return Fraction(odds_chance(root_above(self.mu_squared), float_below(gap)))
 
     @property
-    def right_guesses(self):
-        """Of 100 guesses between neighbours at even odds, at most how many are right: an int, rounded up."""
+    def right_guesses(self) -> int:
+        """The most of 100 guesses between neighbours at even odds that are right, rounded up."""
         pure = root_above(self.pure_epsilon**2)
         return math.ceil(100 * right_share(root_above(self.mu_squared), pure))
 
 
 @dataclass(frozen=True)
 class GaussianCharge:
-    """Normal noise of deviation `sigma` on a statistic of l2 sensitivity `sensitivity`: exactly mu-GDP.
+    """Normal noise of deviation `sigma` on a statistic of l2 sensitivity `sensitivity`: exactly mu-GDP."""
 
-    Attributes
-    ----------
-    statistic : str, what was released; here and below.
-    sensitivity, sigma : str, exact, in the same units.
-    """
-
-    statistic: str
-    sensitivity: str
-    sigma: str
+    statistic: str  # its name; here and below
+    sensitivity: str  # exact, as all numbers here and below
+    sigma: str  # in the units of the sensitivity
 
     @property
-    def terms(self):
-        """What an entry and an identity hold, by frozen names; here and below."""
+    def ledger_fields(self) -> dict[str, str]:
+        """The JSON values in an entry and an identity, by frozen names; here and below."""
         claim = {"statistic": self.statistic, "sensitivity": self.sensitivity}
         return {"kind": "gaussian", "sigma": self.sigma} | claim
 
     @cached_property
-    def cost(self):
+    def cost(self) -> Cost:
         return Cost(mu_squared=_ratio(self, "sensitivity", "sigma") ** 2)
 
 
@@ -145,12 +115,12 @@ class LaplaceCharge:
     scale: str
 
     @property
-    def terms(self):
+    def ledger_fields(self) -> dict[str, str]:
         claim = {"statistic": self.statistic, "sensitivity": self.sensitivity}
         return {"kind": "laplace", "scale": self.scale} | claim
 
     @cached_property
-    def cost(self):
+    def cost(self) -> Cost:
         return Cost(pure_epsilon=_ratio(self, "sensitivity", "scale"))
 
 
@@ -162,137 +132,125 @@ class PureCharge:
     epsilon: str
 
     @property
-    def terms(self):
+    def ledger_fields(self) -> dict[str, str]:
         return {"kind": "pure", "statistic": self.statistic, "epsilon": self.epsilon}
 
     @cached_property
-    def cost(self):
+    def cost(self) -> Cost:
         return Cost(pure_epsilon=exact_positive(self.epsilon, name="epsilon"))
 
 
-CHARGES = {"gaussian": GaussianCharge, "laplace": LaplaceCharge, "pure": PureCharge}
+Charge = GaussianCharge | LaplaceCharge | PureCharge
+CHARGES: dict[str, type[Charge]] = {
+    "gaussian": GaussianCharge,
+    "laplace": LaplaceCharge,
+    "pure": PureCharge,
+}
 
 
 @dataclass(frozen=True)
 class Account:
-    """Whom and what a budget protects.
+    """Whom and what a budget protects."""
 
-    Attributes
-    ----------
-    protection : Protection, other than ``none``.
-    unit : Unit
-    neighbours : Neighbours; ``replace-one`` for protection of one side alone.
-    """
-
-    protection: Protection
+    protection: Protection  # other than ``none``
     unit: Unit
-    neighbours: Neighbours
+    neighbours: Neighbours  # ``replace-one`` if only one side is protected
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for field in fields(self):
-            value = getattr(self, field.name)
-            allowed = [member.value for member in field.type if member != Protection.NONE]
+            value, words = getattr(self, field.name), cast(type[StrEnum], field.type)
+            allowed = [member.value for member in words if member != Protection.NONE]
             if value not in allowed:
                 raise UsageError(
                     f"`{field.name}` must be one of {', '.join(allowed)}, got {value}. Choose one."
                 )
-            object.__setattr__(self, field.name, field.type(value))
+            object.__setattr__(self, field.name, words(value))
         if self.protection != Protection.FULL and self.neighbours != Neighbours.REPLACE_ONE:
             raise UsageError(
                 f"`neighbours` must be {Neighbours.REPLACE_ONE} under {self.protection} protection, where a "
                 f"row keeps its public side, got {self.neighbours}. Change it."
             )
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.protection}/{self.unit}/{self.neighbours}"
 
     @property
-    def terms(self):
-        """What an entry and an identity hold, by frozen names."""
+    def ledger_fields(self) -> dict[str, str]:
+        """The JSON values in an entry and an identity, by frozen names."""
         return {"protection": self.protection, "unit": self.unit, "neighbours": self.neighbours}
 
-    def made_public_of(self, other):
-        """Return the set of what this account takes as public while `other` protects it."""
+    def made_public_of(self, other: "Account") -> set[str]:
+        """Return the data that this account takes as public while `other` protects them."""
         return other._protected - self._protected
 
-    def steps_between(self, other):
+    def steps_between(self, other: "Account") -> int:
         """Return how many steps between neighbours of this account one of `other` is, at most.
 
-        A person has two haplotypes. The other way round, where a row is a person, one haplotype less is
-        another row in the place of a person's: a step of replace-one, and under add-remove two, one person
-        less and one more.
+        A person has two haplotypes. The other way round, if a row is a person, one haplotype less is another
+        row that replaces a person's: a step of replace-one, and under add-remove two, one person less and one
+        more.
         """
         if self.unit == other.unit:
             return 1
         is_replaced = self.unit == Unit.PERSON and self.neighbours == Neighbours.REPLACE_ONE
         return 1 if is_replaced else 2
 
-    def cost_to_person(self, cost):
-        """Return what a person loses by what costs a unit `cost`: a person has two haplotypes."""
+    def cost_to_person(self, cost: Cost) -> Cost:
+        """Return the loss of a person, who has two haplotypes, by a `cost` to a unit."""
         return cost.for_group(2 if self.unit == Unit.HAPLOTYPE else 1)
 
     @property
-    def _protected(self):
+    def _protected(self) -> set[str]:
         has_private_count = self.neighbours == Neighbours.ADD_REMOVE
         return PROTECTED[self.protection] | ({COUNT} if has_private_count else set())
 
 
 @dataclass(frozen=True)
 class Budget:
-    """How much an account allows.
+    """How much an account allows."""
 
-    Attributes
-    ----------
-    mu_squared, pure_epsilon : str, exact limits of the two counters.
-    delta : str, exact, at which totals are shown as (epsilon, delta).
-    """
-
-    mu_squared: str
+    mu_squared: str  # exact limit, as the next
     pure_epsilon: str
-    delta: str
+    delta: str  # exact, at which totals are shown as (epsilon, delta)
 
     @cached_property
-    def limit(self):
+    def limit(self) -> Cost:
         return Cost(exact(self.mu_squared, name="mu_squared"), exact(self.pure_epsilon, name="pure_epsilon"))
 
-    def epsilon(self, cost):
+    def epsilon(self, cost: Cost) -> Fraction:
         """Return the epsilon of a cost at the account's delta."""
         return cost.epsilon(Fraction(self.delta))
 
 
-def make_budget(*, delta, epsilon=None, mu_squared=None, pure_epsilon="0"):
+def make_budget(
+    *,
+    delta: str,  # exact, between 0 and 1
+    epsilon: str | None = None,  # exact, for all releases together
+    mu_squared: str | None = None,  # exact counters, as the next
+    pure_epsilon: str = "0",
+) -> Budget:
     """Return what an account allows: counters, a total (epsilon, delta), or the smaller of both.
 
-    Parameters
-    ----------
-    delta : str, exact, between 0 and 1.
-    epsilon : str, exact, for all releases together; what `pure_epsilon` leaves of it becomes mu^2.
-    mu_squared, pure_epsilon : str, exact counters.
-
-    Returns
-    -------
-    Budget
-
-    Raises
-    ------
-    UsageError
-        If a number is out of its domain, or nothing is allowed.
+    The part of epsilon that `pure_epsilon` leaves becomes mu^2. A number out of its domain is refused, and so
+    is a budget that allows nothing.
     """
-    pure, delta = exact(pure_epsilon, name="pure_epsilon"), exact(delta, name="delta")
-    if not SMALLEST_DELTA <= delta < 1:
-        raise UsageError(f"`delta` must be at least 1e-30 and below 1, got {exact_text(delta)}. Set it.")
+    pure, exact_delta = exact(pure_epsilon, name="pure_epsilon"), exact(delta, name="delta")
+    if not SMALLEST_DELTA <= exact_delta < 1:
+        raise UsageError(
+            f"`delta` must be at least 1e-30 and below 1, got {exact_text(exact_delta)}. Set it."
+        )
     allowances = [] if mu_squared is None else [exact(mu_squared, name="mu_squared")]
     if epsilon is not None:
-        rest = exact(epsilon, name="epsilon") - pure
-        if rest < 0:
+        gaussian_epsilon = exact(epsilon, name="epsilon") - pure
+        if gaussian_epsilon < 0:
             raise UsageError(
                 f"`epsilon` must be at least `pure_epsilon`, {pure_epsilon}, got {epsilon}. Raise it."
             )
         # The very mu that a study shares out: one release of all of the total must fit. It is lowered by far
-        # more than these floats may lie above what was said.
-        mu = gdp_mu(float(rest), float(delta)) if rest else 0
+        # more than these floats may lie above the stated numbers.
+        mu = gdp_mu(float(gaussian_epsilon), float(exact_delta)) if gaussian_epsilon else 0
         allowances.append(Fraction(mu) ** 2)
-    budget = Budget(exact_text(min(allowances, default=0)), exact_text(pure), exact_text(delta))
+    budget = Budget(exact_text(min(allowances, default=0)), exact_text(pure), exact_text(exact_delta))
     if budget.limit == Cost():
         raise UsageError("An account must allow something: give `epsilon`, `mu_squared` or `pure_epsilon`.")
     return budget
@@ -300,30 +258,28 @@ def make_budget(*, delta, epsilon=None, mu_squared=None, pure_epsilon="0"):
 
 @dataclass(frozen=True)
 class Request:
-    """One release: its public identity, and the mark of the statistic that it was asked for.
-
-    Attributes
-    ----------
-    account : Account
-    charges : tuple of charges.
-    identity : dict of JSON values without floats: mechanism, version, every parameter, dataset version.
-    statistic_mark, key_id : str, by the study key; secret data enter by the mark alone.
-    """
+    """One release: its public identity, and the mark of its exact statistic."""
 
     account: Account
-    charges: tuple
-    identity: dict
-    statistic_mark: str
+    charges: tuple[Charge, ...]
+    identity: dict[str, Any]  # JSON without floats: mechanism, version, every parameter, dataset version
+    statistic_mark: str  # by the study key; secret data enter only by the mark
     key_id: str
 
     @classmethod
-    def of(cls, identity, charges, account, *, statistic_digest, study_key):
+    def of(
+        cls,
+        identity: dict[str, Any],
+        charges: Sequence[Charge],
+        account: Account,
+        *,
+        statistic_digest: str,
+        study_key: StudyKey,
+    ) -> "Request":
         """Check and mark a request.
 
-        Raises
-        ------
-        UsageError
-            If the identity lacks a required part or holds a float, or nothing is charged.
+        An identity is refused that lacks a required part or holds a float, and so is a request without a
+        charge.
         """
         for name in REQUIRED:
             if not identity.get(name):
@@ -338,7 +294,7 @@ class Request:
         return cls(account, unmarked.charges, identity, mark, study_key.id)
 
     @classmethod
-    def from_entry(cls, entry):
+    def from_entry(cls, entry: Mapping[str, Any]) -> "Request":
         charges = tuple(
             CHARGES[charge["kind"]](**{name: value for name, value in charge.items() if name != "kind"})
             for charge in entry["charges"]
@@ -348,28 +304,28 @@ class Request:
         )
 
     @cached_property
-    def cost(self):
+    def cost(self) -> Cost:
         return sum((charge.cost for charge in self.charges), Cost())
 
     @cached_property
-    def identity_digest(self):
-        """SHA-256 of all that is public: whatever changes the noise or its cost is another request."""
+    def identity_digest(self) -> str:
+        """SHA-256 of all that is public: any change of the noise or its cost makes another request."""
         return digest(self._public)
 
-    def is_of_another_version(self, request):
+    def is_of_another_version(self, request: "Request") -> bool:
         """Tell whether this is a request as another version of the mechanisms made it.
 
-        Versions differ in how they name the terms of draws; what the draws cost names what they are.
+        Versions differ in how they name the terms of draws; the charges name them by their cost.
         """
-        own, other = (
-            {name: value for name, value in one.identity.items() if name not in ("version", "draws")}
-            for one in (self, request)
+        mine, other = (
+            {name: value for name, value in either.identity.items() if name not in ("version", "draws")}
+            for either in (self, request)
         )
         return self.identity["version"] != request.identity["version"] and (
-            (self.account, self.charges, own) == (request.account, request.charges, other)
+            (self.account, self.charges, mine) == (request.account, request.charges, other)
         )
 
-    def entry(self):
+    def entry(self) -> dict[str, Any]:
         """Return the fields of the entry that reserves this request."""
         return self._public | {
             "kind": "reserved",
@@ -379,17 +335,17 @@ class Request:
         }
 
     @property
-    def _public(self):
-        charges = [charge.terms for charge in self.charges]
-        return {"account": self.account.terms, "charges": charges, "identity": self.identity}
+    def _public(self) -> dict[str, Any]:
+        charges = [charge.ledger_fields for charge in self.charges]
+        return {"account": self.account.ledger_fields, "charges": charges, "identity": self.identity}
 
 
-def _ratio(charge, above, below):
+def _ratio(charge: GaussianCharge | LaplaceCharge, above: str, below: str) -> Fraction:
     numerator, denominator = (exact_positive(getattr(charge, name), name=name) for name in (above, below))
     return numerator / denominator
 
 
-def _require_exact(value, where="identity"):
+def _require_exact(value: Any, where: str = "identity") -> None:
     """Refuse floats, whose text could differ between platforms, and keys that JSON would turn into text."""
     if isinstance(value, dict) and all(isinstance(key, str) for key in value):
         for key, inner in value.items():

@@ -150,7 +150,9 @@ class Ledger:
                     )
             require_caps(account, budget, people_at_most=book.people_at_most, beyond_20=beyond_20)
             reason = {} if beyond_20 is None else {"beyond_20": beyond_20}
-            chain.append({"kind": "account", "account": account.terms, "budget": asdict(budget)} | reason)
+            chain.append(
+                {"kind": "account", "account": account.ledger_fields, "budget": asdict(budget)} | reason
+            )
 
     def reserve_all(self, orders, account, *, study_key):
         """Count the costs of a release, before its noise is drawn.

@@ -55,22 +55,22 @@ class BenchmarkNoise(NoiseSource):
         return self._generator(["generator", name, *terms])
 
     def _draw(self, statistic, event):
-        return _seeded(event, statistic, self._generator(event.terms)), event
+        return _seeded(event, statistic, self._generator(event.identity_terms)), event
 
     def _choose(self, event, digest):
-        generator = self._generator(event.terms)
+        generator = self._generator(event.identity_terms)
         chosen = yield from in_rounds(event, lambda _, *scored: _seeded_choice(event, *scored, generator))
         return chosen, event
 
     def _choose_set(self, scores, event):
-        return seeded_set(self._generator(event.terms), scores, **_set_terms(event)), event
+        return seeded_set(self._generator(event.identity_terms), scores, **_set_terms(event)), event
 
     def _assign(self, n_units, name, n_groups):
         return _samplers().indices_below(self._stream(["groups", name, n_units, n_groups]), n_units, n_groups)
 
     def _deep_point(self, models, event, is_safe):
         # The code of a release, fast enough: there is no twin in floats.
-        stream = self._stream(event.terms)
+        stream = self._stream(event.identity_terms)
         return certified_deep_point(stream, models, rate=event.rate) if is_safe else None, event
 
     def _generator(self, identity):
@@ -202,7 +202,7 @@ class ReleaseNoise(NoiseSource):
         request, identity = self._requests[self._part]
         # Frozen (docs/development.md). The identity has part, number and terms, too: no two draws share
         # noise, even if a caller gave both one identity.
-        key = ["noise", identity, self._part, number, event.terms, digest]
+        key = ["noise", identity, self._part, number, event.identity_terms, digest]
         return replace(event, request=request), lambda *more: self._stream([*key, *more])
 
     def _stream(self, key):

@@ -273,7 +273,7 @@ def test_families__all_may_be_released(family):
 
 def test_release_noise__raise_on_a_family_for_benchmarks_alone(monkeypatch):
     monkeypatch.setattr(GaussianEvent, "exactness", None)
-    with pytest.raises(UsageError, match="gram is not drawn exactly, so it is for benchmarks alone"):
+    with pytest.raises(UsageError, match="gram is not drawn exactly, so it is only for benchmarks"):
         secret()
 
 

@@ -63,14 +63,14 @@ def coin(heads):
 @pytest.mark.parametrize("exponent", [Fraction(0), Fraction(1, 3), Fraction(1, 2), Fraction(1)], ids=str)
 def test_exp_trial__all_bit_strings(exponent):
     def draw(bits):
-        return twins.exp_trial(bits, twins.Known(exponent))
+        return twins.exp_trial(bits, twins.Exact(exponent))
 
     assert_brackets(draw, coin(math.exp(-exponent)), depth=16, left_open=0.1)
 
 
 def test_exp_trial__half_square_of_known_number():
     def draw(bits):
-        return twins.exp_trial(bits, twins.HalfSquare(twins.Known(Fraction(2, 3))))
+        return twins.exp_trial(bits, twins.HalfSquare(twins.Exact(Fraction(2, 3))))
 
     assert_brackets(draw, coin(math.exp(-2 / 9)), depth=16, left_open=0.1)
 

@@ -1,12 +1,12 @@
-"""Compiled exact samplers: integers alone decide a draw (docs/proofs/exact_noise.md).
+"""Compiled exact samplers: only integers decide a draw (docs/proofs/exact_noise.md).
 
 A uniform number is known by its leading digits of 31 bits, as an interval; kernels decide only what the
 interval decides. Where one digit leaves a comparison open, or the words run out, the position jumps beyond
 the words and stays there: the draw is *abandoned*, and its exact twin in `_sampler_twins` repeats it from
-its first word with as many digits as it takes. So both read the same words and return the same draws.
+its first word with as many digits as it takes. Therefore both read the same words and return the same draws.
 
 All numbers are int64 and no operation can overflow: every product has two factors below 2^31 or is bounded
-beside its line. In a mixture with uint64 the type would hang on the version of numba.
+beside its line. In a mixture with uint64 the type would depend on the version of numba.
 """
 
 from fractions import Fraction
@@ -30,21 +30,23 @@ _compiled = numba.njit(nogil=True, cache=True)
 
 
 @_compiled
-def fill(words, values, done, law, parameters):
+def fill(
+    words: np.ndarray, values: np.ndarray, done: int, law: int, parameters: tuple[int, int, int, int, int]
+) -> tuple[int, int]:
     """Draw values until all are drawn, the words run out or a draw needs its twin.
 
     Parameters
     ----------
     words : (n_words,) uint32
     values : (size,) int64, filled in from `done` on.
-    done : int, values that are there already.
-    law : int, one of the two constants above.
-    parameters : tuple of 5 int, the `scale_parameters`.
+    done : values that are there already.
+    law : one of the two constants above.
+    parameters : the `scale_parameters`.
 
     Returns
     -------
-    done : int, values that are there now.
-    used : int, words that those drawn by this call took.
+    done : values that are there now.
+    used : words that those drawn by this call took.
     """
     position = 0
     for i in range(done, len(values)):
@@ -60,21 +62,22 @@ def fill(words, values, done, law, parameters):
 
 
 @_compiled
-def permute_and_flip(words, order, done, wholes, lows, highs):
+def permute_and_flip(
+    words: np.ndarray, order: np.ndarray, done: int, wholes: np.ndarray, lows: np.ndarray, highs: np.ndarray
+) -> tuple[int, int, int]:
     """Go through candidates in random order until one's coin shows heads.
 
     Parameters
     ----------
     words : (n_words,) uint32
     order : (n,) int64, from `done` on the candidates that are left. Changed in place.
-    done : int
     wholes, lows, highs : (n,) int64, `exponent_parameters` of the candidates.
 
     Returns
     -------
-    done : int, candidates that are visited now.
-    used : int, words that the visits of this call took.
-    chosen : int, the candidate, or -1 if the words ran out or a visit needs its twin.
+    done : candidates that are visited now.
+    used : words that the visits of this call took.
+    chosen : the candidate, or -1 if the words ran out or a visit needs its twin.
     """
     position = 0
     for i in range(done, len(order)):
@@ -93,51 +96,38 @@ def permute_and_flip(words, order, done, wholes, lows, highs):
 
 
 @lru_cache(typed=True)
-def scale_parameters(scale):
+def scale_parameters(
+    scale: Fraction,  # in (0, 2^48]
+) -> tuple[int, int, int, int, int]:
     """Write a scale c as C/2^shift <= c < (C + 1)/2^shift, with C < 2^62 and shift <= 56.
 
-    Parameters
-    ----------
-    scale : Fraction in (0, 2^48]
-
-    Returns
-    -------
-    tuple of int: floor(c), C mod 2^shift, both digits of C, shift.
+    Return floor(c), C mod 2^shift, both digits of C, shift.
     """
     shift = min(56, 62 - int(scale).bit_length())
     fixed = int(scale * (1 << shift))
     return fixed >> shift, fixed % (1 << shift), fixed >> DIGIT_BITS, fixed % ONE, shift
 
 
-def exponent_parameters(exponent):
+def exponent_parameters(
+    exponent: Fraction,  # >= 0
+) -> tuple[int, int, int]:
     """Write an exponent e as whole + low/2^31 <= e <= whole + high/2^31; 64 stands for any larger whole.
 
-    Parameters
-    ----------
-    exponent : Fraction >= 0
-
-    Returns
-    -------
-    tuple of int: whole, low, high.
+    Return whole, low, high.
     """
-    whole, remainder = divmod(exponent.numerator, exponent.denominator)
-    low, rest = divmod(remainder << DIGIT_BITS, exponent.denominator)
-    return min(whole, LARGEST_WHOLE), low, low + (rest > 0)
+    integer_part, remainder = divmod(exponent.numerator, exponent.denominator)
+    low, cut_off = divmod(remainder << DIGIT_BITS, exponent.denominator)
+    return min(integer_part, LARGEST_WHOLE), low, low + (cut_off > 0)
 
 
-def gap_parameters(scores, rate):
+def gap_parameters(
+    scores: np.ndarray,  # (n,) int64
+    rate: Fraction,  # > 0
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Bound the exponents rate (highest score - score), each as in `exponent_parameters` or a little wider.
 
-    A wider interval sends more draws to the twins and changes none.
-
-    Parameters
-    ----------
-    scores : (n,) int64
-    rate : Fraction > 0
-
-    Returns
-    -------
-    wholes, lows, highs : (n,) int64
+    A wider interval sends more draws to the twins and changes none. Return wholes, lows and highs, (n,)
+    int64.
     """
     best = int(scores.max())
     # From here on all exponents have whole parts beyond the largest.
@@ -153,22 +143,22 @@ def gap_parameters(scores, rate):
     wholes, shift = below >> RATE_BITS, RATE_BITS - DIGIT_BITS
     lows = (below - (wholes << RATE_BITS)) >> shift
     highs = (above - (wholes << RATE_BITS) + (1 << shift) - 1) >> shift
-    for place in np.flatnonzero(is_open | (highs > ONE)):
-        exponent = rate * (best - int(scores[place]))
-        wholes[place], lows[place], highs[place] = exponent_parameters(exponent)
+    for index in np.flatnonzero(is_open | (highs > ONE)):
+        exponent = rate * (best - int(scores[index]))
+        wholes[index], lows[index], highs[index] = exponent_parameters(exponent)
     return np.minimum(wholes, LARGEST_WHOLE), lows, highs
 
 
 @_compiled
-def _digit(words, position):
+def _digit(words: np.ndarray, position: int) -> tuple[int, int]:
     """Read the next digit, or abandon the draw at the end of the words."""
     if position >= len(words):
         return 0, len(words) + 1
-    return np.int64(words[position]) >> 1, position + 1
+    return np.int64(words[position]) >> 1, position + 1  # type: ignore[return-value]
 
 
 @_compiled
-def _exp_trial(words, position, low, high):
+def _exp_trial(words: np.ndarray, position: int, low: int, high: int) -> tuple[bool, int]:
     """Succeed with probability exp(-e), e in [low, high]/2^31; an abandoned draw fails.
 
     Von Neumann: the run e > u1 > u2 > ... has an even length with that probability.
@@ -187,7 +177,7 @@ def _exp_trial(words, position, low, high):
 
 
 @_compiled
-def _exp_trials(words, position, count, low, high):
+def _exp_trials(words: np.ndarray, position: int, count: int, low: int, high: int) -> tuple[bool, int]:
     """Succeed if so many trials all succeed; stop at the first that fails."""
     for _ in range(count):
         succeeds, position = _exp_trial(words, position, low, high)
@@ -197,7 +187,7 @@ def _exp_trials(words, position, count, low, high):
 
 
 @_compiled
-def _successes(words, position, exponent):
+def _successes(words: np.ndarray, position: int, exponent: int) -> tuple[int, int]:
     """Count the trials that succeed before the first that fails."""
     for count in range(LARGEST_WHOLE):
         succeeds, position = _exp_trial(words, position, exponent, exponent)
@@ -207,27 +197,29 @@ def _successes(words, position, exponent):
 
 
 @_compiled
-def _bell_trial(words, position, whole, low, high):
-    """Succeed with probability exp(-x (2 whole + x)/2), x in [low, high]/2^31."""
-    succeeds, position = _exp_trials(words, position, whole, low, high)
+def _bell_trial(words: np.ndarray, position: int, integer_part: int, low: int, high: int) -> tuple[bool, int]:
+    """Succeed with probability exp(-x (2 integer_part + x)/2), x in [low, high]/2^31."""
+    succeeds, position = _exp_trials(words, position, integer_part, low, high)
     if not succeeds:
         return False, position
     return _exp_trial(words, position, (low * low) >> 32, ((high * high) >> 32) + 1)
 
 
 @_compiled
-def _bernoulli_exp(words, position, whole, low, high):
-    """Succeed with probability exp(-e), e in whole + [low, high]/2^31."""
-    succeeds, position = _exp_trials(words, position, whole, ONE, ONE)
+def _bernoulli_exp(
+    words: np.ndarray, position: int, integer_part: int, low: int, high: int
+) -> tuple[bool, int]:
+    """Succeed with probability exp(-e), e in integer_part + [low, high]/2^31."""
+    succeeds, position = _exp_trials(words, position, integer_part, ONE, ONE)
     if not succeeds:
         return False, position
-    if whole == LARGEST_WHOLE:
+    if integer_part == LARGEST_WHOLE:
         return False, len(words) + 1
     return _exp_trial(words, position, low, high)
 
 
 @_compiled
-def _index_below(words, position, bound):
+def _index_below(words: np.ndarray, position: int, bound: int) -> tuple[int, int]:
     """Draw floor(bound u), u uniform: an integer of 0, ..., bound - 1. The bound is at most 2^31."""
     digit, position = _digit(words, position)
     index = (digit * bound) >> DIGIT_BITS
@@ -237,48 +229,59 @@ def _index_below(words, position, bound):
 
 
 @_compiled
-def _scaled_floor(words, position, whole, first, scale, doubled_offset):
-    """Find floor(c (whole + x) + doubled_offset/2), x known by its first digit and a second one drawn now."""
+def _scaled_floor(
+    words: np.ndarray,
+    position: int,
+    integer_part: int,
+    first: int,
+    scale: tuple[int, int, int, int, int],
+    doubled_offset: int,
+) -> tuple[int, int]:
+    """Find floor(c (integer_part + x) + doubled_offset/2), x by its first digit and one that is drawn now."""
     units, fraction, upper, lower, shift = scale
     second, position = _digit(words, position)
-    # c x 2^shift from below; what is dropped is less than 2. The bracket is below 2 (2^31 - 1)^2 < 2^63.
+    # c x 2^shift from below; the dropped bits are less than 2. The bracket is below 2 (2^31 - 1)^2 < 2^63.
     product = upper * first + ((upper * second + lower * first) >> DIGIT_BITS)
-    # Below (2^62 - 2^56) + 2^62 + 2^55; the cut of c and x adds less than whole + 2.
-    low = fraction * whole + product + ((doubled_offset << shift) >> 1)
-    high = low + whole + 4
+    # Below (2^62 - 2^56) + 2^62 + 2^55; the cut of c and x adds less than integer_part + 2.
+    low = fraction * integer_part + product + ((doubled_offset << shift) >> 1)
+    high = low + integer_part + 4
     if low >> shift != high >> shift:
         return 0, len(words) + 1
-    return units * whole + (low >> shift), position
+    return units * integer_part + (low >> shift), position
 
 
 @_compiled
-def _rounded_normal(words, position, scale):
-    """Draw round(c z), z normal: Karney's algorithm N for |z| = whole + x, then a sign."""
+def _rounded_normal(
+    words: np.ndarray, position: int, scale: tuple[int, int, int, int, int]
+) -> tuple[int, int]:
+    """Draw round(c z), z normal: Karney's algorithm N for |z| = integer_part + x, then a sign."""
     while position <= len(words):
-        whole, position = _successes(words, position, HALF)
-        succeeds, position = _exp_trials(words, position, whole * (whole - 1), HALF, HALF)
+        integer_part, position = _successes(words, position, HALF)
+        succeeds, position = _exp_trials(words, position, integer_part * (integer_part - 1), HALF, HALF)
         if not succeeds:
             continue
         first, position = _digit(words, position)
-        succeeds, position = _bell_trial(words, position, whole, first, first + 1)
+        succeeds, position = _bell_trial(words, position, integer_part, first, first + 1)
         if succeeds:
-            value, position = _scaled_floor(words, position, whole, first, scale, 1)
+            value, position = _scaled_floor(words, position, integer_part, first, scale, 1)
             sign, position = _digit(words, position)
             return (-value if sign & 1 else value), position
     return 0, position
 
 
 @_compiled
-def _discrete_laplace(words, position, scale):
-    """Draw y with probability proportional to exp(-|y|/c): |y| = floor(c (whole + x)), both exponential."""
+def _discrete_laplace(
+    words: np.ndarray, position: int, scale: tuple[int, int, int, int, int]
+) -> tuple[int, int]:
+    """Draw y with probability in proportion to exp(-|y|/c): floor(c (integer_part + x)), both exponential."""
     while position <= len(words):
-        whole, position = _successes(words, position, ONE)
+        integer_part, position = _successes(words, position, ONE)
         first, position = _digit(words, position)
         succeeds, position = _exp_trial(words, position, first, first + 1)
         while not succeeds and position <= len(words):
             first, position = _digit(words, position)
             succeeds, position = _exp_trial(words, position, first, first + 1)
-        value, position = _scaled_floor(words, position, whole, first, scale, 0)
+        value, position = _scaled_floor(words, position, integer_part, first, scale, 0)
         sign, position = _digit(words, position)
         # Zero would come twice, once with each sign.
         if value > 0 or sign & 1 == 0:

@@ -5,72 +5,77 @@ import json
 from collections.abc import Iterator
 from copy import copy
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
+from numpy.random import Generator
 
 from dpgrs.errors import UsageError
-from dpgrs.privacy.accounting.events import CHOICES, GaussianEvent, LaplaceEvent, SubsetEvent
+from dpgrs.privacy.accounting.events import (
+    CHOICES,
+    ChoiceEvent,
+    GaussianEvent,
+    LaplaceEvent,
+    SubsetEvent,
+)
 from dpgrs.privacy.noise.claims import scale_of
 from dpgrs.privacy.noise.depth_noise import DeepNoise
-from dpgrs.privacy.noise.rounds import answered, exact_scores, on_grid
+from dpgrs.privacy.noise.rounds import Rounds, answered, exact_scores, on_grid
+from dpgrs.privacy.sensitivity import Sensitivity
 from dpgrs.types import Selection
+
+# The choices, (n_choices,) int64 and different, in the order of choice.
+Choice = tuple[np.ndarray, ChoiceEvent]
+Additive = TypeVar("Additive", GaussianEvent, LaplaceEvent)
+Chosen = TypeVar("Chosen", ChoiceEvent, SubsetEvent)
 
 
 class NoiseSource(DeepNoise):
-    """What all sources share: the check of a draw, which comes before it.
+    """The check of a draw, which comes before it, for all sources."""
 
-    Attributes
-    ----------
-    source : str, see `dpgrs.privacy.accounting.events.Event`.
-    """
+    # See `dpgrs.privacy.accounting.events.Event`; every source has its own.
+    source: str = None  # type: ignore[assignment]
+    _request_part: tuple[str, ...] = ()
+    _data: str | None = None
 
-    source = None
-    _part = ()
-    _data = None
-
-    def of(self, *part):
+    def of(self, *request_part: str) -> Self:
         """Return the source of one part of a release, with noise of its own.
 
-        Parameters
-        ----------
-        *part : str, public: ``genotypes``, or ``outcomes`` and their names. A part is one request of the
-            ledger, so that what it holds is charged and repeated together.
+        A part is public: ``genotypes``, or ``outcomes`` and their names. It is one request of the ledger, so
+        that its contents are charged and repeated together.
         """
         scoped = copy(self)
-        scoped._part = part
+        scoped._request_part = request_part
         return scoped
 
-    def on(self, digest, *more):
-        """Return the source of draws that hang on earlier ones, all made of the same data.
+    def on(self, digest: str, *more: str) -> Self:
+        """Return the source of draws that depend on earlier ones, all made of the same data.
 
-        What is drawn later is made of data and of noise that no rehearsal knows. The ledger marks the data
-        instead: changed ones are refused before any draw, and the same give the same draws again. What a draw
-        costs must not hang on earlier noise.
+        Later draws are made of data and of noise that no rehearsal knows. The ledger marks the data instead:
+        changed ones are refused before any draw, and the same give the same draws again. The cost of a draw
+        must not depend on earlier noise.
 
-        Parameters
-        ----------
-        digest, *more : str, `data_digest` of every private input. Data named before stay named.
+        Digests are those of `data_digest` of every private input. Data named before stay named.
         """
         scoped = copy(self)
         scoped._data = json_digest(["data", self._data, digest, *more]).hex()
         return scoped
 
-    def gaussian(self, statistic, *, name, step, sensitivity, mu):
+    def gaussian(
+        self, statistic: np.ndarray, *, name: str, step: float, sensitivity: Sensitivity, mu: float
+    ) -> tuple[np.ndarray, GaussianEvent]:
         """Add normal noise of standard deviation sensitivity/mu, rounded to the grid.
 
         Parameters
         ----------
         statistic : (...) int64, exact, in units of `step`.
-        name : str, what it is.
-        step : float, a power of 2: width of the grid, in the units of the sensitivity.
-        sensitivity : Sensitivity, in l2 over all entries together.
-        mu : float > 0, the share of the budget.
+        step : a power of 2: width of the grid, in the units of the sensitivity.
+        sensitivity : in l2 over all entries together.
+        mu : > 0, the share of the budget.
 
         Returns
         -------
         noisy : (...) int64 in units of `step`.
-        event : GaussianEvent
 
         Raises
         ------
@@ -85,19 +90,20 @@ class NoiseSource(DeepNoise):
             GaussianEvent(mu=float(mu), sigma=sigma, **self._common(statistic, name, step, sensitivity)),
         )
 
-    def laplace(self, statistic, *, name, step, sensitivity, epsilon):
+    def laplace(
+        self, statistic: np.ndarray, *, name: str, step: float, sensitivity: Sensitivity, epsilon: float
+    ) -> tuple[np.ndarray, LaplaceEvent]:
         """Add discrete Laplace noise of scale sensitivity/epsilon on the grid.
 
         Parameters
         ----------
-        statistic, name, step : as in `gaussian`.
-        sensitivity : Sensitivity, in l1 over all entries together.
-        epsilon : float > 0, the share of the budget.
+        statistic, step : as in `gaussian`.
+        sensitivity : in l1 over all entries together.
+        epsilon : > 0, the share of the budget.
 
         Returns
         -------
         noisy : (...) int64 in units of `step`.
-        event : LaplaceEvent
 
         Raises
         ------
@@ -114,23 +120,29 @@ class NoiseSource(DeepNoise):
         )
 
     def choose(
-        self, scores, *, name, step, sensitivity, epsilon, n_choices=1, law=Selection.PERMUTE_AND_FLIP
-    ):
+        self,
+        scores: np.ndarray,
+        *,
+        name: str,
+        step: float,
+        sensitivity: Sensitivity,
+        epsilon: float,
+        n_choices: int = 1,
+        law: Selection | str = Selection.PERMUTE_AND_FLIP,
+    ) -> Choice:
         """Choose entries of high score, one after the other.
 
         Parameters
         ----------
         scores : (n,) int64, exact, in units of `step`.
-        name, step : as in `gaussian`.
-        sensitivity : Sensitivity, of every score, in linf.
-        epsilon : float > 0, the share of the budget, of all choices together.
-        n_choices : int in [1, n]
-        law : Selection
+        step : as in `gaussian`.
+        sensitivity : of every score, in linf.
+        epsilon : > 0, the share of the budget, of all choices together.
+        n_choices : in [1, n]
 
         Returns
         -------
         chosen : (n_choices,) int64, different indices into the scores, in the order of choice.
-        event : ChoiceEvent
 
         Raises
         ------
@@ -147,22 +159,28 @@ class NoiseSource(DeepNoise):
         return answered(choice, lambda chosen: (scores, unit))
 
     def choose_in_rounds(
-        self, *, n_entries, name, sensitivity, epsilon, n_choices, law=Selection.PERMUTE_AND_FLIP
-    ):
-        """Choose entries of high score, one after the other, by scores that hang on the choices before.
+        self,
+        *,
+        n_entries: int,
+        name: str,
+        sensitivity: Sensitivity,
+        epsilon: float,
+        n_choices: int,
+        law: Selection | str = Selection.PERMUTE_AND_FLIP,
+    ) -> Rounds[Choice]:
+        """Choose entries of high score, one after the other, by scores that depend on the choices before.
 
         The choice asks for the scores of each round, so that choices of several outcomes may go side by side:
-        what each draws hangs on nothing but its own key and scores. `rounds.answered` runs a single one.
+        the draws of each depend only on its own key and scores. `rounds.answered` runs a single one.
 
-        The source must be that of `on` all that the scores are made of. The ledger's mark holds the scores of
+        The source must be one of `on` all that the scores are made of. The ledger's mark holds the scores of
         the first round as well, so that data that `on` leaves out do not go unnoticed there; they must not
-        hang on noise.
+        depend on noise.
 
         Parameters
         ----------
-        n_entries : int, public.
-        name : str, what it is.
-        sensitivity : Sensitivity, of every score of every round for the same earlier choices, in linf.
+        n_entries : public.
+        sensitivity : of every score of every round for the same earlier choices, in linf.
         epsilon, n_choices, law : as in `choose`.
 
         Returns
@@ -178,7 +196,7 @@ class NoiseSource(DeepNoise):
         Raises
         ------
         UsageError
-            As `choose`, where the data are not named, or, once it runs, if the scores or their unit are of
+            As `choose`, if the data are not named, or, once it runs, if the scores or their unit are of
             another form.
         """
         if self._data is None:
@@ -186,27 +204,36 @@ class NoiseSource(DeepNoise):
         family = CHOICES[Selection(law)]
         return self._rounds(self._choice(family, n_entries, name, 1.0, sensitivity, epsilon, n_choices))
 
-    def _rounds(self, event):
+    def _rounds(self, event: ChoiceEvent) -> Rounds[Choice]:
         mark = self._marked(*exact_scores(event, (yield np.empty(0, dtype=np.int64))))
         return (yield from self._choose(event, mark))
 
-    def _marked(self, scores, unit):
+    def _marked(self, scores: np.ndarray, unit: Fraction) -> str:
         return json_digest([self._data, statistic_digest(scores), str(unit)]).hex()
 
-    def choose_set(self, scores, *, name, step, sensitivity, epsilon, n_choices, gamma=0.5):
+    def choose_set(
+        self,
+        scores: np.ndarray,
+        *,
+        name: str,
+        step: float,
+        sensitivity: Sensitivity,
+        epsilon: float,
+        n_choices: int,
+        gamma: float = 0.5,
+    ) -> tuple[np.ndarray, SubsetEvent]:
         """Choose a set of entries of high score at once, by the canonical Lipschitz mechanism.
 
         Parameters
         ----------
-        scores, name, step, sensitivity : as in `choose`.
-        epsilon : float > 0, the share of the budget, of the whole set.
-        n_choices : int in [1, n]
-        gamma : float in [0, 1), how much the worst score inside counts against the best outside.
+        scores, step, sensitivity : as in `choose`.
+        epsilon : > 0, the share of the budget, of the whole set.
+        n_choices : in [1, n]
+        gamma : in [0, 1), how much the worst score inside counts against the best outside.
 
         Returns
         -------
         chosen : (n_choices,) int64, indices into the scores in ascending order, which tells nothing.
-        event : SubsetEvent
 
         Raises
         ------
@@ -218,72 +245,58 @@ class NoiseSource(DeepNoise):
             raise _too_few(name, n_choices, f"the shape {scores.shape}")
         if not 0 <= gamma < 1:
             raise UsageError(f"`gamma` must be at least 0 and below 1, got {gamma}. Use the default, 0.5.")
-        terms = name, step, sensitivity, epsilon, n_choices
-        event = self._choice(SubsetEvent, len(scores), *terms, gamma=float(gamma))
+        claim = name, step, sensitivity, epsilon, n_choices
+        event = self._choice(SubsetEvent, len(scores), *claim, gamma=float(gamma))
         return self._choose_set(scores, event)
 
-    def poisson_sample(self, n_units, *, name, probability):
-        """Choose units at random, each by itself, in secret; only benchmarks can, see `BenchmarkNoise`.
+    def poisson_sample(
+        self,
+        n_units: int,
+        *,
+        name: str,  # tells samples apart
+        probability: float,  # in (0, 1], of every unit to be chosen
+    ) -> np.ndarray:
+        """Choose units at random, each by itself, in secret, (n_units,) bool; only `BenchmarkNoise` can.
 
-        Parameters
-        ----------
-        n_units : int
-        name : str, tells samples apart.
-        probability : float in (0, 1], of every unit to be chosen.
-
-        Returns
-        -------
-        (n_units,) bool
-
-        Raises
-        ------
-        UsageError
-            In a release: no ledger counts what sampling saves.
+        It is refused in a release: no ledger counts what sampling saves.
         """
         raise _no_sample(name)
 
-    def sample_without_replacement(self, n_units, *, name, n_chosen):
-        """Choose a given number of units at random, in secret; only benchmarks can, see `BenchmarkNoise`.
+    def sample_without_replacement(
+        self,
+        n_units: int,
+        *,
+        name: str,  # tells samples apart
+        n_chosen: int,  # in [0, n_units]; all samples of so many units are equally likely
+    ) -> np.ndarray:
+        """Choose a given number of units at random, in secret, (n_units,) bool; only `BenchmarkNoise` can.
 
-        Parameters
-        ----------
-        n_units : int
-        name : str, tells samples apart.
-        n_chosen : int in [0, n_units]; all samples of so many units are equally likely.
-
-        Returns
-        -------
-        (n_units,) bool, `n_chosen` of them True.
-
-        Raises
-        ------
-        UsageError
-            In a release, as `poisson_sample`.
+        It is refused in a release, as `poisson_sample`.
         """
         raise _no_sample(name)
 
-    def generator(self, name, *terms):
-        """Return a source of random floats; only benchmarks have one, see `BenchmarkNoise`.
+    def generator(self, name: str, *parameters: str | float) -> Generator:
+        """Return a source of random floats for what `name` draws; only `BenchmarkNoise` has one.
 
-        Parameters
-        ----------
-        name : str, what it draws.
-        *terms : str, int or float, public: the parameters of the mechanism, so that two never share noise.
-
-        Returns
-        -------
-        numpy Generator, new at every call, so that the same name and terms give the same numbers.
-
-        Raises
-        ------
-        UsageError
-            In a release, which draws no floats.
+        The parameters of the mechanism, which are public, keep two mechanisms from sharing noise. The
+        generator is new at every call, so that the same name and parameters give the same numbers. It is
+        refused in a release, which draws no floats.
         """
         raise UsageError(
             f"The {name} must be drawn in a benchmark: releases have no such noise. Use `mode: benchmark`."
         )
 
-    def _choice(self, family, n_entries, name, step, sensitivity, epsilon, n_choices, **terms):
+    def _choice(
+        self,
+        family: type[Chosen],
+        n_entries: int,
+        name: str,
+        step: float,
+        sensitivity: Sensitivity,
+        epsilon: float,
+        n_choices: int,
+        **parameters: Any,
+    ) -> Chosen:
         """Check a choice and return its event."""
         if not 1 <= n_choices <= n_entries:
             raise _too_few(name, n_choices, n_entries)
@@ -296,10 +309,12 @@ class NoiseSource(DeepNoise):
             source=self.source,
             epsilon=float(epsilon),
             n_choices=int(n_choices),
-            **terms,
+            **parameters,
         )
 
-    def _common(self, statistic, name, step, sensitivity):
+    def _common(
+        self, statistic: np.ndarray, name: str, step: float, sensitivity: Sensitivity
+    ) -> dict[str, Any]:
         return {
             "statistic": name,
             "sensitivity": sensitivity,
@@ -308,28 +323,20 @@ class NoiseSource(DeepNoise):
             "source": self.source,
         }
 
-    def _draw(self, statistic, event):
+    def _draw(self, statistic: np.ndarray, event: Additive) -> tuple[np.ndarray, Additive]:
         """Add the noise of an event to a statistic, and return both."""
         raise NotImplementedError
 
-    def _choose(self, event, digest):
+    def _choose(self, event: ChoiceEvent, digest: str) -> Rounds[Choice]:
         """Return the generator of a choice, as of `choose_in_rounds`; digest of the scores or their data."""
         raise NotImplementedError
 
-    def _choose_set(self, scores, event):
+    def _choose_set(self, scores: np.ndarray, event: SubsetEvent) -> tuple[np.ndarray, SubsetEvent]:
         """Choose a set by its scores, and return it with the event."""
         raise NotImplementedError
 
-    def _assign(self, n_units, name, n_groups):
-        """Return a group for each of so many units."""
-        raise NotImplementedError
 
-    def _deep_point(self, models, event, is_safe):
-        """Draw a point by its depth if it is safe, and return it, or None, with the event."""
-        raise NotImplementedError
-
-
-def statistic_digest(statistic):
+def statistic_digest(statistic: np.ndarray) -> str:
     """Digest an integer array: SHA-256 of its shape and values, in hexadecimal."""
     statistic = np.asarray(statistic)
     shape = json.dumps(statistic.shape).encode()
@@ -337,21 +344,14 @@ def statistic_digest(statistic):
 
 
 class InBlocks(NamedTuple):
-    """An array that is not in memory as a whole.
-
-    Attributes
-    ----------
-    dtype : numpy dtype
-    shape : tuple of int
-    blocks : iterator of arrays of that type: its rows, in order.
-    """
+    """An array that is not in memory as a whole."""
 
     dtype: np.dtype
-    shape: tuple
-    blocks: Iterator
+    shape: tuple[int, ...]
+    blocks: Iterator[np.ndarray]  # of that type: its rows, in order
 
 
-def data_digest(*arrays):
+def data_digest(*arrays: np.ndarray | InBlocks | float) -> str:
     """Digest arrays of integers, floats or truth values: SHA-256 of their types, shapes and bytes.
 
     InBlocks has the digest of the array that it is.
@@ -359,26 +359,26 @@ def data_digest(*arrays):
     total = hashlib.sha256()
     for array in arrays:
         # Numbers count as arrays of one, as they always did: marks of earlier releases rest on it.
-        whole = array if isinstance(array, InBlocks) else np.ascontiguousarray(array)
-        total.update(json.dumps([whole.dtype.str, whole.shape]).encode())
-        for block in whole.blocks if isinstance(array, InBlocks) else [whole]:
-            own = np.ascontiguousarray(block)
-            total.update(own.view(np.uint8).data if own.size else b"")
+        numbers = array if isinstance(array, InBlocks) else np.ascontiguousarray(array)
+        total.update(json.dumps([numbers.dtype.str, numbers.shape]).encode())
+        for block in array.blocks if isinstance(array, InBlocks) else [numbers]:
+            contiguous = np.ascontiguousarray(block)
+            total.update(contiguous.view(np.uint8).data if contiguous.size else b"")
     return total.hexdigest()
 
 
-def json_digest(identity):
+def json_digest(identity: Any) -> bytes:
     """Digest JSON values: SHA-256, as bytes."""
     return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).digest()
 
 
-def _no_sample(name):
+def _no_sample(name: str) -> UsageError:
     return UsageError(
         f"The sample of {name} must be drawn in a benchmark: releases draw none. Use `mode: benchmark`."
     )
 
 
-def _too_few(name, n_choices, got):
+def _too_few(name: str, n_choices: int, got: int | str) -> UsageError:
     return UsageError(
         f"The {name} must be one row of at least {n_choices} scores, got {got}. Choose fewer, or one."
     )

@@ -1,12 +1,16 @@
 """The check of a claim and its share of the budget, which comes before any draw."""
 
 import math
+from typing import TYPE_CHECKING
 
 from dpgrs.errors import UsageError
 from dpgrs.privacy.noise._sampler_twins import LARGEST_SCALE
 
+if TYPE_CHECKING:
+    from dpgrs.privacy.sensitivity import Sensitivity
 
-def scale_of(sensitivity, *, share, norm, step, name):
+
+def scale_of(sensitivity: "Sensitivity", *, share: float, norm: str, step: float, name: str) -> float:
     """Return sensitivity/share, rounded up, so that the loss is never above the share."""
     if sensitivity.norm != norm:
         raise UsageError(
@@ -28,6 +32,6 @@ def scale_of(sensitivity, *, share, norm, step, name):
     return scale
 
 
-def scale_above(value, *, share):
+def scale_above(value: float, *, share: float) -> float:
     """Return a sensitivity's value over its share of the budget, rounded up."""
     return math.nextafter(value / share, math.inf)

@@ -1,26 +1,32 @@
 """The part of the one door for deep points (docs/proofs/tukey.md): groups of units, and the point itself."""
 
+import numpy as np
+
 from dpgrs.errors import UsageError
 from dpgrs.privacy.accounting.events import DepthEvent
 from dpgrs.privacy.noise.claims import scale_of
+from dpgrs.privacy.sensitivity import Sensitivity
 
 # A word of the key stream names a group.
 LARGEST_NUMBER_OF_GROUPS = 2**32
 
 
 class DeepNoise:
-    """What `dpgrs.privacy.noise.base.NoiseSource` has for deep points."""
+    """The part of `dpgrs.privacy.noise.base.NoiseSource` for deep points."""
 
-    def assign_groups(self, n_units, *, name, n_groups):
+    source: str
+    _data: str | None
+
+    def assign_groups(self, n_units: int, *, name: str, n_groups: int) -> np.ndarray:
         """Put every unit into a group at random, each by itself, in secret; it is not charged.
 
-        The source must be that of `NoiseSource.on` all that the groups divide.
+        The source must be one of `NoiseSource.on` all that the groups divide.
 
         Parameters
         ----------
-        n_units : int, which may be private.
-        name : str, what the groups are for: the same name and numbers give the same groups.
-        n_groups : int in [1, 2^32]
+        n_units : may be private.
+        name : purpose of the groups: the same name and numbers give the same groups.
+        n_groups : in [1, 2^32]
 
         Returns
         -------
@@ -29,7 +35,7 @@ class DeepNoise:
         Raises
         ------
         UsageError
-            Where the data are not named, or for another number of groups.
+            If the data are not named, or for another number of groups.
         """
         if self._data is None:
             raise UsageError(f"The {name} must be of data that are named. Name what they divide by `on`.")
@@ -37,23 +43,31 @@ class DeepNoise:
             raise UsageError(f"`n_groups` must be from 1 to 2^32, got {n_groups}. Make fewer groups.")
         return self._assign(n_units, name, int(n_groups))
 
-    def deep_point(self, models, *, name, sensitivity, epsilon, delta, is_safe):
+    def deep_point(
+        self,
+        models: np.ndarray,
+        *,
+        name: str,
+        sensitivity: Sensitivity,
+        epsilon: float,
+        delta: float,
+        is_safe: bool,
+    ) -> tuple[list[int] | None, DepthEvent]:
         """Draw a point of the grid of depth floor(n_models/4) or more, each by e^(epsilon depth/2).
 
         Parameters
         ----------
         models : (n_models, d) float64 of whole numbers, the models in grid steps.
-        name : str, what it is.
-        sensitivity : Sensitivity, of a depth, in linf.
-        epsilon : float > 0, the share of the budget, of the draw alone.
-        delta : float, of the draw and of the check before it.
-        is_safe : bool, whether a noisy check has passed. It is charged for all the same, as what a draw costs
-            must not hang on noise.
+        name : of the point.
+        sensitivity : of a depth, in linf.
+        epsilon : > 0, the share of the budget, only of the draw.
+        delta : of the draw and of the check before it.
+        is_safe : whether a noisy check has passed. It is charged for all the same, as the cost of a draw must
+            not depend on noise.
 
         Returns
         -------
-        point : list of d ints in grid steps; None if it is not safe, and in a rehearsal.
-        event : DepthEvent
+        point : d ints in grid steps; None if it is not safe, and in a rehearsal.
 
         Raises
         ------
@@ -72,3 +86,13 @@ class DeepNoise:
             delta=float(delta),
         )
         return self._deep_point(models, event, is_safe)
+
+    def _assign(self, n_units: int, name: str, n_groups: int) -> np.ndarray:
+        """Return a group for each of so many units."""
+        raise NotImplementedError
+
+    def _deep_point(
+        self, models: np.ndarray, event: DepthEvent, is_safe: bool
+    ) -> tuple[list[int] | None, DepthEvent]:
+        """Draw a point by its depth if it is safe, and return it, or None, with the event."""
+        raise NotImplementedError

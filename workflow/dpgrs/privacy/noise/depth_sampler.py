@@ -12,9 +12,11 @@ References
 
 import math
 from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from fractions import Fraction
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,26 +31,20 @@ ZERO, ONE = Decimal(0), Decimal(1)
 
 
 class DepthRegions:
-    """The points of every depth among models on a grid, counted.
+    """The points of every depth among models on a grid, counted. Models off the grid are refused."""
 
-    Parameters
-    ----------
-    models : (n_models, d) float64 of finite whole numbers: the grid without the limits of int64.
+    n_models: int
+    # h lists of d ints, the ends of the box of depth p or more at index p - 1.
+    low: list[list[int]]
+    high: list[list[int]]
+    volumes: list[int]  # h of them, > 0, V_p at index p - 1
+    shells: list[int]  # h of them, >= 0, B_p = V_p - V_(p+1) points of depth exactly p; V_(h+1) = 0
 
-    Attributes
-    ----------
-    n_models : int
-    low, high : lists of h lists of d ints, the ends of the box of depth p or more at index p - 1.
-    volumes : list of h ints > 0, V_p at index p - 1.
-    shells : list of h ints >= 0, B_p = V_p - V_(p+1) points of depth exactly p; V_(h+1) = 0.
-
-    Raises
-    ------
-    UsageError
-        For models that are not on the grid.
-    """
-
-    def __init__(self, models):
+    def __init__(
+        self,
+        # (n_models, d) float64 of finite whole numbers: the grid without the limits of int64.
+        models: np.ndarray,
+    ) -> None:
         # Private: not quoted.
         if models.ndim != 2 or not (np.isfinite(models) & (np.rint(models) == models)).all():
             raise UsageError("`models` must be rows of whole numbers. Round them to a public grid first.")
@@ -59,13 +55,13 @@ class DepthRegions:
         self.shells = [outer - inner for outer, inner in pairwise([*self.volumes, 0])]
 
     @property
-    def least(self):
-        """The smallest depth t = floor(n_models/4) of a point that is drawn, an int."""
+    def least(self) -> int:
+        """The smallest depth t = floor(n_models/4) of a point that is drawn."""
         return self.n_models // 4
 
     @property
-    def deepest(self):
-        """The largest depth h = floor(n_models/2), an int."""
+    def deepest(self) -> int:
+        """The largest depth h = floor(n_models/2)."""
         return len(self.volumes)
 
 
@@ -79,49 +75,46 @@ class Interval(NamedTuple):
 class Intervals:
     """Arithmetic on numbers >= 0, rounded to either side at so many places."""
 
-    def __init__(self, places):
-        terms = {"prec": places, "Emin": MIN_EMIN, "Emax": MAX_EMAX}
-        self.places = places
-        self._down, self._up = (Context(rounding=side, **terms) for side in (ROUND_FLOOR, ROUND_CEILING))
+    def __init__(self, n_places: int) -> None:
+        limits: dict[str, Any] = {"prec": n_places, "Emin": MIN_EMIN, "Emax": MAX_EMAX}
+        self.n_places = n_places
+        self._down, self._up = (Context(rounding=side, **limits) for side in (ROUND_FLOOR, ROUND_CEILING))
 
-    def exact(self, value):
-        """Return a Fraction or an int."""
-        terms = Decimal(value.numerator), Decimal(value.denominator)
-        return Interval(self._down.divide(*terms), self._up.divide(*terms))
+    def exact(self, value: int | Fraction) -> Interval:
+        """Return the interval of an exact number."""
+        ratio = Decimal(value.numerator), Decimal(value.denominator)
+        return Interval(self._down.divide(*ratio), self._up.divide(*ratio))
 
-    def decay(self, rate):
+    def decay(self, rate: Fraction) -> Interval:
         """Return e^(-rate). Decimal's `exp` is rounded to the nearest, so the next number bounds it."""
         exponent = self.exact(rate)
         low = self._down.next_minus(self._down.exp(exponent.high.copy_negate()))
         high = self._up.next_plus(self._up.exp(exponent.low.copy_negate()))
         return Interval(max(low, ZERO), min(high, ONE))
 
-    def times(self, one, other):
+    def times(self, x: Interval, y: Interval) -> Interval:
         """Return a product."""
-        return Interval(self._down.multiply(one.low, other.low), self._up.multiply(one.high, other.high))
+        return Interval(self._down.multiply(x.low, y.low), self._up.multiply(x.high, y.high))
 
-    def share(self, u, total):
-        """Return u times a number, for a `Uniform` u."""
+    def share(self, u: twins.Uniform, total: Interval) -> Interval:
+        """Return u times a number."""
         low, high = self.exact(u.low), self.exact(u.high)
         return self.times(Interval(low.low, high.high), total)
 
-    def plus_times(self, total, count, one):
-        """Return total + count times a number, for a Decimal count."""
-        return Interval(self._down.fma(count, one.low, total.low), self._up.fma(count, one.high, total.high))
+    def plus_times(self, total: Interval, count: Decimal, x: Interval) -> Interval:
+        """Return total + count times a number."""
+        return Interval(self._down.fma(count, x.low, total.low), self._up.fma(count, x.high, total.high))
 
 
 class DepthWeights:
-    """Sums of e^(-rate (h - q)) over the points of a depth p or more, q their depths, at so many places.
+    """Sums of e^(-rate (h - q)) over the points of a depth p or more, q their depths, at so many places."""
 
-    Attributes
-    ----------
-    intervals : Intervals
-    decays : list of h + 1 Intervals, of e^(-rate n) at index n.
-    tails : list of h + 1 Intervals: of the n deepest shells at index n, the sum from p = h - n + 1 on.
-    """
+    intervals: Intervals
+    decays: list[Interval]  # h + 1 of them, of e^(-rate n) at index n
+    tails: list[Interval]  # h + 1 of them: of the n deepest shells at index n, the sum from p = h - n + 1 on
 
-    def __init__(self, regions, rate, places):
-        self.intervals = Intervals(places)
+    def __init__(self, regions: DepthRegions, rate: Fraction, n_places: int) -> None:
+        self.intervals = Intervals(n_places)
         decay = self.intervals.decay(rate)
         self.decays = [Interval(ONE, ONE)]
         for _ in regions.shells:
@@ -131,46 +124,35 @@ class DepthWeights:
             self.tails.append(self.intervals.plus_times(self.tails[-1], Decimal(shell), power))
 
 
-def weights_of_rising_precision(regions, rate):
+def weights_of_rising_precision(regions: DepthRegions, rate: Fraction) -> Iterator[DepthWeights]:
     """Yield `DepthWeights`, each of twice the places of the one before."""
-    places = FIRST_PLACES
+    n_places = FIRST_PLACES
     while True:
-        yield DepthWeights(regions, rate, places)
-        places *= 2
+        yield DepthWeights(regions, rate, n_places)
+        n_places *= 2
 
 
-def certified_deep_point(stream, models, *, rate):
-    """Draw a point of depth t = floor(n_models/4) or more with probability proportional to e^(rate depth).
-
-    Parameters
-    ----------
-    stream : KeyStream
-    models : (n_models, d) float64 of whole numbers, n_models >= 4.
-    rate : Fraction > 0
-
-    Returns
-    -------
-    list of d ints
-    """
+def certified_deep_point(
+    stream: twins.WordStream,
+    models: np.ndarray,  # (n_models, d) float64 of whole numbers, n_models >= 4
+    *,
+    rate: Fraction,  # > 0
+) -> list[int]:
+    """Draw a point of depth floor(n_models/4) or more, d ints, with a probability as e^(rate depth)."""
     regions, digits = DepthRegions(models), twins.Digits(stream)
     return draw_point(digits, regions, draw_depth(digits, regions, rate=rate))
 
 
-def draw_depth(digits, regions, *, rate):
+def draw_depth(
+    digits: twins.Digits,
+    regions: DepthRegions,
+    *,
+    rate: Fraction,  # > 0
+) -> int:
     """Draw a depth q >= t with probability proportional to B_q e^(rate q).
 
     A uniform u times the sum of all weights lies in the cell of one depth. Digits of u are drawn, and the
     weights are bounded more closely, until it lies in one beyond doubt.
-
-    Parameters
-    ----------
-    digits : Digits
-    regions : DepthRegions
-    rate : Fraction > 0
-
-    Returns
-    -------
-    int
     """
     u, n_digits = twins.Uniform(digits), 1
     every_weights = weights_of_rising_precision(regions, rate)
@@ -179,30 +161,24 @@ def draw_depth(digits, regions, *, rate):
         weights = next(every_weights)
         tails = weights.tails[: n_shells + 1]
         ends = [tail.high for tail in tails]
-        while n_digits * DIGIT_PLACES + GUARD_PLACES <= weights.intervals.places:
-            place = weights.intervals.share(u, tails[-1])
-            n = bisect_right(ends, place.low) - 1
-            if place.high <= tails[n + 1].low:
+        while n_digits * DIGIT_PLACES + GUARD_PLACES <= weights.intervals.n_places:
+            position = weights.intervals.share(u, tails[-1])
+            n = bisect_right(ends, position.low) - 1
+            if position.high <= tails[n + 1].low:
                 return regions.deepest - n
             u.extend()
             n_digits += 1
 
 
-def draw_point(digits, regions, exact_depth):
-    """Draw a point uniformly among those of a depth: one integer below their number names it.
+def draw_point(
+    digits: twins.Digits,
+    regions: DepthRegions,
+    exact_depth: int,  # in [1, h], that some point has
+) -> list[int]:
+    """Draw a point, d ints, uniformly among all of a depth: one integer below their number names it.
 
     Of d disjoint pieces of that region, piece j has coordinate j as the first that is no deeper: coordinates
     before j are in the next smaller box, j at the two ends of its side, the others along theirs.
-
-    Parameters
-    ----------
-    digits : Digits
-    regions : DepthRegions
-    exact_depth : int in [1, h], that some point has.
-
-    Returns
-    -------
-    list of d ints
     """
     number = twins.index_below(digits, regions.shells[exact_depth - 1])
     low, high = regions.low[exact_depth - 1], regions.high[exact_depth - 1]
@@ -222,18 +198,18 @@ def draw_point(digits, regions, exact_depth):
     raise AssertionError("The pieces are all of the region.")
 
 
-def _numbered(number, low, sides):
+def _numbered(number: int, low: Sequence[int], sides: Sequence[int]) -> list[int]:
     """Return the point of that number in a box: the digits of the number, with the sides as their bases."""
     point = []
     for start, side in zip(low, sides, strict=True):
-        number, place = divmod(number, side)
-        point.append(start + place)
+        number, digit = divmod(number, side)
+        point.append(start + digit)
     return point
 
 
-def _integers(values):
+def _integers(values: np.ndarray) -> list[list[int]]:
     return [[int(value) for value in row] for row in values.tolist()]
 
 
-def _sides(low, high):
+def _sides(low: Sequence[int], high: Sequence[int]) -> list[int]:
     return [end - start + 1 for start, end in zip(low, high, strict=True)]

@@ -1,28 +1,31 @@
-"""Choices in rounds: generators that ask for the scores of each round, and what runs them.
+"""Choices in rounds: generators that ask for the scores of each round, and the loop that runs them.
 
-A generator yields the choices so far, takes the scores of all entries and their unit, and returns what was
-chosen in the end: so the scores of many outcomes may be made together.
+A generator yields the choices so far, takes the scores of all entries and their unit, and returns all choices
+in the end. The scores of many outcomes may therefore be made together.
 """
 
+from collections.abc import Callable, Generator
+from fractions import Fraction
 from numbers import Rational
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 from dpgrs.errors import UsageError
 
+if TYPE_CHECKING:
+    from dpgrs.privacy.accounting.events import ChoiceEvent
 
-def answered(choice, score):
-    """Run a choice of `NoiseSource.choose_in_rounds` to its end.
+Result = TypeVar("Result")
+Scored = tuple[np.ndarray, Fraction]  # (n_entries,) int64 scores, and their unit
+Rounds = Generator[np.ndarray, Scored, Result]  # yields (n_chosen,) int64, the choices so far
 
-    Parameters
-    ----------
-    choice : generator
-    score : callable that takes the choices so far and returns the scores and their unit.
 
-    Returns
-    -------
-    chosen, event : what the choice returns.
-    """
+def answered(
+    choice: "Rounds[Result]",
+    score: Callable[[np.ndarray], Scored],  # takes the choices so far
+) -> Result:
+    """Run a choice of `NoiseSource.choose_in_rounds` to its end, and return its result."""
     try:
         chosen = next(choice)
         while True:
@@ -31,7 +34,7 @@ def answered(choice, score):
         return end.value
 
 
-def exact_scores(event, scored):
+def exact_scores(event: "ChoiceEvent", scored: Scored) -> Scored:
     """Return the scores of a round and their unit, both exact, or raise a `UsageError`."""
     scores, unit = scored
     scores = on_grid(scores, event.statistic)
@@ -44,17 +47,14 @@ def exact_scores(event, scored):
     return scores, unit
 
 
-def in_rounds(event, choose_one):
-    """Choose one entry after the other among those that are left: yields and takes as `choose_in_rounds`.
+def in_rounds(
+    event: "ChoiceEvent",
+    # Takes the choices so far, the scores of all others and their unit, and returns a position among these.
+    choose_one: Callable[[np.ndarray, np.ndarray, Fraction], int | np.intp],
+) -> Rounds[np.ndarray]:
+    """Choose one entry after the other among those that are left: yields and takes as `choose_in_rounds`."""
 
-    Parameters
-    ----------
-    event : ChoiceEvent
-    choose_one : callable that takes the choices so far, the scores of all others and their unit, and returns
-        a position among these.
-    """
-
-    def next_of(chosen, scores, unit):
+    def next_of(chosen: np.ndarray, scores: np.ndarray, unit: Fraction) -> np.int64:
         left = np.delete(np.arange(event.entries), chosen)
         return left[choose_one(chosen, scores[left], unit)]
 
@@ -65,7 +65,7 @@ def in_rounds(event, choose_one):
     return chosen
 
 
-def on_grid(statistic, name):
+def on_grid(statistic: np.ndarray, name: str) -> np.ndarray:
     """Return a statistic as int64, or raise a `UsageError` if it is not of integers."""
     statistic = np.asarray(statistic)
     is_grid = np.issubdtype(statistic.dtype, np.integer) and np.can_cast(statistic.dtype, np.int64)

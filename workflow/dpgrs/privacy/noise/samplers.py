@@ -1,10 +1,11 @@
 """Exact samplers for release noise, driven by a key stream. No floating-point operation decides a draw.
 
-Values depend on the key stream's position and the arguments alone, not on how many words are read at a time.
+Values depend only on the key stream's position and the arguments, not on how many words are read at a time.
 Compiled kernels draw nearly everything; the few draws that need more digits go to their plain-Python twins.
 docs/proofs/exact_noise.md proves the laws exact and says which accounting fits which.
 """
 
+from collections.abc import Callable
 from fractions import Fraction
 from numbers import Integral, Rational
 
@@ -13,23 +14,23 @@ import numpy as np
 from dpgrs.errors import UsageError
 from dpgrs.privacy.noise import _sampler_kernels as kernels
 from dpgrs.privacy.noise import _sampler_twins as twins
-from dpgrs.privacy.noise._sampler_twins import LARGEST_SCALE
+from dpgrs.privacy.noise._sampler_twins import LARGEST_SCALE, WordStream
 
 LARGEST_CHOICE = 2**31
+Exact = int | Fraction
 
 # Words read at a time: a speed, never a result.
 BLOCK_WORDS = 2**16
 WORDS_PER_DRAW, SPARE_WORDS = 32, 96
 
 
-def rounded_normal(stream, size, sigma):
+def rounded_normal(stream: WordStream, size: int, sigma: Exact) -> np.ndarray:
     """Draw round(sigma z) for standard normal z, by Karney's algorithm N [1]_.
 
     Parameters
     ----------
-    stream : KeyStream
-    size : int >= 0
-    sigma : Fraction or int in (0, 2^48], standard deviation in grid steps.
+    size : >= 0
+    sigma : in (0, 2^48], standard deviation in grid steps.
 
     Returns
     -------
@@ -53,30 +54,29 @@ def rounded_normal(stream, size, sigma):
     >>> rounded_normal(KeyStream(bytes(32), b"example"), 5, Fraction(7, 2)).tolist()
     [5, -5, -1, 6, 0]
     """
-    sigma = _scale("sigma", sigma)
-    parameters = kernels.scale_parameters(sigma)
-    return _draw(stream, size, kernels.ROUNDED_NORMAL, parameters, twins.rounded_normal, sigma)
+    exact = _scale("sigma", sigma)
+    parameters = kernels.scale_parameters(exact)
+    return _draw(stream, size, kernels.ROUNDED_NORMAL, parameters, twins.rounded_normal, exact)
 
 
-def discrete_laplace(stream, size, scale):
+def discrete_laplace(stream: WordStream, size: int, scale: Exact) -> np.ndarray:
     """Draw integers y with probability proportional to exp(-|y|/scale).
 
     Parameters
     ----------
-    stream : KeyStream
-    size : int >= 0
-    scale : Fraction or int in (0, 2^48], in grid steps.
+    size : >= 0
+    scale : in (0, 2^48], in grid steps.
 
     Returns
     -------
     (size,) int64, independent.
     """
-    scale = _scale("scale", scale)
-    parameters = kernels.scale_parameters(scale)
-    return _draw(stream, size, kernels.DISCRETE_LAPLACE, parameters, twins.discrete_laplace, scale)
+    exact = _scale("scale", scale)
+    parameters = kernels.scale_parameters(exact)
+    return _draw(stream, size, kernels.DISCRETE_LAPLACE, parameters, twins.discrete_laplace, exact)
 
 
-def indices_below(stream, size, bound):
+def indices_below(stream: WordStream, size: int, bound: int) -> np.ndarray:
     """Draw integers of 0, ..., bound - 1, all equally likely.
 
     A word of the stream modulo the bound is the next value; the last few of the 2^32 words, which do not
@@ -84,9 +84,8 @@ def indices_below(stream, size, bound):
 
     Parameters
     ----------
-    stream : KeyStream
-    size : int >= 0
-    bound : int in [1, 2^32]
+    size : >= 0
+    bound : in [1, 2^32]
 
     Returns
     -------
@@ -98,28 +97,23 @@ def indices_below(stream, size, bound):
     done = 0
     while done < size:
         words = stream.take(size - done).astype(np.int64)
-        kept = words[words < n_even] % bound
-        values[done : done + len(kept)] = kept
-        done += len(kept)
+        indices = words[words < n_even] % bound
+        values[done : done + len(indices)] = indices
+        done += len(indices)
     return values
 
 
-def permute_and_flip(stream, scores, *, epsilon, sensitivity):
-    """Choose a candidate of high score by permute-and-flip [1]_.
+def permute_and_flip(stream: WordStream, scores: np.ndarray, *, epsilon: Exact, sensitivity: Exact) -> int:
+    """Choose a candidate of high score by permute-and-flip [1]_; return its index.
 
     Candidates come in random order, each with a coin of probability exp(-epsilon gap/(2 sensitivity)), where
     gap is the distance to the highest score; the first to show heads is chosen.
 
     Parameters
     ----------
-    stream : KeyStream
     scores : (n,) integers on their grid, 1 <= n <= 2^31.
-    epsilon : Fraction or int > 0
-    sensitivity : Fraction or int > 0, largest change of a score between neighbours, in grid steps.
-
-    Returns
-    -------
-    int, index into the scores.
+    epsilon : > 0
+    sensitivity : > 0, largest change of a score between neighbours, in grid steps.
 
     References
     ----------
@@ -141,12 +135,21 @@ def permute_and_flip(stream, scores, *, epsilon, sensitivity):
         stream.skip(used)
         if chosen < 0:
             digits = twins.Digits(stream)
-            chosen = twins.flip_next(digits, order, done, lambda one: rate * (best - int(scores[one])))
+            chosen = twins.flip_next(
+                digits, order, done, lambda candidate: rate * (best - int(scores[candidate]))
+            )
             done += 1
     return int(chosen)
 
 
-def _draw(stream, size, law, parameters, twin, exact_parameter):
+def _draw(
+    stream: WordStream,
+    size: int,
+    law: int,
+    parameters: tuple[int, int, int, int, int],
+    twin: Callable[[twins.Digits, Fraction], int],
+    exact_parameter: Fraction,
+) -> np.ndarray:
     """Let the kernel draw; where it stops, let the twin draw one value."""
     size = _integer("size", size, "an int >= 0", lambda size: size >= 0)
     values = np.empty(size, dtype=np.int64)
@@ -161,24 +164,24 @@ def _draw(stream, size, law, parameters, twin, exact_parameter):
     return values
 
 
-def _scale(name, value):
+def _scale(name: str, value: Exact) -> Fraction:
     return _fraction(name, value, "an int or Fraction in (0, 2^48]", lambda value: 0 < value <= LARGEST_SCALE)
 
 
-def _fraction(name, value, domain, is_met):
+def _fraction(name: str, value: Exact, domain: str, is_met: Callable[[Exact], bool]) -> Fraction:
     """Return an exact number in Python's own integers, which never overflow."""
     if not isinstance(value, Rational) or not is_met(value):
         raise UsageError(f"`{name}` must be {domain}, got {value!r}. Give the sampler an exact number.")
     return Fraction(int(value.numerator), int(value.denominator))
 
 
-def _integer(name, value, domain, is_met):
+def _integer(name: str, value: int, domain: str, is_met: Callable[[Exact], bool]) -> int:
     if not isinstance(value, Integral):
         raise UsageError(f"`{name}` must be {domain}, got {value!r}. Give the sampler an exact number.")
     return int(_fraction(name, value, domain, is_met))
 
 
-def _grid_scores(scores):
+def _grid_scores(scores: np.ndarray) -> np.ndarray:
     # Scores are private: neither they nor how many there are is quoted.
     scores = np.asarray(scores)
     is_grid = np.issubdtype(scores.dtype, np.integer) and np.can_cast(scores.dtype, np.int64)

@@ -20,20 +20,9 @@ class KeyStream:
     """Pseudo-random words that nobody without the key can tell from fair coin flips.
 
     The cipher's key is HMAC-SHA256(key; identity), so that every request has a stream of its own and its
-    nonce can be 0. A word is read once: what was skipped never comes back, and the words do not depend on how
-    many are read at a time.
-
-    Parameters
-    ----------
-    key : bytes, 32, the secret study key.
-    identity : bytes, not empty, canonical encoding of everything that tells requests apart.
-
-    Raises
-    ------
-    UsageError
-        If the key or the identity has a wrong length.
-    DpgrsError
-        On reading, if the cipher's 32-bit block counter would overflow.
+    nonce can be 0. A word is read once: skipped words never come back, and the words do not depend on how
+    many are read at a time. A key or identity of a wrong length is refused, and so is a read beyond the
+    cipher's 32-bit block counter.
 
     Examples
     --------
@@ -42,7 +31,11 @@ class KeyStream:
     True
     """
 
-    def __init__(self, key, identity):
+    def __init__(
+        self,
+        key: bytes,  # 32, the secret study key
+        identity: bytes,  # not empty, canonical encoding of everything that tells requests apart
+    ) -> None:
         if len(key) != KEY_BYTES:
             raise UsageError(
                 f"The study key must be {KEY_BYTES} bytes, got {len(key)}. Make one with `dpgrs key create`."
@@ -55,35 +48,26 @@ class KeyStream:
         self._generated = 0
         self._waiting = np.empty(0, dtype=np.uint32)
 
-    def peek(self, n_words):
-        """Return the next words without using them up.
-
-        Parameters
-        ----------
-        n_words : int >= 0
-
-        Returns
-        -------
-        (n_words,) uint32, read-only.
-        """
+    def peek(self, n_words: int) -> np.ndarray:
+        """Return the next words without using them up, (n_words,) uint32, read-only."""
         missing = n_words - len(self._waiting)
         if missing > 0:
             self._waiting = np.concatenate([self._waiting, self._generate(max(missing, CHUNK_WORDS))])
             self._waiting.flags.writeable = False
         return self._waiting[:n_words]
 
-    def skip(self, n_words):
+    def skip(self, n_words: int) -> None:
         """Use up the next words."""
         self.peek(n_words)
         self._waiting = self._waiting[n_words:]
 
-    def take(self, n_words):
+    def take(self, n_words: int) -> np.ndarray:
         """Return the next words and use them up; see `peek`."""
         words = self.peek(n_words)
         self.skip(n_words)
         return words
 
-    def _generate(self, n_words):
+    def _generate(self, n_words: int) -> np.ndarray:
         if self._generated + n_words > LARGEST_STREAM_WORDS:
             raise DpgrsError(
                 f"A noise request must use at most {LARGEST_STREAM_WORDS} words of its key stream. "

@@ -1,6 +1,6 @@
 """The study key: 32 secret random bytes, made once, that key all release noise and the marks in a ledger.
 
-The key lies in a file of its own, readable by its owner alone, outside every repository and results folder.
+The key lies in a file of its own, that only its owner can read, outside every repository and results folder.
 Only the file's path is ever passed on, in the environment variable `VARIABLE`.
 """
 
@@ -11,6 +11,7 @@ import secrets
 import stat
 import tempfile
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from dpgrs.errors import UsageError, shown
 from dpgrs.privacy.private_folders import require_private_place
@@ -22,54 +23,36 @@ EXPORT = f"export {VARIABLE}=~/.dpgrs/study.key"
 
 @dataclass(frozen=True)
 class StudyKey:
-    """The secret, and what a ledger may hold of it.
+    """The secret, and the name and marks that a ledger may hold of it."""
 
-    Attributes
-    ----------
-    secret : bytes of length `KEY_BYTES`; never shown, logged or written.
-    """
-
-    secret: bytes = field(repr=False)
+    secret: bytes = field(repr=False)  # of length `KEY_BYTES`; never shown, logged or written
 
     @property
-    def id(self):
+    def id(self) -> str:
         """A public name of the key, from which nothing about the key can be found."""
         return self._keyed("name")[:16]
 
-    def mark(self, identity_digest, statistic_digest):
-        """Return a message authentication code of an exact statistic under one public identity.
+    def mark(self, identity_digest: str, statistic_digest: str) -> str:
+        """Return a message authentication code of a statistic under one public identity, in hexadecimal.
 
-        A plain digest of a private statistic is itself a release: whoever can guess the data can confirm it.
-        A code by the statistic alone would still show that two requests, say before and after a person left,
-        had equal statistics; so the identity is part of what is marked.
-
-        Parameters
-        ----------
-        identity_digest, statistic_digest : str, SHA-256 in hexadecimal.
-
-        Returns
-        -------
-        str, 64 hexadecimal digits.
+        A plain digest of a private statistic is itself a release: anyone who can guess the data can confirm
+        it. A code by only the statistic would still show that two requests, say before and after a person
+        left, had equal statistics; the identity is therefore a part of the marked message. Both arguments are
+        SHA-256 in hexadecimal.
         """
         return self._keyed("mark", identity_digest, statistic_digest)
 
-    def _keyed(self, *words):
+    def _keyed(self, *words: str) -> str:
         # A key of its own, so that no mark can ever coincide with the key of a noise stream.
         ledger_key = hmac.digest(self.secret, b"dpgrs ledger", "sha256")
         return hmac.new(ledger_key, "\n".join(words).encode(), hashlib.sha256).hexdigest()
 
 
-def create_study_key():
-    """Make the study key in the file that the environment names, once.
+def create_study_key() -> Path:
+    """Make the study key, once, in the file that the environment names, of mode 0600, and return its path.
 
-    Returns
-    -------
-    pathlib.Path, the file, of mode 0600.
-
-    Raises
-    ------
-    UsageError
-        If the variable is not set, the file exists, or it would lie in a repository or results folder.
+    It is refused if the variable is not set, the file exists, or it would lie in a repository or results
+    folder.
     """
     path = _key_path()
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -87,18 +70,11 @@ def create_study_key():
     return path
 
 
-def load_study_key():
+def load_study_key() -> StudyKey:
     """Read the study key from the file that the environment names.
 
-    Returns
-    -------
-    StudyKey
-
-    Raises
-    ------
-    UsageError
-        If the variable is not set, or the file is missing, of the wrong length, not a plain file of the
-        current user, open to others, or in a repository or results folder.
+    It is refused if the variable is not set, or the file is missing, of the wrong length, not a plain file of
+    the current user, open to others, or in a repository or results folder.
     """
     path = _key_path()
     try:
@@ -116,7 +92,7 @@ def load_study_key():
         os.close(descriptor)
 
 
-def _key_path():
+def _key_path() -> Path:
     text = os.environ.get(VARIABLE)
     if not text:
         raise UsageError(
@@ -126,7 +102,7 @@ def _key_path():
     return require_private_place(text, name=f"`{VARIABLE}`")
 
 
-def _require_safe(path, status):
+def _require_safe(path: Path, status: os.stat_result) -> None:
     if not stat.S_ISREG(status.st_mode) or status.st_size != KEY_BYTES:
         raise UsageError(
             f"`{VARIABLE}` must name a plain file of {KEY_BYTES} bytes, got {path}, which is not. "

@@ -14,7 +14,7 @@ from dpgrs.cli.main import main
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.privacy.audit import audit as audits
 from dpgrs.privacy.audit.audit import AuditCase, GaussianLoss, PureLoss, RangeLoss, alarm_probability, audit
-from dpgrs.privacy.audit.parts import Part, PartResult, audit_parts
+from dpgrs.privacy.audit.parts import AuditedDraw, PartResult, audit_parts
 from dpgrs.privacy.noise.study_key import StudyKey
 from dpgrs.steps import audit as step
 from dpgrs.steps.audit import (
@@ -91,7 +91,7 @@ def test_audit__a_guess_that_never_varies_on_one_input_is_enough(side, constant)
 
 
 def test_audit__of_parts_the_guess_may_be_the_same():
-    part = Part("sum", (-0.5, 0.5), sd=0.1)
+    part = AuditedDraw("sum", (-0.5, 0.5), sd=0.1)
     case = replace(scripted_case(), parts=(part,), score=lambda output: output[0])
     noise = np.random.default_rng(1).normal(0, 0.1, size=2000)
     options = {"n_draws": 1000, "confidence": 0.999}
@@ -284,7 +284,7 @@ def test_run_audit__finds_a_statistic_without_noise_by_itself():
 
 @pytest.mark.parametrize(("mu", "n_units"), [(0.1, 20), (0.5, 4), (0.6, 3), (1.9, 1), (2.1, 1), (9.0, 1)])
 def test_part__so_many_units_as_are_worth_a_mu_of_about_2(mu, n_units):
-    part = Part("sum", ([0.0, 1.0], [3.0, 5.0]), sd=5 / mu)
+    part = AuditedDraw("sum", ([0.0, 1.0], [3.0, 5.0]), sd=5 / mu)
     assert part.mu == pytest.approx(mu)
     assert part.n_units == n_units
     assert part.claim(1e-3).value == pytest.approx(mu * n_units)
@@ -295,7 +295,7 @@ def test_part__so_many_units_as_are_worth_a_mu_of_about_2(mu, n_units):
 def test_audit_parts__counts_noise_that_passes_for_that_of_the_other_input(moved, sd):
     """By the distance along the way from one input to the other, in standard deviations."""
     moved = np.array(moved)
-    part = Part("sum", (np.ones(moved.shape), np.ones(moved.shape) + moved), sd=sd)
+    part = AuditedDraw("sum", (np.ones(moved.shape), np.ones(moved.shape) + moved), sd=sd)
     assert part.n_units * part.mu == 2
     along, across = moved / 5, np.array([moved.ravel()[1], -moved.ravel()[0]]).reshape(moved.shape)
     # More than half of 2 in the direction of the other input: 3 and 5 of 30.
@@ -311,7 +311,7 @@ def test_audit_parts__counts_noise_that_passes_for_that_of_the_other_input(moved
 
 
 def test_audit_parts__numbers_that_are_the_same_show_nothing_in_few_draws():
-    part = Part("sum", (0.0, 1.0), sd=0.5)
+    part = AuditedDraw("sum", (0.0, 1.0), sd=0.5)
     for n_draws in (99, 100):
         outputs = [[[exact]] * n_draws for exact in part.exact]
         (result,) = audit_parts([part], outputs, delta=1e-3, confidence=1 - 1e-9)
@@ -319,7 +319,7 @@ def test_audit_parts__numbers_that_are_the_same_show_nothing_in_few_draws():
 
 
 def test_audit_parts__one_constant_number_of_either_input_is_enough():
-    part = Part("sum", ([0.0, 0.0], [0.0, 0.5]), sd=0.5)
+    part = AuditedDraw("sum", ([0.0, 0.0], [0.0, 0.5]), sd=0.5)
     noisy = np.random.default_rng(1).normal(0, 0.5, size=(200, 2))
     spoiled = noisy * [0, 1]
     for first, is_constant in ((noisy, False), (spoiled, True)):

@@ -3,9 +3,9 @@
 import numpy as np
 
 from dpgrs.privacy.audit.losses import rates_above
-from dpgrs.privacy.audit.parts import Part, audit_parts
+from dpgrs.privacy.audit.parts import AuditedDraw, audit_parts
 
-PART = Part("sum", (0.0, 1.0), sd=0.5)
+PART = AuditedDraw("sum", (0.0, 1.0), sd=0.5)
 
 
 def observed(first, second):
@@ -24,7 +24,7 @@ def test_audit_parts__halfway_is_an_error_of_the_second_input_alone():
 
 def test_audit_parts__halfway_is_one_whatever_its_roundings():
     """Both sums are 0.3 sqrt(2) but for a last digit."""
-    part = Part("sums", ((0.0, 0.0), (0.6, 0.6)), sd=0.3)
+    part = AuditedDraw("sums", ((0.0, 0.0), (0.6, 0.6)), sd=0.3)
     assert part.n_units == 1
     rate = rates_above(np.array([0, 10]), 10, 0.98)
     for last in (0.0, 1e-15, -1e-15):
@@ -35,6 +35,6 @@ def test_audit_parts__halfway_is_one_whatever_its_roundings():
 
 
 def test_part__of_unsigned_counts_moves_down_as_far_as_up():
-    down = Part("count", (np.uint8([3]), np.uint8([1])), sd=1.0)
+    down = AuditedDraw("count", (np.uint8([3]), np.uint8([1])), sd=1.0)
     assert down.moved.tolist() == [-2]
     assert down.mu == 2

@@ -29,7 +29,7 @@ from dpgrs.privacy.audit.audit import (
     AuditCase,
     GaussianLoss,
 )
-from dpgrs.privacy.audit.parts import Part, log_likelihood_ratio
+from dpgrs.privacy.audit.parts import AuditedDraw, log_likelihood_ratio
 from dpgrs.types import Accounting, Neighbours, Rows, Unit
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def _case(
     # Each budget has a draw of its own.
     budgets = budget_groups(len(WEIGHTS), n_shared=request.n_outcomes)
     parts = tuple(
-        Part("accuracy", (first.sums[:, group], second.sums[:, group]), request.noise_sd / SQUARE_STEP)
+        AuditedDraw("accuracy", (first.sums[:, group], second.sums[:, group]), request.noise_sd / SQUARE_STEP)
         for group in budgets
     )
     return AuditCase(

@@ -1,4 +1,4 @@
-"""Files that one person alone can open: the format and the cryptography of age, by `pyrage`.
+"""Files that only one person can open: the format and the cryptography of age, by `pyrage`.
 
 X25519 keys, ChaCha20-Poly1305 in chunks that are authenticated with their order and end [1]_: a file that was
 cut, lengthened or changed does not open. Who wrote it is not known: anybody with the public key can.
@@ -19,21 +19,10 @@ from dpgrs.privacy.private_folders import OPEN_TO_OTHERS, require_private_place
 KEY_LINE = "AGE-SECRET-KEY-"
 
 
-def create_age_key(path):
-    """Make a key pair in a new file, as `age-keygen` does.
+def create_age_key(path: str | os.PathLike[str]) -> str:
+    """Make a key pair in a new file, as `age-keygen` does, and return the public key.
 
-    Parameters
-    ----------
-    path : the file, outside repositories and results; of mode 0600.
-
-    Returns
-    -------
-    str, the public key.
-
-    Raises
-    ------
-    UsageError
-        If the file is there, or would lie in a repository or a results folder.
+    The file, of mode 0600, must lie outside repositories and results folders.
     """
     path = require_private_place(path, name="The key")
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -50,14 +39,8 @@ def create_age_key(path):
     return public
 
 
-def encrypted(content, *, public_key):
-    """Return bytes as an age file that the holder of a key alone can open.
-
-    Raises
-    ------
-    UsageError
-        If the public key is none.
-    """
+def encrypted(content: bytes, *, public_key: str) -> bytes:
+    """Return bytes as an age file that only the holder of a key can open."""
     try:
         recipient = pyrage.x25519.Recipient.from_str(public_key)
     except pyrage.RecipientError:
@@ -68,21 +51,16 @@ def encrypted(content, *, public_key):
     return pyrage.encrypt(content, [recipient])
 
 
-def decrypted(content, *, key, path):
-    """Return what the bytes of an age file hold.
+def decrypted(
+    content: bytes,  # of the file
+    *,
+    key: str | os.PathLike[str],  # path of the key pair, from `create_age_key` or `age-keygen`
+    path: str | os.PathLike[str],  # the file, for messages
+) -> bytes:
+    """Return the decrypted bytes of an age file.
 
-    Parameters
-    ----------
-    content : bytes of the file.
-    path : the file, for messages.
-    key : path of the key pair, from `create_age_key` or `age-keygen`.
-
-    Raises
-    ------
-    DpgrsError
-        If the file is not whole, or was encrypted to another key.
-    UsageError
-        If the key is none, or open to others.
+    A file is refused that is not whole or was encrypted to another key, and a key that is none or open to
+    others.
     """
     identities = _load_key(key)
     try:
@@ -94,7 +72,7 @@ def decrypted(content, *, key, path):
         ) from None
 
 
-def _load_key(path):
+def _load_key(path: str | os.PathLike[str]) -> list[pyrage.x25519.Identity]:
     status = os.stat(path)  # noqa: PTH116 - takes a path of any kind
     if status.st_uid != os.geteuid() or status.st_mode & OPEN_TO_OTHERS:
         raise UsageError(
@@ -103,7 +81,7 @@ def _load_key(path):
         )
     lines = Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
     try:
-        identities = [pyrage.x25519.Identity.from_str(one) for one in lines if one.startswith(KEY_LINE)]
+        identities = [pyrage.x25519.Identity.from_str(line) for line in lines if line.startswith(KEY_LINE)]
     except pyrage.IdentityError:
         identities = []
     if not identities:

@@ -1,85 +1,70 @@
 """Where the study key and ledgers may lie, and which folders are closed to all other users of a machine."""
 
 import json
+import os
 from pathlib import Path
 
 from dpgrs.errors import DpgrsError, UsageError
 
 # A folder that holds one of these is shared, published or committed as a whole.
 PROJECT_MARKS = (".git", "Snakefile", "workflow/Snakefile")
-# What the workflow keeps of people lies below a folder of this name, and Snakemake's records in the other.
+# Names of the folders of private and of public files of the workflow, and of Snakemake's records.
 PRIVATE, PUBLIC, RECORDS = "private", "public", Path(".snakemake")
 OPEN_TO_OTHERS = 0o077
 
 
-def require_private_place(path, *, name):
-    """Refuse a path inside a repository or a results folder, also where a link leads into one.
+def require_private_place(
+    path: str | os.PathLike[str],  # of the file, which need not be there
+    *,
+    name: str,  # of the file, for the error
+) -> Path:
+    """Return a path, absolute and without links, of a file outside repositories and results folders.
 
-    Parameters
-    ----------
-    path : the file, which need not be there.
-    name : str, what it is, for the error.
-
-    Returns
-    -------
-    pathlib.Path, absolute, without links.
-
-    Raises
-    ------
-    UsageError
-        If a folder above it is named ``results`` or holds one of `PROJECT_MARKS`.
+    One is refused if a folder above it is named ``results`` or holds one of `PROJECT_MARKS`, also if a link
+    leads into one.
     """
     try:
-        path = Path(path).expanduser().resolve()
+        absolute = Path(path).expanduser().resolve()
     except RuntimeError:
         raise UsageError(f"{name} must be a path with a known home, got {path}. Write it in full.") from None
-    for folder in path.parents:
+    for folder in absolute.parents:
         if folder.name == "results" or any((folder / mark).exists() for mark in PROJECT_MARKS):
             raise UsageError(
-                f"{name} must lie outside repositories and results, got {path} in {folder}. "
+                f"{name} must lie outside repositories and results, got {absolute} in {folder}. "
                 "Choose a private folder, such as one in your home."
             )
-    return path
+    return absolute
 
 
-def close_folder(path):
-    """Make a folder that its owner alone can enter, or close one that is there.
+def close_folder(path: str | os.PathLike[str]) -> None:
+    """Make a folder that only its owner can enter, or close one that is there.
 
-    Parameters
-    ----------
-    path : the folder.
-
-    Raises
-    ------
-    UsageError
-        If it cannot be closed, as where it belongs to somebody else or the file system knows no modes.
+    One is refused that cannot be closed, as it belongs to somebody else or the file system knows no modes.
     """
-    path = Path(path)
+    folder = Path(path)
     try:
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        path.chmod(0o700)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.chmod(0o700)
     except OSError as error:
-        raise UsageError(f"`{path}` must be a folder that can be closed: {error.strerror}. {_MOVE}") from None
-    if _is_open(path):
-        raise UsageError(f"`{path}` must be a folder that can be closed, got one that stays open. {_MOVE}")
+        raise UsageError(
+            f"`{folder}` must be a folder that can be closed: {error.strerror}. {_MOVE}"
+        ) from None
+    if _is_open(folder):
+        raise UsageError(f"`{folder}` must be a folder that can be closed, got one that stays open. {_MOVE}")
 
 
-def require_closed(*files, records=RECORDS):
-    """Refuse to go on where others could read what a release is made of, or confirm a guess of it.
+def require_closed(
+    # Private files that a step reads or writes. Each must lie in a closed folder: the nearest one above it
+    # that is named ``private``, which a workflow makes, or else its own.
+    *files: str | os.PathLike[str],
+    # Snakemake's records, which must be closed, be readable, and hold digests only of public files; need not
+    # be there.
+    records: Path = RECORDS,
+) -> None:
+    """Refuse to go on if others could read the data of a release, or confirm a guess of them.
 
-    Called by the steps that charge, before anything else: whoever runs them, and however.
-
-    Parameters
-    ----------
-    *files : private files that a step reads or writes. Each must lie in a closed folder: the nearest one
-        above it that is named ``private``, which a workflow makes, or else its own.
-    records : folder of Snakemake's records, which must be closed, be readable, and hold digests of public
-        files only; need not be there.
-
-    Raises
-    ------
-    DpgrsError
-        With what is open and how to close it.
+    The steps that charge call it before anything else, for every person who runs them, and however. The error
+    names the open folder and how to close it.
     """
     folders = {_private_folder(Path(file).resolve()) for file in files}
     for folder in (*sorted(folders), *([records] if records.exists() else [])):
@@ -91,24 +76,17 @@ def require_closed(*files, records=RECORDS):
     require_no_digests(records)
 
 
-def require_no_digests(records=RECORDS):
-    """Refuse to go on where Snakemake's records hold digests of files that are not public, or may do.
-
-    Parameters
-    ----------
-    records : folder of Snakemake's records; need not be there.
-
-    Raises
-    ------
-    DpgrsError
-    """
+def require_no_digests(
+    records: Path = RECORDS,  # of Snakemake; need not be there
+) -> None:
+    """Refuse to go on if Snakemake's records hold digests of files that are not public, or may do."""
     if databases := sorted(records.glob("*.db*")):
         raise DpgrsError(
             f"`{records}` must hold Snakemake's records as files in a release, got a database. "
             f"Remove `{databases[0].name}` there, and run without `--persistence-backend`."
         )
-    kept = [path for path in (records / "metadata").rglob("*") if path.is_file()]
-    if any(_may_have_digest(path) for path in kept):
+    record_files = [path for path in (records / "metadata").rglob("*") if path.is_file()]
+    if any(_may_have_digest(path) for path in record_files):
         raise DpgrsError(
             f"`{records / 'metadata'}` must hold no digests but of public files in a release: one could "
             "confirm a guess of a private file. Remove that folder, and run the study again with "
@@ -119,15 +97,15 @@ def require_no_digests(records=RECORDS):
 _MOVE = "Run the study where you may."
 
 
-def _private_folder(path):
+def _private_folder(path: Path) -> Path:
     return next((folder for folder in path.parents if folder.name == PRIVATE), path.parent)
 
 
-def _is_open(folder):
+def _is_open(folder: Path) -> bool:
     return bool(folder.stat().st_mode & OPEN_TO_OTHERS)
 
 
-def _may_have_digest(path):
+def _may_have_digest(path: Path) -> bool:
     """Tell whether a record of Snakemake's has a digest of a file that is not public, or is unreadable."""
     try:
         digests = json.loads(path.read_bytes()).get("input_checksums") or {}
@@ -138,9 +116,9 @@ def _may_have_digest(path):
         return True  # half a record, of a run that was killed, or another form
 
 
-def _is_public(name):
+def _is_public(name: str) -> bool:
     """Tell whether a file lies in the public folder of a study, wherever a link or ``..`` leads."""
     folder = Path.cwd() / "results"
-    parts = Path(name).resolve().parts
+    steps = Path(name).resolve().parts
     top = folder.resolve().parts
-    return parts[: len(top)] == top and parts[len(top) + 1 : len(top) + 2] == (PUBLIC,)
+    return steps[: len(top)] == top and steps[len(top) + 1 : len(top) + 2] == (PUBLIC,)

@@ -22,7 +22,7 @@ from dpgrs.methods.covariate_regression import (
     private_covariate_regression,
 )
 from dpgrs.privacy.audit.audit import HAPLOTYPE, PERSON, TWO_HAPLOTYPES, AuditCase, GaussianLoss
-from dpgrs.privacy.audit.parts import Part, log_likelihood_ratio
+from dpgrs.privacy.audit.parts import AuditedDraw, log_likelihood_ratio
 from dpgrs.types import Accounting, Coding, Neighbours, Protection
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def _case(
     sd = request.claim.value / request.budget["covariates"]
     everybody = slice(0, len(MEMBER))
     vectors = [exact_vector(one, everybody, request) * request.cross_step for one in sums]
-    parts = (Part("covariates", vectors, sd),)
+    parts = (AuditedDraw("covariates", vectors, sd),)
     # What this pair moves of what the claim allows for.
     moved = float(np.linalg.norm(np.subtract(*vectors)))
     return AuditCase(

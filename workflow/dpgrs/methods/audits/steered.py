@@ -24,7 +24,7 @@ from dpgrs.methods.blup_ld import LdRequest
 from dpgrs.methods.reusecov import NoisyStatistics, noisy_entries
 from dpgrs.methods.steered import SteeredRequest, private_steered_statistics, steering_of
 from dpgrs.privacy.audit.audit import HAPLOTYPE, PERSON, TWO_HAPLOTYPES, AuditCase, GaussianLoss
-from dpgrs.privacy.audit.parts import Part, log_likelihood_ratio
+from dpgrs.privacy.audit.parts import AuditedDraw, log_likelihood_ratio
 from dpgrs.privacy.noise.base import NoiseSource, data_digest
 from dpgrs.privacy.sensitivity import count_sensitivity
 from dpgrs.types import Accounting, Coding, Neighbours, Rows, Unit
@@ -81,13 +81,13 @@ def _case(
     moved = request.cross_claim.value
     exact = np.zeros((2, 1 + len(OUTCOMES) * N_VARIANTS))
     exact[1, 0] = 1.0
-    parts = [Part("cross", exact, request.noise_sd["cross"] / moved)]
+    parts = [AuditedDraw("cross", exact, request.noise_sd["cross"] / moved)]
     if request.has_private_gram:
         both = [_entries(one.gram * request.gram_step, request) for one in pair]
-        parts.insert(0, Part("gram", both, request.noise_sd["gram"]))
+        parts.insert(0, AuditedDraw("gram", both, request.noise_sd["gram"]))
     if request.has_private_count:
         sd = count_sensitivity(**request.relation).value / request.budget["count"]
-        parts.insert(0, Part("count", [one.n_rows for one in pair], sd))
+        parts.insert(0, AuditedDraw("count", [one.n_rows for one in pair], sd))
     mu = np.linalg.norm([request.budget[part.name] for part in parts])
     return AuditCase(
         mechanism=private_steered_statistics.__name__,

@@ -26,7 +26,7 @@ from dpgrs.methods.reusecov import (
     private_statistics,
 )
 from dpgrs.privacy.audit.audit import HAPLOTYPE, PERSON, TWO_HAPLOTYPES, AuditCase, GaussianLoss
-from dpgrs.privacy.audit.parts import Part, log_likelihood_ratio
+from dpgrs.privacy.audit.parts import AuditedDraw, log_likelihood_ratio
 from dpgrs.privacy.sensitivity import count_sensitivity
 from dpgrs.types import Accounting, Coding, Neighbours, Protection, Unit
 
@@ -235,7 +235,9 @@ def _case(
         draws += [(name, budget) for name in (OBSERVED, CROSS, CASES) if name in statistics]
     exact = [_exact_output(one, request) for one in pair]
     parts = tuple(
-        Part(name, [_own(name, one[name], request, budget) for one in exact], _noise_scale(name, request))
+        AuditedDraw(
+            name, [_own(name, one[name], request, budget) for one in exact], _noise_scale(name, request)
+        )
         for name, budget in draws
     )
 

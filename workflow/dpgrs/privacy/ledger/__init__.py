@@ -1,1 +1,1 @@
-"""What was charged to a dataset."""
+"""The charges to a dataset."""

@@ -10,6 +10,7 @@ from fractions import Fraction
 from dpgrs.errors import UsageError
 from dpgrs.privacy.accounting.accountant import MARGIN
 from dpgrs.privacy.accounting.exact_numbers import exact_text, shown_above
+from dpgrs.privacy.ledger.entries import Account, Budget, Cost
 
 LARGEST_EPSILON, LARGEST_DELTA = 20, Fraction(1, 10_000)
 # A delta is small beside one over the number of people if it is at most this part of it.
@@ -17,12 +18,12 @@ STRICT = Fraction(1, 100)
 DIGITS = 4  # of an epsilon in messages
 
 
-def exceeds_cap(cost, delta):
+def exceeds_cap(cost: Cost, delta: Fraction) -> bool:
     """Tell whether a person who loses a Cost loses more than an epsilon of `LARGEST_EPSILON` at a delta."""
     return cost.epsilon(delta) > LARGEST_EPSILON * (1 + Fraction(MARGIN))
 
 
-def person_in_words(account, cost, delta):
+def person_in_words(account: Account, cost: Cost, delta: Fraction) -> str:
     """Return the epsilon that a person loses by a Cost to a unit of an account, with the delta, as text."""
     person = account.cost_to_person(cost)
     epsilon = float(shown_above(person.epsilon(delta), digits=DIGITS))
@@ -30,14 +31,11 @@ def person_in_words(account, cost, delta):
     return f"{epsilon:g}{both} at delta {float(delta):g}"
 
 
-def delta_problem(delta, people_at_most):
-    """Return what a delta must be, and what it is instead, as two texts; None if it is small enough.
-
-    Parameters
-    ----------
-    delta : Fraction
-    people_at_most : int, public bound on the number of people; None if none is stated.
-    """
+def delta_problem(
+    delta: Fraction,
+    people_at_most: int | None,  # public bound on the number of people; None if none is stated
+) -> tuple[str, str] | None:
+    """Return the domain that a delta must have, and its value, as two texts; None if it is small enough."""
     if people_at_most is not None and delta > Fraction(1, people_at_most):
         bound = f"be at most one over the {people_at_most:,} people that the dataset may have"
         return bound, f"{float(delta):g}: to publish the record of one person at random would be allowed"
@@ -46,20 +44,16 @@ def delta_problem(delta, people_at_most):
     return None
 
 
-def require_caps(account, budget, *, people_at_most, beyond_20):
-    """Refuse a limit beyond the caps.
+def require_caps(
+    account: Account,
+    budget: Budget,
+    *,
+    people_at_most: int | None,  # as in `delta_problem`
+    beyond_20: str | None,  # the reason for a limit above `LARGEST_EPSILON`; None for a limit up to it
+) -> None:
+    """Refuse a limit beyond the caps: too large a delta, or an epsilon above the cap without a reason.
 
-    Parameters
-    ----------
-    account : Account
-    budget : Budget
-    people_at_most : as in `delta_problem`.
-    beyond_20 : str, the reason for a limit above `LARGEST_EPSILON`; None for a limit up to it.
-
-    Raises
-    ------
-    UsageError
-        If delta is too large, or the limit is above the cap without a reason, or below it with one.
+    A reason for a limit below the cap is refused as well.
     """
     delta = Fraction(budget.delta)
     if problem := delta_problem(delta, people_at_most):
@@ -79,8 +73,8 @@ def require_caps(account, budget, *, people_at_most, beyond_20):
         )
 
 
-def strict_budget(budget, people_at_most):
-    """Return a Budget with a delta that is small beside one over the number of people.
+def strict_budget(budget: Budget, people_at_most: int | None) -> Budget | None:
+    """Return a budget with a delta that is small beside one over the number of people.
 
     None if no bound on that number is stated, or the budget's own delta is no larger.
     """

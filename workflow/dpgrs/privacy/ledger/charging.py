@@ -4,60 +4,56 @@ Every part of a release (the statistics of the genotypes; each group of outcomes
 request of the ledger, with an identity of its own. All are reserved at once, before anything is drawn.
 """
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import Any, TypeVar
 
 from dpgrs.errors import DpgrsError
 from dpgrs.privacy.accounting.events import MECHANISM_VERSION
+from dpgrs.privacy.ledger.entries import Account
 from dpgrs.privacy.ledger.hash_chain import digest
-from dpgrs.privacy.ledger.ledger import Order
-from dpgrs.privacy.noise.sources import Rehearsal, ReleaseNoise
+from dpgrs.privacy.ledger.ledger import Ledger, Order
+from dpgrs.privacy.noise.base import NoiseSource
+from dpgrs.privacy.noise.sources import Draw, Rehearsal, ReleaseNoise, RequestPart
+from dpgrs.privacy.noise.study_key import StudyKey
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
 class Receipt:
-    """What the ledger has reserved for a release, and what came of it.
+    """The requests that the ledger has reserved for a release, and their outputs."""
 
-    Attributes
-    ----------
-    requests : dict of part to request id.
-    outputs : dict of part to the digest of its noisy statistics.
-    """
-
-    requests: dict
-    outputs: dict
+    requests: dict[RequestPart, str]  # the id of each part
+    outputs: dict[RequestPart, str]  # the digest of the noisy statistics of each part
 
     @property
-    def by_request(self):
-        """The digests of the outputs, a dict by request id."""
-        return {request_id: self.outputs[part] for part, request_id in self.requests.items()}
+    def by_request(self) -> dict[str, str]:
+        """The digests of the outputs by request id."""
+        return {request_id: self.outputs[request_part] for request_part, request_id in self.requests.items()}
 
 
-def release(mechanism, *, identify, account, ledger, study_key, allow=None):
-    """Run a mechanism with secret noise, charged before it is drawn.
+def release(
+    # Takes a noise source and returns the results to release. It is called twice, first to learn its draws.
+    # The cost of a draw must not depend on earlier draws; its statistic may, if the source is one of
+    # `NoiseSource.on`.
+    mechanism: Callable[[NoiseSource], Result],
+    *,
+    # Takes a part and returns its public identity: accession, consent, dataset_version, mechanism and every
+    # public parameter. The draws are added to it.
+    identify: Callable[[RequestPart], dict[str, Any]],
+    account: Account,
+    ledger: Ledger,
+    study_key: StudyKey,
+    # Takes the identities of all requests, before the ledger is asked, and raises DpgrsError to refuse them;
+    # None allows all.
+    allow: Callable[[list[dict[str, Any]]], Any] | None = None,
+) -> tuple[Result, Receipt]:
+    """Run a mechanism with secret noise, charged before it is drawn; return its result and a receipt.
 
-    Parameters
-    ----------
-    mechanism : callable that takes a noise source and returns what it releases. It is called twice, first to
-        learn what it draws. What a draw costs must not hang on what was drawn before; what it is made of may,
-        if the source is that of `NoiseSource.on`.
-    identify : callable that takes a part and returns its public identity: a dict of accession, consent,
-        dataset_version, mechanism and every public parameter. The draws are added to it.
-    account : Account
-    ledger : Ledger
-    study_key : StudyKey
-    allow : callable that takes the identities of all requests, a list of dict, before the ledger is asked,
-        and raises DpgrsError to refuse them; None allows all.
-
-    Returns
-    -------
-    The mechanism's own result, and a Receipt for `complete`.
-
-    Raises
-    ------
-    DpgrsError
-        If the ledger refuses, see `Ledger.reserve_all`, or a claim is about other neighbours or another unit
-        than the account. Nothing is drawn then.
+    Nothing is drawn if the ledger refuses (see `Ledger.reserve_all`), or a claim is about other neighbours or
+    another unit than the account.
     """
     rehearsal = Rehearsal()
     mechanism(rehearsal)
@@ -70,11 +66,20 @@ def release(mechanism, *, identify, account, ledger, study_key, allow=None):
     noise = ReleaseNoise(study_key, draws=rehearsal.draws, requests=requests)
     result = mechanism(noise)
     noise.require_exhausted()
-    ids = {part: request_id for part, (request_id, _) in requests.items()}
-    return result, Receipt(ids, {part: digest(listed) for part, listed in noise.outputs.items()})
+    ids = {request_part: request_id for request_part, (request_id, _) in requests.items()}
+    return result, Receipt(
+        ids, {request_part: digest(listed) for request_part, listed in noise.outputs.items()}
+    )
 
 
-def require_unchanged(mechanism, *, identify, account, ledger, study_key):
+def require_unchanged(
+    mechanism: Callable[[NoiseSource], Any],
+    *,
+    identify: Callable[[RequestPart], dict[str, Any]],
+    account: Account,
+    ledger: Ledger,
+    study_key: StudyKey,
+) -> None:
     """Refuse a mechanism that the ledger has on other data; nothing is charged or drawn.
 
     Parameters are as in `release`, which raises the same DpgrsError when it would be charged.
@@ -84,24 +89,21 @@ def require_unchanged(mechanism, *, identify, account, ledger, study_key):
     ledger.require_unchanged(_orders(rehearsal, identify), account, study_key=study_key)
 
 
-def check(receipt, ledger):
+def check(receipt: Receipt, ledger: Ledger) -> None:
     """Raise DpgrsError if the ledger knows another output of a request: before a second one is stored."""
     ledger.check_all(receipt.by_request)
 
 
-def complete(receipt, ledger, *, study):
-    """Note in the ledger what the output of a release is, and the name of its study.
+def complete(receipt: Receipt, ledger: Ledger, *, study: str | None) -> None:
+    """Note in the ledger the digest of a release's output, and the name of its study.
 
-    Raises
-    ------
-    DpgrsError
-        If a replay gave another output than the first time.
+    It is refused if a replay gave another output than the first time.
     """
     ledger.complete_all(receipt.by_request, study=study)
 
 
-def _require_same_terms(draws, account):
-    """Refuse a claim that says nothing of what the account counts."""
+def _require_same_terms(draws: Iterable[Draw], account: Account) -> None:
+    """Refuse a claim about other neighbours or another unit than the account counts."""
     for event, _ in draws:
         claim = event.sensitivity
         if (claim.neighbours, claim.unit) != (account.neighbours, account.unit):
@@ -111,15 +113,15 @@ def _require_same_terms(draws, account):
             )
 
 
-def _orders(rehearsal, identify):
-    return [_order(identify(part), part, draws) for part, draws in rehearsal.draws.items()]
+def _orders(rehearsal: Rehearsal, identify: Callable[[RequestPart], dict[str, Any]]) -> list[Order]:
+    return [_order(identify(name), name, draws) for name, draws in rehearsal.draws.items()]
 
 
-def _order(identity, part, draws):
+def _order(identity: dict[str, Any], request_part: RequestPart, draws: Sequence[Draw]) -> Order:
     identity = {
         **identity,
         "version": MECHANISM_VERSION,
-        "part": list(part),
+        "part": list(request_part),
         "draws": [event.identity_terms for event, _ in draws],
     }
     charges = [event.charge for event, _ in draws]

@@ -12,10 +12,12 @@ import hashlib
 import json
 import os
 import stat
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.privacy.private_folders import OPEN_TO_OTHERS
@@ -23,26 +25,24 @@ from dpgrs.privacy.private_folders import OPEN_TO_OTHERS
 GENESIS = "0" * 64
 # Fields that the chain itself adds to an entry.
 OWN_FIELDS = {"number", "time", "previous", "hash"}
+Entry = dict[str, Any]  # JSON values
 
 
-def canonical(value):
+def canonical(value: Any) -> bytes:
     """Return the one JSON text of a value: keys sorted, no spaces, UTF-8.
 
-    Raises
-    ------
-    ValueError
-        If the value holds NaN, infinity or text that is not Unicode.
+    NaN, infinity and text that is not Unicode raise a ValueError.
     """
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return text.encode()
 
 
-def digest(value):
+def digest(value: Any) -> str:
     """Return the SHA-256 of the canonical JSON of a value, in hexadecimal."""
     return hashlib.sha256(canonical(value)).hexdigest()
 
 
-def head_path(path):
+def head_path(path: str | os.PathLike[str]) -> Path:
     """Return the path of a chain's head, which lies beside the file itself where the path is a link to it."""
     path = Path(path)
     if path.is_symlink():
@@ -52,14 +52,9 @@ def head_path(path):
 
 
 class HashChain:
-    """The entries of a locked file; made by `creating_chain`, `appending_to` and `reading_chain`.
+    """The entries of a locked file; made by `creating_chain`, `appending_to` and `reading_chain`."""
 
-    Attributes
-    ----------
-    entries : list of dict.
-    """
-
-    def __init__(self, path, descriptor):
+    def __init__(self, path: Path, descriptor: int) -> None:
         self._path, self._descriptor = path, descriptor
         content = _scan(path, descriptor)
         if content.is_torn:
@@ -69,19 +64,17 @@ class HashChain:
             )
         self.entries, self._size, self._is_settled = content.entries, content.size, content.is_settled
 
-    def settle(self):
+    def settle(self) -> None:
         """Bring the head up to an entry whose writer was killed before it could."""
         if not self._is_settled:
             os.fsync(self._descriptor)
             self._replace_head()
 
-    def append(self, body):
-        """Add an entry and return it, complete with its hash, when it is safe on disk.
-
-        Parameters
-        ----------
-        body : dict without `OWN_FIELDS`.
-        """
+    def append(
+        self,
+        body: Entry,  # without `OWN_FIELDS`
+    ) -> Entry:
+        """Add an entry and return it, complete with its hash, when it is safe on disk."""
         time = datetime.now(UTC).isoformat(timespec="seconds")
         entry = _sealed(body, number=len(self.entries), time=time, previous=_last_hash(self.entries))
         line = _line(entry)
@@ -102,11 +95,11 @@ class HashChain:
         self._settled()
         return entry
 
-    def _replace_head(self):
+    def _replace_head(self) -> None:
         self._write_head(self.entries).replace(head_path(self._path))
         self._settled()
 
-    def _write_head(self, entries):
+    def _write_head(self, entries: Sequence[Entry]) -> Path:
         """Write the head after these entries beside the one that is there; return its path."""
         head = head_path(self._path)
         temporary = head.with_name(f".{head.name}.partial")
@@ -118,19 +111,16 @@ class HashChain:
             os.close(descriptor)
         return temporary
 
-    def _settled(self):
+    def _settled(self) -> None:
         _sync_folder(head_path(self._path).parent)
         self._is_settled = True
 
 
 @contextmanager
-def creating_chain(path):
+def creating_chain(path: Path) -> Iterator[HashChain]:
     """Give a new, empty chain to append to, under an exclusive lock.
 
-    Raises
-    ------
-    UsageError
-        If the file has entries, or is gone while its head is there.
+    A file that has entries is refused, and so is one that is gone while its head is there.
     """
     path = Path(path)
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -147,13 +137,10 @@ def creating_chain(path):
 
 
 @contextmanager
-def appending_to(path):
+def appending_to(path: Path) -> Iterator[HashChain]:
     """Give an existing chain to append to, under an exclusive lock.
 
-    Raises
-    ------
-    DpgrsError
-        If the file is missing, torn, damaged or tampered with; here and in `reading_chain`.
+    Here and in `reading_chain` a file that is missing, torn, damaged or tampered with is refused.
     """
     with _locked(path, os.O_RDWR | os.O_APPEND, fcntl.LOCK_EX) as descriptor:
         chain = HashChain(path, descriptor)
@@ -162,30 +149,23 @@ def appending_to(path):
 
 
 @contextmanager
-def reading_chain(path):
+def reading_chain(path: Path) -> Iterator[HashChain]:
     """Give an existing chain to read, under a shared lock."""
     with _locked(path, os.O_RDONLY, fcntl.LOCK_SH) as descriptor:
         yield HashChain(path, descriptor)
 
 
 @contextmanager
-def reading_files(path):
+def reading_files(path: Path) -> Iterator[tuple[bytes, bytes]]:
     """Give the raw bytes of a chain and of its head (empty if there is none), under a shared lock."""
     with _locked(path, os.O_RDONLY, fcntl.LOCK_SH) as descriptor:
         yield _read(descriptor), _read_head(path)
 
 
-def repair(path):
-    """Cut off a torn last line, after which nothing can have been drawn.
+def repair(path: Path) -> int:
+    """Cut off a torn last line, after which nothing can have been drawn; return how many bytes it had.
 
-    Returns
-    -------
-    int, number of bytes cut off; 0 if the chain is whole.
-
-    Raises
-    ------
-    DpgrsError
-        If the file is missing, or is damaged in any other way.
+    A file that is missing or damaged in any other way is refused.
     """
     with _locked(path, os.O_RDWR, fcntl.LOCK_EX) as descriptor:
         content = _scan(path, descriptor)
@@ -198,18 +178,19 @@ def repair(path):
 
 @dataclass(frozen=True)
 class _Content:
-    """What a file holds: its entries, their bytes, and how it ends."""
+    """The content of a file: its entries, their bytes, and how it ends."""
 
-    entries: list
+    entries: list[Entry]
     size: int
     is_settled: bool
     is_torn: bool
 
 
-def _scan(path, descriptor):
+def _scan(path: Path, descriptor: int) -> _Content:
     head = _read_head(path)
     lines = _read(descriptor).splitlines(keepends=True)
-    entries, size = [], 0
+    entries: list[Entry] = []
+    size = 0
     for line in lines:
         entry = _entry(line, number=len(entries), previous=_last_hash(entries))
         if entry is None:
@@ -229,12 +210,12 @@ def _scan(path, descriptor):
     return _Content(entries, size, is_settled, is_torn)
 
 
-def _may_be_torn(line):
+def _may_be_torn(line: bytes) -> bool:
     """Whether a crash leaves this of a line: its beginning, or zeros for blocks not written."""
     return line[:1] in (b"{", b"\0") and (b"\0" in line or not line.endswith(b"\n"))
 
 
-def _entry(line, *, number, previous):
+def _entry(line: bytes, *, number: int, previous: str) -> Entry | None:
     """Return the entry of a line, or None unless `append` would have written exactly these bytes."""
     try:
         entry = json.loads(line)
@@ -245,25 +226,25 @@ def _entry(line, *, number, previous):
         return None
 
 
-def _sealed(body, **links):
+def _sealed(body: Entry, **links: int | str) -> Entry:
     entry = body | links
     return entry | {"hash": digest(entry)}
 
 
-def _line(entry):
+def _line(entry: Entry) -> bytes:
     return canonical(entry) + b"\n"
 
 
-def _last_hash(entries):
+def _last_hash(entries: Sequence[Entry]) -> str:
     return entries[-1]["hash"] if entries else GENESIS
 
 
-def _head(entries):
+def _head(entries: Sequence[Entry]) -> bytes:
     """Return the bytes of the head after these entries; a new chain has none."""
     return _line({"entries": len(entries), "hash": _last_hash(entries)}) if entries else b""
 
 
-def _read_head(path):
+def _read_head(path: Path) -> bytes:
     _require_file(head_path(path))
     try:
         with head_path(path).open("rb") as file:
@@ -273,15 +254,15 @@ def _read_head(path):
         return b""
 
 
-def _require_file(path):
-    """Refuse what is there but is no file: a pipe would be waited for without an end."""
+def _require_file(path: Path) -> None:
+    """Refuse a path to anything but a file: a pipe would be waited for without an end."""
     path = Path(path)
     if path.exists() and not path.is_file():
         got = "a folder. Name the file in it" if path.is_dir() else "a pipe or a device. Name a file"
         raise DpgrsError(f"The ledger {path} must be a file, got {got}.")
 
 
-def _require_closed(path, descriptor):
+def _require_closed(path: Path, descriptor: int) -> None:
     """Refuse a file of a ledger that others may read or write."""
     status = os.fstat(descriptor)
     if status.st_uid != os.geteuid() or status.st_mode & OPEN_TO_OTHERS:
@@ -293,7 +274,7 @@ def _require_closed(path, descriptor):
 
 
 @contextmanager
-def _locked(path, flags, lock):
+def _locked(path: Path, flags: int, lock: int) -> Iterator[int]:
     _require_file(path)
     try:
         descriptor = os.open(path, flags, 0o600)
@@ -310,18 +291,18 @@ def _locked(path, flags, lock):
         os.close(descriptor)
 
 
-def _read(descriptor):
+def _read(descriptor: int) -> bytes:
     with open(descriptor, "rb", closefd=False) as file:
         return file.read()
 
 
-def _write(descriptor, data):
+def _write(descriptor: int, data: bytes) -> None:
     """Write all bytes in one call: a second one could be torn from the first."""
     if os.write(descriptor, data) != len(data):
         raise OSError("the disk took only a part of it")
 
 
-def _sync_folder(folder):
+def _sync_folder(folder: Path) -> None:
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)

@@ -6,16 +6,20 @@ lost and nothing free: the same request again gets the same noise, at no new cos
 """
 
 import hmac
+import os
 import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.privacy.accounting.exact_numbers import shown_above, text_above, text_below
 from dpgrs.privacy.ledger.caps import require_caps
-from dpgrs.privacy.ledger.entries import Account, Budget, Cost, Request, make_budget
-from dpgrs.privacy.ledger.hash_chain import appending_to, creating_chain, reading_chain
+from dpgrs.privacy.ledger.entries import Account, Budget, Charge, Cost, Request, make_budget
+from dpgrs.privacy.ledger.hash_chain import Entry, appending_to, creating_chain, reading_chain
+from dpgrs.privacy.noise.study_key import StudyKey
 from dpgrs.privacy.private_folders import require_private_place
 
 FORMAT = 1
@@ -26,88 +30,66 @@ RESERVED, COMPLETED = "reserved", "completed"
 
 @dataclass(frozen=True)
 class Order:
-    """What one request of a release asks for.
+    """One request of a release, before it is reserved."""
 
-    Attributes
-    ----------
-    identity : dict of JSON values without floats: mechanism, version, accession, consent, dataset_version and
-        every other parameter. It is public.
-    charges : list of GaussianCharge, LaplaceCharge or PureCharge.
-    statistic_digest : str, SHA-256 of the exact statistic, hexadecimal; kept as a mark by the key alone.
-    """
-
-    identity: dict
-    charges: list
-    statistic_digest: str
+    # Public, JSON without floats: mechanism, version, accession, consent, dataset_version and every other
+    # parameter.
+    identity: dict[str, Any]
+    charges: list[Charge]
+    statistic_digest: str  # SHA-256 of the exact statistic, hexadecimal; kept only as a mark by the key
 
 
 @dataclass
 class Book:
-    """What the entries of a ledger add up to.
+    """The sum of a ledger's entries. Mappings of requests have their ids as keys."""
 
-    Attributes
-    ----------
-    accession, consent : str, the dataset: accession or cohort, and consent group.
-    budgets : dict of Account to Budget.
-    requests : dict of request id to Request, oldest first.
-    outputs : dict of request id to the digest of its output, for completed requests.
-    people_at_most : int, a public bound on the number of people in all versions of the dataset; None if the
-        curator stated none.
-    reasons : dict of Account to the reason for a limit above `LARGEST_EPSILON`; of these accounts only.
-    times : dict of request id to the time of its entry, text.
-    studies : dict of request id to the name of the study that completed it, which 0.1.0 did not enter.
-    """
-
-    accession: str
-    consent: str
-    budgets: dict = field(default_factory=dict)
-    requests: dict = field(default_factory=dict)
-    outputs: dict = field(default_factory=dict)
+    accession: str  # of the dataset, or its cohort
+    consent: str  # group
+    budgets: dict[Account, Budget] = field(default_factory=dict)
+    requests: dict[str, Request] = field(default_factory=dict)  # oldest first
+    outputs: dict[str, str] = field(default_factory=dict)  # digests of outputs of completed requests
+    # A public bound on the number of people in all versions of the dataset; None if the curator stated none.
     people_at_most: int | None = None
-    reasons: dict = field(default_factory=dict)
-    times: dict = field(default_factory=dict)
-    studies: dict = field(default_factory=dict)
+    # Reasons for limits above `LARGEST_EPSILON`, of accounts that have one.
+    reasons: dict[Account, str] = field(default_factory=dict)
+    times: dict[str, str] = field(default_factory=dict)  # of the entries of requests
+    studies: dict[str, str] = field(default_factory=dict)  # that completed requests; 0.1.0 entered none
 
-    def spent(self, account):
-        """Return what all requests, also those to other accounts, have cost the unit of an account."""
+    def spent(self, account: Account) -> Cost:
+        """Return the cost to the unit of an account of all requests, also of those to other accounts."""
         return sum((cost_to(account, request) for request in self.requests.values()), Cost())
 
-    def find(self, identity_digest):
+    def find(self, identity_digest: str) -> tuple[str, Request] | None:
         """Return (request id, request) of a public identity, or None."""
         return next(
             (pair for pair in self.requests.items() if pair[1].identity_digest == identity_digest), None
         )
 
-    def status(self, request_id):
+    def status(self, request_id: str) -> str:
         """Return ``completed`` if the output of a request is stored, else ``reserved``."""
         return COMPLETED if request_id in self.outputs else RESERVED
 
 
 class Ledger:
-    """The ledger of one dataset, in one file; many processes may use it at once.
+    """The ledger of one dataset, in one file; many processes may use it at once."""
 
-    Parameters
-    ----------
-    path : the file, with its head ``<path>.head`` beside it.
-    """
-
-    def __init__(self, path):
+    def __init__(
+        self,
+        path: str | os.PathLike[str],  # of the file, with its head ``<path>.head`` beside it
+    ) -> None:
         self.path = Path(path)
 
-    def create(self, *, accession, consent, people_at_most=None):
+    def create(
+        self,
+        *,
+        accession: str,  # or cohort; without a version, as the next: versions of a dataset share its ledger
+        consent: str,  # group
+        people_at_most: int | None = None,  # a public bound on the number of people in all versions
+    ) -> None:
         """Begin the ledger of a dataset.
 
-        Parameters
-        ----------
-        accession, consent : str, accession or cohort, and consent group, without a version: versions of a
-            dataset share its ledger.
-        people_at_most : int, a public bound on the number of people in all versions; None states none.
-
-        Raises
-        ------
-        UsageError
-            If a name is empty, the ledger exists or once did, or it would lie in a repository or a results
-            folder.
+        An empty name is refused, a ledger that exists or once did, and one in a repository or a results
+        folder.
         """
         require_private_place(self.path, name="A ledger")
         if not (accession and consent):
@@ -120,20 +102,18 @@ class Ledger:
             dataset = {"accession": accession, "consent": consent} | bound
             chain.append({"kind": "dataset", "format": FORMAT} | dataset)
 
-    def open_account(self, account, budget, *, beyond_20=None):
+    def open_account(
+        self,
+        account: Account,
+        budget: Budget,
+        *,
+        beyond_20: str
+        | None = None,  # the reason for a limit above `LARGEST_EPSILON`; None for a limit up to it
+    ) -> None:
         """Allow releases under one more protection, unit and neighbour relation. A budget is never changed.
 
-        Parameters
-        ----------
-        account : Account
-        budget : Budget
-        beyond_20 : str, the reason for a limit above `LARGEST_EPSILON`; None for a limit up to it.
-
-        Raises
-        ------
-        UsageError
-            If the account exists, one account would call public what the other protects, or its limit is
-            beyond the caps.
+        An account that exists is refused, one of two that would call public what the other protects, and a
+        limit beyond the caps.
         """
         with appending_to(self.path) as chain:
             book = _book(chain.entries, self.path)
@@ -154,34 +134,21 @@ class Ledger:
                 {"kind": "account", "account": account.ledger_fields, "budget": asdict(budget)} | reason
             )
 
-    def reserve_all(self, orders, account, *, study_key):
-        """Count the costs of a release, before its noise is drawn.
+    def reserve_all(
+        self, orders: Sequence[Order], account: Account, *, study_key: StudyKey
+    ) -> list[tuple[str, str]]:
+        """Count the costs of a release before its noise is drawn; return request ids and identity digests.
 
-        All are checked before the first is counted. A kill in between leaves some counted; the same release
-        again counts the rest.
+        The id is the hash of the ledger's entry, and the digest keys the noise. All are checked before the
+        first is counted. A kill in between leaves some counted; the same release again counts the rest.
 
         A request with the public identity of an earlier one is a replay: same id, no cost, provided that the
         statistic is the same. One that another version of the mechanisms made is refused, as its noise
         cannot be drawn again. Any other is charged, to every account whose unit it touches.
 
-        Parameters
-        ----------
-        orders : list of Order
-        account : Account
-        study_key : StudyKey
-
-        Returns
-        -------
-        list of (request id, identity digest): the hash of the ledger's entry, and what keys the noise.
-
-        Raises
-        ------
-        DpgrsError
-            If a statistic changed under the same identity, another version of the mechanisms made the
-            release, the budget does not suffice, or the ledger is missing or damaged. The ledger stays as it
-            was, and nothing may be drawn.
-        UsageError
-            If the account is unknown, the dataset is another one, or an argument is out of its domain.
+        A statistic that changed under the same identity is refused, a budget that does not suffice, an
+        account or dataset of another ledger, and a ledger that is missing or damaged. The ledger then stays
+        as it was, and nothing may be drawn.
         """
         requests = _requests(orders, account, study_key=study_key)
         with appending_to(self.path) as chain:
@@ -190,31 +157,31 @@ class Ledger:
             for request in new:
                 book.requests[chain.append(request.entry())["hash"]] = request
         digests = [request.identity_digest for request in requests]
-        return [(book.find(one)[0], one) for one in digests]
+        # All of them are in the book now.
+        return [(book.find(digest)[0], digest) for digest in digests]  # type: ignore[index]
 
-    def require_unchanged(self, orders, account, *, study_key):
+    def require_unchanged(self, orders: Sequence[Order], account: Account, *, study_key: StudyKey) -> None:
         """Raise what `reserve_all` would raise for a statistic that changed under the same identity."""
         book = self.read()
         for request in _requests(orders, account, study_key=study_key):
-            if known := book.find(request.identity_digest):
-                _require_same_statistic(known[1], request)
+            if first := book.find(request.identity_digest):
+                _require_same_statistic(first[1], request)
 
-    def complete(self, request_id, output_digest, *, study=None):
+    def complete(self, request_id: str, output_digest: str, *, study: str | None = None) -> None:
         """Do the work of `complete_all` for one request."""
         self.complete_all({request_id: output_digest}, study=study)
 
-    def complete_all(self, outputs, *, study=None):
+    def complete_all(
+        self,
+        outputs: Mapping[
+            str, str
+        ],  # by request id, from `reserve_all`: SHA-256 of the noisy output in hexadecimal
+        *,
+        study: str | None = None,  # the name of the study, for readers of the ledger; None leaves it out
+    ) -> None:
         """Note that the outputs of requests are stored. All are checked before the first is noted.
 
-        Parameters
-        ----------
-        outputs : dict of request id, from `reserve_all`, to the SHA-256 of its noisy output in hexadecimal.
-        study : str, the name of the study, for readers of the ledger; None leaves it out.
-
-        Raises
-        ------
-        DpgrsError
-            If a request is unknown, or its replay gave another output.
+        An unknown request is refused, and so is a replay with another output.
         """
         for output_digest in outputs.values():
             _require_digest("output_digest", output_digest)
@@ -226,19 +193,28 @@ class Ledger:
                     output = {"request": request_id, "output_digest": output_digest}
                     chain.append({"kind": COMPLETED} | output | ({} if study is None else {"study": study}))
 
-    def check_all(self, outputs):
+    def check_all(self, outputs: Mapping[str, str]) -> None:
         """Raise what `complete_all` would raise, before outputs are stored."""
         _require_same_outputs(self.read(), outputs)
 
-    def read(self):
+    def read(self) -> Book:
         """Return the ledger's book."""
         with reading_chain(self.path) as chain:
             return _book(chain.entries, self.path)
 
 
-def start_ledger(path, *, accession, consent, account, people_at_most=None, beyond_20=None, **terms):
-    """Begin a ledger with one account, by the terms of `make_budget`; return its Book."""
-    budget = make_budget(**terms)
+def start_ledger(
+    path: str | os.PathLike[str],
+    *,
+    accession: str,
+    consent: str,
+    account: Account,
+    people_at_most: int | None = None,
+    beyond_20: str | None = None,
+    **allowance: Any,
+) -> Book:
+    """Begin a ledger with one account, by the counters or the total that `make_budget` takes."""
+    budget = make_budget(**allowance)
     require_caps(account, budget, people_at_most=people_at_most, beyond_20=beyond_20)
     ledger = Ledger(path)
     ledger.create(accession=accession, consent=consent, people_at_most=people_at_most)
@@ -246,29 +222,22 @@ def start_ledger(path, *, accession, consent, account, people_at_most=None, beyo
     return ledger.read()
 
 
-def shown_epsilon(cost, budget):
+def shown_epsilon(cost: Cost, budget: Budget) -> str:
     """Return the epsilon of a cost at an account's delta as short text, rounded up."""
     return f"{float(shown_above(budget.epsilon(cost), digits=EPSILON_DIGITS)):g}"
 
 
-def shown_delta(budget):
+def shown_delta(budget: Budget) -> str:
     """Return the delta of an account as short text."""
     return f"{float(Fraction(budget.delta)):g}"
 
 
-def refusals(book, cost, account):
-    """Say which accounts do not allow one more release.
-
-    Parameters
-    ----------
-    book : Book
-    cost : Cost, to a unit of `account`.
-    account : Account, one of the book's, that the release is made under.
-
-    Returns
-    -------
-    list of str, a sentence with cost, spent and limit for each account; empty if all allow it.
-    """
+def refusals(
+    book: Book,
+    cost: Cost,  # to a unit of `account`
+    account: Account,  # one of the book's, that the release is made under
+) -> list[str]:
+    """Return a sentence with cost, spent and limit for each account that does not allow one more release."""
     lines = []
     for other, budget in book.budgets.items():
         due, spent = cost.for_group(account.steps_between(other)), book.spent(other)
@@ -286,7 +255,7 @@ def refusals(book, cost, account):
     return lines
 
 
-def _requests(orders, account, *, study_key):
+def _requests(orders: Sequence[Order], account: Account, *, study_key: StudyKey) -> list[Request]:
     for order in orders:
         _require_digest("statistic_digest", order.statistic_digest)
     return [
@@ -301,7 +270,7 @@ def _requests(orders, account, *, study_key):
     ]
 
 
-def _book(entries, path):
+def _book(entries: Sequence[Entry], path: Path) -> Book:
     if not entries:
         raise DpgrsError(f"The ledger {path} is empty. Begin it with `dpgrs ledger init`.")
     try:
@@ -318,7 +287,7 @@ def _book(entries, path):
     return book
 
 
-def _enter(book, entry):
+def _enter(book: Book, entry: Entry) -> None:
     match entry["kind"]:
         case "dataset" if entry["format"] == FORMAT and entry["number"] == 0:
             pass
@@ -338,27 +307,27 @@ def _enter(book, entry):
             raise ValueError(kind)
 
 
-def cost_to(account, request):
-    """Return what a request costs a unit of an account."""
+def cost_to(account: Account, request: Request) -> Cost:
+    """Return the cost of a request to a unit of an account."""
     return request.cost.for_group(request.account.steps_between(account))
 
 
-def _checked(book, requests):
-    """Return those of the requests that are new, if the book allows all of them together."""
-    new = {}
+def _checked(book: Book, requests: Sequence[Request]) -> Iterable[Request]:
+    """Return the requests that are new, if the book allows all of them together."""
+    new: dict[str, Request] = {}
     for request in requests:
         _require_dataset(book, request.identity)
-        known = book.find(request.identity_digest)
-        if not known:
+        first = book.find(request.identity_digest)
+        if not first:
             _require_no_other_version(book, request)
-        earlier = known[1] if known else new.setdefault(request.identity_digest, request)
+        earlier = first[1] if first else new.setdefault(request.identity_digest, request)
         _require_same_statistic(earlier, request)
     if new:
         _require_budget(book, account=requests[0].account, requests=list(new.values()))
     return new.values()
 
 
-def _require_dataset(book, identity):
+def _require_dataset(book: Book, identity: Mapping[str, Any]) -> None:
     for name in ("accession", "consent"):
         if identity[name] != getattr(book, name):
             raise UsageError(
@@ -367,7 +336,7 @@ def _require_dataset(book, identity):
             )
 
 
-def _require_no_other_version(book, request):
+def _require_no_other_version(book: Book, request: Request) -> None:
     for earlier in book.requests.values():
         if earlier.is_of_another_version(request):
             version, now = earlier.identity["version"], request.identity["version"]
@@ -378,7 +347,7 @@ def _require_no_other_version(book, request):
             )
 
 
-def _require_same_statistic(first, request):
+def _require_same_statistic(first: Request, request: Request) -> None:
     if first.key_id != request.key_id:
         raise DpgrsError(
             "This release was first made under another study key, without which it cannot be replayed. "
@@ -392,7 +361,7 @@ def _require_same_statistic(first, request):
         )
 
 
-def _require_same_outputs(book, outputs):
+def _require_same_outputs(book: Book, outputs: Mapping[str, str]) -> None:
     for request_id, output_digest in outputs.items():
         if request_id not in book.requests:
             raise DpgrsError(f"The ledger has no request {request_id}. Reserve before drawing.")
@@ -405,11 +374,11 @@ def _require_same_outputs(book, outputs):
             )
 
 
-def _require_budget(book, *, account, requests):
+def _require_budget(book: Book, *, account: Account, requests: Sequence[Request]) -> None:
     if account not in book.budgets:
-        known = ", ".join(map(str, book.budgets)) or "none"
+        open_accounts = ", ".join(map(str, book.budgets)) or "none"
         raise UsageError(
-            f"The account must be one of the ledger's, {known}, got {account}. "
+            f"The account must be one of the ledger's, {open_accounts}, got {account}. "
             "Open it with `dpgrs ledger add-account`, or use one of these."
         )
     lines = refusals(book, sum((request.cost for request in requests), Cost()), account)
@@ -417,13 +386,13 @@ def _require_budget(book, *, account, requests):
         raise DpgrsError(f"{lines[0]} Nothing was drawn. Lower what is asked for.")
 
 
-def _counters(cost, rounded, is_pure=False):
+def _counters(cost: Cost, rounded: Callable[..., str], is_pure: bool = False) -> str:
     """Write both counters, the second only where it counts."""
     counters = {"mu^2": cost.mu_squared, "pure epsilon": cost.pure_epsilon}
     shown = {name: value for name, value in counters.items() if value or is_pure or name == "mu^2"}
     return " and ".join(f"{name} {rounded(value, digits=DIGITS)}" for name, value in shown.items())
 
 
-def _require_digest(name, value):
+def _require_digest(name: str, value: str) -> None:
     if not (isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value)):
         raise UsageError(f"`{name}` must be a SHA-256 in hexadecimal, got {value!r}. Digest the bytes first.")

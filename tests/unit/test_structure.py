@@ -80,6 +80,7 @@ ANNOTATED = (
     "planning/",
     "plugins.py",
     "preflight/",
+    "privacy/",
     "public_random.py",
     "release/",
     "reporting/",
@@ -93,6 +94,8 @@ ANNOTATED = (
     "types.py",
     "verify/",
 )
+# The one door and its samplers, whose draws keep their sections.
+DRAWS = ("privacy/noise/base.py", "privacy/noise/depth_noise.py", "privacy/noise/samplers.py")
 # Compiled kernels, which keep their sections and need no annotations.
 KERNELS = ("_kernels.py", "_bit_counts.py", "_vectors.py")
 SECTION = re.compile(
@@ -250,7 +253,8 @@ def may_have_sections(module, node):
     """Return whether a docstring keeps its sections: of the API, of a command, of a draw or of a kernel."""
     is_api = node.name in dpgrs.__all__ or name_of(module).startswith("api/")
     is_api |= name_of(module) == f"steps/{node.name}.py"  # its parameters are the help of the command
-    return is_api or "Privacy\n-------\n" in ast.get_docstring(node) or module.name.endswith(KERNELS)
+    is_draw = name_of(module) in DRAWS or "Privacy\n-------\n" in ast.get_docstring(node)
+    return is_api or is_draw or module.name.endswith(KERNELS)
 
 
 def lacks_types(module, function):

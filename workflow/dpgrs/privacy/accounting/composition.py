@@ -75,7 +75,7 @@ class StudyTotals:
 
 @dataclass(frozen=True)
 class Guarantee:
-    """(epsilon, delta)-differential privacy of a group of rows."""
+    """The (epsilon, delta)-differential privacy of a group of rows."""
 
     epsilon: float
     delta: float  # in [0, 1]; of 1 it is void, as any mechanism is (epsilon, 1)-DP

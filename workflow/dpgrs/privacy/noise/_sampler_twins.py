@@ -104,7 +104,7 @@ class Exact:
 
 
 class HalfSquare:
-    """x^2/2 of a `Uniform` or `Known` x, with their interface."""
+    """Half the square of a `Uniform` or `Exact` x, with their interface."""
 
     def __init__(self, x: Real) -> None:
         self._x = x

@@ -14,4 +14,4 @@ def points(
 @cache
 def _all_points() -> EntryPoints:
     # To find them takes 10 to 20 ms: every installed package has a file to read.
-    return entry_points()
+    return entry_points()  # type: ignore[return-value]  # the type of Python 3.11 has `select` as well

@@ -93,7 +93,7 @@ def writing(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        remedy = _REMEDIES.get(error.errno, "Name a place that you may write to.")
+        remedy = _REMEDIES.get(error.errno or 0, "Name a place that you may write to.")
         raise DpgrsError(f"`{path}` cannot be written: {error.strerror or error}. {remedy}") from error
 
 

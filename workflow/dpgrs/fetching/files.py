@@ -151,7 +151,7 @@ class Progress:
     def __init__(self, name: str) -> None:
         self._name = name
         self._is_terminal = sys.stderr.isatty()
-        self._shown = None
+        self._shown: int | None = None
 
     def __call__(self, done: int, total: int | None) -> None:
         """Show the bytes so far, of `total` bytes, None if not known."""

@@ -7,7 +7,7 @@ from typing import Any
 try:
     import numba
 except ModuleNotFoundError:
-    numba = None
+    numba = None  # type: ignore[assignment]
 
 
 def compiled(kernel: Callable[..., Any] | None = None, *, plain: Callable[..., Any] | None = None) -> Any:

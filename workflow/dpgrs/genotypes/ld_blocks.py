@@ -42,12 +42,14 @@ def ld_block_bounds(
     """
     n_variants = len(position)
     loss = crossing_r2(dosages)
-    stretches, start = [], 0
+    stretches: list[tuple[int, int, bool]] = []
+    start = 0
     for first, last in sorted(whole_regions):
-        region = np.searchsorted(position, first), np.searchsorted(position, last, side="right")
-        if region[0] < region[1]:
-            stretches += [(start, region[0], False), (*region, True)]
-            start = region[1]
+        begin = int(np.searchsorted(position, first))
+        end = int(np.searchsorted(position, last, side="right"))
+        if begin < end:
+            stretches += [(start, begin, False), (begin, end, True)]
+            start = end
     stretches.append((start, n_variants, False))
     bounds = [0]
     for start, stop, is_whole in stretches:

@@ -54,11 +54,12 @@ run: $(READY)  ## run the demo study with all cores
 
 test: lint unit  ## lint and run all tests but the slow suites
 
-lint: $(DEV)  ## check the style of Python and Snakemake code
+lint: $(DEV)  ## check the style of Python and Snakemake code, and types
 	$(BIN)/ruff check setup.py workflow tests config docs/conf.py docs/_ext
 	$(BIN)/ruff format --check setup.py workflow tests config docs/conf.py docs/_ext
 	$(BIN)/snakefmt --check Snakefile workflow/Snakefile workflow/rules config/experiments/Snakefile
 	$(BIN)/snakemake --lint
+	$(BIN)/mypy
 
 unit: $(DEV)
 	$(BIN)/pytest $(SIDE_BY_SIDE) auto --ignore tests/statistical --ignore tests/papers/statistical -m "($(MARKED)) and not ($(STUDIES))"

@@ -1,4 +1,5 @@
 import math
+from pathlib import Path
 
 import pytest
 
@@ -47,6 +48,27 @@ def study(tmp_path, monkeypatch):
 def test_release__a_complete_study_passes(study, method, bounds):
     complete = merged(study, {"methods": [method], "privacy": {"bounds": bounds}})
     assert check(complete).mode == "release"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"dataset": {"version": "kept in /home/anna/panel"}},
+        {"public": {"origin": "kept in /home/anna/panel"}},
+        {"outcomes": {"scales": "scales.tsv"}},
+        {"outcomes": {"loadings": "loadings.tsv"}},
+        {"covariates": {"file": "covariates.tsv", "scales": "covariate_scales.tsv"}},
+    ],
+)
+def test_release__refuses_what_its_own_check_would_take_for_a_path(study, changes):
+    text = "kept in /home/anna/panel"
+    write_text(Path("scales.tsv"), f"outcome\tcentre\tscale\torigin\nheight\t0\t1\t{text}\n")
+    write_text(Path("loadings.tsv"), f"outcome\torigin\ta\nheight\t{text}\t1\n")
+    write_text(Path("covariate_scales.tsv"), "covariate\tcentre\tscale\n/home/anna/panel\t0\t1\n")
+    assert any(
+        "must hold no path of a machine, got `/home/anna`" in line
+        for line in all_found(merged(study, changes))
+    )
 
 
 @pytest.mark.parametrize(

@@ -174,6 +174,7 @@ CHECKS = (
         of_data(sums.file_problems, sums.TERMS),
         *each(release.needed_problems, release.NEEDED_OF_THE_CURATOR),
         *each(release.path_problems, release.TOLD),
+        *each(release.table_path_problems, release.TABLES),
         Check(release.preprocessing_problems, release.PREPROCESSING),
         Check(release.trait_problems, release.TRAITS),
         Check(release.statistics_problems, release.STATISTICS),

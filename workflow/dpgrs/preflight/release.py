@@ -3,6 +3,8 @@
 from typing import TYPE_CHECKING
 
 from dpgrs.errors import DpgrsError, must
+from dpgrs.io.tables.outcome_loadings import read_outcome_loadings
+from dpgrs.io.tables.phenotypes import read_scales
 from dpgrs.methods.registry import METHODS, methods_that
 from dpgrs.preflight.ledger import n_outcomes_of
 from dpgrs.preflight.loadings import outcomes_of
@@ -34,8 +36,10 @@ NEEDED_OF_THE_CURATOR = (
 TOLD = (
     *NEEDED_OF_THE_CURATOR,
     *("release.title", "release.citation", "release.preprocessing", "dataset.acknowledgement"),
-    "privacy.beyond_20",
+    *("dataset.version", "dataset.accession", "dataset.consent", "privacy.beyond_20"),
+    *("public.origin", "public.genotypes.origin", "public.outcomes.origin"),
 )
+TABLES = ("outcomes.scales", "outcomes.loadings", "covariates.scales")
 PREPROCESSING = ("release.preprocessing", "cohort.source", "outcomes.source")
 MEASURED = ("evaluation.metrics", "evaluation.outcomes", "outcomes.source")
 CHARGED = ("evaluation.epsilon", "evaluation.residual_bound")
@@ -287,8 +291,27 @@ def path_problems(inspection: "Inspection", key: str) -> list[str]:
     machine_path = TRACE.search(setting) if isinstance(setting, str) else None
     if machine_path is None:
         return []
-    fix = "Put blanks around the `/`, or say it otherwise."
+    fix = "Put blanks around the `/`, or write it in other words."
     return [must(key, "hold no path of a machine", f"`{machine_path[0]}`", fix)]
+
+
+def table_path_problems(inspection: "Inspection", key: str) -> list[str]:
+    """Refuse paths, as `path_problems` does, in what a bundle prints of a public table."""
+    if inspection[key] is None:
+        return []
+    try:
+        if key == "outcomes.loadings":
+            texts = [read_outcome_loadings(inspection[key]).origin]
+        elif key == "outcomes.scales":
+            texts = read_scales(inspection[key])["origin"]
+        else:
+            scales = read_scales(inspection[key], kind="covariate")
+            texts = [*scales.index, *scales["origin"]]
+    except DpgrsError:
+        return []  # named by the check of the table
+    paths = [path[0] for text in texts if (path := TRACE.search(str(text)))]
+    fix = "Put blanks around the `/`, or write it in other words."
+    return [must(key, "hold no path of a machine", f"`{path}`", fix) for path in dict.fromkeys(paths)]
 
 
 def preprocessing_problems(inspection: "Inspection") -> list[str]:

@@ -34,11 +34,12 @@ def test_chunk_writer__as_zarr(tmp_path, sizes, first_row):
 
 @pytest.mark.parametrize("sizes", [[21], [4, 4, 13], [1, 2, 18], [9, 0, 12]])
 @pytest.mark.parametrize("first_row", [0, 13])
-def test_shard_writer__is_read_by_zarr(tmp_path, sizes, first_row):
+@pytest.mark.parametrize("shards", [(8, 3), (8, 6), (2, 9)])
+def test_shard_writer__is_read_by_zarr(tmp_path, sizes, first_row, shards):
     rows = np.random.default_rng(1).integers(0, 9, (21, 7), dtype=np.uint16)
     rows[3:8, :4] = 0
     codec = {"id": "blosc", "cname": "zstd", "clevel": 1, "shuffle": 2}
-    terms = {"dtype": "uint16", "chunks": (2, 3), "shards": (8, 3)}
+    terms = {"dtype": "uint16", "chunks": (2, 3), "shards": shards}
     array, codecs = create_sharded(tmp_path / "a", codec, shape=(0, 7), **terms)
     writer = ShardWriter(tmp_path / "a", array, codecs=codecs, first_row=first_row)
     for part in np.split(rows, np.cumsum(sizes)[:-1]):

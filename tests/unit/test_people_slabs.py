@@ -3,9 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
+from zarr.storage import LocalStore
 
 from dpgrs.genotypes.bits import pack
 from dpgrs.genotypes.dosages import hard_calls
+from dpgrs.io import haplotype_store
 from dpgrs.io import people_slabs as slabs_of_store
 from dpgrs.io.haplotype_store import HaplotypeStore, StoreWriter
 from dpgrs.io.people_slabs import people_slabs
@@ -56,14 +58,15 @@ def test_slabs__of_calls_are_those_of_the_store(tmp_path, rng, n_bytes, monkeypa
     np.testing.assert_array_equal(missing, store.missing(ROWS))
 
 
-@pytest.mark.parametrize("n_bytes", [10**9, 7 * 64 * 5 // 2, 1])
+@pytest.mark.parametrize("n_bytes", [10**9, 7 * 64 * 9 // 4, 1])
 def test_slabs__of_dosages_have_centres_where_these_are_missing(tmp_path, rng, n_bytes, monkeypatch):
     monkeypatch.setattr(slabs_of_store, "CHUNK_PEOPLE", 128)
     monkeypatch.setattr(slabs_of_store, "SLAB_BYTES", n_bytes)
+    monkeypatch.setattr(slabs_of_store, "_FILLED_TOGETHER", 3)
     store, steps, is_missing = write(tmp_path / "a.zarr", rng, has_dosages=True)
     centre = rng.integers(0, 8193, 7)
     slabs = list(people_slabs(store, ROWS, centre))
-    assert [slab.n_people for slab in slabs] == {10**9: [128, 22], 1120: [64, 64, 22], 1: [32] * 4 + [22]}[
+    assert [slab.n_people for slab in slabs] == {10**9: [128, 22], 1008: [64, 64, 22], 1: [32] * 4 + [22]}[
         n_bytes
     ]
     dosages = np.concatenate([slab.genotypes for slab in slabs], axis=1)
@@ -79,6 +82,33 @@ def test_slabs__without_missing_alleles_have_no_plane_of_them(tmp_path, rng):
     store, _, is_missing = write(tmp_path / "b.zarr", rng, missing=1 / 300)
     first = np.flatnonzero(is_missing.any(axis=1))[:1]
     assert next(people_slabs(store, first, np.zeros(1, dtype=np.int64))).missing is not None
+
+
+@pytest.mark.parametrize("has_dosages", [False, True])
+def test_slabs__read_each_chunk_once(tmp_path, rng, monkeypatch, has_dosages):
+    for name, n in {"CHUNK_PEOPLE": 32, "_DOSAGE_PEOPLE": 32, "_FILE_PEOPLE": 64, "_FILE_WORDS": 2}.items():
+        monkeypatch.setattr(haplotype_store, name, n)
+    store, _, _ = write(tmp_path / "a.zarr", rng, has_dosages=has_dosages)
+    planes = ["missing", "dosages" if has_dosages else "haplotypes"]
+    assert [store.attributes["n_chunks"][name] for name in planes] == [3, 3]
+    folders = [tmp_path / "a.zarr" / name / "c" for name in planes]
+    n_stored = sum(file.stat().st_size for folder in folders for file in folder.rglob("*/*"))
+    n_read, get = 0, LocalStore.get
+
+    async def counted_get(self, key, **options):
+        nonlocal n_read
+        content = await get(self, key, **options)
+        n_read += len(content) if "c/" in key else 0
+        return content
+
+    monkeypatch.setattr(LocalStore, "get", counted_get)
+    monkeypatch.setattr(slabs_of_store, "CHUNK_PEOPLE", 32)
+    slabs = list(people_slabs(store, np.arange(N_STORED), np.zeros(N_STORED, dtype=np.int64)))
+    assert [slab.n_people for slab in slabs] == [32] * 4 + [22]
+    # The index of two chunks, 36 bytes, is read with each.
+    assert n_stored <= n_read <= n_stored + 2 * 5 * 36
+    genotypes = np.concatenate([slab.genotypes for slab in slabs], axis=1)
+    np.testing.assert_array_equal(genotypes, store.dosages() if has_dosages else store.haplotypes())
 
 
 def test_slabs__sums_over_them_do_not_depend_on_their_size(tmp_path, rng, monkeypatch):

@@ -101,7 +101,8 @@ class ShardWriter(ChunkWriter):
 
     def __init__(self, folder: Path, array: Any, *, codecs: list[Any], first_row: int = 0) -> None:
         super().__init__(folder, array, codecs=codecs, first_row=first_row)
-        self._n_chunks = array.shards[0] // array.chunks[0]
+        # Rows and columns of chunks in a shard.
+        self._n_down, self._n_across = (n // m for n, m in zip(array.shards, array.chunks, strict=True))
         self._shard_row = 0
         self._shards: dict[int, _Shard] = {}  # by column, of this row of shards
 
@@ -118,16 +119,17 @@ class ShardWriter(ChunkWriter):
         self._index += -(-len(rows) // self._n_rows)
 
     def _add(self, row: int, column: int, packed: Any) -> None:
-        shard_row, place = divmod(row, self._n_chunks)
+        shard_row, row_inside = divmod(row, self._n_down)
+        shard_column, column_inside = divmod(column, self._n_across)
         if shard_row != self._shard_row:
             self._close_shards()
             self._shard_row = shard_row
         if packed is None:
             return
-        if column not in self._shards:
-            path = self._folder / "c" / str(shard_row) / str(column)
-            self._shards[column] = _Shard(path, self._n_chunks)
-        self._shards[column].add(place, packed)
+        if shard_column not in self._shards:
+            path = self._folder / "c" / str(shard_row) / str(shard_column)
+            self._shards[shard_column] = _Shard(path, self._n_down * self._n_across)
+        self._shards[shard_column].add(row_inside * self._n_across + column_inside, packed)
 
     def _close_shards(self) -> None:
         for shard in self._shards.values():

@@ -33,14 +33,15 @@ if TYPE_CHECKING:
 KIND = Kind("dpgrs haplotype store", 2, "haplotype store", "dpgrs ingest-chromosome", versions=(3,))
 
 _CHUNK_BYTES = 2**22
-CHUNK_PEOPLE = 2**16  # reading these reads little of others
-_CHUNK_WORDS = word_count(2 * CHUNK_PEOPLE)
+_FILE_PEOPLE = 2**16
+_FILE_WORDS = word_count(2 * _FILE_PEOPLE)
+CHUNK_PEOPLE = 2**14  # reading these reads nothing of others
 _DOSAGE_BYTES = 2**24  # of all people; two batches of them are in memory at a time
 _CHUNK_VARIANTS = 10_000
 _BITS_CODEC = {"id": "blosc", "cname": "lz4", "clevel": 5, "shuffle": 0}
 _DOSAGES_CODEC = {"id": "blosc", "cname": "zstd", "clevel": 1, "shuffle": 2}
 _SITES_CODEC = {"id": "blosc", "cname": "lz4", "clevel": 5, "shuffle": 1}
-_CHUNK_SAMPLES = 4096
+_DOSAGE_PEOPLE = 2**12  # of a chunk of dosages, which are eight times as large
 _SHARD_ROWS, _SHARDED_VERSION = 2**10, 3
 _CHUNKS_PER_BATCH = 2  # a chunk of the site columns is small, and each is a file to write
 _ROWS_TOGETHER, _MOST_APART = 2**10, 4  # rows by their numbers that are read by slices, and their gaps
@@ -49,7 +50,7 @@ _BATCH_BYTES = 2**24  # of a plane; some batches are in memory at a time
 
 def rows_per_chunk(n_samples: int, *, has_dosages: bool = False) -> int:
     """Return the number of variants of a chunk: about 4 MiB of bits or less, of dosages at most 16 MiB."""
-    n_rows = _CHUNK_BYTES // (8 * min(word_count(2 * n_samples), _CHUNK_WORDS))
+    n_rows = _CHUNK_BYTES // (8 * min(word_count(2 * n_samples), _FILE_WORDS))
     if has_dosages:
         n_rows = min(n_rows, _DOSAGE_BYTES // (2 * n_samples))
     return int(np.clip(n_rows, 1, _CHUNK_VARIANTS))
@@ -183,8 +184,9 @@ class StoreWriter:
         self._chunk = rows_per_chunk(len(sample_id), has_dosages=has_dosages)
         self._n_samples, self._n_words = len(sample_id), word_count(2 * len(sample_id))
         self._contigs = {}
-        # Of a shard; 1 if a chunk is a file. Calls have as few files without shards.
+        # Chunks of a shard that follow each other; a shard is a file. Calls have as few files with one.
         self._n_of_shard = max(_SHARD_ROWS // self._chunk, 1) if has_dosages else 1
+        self._is_sharded = self._n_of_shard > 1 or len(sample_id) > CHUNK_PEOPLE
         self._planes: dict[str, tuple[Any, ChunkWriter]] = {}  # arrays by name
         self._sites: list[dict[str, np.ndarray]] = []  # of the last variants, which are not yet written
         self._n_waiting = 0  # of these
@@ -285,26 +287,34 @@ class StoreWriter:
     def _create_plane(self, name: str) -> None:
         """Create an array of bits. LZ4 without shuffling packs them fast, and better than with."""
         terms = {"dtype": "uint64", "attributes": {"_ARRAY_DIMENSIONS": ["variants", "words"]}}
-        self._create_rows(name, self._n_words, min(self._n_words, _CHUNK_WORDS), _BITS_CODEC, terms)
+        self._create_rows(
+            name, self._n_words, (word_count(2 * CHUNK_PEOPLE), _FILE_WORDS), _BITS_CODEC, terms
+        )
 
     def _create_dosages(self) -> None:
         """Create the array of dosages. Most lie near 0, 1 or 2, so that sorted bits pack best."""
         attributes = {"_ARRAY_DIMENSIONS": ["variants", "samples"], "step": DOSAGE_STEP}
-        n_most = CHUNK_PEOPLE if self._n_of_shard > 1 else _CHUNK_SAMPLES
         terms = {"dtype": "uint16", "attributes": attributes}
-        self._create_rows("dosages", self._n_samples, min(self._n_samples, n_most), _DOSAGES_CODEC, terms)
+        self._create_rows("dosages", self._n_samples, (_DOSAGE_PEOPLE, _FILE_PEOPLE), _DOSAGES_CODEC, terms)
 
     def _create_rows(
-        self, name: str, n_columns: int, n_chunk: int, packing: dict[str, Any], terms: dict[str, Any]
+        self,
+        name: str,
+        n_columns: int,
+        most: tuple[int, int],  # columns of a chunk and of a file
+        packing: dict[str, Any],
+        terms: dict[str, Any],
     ) -> None:
-        """Create an array with a row for each variant, and chunks of `n_chunk` columns."""
+        """Create an array with a row for each variant."""
+        n_chunk = min(n_columns, most[0])
         terms |= {"shape": (0, n_columns), "chunks": (self._chunk, n_chunk)}
         first_row = self.n_variants
-        if self._n_of_shard == 1:
+        if not self._is_sharded:
             array = self._group.create_array(name, **terms, **checked(packing))
             writer = ChunkWriter(self._path / name, array, codecs=codecs_of(array), first_row=first_row)
         else:
-            shards = self._n_of_shard * self._chunk, n_chunk
+            n_beside = min(most[1] // n_chunk, -(-n_columns // n_chunk))
+            shards = self._n_of_shard * self._chunk, n_beside * n_chunk
             array, codecs = create_sharded(self._path / name, packing, shards=shards, **terms)
             writer = ShardWriter(self._path / name, array, codecs=codecs, first_row=first_row)
         self._planes[name] = array, writer
@@ -339,5 +349,5 @@ class StoreWriter:
         if self._sites:
             self._write_sites()
         self._put("contig_id", np.array(list(self._contigs), dtype=str), ["contigs"])
-        kind = KIND._replace(version=_SHARDED_VERSION) if self._n_of_shard > 1 else KIND
+        kind = KIND._replace(version=_SHARDED_VERSION) if self._is_sharded else KIND
         seal(self._path, self._group, kind, self.attributes)

@@ -9,7 +9,8 @@ from dpgrs.genotypes.slabs import GenotypeSlab
 from dpgrs.io.haplotype_store import CHUNK_PEOPLE, HaplotypeStore
 from dpgrs.io.variant_set import missing_people
 
-SLAB_BYTES = 5 * 2**28  # of a chunk of people at the variants of a long chromosome, at most
+SLAB_BYTES = 3 * 2**28  # of a chunk of people at the variants of a long chromosome, at most
+_FILLED_TOGETHER = 2**10  # variants whose missing dosages are filled together
 
 
 def people_slabs(
@@ -34,9 +35,10 @@ def people_slabs(
             yield GenotypeSlab(store.haplotypes(rows, words), n_people, None if is_complete else missing)
             continue
         dosages = store.dosages(rows, people)
-        if missing is not None:
-            is_missing = missing_people(missing, n_samples=n_people)
-            np.copyto(dosages, centre[:, np.newaxis], where=is_missing, casting="unsafe")
+        for start in range(0, 0 if missing is None else len(rows), _FILLED_TOGETHER):
+            block = slice(start, start + _FILLED_TOGETHER)
+            is_missing = missing_people(missing[block], n_samples=n_people)
+            np.copyto(dosages[block], centre[block, np.newaxis], where=is_missing, casting="unsafe")
         slab = GenotypeSlab(dosages, n_people)
         del dosages, missing
         yield slab
@@ -44,6 +46,6 @@ def people_slabs(
 
 
 def _slab_bytes(store: HaplotypeStore, n_variants: int, n_people: int) -> int:
-    n_planes = 1 if store.missing(slice(0, 0)) is None else 2
-    bytes_of_person = n_planes / 4 + (2 if store.has_dosages else 0)
+    is_complete = store.missing(slice(0, 0)) is None
+    bytes_of_person = (2 if store.has_dosages else 0.25) + (0 if is_complete else 0.25)
     return round(n_variants * min(n_people, store.n_samples) * bytes_of_person)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from dpgrs.evaluation.attacks import MOST_PEOPLE
 from dpgrs.genotypes.bits import word_count
-from dpgrs.io.haplotype_store import rows_per_batch
+from dpgrs.io.haplotype_store import CHUNK_PEOPLE, rows_per_batch
 from dpgrs.io.outcomes import CHUNK
 from dpgrs.io.people_slabs import SLAB_BYTES
 from dpgrs.io.stored_genotypes import BLOCK_BYTES
@@ -196,7 +196,8 @@ def mapped(s: "Shape") -> float:
 
 def norms(s: "Shape") -> float:
     """Bytes for the norms of people's rows on a chromosome: a slab of genotypes, and T as they take it."""
-    slab = 1.5 * min(genotypes(s) * of_chromosome(s), SLAB_BYTES)
+    of_slab = min(1, CHUNK_PEOPLE / max(s.n_people, 1))
+    slab = 1.5 * min(genotypes(s) * of_chromosome(s) * of_slab, SLAB_BYTES)
     return slab + mapped(s) * of_chromosome(s) * (1 if s.has_dosages else 0.5)
 
 

@@ -355,6 +355,9 @@ def test_dosages__of_any_sixteen_bits_stay_within_the_claim(chromosomes):
         slab = GenotypeSlab(np.array(dosages, dtype=np.int16), 1)
         moved = contribution(slab, chromosomes[0], y, [0])
         assert np.linalg.norm(moved) <= chromosomes[0].row_norm
+        # Norms and sums have one sign of them, also where a store has unsigned ones.
+        unsigned = replace(slab, genotypes=slab.genotypes.view(np.uint16))
+        np.testing.assert_array_equal(contribution(unsigned, chromosomes[0], y, [0]), moved)
 
 
 @pytest.mark.parametrize("neighbours", RELATIONS)

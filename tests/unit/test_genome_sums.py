@@ -185,6 +185,10 @@ def test_sums__what_bits_say_of_missing_genotypes_changes_nothing(rng):
     for missing in (one_allele, one_allele << np.uint64(1)):
         half = replace(filled, missing=missing)
         np.testing.assert_equal(vars(sum_up([half], chromosome, Y, axes)), expected)
+    # Nor does what the last words say of nobody: of 33 people, one is in the second.
+    nobody = np.array([0, 2**64 - 4], dtype=np.uint64)
+    full = replace(slab, genotypes=slab.genotypes | nobody, missing=slab.missing | nobody)
+    np.testing.assert_equal(vars(sum_up([full], chromosome, Y, axes)), expected)
 
 
 def test_sums__axes_are_clipped_at_a_public_bound(rng):

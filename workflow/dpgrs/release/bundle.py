@@ -7,7 +7,7 @@ import json
 import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -44,8 +44,8 @@ def write_bundle(
     directory: Path | str,
     *,
     scores: "Scores",
-    statement: dict,
-    provenance: dict,
+    statement: dict[str, Any],
+    provenance: dict[str, Any],
     scales: pd.DataFrame | None = None,
     covariates: pd.DataFrame | None = None,
     loadings: Path | str | None = None,
@@ -53,7 +53,7 @@ def write_bundle(
     sums: np.ndarray | None = None,
     measures: pd.DataFrame | None = None,
     statistics: "ReleasedStatistics | None" = None,
-) -> dict:
+) -> dict[str, Any]:
     """Write a release as one folder, which is whole or absent; return the statement with its files.
 
     The folder must be new or empty. Of the provenance of the run only `PUBLIC_PROVENANCE` is published;
@@ -111,7 +111,7 @@ def remove_bundle(directory: Path | str) -> None:
     remove_own(directory, names=files | folders, kind="a release")
 
 
-def _write_scores(folder: Path, scores: "Scores", curation: dict) -> list[dict]:
+def _write_scores(folder: Path, scores: "Scores", curation: dict[str, Any]) -> list[dict[str, Any]]:
     """Write the files of every outcome, and return which file holds what."""
     written = []
     (folder / "scores").mkdir()
@@ -183,7 +183,7 @@ def _plain_numbers(measures: pd.DataFrame) -> pd.DataFrame:
     return measures.assign(**plain)
 
 
-def _json(value: dict) -> str:
+def _json(value: dict[str, Any]) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
@@ -191,7 +191,7 @@ def _write_text(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8", newline="\n")
 
 
-def _require_release(scores: "Scores", statement: dict) -> None:
+def _require_release(scores: "Scores", statement: dict[str, Any]) -> None:
     mechanisms = statement["mechanisms"]
     sources = {scores.source, *(mechanism["source"] for mechanism in mechanisms)}
     if sources != {RELEASE} or not mechanisms:
@@ -208,7 +208,7 @@ def _require_release(scores: "Scores", statement: dict) -> None:
         )
 
 
-def _require_match(scores: "Scores", statement: dict) -> None:
+def _require_match(scores: "Scores", statement: dict[str, Any]) -> None:
     """Refuse a statement of another release."""
     domain = statement["data_domain"]
     pairs = {
@@ -230,7 +230,7 @@ def _require_match(scores: "Scores", statement: dict) -> None:
         )
 
 
-def _states_choices(scores: "Scores", statement: dict) -> bool:
+def _states_choices(scores: "Scores", statement: dict[str, Any]) -> bool:
     """Return whether the statement has a choice of so many variants among all sites for every outcome."""
     choices = {
         (mechanism["n_choices"], mechanism["entries"], mechanism["outcome"])

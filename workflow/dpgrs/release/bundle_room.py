@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dpgrs.errors import DpgrsError, must
 from dpgrs.io.files import file_digest
@@ -48,7 +48,7 @@ def bundle_problems(config: "StudyConfig") -> list[str]:
     return [] if is_again and _is_fitted_by(statement, fit) else [_taken(folder)]
 
 
-def bundled_statement(folder: Path | str) -> dict | None:
+def bundled_statement(folder: Path | str) -> dict[str, Any] | None:
     """Return the privacy statement of a bundle; None if there is none. An unreadable one is refused.
 
     So is a link or a file in place of the folder.
@@ -60,7 +60,12 @@ def bundled_statement(folder: Path | str) -> dict | None:
 
 
 def require_no_other_bundle(
-    output: Path | str, asked: Sequence[dict] = (), *, ledger: Ledger, terms: dict, fit: dict | None = None
+    output: Path | str,
+    asked: Sequence[dict[str, Any]] = (),
+    *,
+    ledger: Ledger,
+    terms: dict[str, Any],
+    fit: dict[str, Any] | None = None,
 ) -> None:
     """Refuse to charge for a release whose study holds the bundle of another one.
 
@@ -74,7 +79,7 @@ def require_no_other_bundle(
     charged = ledger.read().requests if statement else {}
     mechanisms, digests = {one["mechanism"] for one in asked}, {digest(one) for one in asked}
 
-    def is_of_this(identity: dict) -> bool:
+    def is_of_this(identity: dict[str, Any]) -> bool:
         is_asked = identity["mechanism"] not in mechanisms or digest(identity) in digests
         return is_asked and terms.items() <= identity.items()
 
@@ -86,7 +91,7 @@ def require_no_other_bundle(
         raise DpgrsError(f"{_taken(private.with_name(RELEASE))} Nothing was charged.")
 
 
-def require_same_release(folder: Path | str, requests: set[str], *, fit: dict) -> None:
+def require_same_release(folder: Path | str, requests: set[str], *, fit: dict[str, Any]) -> None:
     """Refuse to write over a bundle that was made of other requests, or fitted in another way.
 
     `requests` are the ids of the new one, maybe more than before; `fit` is from
@@ -107,14 +112,14 @@ def _require_own_folder(folder: Path) -> None:
         )
 
 
-def _requests(statement: dict | None) -> set[str | None]:
+def _requests(statement: dict[str, Any] | None) -> set[str | None]:
     """Return the ids of the requests that a bundle was made of; empty if there is no bundle."""
     if statement is None:
         return set()
     return {mechanism["request"] for mechanism in statement.get("mechanisms") or [{"request": None}]}
 
 
-def _is_fitted_by(statement: dict | None, fit: dict) -> bool:
+def _is_fitted_by(statement: dict[str, Any] | None, fit: dict[str, Any]) -> bool:
     """Return whether a fit gives the weights of a bundle, by what its statement says of them."""
     if statement is None:
         return True

@@ -1,7 +1,7 @@
 """Cases and controls of 0/1 outcomes, as a statement has them: post-processing of noisy counts."""
 
 from math import hypot
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,7 +15,9 @@ DIGITS = 3  # of a standard deviation
 ROUNDING = 1e-6  # of a sigma, which is written as a decimal
 
 
-def case_counts(label: dict, noisy: "NoisyStatistics", *, is_binary: np.ndarray) -> tuple[dict, ...]:
+def case_counts(
+    label: dict[str, Any], noisy: "NoisyStatistics", *, is_binary: np.ndarray
+) -> tuple[dict[str, Any], ...]:
     """Say how many of the rows trained on are cases and controls, of each 0/1 outcome.
 
     Cases that noise brought below 0 or above the rows on which the outcome is known are set to these, and a
@@ -54,7 +56,7 @@ def case_counts(label: dict, noisy: "NoisyStatistics", *, is_binary: np.ndarray)
 
 def _entry(
     outcome: str, noisy: float, known: float, is_floor: bool, cases_sd: float, known_sd: float
-) -> dict:
+) -> dict[str, Any]:
     known = round(known)
     cases = min(max(round(noisy), 0), known)
     notes = [*([AT_FLOOR] if is_floor else [])]

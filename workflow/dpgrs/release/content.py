@@ -57,19 +57,19 @@ CLAIM_DIGITS = 6
 def release_content(
     settings: "StudyConfig",
     sites: "pd.DataFrame",
-    label: dict,
+    label: dict[str, Any],
     book: "Book",
     *,
     noisy: "NoisyStatistics",
-    measured: Sequence[dict],
+    measured: Sequence[dict[str, Any]],
     stated: Sequence,
-    audits: dict | None,
+    audits: dict[str, Any] | None,
     loadings: Path | None,
-    fit: dict,
+    fit: dict[str, Any],
     fitted: "LinearFit",
-    effects: Sequence[dict] = (),
-    traits: Sequence[dict] = (),
-    regression: dict | None = None,
+    effects: Sequence[dict[str, Any]] = (),
+    traits: Sequence[dict[str, Any]] = (),
+    regression: dict[str, Any] | None = None,
     truncated_ld: str | None = None,
 ) -> StatementContent:
     """Return all that the statement of a release says.
@@ -140,7 +140,9 @@ def release_content(
     )
 
 
-def _case_counts(settings: "StudyConfig", label: dict, noisy: "NoisyStatistics") -> tuple[dict, ...]:
+def _case_counts(
+    settings: "StudyConfig", label: dict[str, Any], noisy: "NoisyStatistics"
+) -> tuple[dict[str, Any], ...]:
     """Return the noisy numbers of cases and controls of 0/1 outcomes; none if they were not drawn."""
     if not request_of(label).counts_cases:
         return ()
@@ -148,7 +150,9 @@ def _case_counts(settings: "StudyConfig", label: dict, noisy: "NoisyStatistics")
     return case_counts(label, noisy, is_binary=constants["is_binary"].to_numpy())
 
 
-def _noise_of_weights(fit: dict, sites: "pd.DataFrame", label: dict, noisy: "NoisyStatistics") -> Any:
+def _noise_of_weights(
+    fit: dict[str, Any], sites: "pd.DataFrame", label: dict[str, Any], noisy: "NoisyStatistics"
+) -> Any:
     """Return the expected noise sd of a weight of ridge with a stated lambda; None of any other fit."""
     request = request_of(label)
     if not METHODS[fit["method"]].is_ridge(fit["lambda_from"]) or request.coding != Coding.HALF:
@@ -157,7 +161,9 @@ def _noise_of_weights(fit: dict, sites: "pd.DataFrame", label: dict, noisy: "Noi
     return expected_noise_sd(request, slopes=noisy.slopes, **terms)
 
 
-def _draws_of_outcomes(label: dict, measured: Sequence[dict]) -> list[tuple[dict, str | None]]:
+def _draws_of_outcomes(
+    label: dict[str, Any], measured: Sequence[dict[str, Any]]
+) -> list[tuple[dict[str, Any], str | None]]:
     """Return every draw with the one outcome that it serves, or None; draws of accuracy come last."""
     names = drawn_names(label)
     n_budgets = len(names) // label["request"]["n_outcomes"]
@@ -171,7 +177,9 @@ def _draws_of_outcomes(label: dict, measured: Sequence[dict]) -> list[tuple[dict
     ]
 
 
-def _totals(label: dict, draws: Sequence[tuple[dict, str | None]], *, is_joined: bool) -> dict:
+def _totals(
+    label: dict[str, Any], draws: Sequence[tuple[dict[str, Any], str | None]], *, is_joined: bool
+) -> dict[str, Any]:
     """Return epsilon of one outcome, of the whole study, and a person's loss if it is another.
 
     If weights of an outcome depend on draws of others, it loses what the whole study does. Without accuracy
@@ -201,7 +209,7 @@ def _totals(label: dict, draws: Sequence[tuple[dict, str | None]], *, is_joined:
     return {"epsilon": _above(epsilon), "per_outcome": _above(per_outcome), "person": person}
 
 
-def _is_as_asked(events: "Sequence[Event]", request: dict) -> bool:
+def _is_as_asked(events: "Sequence[Event]", request: dict[str, Any]) -> bool:
     """Return whether draws keep within the (epsilon, delta) of a budget."""
     cost = total_cost(events)
     rest = Fraction(repr(request["epsilon"])) - cost.pure_epsilon
@@ -213,7 +221,7 @@ def _above(number: float) -> str:
     return text_above(Fraction(repr(number)), digits=CLAIM_DIGITS)
 
 
-def _terms(request: dict, totals: dict) -> Terms:
+def _terms(request: dict[str, Any], totals: dict[str, Any]) -> Terms:
     named = {name: request[name] for name in ("protection", "unit", "neighbours", "accounting", "rows")}
     return Terms(epsilon=totals["epsilon"], delta=request["delta"], **named)
 
@@ -239,7 +247,7 @@ def _preprocessing(settings: "StudyConfig") -> tuple[str, ...]:
     return (f"Before this program, not covered by the guarantee, in the curator's words: {preprocessing}",)
 
 
-def _curation(settings: "StudyConfig", traits: Sequence[dict]) -> Curation:
+def _curation(settings: "StudyConfig", traits: Sequence[dict[str, Any]]) -> Curation:
     elsewhere = ("genome_build", "preprocessing", "audit_draws", "statistics")
     texts = {name: value or "" for name, value in settings.release.as_dict().items() if name not in elsewhere}
     texts["acknowledgement"] = settings.dataset.acknowledgement or ""
@@ -248,7 +256,9 @@ def _curation(settings: "StudyConfig", traits: Sequence[dict]) -> Curation:
     return Curation(**texts)
 
 
-def _public_inputs(settings: "StudyConfig", digest: str, label: dict, fit: dict) -> Iterator[PublicInput]:
+def _public_inputs(
+    settings: "StudyConfig", digest: str, label: dict[str, Any], fit: dict[str, Any]
+) -> Iterator[PublicInput]:
     origin = settings.public.origin or (
         f"a simulated reference cohort of {settings.cohort.simulation.reference_people} other people"
     )
@@ -306,7 +316,7 @@ def _public_side(public: "Public", protection: Protection) -> Iterator[PublicInp
             yield PublicInput(PUBLIC_SIDE[protection], digest, origin)
 
 
-def _inputs_of_fit(fit: dict, request: dict) -> Iterator[PublicInput]:
+def _inputs_of_fit(fit: dict[str, Any], request: dict[str, Any]) -> Iterator[PublicInput]:
     chosen = "chosen in the configuration"
     if request["coding"] != Coding.HALF:
         yield PublicInput("norm of a row of genotypes", f"{request['row_norm']:g}", "public frequencies")

@@ -14,7 +14,7 @@ DIGITS, SHARE_DIGITS = 15, 4
 GAUSSIAN, LAPLACE, SUBSET = "gaussian", "laplace", "subset"
 
 
-def describe_draws(events: Iterable[dict[str, Any]]) -> tuple[list[dict], list[Cost]]:
+def describe_draws(events: Iterable[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[Cost]]:
     """Say of every draw what it was, what it lost and which share of the release's loss that is.
 
     Events are as in `StatementContent`. The result is the section ``mechanisms`` of a statement, and the cost

@@ -53,7 +53,7 @@ TOLERANCE = 1e-5
 class StatedRequest(PrivacyRequest):
     """The terms of a release, and the standard deviations of its noise, as its statement has them."""
 
-    noise_sd: dict  # by name, 0 without noise; in place of a budget
+    noise_sd: dict[str, Any]  # by name, 0 without noise; in place of a budget
 
 
 class _Drawn(NamedTuple):
@@ -86,7 +86,7 @@ class OpenRelease:
     scoring files, then covariates, then the intercept 1/2.
     """
 
-    statement: dict  # the privacy statement
+    statement: dict[str, Any]  # the privacy statement
     arrays: dict[str, np.ndarray]
     noise_sd: dict[str, float]  # of an entry of `gram` and `cross`
     n: int  # the number of rows, as released or public
@@ -186,7 +186,7 @@ class OpenRelease:
         )
 
     @property
-    def _clips(self) -> dict:
+    def _clips(self) -> dict[str, Any]:
         """The bounds that the clip of the outcomes depends on, as the arguments of `clip_moments`."""
         bound, norm = clips_of(self.statement)
         n_shared = len(self.arrays["slopes"]) if shares_budget(self.statement) else 1

@@ -91,7 +91,7 @@ class Scores:
             table = table[table["row"].isin(self.chosen[index])]
         return table.drop(columns="row"), table["row"].to_numpy()
 
-    def subset(self, index: int) -> dict:
+    def subset(self, index: int) -> dict[str, Any]:
         """Return the number and site digest of the variants of an outcome's files; empty if they hold all."""
         if self.chosen is None:
             return {}
@@ -160,7 +160,7 @@ def write_scoring_file(
     citation: str,
     license_text: str,
     acknowledgement: str = "",
-    trait: dict | None = None,
+    trait: dict[str, Any] | None = None,
 ) -> None:
     """Write the score of one outcome, ``.txt.gz``.
 

@@ -160,7 +160,7 @@ def _curation(curation: Curation) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value or name not in optional}
 
 
-def _costs_of_outcomes(mechanisms: list[dict], costs: list[Cost]) -> list[Cost]:
+def _costs_of_outcomes(mechanisms: list[dict[str, Any]], costs: list[Cost]) -> list[Cost]:
     """Return what each outcome costs that has draws of its own; of others, what serves all."""
     by_owner = defaultdict(Cost)
     for part, cost in zip(mechanisms, costs, strict=True):

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -43,7 +43,7 @@ class ReleasedStatistics:
 
 
 def released_statistics(
-    label: dict, noisy: "NoisyStatistics", sites: pd.DataFrame, *, scales: pd.DataFrame | None
+    label: dict[str, Any], noisy: "NoisyStatistics", sites: pd.DataFrame, *, scales: pd.DataFrame | None
 ) -> ReleasedStatistics:
     """Take of what was drawn the outputs of the mechanisms, and public constants, and nothing else.
 
@@ -85,7 +85,7 @@ def released_statistics(
 
 
 def released_genome_effects(
-    label: dict,
+    label: dict[str, Any],
     noisy: "NoisyStatistics",
     sites: pd.DataFrame,
     *,
@@ -130,13 +130,13 @@ def _prevalence(noisy: "NoisyStatistics", scales: pd.DataFrame | None) -> np.nda
     return np.where(scales["is_binary"], scales["centre"], np.nan)
 
 
-def _noise_sds(label: dict, statistic: str, n_drawn: int) -> np.ndarray:
+def _noise_sds(label: dict[str, Any], statistic: str, n_drawn: int) -> np.ndarray:
     """Return the standard deviation of the noise on each outcome; one draw is of all of a budget."""
     sds = [event["sigma"] for event in label["events"] if event["statistic"] == statistic]
     return np.repeat(sds, n_drawn // len(sds))
 
 
-def write_statistics(folder: Path, statistics: ReleasedStatistics, statement: dict) -> None:
+def write_statistics(folder: Path, statistics: ReleasedStatistics, statement: dict[str, Any]) -> None:
     """Write the statistics into the folder of a bundle."""
     outcomes, counts = statement["data_domain"]["outcomes"], case_counts_of(statement)
     arrays = folder / ARRAYS

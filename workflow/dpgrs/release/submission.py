@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from dpgrs.errors import UsageError
 from dpgrs.io.files import replacing
@@ -59,8 +59,8 @@ class _Score(NamedTuple):
 
     name: str
     outcome: str
-    trait: dict
-    file: dict
+    trait: dict[str, Any]
+    file: dict[str, Any]
 
 
 class _Accuracy(NamedTuple):
@@ -75,7 +75,7 @@ class _Accuracy(NamedTuple):
 class Submission:
     """A template as far as it can be filled in."""
 
-    rows: dict[str, list[dict]]  # of each sheet of `submission_template.sheets`
+    rows: dict[str, list[dict[str, Any]]]  # of each sheet of `submission_template.sheets`
     warnings: list[str]  # why the Catalog may not take the scores
     left: list[str]  # what only the curator knows, sheet by sheet
 
@@ -204,7 +204,7 @@ class _Bundle:
         return not self.is_withheld and not self.n_tested
 
 
-def _publication(bundle: "_Bundle") -> list[dict]:
+def _publication(bundle: "_Bundle") -> list[dict[str, Any]]:
     curation = bundle.statement["curation"]
     lines, doi = template.sheets()[template.PUBLICATION]["line"], DOI.search(curation["citation"])
     summary = f"{curation['title']}, by {curation['curator']}, {curation['publication_date']}."
@@ -216,7 +216,7 @@ def _publication(bundle: "_Bundle") -> list[dict]:
     ]
 
 
-def _score(bundle: "_Bundle", score: "_Score") -> dict:
+def _score(bundle: "_Bundle", score: "_Score") -> dict[str, Any]:
     statement, trait = bundle.statement, score.trait
     domain, software = statement["data_domain"], f"dpgrs {statement['software']['version']}."
     digest = statement["files"][score.file["file"]]
@@ -235,7 +235,7 @@ def _score(bundle: "_Bundle", score: "_Score") -> dict:
     }
 
 
-def _samples(bundle: "_Bundle", score: "_Score") -> Iterator[dict]:
+def _samples(bundle: "_Bundle", score: "_Score") -> Iterator[dict[str, Any]]:
     """Yield the rows of those who developed a score, and of those it was measured on."""
     dataset, trait = bundle.statement["dataset"], score.trait
     said = (
@@ -269,7 +269,7 @@ def _samples(bundle: "_Bundle", score: "_Score") -> Iterator[dict]:
     yield of_cohort | tested | {"additional": said + share} | n_tested
 
 
-def _performance(bundle: "_Bundle", score: "_Score") -> Iterator[dict]:
+def _performance(bundle: "_Bundle", score: "_Score") -> Iterator[dict[str, Any]]:
     """Yield the row of a score that was measured."""
     if score.outcome not in bundle.accuracy:
         return

@@ -5,7 +5,7 @@ from collections.abc import Collection
 from functools import cache
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
@@ -24,12 +24,12 @@ WIDTH, HEAD_HEIGHT = 28, 90
 
 
 @cache
-def sheets() -> dict[str, dict]:
+def sheets() -> dict[str, dict[str, Any]]:
     """Return the columns of each sheet: name and caption by key."""
     return yaml.load(TEMPLATE.read_text(encoding="utf-8"), yaml.CSafeLoader)
 
 
-def write_workbook(path: Path | str, rows: dict[str, list[dict]]) -> None:
+def write_workbook(path: Path | str, rows: dict[str, list[dict[str, Any]]]) -> None:
     """Write the workbook, ``.xlsx``; same rows, same bytes.
 
     Rows of a sheet have text or numbers by columns of `sheets`; others stay empty. A text longer than a cell
@@ -58,7 +58,7 @@ def write_workbook(path: Path | str, rows: dict[str, list[dict]]) -> None:
     Path(path).write_bytes(content.getvalue())
 
 
-def _write_head(sheet: "Worksheet", columns: Collection[dict], form: "Format") -> int:
+def _write_head(sheet: "Worksheet", columns: Collection[dict[str, Any]], form: "Format") -> int:
     """Write names of columns, under their captions if there are any; return the number of the next row."""
     n_rows, last = 1 + any("under" in column for column in columns), None
     for row in range(n_rows):
@@ -72,7 +72,7 @@ def _write_head(sheet: "Worksheet", columns: Collection[dict], form: "Format") -
     return n_rows
 
 
-def _require_short(rows: dict[str, list[dict]]) -> None:
+def _require_short(rows: dict[str, list[dict[str, Any]]]) -> None:
     for sheet, lines in rows.items():
         for row in lines:
             for column, value in row.items():

@@ -61,7 +61,7 @@ class Curation:
     publication_date: str  # ``YYYY-MM-DD``, set by the curator; never the time of a run
     acknowledgement: str = ""  # of who gave the data, in the words that their terms ask for
     beyond_20: str = ""  # why a person may lose more than epsilon 20 by the release, where somebody does
-    traits: tuple[dict, ...] = ()  # what outcomes are, from `dpgrs.study.traits.read_traits`
+    traits: tuple[dict[str, Any], ...] = ()  # what outcomes are, from `dpgrs.study.traits.read_traits`
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class StatementContent:
     is_joined: bool = False  # whether weights of an outcome follow from draws of others: it loses what all do
     # Whether the rows on which each outcome is known were counted; None of methods that need no such count.
     missing_outcomes: Missing | None = None
-    case_counts: tuple[dict, ...] = ()  # from `dpgrs.release.case_counts.case_counts`
+    case_counts: tuple[dict[str, Any], ...] = ()  # from `dpgrs.release.case_counts.case_counts`
 
     @property
     def has_covariates(self) -> bool:

@@ -31,7 +31,7 @@ def _represent_text(dumper: Any, text: str) -> Any:
 _Dumper.add_representer(str, _represent_text)
 
 
-def to_registry_yaml(statement: dict) -> str:
+def to_registry_yaml(statement: dict[str, Any]) -> str:
     """Convert a privacy statement to YAML."""
     record = {
         "url_slug": _slug(statement["curation"]),
@@ -67,7 +67,7 @@ def to_registry_yaml(statement: dict) -> str:
     return yaml.dump(record, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=2**20)
 
 
-def _basic(statement: dict) -> dict:
+def _basic(statement: dict[str, Any]) -> dict[str, Any]:
     curation, domain = statement["curation"], statement["data_domain"]
     return {
         "name": curation["title"],
@@ -82,12 +82,12 @@ def _basic(statement: dict) -> dict:
     }
 
 
-def _variants(statement: dict) -> str:
+def _variants(statement: dict[str, Any]) -> str:
     number, n_sites = n_chosen(statement), statement["data_domain"]["n_variants"]
     return f"{n_sites} variants" if number is None else f"{number} of {n_sites} variants, chosen in private,"
 
 
-def _data_domain(statement: dict) -> str:
+def _data_domain(statement: dict[str, Any]) -> str:
     domain, guarantee = statement["data_domain"], statement["guarantee"]
     traits = "; ".join(map(_trait_in_words, statement["curation"].get("traits", ())))
     return (
@@ -97,7 +97,7 @@ def _data_domain(statement: dict) -> str:
     )
 
 
-def _trait_in_words(trait: dict) -> str:
+def _trait_in_words(trait: dict[str, Any]) -> str:
     """Return what an outcome is in one line: its trait and terms, and of whom."""
     terms, name = ", ".join(trait.get("efo_ids", ())), trait["outcome"]
     words = [f"{name} is {trait.get('reported_trait', name)}" + (f" ({terms})" if terms else "")]
@@ -106,7 +106,7 @@ def _trait_in_words(trait: dict) -> str:
     return ", ".join(words)
 
 
-def _privacy_loss(statement: dict) -> dict:
+def _privacy_loss(statement: dict[str, Any]) -> dict[str, Any]:
     guarantee, person = statement["guarantee"], statement["guarantee"]["person"]
     return {
         "privacy_unit": guarantee["unit"].capitalize(),
@@ -121,12 +121,12 @@ def _privacy_loss(statement: dict) -> dict:
     }
 
 
-def _parts(guarantee: dict) -> str:
+def _parts(guarantee: dict[str, Any]) -> str:
     pure = f", and pure epsilon {guarantee['pure_epsilon']}" if "pure_epsilon" in guarantee else ""
     return f"Gaussian differential privacy with mu {guarantee['mu']}{pure}"
 
 
-def _release_details(statement: dict) -> str:
+def _release_details(statement: dict[str, Any]) -> str:
     ledger = statement["ledger"]
     return (
         f"{statement['release_type'].capitalize()}. A ledger counts all releases from the data set; after "
@@ -135,7 +135,7 @@ def _release_details(statement: dict) -> str:
     )
 
 
-def _implementation(statement: dict) -> dict:
+def _implementation(statement: dict[str, Any]) -> dict[str, Any]:
     software = statement["software"]
     return {
         "preprocessing_and_hyperparameter_tuning": _items(statement["preprocessing"])
@@ -147,7 +147,7 @@ def _implementation(statement: dict) -> dict:
     }
 
 
-def _notes(statement: dict) -> str:
+def _notes(statement: dict[str, Any]) -> str:
     accuracy = statement["accuracy"]
     if isinstance(accuracy, str):
         lines = ["Accuracy: withheld."]
@@ -156,7 +156,7 @@ def _notes(statement: dict) -> str:
     return _items([*lines, *statement["not_protected"], statement["subgroups"]])
 
 
-def _mechanism(part: dict) -> str:
+def _mechanism(part: dict[str, Any]) -> str:
     claim = f"{part['norm']} sensitivity {part['sensitivity']} ({part['proof']})"
     if part["mechanism"] == "gaussian":
         size = f"standard deviation {part['sigma']}, {part['entries']} numbers, mu {part['mu']}"
@@ -168,7 +168,7 @@ def _mechanism(part: dict) -> str:
     return f"{part['statistic']}: {choice}, {part['noise']}; {claim} of a score, epsilon {part['epsilon']}"
 
 
-def _name_origin(statement: dict) -> Iterator[str]:
+def _name_origin(statement: dict[str, Any]) -> Iterator[str]:
     """Name what is unprotected: all but a number of rows that was drawn."""
     is_drawn = any(mechanism["statistic"] == "count" for mechanism in statement["mechanisms"])
     return (
@@ -182,6 +182,6 @@ def _items(lines: Iterable[str]) -> str:
     return "\n".join(f"- {line}" for line in lines)
 
 
-def _slug(curation: dict) -> str:
+def _slug(curation: dict[str, Any]) -> str:
     words = f"{curation['title']} {curation['curator']} {curation['publication_date'][:4]}".lower()
     return re.sub(r"[^a-z0-9]+", "-", words).strip("-") or "release"

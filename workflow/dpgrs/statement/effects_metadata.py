@@ -1,6 +1,7 @@
 """What stands beside a file of the effects of single variants: its metadata, and counts in people."""
 
 import hashlib
+from typing import Any
 
 import yaml
 
@@ -27,7 +28,7 @@ FLOOR_NOTE = (
 )
 
 
-def case_counts_of(statement: dict) -> dict[str, dict[str, int]]:
+def case_counts_of(statement: dict[str, Any]) -> dict[str, dict[str, int]]:
     """Return numbers of cases and controls in people, by outcome; empty without any."""
     of_person = 2 if statement["guarantee"]["rows"] == Rows.HAPLOTYPES else 1
     counts = {}
@@ -37,7 +38,7 @@ def case_counts_of(statement: dict) -> dict[str, dict[str, int]]:
     return counts
 
 
-def notes_of(statement: dict) -> str:
+def notes_of(statement: dict[str, Any]) -> str:
     """Return what the metadata of every file of effects of a release says of these."""
     digests = [one["value"] for one in statement["public_inputs"] if one["name"] == TRUNCATED_LD]
     return NOTES + "".join(OF_DIRECTIONS.format(digest=digest) for digest in digests)

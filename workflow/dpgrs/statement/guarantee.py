@@ -20,7 +20,11 @@ GAUSSIAN = "gaussian"
 
 
 def words_of(
-    guarantee: dict, mechanisms: list[dict], public_inputs: list[dict], *, protected: str
+    guarantee: dict[str, Any],
+    mechanisms: list[dict[str, Any]],
+    public_inputs: list[dict[str, Any]],
+    *,
+    protected: str,
 ) -> dict[str, Any]:
     """Say in words what follows from the terms and the draws of a release.
 
@@ -45,7 +49,7 @@ def factor(epsilon: str) -> str:
     return f"{rounded:f}" if rounded < 10**6 else f"{rounded:.2E}"
 
 
-def _definition(terms: dict, protected: str) -> str:
+def _definition(terms: dict[str, Any], protected: str) -> str:
     """Define what is promised."""
     unit = terms["unit"]
     change = {
@@ -61,7 +65,7 @@ def _definition(terms: dict, protected: str) -> str:
     )
 
 
-def _plain_line(guarantee: dict, protected: str) -> str:
+def _plain_line(guarantee: dict[str, Any], protected: str) -> str:
     """Say in plain words what a reader may learn."""
     unit, person = guarantee["unit"], guarantee["person"]
     unknown = {
@@ -86,7 +90,7 @@ def _plain_line(guarantee: dict, protected: str) -> str:
     )
 
 
-def _assumptions(mechanisms: list[dict], public_inputs: list[dict]) -> list[str]:
+def _assumptions(mechanisms: list[dict[str, Any]], public_inputs: list[dict[str, Any]]) -> list[str]:
     """List what the guarantee rests on: always, by what was drawn, and by the files that were read."""
     names = {part[name] for part in mechanisms for name in ("statistic", "mechanism")}
     of_draws = dict.fromkeys(line for name, line in ASSUMED_OF.items() if name in names)
@@ -96,7 +100,7 @@ def _assumptions(mechanisms: list[dict], public_inputs: list[dict]) -> list[str]
     return [*ASSUMPTIONS, *of_draws, *(line for line, holds in of_files.items() if holds)]
 
 
-def _theorem(mechanisms: list[dict]) -> str:
+def _theorem(mechanisms: list[dict[str, Any]]) -> str:
     """Name the theorems by which what the mechanisms cost adds up."""
     families = {part["mechanism"] for part in mechanisms}
     gaussian, pure = GAUSSIAN in families, bool(families - {GAUSSIAN})

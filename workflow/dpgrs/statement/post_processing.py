@@ -42,7 +42,7 @@ OF_ACCURACY = (
 
 def post_processing(
     method: str,
-    fit: dict,
+    fit: dict[str, Any],
     *,
     protection: Protection | str,
     missing_outcomes: Missing | str | None,
@@ -83,7 +83,7 @@ def post_processing(
 
 
 def is_post_processing(
-    said: list[str], method: str, fit: dict, *, outcomes: Sequence[str], **known: Any
+    said: list[str], method: str, fit: dict[str, Any], *, outcomes: Sequence[str], **known: Any
 ) -> bool:
     """Return whether a list is as `post_processing` gives it, whatever chose the method and a fit found."""
     is_chosen = method in REASONS and method != DEFAULT and said[:1] == [reason_in_words(method)]
@@ -91,7 +91,7 @@ def is_post_processing(
     return said == post_processing(method, fit, **known)
 
 
-def _found_of(said: list[str], method: str, fit: dict, outcomes: Sequence[str]) -> list[str]:
+def _found_of(said: list[str], method: str, fit: dict[str, Any], outcomes: Sequence[str]) -> list[str]:
     """Return the lines that a fit may have found out, each once, as written but for their numbers."""
     kinds = []
     if stated_method(method).takes_ld:

@@ -92,7 +92,7 @@ LONGEST_LINE, MOST_LINES = 500, 1000
 
 def verify_release(
     directory: Path | str, *, reference: Path | str | None = None, ld: Path | str | None = None
-) -> dict:
+) -> dict[str, Any]:
     """Check a release.
 
     Parameters
@@ -181,7 +181,7 @@ def verify_release(
     }
 
 
-def _reference_problems(statement: dict, files: dict[str, Path], reference: Path) -> list[str]:
+def _reference_problems(statement: dict[str, Any], files: dict[str, Path], reference: Path) -> list[str]:
     """Score the public people by a bundle in which nothing else is wrong."""
     if ACCURACY_SUMS not in files:
         raise UsageError(
@@ -198,13 +198,13 @@ def _reference_problems(statement: dict, files: dict[str, Path], reference: Path
     return sum_problems(names, sums, *people) or scored_problems(statement, files, *people)
 
 
-def _accuracy(statement: dict, files: dict[str, Path]) -> str:
+def _accuracy(statement: dict[str, Any], files: dict[str, Path]) -> str:
     if statement["accuracy"] == Metrics.WITHHELD:
         return "withheld"
     return "recomputed" if ACCURACY_SUMS in files else "charged"
 
 
-def verdict(report: dict) -> str:
+def verdict(report: dict[str, Any]) -> str:
     """Return what was checked of a bundle without a finding, and what was not, in three lines.
 
     The report is from `verify_release`, perhaps with ``refits`` of `dpgrs.release.open_release`.
@@ -253,14 +253,14 @@ def _in_words(problems: list[str], directory: Path | str) -> str:
 
 
 def _folder_problems(
-    files: dict[str, Path], sums: dict[str, str] | None, statement: dict | None
+    files: dict[str, Path], sums: dict[str, str] | None, statement: dict[str, Any] | None
 ) -> dict[str, str]:
     """Check that all files are there, no others, and each with its digest; return problems by name."""
     missing = {name: f"{name} must be there" for name in sorted(FIXED_FILES - files.keys())}
     return missing | digest_problems(digests_of(files), sums=sums, statement=statement)
 
 
-def _name_problems(statement: dict) -> list[str]:
+def _name_problems(statement: dict[str, Any]) -> list[str]:
     """Check that the statement's names of files and outcomes agree with each other."""
     scores, problems = statement["scores"], []
     named = [file for score in scores for file in (score["file"], score["standard_errors"]) if file]
@@ -281,7 +281,7 @@ def _name_problems(statement: dict) -> list[str]:
     return problems
 
 
-def _read_statement(files: dict[str, Path]) -> tuple[dict | None, list[str]]:
+def _read_statement(files: dict[str, Path]) -> tuple[dict[str, Any] | None, list[str]]:
     """Return the statement, or None, and what is wrong with it."""
     statement, problems = _read_json(files, STATEMENT)
     if problems or STATEMENT not in files:
@@ -319,7 +319,7 @@ def _read_json(files: dict[str, Path], name: str) -> tuple[Any, list[str]]:
         return None, [f"{name} must be JSON in UTF-8, without a repeated key"]
 
 
-def _without_repeats(pairs: list[tuple[str, Any]]) -> dict:
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len({key for key, _ in pairs}) < len(pairs):
         raise ValueError("a key is there twice")
     return dict(pairs)
@@ -329,7 +329,7 @@ def _refuse(constant: str) -> None:
     raise ValueError(constant)
 
 
-def _choice_problems(statement: dict) -> list[str]:
+def _choice_problems(statement: dict[str, Any]) -> list[str]:
     """Check that the variants of a score are all, or so many as the release chose and paid for."""
     domain, scores, chosen = statement["data_domain"], statement["scores"], choices_of(statement)
     n_sites = domain["n_variants"]
@@ -358,7 +358,7 @@ def _choice_problems(statement: dict) -> list[str]:
     ]
 
 
-def _provenance_problems(statement: dict, files: dict[str, Path]) -> list[str]:
+def _provenance_problems(statement: dict[str, Any], files: dict[str, Path]) -> list[str]:
     """Check that provenance holds what may be published, and the program that the statement names."""
     provenance, problems = _read_json(files, "provenance.json")
     software = {"dpgrs": statement["software"]["version"], "commit": statement["software"]["commit"]}
@@ -369,7 +369,7 @@ def _provenance_problems(statement: dict, files: dict[str, Path]) -> list[str]:
     return problems
 
 
-def _word_problems(statement: dict, files: dict[str, Path]) -> list[str]:
+def _word_problems(statement: dict[str, Any], files: dict[str, Path]) -> list[str]:
     """Check that the words that follow from a statement's terms and draws are right, word for word."""
     version = statement["software"]["version"]
     other = "" if version == __version__ else f"; this is dpgrs {__version__}: take {version}"
@@ -406,7 +406,7 @@ def _word_problems(statement: dict, files: dict[str, Path]) -> list[str]:
     return [f"{line}, word for word as dpgrs {version} has it{other}" for line in wrong]
 
 
-def _trace_problems(files: dict[str, Path], statement: dict) -> list[str]:
+def _trace_problems(files: dict[str, Path], statement: dict[str, Any]) -> list[str]:
     """Find traces of the machine: absolute paths, except in names of outcomes and their traits."""
     traits = json.dumps(list(traits_of(statement).values()), ensure_ascii=False)
     known, problems = [*statement["data_domain"]["outcomes"], traits], []

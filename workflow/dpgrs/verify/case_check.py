@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from dpgrs.verify.statistics_check import ARRAYS, LEAST_SDS, floors, prevalences
 THREE_DIGITS = 0.006
 
 
-def case_problems(statement: dict, files: dict[str, Path]) -> list[str]:
+def case_problems(statement: dict[str, Any], files: dict[str, Path]) -> list[str]:
     """List what is wrong with the cases and controls of a bundle in which nothing else is."""
     stated = {counts["outcome"]: counts for counts in statement.get("case_counts", ())}
     if not stated:
@@ -50,7 +51,7 @@ def case_problems(statement: dict, files: dict[str, Path]) -> list[str]:
     return problems
 
 
-def _entry_problems(statement: dict, entry: dict) -> Iterator[tuple[str, str]]:
+def _entry_problems(statement: dict[str, Any], entry: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Compare the numbers of an outcome with each other, with the rows, and with the noise that was drawn."""
     sigmas = {
         mechanism["statistic"]: float(mechanism["sigma"])
@@ -79,7 +80,9 @@ def _entry_problems(statement: dict, entry: dict) -> Iterator[tuple[str, str]]:
         yield "note", "be of cases at an end of what can be"
 
 
-def _drawn_problems(name: str, entry: dict, noisy: float, most: float, *, is_floor: bool) -> list[str]:
+def _drawn_problems(
+    name: str, entry: dict[str, Any], noisy: float, most: float, *, is_floor: bool
+) -> list[str]:
     """Compare the stated numbers with the noisy numbers that they follow from."""
     n_known = round(most)
     exact = {"known": n_known, "cases": sorted((0, round(noisy), n_known))[1]}

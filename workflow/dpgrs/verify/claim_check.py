@@ -8,7 +8,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mpmath import mp
 
@@ -65,7 +65,7 @@ class Loss:
         return Loss(self.mu_squared * size**2, self.pure * size)
 
 
-def claim_problems(statement: dict) -> list[str]:
+def claim_problems(statement: dict[str, Any]) -> list[str]:
     """Check every number of a statement's accounting."""
     sizes = {mechanism[name] for mechanism in statement["mechanisms"] for name in SIZES if name in mechanism}
     if sum(map(len, sizes)) > MOST_DIGITS:
@@ -139,7 +139,7 @@ def _to_mpf(fraction: Fraction) -> "MPF":
     return mp.mpf(fraction.numerator) / fraction.denominator
 
 
-def loss_of(mechanism: dict) -> Loss:
+def loss_of(mechanism: dict[str, Any]) -> Loss:
     """Return the loss of a mechanism of a statement."""
     if mechanism["mechanism"] == GAUSSIAN:
         return Loss(mu_squared=_ratio(mechanism) ** 2)
@@ -148,13 +148,15 @@ def loss_of(mechanism: dict) -> Loss:
     )
 
 
-def _ratio(mechanism: dict) -> Fraction:
+def _ratio(mechanism: dict[str, Any]) -> Fraction:
     return Fraction(mechanism["sensitivity"]) / Fraction(
         mechanism["sigma" if "sigma" in mechanism else "scale"]
     )
 
 
-def _mechanism_problems(mechanism: dict, loss: Loss, total: Loss, guarantee: dict) -> list[str]:
+def _mechanism_problems(
+    mechanism: dict[str, Any], loss: Loss, total: Loss, guarantee: dict[str, Any]
+) -> list[str]:
     rules = _family_rules(mechanism, loss, total) | {
         f"a grid whose step is a power of 2, got {mechanism.get('grid')}": _is_power_of_2(
             mechanism.get("grid", "1")
@@ -171,7 +173,7 @@ def _mechanism_problems(mechanism: dict, loss: Loss, total: Loss, guarantee: dic
     ]
 
 
-def _family_rules(mechanism: dict, loss: Loss, total: Loss) -> dict[str, bool]:
+def _family_rules(mechanism: dict[str, Any], loss: Loss, total: Loss) -> dict[str, bool]:
     """Return the rules for a mechanism of its family, and whether they hold."""
     share = Fraction(mechanism["share"])
     if mechanism["mechanism"] == GAUSSIAN:
@@ -205,7 +207,7 @@ def _is_share(share: Fraction, part: Fraction, whole: Fraction) -> bool:
     return 0 <= 1 - share * whole / part <= Fraction(1, 1000)
 
 
-def _total_problems(statement: dict, losses: list[Loss]) -> list[str]:
+def _total_problems(statement: dict[str, Any], losses: list[Loss]) -> list[str]:
     """Check that every claim covers the sum of its mechanisms."""
     guarantee, composition, total = statement["guarantee"], statement["composition"], sum(losses, Loss())
     rows_of_person = 1 if guarantee["unit"] == "person" else 2
@@ -232,7 +234,7 @@ def _total_problems(statement: dict, losses: list[Loss]) -> list[str]:
     return problems
 
 
-def _outcome_problems(statement: dict, losses: list[Loss]) -> list[str]:
+def _outcome_problems(statement: dict[str, Any], losses: list[Loss]) -> list[str]:
     """Check that the most that one outcome costs covers every outcome."""
     by_owner = defaultdict(Loss)
     for mechanism, loss in zip(statement["mechanisms"], losses, strict=True):
@@ -252,7 +254,7 @@ def _outcome_problems(statement: dict, losses: list[Loss]) -> list[str]:
     return next(filter(None, problems), [])
 
 
-def _fits_outcomes_together(statement: dict) -> bool:
+def _fits_outcomes_together(statement: dict[str, Any]) -> bool:
     """Return whether weights of an outcome follow from what was drawn for others, too."""
     method, fit = stated_method(statement["method"]), statement["fit"]
     if method is None or method.is_separate:
@@ -263,7 +265,7 @@ def _fits_outcomes_together(statement: dict) -> bool:
     return is_joint or any(value_of(name, fit) in values for name, values in joining.items() if values)
 
 
-def _accuracy_problems(statement: dict, losses: list[Loss]) -> list[str]:
+def _accuracy_problems(statement: dict[str, Any], losses: list[Loss]) -> list[str]:
     """Check that the stated cost of the accuracy of each outcome covers its draws."""
     loss_of_outcome = defaultdict(Loss)
     for mechanism, loss in zip(statement["mechanisms"], losses, strict=True):
@@ -291,7 +293,7 @@ def _accuracy_problems(statement: dict, losses: list[Loss]) -> list[str]:
     return problems
 
 
-def _ledger_problems(statement: dict, total: Loss) -> list[str]:
+def _ledger_problems(statement: dict[str, Any], total: Loss) -> list[str]:
     guarantee, ledger = statement["guarantee"], statement["ledger"]
     account = "/".join(guarantee[term] for term in ("protection", "unit", "neighbours"))
     spent = Loss(*(Fraction(ledger["spent"][name]) for name in ("mu_squared", "pure_epsilon")))
@@ -308,7 +310,7 @@ def _ledger_problems(statement: dict, total: Loss) -> list[str]:
     return problems
 
 
-def _profile_problems(profile: dict, total: Loss) -> list[str]:
+def _profile_problems(profile: dict[str, Any], total: Loss) -> list[str]:
     """Check the profile, which a program would read in place of all the rest."""
     stated = Loss(Fraction(profile["mu_squared"]), Fraction(profile["pure_epsilon"]))
     problems = [
@@ -334,7 +336,7 @@ def _profile_problems(profile: dict, total: Loss) -> list[str]:
     return problems
 
 
-def _line_problems(guarantee: dict) -> list[str]:
+def _line_problems(guarantee: dict[str, Any]) -> list[str]:
     """Check that the plain-language line has the factors and the chances of the guarantee."""
     claims = [(guarantee, OF_UNIT)]
     if guarantee["unit"] != "person":
@@ -363,7 +365,7 @@ def _is_factor(text: str, epsilon: str) -> bool:
         return 0 <= mp.mpf(text) / mp.exp(_to_mpf(Fraction(epsilon))) - 1 <= mp.mpf("0.01")
 
 
-def _assumption_problems(statement: dict) -> list[str]:
+def _assumption_problems(statement: dict[str, Any]) -> list[str]:
     """Check that no assumption of the guarantee is left out."""
     names = {mechanism[name] for mechanism in statement["mechanisms"] for name in ("statistic", "mechanism")}
     inputs = {public["name"] for public in statement["public_inputs"]}
@@ -379,7 +381,7 @@ def _assumption_problems(statement: dict) -> list[str]:
     ]
 
 
-def _audit_problems(statement: dict) -> list[str]:
+def _audit_problems(statement: dict[str, Any]) -> list[str]:
     """Check that the audits cover every draw, and that none saw more than was claimed."""
     audit = statement["audit"]
     if audit is None:
@@ -399,7 +401,7 @@ def _audit_problems(statement: dict) -> list[str]:
     ]
 
 
-def _covering_problems(name: str, claim: dict, loss: Loss) -> list[str]:
+def _covering_problems(name: str, claim: dict[str, Any], loss: Loss) -> list[str]:
     """Check that (epsilon, delta) covers a loss; epsilon beyond the pure loss is for the Gaussian one."""
     epsilon = Fraction(claim["epsilon"])
     if epsilon < loss.pure:

@@ -17,7 +17,7 @@ SMALLEST_APART = 0.05
 ONE_DIGIT, FOUR_DIGITS = 0.051, 0.000051
 
 
-def count_problems(statement: dict, files: dict[str, Path]) -> list[str]:
+def count_problems(statement: dict[str, Any], files: dict[str, Path]) -> list[str]:
     """List counts of people held out, and their noise, that do not follow from the rest of a statement.
 
     The draws of the statement are in order.

@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 from dpgrs.statement.words import COVARIATES_INPUT
 
@@ -18,7 +19,7 @@ FIRST_COMPONENT = "PC1"  # columns of a table come before it
 MOST_UNSURE = 10  # columns with the scale of a 0/1 covariate that need be none
 
 
-def covariate_problems(statement: dict, files: dict[str, Path]) -> list[str]:
+def covariate_problems(statement: dict[str, Any], files: dict[str, Path]) -> list[str]:
     """List what is wrong with the weights of covariates."""
     stated = _stated(statement, COVARIATES_INPUT)
     if bool(stated) != (FILE in files):
@@ -52,7 +53,7 @@ def covariate_problems(statement: dict, files: dict[str, Path]) -> list[str]:
     return problems
 
 
-def _constant_problems(statement: dict, lines: list[list[str]]) -> list[str]:
+def _constant_problems(statement: dict[str, Any], lines: list[list[str]]) -> list[str]:
     """Compare bound, centres and scales, of one outcome's lines, with the public inputs.
 
     Columns of a table come first, and have constants of the curator; components are scaled by their loadings.
@@ -85,7 +86,7 @@ def _digests(constants: dict[str, tuple[float, float]]) -> Iterator[str]:
         yield hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
 
-def _stated(statement: dict, name: str) -> list[str]:
+def _stated(statement: dict[str, Any], name: str) -> list[str]:
     return [public["value"] for public in statement["public_inputs"] if public["name"] == name]
 
 

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from dpgrs.plugins import points
 from dpgrs.statement.words import NOISE
@@ -84,7 +84,7 @@ def has_statistics(method: str, protection: Protection | str) -> bool:
     return is_known and {*BY_METHOD[method]} <= draws
 
 
-def draw_problems(statement: dict, *, others: Sequence[Draws] = ()) -> list[str]:
+def draw_problems(statement: dict[str, Any], *, others: Sequence[Draws] = ()) -> list[str]:
     """Find draws that a statement leaves out, and those that its method does not make: two lines at most.
 
     `others` are draws that come before those of the method.
@@ -108,7 +108,7 @@ def draw_problems(statement: dict, *, others: Sequence[Draws] = ()) -> list[str]
     return [f"the mechanisms must hold {line}{names}" for line, names in amiss.items() if names]
 
 
-def form_problems(statement: dict) -> list[str]:
+def form_problems(statement: dict[str, Any]) -> list[str]:
     """Find draws that are not described as draws of their family are."""
     problems = []
     for part in statement["mechanisms"]:
@@ -123,7 +123,7 @@ def form_problems(statement: dict) -> list[str]:
     return problems
 
 
-def _lacking(statement: dict, needed: Sequence[Draws]) -> list[str]:
+def _lacking(statement: dict[str, Any], needed: Sequence[Draws]) -> list[str]:
     return [
         f"{draw.statistic} for {whom}"
         for draw in needed
@@ -131,7 +131,7 @@ def _lacking(statement: dict, needed: Sequence[Draws]) -> list[str]:
     ]
 
 
-def _is_drawn(statistic: str, statement: dict) -> bool:
+def _is_drawn(statistic: str, statement: dict[str, Any]) -> bool:
     """Return whether a statistic has noise: not if it depends on nothing that is protected."""
     guarantee = statement["guarantee"]
     return {
@@ -144,17 +144,17 @@ def _is_drawn(statistic: str, statement: dict) -> bool:
     }.get(statistic, True)
 
 
-def has_moments(statement: dict) -> bool:
+def has_moments(statement: dict[str, Any]) -> bool:
     """Return whether second moments of rows are among the draws, by the public norm of a row's."""
     return any(public["name"] == MOMENT_NORM for public in statement["public_inputs"])
 
 
-def _has_charged_accuracy(statement: dict) -> bool:
+def _has_charged_accuracy(statement: dict[str, Any]) -> bool:
     measured = statement["accuracy"]
     return isinstance(measured, list) and any(not accuracy["cost"].startswith(FREE) for accuracy in measured)
 
 
-def _outcomes_lacking(wanted: Draws, mechanisms: list[dict], outcomes: list[str]) -> list[str]:
+def _outcomes_lacking(wanted: Draws, mechanisms: list[dict[str, Any]], outcomes: list[str]) -> list[str]:
     """Return the outcomes with too few or too many draws of a statistic."""
     draws_by_outcome, names = defaultdict(list), [wanted.statistic] * wanted.times
     for mechanism in mechanisms:

@@ -6,6 +6,7 @@ How many numbers were drawn tells whether they are of outcomes or of components,
 import csv
 import hashlib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -42,7 +43,7 @@ TOLERANCE = 1e-8
 LARGEST_SHARE = 1.05
 
 
-def entry_problems(statement: dict, files: dict[str, Path]) -> list[str]:
+def entry_problems(statement: dict[str, Any], files: dict[str, Path]) -> list[str]:
     """List what is wrong with loadings, or the size of a draw, of a bundle in which nothing else is."""
     stated = [public["value"] for public in statement["public_inputs"] if public["name"] == STATED]
     digests = [hashlib.sha256(files[FILE].read_bytes()).hexdigest()] if FILE in files else []
@@ -82,12 +83,12 @@ def _are_sums(W: np.ndarray, L: np.ndarray) -> bool:
     return bool(np.abs(W - L @ np.linalg.lstsq(L, W, rcond=None)[0]).max() <= TOLERANCE)
 
 
-def choices_of(statement: dict) -> dict[str, int]:
+def choices_of(statement: dict[str, Any]) -> dict[str, int]:
     """Return how many variants the method chose for an outcome, by name; empty if it takes all."""
     return {mechanism["outcome"]: mechanism["n_choices"] for mechanism in choice_parts(statement)}
 
 
-def choice_parts(statement: dict) -> list[dict]:
+def choice_parts(statement: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the mechanisms by which a method chooses variants."""
     draws = BY_METHOD.get(statement["method"], ())
     choices = {(line.statistic, line.family) for line in draws if line.family in (CHOICE, SUBSET)}
@@ -103,7 +104,7 @@ def components_of(files: dict[str, Path]) -> list[str]:
     return next(csv.reader(read_text(files[FILE]).splitlines(), delimiter="\t"))[1:] if FILE in files else []
 
 
-def columns_of(statement: dict, files: dict[str, Path]) -> int:
+def columns_of(statement: dict[str, Any], files: dict[str, Path]) -> int:
     """Return how many columns the rows of X have: variants, and covariates that are no regression's."""
     n_covariates = 0 if is_adjusted(statement) else len(covariates_of(files))
     return statement["data_domain"]["n_variants"] + n_covariates
@@ -122,7 +123,7 @@ def _directions(entries: int, n_outcomes: int, n_columns: int) -> int:
     return min(max(entries // n_outcomes, 1), n_columns + MOST_AXES)
 
 
-def _moments(entries: int, statement: dict) -> int:
+def _moments(entries: int, statement: dict[str, Any]) -> int:
     """Return of how many pairs of directions so many numbers are, at most as many as there can be.
 
     Each direction of a block makes a pair with itself. Axes are in no pair.
@@ -139,7 +140,7 @@ def _moments(entries: int, statement: dict) -> int:
     return min(max(entries, n_directions - MOST_AXES, 1), most)
 
 
-def _size_problems(statement: dict, files: dict[str, Path], *, n_drawn: int) -> list[str]:
+def _size_problems(statement: dict[str, Any], files: dict[str, Path], *, n_drawn: int) -> list[str]:
     """Check how many numbers draws are; X'Y and counts are of `n_drawn` outcomes or components."""
     n_columns, n_outcomes = columns_of(statement, files), len(statement["data_domain"]["outcomes"])
     # The upper triangle with the intercept, whose square is public; of alleles in two codes all squares are.

@@ -73,7 +73,7 @@ def read_digests(files: dict[str, Path]) -> tuple[dict[str, str] | None, list[st
 
 
 def digest_problems(
-    digests: dict[str, str], *, sums: dict[str, str] | None, statement: dict | None
+    digests: dict[str, str], *, sums: dict[str, str] | None, statement: dict[str, Any] | None
 ) -> dict[str, str]:
     """Compare the files with the two lists of digests; return what is wrong by name."""
     lists = {} if sums is None else {SUMS: (sums, {SUMS})}

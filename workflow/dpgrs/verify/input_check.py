@@ -104,7 +104,7 @@ LARGEST |= dict.fromkeys((ROW_NORM, OUTCOME_NORM, MOMENT_NORM), LARGEST_NORM)
 AMISS = [None]
 
 
-def input_problems(statement: dict) -> list[str]:
+def input_problems(statement: dict[str, Any]) -> list[str]:
     """Find public inputs that are left out, or differ from the rest of a statement."""
     if stated_method(statement["method"]) is None:
         return []  # named already
@@ -139,7 +139,7 @@ def input_problems(statement: dict) -> list[str]:
     return problems + _error_problems(statement, has_loadings=STATED in stated)
 
 
-def _subtraction_problems(statement: dict) -> list[str]:
+def _subtraction_problems(statement: dict[str, Any]) -> list[str]:
     """Check that public scores were subtracted from outcomes that have one file of effects each."""
     fit = statement["fit"]
     subtracted = fit.get("subtracted", [])
@@ -212,7 +212,7 @@ def _listed(stated: dict[str, list], name: str, kinds: Iterable[str], nothing: s
     return items if items == [kind for kind in kinds if kind in items] else None
 
 
-def _row_problems(statement: dict) -> list[str]:
+def _row_problems(statement: dict[str, Any]) -> list[str]:
     """Check the number of rows, and that it is stated to be public if nothing hides it."""
     origin, problems = ORIGIN_OF_ROWS[statement["guarantee"]["neighbours"]], []
     for public in statement["public_inputs"]:
@@ -226,7 +226,7 @@ def _row_problems(statement: dict) -> list[str]:
     return problems
 
 
-def scale_problems(statement: dict, files: dict[str, Path]) -> list[str]:
+def scale_problems(statement: dict[str, Any], files: dict[str, Path]) -> list[str]:
     """Compare the constants of outcomes with the public input that names them: one line at most."""
     stated = {public["name"]: public["value"] for public in statement["public_inputs"]}
     named = [name for name in (OF_TABLE, OF_SIMULATION) if name in stated]
@@ -271,7 +271,7 @@ def _prevalences(constants: list[tuple[str, list]]) -> list[str | None]:
     return [*prevalences]
 
 
-def _required(statement: dict, stated: dict[str, list]) -> list[str]:
+def _required(statement: dict[str, Any], stated: dict[str, list]) -> list[str]:
     """List the public inputs that a statement must have, of its accuracy and norms of clipped rows too.
 
     Sums of all variants are of clipped genotypes and outcomes, or of neither; public outcomes have a norm of
@@ -299,7 +299,7 @@ def _required(statement: dict, stated: dict[str, list]) -> list[str]:
     ]
 
 
-def _twins(statement: dict) -> dict[str, dict[str, list]]:
+def _twins(statement: dict[str, Any]) -> dict[str, dict[str, list]]:
     """Return the values of public inputs that another section repeats, by section and name."""
     fit, domain, method = statement["fit"], statement["data_domain"], stated_method(statement["method"])
     is_stated = "lambda" in method.reads and fit["lambda_from"] == Penalty.FIXED
@@ -331,21 +331,21 @@ def _twins(statement: dict) -> dict[str, dict[str, list]]:
     }
 
 
-def _stated_ancestry(fit: dict, *, is_read: bool) -> list:
+def _stated_ancestry(fit: dict[str, Any], *, is_read: bool) -> list:
     """Return the public inputs that state an ancestry; `AMISS` if the fit reads none."""
     if "same_ancestry" not in fit:
         return []
     return [SAME_ANCESTRY] if is_read else AMISS
 
 
-def _where(is_needed: bool, section: dict, name: str) -> list:
+def _where(is_needed: bool, section: dict[str, Any], name: str) -> list:
     """Return the value of a section as a list, empty if none is needed; `AMISS` if it is amiss."""
     if is_needed != (name in section):
         return AMISS
     return [section[name]] if is_needed else []
 
 
-def _error_problems(statement: dict, *, has_loadings: bool) -> list[str]:
+def _error_problems(statement: dict[str, Any], *, has_loadings: bool) -> list[str]:
     """Check that standard errors are there only if a method gives calibrated ones."""
     if not any(score["standard_errors"] for score in statement["scores"]):
         return []

@@ -1,6 +1,7 @@
 """Hold the effects along directions in a bundle against the file of LD that is named in it."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from dpgrs.verify.folder_check import file_digest
 from dpgrs.verify.statistics_check import ARRAYS, OF_SINGLE, OF_TRUNCATED_LD, read_statistics
 
 
-def ld_problems(statement: dict, files: dict[str, Path], path: Path) -> list[str]:
+def ld_problems(statement: dict[str, Any], files: dict[str, Path], path: Path) -> list[str]:
     """Check that columns of a bundle in which nothing else is wrong follow from the LD, and effects have it.
 
     UsageError says that the release has no such effects.

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from math import exp, isfinite, pi, sqrt
 from pathlib import Path
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 
@@ -35,7 +36,9 @@ TOLERANCE = 1e-5
 ALIKE = 1e-9
 
 
-def measure_problems(statement: dict, files: dict[str, Path], sums: list[list[str]] | None) -> list[str]:
+def measure_problems(
+    statement: dict[str, Any], files: dict[str, Path], sums: list[list[str]] | None
+) -> list[str]:
     """Compare measures with the statement, constants of outcomes and the sums over the public people.
 
     `sums` are from `dpgrs.verify.prediction_check.read_sums`, None if there are none.
@@ -61,7 +64,9 @@ def measure_problems(statement: dict, files: dict[str, Path], sums: list[list[st
     ]
 
 
-def scored_problems(statement: dict, files: dict[str, Path], Y: np.ndarray, s: np.ndarray) -> list[str]:
+def scored_problems(
+    statement: dict[str, Any], files: dict[str, Path], Y: np.ndarray, s: np.ndarray
+) -> list[str]:
     """Compare measures with public people who are scored anew.
 
     Y and s are (n_outcomes, n_rows) float64, from `dpgrs.verify.reference_check.score_people`.
@@ -89,7 +94,7 @@ def scored_problems(statement: dict, files: dict[str, Path], Y: np.ndarray, s: n
     return problems
 
 
-def rows_of_unit(statement: dict) -> int:
+def rows_of_unit(statement: dict[str, Any]) -> int:
     """Return how many rows share an outcome, and count once in intervals: both of a measured person."""
     inputs = {public["name"]: public["value"] for public in statement["public_inputs"]}
     is_haplotypes = statement["guarantee"]["rows"] == Rows.HAPLOTYPES
@@ -97,7 +102,7 @@ def rows_of_unit(statement: dict) -> int:
 
 
 def read_measures(
-    statement: dict, files: dict[str, Path]
+    statement: dict[str, Any], files: dict[str, Path]
 ) -> tuple[dict[str, dict[str, list[float]]], list[str]]:
     """Return value, low, high and expected by outcome and measure, NaN if missing, and problems."""
     outcomes = statement["data_domain"]["outcomes"]

@@ -4,6 +4,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from dpgrs.verify.folder_check import lines_of
 from dpgrs.verify.scoring_check import ScoringFile, read_scoring_file, site_place
@@ -20,7 +21,7 @@ def plink_files(names: Iterable[str]) -> list[str]:
     return sorted(filter(NAME.fullmatch, names), key=lambda name: (len(name), name))
 
 
-def plink_problems(statement: dict, files: dict[str, Path]) -> list[str]:
+def plink_problems(statement: dict[str, Any], files: dict[str, Path]) -> list[str]:
     """Compare each table with the scoring files of its columns, in which nothing is wrong."""
     scores = {
         Path(score["file"]).name.removesuffix(".txt.gz"): files[score["file"]]

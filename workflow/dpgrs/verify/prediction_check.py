@@ -5,7 +5,7 @@ import re
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from dpgrs.types import Rows
 from dpgrs.verify.draw_check import FREE
@@ -39,7 +39,9 @@ class Sums(NamedTuple):
     sy: Fraction
 
 
-def read_constants(statement: dict, files: dict[str, Path]) -> tuple[list[list[str]] | None, list[str]]:
+def read_constants(
+    statement: dict[str, Any], files: dict[str, Path]
+) -> tuple[list[list[str]] | None, list[str]]:
     """Return the constants of predictions, a list of text for each outcome, and problems.
 
     An outcome has the constant of a person and, if rows are haplotypes, of one of these. Constants are None
@@ -51,7 +53,7 @@ def read_constants(statement: dict, files: dict[str, Path]) -> tuple[list[list[s
 
 
 def accuracy_problems(
-    statement: dict, files: dict[str, Path], constants: list[list[str]] | None
+    statement: dict[str, Any], files: dict[str, Path], constants: list[list[str]] | None
 ) -> list[str]:
     """Compare accuracy with the outcomes, and accuracy on public people with sums and constants."""
     stated, problems = statement["accuracy"], []
@@ -87,12 +89,12 @@ def accuracy_problems(
     return [*problems, *worked_out]
 
 
-def read_sums(statement: dict, files: dict[str, Path]) -> tuple[list[list[str]] | None, list[str]]:
+def read_sums(statement: dict[str, Any], files: dict[str, Path]) -> tuple[list[list[str]] | None, list[str]]:
     """Read the sums over public people; as `read_constants`, of n, y, y^2, s, s^2 and s y."""
     return _read_table(SUMS, SUM_COLUMNS, statement, files)
 
 
-def _problems(stated: dict, cells: list[str], constant: Fraction) -> list[str]:
+def _problems(stated: dict[str, Any], cells: list[str], constant: Fraction) -> list[str]:
     """Compare the stated accuracy of one outcome with its sums."""
     match, name = STATED.fullmatch(stated["value"]), stated["name"]
     if match is None:
@@ -120,7 +122,7 @@ def _short(value: Fraction) -> str:
 
 
 def _read_table(
-    name: str, columns: list[str], statement: dict, files: dict[str, Path]
+    name: str, columns: list[str], statement: dict[str, Any], files: dict[str, Path]
 ) -> tuple[list[list[str]] | None, list[str]]:
     """Return the cells of a table of numbers by outcome without the outcomes' names, and what is wrong."""
     if name not in files:

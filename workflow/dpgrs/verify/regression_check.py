@@ -5,6 +5,7 @@ It shares no arithmetic with what made the claim.
 
 import re
 from fractions import Fraction
+from typing import Any
 
 from dpgrs.statement.methods import stated_method
 from dpgrs.types import Missing, Neighbours, Rows
@@ -23,12 +24,12 @@ UNIT = Fraction(1, 16)  # steps of C'Y by those of C'C
 SIX_DIGITS = Fraction(1, 40_000)
 
 
-def is_adjusted(statement: dict) -> bool:
+def is_adjusted(statement: dict[str, Any]) -> bool:
     """Return whether outcomes were adjusted by a regression on covariates before all else."""
     return any(public["name"] in INPUTS for public in statement["public_inputs"])
 
 
-def regression_problems(statement: dict, *, covariates: list[str]) -> list[str]:
+def regression_problems(statement: dict[str, Any], *, covariates: list[str]) -> list[str]:
     """Check size, sensitivity and proof of the draws of a regression, if there are any.
 
     `covariates` are the names of those that the bundle has weights of.
@@ -64,7 +65,7 @@ def regression_problems(statement: dict, *, covariates: list[str]) -> list[str]:
 
 
 def _square(
-    statement: dict,
+    statement: dict[str, Any],
     stated: dict[str, str],
     n_columns: int,
     n_outcomes: int,

@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 from dpgrs.verify.scoring_check import (
     NOT_REPORTED,
@@ -14,14 +15,14 @@ from dpgrs.verify.scoring_check import (
 TERMS = {"mapped": "mapped_traits", "efo": "efo_ids"}
 
 
-def traits_of(statement: dict) -> dict[str, dict]:
+def traits_of(statement: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """Return what the curator states of outcomes, by name."""
     return {trait["outcome"]: trait for trait in statement["curation"].get("traits", ())}
 
 
 def score_problems(
-    statement: dict,
-    score: dict,
+    statement: dict[str, Any],
+    score: dict[str, Any],
     files: dict[str, Path],
     *,
     constant: str | None,

@@ -6,6 +6,7 @@ The squares are of one row, by the theorems of the proof pages; they share no co
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 from dpgrs.types import Neighbours, Protection, Rows, Unit
 from dpgrs.verify.draw_check import (
@@ -60,7 +61,7 @@ class Row:
         return min(square, self.inputs[OUTCOME_NORM] ** 2) if OUTCOME_NORM in self.inputs else square
 
 
-def sensitivity_problems(statement: dict, *, n_columns: int) -> list[str]:
+def sensitivity_problems(statement: dict[str, Any], *, n_columns: int) -> list[str]:
     """Find draws that can move further than their statement claims, or with another proof than theirs.
 
     `n_columns` are variants and covariates. Of methods of other packages nothing is known, and nothing is
@@ -105,7 +106,7 @@ def sensitivity_problems(statement: dict, *, n_columns: int) -> list[str]:
     return problems
 
 
-def _numbers(inputs: list[dict]) -> dict[str, Fraction]:
+def _numbers(inputs: list[dict[str, Any]]) -> dict[str, Fraction]:
     """Return the values that are numbers, of bounds and norms."""
     names = (ROW_NORM, OUTCOME_NORM, OUTCOME_BOUND, RESIDUAL_BOUND, MOMENT_NORM)
     return {public["name"]: Fraction(public["value"]) for public in inputs if public["name"] in names}

@@ -1,6 +1,7 @@
 """Check what a privacy statement takes as public: the words, the files and the draws of its protection."""
 
 import re
+from typing import Any
 
 from dpgrs.statement.methods import stated_method
 from dpgrs.statement.words import (
@@ -31,7 +32,7 @@ NEVER_DRAWN = {
 }
 
 
-def side_problems(statement: dict) -> list[str]:
+def side_problems(statement: dict[str, Any]) -> list[str]:
     """Find that a statement protects more, or names more as public, than its draws and files allow."""
     guarantee = statement["guarantee"]
     protection, neighbours = Protection(guarantee["protection"]), guarantee["neighbours"]
@@ -58,7 +59,7 @@ def side_problems(statement: dict) -> list[str]:
     ]
 
 
-def _word_problems(guarantee: dict, protection: Protection) -> list[str]:
+def _word_problems(guarantee: dict[str, Any], protection: Protection) -> list[str]:
     """Compare what readers are told is protected with the protection that programs read."""
     unit, definition = guarantee["unit"], PROTECTED.search(guarantee["definition"])
     sides = [protection.of_unit(has_covariates=has_covariates) for has_covariates in (False, True)]
@@ -79,7 +80,7 @@ def _word_problems(guarantee: dict, protection: Protection) -> list[str]:
     return [f"the plain-language line must say what a reader does not know: {unknown.removesuffix('. This')}"]
 
 
-def _input_problems(statement: dict, protection: Protection) -> list[str]:
+def _input_problems(statement: dict[str, Any], protection: Protection) -> list[str]:
     """Check that the public side, and no other, is named with its digests."""
     stated = {name: [] for name in PUBLIC_SIDE.values()}
     for public in statement["public_inputs"]:

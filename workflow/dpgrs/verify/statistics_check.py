@@ -52,7 +52,7 @@ SIGMA_ROUNDING = 1e-6
 OF_SINGLE = 1e-5  # of numbers from eigenvectors in single precision
 
 
-def statistics_names(statement: dict) -> set[str]:
+def statistics_names(statement: dict[str, Any]) -> set[str]:
     """Return the names of all files of statistics; empty if the curator leaves them out."""
     if ARRAYS not in statement["files"]:
         return set()
@@ -62,22 +62,22 @@ def statistics_names(statement: dict) -> set[str]:
     return {ARRAYS, *effects, *(f"{name}{META}" for name in effects)}
 
 
-def has_effects(statement: dict) -> bool:
+def has_effects(statement: dict[str, Any]) -> bool:
     """Return whether effects of single variants go with the arrays: of outcomes, and of centred genotypes."""
     stated = {public["name"] for public in statement["public_inputs"]}
     return STATED not in stated and ROW_NORM in stated
 
 
-def _is_of_directions(statement: dict) -> bool:
+def _is_of_directions(statement: dict[str, Any]) -> bool:
     return any(public["name"] == TRUNCATED_LD for public in statement["public_inputs"])
 
 
-def effects_name(score: dict) -> str:
+def effects_name(score: dict[str, Any]) -> str:
     """Return the name of the file of the effects of single variants beside a score of a statement."""
     return f"{FOLDER}{Path(score['file']).name.removesuffix('.txt.gz')}.tsv.gz"
 
 
-def statistics_problems(statement: dict, files: dict[str, Path]) -> list[str]:
+def statistics_problems(statement: dict[str, Any], files: dict[str, Path]) -> list[str]:
     """List what is wrong with the statistics of a bundle in which nothing else is."""
     if ARRAYS not in files:
         return []
@@ -116,7 +116,7 @@ def statistics_problems(statement: dict, files: dict[str, Path]) -> list[str]:
     return problems
 
 
-def array_shapes(statement: dict, files: dict[str, Path]) -> dict[str, tuple[int, ...]]:
+def array_shapes(statement: dict[str, Any], files: dict[str, Path]) -> dict[str, tuple[int, ...]]:
     """Return the shape of every array that the statistics of a bundle hold, by name."""
     n_columns, n_drawn = columns_of(statement, files), len(components_of(files) or statement["scores"])
     shapes = {
@@ -136,7 +136,7 @@ def array_shapes(statement: dict, files: dict[str, Path]) -> dict[str, tuple[int
     return {name: shape for name, shape in shapes.items() if name in names} | public
 
 
-def read_statistics(statement: dict, files: dict[str, Path]) -> dict[str, np.ndarray]:
+def read_statistics(statement: dict[str, Any], files: dict[str, Path]) -> dict[str, np.ndarray]:
     """Read float64 arrays of a bundle whose other files are sound, of the shapes that its statement gives.
 
     Nothing of the file is taken on trust: its headers must be, byte by byte, those of these arrays.
@@ -187,12 +187,12 @@ def _head(shape: tuple[int, ...]) -> bytes:
     return head.getvalue()
 
 
-def rows_of(statement: dict) -> int:
+def rows_of(statement: dict[str, Any]) -> int:
     """Return the number of rows of a statement, as released or public."""
     return int(float(_stated(statement, ROWS_INPUT)))
 
 
-def prevalences(statement: dict, files: dict[str, Path]) -> np.ndarray:
+def prevalences(statement: dict[str, Any], files: dict[str, Path]) -> np.ndarray:
     """Return the public prevalences of 0/1 outcomes, NaN of others and components: (n_drawn,) float64."""
     if components := components_of(files):
         return np.full(len(components), np.nan)
@@ -202,7 +202,7 @@ def prevalences(statement: dict, files: dict[str, Path]) -> np.ndarray:
     return np.array([float(centre) if IS_BINARY[kind] else math.nan for _, centre, _, kind, *_ in lines])
 
 
-def shares_budget(statement: dict) -> bool:
+def shares_budget(statement: dict[str, Any]) -> bool:
     """Return whether all outcomes share one budget, and therefore one clip of rows."""
     return all(
         mechanism["outcome"] is None
@@ -211,16 +211,18 @@ def shares_budget(statement: dict) -> bool:
     )
 
 
-def clips_of(statement: dict) -> tuple[float, float]:
+def clips_of(statement: dict[str, Any]) -> tuple[float, float]:
     """Return the public bound on an outcome, and the norm of a row of outcomes, infinite without one."""
     return float(_stated(statement, OUTCOME_BOUND)), float(_stated(statement, OUTCOME_NORM, "inf"))
 
 
-def _stated(statement: dict, name: str, default: str | None = None) -> Any:
+def _stated(statement: dict[str, Any], name: str, default: str | None = None) -> Any:
     return next((public["value"] for public in statement["public_inputs"] if public["name"] == name), default)
 
 
-def _array_problems(statement: dict, files: dict[str, Path], arrays: dict[str, np.ndarray]) -> list[str]:
+def _array_problems(
+    statement: dict[str, Any], files: dict[str, Path], arrays: dict[str, np.ndarray]
+) -> list[str]:
     """Find arrays that mechanisms of the statement cannot have given, or with other public constants."""
     problems = [f"{name} must be finite" for name, array in arrays.items() if not np.isfinite(array).all()]
     if problems:
@@ -257,7 +259,7 @@ def _array_problems(statement: dict, files: dict[str, Path], arrays: dict[str, n
     return problems
 
 
-def _direction_problems(statement: dict, arrays: dict[str, np.ndarray]) -> list[str]:
+def _direction_problems(statement: dict[str, Any], arrays: dict[str, np.ndarray]) -> list[str]:
     """Find constants that no map with equal shares has."""
     problems, noise_scale, K = [], arrays["noise_scale"], float(arrays["n_directions"])
     (entries,) = {
@@ -315,7 +317,7 @@ def _on_grid(law: np.ndarray, step: float) -> np.ndarray:
     return np.bincount(low, law[0] * (1 - rest), GRID) + np.bincount(low + 1, law[0] * rest, GRID)
 
 
-def _effects(statement: dict, arrays: dict[str, np.ndarray], index: int) -> dict[str, np.ndarray]:
+def _effects(statement: dict[str, Any], arrays: dict[str, np.ndarray], index: int) -> dict[str, np.ndarray]:
     """Return the columns of numbers of an outcome's file, (n_variants,) each (docs/how-to/use_release.md).
 
     Standard errors are NaN of variants that have no line.
@@ -331,7 +333,7 @@ def _effects(statement: dict, arrays: dict[str, np.ndarray], index: int) -> dict
 
 
 def _effects_of_directions(
-    statement: dict, arrays: dict[str, np.ndarray], index: int
+    statement: dict[str, Any], arrays: dict[str, np.ndarray], index: int
 ) -> dict[str, np.ndarray]:
     """Return the same of sums along directions (`dpgrs.linalg.truncated_ld`)."""
     p, n = arrays["frequency"], _known_rows(statement, arrays)[index]
@@ -354,17 +356,17 @@ def whole_people(n_effective: np.ndarray) -> np.ndarray:
     return np.maximum(1, np.rint(n_effective)).astype(np.int64)
 
 
-def _known_rows(statement: dict, arrays: dict[str, np.ndarray]) -> np.ndarray:
+def _known_rows(statement: dict[str, Any], arrays: dict[str, np.ndarray]) -> np.ndarray:
     """Return on how many rows each outcome is known, (n_outcomes,) float64."""
     return np.minimum(arrays.get("observed", np.inf), np.full(len(arrays["slopes"]), rows_of(statement)))
 
 
-def _known_people(statement: dict, arrays: dict[str, np.ndarray]) -> list[int]:
+def _known_people(statement: dict[str, Any], arrays: dict[str, np.ndarray]) -> list[int]:
     of_person = 2 if statement["guarantee"]["rows"] == Rows.HAPLOTYPES else 1
     return np.rint(np.rint(_known_rows(statement, arrays)) / of_person).astype(int).tolist()
 
 
-def _noise_of(statement: dict, statistic: str) -> np.ndarray:
+def _noise_of(statement: dict[str, Any], statistic: str) -> np.ndarray:
     """Return the standard deviation of the noise on each outcome, (n_outcomes,) float64."""
     mechanisms = [mechanism for mechanism in statement["mechanisms"] if mechanism["statistic"] == statistic]
     sigmas = {mechanism["outcome"]: float(mechanism["sigma"]) for mechanism in mechanisms}
@@ -372,8 +374,8 @@ def _noise_of(statement: dict, statistic: str) -> np.ndarray:
 
 
 def _file_problems(
-    statement: dict,
-    score: dict,
+    statement: dict[str, Any],
+    score: dict[str, Any],
     files: dict[str, Path],
     sites: str,
     columns: dict[str, np.ndarray],
@@ -440,7 +442,7 @@ def _row(number: str, n_numbers: int) -> re.Pattern:
     return re.compile(f"{site}{cells}$", re.ASCII | re.MULTILINE)
 
 
-def floors(statement: dict) -> np.ndarray:
+def floors(statement: dict[str, Any]) -> np.ndarray:
     """Return the smallest numbers of known rows that are released, (n_drawn,) float64; 0 of uncounted ones.
 
     n_drawn is the number of outcomes, or of components in their place.
@@ -452,14 +454,14 @@ def floors(statement: dict) -> np.ndarray:
     return np.repeat(least, [mechanism["entries"] for mechanism in mechanisms]) if mechanisms else np.zeros(1)
 
 
-def is_raised(statement: dict, arrays: dict[str, np.ndarray]) -> list[bool]:
+def is_raised(statement: dict[str, Any], arrays: dict[str, np.ndarray]) -> list[bool]:
     """Return whether the number of known rows of each outcome is the smallest one released."""
     if "observed" not in arrays:
         return [False] * len(statement["scores"])
     return (arrays["observed"] <= floors(statement)).tolist()
 
 
-def _grid_of(statement: dict, statistic: str) -> float:
+def _grid_of(statement: dict[str, Any], statistic: str) -> float:
     return next(
         float(mechanism["grid"])
         for mechanism in statement["mechanisms"]

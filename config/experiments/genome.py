@@ -26,6 +26,8 @@ from dpgrs_papers.experiments import genome_cohort
 from dpgrs_papers.experiments.genome_cohort import LENGTH, CohortSizes, simulate_chromosome, write_chromosome
 from dpgrs_papers.experiments.genome_labels import RandomisedBins, best_bins
 from dpgrs_papers.experiments.genome_study import (
+    APART,
+    N_FACTORS,
     Architecture,
     GenomeCohort,
     MapFits,
@@ -49,6 +51,7 @@ TYPED = tuple(Architecture(share) for share in (0.01, 0.1, 1.0))
 UNTYPED = tuple(architecture._replace(is_typed=False) for architecture in TYPED)
 ARCHITECTURES = TYPED + UNTYPED
 ALL_FITS = ("BLUP", "mixture", "stack")
+OF_CAUSES = {"n_phenotypes": 10, "architectures": TYPED[:2]}
 # Of the figure: protection, fit and how the line is drawn.
 LINES = {
     "without privacy, mixture": ("none", "mixture", "--"),
@@ -77,6 +80,7 @@ class Setting(NamedTuple):
     architectures: tuple[Architecture, ...] = TYPED
     ld_share: float = 0.0  # of mu^2, on second moments of rows within LD blocks
     public: str = ""  # how effects of a public GWAS are used: "", "started from" or "subtracted"
+    is_shared: bool = False  # whether phenotypes share causes
 
     @property
     def name(self) -> str:
@@ -84,12 +88,15 @@ class Setting(NamedTuple):
         terms = f"epsilon{self.epsilon:g}-phenotypes{self.n_phenotypes}-panel{self.panel}"
         moments = f"-moments{self.ld_share:g}" if self.ld_share else ""
         public = f"-effects {self.public}".replace(" ", "-") if self.public else ""
-        return f"{self.protection}-{terms}{moments}{public}"
+        causes = "-shared" * self.is_shared + f"-apart-{self.fits[0]}" * (
+            f"{self.fits[0]}{APART}" in self.fits
+        )
+        return f"{self.protection}-{terms}{moments}{public}{causes}"
 
     @property
     def noise_name(self) -> str:
-        """The terms of its noise, which releases have in common that use public effects in other ways."""
-        return self._replace(public="").name
+        """The terms of its noise, which releases share that use public effects or causes in other ways."""
+        return self._replace(public="", is_shared=False, fits=ALL_FITS).name
 
 
 PARTS = {
@@ -99,6 +106,14 @@ PARTS = {
     ],
     "untyped": [Setting(epsilon=epsilon, architectures=UNTYPED) for epsilon in EPSILONS],
     "phenotypes": [Setting(epsilon=epsilon, n_phenotypes=10, fits=("BLUP",)) for epsilon in EPSILONS],
+    "causes": [
+        *(
+            Setting(epsilon=epsilon, is_shared=is_shared, fits=("BLUP", f"BLUP{APART}"), **OF_CAUSES)
+            for epsilon in EPSILONS
+            for is_shared in (True, False)
+        ),
+        Setting(epsilon=3.0, is_shared=True, fits=("stack", f"stack{APART}"), **OF_CAUSES),
+    ],
     "panels": [
         Setting(epsilon=epsilon, panel=panel, fits=("BLUP",))
         for panel in ("500", "100", genome_cohort.OTHER_POPULATION)
@@ -204,7 +219,13 @@ class Measurement:
         is_clipped = setting.protection in ("add-remove", "replace-one")
         if not is_clipped:
             genome = replace(genome, attenuations=np.ones_like(genome.attenuations))
-        Y = np.stack([self._of_train(setting, bins, *release) for release in releases]).astype(np.float64)
+        values = [self._values(setting, *release) for release in releases]
+        Y = np.stack(
+            [
+                self._of_train(setting, bins, of_train, *release)
+                for (_, of_train), release in zip(values, releases, strict=True)
+            ]
+        ).astype(np.float64)
         if scores is not None:
             Y -= public_part(cohort, panel, genome, cohort.people.train)
         Y *= np.minimum(1, noise.clip / np.linalg.norm(Y, axis=1, keepdims=True))
@@ -219,10 +240,7 @@ class Measurement:
             of_release = slice(number * n_phenotypes, (number + 1) * n_phenotypes)
             rng = generator(self._seed, "genome noise", setting.noise_name, *architecture, first)
             noisy = [S[of_release] + noise_sd * rng.standard_normal(S[of_release].shape) for S in sums]
-            genetic = self._phenotypes.genetic[
-                ARCHITECTURES.index(architecture), first : first + n_phenotypes
-            ]
-            rows = []
+            genetic, rows = values[number][0], []
             for score in fits.scores(noisy, setting.fits):
                 in_test, in_others = self._accuracies(score.weights, panel, genetic)
                 rows += [
@@ -232,6 +250,7 @@ class Measurement:
                         "ld_share": setting.ld_share,
                         "public": setting.public or "none",
                         **{name: getattr(setting, name) for name in Setting._fields[:4]},
+                        "is_shared": setting.is_shared,
                         **architecture._asdict(),
                         "replicate": first + place,
                         "fit": score.fit,
@@ -241,6 +260,7 @@ class Measurement:
                         "heritability": score.heritability[place],
                         "mixture_share": score.mixture_share,
                         "scale": score.scale,
+                        "n_factors": score.n_factors,
                     }
                     for place in range(n_phenotypes)
                 ]
@@ -257,11 +277,24 @@ class Measurement:
         )
         return marginal_effects(cohort, panel, Y, people)
 
+    def _values(
+        self, setting: Setting, architecture: Architecture, first: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return genetic values, and phenotypes of people to train on."""
+        number, n = ARCHITECTURES.index(architecture), setting.n_phenotypes
+        if setting.is_shared:
+            return self._phenotypes.sharing_causes(number, first, n)
+        own = number, slice(first, first + n)
+        return self._phenotypes.genetic[own], self._phenotypes.of_train[own]
+
     def _of_train(
-        self, setting: Setting, bins: RandomisedBins | None, architecture: Architecture, first: int
+        self,
+        setting: Setting,
+        bins: RandomisedBins | None,
+        Y: np.ndarray,
+        architecture: Architecture,
+        first: int,
     ) -> np.ndarray:
-        places = slice(first, first + setting.n_phenotypes)
-        Y = self._phenotypes.of_train[ARCHITECTURES.index(architecture), places]
         if bins is None:
             return Y
         return bins.randomised(Y, generator(self._seed, "phenotypes", setting.name, *architecture, first))
@@ -294,6 +327,7 @@ def in_markdown(table: pd.DataFrame) -> list[str]:
         "protection",
         "panel",
         "n_phenotypes",
+        "is_shared",
         "is_typed",
         "epsilon",
         "share",
@@ -302,7 +336,7 @@ def in_markdown(table: pd.DataFrame) -> list[str]:
     values = ["r2", "slope", "r2_in_others", "planned_r2"]
     means = table.groupby(terms)[values].mean().reset_index()
     counts = table.groupby(terms).size().to_numpy()
-    lines = [f"| {' | '.join([*terms, *values, 'replicates'])} |", "|" + " --- |" * 15]
+    lines = [f"| {' | '.join([*terms, *values, 'replicates'])} |", "|" + " --- |" * 16]
     for row, count in zip(means.itertuples(index=False), counts, strict=True):
         texts = [f"{value:g}" if isinstance(value, float) else f"{value}" for value in row[: len(terms)]]
         texts += [f"{value:.3f}" for value in row[len(terms) :]]
@@ -367,6 +401,7 @@ def main(arguments: list[str] | None = None) -> int:
     # Files of earlier releases lack the columns.
     table["ld_share"] = table.get("ld_share", pd.Series(0.0, table.index)).fillna(0.0)
     table["public"] = table.get("public", pd.Series("none", table.index)).fillna("none")
+    table["is_shared"] = table.get("is_shared", pd.Series(False, table.index)).fillna(False).astype(bool)
     table.to_csv(given.folder / "table.tsv", sep="\t", index=False)
     print(*in_markdown(table), sep="\n")
     draw(table, given.folder / "genome.png")
@@ -390,7 +425,8 @@ def measure(cohort: GenomeCohort, given: argparse.Namespace) -> None:
         if not releases:
             continue
         if measurement is None:
-            n_replicates = max(given.replicates, 10)
+            # With the factors of each ten.
+            n_replicates = max(given.replicates, 10) + N_FACTORS * -(-given.replicates // 10)
             phenotypes = simulate_phenotypes(
                 cohort, ARCHITECTURES, seed=given.seed, n_replicates=n_replicates
             )

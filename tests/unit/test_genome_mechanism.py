@@ -30,7 +30,9 @@ from dpgrs.methods.genome_mechanism import (
 )
 from dpgrs.methods.genome_moments import LARGEST_JOINT_NORM, joint_moment_norm
 from dpgrs.methods.genome_sums import GenomeRequest, public_digest
+from dpgrs.methods.public_effects import PublicEffects
 from dpgrs.methods.requests import PrivacyRequest
+from dpgrs.methods.reusecov import NoisyStatistics
 from dpgrs.privacy.noise.sources import BenchmarkNoise, Rehearsal
 from dpgrs.study.request_identity import identify_part
 from genome_studies import map_of_variants, with_scores
@@ -364,3 +366,98 @@ def test_fit__is_scaled_by_a_panel_of_500_people_of_stated_ancestry(genome, exac
     given = replace(genome, n_panel=499)
     small = genome_weights(drawn, request=request, terms=replace(stated, panel_variances=None))
     np.testing.assert_array_equal(small.weights, genome_weights(drawn, request=request, terms=plain).weights)
+
+
+N_OUTCOMES = 8
+
+
+@pytest.fixture(scope="module")
+def of_many():
+    """A map of 60 blocks, and the release of eight outcomes of given effects along it."""
+    frequency = np.tile(FREQUENCY, 18)
+    genome = map_of_variants(frequency, clip=3.0, size=3, contigs=("1", "2"))
+    p = 0.5 / genome.n_directions
+    chromosomes = tuple(
+        replace(
+            chromosome,
+            blocks=tuple(
+                replace(block, variances=np.full(3, p), heritability=3 * p) for block in chromosome.blocks
+            ),
+        )
+        for chromosome in genome.chromosomes
+    )
+    genome = replace(genome, chromosomes=chromosomes)
+    request = replace(
+        genome_request(plain_request(n_variants=genome.n_variants, n_outcomes=N_OUTCOMES)),
+        outcome_norm=genome.clip,
+        n_directions=genome.n_directions,
+    )
+    slopes, n = genome_slopes(request, np.full(N_OUTCOMES, np.nan)), 1500
+
+    def released(effects, *, seed):
+        exact = effects * np.sqrt(1 / genome.n_directions) * n * 0.9 * slopes[:, np.newaxis]
+        noise = np.random.default_rng(seed).standard_normal(exact.shape)
+        cross = exact + request.noise_sd["cross"] * noise
+        return NoisyStatistics(None, cross, n, (), slopes=slopes)
+
+    return genome, request, released
+
+
+def effects_of(seed, *, n_directions, is_shared):
+    rng = np.random.default_rng(seed)
+    own = rng.standard_normal((N_OUTCOMES, n_directions))
+    shared = rng.standard_normal(n_directions) if is_shared else own
+    return np.sqrt(0.5 / n_directions) * (np.sqrt(0.8) * shared + np.sqrt(0.2) * own)
+
+
+def squared_correlations(weights, effects, genome):
+    deviations = np.concatenate([block.deviations for c in genome.chromosomes for block in c.blocks])
+    scores = weights * deviations
+    return np.array([np.corrcoef(w, b)[0, 1] ** 2 for w, b in zip(scores, effects, strict=True)])
+
+
+@pytest.mark.parametrize("heritability", [None, 0.5])
+def test_fit__of_outcomes_that_share_causes_gains_by_it(of_many, monkeypatch, heritability):
+    genome, request, released = of_many
+    terms = FitTerms(0.0, heritability=heritability, genome=lambda asked: genome)
+    effects = effects_of(1, n_directions=genome.n_directions, is_shared=True)
+    drawn = released(effects, seed=2)
+    fit = genome_weights(drawn, request=request, terms=terms)
+    assert fit.n_factors >= 1
+    monkeypatch.setattr("dpgrs.methods.genome_mechanism.shared_causes", lambda *args, **options: None)
+    apart = genome_weights(drawn, request=request, terms=terms)
+    assert apart.n_factors is None
+    r2, r2_apart = (squared_correlations(one.weights, effects, genome).mean() for one in (fit, apart))
+    assert r2 > 1.3 * r2_apart
+
+
+def test_fit__of_outcomes_that_share_nothing_is_the_same_to_the_byte(of_many, monkeypatch):
+    genome, request, released = of_many
+    terms = FitTerms(0.0, genome=lambda asked: genome)
+    drawn = released(effects_of(3, n_directions=genome.n_directions, is_shared=False), seed=4)
+    fit = genome_weights(drawn, request=request, terms=terms)
+    assert fit.n_factors is None
+    monkeypatch.setattr("dpgrs.methods.genome_mechanism.shared_causes", lambda *args, **options: None)
+    apart = genome_weights(drawn, request=request, terms=terms)
+    assert fit.weights.tobytes() == apart.weights.tobytes()
+    assert set(fit.arrays()) == {"weights", "means", "intercept"}
+
+
+def test_fit__outcomes_with_public_effects_share_no_causes(of_many):
+    """The others do, with each other."""
+    genome, request, released = of_many
+    effects = effects_of(1, n_directions=genome.n_directions, is_shared=True)
+    drawn = released(effects, seed=2)
+    is_for = np.zeros((N_OUTCOMES, 1), dtype=bool)
+    is_for[2] = True
+    public = PublicEffects(effects[:1], np.ones(1, dtype=bool), is_for)
+    plain = FitTerms(0.0, genome=lambda asked: genome)
+    fit = genome_weights(drawn, request=request, terms=replace(plain, effects=public))
+    assert fit.n_factors >= 1
+    assert fit.correlations[2] != 0
+    assert not np.delete(fit.correlations, 2).any()
+    # The weights of the others do not depend on what the public effects are.
+    other = replace(public, values=-public.values)
+    again = genome_weights(drawn, request=request, terms=replace(plain, effects=other))
+    is_other = np.arange(N_OUTCOMES) != 2
+    np.testing.assert_array_equal(fit.weights[is_other], again.weights[is_other])

@@ -98,12 +98,13 @@ def test_is_post_processing__says_why_a_method_was_taken(method):
 FITTED = {
     "blup-ld": {"mismatch": np.array([0.1, 0.2]), "correlations": np.array([0.5, 0.25])},
     "blup-hedged": {"mismatch": np.zeros(2), "public_share": np.array(0.25)},
+    "blup-genome": {"n_factors": np.array(2), "correlations": np.array([0.5, 0.25])},
     "blup": {"correlations": np.array([0.5, 0.25])},
 }
 
 
 @pytest.mark.parametrize("method", FITTED)
-def test_is_post_processing__takes_what_a_fit_found_out_about_public_files(method):
+def test_is_post_processing__takes_what_a_fit_found_out(method):
     fitted = LinearFit(np.zeros((2, 3)), np.zeros(3), np.zeros(2), **FITTED[method])
     found, fit = found_in_words(fitted, ["a", "b"]), FIT | {"effects": ["0" * 64]}
     assert len(found) > 1

@@ -23,6 +23,7 @@ from dpgrs_papers.experiments.genome_labels import RandomisedBins, best_bins
 from dpgrs_papers.experiments.genome_study import (
     GenomeCohort,
     MapFits,
+    Phenotypes,
     exact_sums,
     noisy_moments,
     reference_panel,
@@ -75,6 +76,17 @@ def cohort(genome, tmp_path_factory):
         files.append(tmp_path_factory.mktemp("cohort") / f"{number}.npz")
         write_chromosome(files[-1], simulate_chromosome(number, seed=1, sizes=sizes, length=200_000))
     return GenomeCohort(tuple(files), sizes, n_train=300)
+
+
+def test_sharing_causes__has_the_genetic_correlations_of_two_factors():
+    rng = np.random.default_rng(1)
+    genetic = rng.standard_normal((1, 12, 4000), dtype=np.float32)
+    residuals = rng.standard_normal((1, 12, 300), dtype=np.float32)
+    values, of_train = Phenotypes(genetic, genetic[..., :300] + residuals).sharing_causes(0, 0, 10)
+    correlations = np.corrcoef(values)[np.triu_indices(10, 1)]
+    assert correlations.min() == pytest.approx(0.61, abs=0.04)
+    assert correlations.max() == pytest.approx(0.8, abs=0.04)
+    np.testing.assert_allclose(of_train - values[:, :300], residuals[0, :10], atol=1e-5)
 
 
 @pytest.mark.parametrize(("protection", "is_clipped"), [("add-remove", True), ("none", False)])

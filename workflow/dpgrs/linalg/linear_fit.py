@@ -31,6 +31,9 @@ class LinearFit:
     # (n_outcomes,) float64, genetic correlations with public effects that were found
     # (`dpgrs.methods.public_effects`); None of fits without these.
     correlations: np.ndarray | None = None
+    # () int64, how many factors effects on outcomes of a genome share (`dpgrs.methods.genome_shared`); None
+    # of fits that found none.
+    n_factors: np.ndarray | None = None
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return the fit as a dict of arrays, from which `of` makes it again: of chosen variants no zeros."""

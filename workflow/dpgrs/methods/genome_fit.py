@@ -38,7 +38,8 @@ class BlockEntries:
 
     block: LdBlock
     noise: np.ndarray  # (n_directions,) float64 > 0, N
-    entries: np.ndarray  # (n_rows, n_directions) float64, c: a row for each phenotype, or copy of one
+    # (n_rows, n_directions) float64, c: a row for each phenotype, combination of phenotypes, or copy of one
+    entries: np.ndarray
     axis_effects: np.ndarray  # (n_variants, n_axes) float64, of the axes on standardised dosages
 
     @property
@@ -84,7 +85,7 @@ class GenomeEntries:
     blocks: tuple[BlockEntries, ...]
     of_axes: np.ndarray  # (n_rows, n_axes) float64, entries of the axes; 0 where an axis has no share
     axis_noise: np.ndarray  # (n_axes,) float64, N of the axes; infinite where an axis has no share
-    # (n_rows,) float64 >= 1, by what the noise of a row is larger than N.
+    # (n_rows,) float64 > 0, the noise of a row over N.
     factors: np.ndarray
 
     @property
@@ -181,7 +182,7 @@ def genome_entries(
 def fit_variances(
     seen: GenomeEntries,
     *,
-    heritability: float | None = None,  # in (0, 1), where it is stated
+    heritability: float | np.ndarray | None = None,  # in (0, 1), of all rows or of each, where it is stated
 ) -> VarianceModel:
     """Return how probable exponents and heritabilities are, by their marginal likelihood over all blocks."""
     scales = seen.scales()
@@ -197,10 +198,10 @@ def fit_variances(
         X = seen.of_axes[:, is_used] / np.sqrt(seen.axis_noise[is_used])
         log_likelihood[place] += _log_likelihood(ratios, X, seen.factors)
     if heritability is not None:
-        nearest = np.abs(HERITABILITIES - heritability).argmin()
-        posterior = np.zeros_like(log_likelihood)
-        posterior[:, :, nearest] = 1
-        shares = softmax(log_likelihood[:, :, nearest].sum(axis=1))
+        nearest = np.abs(HERITABILITIES - np.reshape(heritability, (-1, 1))).argmin(axis=1)
+        rows, posterior = np.arange(len(seen.factors)), np.zeros_like(log_likelihood)
+        posterior[:, rows, nearest] = 1
+        shares = softmax(log_likelihood[:, rows, nearest].sum(axis=1))
         return VarianceModel(scales, shares, posterior)
     priors = beta_priors(tuple(HERITABILITIES))
     posterior = np.array([heritability_posterior(each, priors) for each in log_likelihood])

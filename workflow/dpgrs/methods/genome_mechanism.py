@@ -36,6 +36,7 @@ from dpgrs.methods.genome_moments import (
     private_genome_moments,
 )
 from dpgrs.methods.genome_public import public_entries, with_public_entries
+from dpgrs.methods.genome_shared import shared_causes
 from dpgrs.methods.genome_sums import MOST_ENTRIES, GenomeRequest, private_genome_sums, public_digest
 from dpgrs.methods.public_scores import with_public_scores
 from dpgrs.methods.reusecov import (
@@ -280,7 +281,8 @@ def genome_weights(noisy: NoisyStatistics, *, request: GenomeRequest, terms: Fit
     Outcomes that are seen less clearly than others, as they are known of fewer people or lose more to the
     clip, have larger entries, with as much more noise. With second moments the fit has the LD of the cohort,
     and no scale from the panel's people, whose LD may be another. What public scores that were subtracted
-    from outcomes add to entries is added again.
+    from outcomes add to entries is added again. Outcomes share causes where entries show it, but not with
+    second moments, for which this is not derived, nor outcomes that follow public effects.
     """
     genome, slope = terms.genome(map_terms(request)), noisy.shown.max()
     factors = noisy.inflation * slope / noisy.shown
@@ -291,7 +293,7 @@ def genome_weights(noisy: NoisyStatistics, *, request: GenomeRequest, terms: Fit
     square = clip_moments(unknown, n_shared=request.n_outcomes, **bounds)[1].mean()
     bounds = np.cumsum([chromosome.n_directions for chromosome in genome.chromosomes])[:-1]
     sums = np.split(noisy.cross * factors[:, np.newaxis], bounds, axis=1)
-    public = {"slope": slope, "residual": square / slope**2}
+    public, sampling = {"slope": slope, "residual": square / slope**2}, square / slope**2 / noisy.n
     entries = genome_entries(genome, sums, noisy.n, noise_sd=request.noise_sd["cross"], **public)
     if genome.scored:
         entries = with_public_scores(entries, genome, _names_of_scored(terms, len(factors)))
@@ -300,10 +302,11 @@ def genome_weights(noisy: NoisyStatistics, *, request: GenomeRequest, terms: Fit
             raise UsageError("`privacy.ld_share` must be null with `public.effects`. Leave one of them out.")
         of_noise = {"moment_sd": request.moment_sd, "residual": public["residual"]}
         entries = with_cohort_ld(entries, genome, noisy.moments, noisy.n, **of_noise)
-        terms = replace(terms, same_ancestry=False)
-    weights, correlations = _fitted(replace(entries, factors=factors**2), genome, terms)
+        terms, sampling = replace(terms, same_ancestry=False), None
+    entries = replace(entries, factors=factors**2)
+    weights, found = _fitted(entries, genome, terms, sampling=sampling)
     means = np.concatenate([chromosome.centre for chromosome in genome.chromosomes]) * DOSAGE_STEP - 1
-    return LinearFit(weights, means, np.zeros(len(weights)), correlations=correlations)
+    return LinearFit(weights, means, np.zeros(len(weights)), **found)
 
 
 def _names_of_scored(terms: FitTerms, n_outcomes: int) -> tuple[str, ...]:
@@ -316,8 +319,17 @@ def _names_of_scored(terms: FitTerms, n_outcomes: int) -> tuple[str, ...]:
     return terms.effects.names
 
 
-def _fitted(seen: GenomeEntries, genome: GenomeMap, terms: FitTerms) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return weights, and correlations with public effects, if any; outcomes with these are fitted singly."""
+def _fitted(
+    seen: GenomeEntries,
+    genome: GenomeMap,
+    terms: FitTerms,
+    *,
+    sampling: float | None,  # as of `shared_causes`; None fits outcomes as if they shared nothing
+) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Return weights, and what was found beside them, by its name in LinearFit.
+
+    Outcomes with public effects are fitted singly.
+    """
     from dpgrs.methods.genome_stack import fit_genome  # brings numba, which takes 0.3 s
 
     def panel_variances(effects: GenomeEffects) -> ScoreVariances:
@@ -330,13 +342,22 @@ def _fitted(seen: GenomeEntries, genome: GenomeMap, terms: FitTerms) -> tuple[np
 
     is_scaled = terms.same_ancestry and genome.n_panel >= MATCHED_PEOPLE
     options = {"heritability": terms.heritability, "panel_variances": panel_variances if is_scaled else None}
+    found = {}
 
     def weights_of(entries: GenomeEntries) -> np.ndarray:
-        fit = fit_genome(entries, **options)
-        return np.hstack(variant_weights(genome, fit.effects))
+        causes = None
+        if sampling is not None:
+            stated = {"heritability": terms.heritability, "n_panel": genome.n_panel}
+            causes = shared_causes(entries, sampling=sampling, **stated)
+        if causes is None:
+            return np.hstack(variant_weights(genome, fit_genome(entries, **options).effects))
+        found["n_factors"] = np.array(causes.n_factors)
+        of_rows = options if terms.heritability is None else options | {"heritability": causes.heritability}
+        fit = fit_genome(causes.entries(entries), **of_rows)
+        return np.hstack(variant_weights(genome, causes.effects(fit.effects)))
 
     if terms.effects is None:
-        return weights_of(seen), None
+        return weights_of(seen), found
     files = [public_entries(genome, effects) for effects in terms.effects.values]
     weights = np.empty((len(seen.of_axes), genome.n_variants))
     correlations, has_file = np.zeros(len(weights)), terms.effects.is_for.any(axis=1)
@@ -346,7 +367,7 @@ def _fitted(seen: GenomeEntries, genome: GenomeMap, terms: FitTerms) -> tuple[np
         followed = [files[place] for place in np.flatnonzero(terms.effects.is_for[row])]
         joined, correlations[row] = with_public_entries(seen.of_rows(np.array([row])), genome, followed)
         weights[row] = weights_of(joined)
-    return weights, correlations
+    return weights, found | {"correlations": correlations}
 
 
 def _empty_genome(request: GenomeRequest) -> GenomeMap:

@@ -51,7 +51,7 @@ class GenomeFit:
 def fit_genome(
     seen: GenomeEntries,
     *,
-    heritability: float | None = None,  # in (0, 1), where it is stated
+    heritability: float | np.ndarray | None = None,  # in (0, 1), of all rows or of each, where it is stated
     # Function of effects that returns the variances of rows' scores; None leaves the scale at 1.
     panel_variances: Callable[[GenomeEffects], ScoreVariances] | None = None,
 ) -> GenomeFit:

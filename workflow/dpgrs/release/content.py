@@ -27,7 +27,12 @@ from dpgrs.release.statement import ledger_standing
 from dpgrs.statement.conditions import FIXED_SITES_INPUT
 from dpgrs.statement.content import Curation, PublicInput, StatementContent, Terms, Total
 from dpgrs.statement.effects_metadata import TRUNCATED_LD
-from dpgrs.statement.findings import correlations_in_words, mismatch_in_words, share_in_words
+from dpgrs.statement.findings import (
+    causes_in_words,
+    correlations_in_words,
+    mismatch_in_words,
+    share_in_words,
+)
 from dpgrs.statement.post_processing import START, post_processing
 from dpgrs.statement.words import ORIGIN_OF_ROWS, PUBLIC_SIDE, ROWS_INPUT
 from dpgrs.study.checked_data import check_inputs
@@ -337,10 +342,12 @@ def _inputs_of_fit(fit: dict[str, Any], request: dict[str, Any]) -> Iterator[Pub
 
 
 def found_in_words(fitted: "LinearFit", names: Sequence[str]) -> tuple[str, ...]:
-    """Return what a fit found out about the public files that it used, in words."""
+    """Return what a fit found out about outcomes and public files, in words."""
     lines = () if fitted.mismatch is None else (mismatch_in_words(fitted.mismatch),)
     if fitted.public_share is not None:
         lines += (share_in_words(fitted.public_share),)
+    if fitted.n_factors is not None:
+        lines += (causes_in_words(int(fitted.n_factors)),)
     if fitted.correlations is None:
         return lines
     return (*lines, START, correlations_in_words(names, fitted.correlations))

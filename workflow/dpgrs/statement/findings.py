@@ -1,4 +1,4 @@
-"""What a statement says of that which a fit found out about the public files that it used."""
+"""What a statement says of that which a fit found out about outcomes and the public files that it used."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -52,6 +52,15 @@ def share_in_words(share: float) -> str:
     return (
         f"The fit on public genotypes has a share of {share:.2f} in the weights, that on the noisy Gram "
         "matrix the rest."
+    )
+
+
+def causes_in_words(n_factors: int) -> str:
+    """Say that outcomes of a genome share causes, for a statement."""
+    return (
+        f"The released numbers show {n_factors} factors that effects on outcomes share: more than draws from "
+        "a public seed, which change signs of linkage blocks. Combinations of outcomes that share none were "
+        "fitted, and their effects turned back to outcomes (docs/explanation/genome.md)."
     )
 
 

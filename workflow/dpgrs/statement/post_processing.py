@@ -7,7 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from dpgrs.statement.findings import correlations_in_words, mismatch_in_words, share_in_words
+from dpgrs.statement.findings import (
+    causes_in_words,
+    correlations_in_words,
+    mismatch_in_words,
+    share_in_words,
+)
 from dpgrs.statement.fit_steps import COVARIATE_REGRESSION
 from dpgrs.statement.method_choice import DEFAULT, REASONS, reason_in_words
 from dpgrs.statement.methods import stated_method
@@ -96,6 +101,8 @@ def _found_of(said: list[str], method: str, fit: dict[str, Any], outcomes: Seque
     kinds = []
     if stated_method(method).takes_ld:
         kinds += [[mismatch_in_words(one) for one in product((0, 0.5), repeat=2)], [share_in_words(0.5)]]
+    if stated_method(method).takes_map:
+        kinds += [[causes_in_words(1)]]
     if "effects" in fit:
         kinds += [[START], [correlations_in_words(outcomes, np.full(len(outcomes), 0.5))]]
     forms = [set(map(_form, texts)) for texts in kinds]

@@ -37,6 +37,7 @@ from dpgrs.methods.genome_fit import (
 from dpgrs.methods.genome_mixture import mixture_effects
 from dpgrs.methods.genome_moments import joint_moment_norm
 from dpgrs.methods.genome_public import public_entries, with_public_entries
+from dpgrs.methods.genome_shared import SharedCauses, shared_causes
 from dpgrs.methods.genome_stack import fit_genome
 from dpgrs.methods.public_scores import with_public_scores
 from dpgrs.public_random import generator
@@ -49,6 +50,11 @@ from dpgrs_papers.experiments.genome_cohort import (
 
 # The variance of an effect per allele goes with (2 p (1 - p)) to this power.
 EFFECT_EXPONENT = -0.25
+# Of fits that take outcomes as if they shared no causes.
+APART = ", apart"
+# Of phenotypes that share causes: how many factors, their share of the genetic variance, and the largest
+# angle of a phenotype between them, in radians. Genetic correlations are .61 to .8 times chance.
+N_FACTORS, OF_FACTORS, LARGEST_ANGLE = 2, 0.8, 0.35
 
 
 class Architecture(NamedTuple):
@@ -110,6 +116,22 @@ class Phenotypes:
 
     genetic: np.ndarray  # (n_architectures, n_replicates, n_people) float32, genetic values of all people
     of_train: np.ndarray  # (n_architectures, n_replicates, n_train) float32
+
+    def sharing_causes(self, architecture: int, first: int, n: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return genetic values and phenotypes of people to train on, of n phenotypes that share factors.
+
+        They have the residuals of n replicates from the first on. The last replicates of all are factors.
+        """
+        own = slice(first, first + n)
+        last = self.genetic.shape[1] - N_FACTORS * (first // n)
+        factors = self.genetic[architecture, last - N_FACTORS : last]
+        genetic = self.genetic[architecture, own]
+        angles = np.linspace(-LARGEST_ANGLE, LARGEST_ANGLE, n, dtype=np.float32)[:, np.newaxis]
+        loadings = np.sqrt(np.float32(OF_FACTORS)) * np.hstack([np.cos(angles), np.sin(angles)])
+        shared = loadings @ factors + np.sqrt(np.float32(1 - OF_FACTORS)) * genetic
+        n_train = self.of_train.shape[-1]
+        residuals = self.of_train[architecture, own] - genetic[:, :n_train]
+        return shared, shared[:, :n_train] + residuals
 
 
 def simulate_phenotypes(
@@ -326,21 +348,44 @@ class MapFits:
 
     def scores(self, sums: Sequence[np.ndarray], fits: Sequence[str]) -> "Iterator[Score]":
         """Yield the score of each fit of one release, from its noisy sums."""
-        seen = self._entries(sums)
-        if "stack" in fits:
+        seen, causes = self._entries(sums), None
+        if self._moments is None and self._effects is None:
+            sampling = self._terms["residual"] / self._terms["n"]
+            causes = shared_causes(seen, sampling=sampling, n_panel=self._genome.n_panel)
+        if causes is None:
+            yield from self._scores(seen, None, fits)
+            return
+        yield from self._scores(seen, causes, [fit for fit in fits if not fit.endswith(APART)])
+        apart = [fit for fit in fits if fit.endswith(APART)]
+        if apart:
+            yield from self._scores(seen, None, apart)
+
+    def _scores(
+        self, seen: GenomeEntries, causes: SharedCauses | None, fits: Sequence[str]
+    ) -> "Iterator[Score]":
+        """Do the work of `scores`, of fits that share these causes."""
+        rows = seen if causes is None else causes.entries(seen)
+        names = [fit.removesuffix(APART) for fit in fits]
+        if "stack" in names:
             # As in a release, moments leave no scale from the panel.
             variances = self._panel_variances if self._moments is None else None
-            whole = fit_genome(seen, panel_variances=variances)
+            whole = fit_genome(rows, panel_variances=variances)
             h2, mixture_share, scale = whole.heritability, whole.mixture_share, whole.scale
             effects = {"BLUP": whole.of_blup, "mixture": whole.of_mixture, "stack": whole.effects}
         else:
-            model = fit_variances(seen)
+            model = fit_variances(rows)
             h2, mixture_share, scale = model.mean_heritability, np.nan, 1.0
-            effects = {"BLUP": blup_effects(seen, model)}
-            if "mixture" in fits:
-                effects["mixture"] = replace(effects["BLUP"], of_blocks=mixture_effects(seen, model)[0])
-        for fit in fits:
-            yield Score(fit, variant_weights(self._genome, effects[fit]), h2, mixture_share, scale)
+            effects = {"BLUP": blup_effects(rows, model)}
+            if "mixture" in names:
+                effects["mixture"] = replace(effects["BLUP"], of_blocks=mixture_effects(rows, model)[0])
+        n_factors = 0
+        if causes is not None:
+            # Rows are no phenotypes.
+            h2, n_factors = np.full(len(h2), np.nan), causes.n_factors
+            effects = {name: causes.effects(of_rows) for name, of_rows in effects.items()}
+        for fit, name in zip(fits, names, strict=True):
+            weights = variant_weights(self._genome, effects[name])
+            yield Score(fit, weights, h2, mixture_share, scale, n_factors)
 
     def _entries(self, sums: Sequence[np.ndarray]) -> GenomeEntries:
         seen = genome_entries(self._genome, sums, **self._terms)
@@ -373,6 +418,7 @@ class Score(NamedTuple):
     heritability: np.ndarray  # (n_phenotypes,)
     mixture_share: float
     scale: float
+    n_factors: int  # that effects on phenotypes share
 
 
 class Accuracy(NamedTuple):

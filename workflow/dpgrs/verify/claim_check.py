@@ -199,8 +199,8 @@ def _is_rounded_up(text: str, value: Fraction) -> bool:
 
 
 def _is_power_of_2(text: str) -> bool:
-    parts = Fraction(text).as_integer_ratio()
-    return min(parts) == 1 and max(parts).bit_count() == 1
+    ratio = Fraction(text).as_integer_ratio()
+    return min(ratio) == 1 and max(ratio).bit_count() == 1
 
 
 def _is_share(share: Fraction, part: Fraction, whole: Fraction) -> bool:

@@ -29,13 +29,16 @@ def count_problems(statement: dict[str, Any], files: dict[str, Path]) -> list[st
     }
     if not sigmas:
         return []
-    inputs = {one["name"]: one["value"] for one in statement["public_inputs"]}
+    inputs = {public["name"]: public["value"] for public in statement["public_inputs"]}
     bound, scales = float(inputs[OUTCOME_BOUND]), constants_of_outcomes(files)
     return [
-        f"the {what} of the people held out of {one['name']} must {rule}"
-        for one in statement["accuracy"]
+        f"the {what} of the people held out of {accuracy['name']} must {rule}"
+        for accuracy in statement["accuracy"]
         for what, rule in _problems(
-            one["value"], sigmas.get(one["name"], sigmas.get(None)), bound, scales.get(one["name"])
+            accuracy["value"],
+            sigmas.get(accuracy["name"], sigmas.get(None)),
+            bound,
+            scales.get(accuracy["name"]),
         )
     ]
 

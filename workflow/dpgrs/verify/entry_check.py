@@ -144,10 +144,10 @@ def _size_problems(statement: dict[str, Any], files: dict[str, Path], *, n_drawn
     """Check how many numbers draws are; X'Y and counts are of `n_drawn` outcomes or components."""
     n_columns, n_outcomes = columns_of(statement, files), len(statement["data_domain"]["outcomes"])
     # The upper triangle with the intercept, whose square is public; of alleles in two codes all squares are.
-    is_coded = any(one["name"] == ROW_NORM for one in statement["public_inputs"])
+    is_coded = any(public["name"] == ROW_NORM for public in statement["public_inputs"])
     has_squares = is_coded or statement["guarantee"]["rows"] == Rows.PEOPLE
     chosen = choices_of(statement)
-    known = {one.statistic for one in (*BY_METHOD[statement["method"]], ACCURACY)}
+    known = {draws.statistic for draws in (*BY_METHOD[statement["method"]], ACCURACY)}
     problems = []
     for mechanism in statement["mechanisms"]:
         # A draw is of one outcome, or of all.

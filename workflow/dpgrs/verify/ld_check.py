@@ -24,18 +24,18 @@ def ld_problems(statement: dict[str, Any], files: dict[str, Path], path: Path) -
         )
     if [file_digest(path)] != digests:
         return [f"{path.name} must have the SHA-256 that the statement names"]
-    arrays, seen = read_statistics(statement, files), []
+    arrays, rows_of_blocks = read_statistics(statement, files), []
     columns = {name: np.zeros_like(arrays[name]) for name in OF_TRUNCATED_LD}
     outside = np.zeros_like(arrays["effects"])
     with np.load(path, allow_pickle=False) as ld:
         for block in dict.fromkeys(name.rpartition("/")[0] for name in ld):
             rows, U, e = (ld[f"{block}/{name}"] for name in ("rows", "eigenvectors", "eigenvalues"))
             U, r = U.astype(np.float64), arrays["effects"][:, rows]
-            seen.append(rows)
+            rows_of_blocks.append(rows)
             for name, power in zip(OF_TRUNCATED_LD, (1, 2), strict=True):
                 columns[name][rows] = U**2 @ e**power
             outside[:, rows] = r - (r @ U) @ U.T
-    if not np.array_equal(np.sort(np.concatenate(seen)), np.arange(len(columns["noise_scale"]))):
+    if not np.array_equal(np.sort(np.concatenate(rows_of_blocks)), np.arange(len(columns["noise_scale"]))):
         return [f"{path.name} must have each variant of the scores once"]
     problems = [
         f"{ARRAYS}: {name} must follow from {path.name}"

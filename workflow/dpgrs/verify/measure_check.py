@@ -121,8 +121,10 @@ def read_measures(
         if (note in NOTES) != (not any(cells)) or (note and note not in NOTES):
             return {}, [f"{FILE} must say of {outcome} in dpgrs's words why it has no {name}, and just then"]
         measures[outcome][name] = [float(cell) if cell else float("nan") for cell in cells]
-    amiss = [outcome for outcome, values in measures.items() if not _are_all(list(values))]
-    return measures, [f"{FILE} must hold the measures of {outcome} that dpgrs gives" for outcome in amiss]
+    incomplete = [outcome for outcome, values in measures.items() if not _are_all(list(values))]
+    return measures, [
+        f"{FILE} must hold the measures of {outcome} that dpgrs gives" for outcome in incomplete
+    ]
 
 
 def _are_all(names: list[str]) -> bool:

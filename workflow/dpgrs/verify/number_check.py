@@ -54,36 +54,36 @@ def number_problems(statement: Mapping) -> list[str]:
 
 
 def _grid_problems(statement: Mapping) -> Iterator[str]:
-    is_clipped = any(one["name"] == ROW_NORM for one in statement["public_inputs"])
+    is_clipped = any(public["name"] == ROW_NORM for public in statement["public_inputs"])
     steps = STEPS | (OF_CLIPPED if is_clipped else OF_CALLS)
-    for part in statement["mechanisms"]:
-        name = part["statistic"]
+    for mechanism in statement["mechanisms"]:
+        name = mechanism["statistic"]
         # Turned rows have a grid that follows from what was drawn before.
         if name not in steps or (name == CROSS and statement["method"] in ON_TURNED_ROWS):
             continue
-        if Fraction(part["grid"]) != steps[name]:
-            yield f"the grid of {name} must be {float(steps[name]):g}, got {part['grid']}"
+        if Fraction(mechanism["grid"]) != steps[name]:
+            yield f"the grid of {name} must be {float(steps[name]):g}, got {mechanism['grid']}"
 
 
 def _total_problems(statement: Mapping) -> Iterator[str]:
     """Compare the totals that a statement names several times."""
     guarantee, composition = statement["guarantee"], statement["composition"]
-    losses = [loss_of(part) for part in statement["mechanisms"]]
+    losses = [loss_of(mechanism) for mechanism in statement["mechanisms"]]
     total = sum(losses, Loss())
     rows_of_person = 1 if guarantee["unit"] == "person" else 2
-    for name, one, loss in (
+    for name, claim, loss in (
         ("the guarantee", guarantee, total),
         ("the loss of a person", guarantee["person"], total.for_group(rows_of_person)),
         ("composition.whole_study", composition["whole_study"], total),
     ):
-        yield from _chance_problems(name, one, loss)
+        yield from _chance_problems(name, claim, loss)
     same = {"composition.whole_study": composition["whole_study"]}
     if rows_of_person == 1:
         same["the loss of a person"] = guarantee["person"]
     elif Fraction(guarantee["person"]["epsilon"]) != 2 * Fraction(guarantee["epsilon"]):
         yield f"the epsilon of a person must be twice {guarantee['epsilon']}"
-    for name, one in same.items():
-        if any(one[number] != guarantee[number] for number in ("epsilon", "delta")):
+    for name, claim in same.items():
+        if any(claim[number] != guarantee[number] for number in ("epsilon", "delta")):
             yield f"{name} must be the epsilon and delta of the guarantee"
     outcome = composition["per_outcome"]
     if outcome["delta"] != guarantee["delta"]:

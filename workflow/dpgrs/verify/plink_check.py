@@ -32,8 +32,8 @@ def plink_problems(statement: dict[str, Any], files: dict[str, Path]) -> list[st
         stems, faults = _table_problems(files[name], scores)
         problems += [f"{name}: {fault}" for fault in faults]
         named += stems
-    wanted = [f"plink2/scores_{number}.tsv.gz" for number in range(1, len(plink_files(files)) + 1)]
-    if not problems and (named != list(scores) or plink_files(files) != wanted):
+    names = [f"plink2/scores_{number}.tsv.gz" for number in range(1, len(plink_files(files)) + 1)]
+    if not problems and (named != list(scores) or plink_files(files) != names):
         problems.append("the tables for plink2 must hold each outcome once, in their order, from scores_1 on")
     return problems
 
@@ -73,7 +73,7 @@ def _lines(stems: Sequence[str], scores: Sequence[ScoringFile]) -> Iterator[str]
             for score, numbers in zip(scores, columns, strict=True)
         ]
         sites = sorted(set().union(*cells), key=lambda site: site_place(site.split("\t")))
-        columns = [[held.get(site, "0") for site in sites] for held in cells]
+        columns = [[weights.get(site, "0") for site in sites] for weights in cells]
     for site, *numbers in zip(sites, *columns, strict=True):
         chromosome, position, effect, other = site.split("\t")
         first, second = sorted((effect, other))

@@ -42,7 +42,7 @@ def regression_problems(statement: dict[str, Any], *, covariates: list[str]) -> 
         return []
     if not covariates or not {*INPUTS} <= stated.keys():
         return [f"a regression on covariates must have covariates, and the public inputs {', '.join(INPUTS)}"]
-    draws = [one for one in statement["mechanisms"] if one["statistic"] == REGRESSION.statistic]
+    draws = [draw for draw in statement["mechanisms"] if draw["statistic"] == REGRESSION.statistic]
     n_columns, outcomes = len(covariates) + 1, statement["data_domain"]["outcomes"]
     is_counted = statement["data_domain"]["missing_outcomes"] == Missing.COUNTED
     squares, counts = map(int, stated[REGRESSION_WEIGHTS].split(" and "))

@@ -44,16 +44,16 @@ def score_problems(
         f"dp_{name}": guarantee[name] for name in ("epsilon", "delta", "protection", "unit", "neighbours")
     }
     stated |= {"genome_build": domain["genome_build"], "privacy_statement": "privacy_statement.json"}
-    held = {name: score.get(name, domain[name]) for name in ("n_variants", "site_digest")}
-    stated |= {"variants_number": str(held["n_variants"])}
+    of_sites = {name: score.get(name, domain[name]) for name in ("n_variants", "site_digest")}
+    stated |= {"variants_number": str(of_sites["n_variants"])}
     stated |= {} if constant is None else {"constant": constant}
     stated |= {"pgs_id": Path(score["file"]).name.removesuffix(".txt.gz")}
     curation, trait = statement["curation"], traits_of(statement).get(score["outcome"], {})
-    said = {"trait_reported": trait.get("reported_trait", score["outcome"]), "pgs_name": score["outcome"]}
-    said |= {f"trait_{kind}": "|".join(trait.get(field, ())) for kind, field in TERMS.items()}
-    stated |= {name: header_value(text) for name, text in said.items()} | {"pgp_id": NOT_REPORTED}
-    said = [name for name in ("citation", "license", "acknowledgement") if name in curation]
-    stated |= {name: header_value(curation[name]) for name in said}
+    words = {"trait_reported": trait.get("reported_trait", score["outcome"]), "pgs_name": score["outcome"]}
+    words |= {f"trait_{kind}": "|".join(trait.get(field, ())) for kind, field in TERMS.items()}
+    stated |= {name: header_value(text) for name, text in words.items()} | {"pgp_id": NOT_REPORTED}
+    names = [name for name in ("citation", "license", "acknowledgement") if name in curation]
+    stated |= {name: header_value(curation[name]) for name in names}
     problems = file.problems + [
         f"{key} must be {value} as stated, got {file.header.get(key)}"
         for key, value in stated.items()
@@ -61,7 +61,7 @@ def score_problems(
     ]
     if ("acknowledgement" in file.header) != ("acknowledgement" in curation):
         problems.append("it must acknowledge who gave the data just where the statement does")
-    if file.site_digest != held["site_digest"]:
+    if file.site_digest != of_sites["site_digest"]:
         problems.append("its sites must be those of the statement's site_digest")
     if file.n_rows > domain["n_variants"]:
         problems.append("it must hold no more variants than the data domain")

@@ -193,7 +193,7 @@ NUMBERS = [
     (["software", "version"], "9.9", "version and commit"),
     (["software", "commit"], None, "version and commit"),
     (["curation", "license"], "see /home/someone/LICENSE", "path of the machine"),
-    (["format_version"], 5, "format_version must be 4"),
+    (["format_version"], 6, "format_version must be 5"),
     (["audit"], "fine", "audit"),
     (["audit"], make_audit() | {"mechanisms": []}, "audit.mechanisms"),
     (["audit"], make_audit() | {"confidence": "1.5"}, "audit.confidence must be below 1"),

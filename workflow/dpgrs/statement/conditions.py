@@ -96,7 +96,9 @@ SENTENCES = {
         f"No table held more than {MOST_PEOPLE:,} people or {MOST_VALUES:,} values, and all sums were exact "
         "in 64-bit integers."
     ),
-    Condition.SAME_DATA: "The exact statistics were those of the first request under this label.",
+    Condition.SAME_DATA: (
+        "The exact statistics were the same as when the same request was first made under this label."
+    ),
     Condition.RESOURCES: "Memory, disk space and time sufficed, and the ledger allowed the release.",
 }
 

@@ -13,7 +13,7 @@ from dpgrs.fit_keys import FIT_KEYS
 from dpgrs.statement.conditions import CHECKED_FILES
 
 SCHEMA = Path(__file__).parents[1] / "schemas/privacy_statement.schema.yaml"
-FORMAT, FORMAT_VERSION = "dpgrs privacy statement", 4
+FORMAT, FORMAT_VERSION = "dpgrs privacy statement", 5
 
 # What every release rests on; each is named with its origin.
 REQUIRED_INPUTS = (

@@ -6,8 +6,8 @@ from dpgrs.types import Neighbours, Protection, Rows
 
 RANDOMNESS = (
     "ChaCha20 keyed by HMAC-SHA256 of a 32-byte study key that the curator keeps secret, the public identity "
-    "of the request, its ledger entry and the exact statistic. The guarantee is computational and holds on "
-    "average over the key; it is void if the key leaks."
+    "of the request and the exact statistic. The guarantee is computational and holds on average over the "
+    "key; it is void if the key leaks."
 )
 TRUST_MODEL = (
     "Central: the curator holds the data, or their exact sums, and the study key, and is trusted with both. "

@@ -170,6 +170,7 @@ def test_sums__are_those_of_the_rows_one_by_one():
     asked = request(3, 2)
     units, Y, _ = cohort(500, 3, 2)
     Y[1, ::7] = np.nan
+    assert (units[0] == asked.intercept).all()
     whole = summed(asked, units, Y)
     order = np.random.default_rng(2).permutation(500)
     parts = [summed(asked, units[:, part], Y[:, part]) for part in np.array_split(order, 11)]

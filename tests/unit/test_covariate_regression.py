@@ -215,12 +215,13 @@ def test_effects__with_noise_lose_about_what_is_expected():
     assert loss < 10 * expected + 0.003
 
 
-def test_effects__are_a_posterior_mean_of_one_direction_at_a_time():
+@pytest.mark.parametrize("size", [400, 4000])
+def test_effects__are_a_posterior_mean_of_one_direction_at_a_time(size):
     """Of a noisy C'C with a direction that is only noise, and of an outcome that few rows have."""
     rng, square_sd, cross_sd = np.random.default_rng(6), 3.0, 20.0
     U = np.linalg.qr(rng.standard_normal((3, 3)))[0]
     gram, slopes = U @ np.diag([-5.0, 40.0, 900.0]) @ U.T, np.array([0.5, 0.8])
-    sums = RegressionSums(gram, rng.standard_normal((2, 3)) * 400, gram[0, 0] * np.array([0.5, 1.25]))
+    sums = RegressionSums(gram, rng.standard_normal((2, 3)) * size, gram[0, 0] * np.array([0.5, 1.25]))
     eigenvalues, U = np.linalg.eigh(gram)
     posterior, means = [], []
     for explained in EXPLAINED:
@@ -337,17 +338,19 @@ def test_request__of_a_study_has_what_choices_leave_and_norms_of_its_own_rows(me
     """Of several methods the least; one that is not private chooses for nothing."""
     covariates = {"file": "covariates.tsv", "scales": "scales.tsv", "bound": 2.0}
     study = {"study": "s", "methods": methods, "covariates": covariates}
-    study |= {"screening": {"size": 3, "share": 0.3}, "privacy": {"genotype_clip": 1.25, "outcome_clip": 1.5}}
+    study |= {"screening": {"size": 3, "share": 0.3, "composition": "zcdp"}}
+    study |= {"privacy": {"genotype_clip": 1.25, "outcome_clip": 1.5}}
     terms = {"rows": "people", "n_variants": 10, "n_outcomes": 2, "outcome_bound": BOUND, "epsilon": 2.0}
-    whole = PrivacyRequest(**terms, delta=1e-6, case_share=0.1, covariate_share=0.2, counts_outcomes=True)
+    shares = {"case_share": 0.1, "covariate_share": 0.2, "ld_share": 0.3}
+    whole = PrivacyRequest(**terms, **shares, delta=1e-6, counts_outcomes=True)
     asked = covariate_request(whole, n_covariates=3, settings=resolve(study))
-    assert asked.epsilon == pytest.approx(2.0 * left)
+    assert (asked.epsilon, asked.delta) == pytest.approx((2.0 * left, 1e-6 * left))
     # Of the intercept and three covariates, at most 1 each, and of two outcomes.
     assert asked.row_norm == pytest.approx(1.25 * math.sqrt(4 / 2.0**2), abs=GENOTYPE_STEP)
     assert asked.outcome_norm == pytest.approx(1.5 * math.sqrt(2))
     kept = asdict(whole) | {"n_variants": 0, "n_covariates": 3, "covariate_bound": 2.0, "coding": "frequency"}
     kept |= {"case_share": None, "ld_share": None}
-    changed = ("epsilon", "row_norm", "outcome_norm")
+    changed = ("epsilon", "delta", "row_norm", "outcome_norm")
     assert asdict(asked) == kept | {name: getattr(asked, name) for name in changed}
     assert CovariateRegression().request(json.loads(json.dumps(asdict(asked)))) == asked
     # Terms that only sums of a genome have are left out.
@@ -409,3 +412,4 @@ def test_mechanism__is_of_private_outcomes(protection):
     terms = {"rows": "people", "n_variants": 5, "n_outcomes": 1, "outcome_bound": BOUND, "epsilon": 1.0}
     asked = PrivacyRequest(**terms, delta=1e-6, protection=protection, neighbours="replace-one")
     assert CovariateRegression().serves(None, asked) == (protection != "feature")
+    assert CovariateRegression().key(None) == ("covariate-regression",)

@@ -8,8 +8,9 @@ READY := $(VENV)/.ready
 DEV := $(VENV)/.dev
 # One worker for each core; one that has nothing left to do takes tests of another.
 SIDE_BY_SIDE := --durations 15 --dist worksteal --numprocesses
-OF_STUDIES := tests/workflow tests/contract tests/papers
 STUDIES := workflow or release or experiments or faults or slurm
+# Files with such tests: each worker collects what it is given.
+OF_STUDIES = $(sort $(shell grep -rlE 'mark\.($(subst $() or $(),|,$(STUDIES)))\b' --include='test_*.py' tests))
 # What is marked so runs at night only; `make nightly` runs all.
 MARKED := not nightly
 # The targets of `make nightly`, and where it writes what they print.

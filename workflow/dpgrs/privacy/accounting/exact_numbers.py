@@ -5,6 +5,7 @@ import re
 import sys
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
+from functools import lru_cache
 
 from dpgrs.errors import UsageError, shown
 
@@ -34,6 +35,7 @@ def exact_positive(text: str, *, name: str) -> Fraction:
     return value
 
 
+@lru_cache(maxsize=1024)
 def exact_text(number: float | Decimal | Fraction) -> str:
     """Return a number >= 0 as text, without rounding: a decimal if there is one, else a fraction.
 

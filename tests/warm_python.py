@@ -85,6 +85,10 @@ def import_all():
     verbs = import_module("dpgrs.study.verbs")
     for name in verbs.verb_names():
         verbs.code_read(name)
+    # Reports compile their templates.
+    templates = import_module("dpgrs.reporting.rendering").environment()
+    for template in templates.list_templates(extensions=["html"]):
+        templates.get_template(template)
     # The first kernel that is called fills numba's registries.
     import_module("numba").njit(lambda: None)()
     gc.freeze()

@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -135,12 +135,13 @@ def _is_source(path: Path) -> bool:
 
 def _digest(files: Iterable[Path], package: Path) -> str:
     digest = hashlib.sha256()
-    roots = [package, *(place.parent for place in _plugins().values())]
-    for name, file in sorted((_name(file, roots), file) for file in files):
+    for name, file in sorted((_name(file, package), file) for file in files):
         digest.update(name.encode() + b"\0" + file.read_bytes() + b"\0")
     return digest.hexdigest()[:16]
 
 
-def _name(file: Path, roots: Sequence[Path]) -> str:
+@cache
+def _name(file: Path, package: Path) -> str:
     """Return the name of a file below the package, or below the folder of another package."""
+    roots = [package, *(place.parent for place in _plugins().values())]
     return next((file.relative_to(root).as_posix() for root in roots if file.is_relative_to(root)), file.name)

@@ -83,15 +83,16 @@ def settings_along(
     verbs = SUMMING if verb in SUMMING else [verb] * bool(verb)
     code = {CODE + one: _code_mark(one, settings) for one in verbs}
     values_by_key = {key: {value} for key, value in (own_settings(settings) | marks | code).items()}
+    is_of_public = _is_public(output)
     for path in (path for path in files if _is_made(path) and path.name != AUDIT):
-        parts, digest = _place(path)[1].parts, _digest(path)
+        parts, digest, is_alike = _place(path)[1].parts, _digest(path), _is_public(path) == is_of_public
         if SHARDS not in parts:
             values_by_key.setdefault(CONTENT + _name(path), set()).add(digest)
         noted = _note_as_it_is(path, digest)
         if noted is None:
             values_by_key[UNKNOWN + _name(path)] = {"none"}
         for key, values in (noted or {}).items():
-            if key.startswith((CONTENT, UNKNOWN, CODE, FILE)) or _is_public(path) == _is_public(output):
+            if is_alike or key.startswith((CONTENT, UNKNOWN, CODE, FILE)):
                 values_by_key.setdefault(key, set()).update(values)
     for key in marks:
         if len(values_by_key[key]) > 1:
@@ -333,8 +334,9 @@ def _note_as_it_is(path: Path, digest: str | None) -> dict[str, list[str]] | Non
 
 def _other_settings(path: Path, noted: Mapping[str, list[str]], own: Mapping[str, str]) -> list[str]:
     """Return the keys of settings that have other values in a note."""
-    known = {key: value for key, value in own.items() if not (_is_public(path) and _is_undeclared(key))}
-    return [key for key, values in noted.items() if _is_other(key, values, known)]
+    if _is_public(path):
+        own = {key: value for key, value in own.items() if not _is_undeclared(key)}
+    return [key for key, values in noted.items() if _is_other(key, values, own)]
 
 
 def _code_mark(verb: str, settings: "StudyConfig | None") -> str:

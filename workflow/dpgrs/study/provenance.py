@@ -55,7 +55,7 @@ def provenance(settings: "StudyConfig", outputs: Iterable[Path | str]) -> dict[s
         "code_digest": package_digest(),
         "python": platform.python_version(),
         "platform": platform.platform(),
-        "libraries": {name: importlib.metadata.version(name) for name in LIBRARIES if _is_installed(name)},
+        "libraries": {name: version for name in LIBRARIES if (version := _version(name)) is not None},
         "settings_digest": settings_digest(settings),
         "settings": settings.as_dict(),
         "outputs": {Path(path).name: file_digest(path) for path in outputs},
@@ -81,9 +81,9 @@ def _git(*arguments: str) -> str:
     return subprocess.run(["git", "-C", str(PACKAGE), *arguments], **options).stdout
 
 
-def _is_installed(name: str) -> bool:
+def _version(name: str) -> str | None:
+    """Return the version of a library; None if it is not installed."""
     try:
-        importlib.metadata.version(name)
+        return importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
-        return False
-    return True
+        return None

@@ -107,6 +107,7 @@ def test_rows_per_chunk__bounded(n_samples):
     assert 1 <= rows <= 10_000
     # Some 65,000 people are in a chunk at most.
     assert rows == 1 or rows * min(n_samples, 2**16) / 4 <= 2**22
+    assert rows == 1 or rows * n_samples / 4 <= 2**24
     with_dosages = rows_per_chunk(n_samples, has_dosages=True)
     assert 1 <= with_dosages <= rows
     assert with_dosages == 1 or with_dosages * n_samples * 2 <= 2**24

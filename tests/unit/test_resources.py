@@ -216,7 +216,7 @@ def test_resources__of_the_reference_are_those_of_its_own_people():
 
 
 # Measured peaks in MB, of docs/measurements/scale.md.
-@pytest.mark.parametrize(("people", "peak"), [(100_000, 400), (500_000, 533)])
+@pytest.mark.parametrize(("people", "peak"), [(100_000, 372), (500_000, 438)])
 def test_resources__to_ingest_many_people(people, peak):
     shape = shape_of(cohort={"source": "plink", "plink": "absent.bed", "rows": "people"})
     shape.n_file_people, shape.n_file_variants = people, 10_000

@@ -43,14 +43,16 @@ _DOSAGES_CODEC = {"id": "blosc", "cname": "zstd", "clevel": 1, "shuffle": 2}
 _SITES_CODEC = {"id": "blosc", "cname": "lz4", "clevel": 5, "shuffle": 1}
 _DOSAGE_PEOPLE = 2**12  # of a chunk of dosages, which are eight times as large
 _SHARD_ROWS, _SHARDED_VERSION = 2**10, 3
+_CALL_ROWS = 2**8  # of a file of many people's calls, about
 _CHUNKS_PER_BATCH = 2  # a chunk of the site columns is small, and each is a file to write
 _ROWS_TOGETHER, _MOST_APART = 2**10, 4  # rows by their numbers that are read by slices, and their gaps
 _BATCH_BYTES = 2**24  # of a plane; some batches are in memory at a time
 
 
 def rows_per_chunk(n_samples: int, *, has_dosages: bool = False) -> int:
-    """Return the number of variants of a chunk: about 4 MiB of bits or less, of dosages at most 16 MiB."""
-    n_rows = _CHUNK_BYTES // (8 * min(word_count(2 * n_samples), _FILE_WORDS))
+    """Return the number of variants of a chunk: at most 16 MiB over all people, of calls 4 MiB of a file."""
+    n_bytes = 8 * word_count(2 * n_samples)
+    n_rows = min(_CHUNK_BYTES // min(n_bytes, 8 * _FILE_WORDS), _BATCH_BYTES // n_bytes)
     if has_dosages:
         n_rows = min(n_rows, _DOSAGE_BYTES // (2 * n_samples))
     return int(np.clip(n_rows, 1, _CHUNK_VARIANTS))
@@ -184,8 +186,9 @@ class StoreWriter:
         self._chunk = rows_per_chunk(len(sample_id), has_dosages=has_dosages)
         self._n_samples, self._n_words = len(sample_id), word_count(2 * len(sample_id))
         self._contigs = {}
-        # Chunks of a shard that follow each other; a shard is a file. Calls have as few files with one.
-        self._n_of_shard = max(_SHARD_ROWS // self._chunk, 1) if has_dosages else 1
+        # Chunks of a shard that follow each other; a shard is a file.
+        n_of_file = _SHARD_ROWS // self._chunk if has_dosages else round(_CALL_ROWS / self._chunk)
+        self._n_of_shard = max(n_of_file, 1)
         self._is_sharded = self._n_of_shard > 1 or len(sample_id) > CHUNK_PEOPLE
         self._planes: dict[str, tuple[Any, ChunkWriter]] = {}  # arrays by name
         self._sites: list[dict[str, np.ndarray]] = []  # of the last variants, which are not yet written
@@ -269,14 +272,12 @@ class StoreWriter:
 
     def _append_missing(self, missing: np.ndarray | None, n_variants: int) -> None:
         """Append rows of the missing plane, which begins with the first missing allele."""
-        is_any_missing = missing is not None and missing.any()
-        if is_any_missing and "missing" not in self._planes:
+        if missing is None:
+            missing = np.broadcast_to(np.uint64(0), (n_variants, self._n_words))
+        elif "missing" not in self._planes and missing.any():
             self._create_plane("missing")
         if "missing" in self._planes:
-            shape = n_variants, self._n_words
-            self._planes["missing"][1].append(
-                missing if is_any_missing else np.broadcast_to(np.uint64(0), shape)
-            )
+            self._planes["missing"][1].append(missing)
 
     def _write_sites(self) -> None:
         """Write the columns of variants that are not yet written, some chunks together."""

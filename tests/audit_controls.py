@@ -60,7 +60,7 @@ class SpoiledNoise(NoiseSource):
         return [int(one) for one in np.median(models, axis=0)] if is_safe else None, event
 
     def _honest(self):
-        noise = self._noise.of(*self._part)
+        noise = self._noise.of(*self._request_part)
         noise._data = self._data
         return noise
 

@@ -46,7 +46,7 @@ def drawn_again(draw):
         answer, complete = draw(self, statistic, event)
         if FROM in os.environ:
             answer = earlier(place, event)
-            self.outputs[self._part][-1] = _digest(answer)
+            self.outputs[self._request_part][-1] = _digest(answer)
         write(place, event, answer, [(statistic, Fraction(event.step))])
         return answer, complete
 
@@ -65,7 +65,7 @@ def chosen_again(choose):
             answer, (complete, _) = earlier(place, event), self._reserved(event, digest)
             for number in range(event.n_choices):
                 rounds.append((yield answer[:number]))
-            self.outputs[self._part].append(_digest(answer))
+            self.outputs[self._request_part].append(_digest(answer))
         left = [_without(scores, answer[:number]) for number, (scores, _) in enumerate(rounds)]
         write(place, event, answer, [(own, unit) for own, (_, unit) in zip(left, rounds, strict=True)])
         return answer, complete
@@ -81,7 +81,7 @@ def marked_alike(mark):
 
 def place_of(noise, event):
     """Return the name of a record: a digest of the part and of the event, and how many were drawn before."""
-    key = json.dumps([noise._part, event.as_dict() | {"request": ""}], sort_keys=True)
+    key = json.dumps([noise._request_part, event.as_dict() | {"request": ""}], sort_keys=True)
     digest = hashlib.sha256(key.encode()).hexdigest()[:32]
     N_DRAWN[digest] += 1
     return f"{digest}.{N_DRAWN[digest]}"

@@ -373,6 +373,7 @@ def test_draw__is_one_event_of_all_chromosomes(genome, exact):
     entries = np.concatenate([part.entries for part in exact])
     np.testing.assert_array_equal(released, entries * MOMENT_STEP)
     assert event.sigma == math.nextafter(request.moment_claim.value / request.budget["moments"], math.inf)
+    assert request.moment_sd == pytest.approx(event.sigma / PRODUCT_WEIGHT)
     assert event.identity_terms["entries"] == len(entries) == n_moments(genome)
     terms = event.identity_terms
     assert (terms["statistic"], terms["law"]) == ("genome moments", "genome_moments/1")

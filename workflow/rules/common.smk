@@ -236,6 +236,12 @@ def files_of_draw(wildcards):
         "covariates": f"{PRIVATE}/covariates.npz",
     }
     takes = mechanism_named(wildcards.mechanism).takes
+    if (
+        IS_RELEASE
+        and wildcards.mechanism == CovariateRegression.name
+        and takes_map(SETTINGS.methods)
+    ):
+        takes += ("ld",)  # the map of the sums that are drawn next
     return {
         name: places[name] for name in takes if not (IS_RELEASE and name == "choices")
     }

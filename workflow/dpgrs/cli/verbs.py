@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dpgrs.errors import DpgrsError
-from dpgrs.study.verbs import BEFORE_CHARGE, NEEDED, Parameter, Verb, read_verb
+from dpgrs.study.verbs import BEFORE_CHARGE, NEEDED, STUDY_SETTINGS, Parameter, Verb, read_verb
 
 if TYPE_CHECKING:
     from dpgrs.config.study import StudyConfig
@@ -74,6 +74,8 @@ def command_of(
             require_made_by(study_settings, rests_on)
             if verb.charges:
                 arguments[BEFORE_CHARGE] = partial(require_same_versions, versions, watched)
+            if verb.takes_study and study_settings is not settings:
+                arguments[STUDY_SETTINGS] = study_settings
         # Elsewhere there are no provenance notes.
         products = [arguments[key] for key in verb.writes if arguments.get(key) and study_of(arguments[key])]
         provenance, marks = {}, {}

@@ -16,7 +16,7 @@ from dpgrs.methods.labels import timed
 from dpgrs.methods.mechanisms import mechanism_named
 from dpgrs.methods.registry import METHODS
 from dpgrs.privacy.ledger.charging import check, complete, release
-from dpgrs.privacy.ledger.entries import Account
+from dpgrs.privacy.ledger.entries import Account, Cost
 from dpgrs.privacy.ledger.ledger import Ledger
 from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.privacy.noise.study_key import load_study_key
@@ -27,6 +27,8 @@ from dpgrs.statement.audits import STEERED
 from dpgrs.study.adjusted_outcomes import adjustment_identity, require_adjusted, require_same_genotypes
 from dpgrs.study.draws import Draw, draws_of
 from dpgrs.study.identity import public_identity
+from dpgrs.study.later_draws import after_regression, later_statistics, n_new_requests
+from dpgrs.study.release_cost import later_cost
 from dpgrs.study.released import output_digests
 from dpgrs.study.request_identity import identify_part, ld_identity, loadings_identity
 from dpgrs.study.training_data import TrainingData
@@ -92,6 +94,8 @@ def draw(
     seconds: Path | None = None,
     # Called when all files are read: raises DpgrsError if one was replaced since its note was compared.
     before_charge: Callable[[], None] | None = None,
+    # All settings of the release that runs, whose later charges must be possible; None by itself.
+    study_settings: "StudyConfig | None" = None,
 ) -> None:
     """Draw noise by one mechanism: from a public seed in a benchmark, in a release secret and charged before.
 
@@ -107,7 +111,8 @@ def draw(
     variant_set : the variant set, for mechanisms that draw from rows, and for a regression on covariates,
         which is refused if people changed.
     choices : private choices of variants that an earlier run of this command drew, in benchmarks.
-    ld : linkage disequilibrium of public genotypes, for mechanisms that use it.
+    ld : linkage disequilibrium of public genotypes, for mechanisms that use it, and its map for a regression
+        on covariates that such a mechanism follows.
     chromosomes : exact sums of chromosomes along a public map, for mechanisms that draw from these.
     covariates : covariates, for the regression of outcomes on them.
     sites : public sites, in releases.
@@ -145,6 +150,7 @@ def draw(
     if settings.mode == "release":
         public = loadings_identity(loadings) | ld_identity(ld) | adjustment_identity(training_data.outcomes)
         charge_options = {"sites": sites, "public": public, "audit": audit, "before_charge": before_charge}
+        charge_options["study_settings"] = study_settings
         _charge(_only(draws), output, events, **charge_options)
         return
     labels, took = [], []
@@ -209,13 +215,16 @@ def _charge(
     public: dict[str, Any],  # identifies other public files
     audit: Path | None,
     before_charge: Callable[[], None] | None,  # called when the rehearsal has read all data
+    study_settings: "StudyConfig | None",
 ) -> None:
-    """Charge the ledger, draw, record the draw, and store it; files are as in `draw`."""
+    """Charge the ledger, draw, record the draw, and store it; files and settings are as in `draw`."""
     ledger, site_digest = Ledger(planned_draw.settings.privacy.ledger), written_digest(sites)
     require_adjusted(planned_draw, ledger)
+    mechanism, request = planned_draw.mechanism, planned_draw.request
+    is_regression = mechanism.name == CovariateRegression.name
+    ld = {"ld": public.pop("ld")} if is_regression and "ld" in public else {}
     identity = public_identity(planned_draw.settings) | public
     release_terms = {"sites": site_digest} | identity["dataset"]
-    mechanism, request = planned_draw.mechanism, planned_draw.request
 
     def identify(
         part: tuple[str, ...],
@@ -224,20 +233,32 @@ def _charge(
     ) -> dict[str, Any]:
         depends_on = mechanism.depends_on(part, planned_draw.names, request)
         mechanism_terms = {"mechanism": mechanism.name, "drawn_before": mechanism.drawn_before(request)}
-        return identify_part(identity, site_digest, request, depends_on, **mechanism_terms)
+        public_terms = identity if mechanism is planned_draw.mechanism else identity | ld
+        return identify_part(public_terms, site_digest, request, depends_on, **mechanism_terms)
 
     account = Account(request.protection, request.unit, request.neighbours)
     charged_to = {"account": account, "ledger": ledger, "study_key": load_study_key()}
-    if mechanism.name == CovariateRegression.name:
-        require_same_genotypes(planned_draw, identify=identify, **charged_to)
+    later, has_genotypes = (after_regression(planned_draw) if is_regression else None), False
+    if later is not None:
+        has_genotypes = require_same_genotypes(planned_draw, later, identify=identify, **charged_to)
+    statistics_of_later = later_statistics(planned_draw, later, study_settings)
 
-    def allow(draws: Sequence[dict[str, Any]]) -> None:
+    def allow(draws: Sequence[dict[str, Any]]) -> Cost | None:
         require_no_other_bundle(output, draws, ledger=ledger, terms=release_terms)
         if audit is not None:
-            turned = [STEERED] * bool({*mechanism.methods[:1]} & {*ON_TURNED_ROWS})
-            require_audited(read_json(audit, kind=list), statistics=[*drawn_statistics(draws), *turned])
+            last = mechanism if later is None else later.mechanism
+            turned = [STEERED] * bool({*last.methods[:1]} & {*ON_TURNED_ROWS})
+            statistics = [*drawn_statistics(draws), *statistics_of_later, *turned]
+            require_audited(read_json(audit, kind=list), statistics=statistics)
         if before_charge is not None:
             before_charge()
+        if study_settings is None:
+            return None
+        book = ledger.read()
+        charged = [request.identity for request in book.requests.values() if request.account == account]
+        n_new = n_new_requests(planned_draw, draws, charged, has_new_genotypes=not has_genotypes)
+        count = study_settings.outcomes.count or [len(planned_draw.data.outcomes.names)]
+        return later_cost(study_settings.changed(outcomes={"count": count}), book, n_new=n_new)
 
     noisy, receipt = release(
         planned_draw.draw,

@@ -16,13 +16,10 @@ from dpgrs.linalg.covariate_regression import (
     with_intercept,
 )
 from dpgrs.methods.covariate_mechanism import CovariateRegression
-from dpgrs.methods.mechanisms import mechanism_of
-from dpgrs.methods.registry import METHODS
 from dpgrs.privacy.ledger.charging import require_unchanged
 from dpgrs.study.adjustment import adjusts_first
 from dpgrs.study.exact_statistics import exact_statistics
-from dpgrs.study.requests import requests_of
-from dpgrs.study.training_data import TrainingData
+from dpgrs.study.later_draws import LaterRequest
 from dpgrs.types import Rows
 
 if TYPE_CHECKING:
@@ -81,39 +78,33 @@ def require_adjusted(asked: "Draw", ledger: "Ledger") -> None:
         )
 
 
-def require_same_genotypes(asked: "Draw", *, identify: Callable[..., dict[str, Any]], **known: Any) -> None:
+def require_same_genotypes(
+    asked: "Draw", later: LaterRequest, *, identify: Callable[..., dict[str, Any]], **known: Any
+) -> bool:
     """Refuse a regression on covariates if the ledger has the study's number of rows or X'X on other people.
 
     Both are drawn after the regression, and do not depend on it. X'X is summed here only if the ledger has
     it. Second moments of rows (`privacy.ld_share`) are not compared: they are summed after the regression.
-    `identify` takes a part, a mechanism and its request; `known` are account, ledger and study key.
+    `identify` takes a part, a mechanism and its request; `known` are account, ledger and study key. The
+    result is whether the ledger has such a request.
     """
-    settings, data = asked.settings, asked.data
-    outcomes, variant_set = data.outcomes, data.variant_set
-    method, counts = settings.methods[0], outcomes.drawn_counts(settings.outcomes.count)
-    ((request, count),) = requests_of(settings, rows=outcomes.rows, counts=counts)
-    mechanism = mechanism_of(method)
-    if METHODS[method].takes_map:
-        if request.ld_share is not None:
-            return
-        request = mechanism.terms(request)
-    else:
-        nobody = exact_statistics(settings, variant_set, outcomes, without_gram=True, people=slice(0, 0))
-        columns = TrainingData(outcomes, statistics=nobody, variant_set=variant_set)
-        terms = {"method": method, "data": columns, "n_outcomes": count, "settings": settings}
-        request = mechanism.asked(replace(request, ld_share=None), **terms)
+    mechanism, request, data = later.mechanism, later.request, asked.data
     identity = identify(("genotypes",), mechanism, request)
     requests = known["ledger"].read().requests.values()
     if not any(earlier.identity | identity == earlier.identity for earlier in requests):
-        return
+        return False
+    if request.ld_share is not None:
+        return True
     gram = None
     if "gram" in mechanism.draws["genotypes"]:
-        gram = exact_statistics(settings, variant_set, outcomes).clipped[request.n_variants, count].gram
+        exact = exact_statistics(asked.settings, data.variant_set, data.outcomes)
+        gram = exact.clipped[request.n_variants, later.n_outcomes].gram
 
     def rehearsed(noise: "NoiseSource") -> None:
         mechanism.draw_genotypes(gram, data.n_training, request=request, noise=noise)
 
     require_unchanged(rehearsed, identify=lambda part: identity, **known)
+    return True
 
 
 def effects_of_fit(effects: np.ndarray, covariates: "Covariates") -> np.ndarray:

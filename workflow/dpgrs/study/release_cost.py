@@ -2,9 +2,10 @@
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from dpgrs.io.replicates import summed_outcomes
@@ -93,11 +94,37 @@ def certain_cost(config: "StudyConfig", book: "Book") -> Cost:
     here. What rests on noise that is new is new. The job that charges compares everything. A table that must
     tell the number of outcomes and cannot be read is refused.
     """
+    return _cost_of_new(config, book)
+
+
+def later_cost(config: "StudyConfig", book: "Book", *, n_new: Mapping[str, int]) -> Cost:
+    """Return what a release costs at least after one of its charging jobs, to a unit of its account.
+
+    `n_new` has numbers of new requests by the kind of a Part: those of the job, and the genotypes before a
+    regression on covariates is charged. Of other kinds as much is known as in `certain_cost`.
+    """
+    kinds = {"genotypes", "outcomes", "accuracy"} if "covariates" in n_new else {"accuracy"}
+    return _cost_of_new(config, book, n_new=n_new, kinds=kinds)
+
+
+def _cost_of_new(
+    config: "StudyConfig",
+    book: "Book",
+    *,
+    n_new: Mapping[str, int] = MappingProxyType({}),
+    kinds: Collection[str] | None = None,
+) -> Cost:
+    """Return what new requests cost at least, those of some kinds or all; `n_new` as in `later_cost`."""
     wanted = _wanted(config)
     new = Counter({known: part.times for known, part in wanted.items()})
     new -= Counter(_replayed(earlier, wanted) for earlier in book.requests.values())
+    new |= Counter({known: n_new.get(part.kind, 0) for known, part in wanted.items()})
     new |= _resting_on(new, wanted)
-    costs = [(times, wanted[known].cost) for known, times in new.items()]
+    costs = [
+        (times, wanted[known].cost)
+        for known, times in new.items()
+        if kinds is None or wanted[known].kind in kinds
+    ]
     mu_squared = sum(times * cost.mu_squared for times, cost in costs)
     pure = sum((times * cost.pure_epsilon for times, cost in costs), Fraction(0))
     return Cost(mu_squared * (1 - Fraction(MARGIN)), pure)

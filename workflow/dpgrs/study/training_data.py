@@ -270,6 +270,11 @@ class TrainingData:
     def _ld(self) -> "dict[int, tuple[PublicLd, str]]":
         return load_ld(self._paths["ld"])
 
+    @property
+    def has_ld(self) -> bool:
+        """Whether there is public linkage disequilibrium, or a map."""
+        return self._paths["ld"] is not None
+
     def genome(self, terms: Mapping[str, Any]) -> StoredMap:
         """Return the public map of a genome for the terms of a request."""
         key = json.dumps(terms, sort_keys=True)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dpgrs.config.study import StudyConfig
 
 READS, RESTS_ON, WRITES = "READS", "RESTS_ON", "WRITES"
-PROGRESS, BEFORE_CHARGE = "progress", "before_charge"
+PROGRESS, BEFORE_CHARGE, STUDY_SETTINGS = "progress", "before_charge", "study_settings"
 NEEDED = object()  # the default of what must be given
 
 
@@ -48,6 +48,7 @@ class Verb:
     writes: tuple[str, ...]  # names of the files that it writes and others are made from
     shows_progress: bool  # whether it takes `progress`
     charges: bool  # whether it takes `before_charge`, a function that refuses once all files are read
+    takes_study: bool  # whether it takes `study_settings`, all settings of the study that runs
 
     @property
     def module(self) -> str:
@@ -80,7 +81,7 @@ def read_verb(name: str) -> Verb:
             function = node
     summary, helps = _read_docstring(ast.get_docstring(function))
     names = [argument.arg for argument in function.args.kwonlyargs]
-    takes = [name in names for name in (PROGRESS, BEFORE_CHARGE)]
+    takes = [name in names for name in (PROGRESS, BEFORE_CHARGE, STUDY_SETTINGS)]
     return Verb(name, summary, tuple(_parameters(function.args, helps)), *constants.values(), *takes)
 
 

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from dpgrs.errors import DpgrsError
 from dpgrs.privacy.accounting.events import MECHANISM_VERSION
-from dpgrs.privacy.ledger.entries import Account
+from dpgrs.privacy.ledger.entries import Account, Cost
 from dpgrs.privacy.ledger.hash_chain import digest
 from dpgrs.privacy.ledger.ledger import Ledger, Order
 from dpgrs.privacy.noise.base import NoiseSource
@@ -47,8 +47,8 @@ def release(
     ledger: Ledger,
     study_key: StudyKey,
     # Takes the identities of all requests, before the ledger is asked, and raises DpgrsError to refuse them;
-    # None allows all.
-    allow: Callable[[list[dict[str, Any]]], Any] | None = None,
+    # None allows all. It may return the cost of what the release charges later, see `Ledger.reserve_all`.
+    allow: Callable[[list[dict[str, Any]]], Cost | None] | None = None,
 ) -> tuple[Result, Receipt]:
     """Run a mechanism with secret noise, charged before it is drawn; return its result and a receipt.
 
@@ -59,9 +59,8 @@ def release(
     mechanism(rehearsal)
     _require_same_terms(chain.from_iterable(rehearsal.draws.values()), account)
     orders = _orders(rehearsal, identify)
-    if allow is not None:
-        allow([order.identity for order in orders])
-    reserved = ledger.reserve_all(orders, account, study_key=study_key)
+    later = allow([order.identity for order in orders]) if allow is not None else None
+    reserved = ledger.reserve_all(orders, account, study_key=study_key, later=later)
     requests = dict(zip(rehearsal.draws, reserved, strict=True))
     noise = ReleaseNoise(study_key, draws=rehearsal.draws, requests=requests)
     result = mechanism(noise)

@@ -135,7 +135,13 @@ class Ledger:
             )
 
     def reserve_all(
-        self, orders: Sequence[Order], account: Account, *, study_key: StudyKey
+        self,
+        orders: Sequence[Order],
+        account: Account,
+        *,
+        study_key: StudyKey,
+        # Of what the release charges after these: where any of these is new, it must fit, too.
+        later: Cost | None = None,
     ) -> list[tuple[str, str]]:
         """Count the costs of a release before its noise is drawn; return request ids and identity digests.
 
@@ -153,7 +159,7 @@ class Ledger:
         requests = _requests(orders, account, study_key=study_key)
         with appending_to(self.path) as chain:
             book = _book(chain.entries, self.path)
-            new = _checked(book, requests)
+            new = _checked(book, requests, later=later or Cost())
             for request in new:
                 book.requests[chain.append(request.entry())["hash"]] = request
         digests = [request.identity_digest for request in requests]
@@ -312,8 +318,8 @@ def cost_to(account: Account, request: Request) -> Cost:
     return request.cost.for_group(request.account.steps_between(account))
 
 
-def _checked(book: Book, requests: Sequence[Request]) -> Iterable[Request]:
-    """Return the requests that are new, if the book allows all of them together."""
+def _checked(book: Book, requests: Sequence[Request], *, later: Cost) -> Iterable[Request]:
+    """Return the requests that are new, if the book allows all of them and later ones together."""
     new: dict[str, Request] = {}
     for request in requests:
         _require_dataset(book, request.identity)
@@ -323,7 +329,8 @@ def _checked(book: Book, requests: Sequence[Request]) -> Iterable[Request]:
         earlier = first[1] if first else new.setdefault(request.identity_digest, request)
         _require_same_statistic(earlier, request)
     if new:
-        _require_budget(book, account=requests[0].account, requests=list(new.values()))
+        cost = sum((request.cost for request in new.values()), later)
+        _require_budget(book, cost, requests[0].account)
     return new.values()
 
 
@@ -374,14 +381,14 @@ def _require_same_outputs(book: Book, outputs: Mapping[str, str]) -> None:
             )
 
 
-def _require_budget(book: Book, *, account: Account, requests: Sequence[Request]) -> None:
+def _require_budget(book: Book, cost: Cost, account: Account) -> None:
     if account not in book.budgets:
         open_accounts = ", ".join(map(str, book.budgets)) or "none"
         raise UsageError(
             f"The account must be one of the ledger's, {open_accounts}, got {account}. "
             "Open it with `dpgrs ledger add-account`, or use one of these."
         )
-    lines = refusals(book, sum((request.cost for request in requests), Cost()), account)
+    lines = refusals(book, cost, account)
     if lines:
         raise DpgrsError(f"{lines[0]} Nothing was drawn. Lower what is asked for.")
 

@@ -1,0 +1,100 @@
+"""A release whose later charges its ledger, audits or grids refuse is refused before its first charge."""
+
+from dataclasses import replace
+
+import pytest
+
+from dpgrs.privacy.noise.study_key import VARIABLE
+from kinds_of_releases import KINDS
+from neighbouring_cohorts import base_cohort, write_public
+from nightly import at_night
+from release_studies import make_key, make_ledger
+from study_runs import run
+
+pytestmark = pytest.mark.release
+FIRST = KINDS["covariates first, public reference"]
+GENOME = KINDS["covariates first, public map of a genome"]
+CHARGED = KINDS["charged metrics"]
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch):
+    monkeypatch.setenv(VARIABLE, "set again by make_key")
+
+
+def begin(folder, kind, **budget):
+    """Write the files of a study, and return its settings."""
+    make_key(folder)
+    write_public(folder, n_reference=150)
+    base_cohort(1).write(folder)
+    scales = folder / "scales.tsv"
+    scales.write_text(scales.read_text() + "length\t0\t1\tNA\n")
+    make_ledger(folder / "ledger.jsonl", **kind.account | budget)
+    return kind.settings(folder) | {"variants": {"size": 7}}
+
+
+def require_refusal(folder, settings, words, *arguments):
+    """Run, and require that a draw refuses with these words and leaves the ledger as it is."""
+    ledger = folder / "ledger.jsonl"
+    before = ledger.read_bytes()
+    process = run(folder, settings, *arguments, check=False)
+    assert process.returncode == 1
+    assert "Error in rule draw" in process.stdout
+    assert words in process.stdout
+    assert ledger.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("kind", "budget"),
+    [(FIRST, {"epsilon": "22"}), (CHARGED, {"epsilon": "40"})],
+    ids=["regression", "metrics"],
+)
+def test_release__raise_on_a_budget_for_the_first_request_only(tmp_path, kind, budget):
+    """Another name of an outcome, or another public frequency, makes all that rests on it new."""
+    settings = begin(tmp_path, kind, **budget)
+    run(tmp_path, settings)
+    outcomes, sites = tmp_path / "cohort" / "outcomes.tsv", tmp_path / "sites.tsv"
+    table, before = outcomes.read_text(), (tmp_path / "ledger.jsonl").read_bytes()
+    outcomes.write_text(table.replace("height", "length"))
+    later, words = settings | {"study": "later"}, "does not allow this release: cost epsilon"
+    require_refusal(tmp_path, later, words)
+    outcomes.write_text(table)
+    if kind is CHARGED:
+        frequencies = sites.read_text()
+        sites.write_text(frequencies.replace("\t0.35\n", "\t0.36\n"))
+        require_refusal(tmp_path, later, words)
+        sites.write_text(frequencies)
+    # All are replays still.
+    run(tmp_path, later)
+    assert (tmp_path / "ledger.jsonl").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("kind", "other", "missing"),
+    [
+        at_night((GENOME, {"methods": "blup-ld"}, "private_genome_sums")),
+        (CHARGED, {"evaluation": {"metrics": "withheld"}}, "private_accuracy"),
+    ],
+    ids=["regression", "metrics"],
+)
+def test_release__raise_on_audits_without_a_later_mechanism(tmp_path, kind, other, missing):
+    settings = begin(tmp_path, replace(kind, epsilon=2))
+    settings["release"] = settings["release"] | {"audit_draws": 300}
+    run(tmp_path, settings | other, "--until", "audit_mechanisms")
+    require_refusal(tmp_path, settings, f"got one missing for {missing}", "--rerun-triggers", "mtime")
+
+
+@pytest.mark.parametrize(
+    ("kind", "sections", "words"),
+    [
+        (GENOME, {"privacy": {"ld_share": 0.1, "epsilon": 0.01}}, "The noise of the genome moments must be"),
+        (FIRST, {"privacy": {"epsilon": 1}, "covariates": {"share": 0.99999999999}}, "must be at most 3e+14"),
+    ],
+    ids=["moments", "share"],
+)
+def test_release__raise_on_later_noise_out_of_range(tmp_path, kind, sections, words):
+    settings = begin(tmp_path, kind)
+    for name, keys in sections.items():
+        settings[name] = settings[name] | keys
+    settings["privacy"].pop("beyond_20", None)
+    require_refusal(tmp_path, settings, words)

@@ -1,0 +1,121 @@
+"""What a release draws after its first draw: it is refused before the first is charged."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpgrs.evaluation.private_metrics import AccuracyRequest, private_accuracy
+from dpgrs.linalg.genome_moments import MOMENT_STEP
+from dpgrs.methods.covariate_mechanism import CovariateRegression
+from dpgrs.methods.genome_sums import GenomeRequest
+from dpgrs.methods.mechanisms import mechanism_of
+from dpgrs.methods.registry import METHODS
+from dpgrs.privacy.accounting.events import GaussianEvent
+from dpgrs.privacy.ledger.hash_chain import digest
+from dpgrs.privacy.noise.claims import scale_of
+from dpgrs.privacy.noise.sources import Rehearsal
+from dpgrs.study.exact_statistics import exact_statistics
+from dpgrs.study.requests import requests_of
+from dpgrs.study.training_data import TrainingData
+from dpgrs.types import Metrics
+
+if TYPE_CHECKING:
+    from dpgrs.config.study import StudyConfig
+    from dpgrs.methods.requests import PrivacyRequest
+    from dpgrs.methods.sum_mechanisms import SharedStatistics
+    from dpgrs.study.draws import Draw
+
+MOST_REHEARSED = 512  # variants or directions: noise of more has the same scale, but for roundings
+
+
+@dataclass(frozen=True)
+class LaterRequest:
+    """The request for statistics of outcomes that a regression on covariates adjusts first."""
+
+    mechanism: "SharedStatistics"
+    request: "PrivacyRequest"
+    n_outcomes: int
+
+
+def after_regression(planned_draw: "Draw") -> LaterRequest:
+    """Return the statistics that are drawn after a regression, as far as they are known before it."""
+    settings, data = planned_draw.settings, planned_draw.data
+    outcomes, variant_set = data.outcomes, data.variant_set
+    method, counts = settings.methods[0], outcomes.drawn_counts(settings.outcomes.count)
+    ((request, count),) = requests_of(settings, rows=outcomes.rows, counts=counts)
+    mechanism = mechanism_of(method)
+    if "moments" not in mechanism.draws["genotypes"]:
+        request = replace(request, ld_share=None)
+    options = {"method": method, "n_outcomes": count, "settings": settings}
+    if METHODS[method].takes_map:
+        # A step that runs by itself may have no map.
+        request = mechanism.asked(request, data=data, **options) if data.has_ld else mechanism.terms(request)
+        return LaterRequest(mechanism, request, count)
+    nobody = exact_statistics(settings, variant_set, outcomes, without_gram=True, people=slice(0, 0))
+    columns = TrainingData(outcomes, statistics=nobody, variant_set=variant_set)
+    return LaterRequest(mechanism, mechanism.asked(request, data=columns, **options), count)
+
+
+def later_statistics(
+    planned_draw: "Draw",
+    later: LaterRequest | None,  # None without a regression on covariates
+    settings: "StudyConfig | None",  # all of the study; None for a step that runs by itself
+) -> list[str]:
+    """Return the names of the statistics that are drawn after a draw; noise out of its range is refused."""
+    rehearsal, statistics, data = Rehearsal(), [], planned_draw.data
+    if later is not None:
+        mechanism, request, names = later.mechanism, later.request, data.outcomes.drawn_names
+        if {"statistics", "chromosomes"}.isdisjoint(mechanism.takes):
+            options = {"data": data, "names": names[: later.n_outcomes], "settings": planned_draw.settings}
+            mechanism.draw(**mechanism.exact(request, **options), noise=rehearsal)
+        else:
+            # The grid of an eigenvalue depends on the number of variants.
+            few = request if "eigenvalue" in mechanism.draws["genotypes"] else _of_few_variants(request)
+            mechanism.draw(**mechanism.zeros(few, later.n_outcomes), request=few, noise=rehearsal)
+        if isinstance(request, GenomeRequest):
+            statistics += _genome_statistics(request)
+    if settings is not None and settings.evaluation.metrics == Metrics.CHARGED:
+        request = planned_draw.request if later is None else later.request
+        accuracy = AccuracyRequest.of(request, settings.evaluation)
+        sums = np.zeros((3, accuracy.n_outcomes), dtype=np.int64)
+        private_accuracy(sums, request=accuracy, noise=rehearsal)
+    return statistics + [event.statistic for event, _ in chain(*rehearsal.draws.values())]
+
+
+def _of_few_variants(request: "PrivacyRequest") -> "PrivacyRequest":
+    """Return a request of few variants, without second moments, of which the map decides."""
+    few = {
+        name: min(getattr(request, name), MOST_REHEARSED)
+        for name in ("n_variants", "n_directions")
+        if hasattr(request, name)
+    }
+    return replace(request, **few, ld_share=None)
+
+
+def _genome_statistics(request: GenomeRequest) -> list[str]:
+    """Return the names of sums along a map and of second moments, whose scales are checked at their share."""
+    claims = [("genome sums", "cross", request.cross_claim, request.cross_step)]
+    if request.ld_share is not None:
+        claims.append(("genome moments", "moments", request.moment_claim, MOMENT_STEP))
+    for statistic, budget, claim, step in claims:
+        share = float(request.budget[budget])
+        scale_of(claim, share=share, norm=GaussianEvent.norm, step=step, name=statistic)
+    return [statistic for statistic, *_ in claims]
+
+
+def n_new_requests(
+    planned_draw: "Draw",
+    identities: Sequence[Mapping[str, Any]],  # of all requests of the draw
+    ledger_identities: Sequence[Mapping[str, Any]],  # of all requests to the same account
+    *,
+    has_new_genotypes: bool,  # after a regression on covariates
+) -> dict[str, int]:
+    """Count the new requests of a draw by kind, as `dpgrs.study.release_cost.later_cost` takes them."""
+    charged = {digest(identity) for identity in ledger_identities}
+    new = [identity["part"][0] for identity in identities if digest(identity) not in charged]
+    if planned_draw.mechanism.name != CovariateRegression.name:
+        return {kind: new.count(kind) for kind in ("genotypes", "outcomes")}
+    return {"covariates": len(new), "genotypes": int(has_new_genotypes)}

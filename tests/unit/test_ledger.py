@@ -414,3 +414,15 @@ def test_reserve_all__the_same_order_twice_is_one_request(ledger):
     first, second = ledger.reserve_all([order, order], ACCOUNT, study_key=KEY)
     assert first == second
     assert spent(ledger) == Cost(mu_squared=Fraction("0.81"))
+
+
+def test_reserve_all__raise_on_later_requests_that_do_not_fit(ledger):
+    """They are not counted, and not asked for where all requests are replays."""
+    order, later = Order(identity(), gaussian("0.9"), STATISTIC), Cost(mu_squared=Fraction("0.2"))
+    before = ledger.path.read_bytes()
+    with pytest.raises(DpgrsError, match="does not allow this release"):
+        ledger.reserve_all([order], ACCOUNT, study_key=KEY, later=later)
+    assert ledger.path.read_bytes() == before
+    first = ledger.reserve_all([order], ACCOUNT, study_key=KEY, later=Cost(mu_squared=Fraction("0.19")))
+    assert spent(ledger) == Cost(mu_squared=Fraction("0.81"))
+    assert ledger.reserve_all([order], ACCOUNT, study_key=KEY, later=later) == first

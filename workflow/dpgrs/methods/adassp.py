@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 RELATIVE_STEP = 11
 # Up to here factorisations in float64 decide within half a grid step (docs/proofs/smallest_eigenvalue.md).
 LARGEST_VARIANTS = LARGEST_FACTORED
-# With this probability the penalty is too small for the noise of X'X: the rho of the formula.
+# The penalty is too small for the noise of X'X with this probability: the rho of the formula.
 FAILURE = 0.05
 # The noisy eigenvalue is lowered by so many standard deviations: too high in 5 of 100 draws.
 CAUTION = 1.645
@@ -61,16 +61,16 @@ class AdasspStatistics(NoisyStatistics):
         """The ridge penalty that the noise of X'X asks for, on the scale of X'X, a float >= 0."""
         scales = {event.statistic: event.sigma for event in self.events}
         n_variants = len(self.gram) - 1
-        # Without noise it is at least this, but for 5 of 100 draws, and never below 0.
+        # The eigenvalue without noise is at least this in 95 of 100 draws, and is never below 0.
         lowered = max(0.0, self.smallest_eigenvalue - CAUTION * scales["smallest eigenvalue"])
-        # The spectral norm of the noise of X'X, but for `FAILURE`.
+        # The spectral norm of the noise of X'X is below this, except with probability `FAILURE`.
         spread = math.sqrt(n_variants * math.log(2 * n_variants**2 / FAILURE)) * scales["gram"]
         return max(0.0, spread - lowered)
 
 
 @lru_cache(maxsize=256)
 def adassp_request(request: PrivacyRequest) -> AdasspRequest:
-    """Return the terms of AdaSSP, for a PrivacyRequest; kept, as the split takes milliseconds."""
+    """Return the terms of AdaSSP for a PrivacyRequest, cached because the split takes milliseconds."""
     return AdasspRequest(**asdict(request))
 
 
@@ -107,10 +107,10 @@ def private_adassp(
     UsageError
         If the statistics do not have the shape of the request, or are of more than `LARGEST_VARIANTS`.
     """
-    terms = adassp_request(request)
-    _require_few_columns(terms)
-    noisy = private_statistics(gram, cross, n_rows, request=terms, noise=noise, **options)
-    eigenvalue, event = private_smallest_eigenvalue(gram, request=terms, noise=noise.of("genotypes"))
+    split = adassp_request(request)
+    _require_few_columns(split)
+    noisy = private_statistics(gram, cross, n_rows, request=split, noise=noise, **options)
+    eigenvalue, event = private_smallest_eigenvalue(gram, request=split, noise=noise.of("genotypes"))
     released = vars(noisy) | {"events": (*noisy.events, event)}
     return AdasspStatistics(**released, smallest_eigenvalue=eigenvalue)
 
@@ -187,9 +187,9 @@ def _power_below(square: float) -> float:
 
 
 def eigenvalue_error(step: float, *, row_norm: float | None = None) -> float:
-    """Bound how far the rounded eigenvalue lies from the true one, as far as that is not free.
+    """Bound how far the rounded eigenvalue lies from the true one, as far as it costs budget.
 
-    Half a step, and another half where the squared norm of a row is no whole number of steps
+    The bound is half a step, and a whole one if the squared norm of a row is no whole number of steps
     (docs/proofs/smallest_eigenvalue.md).
     """
     return step / 2 if row_norm is None else step
@@ -202,8 +202,8 @@ def eigenvalue_steps(
 ) -> int:
     """Round the smallest eigenvalue of X'X to a grid, by factorisations that decide.
 
-    What LAPACK says of an eigenvalue is a guess: its error is small, but not proven. A Cholesky factorisation
-    ends if and only if the matrix is positive definite, but for an error with a proven bound.
+    An eigenvalue from LAPACK is a guess: its error is small, but has no proven bound. A Cholesky
+    factorisation ends if and only if the matrix is positive definite, up to an error with a proven bound.
 
     The result is int64 >= 0, in steps, within half a step and the error of
     docs/proofs/smallest_eigenvalue.md.
@@ -225,11 +225,11 @@ def eigenvalue_steps(
 
 
 def _guess(gram: np.ndarray, step: float) -> int:
-    """Return about how many steps the smallest eigenvalue has; 0 where LAPACK finds none."""
+    """Return the approximate number of steps of the smallest eigenvalue, 0 if LAPACK fails."""
     try:
         return max(0, math.floor(np.linalg.eigvalsh(gram)[0] / step + 0.5))
     except (np.linalg.LinAlgError, ValueError, OverflowError):
-        # It did not converge, or to no number. A failure would tell of the data, and a guess decides nothing.
+        # LAPACK did not converge, or returned no number. An error would reveal data; a guess decides nothing.
         return 0
 
 

@@ -1,7 +1,7 @@
 """Noise-aware BLUP: a fit that knows how much noise its statistics carry, and tunes nothing.
 
-The model is that of `dpgrs.methods.blup_model`. Everything here is post-processing. What was measured, and
-where the standard errors hold, is in docs/explanation/blup.md.
+The model is that of `dpgrs.methods.blup_model`. Everything here is post-processing. The measurements,
+and where the standard errors hold, are in docs/explanation/blup.md.
 
 References
 ----------
@@ -85,8 +85,8 @@ def fit_blup(
     gram_sd, cross_sd : float >= 0, standard deviations of the noise of their entries; 0 where exact.
     means : (n_variants,) column means of X, where X'Y is not of centred columns; None takes 0.
     heritability : float in (0, 1), public; None estimates it for every outcome.
-    inflation : (n_outcomes,) float64 >= 1, n over the number of rows on which each outcome is known, on which
-        alone it was summed; None takes all as known.
+    inflation : (n_outcomes,) float64 >= 1, n over the number of rows on which each outcome is known: only
+        these were summed. None takes all as known.
     slopes : (n_outcomes,) float64 in (0, 1], of clipped outcomes (`dpgrs.linalg.attenuation`); None takes all
         as not clipped.
     steering : Steering, of a `cross` that has its directions for columns, and then noise; None of X'Y itself.
@@ -110,10 +110,10 @@ def fit_blup(
     spectrum = noisy_spectrum(gram, gram_sd=gram_sd)
     if spectrum.trace <= 0:
         return _nothing((len(cross), len(gram)), heritability)
-    known = {"cross_sd": cross_sd, "heritability": heritability, "means": means}
-    known |= {"steering": steering, "effects": effects}
-    seen = OutcomesSeen.of(cross, spectrum, n, inflation=inflation, slopes=slopes, **known)
-    return seen.fit(has_errors=gram_sd == 0 or heritability is not None)
+    options = {"cross_sd": cross_sd, "heritability": heritability, "means": means}
+    options |= {"steering": steering, "effects": effects}
+    eigen_statistics = OutcomesSeen.of(cross, spectrum, n, inflation=inflation, slopes=slopes, **options)
+    return eigen_statistics.fit(has_errors=gram_sd == 0 or heritability is not None)
 
 
 @dataclass(frozen=True)
@@ -122,8 +122,8 @@ class OutcomesSeen:
 
     spectrum: NoisySpectrum  # whose trace is above 0
     entries: np.ndarray  # (n_outcomes, n_variants) float64, U'X'Y, undone of clips and of missing rows
-    # n, heritability, means, inflation, slopes and effects: as in `fit_blup`. What is a property here is that
-    # of the model without public effects.
+    # n, heritability, means, inflation, slopes and effects: as in `fit_blup`. The properties are of the model
+    # without public effects.
     n: float
     # Float or (n_variants,) float64, standard deviation of the noise of an entry; infinite where nothing was
     # released.
@@ -146,23 +146,23 @@ class OutcomesSeen:
         inflation: np.ndarray | None = None,
         slopes: np.ndarray | None = None,
         steering: "Steering | None" = None,
-        **known: Any,
+        **options: Any,
     ) -> "OutcomesSeen":
         """Turn X'Y into the eigenbasis, if steering has not; parameters as in `fit_blup`."""
         is_steered, C = steering is not None, np.zeros((len(cross), len(spectrum.first)))
         for alike in outcomes_alike(inflation, slopes, len(cross)):
-            own = cross[alike.own] * alike.factor
+            scaled = cross[alike.own] * alike.factor
             if is_steered:
-                C[np.ix_(alike.own, steering.places)] = own[:, : len(steering.places)] / steering.gains
+                C[np.ix_(alike.own, steering.places)] = scaled[:, : len(steering.places)] / steering.gains
             else:
-                C[alike.own] = own @ spectrum.vectors
-        known |= {"inflation": inflation, "slopes": slopes}
+                C[alike.own] = scaled @ spectrum.vectors
+        options |= {"inflation": inflation, "slopes": slopes}
         if not is_steered:
-            return cls(spectrum, C, n, cross_sd, means=means, **known)
-        # As they were drawn: another machine may turn eigenvectors round. Rows were centred.
+            return cls(spectrum, C, n, cross_sd, means=means, **options)
+        # Directions come from the draw, since eigenvectors differ by machine. Rows were centred.
         U, sd = spectrum.vectors.copy(), np.full(C.shape[1], np.inf)
         U[:, steering.places], sd[steering.places] = steering.directions.T, cross_sd / steering.gains
-        return cls(replace(spectrum, vectors=U), C, n, sd, **known)
+        return cls(replace(spectrum, vectors=U), C, n, sd, **options)
 
     @property
     def grid(self) -> np.ndarray:
@@ -171,11 +171,11 @@ class OutcomesSeen:
 
     @cached_property
     def log_likelihood(self) -> np.ndarray:
-        """That of every outcome under every heritability, (n_outcomes, n_grid) float64."""
-        found = np.empty((len(self.entries), len(self.grid)))
+        """The log-likelihood of every outcome under every heritability, (n_outcomes, n_grid) float64."""
+        log_likelihoods = np.empty((len(self.entries), len(self.grid)))
         for alike in self.alike:
-            found[alike.own] = self.prior(alike).log_likelihood(self.entries[alike.own])
-        return found
+            log_likelihoods[alike.own] = self.prior(alike).log_likelihood(self.entries[alike.own])
+        return log_likelihoods
 
     @property
     def evidence(self) -> float:
@@ -195,11 +195,11 @@ class OutcomesSeen:
         C, U, posterior = self.entries, self.spectrum.vectors, self.posterior
         effects, errors = np.empty_like(C), np.empty_like(C) if has_errors else None
         for alike in self.alike:
-            # Made anew: all at once are too many.
-            own, prior = alike.own, self.prior(alike)
-            effects[own], variances = effect_moments(C[own], prior, posterior[own])
+            # The moments are computed for each group: those of all groups do not fit into memory.
+            group, prior = alike.own, self.prior(alike)
+            effects[group], variances = effect_moments(C[group], prior, posterior[group])
             if has_errors:
-                errors[own] = _standard_errors(variances, prior, posterior[own], U)
+                errors[group] = _standard_errors(variances, prior, posterior[group], U)
         return BlupFit(effects @ U.T, errors, posterior @ self.grid)
 
     @property
@@ -207,10 +207,10 @@ class OutcomesSeen:
         """The outcomes of one law, as from `outcomes_alike`."""
         return outcomes_alike(self.inflation, self.slopes, len(self.entries))
 
-    def prior(self, alike: Alike, **terms: Any) -> PriorMoments:
+    def prior(self, alike: Alike, **options: Any) -> PriorMoments:
         """Return the PriorMoments of outcomes of one law."""
-        terms |= {"cross_sd": self.cross_sd, "means": self.means, "heritabilities": self.grid}
-        return prior_moments(self.spectrum, self.n, inflation=alike.inflation, slope=alike.slope, **terms)
+        options |= {"cross_sd": self.cross_sd, "means": self.means, "heritabilities": self.grid}
+        return prior_moments(self.spectrum, self.n, inflation=alike.inflation, slope=alike.slope, **options)
 
 
 def heritability_grid(heritability: float | None) -> np.ndarray:
@@ -222,7 +222,7 @@ def _standard_errors(
     variances: np.ndarray, prior: PriorMoments, posterior: np.ndarray, U: np.ndarray
 ) -> np.ndarray:
     """Return standard errors of the weights, from the variances of U'theta."""
-    # The mean of the outcome is not known: its part runs across the eigenvectors.
+    # The unknown mean of the outcome adds a term that is not diagonal in the eigenbasis.
     of_mean = posterior / prior.mean_precision @ (U @ (prior.slope * prior.loading[:, np.newaxis])).T ** 2
     variances = variances @ (U**2).T + of_mean
     scale = interval_scale(posterior, prior.mean_variance, variances.mean(axis=1))
@@ -294,10 +294,12 @@ def fit_blup_public_outcomes(
         for trust in TRUST:
             yield blind ** (1 - trust) * trusting**trust
 
-    terms = [(h2 * n / spectrum.trace, 1 - h2) for h2 in grid]
-    posterior = softmax([[_log_evidence(C, prior + cross_sd**2) for prior in priors(*t)] for t in terms])
+    variance_components = [(h2 * n / spectrum.trace, 1 - h2) for h2 in grid]
+    posterior = softmax(
+        [[_log_evidence(C, prior + cross_sd**2) for prior in priors(*t)] for t in variance_components]
+    )
     shrinkage = np.zeros_like(C)
-    for (t2, s2), shares in zip(terms, posterior, strict=True):
+    for (t2, s2), shares in zip(variance_components, posterior, strict=True):
         if shares.max() < NEGLIGIBLE:
             continue
         ridge = ratio_where(t2, t2 * ratio + s2, where=a > 0)
@@ -312,7 +314,7 @@ def fit_blup_public_outcomes(
 
 
 def stieltjes_transform(
-    # (n_outcomes,) those of Y'Y/l; the others of YY'/l are 0 (with l > n, some of these are).
+    # (n_outcomes,) eigenvalues of Y'Y/l; the others of YY'/l are 0 (and some of these, if l > n).
     eigenvalues: np.ndarray,
     *,
     n: float,  # number of rows
@@ -337,7 +339,7 @@ def sample_overlaps(
     """Return mean squared overlaps of the eigenvectors of sample and population covariances [1]_.
 
     With q = n/l and g the Stieltjes transform of the sample, the overlap of the eigenvectors of lambda in the
-    sample and of m in the population is, up to a factor of lambda alone,
+    sample and of m in the population is, up to a factor that depends only on lambda,
 
         m lambda / |m (1 - q) - lambda + q m lambda g(lambda)|^2.
 

@@ -1,4 +1,4 @@
-"""BLUP from a released Gram matrix and from a public one, weighed by what the released numbers say of each.
+"""BLUP from a released and from a public Gram matrix, weighted by what the released numbers say of each fit.
 
 X'X and X'Y are released as for BLUP. Weights w of an outcome explain
 
@@ -9,9 +9,10 @@ of its variance, G = X'X, and the released numbers tell this of either fit witho
 
 - w'V~ is too large by the noise that w has followed. A fit that is w = U diag(P) U'V~ has followed
   sum_k P_k (s2 u_k'G u_k + s_A^2) of it (Stein 1981).
-- w'G~w is unbiased where w does not hang on the noise of G~: so it is of a fit on public genotypes, however
-  badly these fit. Of BLUP's own fit G~ is thinned: with E' of the law of its noise, G~ + sqrt(g) E' and
-  G~ - E'/sqrt(g) have independent noise. The one is fitted, the other judges, and draws of E' are averaged.
+- w'G~w is unbiased if w does not depend on the noise of G~: for a fit on public genotypes it does not,
+  however badly these fit. For BLUP's own fit G~ is thinned: with E' of the law of its noise, G~ + sqrt(g) E'
+  and G~ - E'/sqrt(g) have independent noise. The first is fitted, the second judges, and draws of E' are
+  averaged.
 
 With v the difference of both weights and D that of what they explain, the average w + s v explains most at
 s = 1/2 + D/(2q), q = v'G v/n. Weights take the share s of the public fit, between 0 and 1, of a D that is
@@ -50,7 +51,7 @@ def fit_blup_hedged(
     cross_sd: float,
     means: np.ndarray | None = None,
     heritability: float | None = None,
-    **known: Any,
+    **scaling: Any,
 ) -> BlupFit:
     """Estimate effects from noisy statistics, with public linkage disequilibrium as far as it helps.
 
@@ -58,7 +59,7 @@ def fit_blup_hedged(
     ----------
     gram, cross, n, gram_sd, cross_sd, means, heritability : as in `dpgrs.methods.blup.fit_blup`.
     ld : PublicLd, of the same variants.
-    **known : inflation and slopes, too.
+    **scaling : inflation and slopes, as there.
 
     Returns
     -------
@@ -73,25 +74,25 @@ def fit_blup_hedged(
     UsageError
         As in `fit_blup`.
     """
-    terms = {"cross_sd": cross_sd, "heritability": heritability, **known}
-    own_terms = {"means": means, **terms}
-    own = fit_blup_shared(gram, cross, n, gram_sd=gram_sd, **own_terms)
+    options = {"cross_sd": cross_sd, "heritability": heritability, **scaling}
+    blup_options = {"means": means, **options}
+    blup_fit = fit_blup_shared(gram, cross, n, gram_sd=gram_sd, **blup_options)
     spectrum = ld.spectrum(n)
     if spectrum.trace <= 0:
-        return replace(own, public_share=np.array(0.0))
-    public = OverMismatches(OutcomesSeen.of(cross, spectrum, n, **terms))
+        return replace(blup_fit, public_share=np.array(0.0))
+    public = OverMismatches(OutcomesSeen.of(cross, spectrum, n, **options))
     judged = Judged(public.seen, *public.average(_linearly))
-    of_own, between = judged_beside(judged, gram, cross, n, gram_sd=gram_sd, **own_terms)
+    of_own, between = judged_beside(judged, gram, cross, n, gram_sd=gram_sd, **blup_options)
     spread = np.hypot(
-        judged.spread(judged.weights - own.weights, gram),
-        gram_spread(judged.weights, own.weights, gram_sd=gram_sd) / n,
+        judged.spread(judged.weights - blup_fit.weights, gram),
+        gram_spread(judged.weights, blup_fit.weights, gram_sd=gram_sd) / n,
     )
     share = best_share(judged.explained(gram).sum() - of_own - spread, between)
     # People of another ancestry can make outcomes seem to share causes.
-    plain = fit_blup(gram, cross, n, gram_sd=gram_sd, **own_terms)
-    fit, _ = public.fit(may_share=not np.array_equal(own.weights, plain.weights))
-    weights = own.weights + share * (fit.weights - own.weights)
-    heritability = own.heritability + share * (fit.heritability - own.heritability)
+    plain = fit_blup(gram, cross, n, gram_sd=gram_sd, **blup_options)
+    fit, _ = public.fit(may_share=not np.array_equal(blup_fit.weights, plain.weights))
+    weights = blup_fit.weights + share * (fit.weights - blup_fit.weights)
+    heritability = blup_fit.heritability + share * (fit.heritability - blup_fit.heritability)
     return BlupFit(weights, None, heritability, public_share=np.array(share))
 
 
@@ -108,7 +109,7 @@ class Judged:
 
     def explained(
         self,
-        # (n_variants, n_variants) symmetric, X'X and noise on which the weights do not hang.
+        # (n_variants, n_variants) symmetric, X'X and noise of which the weights are independent.
         gram: np.ndarray,
     ) -> np.ndarray:
         """Estimate what the weights explain of each outcome, (n_outcomes,) float64."""
@@ -118,8 +119,8 @@ class Judged:
             prior = self.seen.prior(alike)
             z = (posterior[alike.own] * prior.outcome_means(C[alike.own])).sum(axis=1)
             residual[alike.own] = C[alike.own] - np.outer(z, prior.loading)
-        along = np.einsum("ik,ik->k", U, gram @ U)
-        followed = (self.gains * self._noise(along)).sum(axis=1)
+        quadratic_forms = np.einsum("ik,ik->k", U, gram @ U)
+        followed = (self.gains * self._noise(quadratic_forms)).sum(axis=1)
         products = (self.weights @ U * residual).sum(axis=1) - followed
         return (2 * products - (self.weights @ gram * self.weights).sum(axis=1)) / self.seen.n
 
@@ -130,23 +131,25 @@ class Judged:
     ) -> float:
         """Return the standard deviation of w'X'Y, twice and over n, summed over outcomes, given effects."""
         U = self.seen.spectrum.vectors
-        along = np.maximum(np.einsum("ik,ik->k", U, gram @ U), 0)
-        return float(2 * np.sqrt(((weights @ U) ** 2 * self._noise(along)).sum()) / self.seen.n)
+        quadratic_forms = np.maximum(np.einsum("ik,ik->k", U, gram @ U), 0)
+        return float(2 * np.sqrt(((weights @ U) ** 2 * self._noise(quadratic_forms)).sum()) / self.seen.n)
 
-    def _noise(self, along: np.ndarray) -> np.ndarray:
+    def _noise(self, quadratic_forms: np.ndarray) -> np.ndarray:
         """Return the variances of the entries of X'Y given effects, (n_outcomes, n_variants) float64."""
         noise = np.empty_like(self.weights)
         for alike in self.seen.alike:
-            own = alike.inflation - self.heritability[alike.own]
-            noise[alike.own] = np.outer(own, along) + (alike.factor * self.seen.cross_sd) ** 2
+            residual_variances = alike.inflation - self.heritability[alike.own]
+            noise[alike.own] = (
+                np.outer(residual_variances, quadratic_forms) + (alike.factor * self.seen.cross_sd) ** 2
+            )
         return noise
 
 
-def _linearly(seen: OutcomesSeen) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _linearly(eigen_statistics: OutcomesSeen) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return weights, gains and heritabilities of a fit, as `Judged` takes them."""
-    fit, gains = seen.fit(has_errors=False), np.empty_like(seen.entries)
-    for alike in seen.alike:
-        gains[alike.own] = seen.posterior[alike.own] @ seen.prior(alike).slope.T
+    fit, gains = eigen_statistics.fit(has_errors=False), np.empty_like(eigen_statistics.entries)
+    for alike in eigen_statistics.alike:
+        gains[alike.own] = eigen_statistics.posterior[alike.own] @ eigen_statistics.prior(alike).slope.T
     return fit.weights, gains, fit.heritability
 
 
@@ -155,7 +158,7 @@ def best_share(
     between: float,  # estimate of v'G v/n, v the difference of their weights, in the sum over outcomes, too
 ) -> float:
     """Return the share of the second of two fits at which their average explains most, from 0 to 1."""
-    if between <= 0:  # noise has hidden that they differ
+    if between <= 0:  # noise hides the difference
         return float(difference > 0)
     return float(np.clip(0.5 + difference / (2 * between), 0, 1))
 
@@ -168,7 +171,7 @@ def gram_spread(
 ) -> float:
     """Return the standard deviation of the sum over outcomes of w'G~w of two fits, the first less the second.
 
-    That of the second is by judges of the thinned matrix, of which the noise is larger.
+    The sum of the second uses the judges of the thinned matrix, whose noise is larger.
     """
     of_own = own.T @ own
     difference = public.T @ public - of_own
@@ -183,7 +186,7 @@ def judged_beside(
     n: float,
     *,
     gram_sd: float,
-    **terms: Any,  # what else that takes
+    **options: Any,  # further arguments of `fit_blup`
 ) -> tuple[float, float]:
     """Estimate what BLUP's own fit explains, and how far from it another one is.
 
@@ -198,8 +201,8 @@ def judged_beside(
         spectrum = noisy_spectrum(gram + np.sqrt(THINNING) * noise, gram_sd=gram_sd * np.sqrt(1 + THINNING))
         judge, v = gram - noise / np.sqrt(THINNING), public.weights
         if spectrum.trace > 0:  # else the weights are 0
-            seen = OutcomesSeen.of(cross, spectrum, n, **terms)
-            judged = Judged(seen, *_linearly(seen))
+            eigen_statistics = OutcomesSeen.of(cross, spectrum, n, **options)
+            judged = Judged(eigen_statistics, *_linearly(eigen_statistics))
             of_own += judged.explained(judge).sum() / DRAWS
             v = v - judged.weights
         between += (v @ judge * v).sum() / (n * DRAWS)

@@ -1,8 +1,7 @@
-"""BLUP on public linkage disequilibrium: X'Y and counts alone are released, and have the whole budget.
+"""BLUP on public linkage disequilibrium: only X'Y and counts are released, and have the whole budget.
 
-The Gram matrix is that of a public panel, with the chance of its sample in the model
-(docs/explanation/public_ld.md). How far the people of the panel are from those of the cohort, X'Y itself
-tells.
+The Gram matrix comes from a public panel, and the model includes the sampling error of the panel
+(docs/explanation/public_ld.md). The fit estimates from X'Y how far the panel differs from the cohort.
 """
 
 from collections.abc import Callable, Sequence
@@ -44,12 +43,15 @@ class Mismatch(NamedTuple):
 
 CHANCES, STEEPNESSES = np.r_[0.0, np.geomspace(1 / 2048, 1, 12)], (0.0, 0.25, 0.5, 1.0, 2.0, 4.0)
 MISMATCHES = [Mismatch(float(chance), steep) for steep, chance in product(STEEPNESSES, CHANCES)]
-# A steepness has to be plain to see: where it is not, to believe in one costs more than it gives.
-PRIOR = np.array([0.9 if one.steepness == 0 else 0.1 / (len(STEEPNESSES) - 1) for one in MISMATCHES])
-# Few strong effects are weighed against this one, too: a chance of 1/256 (docs/explanation/public_ld.md).
+# Steepness has a small prior: without clear evidence for it, assuming it costs more than it gives.
+PRIOR = np.array(
+    [0.9 if mismatch.steepness == 0 else 0.1 / (len(STEEPNESSES) - 1) for mismatch in MISMATCHES]
+)
+# The model of few strong effects is also compared with this mismatch: a chance of 1/256
+# (docs/explanation/public_ld.md).
 SLIGHT = 4
-# Of what is told: no chance counts as much as all others, too. Where X'Y says little it is not to cry wolf.
-PRIOR_OF_TOLD = PRIOR * [0.5 if one.chance == 0 else 0.5 / (len(CHANCES) - 1) for one in MISMATCHES]
+# The prior of the reported mismatch: no chance has half the mass, so that weak evidence reports none.
+PRIOR_OF_TOLD = PRIOR * [0.5 if mismatch.chance == 0 else 0.5 / (len(CHANCES) - 1) for mismatch in MISMATCHES]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +63,7 @@ class LdRequest(SteeredRequest):
 
 @lru_cache(maxsize=256)
 def ld_request(request: "PrivacyRequest") -> LdRequest:
-    """Return the terms of a release without X'X, for a PrivacyRequest; kept, as they are asked often."""
+    """Return the terms of a release without X'X for a PrivacyRequest, cached because they are used often."""
     return LdRequest(**asdict(request))
 
 
@@ -73,7 +75,7 @@ def fit_blup_ld(
     cross_sd: float,
     heritability: float | None = None,
     is_matched: bool = False,
-    **known: Any,
+    **options: Any,
 ) -> tuple[BlupFit, Mismatch]:
     """Estimate effects from noisy X'Y and public linkage disequilibrium.
 
@@ -83,8 +85,8 @@ def fit_blup_ld(
     cross, n, cross_sd, heritability : as in `dpgrs.methods.blup.fit_blup`.
     is_matched : bool, whether the public genotypes are of the cohort's population: the fit then models no
         mismatch, and the mismatch that is returned serves a warning only.
-    **known : inflation, slopes, steering and effects, too. The mismatch is judged without public effects, and
-        with these outcomes do not share causes.
+    **options : inflation, slopes, steering and effects, as there. The mismatch is estimated without public
+        effects; with these, outcomes do not share causes.
 
     Returns
     -------
@@ -105,36 +107,38 @@ def fit_blup_ld(
     if spectrum.trace <= 0:
         nothing = np.zeros((len(cross), len(spectrum.first)))
         return BlupFit(nothing, None, nothing[:, 0]), Mismatch()
-    known |= {"cross_sd": cross_sd, "heritability": heritability}
-    return OverMismatches(OutcomesSeen.of(cross, spectrum, n, **known), is_matched=is_matched).fit()
+    options |= {"cross_sd": cross_sd, "heritability": heritability}
+    return OverMismatches(OutcomesSeen.of(cross, spectrum, n, **options), is_matched=is_matched).fit()
 
 
 @dataclass(frozen=True)
 class OverMismatches:
-    """What the model says of X'Y on public linkage disequilibrium under every mismatch."""
+    """The model of X'Y on public linkage disequilibrium under every mismatch."""
 
-    seen: OutcomesSeen  # without one
+    seen: OutcomesSeen  # without a mismatch
     is_matched: bool = False  # whether the fit models no mismatch
 
     @cached_property
     def tried(self) -> list[OutcomesSeen]:
-        """Those under each of `MISMATCHES`, a list of OutcomesSeen."""
+        """The statistics under each of `MISMATCHES`, a list of OutcomesSeen."""
         return [_with_mismatch(self.seen, mismatch) for mismatch in MISMATCHES]
 
     @cached_property
     def evidence(self) -> np.ndarray:
-        """Their log-likelihoods, (n_mismatches,) float64."""
-        return np.array([one.evidence for one in self.tried])
+        """The log-likelihood of each mismatch, (n_mismatches,) float64."""
+        return np.array([candidate.evidence for candidate in self.tried])
 
     def average(self, of: Callable[[OutcomesSeen], Sequence[np.ndarray]]) -> Sequence[np.ndarray]:
         """Average over mismatches what a function returns of an OutcomesSeen: arrays, as a tuple."""
         if self.is_matched:
             return of(self.tried[0])
         total = None
-        for one, share in zip(self.tried, softmax(self.evidence + np.log(PRIOR)), strict=True):
+        for candidate, share in zip(self.tried, softmax(self.evidence + np.log(PRIOR)), strict=True):
             if share > NEGLIGIBLE:
-                parts = [share * part for part in of(one)]
-                total = parts if total is None else [sum(pair) for pair in zip(total, parts, strict=True)]
+                weighted = [share * array for array in of(candidate)]
+                total = (
+                    weighted if total is None else [sum(pair) for pair in zip(total, weighted, strict=True)]
+                )
         return tuple(total)
 
     def fit(
@@ -143,9 +147,9 @@ class OverMismatches:
         may_share: bool = True,  # whether outcomes may share causes
     ) -> tuple[BlupFit, Mismatch]:
         """Return the BlupFit and the most probable Mismatch, as `fit_blup_ld` does."""
-        seen, evidence = self.seen, self.evidence
+        eigen_statistics, evidence = self.seen, self.evidence
         likely = MISMATCHES[np.argmax(evidence + np.log(PRIOR_OF_TOLD))]
-        if seen.effects is not None:
+        if eigen_statistics.effects is not None:
             weights, heritability, correlations = self.average(_fitted)
             return BlupFit(weights, None, heritability, correlations), likely
         best = 0 if self.is_matched else np.argmax(evidence + np.log(PRIOR))
@@ -158,37 +162,37 @@ class OverMismatches:
 
         sparse, shares, fits = sparse_effects(self.tried[0], self.tried[SLIGHT], log_rivals=log_rivals)
         weights += shares[:, np.newaxis] * (sparse - weights)
-        # Few strong effects pass for a mismatch where all are taken to be small.
+        # A model of many small effects takes few strong ones for a mismatch.
         return BlupFit(weights, None, heritability), MISMATCHES[0] if fits > 0.5 else likely
 
 
 def shared_fit(blup: OutcomesSeen) -> BlupFit | None:
     """Fit outcomes that share causes (`dpgrs.methods.blup_shared`) on public linkage disequilibrium.
 
-    The result is BlupFit, or None where no more is seen of shared causes than of outcomes which share
-    nothing.
+    The result is BlupFit, or None if the statistics show no more shared causes than outcomes which share
+    nothing would.
     """
     if min(blup.entries.shape) < 2:
         return None
-    seen = Seen.of(blup)
+    estimates = Seen.of(blup)
     each = {"inflation": blup.inflation, "slopes": blup.slopes}
-    each = {name: None if values is None else values[seen.order] for name, values in each.items()}
+    each = {name: None if values is None else values[estimates.order] for name, values in each.items()}
 
     a, chance = blup.spectrum.first, _by_chance(blup.spectrum) / (2 * blup.spectrum.trace)
 
     def draw(stream: "Generator") -> Seen:
         gram = _drawn_gram(stream, a, chance)
-        return Seen.of(replace(blup, entries=seen.drawn_alike(stream, blup.n, gram=gram), **each))
+        return Seen.of(replace(blup, entries=estimates.drawn_alike(stream, blup.n, gram=gram), **each))
 
-    if not shows_factors(seen, draw):
+    if not shows_factors(estimates, draw):
         return None
-    return BlupFit(shared_effects(seen) @ seen.spectrum.vectors.T, None, seen.heritability)
+    return BlupFit(shared_effects(estimates) @ estimates.spectrum.vectors.T, None, estimates.heritability)
 
 
 def _drawn_gram(stream: "Generator", a: np.ndarray, chance: np.ndarray) -> np.ndarray:
-    """Draw G in the eigenbasis: what the panel does not tell of it, of chance, with the squares b_k.
+    """Draw G in the eigenbasis, with the sampling error of the panel and the squares b_k.
 
-    It is the same for all outcomes. Made in place, row by row: of many variants no second matrix has room.
+    All outcomes share one G. It is filled in place, row by row: a second matrix may not fit into memory.
     """
     gram = stream.standard_normal((len(a), len(a)))
     for k, row in enumerate(gram):
@@ -198,19 +202,19 @@ def _drawn_gram(stream: "Generator", a: np.ndarray, chance: np.ndarray) -> np.nd
     return gram
 
 
-def _fitted(seen: OutcomesSeen) -> tuple[np.ndarray, ...]:
-    fit = seen.fit(has_errors=False)
-    found = (fit.weights, fit.heritability)
-    return found if fit.correlations is None else (*found, fit.correlations)
+def _fitted(eigen_statistics: OutcomesSeen) -> tuple[np.ndarray, ...]:
+    fit = eigen_statistics.fit(has_errors=False)
+    estimates = (fit.weights, fit.heritability)
+    return estimates if fit.correlations is None else (*estimates, fit.correlations)
 
 
-def _with_mismatch(seen: OutcomesSeen, mismatch: Mismatch) -> OutcomesSeen:
-    spectrum = seen.spectrum
+def _with_mismatch(eigen_statistics: OutcomesSeen, mismatch: Mismatch) -> OutcomesSeen:
+    spectrum = eigen_statistics.spectrum
     first = (spectrum.first / spectrum.first.max()) ** (1 + mismatch.steepness)
     first *= spectrum.first.sum() / first.sum()
-    # The chance of samples goes with the eigenvalues.
+    # The sampling error is proportional to the eigenvalues.
     second = first**2 + first * (_by_chance(spectrum) + mismatch.chance * spectrum.trace)
-    return replace(seen, spectrum=replace(spectrum, first=first, second=second))
+    return replace(eigen_statistics, spectrum=replace(spectrum, first=first, second=second))
 
 
 def _by_chance(spectrum: "NoisySpectrum") -> np.ndarray:
@@ -226,13 +230,13 @@ def blup_ld(
     terms: "FitTerms",  # with linkage disequilibrium of the panel
 ) -> LinearFit:
     """Fit all outcomes from a release without a Gram matrix."""
-    ld, known = terms.ld[request.n_variants], dict(noisy.model_terms)
-    known |= {"cross_sd": request.noise_sd["cross"], "heritability": terms.heritability}
-    known |= {"steering": noisy.steering, "effects": terms.effects}
+    ld, options = terms.ld[request.n_variants], dict(noisy.model_terms)
+    options |= {"cross_sd": request.noise_sd["cross"], "heritability": terms.heritability}
+    options |= {"steering": noisy.steering, "effects": terms.effects}
     n_people = ld.n_rows / (2 if Rows(request.rows) == Rows.HAPLOTYPES else 1)
-    known["is_matched"] = terms.same_ancestry and n_people >= MATCHED_PEOPLE
-    found, mismatch = fit_blup_ld(ld, noisy.cross, noisy.n, **known)
-    n_outcomes, n_variants = found.weights.shape
-    seen = {"mismatch": np.array(mismatch), "correlations": found.correlations}
-    fit = LinearFit(found.weights, np.zeros(n_variants), np.zeros(n_outcomes), **seen)
+    options["is_matched"] = terms.same_ancestry and n_people >= MATCHED_PEOPLE
+    blup_fit, mismatch = fit_blup_ld(ld, noisy.cross, noisy.n, **options)
+    n_outcomes, n_variants = blup_fit.weights.shape
+    optional_fields = {"mismatch": np.array(mismatch), "correlations": blup_fit.correlations}
+    fit = LinearFit(blup_fit.weights, np.zeros(n_variants), np.zeros(n_outcomes), **optional_fields)
     return fit.in_half_coding(noisy.origin).of_outcomes(noisy.loadings)

@@ -6,7 +6,7 @@ of standard deviation s_G. Let u_k be the eigenvectors of G~ and
 
     a_k = u_k'G u_k,  b_k = u_k'G^2 u_k,
 
-which the eigenvalues of G~ tell by themselves (`dpgrs.linalg.denoising`). Then c_k = u_k'v~ has the
+which are estimated from the eigenvalues of G~ (`dpgrs.linalg.denoising`). Then c_k = u_k'v~ has the
 variance t2 b_k + s2 a_k + s_A^2 and the covariance t2 a_k with u_k'theta, so that
 
     u_k'theta^ = slope_k c_k,   Var(u_k'theta | c) = t2 - t2 a_k slope_k,
@@ -17,14 +17,14 @@ With D the diagonal matrix of the variances above and q = sqrt(n) U'm, c then ha
 mean of z = sqrt(n) ybar is z^ = q'D^-1 c/k, k = 1 + q'D^-1 q. The formulas hold with c - q z^ for c, and
 (slope q)(slope q)'/k, of the elementwise product, adds to the covariance.
 
-Of an outcome that is known on n/r rows, at random, v~ is X'Y times r. Row i then counts o_i r times, o_i = 1
+For an outcome that is known on n/r random rows, v~ is X'Y times r. Row i then counts o_i r times, o_i = 1
 where it is known and 0 elsewhere, of mean 1 and variance r - 1, so that beside e the rows that are lacking
 add (r - 1) h2 a_k to the variance of c_k, and e r s2 a_k: together (s2 + r - 1) a_k. The noise is r s_A, and
 the mean of the outcome has the variance r/n, so that q is sqrt(r) times as long.
 
-Of an outcome whose clip leaves a slope s of all effects (`dpgrs.linalg.attenuation`), v~ is X'Y over s, and
-the noise s_A/s. A clipped 0/1 outcome, over s, is the outcome itself but for a constant; a normal one has the
-variance that it had, but for a few percent.
+For an outcome whose clip leaves a slope s of all effects (`dpgrs.linalg.attenuation`), v~ is X'Y over s,
+and the noise is s_A/s. A clipped 0/1 outcome, over s, is the outcome itself up to a constant; a normal
+one keeps its variance within a few percent.
 
 h2 lies on a grid. Its prior is a Beta distribution of mean m and concentration c, cut into the cells of the
 grid; (m, c) lie on a grid too, all points alike before the outcomes are seen, and are averaged over with
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from dpgrs.linalg.denoising import NoisySpectrum
 
 HERITABILITIES = np.r_[1e-3, np.arange(0.0125, 1.0, 0.025)]
-# From outcomes of which each has h2 near 0 or 1 to outcomes that share one h2; the measurements chose them.
+# From outcomes that each have h2 near 0 or 1 to outcomes that share one h2; chosen by measurements.
 CONCENTRATIONS = (0.25, 1.0, 4.0, 16.0, 64.0)
 COVERAGE = 0.95
 
@@ -63,9 +63,9 @@ class PriorMoments:
 
     effect: np.ndarray  # (n_grid,) float64, the variance t2 of an effect
     signal: np.ndarray  # (n_variants, n_grid) float64, the covariance of u_k'theta and c_k
-    variance: np.ndarray  # (n_variants, n_grid) float64, that of c_k but for the outcome's mean
+    variance: np.ndarray  # (n_variants, n_grid) float64, the variance of c_k without the outcome's mean
     loading: np.ndarray  # (n_variants,) float64, what a mean of 1/sqrt(n) adds to c_k: q
-    # (n_variants,) bool, False where c_k has neither signal nor noise, or was not released: it tells nothing.
+    # (n_variants,) bool, False where c_k has neither signal nor noise, or was not released.
     is_informative: np.ndarray
 
     @cached_property
@@ -81,9 +81,9 @@ class PriorMoments:
     @cached_property
     def mean_variance(self) -> np.ndarray:
         """The variance of an effect given c, averaged over variants, (n_grid,) float64."""
-        known = np.maximum(self.effect - self.slope * self.signal, 0)
+        variance_given_mean = np.maximum(self.effect - self.slope * self.signal, 0)
         of_mean = (self.slope * self.loading[:, np.newaxis]) ** 2 / self.mean_precision
-        return (known + of_mean).mean(axis=0)
+        return (variance_given_mean + of_mean).mean(axis=0)
 
     def outcome_means(self, C: np.ndarray) -> np.ndarray:
         """Return the (n_outcomes, n_grid) means of z given the entries of (n_outcomes, n_variants) C."""
@@ -120,8 +120,8 @@ def prior_moments(
     heritabilities: np.ndarray = HERITABILITIES,  # (n_grid,) float64, in (0, 1)
     inflation: float = 1.0,  # >= 1, by what X'Y and its noise were multiplied, since outcomes are missing
     slope: float = 1.0,  # in (0, 1], by what they were divided, since outcomes were clipped
-    # In [0, 1), share of the variance of effects that public effects tell; the moments are those of the rest
-    # (`dpgrs.methods.public_effects`).
+    # In [0, 1), share of the variance of effects that public effects explain; the moments are of the
+    # remaining variance (`dpgrs.methods.public_effects`).
     foretold: float = 0.0,
 ) -> PriorMoments:
     """Return the PriorMoments of the model in the eigenbasis of a noisy Gram matrix."""
@@ -140,8 +140,8 @@ def prior_moments(
 
 @cache
 def beta_priors(
-    # Tuple of n_grid ascending values of h2 in (0, 1), which serve as the means too. Each takes the mass of
-    # the cell around it, which ends half way to the next.
+    # Tuple of n_grid ascending values of h2 in (0, 1), which are also the means. Each has the mass of the
+    # cell around it, which ends half way to the next.
     grid: tuple[float, ...],
 ) -> np.ndarray:
     """Return the priors of h2 that are averaged over: Beta(m c, (1 - m) c), of mean m and concentration c.
@@ -149,7 +149,7 @@ def beta_priors(
     The result is (n_grid, n_priors) float64, columns of sum 1, all above 0.
     """
     grid = np.array(grid)
-    means, concentrations = (terms.ravel() for terms in np.meshgrid(grid, CONCENTRATIONS))
+    means, concentrations = (axis.ravel() for axis in np.meshgrid(grid, CONCENTRATIONS))
     ends = np.r_[0.0, (grid[1:] + grid[:-1]) / 2, 1.0]
     cumulative = betainc(means * concentrations, (1 - means) * concentrations, ends[:, np.newaxis])
     return np.maximum(np.diff(cumulative, axis=0), np.finfo(float).tiny)
@@ -159,7 +159,7 @@ def heritability_posterior(
     log_likelihood: np.ndarray,  # (n_outcomes, n_grid)
     priors: np.ndarray,  # (n_grid, n_priors) float64 > 0, of `beta_priors`
 ) -> np.ndarray:
-    """Return each outcome's posterior of h2, averaged over priors that all outcomes tell apart.
+    """Return each outcome's posterior of h2, averaged over priors weighted by the evidence of all outcomes.
 
     The result is (n_outcomes, n_grid) float64, of sum 1.
     """
@@ -183,8 +183,8 @@ def effect_moments(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the means and variances of U'theta, averaged over the posterior of h2.
 
-    The result is `means`, `variances`, (n_outcomes, n_variants) float64. What the unknown mean of an outcome
-    adds to the variances, as a matrix that is not diagonal, is left to the caller.
+    The result is `means`, `variances`, (n_outcomes, n_variants) float64. The caller adds the variance from
+    the unknown mean of an outcome, a matrix that is not diagonal.
     """
     slope, q, z = prior.slope, prior.loading, prior.outcome_means(C)
     squares = slope**2
@@ -208,7 +208,7 @@ def interval_scale(
     An effect is a mixture over h2 of normals. Where h2 is far from certain, a normal of the same variance is
     not wide enough: of outcomes with h2 near 0 or 0.8, and nothing to tell them apart, it covers 0.92. The
     half width x solves sum_h p(h) P(|N(0, v_h)| > x) = 0.05, v_h the variance of an effect given h, averaged
-    over variants, plus what its mean owes to h. It is never taken to be narrower than that of the normal.
+    over variants, plus the variance of its mean over h. The interval is never narrower than for the normal.
 
     The result is (n_outcomes,) float64 >= 1.
     """
@@ -227,7 +227,7 @@ def interval_scale(
 
 
 def require_terms(*, n: float, gram_sd: float, cross_sd: float, heritability: float | None = None) -> None:
-    """Raise UsageError if a term of `fit_blup` is out of its domain; n stays unnamed, it may be private."""
+    """Raise UsageError if a term of `fit_blup` is out of its domain; n may be private and is not shown."""
     for name, value in (("gram_sd", gram_sd), ("cross_sd", cross_sd)):
         if not 0 <= value < np.inf:
             raise UsageError(
@@ -245,13 +245,13 @@ def require_terms(*, n: float, gram_sd: float, cross_sd: float, heritability: fl
 class Alike:
     """Outcomes of the same inflation and slope."""
 
-    own: np.ndarray  # (n_outcomes,) bool, which these are
+    own: np.ndarray  # (n_outcomes,) bool, True for these outcomes
     inflation: float
     slope: float
 
     @property
     def factor(self) -> float:
-        """By what their X'Y is multiplied."""
+        """The factor of their X'Y, inflation over slope."""
         return self.inflation / self.slope
 
 
@@ -262,13 +262,13 @@ def outcomes_alike(
 ) -> Iterator[Alike]:
     """Yield the Alike of outcomes of one slope; each outcome by itself where inflations are given.
 
-    These follow from noisy counts: which outcomes are computed together, and with it the last bits of their
-    weights, would else hang on the draws of other outcomes, which may have budgets of their own.
+    Inflations follow from noisy counts. If they grouped outcomes, the last bits of weights would depend on
+    the draws of other outcomes, which may have budgets of their own.
     """
     slopes = np.ones(n_outcomes) if slopes is None else slopes
     if inflation is not None:
-        for number, own in enumerate(np.eye(n_outcomes, dtype=bool)):
-            yield Alike(own, float(inflation[number]), float(slopes[number]))
+        for number, is_member in enumerate(np.eye(n_outcomes, dtype=bool)):
+            yield Alike(is_member, float(inflation[number]), float(slopes[number]))
         return
     for slope in np.unique(slopes):
         yield Alike(slopes == slope, 1.0, float(slope))

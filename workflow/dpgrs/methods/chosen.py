@@ -1,4 +1,4 @@
-"""Variants chosen for each outcome in private, and noisy statistics of the chosen ones alone."""
+"""Private choices of variants for each outcome, and noisy statistics of only the chosen variants."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -47,30 +47,30 @@ if TYPE_CHECKING:
 class ScreeningData:
     """Genotypes and outcomes of the training rows."""
 
-    # (n_variants, n_words) uint64 bits, or StoredGenotypes of so many; of dosages and of a table (n_variants,
-    # n_rows) int16.
+    # (n_variants, n_words) uint64 bits, or StoredGenotypes of this shape; for dosages and for a table
+    # (n_variants, n_rows) int16.
     genotypes: np.ndarray
     Y: np.ndarray  # (n_outcomes, n_rows) float64, NaN where missing and outside the training
     is_training: np.ndarray  # (n_rows,) bool
     n_haplotypes: int
     rows: Rows
-    # (n_people,) str, by which selectors put people into groups; None where nothing does.
+    # (n_people,) str; selectors divide people into groups by it. None if no selector does.
     sample_id: np.ndarray | None = None
-    # (n_outcomes,) float64, public, of 0/1 outcomes, NaN of others; None takes all as normal.
+    # (n_outcomes,) float64, public, for 0/1 outcomes, NaN for others; None takes all as normal.
     prevalence: np.ndarray | None = None
-    # Whether the columns are those of a table, of which DPKendall compares the order alone.
+    # Whether the columns come from a table. DPKendall compares only the order of their values.
     is_table: bool = False
-    n_threads: int = 1  # that compare genotypes with outcomes; it changes no score
+    n_threads: int = 1  # threads that compare genotypes with outcomes; it changes no score
 
     @cached_property
     def in_memory(self) -> "ScreeningData":
-        """The same with all genotypes in memory, a ScreeningData."""
+        """The same ScreeningData with all genotypes in memory."""
         is_held = isinstance(self.genotypes, np.ndarray)
         return self if is_held else replace(self, genotypes=np.asarray(self.genotypes))
 
     @property
     def row_step(self) -> float:
-        """What all entries of the rows are multiples of, a float."""
+        """The step of which all entries of the rows are multiples, a float."""
         return DOSAGE_STEP if is_fractional(self.genotypes) else CALL_STEP
 
     @cached_property
@@ -80,33 +80,33 @@ class ScreeningData:
 
     @property
     def rows_by_index(self) -> CodedRows:
-        """The same rows, each made when it is asked for: CodedRows of genotypes in memory."""
+        """The training rows as CodedRows, each computed on access, of genotypes in memory."""
         options = {"n_haplotypes": self.n_haplotypes, "rows": self.rows, "is_selected": self.is_training}
         return CodedRows(self.genotypes, **options)
 
     def slopes(self, n_outcomes: int, *, bound: float, norm: float | None) -> np.ndarray:
-        """Return what clips leave of the effects on each of the first outcomes, (n_outcomes,) float64."""
+        """Return the slopes that clips leave of effects on the first outcomes, (n_outcomes,) float64."""
         prevalence = np.full(n_outcomes, np.nan) if self.prevalence is None else self.prevalence[:n_outcomes]
         return clip_slopes(prevalence, bound=bound, norm=norm, n_shared=1)
 
     def unit_keys(self, rows_per_unit: int) -> list[str]:
-        """Return a public name of every unit that is trained on, a list of str, in the order of rows."""
+        """Return a public name of every training unit, a list of str, in the order of rows."""
         n_alleles = 1 if self.rows == Rows.PEOPLE else 2
         people = np.repeat(np.asarray(self.sample_id, dtype=str), n_alleles)[self.is_training]
         if rows_per_unit == n_alleles:
             return people[::n_alleles].tolist()
-        return [f"{name} {place % 2 + 1}" for place, name in enumerate(people)]
+        return [f"{name} {position % 2 + 1}" for position, name in enumerate(people)]
 
     @cached_property
     def pairs(self) -> list[GenotypePairs] | list[TablePairs]:
-        """The GenotypePairs of every outcome, a list: all are scored at once. Of a table its TablePairs."""
+        """The GenotypePairs of every outcome, or TablePairs of a table: a list, scored at once."""
         if self.is_table:
             return [TablePairs(self.genotypes, y, rows=self.rows) for y in self.Y]
         options = {"n_haplotypes": self.n_haplotypes, "rows": self.rows, "n_threads": self.n_threads}
         return genotype_pairs(self.genotypes, self.Y, **options)
 
     def greedy_choices(self, n_choices: int) -> np.ndarray:
-        """Return what DPKendall chooses without noise for all outcomes, (n_outcomes, n_choices) int64."""
+        """Return the choices of DPKendall without noise for all outcomes, (n_outcomes, n_choices) int64."""
         if n_choices not in self._greedy_choices:
             self._greedy_choices[n_choices] = greedy_choices(self.pairs, n_choices=n_choices)
         return self._greedy_choices[n_choices]
@@ -117,7 +117,7 @@ class ScreeningData:
 
     @cached_property
     def kept(self) -> dict:
-        """What selectors work out of all outcomes at once, by a key of their own: a dict."""
+        """Results that a selector computes for all outcomes at once, a dict by a key of the selector."""
         return {}
 
     @cached_property
@@ -125,12 +125,12 @@ class ScreeningData:
         """The digest of the training rows' genotypes, str."""
         if is_fractional(self.genotypes):
             return data_digest(self.genotypes * self.is_training, self.is_training)
-        own = pack(selected_haplotypes(self.is_training, n_haplotypes=self.n_haplotypes, rows=self.rows))
-        blocks = (block & own for _, block in variant_blocks(self.genotypes))
-        return data_digest(InBlocks(own.dtype, self.genotypes.shape, blocks), self.is_training)
+        mask = pack(selected_haplotypes(self.is_training, n_haplotypes=self.n_haplotypes, rows=self.rows))
+        blocks = (block & mask for _, block in variant_blocks(self.genotypes))
+        return data_digest(InBlocks(mask.dtype, self.genotypes.shape, blocks), self.is_training)
 
     def source(self, noise: NoiseSource, name: str, number: int) -> NoiseSource:
-        """Return the source of all that is drawn for one outcome of that name and number."""
+        """Return the noise source of all draws for the outcome of that name and number."""
         y = np.where(np.isnan(self.Y[number]), np.nan, self.Y[number])
         return noise.of("outcomes", name).on(self.genotype_digest, data_digest(y))
 
@@ -140,7 +140,7 @@ class ScreeningData:
         return coded_rows(self.genotypes[chosen], **options)
 
     def n_known(self, number: int) -> np.ndarray:
-        """Return on how many training rows an outcome is known, (1,) int64."""
+        """Return the number of training rows on which an outcome is known, (1,) int64."""
         return count_known(self.Y[[number]])
 
     def sums(
@@ -190,7 +190,7 @@ def private_choices(
     request : of one outcome, such as a KendallRequest.
     noise : NoiseSource. An outcome's part is ``outcomes`` with its name.
     outcome_names : n_outcomes str
-    selector : str, that of the request.
+    selector : str, the selector of the request.
     outcome_bound : float, public, at which selectors clip outcomes that take their values.
     is_papers : bool, whether to choose in the scaling of a paper, which promises nothing; for benchmarks.
 
@@ -216,10 +216,12 @@ def private_choices(
         data = data.in_memory
     sources = [data.source(noise, name, number) for number, name in enumerate(outcome_names)]
     if row.private_of_all is not None and not is_papers:
-        drawn = named(row.private_of_all)(data, sources, **options)
+        draws = named(row.private_of_all)(data, sources, **options)
     else:
-        drawn = [choose(data, number, noise=own, **options) for number, own in enumerate(sources)]
-    return np.array([chosen for chosen, *_ in drawn]), tuple(event for _, *own in drawn for event in own)
+        draws = [choose(data, number, noise=source, **options) for number, source in enumerate(sources)]
+    return np.array([chosen for chosen, *_ in draws]), tuple(
+        event for _, *events in draws for event in events
+    )
 
 
 def private_chosen_statistics(
@@ -252,23 +254,23 @@ def private_chosen_statistics(
     Unit and neighbours as requested. The composition of `private_count` (docs/proofs/count.md), and for every
     outcome of `private_outcome_counts`, where outcomes may be missing, `private_gram` (docs/proofs/gram.md,
     docs/proofs/clipped_gram.md) and `private_cross_product` (docs/proofs/cross_product.md), one GaussianEvent
-    each. Public: the request; what was chosen; n under replace-one. Not covered: relatives.
+    each. Public: the request; the choices; n under replace-one. Not covered: relatives.
     """
     n_rows, events = int(np.count_nonzero(data.is_training)), []
     if request.has_private_count:
         n_rows, event = private_count(n_rows, request=request, noise=noise.of("genotypes"))
         events.append(event)
-    grams, crosses, known = [], [], []
+    grams, crosses, n_known = [], [], []
     for number, name in enumerate(outcome_names):
         G, V = data.sums(chosen[number], number, request=request, frequency=frequency)
-        terms = {"request": request, "noise": data.source(noise, name, number)}
-        noisy_gram, event = private_gram(G, n_rows, **terms)
+        options = {"request": request, "noise": data.source(noise, name, number)}
+        noisy_gram, event = private_gram(G, n_rows, **options)
         events.append(event)
         if request.has_private_outcome_counts:
-            counted, event = private_outcome_counts(data.n_known(number), **terms)
-            known += counted.tolist()
+            counted, event = private_outcome_counts(data.n_known(number), **options)
+            n_known += counted.tolist()
             events.append(event)
-        noisy_cross, event = private_cross_product(V, **terms)
+        noisy_cross, event = private_cross_product(V, **options)
         events.append(event)
         grams.append(noisy_gram)
         crosses.append(noisy_cross[0])
@@ -281,7 +283,7 @@ def private_chosen_statistics(
         n_rows,
         tuple(events),
         origin,
-        observed=np.array(known) if known else None,
+        observed=np.array(n_known) if n_known else None,
         slopes=data.slopes(len(outcome_names), bound=request.outcome_bound, norm=request.outcome_norm),
         chosen=chosen,
     )
@@ -303,7 +305,7 @@ def fit_chosen(
     Returns
     -------
     LinearFit of all variants; those not chosen have weights of 0. Its `chosen` is in the order of the
-    variants. It has no standard errors: who is chosen for a large effect is estimated too large.
+    variants. It has no standard errors: a variant chosen for a large effect is estimated too large.
 
     Privacy
     -------
@@ -312,10 +314,10 @@ def fit_chosen(
     weights, at_means = np.zeros((len(drawn.chosen), n_variants)), np.empty(len(drawn.chosen))
     origin = np.zeros(n_variants) if drawn.origin is None else drawn.origin
     for number, (noisy, chosen) in enumerate(zip(drawn.by_outcome(), drawn.chosen, strict=True)):
-        own = replace(noisy, origin=None if drawn.origin is None else origin[chosen])
-        one = fit_released(method, own, request=request, terms=terms)
-        weights[number, chosen] = one.weights[0]
-        at_means[number] = one.intercept[0] - one.weights[0] @ (one.means - origin[chosen])
+        statistics = replace(noisy, origin=None if drawn.origin is None else origin[chosen])
+        fit = fit_released(method, statistics, request=request, terms=terms)
+        weights[number, chosen] = fit.weights[0]
+        at_means[number] = fit.intercept[0] - fit.weights[0] @ (fit.means - origin[chosen])
     return LinearFit(weights, origin, at_means, chosen=np.sort(drawn.chosen, axis=1))
 
 
@@ -330,5 +332,8 @@ def exact_choices(
 
     The result is (n_outcomes, n_choices) int64.
     """
-    choose, terms = named(SELECTORS[selector].exact), {"n_choices": n_choices, "outcome_bound": outcome_bound}
-    return np.array([choose(data, number, **terms) for number in range(len(data.Y))])
+    choose, options = (
+        named(SELECTORS[selector].exact),
+        {"n_choices": n_choices, "outcome_bound": outcome_bound},
+    )
+    return np.array([choose(data, number, **options) for number in range(len(data.Y))])

@@ -19,10 +19,12 @@ def fit_chosen_exactly(
     The fit has the form of the result of `dpgrs.methods.chosen.fit_chosen`.
     """
     weights, at_means = np.zeros((len(chosen), len(data.genotypes))), np.empty(len(chosen))
-    for number, own in enumerate(chosen):
+    for number, variants in enumerate(chosen):
         is_known = ~np.isnan(data.Y[number])
-        X = data.rows_of(own, is_known)
-        *weights[number, own], at_means[number] = least_squares(with_intercept(X), data.Y[number, is_known])
+        X = data.rows_of(variants, is_known)
+        *weights[number, variants], at_means[number] = least_squares(
+            with_intercept(X), data.Y[number, is_known]
+        )
     return LinearFit(weights, np.zeros(len(data.genotypes)), at_means, chosen=np.sort(chosen, axis=1))
 
 
@@ -33,7 +35,7 @@ def with_intercept(X: np.ndarray) -> np.ndarray:
 
 def least_squares(X: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Return the (d,) weights of least squares, of minimum norm in columns of largest value 1."""
-    # Columns of very different units would be taken for dependent ones.
+    # Without the scale, lstsq would take columns of very different units for dependent ones.
     largest = np.abs(X).max(axis=0, initial=0.0)
     scale = np.where(largest > 0, largest, 1.0)
     return np.linalg.lstsq(X / scale, y, rcond=None)[0] / scale

@@ -1,4 +1,4 @@
-"""What a study asks of screening, and how its budget is divided between choices and what follows."""
+"""The public terms of screening, and the split of its budget between choices and statistics."""
 
 import math
 from dataclasses import asdict, dataclass, fields, replace
@@ -15,7 +15,7 @@ from dpgrs.methods.separate_statistics import SeparateRequest
 from dpgrs.selection.registry import SELECTORS, named
 from dpgrs.types import Coding, Composition, Rows, Selection
 
-# Parts are less by a trifle, so that no rounding adds them up to more than the whole.
+# Shares are rounded down slightly, so that their sum never exceeds the budget.
 ROUNDING = 1 - 1e-12
 
 
@@ -27,9 +27,9 @@ class ScreeningTerms:
     """
 
     n_choices: int  # variants chosen
-    share: float = 0.05  # in (0, 1), of epsilon, and of delta where the composition spends one
+    share: float = 0.05  # in (0, 1), of epsilon, and of delta if the composition spends delta
     selector: str = "kendall"  # one of `dpgrs.selection.registry.SELECTORS`
-    # Law and composition: Selection and Composition, of DPKendall alone.
+    # Only DPKendall uses the law and the composition.
     law: Selection = Selection.PERMUTE_AND_FLIP
     composition: Composition = Composition.BASIC
     # In (0, 1), of epsilon, for the private number of people, which two-stage needs.
@@ -83,30 +83,30 @@ class ScreenedRequest(PrivacyRequest):
     @property
     def choices(self) -> Any:
         """The request of one outcome's choice, such as a KendallRequest: all of a budget have equal parts."""
-        terms = self.screening
-        own = {"n_choices": terms.n_choices, "epsilon": self.epsilon_of_one(terms.share)}
-        return named(SELECTORS[terms.selector].asked)(self, **own, protection=self.protection)
+        screening = self.screening
+        options = {"n_choices": screening.n_choices, "epsilon": self.epsilon_of_one(screening.share)}
+        return named(SELECTORS[screening.selector].asked)(self, **options, protection=self.protection)
 
     def epsilon_of_one(self, share: float) -> float:
-        """Return what one outcome has of a share of epsilon."""
+        """Return the epsilon of one outcome within a share of epsilon."""
         return share * self.epsilon / self.n_outcomes * ROUNDING
 
     @property
     def choosing(self) -> dict[str, Any]:
-        """The arguments of `private_choices` that say how it chooses."""
+        """The arguments of `private_choices` that define the choice."""
         named = {"selector": self.screening.selector, "outcome_bound": self.outcome_bound}
         return {"request": self.choices, **named}
 
     @cached_property
     def rest(self) -> PrivacyRequest:
         """The PrivacyRequest of what follows the choices, of the chosen variants."""
-        terms = {name: value for name, value in vars(self).items() if name in _SHARED}
-        left = {
+        shared = {name: value for name, value in vars(self).items() if name in _SHARED}
+        remaining = {
             "epsilon": (1 - self.share_of_choices) * self.epsilon * ROUNDING,
             "delta": (1 - self.screening.delta_share) * self.delta,
             "n_variants": self.screening.n_choices,
         }
-        return PrivacyRequest(**terms | left)
+        return PrivacyRequest(**shared | remaining)
 
     @cached_property
     def statistics(self) -> SeparateRequest:
@@ -154,7 +154,7 @@ def request_of_rows(
 
 
 def restored_request(terms: dict[str, Any]) -> ScreenedRequest:
-    """Make a ScreenedRequest again from what ``asdict`` made of it."""
+    """Restore a ScreenedRequest from its ``asdict`` form."""
     return ScreenedRequest(**terms | {"screening": ScreeningTerms(**terms["screening"])})
 
 
@@ -165,7 +165,7 @@ def row_norm_of_any(
     rows: Rows,
     factor: float,
 ) -> float:
-    """Return a norm for rows of any chosen variants: that of the most variable ones, publicly known.
+    """Return a norm for rows of any chosen variants: the norm of the variants of largest public variance.
 
     `rows` and `factor`: as in `tight_row_norm`.
     """

@@ -1,4 +1,4 @@
-"""The mechanism of regressions on covariates: what a study asks of it, and what it keeps."""
+"""The mechanism of regressions on covariates: its request from a study, and its stored arrays."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, fields
@@ -33,31 +33,31 @@ def covariate_request(
 ) -> CovariateRequest:
     """Return the terms of the regression that comes before a request of a study.
 
-    Where variants are chosen by pure epsilons, its share is of what these leave; a benchmark of several
-    methods takes the least of all.
+    If variants are chosen by pure epsilons, its share is of the budget that the choices leave; a benchmark of
+    several methods uses the smallest of these budgets.
     """
     privacy, bound = settings.privacy, settings.covariates.bound
     request = PrivacyRequest(**{field.name: getattr(request, field.name) for field in fields(PrivacyRequest)})
-    left = [request]
+    requests = [request]
     for name in settings.methods:
         if (selector := METHODS[name].selector) and not METHODS[name].is_non_private:
-            left.append(screened_request(request, ScreeningTerms.of(settings.screening, selector)).rest)
-    smallest = min(left, key=lambda one: one.epsilon)
+            requests.append(screened_request(request, ScreeningTerms.of(settings.screening, selector)).rest)
+    smallest = min(requests, key=lambda candidate: candidate.epsilon)
     n_columns = n_covariates + 1
-    own = {"factor": privacy.genotype_clip, "n_covariates": n_columns, "covariate_bound": bound}
-    terms = asdict(request) | {
+    norm_options = {"factor": privacy.genotype_clip, "n_covariates": n_columns, "covariate_bound": bound}
+    request_fields = asdict(request) | {
         "n_variants": 0,
         "n_covariates": n_covariates,
         "covariate_bound": bound,
         "coding": Coding.FREQUENCY,
-        "row_norm": row_norm_of(np.empty(0), rows=request.rows, **own),
+        "row_norm": row_norm_of(np.empty(0), rows=request.rows, **norm_options),
         "outcome_norm": outcome_norm(
             request.n_outcomes, factor=privacy.outcome_clip, bound=request.outcome_bound
         ),
         "case_share": None,
         "ld_share": None,
     }
-    return CovariateRequest(**terms | {"epsilon": smallest.epsilon, "delta": smallest.delta})
+    return CovariateRequest(**request_fields | {"epsilon": smallest.epsilon, "delta": smallest.delta})
 
 
 class CovariateRegression(SharedStatistics):
@@ -65,7 +65,7 @@ class CovariateRegression(SharedStatistics):
 
     name = "covariate-regression"
     methods = ()
-    # The variant set of a release only, for `require_same_genotypes`.
+    # A release needs the variant set, for `require_same_genotypes`.
     takes = ("covariates", "variant_set")
     reads = (
         *("methods", "screening", "covariates"),
@@ -122,8 +122,8 @@ class CovariateRegression(SharedStatistics):
         slopes: np.ndarray,
     ) -> CovariateEffects:
         """Release the sums as `private_covariate_regression`, and estimate effects from them."""
-        drawn = {"request": request, "noise": noise, "outcome_names": outcome_names}
-        vectors, events = private_covariate_regression(sums, **drawn)
+        options = {"request": request, "noise": noise, "outcome_names": outcome_names}
+        vectors, events = private_covariate_regression(sums, **options)
         effects = covariate_effects(vectors, request=request, slopes=slopes)
         return CovariateEffects(effects, vectors, events)
 
@@ -136,7 +136,7 @@ class CovariateRegression(SharedStatistics):
     def outputs(
         self, drawn: CovariateEffects, names: Sequence[str], request: CovariateRequest
     ) -> dict[tuple[str, ...], tuple]:
-        # Effects, too: their last digits differ by machine, and outcomes were adjusted by those of one.
+        # Outputs include effects: their last digits differ by machine, and outcomes were adjusted on one.
         groups = budget_groups(len(names), n_shared=request.n_outcomes)
         return {
             ("outcomes", *names[group]): (vector, drawn.effects[group])

@@ -1,6 +1,6 @@
-"""A small private regression of outcomes on covariates, before anything else of the outcomes is summed.
+"""A small private regression of outcomes on covariates, before other statistics of the outcomes are summed.
 
-Its effects are public from then on: every row's outcomes become y - c'gamma, and are clipped after that.
+Its effects gamma are then public: the outcomes of every row become y - c'gamma, and are clipped after that.
 """
 
 import math
@@ -32,21 +32,21 @@ if TYPE_CHECKING:
     from dpgrs.privacy.noise.base import NoiseSource
 
 STATISTIC = "covariate regression"
-# What covariates are expected to explain of an outcome: C'C has the more of the noise the less it is.
+# The variance of an outcome that covariates are expected to explain; the less, the more noise C'C has.
 EXPLAINED = 0.1
-# Of the squared sensitivity of C'Y, what counts of known rows add.
+# The share of the squared sensitivity of C'Y that counts of known rows add.
 KNOWN_PART = 1 / 8
-# What a regression may cost an outcome of its variance, and the least of mu^2 that it has.
+# The largest share of an outcome's variance that the noise may cost, and the bounds of the share of mu^2.
 LARGEST_LOSS, SMALLEST_SHARE, LARGEST_SHARE = 0.001, 0.03, 0.3
-# Of the expected loss, what clips of rows add to the noise.
+# The factor of the expected loss for clips of rows, which add to the noise.
 CLIPS = 1.44
 
 
 def expected_loss(n_columns: int, n_outcomes: int, *, share: float, mu: float, n_rows: float) -> float:
     """Return the share of an outcome's variance that the noise of a regression on covariates costs.
 
-    `n_columns` are the covariates and the intercept. The noise of C'Y costs K^2 l/(g mu^2 n^2) but for clips;
-    that of C'C makes it more by the factor of `CovariateRequest.square_weight`.
+    `n_columns` are the covariates and the intercept. Without clips the noise of C'Y costs K^2 l/(g mu^2 n^2);
+    the noise of C'C multiplies this by the factor of `CovariateRequest.square_weight`.
     """
     clips = CLIPS * (1 + SPREAD / n_outcomes) ** 2
     squares = (1 + math.sqrt(EXPLAINED * n_columns / n_outcomes / 2)) ** 2
@@ -54,22 +54,22 @@ def expected_loss(n_columns: int, n_outcomes: int, *, share: float, mu: float, n
 
 
 def default_share(n_columns: int, n_outcomes: int, *, mu: float, n_rows: float | None) -> float:
-    """Return the share of mu^2 of a regression on covariates, from public numbers alone, with two digits.
+    """Return the share of mu^2 of a regression on covariates, from public numbers only, to two digits.
 
-    It is the smallest by which noise costs an outcome less than `LARGEST_LOSS`, within `SMALLEST_SHARE` and
-    `LARGEST_SHARE`; the former where nobody planned a number of rows.
+    It is the smallest share with a loss of at most `LARGEST_LOSS`, between `SMALLEST_SHARE` and
+    `LARGEST_SHARE`; without a planned number of rows it is `SMALLEST_SHARE`.
     """
     if n_rows is None:
         return SMALLEST_SHARE
-    needed = expected_loss(n_columns, n_outcomes, share=1.0, mu=mu, n_rows=n_rows) / LARGEST_LOSS
-    return float(f"{min(max(needed, SMALLEST_SHARE), LARGEST_SHARE):.2g}")
+    required_share = expected_loss(n_columns, n_outcomes, share=1.0, mu=mu, n_rows=n_rows) / LARGEST_LOSS
+    return float(f"{min(max(required_share, SMALLEST_SHARE), LARGEST_SHARE):.2g}")
 
 
 @dataclass(frozen=True, kw_only=True)
 class CovariateRequest(PrivacyRequest):
     """The terms of a regression on covariates: `row_norm` is of its rows, whose only columns are covariates.
 
-    It raises UsageError where outcomes are public, or without covariates, a share or a norm of outcomes.
+    It raises UsageError if outcomes are public, or without covariates, a share or a norm of outcomes.
     """
 
     def __post_init__(self) -> None:
@@ -98,8 +98,8 @@ class CovariateRequest(PrivacyRequest):
     @cached_property
     def budget(self) -> dict[str, float]:
         """The mu of the one vector that is drawn, ``covariates``."""
-        (whole,) = split_budget(self.epsilon, self.delta, shares=(1.0,), accounting=self.accounting)
-        return {"covariates": split_mu(whole, share=self.covariate_share)[1]}
+        (mu,) = split_budget(self.epsilon, self.delta, shares=(1.0,), accounting=self.accounting)
+        return {"covariates": split_mu(mu, share=self.covariate_share)[1]}
 
     @property
     def cross_step(self) -> float:
@@ -108,10 +108,11 @@ class CovariateRequest(PrivacyRequest):
 
     @property
     def square_weight(self) -> int:
-        """By what C'C is multiplied in the vector, in steps of C'Y for one of C'C.
+        """The factor of C'C in the vector, in steps of C'Y per step of C'C.
 
-        With b = a R/C, noise costs (1 + b^2/2) (1 + r/b^2) times what that of C'Y alone would, r being what
-        covariates explain times their number by the number of outcomes: least at b^4 = 2 r.
+        With b = a R/C, noise costs (1 + b^2/2) (1 + r/b^2) times as much as the noise of C'Y only. Here r is
+        the variance that covariates explain, times their number over the number of outcomes. The cost is
+        least at b^4 = 2 r.
         """
         fourth = 2 * EXPLAINED * self.n_entries / self.n_outcomes
         weight = fourth**0.25 * self.outcome_norm / self.row_norm
@@ -119,7 +120,7 @@ class CovariateRequest(PrivacyRequest):
 
     @property
     def known_weight(self) -> int:
-        """By what sums over rows with an outcome are multiplied in the vector, likewise; 0 without these."""
+        """The factor of sums over rows with an outcome, in the same steps; 0 without these sums."""
         if not self.counts_outcomes:
             return 0
         square = (self.intercept * GENOTYPE_STEP) ** 2
@@ -210,17 +211,17 @@ def private_covariate_regression(
 
 
 def exact_vector(sums: RegressionSums, group: slice, request: CovariateRequest) -> np.ndarray:
-    """Return what one budget draws, int64: weighted C'C (upper triangle), C'Y and perhaps weighted counts."""
+    """Return the vector of one budget, int64: weighted C'C (upper triangle), C'Y and any weighted counts."""
     upper = sums.gram[np.triu_indices(request.n_entries)] * request.square_weight
     counts = [sums.known[group] * request.known_weight] if request.known_weight else []
     return np.concatenate([upper, sums.cross[group].ravel(), *counts])
 
 
 def covariate_effects(vectors: np.ndarray, *, request: CovariateRequest, slopes: np.ndarray) -> np.ndarray:
-    """Estimate the effects of intercept and covariates on all outcomes, by public terms alone.
+    """Estimate the effects of intercept and covariates on all outcomes, from public terms only.
 
-    `vectors` are from `private_covariate_regression`; `slopes`, (n_outcomes,) float64, say what clips leave
-    of effects. The result is (n_outcomes, n_covariates + 1) float64.
+    `vectors` are from `private_covariate_regression`; `slopes`, (n_outcomes,) float64, are the shares of
+    effects that clips leave. The result is (n_outcomes, n_covariates + 1) float64.
     """
     groups = budget_groups(len(slopes), n_shared=request.n_outcomes)
     pairs = zip(vectors, groups, strict=True)
@@ -236,7 +237,7 @@ def _effects_of_budget(vector: np.ndarray, request: CovariateRequest, slopes: np
     unit = request.cross_step / SQUARE_STEP * np.array([request.square_weight, request.known_weight or 1])
     gram = np.zeros((n_columns, n_columns))
     gram[triangle] = gram.T[triangle] = upper / unit[0]
-    known = counts / unit[1] if len(counts) else np.full(n_outcomes, gram[0, 0])
+    n_known = counts / unit[1] if len(counts) else np.full(n_outcomes, gram[0, 0])
     sd = request.claim.value / request.budget["covariates"]
-    sums = RegressionSums(gram, cross.reshape(n_outcomes, n_columns), known)
+    sums = RegressionSums(gram, cross.reshape(n_outcomes, n_columns), n_known)
     return regression_effects(sums, square_sd=sd / unit[0], cross_sd=sd, slopes=slopes)

@@ -1,4 +1,4 @@
-"""Variants chosen for each outcome: in a benchmark once for all methods that are fitted on them."""
+"""Variants chosen for each outcome; a benchmark chooses once for all methods that are fitted on them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -47,9 +47,9 @@ def asked_of_choices(
     selector: str | None,  # None takes all
     *,
     data: "TrainingData",  # for the public frequencies
-    settings: "StudyConfig",  # with `READS_OF_CHOICES`, or of all variants with the bounds alone
+    settings: "StudyConfig",  # with `READS_OF_CHOICES`; with only the bounds, of all variants
 ) -> "PrivacyRequest":
-    """Return what is asked for of chosen variants, or of all.
+    """Return the request for chosen variants, or for all.
 
     The result is ScreenedRequest, or a PrivacyRequest.
     """
@@ -69,14 +69,14 @@ def draw_choices(
 ) -> DrawnChoices:
     """Choose variants for each outcome; parameters as in `private_choices`."""
     selector, options = request.screening.selector, {"noise": noise, "outcome_names": outcome_names}
-    # Epsilon and accounting only set their noise.
+    # In the scaling of a paper, epsilon and accounting set only the noise.
     note = f"paper scaling, {request.accounting} noise of epsilon {request.epsilon:g}" if is_papers else ""
-    drawn = private_choices(data, **request.choosing, **options, is_papers=is_papers)
-    return DrawnChoices(*drawn, selector, note)
+    choices = private_choices(data, **request.choosing, **options, is_papers=is_papers)
+    return DrawnChoices(*choices, selector, note)
 
 
 class Choices(OwnStatistics):
-    """The choices of every selector, for benchmarks alone: what a release chooses it draws with the rest."""
+    """The choices of every selector, only for benchmarks: a release draws its choices with the statistics."""
 
     name = "choices"
     methods = ()
@@ -121,8 +121,8 @@ class Choices(OwnStatistics):
             "is_papers": key is not None and settings.value(key) == "paper",
         }
 
-    def draw(self, data: ScreeningData, **terms: Any) -> DrawnChoices:
-        return draw_choices(data, **terms)
+    def draw(self, data: ScreeningData, **options: Any) -> DrawnChoices:
+        return draw_choices(data, **options)
 
     def arrays(self, drawn: Any) -> dict[str, np.ndarray]:
         return {"chosen": drawn.chosen}

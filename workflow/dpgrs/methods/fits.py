@@ -26,17 +26,17 @@ if TYPE_CHECKING:
 
 # Standardised outcomes have a mean square of 1: the public bound on which projections rest.
 OUTCOME_RMS = 1.0
-# Of the prior variance of effects, what must be left where rows were clipped, and the relative error of their
-# public root mean square on its grid (docs/explanation/blup.md).
+# If rows were clipped, the least share of the prior variance of effects that must remain, and the relative
+# error of the public root mean square of rows on its grid (docs/explanation/blup.md).
 LEAST_LEFT, GRID_ERROR = 0.15, 0.02
 
 
 @dataclass(frozen=True)
 class FitTerms:
-    """What fits take beside the statistics; all of it is public."""
+    """The public terms of fits, beside the statistics."""
 
     penalty: float  # >= 0, lambda per row, for `Penalty.FIXED`
-    rule: Penalty = Penalty.FIXED  # where lambda comes from
+    rule: Penalty = Penalty.FIXED  # the rule that sets lambda
     heritability: float | None = None  # in (0, 1), stated for BLUP; None estimates it
     # Whether projections share one ball over all outcomes or variants, as the paper does.
     is_joint: bool = False
@@ -55,11 +55,11 @@ class FitTerms:
 
     @classmethod
     def of(cls, regression: Mapping[str, Any], **public: Any) -> "FitTerms":
-        """Take them from the section ``regression`` of the settings of a study, and from public files."""
+        """Build the terms from the section ``regression`` of a study's settings, and from public files."""
         keys = regression_keys()
-        own = {key.term: regression[name] for name, key in keys.items() if key.term}
+        attributes = {key.term: regression[name] for name, key in keys.items() if key.term}
         further = {name: regression[name] for name, key in keys.items() if not key.term}
-        return cls(**own, further=further, **public)
+        return cls(**attributes, further=further, **public)
 
 
 def fit_released(
@@ -78,8 +78,8 @@ def fit_released(
     noisy : NoisyStatistics
     request : PrivacyRequest, under which they were released.
     terms : FitTerms
-    outcomes : (n_outcomes, n_rows) float64, clipped, NaN where missing; public, under feature protection
-        alone.
+    outcomes : (n_outcomes, n_rows) float64, clipped, NaN where missing; public, only under feature
+        protection.
 
     Returns
     -------
@@ -108,23 +108,23 @@ def gauss(
 def projected(
     noisy: NoisyStatistics, *, request: "PrivacyRequest", terms: FitTerms, outcomes: np.ndarray | None
 ) -> LinearFit:
-    """Fit by ridge regression once X'Y is moved to where the public side allows it."""
-    known = {"request": request, "terms": terms, "outcomes": outcomes}
-    return gauss(moved_by_public_side(noisy, **known), **known)
+    """Fit by ridge regression after X'Y is projected onto the set that the public side allows."""
+    options = {"request": request, "terms": terms, "outcomes": outcomes}
+    return gauss(moved_by_public_side(noisy, **options), **options)
 
 
 def in_ellipsoid(
     noisy: NoisyStatistics, *, request: "PrivacyRequest", terms: FitTerms, outcomes: np.ndarray | None
 ) -> LinearFit:
-    """Fit by ridge regression once X'Y is moved into the ellipsoid of the noisy Gram matrix."""
-    known = {"request": request, "terms": terms, "outcomes": outcomes}
-    return gauss(moved_into_ellipsoid(noisy, **known), **known)
+    """Fit by ridge regression after X'Y is projected into the ellipsoid of the noisy Gram matrix."""
+    options = {"request": request, "terms": terms, "outcomes": outcomes}
+    return gauss(moved_into_ellipsoid(noisy, **options), **options)
 
 
 def moved_by_public_side(
     noisy: NoisyStatistics, *, request: "PrivacyRequest", terms: FitTerms, outcomes: np.ndarray | None
 ) -> NoisyStatistics:
-    """Move X'Y to where it could lie, given the public side; here and below lambda changes nothing."""
+    """Project X'Y onto the set that the public side allows; here and below lambda changes nothing."""
     if Protection(request.protection) == Protection.LABEL:
         cross = project_label(noisy.cross, noisy.gram[:-1, :-1], _norms(noisy), joint=terms.is_joint)
     else:
@@ -136,7 +136,7 @@ def moved_by_public_side(
 def moved_into_ellipsoid(
     noisy: NoisyStatistics, *, request: "PrivacyRequest", terms: FitTerms, outcomes: np.ndarray | None
 ) -> NoisyStatistics:
-    """Move X'Y to where the noisy Gram matrix says that it could lie."""
+    """Project X'Y into the ellipsoid of the noisy Gram matrix."""
     cross = project_ellipsoid(noisy.cross, noisy.gram[:-1, :-1], _norms(noisy), joint=terms.is_joint)
     return replace(noisy, cross=cross)
 
@@ -170,36 +170,36 @@ def by_model(
     terms: FitTerms,
     **more: Any,
 ) -> LinearFit:
-    """Fit by a model that knows the noise."""
+    """Fit by a model that includes the noise."""
     means, G_c = _centred(noisy, request)
-    known = {"gram_sd": request.noise_sd["gram"], "cross_sd": request.noise_sd["cross"]}
-    known |= {"heritability": terms.heritability, "means": means}
-    known |= noisy.model_terms
-    found = fit(G_c, noisy.cross, noisy.n, **more, **known)
-    if found.standard_errors is not None and not _errors_hold(found, noisy, request, np.trace(G_c)):
-        found = replace(found, standard_errors=None)
-    named = ("standard_errors", "correlations", "public_share")
-    seen = {name: getattr(found, name) for name in named}
-    return LinearFit(found.weights, means, np.zeros(len(found.weights)), **seen)
+    noise_options = {"gram_sd": request.noise_sd["gram"], "cross_sd": request.noise_sd["cross"]}
+    noise_options |= {"heritability": terms.heritability, "means": means}
+    noise_options |= noisy.model_terms
+    blup_fit = fit(G_c, noisy.cross, noisy.n, **more, **noise_options)
+    if blup_fit.standard_errors is not None and not _errors_hold(blup_fit, noisy, request, np.trace(G_c)):
+        blup_fit = replace(blup_fit, standard_errors=None)
+    names = ("standard_errors", "correlations", "public_share")
+    optional_fields = {name: getattr(blup_fit, name) for name in names}
+    return LinearFit(blup_fit.weights, means, np.zeros(len(blup_fit.weights)), **optional_fields)
 
 
-def _errors_hold(found: BlupFit, noisy: NoisyStatistics, request: "PrivacyRequest", trace: float) -> bool:
-    """Whether what clips of rows do, of which no model knows, is little beside what a BlupFit leaves open."""
+def _errors_hold(blup_fit: BlupFit, noisy: NoisyStatistics, request: "PrivacyRequest", trace: float) -> bool:
+    """Whether the error from clipped rows, which no model includes, is small beside a BlupFit's errors."""
     if request.row_norm is None:
         return noisy.steering is None
-    # It is of all outcomes or of none, and so must not hang on the draws of one budget of several.
+    # One answer holds for all outcomes, so it must not depend on the draws of one budget of several.
     if request.n_outcomes < len(noisy.cross):
         return False
-    # Measured of rows that are clipped at their public root mean square alone.
+    # The errors were measured only for rows that are clipped at their public root mean square.
     root_mean_square = np.linalg.norm(_column_norm(noisy, request)) / np.sqrt(noisy.n)
     if abs(request.row_norm / root_mean_square - 1) > GRID_ERROR:
         return False
-    left = (found.standard_errors**2).mean(axis=1) * trace / (found.heritability * noisy.n)
+    left = (blup_fit.standard_errors**2).mean(axis=1) * trace / (blup_fit.heritability * noisy.n)
     return left.min() >= LEAST_LEFT
 
 
 def _centred(noisy: NoisyStatistics, request: "PrivacyRequest") -> tuple[np.ndarray, np.ndarray]:
-    """Return the column means, seen through the noise of the Gram matrix, and the matrix without them."""
+    """Return the column means, estimated from the noisy Gram matrix, and the centred matrix."""
     if not request.has_private_gram:
         G_c, means = centred_gram(noisy.gram, noisy.n)
         return means, G_c
@@ -209,15 +209,15 @@ def _centred(noisy: NoisyStatistics, request: "PrivacyRequest") -> tuple[np.ndar
 
 def _penalty(noisy: NoisyStatistics, request: "PrivacyRequest", terms: FitTerms) -> float | np.ndarray:
     gram_sd = request.noise_sd["gram"]
-    # Where X'X has no noise, the rule of AdaSSP has nothing to go by.
+    # Without noise of X'X the rule of AdaSSP gives no penalty.
     if Penalty(terms.rule) == Penalty.FIXED or (Penalty(terms.rule) == Penalty.ADASSP and not gram_sd):
         return terms.penalty
     if Penalty(terms.rule) == Penalty.ADASSP:
         return adassp_penalty(request.n_columns, gram_sd=gram_sd, n=noisy.n)
     means, G_c = _centred(noisy, request)
-    known = {"gram_sd": gram_sd, "cross_sd": request.noise_sd["cross"], "means": means}
-    known |= noisy.model_terms
-    return evidence_penalty(G_c, noisy.cross, noisy.n, **known)
+    noise_options = {"gram_sd": gram_sd, "cross_sd": request.noise_sd["cross"], "means": means}
+    noise_options |= noisy.model_terms
+    return evidence_penalty(G_c, noisy.cross, noisy.n, **noise_options)
 
 
 def _norms(noisy: NoisyStatistics) -> np.ndarray:
@@ -229,11 +229,11 @@ def _column_norm(noisy: NoisyStatistics, request: "PrivacyRequest") -> np.ndarra
     """Bound the norm of a column of X publicly.
 
     In `half` coding entries are 1/2 or -1/2 (haplotypes), or at most 1 (people). In `frequency` coding their
-    mean square is what public frequencies say that it is, and covariates are standardised.
+    mean square follows from public frequencies, and covariates are standardised.
     """
     n_alleles = 1 if Rows(request.rows) == Rows.HAPLOTYPES else 2
     if request.coding != Coding.FREQUENCY:
-        # To centre rows makes no matrix longer, so this holds for the columns of X together.
+        # Centring rows lengthens no matrix: the bound holds for the columns of X together.
         return np.sqrt(noisy.n) * n_alleles / 2
     frequency = noisy.origin[: request.n_variants] / n_alleles + 0.5
     _, variance = column_moments(frequency, rows=request.rows)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from dpgrs.privacy.audit.audit import AuditCase
     from dpgrs.privacy.noise.base import NoiseSource
 
-# A member whose row is orthogonal to everyone else's, so that all of it is in the smallest eigenvalue.
+# The row of this member is orthogonal to everyone else's, and all of it is in the smallest eigenvalue.
 CROSSING = ((1, 1), (1, -1))
 
 
@@ -53,8 +53,8 @@ def adassp_cases() -> "list[AuditCase]":
     ]
 
 
-def _smallest_eigenvalue(**terms: Any) -> "AuditCase":
-    request = AdasspRequest(**request_terms(CROSSING, **terms))
+def _smallest_eigenvalue(**fields: Any) -> "AuditCase":
+    request = AdasspRequest(**request_terms(CROSSING, **fields))
 
     def run(exact: ExactStatistics, noise: "NoiseSource") -> list:
         return [private_smallest_eigenvalue(exact.gram, request=request, noise=noise)[0]]
@@ -63,8 +63,8 @@ def _smallest_eigenvalue(**terms: Any) -> "AuditCase":
     return normal_case(private_smallest_eigenvalue, request, pair=pair, run=run, mu=_eigenvalue_mu(request))
 
 
-def _adassp(**terms: Any) -> "AuditCase":
-    request = PrivacyRequest(**request_terms(CROSSING, **terms))
+def _adassp(**fields: Any) -> "AuditCase":
+    request = PrivacyRequest(**request_terms(CROSSING, **fields))
     split = adassp_request(request)
 
     def run(exact: ExactStatistics, noise: "NoiseSource") -> list:
@@ -72,13 +72,13 @@ def _adassp(**terms: Any) -> "AuditCase":
         statistics = private_adassp(exact.gram, exact.cross, exact.n_rows, **options)
         return [*noisy_parts(statistics, request), statistics.smallest_eigenvalue]
 
-    drawn = ("count", "observed", "gram", "cross")
-    mu = math.hypot(*(split.budget[name] for name in drawn), _eigenvalue_mu(split))
+    names = ("count", "observed", "gram", "cross")
+    mu = math.hypot(*(split.budget[name] for name in names), _eigenvalue_mu(split))
     return normal_case(private_adassp, request, pair=_crossed_pair(request), run=run, mu=mu)
 
 
 def _eigenvalue_mu(request: PrivacyRequest) -> float:
-    """Return what the pair shows of the eigenvalue's mu: it does not use up what floating point may need."""
+    """Return the eigenvalue's mu that the pair shows: less than claimed, as it allows for rounding."""
     per_row = request.n_variants / 4 if request.row_norm is None else request.row_norm**2
     moved = per_row * request.rows_per_unit
     step = eigenvalue_step(request.n_variants, rows=request.rows, row_norm=request.row_norm)
@@ -87,10 +87,10 @@ def _eigenvalue_mu(request: PrivacyRequest) -> float:
 
 
 def _crossed_pair(request: PrivacyRequest) -> tuple[Any, ...]:
-    """Return sums with the crossing member and without: under replace-one with one more of the others."""
-    member, other, others = CROSSING[0], (1, -1), np.tile([[0, 1], [1, 0]], N_OTHERS // 2)
+    """Return sums with the crossing member and without; under replace-one, with one more of the others."""
+    member, other, other_alleles = CROSSING[0], (1, -1), np.tile([[0, 1], [1, 0]], N_OTHERS // 2)
     if request.coding == Coding.FREQUENCY:
-        # Where both alleles have a frequency of 0, one each.
-        member, other, others = (1, -1), (-1, 1), np.tile([[0], [1]], N_OTHERS)
+        # Both alleles have a frequency of 0, and the others have one of them each.
+        member, other, other_alleles = (1, -1), (-1, 1), np.tile([[0], [1]], N_OTHERS)
     second = None if request.has_private_count else (other, CROSSING[1])
-    return tuple(sums_with(unit, request, others=others) for unit in ((member, CROSSING[1]), second))
+    return tuple(sums_with(unit, request, others=other_alleles) for unit in ((member, CROSSING[1]), second))

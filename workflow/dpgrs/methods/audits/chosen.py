@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from dpgrs.privacy.noise.base import NoiseSource
 
 CHOICE_EPSILON = 2.0
-# So many rows that a correlation moves by all but two thousandths of what is claimed.
+# With this many rows a correlation moves by all but two thousandths of the claim.
 N_ROWS = 4096
 
 
@@ -60,7 +60,7 @@ def chosen_cases() -> list[AuditCase]:
 
 
 def _choices(**unit: Any) -> AuditCase:
-    """Take out carriers of the smallest outcome: the variant that was ahead falls level with the other."""
+    """Build a pair without carriers of the smallest outcome: the leading variant falls level."""
     request = KendallRequest(n_choices=1, epsilon=CHOICE_EPSILON, **unit, **ADDED)
     n_copies = 2 if unit == TWO_HAPLOTYPES else 1
     pair = (_carriers(n_copies, request.rows, is_whole=is_whole) for is_whole in (True, False))
@@ -87,7 +87,7 @@ def choice_case(
 
     return AuditCase(
         mechanism=private_choices.__name__,
-        # Choices know no accounting; the budget is of the one outcome.
+        # Choices have no accounting; the budget is of the one outcome.
         terms={
             **{name: str(getattr(request, name)) for name in TERMS[:2]},
             "rows": str(rows),
@@ -102,9 +102,9 @@ def choice_case(
 
 
 def _carriers(n_copies: int, rows: Rows, *, is_whole: bool) -> Chosen:
-    """Return rows of which one variant goes with the outcome and the other against it, as far.
+    """Return rows in which one variant correlates with the outcome as much as the other does against it.
 
-    A whole has a unit more, `n_copies` rows of the smallest outcome that carry both.
+    A whole cohort has one more unit, `n_copies` rows of the smallest outcome that carry both.
     """
     n_carriers = 2 * n_copies
     x, y = np.zeros((2, N_ROWS + n_copies), dtype=bool), np.zeros((1, N_ROWS + n_copies))
@@ -117,16 +117,16 @@ def _carriers(n_copies: int, rows: Rows, *, is_whole: bool) -> Chosen:
 
 
 def one_outcome(x: np.ndarray, y: np.ndarray, rows: Rows) -> Chosen:
-    """Return rows that all train: of people, both of whose alleles are alike, or of haplotypes."""
+    """Return rows that are all used for training: people with two equal alleles, or haplotypes."""
     alleles = x if rows == Rows.HAPLOTYPES else np.repeat(x, 2, axis=1)
     data = ScreeningData(pack(alleles), y, np.ones(y.shape[1], dtype=bool), alleles.shape[1], rows)
     return Chosen(y.shape[1], data)
 
 
-def _statistics(**terms: Any) -> AuditCase:
-    """Let all variants be chosen: their sums are those of a study that does not screen."""
-    member = LONG_MEMBER if "coding" in terms else MEMBER
-    of_all = PrivacyRequest(**request_terms(member, **terms))
+def _statistics(**fields: Any) -> AuditCase:
+    """Build a case in which all variants are chosen, with the sums of a study without screening."""
+    member = LONG_MEMBER if "coding" in fields else MEMBER
+    of_all = PrivacyRequest(**request_terms(member, **fields))
     screening = ScreeningTerms(n_choices=of_all.n_variants, share=0.01)
     request = ScreenedRequest(**asdict(of_all), screening=screening)
     names = [str(number) for number in range(of_all.n_outcomes)]
@@ -136,12 +136,12 @@ def _statistics(**terms: Any) -> AuditCase:
     options |= {"frequency": np.zeros(of_all.n_variants)}
 
     def run(exact: Chosen, noise: "NoiseSource") -> list:
-        drawn = private_chosen_statistics(exact.data, chosen, noise=noise, **options)
-        parts = [drawn.n]
-        for one in drawn.by_outcome():
-            known = [] if one.observed is None else [one.observed]
-            parts += [one.gram[entries], *known, one.cross[0]]
-        return parts
+        statistics = private_chosen_statistics(exact.data, chosen, noise=noise, **options)
+        noisy_numbers = [statistics.n]
+        for outcome_statistics in statistics.by_outcome():
+            counts = [] if outcome_statistics.observed is None else [outcome_statistics.observed]
+            noisy_numbers += [outcome_statistics.gram[entries], *counts, outcome_statistics.cross[0]]
+        return noisy_numbers
 
     budget, times = request.statistics.budget, math.sqrt(of_all.n_outcomes)
     mu = math.hypot(budget["count"], *(times * budget[name] for name in ("observed", "gram", "cross")))

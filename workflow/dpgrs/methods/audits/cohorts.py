@@ -22,7 +22,7 @@ N_OTHERS = 20  # haplotypes of the other people
 
 @dataclass(frozen=True)
 class ExactStatistics:
-    """The input of a mechanism: what is summed over all rows."""
+    """The input of a mechanism: sums over all rows."""
 
     n_rows: int
     gram: np.ndarray  # (n_variants + 1, n_variants + 1) int64 in units of the request's `gram_step`
@@ -33,18 +33,18 @@ class ExactStatistics:
 
 
 def sum_up(member: Any, n_copies: int, request: "PrivacyRequest", loadings: np.ndarray) -> ExactStatistics:
-    """Sum up ten people, and one more unit of so many haplotypes; returns ExactStatistics."""
+    """Return the ExactStatistics of ten people, and of one more unit of `n_copies` haplotypes."""
     genotypes, outcomes = member
     haplotypes_per_row = 1 if request.rows == Rows.HAPLOTYPES else 2
     n_others, n_rows = N_OTHERS // haplotypes_per_row, n_copies // haplotypes_per_row
-    others = np.arange(N_OTHERS) >> np.arange(request.n_variants)[:, np.newaxis] & 1
-    alleles = np.hstack([others, copied_columns(np.greater(genotypes, 0), n_copies)])
+    other_alleles = np.arange(N_OTHERS) >> np.arange(request.n_variants)[:, np.newaxis] & 1
+    alleles = np.hstack([other_alleles, copied_columns(np.greater(genotypes, 0), n_copies)])
     Y = np.hstack(
         [np.zeros((len(outcomes), n_others)), copied_columns(np.multiply(outcomes, LARGEST_BOUND), n_rows)]
     )
     covariates = None
     if request.n_covariates:
-        # The member's are as large as they can be.
+        # The member's covariates are as large as they can be.
         Z = np.tile(np.repeat([0.0, 1.0], [n_others, n_rows]), (request.n_covariates, 1))
         bound = request.covariate_bound
         covariates = covariate_units(Z * bound, bound=bound, rows=request.rows)
@@ -75,11 +75,11 @@ def sum_rows(
 
 
 def request_outcomes(Y: np.ndarray, request: "PrivacyRequest") -> np.ndarray:
-    """Clip outcomes as the terms of a request say, (n_outcomes, n_rows) int64 in units of `OUTCOME_STEP`."""
+    """Clip outcomes by the bounds of a request, (n_outcomes, n_rows) int64 in units of `OUTCOME_STEP`."""
     norms = {"bound": request.outcome_bound, "norm": request.outcome_norm}
     return clipped_outcomes(Y, n_shared=request.n_outcomes, **norms)
 
 
 def copied_columns(values: np.ndarray, n_copies: int) -> np.ndarray:
-    """Return so many equal columns: (n_values, n_copies)."""
+    """Return `n_copies` equal columns: (n_values, n_copies)."""
     return np.tile(np.reshape(values, (-1, 1)), n_copies)

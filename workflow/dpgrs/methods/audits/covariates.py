@@ -65,7 +65,7 @@ def _case(
     pair: tuple[Any, Any],
     n_covariates: int,
     accounting: Accounting = Accounting.GDP,
-    **terms: Any,
+    **fields: Any,
 ) -> AuditCase:
     request = CovariateRequest(
         n_variants=0,
@@ -80,27 +80,29 @@ def _case(
         covariate_share=0.8,
         # Longer than any row, so that the longest is on the grid.
         **tight_norms(4.0, n_shared=len(MEMBER)),
-        **terms,
+        **fields,
     )
     sums = tuple(_sums_with(outcomes, request) for outcomes in pair)
     sd = request.claim.value / request.budget["covariates"]
     everybody = slice(0, len(MEMBER))
-    vectors = [exact_vector(one, everybody, request) * request.cross_step for one in sums]
-    parts = (AuditedDraw("covariates", vectors, sd),)
-    # What this pair moves of what the claim allows for.
+    vectors = [exact_vector(exact, everybody, request) * request.cross_step for exact in sums]
+    draws = (AuditedDraw("covariates", vectors, sd),)
+    # The distance between this pair, which is at most the claim.
     moved = float(np.linalg.norm(np.subtract(*vectors)))
     return AuditCase(
         mechanism=private_covariate_regression.__name__,
         terms={
             **{name: str(getattr(request, name)) for name in TERMS},
             "budget": "joint",
-            **{name: term_text(getattr(request, name)) for name in NAMED if name in {*terms, "n_covariates"}},
+            **{
+                name: term_text(getattr(request, name)) for name in NAMED if name in {*fields, "n_covariates"}
+            },
         },
         pair=sums,
         claim=GaussianLoss(moved / sd, delta=DELTA),
         run=partial(_run, request=request),
-        score=partial(log_likelihood_ratio, parts=parts),
-        parts=parts,
+        score=partial(log_likelihood_ratio, parts=draws),
+        parts=draws,
     )
 
 
@@ -114,8 +116,8 @@ def _sums_with(outcomes: Any, request: CovariateRequest) -> CohortSums:
     """Sum ten rows, and those of one unit more, whose covariates are as large as they can be."""
     n_copies = 0 if outcomes is None else request.rows_per_unit
     Z = np.tile(np.repeat([0.0, request.covariate_bound], [N_OTHERS, n_copies]), (request.n_covariates, 1))
-    terms = {"bound": request.covariate_bound, "rows": request.rows}
-    units = with_intercept(covariate_units(Z, **terms), **terms)
+    options = {"bound": request.covariate_bound, "rows": request.rows}
+    units = with_intercept(covariate_units(Z, **options), **options)
     missing = np.full((len(MEMBER), N_OTHERS), np.nan)
     values = np.hstack([missing, copied_columns(np.multiply(outcomes or MEMBER, LARGEST_BOUND), n_copies)])
     sums = request_outcomes(values, request)

@@ -78,18 +78,18 @@ def genome_cases() -> "list[AuditCase]":
 
 
 def _case(
-    *, has_dosages: bool, is_clipped_jointly: bool = False, has_scores: bool = False, **terms: Any
+    *, has_dosages: bool, is_clipped_jointly: bool = False, has_scores: bool = False, **fields: Any
 ) -> "AuditCase":
     genome = _genome(is_clipped_jointly)
     genome = _with_score(genome) if has_scores else genome
     sizes = {"n_variants": genome.n_variants, "n_directions": genome.n_directions}
     norms = tight_norms(NORM, n_shared=len(OUTCOMES))
-    terms = request_terms(((), OUTCOMES), **terms) | sizes | norms | {"coding": Coding.FREQUENCY}
-    request = GenomeRequest(**PERSON, **terms)
+    fields = request_terms(((), OUTCOMES), **fields) | sizes | norms | {"coding": Coding.FREQUENCY}
+    request = GenomeRequest(**PERSON, **fields)
     is_added = request.has_private_count
-    others = [None] if is_added else [np.negative(OUTCOMES)]
+    other_outcomes = [None] if is_added else [np.negative(OUTCOMES)]
     build = partial(_exact, genome=genome, request=request, has_dosages=has_dosages)
-    pair = tuple(build(outcomes) for outcomes in (OUTCOMES, *others))
+    pair = tuple(build(outcomes) for outcomes in (OUTCOMES, *other_outcomes))
     run = partial(_run, genome=genome, request=request)
     return normal_case(private_genome_sums, request, pair=pair, run=run, mu=request.budget["cross"])
 
@@ -149,7 +149,9 @@ def _exact(
     slabs = [_slab(counts, chromosome, has_dosages=has_dosages) for chromosome in genome.chromosomes]
     if genome.scored:
         by_chromosome = zip(slabs, genome.chromosomes, strict=True)
-        scores = sum(chromosome_scores([slab], part, n_people=n_people) for slab, part in by_chromosome)
+        scores = sum(
+            chromosome_scores([slab], chromosome, n_people=n_people) for slab, chromosome in by_chromosome
+        )
         Y = less_scores(Y, scores, score_rows(genome.scored, ["first", *map(str, range(1, len(Y)))]))
     factors = None
     if genome.is_clipped_jointly:
@@ -190,12 +192,12 @@ def moment_cases() -> "list[AuditCase]":
     ]
 
 
-def _moment_case(*, has_dosages: bool, **terms: Any) -> "AuditCase":
+def _moment_case(*, has_dosages: bool, **fields: Any) -> "AuditCase":
     genome = _moment_genome()
     sizes = {"n_variants": genome.n_variants, "n_directions": genome.n_directions}
     norms = tight_norms(NORM, n_shared=len(OUTCOMES)) | {"moment_norm": joint_moment_norm(genome)}
-    terms = request_terms(((), OUTCOMES), **terms) | sizes | norms | {"coding": Coding.FREQUENCY}
-    request = GenomeRequest(**PERSON, **terms, ld_share=MOMENT_SHARE)
+    fields = request_terms(((), OUTCOMES), **fields) | sizes | norms | {"coding": Coding.FREQUENCY}
+    request = GenomeRequest(**PERSON, **fields, ld_share=MOMENT_SHARE)
     rows = [[MEMBER], [] if request.has_private_count else [OTHER_MEMBER]]
     pair = tuple(_exact_moments(members, genome, has_dosages=has_dosages) for members in rows)
     run = partial(_run_moments, genome=genome, request=request)
@@ -207,7 +209,7 @@ def _run_moments(
 ) -> list[np.ndarray]:
     options = {"request": request, "noise": noise, "made_with": exact.moments[0].made_with}
     noisy, _ = private_genome_moments(exact.moments, genome, **options)
-    # As they were drawn, with noise of the same size on all.
+    # The scale of the draw, where all noise has the same size.
     return [noisy * moment_weights(genome)]
 
 
@@ -223,8 +225,8 @@ def _moment_genome() -> GenomeMap:
     matrices = np.array([[[d, -c], [b, -a]], [[0, 1 << 13], [1 << 13, 0]]]) << 9
     shares, nothing, empty = np.full(2, 0.04), np.zeros(0, dtype=np.int64), np.empty((0, 0))
     blocks = tuple(
-        LdBlock(2 * place, 2 * place + 2, matrix, shares, shares, empty, empty, np.ones(2), 0.5)
-        for place, matrix in enumerate(matrices)
+        LdBlock(2 * number, 2 * number + 2, matrix, shares, shares, empty, empty, np.ones(2), 0.5)
+        for number, matrix in enumerate(matrices)
     )
     no_axes = np.zeros((N_VARIANTS, 0), dtype=np.int64)
     chromosomes = tuple(

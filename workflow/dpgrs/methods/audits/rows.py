@@ -1,7 +1,7 @@
-"""Audit cases of normal noise on rows: neighbours that attain what is claimed, by the real code.
+"""Audit cases of normal noise on rows: neighbours that attain the claim, run by the real code.
 
-Inputs differ in one unit; everyone else has outcomes of 0. What would be released without noise, and how
-large the noise is said to be, is learnt from the mechanism itself by a source that draws none.
+Inputs differ in one unit; everyone else has outcomes of 0. A source that draws no noise records
+the exact release of the mechanism and its stated scale of noise.
 """
 
 from collections.abc import Callable, Sequence
@@ -50,10 +50,10 @@ class ExactRows:
     cohort: Cohort
 
 
-def request_terms(member: Any, *, accounting: Accounting, **terms: Any) -> dict[str, Any]:
-    """Return the fields of a request about a member; without a budget they get that of the other audits."""
+def request_terms(member: Any, *, accounting: Accounting, **fields: Any) -> dict[str, Any]:
+    """Return the fields of a request about a member, by default with the budget of the other audits."""
     sizes = {"n_variants": len(member[0]), "n_outcomes": len(member[1]), "outcome_bound": 3.0}
-    return {"epsilon": EPSILON[accounting], "delta": DELTA, "accounting": accounting} | sizes | terms
+    return {"epsilon": EPSILON[accounting], "delta": DELTA, "accounting": accounting} | sizes | fields
 
 
 def normal_case(
@@ -66,8 +66,8 @@ def normal_case(
     mu: float,  # claimed
 ) -> AuditCase:
     """Build a case of normal noise."""
-    parts = parts_of(run, pair)
-    # As the audits of ReuseCov say it.
+    draws = parts_of(run, pair)
+    # The same texts as in the audits of ReuseCov.
     coded = {} if request.coding == Coding.HALF else {"coding": str(request.coding)}
     coded |= {"counts_outcomes": "True"} if request.counts_outcomes else {}
     coded |= {"outcome_norm": term_text(request.outcome_norm)} if request.outcome_norm else {}
@@ -77,9 +77,9 @@ def normal_case(
         pair=pair,
         claim=GaussianLoss(mu, delta=DELTA),
         run=run,
-        score=partial(log_likelihood_ratio, parts=parts),
+        score=partial(log_likelihood_ratio, parts=draws),
         is_for_releases=request.coding != Coding.ROW_CENTRED,
-        parts=parts,
+        parts=draws,
     )
 
 
@@ -105,8 +105,8 @@ def cohort_rows(member: Any, request: "PrivacyRequest", *, others: Any = None) -
     n_copies = _haplotypes_of_a_unit(request) if member else 0
     genotypes, outcomes = member or ([1] * request.n_variants, [1] * request.n_outcomes)
     alleles = np.hstack([others, copied_columns(np.greater(genotypes, 0), n_copies)])
-    own = copied_columns(np.multiply(outcomes, LARGEST_BOUND), n_copies // haplotypes_of_a_row)
-    Y = np.hstack([np.zeros((request.n_outcomes, N_OTHERS // haplotypes_of_a_row)), own])
+    member_outcomes = copied_columns(np.multiply(outcomes, LARGEST_BOUND), n_copies // haplotypes_of_a_row)
+    Y = np.hstack([np.zeros((request.n_outcomes, N_OTHERS // haplotypes_of_a_row)), member_outcomes])
     gridded = grid_outcomes(Y, bound=request.outcome_bound)
     return ExactRows(Y.shape[1], Cohort(pack(alleles), alleles.shape[1], gridded))
 

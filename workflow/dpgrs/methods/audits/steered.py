@@ -1,8 +1,8 @@
-"""Audit cases of steered statistics: a unit whose rows are of the largest norm after they are turned.
+"""Audit cases of steered statistics: a unit whose rows have the largest norm after steering.
 
-Where rows are turned to hangs on what was drawn before. So of X'Y the audited number is how far it lies from
-one input towards the other, along the directions of that draw: 0 and 1, but for noise. The noise of every
-entry stands beside it, and an audit ends where the map is not the one that the released numbers give.
+The directions of steered rows depend on earlier draws. The audited number of X'Y is therefore its position
+between the two inputs, along the directions of the draw: 0 and 1 without noise. The noise of every entry is
+audited beside it. An audit fails if the map is not the one that the released numbers give.
 """
 
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ from dpgrs.types import Accounting, Coding, Neighbours, Rows, Unit
 if TYPE_CHECKING:
     from dpgrs.methods.requests import PrivacyRequest
 
-# So many, and alleles so rare, that every noisy Gram matrix shows directions along which the unit is far out.
+# With these sizes and rare alleles, every noisy Gram matrix shows directions along which the unit is far out.
 N_VARIANTS, N_OTHERS, RARITY = 4, 400, 10
 OUTCOMES, OTHER_OUTCOMES = (1, -1), (-1, 1)
 FAR = LARGEST_BOUND  # beyond any bound
@@ -61,9 +61,9 @@ def steered_cases() -> list[AuditCase]:
 
 
 def _case(
-    kind: Any, neighbours: Neighbours, *, accounting: Accounting = Accounting.GDP, **terms: Any
+    kind: Any, neighbours: Neighbours, *, accounting: Accounting = Accounting.GDP, **fields: Any
 ) -> AuditCase:
-    row_norm = 2.0 if Rows(terms["rows"]) == Rows.HAPLOTYPES else 4.0  # that of a row of all alleles
+    row_norm = 2.0 if Rows(fields["rows"]) == Rows.HAPLOTYPES else 4.0  # the norm of a row of all alleles
     request = kind(
         n_variants=N_VARIANTS,
         n_outcomes=len(OUTCOMES),
@@ -74,21 +74,21 @@ def _case(
         neighbours=neighbours,
         coding=Coding.FREQUENCY,
         **tight_norms(row_norm, n_shared=len(OUTCOMES)),
-        **terms,
+        **fields,
     )
     is_replaced = neighbours == Neighbours.REPLACE_ONE
     pair = _rows_with(OUTCOMES, request), _rows_with(OTHER_OUTCOMES if is_replaced else None, request)
     moved = request.cross_claim.value
     exact = np.zeros((2, 1 + len(OUTCOMES) * N_VARIANTS))
     exact[1, 0] = 1.0
-    parts = [AuditedDraw("cross", exact, request.noise_sd["cross"] / moved)]
+    draws = [AuditedDraw("cross", exact, request.noise_sd["cross"] / moved)]
     if request.has_private_gram:
-        both = [_entries(one.gram * request.gram_step, request) for one in pair]
-        parts.insert(0, AuditedDraw("gram", both, request.noise_sd["gram"]))
+        both = [_entries(cohort.gram * request.gram_step, request) for cohort in pair]
+        draws.insert(0, AuditedDraw("gram", both, request.noise_sd["gram"]))
     if request.has_private_count:
         sd = count_sensitivity(**request.relation).value / request.budget["count"]
-        parts.insert(0, AuditedDraw("count", [one.n_rows for one in pair], sd))
-    mu = np.linalg.norm([request.budget[part.name] for part in parts])
+        draws.insert(0, AuditedDraw("count", [cohort.n_rows for cohort in pair], sd))
+    mu = np.linalg.norm([request.budget[draw.name] for draw in draws])
     return AuditCase(
         mechanism=private_steered_statistics.__name__,
         terms={
@@ -99,9 +99,9 @@ def _case(
         },
         pair=pair,
         claim=GaussianLoss(float(mu), delta=DELTA),
-        run=partial(_run, audited=[part.name for part in parts], pair=pair, request=request),
-        score=partial(log_likelihood_ratio, parts=tuple(parts)),
-        parts=tuple(parts),
+        run=partial(_run, audited=[draw.name for draw in draws], pair=pair, request=request),
+        score=partial(log_likelihood_ratio, parts=tuple(draws)),
+        parts=tuple(draws),
     )
 
 
@@ -121,25 +121,25 @@ def _run(
         ld = PublicLd(np.array([0]), (linkage,), np.empty((0, N_VARIANTS)), 100)
     options = {"request": request, "noise": noise, "ld": ld, "digest": data_digest(rows.genotypes)}
     gram = exact.gram if request.has_gram else None
-    drawn = private_steered_statistics(gram, rows, exact.n_rows, **options)
-    _require_released_map(drawn, request, ld)
-    sums = {id(one): one.rows.sums(drawn.steering)[:, :-1] * request.cross_step for one in pair}
+    statistics = private_steered_statistics(gram, rows, exact.n_rows, **options)
+    _require_released_map(statistics, request, ld)
+    sums = {id(cohort): cohort.rows.sums(statistics.steering)[:, :-1] * request.cross_step for cohort in pair}
     first, second = sums.values()
     towards = second - first
     squares = np.vdot(towards, towards)
-    # A draw that shows no direction, as a rehearsal, has an S that tells nothing: it lies midway.
-    along = np.vdot(drawn.cross - first, towards) / squares if squares else 0.5
-    found = {"cross": np.append(along, drawn.cross - sums[id(exact)]), "count": drawn.n}
+    # A draw without directions, as in a rehearsal, has an S without information: its position is midway.
+    position = np.vdot(statistics.cross - first, towards) / squares if squares else 0.5
+    numbers = {"cross": np.append(position, statistics.cross - sums[id(exact)]), "count": statistics.n}
     if request.has_private_gram:
-        found["gram"] = _entries(drawn.gram, request)
-    return [found[name] for name in audited]
+        numbers["gram"] = _entries(statistics.gram, request)
+    return [numbers[name] for name in audited]
 
 
-def _require_released_map(drawn: NoisyStatistics, request: SteeredRequest, ld: PublicLd | None) -> None:
-    """Fail unless rows were turned by what is public or released alone."""
-    known = steering_of(drawn.gram, drawn.n, request=request, ld=ld)
-    pairs = zip(astuple(known), astuple(drawn.steering), strict=True)
-    if not all(np.array_equal(one, other) for one, other in pairs):
+def _require_released_map(statistics: NoisyStatistics, request: SteeredRequest, ld: PublicLd | None) -> None:
+    """Fail unless rows were steered only by public or released numbers."""
+    steering = steering_of(statistics.gram, statistics.n, request=request, ld=ld)
+    pairs = zip(astuple(steering), astuple(statistics.steering), strict=True)
+    if not all(np.array_equal(expected, used) for expected, used in pairs):
         raise DpgrsError(
             "Rows must be turned by the map that the released numbers give, and were by another: "
             "private_steered_statistics is not private. Release nothing with it, and report this."
@@ -164,5 +164,5 @@ def _rows_with(outcomes: Any, request: SteeredRequest) -> ExactRows:
     options = {"n_haplotypes": n_haplotypes, "rows": request.rows}
     gram = clipped_gram(frequency_rows(bits, rare, row_norm=request.row_norm, **options))
     everybody, bounds = np.ones(Y.shape[1], dtype=bool), (request.row_bound, request.outcome_bound)
-    whole = (bits, request_outcomes(Y, request), n_haplotypes, request.rows)
-    return ExactRows(Y.shape[1], gram, SteerableRows(*whole, everybody, *bounds, rare))
+    row_arguments = (bits, request_outcomes(Y, request), n_haplotypes, request.rows)
+    return ExactRows(Y.shape[1], gram, SteerableRows(*row_arguments, everybody, *bounds, rare))

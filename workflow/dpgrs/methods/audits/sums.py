@@ -1,4 +1,4 @@
-"""Audit cases of ReuseCov's mechanisms: the worst neighbours of docs/proofs, by the real statistics.
+"""Audit cases of ReuseCov's mechanisms: the worst neighbours of docs/proofs, summed by the real code.
 
 Inputs differ in one unit among ten people. Its genotypes are all -1/2 or 1/2 (haplotypes), -1 or 1 (people),
 and its outcomes lie far beyond their bound, so that the statistics clip them. In most cases the signs are
@@ -33,13 +33,13 @@ from dpgrs.types import Accounting, Coding, Neighbours, Protection, Unit
 if TYPE_CHECKING:
     from dpgrs.privacy.noise.base import NoiseSource
 
-# Budgets of which every audited share is a mu of about 2, where an audit sees most.
+# With these budgets every audited share is a mu of about 2, where an audit has most power.
 EPSILON = {Accounting.GDP: 8.0, Accounting.PAPER: 16.0}
 DELTA = 1e-3
 PUBLIC_ROWS = 10  # the n that is public by the time of X'X
 
 TERMS = ("neighbours", "unit", "rows", "accounting")  # of a request
-# Of these only where they are not the default.
+# Terms that a case lists only if they are not the default.
 NAMED = ("protection", "coding", "n_covariates", "counts_outcomes", "case_share", "outcome_norm")
 # The names in `PrivacyRequest.budget`.
 COUNT, OBSERVED, GRAM, CROSS, CASES = "count", "observed", "gram", "cross", "cases"
@@ -48,7 +48,7 @@ COUNT, OBSERVED, GRAM, CROSS, CASES = "count", "observed", "gram", "cross", "cas
 MEMBER = ((1, -1, 1), (1, -1))
 # Each entry of X'Y moves against the same entry of X'X.
 OPPOSED_MEMBER = ((-1, 1, -1), (-1, -1))
-# Who moves X'X furthest in the place of `MEMBER` (docs/proofs/gram.md: k = 2; e = 1 and o = 2), and X'Y.
+# The replacements of `MEMBER` that move X'X furthest (docs/proofs/gram.md: k = 2; e = 1 and o = 2), and X'Y.
 OTHER_HAPLOTYPE = ((-1, 1, 1), (1, -1))
 OTHER_PERSON = ((1, 1, -1), (1, -1))
 OTHER_OUTCOMES = ((1, -1, 1), (-1, 1))
@@ -60,23 +60,23 @@ CASE_OF_BOTH = ((1, -1, 1), (1, 1))
 # In `frequency` coding, where these alleles have a frequency of 0: a row of the largest norm, all entries of
 # the largest size (docs/proofs/clipped_gram.md).
 LONG_MEMBER = ((1, 1, 1, 1), (1, -1))
-# Its furthest neighbours where one side is public: the other side stays.
+# Its furthest neighbours if one side is public: the public side stays.
 OTHER_OF_LONG, NONE_OF_LONG = ((1, 1, 1, 1), (-1, 1)), ((-1, -1, -1, -1), (1, -1))
-# Of three outcomes, which are clipped together or each by itself.
+# A member with three outcomes, which are clipped together or each by itself.
 MEMBER_OF_THREE = ((1, 1, 1, 1), (1, -1, 1))
-# With two variants these two move both furthest at once.
+# With two variants this pair moves X'X and X'Y furthest at once.
 SHORT_MEMBER = ((1, -1), (1, -1))
 MIRRORED_MEMBER = ((-1, 1), (1, -1))
 OTHER_OF_SHORT = ((1, -1), (-1, 1))
-# Of these four outcomes two components are summed, each beyond its bound; one is missing, and filled in.
+# Two components of these four outcomes are summed, each beyond its bound; a missing outcome is filled in.
 LOADINGS = np.array([[0.9, 0.0], [0.8, 0.0], [0.0, 0.9], [0.0, 0.8]])
 OF_FOUR, OTHER_OF_FOUR = ((1, 1, 1, 1), (1, math.nan, -1, -1)), ((1, 1, 1, 1), (-1, -1, 1, math.nan))
-# Rows without a mean, at a right angle.
+# Rows of mean 0, at a right angle.
 LEVEL_MEMBER, OTHER_LEVEL = ((1, 1, -1, -1), (1, -1)), ((1, -1, 1, -1), (1, -1))
 
 
 def reusecov_cases() -> list[AuditCase]:
-    """Return the cases of the count, X'X and X'Y, each alone and all together."""
+    """Return the cases of the count, X'X and X'Y, separately and together."""
     paper = {"accounting": Accounting.PAPER}
     mostly_count, mostly_gram, mostly_cross = {"count_share": 0.8}, {"gram_share": 0.8}, {"gram_share": 0.2}
     all_shares = {"count_share": 0.1, "gram_share": 0.4}
@@ -143,7 +143,7 @@ def reusecov_cases() -> list[AuditCase]:
         ),
         # Two entries of 2 and a covariate of 1.
         _added(private_statistics, MEMBER, **PERSON, **all_shares, **clipped, row_norm=3.0, **covariate),
-        # As a release draws with one side public: of public outcomes the norm is the largest there is.
+        # The draws of a release with one public side: the norm of public outcomes is the largest possible.
         _replaced(
             private_statistics,
             LONG_MEMBER,
@@ -187,16 +187,16 @@ def reusecov_cases() -> list[AuditCase]:
 
 
 def tight_norms(row_norm: float, *, n_shared: int) -> dict[str, float]:
-    """Return the norms of a request within tight bounds, as keywords: that of outcomes as a study has it."""
+    """Return the norms of a request within tight bounds, as keywords; the outcome norm is as in a study."""
     return {"row_norm": row_norm, "outcome_norm": outcome_norm(n_shared, factor=1.05, bound=3.0)}
 
 
-def _added(mechanism: Callable[..., Any], member: Any, **terms: Any) -> AuditCase:
-    return _case(mechanism, member, None, neighbours=Neighbours.ADD_REMOVE, **terms)
+def _added(mechanism: Callable[..., Any], member: Any, **fields: Any) -> AuditCase:
+    return _case(mechanism, member, None, neighbours=Neighbours.ADD_REMOVE, **fields)
 
 
-def _replaced(mechanism: Callable[..., Any], member: Any, other: Any, **terms: Any) -> AuditCase:
-    return _case(mechanism, member, other, neighbours=Neighbours.REPLACE_ONE, **terms)
+def _replaced(mechanism: Callable[..., Any], member: Any, other: Any, **fields: Any) -> AuditCase:
+    return _case(mechanism, member, other, neighbours=Neighbours.REPLACE_ONE, **fields)
 
 
 def _case(
@@ -208,9 +208,9 @@ def _case(
     accounting: Accounting = Accounting.GDP,
     n_budgets: int = 1,
     loadings: np.ndarray | None = None,
-    **terms: Any,
+    **fields: Any,
 ) -> AuditCase:
-    """Build the case of two cohorts, of which one has the member and the other `other`, or nobody."""
+    """Build the case of two cohorts: one has the member, the other has `other` or nobody."""
     n_columns = len(member[1]) if loadings is None else loadings.shape[1]  # of outcomes or their components
     request = PrivacyRequest(
         n_variants=len(member[0]),
@@ -219,10 +219,10 @@ def _case(
         epsilon=EPSILON[accounting],
         delta=DELTA,
         accounting=accounting,
-        **terms,
+        **fields,
     )
     release, statistics = RELEASES[mechanism]
-    # What is public has no share of the budget, and no noise.
+    # Public statistics have no share of the budget, and no noise.
     statistics = tuple(name for name in statistics if request.budget[name])
     n_copies = 1 if request.unit == Unit.HAPLOTYPE else 2
     pair = (
@@ -233,40 +233,43 @@ def _case(
     draws = [(name, None) for name in (COUNT, GRAM) if name in statistics]
     for budget in budget_groups(n_columns, n_shared=request.n_outcomes):
         draws += [(name, budget) for name in (OBSERVED, CROSS, CASES) if name in statistics]
-    exact = [_exact_output(one, request) for one in pair]
-    parts = tuple(
+    exact = [_exact_output(cohort, request) for cohort in pair]
+    audited_draws = tuple(
         AuditedDraw(
-            name, [_own(name, one[name], request, budget) for one in exact], _noise_scale(name, request)
+            name,
+            [_audited_numbers(name, output[name], request, budget) for output in exact],
+            _noise_scale(name, request),
         )
         for name, budget in draws
     )
 
     def run(exact: ExactStatistics, noise: "NoiseSource") -> list:
         released = release(exact, noise, request=request)
-        return [_own(name, released[name], request, budget) for name, budget in draws]
+        return [_audited_numbers(name, released[name], request, budget) for name, budget in draws]
 
     return AuditCase(
         mechanism=mechanism.__name__,
         terms={
             **{name: str(getattr(request, name)) for name in TERMS},
             "budget": "joint" if n_budgets == 1 else "separate",
-            **{name: term_text(terms[name]) for name in NAMED if name in terms},
+            **{name: term_text(fields[name]) for name in NAMED if name in fields},
             **({} if loadings is None else {"components": "{1} of {0}".format(*loadings.shape)}),
         },
         pair=pair,
         claim=GaussianLoss(_total_mu(statistics, request, n_budgets), delta=DELTA),
         run=run,
-        score=partial(log_likelihood_ratio, parts=parts),
+        score=partial(log_likelihood_ratio, parts=audited_draws),
         is_for_releases=request.coding != Coding.ROW_CENTRED,
-        parts=parts,
+        parts=audited_draws,
     )
 
 
 def gram_share_shown(request: PrivacyRequest) -> float:
-    """Return the share of X'X's mu^2 that a pair shows, a float.
+    """Return the share of the mu^2 of X'X that a pair shows, a float.
 
-    1, but for centred rows, where the claim is of the whole matrix, R^4 or 2 R^4, and its upper triangle is
-    released: of this a row of d equal sizes moves (1 + 1/d)/2, and two such rows at a right angle half.
+    It is 1 except for centred rows. There the claim is of the whole matrix, R^4 or 2 R^4, and its upper
+    triangle is released: a row of d equal sizes moves (1 + 1/d)/2 of it, and two such rows at a right angle
+    move half.
     """
     if request.coding != Coding.ROW_CENTRED:
         return 1.0
@@ -274,7 +277,7 @@ def gram_share_shown(request: PrivacyRequest) -> float:
 
 
 def _total_mu(statistics: Sequence[str], request: PrivacyRequest, n_budgets: int) -> float:
-    """Return the mu of all statistics together: what outcomes are in is drawn once for every budget."""
+    """Return the mu of all statistics together; statistics of outcomes are drawn once for every budget."""
     draws = {COUNT: 1, GRAM: gram_share_shown(request)} | dict.fromkeys((OBSERVED, CROSS, CASES), n_budgets)
     return math.sqrt(sum(draws[name] * request.budget[name] ** 2 for name in statistics))
 
@@ -319,7 +322,7 @@ def _release_all(exact: ExactStatistics, noise: "NoiseSource", *, request: Priva
     return counts | {GRAM: noisy.gram, CROSS: noisy.cross}
 
 
-# How to run a mechanism, and what it protects.
+# The function that runs a mechanism, and the statistics that it protects.
 RELEASES = {
     private_count: (_release_count, (COUNT,)),
     private_gram: (_release_gram, (GRAM,)),
@@ -332,14 +335,14 @@ RELEASES = {
 
 
 def _exact_output(exact: ExactStatistics, request: PrivacyRequest) -> dict[str, Any]:
-    """Return what would be released without noise."""
+    """Return the release without noise."""
     cross = exact.cross[:, :-1] * request.cross_step
     gram = exact.gram * request.gram_step
     counts = {COUNT: exact.n_rows, OBSERVED: exact.observed, CASES: exact.cases}
     return counts | {GRAM: gram, CROSS: cross}
 
 
-def _own(name: str, numbers: Any, request: PrivacyRequest, budget: int) -> Any:
+def _audited_numbers(name: str, numbers: Any, request: PrivacyRequest, budget: int) -> Any:
     """Return the numbers of a draw: X'X is symmetric, and its entries n/4 are public."""
     if name != GRAM:
         return numbers if budget is None else numbers[budget]
@@ -347,7 +350,7 @@ def _own(name: str, numbers: Any, request: PrivacyRequest, budget: int) -> Any:
 
 
 def _noise_scale(name: str, request: PrivacyRequest) -> float:
-    """Return the standard deviation that is claimed to be enough."""
+    """Return the standard deviation of the noise, by the claim."""
     if name == COUNT:
         return count_sensitivity(**request.relation).value / request.budget[COUNT]
     return request.noise_sd[name]

@@ -1,1 +1,1 @@
-"""What a study asks for, by which it is known again, and what it costs."""
+"""The requests of a study, the terms that identify them in the ledger, and their cost."""

@@ -39,10 +39,12 @@ def adjusted_parts(
     """
     for start in range(0, len(outcomes.is_training), CHUNK[1]):
         rows = slice(start, start + CHUNK[1])
-        own = covariates.of_rows(rows).units
-        part = explained_part(with_intercept(own, bound=covariates.bound, rows=covariates.rows), effects)
-        found = {id(values): values[:, rows] - part for values in outcomes.values.values()}
-        yield {size: found[id(values)] for size, values in outcomes.values.items()}
+        units = covariates.of_rows(rows).units
+        explained = explained_part(
+            with_intercept(units, bound=covariates.bound, rows=covariates.rows), effects
+        )
+        adjusted = {id(values): values[:, rows] - explained for values in outcomes.values.values()}
+        yield {size: adjusted[id(values)] for size, values in outcomes.values.items()}
 
 
 def effects_without_privacy(outcomes: Outcomes, covariates: "Covariates") -> np.ndarray:
@@ -65,8 +67,8 @@ def require_adjusted(asked: "Draw", ledger: "Ledger") -> None:
     is_regression = asked.mechanism.name == CovariateRegression.name
     is_needed = adjusts_first(asked.settings) and not is_regression
     is_adjusted = outcomes.covariate_effects is not None
-    known = {*ledger.read().outputs.values()}
-    if is_needed != is_adjusted or (is_adjusted and not {*outcomes.adjusted_by} <= known):
+    charged_digests = {*ledger.read().outputs.values()}
+    if is_needed != is_adjusted or (is_adjusted and not {*outcomes.adjusted_by} <= charged_digests):
         raise DpgrsError(
             f"The outcomes must {'' if is_needed else 'not '}be adjusted for covariates, by effects that the "
             "ledger charged for where they are. Nothing was charged. Remove them and run the study again."
@@ -79,18 +81,18 @@ def require_adjusted(asked: "Draw", ledger: "Ledger") -> None:
 
 
 def require_same_genotypes(
-    asked: "Draw", later: LaterRequest, *, identify: Callable[..., dict[str, Any]], **known: Any
+    asked: "Draw", later: LaterRequest, *, identify: Callable[..., dict[str, Any]], **charging: Any
 ) -> bool:
     """Refuse a regression on covariates if the ledger has the study's number of rows or X'X on other people.
 
     Both are drawn after the regression, and do not depend on it. X'X is summed here only if the ledger has
     it. Second moments of rows (`privacy.ld_share`) are not compared: they are summed after the regression.
-    `identify` takes a part, a mechanism and its request; `known` are account, ledger and study key. The
+    `identify` takes a part, a mechanism and its request; `charging` are account, ledger and study key. The
     result is whether the ledger has such a request.
     """
     mechanism, request, data = later.mechanism, later.request, asked.data
     identity = identify(("genotypes",), mechanism, request)
-    requests = known["ledger"].read().requests.values()
+    requests = charging["ledger"].read().requests.values()
     if not any(earlier.identity | identity == earlier.identity for earlier in requests):
         return False
     if request.ld_share is not None:
@@ -103,7 +105,7 @@ def require_same_genotypes(
     def rehearsed(noise: "NoiseSource") -> None:
         mechanism.draw_genotypes(gram, data.n_training, request=request, noise=noise)
 
-    require_unchanged(rehearsed, identify=lambda part: identity, **known)
+    require_unchanged(rehearsed, identify=lambda release_part: identity, **charging)
     return True
 
 
@@ -129,5 +131,7 @@ def with_covariates(fit: "LinearFit", effects: np.ndarray | None) -> "LinearFit"
         columns["standard_errors"] = np.zeros((n_outcomes, n_covariates))
     if fit.chosen is not None:
         columns["chosen"] = np.tile(first + np.arange(n_covariates), (n_outcomes, 1))
-    changed = {name: np.concatenate([getattr(fit, name), own], axis=-1) for name, own in columns.items()}
+    changed = {
+        name: np.concatenate([getattr(fit, name), appended], axis=-1) for name, appended in columns.items()
+    }
     return replace(fit, **changed, intercept=fit.intercept + effects[:, 0])

@@ -1,4 +1,4 @@
-"""Whether a study adjusts outcomes for covariates before all else, and what share of the budget that has."""
+"""Whether a study first adjusts outcomes for covariates, and the share of the budget for it."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,7 @@ def adjusts_first(config: "StudyConfig") -> bool:
 
 
 def with_adjustment(config: "StudyConfig") -> "StudyConfig":
-    """Decide whether outcomes are adjusted first, and by which share, where the settings do not say."""
+    """Decide whether outcomes are adjusted first, and with what share, if the settings do not say."""
     first, share = config.covariates.first, config.covariates.share
     if first is None:
         rows = [METHODS[name] for name in config.methods]
@@ -43,7 +43,7 @@ def column_terms(config: "StudyConfig") -> dict[str, Any]:
 
 
 def share_terms(config: "StudyConfig") -> dict[str, Any]:
-    """Return what a regression before has of the budget, as keywords of a PrivacyRequest.
+    """Return the share of the budget of a regression that comes first, as keywords of a PrivacyRequest.
 
     A resolved study without such a regression has no share.
     """

@@ -24,17 +24,17 @@ if TYPE_CHECKING:
 MB = 10**6
 # Variants of an LD block, at most, and its length (`dpgrs.genotypes.ld_blocks`, which brings numba).
 MOST_VARIANTS, BLOCK_MEGABASES = 1500, 2.0
-# Variants a megabase of HapMap3. Of chromosomes that are there in part no smaller density is known.
+# Variants a megabase of HapMap3, taken as the least density of chromosomes that are there in part.
 LEAST_DENSITY = 345
-# By what blocks of unequal sizes are larger than the mean, for sums of their squares.
+# Factor for sums of squared block sizes: blocks are of unequal sizes.
 SPREAD_OF_BLOCKS = 1.25
 FEWEST_DIRECTIONS, MOST_DIRECTIONS = 20, 200
 # Variants a megabase that are hardly in LD (`pruned_variants`): twice those of people of European ancestry.
 PRUNED_DENSITY = 100
-# Of blocks whose effects are drawn together (`dpgrs.methods.genome_mixture`, which brings numba).
+# Bytes of the blocks whose effects are drawn together (`dpgrs.methods.genome_mixture`, which brings numba).
 GROUP_BYTES = 2**30
 FLOAT = 8
-# Of Zarr: ten, and what is unpacked of them.
+# Zarr holds ten chunks at a time, and their unpacked values.
 CHUNKS_AT_A_TIME = 16
 
 
@@ -79,7 +79,7 @@ def ingested(s: "Shape") -> float:
     return 2 * n_rows * of_variant + 30 * MB
 
 
-# Seconds of a core for 10^9 genotypes of the files of a source, some times what was measured.
+# Seconds of a core for 10^9 genotypes in files of a source, some times the measured seconds.
 INGEST_SECONDS = {"plink": 15, "bgen": 60}
 
 
@@ -160,7 +160,7 @@ def of_components(s: "Shape") -> float:
 
 
 def finding_components(s: "Shape") -> float:
-    """Operations of these: products of matrices, and a decomposition."""
+    """Operations for principal components of public people: products of matrices, and a decomposition."""
     least, most = sorted((s.n_variants, s.n_rows))
     side = least if s.n_variants > MOST_SQUARED else s.n_variants
     return (2 * side * least * most + 20 * side**3) / PRODUCTS_AT_ONCE
@@ -222,7 +222,7 @@ def moments(s: "Shape") -> float:
 
 
 def moment_sums(s: "Shape") -> float:
-    """Bytes of those of a chromosome as they are summed, and of T."""
+    """Bytes of the second moments of a chromosome while they are summed, and of T."""
     return 2 * s.has_moments * mapped(s) * of_chromosome(s)
 
 
@@ -359,7 +359,7 @@ def reading(s: "Shape") -> float:
 
 
 def copying(s: "Shape") -> float:
-    """Operations of reading them and of writing those of the study: dosages are packed again."""
+    """Operations of reading the stores and of writing the study's variants: dosages are packed again."""
     return reading(s) + 30 * s.n_variants * s.n_people * s.has_dosages
 
 

@@ -1,9 +1,9 @@
 """Exact sums of one centre of several, as they leave it, and of all centres, as a release takes them.
 
-Every statistic is a sum over rows in whole numbers, and a row depends on its person and public inputs alone.
-So sums of cohorts that have nobody in common add up to those of one cohort of all people, exactly.
+Every statistic is a sum over rows in whole numbers, and a row depends only on its person and public inputs.
+Sums of cohorts that have nobody in common add up exactly to the sums of one cohort of all people.
 
-Privacy: nothing here is private. Sums of a centre are for the coordinator alone, who draws the noise
+Privacy: nothing here is private. Sums of a centre are only for the coordinator, who draws the noise
 (docs/how-to/centres.md).
 """
 
@@ -45,20 +45,21 @@ from dpgrs.study.request_identity import exact_values
 from dpgrs.study.sums_check import STATISTICS, is_possible, largest
 
 FORMAT = 2
-# What centres and coordinator agree on; all but where files lie, the words of the curator, what is fitted
-# after the draw, and what is measured.
+# The settings that centres and coordinator agree on. They differ in paths, the words of the curator, fits
+# after the draw, and measures.
 AGREED = (
     *("mode", "seed", "dataset", "cohort", "people", "variants", "outcomes", "covariates"),
     *("methods", "privacy", "screening", "public"),
 )
-# And what the statement of the release says of all centres, and what genotypes are read by.
+# Agreed keys that the statement of the release repeats for all centres, or that decide how genotypes are
+# read.
 AGREED_KEYS = ("release.genome_build", "release.preprocessing")
-# Of one side each; of methods it is agreed what draws for them.
+# Settings of one side. For methods, the sides agree only on the mechanism that draws for them.
 OWN = (
     *("cohort.part", "cohort.in_turn", "cohort.planned_people", "methods"),
     *("dataset.approved_by", "dataset.dar_id", "dataset.approval_date", *PATHS),
 )
-# Of these arrays nothing is summed.
+# Arrays of a file that are not sums.
 TERMS, CENTRE_NAMES, EXPORTS = "centre_terms", "centre_names", "exports"
 OUTCOME_TERMS = (SUMMED_NAMES, "prevalence", "components", "loadings")
 NAME, DIGEST = re.compile(r"[A-Za-z0-9_-]{1,60}"), re.compile(r"[0-9a-f]{64}")
@@ -102,8 +103,8 @@ class CentreSums:
         require_plain_arrays(path, content=content, is_known=_is_known)
         arrays = load_arrays(path, content=content)
         try:
-            terms = json.loads(str(arrays[TERMS]))
-            if terms["format"] != FORMAT:
+            centre_terms = json.loads(str(arrays[TERMS]))
+            if centre_terms["format"] != FORMAT:
                 raise DpgrsError(
                     f"`{path}` must be of format {FORMAT}, got another. Use one dpgrs at all centres."
                 )
@@ -134,7 +135,7 @@ class CentreSums:
                 f"`{path}` must hold sums over rows of people, got numbers that none can have. Ask the "
                 "centre to export them again."
             )
-        return cls(statistics, outcomes, terms, centres, exports)
+        return cls(statistics, outcomes, centre_terms, centres, exports)
 
 
 def _is_known(name: str) -> bool:
@@ -160,7 +161,7 @@ def _names(centres: Sequence[str]) -> set[str]:
 def terms_of(settings: StudyConfig, *, site_digest: str) -> dict[str, Any]:
     """Return the terms on which sums of centres must agree, as JSON values.
 
-    The settings are those of a centre or of the coordinator; `site_digest` is the SHA-256 of the public sites
+    The settings are of a centre or of the coordinator; `site_digest` is the SHA-256 of the public sites
     in hexadecimal.
     """
     agreed = [key for key in keys() if key in AGREED_KEYS or key.partition(".")[0] in AGREED]
@@ -208,9 +209,9 @@ def sums_of_study(folder: Path | str, *, centre: str) -> CentreSums:
         require_made_by(settings, files)
         require_no_digests()
         statistics, outcomes = Statistics.load(files[0]), Outcomes.load(files[1]).of_rows(slice(0))
-        terms = terms_of(settings, site_digest=written_digest(files[2]))
+        centre_terms = terms_of(settings, site_digest=written_digest(files[2]))
         require_same_versions(versions, watched)
-    return CentreSums(statistics, outcomes, terms, (centre,))
+    return CentreSums(statistics, outcomes, centre_terms, (centre,))
 
 
 def combined(parts: Iterable[tuple[Path | str, CentreSums]]) -> CentreSums | None:
@@ -232,8 +233,8 @@ def combined(parts: Iterable[tuple[Path | str, CentreSums]]) -> CentreSums | Non
         if digest in digests:
             raise _other(path, f"other sums than {digests[digest]}, got the same", "Name each centre once")
         digests[digest] = path
-        for checked, terms in ((addend, total.terms), (total, addend.terms)):
-            require_same_terms(checked, terms, path=path, others=first)
+        for checked, expected_terms in ((addend, total.terms), (total, addend.terms)):
+            require_same_terms(checked, expected_terms, path=path, others=first)
         if _public(addend) != _public(total) or _shapes(statistics) != _shapes(total.statistics.arrays()):
             raise _other(path, f"of the same outcomes and variants as {first}, got others")
         if largest(total.statistics) + largest(addend.statistics) >= LARGEST_SUM:
@@ -263,9 +264,9 @@ def require_same_terms(
 
 
 def _other(
-    path: Path | str, wanted: str, fix: str = "Agree on one configuration, and export them again"
+    path: Path | str, requirement: str, fix: str = "Agree on one configuration, and export them again"
 ) -> DpgrsError:
-    return DpgrsError(f"`{path}` must be {wanted}. {fix}.")
+    return DpgrsError(f"`{path}` must be {requirement}. {fix}.")
 
 
 def _public(sums: CentreSums) -> tuple[Any, ...]:

@@ -49,11 +49,11 @@ def check_inputs(settings: "StudyConfig") -> Iterator[PublicInput]:
 
 
 def conditions_ahead(settings: "StudyConfig") -> list[str]:
-    """Return what the existence of a release will reveal, before anything private is read."""
-    inputs = {one.name: one.value for one in check_inputs(settings)}
+    """Return the facts that the existence of a release will reveal, before anything private is read."""
+    inputs = {check_input.name: check_input.value for check_input in check_inputs(settings)}
     if settings.cohort.field == "DS":
         inputs |= dict([DOSAGES_INPUT])
     if settings.cohort.fixed_sites:
         inputs |= dict([FIXED_SITES_INPUT])
-    terms = {"protection": settings.privacy.protection[0], "rows": settings.cohort.rows}
-    return list(conditions(inputs, **terms).values())
+    privacy_options = {"protection": settings.privacy.protection[0], "rows": settings.cohort.rows}
+    return list(conditions(inputs, **privacy_options).values())

@@ -1,4 +1,4 @@
-"""Which code a step runs: its module, all that this imports, and the templates and schemas that they read."""
+"""The code that a step runs: its module, all imports of it, and the templates and schemas that they read."""
 
 import hashlib
 import re
@@ -61,24 +61,24 @@ def _named_in(file: Path, package: Path) -> frozenset[Path]:
         return frozenset()
     packages = {"dpgrs": package} | _plugins()
     text, named = FOR_ANNOTATIONS.sub("", file.read_text(encoding="utf-8")), set()
-    for source, names, whole in IMPORT.findall(text):
-        for module in [source] if source else re.findall(r"(?:^|,)\s*([.\w]+)", whole):
-            if (place := _place(module, packages, file=file)) is None:
+    for source, names, imported in IMPORT.findall(text):
+        for module in [source] if source else re.findall(r"(?:^|,)\s*([.\w]+)", imported):
+            if (module_path := _module_path(module, packages, file=file)) is None:
                 continue
-            # What is imported may be a module, or stand in one.
-            places = [place, *(place / name for name in re.findall(r"\w+", names))]
-            named |= {path for one in places for path in _files_of(one)}
+            # An imported name is a module, or stands in one.
+            module_paths = [module_path, *(module_path / name for name in re.findall(r"\w+", names))]
+            named |= {path for candidate in module_paths for path in _files_of(candidate)}
             if "named" in re.findall(r"\w+", names):
-                rows = place.with_suffix(".py").read_text(encoding="utf-8")
+                rows = module_path.with_suffix(".py").read_text(encoding="utf-8")
                 below = (name.replace(".", "/") for name in PLACE.findall(rows))
-                named |= {place.parent / f"{path}.py" for path in below} | _of_other_packages()
-    texts = {found for found in TEXT.findall(text) if "/" in found or found.isidentifier()}
-    [home] = [one for one in packages.values() if file.is_relative_to(one)] or [file]
+                named |= {module_path.parent / f"{path}.py" for path in below} | _of_other_packages()
+    texts = {literal for literal in TEXT.findall(text) if "/" in literal or literal.isidentifier()}
+    [home] = [root for root in packages.values() if file.is_relative_to(root)] or [file]
     named |= {path for path, tails in _other_files(home).items() if tails & texts}
     return frozenset(path for path in named if path.is_file())
 
 
-def _place(module: str, packages: Mapping[str, Path], *, file: Path | None = None) -> Path | None:
+def _module_path(module: str, packages: Mapping[str, Path], *, file: Path | None = None) -> Path | None:
     """Return the path of a module without its ending; None if its package does not count.
 
     `file` imports it, perhaps relatively.
@@ -89,13 +89,13 @@ def _place(module: str, packages: Mapping[str, Path], *, file: Path | None = Non
     return packages[top].joinpath(*below) if top in packages else None
 
 
-def _files_of(place: Path) -> tuple[Path, Path]:
-    return (place.with_suffix(".py"), place / "__init__.py")
+def _files_of(module_path: Path) -> tuple[Path, Path]:
+    return (module_path.with_suffix(".py"), module_path / "__init__.py")
 
 
 @cache
 def _plugins() -> dict[str, Path]:
-    """Map the names of other packages that add rows or commands to their paths, as from `_place`."""
+    """Map the names of other packages that add rows or commands to their paths, as from `_module_path`."""
     kinds = ("methods", "selectors", "commands")
     tops = {point.module.partition(".")[0] for kind in kinds for point in points(kind)}
     origins = {top: Path(find_spec(top).origin) for top in sorted(tops)}
@@ -110,10 +110,14 @@ def _of_other_packages() -> set[Path]:
     """Return the modules of other packages that hold rows, and the modules that the rows name."""
     packages = _plugins()
     modules = {point.module for kind in ("methods", "selectors") for point in points(kind)}
-    listing = {file for module in modules for file in _files_of(_place(module, packages)) if file.is_file()}
+    listing = {
+        file for module in modules for file in _files_of(_module_path(module, packages)) if file.is_file()
+    }
     texts = (file.read_text(encoding="utf-8") for file in listing)
-    places = (_place(module, packages) for text in texts for module in PLACE_OF_OTHERS.findall(text))
-    return listing | {file for place in places if place for file in _files_of(place)}
+    module_paths = (
+        _module_path(module, packages) for text in texts for module in PLACE_OF_OTHERS.findall(text)
+    )
+    return listing | {file for module_path in module_paths if module_path for file in _files_of(module_path)}
 
 
 @cache
@@ -122,9 +126,9 @@ def _other_files(package: Path) -> dict[Path, set[str]]:
     files = {}
     for path in package.rglob("*"):
         if _is_source(path) and path.suffix != ".py":
-            parts = path.relative_to(package).parts
-            folders = parts[:-1]
-            files[path] = {"/".join(parts[start:]) for start in range(len(folders))}
+            path_names = path.relative_to(package).parts
+            folders = path_names[:-1]
+            files[path] = {"/".join(path_names[start:]) for start in range(len(folders))}
             files[path] |= {"/".join(folders[start:]) for start in range(len(folders))}
     return files
 
@@ -143,5 +147,5 @@ def _digest(files: Iterable[Path], package: Path) -> str:
 @cache
 def _name(file: Path, package: Path) -> str:
     """Return the name of a file below the package, or below the folder of another package."""
-    roots = [package, *(place.parent for place in _plugins().values())]
+    roots = [package, *(plugin_package.parent for plugin_package in _plugins().values())]
     return next((file.relative_to(root).as_posix() for root in roots if file.is_relative_to(root)), file.name)

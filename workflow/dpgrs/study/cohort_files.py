@@ -40,7 +40,7 @@ def is_absent(cohort: "Cohort", chromosome: str) -> bool:
     """Return whether genotype files of a chromosome may be absent, and any is."""
     if not (cohort.in_turn and has_genotype_files(cohort) and cohort_pattern(cohort)[1]):
         return False
-    with suppress(DpgrsError):  # the checks say what is wrong with the path
+    with suppress(DpgrsError):  # the checks name the fault of the path
         return not all(path.exists() for path in with_companions(cohort_files(cohort, chromosome)))
     return False
 

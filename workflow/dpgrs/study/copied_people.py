@@ -1,4 +1,4 @@
-"""People of a study who are copies of those of its genotype files."""
+"""People of a study who are copies of the people in its genotype files."""
 
 from typing import TYPE_CHECKING
 

@@ -37,8 +37,8 @@ class Draw:
     @property
     def fitted(self) -> list[str]:
         """The methods of the study that are fitted from it."""
-        known = {"method": self.method, "protection": self.request.protection}
-        return fitted_from(self.mechanism, self.settings.methods, **known)
+        draw_options = {"method": self.method, "protection": self.request.protection}
+        return fitted_from(self.mechanism, self.settings.methods, **draw_options)
 
     @property
     def public_outcomes(self) -> np.ndarray | None:
@@ -47,16 +47,16 @@ class Draw:
 
     def draw(self, noise: "NoiseSource") -> Any:
         """Return the result of the mechanism."""
-        terms = {"data": self.data, "names": self.names, "settings": self.settings}
-        return self.mechanism.draw(**self.mechanism.exact(self.request, **terms), noise=noise)
+        draw_inputs = {"data": self.data, "names": self.names, "settings": self.settings}
+        return self.mechanism.draw(**self.mechanism.exact(self.request, **draw_inputs), noise=noise)
 
     def label(self, drawn: Any) -> dict[str, Any]:
         """Describe a result: the request with its events."""
         label = {"mechanism": self.mechanism.name, "request": asdict(self.request), "n": drawn.n}
         label |= {"n_outcomes": len(self.names), "outcomes": self.names}
         if (outcomes := self.data.outcomes).components is not None:
-            own = {"n_outcomes": len(outcomes.names), "outcomes": outcomes.names}
-            label |= own | {"components": self.names}
+            outcome_fields = {"n_outcomes": len(outcomes.names), "outcomes": outcomes.names}
+            label |= outcome_fields | {"components": self.names}
         label |= {"events": [event.as_dict() for event in drawn.events]}
         return label | self.mechanism.remarks(drawn)
 
@@ -70,10 +70,10 @@ def draws_of(
     their own, or [None] if all share one. Counting cases with a mechanism that counts none is a UsageError,
     before anything is charged.
     """
-    share, drawn = settings.privacy.case_share, mechanism.draws.get("outcomes", ())
-    if share is not None and mechanism.methods and "cases" not in drawn:
-        wanted = f"be null for `{mechanism.name}`, which counts no cases"
-        raise UsageError(must("privacy.case_share", wanted, share, "Leave it out."))
+    share, outcome_statistics = settings.privacy.case_share, mechanism.draws.get("outcomes", ())
+    if share is not None and mechanism.methods and "cases" not in outcome_statistics:
+        requirement = f"be null for `{mechanism.name}`, which counts no cases"
+        raise UsageError(must("privacy.case_share", requirement, share, "Leave it out."))
     outcomes = data.outcomes
     counts = outcomes.drawn_counts(settings.outcomes.count)
     grid = requests_of(settings, rows=outcomes.rows, counts=counts)
@@ -82,6 +82,6 @@ def draws_of(
     for method in methods:
         for request, count in grid:
             if mechanism.serves(method, request):
-                known = {"method": method, "data": data, "n_outcomes": count, "settings": settings}
-                asked = mechanism.asked(request, **known)
-                yield Draw(settings, mechanism, method, data, asked, outcomes.drawn_names[:count])
+                request_inputs = {"method": method, "data": data, "n_outcomes": count, "settings": settings}
+                drawn_request = mechanism.asked(request, **request_inputs)
+                yield Draw(settings, mechanism, method, data, drawn_request, outcomes.drawn_names[:count])

@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from dpgrs.io.covariates import Covariates
     from dpgrs.io.outcomes import Outcomes
 
-# Of the people that are in memory at a time: so many values of outcomes, but whole blocks of rows, and no
-# more than a store has in a chunk.
+# The people in memory at a time have so many values of outcomes. They are whole blocks of rows, and no more
+# than a store has in a chunk.
 PART_VALUES, LEAST_PART, MOST_OF_PART = 2**22, 2**11, 2**16
 
 
@@ -67,11 +67,17 @@ def exact_statistics(
     check_same_people(variant_set, outcomes, covariates)
     people = slice(0, variant_set.n_samples) if people is None else people
 
-    def summed(part: slice) -> Statistics:
-        rows = rows_of_people(part, rows=outcomes.rows)
-        own = None if covariates is None else covariates.of_rows(rows)
+    def summed(people_slice: slice) -> Statistics:
+        rows = rows_of_people(people_slice, rows=outcomes.rows)
+        slice_covariates = None if covariates is None else covariates.of_rows(rows)
         options = {"without_gram": without_gram}
-        return _of_part(settings, VariantSetPart(variant_set, part), outcomes.of_rows(rows), own, **options)
+        return _of_part(
+            settings,
+            VariantSetPart(variant_set, people_slice),
+            outcomes.of_rows(rows),
+            slice_covariates,
+            **options,
+        )
 
     return added(map(summed, people_parts(people, people_of_part(len(outcomes.names)))))
 
@@ -84,51 +90,54 @@ def people_of_part(n_outcomes: int) -> int:
 def added(parts: Iterable[Statistics]) -> Statistics:
     """Add one or more statistics of parts of the rows.
 
-    Other columns or terms than those of the first are refused; more training rows than can be summed exactly
-    are a UsageError.
+    Statistics whose columns or terms differ from the first are refused; more training rows than can be summed
+    exactly are a UsageError.
     """
     parts = iter(parts)
-    found = next(parts)
-    for part in parts:
-        found = found.plus(part)
-        most = LARGEST_CLIPPED_ROWS if found.clipped else LARGEST_ROWS
-        if found.n_rows > most:
+    total = next(parts)
+    for addend in parts:
+        total = total.plus(addend)
+        most = LARGEST_CLIPPED_ROWS if total.clipped else LARGEST_ROWS
+        if total.n_rows > most:
             raise UsageError(f"Sums are exact for at most {most} rows, got more. Take fewer people.")
-    return found
+    return total
 
 
 def _of_part(
     settings: "StudyConfig",
-    part: VariantSetPart,
+    people_part: VariantSetPart,
     outcomes: "Outcomes",
     covariates: "Covariates | None",
     *,
     without_gram: bool,
 ) -> Statistics:
     """Sum over the training rows of a VariantSetPart."""
-    variant_set, genotypes = part.variant_set, part.genotypes()
+    variant_set, genotypes = people_part.variant_set, people_part.genotypes()
     privacy, outcome_bound = settings.privacy, settings.outcomes.bound
     is_training = outcomes.is_training
-    options = {"n_haplotypes": part.n_haplotypes, "rows": outcomes.rows, "is_selected": is_training}
+    options = {"n_haplotypes": people_part.n_haplotypes, "rows": outcomes.rows, "is_selected": is_training}
     columns = {size: variant_set.of_size(size) for size in outcomes.values}
-    own, clipped, origin = {}, {}, {}
+    optional_fields, clipped, origin = {}, {}, {}
     Y = {size: grid_outcomes(values, bound=outcome_bound) for size, values in outcomes.values.items()}
     sums, cross = None, {}
-    # A release draws from rows within its bounds alone; a benchmark fits others beside them.
+    # A release draws only from rows within its bounds; a benchmark also fits other rows.
     is_unread = settings.mode == "release" and privacy.bounds == Bounds.TIGHT
     if not (without_gram or is_unread):
         sums, cross = _exact_sums(genotypes, Y, columns, covariates, **options)
     if covariates is not None:
-        own = {"n_covariates": len(covariates.names), "covariate_bound": covariates.bound}
+        optional_fields = {"n_covariates": len(covariates.names), "covariate_bound": covariates.bound}
     if covariates is not None or variant_set.has_dosages:
-        own |= {"gram_step": CLIPPED_GRAM_STEP, "cross_step": CLIPPED_CROSS_STEP}
+        optional_fields |= {"gram_step": CLIPPED_GRAM_STEP, "cross_step": CLIPPED_CROSS_STEP}
 
     def shared(count: int) -> int:
         return count if privacy.outcome_budget == "joint" else 1
 
-    drawn = outcomes.values
+    drawn_outcomes = outcomes.values
     if outcomes.loadings is not None:
-        drawn = {size: components_of(Y, outcomes.loadings, bound=outcome_bound) for size, Y in drawn.items()}
+        drawn_outcomes = {
+            size: components_of(Y, outcomes.loadings, bound=outcome_bound)
+            for size, Y in drawn_outcomes.items()
+        }
     if privacy.bounds == Bounds.PAPER:
         for size in columns:
             centred = row_centred_statistics(genotypes[columns[size]], Y[size], **options)
@@ -138,13 +147,13 @@ def _of_part(
         for size in columns:
             frequency = variant_set.frequency[columns[size]]
             zero = column_moments(grid_frequency(frequency), rows=outcomes.rows)[0]
-            origin[size] = np.append(zero, np.zeros(own.get("n_covariates", 0)))
+            origin[size] = np.append(zero, np.zeros(optional_fields.get("n_covariates", 0)))
             shared_gram = None
             for count in outcomes.drawn_counts(settings.outcomes.count):
                 clipped[size, count] = _clipped(
                     genotypes[columns[size]],
                     frequency,
-                    drawn[size][:count],
+                    drawn_outcomes[size][:count],
                     bound=outcome_bound,
                     clips=(privacy.genotype_clip, privacy.outcome_clip),
                     n_shared=shared(count),
@@ -152,14 +161,16 @@ def _of_part(
                     has_gram=not without_gram and shared_gram is None,
                     **options,
                 )
-                # The clip of genotypes does not know of outcomes.
+                # The clip of genotypes does not depend on outcomes.
                 if shared_gram is not None:
                     clipped[size, count] = replace(clipped[size, count], gram=shared_gram)
                 shared_gram = clipped[size, count].gram
     clips = None
     if settings.mode == "benchmark":
-        terms = {"bound": outcome_bound, "shared": shared}
-        clips = _clip_counts(part, genotypes, outcomes, drawn, clipped, covariates, **terms)
+        clip_options = {"bound": outcome_bound, "shared": shared}
+        clips = _clip_counts(
+            people_part, genotypes, outcomes, drawn_outcomes, clipped, covariates, **clip_options
+        )
     return Statistics(
         gram=sums,
         cross=cross,
@@ -171,7 +182,7 @@ def _of_part(
         clipped=clipped,
         origin=origin,
         clips=clips,
-        **own,
+        **optional_fields,
     )
 
 
@@ -185,8 +196,8 @@ def _exact_sums(
     """Sum X'X, and X'Y of every number of variants, without a clip of rows."""
     units = None if covariates is None else covariates.units
     if is_fractional(genotypes):
-        terms = {"Y": Y, "columns": columns, "is_selected": options["is_selected"]}
-        return fractional_statistics(genotypes, covariates=units, **terms)
+        fractional_options = {"Y": Y, "columns": columns, "is_selected": options["is_selected"]}
+        return fractional_statistics(genotypes, covariates=units, **fractional_options)
     cross = {size: cross_product(genotypes[columns[size]], values, **options) for size, values in Y.items()}
     sums = gram(genotypes, **options)
     if covariates is None:
@@ -208,11 +219,11 @@ def _clipped(
 ) -> ClippedStatistics:
     """Sum one variant set and one set of outcomes within tight bounds."""
     genotype_clip, outcome_clip = clips
-    own, units = {}, None
+    covariate_options, units = {}, None
     if covariates is not None:
-        own = {"n_covariates": len(covariates.names), "covariate_bound": covariates.bound}
+        covariate_options = {"n_covariates": len(covariates.names), "covariate_bound": covariates.bound}
         units = covariates.units
-    row_norm = row_norm_of(frequency, rows=rows, factor=genotype_clip, **own)
+    row_norm = row_norm_of(frequency, rows=rows, factor=genotype_clip, **covariate_options)
     norm = outcome_norm(n_shared, factor=outcome_clip, bound=bound)
     Y = clipped_outcomes(values, bound=bound, norm=norm, n_shared=n_shared)
     options |= {"rows": rows, "covariates": units}
@@ -221,10 +232,10 @@ def _clipped(
 
 
 def _clip_counts(
-    part: VariantSetPart,
+    people_part: VariantSetPart,
     genotypes: np.ndarray,
     outcomes: "Outcomes",
-    drawn: Mapping[int, np.ndarray],
+    drawn_outcomes: Mapping[int, np.ndarray],
     clipped: dict[tuple[int, int], ClippedStatistics],
     covariates: "Covariates | None",
     *,
@@ -238,8 +249,8 @@ def _clip_counts(
         for size, Y in outcomes.values.items()
     }
     clipped = {key: sums for key, sums in clipped.items() if sums.row_norm is not None}
-    rows, n_long, variant_set = {}, {}, part.variant_set
-    options = {"n_haplotypes": part.n_haplotypes, "rows": outcomes.rows, "is_selected": is_training}
+    rows, n_long, variant_set = {}, {}, people_part.variant_set
+    options = {"n_haplotypes": people_part.n_haplotypes, "rows": outcomes.rows, "is_selected": is_training}
     options |= {"covariates": None if covariates is None else covariates.units}
     for (size, count), sums in clipped.items():
         if size not in n_long:
@@ -247,7 +258,7 @@ def _clip_counts(
             n_long[size] = count_long_rows(
                 genotypes[columns], variant_set.frequency[columns], row_norm=sums.row_norm, **options
             )
-        Y = grid_outcomes(drawn[size][:count, is_training], bound=bound)
+        Y = grid_outcomes(drawn_outcomes[size][:count, is_training], bound=bound)
         groups = [Y[group] for group in budget_groups(count, n_shared=shared(count))]
         is_long = [long_rows(group, norm=sums.outcome_norm, step=OUTCOME_STEP)[0] for group in groups]
         n_outcomes = int(np.any(is_long, axis=0).sum())

@@ -1,4 +1,4 @@
-"""Which files of a study are yet to be fetched, and what is wrong with where they come from."""
+"""The files of a study that are yet to be fetched, and the faults of their addresses."""
 
 import re
 import shlex
@@ -42,8 +42,8 @@ def implied_populations(cohort: "Cohort") -> str | None:
 def fetch_problems(config: "StudyConfig") -> list[str]:
     """List the faults of the addresses of `cohort.fetch`, one line each."""
     cohort, fetch = config.cohort, config.cohort.fetch
-    given = [key for key in KEYS if getattr(fetch, key) is not None]
-    if not given:
+    given_keys = [key for key in KEYS if getattr(fetch, key) is not None]
+    if not given_keys:
         return []
     if (source := cohort.source) in ("simulate", "table"):
         return [
@@ -54,13 +54,13 @@ def fetch_problems(config: "StudyConfig") -> list[str]:
     ]
     if misplaced:
         return _misplaced(misplaced[0], cohort)
-    lines = [line for key in given for line in _address_problems(key, cohort)]
-    if "manifest" not in given:
+    lines = [line for key in given_keys for line in _address_problems(key, cohort)]
+    if "manifest" not in given_keys:
         lines.append(
             "`cohort.fetch.manifest` must be the address of the checksums of what is fetched, got null. "
             "Give it: no file is fetched without a checksum."
         )
-    if given == ["manifest"]:
+    if given_keys == ["manifest"]:
         lines.append(
             "`cohort.fetch.manifest` must come with `vcf` or `populations`, got it without. Give addresses."
         )
@@ -94,9 +94,9 @@ def _is_download(path: str | None) -> bool:
     """Return whether a path, without its links and `..`, lies in a folder `downloads` that it names."""
     if path is None:
         return False
-    place = Path(path).resolve()
+    resolved = Path(path).resolve()
     folders = [folder.resolve() for folder in Path(path).parents if folder.name == FOLDER]
-    return any(folder.name == FOLDER and folder in place.parents for folder in folders)
+    return any(folder.name == FOLDER and folder in resolved.parents for folder in folders)
 
 
 def _absent_files(cohort: "Cohort") -> dict[str, str]:
@@ -123,8 +123,8 @@ def _address_problems(key: str, cohort: "Cohort") -> list[str]:
     allowed = {"{chrom}"} if key == "vcf" else set()
     stray = [name for name in re.findall(r"{[^}]*}", url) if name not in allowed]
     if stray:
-        wanted = "no placeholder but {chrom}" if allowed else "no placeholder"
-        return [f"`{name}` must have {wanted}, got {stray[0]}. Write the whole address."]
+        requirement = "no placeholder but {chrom}" if allowed else "no placeholder"
+        return [f"`{name}` must have {requirement}, got {stray[0]}. Write the whole address."]
     if key == "vcf" and ("{chrom}" in url) != ("{chrom}" in cohort.vcf):
         return [
             f"`{name}` must have {{chrom}} where `cohort.{key}` has it, got {url} and {cohort.vcf}. "

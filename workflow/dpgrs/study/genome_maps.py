@@ -86,8 +86,8 @@ class PanelChromosomes(Sequence):
         name = contig.removeprefix("chr")
         regions = [(first, last) for chromosome, first, last in self._regions if chromosome == name]
         mhc = self._regions[:1]
-        whole = [(first, last) for chromosome, first, last in mhc if chromosome == name]
-        bounds = ld_block_bounds(dosages, position, whole_regions=whole)
+        mhc_regions = [(first, last) for chromosome, first, last in mhc if chromosome == name]
+        bounds = ld_block_bounds(dosages, position, whole_regions=mhc_regions)
         return bounds, pruned_variants(dosages, position, left_out=regions)
 
 
@@ -121,18 +121,18 @@ def panel_variances(
     scores = np.zeros((len(weights[0]), variant_set.n_samples))
     of_chromosomes = np.zeros(len(scores))
     for of_contig, of_chromosome in zip(columns.values(), weights, strict=True):
-        part = np.zeros_like(scores)
+        contig_scores = np.zeros_like(scores)
         for first in range(0, len(of_contig), SCORED_TOGETHER):
             together = slice(first, first + SCORED_TOGETHER)
             dosages = panel_dosages(variant_set, of_contig[together])
-            part += of_chromosome[:, together] @ dosages.T.astype(np.float64)
-        of_chromosomes += part.var(axis=1)
-        scores += part
+            contig_scores += of_chromosome[:, together] @ dosages.T.astype(np.float64)
+        of_chromosomes += contig_scores.var(axis=1)
+        scores += contig_scores
     return ScoreVariances(scores.var(axis=1), of_chromosomes, variant_set.n_samples)
 
 
 def people_digest(sample_ids: Sequence[str]) -> str:
-    """Return the SHA-256 of the ids of a public panel, by which a fit knows its people again."""
+    """Return the SHA-256 of the ids of a public panel, which identifies its people to a fit."""
     return json_digest(["people of a panel", *map(str, sample_ids)]).hex()
 
 
@@ -166,13 +166,13 @@ def map_items(
 
     A map is a label and arrays for each chromosome. Labels are complete when all are taken.
     """
-    # What would publish nothing if no direction of a block had a share.
+    # Keys that would publish nothing if no direction of a block had a share.
     along_blocks = ["privacy.direction_shares"] * has_equal_shares
     along_blocks += ["privacy.ld_share"] * any(request.ld_share is not None for request in requests)
     by_size: dict[int, list[dict[str, Any]]] = {}
-    for terms in map(map_terms, requests):
-        terms_of_size = by_size.setdefault(terms["n_variants"], [])
-        terms_of_size += [] if terms in terms_of_size else [terms]
+    for request_terms in map(map_terms, requests):
+        terms_of_size = by_size.setdefault(request_terms["n_variants"], [])
+        terms_of_size += [] if request_terms in terms_of_size else [request_terms]
     for size, terms_of_size in by_size.items():
         panel = PanelChromosomes(variant_set, size, genome_build=genome_build)
         with spooled_arrays(folder) as keep:
@@ -182,22 +182,22 @@ def map_items(
             yield spectrum_item(
                 prior.population_spectrum, size, n_panel=prior.n_panel, residual_variances=residuals
             )
-            for terms in terms_of_size:
+            for request_terms in terms_of_size:
                 noise = steered_noise(
                     prior.spectrum,
                     planned_rows,
-                    mu=terms["mu"],
-                    n_phenotypes=terms["n_outcomes"],
-                    sensitivity=sensitivity_factor(terms["neighbours"]),
+                    mu=request_terms["mu"],
+                    n_phenotypes=request_terms["n_outcomes"],
+                    sensitivity=sensitivity_factor(request_terms["neighbours"]),
                     is_equal=has_equal_shares,
-                    deviation=residual_deviation(residuals, terms["n_outcomes"]),
+                    deviation=residual_deviation(residuals, request_terms["n_outcomes"]),
                 )
                 making, labels, chromosomes = MapMaking(prior, noise, panel, scores), [], []
                 for chromosome, blocks in making.chromosomes():
                     labels.append({"contig": chromosome.contig})
                     chromosomes.append(chromosome)
                     yield labels[-1], chromosome_arrays(chromosome, blocks)
-                n_outcomes = n_summed if terms["n_outcomes"] == 1 else terms["n_outcomes"]
+                n_outcomes = n_summed if request_terms["n_outcomes"] == 1 else request_terms["n_outcomes"]
                 options = {"planned_rows": planned_rows, "n_summed": n_outcomes}
                 genome = making.genome(chromosomes)
                 if along_blocks and np.isclose(genome.axis_shares.sum(), 1):
@@ -206,7 +206,7 @@ def map_items(
                         "of ancestry have all. Raise `privacy.epsilon` or `cohort.planned_people`, or leave "
                         "the key out."
                     )
-                of_genome = map_label(genome, terms, **options)
+                of_genome = map_label(genome, request_terms, **options)
                 of_genome["people"] = people_digest(variant_set.sample_id)
                 for label in labels:
                     label |= of_genome
@@ -297,7 +297,7 @@ class StoredMap:
     @cached_property
     def genome(self) -> GenomeMap:
         """The whole map; one that is not what its digest says is refused."""
-        whole = {name: np.array(self.label[name], dtype=np.float64) for name in OF_GENOME}
+        genome_arrays = {name: np.array(self.label[name], dtype=np.float64) for name in OF_GENOME}
         genome = GenomeMap(
             chromosomes=tuple(map(self.chromosome, self.contigs)),
             n_panel=self.label["n_rows"],
@@ -305,7 +305,7 @@ class StoredMap:
             clip=self.label["clip"],
             is_clipped_jointly=self.label["is_clipped_jointly"],
             **{name: tuple(self.label.get(name, ())) for name in OF_SCORES},
-            **whole,
+            **genome_arrays,
         )
         if genome.digest != self.digest:
             raise DpgrsError("The map of the genome must be as it was made, got another. Make it again.")

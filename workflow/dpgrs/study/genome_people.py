@@ -57,8 +57,8 @@ def people_axes(variant_set: "VariantSet", stored: StoredMap) -> np.ndarray:
             columns.append(columns_by_contig[contig][pruned])
     for people in people_parts(slice(0, n_people), AXIS_PEOPLE):
         centred = (
-            (_steps(variant_set, own, people) - centre[:, np.newaxis]).T
-            for own, centre in zip(columns, centres, strict=True)
+            (_steps(variant_set, chunk_columns, people) - centre[:, np.newaxis]).T
+            for chunk_columns, centre in zip(columns, centres, strict=True)
         )
         axes[:, people] = genome_axes(loadings, centred).T
     return axes
@@ -107,11 +107,13 @@ def _residuals(
         return values
     names = outcomes.names[: len(values)]
     is_binary = ~np.isnan(outcomes.prevalence[: len(values)])
-    others = set(stored.scored) - {name for name, is_0_1 in zip(names, is_binary, strict=True) if not is_0_1}
-    if others:
+    refused_names = set(stored.scored) - {
+        name for name, is_0_1 in zip(names, is_binary, strict=True) if not is_0_1
+    }
+    if refused_names:
         raise DpgrsError(
             "`public.subtract` must name outcomes that are summed and are not 0/1, got "
-            f"{', '.join(sorted(others))}. Leave it out."
+            f"{', '.join(sorted(refused_names))}. Leave it out."
         )
     return less_scores(values, measured["scores"], score_rows(stored.scored, names))
 
@@ -129,22 +131,22 @@ def contig_sums(
 ) -> ChromosomeSums:
     """Sum people's rows on a chromosome times their outcomes, which are 0 of all who are not trained on."""
     check_same_people(variant_set, outcomes)
-    terms = stored.label["terms"]
-    values = outcomes.values[terms["n_variants"]][:, :]
+    map_terms = stored.label["terms"]
+    values = outcomes.values[map_terms["n_variants"]][:, :]
     if outcomes.loadings is not None:
         values = components_of(values, outcomes.loadings, bound=outcome_bound)
     values = values[: stored.label["n_summed"]]
     values = _residuals(values, outcomes, stored, measured)
     values = np.where(outcomes.is_training, values, np.nan)
-    norm = {"norm": stored.label["clip"], "n_shared": terms["n_outcomes"]}
-    chromosome, columns = stored.chromosome(contig), columns_of_contigs(variant_set, terms["n_variants"])
+    norm = {"norm": stored.label["clip"], "n_shared": map_terms["n_outcomes"]}
+    chromosome, columns = stored.chromosome(contig), columns_of_contigs(variant_set, map_terms["n_variants"])
     return chromosome_sums(
         people_slabs(variant_set, columns[contig], chromosome.centre),
         chromosome,
         clipped_outcomes(values, bound=outcome_bound, **norm),
         axes=measured["axes"],
         outcome_norm=stored.label["clip"],
-        n_shared=terms["n_outcomes"],
+        n_shared=map_terms["n_outcomes"],
         made_with=stored.made_with(outcomes.covariate_effects),
         factors=measured.get("factors"),
         add_people=None if moments is None else moments.add,

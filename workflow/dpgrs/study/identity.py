@@ -1,4 +1,4 @@
-"""By which settings a release is known again: those that define its data, and those that make its weights."""
+"""The settings that identify a release: the ones that define its data, and the ones that make its weights."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -48,20 +48,20 @@ def public_identity(config: "StudyConfig") -> dict[str, Any]:
     """Return the public settings that say which data a release is about, and nothing of a machine.
 
     The keys are ``dataset`` (which data, in which state), ``genotypes`` (on which the rows depend),
-    ``outcomes``, ``covariates`` if there are any, and ``people`` if not everybody is taken. Of the lists of
-    people only their kinds are here, as ids are private and a digest confirms a guessed list. Lists that
+    ``outcomes``, ``covariates`` if there are any, and ``people`` if not everybody is taken. Lists of
+    people have only their kinds here, as ids are private and a digest confirms a guessed list. Lists that
     change under one `dataset.version` change the statistics: to the ledger the data changed.
     """
-    # pandas, for whoever needs it
+    # These bring pandas.
     from dpgrs.study.table_settings import covariate_identity, outcome_loadings_identity, scales_identity
 
     cohort, outcomes, dataset = config.cohort, config.outcomes, config.dataset
     public = {"genotypes": config.public.genotypes.sha256, "outcomes": config.public.outcomes.sha256}
     is_simulated = cohort.source == "simulate"
-    drawn = ["source"]
+    outcome_keys = ["source"]
     if outcomes.source == "simulate":
-        drawn += ["heritability", "causal_share"]
-        drawn += [
+        outcome_keys += ["heritability", "causal_share"]
+        outcome_keys += [
             name for name in ("factors", "network", "prevalence") if getattr(outcomes, name) is not None
         ]
     return {
@@ -72,7 +72,7 @@ def public_identity(config: "StudyConfig") -> dict[str, Any]:
         },
         "genotypes": {
             "simulation": cohort.simulation.as_dict() if is_simulated else None,
-            # REF may differ from that of a VCF of the same people, and so do the rows.
+            # REF may differ from a VCF of the same people, and the rows with it.
             **({"source": cohort.source} if cohort.source not in ("simulate", "vcf", "table") else {}),
             "field": cohort.field,
             **({"fixed_sites": True} if cohort.fixed_sites else {}),
@@ -81,7 +81,7 @@ def public_identity(config: "StudyConfig") -> dict[str, Any]:
             "seed": config.seed,
             **({"public": sorted(public["genotypes"])} if public["genotypes"] else {}),
         },
-        "outcomes": {name: getattr(outcomes, name) for name in drawn}
+        "outcomes": {name: getattr(outcomes, name) for name in outcome_keys}
         | ({"public": public["outcomes"]} if public["outcomes"] else {})
         | scales_identity(outcomes.scales)
         | outcome_loadings_identity(outcomes.loadings),

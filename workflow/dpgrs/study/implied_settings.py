@@ -11,7 +11,7 @@ from dpgrs.types import Missing
 if TYPE_CHECKING:
     from dpgrs.config.study import StudyConfig
 
-# What a release does unless told otherwise; the schema's defaults are those of a benchmark.
+# Defaults of a release; the schema has the defaults of a benchmark.
 RELEASE_DEFAULTS = {
     "methods": ["blup"],
     "replicates": 1,
@@ -20,18 +20,18 @@ RELEASE_DEFAULTS = {
     "outcomes": {"test_share": 0},
     "privacy": {"protection": ["full"], "bounds": "tight"},
 }
-# Of genotypes, outcomes or a table of the user's. The demo study shows more, which takes time and few need.
+# Defaults for the user's genotypes, outcomes or table. The demo study runs more methods, which takes time.
 REAL_DATA_DEFAULTS = {
     "methods": ["ols", "gblup", "reusecov-gauss", "blup"],
     "privacy": {"protection": ["full"]},
 }
 # A table of real numbers and measured phenotypes have one row a person.
 PEOPLE_DEFAULTS = {"cohort": {"rows": "people"}, "privacy": {"bounds": "tight"}}
-# Of outcomes that are its columns; null becomes their number.
+# Defaults for outcomes that are columns of such a table; null becomes their number.
 COLUMN_DEFAULTS = {"outcomes": {"count": None, "missing": Missing.NONE.value}}
-# Of a table of outcomes, but of their components, of which there are none that are missing.
+# Defaults for a table of outcomes, unless their components are summed: no component is missing.
 FILE_DEFAULTS = PEOPLE_DEFAULTS | {"outcomes": {"count": None, "missing": Missing.COUNTED.value}}
-# What version 0.1.0 used for the keys of PEOPLE_DEFAULTS.
+# The defaults of version 0.1.0 for the keys of PEOPLE_DEFAULTS.
 EARLIER_DEFAULTS = {"cohort": {"rows": "haplotypes"}, "privacy": {"bounds": "worst-case"}}
 
 
@@ -74,7 +74,7 @@ def implied_in_words(raw: dict[str, Any]) -> list[str]:
 def with_table_sizes(config: "StudyConfig", raw: dict[str, Any]) -> "StudyConfig":
     """Give a study of a table all of its columns unless the settings as given, `raw`, state a number.
 
-    A table that cannot be read has the schema's sizes: preflight says what is wrong.
+    A table that cannot be read has the schema's sizes: preflight names the fault.
     """
     variants = raw["variants"] if isinstance(raw.get("variants"), dict) else {}
     needs_count = takes_columns(config) and config.outcomes.count is None
@@ -82,12 +82,12 @@ def with_table_sizes(config: "StudyConfig", raw: dict[str, Any]) -> "StudyConfig
     if not is_table(config) or config.cohort.table is None or is_stated:
         return config
     try:
-        _, features, own, _ = look_at_cohort_table(config, config.cohort.table)
+        _, features, outcome_columns, _ = look_at_cohort_table(config, config.cohort.table)
     except DpgrsError:
         return config
     return config.changed(
         variants={} if "size" in variants else {"size": [len(features.names)]},
-        outcomes={"count": [len(own.names)]} if needs_count else {},
+        outcomes={"count": [len(outcome_columns.names)]} if needs_count else {},
     )
 
 
@@ -95,7 +95,7 @@ def with_site_sizes(config: "StudyConfig", raw: dict[str, Any]) -> "StudyConfig"
     """Give a study with `public.sites` all sites that pass its filters unless the settings as given state a
     number.
 
-    A table that cannot be read, or without such a site, has the schema's size: preflight says what is wrong.
+    A table that cannot be read, or without such a site, has the schema's size: preflight names the fault.
     """
     variants = raw.get("variants")
     is_stated = isinstance(variants, dict) and "size" in variants

@@ -1,7 +1,7 @@
 """A study in one process, of arrays: variant set, exact sums and draws of a replicate, without files between.
 
 A run of the workflow takes the same functions, a job each, and so do the functions for notebooks
-(`dpgrs.api`). For benchmarks alone: nothing is charged.
+(`dpgrs.api`). It is only for benchmarks: nothing is charged.
 """
 
 from collections.abc import Iterator

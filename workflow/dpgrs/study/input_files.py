@@ -1,4 +1,4 @@
-"""The user's own files that a study reads: what they held when a step read them, and what they hold now.
+"""The user's own files that a study reads: their content when a step read them, and their content now.
 
 Snakemake compares times. A file that was replaced under an older time, as by `cp -p`, `rsync -a` or from a
 backup, looks unchanged to it.
@@ -22,7 +22,7 @@ from dpgrs.study.identity import READS_OF_IDENTITY
 if TYPE_CHECKING:
     from dpgrs.config.study import StudyConfig
 
-# Lists and tables. Steps get genotypes by their options; what is scored is not charged for.
+# Lists and tables. Steps get genotypes by their options; scoring is not charged for.
 TABLES = tuple(
     key
     for key in PATHS
@@ -70,7 +70,7 @@ def files_of_settings(settings: "StudyConfig", *, study: Path) -> tuple[dict[str
     """Return the user's own files that settings name: those that must have been read, and the keys of all.
 
     The first is the path by its key in notes, without absent tables. The second is None for a part of the
-    settings, by which no genotypes are found. `study` is the study's folder, absolute. Absent genotypes of
+    settings, which does not lead to genotypes. `study` is the study's folder, absolute. Absent genotypes of
     the cohort are refused.
     """
     values = settings.as_dict()
@@ -83,16 +83,16 @@ def files_of_settings(settings: "StudyConfig", *, study: Path) -> tuple[dict[str
         must = [path for path in named if Path(path).exists()]
         may = named_tables(settings, [key for key in TABLES if key not in unused])
         if is_whole:
-            genotypes, others = _genotypes(settings)
-            must, may = must + genotypes, may + others
+            genotypes, public_files = _genotypes(settings)
+            must, may = must + genotypes, may + public_files
         must = {file_key(path, study): path for path in must}
         return must, must.keys() | {file_key(path, study) for path in may} if is_whole else None
 
 
 def keys_of_others(settings: "StudyConfig", *, study: Path) -> set[str]:
-    """Return the keys in notes of tables of the study's people alone, where others are of the reference's.
+    """Return the keys in notes of tables that are only of the study's people, not of the reference's.
 
-    What is measured on the public reference is made of none of them.
+    Measures on the public reference depend on none of them.
     """
     with contextlib.chdir(study.parents[1]):
         of_study, of_reference = (
@@ -115,7 +115,7 @@ def keys_of_absent(settings: "StudyConfig", *, study: Path) -> set[str]:
 
 
 def _genotypes(settings: "StudyConfig") -> tuple[list[Path], list[Path | str]]:
-    """Return the genotype files of a study's cohort, and those of the public reference and genetic maps."""
+    """Return a study's genotype files, and the files of the public reference and genetic maps."""
     from dpgrs.study.cohort_files import cohort_files, has_genotype_files, reference_files_of  # brings numba
     from dpgrs.study.copied_people import map_files
 
@@ -150,8 +150,9 @@ def content_marks(
 ) -> dict[str, str]:
     """Return the marks of the user's own files that a step reads, by `FILE` and the path.
 
-    Lists and tables that the settings of the step name count as read, but for those of the study's people
-    where it reads the public reference. So do tables beside `genotypes`, the given files that hold genotypes.
+    Lists and tables that the settings of the step name count as read, except tables of the study's
+    people if the step reads the public reference. Tables beside `genotypes`, the given files that hold
+    genotypes, also count.
     Files in the study's folder, an absolute path, have notes and are left out.
     """
     companions = _with_companions(genotypes) if genotypes else []
@@ -174,7 +175,7 @@ def file_key(path: Path | str, study: Path) -> str:
 
 
 def _opened(path: Path | str) -> Path:
-    """Return the path of what is opened without `..`, which after a link leads out of the link's target."""
+    """Return the path of the opened file without `..`, which after a link leads out of the link's target."""
     path = Path(path)
     return path.parent.resolve() / path.name if ".." in path.parts else path
 
@@ -196,9 +197,11 @@ def file_versions(paths: Iterable[Path]) -> dict[Path, tuple[int, ...]]:
 
     No program sets the time of an inode's change back, so two equal versions are of one content.
     """
-    every = [one for path in paths for one in (path, *path.rglob("*"), *files_below(path))]
+    every = [file for path in paths for file in (path, *path.rglob("*"), *files_below(path))]
     stats = {path: path.stat() for path in every if path.exists()}
-    return {path: (one.st_dev, one.st_ino, one.st_mtime_ns, one.st_ctime_ns) for path, one in stats.items()}
+    return {
+        path: (stat.st_dev, stat.st_ino, stat.st_mtime_ns, stat.st_ctime_ns) for path, stat in stats.items()
+    }
 
 
 def require_same_versions(versions: Mapping[Path, tuple[int, ...]], paths: Iterable[Path]) -> None:
@@ -208,7 +211,7 @@ def require_same_versions(versions: Mapping[Path, tuple[int, ...]], paths: Itera
     """
     for path in paths:
         now = file_versions([path])
-        if now != {one: versions.get(one) for one in now} or (path in versions) != path.exists():
+        if now != {file: versions.get(file) for file in now} or (path in versions) != path.exists():
             raise DpgrsError(
                 f"`{path}` must stay as it is until it is charged for, published or exported, got a file "
                 "written meanwhile. Nothing of that was done. Run one study at a time in a folder, and "
@@ -236,11 +239,11 @@ def stamps_of(
     have stamps of their own.
     """
     study, every = Path(private).parent, [Path(path) for path in paths]
-    own = [path for path in every if ".." in path.parts or study not in path.parents]
-    tables = [path for path in _with_companions(own) if path not in own] if is_genotypes else []
+    user_files = [path for path in every if ".." in path.parts or study not in path.parents]
+    tables = [path for path in _with_companions(user_files) if path not in user_files] if is_genotypes else []
     options = {"private": private, "writes": writes}
     return [
-        *(_stamp_once(path, is_genotypes=is_genotypes, **options) for path in own),
+        *(_stamp_once(path, is_genotypes=is_genotypes, **options) for path in user_files),
         *(_stamp_once(path, **options) for path in tables),
     ]
 
@@ -274,11 +277,11 @@ def _write_stamp(stamp: Path, path: str, mark: str) -> None:
     content = json.dumps([path, mark]).encode()
     earlier = stamp.read_bytes() if stamp.is_file() else None
     if content == earlier:
-        # After the clock was set back, a file from times to come would be newer than all that is made of it.
+        # After the clock was set back, a file dated in the future would be newer than all files made of it.
         if stamp.stat().st_mtime > (now := time.time()):
             os.utime(stamp, (now, now))
         return
-    # A file that a rule has made since is newer than what was made of it before.
+    # A file that a rule has made since is newer than all files that were made of it before.
     made_since = stamp.stat().st_mtime_ns if earlier == json.dumps([path, ABSENT]).encode() else None
     stamp.parent.mkdir(parents=True, exist_ok=True)
     write_closed(stamp, content)

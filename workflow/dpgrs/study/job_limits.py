@@ -17,11 +17,11 @@ from dpgrs.study.variant_terms import takes_ld
 if TYPE_CHECKING:
     from dpgrs.config.study import StudyConfig
 
-# Of a container or a job of a cluster, in bytes, or `max`.
+# The memory limit of a container or of a job of a cluster, in bytes, or `max`.
 CONTROL_GROUP = Path("/sys/fs/cgroup/memory.max")
 # The run time of a job in minutes, 30 days, unless `--resources runtime=N` states another limit.
 LONGEST_JOB = 30 * 24 * 60
-# What reads the people of the public reference in place of the cohort's.
+# Verbs that read the people of the public reference instead of the cohort's.
 OF_REFERENCE = ("measure-ld",)
 
 
@@ -37,20 +37,20 @@ def machine_memory_mb() -> int | None:
 
 def jobs_above(config: "StudyConfig", limit: int, *, resource: str = "mem_mb") -> dict[str, int]:
     """Return the jobs that would ask for more than a limit, as in `jobs_asked`."""
-    asked = jobs_asked(config, Shape(config), ReferenceShape(config), resource=resource)
-    return {verb: amount for verb, amount in asked.items() if amount > limit}
+    amounts = jobs_asked(config, Shape(config), ReferenceShape(config), resource=resource)
+    return {verb: amount for verb, amount in amounts.items() if amount > limit}
 
 
 def jobs_asked(
     config: "StudyConfig", shape: Shape, reference: Shape, *, resource: str = "mem_mb"
 ) -> dict[str, int]:
-    """Return what jobs ask for, by verb in the order of the data; shapes are of the cohort and the reference.
+    """Return requests of jobs, by verb in the order of the data; shapes are of the cohort and the reference.
 
     The jobs are those that every study of its kind has, at their first attempt. The resource is `mem_mb` in
     MB or `runtime` in minutes.
     """
     is_release = config.mode == "release"
-    draws = [one.name for one in mechanisms_of(config.methods, is_release=is_release)]
+    draws = [mechanism.name for mechanism in mechanisms_of(config.methods, is_release=is_release)]
     attempt = {"attempt": 1} | ({"threads": 1} if resource == "mem_mb" else {})
     return {
         verb: max(

@@ -1,4 +1,4 @@
-"""How files of a study were made: noted as they are made, and held against the settings of a release.
+"""How files of a study were made: noted as they are made, and compared with the settings of a release.
 
 Snakemake makes anew what other settings made, unless it is told not to. A release does not rely on that. A
 note holds all settings that were read on the way to a file, digests of the file and of what it was made from,
@@ -39,25 +39,25 @@ if TYPE_CHECKING:
     from dpgrs.config.study import StudyConfig
 
 NOTES, RESULTS, PUBLIC = "made", "results", "public"
-# What others are made from; of the rest, tables and counts for readers, nothing is told.
+# Files that others are made from. Tables and counts for readers have no provenance.
 MADE = (
     *("*.zarr", "*.npz", "*.vcf.gz"),
     *("people.txt", "sites.tsv", "pca_loadings.tsv", "settings.json", "audit.json"),
 )
 # Steps that charge compare it, and nothing is made from it.
 AUDIT = "audit.json"
-# Parts of a replicate are temporary, and their number changes no byte: what they are made of tells enough.
+# Parts of a replicate are temporary, and their number changes no byte: notes on their sources suffice.
 SHARDS = "shards"
 SITES, PEOPLE = "sites.tsv", "people.txt"
 CONTENT, UNKNOWN, CODE = "content of ", "note of ", "code of "
 CONTENT_OF_PRIVATE = f"{CONTENT}{PRIVATE}/"
 CONTENT_OF_PEOPLE = f"{CONTENT_OF_PRIVATE}{PEOPLE}"
 ITSELF = "itself"  # the digest of the file that a note is of
-# Of these steps the version counts that is raised by hand, as in their rules: an update draws nothing anew.
+# For these steps the version that is raised by hand counts, as in their rules: an update draws nothing anew.
 DRAWING, OF_MECHANISMS = ("draw", "measure-release"), f"version of mechanisms {MECHANISM_VERSION}"
 # Whether sums are of all rows at once or of shards changes no note.
 SUMMING = ("compute-statistics", "add-statistics")
-# Of people of the public reference these are not the study's, and empty.
+# For people of the public reference these are not the study's, and empty.
 UNDECLARED = ("people", "public.genotypes", "public.outcomes")
 ANEW = "Remove it, and run the study again; a replay costs nothing."
 BACK = " With `cohort.in_turn` bring genotype files that were removed back first, and remove their stores."
@@ -72,7 +72,7 @@ def settings_along(
     marks: dict[str, str] = MappingProxyType({}),
     verb: str | None = None,
 ) -> dict[str, list[str]]:
-    """Add up the settings that files were made by, and those of the step that reads them.
+    """Add up the settings that files were made by, and the settings of the step that reads them.
 
     Files that no step of the study wrote have no provenance. A private output may be made from public files,
     whose settings are compared by themselves. `marks` are of the user's own files, from
@@ -81,12 +81,12 @@ def settings_along(
     the user's that changed since the study read it first is refused.
     """
     verbs = SUMMING if verb in SUMMING else [verb] * bool(verb)
-    code = {CODE + one: _code_mark(one, settings) for one in verbs}
+    code = {CODE + step: _code_mark(step, settings) for step in verbs}
     values_by_key = {key: {value} for key, value in (own_settings(settings) | marks | code).items()}
     is_of_public = _is_public(output)
     for path in (path for path in files if _is_made(path) and path.name != AUDIT):
-        parts, digest, is_alike = _place(path)[1].parts, _digest(path), _is_public(path) == is_of_public
-        if SHARDS not in parts:
+        names, digest, is_alike = _location(path)[1].parts, _digest(path), _is_public(path) == is_of_public
+        if SHARDS not in names:
             values_by_key.setdefault(CONTENT + _name(path), set()).add(digest)
         noted = _note_as_it_is(path, digest)
         if noted is None:
@@ -105,15 +105,15 @@ def note(path: Path, found: dict[str, list[str]] | None) -> None:
 
     None removes an older note while the file is being made.
     """
-    place = note_of(path)
-    if place is None:
+    note_path = note_of(path)
+    if note_path is None:
         return
     if found is None:
-        place.unlink(missing_ok=True)
+        note_path.unlink(missing_ok=True)
         return
-    place.parent.mkdir(parents=True, exist_ok=True)
-    # Of the rest, tables with times among them, nothing is made that is charged or published.
-    write_json(place, found | ({ITSELF: [_digest(path)]} if _is_read(path) else {}))
+    note_path.parent.mkdir(parents=True, exist_ok=True)
+    # No charged or published file is made from other files, such as tables with times.
+    write_json(note_path, found | ({ITSELF: [_digest(path)]} if _is_read(path) else {}))
 
 
 @contextmanager
@@ -150,11 +150,11 @@ def only_writer(path: Path) -> Iterator[None]:
 def require_made_by(settings: "StudyConfig", files: Sequence[Path]) -> None:
     """Refuse to charge for files, or to export them, that other settings made, or not from each other.
 
-    The settings are those of the study or of the step; `files` are as in `settings_along`. Errors name the
+    The settings are of the study or of the step; `files` are as in `settings_along`. Errors name the
     file and the settings without values; a file of the user's that has changed is refused, too.
     """
-    own, contents, marks, of_public, unchosen = own_settings(settings), {}, {}, {}, []
-    anew = ANEW + BACK * (own.get("cohort.in_turn") == "true")
+    study_settings, contents, marks, of_public, unchosen = own_settings(settings), {}, {}, {}, []
+    anew = ANEW + BACK * (study_settings.get("cohort.in_turn") == "true")
     sites = [CONTENT + _name(path) for path in files if _is_public(path) and path.name == SITES]
     for path in files:
         digest = _digest(path)
@@ -176,10 +176,10 @@ def require_made_by(settings: "StudyConfig", files: Sequence[Path]) -> None:
             raise DpgrsError(
                 f"`{path}` must be made by the public sites, got no {', '.join(lacking)}. {ANEW}"
             )
-        if others := _other_settings(path, noted, own):
+        if other_keys := _other_settings(path, noted, study_settings):
             raise DpgrsError(
                 f"`{path}` must be made by the settings of the release, got others of "
-                f"{', '.join(others)}. {anew}"
+                f"{', '.join(other_keys)}. {anew}"
             )
         if older := [key for key, values in noted.items() if key.startswith(CODE) and _is_older(key, values)]:
             raise DpgrsError(
@@ -205,27 +205,30 @@ def require_made_by(settings: "StudyConfig", files: Sequence[Path]) -> None:
                 f"`{unchosen[0]}` must be made of the people whom the lists of `people` leave in the study, "
                 f"got others: `{PRIVATE}/{PEOPLE}` was not read. {ALL_ANEW}"
             )
-        if others := sorted(of_public.keys() & keys_of_others(settings, study=study)):
+        if other_tables := sorted(of_public.keys() & keys_of_others(settings, study=study)):
             raise DpgrsError(
-                f"`{of_public[others[0]]}` must be made from the tables of `evaluation`, got "
-                f"`{others[0].removeprefix(FILE)}`. {ALL_ANEW}"
+                f"`{of_public[other_tables[0]]}` must be made from the tables of `evaluation`, got "
+                f"`{other_tables[0].removeprefix(FILE)}`. {ALL_ANEW}"
             )
         must, may = files_of_settings(settings, study=study)
-        # Where metrics are not charged, less is read.
+        # If metrics are not charged, fewer files are read.
         if sites and (lacking := [path for key, path in must.items() if key not in marks]):
             raise DpgrsError(
                 f"`{lacking[0]}` must be among the files that the study read, got another. {ALL_ANEW}"
             )
-        if may is not None and (others := [key.removeprefix(FILE) for key in marks if key not in may]):
+        if may is not None and (stray := [key.removeprefix(FILE) for key in marks if key not in may]):
             raise DpgrsError(
-                f"The study must be made from the files that its settings name, got `{others[0]}`. {ALL_ANEW}"
+                f"The study must be made from the files that its settings name, got `{stray[0]}`. {ALL_ANEW}"
             )
 
 
 def require_public(files: Iterable[Path | None]) -> None:
-    """Refuse private files of a study, also behind links, where nothing is charged for what they tell."""
+    """Refuse private files of a study, also behind links, if nothing is charged for their content."""
     for path in filter(None, files):
-        if any(place and place[0].name == PRIVATE for place in map(_place, (path, Path(path).resolve()))):
+        if any(
+            location and location[0].name == PRIVATE
+            for location in map(_location, (path, Path(path).resolve()))
+        ):
             raise DpgrsError(
                 f"`{path}` must be a public file, as nothing is charged for what it tells, got a "
                 "private one. Name the one in the study's folder `public`."
@@ -256,31 +259,31 @@ def made_otherwise(own: Mapping[str, str], *, private: Path) -> dict[Path, list[
 
     The settings to compare with are as from `own_settings`, all or some.
     """
-    found = {}
+    keys_by_file = {}
     folder = Path(private, NOTES)
-    for place in sorted(folder.rglob("*.json")):
-        name = place.relative_to(folder).with_suffix("")
+    for note_path in sorted(folder.rglob("*.json")):
+        name = note_path.relative_to(folder).with_suffix("")
         top = private if name.parts[0] != PUBLIC else Path(private).with_name(PUBLIC)
         path = Path(top, *name.parts[name.parts[0] == PUBLIC :])
-        if path.exists() and (others := _other_settings(path, _read(path), own)):
-            found[path] = others
-    return found
+        if path.exists() and (other_keys := _other_settings(path, _read(path), own)):
+            keys_by_file[path] = other_keys
+    return keys_by_file
 
 
 def note_of(path: Path | str) -> Path | None:
     """Return the path of the note on a file of a study, in `NOTES` of its private folder; None for other
     files."""
-    found = _place(path)
-    if found is None:
+    location = _location(path)
+    if location is None:
         return None
-    folder, name = found
+    folder, name = location
     return folder.with_name(PRIVATE) / NOTES / (f"{PUBLIC}/" * (folder.name == PUBLIC) + f"{name}.json")
 
 
 def study_of(path: Path | str) -> Path | None:
     """Return the folder of the study that a file lies in; None for other files."""
-    found = _place(path)
-    return found and found[0].parent
+    location = _location(path)
+    return location and location[0].parent
 
 
 def own_settings(settings: "StudyConfig | None") -> dict[str, str]:
@@ -288,7 +291,7 @@ def own_settings(settings: "StudyConfig | None") -> dict[str, str]:
     return dict(_leaves(settings.as_dict(), "")) if settings else {}
 
 
-def _place(path: Path | str) -> tuple[Path, Path] | None:
+def _location(path: Path | str) -> tuple[Path, Path] | None:
     """Return the private or public folder of a study that a path lies in, and its name there."""
     path = Path(path).absolute()
     for folder in path.parents:
@@ -299,7 +302,7 @@ def _place(path: Path | str) -> tuple[Path, Path] | None:
 
 def _is_made(path: Path) -> bool:
     """Return whether a file is one of a study, exists, and is a source of other files."""
-    return _place(path) is not None and path.exists() and _is_read(path)
+    return _location(path) is not None and path.exists() and _is_read(path)
 
 
 def _is_read(path: Path) -> bool:
@@ -307,17 +310,17 @@ def _is_read(path: Path) -> bool:
 
 
 def _name(path: Path) -> str:
-    folder, name = _place(path)
+    folder, name = _location(path)
     return f"{folder.name}/{name}"
 
 
 def _is_public(path: Path) -> bool:
-    found = _place(path)
-    return found is not None and found[0].name == PUBLIC
+    location = _location(path)
+    return location is not None and location[0].name == PUBLIC
 
 
 def _is_undeclared(key: str) -> bool:
-    return any(f"{key}.".startswith(f"{one}.") for one in UNDECLARED)
+    return any(f"{key}.".startswith(f"{undeclared}.") for undeclared in UNDECLARED)
 
 
 def _read(path: Path) -> dict[str, list[str]]:
@@ -326,17 +329,17 @@ def _read(path: Path) -> dict[str, list[str]]:
 
 def _note_as_it_is(path: Path, digest: str | None) -> dict[str, list[str]] | None:
     """Return the note on a file; None if there is none, or the file has changed since."""
-    place = note_of(path)
-    if place is None or not place.exists() or read_json(place).get(ITSELF) != [digest]:
+    note_path = note_of(path)
+    if note_path is None or not note_path.exists() or read_json(note_path).get(ITSELF) != [digest]:
         return None
     return _read(path)
 
 
-def _other_settings(path: Path, noted: Mapping[str, list[str]], own: Mapping[str, str]) -> list[str]:
+def _other_settings(path: Path, noted: Mapping[str, list[str]], expected: Mapping[str, str]) -> list[str]:
     """Return the keys of settings that have other values in a note."""
     if _is_public(path):
-        own = {key: value for key, value in own.items() if not _is_undeclared(key)}
-    return [key for key, values in noted.items() if _is_other(key, values, own)]
+        expected = {key: value for key, value in expected.items() if not _is_undeclared(key)}
+    return [key for key, values in noted.items() if _is_other(key, values, expected)]
 
 
 def _code_mark(verb: str, settings: "StudyConfig | None") -> str:
@@ -354,19 +357,21 @@ def _is_older(key: str, values: Sequence[str]) -> bool:
     return len(values) > 1 or not {*values} <= now | ({code_read(verb)} if is_there else set())
 
 
-def _is_other(key: str, values: Sequence[str], own: Mapping[str, str]) -> bool:
+def _is_other(key: str, values: Sequence[str], expected: Mapping[str, str]) -> bool:
     """Return whether a setting had another value, or was a section then or now but not both."""
-    if key in own:
-        return values != [own[key]]
-    return len(values) > 1 or any(key.startswith(f"{one}.") or one.startswith(f"{key}.") for one in own)
+    if key in expected:
+        return values != [expected[key]]
+    return len(values) > 1 or any(
+        key.startswith(f"{expected_key}.") or expected_key.startswith(f"{key}.") for expected_key in expected
+    )
 
 
-def _leaves(section: Mapping[str, Any], place: str) -> Iterator[tuple[str, str]]:
+def _leaves(section: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, str]]:
     for name, value in section.items():
         if isinstance(value, dict):
-            yield from _leaves(value, f"{place}{name}.")
+            yield from _leaves(value, f"{prefix}{name}.")
         else:
-            yield f"{place}{name}", json.dumps(value, sort_keys=True)
+            yield f"{prefix}{name}", json.dumps(value, sort_keys=True)
 
 
 def _digest(path: Path) -> str | None:

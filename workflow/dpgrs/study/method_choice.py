@@ -1,4 +1,4 @@
-"""What `methods: auto` is of a study: a choice by public settings alone (docs/how-to/plan.md)."""
+"""The method that `methods: auto` chooses for a study, only by public settings (docs/how-to/plan.md)."""
 
 import math
 from itertools import product
@@ -37,7 +37,7 @@ def chosen_methods(config: StudyConfig) -> list[str]:
 
 
 def with_chosen_methods(config: StudyConfig) -> StudyConfig:
-    """Return a configuration with methods in place of `auto`."""
+    """Return a configuration with methods instead of `auto`."""
     methods = config.methods
     if AUTO not in methods:
         return config
@@ -58,8 +58,8 @@ def choice_in_words(config: StudyConfig, *, says_default: bool = True, is_asked:
 
 def candidates(config: StudyConfig) -> list[str]:
     """Return the methods among which `methods: auto` chooses with these genotypes, however many outcomes."""
-    terms = list(product(config.privacy.protection, config.variants.size))
-    return [name for name in REASONS if any(_serves(name, config, *request) for request in terms)]
+    combinations = list(product(config.privacy.protection, config.variants.size))
+    return [name for name in REASONS if any(_serves(name, config, *request) for request in combinations)]
 
 
 def method_of_request(
@@ -135,7 +135,7 @@ def _rows_to_noise(
         )
         return float(f"{training_rows(config, people) * variance / request.noise_sd['gram']:.2g}")
     except DpgrsError:
-        return None  # the preflight says what is wrong
+        return None  # the preflight names the fault
 
 
 def _serves(name: str, config: StudyConfig, protection: Protection, n_variants: int) -> bool:
@@ -150,8 +150,8 @@ def _serves(name: str, config: StudyConfig, protection: Protection, n_variants: 
     if config.privacy.outcome_budget == "joint":
         has_budget = name != ALONE
     else:
-        known = {"protection": protection, "has_effects": bool(public.effects)}
-        has_budget = not joins_outcomes(name, config.regression.as_dict(), **known)
+        budget_options = {"protection": protection, "has_effects": bool(public.effects)}
+        has_budget = not joins_outcomes(name, config.regression.as_dict(), **budget_options)
     return (
         has_budget
         and n_variants <= most_variants(name)
@@ -208,5 +208,5 @@ def outcome_counts_ahead(config: StudyConfig) -> list[int]:
     try:
         counts = drawn_counts(outcomes) or [stated_count(outcomes)[0]]
     except DpgrsError:
-        return [1]  # the preflight says what is wrong
+        return [1]  # the preflight names the fault
     return [count or 1 for count in counts]

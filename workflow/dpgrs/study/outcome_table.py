@@ -73,12 +73,14 @@ class OutcomeTable:
             os.posix_fallocate(file.fileno(), 0, max(8 * len(sample_id) * len(self.names), 1))
             self._values = np.memmap(file, np.float64, "w+", shape=(len(sample_id), len(self.names)))
         people_counts, scale, has_others = PeopleCount("outcome", sample_id), OutcomeScale(), False
-        for part in outcome_chunks(path, columns=slice(count)):
-            own = people_counts.add(part if constants is None else self._standardised(part, constants))
-            scale.add(own)
-            has_others |= len(own) < len(part)
-            places = self._place[own.index].to_numpy()
-            self._values[places], self._is_there[places] = own.to_numpy(), True
+        for chunk in outcome_chunks(path, columns=slice(count)):
+            chunk_values = people_counts.add(
+                chunk if constants is None else self._standardised(chunk, constants)
+            )
+            scale.add(chunk_values)
+            has_others |= len(chunk_values) < len(chunk)
+            row_indices = self._place[chunk_values.index].to_numpy()
+            self._values[row_indices], self._is_there[row_indices] = chunk_values.to_numpy(), True
         if public_digest is not None and (has_others or not self._is_there.all()):
             raise DpgrsError(
                 f"`outcomes.file`, `{path}`, must be of the people of the panel and no others under feature "
@@ -113,8 +115,8 @@ class OutcomeTable:
                 "another. Restore the published one."
             )
 
-    def _standardised(self, part: pd.DataFrame, constants: pd.DataFrame) -> pd.DataFrame:
+    def _standardised(self, chunk: pd.DataFrame, constants: pd.DataFrame) -> pd.DataFrame:
         try:
-            return standardise(part, constants, requires_binary=TableCheck.BINARY in self._checks)
+            return standardise(chunk, constants, requires_binary=TableCheck.BINARY in self._checks)
         except DpgrsError as error:
             raise DpgrsError(f"{error} {TELL_NOBODY}" if self._is_release else str(error)) from None

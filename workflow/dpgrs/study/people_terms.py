@@ -1,4 +1,4 @@
-"""What is asked of the people of a study, as settings: files of ids, consent codes, relatives, a number."""
+"""The settings that choose the people of a study: files of ids, consent codes, relatives, a number."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -39,10 +39,12 @@ class PeopleTerms:
     @property
     def public(self) -> dict[str, Any]:
         """The kinds of lists that choose the people, without paths; empty if everybody is taken."""
-        terms = {name: True for name in ("keep", "remove", "related") if getattr(self, name) is not None}
+        public_terms = {
+            name: True for name in ("keep", "remove", "related") if getattr(self, name) is not None
+        }
         if self.allow:
-            terms["consent"] = {"column": self.consent_column, "allow": sorted(self.allow)}
-        return terms
+            public_terms["consent"] = {"column": self.consent_column, "allow": sorted(self.allow)}
+        return public_terms
 
     @property
     def in_words(self) -> str:

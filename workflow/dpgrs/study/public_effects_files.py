@@ -19,17 +19,17 @@ def outcome_stem(name: str) -> str:
 
 def files_named(stem: str, names: Sequence[str]) -> list[int]:
     """Return the places of the files that are named after an outcome, whose name as a file is the stem."""
-    return [place for place, name in enumerate(names) if outcome_stem(name) == stem]
+    return [index for index, name in enumerate(names) if outcome_stem(name) == stem]
 
 
 def save_effects(path: Path | str, files: Sequence[Mapping[str, Any]], values: Mapping[int, Any]) -> None:
     """Write public effects.
 
     Each public file has its ``name``, its ``digest``, SHA-256 in hexadecimal, whether it ``is_marginal``, and
-    what was ``matched``, in words. The values are (n_files, n_variants) float64 effects per copy of ALT, by
-    the number of variants.
+    the counts of ``matched`` variants, in words. The values are (n_files, n_variants) float64 effects per
+    copy of ALT, by the number of variants.
     """
-    items = [({"n_variants": size, "files": files}, {"values": own}) for size, own in values.items()]
+    items = [({"n_variants": size, "files": files}, {"values": effects}) for size, effects in values.items()]
     save_labelled(path, items)
 
 
@@ -48,15 +48,15 @@ def effects_to_subtract(path: Path | str, stems: Mapping[str, str]) -> dict[int,
     list them in another order have the same map, and so the same request.
     """
     files, values = load_effects(path)
-    names = [one["name"] for one in files]
-    places = {outcome: files_named(stem, names) for outcome, stem in sorted(stems.items())}
-    for outcome, named in places.items():
+    names = [file["name"] for file in files]
+    file_indices = {outcome: files_named(stem, names) for outcome, stem in sorted(stems.items())}
+    for outcome, named in file_indices.items():
         if len(named) != 1:
             raise DpgrsError(
                 f"`public.effects` must have one file named after {outcome} of `public.subtract`, got "
                 f"{len(named)}. Match them again: dpgrs match-effects"
             )
     return {
-        size: {outcome: of_size[named[0]] for outcome, named in places.items()}
+        size: {outcome: of_size[named[0]] for outcome, named in file_indices.items()}
         for size, of_size in values.items()
     }

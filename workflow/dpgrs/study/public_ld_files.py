@@ -31,9 +31,9 @@ def ld_of_variants(
         norm = row_norm_of(frequency, rows=rows, factor=factor)
         options = {"row_norm": norm, "n_haplotypes": variant_set.n_haplotypes, "rows": rows}
         X = frequency_rows(genotypes, frequency, **options)
-        places = {name: variant_set.variants[name].to_numpy()[columns] for name in ("contig", "position")}
+        loci = {name: variant_set.variants[name].to_numpy()[columns] for name in ("contig", "position")}
         n_alleles = 2 if rows == Rows.HAPLOTYPES else 1
-        ld = public_ld(X * GENOTYPE_STEP, **places, rows_per_person=n_alleles)
+        ld = public_ld(X * GENOTYPE_STEP, **loci, rows_per_person=n_alleles)
         ld_by_size[size] = ld, hashlib.sha256(np.ascontiguousarray(X).tobytes()).hexdigest()
     return ld_by_size
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from dpgrs.methods.sum_mechanisms import SharedStatistics
     from dpgrs.privacy.ledger.ledger import Book
 
-# What an identity says that a run finds out: the sites chosen, and by them and the draws all that follows.
+# Terms of an identity that a run finds out: the chosen sites, and all that follows from them and the draws.
 FOUND_LATER = ("sites", "part", "row_norm", "loadings", "ld", "adjusted_by")
 REGRESSION = CovariateRegression.name
 UNKNOWN_NORM = 1.0
@@ -80,9 +80,9 @@ def total_epsilon(config: "StudyConfig") -> float:
 
 def whole_cost(config: "StudyConfig") -> Cost:
     """Return the Cost of all parts of a release to a unit of its account, replays too."""
-    parts = _all_parts(config)[1]
-    mu_squared = sum(part.times * part.cost.mu_squared for part in parts)
-    pure = sum((part.times * part.cost.pure_epsilon for part in parts), Fraction(0))
+    planned_requests = _all_parts(config)[1]
+    mu_squared = sum(planned.times * planned.cost.mu_squared for planned in planned_requests)
+    pure = sum((planned.times * planned.cost.pure_epsilon for planned in planned_requests), Fraction(0))
     return Cost(mu_squared, pure)
 
 
@@ -90,9 +90,9 @@ def certain_cost(config: "StudyConfig", book: "Book") -> Cost:
     """Return what a release costs at least beyond what its ledger holds, to a unit of its account.
 
     A request that the ledger holds is a replay and free. A run finds out which sites are chosen; a request
-    that differs from an earlier one only in what follows from them or in names of outcomes counts as a replay
-    here. What rests on noise that is new is new. The job that charges compares everything. A table that must
-    tell the number of outcomes and cannot be read is refused.
+    that differs from an earlier one only in terms that follow from them or in names of outcomes counts as a
+    replay here. A request that rests on new noise is new. The job that charges compares everything. A table
+    that must state the number of outcomes and cannot be read is refused.
     """
     return _cost_of_new(config, book)
 
@@ -100,8 +100,8 @@ def certain_cost(config: "StudyConfig", book: "Book") -> Cost:
 def later_cost(config: "StudyConfig", book: "Book", *, n_new: Mapping[str, int]) -> Cost:
     """Return what a release costs at least after one of its charging jobs, to a unit of its account.
 
-    `n_new` has numbers of new requests by the kind of a Part: those of the job, and the genotypes before a
-    regression on covariates is charged. Of other kinds as much is known as in `certain_cost`.
+    `n_new` has numbers of new requests by the kind of a Part: the job's own, and the genotypes before a
+    regression on covariates is charged. Other kinds count as in `certain_cost`.
     """
     kinds = {"genotypes", "outcomes", "accuracy"} if "covariates" in n_new else {"accuracy"}
     return _cost_of_new(config, book, n_new=n_new, kinds=kinds)
@@ -115,31 +115,33 @@ def _cost_of_new(
     kinds: Collection[str] | None = None,
 ) -> Cost:
     """Return what new requests cost at least, those of some kinds or all; `n_new` as in `later_cost`."""
-    wanted = _wanted(config)
-    new = Counter({known: part.times for known, part in wanted.items()})
-    new -= Counter(_replayed(earlier, wanted) for earlier in book.requests.values())
-    new |= Counter({known: n_new.get(part.kind, 0) for known, part in wanted.items()})
-    new |= _resting_on(new, wanted)
+    planned_requests = _planned_requests(config)
+    new = Counter({key: planned.times for key, planned in planned_requests.items()})
+    new -= Counter(_replayed(earlier, planned_requests) for earlier in book.requests.values())
+    new |= Counter({key: n_new.get(planned.kind, 0) for key, planned in planned_requests.items()})
+    new |= _resting_on(new, planned_requests)
     costs = [
-        (times, wanted[known].cost)
-        for known, times in new.items()
-        if kinds is None or wanted[known].kind in kinds
+        (times, planned_requests[key].cost)
+        for key, times in new.items()
+        if kinds is None or planned_requests[key].kind in kinds
     ]
     mu_squared = sum(times * cost.mu_squared for times, cost in costs)
     pure = sum((times * cost.pure_epsilon for times, cost in costs), Fraction(0))
     return Cost(mu_squared * (1 - Fraction(MARGIN)), pure)
 
 
-def _resting_on(new: Counter[str], wanted: Mapping[str, Part]) -> Counter[str]:
+def _resting_on(new: Counter[str], planned_requests: Mapping[str, Part]) -> Counter[str]:
     """Count the requests that rest on new noise: sums of adjusted outcomes, and accuracies of new weights."""
-    known = {part.kind: one for one, part in wanted.items()}
-    sums, accuracy = known["outcomes"], known.get("accuracy")
-    times, resting = wanted[sums].times, Counter()
+    key_by_kind = {planned.kind: key for key, planned in planned_requests.items()}
+    sums, accuracy = key_by_kind["outcomes"], key_by_kind.get("accuracy")
+    times, resting = planned_requests[sums].times, Counter()
     # All budgets are adjusted together.
-    resting[sums] = times if new[known.get("covariates")] else 0
+    resting[sums] = times if new[key_by_kind.get("covariates")] else 0
     if accuracy is not None:
-        n_budgets, n_new = wanted[accuracy].times, max(new[sums], resting[sums])
-        resting[accuracy] = n_budgets if new[known.get("genotypes")] else math.ceil(n_new * n_budgets / times)
+        n_budgets, n_new = planned_requests[accuracy].times, max(new[sums], resting[sums])
+        resting[accuracy] = (
+            n_budgets if new[key_by_kind.get("genotypes")] else math.ceil(n_new * n_budgets / times)
+        )
     return resting
 
 
@@ -148,12 +150,13 @@ def other_version(config: "StudyConfig", book: "Book") -> int | None:
 
     None means that this version made it, or none.
     """
-    wanted = _wanted(config)
+    planned_requests = _planned_requests(config)
     versions = {
         earlier.identity["version"]
         for earlier in book.requests.values()
         # An accuracy is of weights, which are another version's or another release's.
-        if earlier.identity["mechanism"] != ACCURACY and _replayed(earlier, wanted, version=MECHANISM_VERSION)
+        if earlier.identity["mechanism"] != ACCURACY
+        and _replayed(earlier, planned_requests, version=MECHANISM_VERSION)
     }
     return min(versions - {MECHANISM_VERSION}, default=None)
 
@@ -166,7 +169,7 @@ def settings_of_ledger(config: "StudyConfig", book: "Book") -> dict[str, Any] | 
     """
     if "gram" not in mechanism_of(config.methods[0]).draws.get("genotypes", ()):
         return None
-    for missing in sorted(Missing, key=lambda one: one != config.outcomes.missing):
+    for missing in sorted(Missing, key=lambda option: option != config.outcomes.missing):
         changed = config.changed(outcomes={"missing": missing})
         if (share := _share_of_ledger(changed, book)) is not None:
             return {"privacy.gram_share": share, "outcomes.missing": missing.value}
@@ -177,14 +180,14 @@ def _share_of_ledger(config: "StudyConfig", book: "Book") -> float | None:
     """Return the share with which X'X would be one that the ledger holds, the study's own first."""
     request, (genotypes, *_) = _all_parts(config)
     account = account_of(config.privacy)
-    drawn = [earlier for earlier in book.requests.values() if earlier.account == account]
-    known = defaultdict(list)
-    for earlier in drawn:
-        known[_as_known(earlier.identity, account)].append(earlier)
-    rest = sum(request.budget.get(name, 0) ** 2 for name in ("gram", "cross", "cases"))
+    charged_requests = [earlier for earlier in book.requests.values() if earlier.account == account]
+    requests_by_key = defaultdict(list)
+    for earlier in charged_requests:
+        requests_by_key[_as_known(earlier.identity, account)].append(earlier)
+    mu_squared = sum(request.budget.get(name, 0) ** 2 for name in ("gram", "cross", "cases"))
     shares = [request.share_of_gram] + [
-        float(f"{float(_mu(draw)) ** 2 / rest:.{n_digits}g}")
-        for earlier in reversed(drawn)
+        float(f"{float(_mu(draw)) ** 2 / mu_squared:.{n_digits}g}")
+        for earlier in reversed(charged_requests)
         for draw in earlier.identity["draws"]
         if draw.get("statistic") == "gram"
         for n_digits in (2, 3, 4)
@@ -194,8 +197,8 @@ def _share_of_ledger(config: "StudyConfig", book: "Book") -> float | None:
         if genotypes.kind != "genotypes" or not 0 < share < 1:
             continue
         # The first request of a release is of the genotypes if any is.
-        first, part = next(iter(_wanted(changed).items()))
-        if any(_is_by(earlier, part.mus) for earlier in known[first]):
+        first, planned = next(iter(_planned_requests(changed).items()))
+        if any(_is_by(earlier, planned.mus) for earlier in requests_by_key[first]):
             return share
     return None
 
@@ -203,15 +206,15 @@ def _share_of_ledger(config: "StudyConfig", book: "Book") -> float | None:
 def asks_again(config: "StudyConfig", requests: Iterable[Request]) -> bool:
     """Return whether a release makes all of these requests of the ledger again, as far as is known before a
     run."""
-    parts = _wanted(config)
-    wanted = Counter({known: part.times for known, part in parts.items()})
-    return Counter(_replayed(earlier, parts) for earlier in requests) <= wanted
+    planned_requests = _planned_requests(config)
+    planned_counts = Counter({key: planned.times for key, planned in planned_requests.items()})
+    return Counter(_replayed(earlier, planned_requests) for earlier in requests) <= planned_counts
 
 
-def _wanted(config: "StudyConfig") -> dict[str, Part]:
-    """Map what is known of every request of a release before a run to its Part."""
-    account, (request, parts) = account_of(config.privacy), _all_parts(config)
-    return {_as_known(_identity(part, config, request), account): part for part in parts}
+def _planned_requests(config: "StudyConfig") -> dict[str, Part]:
+    """Map the public key of every request of a release, known before a run, to its Part."""
+    account, (request, planned_requests) = account_of(config.privacy), _all_parts(config)
+    return {_as_known(_identity(planned, config, request), account): planned for planned in planned_requests}
 
 
 def _all_parts(config: "StudyConfig") -> tuple[PrivacyRequest, list[Part]]:
@@ -221,7 +224,7 @@ def _all_parts(config: "StudyConfig") -> tuple[PrivacyRequest, list[Part]]:
     counted = outcomes.count or [len(summed_outcomes(sums) if sums else outcome_names(outcomes.file))]
     count = drawn_counts(outcomes.changed(count=counted))[0]
     request = _request(config, n_shared=count if config.privacy.outcome_budget == "joint" else 1)
-    return request, _parts(config, request, n_budgets=count // request.n_outcomes)
+    return request, _release_requests(config, request, n_budgets=count // request.n_outcomes)
 
 
 def _request(config: "StudyConfig", *, n_shared: int) -> PrivacyRequest:
@@ -244,15 +247,15 @@ def _request(config: "StudyConfig", *, n_shared: int) -> PrivacyRequest:
     )
     if not METHODS[config.methods[0]].draws_from_rows:
         return request
-    request, terms = replace(request, outcome_norm=None), screening_terms(config)
-    return request if terms is None else ScreenedRequest(**asdict(request), screening=terms)
+    request, screening = replace(request, outcome_norm=None), screening_terms(config)
+    return request if screening is None else ScreenedRequest(**asdict(request), screening=screening)
 
 
 def case_share(config: "StudyConfig") -> float | None:
-    """Return the share of the numbers of cases in what a release draws; None where it counts none."""
-    drawn = mechanism_of(config.methods[0]).draws.get("outcomes", ())
+    """Return the share of the budget for numbers of cases; None if the release counts none."""
+    outcome_statistics = mechanism_of(config.methods[0]).draws.get("outcomes", ())
     is_public = config.privacy.protection[0] == Protection.FEATURE
-    return config.privacy.case_share if "cases" in drawn and not is_public else None
+    return config.privacy.case_share if "cases" in outcome_statistics and not is_public else None
 
 
 def screening_terms(config: "StudyConfig") -> ScreeningTerms | None:
@@ -265,28 +268,34 @@ def _norms(config: "StudyConfig", n_shared: int) -> dict[str, Any]:
     """Return how rows will be clipped; the norm of genotypes follows from sites that are yet to be chosen."""
     outcomes, privacy = config.outcomes, config.privacy
     norm = outcome_norm(n_shared, factor=privacy.outcome_clip, bound=outcomes.bound)
-    known = {"coding": Coding.FREQUENCY, "row_norm": UNKNOWN_NORM, "outcome_norm": norm}
-    return known | column_terms(config)
+    row_bounds = {"coding": Coding.FREQUENCY, "row_norm": UNKNOWN_NORM, "outcome_norm": norm}
+    return row_bounds | column_terms(config)
 
 
-def _parts(config: "StudyConfig", request: PrivacyRequest, *, n_budgets: int) -> list[Part]:
+def _release_requests(config: "StudyConfig", request: PrivacyRequest, *, n_budgets: int) -> list[Part]:
     """List the requests of a release, as its steps make them."""
     mechanism, evaluation = mechanism_of(config.methods[0]), config.evaluation
     budget = mechanism.terms(request).budget
-    # What is public has no share, and is not drawn.
-    shared, own = ([budget[name] for name in draws if budget[name]] for draws in mechanism.draws.values())
-    parts = [Part("genotypes", tuple(shared), times=1)] if shared else []
+    # Public statistics have no share, and are not drawn.
+    shared, outcome_mus = (
+        [budget[name] for name in draws if budget[name]] for draws in mechanism.draws.values()
+    )
+    planned_requests = [Part("genotypes", tuple(shared), times=1)] if shared else []
     times = mechanism.requests_of_outcomes(n_budgets * request.n_outcomes, request)
-    parts.append(Part("outcomes", tuple(own), times=times, epsilons=mechanism.pure_budget(request)))
+    planned_requests.append(
+        Part("outcomes", tuple(outcome_mus), times=times, epsilons=mechanism.pure_budget(request))
+    )
     if adjusts_first(config):
         first = regression_request(config, request)
-        parts.append(Part("covariates", tuple(first.budget.values()), times=n_budgets))
+        planned_requests.append(Part("covariates", tuple(first.budget.values()), times=n_budgets))
     if evaluation.metrics == Metrics.CHARGED:
-        terms = {"shares": (1.0,), "accounting": request.accounting}
-        parts.append(
-            Part("accuracy", split_budget(evaluation.epsilon, request.delta, **terms), times=n_budgets)
+        split_options = {"shares": (1.0,), "accounting": request.accounting}
+        planned_requests.append(
+            Part(
+                "accuracy", split_budget(evaluation.epsilon, request.delta, **split_options), times=n_budgets
+            )
         )
-    return parts
+    return planned_requests
 
 
 def regression_request(config: "StudyConfig", request: PrivacyRequest) -> CovariateRequest:
@@ -295,15 +304,15 @@ def regression_request(config: "StudyConfig", request: PrivacyRequest) -> Covari
     return covariate_request(request, n_covariates=n_covariates, settings=config)
 
 
-def _identity(part: Part, config: "StudyConfig", request: PrivacyRequest) -> dict[str, Any]:
+def _identity(planned: Part, config: "StudyConfig", request: PrivacyRequest) -> dict[str, Any]:
     """Return the public identity of a part as far as it is known before a run; outcomes are numbered."""
     mechanism = mechanism_of(config.methods[0])
-    if part.kind == "covariates":
+    if planned.kind == "covariates":
         mechanism, request = mechanism_named(REGRESSION), regression_request(config, request)
-    about = _numbered(part.kind, mechanism, request)
-    own = {"mechanism": mechanism.name, "drawn_before": mechanism.drawn_before(request)}
-    identity = identify_part(public_identity(config), "", request, about, **own)
-    if part.kind == "accuracy":
+    numbered_part = _numbered(planned.kind, mechanism, request)
+    mechanism_terms = {"mechanism": mechanism.name, "drawn_before": mechanism.drawn_before(request)}
+    identity = identify_part(public_identity(config), "", request, numbered_part, **mechanism_terms)
+    if planned.kind == "accuracy":
         bound = config.evaluation.residual_bound or config.outcomes.bound
         weights = fit_identity(fit_settings(config))
         identity = identify_accuracy(identity, residual_bound=bound, weights=weights)
@@ -313,9 +322,9 @@ def _identity(part: Part, config: "StudyConfig", request: PrivacyRequest) -> dic
             "epsilon": exact_text(epsilon),
             "n_choices": request.choices.n_choices,
         }
-        for epsilon in part.epsilons
+        for epsilon in planned.epsilons
     ]
-    draws += [{"family": GaussianEvent.family}] * len(part.mus)
+    draws += [{"family": GaussianEvent.family}] * len(planned.mus)
     return identity | {"version": MECHANISM_VERSION, "draws": draws}
 
 
@@ -330,13 +339,13 @@ def _numbered(kind: str, mechanism: "SharedStatistics", request: PrivacyRequest)
     return mechanism.depends_on((kind, *names[:n_own]), names, request)
 
 
-def _replayed(earlier: Request, wanted: Mapping[str, Part], **changes: Any) -> str | None:
-    """Return the key of the wanted request that a request of the ledger is, with changes to its identity.
+def _replayed(earlier: Request, planned_requests: Mapping[str, Part], **changes: Any) -> str | None:
+    """Return the key of the planned request that a request of the ledger is, with changes to its identity.
 
-    None if it is none of the wanted ones.
+    None if it is none of the planned ones.
     """
-    known = _as_known(earlier.identity | changes, earlier.account)
-    return known if known in wanted and _is_by(earlier, wanted[known].mus) else None
+    key = _as_known(earlier.identity | changes, earlier.account)
+    return key if key in planned_requests and _is_by(earlier, planned_requests[key].mus) else None
 
 
 def _is_by(earlier: Request, mus: Sequence[float]) -> bool:
@@ -361,21 +370,21 @@ def _mu(draw: Mapping[str, str]) -> Fraction:
 
 
 def _as_known(identity: Mapping[str, Any], account: Account) -> str:
-    """Digest what was known of a request before its run; of names, their number only.
+    """Digest the terms of a request that are known before its run; of names, only their number.
 
-    `_is_by` compares what is known of normal noise, its share of the budget.
+    `_is_by` compares normal noise by its share of the budget.
     """
-    known = {name: value for name, value in identity.items() if name not in FOUND_LATER}
+    fields = {name: value for name, value in identity.items() if name not in FOUND_LATER}
     of_draw = ("family", "epsilon", "n_choices")
-    known["draws"] = [[draw.get(name) for name in of_draw] for draw in identity.get("draws", [])]
+    fields["draws"] = [[draw.get(name) for name in of_draw] for draw in identity.get("draws", [])]
     if identity["mechanism"] == REGRESSION:
-        known["row_norm"] = identity.get("row_norm")  # no sites are needed for it
-    if "outcomes" in known:
-        known["outcomes"] = known["outcomes"] | {"names": len(known["outcomes"]["names"])}
-        # The largest there is of public outcomes, or the best clip by a public map.
+        fields["row_norm"] = identity.get("row_norm")  # no sites are needed for it
+    if "outcomes" in fields:
+        fields["outcomes"] = fields["outcomes"] | {"names": len(fields["outcomes"]["names"])}
+        # The norm is the largest row of public outcomes, or the best clip by a public map.
         if account.protection == Protection.FEATURE or _is_of_map(identity):
-            known["outcomes"].pop("norm", None)
-    if "weights" in known:
+            fields["outcomes"].pop("norm", None)
+    if "weights" in fields:
         later = ("statistics", "ld", "effects", "effect_names")
-        known["weights"] = {name: value for name, value in known["weights"].items() if name not in later}
-    return digest([str(account), known])
+        fields["weights"] = {name: value for name, value in fields["weights"].items() if name not in later}
+    return digest([str(account), fields])

@@ -28,7 +28,7 @@ def output_digests(outputs: Mapping[Any, Any]) -> dict[Any, str]:
 
     The outputs, from a mechanism's ``outputs``, are tuples of arrays and numbers.
     """
-    return {part: _digest(arrays) for part, arrays in outputs.items()}
+    return {release_part: _digest(arrays) for release_part, arrays in outputs.items()}
 
 
 def load_released(path: Path | str, book: "Book") -> tuple[dict[str, Any], Any]:
@@ -44,7 +44,7 @@ def load_released(path: Path | str, book: "Book") -> tuple[dict[str, Any], Any]:
             f"`{path}` must hold the statistics of one release, got a benchmark's. Run it in `mode: release`."
         )
     ((label, arrays),) = released
-    others = DpgrsError(
+    mismatch = DpgrsError(
         f"`{path}` must be what the ledger charged for, got other numbers or an incomplete request. Remove "
         "it and run the study again: what this ledger holds is replayed, and all else is charged."
     )
@@ -52,11 +52,13 @@ def load_released(path: Path | str, book: "Book") -> tuple[dict[str, Any], Any]:
     try:
         noisy = mechanism_of_file(label).restore(label, arrays)
     except (LookupError, ValueError, TypeError):
-        raise others from None
-    stored = {tuple(part): book.outputs.get(id_) for part, id_ in label["requests"]}
-    charged = (_is_charged(label, book, request, tuple(part), id_) for part, id_ in label["requests"])
+        raise mismatch from None
+    stored = {tuple(release_part): book.outputs.get(id_) for release_part, id_ in label["requests"]}
+    charged = (
+        _is_charged(label, book, request, tuple(release_part), id_) for release_part, id_ in label["requests"]
+    )
     if output_digests(_outputs(label, noisy)) != stored or not all(charged):
-        raise others
+        raise mismatch
     return label, noisy
 
 
@@ -65,9 +67,9 @@ def seal(label: Mapping[str, Any], noisy: Any, fit: Mapping[str, Any], arrays: M
 
     `label` and `noisy` are from `load_released`, `fit` from `dpgrs.study.identity.fit_settings`.
     """
-    drawn = output_digests(_outputs(label, noisy)).values()
+    digests = output_digests(_outputs(label, noisy)).values()
     weights = {name: _digest([array]) for name, array in arrays.items()}
-    return digest([list(drawn), exact_values(fit), weights])
+    return digest([list(digests), exact_values(fit), weights])
 
 
 def load_weights(
@@ -100,15 +102,19 @@ def _outputs(label: Mapping[str, Any], noisy: Any) -> dict[Any, Any]:
 
 
 def _is_charged(
-    label: Mapping[str, Any], book: "Book", request: "PrivacyRequest", part: tuple[str, ...], request_id: str
+    label: Mapping[str, Any],
+    book: "Book",
+    request: "PrivacyRequest",
+    release_part: tuple[str, ...],
+    request_id: str,
 ) -> bool:
     """Return whether a request of the ledger is about this part, and about what the label claims of it."""
     reserved, mechanism = book.requests[request_id], mechanism_of_file(label)
-    identity, (_, *names) = reserved.identity, mechanism.depends_on(part, drawn_names(label), request)
+    identity, (_, *names) = reserved.identity, mechanism.depends_on(release_part, drawn_names(label), request)
     return (
         reserved.account == Account(request.protection, request.unit, request.neighbours)
         and identity["mechanism"] == mechanism.name
-        and identity["part"] == list(part)
+        and identity["part"] == list(release_part)
         and identity.get("outcomes", {}).get("names", []) == names
         and identity["draws"] == claimed_draws(label, request_id)
     )

@@ -48,17 +48,22 @@ def load_accuracy(
     if "n_people" in label:
         return [], _stated_of_public(label, arrays)
     request, sums = AccuracyRequest(**label["request"]), arrays["sums"]
-    requests = {tuple(part): request_id for part, request_id in label["requests"]}
-    stored = {part: book.outputs.get(request_id) for part, request_id in requests.items()}
+    requests = {tuple(release_part): request_id for release_part, request_id in label["requests"]}
+    stored = {release_part: book.outputs.get(request_id) for release_part, request_id in requests.items()}
     # A part is one draw; the ledger holds the digest of the list of its draws.
-    drawn = {part: digest([one]) for part, one in _digests_by_part(sums, label["outcomes"], request).items()}
-    if drawn != stored or not all(_is_charged(label, book, request, own) for own in requests.values()):
+    digests = {
+        release_part: digest([sums_digest])
+        for release_part, sums_digest in _digests_by_part(sums, label["outcomes"], request).items()
+    }
+    if digests != stored or not all(
+        _is_charged(label, book, request, charged_id) for charged_id in requests.values()
+    ):
         raise DpgrsError(
             f"`{path}` must be what the ledger charged for, got other numbers or an incomplete request. "
             "Remove it and run the study again: what this ledger holds is replayed, and all else is charged."
         )
-    for part, request_id in requests.items():
-        origin = weights_origin(released, part[1:], fit=fit, book=book)
+    for release_part, request_id in requests.items():
+        origin = weights_origin(released, release_part[1:], fit=fit, book=book)
         if book.requests[request_id].identity["weights"] == origin:
             continue
         raise DpgrsError(
@@ -68,8 +73,8 @@ def load_accuracy(
     prevalence = None
     if constants is not None:
         prevalence = constants["centre"].where(constants["is_binary"]).to_numpy()
-    found = measure(sums, request=request, prevalence=prevalence)
-    return label["events"], _stated(label["outcomes"], found, request)
+    accuracy = measure(sums, request=request, prevalence=prevalence)
+    return label["events"], _stated(label["outcomes"], accuracy, request)
 
 
 def load_reference_sums(path: Path | str) -> np.ndarray | None:
@@ -112,20 +117,21 @@ def _digests_by_part(
 
 
 def _stated(names: Sequence[str], accuracy: "Accuracy", request: AccuracyRequest) -> list[dict[str, Any]]:
-    """Return what the statement says of the accuracy of each outcome."""
+    """Return the accuracy of each outcome as the statement words it."""
     shared = "for all outcomes together" if request.n_outcomes == len(names) else "for each outcome alone"
     epsilon, delta = (
-        decimal_text(text_above(Fraction(repr(term)), digits=6)) for term in (request.epsilon, request.delta)
+        decimal_text(text_above(Fraction(repr(parameter)), digits=6))
+        for parameter in (request.epsilon, request.delta)
     )
     cost = f"epsilon {epsilon} at delta {delta}, {shared}"
     return [
-        {"name": name, "value": _in_words(accuracy, place), "cost": cost} for place, name in enumerate(names)
+        {"name": name, "value": _in_words(accuracy, index), "cost": cost} for index, name in enumerate(names)
     ]
 
 
-def _stated_of_public(label: Mapping[str, Any], found: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return what the statement says of accuracy on public people."""
-    values = zip(label["outcomes"], found["r2"], found["mse"], label["n_people"], strict=True)
+def _stated_of_public(label: Mapping[str, Any], accuracy: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return accuracy on public people as the statement words it."""
+    values = zip(label["outcomes"], accuracy["r2"], accuracy["mse"], label["n_people"], strict=True)
     return [
         {
             "name": name,
@@ -136,14 +142,14 @@ def _stated_of_public(label: Mapping[str, Any], found: Mapping[str, Any]) -> lis
     ]
 
 
-def _in_words(accuracy: "Accuracy", place: int) -> str:
-    r2, mse, r2_sd, mse_sd = (getattr(accuracy, name)[place] for name in ("r2", "mse", "r2_sd", "mse_sd"))
+def _in_words(accuracy: "Accuracy", index: int) -> str:
+    r2, mse, r2_sd, mse_sd = (getattr(accuracy, name)[index] for name in ("r2", "mse", "r2_sd", "mse_sd"))
     if np.isnan(r2):
         return "withheld: the noise drowns it"
     counts = [
-        f"{getattr(accuracy, name)[place]:.1f} {said} with {getattr(accuracy, f'{name}_sd')[place]:.1f}"
-        for name, said in (("n", "rows"), ("cases", "cases"), ("controls", "controls"))
-        if np.isfinite(getattr(accuracy, name)[place])
+        f"{getattr(accuracy, name)[index]:.1f} {noun} with {getattr(accuracy, f'{name}_sd')[index]:.1f}"
+        for name, noun in (("n", "rows"), ("cases", "cases"), ("controls", "controls"))
+        if np.isfinite(getattr(accuracy, name)[index])
     ]
     return ", ".join(
         [

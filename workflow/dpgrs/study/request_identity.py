@@ -87,7 +87,7 @@ def effects_identity(path: Path | str | None) -> dict[str, list[str]]:
     """
     files, _ = load_effects(path)
     named = {"effects": "digest", "effect_names": "name"}
-    return {key: [one[what] for one in files] for key, what in named.items()} if files else {}
+    return {key: [file[what] for file in files] for key, what in named.items()} if files else {}
 
 
 def exact_values(value: Any) -> Any:
@@ -107,7 +107,7 @@ def identify_accuracy(
 ) -> dict[str, Any]:
     """Return the public identity of the accuracy of one budget's outcomes; floats are exact text.
 
-    `identity` is that of the outcomes, from `identify_part`; `weights` are from `weights_origin`.
+    `identity` identifies the outcomes, from `identify_part`; `weights` are from `weights_origin`.
     """
     exact = {"residual_bound": exact_text(residual_bound), "weights": weights}
     return {**identity, "mechanism": ACCURACY} | exact
@@ -122,10 +122,18 @@ def weights_origin(
     result has the identity digests of the statistics' requests, which are the same in every copy of the
     ledger, and the settings as exact text; for ridge with a fixed lambda, only lambda.
     """
-    # Those of all outcomes, and those of these.
-    requests = [request_id for (_, *own), request_id in released["requests"] if set(own) <= set(names)]
+    # The requests of all outcomes together, and the requests of these outcomes.
+    requests = [
+        request_id
+        for (_, *outcome_names), request_id in released["requests"]
+        if set(outcome_names) <= set(names)
+    ]
     ledger_requests = [book.requests.get(request_id) for request_id in requests]
-    return {"statistics": [one and one.identity_digest for one in ledger_requests]} | fit_identity(fit)
+    return {
+        "statistics": [
+            ledger_request and ledger_request.identity_digest for ledger_request in ledger_requests
+        ]
+    } | fit_identity(fit)
 
 
 def fit_identity(fit: Mapping[str, Any]) -> dict[str, Any]:

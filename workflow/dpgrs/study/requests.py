@@ -38,7 +38,7 @@ READS_OF_PLAN = (
     *("outcomes.test_share", "outcomes.source"),
 )
 SHARES = ("gram_share", "count_share", "case_share", "ld_share")
-# Of what a release measures.
+# Settings of the measures of a release.
 READS_OF_METRICS = ("mode", "study", *READS_OF_IDENTITY, *READS_OF_FIT, "evaluation", "privacy.ledger")
 
 

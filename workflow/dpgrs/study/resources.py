@@ -1,8 +1,8 @@
-"""What each verb asks for: memory and run time as functions of a study's size (docs/measurements/scale.md).
+"""Memory and run time that each verb requests, as functions of a study's size (docs/measurements/scale.md).
 
-Memory is that of the arrays which a verb holds at its peak, counted in whole arrays of their number type, and
-held against measured peaks by `tests/workflow/test_resources.py`. In a study n, d and l are its rows, columns
-of X and outcomes.
+Memory is the bytes of the arrays that a verb holds at its peak, counted in whole arrays of their number type.
+`tests/workflow/test_resources.py` compares it with measured peaks. In a study n, d and l are its rows,
+columns of X and outcomes.
 """
 
 import math
@@ -299,7 +299,7 @@ NEEDS = {
         lambda s: s.n_outcomes * (10**9 + s.n_variants * 2 * 10**4),
         of_thread=lambda s: 110 * MB,
     ),
-    # Of a target, its reference and scores: weights as read and together, sums, and the calls of a block.
+    # For a target, its reference and scores: weights as read and together, sums, and the calls of a block.
     "score": Need(
         lambda s: (
             250 * MB

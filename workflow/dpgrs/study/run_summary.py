@@ -1,4 +1,4 @@
-"""What a run says: where report and bundle are, what is all noise, what is or would be charged."""
+"""The last lines of a run: the paths of report and bundle, outputs that are all noise, and charges."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from dpgrs.config.study import StudyConfig
 
 PROVENANCE = "provenance.json"  # of a bundle
-# What a run finds out.
+# Terms that a run finds out.
 IF_SAME = "if its sites and `privacy.genotype_clip` are the same"
 
 
@@ -62,7 +62,7 @@ def describe_ahead(settings: "StudyConfig") -> list[str]:
 
 
 def _earlier_gram(settings: "StudyConfig", book: Book) -> list[str]:
-    """Say whether X'X is that of an earlier release, or would be with other settings."""
+    """Say whether X'X is from an earlier release, or would be with other settings."""
     ledger_settings = settings_of_ledger(settings, book)
     if ledger_settings is None:
         return []
@@ -112,7 +112,7 @@ def describe_success(settings: "StudyConfig", *, results: Path | str, earlier: s
 
 
 def describe_failure(settings: "StudyConfig", *, results: Path | str, earlier: set[str]) -> list[str]:
-    """Say what was charged to the ledger since a run began that failed; empty for a benchmark.
+    """Name the charges to the ledger since a failed run began; empty for a benchmark.
 
     Parameters are as in `describe_success`.
     """
@@ -122,8 +122,8 @@ def describe_failure(settings: "StudyConfig", *, results: Path | str, earlier: s
     charged = book.requests.keys() - earlier
     # Until a request is completed, the ledger does not name its study.
     if not any(book.studies.get(request, settings.study) == settings.study for request in charged):
-        others = " to this study, but to others meanwhile" if charged else ""
-        return [*lines, f"Nothing was charged{others}; {standing}."]
+        elsewhere = " to this study, but to others meanwhile" if charged else ""
+        return [*lines, f"Nothing was charged{elsewhere}; {standing}."]
     return [
         *lines,
         f"The ledger was charged during this run; {standing}. Run it again with the same settings and files: "
@@ -139,13 +139,15 @@ def _of_others(settings: "StudyConfig", results: Path | str) -> list[str]:
         return []
     if lines := _not_whole(bundle):
         return lines
-    own = without_scoring(settings)
+    unscored_settings = without_scoring(settings)
     try:
         # A bundle holds no path. The note on the accuracy has all files that its weights were made from.
         if accuracy.is_file():
-            require_made_by(own, [accuracy])
+            require_made_by(unscored_settings, [accuracy])
         written = Path(bundle, PROVENANCE).read_text()
-        is_own = settings_digest(without_paths(own)) in written and _states_traits(own, bundle)
+        is_own = settings_digest(without_paths(unscored_settings)) in written and _states_traits(
+            unscored_settings, bundle
+        )
     except DpgrsError:
         is_own = False
     if not is_own:
@@ -194,7 +196,7 @@ def _older_pages(results: Path) -> list[str]:
 
 
 def _states_traits(settings: "StudyConfig", bundle: Path) -> bool:
-    """Return whether the statement of a bundle says of outcomes what their table says now.
+    """Return whether the statement of a bundle describes outcomes as their table does now.
 
     Nothing that is drawn depends on this table, and no note has it.
     """
@@ -278,10 +280,10 @@ def _noise(settings: "StudyConfig", metrics: Path) -> list[str]:
 def _charge(settings: "StudyConfig", results: Path | str, earlier: set[str], *, is_replay: bool) -> list[str]:
     """Say what a run was charged; charges of other runs meanwhile are spent, but not its own."""
     book, account = _book(settings), account_of(settings.privacy)
-    own = {request for request, study in book.studies.items() if study == settings.study}
+    study_requests = {request for request, study in book.studies.items() if study == settings.study}
     # Another folder may have a study of this name. Records may be gone, as under `--all-temp`.
-    own &= _recorded_requests(results) or own
-    costs = [cost_to(account, book.requests[request]) for request in own - earlier]
+    study_requests &= _recorded_requests(results) or study_requests
+    costs = [cost_to(account, book.requests[request]) for request in study_requests - earlier]
     if costs:
         cost = shown_epsilon(sum(costs, Cost()), book.budgets[account])
         return [f"Charged: epsilon {cost}; in all {_standing(settings)}."]

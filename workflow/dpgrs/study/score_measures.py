@@ -25,7 +25,7 @@ def n_read(variant_set: "VariantSet", columns: Sequence[np.ndarray | None]) -> i
 
     None stands for a fit that has all columns.
     """
-    if any(one is None for one in columns):
+    if any(fit_columns is None for fit_columns in columns):
         return variant_set.n_variants
     # Beside them rows have outcomes and predictions, which are few where variants are many.
     return min(4 * max(map(len, columns)), variant_set.n_variants)
@@ -134,10 +134,10 @@ class MeasuredPeople:
     def _measure(
         self, outcome: int, y: np.ndarray, score: np.ndarray, prediction: np.ndarray, covariates: np.ndarray
     ) -> list[Measure]:
-        known, prevalence = np.isfinite(y), self._outcomes.prevalence[outcome]
+        is_observed, prevalence = np.isfinite(y), self._outcomes.prevalence[outcome]
         population = self._outcomes.population_prevalence[outcome]
-        y, score, prediction = y[known], score[known], prediction[known]
-        covariates = covariates[known] if covariates.shape[1] else None
+        y, score, prediction = y[is_observed], score[is_observed], prediction[is_observed]
+        covariates = covariates[is_observed] if covariates.shape[1] else None
         values = two_values(y)
         if np.isfinite(prevalence):
             scale = np.sqrt(prevalence * (1 - prevalence))

@@ -97,7 +97,7 @@ class ScoringShape(Shape):
 
     @property
     def n_outcomes(self) -> int:
-        # Of a benchmark's method there is a score for each of its terms.
+        # A benchmark's method has a score for each of its terms.
         return len(self._scores) or super().n_outcomes * self.n_requests
 
     @property

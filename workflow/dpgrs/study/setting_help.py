@@ -39,7 +39,7 @@ class SettingHelp:
 
 
 def describe_settings(name: str | None = None) -> list[SettingHelp]:
-    """Describe one setting, those of a section, or all, in the schema's order.
+    """Describe one setting, the settings of a section, or all, in the schema's order.
 
     A name that no setting has is a UsageError with the name that was probably meant.
     """
@@ -55,10 +55,10 @@ def describe_settings(name: str | None = None) -> list[SettingHelp]:
 
 def describe_sections(schema: dict | None = None, prefix: str = "") -> Iterator[tuple[str, str]]:
     """Yield each section of the settings, and its description on one line."""
-    for name, part in (schema or load_schema())["properties"].items():
-        if "properties" in part:
-            yield f"{prefix}{name}", _on_one_line(part["description"])
-            yield from describe_sections(part, f"{prefix}{name}.")
+    for name, definition in (schema or load_schema())["properties"].items():
+        if "properties" in definition:
+            yield f"{prefix}{name}", _on_one_line(definition["description"])
+            yield from describe_sections(definition, f"{prefix}{name}.")
 
 
 def _describe(key: str, schema: dict) -> SettingHelp:
@@ -85,8 +85,8 @@ def _implied_defaults(key: str) -> dict[str, str]:
 def _unknown_name(name: str) -> str:
     """Word that no setting has a name, as a file of settings with it is refused."""
     settings = None
-    for part in reversed(name.split(".")):
-        settings = {part: settings}
+    for key in reversed(name.split(".")):
+        settings = {key: settings}
     _, problems = examine(settings)
     # A name within a key, such as `study.x`, makes the value of the key wrong, not its name.
     misspelt = [

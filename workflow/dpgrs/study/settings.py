@@ -74,7 +74,7 @@ def _with_paths(config: StudyConfig, change: Callable[[str | None], str | None])
     values = config.as_dict()
     for key in PATHS:
         *sections, name = key.split(".")
-        part = reduce(getitem, sections, values)
-        value = part[name]
-        part[name] = [change(path) for path in value] if isinstance(value, list) else change(value)
+        section = reduce(getitem, sections, values)
+        value = section[name]
+        section[name] = [change(path) for path in value] if isinstance(value, list) else change(value)
     return StudyConfig.of(values)

@@ -1,4 +1,4 @@
-"""Configurations as the command line reads them: what Snakemake makes of them, but text alone is ever read.
+"""Configurations as the command line reads them: as Snakemake does, but only text is ever read.
 
 Snakemake's own reader runs Python that a file with the key ``__use_yte__`` holds; here that is no key.
 """
@@ -47,8 +47,8 @@ def hand_settings_over(settings: "StudyConfig", folder: Path | str, *, is_checke
     """Write the settings of a study to a file, and name it to the steps in a variable that they inherit.
 
     The file in the folder is named by its content, and written once. Other settings of the study that this
-    process has read, as in two imports, are a UsageError. A job has not checked its settings: those of the
-    run that started it must be the same.
+    process has read, as in two imports, are a UsageError. A job has not checked its settings: they must be
+    equal to the settings of the run that started it.
     """
     text = json.dumps(settings.as_dict(), sort_keys=True)
     path = Path(folder) / f"{hashlib.sha256(text.encode()).hexdigest()}.json"
@@ -56,8 +56,8 @@ def hand_settings_over(settings: "StudyConfig", folder: Path | str, *, is_checke
         path.parent.mkdir(parents=True, exist_ok=True)
         write_closed(path, text.encode())
     # Jobs, and runs within a run, inherit what others have written.
-    others, own_entry = json.loads(os.environ.get(OF_STUDIES, "{}")), [os.getpid(), str(path)]
-    pid, earlier = others.get(settings.study, own_entry if is_checked else (None, None))
+    settings_by_study, own_entry = json.loads(os.environ.get(OF_STUDIES, "{}")), [os.getpid(), str(path)]
+    pid, earlier = settings_by_study.get(settings.study, own_entry if is_checked else (None, None))
     if not is_checked and earlier != str(path):
         raise UsageError(
             f"A job of `{settings.study}` must have the settings that a run has checked, got others or none. "
@@ -68,7 +68,7 @@ def hand_settings_over(settings: "StudyConfig", folder: Path | str, *, is_checke
             f"A study must be imported with one configuration, got two of `{settings.study}`. Give one of "
             "them a `study` of its own."
         )
-    os.environ[OF_STUDIES] = json.dumps(others | {settings.study: own_entry})
+    os.environ[OF_STUDIES] = json.dumps(settings_by_study | {settings.study: own_entry})
 
 
 def settings_handed_over(study: str) -> dict[str, Any] | None:
@@ -122,14 +122,14 @@ class _Loader(yaml.SafeLoader):
     """Reads only plain values, and no key twice."""
 
     def compose_mapping_node(self, anchor: Any) -> Any:
-        node, seen = super().compose_mapping_node(anchor), set()
+        node, earlier_keys = super().compose_mapping_node(anchor), set()
         for key, _ in node.value:
             if isinstance(key, yaml.ScalarNode):
-                if key.value in seen:
+                if key.value in earlier_keys:
                     raise yaml.composer.ComposerError(
                         problem=f"found the key `{key.value}` a second time", problem_mark=key.start_mark
                     )
-                seen.add(key.value)
+                earlier_keys.add(key.value)
         return node
 
 
@@ -189,7 +189,7 @@ def _read(path: Path | str) -> dict[str, Any]:
 
 
 def _open_at_once(path: str, flags: int) -> int:
-    """Open a file without waiting for a writer, but read as usual what is written."""
+    """Open a file without waiting for a writer, but read written bytes as usual."""
     descriptor = os.open(path, flags | os.O_NONBLOCK)
     os.set_blocking(descriptor, True)
     return descriptor

@@ -1,4 +1,4 @@
-"""How large a study is, as far as that is known before any job: what memory and run time are asked by."""
+"""The size of a study as known before any job runs; memory and time requests follow from it."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -31,9 +31,9 @@ from dpgrs.types import Metrics, Protection, Rows
 if TYPE_CHECKING:
     from dpgrs.config.study import StudyConfig
 
-# Of a table that cannot be read.
+# The columns of a table that cannot be read.
 COLUMNS_UNKNOWN = 100
-# Of a chromosome that is yet to be fetched; and of a simulated one, by base pair.
+# Variants of a chromosome that is yet to be fetched, and of a simulated one by base pair.
 VARIANTS_UNKNOWN, VARIANTS_A_BASE = 3_000_000, 0.03
 
 
@@ -56,7 +56,7 @@ class Shape:
 
     @cached_property
     def n_file_people(self) -> int:
-        """The people in the genotype files of the cohort, or the rows of its table, whoever is chosen."""
+        """All people in the genotype files of the cohort, or all rows of its table, chosen or not."""
         cohort = self._config.cohort
         if cohort.source == "simulate":
             return cohort.simulation.people
@@ -72,12 +72,12 @@ class Shape:
 
     @cached_property
     def n_chosen_people(self) -> int:
-        """The people taken from the files, at most: fewer where a list says whom to keep."""
+        """The people taken from the files, at most: fewer if a list states whom to keep."""
         return min(self.n_file_people, n_lines(self._config.people.keep))
 
     @property
     def n_people(self) -> int:
-        """The people of the cohort, at most: those taken from its files, or copies of these."""
+        """The people of the cohort, at most: people taken from its files, or copies of them."""
         return n_copies(self._config) or self.n_chosen_people
 
     @property
@@ -98,13 +98,15 @@ class Shape:
             return self.n_variants
         if cohort.source == "simulate":
             return int(VARIANTS_A_BASE * cohort.simulation.length) * self.n_chromosomes
-        # Those of files to come are taken to have as many as any of the others.
-        found = [self._in_chromosome(name) for name in cohort.chromosomes if name not in self._to_come]
-        return sum(found) + len(self._to_come) * max(found, default=VARIANTS_UNKNOWN)
+        # A file to come is taken to have as many variants as the largest of the others.
+        variant_counts = [
+            self._in_chromosome(name) for name in cohort.chromosomes if name not in self._to_come
+        ]
+        return sum(variant_counts) + len(self._to_come) * max(variant_counts, default=VARIANTS_UNKNOWN)
 
     @property
     def n_stored_variants(self) -> int:
-        """The number of variants that stores hold: those of the files, or of fixed sites the study's."""
+        """The number of variants in stores: all variants of the files, or with fixed sites the study's."""
         is_fixed = self._config.cohort.fixed_sites
         return min(self.n_variants, self.n_file_variants) if is_fixed else self.n_file_variants
 
@@ -299,7 +301,7 @@ class Shape:
 
 
 class PlannedShape(Shape):
-    """The size of a study of so many people, of whose genotypes nothing is read."""
+    """The size of a study of so many people whose genotypes are not read."""
 
     def __init__(self, config: "StudyConfig", people: int) -> None:
         super().__init__(config)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from dpgrs.io.variant_set import VariantSet
     from dpgrs.types import Rows
 
-# People whose genetic values are measured together: a mean over parts hangs on them in its last digits.
+# People whose genetic values are measured together: the last digits of a mean over parts depend on it.
 SIMULATED_PEOPLE = 2**12
 # Such parts that are read together, if they have so few values: a chunk of genotypes holds no more people.
 MOST_PARTS, MOST_VALUES = 16, 2**23
@@ -42,8 +42,8 @@ class CodedPeople:
         `VariantSet.genotypes`."""
         self._variant_set, self._columns, self._people, self._rows = variant_set, columns, people, rows
         self._everybody = slice(0, people.stop - people.start)
-        parts = people_parts(self._everybody, SIMULATED_PEOPLE)
-        self.row_parts = [rows_of_people(part, rows=rows) for part in parts]
+        people_slices = people_parts(self._everybody, SIMULATED_PEOPLE)
+        self.row_parts = [rows_of_people(people_slice, rows=rows) for people_slice in people_slices]
 
     def __len__(self) -> int:
         return self.row_parts[-1].stop
@@ -65,11 +65,11 @@ class CodedPeople:
         first, last = people.start, people.stop
         if not is_fractional(genotypes):
             first, last = first // PEOPLE_OF_WORD, -(-last // PEOPLE_OF_WORD)
-        terms = {"n_haplotypes": 2 * (people.stop - people.start), "rows": self._rows}
+        coding_options = {"n_haplotypes": 2 * (people.stop - people.start), "rows": self._rows}
         step = max(CODED_ENTRIES // max(n_rows, 1), 1)
         for start in range(0, len(genotypes), step):
             block = genotypes[start : start + step, first:last]
-            yield slice(start, start + len(block)), coded_rows(block, **terms)
+            yield slice(start, start + len(block)), coded_rows(block, **coding_options)
 
 
 class SimulatedRows:
@@ -84,7 +84,7 @@ class SimulatedRows:
         n_outcomes: int,
         width: int | None = None,
         by_frequency: bool = False,
-        **terms: Any,
+        **simulation: Any,
     ) -> None:
         """Take the sizes of a variant set, and the width, hidden units of networks, and terms of
         `SimulatedOutcomes`.
@@ -98,10 +98,10 @@ class SimulatedRows:
         self._columns = {size: variant_set.of_size(size) for size in sizes}
         self._simulated = {}
         for size, columns in self._columns.items():
-            known = {"variant_rank": variant_set.variant_rank[columns]}
+            variant_inputs = {"variant_rank": variant_set.variant_rank[columns]}
             if by_frequency:
-                known["public_moments"] = column_moments(variant_set.frequency[columns], rows=rows)
-            simulated = SimulatedOutcomes(n_outcomes=n_outcomes, width=width, **known, **terms)
+                variant_inputs["public_moments"] = column_moments(variant_set.frequency[columns], rows=rows)
+            simulated = SimulatedOutcomes(n_outcomes=n_outcomes, width=width, **variant_inputs, **simulation)
             simulated.measure(
                 lambda columns=columns: (self._coded(columns, people) for people in self._people)
             )
@@ -110,15 +110,15 @@ class SimulatedRows:
     @property
     def effects(self) -> dict[int, np.ndarray]:
         """The effects by size, (n_outcomes, n_variants) float64, as those of `SimulatedOutcomes`."""
-        return {size: own.effects for size, own in self._simulated.items()}
+        return {size: simulated.effects for size, simulated in self._simulated.items()}
 
     def parts(self) -> Iterator[dict[int, np.ndarray]]:
         """Yield, for some people after the others, (n_outcomes, n_rows) float64 by size."""
         for people in self._people:
             row_id = row_names(self._variant_set.sample_id[people], rows=self._rows)
             yield {
-                size: own.of_rows(self._coded(self._columns[size], people), row_id=row_id)
-                for size, own in self._simulated.items()
+                size: simulated.of_rows(self._coded(self._columns[size], people), row_id=row_id)
+                for size, simulated in self._simulated.items()
             }
 
     def _coded(self, columns: np.ndarray, people: slice) -> CodedPeople:

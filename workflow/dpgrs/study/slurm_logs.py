@@ -1,4 +1,4 @@
-"""What SLURM itself says of jobs that it ended: Snakemake tells of these no more than that they failed."""
+"""The lines of SLURM on jobs that it ended: Snakemake reports only that these failed."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Whether what a centre sent could be exact sums over rows of people, looked at before anybody adds it.
+"""Check that the file of a centre could hold exact sums over rows of people, before anybody adds it.
 
 Whatever passes, nobody else's privacy depends on it (docs/explanation/centres.md).
 """
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from dpgrs.io.replicates import Statistics
 
 SIZE = "[1-9][0-9]{0,8}"
-# Of statistics that leave a centre; the rest is names and terms.
+# Arrays of statistics that leave a centre; the others are names and terms.
 STATISTICS = re.compile(
     rf"gram|n_rows|n_observed|rows|outcome_bound|steps|(cross|columns|origin)/{SIZE}"
     rf"|clipped/{SIZE}/{SIZE}/(gram|cross|norms)"
 )
-# Outcomes of which entries are held against their bounds at a time.
+# Outcomes whose entries are compared with their bounds at a time.
 BLOCK = 256
-# Floats within this margin decide by themselves; what is nearer is decided in whole numbers.
+# Floats within this margin decide by themselves; nearer values are decided in whole numbers.
 _CLEAR = 1 - 1e-9
 
 
@@ -40,36 +40,53 @@ def is_possible(statistics: "Statistics", *, has_components: bool) -> bool:
     """
     n_rows, observed = statistics.n_rows, statistics.n_observed
     grams, cross = all_sums(statistics)
-    if not cross or any(one.dtype != np.int64 for one in (*grams, *cross, observed)) or observed.ndim != 1:
+    if (
+        not cross
+        or any(array.dtype != np.int64 for array in (*grams, *cross, observed))
+        or observed.ndim != 1
+    ):
         return False
     if n_rows < 0 or observed.min(initial=0) < 0 or observed.max(initial=0) > n_rows:
         return False
-    norms = [norm for one in statistics.clipped.values() for norm in (one.row_norm, one.outcome_norm)]
+    norms = [
+        norm for clipped in statistics.clipped.values() for norm in (clipped.row_norm, clipped.outcome_norm)
+    ]
     if not all(0 < norm < math.inf for norm in (statistics.outcome_bound, *norms)):
         return False
-    # Of half coding the square of a value is at most 1/4, or 1 of people.
+    # In half coding the square of a value is at most 1/4, or 1 if rows are people.
     square = 1.0 if statistics.rows == Rows.PEOPLE else 0.25
-    terms = [] if statistics.gram is None else [(statistics.gram_step, square * (len(statistics.gram) - 1))]
-    terms += [
-        (CLIPPED_GRAM_STEP, one.row_norm**2) for one in statistics.clipped.values() if one.gram is not None
+    gram_bounds = (
+        [] if statistics.gram is None else [(statistics.gram_step, square * (len(statistics.gram) - 1))]
+    )
+    gram_bounds += [
+        (CLIPPED_GRAM_STEP, clipped.row_norm**2)
+        for clipped in statistics.clipped.values()
+        if clipped.gram is not None
     ]
-    if not all(_is_gram(one, n_rows, *term) for one, term in zip(grams, terms, strict=True)):
+    if not all(
+        _is_gram(gram, n_rows, *gram_bound) for gram, gram_bound in zip(grams, gram_bounds, strict=True)
+    ):
         return False
-    known = None if has_components else observed.tolist()
-    return all(_is_cross(*one, known or [n_rows] * len(one[0])) for one in _products(statistics))
+    observed_counts = None if has_components else observed.tolist()
+    return all(
+        _is_cross(*product, observed_counts or [n_rows] * len(product[0]))
+        for product in _products(statistics)
+    )
 
 
 def all_sums(statistics: "Statistics") -> tuple[list[np.ndarray], list[np.ndarray]]:
     """Return the lists of every X'X and of every X'Y."""
-    parts = statistics.clipped.values()
-    grams = [one for one in (statistics.gram, *(part.gram for part in parts)) if one is not None]
-    return grams, [*statistics.cross.values(), *(part.cross for part in parts)]
+    clipped_sums = statistics.clipped.values()
+    grams = [
+        gram for gram in (statistics.gram, *(clipped.gram for clipped in clipped_sums)) if gram is not None
+    ]
+    return grams, [*statistics.cross.values(), *(clipped.cross for clipped in clipped_sums)]
 
 
 def largest(statistics: "Statistics") -> int:
     """Return the largest magnitude of an entry; Python's integers do not wrap around."""
     grams, cross = all_sums(statistics)
-    return max(max(-int(one.min(initial=0)), int(one.max(initial=0))) for one in (*grams, *cross))
+    return max(max(-int(array.min(initial=0)), int(array.max(initial=0))) for array in (*grams, *cross))
 
 
 def _is_gram(gram: np.ndarray, n_rows: int, step: float, square: float) -> bool:
@@ -77,8 +94,12 @@ def _is_gram(gram: np.ndarray, n_rows: int, step: float, square: float) -> bool:
     if gram.ndim != 2 or gram.shape[0] != gram.shape[1] or not np.array_equal(gram, gram.T):
         return False
     # Python's integers: entries of a file may be anything.
-    *own, intercept = (int(entry) for entry in gram.diagonal())
-    is_bounded = min(own) >= 0 and sum(own) * step <= n_rows * square and intercept * step * 4 == n_rows
+    *column_squares, intercept = (int(entry) for entry in gram.diagonal())
+    is_bounded = (
+        min(column_squares) >= 0
+        and sum(column_squares) * step <= n_rows * square
+        and intercept * step * 4 == n_rows
+    )
     return is_bounded and _are_within(gram, gram.diagonal(), gram.diagonal())
 
 
@@ -87,21 +108,21 @@ def _products(statistics: "Statistics") -> Iterator[tuple[np.ndarray, Any, int]]
     for size, cross in statistics.cross.items():
         diagonal = statistics.gram_of_size(size).diagonal()
         yield cross, diagonal, math.floor(statistics.outcome_bound / OUTCOME_STEP)
-    for part in statistics.clipped.values():
-        if part.gram is None:
-            square = math.floor(part.row_norm**2 / CLIPPED_GRAM_STEP) * statistics.n_rows
-            diagonal = [*[square] * (part.cross.shape[1] - 1), HALF**2 * statistics.n_rows]
+    for clipped in statistics.clipped.values():
+        if clipped.gram is None:
+            square = math.floor(clipped.row_norm**2 / CLIPPED_GRAM_STEP) * statistics.n_rows
+            diagonal = [*[square] * (clipped.cross.shape[1] - 1), HALF**2 * statistics.n_rows]
         else:
-            diagonal = part.gram.diagonal()
-        bound = min(statistics.outcome_bound, part.outcome_norm)
-        yield part.cross, diagonal, math.floor(bound / OUTCOME_STEP)
+            diagonal = clipped.gram.diagonal()
+        bound = min(statistics.outcome_bound, clipped.outcome_norm)
+        yield clipped.cross, diagonal, math.floor(bound / OUTCOME_STEP)
 
 
-def _is_cross(cross: np.ndarray, diagonal: Any, largest_outcome: int, known: Sequence[int]) -> bool:
-    """Tell whether a matrix could be X'Y of outcomes within a bound; units of both are those of X'X."""
-    if cross.ndim != 2 or cross.shape[1] != len(diagonal) or len(cross) > len(known):
+def _is_cross(cross: np.ndarray, diagonal: Any, largest_outcome: int, observed_counts: Sequence[int]) -> bool:
+    """Tell whether a matrix could be X'Y of outcomes within a bound; both are in the units of X'X."""
+    if cross.ndim != 2 or cross.shape[1] != len(diagonal) or len(cross) > len(observed_counts):
         return False
-    squares = [n * largest_outcome**2 for n in known]
+    squares = [n * largest_outcome**2 for n in observed_counts]
     return _are_within(cross, squares, diagonal)
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from dpgrs.io.tables.real_samples import RealSample
 
 TABLE = "table"
-# What the settings say of the table; in `cohort` but for the last.
+# Settings of the table; all but the last are in `cohort`.
 TABLE_KEYS = (
     *(f"cohort.{name}" for name in ("table", "ranges", "id", "arrays", "one_hot", "drop")),
     "outcomes.columns",
@@ -65,26 +65,26 @@ def read_cohort_table(settings: "StudyConfig", path: Path | str) -> CohortTable:
     """
     from dpgrs.io.tables.real_tables import read_real_table  # pandas, for studies that ask
 
-    table = read_real_table(path, **_terms(settings))
-    return CohortTable(table.row_id, *_parts(settings, path, table))
+    table = read_real_table(path, **_table_options(settings))
+    return CohortTable(table.row_id, *_split_table(settings, path, table))
 
 
 def look_at_cohort_table(settings: "StudyConfig", path: Path | str) -> CohortTable:
     """Read all ids and labels of the table of a study, but the numbers of only some rows of a large one.
 
-    A second call returns what was read before, unless the file has changed. Errors are those of
+    A second call returns the table of the first, unless the file has changed. Errors are as in
     `read_cohort_table`.
     """
-    sample = _sample(str(path), _stamp(path), **_terms(settings))
-    own = _parts(settings, path, sample.table)
-    return CohortTable(sample.row_id, *own, "" if sample.is_whole else str(sample))
+    sample = _sample(str(path), _stamp(path), **_table_options(settings))
+    tables = _split_table(settings, path, sample.table)
+    return CohortTable(sample.row_id, *tables, "" if sample.is_whole else str(sample))
 
 
 @lru_cache(maxsize=1)
-def _sample(path: str, stamp: tuple[int, int, int] | None, **terms: Any) -> "RealSample":
+def _sample(path: str, stamp: tuple[int, int, int] | None, **options: Any) -> "RealSample":
     from dpgrs.io.tables.real_samples import sample_real_table  # pandas, for studies that ask
 
-    return sample_real_table(path, **terms)
+    return sample_real_table(path, **options)
 
 
 def _stamp(path: Path | str) -> tuple[int, int, int] | None:
@@ -95,13 +95,13 @@ def _stamp(path: Path | str) -> tuple[int, int, int] | None:
     return None
 
 
-def _terms(settings: "StudyConfig") -> dict[str, Any]:
+def _table_options(settings: "StudyConfig") -> dict[str, Any]:
     cohort = settings.cohort
     options = {name: tuple(getattr(cohort, name) or ()) for name in ("one_hot", "drop")}
     return {"row_id": cohort.id, "arrays": cohort.arrays, **options}
 
 
-def _parts(
+def _split_table(
     settings: "StudyConfig", path: Path | str, table: "RealTable"
 ) -> "tuple[RealTable, RealTable | None]":
     """Return the features, and the outcomes or None."""

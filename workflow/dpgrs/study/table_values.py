@@ -53,9 +53,9 @@ def range_problems(
 def constant_problems(outcomes: "RealTable") -> list[str]:
     """Name the first outcomes of a study's table of all rows that have only one value."""
     is_constant = outcomes.values.min(axis=0) == outcomes.values.max(axis=0)
-    wanted, fix = "have at least two values each", "Leave it out."
+    requirement, fix = "have at least two values each", "Leave it out."
     return [
-        must("outcomes.columns", wanted, f"one in every row of `{name}`", fix)
+        must("outcomes.columns", requirement, f"one in every row of `{name}`", fix)
         for name in np.array(outcomes.names)[is_constant][:FEW]
     ]
 
@@ -79,11 +79,11 @@ class ClippedValues:
         """Name the first, from open data only; unless `is_whole`, by people chosen at random."""
         error = 0 if is_whole else share_error(self._n_values, np.inf)
         is_clipped = pd.Series(self._n_clipped > self._n_values * (0.5 + error))
-        wanted = f"bring most values within `covariates.bound`, {self._bound:g} standard deviations"
+        requirement = f"bring most values within `covariates.bound`, {self._bound:g} standard deviations"
         return [
             must(
                 "covariates.scales",
-                wanted,
+                requirement,
                 f"most beyond it in column `{name}`",
                 "Correct its centre and scale.",
             )

@@ -55,7 +55,7 @@ class TrainingData:
         covariates: "Path | str | Covariates | None" = None,
         n_threads: int = 1,
     ) -> None:
-        """Take paths, or what was made of the files.
+        """Take paths, or the objects that were made of the files.
 
         Statistics are None for draws from rows only, the variant set for draws from sums only, `ld`, public
         linkage disequilibrium, and `covariates` for draws without them. `chromosomes` are sums along a map in
@@ -70,7 +70,7 @@ class TrainingData:
 
     @cached_property
     def statistics(self) -> Statistics:
-        """The exact sums; those of a shard are refused, since the people in it depend on everybody."""
+        """The exact sums; sums of a shard are refused, since the people in it depend on everybody."""
         sums = self._paths["statistics"]
         if _is_path(sums):
             sums = Statistics.load(sums, is_for_draws=True)
@@ -92,8 +92,8 @@ class TrainingData:
     @cached_property
     def covariates(self) -> Covariates:
         """The covariates, of the same rows as the outcomes."""
-        given = self._paths["covariates"]
-        covariates = Covariates.load(given) if _is_path(given) else given
+        source = self._paths["covariates"]
+        covariates = Covariates.load(source) if _is_path(source) else source
         if covariates is None or covariates.units.shape[1] != len(self.outcomes.is_training):
             raise DpgrsError(
                 "The covariates must be of the same people as the outcomes, got none or others. Make them "
@@ -104,40 +104,40 @@ class TrainingData:
     def regression_sums(self, request: "CovariateRequest", n_outcomes: int) -> RegressionSums:
         """Sum products of covariates and outcomes over the training rows, a part of the rows at a time."""
         outcomes, covariates = self.outcomes, self.covariates
-        values, parts = outcomes.values[next(iter(outcomes.values))], []
+        values, chunk_sums = outcomes.values[next(iter(outcomes.values))], []
         bounds = {"bound": request.outcome_bound, "norm": request.outcome_norm}
         for start in range(0, len(outcomes.is_training), CHUNK[1]):
             rows = slice(start, start + CHUNK[1])
             is_training = outcomes.is_training[rows]
-            own = covariates.of_rows(rows).units[:, is_training]
-            units = with_intercept(own, bound=covariates.bound, rows=covariates.rows)
+            training_units = covariates.of_rows(rows).units[:, is_training]
+            units = with_intercept(training_units, bound=covariates.bound, rows=covariates.rows)
             Y = values[:n_outcomes, rows][:, is_training]
             clipped = clipped_outcomes(Y, n_shared=request.n_outcomes, **bounds)
-            parts.append(regression_sums(units, clipped, ~np.isnan(Y), row_norm=request.row_norm))
+            chunk_sums.append(regression_sums(units, clipped, ~np.isnan(Y), row_norm=request.row_norm))
         return RegressionSums(
-            sum(part.gram for part in parts),
-            sum(part.cross for part in parts),
-            sum(part.known for part in parts),
+            sum(chunk.gram for chunk in chunk_sums),
+            sum(chunk.cross for chunk in chunk_sums),
+            sum(chunk.known for chunk in chunk_sums),
         )
 
     def within_bounds(self, request: "PrivacyRequest", n_outcomes: int) -> "PrivacyRequest":
         """Add the norms at which rows were clipped, if they were, and the covariates among their columns.
 
-        Rows that were clipped over other outcomes than those of a budget are refused.
+        Rows that were clipped over other outcomes than the outcomes of a budget are refused.
         """
-        part = self.statistics.clipped.get((request.n_variants, n_outcomes))
-        if part is None:
+        clipped = self.statistics.clipped.get((request.n_variants, n_outcomes))
+        if clipped is None:
             return request
-        if part.n_shared not in (None, request.n_outcomes):
+        if clipped.n_shared not in (None, request.n_outcomes):
             raise DpgrsError(
                 f"The statistics must be of rows clipped over the {request.n_outcomes} outcomes of a budget, "
-                f"got {part.n_shared:g}. Compute them again: `privacy.outcome_budget` was another."
+                f"got {clipped.n_shared:g}. Compute them again: `privacy.outcome_budget` was another."
             )
         return replace(
             request,
-            coding=part.coding,
-            row_norm=part.row_norm,
-            outcome_norm=part.outcome_norm,
+            coding=clipped.coding,
+            row_norm=clipped.row_norm,
+            outcome_norm=clipped.outcome_norm,
             n_covariates=self.statistics.n_covariates,
             covariate_bound=self.statistics.covariate_bound,
         )
@@ -157,14 +157,14 @@ class TrainingData:
         Y = clipped_outcomes(values, n_shared=request.n_outcomes, **bounds)
         norm = largest_row_norm(Y, n_shared=request.n_outcomes)
         # Outcomes that are all missing have no length, and a sensitivity must be above 0.
-        known = {"gram_share": request.share_of_gram} if keeps_split else {}
-        return replace(request, outcome_norm=max(norm, OUTCOME_STEP), **known)
+        split_options = {"gram_share": request.share_of_gram} if keeps_split else {}
+        return replace(request, outcome_norm=max(norm, OUTCOME_STEP), **split_options)
 
     def sums(self, request: "PrivacyRequest", n_outcomes: int) -> dict[str, Any]:
         """Return the exact statistics of a request, as keywords of the functions that draw.
 
-        Sums of other rows or bounds than those by which the request states its sensitivities are refused;
-        sums of finer units are a UsageError.
+        Sums whose rows or bounds are not the ones behind the sensitivities of the request are refused; sums
+        of finer units are a UsageError.
         """
         statistics = self.statistics
         if (statistics.rows, statistics.outcome_bound) != (request.rows, request.outcome_bound):
@@ -173,8 +173,8 @@ class TrainingData:
                 f"{statistics.rows} within {statistics.outcome_bound}. Compute them again."
             )
         if request.coding != Coding.HALF:
-            part = statistics.clipped[request.n_variants, n_outcomes]
-            gram, cross = part.gram, part.cross
+            clipped = statistics.clipped[request.n_variants, n_outcomes]
+            gram, cross = clipped.gram, clipped.cross
         elif statistics.clipped or not _has_units(statistics, request):
             raise UsageError(
                 f"The exact statistics must be within tight bounds, got none that are for {n_outcomes} "
@@ -209,9 +209,9 @@ class TrainingData:
 
     def slopes(self, request: "PrivacyRequest", n_outcomes: int) -> np.ndarray:
         """Return how much clips leave of the effects on each of the first outcomes, by public constants."""
-        part = self.statistics.clipped.get((request.n_variants, n_outcomes))
-        # Of public outcomes the request tells the largest row there is, at which nothing was clipped.
-        return self.slopes_of(request, n_outcomes, norm=None if part is None else part.outcome_norm)
+        clipped = self.statistics.clipped.get((request.n_variants, n_outcomes))
+        # For public outcomes the request has the norm of the largest row, at which nothing was clipped.
+        return self.slopes_of(request, n_outcomes, norm=None if clipped is None else clipped.outcome_norm)
 
     def slopes_of(self, request: "PrivacyRequest", n_outcomes: int, *, norm: float | None) -> np.ndarray:
         """Return the same for rows of outcomes that are clipped at a norm."""
@@ -242,11 +242,11 @@ class TrainingData:
         """Return the data of so many variants and all outcomes: draws take as many as are named."""
         if n_variants not in self._rows:
             outcomes, variant_set = self.outcomes, self.variant_set
-            # In place: a second array of all outcomes would be as large as all else.
+            # The array is changed in place: a second one would be as large as all else.
             Y = np.array(outcomes.values[n_variants])
             Y[:, ~outcomes.is_training] = np.nan
             genotypes = genotypes_of(variant_set, variant_set.of_size(n_variants))
-            terms = (
+            row_inputs = (
                 outcomes.is_training,
                 variant_set.n_haplotypes,
                 outcomes.rows,
@@ -255,7 +255,7 @@ class TrainingData:
                 variant_set.is_table,
                 self._n_threads,
             )
-            self._rows[n_variants] = ScreeningData(genotypes, Y, *terms)
+            self._rows[n_variants] = ScreeningData(genotypes, Y, *row_inputs)
         return self._rows[n_variants]
 
     def frequency(self, n_variants: int) -> np.ndarray:
@@ -285,8 +285,8 @@ class TrainingData:
     def genome_sums(self, made_with: str, n_outcomes: int) -> "list[ChromosomeSums]":
         """Return the exact sums of all chromosomes along a map, of the first outcomes."""
         return [
-            replace(part, variants=part.variants[:n_outcomes], axes=part.axes[:n_outcomes])
-            for part in load_sums(self._chromosomes, made_with)
+            replace(chromosome, variants=chromosome.variants[:n_outcomes], axes=chromosome.axes[:n_outcomes])
+            for chromosome in load_sums(self._chromosomes, made_with)
         ]
 
     def genome_moments(self, made_with: str) -> "list[ChromosomeMoments]":
@@ -310,10 +310,10 @@ class TrainingData:
     def _choices(self) -> "dict[tuple[PrivacyRequest, int], DrawnChoices]":
         if self._paths["choices"] is None:
             return {}
-        mechanism, found = mechanism_named(Choices.name), load_labelled(self._paths["choices"])
+        mechanism, labelled_arrays = mechanism_named(Choices.name), load_labelled(self._paths["choices"])
         return {
             (request_of(label), label["n_outcomes"]): mechanism.restore(label, arrays)
-            for label, arrays in found
+            for label, arrays in labelled_arrays
         }
 
 
@@ -322,18 +322,18 @@ def _has_units(statistics: Statistics, request: "PrivacyRequest") -> bool:
     return (statistics.gram_step, statistics.cross_step) == (request.gram_step, request.cross_step)
 
 
-def _is_path(given: object) -> bool:
-    return isinstance(given, str | PathLike)
+def _is_path(source: object) -> bool:
+    return isinstance(source, str | PathLike)
 
 
 def public_outcomes(public: Outcomes, request: "PrivacyRequest", *, count: int) -> np.ndarray | None:
     """Return the first outcomes of the training rows as they were summed, NaN if missing, if they are public.
 
-    They are (count, n_training) float64; None under other protection than that of features.
+    They are (count, n_training) float64; None under other protection than feature protection.
     """
     if request.protection != Protection.FEATURE:
         return None
     values = public.values[request.n_variants][:count, public.is_training]
-    terms = {"norm": request.outcome_norm, "n_shared": request.n_outcomes}
-    clipped = clipped_outcomes(values, bound=request.outcome_bound, **terms) * OUTCOME_STEP
+    clip_options = {"norm": request.outcome_norm, "n_shared": request.n_outcomes}
+    clipped = clipped_outcomes(values, bound=request.outcome_bound, **clip_options) * OUTCOME_STEP
     return np.where(np.isnan(values), np.nan, clipped)

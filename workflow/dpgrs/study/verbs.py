@@ -65,8 +65,8 @@ def verb_names() -> list[str]:
     """List the names of all verbs: of files with a function of their name that takes settings or files."""
     files = sorted((PACKAGE / "steps").glob("[!_]*.py"))
     verb = r"^def {}\(\s*(settings\b|\w+:)"
-    found = (file for file in files if re.search(verb.format(file.stem), file.read_text(), re.MULTILINE))
-    return [file.stem.replace("_", "-") for file in found]
+    step_files = (file for file in files if re.search(verb.format(file.stem), file.read_text(), re.MULTILINE))
+    return [file.stem.replace("_", "-") for file in step_files]
 
 
 @cache
@@ -106,14 +106,14 @@ def code_read(verb: str) -> str:
 
 def part_of(settings: Mapping[str, Any], keys: Sequence[str]) -> dict[str, Any]:
     """Return nested settings with only some dotted keys; the key of a section takes all of it."""
-    part = {}
+    selected = {}
     for key in keys:
         *sections, name = key.split(".")
-        inner = part
+        inner = selected
         for section in sections:
             inner = inner.setdefault(section, {})
         inner[name] = _value(settings, key)
-    return part
+    return selected
 
 
 def _value(settings: Any, key: str) -> Any:

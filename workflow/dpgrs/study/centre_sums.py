@@ -45,8 +45,8 @@ from dpgrs.study.request_identity import exact_values
 from dpgrs.study.sums_check import STATISTICS, is_possible, largest
 
 FORMAT = 2
-# The settings that centres and coordinator agree on. They differ in paths, the words of the curator, fits
-# after the draw, and measures.
+# The settings that centres and coordinator agree on. They may differ in paths, the words of the curator,
+# fits after the draw, and measures.
 AGREED = (
     *("mode", "seed", "dataset", "cohort", "people", "variants", "outcomes", "covariates"),
     *("methods", "privacy", "screening", "public"),

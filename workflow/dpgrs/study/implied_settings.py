@@ -20,7 +20,7 @@ RELEASE_DEFAULTS = {
     "outcomes": {"test_share": 0},
     "privacy": {"protection": ["full"], "bounds": "tight"},
 }
-# Defaults for the user's genotypes, outcomes or table. The demo study runs more methods, which takes time.
+# Defaults for the user's genotypes, outcomes or table. The demo study shows more, which takes time.
 REAL_DATA_DEFAULTS = {
     "methods": ["ols", "gblup", "reusecov-gauss", "blup"],
     "privacy": {"protection": ["full"]},

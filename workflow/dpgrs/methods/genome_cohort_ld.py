@@ -87,18 +87,18 @@ def shared_variance(estimates: list[tuple[np.ndarray, np.ndarray]]) -> float:
 
 def shrunk_moments(M: np.ndarray, noise: np.ndarray, variance: float) -> np.ndarray:
     """Return M shrunk to the identity, with no eigenvalue below 0."""
-    one = np.eye(len(M))
+    identity = np.eye(len(M))
     shares = np.divide(variance, variance + noise, out=np.zeros_like(noise), where=noise + variance > 0)
-    eigenvalues, U = np.linalg.eigh(one + shares * (M - one))
+    eigenvalues, U = np.linalg.eigh(identity + shares * (M - identity))
     return (U * np.maximum(eigenvalues, 0)) @ U.T
 
 
 def _turned(block: BlockEntries, M: np.ndarray, shown: float, sampling: float) -> BlockEntries:
     """Return a block's entries with independent noise of variance 1 and the loadings that go with them."""
     F = np.linalg.cholesky(np.diag(block.noise - sampling) + sampling * M)
-    kept = {name: getattr(block.block, name) for name in OF_BLOCK}
-    along = TurnedBlock(partial(_matrix, block.block, M, np.linalg.solve(F, shown * M), F / shown), **kept)
-    return replace(block, block=along, noise=np.ones(len(M)), entries=np.linalg.solve(F, block.entries.T).T)
+    fields = {name: getattr(block.block, name) for name in OF_BLOCK}
+    turned = TurnedBlock(partial(_matrix, block.block, M, np.linalg.solve(F, shown * M), F / shown), **fields)
+    return replace(block, block=turned, noise=np.ones(len(M)), entries=np.linalg.solve(F, block.entries.T).T)
 
 
 def _matrix(block: LdBlock, M: np.ndarray, turned: np.ndarray, back: np.ndarray, name: str) -> np.ndarray:

@@ -165,14 +165,14 @@ def genome_entries(
             is_used = gains > 0
             of_axes[:, is_used] = S[:, : len(gains)][:, is_used] / (gains[is_used] * scale)
             axis_noise[is_used] = residual / n + tau / (gains[is_used] * attenuation) ** 2
-        for block, places in zip(chromosome.blocks, chromosome.entries(), strict=True):
+        for block, columns in zip(chromosome.blocks, chromosome.entries(), strict=True):
             noise = residual / n + block.heritability / genome.n_panel
             B = chromosome.axis_effects[block.columns] * DOSAGE_STEP / block.deviations[:, np.newaxis]
             blocks.append(
                 BlockEntries(
                     block,
                     noise + tau / (block.shares * attenuation**2),
-                    S[:, places] / (np.sqrt(block.shares) * scale),
+                    S[:, columns] / (np.sqrt(block.shares) * scale),
                     B,
                 )
             )
@@ -188,15 +188,15 @@ def fit_variances(
     scales = seen.scales()
     log_likelihood = np.zeros((len(EXPONENTS), len(seen.of_axes), len(HERITABILITIES)))
     for block in seen.blocks:
-        for place, (exponent, scale) in enumerate(zip(EXPONENTS, scales, strict=True)):
+        for exponent_index, (exponent, scale) in enumerate(zip(EXPONENTS, scales, strict=True)):
             eigenvalues, U = block.decomposed(scale * block.relative_variances(exponent))
             X = block.entries / np.sqrt(block.noise) @ U
-            log_likelihood[place] += _log_likelihood(eigenvalues, X, seen.factors)
-    for place, (exponent, scale) in enumerate(zip(EXPONENTS, scales, strict=True)):
+            log_likelihood[exponent_index] += _log_likelihood(eigenvalues, X, seen.factors)
+    for exponent_index, (exponent, scale) in enumerate(zip(EXPONENTS, scales, strict=True)):
         is_used = np.isfinite(seen.axis_noise)
         ratios = _axis_variances(seen, exponent, scale)[is_used] / seen.axis_noise[is_used]
         X = seen.of_axes[:, is_used] / np.sqrt(seen.axis_noise[is_used])
-        log_likelihood[place] += _log_likelihood(ratios, X, seen.factors)
+        log_likelihood[exponent_index] += _log_likelihood(ratios, X, seen.factors)
     if heritability is not None:
         nearest = np.abs(HERITABILITIES - np.reshape(heritability, (-1, 1))).argmin(axis=1)
         rows, posterior = np.arange(len(seen.factors)), np.zeros_like(log_likelihood)
@@ -213,8 +213,8 @@ def blup_effects(seen: GenomeEntries, model: VarianceModel) -> GenomeEffects:
     """Return posterior means of effects under normal priors, averaged over exponents and heritabilities."""
     of_blocks, of_axes = [], np.zeros_like(seen.of_axes)
     is_used = np.isfinite(seen.axis_noise)
-    terms = zip(EXPONENTS, model.scales, model.exponent_shares, model.heritability, strict=True)
-    used = [each for each in terms if each[2] > NEGLIGIBLE]
+    by_exponent = zip(EXPONENTS, model.scales, model.exponent_shares, model.heritability, strict=True)
+    used = [each for each in by_exponent if each[2] > NEGLIGIBLE]
     for block in seen.blocks:
         loadings, effects = block.loadings, np.zeros((len(block.entries), block.n_variants))
         for exponent, scale, share, posterior in used:
@@ -240,8 +240,8 @@ def variant_weights(genome: GenomeMap, effects: GenomeEffects) -> list[np.ndarra
     blocks, weights = iter(effects.of_blocks), []
     of_axes = effects.of_axes.copy()
     for chromosome in genome.chromosomes:
-        parts = [next(blocks) / block.deviations for block in chromosome.blocks]
-        weights.append(np.concatenate(parts, axis=1))
+        block_weights = [next(blocks) / block.deviations for block in chromosome.blocks]
+        weights.append(np.concatenate(block_weights, axis=1))
         of_axes -= weights[-1] @ (chromosome.axis_effects * DOSAGE_STEP)
     for chromosome, of_chromosome in zip(genome.chromosomes, weights, strict=True):
         of_chromosome[:, chromosome.pruned] += of_axes @ (chromosome.axis_loadings * MAP_STEP).T
@@ -260,9 +260,9 @@ def _shrinkage(eigenvalues: np.ndarray, posterior: np.ndarray, factors: np.ndarr
     return (posterior[:, np.newaxis] @ (HERITABILITIES[:, np.newaxis] / variances))[:, 0]
 
 
-def _axis_variances(seen: GenomeEntries, exponent: float, scale: float) -> np.ndarray:
+def _axis_variances(entries: GenomeEntries, exponent: float, scale: float) -> np.ndarray:
     """Return the prior variances of effects of the axes over h2, (n_axes,)."""
-    parts: Iterator[np.ndarray] = (
-        block.relative_variances(exponent) @ np.square(block.axis_effects) for block in seen.blocks
+    block_variances: Iterator[np.ndarray] = (
+        block.relative_variances(exponent) @ np.square(block.axis_effects) for block in entries.blocks
     )
-    return scale * sum(parts)
+    return scale * sum(block_variances)

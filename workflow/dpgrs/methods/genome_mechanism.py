@@ -151,8 +151,8 @@ class GenomeStatistics(SharedStatistics):
         }
 
     def zeros(self, request: "PrivacyRequest", n_outcomes: int) -> dict[str, Any]:
-        asked = genome_request(request)
-        genome = _empty_genome(asked)
+        sums_request = genome_request(request)
+        genome = _empty_genome(sums_request)
         made_with = public_digest(genome.digest, n=1)
         has_moments = request.ld_share is not None
         return {
@@ -201,31 +201,40 @@ class GenomeStatistics(SharedStatistics):
         `private_genome_moments` (docs/proofs/genome_moments.md) and `private_genome_sums`
         (docs/proofs/genome.md), one GaussianEvent each. Public: the request, the map.
         """
-        asked, n_outcomes = genome_request(request), len(sums[0].variants)
+        sums_request, n_outcomes = genome_request(request), len(sums[0].variants)
         names = outcome_names or [str(number) for number in range(n_outcomes)]
-        if n_outcomes != len(names) or n_outcomes % asked.n_outcomes:
+        if n_outcomes != len(names) or n_outcomes % sums_request.n_outcomes:
             raise UsageError(
-                f"Sums of a genome must be of {len(names)} outcomes, {asked.n_outcomes} a budget, got "
+                f"Sums of a genome must be of {len(names)} outcomes, {sums_request.n_outcomes} a budget, got "
                 f"{n_outcomes}. Sum them up again."
             )
-        is_counted = asked.has_private_outcome_counts
+        is_counted = sums_request.has_private_outcome_counts
         if is_counted:
             require_counts(observed, n_outcomes=n_outcomes)
-        n, _, events = draw_genotypes(None, n_rows, request=asked, noise=noise)
+        n, _, events = draw_genotypes(None, n_rows, request=sums_request, noise=noise)
         noisy_moments = None
-        if asked.ld_share is not None:
-            options = {"request": asked, "noise": noise.of("genotypes"), "made_with": made_with}
+        if sums_request.ld_share is not None:
+            options = {"request": sums_request, "noise": noise.of("genotypes"), "made_with": made_with}
             noisy_moments, event = private_genome_moments(moments, genome, **options)
             events += (event,)
-        cross, counts = np.empty((n_outcomes, asked.n_directions)), np.empty(n_outcomes)
-        for group in budget_groups(n_outcomes, n_shared=asked.n_outcomes):
+        cross, counts = np.empty((n_outcomes, sums_request.n_directions)), np.empty(n_outcomes)
+        for group in budget_groups(n_outcomes, n_shared=sums_request.n_outcomes):
             outcomes = noise.of("outcomes", *names[group])
             if is_counted:
-                counts[group], event = private_outcome_counts(observed[group], request=asked, noise=outcomes)
+                counts[group], event = private_outcome_counts(
+                    observed[group], request=sums_request, noise=outcomes
+                )
                 events += (event,)
-            parts = [replace(part, variants=part.variants[group], axes=part.axes[group]) for part in sums]
-            options = {"request": asked, "noise": outcomes, "made_with": made_with}
-            cross[group], event = private_genome_sums(parts, genome, **options)
+            group_sums = [
+                replace(
+                    contig_sums,
+                    variants=contig_sums.variants[group],
+                    axes=contig_sums.axes[group],
+                )
+                for contig_sums in sums
+            ]
+            options = {"request": sums_request, "noise": outcomes, "made_with": made_with}
+            cross[group], event = private_genome_sums(group_sums, genome, **options)
             events += (event,)
         return NoisyStatistics(
             None,
@@ -249,11 +258,11 @@ class GenomeStatistics(SharedStatistics):
         # A public n is drawn by no request of its own, but weights hang on it.
         of_all = (drawn.n, *(() if drawn.moments is None else (drawn.moments,)))
         is_drawn = request.has_private_count or drawn.moments is not None
-        parts = {("genotypes",): of_all} if is_drawn else {}
+        by_part = {("genotypes",): of_all} if is_drawn else {}
         for group in budget_groups(len(names), n_shared=request.n_outcomes):
             counts = () if drawn.observed is None else (drawn.observed[group],)
-            parts["outcomes", *names[group]] = (drawn.n, *counts, drawn.cross[group])
-        return parts
+            by_part["outcomes", *names[group]] = (drawn.n, *counts, drawn.cross[group])
+        return by_part
 
     def fit(
         self,
@@ -304,25 +313,25 @@ def genome_weights(noisy: NoisyStatistics, *, request: GenomeRequest, terms: Fit
         entries = with_cohort_ld(entries, genome, noisy.moments, noisy.n, **of_noise)
         terms, sampling = replace(terms, same_ancestry=False), None
     entries = replace(entries, factors=factors**2)
-    weights, found = _fitted(entries, genome, terms, sampling=sampling)
+    weights, fit_fields = _fitted(entries, genome, terms, sampling=sampling)
     means = np.concatenate([chromosome.centre for chromosome in genome.chromosomes]) * DOSAGE_STEP - 1
-    return LinearFit(weights, means, np.zeros(len(weights)), **found)
+    return LinearFit(weights, means, np.zeros(len(weights)), **fit_fields)
 
 
-def _names_of_scored(terms: FitTerms, n_outcomes: int) -> tuple[str, ...]:
+def _names_of_scored(fit_terms: FitTerms, n_outcomes: int) -> tuple[str, ...]:
     """Return the names of outcomes of some of which public scores were subtracted."""
-    if terms.effects is None or len(terms.effects.names) != n_outcomes:
+    if fit_terms.effects is None or len(fit_terms.effects.names) != n_outcomes:
         raise UsageError(
             "A fit of outcomes less their public scores must have the public effects of these outcomes, got "
             "none or others. Name `public.effects` as they were."
         )
-    return terms.effects.names
+    return fit_terms.effects.names
 
 
 def _fitted(
-    seen: GenomeEntries,
+    outcome_entries: GenomeEntries,
     genome: GenomeMap,
-    terms: FitTerms,
+    fit_terms: FitTerms,
     *,
     sampling: float | None,  # as of `shared_causes`; None fits outcomes as if they shared nothing
 ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
@@ -333,41 +342,48 @@ def _fitted(
     from dpgrs.methods.genome_stack import fit_genome  # brings numba, which takes 0.3 s
 
     def panel_variances(effects: GenomeEffects) -> ScoreVariances:
-        if terms.panel_variances is None:
+        if fit_terms.panel_variances is None:
             raise DpgrsError(
                 "A fit of a genome must have the people of the public reference, as their ancestry is "
                 "stated, got none. Name their variant set."
             )
-        return terms.panel_variances(genome, variant_weights(genome, effects))
+        return fit_terms.panel_variances(genome, variant_weights(genome, effects))
 
-    is_scaled = terms.same_ancestry and genome.n_panel >= MATCHED_PEOPLE
-    options = {"heritability": terms.heritability, "panel_variances": panel_variances if is_scaled else None}
-    found = {}
+    is_scaled = fit_terms.same_ancestry and genome.n_panel >= MATCHED_PEOPLE
+    options = {
+        "heritability": fit_terms.heritability,
+        "panel_variances": panel_variances if is_scaled else None,
+    }
+    fit_fields = {}
 
     def weights_of(entries: GenomeEntries) -> np.ndarray:
         causes = None
         if sampling is not None:
-            stated = {"heritability": terms.heritability, "n_panel": genome.n_panel}
+            stated = {"heritability": fit_terms.heritability, "n_panel": genome.n_panel}
             causes = shared_causes(entries, sampling=sampling, **stated)
         if causes is None:
             return np.hstack(variant_weights(genome, fit_genome(entries, **options).effects))
-        found["n_factors"] = np.array(causes.n_factors)
-        of_rows = options if terms.heritability is None else options | {"heritability": causes.heritability}
+        fit_fields["n_factors"] = np.array(causes.n_factors)
+        of_rows = (
+            options if fit_terms.heritability is None else options | {"heritability": causes.heritability}
+        )
         fit = fit_genome(causes.entries(entries), **of_rows)
         return np.hstack(variant_weights(genome, causes.effects(fit.effects)))
 
-    if terms.effects is None:
-        return weights_of(seen), found
-    files = [public_entries(genome, effects) for effects in terms.effects.values]
-    weights = np.empty((len(seen.of_axes), genome.n_variants))
-    correlations, has_file = np.zeros(len(weights)), terms.effects.is_for.any(axis=1)
+    if fit_terms.effects is None:
+        return weights_of(outcome_entries), fit_fields
+    files = [public_entries(genome, effects) for effects in fit_terms.effects.values]
+    weights = np.empty((len(outcome_entries.of_axes), genome.n_variants))
+    correlations, has_file = np.zeros(len(weights)), fit_terms.effects.is_for.any(axis=1)
     if not has_file.all():
-        weights[~has_file] = weights_of(seen.of_rows(~has_file))
+        weights[~has_file] = weights_of(outcome_entries.of_rows(~has_file))
     for row in np.flatnonzero(has_file):
-        followed = [files[place] for place in np.flatnonzero(terms.effects.is_for[row])]
-        joined, correlations[row] = with_public_entries(seen.of_rows(np.array([row])), genome, followed)
+        followed = [files[number] for number in np.flatnonzero(fit_terms.effects.is_for[row])]
+        joined, correlations[row] = with_public_entries(
+            outcome_entries.of_rows(np.array([row])), genome, followed
+        )
         weights[row] = weights_of(joined)
-    return weights, found | {"correlations": correlations}
+    return weights, fit_fields | {"correlations": correlations}
 
 
 def _empty_genome(request: GenomeRequest) -> GenomeMap:

@@ -83,10 +83,10 @@ def mixture_effects(
 def _groups(blocks: Sequence[BlockEntries], largest: int) -> list[Sequence[BlockEntries]]:
     """Cut blocks into groups of consecutive ones with at most so many entries, or of one block."""
     cuts, total = [0], 0
-    for place, block in enumerate(blocks):
+    for number, block in enumerate(blocks):
         size = block.n_variants * _width(block)
         if total and total + size > largest:
-            cuts.append(place)
+            cuts.append(number)
             total = 0
         total += size
     return [blocks[first:stop] for first, stop in pairwise([*cuts, len(blocks)])]
@@ -99,7 +99,7 @@ def _width(block: BlockEntries) -> int:
 
 def _effects_of_group(
     blocks: Sequence[BlockEntries],
-    seen: GenomeEntries,
+    entries: GenomeEntries,
     model: VarianceModel,
     prior: MixturePrior | None,
     key: tuple[str | int, ...],  # of the random numbers
@@ -116,20 +116,21 @@ def _effects_of_group(
     first_entry = np.cumsum([0, *(len(root) * width for root, width in zip(roots, widths, strict=True))])
     G = np.zeros(first_entry[-1], dtype=np.float32)
     r = np.zeros((len(h2), first_direction[-1]))
-    for place, (block, root, width) in enumerate(zip(blocks, roots, widths, strict=True)):
-        rows = G[first_entry[place] : first_entry[place + 1]].reshape(len(root), width)
+    for number, (block, root, width) in enumerate(zip(blocks, roots, widths, strict=True)):
+        rows = G[first_entry[number] : first_entry[number + 1]].reshape(len(root), width)
         rows[:, : len(block.noise)] = root[:, np.newaxis] * block.loadings / np.sqrt(block.noise)
-        directions = slice(first_direction[place], first_direction[place] + len(block.noise))
+        directions = slice(first_direction[number], first_direction[number] + len(block.noise))
         # Rows are those of h2 = 1: b is sqrt(h2) times as long in what follows.
         r[:, directions] = block.entries / np.sqrt(block.noise) / np.sqrt(h2)[:, np.newaxis]
     start = MixturePrior.first() if prior is None else prior
     bounds = (first_variant, first_direction, first_entry)
-    precision = h2 / seen.factors
+    precision = h2 / entries.factors
     draws = (start.chances, start.variance, prior is None, sweeps, burn_in, generator(SEED, *key))
     means, chances, variance = sample_mixture(G, r, precision, *bounds, *draws)
     means *= np.sqrt(h2)[:, np.newaxis]
     effects = [
-        means[:, first_variant[place] : first_variant[place + 1]] * root for place, root in enumerate(roots)
+        means[:, first_variant[number] : first_variant[number + 1]] * root
+        for number, root in enumerate(roots)
     ]
     return tuple(effects), MixturePrior(chances, variance)
 
@@ -178,46 +179,46 @@ def sample_mixture(
                     product = 0.0
                     for lane in range(LANES):
                         product += sums[lane]
-                    own = precision[row] * squares[j]
-                    pull = precision[row] * product + own * b[row, j]
+                    information = precision[row] * squares[j]
+                    pull = precision[row] * product + information * b[row, j]
                     weights[0], largest = log_chances[0], log_chances[0]
                     for size in range(1, 4):
                         v = SIZES[size] * variance
-                        scales[size] = v / (1 + v * own)
+                        scales[size] = v / (1 + v * information)
                         centres[size] = scales[size] * pull
                         weights[size] = (
-                            log_chances[size] - 0.5 * np.log(1 + v * own) + 0.5 * centres[size] * pull
+                            log_chances[size] - 0.5 * np.log(1 + v * information) + 0.5 * centres[size] * pull
                         )
                         largest = max(largest, weights[size])
-                    whole = 0.0
+                    weight_sum = 0.0
                     for size in range(4):
                         weights[size] = np.exp(weights[size] - largest)
-                        whole += weights[size]
+                        weight_sum += weights[size]
                     if sweep >= burn_in:
                         mean = 0.0
                         for size in range(1, 4):
                             mean += weights[size] * centres[size]
-                        means[row, j] += mean / whole
-                    left, size = rng.random() * whole - weights[0], 0
+                        means[row, j] += mean / weight_sum
+                    left, size = rng.random() * weight_sum - weights[0], 0
                     while left >= 0 and size < 3:
                         size += 1
                         left -= weights[size]
-                    drawn = 0.0
+                    effect = 0.0
                     if size > 0:
-                        drawn = centres[size] + np.sqrt(scales[size]) * rng.standard_normal()
-                        total += drawn * drawn / SIZES[size]
+                        effect = centres[size] + np.sqrt(scales[size]) * rng.standard_normal()
+                        total += effect * effect / SIZES[size]
                     counts[size] += 1
-                    change = drawn - b[row, j]
+                    change = effect - b[row, j]
                     if change != 0:
                         for k in range(width):
                             r[row, start + k] -= np.float64(G[at + k]) * change
-                        b[row, j] = drawn
+                        b[row, j] = effect
         if is_drawn:
-            whole = 0.0
+            gamma_sum = 0.0
             for size in range(4):
                 current[size] = rng.standard_gamma(counts[size] + 1)
-                whole += current[size]
-            current /= whole
+                gamma_sum += current[size]
+            current /= gamma_sum
             log_chances = np.log(current)
             n_effects = counts[1] + counts[2] + counts[3]
             variance = (total + 2.0) / (2 * rng.standard_gamma((n_effects + 2.0) / 2))

@@ -44,13 +44,14 @@ def moment_statistic(
     ordered = in_map_order(moments, genome, name="Second moments")
     norms, sizes = map(moment_norm, genome.chromosomes), moments_by_chromosome(genome)
     if any(
-        (part.made_with, part.norm, len(part.entries)) != (made_with, norm, size)
-        for part, norm, size in zip(ordered, norms, sizes, strict=True)
+        (contig_moments.made_with, contig_moments.norm, len(contig_moments.entries))
+        != (made_with, norm, size)
+        for contig_moments, norm, size in zip(ordered, norms, sizes, strict=True)
     ):
         raise UsageError(
             "Second moments must be made with the map of this release, got others. Sum them up again."
         )
-    return np.concatenate([part.entries for part in ordered]) * moment_weights(genome)
+    return np.concatenate([contig_moments.entries for contig_moments in ordered]) * moment_weights(genome)
 
 
 def private_genome_moments(

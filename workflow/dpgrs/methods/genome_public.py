@@ -71,8 +71,8 @@ def public_entries(genome: GenomeMap, effects: np.ndarray) -> PublicEntries:
         ]
         first += chromosome.n_variants
     of_maps = [block.loadings.shape[1] for c in genome.chromosomes for block in c.blocks]
-    seen = [_seen(block, n_map) for block, n_map in zip(blocks, of_maps, strict=True)]
-    p, s, a = (np.concatenate(parts) for parts in zip(*seen, strict=True))
+    shown_blocks = [_shown_along_map(block, n_map) for block, n_map in zip(blocks, of_maps, strict=True)]
+    p, s, a = (np.concatenate(arrays) for arrays in zip(*shown_blocks, strict=True))
     signal, noise = _signal_and_noise(p, np.square(s) * a) if len(p) else (0.0, 1.0)
     return PublicEntries(tuple(blocks), signal, noise)
 
@@ -84,11 +84,11 @@ def with_public_entries(
 ) -> tuple[GenomeEntries, float]:
     """Return entries with those of the file that a phenotype follows, and the genetic correlation with it."""
     h = _heritability(seen, files[0])
-    found = [_correlation(seen, public, h) for public in files]
-    correlation, _ = max(found, key=lambda one: one[1])
+    estimates = [_correlation(seen, public, h) for public in files]
+    correlation, _ = max(estimates, key=lambda estimate: estimate[1])
     if abs(correlation) < LEAST_CORRELATION or not h > 0:
         return seen, 0.0
-    public = files[[one[0] for one in found].index(correlation)]
+    public = files[[estimate[0] for estimate in estimates].index(correlation)]
     chances = [block.heritability / genome.n_panel for c in genome.chromosomes for block in c.blocks]
     blocks = [
         _joined(block, of_file, public, correlation, h, chance)
@@ -107,7 +107,7 @@ def _variance_scale(genome: GenomeMap) -> float:
         for chromosome in genome.chromosomes
         for block in chromosome.blocks
     ]
-    p, raw = (np.concatenate(parts) for parts in zip(*pairs, strict=True))
+    p, raw = (np.concatenate(arrays) for arrays in zip(*pairs, strict=True))
     return float(p.sum() / raw.sum()) if len(raw) else 0.0
 
 
@@ -121,9 +121,9 @@ def _public_block(block: LdBlock, m: np.ndarray, scale: float) -> PublicBlock:
     scaled = root * _roots(block)
     p, U = np.linalg.eigh(scale * scaled @ scaled.T)
     # The map's directions are those of the largest p: the others are left.
-    rest = U[:, : d - V.shape[1]]
-    rest = np.linalg.qr(rest - V @ (V.T @ rest))[0]
-    directions = np.hstack([V, rest])
+    complement = U[:, : d - V.shape[1]]
+    complement = np.linalg.qr(complement - V @ (V.T @ complement))[0]
+    directions = np.hstack([V, complement])
     variances = np.concatenate([block.variances, p[: d - V.shape[1]]]).clip(min=0)
     return PublicBlock(directions, variances, *shown_entries(root, directions, m))
 
@@ -138,16 +138,18 @@ def shown_entries(
     entries = np.zeros(len(m))
     if not is_there.any():
         return entries, np.zeros(len(m))
-    own = root[:, is_there]  # Sigma^1/2_.o
-    half = np.linalg.solve(own.T @ own, np.column_stack([m[is_there], own.T @ directions]))
+    root_columns = root[:, is_there]  # Sigma^1/2_.o
+    half = np.linalg.solve(
+        root_columns.T @ root_columns, np.column_stack([m[is_there], root_columns.T @ directions])
+    )
     # Sigma^-1/2 of the effects that are filled in is Sigma^1/2_.o Sigma_oo^-1 m_o.
-    s = directions.T @ (own @ half[:, 0])
-    shown = np.einsum("ok,ok->k", own.T @ directions, half[:, 1:]).clip(0, 1)
+    s = directions.T @ (root_columns @ half[:, 0])
+    shown = np.einsum("ok,ok->k", root_columns.T @ directions, half[:, 1:]).clip(0, 1)
     np.divide(s, shown, out=entries, where=shown >= LEAST_SHOWN)
     return entries, np.where(shown >= LEAST_SHOWN, shown, 0.0)
 
 
-def _seen(block: PublicBlock, n_map: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _shown_along_map(block: PublicBlock, n_map: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return p, entries and a along the map's directions: LD along others is known less well."""
     is_shown = (block.shown > 0) & (np.arange(len(block.shown)) < n_map)
     return block.variances[is_shown], block.entries[is_shown], block.shown[is_shown]
@@ -165,37 +167,37 @@ def _signal_and_noise(p: np.ndarray, squares: np.ndarray) -> tuple[float, float]
             [(slopes * A * p).mean(), (slopes * w).mean()]
         )
 
-    found = minimize(loss, np.log([0.5, 0.5]), jac=True, method="L-BFGS-B", bounds=[(-20, 5)] * 2)
-    A, w = np.exp(found.x) * size / np.array([mean, 1])
+    optimum = minimize(loss, np.log([0.5, 0.5]), jac=True, method="L-BFGS-B", bounds=[(-20, 5)] * 2)
+    A, w = np.exp(optimum.x) * size / np.array([mean, 1])
     return float(A), float(w)
 
 
-def _map_entries(seen: GenomeEntries, public: PublicEntries) -> tuple[np.ndarray, ...]:
+def _map_entries(entries: GenomeEntries, public: PublicEntries) -> tuple[np.ndarray, ...]:
     """Return p, c, N, and the entries and shares of a file along the map's directions of all blocks."""
-    parts = [
+    by_block = [
         (
             of_file.variances[: len(block.noise)],
             block.entries[0],
-            block.noise * seen.factors[0],
+            block.noise * entries.factors[0],
             of_file.entries[: len(block.noise)],
             of_file.shown[: len(block.noise)],
         )
-        for block, of_file in zip(seen.blocks, public.blocks, strict=True)
+        for block, of_file in zip(entries.blocks, public.blocks, strict=True)
     ]
-    return tuple(np.concatenate(part) for part in zip(*parts, strict=True))
+    return tuple(np.concatenate(arrays) for arrays in zip(*by_block, strict=True))
 
 
-def _heritability(seen: GenomeEntries, public: PublicEntries) -> float:
+def _heritability(entries: GenomeEntries, public: PublicEntries) -> float:
     """Return the most probable h, of which p is for a heritability of 1/2."""
-    p, c, N, _, _ = _map_entries(seen, public)
+    p, c, N, _, _ = _map_entries(entries, public)
     variances = 2 * HERITABILITIES[:, np.newaxis] * p + N
     log_likelihood = -(np.log(variances) + np.square(c) / variances).sum(axis=1) / 2
     return float(2 * HERITABILITIES[np.argmax(log_likelihood)])
 
 
-def _correlation(seen: GenomeEntries, public: PublicEntries, h: float) -> tuple[float, float]:
+def _correlation(entries: GenomeEntries, public: PublicEntries, h: float) -> tuple[float, float]:
     """Return the posterior mean of rho, and the logarithm of how much more probable c is with the file."""
-    p, c, N, s, a = _map_entries(seen, public)
+    p, c, N, s, a = _map_entries(entries, public)
     p, c, N, s, a = (numbers[a > 0] for numbers in (p, c, N, s, a))
     if not len(p) or public.signal * p.sum() <= 0:
         return 0.0, -np.inf
@@ -230,10 +232,10 @@ def _joined(
     total = precision + of_sums
     is_seen = total > 0
     joined = (precision * entries + of_sums * sums)[is_seen] / total[is_seen]
-    kept = {name: getattr(block.block, name) for name in ("first", "stop", "deviations", "heritability")}
-    kept |= {"shares": np.ones(len(joined)), "variances": of_file.variances[is_seen]}
-    along = LazyBlock(partial(_matrix, block.block, of_file.directions[:, is_seen]), **kept)
-    return replace(block, block=along, noise=1 / total[is_seen], entries=joined[np.newaxis])
+    fields = {name: getattr(block.block, name) for name in ("first", "stop", "deviations", "heritability")}
+    fields |= {"shares": np.ones(len(joined)), "variances": of_file.variances[is_seen]}
+    joined_block = LazyBlock(partial(_matrix, block.block, of_file.directions[:, is_seen]), **fields)
+    return replace(block, block=joined_block, noise=1 / total[is_seen], entries=joined[np.newaxis])
 
 
 def _matrix(block: LdBlock, directions: np.ndarray, name: str) -> np.ndarray:

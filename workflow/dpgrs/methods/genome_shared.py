@@ -139,53 +139,53 @@ def genetic_covariance(
         squares = np.square(np.maximum(eigenvalues, 0)) - 4 * len(U) * sigma**2
         of_factors = np.sqrt(np.maximum(squares, 0))
         factors = (U * of_factors) @ U.T
-    rest = np.maximum(heritability - np.diag(factors), LEAST_REST * heritability)
-    return factors + np.diag(rest), int((of_factors > 0).sum())
+    specific_variances = np.maximum(heritability - np.diag(factors), LEAST_REST * heritability)
+    return factors + np.diag(specific_variances), int((of_factors > 0).sum())
 
 
-def _directions(seen: GenomeEntries, sampling: float, n_panel: int) -> _Directions:
-    chances = [np.full(len(block.noise), block.block.heritability / n_panel) for block in seen.blocks]
+def _directions(entries: GenomeEntries, sampling: float, n_panel: int) -> _Directions:
+    chances = [np.full(len(block.noise), block.block.heritability / n_panel) for block in entries.blocks]
     chance = np.concatenate(chances)
-    variances = np.concatenate([block.block.variances for block in seen.blocks])
-    noise = np.concatenate([block.noise for block in seen.blocks]) - sampling - chance
+    variances = np.concatenate([block.block.variances for block in entries.blocks])
+    noise = np.concatenate([block.noise for block in entries.blocks]) - sampling - chance
     bounds = np.cumsum([len(of_block) for of_block in chances])[:-1]
     return _Directions(2 * (variances + chance), noise, chance, bounds)
 
 
-def _weights(seen: GenomeEntries, directions: _Directions, sampling: float) -> np.ndarray:
+def _weights(entries: GenomeEntries, directions: _Directions, sampling: float) -> np.ndarray:
     """Return the weights of products of entries, (n_directions,)."""
-    a, rest = directions.signal, directions.noise + sampling
-    squares = np.concatenate([(1 / seen.factors) @ np.square(block.entries) for block in seen.blocks])
-    excess, h = squares / len(seen.factors) - rest, MOST_HERITABILITY
+    a, noise = directions.signal, directions.noise + sampling
+    squares = np.concatenate([(1 / entries.factors) @ np.square(block.entries) for block in entries.blocks])
+    excess, h = squares / len(entries.factors) - noise, MOST_HERITABILITY
     for _ in range(ROUNDS):
-        weights = np.square(1 / (h * a + rest))
+        weights = np.square(1 / (h * a + noise))
         h = np.clip((weights * a) @ excess / (weights @ np.square(a)), LEAST_HERITABILITY, 1)
     return weights
 
 
 def _covariances(
-    seen: GenomeEntries, directions: _Directions, weights: np.ndarray, sampling: float
+    entries: GenomeEntries, directions: _Directions, weights: np.ndarray, sampling: float
 ) -> _Covariances:
-    a, rest, n = directions.signal, directions.noise + sampling, len(seen.factors)
+    a, noise, n = directions.signal, directions.noise + sampling, len(entries.factors)
     square, mixed = weights @ np.square(a), weights @ a * sampling
     normal = np.array([[square, mixed], [mixed, weights.sum() * sampling**2 + CORRELATION_SD**-2]])
     # Sums of products with these are the coefficients.
     of_products = np.linalg.inv(normal) @ (weights * np.array([a, np.full(len(a), sampling)]))
     of_squares = weights * a / square
     diagonal = np.zeros(n)
-    for block, part in zip(seen.blocks, np.split(of_squares, directions.bounds), strict=True):
-        diagonal += np.square(block.entries) @ part / seen.factors
+    for block, square_weights in zip(entries.blocks, np.split(of_squares, directions.bounds), strict=True):
+        diagonal += np.square(block.entries) @ square_weights / entries.factors
     # Draws do not depend on the order of outcomes.
     order = np.argsort(diagonal)
     G, R, draws = np.zeros((n, n)), np.zeros((n, n)), np.zeros((DRAWS, n, n))
     signs = [
-        generator(SEED, "shared causes of genomes", draw).choice([-1.0, 1.0], size=(len(seen.blocks), n))
+        generator(SEED, "shared causes of genomes", draw).choice([-1.0, 1.0], size=(len(entries.blocks), n))
         for draw in range(DRAWS)
     ]
-    scale = 1 / np.sqrt(np.outer(seen.factors, seen.factors))
+    scale = 1 / np.sqrt(np.outer(entries.factors, entries.factors))
     np.fill_diagonal(scale, 0)
-    parts = np.split(of_products, directions.bounds, axis=1)
-    for number, (block, (of_G, of_R)) in enumerate(zip(seen.blocks, parts, strict=True)):
+    product_weights = np.split(of_products, directions.bounds, axis=1)
+    for number, (block, (of_G, of_R)) in enumerate(zip(entries.blocks, product_weights, strict=True)):
         of_block = scale * ((block.entries * of_G) @ block.entries.T)
         G += of_block
         R += scale * ((block.entries * of_R) @ block.entries.T)
@@ -193,7 +193,7 @@ def _covariances(
             s = np.empty(n)
             s[order] = of_draw[number]
             total += of_block * np.outer(s, s)
-    heritability = np.clip(diagonal - of_squares @ rest, LEAST_HERITABILITY, 1)
+    heritability = np.clip(diagonal - of_squares @ noise, LEAST_HERITABILITY, 1)
     return _Covariances(G, heritability, R, draws)
 
 

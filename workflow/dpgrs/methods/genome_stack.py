@@ -72,7 +72,9 @@ def fit_genome(
     if panel_variances is not None:
         copies = _blended(blup_copies, mixture_copies, share)
         scale = _scale(first, second, copies, _total_variance(panel_variances(copies)))
-        effects = GenomeEffects(tuple(scale * part for part in effects.of_blocks), scale * effects.of_axes)
+        effects = GenomeEffects(
+            tuple(scale * block_effects for block_effects in effects.of_blocks), scale * effects.of_axes
+        )
     return GenomeFit(
         effects, blup, mixture, model.mean_heritability, model.exponent_shares, prior, share, scale
     )
@@ -82,25 +84,35 @@ def thinned_copies(seen: GenomeEntries) -> tuple[GenomeEntries, GenomeEntries]:
     """Return c1 and c2 of all copies, rows of one copy after those of another."""
     first, second, factors = [], [], np.tile(seen.factors, COPIES)
     roots = np.sqrt(factors)[:, np.newaxis]
-    for place, block in enumerate(seen.blocks):
-        entries, e = _tiled(block.entries), roots * _normal(block.entries.shape, place)
+    for number, block in enumerate(seen.blocks):
+        entries, e = _tiled(block.entries), roots * _normal(block.entries.shape, number)
         sd = np.sqrt(block.noise)
         first.append(replace(block, entries=entries + np.sqrt(THINNING) * sd * e))
         second.append(replace(block, entries=entries - sd * e / np.sqrt(THINNING)))
     axes, e = _tiled(seen.of_axes), roots * _normal(seen.of_axes.shape, len(seen.blocks))
     sd = np.sqrt(np.where(np.isfinite(seen.axis_noise), seen.axis_noise, 0))
-    parts = (tuple(first), axes + np.sqrt(THINNING) * sd * e, seen.axis_noise, factors * (1 + THINNING))
-    others = (tuple(second), axes - sd * e / np.sqrt(THINNING), seen.axis_noise, factors * (1 + 1 / THINNING))
-    return GenomeEntries(*parts), GenomeEntries(*others)
+    first_fields = (
+        tuple(first),
+        axes + np.sqrt(THINNING) * sd * e,
+        seen.axis_noise,
+        factors * (1 + THINNING),
+    )
+    second_fields = (
+        tuple(second),
+        axes - sd * e / np.sqrt(THINNING),
+        seen.axis_noise,
+        factors * (1 + 1 / THINNING),
+    )
+    return GenomeEntries(*first_fields), GenomeEntries(*second_fields)
 
 
 def _tiled(entries: np.ndarray) -> np.ndarray:
     return np.tile(entries, (COPIES, 1))
 
 
-def _normal(shape: tuple[int, int], place: int) -> np.ndarray:
+def _normal(shape: tuple[int, int], number: int) -> np.ndarray:
     n, width = shape
-    e = generator(SEED, "thinned copies", place).standard_normal((COPIES * n // 2, width))
+    e = generator(SEED, "thinned copies", number).standard_normal((COPIES * n // 2, width))
     return np.concatenate([e, -e])
 
 
@@ -114,8 +126,8 @@ def _mixture_share(
 ) -> float:
     """Return the share of the mixture in [0, 1] that comes nearest to what c2 shows."""
     product = square = 0.0
-    parts = zip(first.blocks, second.blocks, blup.of_blocks, mixture.of_blocks, strict=True)
-    for block, other, of_blup, of_mixture in parts:
+    by_block = zip(first.blocks, second.blocks, blup.of_blocks, mixture.of_blocks, strict=True)
+    for block, other, of_blup, of_mixture in by_block:
         root = block.root
         change = (of_mixture - of_blup) @ root
         product += np.vdot((of_mixture - of_blup) @ block.score_loadings, other.entries)
@@ -126,14 +138,16 @@ def _mixture_share(
 
 def _scale(first: GenomeEntries, second: GenomeEntries, effects: GenomeEffects, total: float) -> float:
     """Return by what scores are to be multiplied, from effects on c1 and the sum of their variances."""
-    parts = [(effects.of_axes, second.of_axes, np.where(np.isfinite(first.axis_noise), first.axis_noise, 0))]
+    projections = [
+        (effects.of_axes, second.of_axes, np.where(np.isfinite(first.axis_noise), first.axis_noise, 0))
+    ]
     for block, other, of_block in zip(first.blocks, second.blocks, effects.of_blocks, strict=True):
-        parts.append((of_block @ block.score_loadings, other.entries, block.noise))
-    product = sum(np.vdot(projected, entries) for projected, entries, _ in parts)
+        projections.append((of_block @ block.score_loadings, other.entries, block.noise))
+    product = sum(np.vdot(projected, entries) for projected, entries, _ in projections)
     if not total > 0:
         return 1.0
     factors, noise = first.factors.reshape(COPIES, -1)[0] / (1 + THINNING), 0.0
-    for projected, _, N in parts:
+    for projected, _, N in projections:
         sums = projected.reshape(COPIES, len(factors), len(N)).sum(axis=0)
         noise += factors @ (np.square(sums) @ N)
     # That of e in products with c2 is no larger than that of c.

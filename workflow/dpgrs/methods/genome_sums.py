@@ -110,12 +110,12 @@ def in_map_order(parts: Sequence[Any], genome: GenomeMap, *, name: str) -> list[
 
     The name stands in the message.
     """
-    by_contig = {part.contig: part for part in parts}
+    by_contig = {statistic.contig: statistic for statistic in parts}
     contigs = [chromosome.contig for chromosome in genome.chromosomes]
-    if sorted(part.contig for part in parts) != sorted(contigs):
+    if sorted(statistic.contig for statistic in parts) != sorted(contigs):
         raise UsageError(
             f"{name} must be of the chromosomes {', '.join(contigs)}, each once, got those of "
-            f"{', '.join(part.contig for part in parts)}. Sum up what is missing."
+            f"{', '.join(statistic.contig for statistic in parts)}. Sum up what is missing."
         )
     return [by_contig[contig] for contig in contigs]
 
@@ -127,14 +127,14 @@ def genome_statistic(sums: Sequence[ChromosomeSums], genome: GenomeMap, *, made_
     unless there is one sum for each chromosome, all made with the public terms of this release.
     """
     ordered = in_map_order(sums, genome, name="Sums")
-    clips = {part.is_clipped_jointly for part in sums}
-    if {part.made_with for part in sums} != {made_with} or clips != {genome.is_clipped_jointly}:
+    clips = {contig_sums.is_clipped_jointly for contig_sums in sums}
+    if {contig_sums.made_with for contig_sums in sums} != {made_with} or clips != {genome.is_clipped_jointly}:
         raise UsageError(
             "Sums of chromosomes must be made with the map, its clip, the number of people and the effects "
             "of covariates of this release, got others. Sum them up again."
         )
-    parts = zip(ordered, genome.chromosomes, strict=True)
-    return np.concatenate([part.along(chromosome) for part, chromosome in parts], axis=1)
+    pairs = zip(ordered, genome.chromosomes, strict=True)
+    return np.concatenate([contig_sums.along(chromosome) for contig_sums, chromosome in pairs], axis=1)
 
 
 def private_genome_sums(

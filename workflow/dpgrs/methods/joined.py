@@ -23,10 +23,10 @@ def joins_outcomes(
     method = METHODS[name]
     if method.fits_each_outcome:
         return False
-    places = [method.mechanism, method.fit, method.of_rows]
+    dotted_names = [method.mechanism, method.fit, method.of_rows]
     if method.is_screened:
-        places += [SELECTORS[method.selector].private, SELECTORS[method.selector].asked]
-    if any(":" in place for place in places if place):
+        dotted_names += [SELECTORS[method.selector].private, SELECTORS[method.selector].asked]
+    if any(":" in dotted_name for dotted_name in dotted_names if dotted_name):
         return True  # of another package, of which nothing is known
     if method.takes_map:
         return True

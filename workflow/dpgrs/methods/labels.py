@@ -16,8 +16,8 @@ NO_PRIVACY = dict.fromkeys(["neighbours", "unit", "accounting", "epsilon", "delt
 
 def fit_label(method: str, request: "PrivacyRequest", n_outcomes: int) -> dict:
     """Return the label of a private fit: its method, the terms of its request and the number of outcomes."""
-    terms = {term: request[term] for term in ("protection", *NO_PRIVACY, "n_variants")}
-    return {"method": method, "reported": True, "n_outcomes": n_outcomes} | terms
+    request_fields = {field: request[field] for field in ("protection", *NO_PRIVACY, "n_variants")}
+    return {"method": method, "reported": True, "n_outcomes": n_outcomes} | request_fields
 
 
 def exact_label(method: str, n_variants: int, n_outcomes: int) -> dict[str, Any]:
@@ -31,5 +31,5 @@ def timed(
 ) -> "tuple[LinearFit | tuple[dict, dict], float]":
     """Return what a function returns, and the seconds that it took."""
     start = time.perf_counter()
-    result = function(*arguments, **options)
-    return result, time.perf_counter() - start
+    output = function(*arguments, **options)
+    return output, time.perf_counter() - start

@@ -28,15 +28,17 @@ def mechanism_of(method: str | None, *, is_release: bool = True) -> SharedStatis
     row = METHODS.get(method)
     if row is None:
         return SHARED
-    place = row.mechanism if is_release else row.mechanism_of_benchmark or row.mechanism
-    return _made(named(place)) if place else SHARED
+    dotted_name = row.mechanism if is_release else row.mechanism_of_benchmark or row.mechanism
+    return _instance(named(dotted_name)) if dotted_name else SHARED
 
 
 def all_mechanisms() -> dict[str, SharedStatistics]:
     """Return all mechanisms by name, a dict."""
-    known = [SHARED, _made(Choices), _made(CovariateRegression)]
-    known += [mechanism_of(name, is_release=is_release) for name in METHODS for is_release in (True, False)]
-    return {mechanism.name: mechanism for mechanism in known}
+    mechanisms = [SHARED, _instance(Choices), _instance(CovariateRegression)]
+    mechanisms += [
+        mechanism_of(name, is_release=is_release) for name in METHODS for is_release in (True, False)
+    ]
+    return {mechanism.name: mechanism for mechanism in mechanisms}
 
 
 def mechanism_named(name: str | None) -> SharedStatistics:
@@ -44,16 +46,16 @@ def mechanism_named(name: str | None) -> SharedStatistics:
 
     It raises UsageError if there is none of this name.
     """
-    known = all_mechanisms()
-    if name not in known:
+    mechanisms = all_mechanisms()
+    if name not in mechanisms:
         raise UsageError(
-            f"The name of a mechanism must be one of {', '.join(known)}, got {name}. Correct it."
+            f"The name of a mechanism must be one of {', '.join(mechanisms)}, got {name}. Correct it."
         )
-    return known[name]
+    return mechanisms[name]
 
 
 @cache
-def _made(mechanism: type[SharedStatistics]) -> SharedStatistics:
+def _instance(mechanism: type[SharedStatistics]) -> SharedStatistics:
     return mechanism()
 
 
@@ -66,9 +68,9 @@ def mechanisms_of(methods: Sequence[str], *, is_release: bool) -> list[SharedSta
         return [mechanism_of(methods[0])]
     private = [name for name in methods if not METHODS[name].is_non_private]
     choices = [Choices.name] if any(METHODS[name].is_screened for name in private) else []
-    own = (mechanism_of(name, is_release=False).name for name in private)
+    mechanism_names = (mechanism_of(name, is_release=False).name for name in private)
     shared = [SHARED.name] * takes_sums(methods)
-    return [mechanism_named(name) for name in dict.fromkeys([*shared, *choices, *own])]
+    return [mechanism_named(name) for name in dict.fromkeys([*shared, *choices, *mechanism_names])]
 
 
 def fitted_from(
@@ -79,8 +81,8 @@ def fitted_from(
     protection: "Protection",  # under which it was
 ) -> list[str]:
     """Return which of a study's methods are fitted from one draw of a mechanism, a list of str."""
-    own = [one for one in mechanism.methods if method in (None, one)]
-    return [one for one in own if one in methods and protection in METHODS[one].protections]
+    candidates = [name for name in mechanism.methods if method in (None, name)]
+    return [name for name in candidates if name in methods and protection in METHODS[name].protections]
 
 
 def takes_sums(methods: Sequence[str]) -> bool:
@@ -90,21 +92,24 @@ def takes_sums(methods: Sequence[str]) -> bool:
 
 def fits_all_rows(methods: Sequence[str]) -> bool:
     """Tell whether any of them, or its selector, holds the rows of all variants as numbers."""
-    known = (METHODS[name] for name in methods)
-    return any(SELECTORS[one.selector].fits_rows if one.is_screened else one.reads_rows for one in known)
+    registered = (METHODS[name] for name in methods)
+    return any(
+        SELECTORS[method.selector].fits_rows if method.is_screened else method.reads_rows
+        for method in registered
+    )
 
 
 def fits_groups(methods: Sequence[str]) -> bool:
     """Tell whether any of them has a selector that takes rows as numbers, those of a group at a time."""
-    known = (METHODS[name] for name in methods)
-    return any(one.is_screened and SELECTORS[one.selector].fits_groups for one in known)
+    registered = (METHODS[name] for name in methods)
+    return any(method.is_screened and SELECTORS[method.selector].fits_groups for method in registered)
 
 
 def streams_genotypes(methods: Sequence[str], way: str) -> bool:
     """Tell whether all that reads rows, in a way of `Selector.streams`, reads some variants at a time."""
-    known = [METHODS[name] for name in methods]
-    own = [one for one in known if one.draws_from_rows]
-    return all(one.is_screened and way in SELECTORS[one.selector].streams for one in own)
+    registered = [METHODS[name] for name in methods]
+    row_methods = [method for method in registered if method.draws_from_rows]
+    return all(method.is_screened and way in SELECTORS[method.selector].streams for method in row_methods)
 
 
 def mechanism_of_study(config: "StudyConfig") -> SharedStatistics:

@@ -23,12 +23,12 @@ class CentredSums(NamedTuple):
     inflation: np.ndarray  # (n_outcomes,) float64, all rows over those on which an outcome is known
 
 
-def fit_ols(gram: np.ndarray, cross: np.ndarray, n_rows: int, **known: Any) -> LinearFit:
+def fit_ols(gram: np.ndarray, cross: np.ndarray, n_rows: int, **options: Any) -> LinearFit:
     """Minimise ||y - intercept - (X - means) w||^2; of several minima take the one of smallest norm.
 
     Parameters and result are those of `fit_ridge`, without a penalty.
     """
-    return fit_ridge(gram, cross, n_rows, penalty=0.0, **known)
+    return fit_ridge(gram, cross, n_rows, penalty=0.0, **options)
 
 
 def fit_ridge(
@@ -86,12 +86,12 @@ def fit_exactly(
     regression: Mapping[str, Any],  # that section of the settings
 ) -> LinearFit:
     """Fit all outcomes on so many variants from exact Statistics, by a method without privacy on sums."""
-    known = {"gram_step": statistics.gram_step, "cross_step": statistics.cross_step}
-    known |= {"n_observed": statistics.n_observed}
+    options = {"gram_step": statistics.gram_step, "cross_step": statistics.cross_step}
+    options |= {"n_observed": statistics.n_observed}
     sums = (statistics.gram_of_size(size), statistics.cross[size], statistics.n_rows)
     if method == "gblup":
-        return fit_gblup(*sums, heritability=regression["heritability"], **known)
-    return fit_ridge(*sums, penalty=regression["lambda"] if method == "ridge" else 0.0, **known)
+        return fit_gblup(*sums, heritability=regression["heritability"], **options)
+    return fit_ridge(*sums, penalty=regression["lambda"] if method == "ridge" else 0.0, **options)
 
 
 def _centred(

@@ -72,24 +72,24 @@ def evidence_penalty(
     spectrum = noisy_spectrum(gram, gram_sd=gram_sd)
     if spectrum.trace <= 0:
         return math.inf
-    seen, log_likelihood = spectrum.first > 0, 0.0
-    groups, known = (
+    is_usable, log_likelihood = spectrum.first > 0, 0.0
+    groups, cross_terms = (
         list(outcomes_alike(inflation, slopes, len(cross))),
         {"cross_sd": cross_sd, "means": means},
     )
     for alike in groups:
-        prior = prior_moments(spectrum, n, inflation=alike.inflation, slope=alike.slope, **known)
-        seen &= prior.is_informative
+        prior = prior_moments(spectrum, n, inflation=alike.inflation, slope=alike.slope, **cross_terms)
+        is_usable &= prior.is_informative
         log_likelihood += prior.log_likelihood(cross[alike.own] * alike.factor @ spectrum.vectors).sum(axis=0)
     posterior = softmax(log_likelihood)
-    variance = np.empty((len(groups), np.count_nonzero(seen)))
+    variance = np.empty((len(groups), np.count_nonzero(is_usable)))
     for number, alike in enumerate(groups):
-        prior = prior_moments(spectrum, n, inflation=alike.inflation, slope=alike.slope, **known)
-        variance[number] = prior.variance[seen] @ posterior + prior.loading[seen] ** 2
-    signal = prior.signal[seen] @ posterior
-    eigenvalues = np.maximum(spectrum.eigenvalues, 0)[seen]
+        prior = prior_moments(spectrum, n, inflation=alike.inflation, slope=alike.slope, **cross_terms)
+        variance[number] = prior.variance[is_usable] @ posterior + prior.loading[is_usable] ** 2
+    signal = prior.signal[is_usable] @ posterior
+    eigenvalues = np.maximum(spectrum.eigenvalues, 0)[is_usable]
     share = np.array([alike.own.mean() for alike in groups])
-    importance = share[:, np.newaxis] * spectrum.first[seen] * variance
+    importance = share[:, np.newaxis] * spectrum.first[is_usable] * variance
 
     def excess(log_penalty: float) -> float:
         """Return the expected squared error above that of BLUP."""
@@ -103,8 +103,8 @@ def evidence_penalty(
     if high <= low:
         return low / n
     grid = np.linspace(math.log(low), math.log(high), N_PENALTIES)
-    place = int(np.argmin([excess(point) for point in grid]))
-    around = grid[max(place - 1, 0)], grid[min(place + 1, N_PENALTIES - 1)]
+    best_index = int(np.argmin([excess(point) for point in grid]))
+    around = grid[max(best_index - 1, 0)], grid[min(best_index + 1, N_PENALTIES - 1)]
     from scipy.optimize import minimize_scalar  # takes 0.4 s, which most steps do without
 
     nearest = minimize_scalar(excess, bounds=around, method="bounded", options={"xatol": TOLERANCE})

@@ -162,11 +162,11 @@ def expected_ridge(
     an argument is out of its domain.
     """
     require_domain(request, n_rows=n_rows, frequency=frequency, heritability=heritability)
-    terms = {"penalty": penalty, "heritability": heritability}
+    ridge_options = {"penalty": penalty, "heritability": heritability}
     draws = []
     for number in range(_n_draws(request.n_variants)):
         cohort = synthetic_cohort(request, n_rows=int(n_rows), frequency=frequency, number=number, ld=ld)
-        draws.append(_ridge_of_cohort(request, cohort, key=("plan", number), **terms))
+        draws.append(_ridge_of_cohort(request, cohort, key=("plan", number), **ridge_options))
     *squares, r2, r2_without_noise = np.mean(draws, axis=0).tolist()
     # Rounding may leave a square of 0 just below it.
     weight, gram, cross = np.sqrt(np.maximum(squares, 0)).tolist()
@@ -207,13 +207,16 @@ def expected_genome_fit(
     The map is steered for `n_rows` people and for the heritability that all maps assume. `spectrum` is of a
     panel of the cohort's ancestry; `n_rows` and `heritability` are as in `expected_fit`.
     """
-    terms = map_terms(request)
-    options = {"n_phenotypes": terms["n_outcomes"], "sensitivity": sensitivity_factor(terms["neighbours"])}
+    request_terms = map_terms(request)
+    options = {
+        "n_phenotypes": request_terms["n_outcomes"],
+        "sensitivity": sensitivity_factor(request_terms["neighbours"]),
+    }
     options |= {"is_equal": is_equal}
-    options["deviation"] = genome_prior.residual_deviation(residual_variances, terms["n_outcomes"])
+    options["deviation"] = genome_prior.residual_deviation(residual_variances, request_terms["n_outcomes"])
     effects = spectrum.scaled(heritability / genome_prior.HERITABILITY)
     r2 = []
-    for mu in (terms["mu"], NO_NOISE):
+    for mu in (request_terms["mu"], NO_NOISE):
         noise = genome_prior.steered_noise(spectrum, n_rows, mu=mu, **options)
         D = effects.variances + noise.residual / n_rows + effects.chances
         r2.append(genome_prior.expected_r2(effects.variances, D, noise.shares, noise.tau, spectrum.counts))
@@ -315,8 +318,8 @@ def _drawn_fits(
     request = mechanism.terms(request)
     d, n_together = request.n_variants, min(n_outcomes, MOST_OUTCOMES)
     n_draws = _n_draws(d)
-    wanted = -(-OUTCOMES_DRAWN // (n_draws * n_together))
-    n_repeats = min(wanted, max(FITS_TIMES_VARIANTS // (d * n_draws), 1))
+    n_sufficient = -(-OUTCOMES_DRAWN // (n_draws * n_together))
+    n_repeats = min(n_sufficient, max(FITS_TIMES_VARIANTS // (d * n_draws), 1))
     weights, r2 = np.empty((n_draws, n_repeats, n_together, d)), np.empty((n_draws, n_repeats, n_together))
     for number in range(n_draws):
         cohort = synthetic_cohort(request, n_rows=int(n_rows), frequency=frequency, number=number, ld=ld)

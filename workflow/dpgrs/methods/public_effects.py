@@ -82,74 +82,76 @@ def informed_fit(seen: "OutcomesSeen") -> tuple[np.ndarray, np.ndarray, np.ndarr
     -------
     Post-processing: costs nothing, if all that is seen is released or public.
     """
-    told = read_files(seen)
-    found = _log_likelihoods(seen, told)
-    starts = np.flatnonzero(np.diff(told.outcome, prepend=-1))
-    n_rows = np.diff(starts, append=len(found))
-    together = np.logaddexp.reduceat(found, starts, axis=0)
+    file_effects = read_files(seen)
+    log_likelihoods = _log_likelihoods(seen, file_effects)
+    starts = np.flatnonzero(np.diff(file_effects.outcome, prepend=-1))
+    n_rows = np.diff(starts, append=len(log_likelihoods))
+    together = np.logaddexp.reduceat(log_likelihoods, starts, axis=0)
     posterior = _posterior(together - np.log(n_rows)[:, np.newaxis, np.newaxis], seen.grid)
     together[np.isneginf(together)] = 0.0
-    of_pairs = posterior[told.outcome] * np.exp(found - together[told.outcome])
-    weights = _effects(seen, told, of_pairs) @ seen.spectrum.vectors.T
+    of_pairs = posterior[file_effects.outcome] * np.exp(log_likelihoods - together[file_effects.outcome])
+    weights = _effects(seen, file_effects, of_pairs) @ seen.spectrum.vectors.T
     return weights, posterior.sum(axis=2) @ seen.grid, posterior.sum(axis=1) @ CORRELATIONS
 
 
 def read_files(
-    seen: "OutcomesSeen",  # as in `informed_fit`
+    outcomes: "OutcomesSeen",  # as in `informed_fit`
 ) -> Told:
     """Turn what files tell into the eigenbasis."""
-    effects, U, a = seen.effects, seen.spectrum.vectors, seen.spectrum.first
+    effects, U, a = outcomes.effects, outcomes.spectrum.vectors, outcomes.spectrum.first
     values = np.zeros((len(effects.values), len(a)))  # of covariates nothing is told
     values[:, : effects.values.shape[1]] = effects.values
     rows, files = [np.zeros((2, len(a)))], []
-    for number, (own, is_marginal) in enumerate(zip(values, effects.is_marginal, strict=True)):
-        found = _of_marginal(own, seen) if is_marginal else [_scaled(own @ U, seen)]
-        rows, files = rows + found, files + [number] * len(found)
+    for number, (file_values, is_marginal) in enumerate(zip(values, effects.is_marginal, strict=True)):
+        file_rows = (
+            _of_marginal(file_values, outcomes) if is_marginal else [_scaled(file_values @ U, outcomes)]
+        )
+        rows, files = rows + file_rows, files + [number] * len(file_rows)
     P, F = np.stack(rows, axis=1)
-    may_follow = np.zeros((len(seen.entries), len(rows)), dtype=bool)
+    may_follow = np.zeros((len(outcomes.entries), len(rows)), dtype=bool)
     may_follow[:, 1:] = effects.is_for[:, files] & F[1:].any(axis=1)
     may_follow[:, 0] = ~may_follow.any(axis=1)
     return Told(P, F, *np.nonzero(may_follow))
 
 
-def _scaled(P: np.ndarray, seen: "OutcomesSeen") -> np.ndarray:
+def _scaled(P: np.ndarray, outcomes: "OutcomesSeen") -> np.ndarray:
     """Return u_k'p and f_k of joint effects."""
-    a = seen.spectrum.first
-    P = P / (np.sqrt(P**2 @ a / seen.n) or 1.0)
+    a = outcomes.spectrum.first
+    P = P / (np.sqrt(P**2 @ a / outcomes.n) or 1.0)
     return np.array([P, a * P])
 
 
-def _of_marginal(effects: np.ndarray, seen: "OutcomesSeen") -> list[np.ndarray]:
+def _of_marginal(effects: np.ndarray, outcomes: "OutcomesSeen") -> list[np.ndarray]:
     """Return u_k'p and f_k of effects of one variant at a time, for each penalty."""
-    U, a, b = seen.spectrum.vectors, seen.spectrum.first, seen.spectrum.second
-    v, found = (effects * (U**2 @ a)) @ U, []
+    U, a, b = outcomes.spectrum.vectors, outcomes.spectrum.first, outcomes.spectrum.second
+    v, rows = (effects * (U**2 @ a)) @ U, []
     for penalty in PENALTIES:
         share = ratio_where(1.0, b + penalty * a.mean() * a, where=a > 0)
-        expected = seen.n / seen.spectrum.trace * (b**2 * share).sum()
+        expected = outcomes.n / outcomes.spectrum.trace * (b**2 * share).sum()
         size = np.sqrt(((b * share * v) ** 2).sum() / expected)
-        found.append(np.array([a, b]) * share * v / (size or 1.0))
-    return found
+        rows.append(np.array([a, b]) * share * v / (size or 1.0))
+    return rows
 
 
-def _log_likelihoods(seen: "OutcomesSeen", told: Told) -> np.ndarray:
+def _log_likelihoods(outcomes: "OutcomesSeen", file_effects: Told) -> np.ndarray:
     """Return the log-likelihood of every pair, (n_pairs, n_grid, n_correlations)."""
-    C, F, root = seen.entries, told.products, np.sqrt(seen.grid)
-    found = np.full((len(told.row), len(root), len(CORRELATIONS)), -np.inf)
-    for alike in seen.alike:
-        own = alike.own[told.outcome]
-        c, f = told.outcome[own], told.row[own]
+    C, F, root = outcomes.entries, file_effects.products, np.sqrt(outcomes.grid)
+    log_likelihood = np.full((len(file_effects.row), len(root), len(CORRELATIONS)), -np.inf)
+    for alike in outcomes.alike:
+        is_alike = alike.own[file_effects.outcome]
+        c, f = file_effects.outcome[is_alike], file_effects.row[is_alike]
         for size in (0.0, *SIZES):
-            prior = seen.prior(alike, foretold=size**2)
+            prior = outcomes.prior(alike, foretold=size**2)
             precision = ratio_where(1.0, prior.variance, where=prior.is_informative[:, np.newaxis])
             k, z = prior.mean_precision, prior.outcome_means(F)
             product = (C[c] * F[f]) @ precision - k * prior.outcome_means(C)[c] * z[f]
             square = (F**2 @ precision - k * z**2)[f]
             alone = prior.log_likelihood(C)[c]
             for r in (-size, size):
-                slope, place = r * root, np.searchsorted(CORRELATIONS, r)
-                found[own, :, place] = alone + slope * product - slope**2 * square / 2
-    found[np.ix_(told.row == 0, np.full(len(root), True), CORRELATIONS != 0)] = -np.inf
-    return found
+                slope, column = r * root, np.searchsorted(CORRELATIONS, r)
+                log_likelihood[is_alike, :, column] = alone + slope * product - slope**2 * square / 2
+    log_likelihood[np.ix_(file_effects.row == 0, np.full(len(root), True), CORRELATIONS != 0)] = -np.inf
+    return log_likelihood
 
 
 def _posterior(log_likelihood: np.ndarray, grid: np.ndarray) -> np.ndarray:
@@ -158,13 +160,13 @@ def _posterior(log_likelihood: np.ndarray, grid: np.ndarray) -> np.ndarray:
     of_grid, (laws, before) = beta_priors(tuple(grid)), correlation_laws()
     blocks = [slice(start, start + BLOCK) for start in range(0, len(likelihood), BLOCK)]
 
-    def evidence(own: slice) -> np.ndarray:
+    def evidence(block: slice) -> np.ndarray:
         # A law that has nothing where an outcome's likelihood is not 0 is to lose, not to fail.
-        return np.maximum(of_grid.T @ likelihood[own] @ laws.T, np.finfo(float).tiny)
+        return np.maximum(of_grid.T @ likelihood[block] @ laws.T, np.finfo(float).tiny)
 
-    shares = softmax(np.log(before) + sum(np.log(evidence(own)).sum(axis=0) for own in blocks))
-    for own in blocks:
-        likelihood[own] *= of_grid @ (shares / evidence(own)) @ laws
+    shares = softmax(np.log(before) + sum(np.log(evidence(block)).sum(axis=0) for block in blocks))
+    for block in blocks:
+        likelihood[block] *= of_grid @ (shares / evidence(block)) @ laws
     return likelihood / likelihood.sum(axis=(1, 2), keepdims=True)
 
 
@@ -180,17 +182,17 @@ def correlation_laws() -> tuple[np.ndarray, np.ndarray]:
     return np.array([is_none, *mixed]), np.r_[NONE, np.full(len(mixed), (1 - NONE) / len(mixed))]
 
 
-def _effects(seen: "OutcomesSeen", told: Told, posterior: np.ndarray) -> np.ndarray:
+def _effects(outcomes: "OutcomesSeen", file_effects: Told, posterior: np.ndarray) -> np.ndarray:
     """Return the mean of U'theta, (n_outcomes, n_variants), from the posterior of pairs, h2 and r."""
-    C, P, F, root = seen.entries, told.effects, told.products, np.sqrt(seen.grid)
+    C, P, F, root = outcomes.entries, file_effects.effects, file_effects.products, np.sqrt(outcomes.grid)
     effects = np.zeros_like(C)
-    for alike in seen.alike:
-        own = alike.own[told.outcome]
-        c, f = told.outcome[own], told.row[own]
-        for r, share in zip(CORRELATIONS, np.moveaxis(posterior[own], 2, 0), strict=True):
+    for alike in outcomes.alike:
+        is_alike = alike.own[file_effects.outcome]
+        c, f = file_effects.outcome[is_alike], file_effects.row[is_alike]
+        for r, share in zip(CORRELATIONS, np.moveaxis(posterior[is_alike], 2, 0), strict=True):
             if share.max(initial=0) < NEGLIGIBLE:
                 continue
-            prior, slope = seen.prior(alike, foretold=r**2), share * r * root
+            prior, slope = outcomes.prior(alike, foretold=r**2), share * r * root
             z = share * prior.outcome_means(C)[c] - slope * prior.outcome_means(F)[f]
             mean = (share @ prior.slope.T) * C[c] - (slope @ prior.slope.T) * F[f]
             mean += slope.sum(axis=1, keepdims=True) * P[f] - (z @ prior.slope.T) * prior.loading

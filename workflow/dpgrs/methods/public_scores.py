@@ -49,7 +49,7 @@ def public_scores(
     if not effects:
         return None
     weights, are_too_large = zip(*(_weights(prior, each) for each in effects.values()), strict=True)
-    of_chromosomes = tuple(np.array(parts) for parts in zip(*weights, strict=True))
+    of_chromosomes = tuple(np.array(chromosome_weights) for chromosome_weights in zip(*weights, strict=True))
     require_exact_scores(of_chromosomes)
     scores = np.zeros((prior.n_panel, len(effects)), dtype=np.int64)
     for chromosome, of_chromosome in zip(panel, of_chromosomes, strict=True):

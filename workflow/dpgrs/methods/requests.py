@@ -137,18 +137,18 @@ class PrivacyRequest:
     def key(self) -> tuple[str, ...]:
         """The terms as a tuple of text, to tell draws apart; those of what a study has not are left out."""
         # As a file gives them back, so that a request read again has the same draws.
-        terms = json.loads(json.dumps(asdict(self)))
+        fields = json.loads(json.dumps(asdict(self)))
         if not self.n_covariates:
-            del terms["n_covariates"], terms["covariate_bound"]
+            del fields["n_covariates"], fields["covariate_bound"]
         if self.covariate_share is None:
-            del terms["covariate_share"]
+            del fields["covariate_share"]
         if self.ld_share is None:
-            del terms["ld_share"]
+            del fields["ld_share"]
         if not self.counts_outcomes:
-            del terms["counts_outcomes"]
+            del fields["counts_outcomes"]
         if not self.counts_cases:
-            del terms["case_share"]
-        return tuple(map(str, terms.values()))
+            del fields["case_share"]
+        return tuple(map(str, fields.values()))
 
     @property
     def rows_per_unit(self) -> int:
@@ -237,9 +237,9 @@ class PrivacyRequest:
     def budget(self) -> dict[str, float]:
         """The split of (epsilon, delta): mu of ``count``, ``observed``, ``gram``, ``cross`` and ``cases``."""
         count, observed = self.shares_of_counts
-        rest = 1 - count - observed
-        gram = rest * self.share_of_gram if self.has_private_gram else 0.0
-        shares = (count, observed, gram, rest - gram)
+        remainder = 1 - count - observed
+        gram = remainder * self.share_of_gram if self.has_private_gram else 0.0
+        shares = (count, observed, gram, remainder - gram)
         mus = split_budget(self.epsilon, self.delta, shares=shares, accounting=self.accounting)
         budget = dict(zip(("count", "observed", "gram", "cross"), mus, strict=True))
         return self.with_cases(self.after_covariates(budget))
@@ -268,7 +268,7 @@ def request_grid(
     neighbours: Neighbours,  # of full protection; where one side is public it is replace-one
     # ``joint`` if all outcomes share (epsilon, delta), ``separate`` if each has its own.
     outcome_budget: str = "joint",
-    **terms: Any,  # the other fields of `PrivacyRequest`, the same for all
+    **fields: Any,  # the other fields of `PrivacyRequest`, the same for all
 ) -> list[tuple[PrivacyRequest, int]]:
     """List every combination of the terms that a study compares.
 
@@ -285,7 +285,7 @@ def request_grid(
                 n_variants=size,
                 n_outcomes=count if outcome_budget == "joint" else 1,
                 neighbours=neighbours if protection == Protection.FULL else Neighbours.REPLACE_ONE,
-                **terms,
+                **fields,
             ),
             count,
         )

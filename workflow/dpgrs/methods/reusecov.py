@@ -125,8 +125,8 @@ def private_statistics(
     names = outcome_names or [str(number) for number in range(len(cross))]
     require_shapes(gram, cross, observed, names=names, request=request, cases=cases)
     n, noisy_gram, events = draw_genotypes(gram, n_rows, request=request, noise=noise)
-    drawn = {"names": names, "request": request, "noise": noise, "cases": cases}
-    noisy_cross, counts, more = draw_outcomes(cross, observed, **drawn)
+    draw_options = {"names": names, "request": request, "noise": noise, "cases": cases}
+    noisy_cross, counts, more = draw_outcomes(cross, observed, **draw_options)
     return NoisyStatistics(noisy_gram, noisy_cross, n, events + more, **counts)
 
 
@@ -181,20 +181,22 @@ def draw_outcomes(
     As `private_outcome_counts`, `private_cross_product` and `private_case_counts`, once for every budget.
     """
     is_counted, events = request.has_private_outcome_counts, ()
-    noisy, known = np.empty((len(cross), request.n_columns)), np.empty(len(cross))
-    found = np.empty(len(cross)) if request.counts_cases else None
+    noisy, noisy_counts = np.empty((len(cross), request.n_columns)), np.empty(len(cross))
+    noisy_cases = np.empty(len(cross)) if request.counts_cases else None
     for number, group in enumerate(budget_groups(len(cross), n_shared=request.n_outcomes)):
         outcomes = noise.of("outcomes", *names[group])
         outcomes = outcomes if marks is None else outcomes.on(*marks[number])
         if is_counted:
-            known[group], event = private_outcome_counts(observed[group], request=request, noise=outcomes)
+            noisy_counts[group], event = private_outcome_counts(
+                observed[group], request=request, noise=outcomes
+            )
             events += (event,)
         noisy[group], event = private_cross_product(cross[group], request=request, noise=outcomes)
         events += (event,)
-        if found is not None:
-            found[group], event = private_case_counts(cases[group], request=request, noise=outcomes)
+        if noisy_cases is not None:
+            noisy_cases[group], event = private_case_counts(cases[group], request=request, noise=outcomes)
             events += (event,)
-    return noisy, {"observed": known if is_counted else None, "cases": found}, events
+    return noisy, {"observed": noisy_counts if is_counted else None, "cases": noisy_cases}, events
 
 
 def require_shapes(
@@ -211,10 +213,10 @@ def require_shapes(
     is_off = gram is not None and gram.shape != (size, size)
     is_off |= cross is not None and cross.shape != (len(names), size)
     if is_off or len(names) % shares:
-        found = size if cross is None else cross.shape[1]
+        n_columns = size if cross is None else cross.shape[1]
         raise UsageError(
             f"The statistics must be of {request.n_columns} variants and {shares} outcomes a budget, "
-            f"got {found - 1} and {len(names)}. Recompute them for this study."
+            f"got {n_columns - 1} and {len(names)}. Recompute them for this study."
         )
     if request.has_private_outcome_counts:
         require_counts(observed, n_outcomes=len(names))
@@ -407,8 +409,8 @@ def fit_reusecov(
     Post-processing: costs nothing, if `penalty` is public.
     """
     G_c, means = centred_gram(noisy.gram, noisy.n)
-    V, terms = noisy.cross * (noisy.inflation / noisy.shown)[:, np.newaxis], {"penalty": penalty}
-    weights = ridge_weights(G_c, V, noisy.n, **terms, keeps_negative=keeps_negative)
+    V, options = noisy.cross * (noisy.inflation / noisy.shown)[:, np.newaxis], {"penalty": penalty}
+    weights = ridge_weights(G_c, V, noisy.n, **options, keeps_negative=keeps_negative)
     return LinearFit(weights, means, np.zeros(len(weights)))
 
 

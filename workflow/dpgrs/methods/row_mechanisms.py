@@ -60,17 +60,17 @@ class OfChoices:
         outcome_names: Sequence[str],
         # DrawnChoices of the same request that were drawn before, in a benchmark.
         choices: DrawnChoices | None = None,
-        **terms: Any,
+        **options: Any,
     ) -> Any:
         """Choose, then draw the rest.
 
         `noise` and `outcome_names`: as in `private_choices`; **terms of what is drawn after the choices.
         """
-        terms |= {"noise": noise, "outcome_names": outcome_names}
+        options |= {"noise": noise, "outcome_names": outcome_names}
         if choices is None:
             choices = draw_choices(data, request=request, noise=noise, outcome_names=outcome_names)
-        drawn = self._draw_rest(data, choices.chosen, request=request, **terms)
-        return replace(drawn, events=(*choices.events, *drawn.events), note=choices.note)
+        statistics = self._draw_rest(data, choices.chosen, request=request, **options)
+        return replace(statistics, events=(*choices.events, *statistics.events), note=choices.note)
 
 
 class ChosenFits(OfChoices, OwnStatistics):
@@ -87,9 +87,9 @@ class ChosenFits(OfChoices, OwnStatistics):
         return request.statistics
 
     def _draw_rest(
-        self, data: ScreeningData, chosen: np.ndarray, *, request: ScreenedRequest, **terms: Any
+        self, data: ScreeningData, chosen: np.ndarray, *, request: ScreenedRequest, **options: Any
     ) -> ChosenStatistics:
-        return private_chosen_statistics(data, chosen, request=request.statistics, **terms)
+        return private_chosen_statistics(data, chosen, request=request.statistics, **options)
 
     def arrays(self, drawn: Any) -> dict[str, np.ndarray]:
         return super().arrays(drawn) | {"chosen": drawn.chosen}
@@ -97,10 +97,10 @@ class ChosenFits(OfChoices, OwnStatistics):
     def outputs(
         self, drawn: Any, names: Sequence[str], request: "PrivacyRequest"
     ) -> dict[tuple[str, ...], tuple]:
-        known = [()] * len(names) if drawn.observed is None else drawn.observed[:, np.newaxis]
-        of_each = zip(names, known, drawn.gram, drawn.cross, drawn.chosen, strict=True)
-        parts = {("outcomes", name): (drawn.n, *own, *arrays) for name, own, *arrays in of_each}
-        return ({("genotypes",): (drawn.n,)} if request.has_private_count else {}) | parts
+        counts = [()] * len(names) if drawn.observed is None else drawn.observed[:, np.newaxis]
+        of_each = zip(names, counts, drawn.gram, drawn.cross, drawn.chosen, strict=True)
+        by_part = {("outcomes", name): (drawn.n, *count, *arrays) for name, count, *arrays in of_each}
+        return ({("genotypes",): (drawn.n,)} if request.has_private_count else {}) | by_part
 
     def requests_of_outcomes(self, n_outcomes: int, request: "PrivacyRequest") -> int:
         return n_outcomes
@@ -114,10 +114,10 @@ class ChosenFits(OfChoices, OwnStatistics):
         terms: "FitTerms",
         outcomes: np.ndarray | None = None,
     ) -> "LinearFit":
-        wanted, selector = METHODS[method].selector, request.screening.selector
-        if wanted != selector:
+        method_selector, selector = METHODS[method].selector, request.screening.selector
+        if method_selector != selector:
             raise DpgrsError(
-                f"The chosen variants must be by {wanted} for `methods: {method}`, got {selector}. "
+                f"The chosen variants must be by {method_selector} for `methods: {method}`, got {selector}. "
                 "Run the study again."
             )
         options = {"request": request.statistics, "terms": terms, "n_variants": request.n_variants}
@@ -127,5 +127,5 @@ class ChosenFits(OfChoices, OwnStatistics):
 def exact_rows(request: "PrivacyRequest", *, data: "TrainingData", names: Sequence[str]) -> dict[str, Any]:
     """Return what mechanisms draw from rows, as keywords; parameters as in `SharedStatistics.exact`."""
     size = request.n_variants
-    known = {"request": request, "outcome_names": names, "frequency": data.frequency(size)}
-    return {"data": data.rows(size)} | known
+    public = {"request": request, "outcome_names": names, "frequency": data.frequency(size)}
+    return {"data": data.rows(size)} | public

@@ -33,9 +33,9 @@ class SeparateRequest(PrivacyRequest):
             (1 - observed) * (1 - self.share_of_gram),
         )
         if Accounting(self.accounting) == Accounting.GDP:
-            parts = [(1 - count) * share / self.n_fits for share in of_a_fit]
-            terms = {"shares": (count, *parts * self.n_fits), "accounting": self.accounting}
-            return self.after_covariates(_named(split_budget(self.epsilon, self.delta, **terms)[:4]))
+            fit_shares = [(1 - count) * share / self.n_fits for share in of_a_fit]
+            options = {"shares": (count, *fit_shares * self.n_fits), "accounting": self.accounting}
+            return self.after_covariates(_named(split_budget(self.epsilon, self.delta, **options)[:4]))
         paid = math.sqrt(count) / sum(map(math.sqrt, (count, *((1 - count) * share for share in of_a_fit))))
         mus = split_budget(
             *even_part((1 - paid) * self.epsilon, (1 - paid) * self.delta, self.n_fits),
@@ -62,9 +62,11 @@ class SeparateStatistics:
     def by_outcome(self) -> Iterator[NoisyStatistics]:
         """Yield the NoisyStatistics of one outcome after the other, without events."""
         for number, (gram, cross) in enumerate(zip(self.gram, self.cross, strict=True)):
-            own = {"observed": self.observed, "slopes": self.slopes}
-            own = {name: array[number : number + 1] for name, array in own.items() if array is not None}
-            yield NoisyStatistics(gram, cross[np.newaxis], self.n, **own)
+            optional = {"observed": self.observed, "slopes": self.slopes}
+            optional = {
+                name: array[number : number + 1] for name, array in optional.items() if array is not None
+            }
+            yield NoisyStatistics(gram, cross[np.newaxis], self.n, **optional)
 
 
 def _named(mus: Sequence[float]) -> dict[str, float]:
@@ -83,10 +85,10 @@ def even_part(epsilon: float, delta: float, times: int) -> tuple[float, float]:
 
     slope = math.sqrt(2 * times * math.log(2 / delta))
 
-    def excess(part: float) -> float:
-        return slope * part + times * part * math.expm1(part) - epsilon
+    def excess(part_epsilon: float) -> float:
+        return slope * part_epsilon + times * part_epsilon * math.expm1(part_epsilon) - epsilon
 
     # The root is found to a relative error of 1e-12 and rounded down by more.
     root = brentq(excess, 0.0, min(2 * epsilon / slope, _LARGEST_ADVANCED), xtol=1e-300, rtol=1e-12)
     candidates = [(epsilon / times, delta / times), (root * (1 - 1e-9), delta / (2 * times))]
-    return min(candidates, key=lambda part: paper_noise_multiplier(*part))
+    return min(candidates, key=lambda pair: paper_noise_multiplier(*pair))

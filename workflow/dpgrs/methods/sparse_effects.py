@@ -83,23 +83,23 @@ def spike_and_slab(seen: OutcomesSeen, *, last_sweeps: int) -> tuple[np.ndarray,
     """Return the weights of `sparse_effects`, and the logarithms of Bayes factors, (n_outcomes,) float64."""
     U, n_variants = seen.spectrum.vectors, len(seen.spectrum.vectors)
     causal = np.geomspace(min(MOST_CAUSAL, 1 / n_variants), MOST_CAUSAL, N_CAUSAL)
-    place = np.abs(seen.grid - (seen.posterior @ seen.grid)[:, np.newaxis]).argmin(axis=1)
-    weights, log_factors = np.empty_like(seen.entries), np.empty(len(place))
+    h2_index = np.abs(seen.grid - (seen.posterior @ seen.grid)[:, np.newaxis]).argmin(axis=1)
+    weights, log_factors = np.empty_like(seen.entries), np.empty(len(h2_index))
     for alike in seen.alike:
         prior = seen.prior(alike)
-        for h2 in np.unique(place[alike.own]):
+        for h2 in np.unique(h2_index[alike.own]):
             effect = prior.effect[h2]
             gain = prior.signal[:, h2] / effect
-            rest = prior.variance[:, h2] - effect * gain**2
-            slope = ratio_where(gain, rest, where=prior.is_informative & (rest > 0))
+            residual_variance = prior.variance[:, h2] - effect * gain**2
+            slope = ratio_where(gain, residual_variance, where=prior.is_informative & (residual_variance > 0))
             curvature = gain * slope
             # What was not released tells nothing: of many variants, most directions.
-            tells = curvature > 0
-            root = U[:, tells]
-            root *= np.sqrt(curvature[tells])
+            is_shown = curvature > 0
+            root = U[:, is_shown]
+            root *= np.sqrt(curvature[is_shown])
             precision = root @ root.T
             del root  # as large as U where all tell
-            for outcome in np.flatnonzero(alike.own & (place == h2)):
+            for outcome in np.flatnonzero(alike.own & (h2_index == h2)):
                 score, rng = slope * seen.entries[outcome], generator(SEED, "sparse effects")
                 grids = (causal, SCALES, POWERS, SWEEPS, last_sweeps, BURN_IN)
                 weights[outcome], likelihood = _sample(precision, U @ score, effect, *grids, rng)
@@ -121,8 +121,8 @@ def posterior_of_sparse(
     with np.errstate(divide="ignore"):
         sparse, normal = np.log(share) + log_factors, np.log(1 - share) + np.zeros_like(log_factors)
     joint = np.logaddexp(sparse, normal).sum(axis=1)
-    whole = logsumexp(joint)
-    return np.exp(joint - whole) @ expit(sparse - normal), whole - np.log(len(share))
+    log_total = logsumexp(joint)
+    return np.exp(joint - log_total) @ expit(sparse - normal), log_total - np.log(len(share))
 
 
 def _normal_likelihood(curvature: np.ndarray, score: np.ndarray, effect: float) -> np.ndarray:
@@ -155,7 +155,7 @@ def _sample(
     (n_variants,) float64, of the effects; `likelihood`, (n_powers,) float64, mean log-likelihoods.
     """
     n_variants, n_scales = len(linear), len(scales)
-    theta, rest = np.zeros(n_variants), linear.copy()  # m - Lambda theta
+    theta, residual = np.zeros(n_variants), linear.copy()  # m - Lambda theta
     means, likelihood = np.zeros(n_variants), np.zeros(len(powers))
     log_prior = np.empty(len(causal) * n_scales)
     p, variance = causal[len(causal) // 2], effect / causal[len(causal) // 2]
@@ -166,34 +166,34 @@ def _sample(
             odds = p / (1 - p)
             n_causal, squares, log_likelihood = 0, 0.0, 0.0
             for i in range(n_variants):
-                own = power * precision[i, i] + 1 / variance
-                pull = power * (rest[i] + precision[i, i] * theta[i])
-                mean = pull / own
-                chance = odds / (odds + np.sqrt(variance * own) * np.exp(-pull * mean / 2))
+                effect_precision = power * precision[i, i] + 1 / variance
+                pull = power * (residual[i] + precision[i, i] * theta[i])
+                mean = pull / effect_precision
+                chance = odds / (odds + np.sqrt(variance * effect_precision) * np.exp(-pull * mean / 2))
                 if step == len(powers) - 1 and sweep >= first:
                     means[i] += chance * mean
-                drawn = 0.0
+                new_effect = 0.0
                 if rng.random() < chance:
-                    drawn = mean + rng.standard_normal() / np.sqrt(own)
-                if drawn != theta[i]:
-                    change = drawn - theta[i]
+                    new_effect = mean + rng.standard_normal() / np.sqrt(effect_precision)
+                if new_effect != theta[i]:
+                    change = new_effect - theta[i]
                     for k in range(n_variants):
-                        rest[k] -= precision[i, k] * change
-                    theta[i] = drawn
+                        residual[k] -= precision[i, k] * change
+                    theta[i] = new_effect
             for i in range(n_variants):
                 if theta[i] != 0:
                     n_causal += 1
                     squares += theta[i] ** 2
-                    log_likelihood += theta[i] * (linear[i] + rest[i]) / 2
+                    log_likelihood += theta[i] * (linear[i] + residual[i]) / 2
             if sweep >= first:
                 likelihood[step] += log_likelihood / (n_sweeps - first)
-            for place in range(len(log_prior)):
-                p = causal[place // n_scales]
-                variance = scales[place % n_scales] * effect / p
-                log_prior[place] = n_causal * np.log(p) + (n_variants - n_causal) * np.log(1 - p)
-                log_prior[place] -= (n_causal * np.log(variance) + squares / variance) / 2
+            for grid_index in range(len(log_prior)):
+                p = causal[grid_index // n_scales]
+                variance = scales[grid_index % n_scales] * effect / p
+                log_prior[grid_index] = n_causal * np.log(p) + (n_variants - n_causal) * np.log(1 - p)
+                log_prior[grid_index] -= (n_causal * np.log(variance) + squares / variance) / 2
             shares = np.cumsum(np.exp(log_prior - log_prior.max()))
-            place = np.searchsorted(shares, rng.random() * shares[-1], side="right")
-            p = causal[place // n_scales]
-            variance = scales[place % n_scales] * effect / p
+            grid_index = np.searchsorted(shares, rng.random() * shares[-1], side="right")
+            p = causal[grid_index // n_scales]
+            variance = scales[grid_index % n_scales] * effect / p
     return means / (last_sweeps - int(burn_in * last_sweeps)), likelihood

@@ -102,15 +102,15 @@ def private_steered_statistics(
     is_joint = slopes is not None and len(names) == request.n_outcomes
     steering = steering_of(noisy_gram, n, request=request, ld=ld, slopes=slopes if is_joint else None)
     # S hangs on what was drawn before, so that its noise must hang on S, and the ledger on the data.
-    known = np.zeros(len(names), dtype=np.int64) if observed is None else observed
+    known_rows = np.zeros(len(names), dtype=np.int64) if observed is None else observed
     marks = [
-        (digest, data_digest(rows.Y[group], known[group], np.array(n_rows)))
+        (digest, data_digest(rows.Y[group], known_rows[group], np.array(n_rows)))
         for group in budget_groups(len(names), n_shared=request.n_outcomes)
     ]
-    drawn = {"names": names, "request": request, "noise": noise, "marks": marks}
-    cross, counts, more = draw_outcomes(rows.sums(steering), observed, **drawn)
-    drawn = counts | {"slopes": slopes, "steering": steering}
-    return NoisyStatistics(noisy_gram, cross, n, events + more, **drawn)
+    draw_options = {"names": names, "request": request, "noise": noise, "marks": marks}
+    cross, counts, more = draw_outcomes(rows.sums(steering), observed, **draw_options)
+    fields = counts | {"slopes": slopes, "steering": steering}
+    return NoisyStatistics(noisy_gram, cross, n, events + more, **fields)
 
 
 def steering_of(

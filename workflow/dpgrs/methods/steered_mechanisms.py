@@ -47,29 +47,29 @@ class SteeredStatistics(SharedStatistics):
     ) -> dict[str, Any]:
         exact = super().exact(request, data=data, names=names, settings=settings)
         del exact["cross"]
-        terms, own = self.terms(request), data.rows(request.n_variants).in_memory
-        values = np.where(own.is_training, data.drawn_outcomes(request)[: len(names)], np.nan)
+        steered_terms, stored_rows = self.terms(request), data.rows(request.n_variants).in_memory
+        values = np.where(stored_rows.is_training, data.drawn_outcomes(request)[: len(names)], np.nan)
         bounds = {"bound": request.outcome_bound, "norm": request.outcome_norm}
         Y = clipped_outcomes(values, n_shared=request.n_outcomes, **bounds)
         is_clipped = request.coding == Coding.FREQUENCY
         rows = SteerableRows(
-            own.genotypes,
+            stored_rows.genotypes,
             Y,
-            own.n_haplotypes,
-            own.rows,
-            own.is_training,
-            terms.row_bound,
+            stored_rows.n_haplotypes,
+            stored_rows.rows,
+            stored_rows.is_training,
+            steered_terms.row_bound,
             request.outcome_bound,
             data.frequency(request.n_variants) if is_clipped else None,
         )
-        return exact | {"rows": rows, "digest": own.genotype_digest}
+        return exact | {"rows": rows, "digest": stored_rows.genotype_digest}
 
     def zeros(self, request: "PrivacyRequest", n_outcomes: int) -> dict[str, Any]:
         zeros = super().zeros(request, n_outcomes)
-        terms, cross = self.terms(request), zeros.pop("cross")
+        steered_terms, cross = self.terms(request), zeros.pop("cross")
         bits = np.zeros((request.n_variants, 1), dtype=np.uint64)
         Y, nobody = np.zeros((len(cross), 0), dtype=np.int64), np.zeros(0, dtype=bool)
-        bounds = (terms.row_bound, request.outcome_bound)
+        bounds = (steered_terms.row_bound, request.outcome_bound)
         return zeros | {"rows": SteerableRows(bits, Y, 0, request.rows, nobody, *bounds), "digest": ""}
 
     def draw(
@@ -88,8 +88,8 @@ class SteeredStatistics(SharedStatistics):
         `origin` and `loadings`: public, as in `NoisyStatistics`; all others as in
         `private_steered_statistics`.
         """
-        drawn = private_steered_statistics(gram, rows, n_rows, request=self.terms(request), **options)
-        return replace(drawn, origin=origin, loadings=loadings)
+        statistics = private_steered_statistics(gram, rows, n_rows, request=self.terms(request), **options)
+        return replace(statistics, origin=origin, loadings=loadings)
 
     def arrays(self, drawn: Any) -> dict[str, np.ndarray]:
         return super().arrays(drawn) | vars(drawn.steering)
@@ -102,9 +102,10 @@ class SteeredStatistics(SharedStatistics):
     def outputs(
         self, drawn: Any, names: Sequence[str], request: "PrivacyRequest"
     ) -> dict[tuple[str, ...], tuple]:
-        parts, turned = super().outputs(drawn, names, request), vars(drawn.steering).values()
+        by_part, turned = super().outputs(drawn, names, request), vars(drawn.steering).values()
         return {
-            part: (*numbers, *turned) if "outcomes" in part else numbers for part, numbers in parts.items()
+            part_name: (*numbers, *turned) if "outcomes" in part_name else numbers
+            for part_name, numbers in by_part.items()
         }
 
     def drawn_before(self, request: "PrivacyRequest") -> dict[str, Any]:
@@ -152,11 +153,11 @@ class SteeredProducts(SteeredStatistics):
     def outputs(
         self, drawn: Any, names: Sequence[str], request: "PrivacyRequest"
     ) -> dict[tuple[str, ...], tuple]:
-        parts = super().outputs(drawn, names, request)
-        del parts["genotypes",]
+        by_part = super().outputs(drawn, names, request)
+        del by_part["genotypes",]
         # A public n is drawn by no request of its own, but weights hang on it.
-        parts = {part: (drawn.n, *numbers) for part, numbers in parts.items()}
-        return ({("genotypes",): (drawn.n,)} if request.has_private_count else {}) | parts
+        by_part = {part_name: (drawn.n, *numbers) for part_name, numbers in by_part.items()}
+        return ({("genotypes",): (drawn.n,)} if request.has_private_count else {}) | by_part
 
     def fit(
         self,

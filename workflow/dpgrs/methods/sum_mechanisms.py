@@ -49,7 +49,7 @@ class SharedStatistics:
         return tuple(
             name
             for name, row in METHODS.items()
-            if type(self) in [named(place) for place in (row.mechanism, row.mechanism_of_benchmark) if place]
+            if type(self) in [named(path) for path in (row.mechanism, row.mechanism_of_benchmark) if path]
         )
 
     @property
@@ -75,7 +75,7 @@ class SharedStatistics:
 
     def serves(self, method: str | None, request: PrivacyRequest) -> bool:
         """Tell whether a method, or any where it is None, exists under the protection of a request."""
-        return any(request.protection in METHODS[one].protections for one in self.methods)
+        return any(request.protection in METHODS[name].protections for name in self.methods)
 
     def key(self, method: str | None) -> tuple[str, ...]:
         """Return by what the draws for a method are told from those of others, a tuple of text."""
@@ -143,11 +143,11 @@ class SharedStatistics:
         self, gram: np.ndarray | None, n_rows: int, *, request: PrivacyRequest, noise: "NoiseSource"
     ) -> None:
         """Draw the part ``genotypes`` only, as `draw` does first; parameters as there."""
-        terms = self.terms(request)
+        draw_request = self.terms(request)
         if "gram" in self.draws["genotypes"]:
-            draw_genotypes(gram, n_rows, request=terms, noise=noise)
-        elif terms.has_private_count:
-            private_count(n_rows, request=terms, noise=noise.of("genotypes"))
+            draw_genotypes(gram, n_rows, request=draw_request, noise=noise)
+        elif draw_request.has_private_count:
+            private_count(n_rows, request=draw_request, noise=noise.of("genotypes"))
 
     def arrays(self, drawn: Any) -> dict[str, np.ndarray]:
         """Return what was drawn as a dict of arrays, for a file; n and events stand in its label."""
@@ -171,14 +171,14 @@ class SharedStatistics:
         """
         of_all = (drawn.n, drawn.gram)
         is_drawn = request.has_private_count or request.has_private_gram
-        parts = {("genotypes",): of_all} if is_drawn else {}
+        by_part = {("genotypes",): of_all} if is_drawn else {}
         for group in budget_groups(len(names), n_shared=request.n_outcomes):
             counts = () if drawn.observed is None else (drawn.observed[group],)
             # What is public has no request of its own, and no other may take its place all the same.
             cases = () if drawn.cases is None else (drawn.cases[group],)
-            own = (*counts, drawn.cross[group], *cases)
-            parts["outcomes", *names[group]] = (*(() if is_drawn else of_all), *own)
-        return parts
+            outcome_numbers = (*counts, drawn.cross[group], *cases)
+            by_part["outcomes", *names[group]] = (*(() if is_drawn else of_all), *outcome_numbers)
+        return by_part
 
     def depends_on(
         self, part: tuple[str, ...], names: Sequence[str], request: PrivacyRequest
@@ -214,8 +214,8 @@ class OwnStatistics(SharedStatistics):
         return [method for method in self.methods if method in methods]
 
     def serves(self, method: str | None, request: PrivacyRequest) -> bool:
-        known = METHODS[method]
-        return request.protection in known.protections and known.neighbours in (None, request.neighbours)
+        row = METHODS[method]
+        return request.protection in row.protections and row.neighbours in (None, request.neighbours)
 
     def key(self, method: str | None) -> tuple[str, ...]:
         return (method,)
@@ -255,16 +255,16 @@ class Adassp(OwnStatistics):
 
     def restore(self, label: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
         # The penalty follows from the scales of the noise.
-        terms = {"n": label["n"], "events": tuple(map(event_of, label["events"]))}
+        label_fields = {"n": label["n"], "events": tuple(map(event_of, label["events"]))}
         eigenvalue = float(arrays["smallest_eigenvalue"])
-        return AdasspStatistics(**arrays | terms | {"smallest_eigenvalue": eigenvalue})
+        return AdasspStatistics(**arrays | label_fields | {"smallest_eigenvalue": eigenvalue})
 
     def outputs(
         self, drawn: Any, names: Sequence[str], request: PrivacyRequest
     ) -> dict[tuple[str, ...], tuple]:
-        parts = super().outputs(drawn, names, request)
-        parts["genotypes",] += (drawn.smallest_eigenvalue,)
-        return parts
+        by_part = super().outputs(drawn, names, request)
+        by_part["genotypes",] += (drawn.smallest_eigenvalue,)
+        return by_part
 
     def fit(
         self,

@@ -77,11 +77,11 @@ def require_domain(
     request: "PrivacyRequest", *, n_rows: int, frequency: np.ndarray, heritability: float
 ) -> None:
     """Raise a UsageError if there are no rows, or not one frequency a variant, or h2 is not from 0 to 1."""
-    found = np.asarray(frequency, dtype=np.float64)
-    if found.shape != (request.n_variants,) or not np.all((found >= 0) & (found <= 1)):
+    frequencies = np.asarray(frequency, dtype=np.float64)
+    if frequencies.shape != (request.n_variants,) or not np.all((frequencies >= 0) & (frequencies <= 1)):
         raise UsageError(
-            f"`frequency` must be {request.n_variants} numbers from 0 to 1, got {found.size} from "
-            f"{found.min(initial=np.inf):g} to {found.max(initial=-np.inf):g}. Correct it."
+            f"`frequency` must be {request.n_variants} numbers from 0 to 1, got {frequencies.size} from "
+            f"{frequencies.min(initial=np.inf):g} to {frequencies.max(initial=-np.inf):g}. Correct it."
         )
     if n_rows < 1:
         raise UsageError(f"`n_rows` must be at least 1, got {n_rows}. Assume more people.")
@@ -151,7 +151,7 @@ def synthetic_panel(
     d, k = len(G), len(ld.components)
     values, axes = eigh(G, subset_by_index=[d - k, d - 1]) if k else (np.empty(0), np.empty((d, 0)))
     components = (axes * np.sqrt(np.maximum(values, 0))).T
-    return PublicLd(ld.starts, tuple(G[own, own] for own in ld.of_blocks), components, ld.n_rows)
+    return PublicLd(ld.starts, tuple(G[columns, columns] for columns in ld.of_blocks), components, ld.n_rows)
 
 
 def noisy_statistics(
@@ -168,8 +168,8 @@ def noisy_statistics(
     gram = np.rint(cohort.gram * (cohort.n / request.gram_step)).astype(np.int64)
     noise, n, observed = BenchmarkNoise(SEED, *key).of("genotypes"), cohort.n, None
     if request.has_private_outcome_counts:
-        known = np.full(n_outcomes, n)
-        observed, _ = private_outcome_counts(known, request=request, noise=noise.of("outcomes"))
+        n_known = np.full(n_outcomes, n)
+        observed, _ = private_outcome_counts(n_known, request=request, noise=noise.of("outcomes"))
     if request.has_private_count:
         n, _ = private_count(n, request=request, noise=noise)
     noisy = gram * request.gram_step
@@ -188,12 +188,12 @@ def _sample(
     """Draw a cohort of correlations FF': a factor L, L L' the covariance of its columns over n, and means."""
     n_alleles, d = n * _alleles(rows), len(frequency)
     if F is None:
-        seen = stream.binomial(n_alleles, frequency) / n_alleles
+        sample_frequency = stream.binomial(n_alleles, frequency) / n_alleles
     else:
         d = F.shape[1]
         sd = np.sqrt(frequency * (1 - frequency) / n_alleles)
-        seen = np.clip(frequency + sd * (F @ stream.standard_normal(d)), 0, 1)
-    sample_mean, sample_variance = column_moments(seen, rows=rows)
+        sample_frequency = np.clip(frequency + sd * (F @ stream.standard_normal(d)), 0, 1)
+    sample_mean, sample_variance = column_moments(sample_frequency, rows=rows)
     degrees = max(n - 1, 1)
     L = stream.standard_normal((d, min(d, degrees)))
     if degrees >= d:
@@ -229,8 +229,8 @@ def _row_clip(frequency: np.ndarray, rows: Rows, row_norm: float) -> _RowClip:
     shares = np.array([q, p] if n_alleles == 1 else [q * q, 2 * p * q, p * p])
     stream = generator(SEED, "clip")
     squares = (stream.binomial(n_alleles, p, (ROWS_TO_CLIP, len(p))) - n_alleles * p) ** 2
-    others = squares.sum(axis=1, keepdims=True) - squares
-    factors = [np.minimum(1, row_norm / np.sqrt(np.maximum(others + x * x, RAREST))) for x in values]
+    other_squares = squares.sum(axis=1, keepdims=True) - squares
+    factors = [np.minimum(1, row_norm / np.sqrt(np.maximum(other_squares + x * x, RAREST))) for x in values]
     first = np.array([factor.mean(axis=0) for factor in factors])
     second = np.array([(factor**2).mean(axis=0) for factor in factors])
     square = (shares * values**2).sum(axis=0)

@@ -29,7 +29,7 @@ OF_BLOCK = ("first", "stop", "shares", "variances", "deviations", "heritability"
 
 
 class TurnedBlock(LazyBlock):
-    """A block whose entries are turned, so that products of effects with them go by other loadings."""
+    """A block whose entries have independent noise; products of effects with them use other loadings."""
 
     @property
     def score_loadings(self) -> np.ndarray:

@@ -34,7 +34,7 @@ EXPONENTS = (-1.0, -0.5, 0.0)
 
 @dataclass(frozen=True, eq=False)
 class BlockEntries:
-    """The entries of an LD block, whose matrices are read anew whenever they are taken."""
+    """The entries of an LD block; each access to a matrix reads it anew."""
 
     block: LdBlock
     noise: np.ndarray  # (n_directions,) float64 > 0, N
@@ -94,12 +94,12 @@ class GenomeEntries:
         return sum(block.n_variants for block in self.blocks)
 
     def of_rows(self, rows: np.ndarray) -> "GenomeEntries":
-        """Return the entries of some rows, which are named by their places."""
+        """Return the entries of the rows with these indices."""
         blocks = tuple(replace(block, entries=block.entries[rows]) for block in self.blocks)
         return replace(self, blocks=blocks, of_axes=self.of_axes[rows], factors=self.factors[rows])
 
     def scales(self) -> np.ndarray:
-        """Return the factors by which Q has a genetic variance of 1 under each exponent."""
+        """Return the factors that give Q a genetic variance of 1 under each exponent."""
         totals = np.zeros(len(EXPONENTS))
         for block in self.blocks:
             squares = np.square(block.root).sum(axis=1) + np.square(block.axis_effects).sum(axis=1)
@@ -109,7 +109,7 @@ class GenomeEntries:
 
 @dataclass(frozen=True, eq=False)
 class VarianceModel:
-    """How probable each exponent and heritability is."""
+    """The probability of each exponent and heritability."""
 
     scales: np.ndarray  # (n_exponents,) float64, of Q
     exponent_shares: np.ndarray  # (n_exponents,) float64 of sum 1
@@ -122,11 +122,11 @@ class VarianceModel:
 
     @property
     def best(self) -> int:
-        """The place of the most probable exponent."""
+        """The index of the most probable exponent."""
         return int(np.argmax(self.exponent_shares))
 
     def of_rows(self, rows: np.ndarray) -> "VarianceModel":
-        """Return the model of rows that are copies of others, which are named by their places."""
+        """Return the model of rows that are copies of the rows with these indices."""
         return replace(self, heritability=self.heritability[:, rows])
 
 
@@ -249,7 +249,7 @@ def variant_weights(genome: GenomeMap, effects: GenomeEffects) -> list[np.ndarra
 
 
 def _log_likelihood(eigenvalues: np.ndarray, X: np.ndarray, factors: np.ndarray) -> np.ndarray:
-    """Return it under every heritability, (n_rows, n_grid), from l, x and the factors of rows' noise."""
+    """Return the log-likelihood under every heritability, (n_rows, n_grid), from l, x and noise factors."""
     variances = factors[:, np.newaxis, np.newaxis] + HERITABILITIES[:, np.newaxis] * eigenvalues
     return -0.5 * (np.log(variances) + np.square(X)[:, np.newaxis] / variances).sum(axis=-1)
 

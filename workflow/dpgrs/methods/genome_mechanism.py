@@ -255,7 +255,7 @@ class GenomeStatistics(SharedStatistics):
     def outputs(
         self, drawn: NoisyStatistics, names: Sequence[str], request: "PrivacyRequest"
     ) -> dict[tuple[str, ...], tuple]:
-        # A public n is drawn by no request of its own, but weights hang on it.
+        # No request draws a public n, but weights depend on it.
         of_all = (drawn.n, *(() if drawn.moments is None else (drawn.moments,)))
         is_drawn = request.has_private_count or drawn.moments is not None
         by_part = {("genotypes",): of_all} if is_drawn else {}
@@ -285,7 +285,7 @@ def genome_slopes(
 
 
 def genome_weights(noisy: NoisyStatistics, *, request: GenomeRequest, terms: FitTerms) -> LinearFit:
-    """Fit the weights of all variants from what was released; post-processing, which costs nothing.
+    """Fit the weights of all variants from released statistics; post-processing costs nothing.
 
     Outcomes that are seen less clearly than others, as they are known of fewer people or lose more to the
     clip, have larger entries, with as much more noise. With second moments the fit has the LD of the cohort,
@@ -333,11 +333,11 @@ def _fitted(
     genome: GenomeMap,
     fit_terms: FitTerms,
     *,
-    sampling: float | None,  # as of `shared_causes`; None fits outcomes as if they shared nothing
+    sampling: float | None,  # as in `shared_causes`; None fits outcomes as if they shared no causes
 ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """Return weights, and what was found beside them, by its name in LinearFit.
+    """Return weights, and the other fields of their LinearFit by name.
 
-    Outcomes with public effects are fitted singly.
+    The fit takes outcomes with public effects one by one.
     """
     from dpgrs.methods.genome_stack import fit_genome  # brings numba, which takes 0.3 s
 
@@ -387,7 +387,7 @@ def _fitted(
 
 
 def _empty_genome(request: GenomeRequest) -> GenomeMap:
-    """Return a map of one variant with as many directions as are asked for, to rehearse a draw on."""
+    """Return a map of one variant with the requested number of directions, to rehearse a draw."""
     K, nothing = request.n_directions, np.empty((0, 0))
     zeros, shares = np.zeros((K, 1), dtype=np.int64), np.full(K, 1 / K)
     block = LdBlock(0, 1, zeros, shares, shares, nothing, nothing, np.ones(1), 0.0)

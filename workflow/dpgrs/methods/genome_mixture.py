@@ -33,7 +33,7 @@ SIZES = np.array([0.0, 0.01, 0.1, 1.0])
 # Where draws of the chances begin.
 FIRST_CHANCES = np.array([0.95, 0.03, 0.015, 0.005])
 SWEEPS, BURN_IN = 300, 100
-# Vectors of so many numbers are summed at once.
+# The inner loop sums this many numbers at once.
 LANES = 8
 # Numbers of single precision, 1 GiB.
 LARGEST_GROUP = 2**28
@@ -58,7 +58,7 @@ def mixture_effects(
     *,
     prior: MixturePrior | None = None,  # None draws it along with the effects, for all rows together
     sweeps: int = SWEEPS,
-    burn_in: int = BURN_IN,  # sweeps that are not counted
+    burn_in: int = BURN_IN,  # first sweeps, which the means leave out
     largest: int = LARGEST_GROUP,  # entries of the matrices of blocks that are in memory together
 ) -> tuple[tuple[np.ndarray, ...], MixturePrior]:
     """Return the posterior means of effects of standardised dosages, and the mean of the prior.
@@ -120,7 +120,7 @@ def _effects_of_group(
         rows = G[first_entry[number] : first_entry[number + 1]].reshape(len(root), width)
         rows[:, : len(block.noise)] = root[:, np.newaxis] * block.loadings / np.sqrt(block.noise)
         directions = slice(first_direction[number], first_direction[number] + len(block.noise))
-        # Rows are those of h2 = 1: b is sqrt(h2) times as long in what follows.
+        # G is for h2 = 1: b below is sqrt(h2) times as long.
         r[:, directions] = block.entries / np.sqrt(block.noise) / np.sqrt(h2)[:, np.newaxis]
     start = MixturePrior.first() if prior is None else prior
     bounds = (first_variant, first_direction, first_entry)
@@ -140,7 +140,7 @@ def sample_mixture(
     G: np.ndarray,  # (n_entries,) float32, g_j of all variants, block after block, padded to `LANES`
     r: np.ndarray,  # (n_rows, n_directions) float64, changed in place
     precision: np.ndarray,  # (n_rows,) float64 > 0, of an entry of r
-    first_variant: np.ndarray,  # (n_blocks + 1,) int64; so below
+    first_variant: np.ndarray,  # (n_blocks + 1,) int64, as are the next two
     first_direction: np.ndarray,
     first_entry: np.ndarray,
     chances: np.ndarray,  # (4,) float64 > 0

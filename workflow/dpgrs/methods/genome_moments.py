@@ -67,7 +67,7 @@ def private_genome_moments(
     Parameters
     ----------
     moments : ChromosomeMoments of each chromosome, in any order.
-    genome : GenomeMap, public, or made of what was released before.
+    genome : GenomeMap, public, or made from earlier releases.
     request : GenomeRequest, with a norm of moments.
     noise : NoiseSource
     made_with : str, `dpgrs.methods.genome_sums.public_digest` of this release.
@@ -84,7 +84,7 @@ def private_genome_moments(
     Raises
     ------
     UsageError
-        If the moments or the map are not those of the request.
+        If the moments or the map do not match the request.
     """
     statistic, weights = moment_statistic(moments, genome, made_with=made_with), moment_weights(genome)
     if not joint_moment_norm(genome) <= request.moment_norm:

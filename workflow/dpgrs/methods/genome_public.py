@@ -6,16 +6,16 @@ direction u of the block, with x = u'Sigma^1/2 theta of a phenotype, whose varia
     u's = b x + N(0, A (1 - rho^2) p + w),   b = rho sqrt(A/h),
 
 where A is the variance of the file's signal over p, w its noise, and rho its genetic correlation with the
-phenotype. So u's/b is an entry as those of `dpgrs.methods.genome_fit`, with the noise
+phenotype. Therefore u's/b is an entry as in `dpgrs.methods.genome_fit`, with the noise
 
     (w/A + (1 - rho^2) p) h/rho^2 + h2_b/n_panel.
 
-Directions are those of the map, where both entries are averaged by their noise, and then the other
-eigenvectors of Sigma^1/2 Q Sigma^1/2 along which the signal counts. A and w follow from s, h from c, and rho
-from both, by the likelihood over the map's directions, whose LD is known best. That a file has no
-correlation is as probable as `NONE` before.
+The directions of the map come first; along them, both entries are averaged by their noise. The other
+eigenvectors of Sigma^1/2 Q Sigma^1/2 along which the signal counts come next. s gives A and w, c gives h, and
+both give rho, by the likelihood over the map's directions, whose LD is known best. The prior probability that
+a file has no correlation is `NONE`.
 
-Where a file lacks variants, m is filled in from the others by the block's LD. Then s is Pr Sigma^1/2 theta
+If a file lacks variants, m is filled in from the others by the block's LD. Then s is Pr Sigma^1/2 theta
 with the noise w Pr, for the projection Pr = Sigma^1/2_.o Sigma_oo^-1 Sigma^1/2_o. of the variants o that it
 has. With a = u'Pr u, u's/a has the noise w/a and what other directions add, about (1/a - 1) A p.
 """
@@ -42,7 +42,7 @@ LEAST_SHOWN, LEAST_CORRELATION = 0.05, 0.02
 
 @dataclass(frozen=True, eq=False)
 class PublicBlock:
-    """What a file of public effects shows along all directions of a block, those of the map first."""
+    """The entries of a file of public effects along all directions of a block, the map's directions first."""
 
     directions: np.ndarray  # (n_variants, n_variants) float64, u by columns
     variances: np.ndarray  # (n_variants,) float64 >= 0, p
@@ -52,7 +52,7 @@ class PublicBlock:
 
 @dataclass(frozen=True, eq=False)
 class PublicEntries:
-    """What a file of public effects shows of a genome."""
+    """The entries of a file of public effects along a genome."""
 
     blocks: tuple[PublicBlock, ...]
     signal: float  # A
@@ -82,7 +82,7 @@ def with_public_entries(
     genome: GenomeMap,
     files: list[PublicEntries],
 ) -> tuple[GenomeEntries, float]:
-    """Return entries with those of the file that a phenotype follows, and the genetic correlation with it."""
+    """Return entries joined with the file that a phenotype follows, and the genetic correlation with it."""
     h = _heritability(seen, files[0])
     estimates = [_correlation(seen, public, h) for public in files]
     correlation, _ = max(estimates, key=lambda estimate: estimate[1])
@@ -100,7 +100,7 @@ def with_public_entries(
 def _variance_scale(genome: GenomeMap) -> float:
     """Return p over the eigenvalues of Sigma^1/2 D^(2 + 2 e) Sigma^1/2, which all blocks share.
 
-    It is 0 where axes of ancestry have all shares of a row, and nothing tells which file to follow.
+    It is 0 if axes of ancestry have all shares of a row; then nothing shows which file to follow.
     """
     pairs = [
         (block.variances, np.square(block.loadings * _roots(block)[:, np.newaxis]).sum(axis=0))
@@ -120,7 +120,7 @@ def _public_block(block: LdBlock, m: np.ndarray, scale: float) -> PublicBlock:
     V = np.linalg.solve(root, block.loadings)
     scaled = root * _roots(block)
     p, U = np.linalg.eigh(scale * scaled @ scaled.T)
-    # The map's directions are those of the largest p: the others are left.
+    # The map's directions have the largest p; the other eigenvectors remain.
     complement = U[:, : d - V.shape[1]]
     complement = np.linalg.qr(complement - V @ (V.T @ complement))[0]
     directions = np.hstack([V, complement])
@@ -215,7 +215,7 @@ def _correlation(entries: GenomeEntries, public: PublicEntries, h: float) -> tup
 def _joined(
     block: BlockEntries, of_file: PublicBlock, public: PublicEntries, rho: float, h: float, chance: float
 ) -> BlockEntries:
-    """Return a block's entries with those of a file, in the units of its phenotype."""
+    """Return the entries of a block and of a file together, in the units of the phenotype."""
     a = np.where(of_file.shown > 0, of_file.shown, 1.0)
     p, n_map = of_file.variances, len(block.noise)
     # With the signal of other directions that a file shows along this one.
@@ -239,5 +239,5 @@ def _joined(
 
 
 def _matrix(block: LdBlock, directions: np.ndarray, name: str) -> np.ndarray:
-    """Return a matrix of a block by its name, with loadings along other directions than those of the map."""
+    """Return a matrix of a block by its name, with loadings along other directions than the map's."""
     return block.root @ directions if name == "loadings" else getattr(block, name)

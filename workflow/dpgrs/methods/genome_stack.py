@@ -1,15 +1,15 @@
 """BLUP and mixture of a whole genome in one fit, with shares and a scale that the released entries support.
 
-Of the entries c, with noise N, four thinned copies are made from a public seed: c1 = c + sqrt(a N) e and
-c2 = c - sqrt(N/a) e, e ~ N(0, I), a = 1/4. The noise of c1 and that of c2 are independent. The e of two
-copies are those of the other two with the opposite sign, so that sums over copies have less noise. Fits on c1
-are compared with c2: the share of the mixture minimises |Sigma^1/2 theta|^2 - 2 (V'Sigma^1/2 theta)'c2,
-summed over phenotypes and copies. The fit itself is on c. Entries along the LD of the cohort
-(`dpgrs.methods.genome_cohort_ld`) are turned, and are multiplied by `score_loadings` for their products.
+A public seed makes four thinned copies of the entries c, with noise N: c1 = c + sqrt(a N) e and
+c2 = c - sqrt(N/a) e, e ~ N(0, I), a = 1/4. The noises of c1 and c2 are independent. Two copies take the e of
+the other two with the opposite sign, so that sums over copies have less noise. Fits on c1 are compared with
+c2: the share of the mixture minimises |Sigma^1/2 theta|^2 - 2 (V'Sigma^1/2 theta)'c2, summed over phenotypes
+and copies. The fit itself uses c. Entries along the LD of the cohort (`dpgrs.methods.genome_cohort_ld`) are
+turned, and their products use `score_loadings`.
 
 The scale of the score is the sum of (V'Sigma^1/2 theta)'c2 over the sum of the score's variances among the
-people of the panel, for theta from c1. Its prior mean is 1. Variances are those of the chromosomes' parts,
-and the covariance of these as far as it is more than chance.
+people of the panel, for theta from c1. Its prior mean is 1. The variances of the chromosomes' parts of a
+score count in full, and their covariance as far as it is more than chance.
 """
 
 from collections.abc import Callable
@@ -30,13 +30,13 @@ from dpgrs.public_random import generator
 COPIES, THINNING, SEED = 4, 0.25, 0
 # The standard deviation of the scale's prior, whose mean is 1.
 SCALE_SD = 0.1
-# Of the mixture on copies, whose prior is given and whose means are compared only in sums.
+# For the mixture on copies: its prior is fixed, and the fit compares only sums of its means.
 SWEEPS, BURN_IN = 120, 40
 
 
 @dataclass(frozen=True, eq=False)
 class GenomeFit:
-    """Effects of a whole genome on phenotypes, and how they were found."""
+    """Effects of a whole genome on phenotypes, and the model behind them."""
 
     effects: GenomeEffects  # a row for each phenotype; so in the two fits that are blended
     of_blup: GenomeEffects
@@ -45,7 +45,7 @@ class GenomeFit:
     exponent_shares: np.ndarray  # (n_exponents,) float64, of `dpgrs.methods.genome_fit.EXPONENTS`
     mixture: MixturePrior
     mixture_share: float  # in [0, 1]
-    scale: float  # >= 0, by which effects were multiplied
+    scale: float  # >= 0, the factor that effects include
 
 
 def fit_genome(
@@ -124,7 +124,7 @@ def _blended(blup: GenomeEffects, mixture: GenomeEffects, share: float) -> Genom
 def _mixture_share(
     first: GenomeEntries, second: GenomeEntries, blup: GenomeEffects, mixture: GenomeEffects
 ) -> float:
-    """Return the share of the mixture in [0, 1] that comes nearest to what c2 shows."""
+    """Return the share of the mixture in [0, 1] that fits c2 best."""
     product = square = 0.0
     by_block = zip(first.blocks, second.blocks, blup.of_blocks, mixture.of_blocks, strict=True)
     for block, other, of_blup, of_mixture in by_block:
@@ -137,7 +137,7 @@ def _mixture_share(
 
 
 def _scale(first: GenomeEntries, second: GenomeEntries, effects: GenomeEffects, total: float) -> float:
-    """Return by what scores are to be multiplied, from effects on c1 and the sum of their variances."""
+    """Return the scale of scores, from effects on c1 and the sum of the scores' variances."""
     projections = [
         (effects.of_axes, second.of_axes, np.where(np.isfinite(first.axis_noise), first.axis_noise, 0))
     ]
@@ -150,20 +150,20 @@ def _scale(first: GenomeEntries, second: GenomeEntries, effects: GenomeEffects, 
     for projected, _, N in projections:
         sums = projected.reshape(COPIES, len(factors), len(N)).sum(axis=0)
         noise += factors @ (np.square(sums) @ N)
-    # That of e in products with c2 is no larger than that of c.
+    # The noise of e in products with c2 is no larger than the noise of c.
     variance = 2 * noise / total**2
     distance = product / total - 1
-    # A distance of more than two standard deviations speaks for a wider prior.
+    # A distance of more than two standard deviations calls for a wider prior.
     prior = max(distance**2 - 4 * variance, SCALE_SD**2)
     return float(max(0.0, 1 + distance * prior / (prior + variance)))
 
 
 def _total_variance(variances: ScoreVariances) -> float:
-    """Return the sum of scores' variances, with less of what the panel has by chance."""
+    """Return the sum of scores' variances, with less of the panel's chance covariance."""
     of_phenotypes = variances.of_chromosomes.reshape(COPIES, -1).sum(axis=0)
     covariance = (variances.of_scores - variances.of_chromosomes).sum()
     # The variance of the covariance if chromosomes are independent.
     chance = 2 * np.square(of_phenotypes).sum() / variances.n_people
-    # A covariance of less than two standard deviations is taken for chance.
+    # A covariance of less than two standard deviations counts as chance.
     share = max(0.0, 1 - 4 * chance / covariance**2) if covariance else 0.0
     return float(of_phenotypes.sum() + share * covariance)

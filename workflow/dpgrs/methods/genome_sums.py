@@ -150,7 +150,7 @@ def private_genome_sums(
     Parameters
     ----------
     sums : ChromosomeSums of each chromosome, in any order, of the outcomes of one budget.
-    genome : GenomeMap, public, or made of what was released before.
+    genome : GenomeMap, public, or made from earlier releases.
     request : GenomeRequest
     noise : NoiseSource
     made_with : str, `public_digest` of this release.
@@ -167,7 +167,7 @@ def private_genome_sums(
     Raises
     ------
     UsageError
-        If the sums or the map are not those of the request.
+        If the sums or the map do not match the request.
     """
     S = genome_statistic(sums, genome, made_with=made_with)
     square = sum(Fraction(chromosome.row_norm) ** 2 for chromosome in genome.chromosomes)

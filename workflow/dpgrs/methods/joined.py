@@ -1,4 +1,4 @@
-"""Which fits take what was drawn for other outcomes: then no outcome has a budget of its own."""
+"""Fits that use the draws of other outcomes: then no outcome has a budget of its own."""
 
 from dpgrs.fit_keys import FIT_KEYS, value_of
 from dpgrs.methods.registry import METHODS
@@ -13,12 +13,12 @@ def joins_outcomes(
     regression: dict,  # dict of the keys of a fit, as in a configuration or a statement
     *,
     protection: Protection,  # fits that take public outcomes take those of all
-    has_effects: bool,  # whether a study has public effects: how far these hold, all outcomes tell together
+    has_effects: bool,  # whether a study has public effects; all outcomes together show how well they fit
 ) -> bool:
-    """Tell whether the weights of an outcome hang on what was drawn for others.
+    """Tell whether the weights of an outcome depend on the draws of others.
 
-    What is drawn for an outcome alone then tells of it in the weights of others: only the loss of all
-    outcomes together bounds what the weights of one tell.
+    The weights of other outcomes then also carry the draws of one outcome: only the loss of all outcomes
+    together bounds what the weights of one outcome reveal.
     """
     method = METHODS[name]
     if method.fits_each_outcome:
@@ -27,7 +27,7 @@ def joins_outcomes(
     if method.is_screened:
         dotted_names += [SELECTORS[method.selector].private, SELECTORS[method.selector].asked]
     if any(":" in dotted_name for dotted_name in dotted_names if dotted_name):
-        return True  # of another package, of which nothing is known
+        return True  # of another package, which states nothing about this
     if method.takes_map:
         return True
     if not (method.is_post_processing or method.is_steered):

@@ -1,4 +1,4 @@
-"""What a file says of a fit beside its weights, and how long it took."""
+"""The label of a fit in its file, beside the weights, and the run time of the fit."""
 
 import time
 from collections.abc import Callable
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from dpgrs.linalg.linear_fit import LinearFit
     from dpgrs.methods.requests import PrivacyRequest
 
-# What a label says of a method without privacy.
+# The privacy terms in the label of a method without privacy.
 NO_PRIVACY = dict.fromkeys(["neighbours", "unit", "accounting", "epsilon", "delta"])
 
 

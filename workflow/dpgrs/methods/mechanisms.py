@@ -1,7 +1,7 @@
-"""All that draws noise: mechanisms by name and by method.
+"""Mechanisms, which draw all noise, by name and by method.
 
-A mechanism has a name in the ledger, so that two never share noise or stand for one another, and what it
-released is fitted by its own methods alone.
+A mechanism has a name in the ledger, so that two never share noise or stand for one another, and only its
+own methods fit its releases.
 """
 
 from collections.abc import Sequence
@@ -100,7 +100,7 @@ def fits_all_rows(methods: Sequence[str]) -> bool:
 
 
 def fits_groups(methods: Sequence[str]) -> bool:
-    """Tell whether any of them has a selector that takes rows as numbers, those of a group at a time."""
+    """Tell whether any of them has a selector that takes rows as numbers, one group at a time."""
     registered = (METHODS[name] for name in methods)
     return any(method.is_screened and SELECTORS[method.selector].fits_groups for method in registered)
 
@@ -113,17 +113,17 @@ def streams_genotypes(methods: Sequence[str], way: str) -> bool:
 
 
 def mechanism_of_study(config: "StudyConfig") -> SharedStatistics:
-    """Return what a release draws; of a benchmark, which may have several, ReuseCov's."""
+    """Return the mechanism of a release, or ReuseCov's for a benchmark, which may have several."""
     return mechanism_of(config.methods[0] if config.mode == "release" else None)
 
 
 def mechanism_of_file(label: dict[str, Any]) -> SharedStatistics:
-    """Return the mechanism that a file of what was drawn names in a label; errors as `mechanism_named`."""
+    """Return the mechanism that the label of a file of draws names; errors as `mechanism_named`."""
     return mechanism_named(label.get("mechanism"))
 
 
 def drawn_names(label: dict[str, Any]) -> tuple[str, ...]:
-    """Return the names of what a label of a draw says was drawn: of components of outcomes, or of these."""
+    """Return the names in the label of a draw: of components of outcomes, or of outcomes."""
     return tuple(label.get("components", label["outcomes"]))
 
 

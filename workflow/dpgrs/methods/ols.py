@@ -37,16 +37,16 @@ def fit_ridge(
     n_rows: int,  # rows that were summed
     *,
     penalty: float,  # >= 0, per row: ``alpha / n`` of scikit-learn
-    # (n_outcomes,) int, rows on which an outcome is known; None means all. X'y is a sum over those rows alone
-    # and is scaled up by ``n_rows / n_observed``.
+    # (n_outcomes,) int, rows on which an outcome is known; None means all. X'y sums only these rows and is
+    # scaled up by ``n_rows / n_observed``.
     n_observed: np.ndarray | None = None,
     gram_step: float = GRAM_STEP,
     cross_step: float = CROSS_STEP,
 ) -> LinearFit:
     """Minimise ||y - intercept - (X - means) w||^2 / n + penalty ||w||^2.
 
-    `gram_step` and `cross_step`: units of the statistics; those with covariates have finer ones. The result
-    is whose intercept is the outcome's mean.
+    `gram_step` and `cross_step`: units of the statistics; statistics with covariates have finer units. The
+    intercept of the result is the outcome's mean.
     """
     steps = {"gram_step": gram_step, "cross_step": cross_step}
     sums = _centred(gram, cross, n_rows, n_observed=n_observed, **steps)
@@ -66,8 +66,8 @@ def fit_gblup(
 ) -> LinearFit:
     """Fit BLUP without noise: ridge regression whose penalty follows from each outcome's heritability.
 
-    The marginal likelihood of the training rows tells the heritability (`dpgrs.methods.blup_model`), so no
-    test row has a part in it. Outcomes have a variance of about 1.
+    The marginal likelihood of the training rows gives the heritability (`dpgrs.methods.blup_model`), so no
+    test row contributes to it. Outcomes have a variance of about 1.
 
     `gram`, `cross`, `n_rows`, `n_observed`, `gram_step` and `cross_step`: as in `fit_ridge`, and so is the
     result.

@@ -39,9 +39,9 @@ def evidence_penalty(
 
         sum_k a_k E(f_k c_k - u_k'theta)^2 = constant + sum_k a_k V_k (f_k - t2 a_k/V_k)^2,
 
-    which lambda minimises. For one k alone the best n lambda is V_k/(t2 a_k) - w_k, that is s2/t2 +
-    s_A^2/(t2 a_k) and what noise makes of the rest; the common one lies among these. V_k of an outcome hangs
-    on how many rows it is known on, and the error is the mean over outcomes. t2 and V_k are means over the
+    which lambda minimises. For a single k the best n lambda is V_k/(t2 a_k) - w_k, that is s2/t2 +
+    s_A^2/(t2 a_k) and a remainder from noise; the common one lies among these. V_k of an outcome depends on
+    its number of known rows, and the error is the mean over outcomes. t2 and V_k are means over the
     posterior of an h2 that all outcomes share, under a flat prior. With exact statistics of centred columns
     and a known h2, ridge with this penalty is BLUP.
 
@@ -116,8 +116,8 @@ def adassp_penalty(n_variants: int, *, gram_sd: float, n: float) -> float:
 
     lambda = sqrt(d ln(2 d^2/rho)) s_G / n: but for a probability of rho = `FAILURE` no eigenvalue of the
     noise of X'X is further from 0. `fit_adassp` pays for the smallest eigenvalue of X'X and lowers the
-    penalty by it; this one pays for nothing. It knows nothing of the noise of X'Y, which decides where X'X is
-    exact.
+    penalty by it; this one costs nothing. It ignores the noise of X'Y, which decides the best penalty if
+    X'X is exact.
 
     Parameters
     ----------

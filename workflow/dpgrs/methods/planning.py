@@ -1,8 +1,8 @@
-"""What a fit can be expected to be worth, before anything is released: public quantities alone.
+"""The expected accuracy of a fit before anything is released, from public quantities only.
 
 The real mechanism, with seeded noise, and the real fit run on the statistics of synthetic cohorts. Ridge with
 a stated lambda is linear in X'Y, given its noisy Gram matrix: the means over effects, residuals and the noise
-of X'Y have a closed form, and draws are of Gram matrices alone. Of all other fits outcomes are drawn too.
+of X'Y have a closed form, and only Gram matrices are drawn. All other fits need drawn outcomes, too.
 docs/explanation/plan.md derives it all.
 """
 
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 
 # The more variants, the less one draw differs from the next.
 DRAWS_TIMES_VARIANTS, FEWEST_DRAWS, MOST_DRAWS = 1000, 2, 8
-# Of fits that need drawn outcomes: as many outcomes as make the mean good enough, in no more fits than this.
+# For fits that need drawn outcomes: enough outcomes for a good mean, in no more fits than this.
 OUTCOMES_DRAWN, FITS_TIMES_VARIANTS = 32, 3200
-# How far the counts of known outcomes are off is a mean over so many draws of them.
+# The error of the counts of known outcomes is a mean over this many draws.
 COUNTS_DRAWN = 1000
 # More outcomes at once teach a fit nothing more about their common heritability.
 MOST_OUTCOMES = 100
@@ -51,9 +51,9 @@ NO_NOISE = 1e9
 
 @dataclass(frozen=True)
 class ExpectedFit:
-    """What to expect of an outcome's weights; standard deviations are root mean squares over variants.
+    """The expected accuracy of an outcome's weights; standard deviations are root mean squares over variants.
 
-    Those of a fit along a map of the genome are None: its R^2 is a closed form.
+    A fit along a map of the genome has None for them: its R^2 is a closed form.
     """
 
     weight_sd: float | None  # of a weight of the fit without noise, about 0
@@ -139,7 +139,7 @@ def expected_r2(
     n_outcomes: int,
     ld: "PublicLd | None" = None,
 ) -> float:
-    """Return the R^2 of `expected_fit` alone, in less time; arguments and errors as there."""
+    """Return only the R^2 of `expected_fit`, in less time; arguments and errors as there."""
     model = {"n_rows": n_rows, "frequency": frequency, "heritability": heritability, "ld": ld}
     if METHODS[method].is_ridge(terms.rule):
         return expected_ridge(request, penalty=terms.penalty, **model).r2
@@ -180,7 +180,7 @@ def expected_noise_sd(
     n_rows: int,
     frequency: np.ndarray,
     penalty: float,
-    slopes: np.ndarray,  # (n_outcomes,) float64, by which X'Y of each outcome is divided
+    slopes: np.ndarray,  # (n_outcomes,) float64, the divisor of X'Y of each outcome
 ) -> float:
     """Return the expected noise sd of a weight, to `STATED_DIGITS` significant digits, for a statement.
 
@@ -254,8 +254,8 @@ def _ridge_of_cohort(
 ) -> tuple:
     """Average over outcomes and the noise of X'Y, for one cohort and one draw of the other noise.
 
-    C is the covariance of X'Y/n over outcomes, and w = f P (V + E_V)/n for a matrix P that hangs on the noisy
-    Gram matrix alone, and the factor f of an outcome on the noisy counts.
+    C is the covariance of X'Y/n over outcomes, and w = f P (V + E_V)/n for a matrix P that depends only
+    on the noisy Gram matrix. The factor f of an outcome depends on the noisy counts.
 
     The result is a tuple of three means of squares: of a weight, of its noise from X'X and from X'Y; R^2 with
     and without noise.

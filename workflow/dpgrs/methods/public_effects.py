@@ -8,7 +8,7 @@ explain a variance of 1, p'Gp = n, and r the genetic correlation of an outcome w
 
 h2 is that of all effects: p explains its part r^2. p is known, but G is not: what its noise hides of u_k'Gp
 has the mean 0 and, as that of other effects, the variance b_k - a_k^2, so that f_k is the mean of u_k'Gp, and
-the variance of c_k loses r^2 t2 a_k^2 alone. p'Gp is sum a_k (u_k'p)^2.
+the variance of c_k loses only r^2 t2 a_k^2. p'Gp is sum a_k (u_k'p)^2.
 
 Effects of one variant at a time, m, are no theta: v = diag(G) m is about Gp, with noise like q a_k. Then
 u_k'p and f_k are a_k and b_k times u_k'v/(b_k + q a_k), on the scale on which f has the length that it is
@@ -16,8 +16,8 @@ expected to have, with each of `PENALTIES` times the mean of a_k for q, as if it
 takes a G without noise, of public genotypes: errors of u_k and of v are the same otherwise.
 
 r lies on a grid. An outcome has no correlation, or one of a law that all outcomes share: any, or normal
-about one value. Which share of them has one, and by which law, all outcomes tell together, as they do of h2;
-that none has any is as probable as `NONE` before they are seen. Of several files an outcome follows one; all
+about one value. All outcomes together show the share that has one and its law, as they show h2; that
+none has any has the prior probability `NONE`. Of several files an outcome follows one; all
 are alike before, and averaged over.
 """
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 SIZES = (0.1, 0.25, 0.4, 0.55, 0.7, 0.85, 0.98)
 CORRELATIONS = np.array([*(-size for size in reversed(SIZES)), 0.0, *SIZES])
-# Useless files are to cost nothing, even of one outcome (docs/explanation/public_effects.md).
+# Useless files should cost nothing, even for one outcome (docs/explanation/public_effects.md).
 NONE = 0.8
 SHARES, SPREADS = (0.1, 0.5, 0.95), (0.07, 0.2)
 PENALTIES = (0.03, 0.3, 3.0, 30.0)
@@ -45,19 +45,19 @@ BLOCK = 64  # outcomes at a time, to bound memory
 
 @dataclass(frozen=True)
 class PublicEffects:
-    """What public files tell of the effects on outcomes."""
+    """The effects on outcomes in public files."""
 
-    # (n_files, n_variants) float64, per copy of ALT, 0 where a file tells none; each of any scale.
+    # (n_files, n_variants) float64, per copy of ALT, 0 where a file has none; each of any scale.
     values: np.ndarray
     # (n_files,) bool, whether they are of one variant at a time, as those of summary statistics.
     is_marginal: np.ndarray
     is_for: np.ndarray  # (n_outcomes, n_files) bool, which outcomes may follow a file
-    names: tuple[str, ...] = ()  # of the outcomes, by which a map knows whose public score is subtracted
+    names: tuple[str, ...] = ()  # of the outcomes; a map names the ones whose public score it subtracts
 
 
 @dataclass(frozen=True)
 class Told:
-    """What files tell in the eigenbasis, row 0 nothing, and which outcome may follow which row."""
+    """The effects of files in the eigenbasis, row 0 none, and the rows that each outcome may follow."""
 
     effects: np.ndarray  # (n_told, n_variants) float64, u_k'p
     products: np.ndarray  # (n_told, n_variants) float64, f_k
@@ -97,9 +97,9 @@ def informed_fit(seen: "OutcomesSeen") -> tuple[np.ndarray, np.ndarray, np.ndarr
 def read_files(
     outcomes: "OutcomesSeen",  # as in `informed_fit`
 ) -> Told:
-    """Turn what files tell into the eigenbasis."""
+    """Return the effects of files in the eigenbasis."""
     effects, U, a = outcomes.effects, outcomes.spectrum.vectors, outcomes.spectrum.first
-    values = np.zeros((len(effects.values), len(a)))  # of covariates nothing is told
+    values = np.zeros((len(effects.values), len(a)))  # 0 for covariates, which no file has
     values[:, : effects.values.shape[1]] = effects.values
     rows, files = [np.zeros((2, len(a)))], []
     for number, (file_values, is_marginal) in enumerate(zip(values, effects.is_marginal, strict=True)):
@@ -161,7 +161,7 @@ def _posterior(log_likelihood: np.ndarray, grid: np.ndarray) -> np.ndarray:
     blocks = [slice(start, start + BLOCK) for start in range(0, len(likelihood), BLOCK)]
 
     def evidence(block: slice) -> np.ndarray:
-        # A law that has nothing where an outcome's likelihood is not 0 is to lose, not to fail.
+        # A law without mass where an outcome's likelihood is above 0 must lose, not fail.
         return np.maximum(of_grid.T @ likelihood[block] @ laws.T, np.finfo(float).tiny)
 
     shares = softmax(np.log(before) + sum(np.log(evidence(block)).sum(axis=0) for block in blocks))

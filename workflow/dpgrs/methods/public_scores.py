@@ -26,11 +26,11 @@ from dpgrs.methods.blup_model import HERITABILITIES
 from dpgrs.methods.genome_fit import GenomeEntries
 from dpgrs.methods.genome_public import shown_entries
 
-# Of the variance of a phenotype, and how probable effects of more than 1 may be.
+# The largest share of a phenotype's variance, and the largest probability of effects that explain over 1.
 MOST_EXPLAINED, MOST_PROBABLE = 0.9, 0.99
-# What effects may seem to explain: beyond 1 they are in other units.
+# The variance that effects seem to explain: beyond 1 they are in other units.
 SCALES = np.r_[HERITABILITIES, np.geomspace(1, 1e4, 25)]
-# Of the mean square of entries, how much may be noise.
+# The shares of noise in the mean square of entries.
 NOISE_SHARES = np.geomspace(1e-3, 1, 25)
 NEGLIGIBLE = 1e-6
 
@@ -79,7 +79,7 @@ def _weights(prior: GenomePrior, effects: np.ndarray) -> tuple[list[np.ndarray],
     for block, of_block, of_entries, of_shown in pairs:
         root, V = block.matrices().astype(np.float64)
         of_entries[:], of_shown[:] = shown_entries(root, V, of_block * block.deviations)
-    # The LD of a panel is known best along these.
+    # The LD of a panel is known best along the directions of large p.
     is_used = (shown > 0) & (p >= np.median(p))
     s = np.where(is_used, shown * entries, 0.0)
     shares, is_too_large = _shares(p[is_used], chances[is_used], s[is_used] ** 2 / shown[is_used])

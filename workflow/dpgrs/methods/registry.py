@@ -1,6 +1,6 @@
-"""The methods of a study, a row each: all that is known of one beside its own module.
+"""The methods of a study, one row each, with every fact that is outside the method's own module.
 
-Nothing heavy is imported: what draws and what fits are named here, and looked up when they are needed.
+Nothing heavy is imported: rows name mechanisms and fits, which are imported when they are needed.
 """
 
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from dpgrs.selection import registry as selectors
 from dpgrs.types import Exactness, Neighbours, Penalty, Protection, RidgeOf
 
 FULL, FEATURE, LABEL = Protection.FULL, Protection.FEATURE, Protection.LABEL
-LARGEST_FACTORED = 2**12  # variants and covariates, of what is factored exactly
+LARGEST_FACTORED = 2**12  # variants and covariates of a matrix that is factored exactly
 LARGEST_DECOMPOSED = 2**14  # variants whose linkage disequilibrium is decomposed
 
 SUMS = ("private_gram", "private_cross_product")
@@ -21,26 +21,26 @@ STEERED = ("private_cross_product", "private_steered_statistics")
 
 @dataclass(frozen=True, kw_only=True)
 class Method:
-    """What is known of a method before it runs."""
+    """The facts of a method before it runs."""
 
     label: str  # its name on pages
-    look: tuple | None = None  # (colour, marker) in figures; None of what is not private
+    look: tuple | None = None  # (colour, marker) in figures; None for methods without privacy
     protections: tuple = (FULL,)  # those under which it exists
-    # A method without one draws noise that is for benchmarks alone, or none.
+    # A method without one draws noise only for benchmarks, or none.
     exactness: Exactness | None = None
     # The only ones for which what its secret sample hides is accounted; None for all.
     neighbours: Neighbours | None = None
-    # The one of `dpgrs.selection.registry.SELECTORS` by which the variants of each outcome are chosen, on
-    # which alone it is fitted.
+    # The one of `dpgrs.selection.registry.SELECTORS` that chooses the variants of each outcome; the fit uses
+    # only these.
     selector: str | None = None
-    # The class of what draws for it, ``module.Class``; None where nothing does.
+    # The class of the mechanism that draws for it, ``module.Class``; None if there is none.
     mechanism: str | None = "sum_mechanisms.SharedStatistics"
     mechanism_of_benchmark: str | None = None  # the same in a benchmark, where that is another
-    # The function by which ReuseCov's statistics become its weights (`dpgrs.methods.fits`); None where its
-    # mechanism says.
+    # The function that turns ReuseCov's statistics into its weights (`dpgrs.methods.fits`); None if its
+    # mechanism has the fit.
     fit: str | None = None
-    reads: tuple = ()  # the keys of ``regression`` on which its fit hangs
-    # Whether lambda alone turns what was drawn into its weights, where lambda is stated.
+    reads: tuple = ()  # the keys of ``regression`` on which its fit depends
+    # Whether the fit is plain ridge regression if lambda is stated.
     fits_ridge: bool = False
     takes_covariates: bool = False  # whether covariates and dosages are in what it is fitted from
     reads_fractions: bool = False  # whether dosages are in what it is fitted from, though not covariates
@@ -50,9 +50,9 @@ class Method:
     takes_map: bool = False
     reads_ancestry: bool = False  # whether its fit takes a reference of stated ancestry to match the cohort
     takes_effects: bool = False  # whether its fit starts from public effects, where a study has them
-    of_rows: str | None = None  # what fits it from rows, in benchmarks alone; None where it takes sums
-    # Whether the weights of an outcome follow from what is drawn for it alone; of a method of another package
-    # the opposite is taken where it does not say so.
+    of_rows: str | None = None  # function that fits it from rows, only in benchmarks; None if it takes sums
+    # Whether the weights of an outcome depend only on its own draws. A method of another package that does
+    # not set this counts as pooling outcomes.
     fits_each_outcome: bool = False
     # Function of the section ``regression`` of the settings, or None: it returns what pages of a study say of
     # the method, a dict of a label to text.
@@ -63,14 +63,14 @@ class Method:
     most_columns: int | None = None
     most_entries: int | None = None  # the most entries of X'X that it can keep for all outcomes
     ridge: RidgeOf | None = None  # as what an attacker takes its weights; None where they are not attacked
-    # The functions that draw for it in a release, beside `private_count` and those of its selector: a release
-    # audits them.
+    # The functions that draw for it in a release, beside `private_count` and the functions of its selector. A
+    # release audits them.
     audited: tuple = (*SUMS, "private_statistics")
     # The function that returns their `AuditCase`s, or those of what draws for it in a benchmark; None where
     # nothing does.
     audits: str | None = "audits.sums.reusecov_cases"
     accounting: str = ""  # what pages say of how its privacy is accounted, where that is special
-    bounds: str = ""  # what pages say of its bounds, where they are not those of the study
+    bounds: str = ""  # what pages say of its bounds, if it does not use the study's bounds
     # The tuple of what a statement says of its fit, ``module:NAME``: each a text, or a function of the fit's
     # settings.
     steps: str | None = None
@@ -95,7 +95,7 @@ class Method:
 
     @property
     def is_non_private(self) -> bool:
-        """Whether it is there to compare with."""
+        """Whether it is a reference without privacy, for comparison."""
         return Protection.NONE in self.protections
 
     @property
@@ -114,7 +114,7 @@ class Method:
         return self.may_be_released or (mode == "benchmark" and self.is_non_private and not self.reads_rows)
 
     def takes_fractions(self, mode: str) -> bool:
-        """Whether it can be fitted on dosages or columns of a table; of rows in a benchmark alone."""
+        """Whether it can be fitted on dosages or columns of a table; methods on rows only in a benchmark."""
         is_of_sums = self.takes_covariates or self.reads_fractions
         return is_of_sums or (self.draws_from_rows and mode == "benchmark")
 
@@ -150,13 +150,13 @@ class Method:
 
     @property
     def is_post_processing(self) -> bool:
-        """Whether it is fitted from ReuseCov's statistics: to look at it as well costs nothing."""
+        """Whether it is fitted from ReuseCov's statistics: fitting it as well costs nothing."""
         return self.fit is not None
 
 
 named = partial(selectors.named, package="dpgrs.methods")
 RIDGE = ("lambda", "lambda_from")
-# What rows share.
+# Fields that several rows share.
 BLUP = {"exactness": Exactness.EXACT, "reads": ("heritability",), "ridge": RidgeOf.HALF}
 NOT_PRIVATE = {"protections": (Protection.NONE,), "mechanism": None, "audits": None}
 EXACT_SUMS = NOT_PRIVATE | {"takes_covariates": True}
@@ -302,6 +302,6 @@ def methods_that(condition: str) -> tuple[str, ...]:
     return tuple(name for name, method in METHODS.items() if getattr(method, condition))
 
 
-# Last, as such a package imports what is above.
+# Last, because such a package imports the names above.
 selectors.join(selectors.SELECTORS, "selectors")
 selectors.join(METHODS, "methods")

@@ -1,4 +1,4 @@
-"""What a study asks for: the public terms of every release of statistics."""
+"""The public terms of every release of statistics that a study requests."""
 
 import json
 import math
@@ -21,7 +21,7 @@ from dpgrs.privacy.sensitivity import (
 )
 from dpgrs.types import Accounting, Coding, Neighbours, Protection, Rows, Unit
 
-# A common p(1-p) of variant sets, for the default share alone: where it is far off, the split is a little
+# A common p(1-p) of variant sets, only for the default share: if it is far off, the split is a little
 # worse.
 TYPICAL_VARIANCE = 0.1
 
@@ -55,7 +55,7 @@ class PrivacyRequest:
     accounting: Accounting = Accounting.GDP
     coding: Coding = Coding.HALF  # of the genotypes
     row_norm: float | None = None  # bound on the norm of a row of genotypes; None is that of `half` coding
-    # Bound on the norm of a row of the outcomes of one budget; None is that of `outcome_bound` alone.
+    # Bound on the norm of a row of the outcomes of one budget; None derives it from `outcome_bound` only.
     outcome_norm: float | None = None
     n_covariates: int = 0  # >= 0, further columns of X, which count as variants in every claim
     covariate_bound: float | None = None  # the public clip of covariates in standard deviations
@@ -72,7 +72,7 @@ class PrivacyRequest:
     # a `GenomeRequest` draws them.
     ld_share: float | None = None
 
-    # Whether X'X is among what is released or public.
+    # Whether X'X is released or public.
     has_gram = True
 
     def __post_init__(self) -> None:
@@ -125,7 +125,7 @@ class PrivacyRequest:
 
     @property
     def has_private_gram(self) -> bool:
-        """Whether an X'X is released that hangs on what is protected."""
+        """Whether the release has an X'X that depends on protected data."""
         return self.has_gram and Protection(self.protection) != Protection.LABEL
 
     @property
@@ -135,7 +135,7 @@ class PrivacyRequest:
 
     @property
     def key(self) -> tuple[str, ...]:
-        """The terms as a tuple of text, to tell draws apart; those of what a study has not are left out."""
+        """The terms as a tuple of text, to tell draws apart, without terms of features that a study lacks."""
         # As a file gives them back, so that a request read again has the same draws.
         fields = json.loads(json.dumps(asdict(self)))
         if not self.n_covariates:
@@ -200,7 +200,7 @@ class PrivacyRequest:
 
     @property
     def share_of_gram(self) -> float:
-        """The share of the Gram matrix: `gram_share`, or by default one that public terms alone decide.
+        """The share of the Gram matrix: `gram_share`, or by default a function of public terms.
 
         The more outcomes share a budget, the more X'Y needs; the more columns d, the more the noise of X'X
         adds up in its eigenvalues. By default

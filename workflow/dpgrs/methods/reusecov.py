@@ -40,17 +40,17 @@ class NoisyStatistics:
     # (n_outcomes,) float64 above 0, on how many rows each outcome is known: noisy, or public; None takes all
     # as known.
     observed: np.ndarray | None = None
-    # (n_outcomes,) float64, noisy: on how many rows each outcome is 1, of 0/1 outcomes; noise alone of
-    # others. None where they are not counted. No fit takes them.
+    # (n_outcomes,) float64, noisy: on how many rows each outcome is 1, of 0/1 outcomes; only noise for
+    # others. None if they are not counted. No fit takes them.
     cases: np.ndarray | None = None
     # (n_outcomes,) float64 in (0, 1], how much of its effects X'Y shows of each outcome, as it was clipped:
     # public (`dpgrs.linalg.attenuation`). None takes all as shown in full.
     slopes: np.ndarray | None = None
-    # By which the rows were turned: `cross` then has a column for each of its directions, and in all others
-    # noise alone.
+    # The turn of the rows: `cross` then has a column for each direction of it, and only noise in all other
+    # columns.
     steering: Steering | None = None
-    # (n_all, n_outcomes) float64, public, by which weights of components, as which outcomes count above, are
-    # mapped back to outcomes (`LinearFit.of_outcomes`); None where these are outcomes.
+    # (n_all, n_outcomes) float64, public: maps weights of components, which count as outcomes above, back to
+    # outcomes (`LinearFit.of_outcomes`); None if there are no components.
     loadings: np.ndarray | None = None
     # (n_moments,) float64, noisy second moments of rows within LD blocks (`dpgrs.methods.genome_moments`);
     # None where none were released.
@@ -58,7 +58,7 @@ class NoisyStatistics:
 
     @property
     def inflation(self) -> np.ndarray:
-        """By what X'Y is to be multiplied for the rows without an outcome: (n_outcomes,) float64 >= 1."""
+        """The factors of X'Y that make up for rows without an outcome: (n_outcomes,) float64 >= 1."""
         if self.observed is None:
             return np.ones(len(self.cross))
         return np.maximum(self.n / self.observed, 1.0)
@@ -88,7 +88,7 @@ def private_statistics(
     observed: np.ndarray | None = None,
     cases: np.ndarray | None = None,
 ) -> NoisyStatistics:
-    """Release the number of rows, X'X and X'Y; where the genotypes are public, X'Y alone.
+    """Release the number of rows, X'X and X'Y; if the genotypes are public, only X'Y.
 
     Where outcomes may be missing, the numbers of rows on which they are known are released too, and numbers
     of cases where the request counts them.
@@ -168,8 +168,8 @@ def draw_outcomes(
     Parameters
     ----------
     cross, observed, names, request, noise, cases : as in `private_statistics`.
-    marks : for each budget a tuple of `data_digest`s of all that its X'Y is made of, where this hangs on what
-        was drawn before (`NoiseSource.on`); None where it does not.
+    marks : for each budget a tuple of `data_digest`s of all that its X'Y is made of, if this depends on
+        earlier draws (`NoiseSource.on`); None if it does not.
 
     Returns
     -------
@@ -208,7 +208,7 @@ def require_shapes(
     request: "PrivacyRequest",
     cases: np.ndarray | None = None,
 ) -> None:
-    """Raise a UsageError if statistics do not have the shape of a request; None is not looked at."""
+    """Raise a UsageError if statistics do not have the shape of a request; None is not checked."""
     size, shares = request.n_columns + 1, request.n_outcomes
     is_off = gram is not None and gram.shape != (size, size)
     is_off |= cross is not None and cross.shape != (len(names), size)
@@ -269,7 +269,7 @@ def private_outcome_counts(
     Returns
     -------
     (n_outcomes,) float64, at least 1 and at least `SMALLEST_KNOWN` standard deviations of the noise, and the
-    event. Fewer rows tell nothing through the noise of X'Y either, and would blow it up.
+    event. With fewer rows, X'Y is lost in its noise, which the inflation would blow up.
 
     Privacy
     -------
@@ -423,9 +423,9 @@ def n_noisy_entries(request: "PrivacyRequest") -> int:
 
 
 def noisy_entries(n_variants: int, *, rows: Rows, coding: Coding = Coding.HALF) -> np.ndarray:
-    """Tell which entries of X'X carry noise, a square of bool: its upper triangle without what is n/4."""
+    """Tell which entries of X'X carry noise, a square of bool: its upper triangle without entries of n/4."""
     is_public_diagonal = Rows(rows) == Rows.HAPLOTYPES and Coding(coding) == Coding.HALF
     entries = ~np.tri(n_variants + 1, k=0 if is_public_diagonal else -1, dtype=bool)
-    # Of the intercept its product with itself; of centred rows, which have none, all.
+    # Public: the intercept's product with itself, or its whole column, as centred rows have no intercept.
     entries[slice(None) if Coding(coding) == Coding.ROW_CENTRED else -1, -1] = False
     return entries

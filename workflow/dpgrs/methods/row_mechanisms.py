@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class OfChoices:
-    """What mechanisms have in common that choose variants for each outcome first."""
+    """The common part of mechanisms that first choose variants for each outcome."""
 
     takes, reads = ("variant_set", "choices"), READS_OF_CHOICES
 
@@ -58,13 +58,13 @@ class OfChoices:
         request: ScreenedRequest,
         noise: "NoiseSource",
         outcome_names: Sequence[str],
-        # DrawnChoices of the same request that were drawn before, in a benchmark.
+        # Earlier DrawnChoices of the same request, in a benchmark.
         choices: DrawnChoices | None = None,
         **options: Any,
     ) -> Any:
         """Choose, then draw the rest.
 
-        `noise` and `outcome_names`: as in `private_choices`; **terms of what is drawn after the choices.
+        `noise` and `outcome_names`: as in `private_choices`; **options of the draws after the choices.
         """
         options |= {"noise": noise, "outcome_names": outcome_names}
         if choices is None:
@@ -125,7 +125,7 @@ class ChosenFits(OfChoices, OwnStatistics):
 
 
 def exact_rows(request: "PrivacyRequest", *, data: "TrainingData", names: Sequence[str]) -> dict[str, Any]:
-    """Return what mechanisms draw from rows, as keywords; parameters as in `SharedStatistics.exact`."""
+    """Return the keywords of draws from rows; parameters as in `SharedStatistics.exact`."""
     size = request.n_variants
     public = {"request": request, "outcome_names": names, "frequency": data.frequency(size)}
     return {"data": data.rows(size)} | public

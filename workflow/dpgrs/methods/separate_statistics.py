@@ -1,4 +1,4 @@
-"""Statistics of outcomes that are each drawn by themselves: their budget, and what is kept of them."""
+"""Statistics of outcomes that are drawn separately: their budget, and their noisy values."""
 
 import math
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Few strong effects: a prior of spike and slab beside the normal one of BLUP, where X'Y speaks for it.
+"""Few strong effects: a prior of spike and slab beside the normal one of BLUP, if X'Y supports it.
 
 In the notation of `dpgrs.methods.blup_model`, c_k = a_k u_k'theta + N(0, r_k), where r_k is the variance of
 c_k but for its own effects': r_k = t2 (b_k - a_k^2) + (s2 + r - 1) a_k + s_A^2, at the h2 nearest to BLUP's.
@@ -9,13 +9,13 @@ m = sum_k a_k/r_k c_k u_k, up to a constant,
     log p(c | theta) = m'theta - theta'Lambda theta/2.
 
 Effects are drawn by turns, each given all others [1]_, and then p and s. The draws begin with the likelihood
-to a small power, which rises to 1. So effects that go together are found, and the evidence too [2]_: the
+to a small power, which rises to 1. This finds effects that go together, and the evidence [2]_: the
 logarithm of the Bayes factor against normal effects, of the same s, is the integral over the power of how far
 apart the mean log-likelihoods are. Those of normal effects are known in closed form.
 
 A variant that is rarer among the public people than in the cohort passes for one of strong effect, and what
-is then predicted may be worse than nothing. So few effects have to be far more probable than that the public
-genotypes differ.
+is then predicted may be worse than nothing. Therefore, few effects must be far more probable than a
+mismatch of the public genotypes.
 
 References
 ----------
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
 SEED = 0
-# More effects than this share of the variants are hardly told from normal ones.
+# A larger share of causal variants is hard to tell from normal effects.
 MOST_CAUSAL, N_CAUSAL = 0.1, 12
 SCALES = np.array([0.25, 0.5, 1.0, 2.0])
 POWERS = np.linspace(0.1, 1, 10) ** 3
@@ -46,8 +46,8 @@ BURN_IN = 0.25  # of the sweeps at each power
 SPARSE_SHARES = np.linspace(0, 1, 11)  # of the outcomes
 # Against any mismatch: smaller, and much of the gain is lost; larger, and a wrong panel costs R^2.
 PRIOR_ODDS = 0.001
-# Of an outcome's variance of 1, by either prior: who sees more is misled by the public genotypes. No outcome
-# is believed to have few effects if this share of those that seem to is misled.
+# The most of an outcome's variance that a prior can explain unless the public genotypes mislead it. No
+# outcome counts as having few effects if this share of those that seem to is misled.
 MOST_EXPLAINED, MOST_MISLED = 0.85, 0.1
 
 
@@ -93,7 +93,7 @@ def spike_and_slab(seen: OutcomesSeen, *, last_sweeps: int) -> tuple[np.ndarray,
             residual_variance = prior.variance[:, h2] - effect * gain**2
             slope = ratio_where(gain, residual_variance, where=prior.is_informative & (residual_variance > 0))
             curvature = gain * slope
-            # What was not released tells nothing: of many variants, most directions.
+            # Unreleased directions show nothing: with many variants, these are most directions.
             is_shown = curvature > 0
             root = U[:, is_shown]
             root *= np.sqrt(curvature[is_shown])

@@ -1,6 +1,6 @@
-"""ReuseCov with steered X'Y: the noise along each direction of the genotypes is chosen by what they show.
+"""ReuseCov with steered X'Y: the genotypes decide the noise along each of their directions.
 
-The directions are those of a public Gram matrix or of the noisy one that is released before.
+The directions come from a public Gram matrix or from the noisy one that is released before.
 """
 
 from collections.abc import Sequence
@@ -44,7 +44,7 @@ class SteeredRequest(PrivacyRequest):
 
 @lru_cache(maxsize=256)
 def steered_request(request: PrivacyRequest) -> SteeredRequest:
-    """Return the terms of steered X'Y for a PrivacyRequest; kept, as they are asked often."""
+    """Return the terms of steered X'Y for a PrivacyRequest; cached, because callers need them often."""
     return SteeredRequest(**asdict(request))
 
 
@@ -70,7 +70,7 @@ def private_steered_statistics(
     request : SteeredRequest; one without a Gram matrix takes public linkage disequilibrium.
     noise : NoiseSource, with the parts of `private_statistics`.
     digest : str, `data_digest` of the genotypes of the rows.
-    ld : PublicLd, in place of X'X.
+    ld : PublicLd, instead of X'X.
     slopes : (n_outcomes,) float64, public, as in `NoisyStatistics`.
 
     Returns
@@ -92,16 +92,16 @@ def private_steered_statistics(
     names = outcome_names or [str(number) for number in range(len(rows.Y))]
     require_shapes(gram, None, observed, names=names, request=request)
     if (len(rows.Y), len(rows.genotypes)) != (len(names), request.n_columns):
-        # numpy's own words would tell how many rows there are.
+        # numpy's own message would reveal the number of rows.
         raise UsageError(
             f"Steered rows must be of {len(names)} outcomes and {request.n_columns} variants, got "
             f"{len(rows.Y)} and {len(rows.genotypes)}. Leave out covariates, or take `methods: blup`."
         )
     n, noisy_gram, events = draw_genotypes(gram, n_rows, request=request, noise=noise)
-    # Outcomes with budgets of their own must not hang on others.
+    # Outcomes with budgets of their own must not depend on others.
     is_joint = slopes is not None and len(names) == request.n_outcomes
     steering = steering_of(noisy_gram, n, request=request, ld=ld, slopes=slopes if is_joint else None)
-    # S hangs on what was drawn before, so that its noise must hang on S, and the ledger on the data.
+    # S depends on earlier draws; therefore its noise must depend on S, and the ledger on the data.
     known_rows = np.zeros(len(names), dtype=np.int64) if observed is None else observed
     marks = [
         (digest, data_digest(rows.Y[group], known_rows[group], np.array(n_rows)))
@@ -122,7 +122,7 @@ def steering_of(
     # (n_outcomes,) float64, of the outcomes of a joint budget; None where each has its own.
     slopes: np.ndarray | None = None,
 ) -> Steering:
-    """Choose how rows are turned, from what is public or was released before.
+    """Choose how rows are turned, from public or released quantities.
 
     `request` and `ld`: as in `private_steered_statistics`.
     """

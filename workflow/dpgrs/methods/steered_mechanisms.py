@@ -125,7 +125,7 @@ class SteeredStatistics(SharedStatistics):
 
 
 class SteeredProducts(SteeredStatistics):
-    """The counts and X'Y of steered rows alone, for fits on public linkage disequilibrium."""
+    """Only the counts and X'Y of steered rows, for fits on public linkage disequilibrium."""
 
     name = "steered-products"
     takes = ("statistics", "variant_set", "ld")
@@ -155,7 +155,7 @@ class SteeredProducts(SteeredStatistics):
     ) -> dict[tuple[str, ...], tuple]:
         by_part = super().outputs(drawn, names, request)
         del by_part["genotypes",]
-        # A public n is drawn by no request of its own, but weights hang on it.
+        # No request draws a public n, but weights depend on it.
         by_part = {part_name: (drawn.n, *numbers) for part_name, numbers in by_part.items()}
         return ({("genotypes",): (drawn.n,)} if request.has_private_count else {}) | by_part
 

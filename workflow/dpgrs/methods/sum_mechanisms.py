@@ -38,7 +38,7 @@ class SharedStatistics:
     # What it draws from: ``statistics``, the exact sums, ``variants``, the rows, or ``ld``, public linkage
     # disequilibrium.
     takes = ("statistics",)
-    reads = ()  # dotted keys of the settings on which its draws hang, beside those of every request
+    reads = ()  # dotted keys of the settings on which its draws depend, beside the keys of every request
     is_fitted = False  # whether what it draws is fits
     kind = NoisyStatistics  # class of what it draws
     # Mapping of a kind of part, ``genotypes`` first, to the names of its draws in the budget, in order.
@@ -78,7 +78,7 @@ class SharedStatistics:
         return any(request.protection in METHODS[name].protections for name in self.methods)
 
     def key(self, method: str | None) -> tuple[str, ...]:
-        """Return by what the draws for a method are told from those of others, a tuple of text."""
+        """Return the key that separates the draws for a method from other draws, a tuple of text."""
         return ()
 
     def asked(
@@ -90,7 +90,7 @@ class SharedStatistics:
         n_outcomes: int,
         settings: "StudyConfig",  # with those that it reads
     ) -> PrivacyRequest:
-        """Return what is asked for: a request of the study, with what this mechanism takes of its bounds."""
+        """Return a request of the study with the bounds that this mechanism uses."""
         within = data.within_bounds(request, n_outcomes)
         return data.with_public_outcomes(within, n_outcomes, keeps_split=settings.mode == "release")
 
@@ -117,7 +117,7 @@ class SharedStatistics:
         return request.counts_cases and "cases" in self.draws["outcomes"]
 
     def remarks(self, drawn: Any) -> dict[str, Any]:
-        """Return what a label says of what was drawn, beside the request and its events, a dict."""
+        """Return the fields of a draw's label beside the request and its events, a dict."""
         return {}
 
     def draw(
@@ -150,13 +150,13 @@ class SharedStatistics:
             private_count(n_rows, request=draw_request, noise=noise.of("genotypes"))
 
     def arrays(self, drawn: Any) -> dict[str, np.ndarray]:
-        """Return what was drawn as a dict of arrays, for a file; n and events stand in its label."""
+        """Return the drawn statistics as a dict of arrays, for a file; n and events stand in its label."""
         names = ("gram", "cross", "origin", "observed", "cases", "slopes", "loadings")
         arrays = {name: getattr(drawn, name, None) for name in names}
         return {name: array for name, array in arrays.items() if array is not None}
 
     def restore(self, label: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
-        """Make what was drawn again, from its label and `arrays`."""
+        """Restore drawn statistics from their label and `arrays`."""
         return self.kind(**arrays, n=label["n"])
 
     def outputs(
@@ -174,7 +174,7 @@ class SharedStatistics:
         by_part = {("genotypes",): of_all} if is_drawn else {}
         for group in budget_groups(len(names), n_shared=request.n_outcomes):
             counts = () if drawn.observed is None else (drawn.observed[group],)
-            # What is public has no request of its own, and no other may take its place all the same.
+            # No request draws a public n or X'X; outcomes include them, so that no others replace them.
             cases = () if drawn.cases is None else (drawn.cases[group],)
             outcome_numbers = (*counts, drawn.cross[group], *cases)
             by_part["outcomes", *names[group]] = (*(() if is_drawn else of_all), *outcome_numbers)
@@ -183,11 +183,11 @@ class SharedStatistics:
     def depends_on(
         self, part: tuple[str, ...], names: Sequence[str], request: PrivacyRequest
     ) -> tuple[str, ...]:
-        """Return a part with the names of all outcomes on whose values its exact statistics hang."""
+        """Return a part with the names of all outcomes on whose values its exact statistics depend."""
         return part
 
     def drawn_before(self, request: PrivacyRequest) -> dict[str, Any]:
-        """Return how a part ``genotypes`` was drawn on which outcomes hang, for their public identity."""
+        """Return how the part ``genotypes`` was drawn if outcomes depend on it, for their identity."""
         return {}
 
     def requests_of_outcomes(self, n_outcomes: int, request: PrivacyRequest) -> int:

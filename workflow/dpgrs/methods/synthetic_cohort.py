@@ -1,7 +1,7 @@
-"""Made-up cohorts: what a plan sums in place of people. Public quantities alone.
+"""Synthetic cohorts, which a plan sums instead of people; they use only public quantities.
 
 A cohort of independent rows is drawn by its moments, so that its cost does not grow with the number of rows;
-its variants are independent, too, or go together as those of a public panel. What a clip at a norm does to
+its variants are independent, too, or have the correlations of a public panel. What a clip at a norm does to
 rows is a mean over few synthetic rows. docs/explanation/plan.md derives it.
 """
 
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 
     from dpgrs.methods.requests import PrivacyRequest
 
-# Of public draws, so that the same question always has the same answer; no release hangs on it.
+# The seed of public draws, so that a plan always repeats; no release depends on it.
 SEED = 0
-# Sites that are monomorphic all over would take part in nothing.
+# Monomorphic sites would contribute nothing.
 RAREST = 1e-6
-# The mean shrinkage of a row differs by some 10 % between rows, so this tells it to half a percent.
+# The shrinkage of rows differs by about 10 %; this many rows give its mean to half a percent.
 ROWS_TO_CLIP = 1000
 CLIPS_KEPT = 64
 
@@ -60,7 +60,7 @@ class SyntheticCohort:
 
     @property
     def variance(self) -> np.ndarray:
-        """Those of the population's columns, (n_variants,) float64."""
+        """The variances of the population's columns, (n_variants,) float64."""
         return self.covariance.diagonal()
 
     def explained(self, weights: np.ndarray) -> np.ndarray:
@@ -95,8 +95,8 @@ def synthetic_cohort(
     n_rows: int,  # >= 1
     frequency: np.ndarray,  # (n_variants,) float64 in [0, 1], public ALT allele frequencies
     number: int,  # tells cohorts apart; all requests see the same people in the cohort of a number
-    # Whose correlations are those of the population: neither coding nor clip of the panel matter. None takes
-    # variants as independent.
+    # The population has its correlations; coding and clip of the panel do not matter. None takes variants as
+    # independent.
     ld: PublicLd | None = None,
     name: str = "cohort",  # tells cohorts of other people apart
 ) -> SyntheticCohort:
@@ -202,7 +202,7 @@ def _sample(
         # Unit rows make it a correlation matrix.
         L *= np.sqrt(sample_variance / np.sum(L * L, axis=1))[:, np.newaxis]
     else:
-        # What does not vary in the population does not in any sample.
+        # A variant that is constant in the population is constant in any sample.
         L = np.sqrt(column_moments(frequency, rows=rows)[1] / n)[:, np.newaxis] * (F @ L)
     return L, sample_mean
 

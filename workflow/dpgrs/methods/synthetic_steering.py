@@ -1,4 +1,4 @@
-"""Steered X'Y of made-up cohorts: the real rule chooses the directions, moments stand for the rows."""
+"""Steered X'Y of synthetic cohorts: the real rule chooses the directions, and moments replace the rows."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING

@@ -1,1 +1,1 @@
-"""Exact statistics, clips, projections and fits: arrays alone."""
+"""Exact statistics, clips, projections and fits: only arrays."""

@@ -35,7 +35,7 @@ def add_products_of_calls(words, group, base, step, n_rows, intercept, sums, *, 
     n_rows : (n_groups,) int64, the rows that count; so many b, or as many s as they have alleles, add up to
         less than 2^29.
     intercept : int, the constant.
-    sums : (n_variants + 1, n_variants + 1) int64, in place and in its upper triangle alone (`mirror`).
+    sums : (n_variants + 1, n_variants + 1) int64, in place and in its upper triangle only (`mirror`).
     rows : Rows
     n_threads : int, at least 1.
     """
@@ -43,23 +43,23 @@ def add_products_of_calls(words, group, base, step, n_rows, intercept, sums, *, 
     alleles = np.add.reduceat(np.bitwise_count(words), starts, axis=1, dtype=np.int64).T
     size = -(-len(sums) // LANES) * LANES
     panels = _panels(words, size)
-    others = panels[np.newaxis]
+    compared_panels = panels[np.newaxis]
     if Rows(rows) == Rows.PEOPLE:
         # sum (a1 + a2)(b1 + b2): the two alleles of a person meet straight and crosswise.
-        others = np.stack([panels, phases_swapped(panels)])
+        compared_panels = np.stack([panels, phases_swapped(panels)])
     # With signs e = 2 a - 1, of a person the sum of two, 2 t = c + s e. Products of signs are told by where
     # bits differ, which takes fewer instructions to count than where both are 1.
-    n_signs = len(others) * n_rows
-    terms = np.zeros((3, len(base), size), dtype=np.int32)
+    n_signs = len(compared_panels) * n_rows
+    coefficients = np.zeros((3, len(base), size), dtype=np.int32)
     total = 2 * alleles - n_signs[:, np.newaxis]
-    terms[:, :, : len(words)] = 2 * base + len(others) * step, step, step * total
+    coefficients[:, :, : len(words)] = 2 * base + len(compared_panels) * step, step, step * total
     # The constant is one more variant, without signs.
-    terms[0, :, len(words)] = 2 * intercept
+    coefficients[0, :, len(words)] = 2 * intercept
     cuts = np.unique([*starts, *range(0, len(group), TILE_WORDS), len(group)])
     groups = group[cuts[:-1]]
-    parts = cuts, groups, np.where(np.diff(groups, prepend=-1) > 0, n_signs[groups], 0)
+    segments = cuts, groups, np.where(np.diff(groups, prepend=-1) > 0, n_signs[groups], 0)
     map_in_threads(
-        lambda top: _add_tiles(panels, others, top, *parts, *terms, n_rows, sums),
+        lambda top: _add_tiles(panels, compared_panels, top, *segments, *coefficients, n_rows, sums),
         range(0, len(sums), TILE),
         n_threads=n_threads,
     )
@@ -110,12 +110,12 @@ def counts_within(genotypes, masks):
     for first in range(0, len(masks), TILE):
         for start in range(0, n_words, TILE_WORDS):
             for i in range(n_variants):
-                own = genotypes[i, start : start + TILE_WORDS]
+                variant_words = genotypes[i, start : start + TILE_WORDS]
                 for k in range(first, min(first + TILE, len(masks))):
-                    mask, found = masks[k, start : start + TILE_WORDS], 0
-                    for w in range(len(own)):
-                        found += _popcount(own[w] & mask[w])
-                    counts[k, i] += found
+                    mask, count = masks[k, start : start + TILE_WORDS], 0
+                    for w in range(len(variant_words)):
+                        count += _popcount(variant_words[w] & mask[w])
+                    counts[k, i] += count
     return counts
 
 
@@ -138,9 +138,9 @@ def row_weights(genotypes, weights):
         for variant in range(n_variants):
             weight = weights[variant]
             for word in range(first, min(first + TILE, n_words)):
-                bits, own = genotypes[variant, word], sums[64 * word : 64 * word + 64]
-                for place in range(64):
-                    own[place] += weight & -np.int64(bits >> np.uint64(place) & np.uint64(1))
+                bits, word_sums = genotypes[variant, word], sums[64 * word : 64 * word + 64]
+                for position in range(64):
+                    word_sums[position] += weight & -np.int64(bits >> np.uint64(position) & np.uint64(1))
     return sums
 
 
@@ -159,30 +159,30 @@ def chosen_bits(genotypes, order):
     """
     chosen = np.zeros((len(genotypes), len(order) // 64), dtype=np.uint64)
     for variant in range(len(genotypes)):
-        own = genotypes[variant]
+        variant_words = genotypes[variant]
         for word in range(chosen.shape[1]):
             bits = np.uint64(0)
-            for place in range(64):
-                haplotype = order[64 * word + place]
+            for position in range(64):
+                haplotype = order[64 * word + position]
                 if haplotype >= 0:
-                    bit = own[haplotype >> 6] >> np.uint64(haplotype & 63) & np.uint64(1)
-                    bits |= bit << np.uint64(place)
+                    bit = variant_words[haplotype >> 6] >> np.uint64(haplotype & 63) & np.uint64(1)
+                    bits |= bit << np.uint64(position)
             chosen[variant, word] = bits
     return chosen
 
 
 @numba.njit(nogil=True, cache=True)
-def _add_tiles(panels, others, top, cuts, groups, n_signs, centre, step, pull, n_rows, sums):
+def _add_tiles(panels, compared_panels, top, cuts, groups, n_signs, centre, step, pull, n_rows, sums):
     """Add the sums of a tile of variants, from `top` on, with all that follow.
 
     Parameters
     ----------
     panels : (n_panels, n_words, LANES) uint64
-    others : (1 or 2, n_panels, n_words, LANES) uint64, what the panels are compared with.
+    compared_panels : (1 or 2, n_panels, n_words, LANES) uint64, compared with the panels.
     top : int
-    cuts : (n_parts + 1,) int64, words where parts begin, each of one group, and where the last ends.
-    groups : (n_parts,) int64
-    n_signs : (n_parts,) int64, of all rows of a group, at its first part; 0 at others.
+    cuts : (n_segments + 1,) int64, words where segments begin, each of one group, and where the last ends.
+    groups : (n_segments,) int64
+    n_signs : (n_segments,) int64, of all rows of a group, at its first segment; 0 at others.
     centre, step, pull : (n_groups, n_panels * LANES) int32, c, s and the sum of s e over rows.
     n_rows, sums : as in `add_products_of_calls`.
     """
@@ -194,19 +194,21 @@ def _add_tiles(panels, others, top, cuts, groups, n_signs, centre, step, pull, n
         for group in range(len(centre)):
             c, p = centre[group, left : left + width], pull[group, left : left + width]
             for i in range(top, min(top + TILE, n)):
-                own = centre[group, i]
-                of_all = np.int32(n_rows[group] * own + pull[group, i])
+                centre_i = centre[group, i]
+                of_all = np.int32(n_rows[group] * centre_i + pull[group, i])
                 for j in range(width):
-                    tile[i - top, j] += np.int64(of_all) * np.int64(c[j]) + np.int64(own) * np.int64(p[j])
-        for part in range(len(groups)):
-            own, start, stop = step[groups[part]], cuts[part], cuts[part + 1]
+                    tile[i - top, j] += np.int64(of_all) * np.int64(c[j]) + np.int64(centre_i) * np.int64(
+                        p[j]
+                    )
+        for segment in range(len(groups)):
+            steps, start, stop = step[groups[segment]], cuts[segment], cuts[segment + 1]
             for i in range(top, min(top + TILE, size), LANES):
                 for j in range(max(left, i), left + width, LANES):
-                    factors = own[i : i + LANES], own[j : j + LANES]
+                    factors = steps[i : i + LANES], steps[j : j + LANES]
                     block = tile[i - top : i - top + LANES, j - left : j - left + LANES]
-                    for other in others:
-                        given = panels[i // LANES, start:stop], other[j // LANES, start:stop]
-                        _add_signs(given[0], given[1], n_signs[part], factors[0], factors[1], block)
+                    for other in compared_panels:
+                        words = panels[i // LANES, start:stop], other[j // LANES, start:stop]
+                        _add_signs(words[0], words[1], n_signs[segment], factors[0], factors[1], block)
         for i in range(top, min(top + TILE, n)):
             for j in range(max(left, i), min(left + TILE, n)):
                 sums[i, j] += tile[i - top, j - left] >> 2
@@ -239,8 +241,8 @@ def _add_signs_vectors(typing_context, a, b, n_words, n, left, right, sums):
     """
     vector, narrow = ir.VectorType(WORD, LANES), ir.VectorType(LANE, LANES)
 
-    def at_row(builder, array, place, kind):
-        return builder.bitcast(builder.gep(array, [place]), kind.as_pointer())
+    def at_row(builder, array, offset, kind):
+        return builder.bitcast(builder.gep(array, [offset]), kind.as_pointer())
 
     def everywhere(builder, single):
         chosen = builder.insert_element(
@@ -264,9 +266,9 @@ def _add_signs_vectors(typing_context, a, b, n_words, n, left, right, sums):
             kinds = vector, vector, vector, vector, LANE
             return builder.call(_function(builder, "llvm.x86.avx512.pternlog.q.512", *kinds), [*bits, table])
 
-        def xor(bits, place, k):
-            y = builder.load(at_row(builder, b.data, place, vector), align=8)
-            x = everywhere(builder, builder.load(builder.gep(a.data, [builder.add(place, WORD(k))])))
+        def xor(bits, offset, k):
+            y = builder.load(at_row(builder, b.data, offset, vector), align=8)
+            x = everywhere(builder, builder.load(builder.gep(a.data, [builder.add(offset, WORD(k))])))
             if has_wide:
                 return of_three(XOR, bits, y, x)
             return builder.xor(bits, builder.xor(x, y))
@@ -277,25 +279,29 @@ def _add_signs_vectors(typing_context, a, b, n_words, n, left, right, sums):
             return builder.xor(before, builder.and_(between, builder.not_(builder.xor(before, after))))
 
         for first in range(0, LANES, at_once):
-            kept, carried = ([cgutils.alloca_once(builder, vector) for _ in range(at_once)] for _ in range(2))
+            pending, carried = (
+                [cgutils.alloca_once(builder, vector) for _ in range(at_once)] for _ in range(2)
+            )
             for k in range(at_once):
                 builder.store(ir.Constant(vector, None), carried[k])
                 builder.store(
-                    builder.and_(xor(ir.Constant(vector, None), WORD(0), first + k), of_odd), kept[k]
+                    builder.and_(xor(ir.Constant(vector, None), WORD(0), first + k), of_odd), pending[k]
                 )
             with cgutils.for_range(builder, builder.lshr(arguments[2], WORD(1))) as pairs:
-                place = builder.mul(builder.add(builder.shl(pairs.index, WORD(1)), is_odd), WORD(LANES))
-                following = builder.add(place, WORD(LANES))
+                offset = builder.mul(builder.add(builder.shl(pairs.index, WORD(1)), is_odd), WORD(LANES))
+                following = builder.add(offset, WORD(LANES))
                 for k in range(at_once):
-                    before = builder.load(kept[k])
-                    between = xor(before, place, first + k)
+                    before = builder.load(pending[k])
+                    between = xor(before, offset, first + k)
                     after = xor(between, following, first + k)
-                    builder.store(after, kept[k])
-                    found = builder.call(ctpop, [carry(before, between, after)])
-                    builder.store(builder.add(builder.load(carried[k]), found), carried[k])
+                    builder.store(after, pending[k])
+                    counts = builder.call(ctpop, [carry(before, between, after)])
+                    builder.store(builder.add(builder.load(carried[k]), counts), carried[k])
             for k in range(at_once):
-                found = builder.load(carried[k])
-                differ = builder.add(builder.add(found, found), builder.call(ctpop, [builder.load(kept[k])]))
+                counts = builder.load(carried[k])
+                differ = builder.add(
+                    builder.add(counts, counts), builder.call(ctpop, [builder.load(pending[k])])
+                )
                 product = builder.sub(everywhere(builder, arguments[3]), builder.add(differ, differ))
                 single = builder.load(builder.gep(left.data, [WORD(first + k)]))
                 factor = builder.sext(builder.mul(everywhere(builder, single), factors), vector)

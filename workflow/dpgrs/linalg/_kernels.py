@@ -23,7 +23,7 @@ def add_joint_products(T, sums, *, n_threads=1):
     Parameters
     ----------
     T : (n_variants, n_rows) integers of absolute value at most `LARGEST_ENTRY`.
-    sums : (at least n_variants,) * 2 int64, in place and in its upper triangle alone (`mirror`).
+    sums : (at least n_variants,) * 2 int64, in place and in its upper triangle only (`mirror`).
     n_threads : int, at least 1.
     """
     T = np.ascontiguousarray(np.pad(T, [(0, 0), (0, T.shape[1] % 2)]), dtype=np.int16)
@@ -52,9 +52,11 @@ def table_sums(bits, Y):
     for start in range(0, n_words, WORDS_TURNED):
         turned = np.ascontiguousarray(bits[:, start : start + WORDS_TURNED].T)
         for group, sums in enumerate(V):
-            own = Y[group * TABLE_LANES : (group + 1) * TABLE_LANES, 64 * start : 64 * (start + len(turned))]
+            outcomes = Y[
+                group * TABLE_LANES : (group + 1) * TABLE_LANES, 64 * start : 64 * (start + len(turned))
+            ]
             y = np.zeros((64 * len(turned), TABLE_LANES), dtype=np.int64)
-            y[: own.shape[1], : len(own)] = own.T
+            y[: outcomes.shape[1], : len(outcomes)] = outcomes.T
             add_table_sums(turned, y, sums)
     return V.transpose(0, 2, 1).reshape(len(V) * TABLE_LANES, n_variants)[:n_outcomes]
 

@@ -1,7 +1,7 @@
 """Inner loops of `_kernels` as vector instructions, which LLVM does not find by itself.
 
-Each is written as a plain function, too, by which kernels run where they are not compiled. What calls them
-stands beside them: numba compiles a function anew when its own file changes.
+Each is written as a plain function, too, which kernels use where they are not compiled. Their callers
+stand in this file: numba compiles a function anew when its own file changes.
 """
 
 import numba
@@ -68,8 +68,8 @@ def add_table_sums(words, y, sums):
             for bit in range(4):
                 for subset in range(1 << bit):
                     for k in range(TABLE_LANES):
-                        value = y[64 * w + 4 * nibble + bit, k]
-                        tables[nibble, subset + (1 << bit), k] = tables[nibble, subset, k] + value
+                        outcome = y[64 * w + 4 * nibble + bit, k]
+                        tables[nibble, subset + (1 << bit), k] = tables[nibble, subset, k] + outcome
         for j in range(words.shape[1]):
             add_rows(tables, words[w, j], sums[j])
 
@@ -147,8 +147,8 @@ def _add_rows(typing_context, tables, word, sums):
         total = builder.load(at_sums, align=8)
         for number in range(NIBBLES):
             nibble = builder.and_(builder.lshr(arguments[1], WIDE(4 * number)), WIDE(15))
-            place = builder.mul(builder.add(nibble, WIDE(16 * number)), WIDE(TABLE_LANES))
-            at_row = builder.bitcast(builder.gep(rows, [place]), vector.as_pointer())
+            offset = builder.mul(builder.add(nibble, WIDE(16 * number)), WIDE(TABLE_LANES))
+            at_row = builder.bitcast(builder.gep(rows, [offset]), vector.as_pointer())
             total = builder.add(total, builder.load(at_row, align=8))
         builder.store(total, at_sums, align=8)
         return context.get_dummy_value()
@@ -159,12 +159,12 @@ def _add_rows(typing_context, tables, word, sums):
 def _paired_products(builder, x, y):
     """Emit the sums of products of pairs, (LANES,) int32, in two instructions of eight."""
     pairs, sums = ir.VectorType(ir.IntType(16), LANES), ir.VectorType(INDEX, LANES // 2)
-    parts = []
+    half_sums = []
     for first in (0, LANES // 2):
         chosen = ir.Constant(sums, list(range(first, first + LANES // 2)))
-        own = [builder.bitcast(builder.shuffle_vector(z, z, chosen), pairs) for z in (x, y)]
-        parts.append(_call(builder, "llvm.x86.avx2.pmadd.wd", sums, *own))
-    return builder.shuffle_vector(*parts, ir.Constant(x.type, list(range(LANES))))
+        operands = [builder.bitcast(builder.shuffle_vector(z, z, chosen), pairs) for z in (x, y)]
+        half_sums.append(_call(builder, "llvm.x86.avx2.pmadd.wd", sums, *operands))
+    return builder.shuffle_vector(*half_sums, ir.Constant(x.type, list(range(LANES))))
 
 
 def _loops(add):
@@ -180,18 +180,18 @@ def _loops(add):
             for total in totals:
                 builder.store(ir.Constant(vector, None), total)
             with cgutils.for_range(builder, arguments[2]) as pairs:
-                place = builder.mul(pairs.index, WIDE(LANES))
-                at_b = builder.bitcast(builder.gep(b, [place]), vector.as_pointer())
+                offset = builder.mul(pairs.index, WIDE(LANES))
+                at_b = builder.bitcast(builder.gep(b, [offset]), vector.as_pointer())
                 y = builder.load(at_b, align=4)
                 for k, total in enumerate(totals):
-                    single = builder.load(builder.gep(a, [builder.add(place, WIDE(first + k))]))
+                    single = builder.load(builder.gep(a, [builder.add(offset, WIDE(first + k))]))
                     x = builder.insert_element(ir.Constant(vector, ir.Undefined), single, INDEX(0))
                     x = builder.shuffle_vector(x, x, ir.Constant(ir.VectorType(INDEX, LANES), [0] * LANES))
                     builder.store(add(context, builder, builder.load(total), x, y), total)
             for k, total in enumerate(totals):
-                found = builder.sext(builder.load(total), wide)
+                widened = builder.sext(builder.load(total), wide)
                 at_sums = builder.gep(sums, [WIDE((first + k) * LANES)])
-                builder.store(found, builder.bitcast(at_sums, wide.as_pointer()), align=8)
+                builder.store(widened, builder.bitcast(at_sums, wide.as_pointer()), align=8)
         return context.get_dummy_value()
 
     return generate

@@ -22,15 +22,15 @@ def alike_rows(
 ) -> list[tuple[float, np.ndarray]]:
     """Group rows by their factor.
 
-    The result is a list of (factor, (n_own,) int64 their rows), by factor; without small groups, and people
+    The result is a list of (factor, (n_alike,) int64 their rows), by factor; without small groups, and people
     who are shrunk.
     """
     order = np.argsort(factors, kind="stable")
-    found, starts, counts = np.unique(factors[order], return_index=True, return_counts=True)
+    distinct_factors, starts, counts = np.unique(factors[order], return_index=True, return_counts=True)
     least = 0 if Rows(rows) == Rows.HAPLOTYPES else 1
     return [
         (factor, order[start : start + n])
-        for factor, start, n in zip(found.tolist(), starts, counts, strict=True)
+        for factor, start, n in zip(distinct_factors.tolist(), starts, counts, strict=True)
         if factor > 0 and factor >= least and n >= LEAST
     ]
 
@@ -76,7 +76,9 @@ def add_alike_rows(
 
     n_alleles = 1 if Rows(rows) == Rows.HAPLOTYPES else 2
     pieces = [
-        (factor, own[first : first + PIECE]) for factor, own in groups for first in range(0, len(own), PIECE)
+        (factor, indices[first : first + PIECE])
+        for factor, indices in groups
+        for first in range(0, len(indices), PIECE)
     ]
     for first in range(0, len(pieces), TOGETHER):
         factors, chosen = zip(*pieces[first : first + TOGETHER], strict=True)
@@ -86,10 +88,10 @@ def add_alike_rows(
         step = entries[:, 1::2].T - base
         words, group = rows_apart(genotypes, chosen, rows=rows)
         if G is not None:
-            n_rows = np.array([len(own) for own in chosen])
+            n_rows = np.array([len(indices) for indices in chosen])
             add_products_of_calls(words, group, base, step, n_rows, intercept, G, rows=rows)
-        for k, own in enumerate(chosen if len(Y) else []):
-            y = Y[:, own]
+        for k, indices in enumerate(chosen if len(Y) else []):
+            y = Y[:, indices]
             totals = y.sum(axis=1)
             of_alleles = table_sums(words[:, group == k], np.repeat(y, n_alleles, axis=1))
             V[:, :-1] += np.multiply.outer(totals, base[k]) + step[k] * of_alleles

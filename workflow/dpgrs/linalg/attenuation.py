@@ -1,4 +1,4 @@
-"""By how much clips attenuate outcomes, from public constants alone (docs/explanation/methods.md).
+"""How much clips attenuate outcomes, from public constants only (docs/explanation/methods.md).
 
 Linear effects on an outcome y of mean 0 are seen through its clip g at E[y g]/E[y^2] of their size:
 of 0/1 outcomes exactly, whose clip is a line through two points, and of normal ones where effects are small,
@@ -40,8 +40,8 @@ def clip_slopes(
     The result is (n_outcomes,) float64 in (0, 1]. It raises UsageError if a prevalence is not between 0 and
     1.
     """
-    terms = {"bound": bound, "norm": norm, "n_shared": n_shared, "deviations": deviations}
-    return _expected(prevalence, _Law.slope, **terms)
+    options = {"bound": bound, "norm": norm, "n_shared": n_shared, "deviations": deviations}
+    return _expected(prevalence, _Law.slope, **options)
 
 
 def clip_moments(
@@ -59,9 +59,9 @@ def clip_moments(
 
     The result is (2, n_outcomes) float64 in (0, 1].
     """
-    terms = {"bound": bound, "norm": norm, "n_shared": n_shared, "deviations": deviations}
-    terms["largest"] = LARGEST_NORMAL
-    return np.array([_expected(prevalence, mean, **terms) for mean in (_Law.slope, _Law.square)])
+    options = {"bound": bound, "norm": norm, "n_shared": n_shared, "deviations": deviations}
+    options["largest"] = LARGEST_NORMAL
+    return np.array([_expected(prevalence, mean, **options) for mean in (_Law.slope, _Law.square)])
 
 
 def _expected(
@@ -81,12 +81,12 @@ def _expected(
         raise UsageError(f"A prevalence must be between 0 and 1, got {wrong[0]}. Correct it.")
     deviations = np.ones(len(prevalence)) if deviations is None else deviations
     normal = {sd: _normal(min(bound, largest * sd), sd) for sd in set(deviations.tolist())}
-    found = np.empty(len(prevalence))
+    means = np.empty(len(prevalence))
     for group in budget_groups(len(prevalence), n_shared=n_shared):
         pairs = zip(prevalence[group], deviations[group].tolist(), strict=True)
         laws = [normal[sd] if math.isnan(p) else _binary(p, bound) for p, sd in pairs]
-        found[group] = _means(laws, math.inf if norm is None else norm, mean)
-    return found
+        means[group] = _means(laws, math.inf if norm is None else norm, mean)
+    return means
 
 
 class _Law(NamedTuple):
@@ -103,11 +103,11 @@ class _Law(NamedTuple):
 
     def points(self, step: float) -> np.ndarray:
         """Return the law of the clipped square on a grid, which keeps its mean."""
-        place, rest = np.divmod(self.squares / step, 1.0)
-        below = np.minimum(place.astype(np.int64), N_POINTS - 2)
-        rest += place - below
-        found = np.bincount(below, self.shares * (1 - rest), N_POINTS)
-        return found + np.bincount(below + 1, self.shares * rest, N_POINTS)
+        positions, fractions = np.divmod(self.squares / step, 1.0)
+        below = np.minimum(positions.astype(np.int64), N_POINTS - 2)
+        fractions += positions - below
+        masses = np.bincount(below, self.shares * (1 - fractions), N_POINTS)
+        return masses + np.bincount(below + 1, self.shares * fractions, N_POINTS)
 
     def slope(self, shrinkage: Callable[[int], np.ndarray]) -> float:
         """Return E[y g(y)]/E[y^2], given a function of a power to each value's mean shrinkage to it."""
@@ -155,18 +155,18 @@ def _means(laws: list[_Law], norm: float | None, mean: Callable) -> list[float]:
     for first, last in zip(transforms, transforms[::-1], strict=True):
         before.append(before[-1] * first)
         after.append(after[-1] * last)
-    squares, found = step * np.arange(N_POINTS), []
-    for place, law in enumerate(laws):
-        product = before[place] * after[len(laws) - 1 - place] * np.ones_like(transforms[0])
-        others = np.fft.irfft(product, N_POINTS)
-        found.append(mean(law, partial(_mean_shrinkage, law.squares, others, squares, norm)))
-    return found
+    squares, means = step * np.arange(N_POINTS), []
+    for number, law in enumerate(laws):
+        product = before[number] * after[len(laws) - 1 - number] * np.ones_like(transforms[0])
+        other_shares = np.fft.irfft(product, N_POINTS)
+        means.append(mean(law, partial(_mean_shrinkage, law.squares, other_shares, squares, norm)))
+    return means
 
 
 def _mean_shrinkage(
-    own: np.ndarray, others: np.ndarray, squares: np.ndarray, norm: float | None, power: int
+    law_squares: np.ndarray, other_shares: np.ndarray, squares: np.ndarray, norm: float | None, power: int
 ) -> np.ndarray:
     """Return by how much rows with an outcome of some square are shrunk, to a power, on average."""
-    shares = others[others > 1e-12]
-    rows = own[:, np.newaxis] + squares[others > 1e-12]
+    shares = other_shares[other_shares > 1e-12]
+    rows = law_squares[:, np.newaxis] + squares[other_shares > 1e-12]
     return np.minimum(1, norm / np.sqrt(np.maximum(rows, norm**2))) ** power @ shares / shares.sum()

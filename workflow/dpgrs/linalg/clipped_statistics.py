@@ -96,7 +96,7 @@ def tight_outcome_norm(
     factor: float,  # > 0, public: a multiple of the root mean square, which is 1 for standardised outcomes
     bound: float,  # the public bound on every outcome
 ) -> float:
-    """Return a norm about which rows of standardised outcomes lie, never above that of the bound alone.
+    """Return the usual norm of a row of standardised outcomes, at most the norm that the bound implies.
 
     The result is min(factor, bound) sqrt(n_outcomes). It raises UsageError if the factor is not a finite
     number above 0.
@@ -213,10 +213,10 @@ def clipped_cross_product(
     V[:, -1] = HALF * Y.sum(axis=1)
     for start in range(0, len(X) if len(Y) else 0, ROW_BLOCK):
         rows = slice(start, start + ROW_BLOCK)
-        own = Y[:, rows].astype(np.float64)
+        outcomes = Y[:, rows].astype(np.float64)
         for first in range(0, X.shape[1], CACHED_VARIANTS):
             columns = slice(first, min(first + CACHED_VARIANTS, X.shape[1]))
-            V[:, columns] += (own @ X[rows, columns].astype(np.float64)).astype(np.int64)
+            V[:, columns] += (outcomes @ X[rows, columns].astype(np.float64)).astype(np.int64)
     return V
 
 
@@ -246,20 +246,20 @@ def clipped_statistics(
     size = len(genotypes) + (0 if covariates is None else len(covariates)) + 1
     G = np.zeros((size, size), dtype=np.int64) if has_gram else None
     V = np.zeros((len(Y), size), dtype=np.int64)
-    whole = {"n_haplotypes": n_haplotypes, "rows": rows, "covariates": covariates}
+    row_options = {"n_haplotypes": n_haplotypes, "rows": rows, "covariates": covariates}
     if not is_fractional(genotypes) and covariates is None:
         factors = _factors(genotypes, frequency, row_norm=row_norm, is_selected=is_selected, rows=rows)
         groups = alike_rows(factors, rows=rows)
         if groups:
             values = _values_of_calls(frequency, rows=rows)
             add_alike_rows(genotypes, groups, values, Y, G, V, rows=rows, intercept=HALF)
-            factors[np.concatenate([own for _, own in groups])] = 0
-            others = np.flatnonzero(factors)
-            genotypes, _ = rows_apart(genotypes, [others], rows=rows)
-            whole["n_haplotypes"] = len(others) * (1 if Rows(rows) == Rows.HAPLOTYPES else 2)
-            Y, is_selected = Y[:, others], np.ones(len(others), dtype=bool)
-    for part, block, options in row_blocks(genotypes, is_selected, **whole):
-        X = frequency_rows(part, frequency, row_norm=row_norm, **options)
+            factors[np.concatenate([indices for _, indices in groups])] = 0
+            remaining = np.flatnonzero(factors)
+            genotypes, _ = rows_apart(genotypes, [remaining], rows=rows)
+            row_options["n_haplotypes"] = len(remaining) * (1 if Rows(rows) == Rows.HAPLOTYPES else 2)
+            Y, is_selected = Y[:, remaining], np.ones(len(remaining), dtype=bool)
+    for block_genotypes, block, options in row_blocks(genotypes, is_selected, **row_options):
+        X = frequency_rows(block_genotypes, frequency, row_norm=row_norm, **options)
         if has_gram:
             _add_gram(X, G)
         V += clipped_cross_product(X, Y[:, block][:, options["is_selected"]])
@@ -271,7 +271,7 @@ def clipped_statistics(
 def _factors(
     bits: np.ndarray, frequency: np.ndarray, *, row_norm: float, is_selected: np.ndarray, rows: Rows
 ) -> np.ndarray:
-    """Return the factors by which selected rows are shrunk, (n_rows,) float64; 1 where not, 0 for others."""
+    """Return the factors that shrink selected rows, (n_rows,) float64; 1 for short rows, 0 for other rows."""
     factors = is_selected.astype(np.float64)
     squares = row_squares(bits, _values_of_calls(frequency, rows=rows), rows=rows)[: len(factors)]
     is_long, length = longer(*divmod(squares, 2**HALF_BITS), norm=row_norm, step=GENOTYPE_STEP)
@@ -300,14 +300,14 @@ def count_long_rows(
     is_selected: np.ndarray,  # (n_rows,) bool
     covariates: np.ndarray | None = None,
 ) -> int:
-    """Count the rows that `frequency_rows` shrinks: an exact number about the data, for benchmarks alone.
+    """Count the rows that `frequency_rows` shrinks: an exact number about the data, only for benchmarks.
 
     `genotypes`, `frequency`, `row_norm`, `n_haplotypes`, `rows` and `covariates`: as in `frequency_rows`.
     """
     count = 0
-    whole = {"n_haplotypes": n_haplotypes, "rows": rows, "covariates": covariates}
-    for part, _, options in row_blocks(genotypes, is_selected, **whole):
-        T = _frequency_units(part, frequency, **options)
+    row_options = {"n_haplotypes": n_haplotypes, "rows": rows, "covariates": covariates}
+    for block_genotypes, _, options in row_blocks(genotypes, is_selected, **row_options):
+        T = _frequency_units(block_genotypes, frequency, **options)
         count += int(long_rows(T, norm=row_norm, step=GENOTYPE_STEP)[0].sum())
     return count
 
@@ -327,8 +327,8 @@ def row_blocks(
         block = slice(first // n_alleles, last // n_alleles)
         columns = block if is_fractional(genotypes) else slice(first // WORD_BITS, -(-last // WORD_BITS))
         options = {"n_haplotypes": last - first, "rows": rows, "is_selected": is_selected[block]}
-        own = None if covariates is None else covariates[:, block]
-        yield genotypes[:, columns], block, options | {"covariates": own}
+        block_covariates = None if covariates is None else covariates[:, block]
+        yield genotypes[:, columns], block, options | {"covariates": block_covariates}
 
 
 def _check_exact(n_rows: int, X: np.ndarray | tuple = (), Y: np.ndarray | tuple = ()) -> None:
@@ -342,7 +342,7 @@ def _check_exact(n_rows: int, X: np.ndarray | tuple = (), Y: np.ndarray | tuple 
 
 
 def _largest(entries: np.ndarray | tuple) -> int:
-    """Return the largest absolute value; that of the least int16 does not fit into int16."""
+    """Return the largest absolute value; the absolute value of the least int16 does not fit into int16."""
     return max(int(np.max(entries, initial=0)), -int(np.min(entries, initial=0)))
 
 

@@ -8,7 +8,7 @@ e ~ N(0, diag(psi)), psi_j = 1 - sum_r L_jr^2. A row's components are the genera
 which S brings to variance 1. As E[z] = S f where y = L f, effects w on components are L S^-1 w on outcomes.
 
 Jobs on several machines map rows of one cohort, so both maps have to be the same bits on every processor:
-they take single operations, rounded as IEEE 754 says, and sums term by term, in place of matrix products.
+they take single operations, rounded as IEEE 754 says, and sums term by term, instead of matrix products.
 """
 
 import numpy as np
@@ -16,7 +16,7 @@ import numpy as np
 from dpgrs.errors import UsageError
 from dpgrs.linalg.statistics import ABOVE_ROUNDING, OUTCOME_STEP, grid_outcomes
 
-# Of the maps; entries of loadings of 10^6 outcomes are about 10^-3.
+# The grid of the maps; entries of loadings of 10^6 outcomes are about 10^-3.
 MAP_STEP = 2.0**-24
 # A residual variance below is a rounding, or too good to be true in another cohort.
 LEAST_RESIDUAL = 0.05
@@ -35,14 +35,14 @@ def component_map(
     The result is (n_components, n_outcomes) float64, whole numbers in units of `MAP_STEP`; NaN where
     components can hardly be told apart, here and in `mapped_loadings`.
     """
-    weighted, inverse, scale = _parts(loadings)
-    mapped = sum(np.multiply.outer(*one) for one in zip(inverse.T, weighted.T, strict=True))
+    weighted, inverse, scale = _score_factors(loadings)
+    mapped = sum(np.multiply.outer(*columns) for columns in zip(inverse.T, weighted.T, strict=True))
     return np.rint(mapped / scale[:, np.newaxis] / MAP_STEP)
 
 
 def mapped_loadings(loadings: np.ndarray) -> np.ndarray:
     """Return what one unit of each component is of every outcome, (n_outcomes, n_components) float64."""
-    return loadings * _parts(loadings)[-1]
+    return loadings * _score_factors(loadings)[-1]
 
 
 def components_of(
@@ -57,7 +57,7 @@ def components_of(
     say that they are: steps of the EM algorithm to the least squares of the known ones.
 
     The result is (n_components, n_rows) float64, multiples of `OUTCOME_STEP`, within the bound. It raises
-    UsageError if a sum might not be exact, by public numbers alone.
+    UsageError if public numbers do not ensure that sums are exact.
     """
     forth, back = component_map(loadings), np.rint(mapped_loadings(loadings) / MAP_STEP)
     for A in (forth, back):
@@ -94,12 +94,19 @@ def _components(Y: np.ndarray, forth: np.ndarray, back: np.ndarray, *, bound: fl
     return Z
 
 
-def _parts(loadings: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _score_factors(loadings: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return P L, (L'P L)^-1 and the diagonal of S^-1; the last two NaN where roundings spoil them."""
     psi = np.maximum(1 - sum(column**2 for column in loadings.T), LEAST_RESIDUAL)
     weighted = loadings / psi[:, np.newaxis]
     # Sums of `np.cumsum` are in order.
-    inverse = _inverse(np.array([[np.cumsum(one * other)[-1] for one in weighted.T] for other in loadings.T]))
+    inverse = _inverse(
+        np.array(
+            [
+                [np.cumsum(weighted_column * column_of_loadings)[-1] for weighted_column in weighted.T]
+                for column_of_loadings in loadings.T
+            ]
+        )
+    )
     if not (np.isfinite(inverse).all() and (np.diag(inverse) > 0).all()):
         inverse[:] = np.nan
     return weighted, inverse, np.sqrt(1 + np.diag(inverse))
@@ -109,11 +116,11 @@ def _parts(loadings: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def _inverse(A: np.ndarray) -> np.ndarray:
     """Invert a positive definite matrix by elimination of one row after another."""
     A = A.copy()
-    for place in range(len(A)):
-        pivot, column = A[place, place], A[:, place].copy()
-        A[:, place] = 0
-        A[place, place] = 1
-        row = A[place] / pivot
+    for index in range(len(A)):
+        pivot, column = A[index, index], A[:, index].copy()
+        A[:, index] = 0
+        A[index, index] = 1
+        row = A[index] / pivot
         A -= np.multiply.outer(column, row)
-        A[place] = row
+        A[index] = row
     return A

@@ -15,10 +15,10 @@ from dpgrs.types import Rows
 
 # Products of an entry with an entry, and with an outcome.
 SQUARE_STEP, PRODUCT_STEP = GENOTYPE_STEP**2, GENOTYPE_STEP * OUTCOME_STEP
-# Effects are rounded to multiples of this, so that what is taken from an outcome is an exact sum.
+# Effects are rounded to multiples of this, so that the sum subtracted from an outcome is exact.
 EFFECT_STEP = 2.0**-20
 LARGEST_EFFECT = 2.0**10  # of one unit of X: 341 standard deviations of an outcome for one of a covariate
-# Of the variance of an outcome, what each covariate is expected to explain, on a grid that has 0.
+# The share of an outcome's variance that a covariate may be expected to explain: a grid with 0.
 EXPLAINED = np.r_[0.0, np.geomspace(1e-6, 1.0, 61)]
 
 
@@ -50,7 +50,7 @@ def regression_sums(
     *,
     row_norm: float,  # > 0, public, of a row of `units`
 ) -> RegressionSums:
-    """Sum the products of rows that are clipped at a norm; what a row adds depends on that row alone."""
+    """Sum the products of rows that are clipped at a norm; what a row adds depends only on that row."""
     c, y = units.astype(np.int64), Y
     is_long, length = long_rows(units, norm=row_norm, step=GENOTYPE_STEP)
     if len(length):
@@ -100,9 +100,9 @@ def on_effect_grid(effects: np.ndarray) -> np.ndarray:
 def exact_effects(units: np.ndarray, values: np.ndarray) -> np.ndarray:
     """Regress outcomes, NaN where missing, on an intercept and covariates by least squares, on their grid."""
     effects = np.zeros((len(values), len(units)))
-    for own, y in zip(effects, values, strict=True):
+    for outcome_effects, y in zip(effects, values, strict=True):
         is_known = ~np.isnan(y)
-        own[:] = np.linalg.lstsq(units[:, is_known].T * GENOTYPE_STEP, y[is_known], rcond=None)[0]
+        outcome_effects[:] = np.linalg.lstsq(units[:, is_known].T * GENOTYPE_STEP, y[is_known], rcond=None)[0]
     return on_effect_grid(effects)
 
 
@@ -111,5 +111,5 @@ def explained_part(units: np.ndarray, effects: np.ndarray) -> np.ndarray:
 
     The sum is of integers below 2^53 for up to 2,000 covariates: the same for a row whatever is beside it.
     """
-    whole = np.rint(effects / EFFECT_STEP).astype(np.int64)
-    return (whole @ units.astype(np.int64)) * (EFFECT_STEP * GENOTYPE_STEP)
+    effect_units = np.rint(effects / EFFECT_STEP).astype(np.int64)
+    return (effect_units @ units.astype(np.int64)) * (EFFECT_STEP * GENOTYPE_STEP)

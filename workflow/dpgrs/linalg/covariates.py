@@ -1,8 +1,8 @@
 """Covariates as further columns of X: clipped by public constants, on the grid of clipped genotypes.
 
 A standardised value z becomes x = b/B clip(z, -B, B), B the public bound and b = 1/2 where rows are
-haplotypes and 1 where they are people, rounded towards zero onto `GENOTYPE_STEP`. So |x| <= b, and two
-entries of a column are at most as far apart as those of a variant: docs/proofs/clipped_gram.md, "Covariates".
+haplotypes and 1 where they are people, rounded towards zero onto `GENOTYPE_STEP`. Hence |x| <= b, and two
+entries of a column differ at most as two entries of a variant do: docs/proofs/clipped_gram.md, "Covariates".
 """
 
 import math
@@ -21,7 +21,7 @@ from dpgrs.linalg.clipped_statistics import (
 from dpgrs.linalg.statistics import CROSS_STEP, GRAM_STEP, cross_product
 from dpgrs.types import Rows
 
-# Of a product of a covariate and a genotype or the intercept, in half units of these.
+# The unit of a product of a covariate with a genotype or the intercept, in half units of the latter.
 CROSS_UNITS = round(GENOTYPE_STEP / 2 / CLIPPED_GRAM_STEP)
 
 
@@ -59,7 +59,7 @@ def fractional_statistics(
     dosages: np.ndarray,  # (n_variants, n_rows) int16, as from `dpgrs.io.variant_set.VariantSet.genotypes`
     *,
     covariates: np.ndarray | None,  # (n_covariates, n_rows) int16, as from `covariate_units`, or None
-    # Of each number of variants, (n_outcomes, n_rows) int64 in units of `OUTCOME_STEP`.
+    # By number of variants, (n_outcomes, n_rows) int64 in units of `OUTCOME_STEP`.
     Y: dict[int, np.ndarray],
     columns: dict[int, Any],  # of each number of variants, the indices of these
     is_selected: np.ndarray,  # (n_rows,) bool
@@ -69,9 +69,9 @@ def fractional_statistics(
     The result is `gram`, `cross`, as from `with_covariates`. It raises UsageError with more rows than
     `clipped_gram` can sum exactly.
     """
-    own = dosages[:0] if covariates is None else covariates
-    X = np.vstack([dosages, own])[:, is_selected].T
-    last = len(dosages) + np.arange(len(own))
+    covariate_rows = dosages[:0] if covariates is None else covariates
+    X = np.vstack([dosages, covariate_rows])[:, is_selected].T
+    last = len(dosages) + np.arange(len(covariate_rows))
     cross = {
         size: clipped_cross_product(X[:, np.append(columns[size], last)], values[:, is_selected])
         for size, values in Y.items()
@@ -81,12 +81,12 @@ def fractional_statistics(
 
 def with_covariates(
     gram: np.ndarray,  # (n_variants + 1, n_variants + 1) int64 in units of `GRAM_STEP`, the intercept last
-    # Of each number of variants, (n_outcomes, size + 1) int64 in units of `CROSS_STEP`, likewise.
+    # By number of variants, (n_outcomes, size + 1) int64 in units of `CROSS_STEP`, likewise.
     cross: dict[int, np.ndarray],
     *,
     bits: np.ndarray,  # (n_variants, n_words) uint64
     covariates: np.ndarray,  # (n_covariates, n_rows) int16, as from `covariate_units`
-    # Of each number of variants, (n_outcomes, n_rows) int64 in units of `OUTCOME_STEP`.
+    # By number of variants, (n_outcomes, n_rows) int64 in units of `OUTCOME_STEP`.
     Y: dict[int, np.ndarray],
     n_haplotypes: int,
     rows: Rows,
@@ -107,10 +107,13 @@ def with_covariates(
     among = clipped_gram(chosen.T)[:-1, :-1]
     finer = gram * round(GRAM_STEP / CLIPPED_GRAM_STEP)
     joined = np.zeros((d + c + 1,) * 2, dtype=np.int64)
-    first, own = np.append(np.arange(d), d + c), np.arange(d, d + c)
+    first, covariate_entries = np.append(np.arange(d), d + c), np.arange(d, d + c)
     joined[np.ix_(first, first)] = finer
-    joined[np.ix_(own, own)] = among
-    joined[np.ix_(own, first)], joined[np.ix_(first, own)] = of_variants, of_variants.T
+    joined[np.ix_(covariate_entries, covariate_entries)] = among
+    joined[np.ix_(covariate_entries, first)], joined[np.ix_(first, covariate_entries)] = (
+        of_variants,
+        of_variants.T,
+    )
     finer_cross = {}
     for size, sums in cross.items():
         coarse = sums * round(CROSS_STEP / CLIPPED_CROSS_STEP)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import eigh
 
-# In units of sqrt(d) s_G. Noise alone reaches 2; the small eigenvalues of G push the edge out a little.
+# In units of sqrt(d) s_G. Pure noise reaches 2; the small eigenvalues of G push the edge out a little.
 BULK_EDGE = 2.1
 BLOCK = 256  # eigenvalues at a time, to bound memory
 
@@ -51,7 +51,7 @@ def denoised_means(
     """Return the (n_variants,) column means of X, through the noise of its Gram matrix.
 
     In `half` coding the means are so large that they make the first eigenvector of X'X; the denoised matrix
-    shows them much better than the noisy intercept column alone.
+    shows them much better than only the noisy intercept column.
     """
     spectrum = noisy_spectrum(gram, gram_sd=gram_sd)
     return 2 * (spectrum.vectors[:-1] * spectrum.first) @ spectrum.vectors[-1] / n
@@ -62,14 +62,14 @@ def denoised_moments(
     *,
     noise_sd: float,  # >= 0, of an entry of E
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return u_k'G u_k and u_k'G^2 u_k for the eigenvectors u_k of G~ = G + E, from its eigenvalues alone.
+    """Return u_k'G u_k and u_k'G^2 u_k for the eigenvectors u_k of G~ = G + E, from its eigenvalues only.
 
     With s = d noise_sd^2, g(z) the mean of 1/(z - lambda_j) and Z = z - s g, the mean resolvent of G~ at z is
     that of G at Z, seen from G~'s own eigenvectors [1]_, so that
 
         u'Gu = Im(Z g)/Im g,   u'G^2u = Im(Z^2 g - Z)/Im g.
 
-    In the bulk z is a little off the axis, which averages over neighbours. Beyond it eigenvalues stand alone;
+    In the bulk z is a little off the axis, which averages over neighbours. Beyond it they are isolated;
     there the limit on the axis holds: u'Gu = lambda - 2 s Re g, u'G^2u = (u'Gu)^2 + s (1 - s |g|^2).
 
     The result is `first`, `second`, (d,) float64, ascending; 0 <= first^2 <= second.

@@ -65,9 +65,9 @@ class LdBlock:
 class LazyBlock(LdBlock):
     """An LdBlock whose matrices are made or read when they are taken, and not kept."""
 
-    def __init__(self, take: Callable[[str], np.ndarray], **others: Any) -> None:
+    def __init__(self, take: Callable[[str], np.ndarray], **other_fields: Any) -> None:
         """Keep a function that returns a matrix by its name, and the other fields."""
-        vars(self).update(others, _take=take)
+        vars(self).update(other_fields, _take=take)
 
     @property
     def matrix(self) -> np.ndarray:
@@ -94,7 +94,7 @@ class ChromosomeMap:
     # (n_axes,) int64, sqrt(q_f) in units of `MAP_STEP`, 0 for an axis whose share is 0; empty in all
     # chromosomes but the one that carries the axes.
     axis_gains: np.ndarray
-    row_norm: float  # R_c, R_c^2 = sum of the shares of the chromosome, with those of its axes
+    row_norm: float  # R_c, R_c^2 = sum of the shares of the chromosome and its axes
     pruned: np.ndarray  # (n_pruned,) int64, ascending: the variants of which axes are made
     axis_loadings: np.ndarray  # (n_pruned, n_axes) int64, A of these variants in units of `MAP_STEP`
     # (n_scores, n_variants) int64, weights of dosages in units of `MAP_STEP`: public scores that are
@@ -179,8 +179,8 @@ class MapDigest:
     """The digest of a map that is seen once, block by block, before it is known how rows are clipped."""
 
     def __init__(self, clip: float, n_axes: int, scored: Sequence[str] = ()) -> None:
-        terms = [float(clip).hex(), n_axes]
-        heads = (json.dumps([*terms, is_joint, *scored]) for is_joint in (False, True))
+        clip_and_axes = [float(clip).hex(), n_axes]
+        heads = (json.dumps([*clip_and_axes, is_joint, *scored]) for is_joint in (False, True))
         self._totals = [hashlib.sha256(head.encode()) for head in heads]
 
     def add_chromosome(self, chromosome: ChromosomeMap) -> None:
@@ -225,7 +225,7 @@ def genome_axes(loadings: Iterable[np.ndarray], dosages: Iterable[np.ndarray]) -
 def _exact_products(dosages: np.ndarray, loadings: np.ndarray) -> np.ndarray:
     """Return dosages times loadings, int64: by float64 where every partial sum is an integer that it holds.
 
-    Which one depends on the loadings alone, as dosages less their centres have at most 17 bits.
+    Which one depends only on the loadings, as dosages less their centres have at most 17 bits.
     """
     is_exact = np.abs(loadings.astype(np.float64)).sum(axis=0).max(initial=0) * LARGEST_CENTRED < EXACT / 2
     dtype = np.float64 if is_exact else np.int64
@@ -261,11 +261,11 @@ def mapped_rows(
     axes: np.ndarray,  # (n_people, n_axes) int64, of `genome_axes`
 ) -> np.ndarray:
     """Return the rows z of people on a chromosome before their clip, (n_people, n_directions) float64."""
-    parts = [mapped_axes(chromosome, axes)]
+    entries = [mapped_axes(chromosome, axes)]
     for block in chromosome.blocks:
         effects = chromosome.axis_effects[block.columns]
-        parts.append(mapped_block(block.matrix, dosages[:, block.columns], axes, effects))
-    return np.hstack(parts)
+        entries.append(mapped_block(block.matrix, dosages[:, block.columns], axes, effects))
+    return np.hstack(entries)
 
 
 def mapped_axes(chromosome: ChromosomeMap, axes: np.ndarray) -> np.ndarray:
@@ -315,24 +315,24 @@ def chromosome_arrays(
 
 def chromosome_of(arrays: Mapping[str, Any]) -> ChromosomeMap:
     """Return the ChromosomeMap of what `chromosome_arrays` gave; matrices are taken when they are used."""
-    bounds, places = arrays["bounds"].tolist(), np.cumsum([0, *arrays["block_directions"]]).tolist()
+    bounds, cuts = arrays["bounds"].tolist(), np.cumsum([0, *arrays["block_directions"]]).tolist()
     deviations, shares, variances = (arrays[name] for name in ("deviations", "shares", "variances"))
     blocks = [
         LazyBlock(
             partial(_stored_matrix, arrays, number),
             first=bounds[number],
             stop=bounds[number + 1],
-            shares=shares[places[number] : places[number + 1]],
-            variances=variances[places[number] : places[number + 1]],
+            shares=shares[cuts[number] : cuts[number + 1]],
+            variances=variances[cuts[number] : cuts[number + 1]],
             deviations=deviations[bounds[number] : bounds[number + 1]],
             heritability=float(heritability),
         )
         for number, heritability in enumerate(arrays["heritabilities"])
     ]
-    whole = {name: arrays[name] for name in _LIGHT}
-    whole |= {"contig": str(whole["contig"]), "row_norm": float(whole["row_norm"])}
-    whole |= {SCORE_WEIGHTS: arrays[SCORE_WEIGHTS]} if SCORE_WEIGHTS in [*arrays] else {}
-    return ChromosomeMap(blocks=tuple(blocks), **whole)
+    map_fields = {name: arrays[name] for name in _LIGHT}
+    map_fields |= {"contig": str(map_fields["contig"]), "row_norm": float(map_fields["row_norm"])}
+    map_fields |= {SCORE_WEIGHTS: arrays[SCORE_WEIGHTS]} if SCORE_WEIGHTS in [*arrays] else {}
+    return ChromosomeMap(blocks=tuple(blocks), **map_fields)
 
 
 def _stored_matrix(arrays: Mapping[str, Any], number: int, name: str) -> np.ndarray:

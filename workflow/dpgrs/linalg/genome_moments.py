@@ -36,8 +36,8 @@ MOMENT_STEP = ENTRY_STEP**2
 SLACK = 1.5
 LARGEST_MOMENT_NORM = 16.0  # products of a tile are below 2^53
 LARGEST_TOTAL = 2.0**24  # people times D_c: weighted moments stay below 2^63
-# Of squares and of products of two directions in what is drawn: their noise is about as 1 to sqrt(1/2), at
-# which it hides a person best.
+# Weights of squares and of products of two directions before the draw: their noise is about as 1 to
+# sqrt(1/2), which hides a person best.
 SQUARE_WEIGHT, PRODUCT_WEIGHT = 5, 7
 
 
@@ -49,7 +49,7 @@ class ChromosomeMoments:
     # (n_moments,) int64 in `MOMENT_STEP`: of block after block the upper triangle, row by row.
     entries: np.ndarray
     made_with: str  # digest of all public terms, as of `ChromosomeSums`
-    norm: float  # D_c, by which rows were shrunk: it follows from shares, which are not in that digest
+    norm: float  # D_c, the norm of shrunken rows: it follows from shares, which are not in that digest
 
     def arrays(self) -> dict[str, Any]:
         """Return the moments as an array and text by name: `ChromosomeMoments(**arrays)` makes them again."""
@@ -123,8 +123,8 @@ class MomentSums:
 
     def moments(self) -> ChromosomeMoments:
         """Return the moments of all people who were added."""
-        parts = [total[np.triu_indices(len(total))] for total in self._totals]
-        entries = np.concatenate([*parts, np.zeros(0, np.int64)])
+        triangles = [total[np.triu_indices(len(total))] for total in self._totals]
+        entries = np.concatenate([*triangles, np.zeros(0, np.int64)])
         contig, made_with = self._label
         return ChromosomeMoments(contig, entries, made_with, self._norm)
 
@@ -168,9 +168,9 @@ def shrunk_rows(blocks: Sequence[tuple[np.ndarray, np.ndarray]], *, norm: float)
 
 def moment_weights(genome: GenomeMap) -> np.ndarray:
     """Return the weights of all moments of a map in what is drawn, (n_moments,) int64."""
-    parts = [np.zeros(0, np.int64)]
+    weights = [np.zeros(0, np.int64)]
     for chromosome in genome.chromosomes:
         for block in chromosome.blocks:
             rows, columns = np.triu_indices(block.n_directions)
-            parts.append(np.where(rows == columns, SQUARE_WEIGHT, PRODUCT_WEIGHT))
-    return np.concatenate(parts)
+            weights.append(np.where(rows == columns, SQUARE_WEIGHT, PRODUCT_WEIGHT))
+    return np.concatenate(weights)

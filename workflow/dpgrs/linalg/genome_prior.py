@@ -3,7 +3,7 @@
 In an LD block, theta are effects of standardised dosages, of covariance Q, and Sigma is the covariance of the
 dosages, shrunken as by Ledoit and Wolf [1]_. Let P = Sigma^1/2 Q Sigma^1/2 = V diag(p) V'. The statistics are
 S = sum_i z_i y_i' + N(0, sigma^2), with rows z of mean square 1 and phenotypes clipped at C, which leaves the
-slope sl of an effect and the variance v sl^2. They tell of effects through
+slope sl of an effect and the variance v sl^2. They depend on effects through
 
     c_k = S_k/(sqrt(q_k) n sl) = v_k'Sigma^1/2 theta + N(0, v/n + h2_b/n_panel + tau/q_k),
 
@@ -107,7 +107,7 @@ class BlockPrior:
     matrices: Callable[[], np.ndarray]
     variances: np.ndarray  # (n_variants,) ascending
     deviations: np.ndarray
-    # (n_variants,) p that spread as far as those of the population.
+    # (n_variants,) p with the spread that p have in the population.
     population_variances: np.ndarray
 
 
@@ -121,7 +121,7 @@ class ChromosomePrior:
     axis_effects: np.ndarray
     pruned: np.ndarray
     axis_loadings: np.ndarray
-    axis_variances: np.ndarray  # (n_axes,) float64, what the chromosome adds to those of the axes
+    axis_variances: np.ndarray  # (n_axes,) float64, what the chromosome adds to the variances of the axes
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,11 +154,11 @@ class GenomePrior:
 
     def _spectrum(self, of_blocks: list[np.ndarray], *, chance: float) -> "Spectrum":
         of_axes = sum(chromosome.axis_variances for chromosome in self.chromosomes)
-        parts = [of_axes, *of_blocks]
-        scale = HERITABILITY / sum(part.sum() for part in parts)
+        variance_groups = [of_axes, *of_blocks]
+        scale = HERITABILITY / sum(group.sum() for group in variance_groups)
         chances = [np.zeros(len(of_axes))]
-        chances += [np.full(len(part), scale * part.sum() * chance) for part in of_blocks]
-        return Spectrum(scale * np.concatenate(parts), np.concatenate(chances))
+        chances += [np.full(len(group), scale * group.sum() * chance) for group in of_blocks]
+        return Spectrum(scale * np.concatenate(variance_groups), np.concatenate(chances))
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,7 +177,9 @@ class Spectrum:
         _, bins = np.unique(np.floor(steps).astype(np.int64), return_inverse=True)
         weights = np.broadcast_to(self.counts, self.variances.shape)
         counts = np.bincount(bins, weights)
-        means = (np.bincount(bins, weights * terms) / counts for terms in (self.variances, self.chances))
+        means = (
+            np.bincount(bins, weights * quantities) / counts for quantities in (self.variances, self.chances)
+        )
         return Spectrum(*means, counts)
 
     def scaled(self, factor: float) -> "Spectrum":
@@ -259,8 +261,8 @@ def steered_noise(
         shares, level = choose(spectrum.variances, noise, tau, spectrum.counts)
         r2 = expected_r2(spectrum.variances, noise, shares, tau, spectrum.counts)
         if best is None or r2 > best.expected_r2:
-            terms = (candidate, slope, residual, tau, level)
-            best = SteeredNoise(*map(float, terms), shares, r2)
+            fields = (candidate, slope, residual, tau, level)
+            best = SteeredNoise(*map(float, fields), shares, r2)
     return best
 
 
@@ -335,7 +337,7 @@ def genome_map(
 ) -> GenomeMap:
     """Make the public map of a genome at the shares of `steered_noise`."""
     making = MapMaking(prior, noise, chromosomes, scores)
-    maps = [replace(part, blocks=tuple(blocks)) for part, blocks in making.chromosomes()]
+    maps = [replace(chromosome, blocks=tuple(blocks)) for chromosome, blocks in making.chromosomes()]
     return making.genome(maps)
 
 
@@ -370,13 +372,13 @@ class MapMaking:
                 first = directions.stop
             of_axes = shares[: n_axes if number == 0 else 0]
             square = of_axes.sum() + sum(block.shares.sum() for block in blocks)
-            part = (chromosome.contig, chromosome.centre, tuple(blocks), chromosome.axis_effects)
+            fields = (chromosome.contig, chromosome.centre, tuple(blocks), chromosome.axis_effects)
             gains = np.rint(np.sqrt(of_axes) / MAP_STEP).astype(np.int64)
             loadings = (chromosome.pruned, chromosome.axis_loadings)
             weights = None if self._scores is None else self._scores.weights[number]
-            made = ChromosomeMap(*part, gains, float(np.sqrt(square)), *loadings, weights)
+            chromosome_map = ChromosomeMap(*fields, gains, float(np.sqrt(square)), *loadings, weights)
             matrices = map(_matrices, chromosome.blocks, shares_of_blocks)
-            yield made, self._blocks(made, matrices, self._panel[number])
+            yield chromosome_map, self._blocks(chromosome_map, matrices, self._panel[number])
 
     def _blocks(
         self,
@@ -388,11 +390,11 @@ class MapMaking:
         self._digest.add_chromosome(chromosome)
         squares = np.square(mapped_axes(chromosome, axes)).sum(axis=1)
         for block, of_block in zip(chromosome.blocks, matrices, strict=True):
-            made, effects = replace(block, **of_block), chromosome.axis_effects[block.columns]
-            self._digest.add_matrix(made.matrix)
-            z = mapped_block(made.matrix, panel.centred(block.columns), axes, effects)
+            ld_block, effects = replace(block, **of_block), chromosome.axis_effects[block.columns]
+            self._digest.add_matrix(ld_block.matrix)
+            z = mapped_block(ld_block.matrix, panel.centred(block.columns), axes, effects)
             squares += np.square(z).sum(axis=1)
-            yield made
+            yield ld_block
         self._squares.append(squares)
 
     def genome(self, chromosomes: Sequence[ChromosomeMap]) -> GenomeMap:
@@ -401,9 +403,9 @@ class MapMaking:
         is_joint, attenuations = _clip_of_panel(np.array(self._squares), np.array(norms))
         n_axes, noise = self._prior.axes.shape[1], self._noise
         axes = noise.shares[:n_axes], self._prior.spectrum.variances[:n_axes]
-        terms = (self._prior.n_panel, noise.level, noise.clip, *axes, is_joint, attenuations)
+        fields = (self._prior.n_panel, noise.level, noise.clip, *axes, is_joint, attenuations)
         of_scores = () if self._scores is None else (self._scores.names, self._scores.residual_variances)
-        genome = GenomeMap(tuple(chromosomes), *terms, *of_scores)
+        genome = GenomeMap(tuple(chromosomes), *fields, *of_scores)
         vars(genome)["digest"] = self._digest.of_clip(is_joint=is_joint)  # as it would be, with matrices
         return genome
 
@@ -448,10 +450,10 @@ def _axis_loadings(chromosomes: Sequence[ReferenceChromosome], n_axes: int | Non
     axes = principal_axes(X, n_axes)
     # Scores of a panel along an axis of length 1 have the mean square |axis|^2.
     loadings = (axes / np.square(axes).sum(axis=1, keepdims=True)).T
-    parts = np.split(loadings, np.cumsum(sizes)[:-1])
+    chromosome_loadings = np.split(loadings, np.cumsum(sizes)[:-1])
     return [
-        np.rint(part / deviation[:, np.newaxis] / MAP_STEP).astype(np.int64)
-        for part, deviation in zip(parts, deviations, strict=True)
+        np.rint(axis_loadings / deviation[:, np.newaxis] / MAP_STEP).astype(np.int64)
+        for axis_loadings, deviation in zip(chromosome_loadings, deviations, strict=True)
     ]
 
 
@@ -465,9 +467,9 @@ def _chromosome_prior(
     blocks, effects = [], []
     n_axes, of_axes, f = axes.shape[1], np.zeros(axes.shape[1]), axes * DOSAGE_STEP
     for first, stop in zip(chromosome.bounds[:-1].tolist(), chromosome.bounds[1:].tolist(), strict=True):
-        own = slice(first, stop)
-        D, Q = chromosome.deviations[own], factor * chromosome.relative_variances[own]
-        X = (chromosome.dosages[:, own] - 2 * chromosome.frequency[own]).astype(np.float64)
+        columns = slice(first, stop)
+        D, Q = chromosome.deviations[columns], factor * chromosome.relative_variances[columns]
+        X = (chromosome.dosages[:, columns] - 2 * chromosome.frequency[columns]).astype(np.float64)
         B = np.zeros((stop - first, n_axes), dtype=np.int64)
         if n_axes:
             B = np.rint(np.linalg.lstsq(f, X, rcond=None)[0].T / DOSAGE_STEP).astype(np.int64)
@@ -478,8 +480,8 @@ def _chromosome_prior(
         covariance, shrinkage = shrunken_covariance(X)
         p, *matrices = _decomposed(covariance, Q)
         of_population = _population_variances(p, matrices[1], Q, np.trace(covariance), shrinkage)
-        kept = keep(np.array(matrices, dtype=np.float32))
-        blocks.append(BlockPrior(first, stop, kept, p, D, of_population))
+        stored_matrices = keep(np.array(matrices, dtype=np.float32))
+        blocks.append(BlockPrior(first, stop, stored_matrices, p, D, of_population))
     grids = (np.concatenate(effects), chromosome.pruned, loadings)
     return ChromosomePrior(chromosome.contig, chromosome.centre, tuple(blocks), *grids, of_axes)
 
@@ -498,10 +500,10 @@ def _decomposed(covariance: np.ndarray, Q: np.ndarray) -> tuple[np.ndarray, np.n
 def _population_variances(
     p: np.ndarray, V: np.ndarray, Q: np.ndarray, trace: float, shrinkage: float
 ) -> np.ndarray:
-    """Return p that spread as far as those of the population, (n_variants,).
+    """Return p with the spread that p have in the population, (n_variants,).
 
     Where Sigma = m I they would be m v'Q v. A covariance that is shrunken by s is on average nearer to m I
-    than that of the population, by the factor sqrt(1 - s).
+    than the population covariance is, by the factor sqrt(1 - s).
     """
     alike = trace / len(p) * (np.square(V).T @ Q)
     return np.maximum(alike + (p - alike) / np.sqrt(max(1 - shrinkage, LEAST_LEFT)), 0)

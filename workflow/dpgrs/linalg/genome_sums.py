@@ -85,9 +85,9 @@ def exact_sums(sums: ChromosomeSums, chromosome: ChromosomeMap) -> tuple[np.ndar
     if n_axes:
         _add_products(np.diag(chromosome.axis_gains), sums.axes, high[:, :n_axes], low[:, :n_axes])
     for block, entries in zip(chromosome.blocks, chromosome.entries(), strict=True):
-        places, matrix = (high[:, entries], low[:, entries]), block.matrix
-        _add_products(matrix, sums.variants[:, block.columns], *places)
-        _add_products(-_axis_map(matrix, chromosome.axis_effects[block.columns]), sums.axes, *places)
+        targets, matrix = (high[:, entries], low[:, entries]), block.matrix
+        _add_products(matrix, sums.variants[:, block.columns], *targets)
+        _add_products(-_axis_map(matrix, chromosome.axis_effects[block.columns]), sums.axes, *targets)
     return high + (low >> LOW_BITS), low & (2**LOW_BITS - 1)
 
 
@@ -127,7 +127,7 @@ def _axis_map(matrix: np.ndarray, effects: np.ndarray) -> np.ndarray:
 
 
 def require_exact(chromosome: ChromosomeMap) -> None:
-    """Raise a UsageError unless all sums along a public map are exact, whoever the people are."""
+    """Raise a UsageError unless all sums along a public map are exact for any people."""
     if not (_is_whole(chromosome) and _is_bounded(chromosome)):
         raise UsageError(
             f"The map of chromosome {chromosome.contig} must have blocks of all its variants, in order, of "
@@ -234,7 +234,7 @@ def row_squares(
 
 
 def require_exact_scores(weights: Sequence[np.ndarray]) -> None:
-    """Raise a UsageError unless public scores along these weights are exact, whoever the people are.
+    """Raise a UsageError unless public scores along these weights are exact for any people.
 
     The weights are `ChromosomeMap.score_weights` of all chromosomes. Every partial sum is an integer below
     2^52.
@@ -305,8 +305,8 @@ def _score_map(chromosome: ChromosomeMap) -> ChromosomeMap:
         for first, stop, sd in ((block.first, block.stop, block.deviations) for block in chromosome.blocks)
     ]
     no_axes = np.zeros((chromosome.n_variants, 0), dtype=np.int64)
-    parts = (no_axes, none, 1.0, none, no_axes[:0])
-    return ChromosomeMap(chromosome.contig, chromosome.centre, tuple(blocks), *parts)
+    fields = (no_axes, none, 1.0, none, no_axes[:0])
+    return ChromosomeMap(chromosome.contig, chromosome.centre, tuple(blocks), *fields)
 
 
 def joint_factors(squares: Sequence[np.ndarray], genome: GenomeMap) -> np.ndarray:
@@ -321,8 +321,8 @@ def joint_factors(squares: Sequence[np.ndarray], genome: GenomeMap) -> np.ndarra
             f"most {MOST_DIRECTIONS} directions, got others. Measure all chromosomes of the map."
         )
     total = np.zeros_like(squares[0])
-    for part in squares:
-        total += part
+    for chromosome_squares in squares:
+        total += chromosome_squares
     square = sum(Fraction(chromosome.row_norm) ** 2 for chromosome in genome.chromosomes)
     norm = math.sqrt(square)
     return shrinking_factors(total, norm=norm if Fraction(norm) ** 2 <= square else math.nextafter(norm, 0))
@@ -427,7 +427,7 @@ class RowNorms:
         """Yield the entries of the rows of a tile of people block by block, and the squares of their norms.
 
         The axes are (n_axes, n_people) float64, clipped. The entries are (n_directions, n_people) float64,
-        exact in `ROW_STEP`, without those of the axes; the squares (n_people,) float64.
+        exact in `ROW_STEP`, without the entries of the axes; the squares (n_people,) float64.
         """
         from dpgrs.linalg._genome_kernels import add_row_squares  # brings numba, which takes 0.3 s
 
@@ -457,14 +457,14 @@ class RowNorms:
         """Yield what `add_row_squares` makes the entries of a tile's people of, block by block."""
         n_columns = PEOPLE_OF_WORD * -(-(tile.stop - tile.start) // PEOPLE_OF_WORD)
         rows = self._prepared(has_dosages=slab.has_dosages)
-        n_variants = max((part.matrix.shape[1] for part in rows), default=0)
-        dtypes = {part.matrix.dtype for part in rows}
+        n_variants = max((block_rows.matrix.shape[1] for block_rows in rows), default=0)
+        dtypes = {block_rows.matrix.dtype for block_rows in rows}
         tiles = {dtype: np.empty((n_variants, n_columns), dtype) for dtype in dtypes}
-        for part in rows:
-            genotypes = tiles[part.matrix.dtype][: part.matrix.shape[1]]
-            of_missing = _write_tile(slab, tile, part, genotypes)
-            of_axes = part.axis_map @ axes if len(axes) else NO_ENTRIES
-            yield part.matrix @ genotypes, part.factors, part.offsets, of_missing, of_axes
+        for block_rows in rows:
+            genotypes = tiles[block_rows.matrix.dtype][: block_rows.matrix.shape[1]]
+            of_missing = _write_tile(slab, tile, block_rows, genotypes)
+            of_axes = block_rows.axis_map @ axes if len(axes) else NO_ENTRIES
+            yield block_rows.matrix @ genotypes, block_rows.factors, block_rows.offsets, of_missing, of_axes
 
     def _prepared(self, *, has_dosages: bool) -> list[_BlockRows]:
         """Return the blocks for slabs with dosages, or of calls; they are prepared once."""
@@ -494,14 +494,14 @@ def _block_rows(block: LdBlock, *, chromosome: ChromosomeMap, has_dosages: bool)
     )
 
 
-def _write_tile(slab: GenotypeSlab, tile: slice, part: _BlockRows, out: np.ndarray) -> np.ndarray:
+def _write_tile(slab: GenotypeSlab, tile: slice, block_rows: _BlockRows, out: np.ndarray) -> np.ndarray:
     """Write the genotypes of a tile of people at a block's variants, and return what the missing ones add.
 
     `out` is (n_variants, n_columns); the result (n_columns, n_directions) float64, or no rows.
     """
     from dpgrs.linalg._genome_kernels import count_alleles, drop_missing
 
-    variants, n_people = part.block.columns, tile.stop - tile.start
+    variants, n_people = block_rows.block.columns, tile.stop - tile.start
     if slab.has_dosages:
         out[:, :n_people] = slab.genotypes[variants, tile].view(np.int16)
         out[:, n_people:] = 0
@@ -511,8 +511,10 @@ def _write_tile(slab: GenotypeSlab, tile: slice, part: _BlockRows, out: np.ndarr
     count_alleles(genotypes, out)
     if slab.missing is None or not slab.missing[variants, words].any():
         return NO_ENTRIES
-    sums = np.zeros((out.shape[1], len(part.matrix)))
-    drop_missing(genotypes, slab.missing[variants, words], part.centre, part.columns(), True, sums)
+    sums = np.zeros((out.shape[1], len(block_rows.matrix)))
+    drop_missing(
+        genotypes, slab.missing[variants, words], block_rows.centre, block_rows.columns(), True, sums
+    )
     return sums
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-# What was decomposed last, by what it is of.
+# The last decomposition, by the size and digest of its matrix.
 _LAST = {}
 
 
@@ -25,7 +25,7 @@ class LinearFit:
     # (2,) float64, how the people of public genotypes differ from the cohort's
     # (`dpgrs.methods.blup_ld.Mismatch`); None of fits without these.
     mismatch: np.ndarray | None = None
-    # () float64, the share in the weights of a fit on public genotypes in place of the cohort's own X'X
+    # () float64, the share in the weights of a fit on public genotypes instead of the cohort's own X'X
     # (`dpgrs.methods.blup_hedged`); None of fits without such.
     public_share: np.ndarray | None = None
     # (n_outcomes,) float64, genetic correlations with public effects that were found
@@ -37,8 +37,8 @@ class LinearFit:
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return the fit as a dict of arrays, from which `of` makes it again: of chosen variants no zeros."""
-        kept = {name: array for name, array in vars(self).items() if array is not None}
-        return kept if self.chosen is None else kept | {"weights": self.weights_of_chosen}
+        arrays = {name: array for name, array in vars(self).items() if array is not None}
+        return arrays if self.chosen is None else arrays | {"weights": self.weights_of_chosen}
 
     @classmethod
     def of(
@@ -88,8 +88,8 @@ class LinearFit:
         """
         if loadings is None:
             return self
-        own = {"weights": loadings @ self.weights, "intercept": loadings @ self.intercept}
-        return replace(self, **own, standard_errors=None)
+        outcome_fields = {"weights": loadings @ self.weights, "intercept": loadings @ self.intercept}
+        return replace(self, **outcome_fields, standard_errors=None)
 
     def times(self, factors: np.ndarray) -> "LinearFit":
         """Return the fit whose weights are multiplied by one number > 0 for each outcome."""
@@ -110,11 +110,11 @@ class LinearFit:
         The result is (n_outcomes, n_rows) float64.
         """
         if self.chosen is None:
-            found = self.weights @ X.T
+            predictions = self.weights @ X.T
         else:
             chosen = zip(self.weights_of_chosen, self.chosen, strict=True)
-            found = np.array([X[:, place] @ weights for weights, place in chosen])
-        return found + self.at(np.zeros(self.weights.shape[1]))[:, np.newaxis]
+            predictions = np.array([X[:, columns] @ weights for weights, columns in chosen])
+        return predictions + self.at(np.zeros(self.weights.shape[1]))[:, np.newaxis]
 
 
 def centred_gram(
@@ -144,14 +144,14 @@ class Spectrum:
         The last one is kept, as several methods and numbers of outcomes in turn are fitted from one matrix.
         """
         key = n, G_c.shape, hashlib.sha256(np.ascontiguousarray(G_c)).digest()
-        found = _LAST.get(key)
-        if found is None:
+        spectrum = _LAST.get(key)
+        if spectrum is None:
             from scipy.linalg import eigh  # takes 0.14 s, which predictions do without
 
             _LAST.clear()
-            found = _LAST[key] = cls(*eigh(G_c / n), n)
-            found.eigenvalues.flags.writeable = found.U.flags.writeable = False
-        return found
+            spectrum = _LAST[key] = cls(*eigh(G_c / n), n)
+            spectrum.eigenvalues.flags.writeable = spectrum.U.flags.writeable = False
+        return spectrum
 
     def inverse(self, penalty: float, *, keeps_negative: bool = False) -> np.ndarray:
         """Return the (n_variants,) eigenvalues of (G_+/n + penalty I)^-1; terms as of `ridge_weights`."""
@@ -176,7 +176,7 @@ def ridge_weights(
     n: float,  # number of rows
     *,
     penalty: float,  # on the scale of a variance of X
-    keeps_negative: bool = False,  # whether G_c is taken as it is, in place of G_+
+    keeps_negative: bool = False,  # whether G_c is taken as it is, instead of G_+
 ) -> np.ndarray:
     """Solve (G_+/n + penalty I) w = v/n for every outcome with one factorisation.
 

@@ -1,4 +1,4 @@
-"""Principal components of genotypes, with loadings from public people, so that a row's depend on it alone."""
+"""Principal components of genotypes; public loadings make scores depend only on the row."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
@@ -41,8 +41,8 @@ def reference_loadings(
     """Find the loadings of the first principal components of public people.
 
     Columns are centred and scaled by their frequencies, (x - mean)/sd, and loadings scaled so that components
-    have mean square 1 among the rows of the reference. Of the two signs that one is taken at which the
-    largest loading is positive.
+    have mean square 1 among the rows of the reference. The sign makes the
+    largest loading positive.
 
     The result is (n_components, n_variants) float64, multiples of `LOADING_STEP`; 0 at variants that do not
     vary. It raises UsageError if the reference does not vary in so many directions.
@@ -79,8 +79,8 @@ def wide_loadings(
         products += Z @ Z.T / n_rows
     eigenvalues, V = eigh(products, subset_by_index=[n_rows - n_components, n_rows - 1])
     eigenvalues, V = eigenvalues[::-1], V[:, ::-1]
-    parts = [((columns(block) - means[block]) * inverse[block]).T @ V for block in blocks]
-    U = np.vstack(parts) / np.sqrt(n_rows * np.maximum(eigenvalues, np.finfo(float).tiny))
+    projections = [((columns(block) - means[block]) * inverse[block]).T @ V for block in blocks]
+    U = np.vstack(projections) / np.sqrt(n_rows * np.maximum(eigenvalues, np.finfo(float).tiny))
     return _scaled_loadings(eigenvalues, U, inverse, key=key)
 
 

@@ -12,11 +12,11 @@ from scipy.linalg import eigh, qr
 from dpgrs.errors import UsageError
 
 MAX_NEWTON_STEPS = 60
-# Relative excess over the ball's radius at which Newton's method stops; what is left is scaled away.
+# Relative excess over the ball's radius at which Newton's method stops; scaling removes the rest.
 TOLERANCE = 1e-14
 # Numbers that the solver holds at once: its temporaries stay in the cache, and small beside the inputs.
 BLOCK_ENTRIES = 2**15
-# An exact X'X has eigenvalues below 0 by rounding alone, which is far smaller than this share of the largest.
+# An exact X'X has eigenvalues below 0 only by rounding, which is far smaller than this share of the largest.
 NEGATIVE_SHARE = 1e-8
 
 
@@ -60,7 +60,7 @@ def project_ellipsoid(
     """Project every outcome's X'y onto {v : v' G^+ v <= r^2} for a noisy Gram matrix G, for full DP.
 
     Eigenvalues of G below 0, which only noise can cause, count as 0; the set is flat in their directions. The
-    set hangs on the noise of G, so the true X'Y may lie outside it (docs/explanation/projection.md).
+    set depends on the noise of G, so the true X'Y may lie outside it (docs/explanation/projection.md).
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Linkage disequilibrium as public genotypes show it, in place of a Gram matrix of the cohort's own.
+"""Linkage disequilibrium as public genotypes show it, instead of a Gram matrix of the cohort's own.
 
 The matrix of mean products of two columns is taken as it is within blocks of neighbouring variants. Beyond
 them nothing but ancestry makes variants go together: there it is that of few principal components, as many as
@@ -26,7 +26,7 @@ class PublicLd:
     """Mean products of the columns of public rows."""
 
     starts: np.ndarray  # (n_blocks,) int64, the first variant of each block, 0 first
-    blocks: tuple  # tuple of (n_own, n_own) float64 symmetric, those of the variants of each block
+    blocks: tuple  # tuple of (n_block, n_block) float64 symmetric, for each block
     # (n_components, n_variants) float64, principal axes times the roots of their variances, from which
     # follows all between blocks.
     components: np.ndarray
@@ -70,13 +70,13 @@ class PublicLd:
             nothing = np.zeros(self.components.shape[1])
             return nothing, np.eye(len(nothing)), nothing, 0.0  # of a rehearsal, say
         G = self.components.T @ self.components
-        for own, block in zip(self.of_blocks, self.blocks, strict=True):
-            G[own, own] = block
+        for columns, block in zip(self.of_blocks, self.blocks, strict=True):
+            G[columns, columns] = block
         # Symmetric, but LAPACK would copy what is in the order of rows.
         eigenvalues, U = eigh(G.T, overwrite_a=True)
         of_public = np.zeros_like(eigenvalues)
-        for own, block in zip(self.of_blocks, self.blocks, strict=True):
-            of_public += np.trace(block) * ((block @ U[own]) * U[own]).sum(axis=0)
+        for columns, block in zip(self.of_blocks, self.blocks, strict=True):
+            of_public += np.trace(block) * ((block @ U[columns]) * U[columns]).sum(axis=0)
         trace = float(sum(np.trace(block) for block in self.blocks))
         return eigenvalues, U, np.maximum(of_public, 0), trace
 
@@ -91,20 +91,20 @@ def public_ld(
 ) -> PublicLd:
     """Estimate linkage disequilibrium from public rows."""
     starts, empty = block_starts(contig, position), np.empty((0, rows.shape[1]))
-    whole = PublicLd(starts, tuple(_products(rows, starts)), empty, len(rows))
+    without_components = PublicLd(starts, tuple(_products(rows, starts)), empty, len(rows))
     if len(starts) == 1:
-        return whole
-    n_components = best_number(rows, whole.of_blocks, rows_per_person=rows_per_person)
-    return PublicLd(starts, whole.blocks, principal_axes(rows, n_components), len(rows))
+        return without_components
+    n_components = best_number(rows, without_components.of_blocks, rows_per_person=rows_per_person)
+    return PublicLd(starts, without_components.blocks, principal_axes(rows, n_components), len(rows))
 
 
 def block_starts(contig: np.ndarray, position: np.ndarray) -> np.ndarray:
     """Return the first variant of every block, (n_blocks,) int64: none is longer than `BLOCK_LENGTH`."""
     starts = [0]
-    for place in range(1, len(position)):
+    for variant in range(1, len(position)):
         first = starts[-1]
-        if contig[place] != contig[first] or position[place] - position[first] > BLOCK_LENGTH:
-            starts.append(place)
+        if contig[variant] != contig[first] or position[variant] - position[first] > BLOCK_LENGTH:
+            starts.append(variant)
     return np.array(starts)
 
 
@@ -130,20 +130,20 @@ def best_number(
     inner product, each without what is within blocks.
     """
     is_even = np.arange(len(rows)) // rows_per_person % 2 == 0
-    half, others = rows[is_even], rows[~is_even]
+    half, other_half = rows[is_even], rows[~is_even]
     most = min(MOST_COMPONENTS, *(size - 1 for size in half.shape))
-    if most < 1 or not len(others):
+    if most < 1 or not len(other_half):
         return 0
     L = principal_axes(half, most)
-    overlap, squares = ((others @ L.T) ** 2).sum(axis=0), (L @ L.T) ** 2
-    for own in blocks:
-        overlap -= ((others[:, own] @ L[:, own].T) ** 2).sum(axis=0)
-        squares -= (L[:, own] @ L[:, own].T) ** 2
+    overlap, squares = ((other_half @ L.T) ** 2).sum(axis=0), (L @ L.T) ** 2
+    for columns in blocks:
+        overlap -= ((other_half[:, columns] @ L[:, columns].T) ** 2).sum(axis=0)
+        squares -= (L[:, columns] @ L[:, columns].T) ** 2
     numbers = range(most + 1)
-    loss = [squares[:k, :k].sum() - 2 * overlap[:k].sum() / len(others) for k in numbers]
+    loss = [squares[:k, :k].sum() - 2 * overlap[:k].sum() / len(other_half) for k in numbers]
     return int(np.argmin(loss))
 
 
 def _products(rows: np.ndarray, starts: np.ndarray) -> Iterator[np.ndarray]:
-    for own in np.split(rows, starts[1:], axis=1):
-        yield own.T @ own / len(rows)
+    for block_rows in np.split(rows, starts[1:], axis=1):
+        yield block_rows.T @ block_rows / len(rows)

@@ -33,13 +33,15 @@ def row_centred_statistics(
     """
     size = len(genotypes) + 1
     G, V = np.zeros((size, size), dtype=np.int64), np.zeros((len(Y), size), dtype=np.int64)
-    whole = {"n_haplotypes": n_haplotypes, "rows": rows, "covariates": None}
-    for part, block, options in row_blocks(genotypes, is_selected, **whole):
-        kept = options["is_selected"]
-        half = half_coded(part, n_haplotypes=options["n_haplotypes"], rows=rows, is_selected=kept)
+    row_options = {"n_haplotypes": n_haplotypes, "rows": rows, "covariates": None}
+    for block_genotypes, block, options in row_blocks(genotypes, is_selected, **row_options):
+        block_selection = options["is_selected"]
+        half = half_coded(
+            block_genotypes, n_haplotypes=options["n_haplotypes"], rows=rows, is_selected=block_selection
+        )
         X = centred_rows(half)
         G += clipped_gram(X)
-        V += clipped_cross_product(X, Y[:, block][:, kept])
+        V += clipped_cross_product(X, Y[:, block][:, block_selection])
     G[-1, :-1] = G[:-1, -1] = 0
     return G, V
 

@@ -28,7 +28,7 @@ LARGEST_ROWS = 2**25
 VARIANT_BLOCK = 256  # variants unpacked at a time
 # Of outcomes of all rows at a time: so many values, but whole tables of sums.
 PART_ENTRIES, LEAST_OUTCOMES = 2**22, 16
-# Of a square in `clip_norms`.
+# The bits of the lower half of a square in `clip_norms`.
 HALF_BITS = 31
 HALF_MASK = 2**HALF_BITS - 1
 # More than makes up for the float64 roundings of a scale, so that no product is above the true one.
@@ -99,7 +99,7 @@ def clip_norms(
 ) -> None:
     """Shrink rows that are longer than a norm, in place and rounding towards zero.
 
-    What becomes of a row depends on that row alone (docs/proofs/clipped_gram.md, "What is computed").
+    The shrunken row depends only on the row itself (docs/proofs/clipped_gram.md, "What is computed").
 
     It raises UsageError if the norm is not a finite number above 0.
     """
@@ -273,13 +273,15 @@ class CodedRows:
         return len(self._places)
 
     def __getitem__(self, chosen: np.ndarray) -> np.ndarray:
-        places = self._places[chosen]
+        row_indices = self._places[chosen]
         if is_fractional(self._genotypes):
-            return coded_rows(self._genotypes[:, places], n_haplotypes=0, rows=self._rows)
+            return coded_rows(self._genotypes[:, row_indices], n_haplotypes=0, rows=self._rows)
         from dpgrs.linalg._bit_counts import chosen_bits  # brings numba, which takes 0.3 s
 
         is_haplotype = self._rows == Rows.HAPLOTYPES
-        haplotypes = places if is_haplotype else np.column_stack([2 * places, 2 * places + 1]).ravel()
+        haplotypes = (
+            row_indices if is_haplotype else np.column_stack([2 * row_indices, 2 * row_indices + 1]).ravel()
+        )
         order = np.full(WORD_BITS * word_count(len(haplotypes)), -1, dtype=np.int64)
         order[: len(haplotypes)] = haplotypes
         bits = chosen_bits(self._genotypes, order)
@@ -299,8 +301,8 @@ def half_units(
     """
     alleles = unpack(bits, n_haplotypes).view(np.int8)
     if is_selected is not None:
-        kept = np.flatnonzero(selected_haplotypes(is_selected, n_haplotypes=n_haplotypes, rows=rows))
-        alleles = alleles.take(kept, axis=1)  # a fifth of the time of an index
+        chosen = np.flatnonzero(selected_haplotypes(is_selected, n_haplotypes=n_haplotypes, rows=rows))
+        alleles = alleles.take(chosen, axis=1)  # a fifth of the time of an index
     if Rows(rows) == Rows.HAPLOTYPES:
         return 2 * alleles - 1
     return 2 * (alleles[:, 0::2] + alleles[:, 1::2]) - 2
@@ -311,7 +313,7 @@ def column_moments(
     *,
     rows: Rows,  # the two alleles of a person are taken as independent
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return mean and variance of the columns in `half` coding, from frequencies alone.
+    """Return mean and variance of the columns in `half` coding, from frequencies only.
 
     The result is `means`, `variances`, (n_variants,) float64.
     """

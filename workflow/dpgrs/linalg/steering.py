@@ -1,6 +1,6 @@
 """X'Y of rows that are turned and stretched by a public rule, so that its noise falls where it hurts least.
 
-In place of X'Y, with any orthonormal directions u_k that are public or released,
+Instead of X'Y, with any orthonormal directions u_k that are public or released,
 
     S = sum_i clip_R(z_i) y_i',   z_ik = t_k u_k'(x_i - m),
 
@@ -29,8 +29,8 @@ from dpgrs.types import Rows
 if TYPE_CHECKING:
     from dpgrs.linalg.denoising import NoisySpectrum
 
-# Of the variance of an outcome: which share is guessed to be of effects, before anything of them is known.
-# These constants decide what is drawn: change one with `MECHANISM_VERSION` alone.
+# The assumed share of an outcome's variance that effects explain, before anything about them is known.
+# The drawn numbers depend on these constants: change one only together with `MECHANISM_VERSION`.
 HERITABILITY = 0.5
 # Rows and means are at most 2 w sqrt(d) apart, w = 1 (haplotypes) or 2 (people). With gains of at most
 # 2^14/(w sqrt(d)) on a grid of 2^-24 all sums of products stay below 2^53, and turned rows below 2^31.
@@ -83,10 +83,10 @@ def steer(
     # Plus 0.0: the ledger's digests tell minus zero, a rounding of last digits, from zero, here and below.
     centre = np.rint(centre / GENOTYPE_STEP) * GENOTYPE_STEP + 0.0
     largest = np.argsort(-spectrum.first, kind="stable")
-    places = largest[spectrum.first[largest] > 0] if spectrum.trace > 0 else largest[:0]
-    if not len(places):
-        return Steering(np.empty((0, d)), places, centre)
-    a, b, t2 = spectrum.first[places], spectrum.second[places], HERITABILITY * n / spectrum.trace
+    indices = largest[spectrum.first[largest] > 0] if spectrum.trace > 0 else largest[:0]
+    if not len(indices):
+        return Steering(np.empty((0, d)), indices, centre)
+    a, b, t2 = spectrum.first[indices], spectrum.second[indices], HERITABILITY * n / spectrum.trace
     D, w = t2 * b + (1 - HERITABILITY) * a, a / n
     # The level c at which the first k of them spend all: the last k of which the least one has any is right.
     level = (row_norm**2 + np.cumsum(noise_sd**2 * w / D)) / np.cumsum(a**2 / D)
@@ -98,7 +98,7 @@ def steer(
     largest_gain = LARGEST_STRETCH / (width * np.sqrt(d))
     mantissa, exponent = np.frexp(np.minimum(np.sqrt(q / w[: last + 1]), largest_gain))
     gains = np.ldexp(np.floor(mantissa * 2**GAIN_BITS), exponent - GAIN_BITS)
-    directions = spectrum.vectors[:, places[: last + 1]].T
+    directions = spectrum.vectors[:, indices[: last + 1]].T
     # An eigenvector has no sign of its own: its largest entry is positive.
     signs = np.sign(directions[np.arange(last + 1), np.abs(directions).argmax(axis=1)])
     matrix = directions  # a copy of some eigenvectors, perhaps of many: in place
@@ -109,7 +109,7 @@ def steer(
     matrix *= MATRIX_STEP
     matrix += 0.0
     is_there = matrix.any(axis=1)
-    return Steering(matrix[is_there], places[: last + 1][is_there], centre)
+    return Steering(matrix[is_there], indices[: last + 1][is_there], centre)
 
 
 def n_alleles(rows: Rows) -> int:
@@ -158,9 +158,9 @@ class SteerableRows:
                 "them from `steer`."
             )
         S, n_used = np.zeros((len(self.Y), len(self.genotypes) + 1), dtype=np.int64), len(steering.places)
-        whole = {"n_haplotypes": self.n_haplotypes, "rows": self.rows, "covariates": None}
-        for part, block, options in row_blocks(self.genotypes, self.is_selected, **whole):
-            Z = steered_rows(self._coded(part, **options), steering, row_norm=self.row_norm)
+        row_options = {"n_haplotypes": self.n_haplotypes, "rows": self.rows, "covariates": None}
+        for block_genotypes, block, options in row_blocks(self.genotypes, self.is_selected, **row_options):
+            Z = steered_rows(self._coded(block_genotypes, **options), steering, row_norm=self.row_norm)
             Y = self.Y[:, block][:, options["is_selected"]]
             S[:, :n_used] += (Y.astype(np.float64) @ Z.astype(np.float64)).astype(np.int64)
         return S
@@ -184,7 +184,7 @@ def steered_rows(
     The result is (n_rows, n_directions) int64 in units of `GENOTYPE_STEP`.
     """
     centred = (X - steering.centre / GENOTYPE_STEP).T
-    # Sums of integers below 2^53: the same in any order, so that no row hangs on those beside it.
+    # Sums of integers below 2^53: the same in any order, so that no row depends on the rows beside it.
     Z = np.rint(steering.matrix / MATRIX_STEP @ centred * MATRIX_STEP).astype(np.int64)
     clip_norms(Z, norm=row_norm, step=GENOTYPE_STEP)
     return Z.T

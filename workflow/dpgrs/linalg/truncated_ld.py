@@ -1,4 +1,4 @@
-"""LD along the directions of a map with equal shares, by which tools for single variants take its sums.
+"""LD along the directions of a map with equal shares, so that tools for single variants can use its sums.
 
 With L = Sigma^1/2 V of a block of such a map, and the entries c of `dpgrs.linalg.genome_prior`,
 

@@ -55,8 +55,8 @@ class KendallRequest:
     composition: Composition = Composition.BASIC
 
     def _claim(self, kernel: PairKernel) -> Sensitivity:
-        terms = {name: getattr(self, name) for name in ("rows", "neighbours", "unit", "protection")}
-        return kendall_sensitivity(kernel=kernel, **terms)
+        fields = {name: getattr(self, name) for name in ("rows", "neighbours", "unit", "protection")}
+        return kendall_sensitivity(kernel=kernel, **fields)
 
     @cached_property
     def claim(self) -> Sensitivity:
@@ -66,8 +66,8 @@ class KendallRequest:
         private.
         """
         outcome = self._claim(self.against_outcome)
-        value = outcome.value + self._claim(self.against_feature).value
-        return Sensitivity(value, outcome.norm, outcome.neighbours, outcome.unit, outcome.law)
+        bound = outcome.value + self._claim(self.against_feature).value
+        return Sensitivity(bound, outcome.norm, outcome.neighbours, outcome.unit, outcome.law)
 
     @property
     def first_factor(self) -> Fraction:
@@ -77,8 +77,8 @@ class KendallRequest:
     @property
     def epsilon_of_choices(self) -> float:
         """The cost of all choices under basic composition: `epsilon`, and more of many under zCDP."""
-        terms = {name: getattr(self, name) for name in ("n_choices", "law", "composition")}
-        return epsilon_of_choices(self.epsilon, self.delta, **terms)
+        fields = {name: getattr(self, name) for name in ("n_choices", "law", "composition")}
+        return epsilon_of_choices(self.epsilon, self.delta, **fields)
 
     @property
     def family(self) -> str:
@@ -131,8 +131,8 @@ class GenotypePairs:
 
     def feature_scores(self, number: int) -> np.ndarray:
         """Compare all features with one of them: (n_variants,) int64."""
-        terms = self._rows | {"is_selected": self.is_selected}
-        return feature_scores(self.genotypes, self.genotypes[number], **terms)
+        options = self._rows | {"is_selected": self.is_selected}
+        return feature_scores(self.genotypes, self.genotypes[number], **options)
 
     def parts_of_feature_scores(
         self, numbers: Sequence[int], others: Sequence[Any]
@@ -143,7 +143,7 @@ class GenotypePairs:
         genotypes. A slice of the features comes with its int64 scores for each outcome.
         """
         outcomes = [self, *others]
-        are_selected = [one.is_selected for one in outcomes]
+        are_selected = [outcome.is_selected for outcome in outcomes]
         compare = comparison_with(
             self.genotypes[np.asarray(numbers)], **self._rows, are_selected=are_selected
         )
@@ -188,7 +188,7 @@ class TablePairs:
     ) -> Iterator[tuple[slice, Iterator[np.ndarray]]]:
         """Do as `GenotypePairs` does, all features at once."""
         outcomes = [self, *others]
-        scores = (one.feature_scores(number) for number, one in zip(numbers, outcomes, strict=True))
+        scores = (outcome.feature_scores(number) for number, outcome in zip(numbers, outcomes, strict=True))
         yield slice(None), scores
 
     def _scores(self, against: np.ndarray) -> np.ndarray:
@@ -212,8 +212,8 @@ def genotype_pairs(
     """
     scores = scores_of_all(genotypes, Y, n_haplotypes=n_haplotypes, rows=rows, n_threads=n_threads)
     return [
-        GenotypePairs(genotypes, own, n_haplotypes, rows, ~np.isnan(y), n_threads)
-        for own, y in zip(scores, Y, strict=True)
+        GenotypePairs(genotypes, outcome_scores, n_haplotypes, rows, ~np.isnan(y), n_threads)
+        for outcome_scores, y in zip(scores, Y, strict=True)
     ]
 
 
@@ -254,15 +254,15 @@ def _choose_for_each(
 ) -> "list[tuple[np.ndarray, ChoiceEvent]]":
     """Do as `private_kendall` for each outcome: all of the same features, and each with its own source."""
     requested = request.against_outcome, request.against_feature, Rows(request.rows)
-    for one in pairs:
-        given = one.against_outcome, one.against_feature, Rows(one.rows)
-        if requested != given:
+    for outcome_pairs in pairs:
+        offered = outcome_pairs.against_outcome, outcome_pairs.against_feature, Rows(outcome_pairs.rows)
+        if requested != offered:
             raise UsageError(
-                f"The request must be about the kernels and rows of the pairs, {', '.join(given)}, "
+                f"The request must be about the kernels and rows of the pairs, {', '.join(offered)}, "
                 f"got {', '.join(requested)}. Ask for theirs."
             )
-        require_exact(one, request.n_choices)
-    terms = {
+        require_exact(outcome_pairs, request.n_choices)
+    options = {
         "name": "Kendall's correlations",
         "sensitivity": request.claim,
         "epsilon": request.epsilon_of_choices,
@@ -270,8 +270,8 @@ def _choose_for_each(
         "law": request.law,
     }
     choices = [
-        noise.choose_in_rounds(n_entries=len(one.outcome_scores), **terms)
-        for one, noise in zip(pairs, sources, strict=True)
+        noise.choose_in_rounds(n_entries=len(outcome_pairs.outcome_scores), **options)
+        for outcome_pairs, noise in zip(pairs, sources, strict=True)
     ]
     return side_by_side(pairs, choices, first_factor=request.first_factor)
 
@@ -294,7 +294,7 @@ def choose_privately(
 ) -> "tuple[np.ndarray, ChoiceEvent]":
     """Choose for one outcome of a study, by its number."""
     pairs = data.pairs[number]
-    return private_kendall(pairs, request=_about(pairs, request), noise=noise)
+    return private_kendall(pairs, request=_for_pairs(pairs, request), noise=noise)
 
 
 def choose_for_all(
@@ -307,10 +307,10 @@ def choose_for_all(
     As `private_kendall` (docs/proofs/kendall.md), once for each outcome: one ChoiceEvent each.
     """
     pairs = data.pairs[: len(sources)]
-    return _choose_for_each(pairs, sources, _about(pairs[0], request))
+    return _choose_for_each(pairs, sources, _for_pairs(pairs[0], request))
 
 
-def _about(pairs: GenotypePairs | TablePairs, request: KendallRequest) -> KendallRequest:
+def _for_pairs(pairs: GenotypePairs | TablePairs, request: KendallRequest) -> KendallRequest:
     """Return a request with the kernels of the columns."""
     return replace(request, against_outcome=pairs.against_outcome, against_feature=pairs.against_feature)
 
@@ -321,9 +321,9 @@ def of_table(terms: Any, *, epsilon: float, n_low: float) -> KendallRequest:
     return KendallRequest(n_choices=terms.k, epsilon=epsilon, **law)
 
 
-def asked(screened: "ScreenedRequest", **own: Any) -> KendallRequest:
+def asked(screened: "ScreenedRequest", **options: Any) -> KendallRequest:
     """Return the request for one outcome of a study."""
-    terms = screened.screening
-    delta = terms.delta_share * screened.delta / screened.n_outcomes
-    laws = {"law": terms.law, "composition": terms.composition}
-    return KendallRequest(delta=delta, **laws, **own, **screened.relation)
+    screening = screened.screening
+    delta = screening.delta_share * screened.delta / screened.n_outcomes
+    laws = {"law": screening.law, "composition": screening.composition}
+    return KendallRequest(delta=delta, **laws, **options, **screened.relation)

@@ -26,8 +26,8 @@ def greedy_choices(pairs: "Sequence[GenotypePairs | TablePairs]", *, n_choices: 
     All pairs are of the same features; each round takes one look at the genotypes, for all outcomes. The
     result is (n_outcomes, n_choices) int64, in the order of choice.
     """
-    for one in pairs:
-        require_exact(one, n_choices)
+    for outcome_pairs in pairs:
+        require_exact(outcome_pairs, n_choices)
     n_features = len(pairs[0].outcome_scores)
     if not 1 <= n_choices <= n_features:
         raise UsageError(

@@ -105,15 +105,15 @@ def scores_of_all(
     Outcomes are as in `rank_weights`, the result as in `genotype_scores`; the number of threads changes no
     score.
     """
-    parts = list(outcome_parts(len(Y), n_haplotypes=n_haplotypes))
+    outcome_groups = list(outcome_parts(len(Y), n_haplotypes=n_haplotypes))
     # Below the number of rows, so that they take half the room of the outcomes.
-    weights = [rank_weights(Y[part]).astype(np.int32) for part in parts]
+    weights = [rank_weights(Y[group]).astype(np.int32) for group in outcome_groups]
     scores = np.empty((len(Y), len(genotypes)), dtype=np.int64)
     options = {"n_haplotypes": n_haplotypes, "rows": rows}
     for columns, block in variant_blocks(genotypes):
-        for part, own in zip(parts, weights, strict=True):
-            compare = partial(genotype_scores, weights=own.astype(np.int64), **options)
-            scores[part, columns] = map_in_parts(compare, block, n_threads=n_threads)
+        for group, group_weights in zip(outcome_groups, weights, strict=True):
+            compare = partial(genotype_scores, weights=group_weights.astype(np.int64), **options)
+            scores[group, columns] = map_in_parts(compare, block, n_threads=n_threads)
     return scores
 
 
@@ -163,12 +163,12 @@ def comparison_with(
     from dpgrs.linalg._bit_counts import counts_within  # brings numba, which takes 0.3 s
 
     if is_fractional(features[0]):
-        kept = [slice(None) if one is None else one for one in are_selected]
+        row_choices = [slice(None) if mask is None else mask for mask in are_selected]
         return lambda genotypes: np.array(
-            [_dosage_products(genotypes, *own) for own in zip(features, kept, strict=True)]
+            [_dosage_products(genotypes, *pair) for pair in zip(features, row_choices, strict=True)]
         )
     options = {"n_haplotypes": n_haplotypes, "rows": rows}
-    selected = np.array([pack(selected_haplotypes(one, **options)) for one in are_selected])
+    selected = np.array([pack(selected_haplotypes(mask, **options)) for mask in are_selected])
     features = np.array(features) & selected
     # Where nothing is missing all look at the same rows, so that how many carry a variant is counted once.
     row_sets, of_feature = np.unique(selected, axis=0, return_inverse=True)
@@ -177,7 +177,7 @@ def comparison_with(
         # sum (a1 + a2)(b1 + b2): the two alleles of a person meet straight and crosswise.
         factors.append(phases_swapped(features))
     masks = np.concatenate(factors)
-    n_rows, n_carried = (np.bitwise_count(own).sum(axis=1, dtype=np.int64) for own in (selected, features))
+    n_rows, n_carried = (np.bitwise_count(bits).sum(axis=1, dtype=np.int64) for bits in (selected, features))
     n_rows //= len(factors) - 1
 
     def compare(genotypes: np.ndarray) -> np.ndarray:

@@ -56,7 +56,7 @@ def side_by_side(
     The pairs are of the same features; the choices, as of `NoiseSource.choose_in_rounds`, have equally many
     rounds.
     """
-    scores = [RoundScores(one, first_factor=first_factor) for one in pairs]
+    scores = [RoundScores(outcome_pairs, first_factor=first_factor) for outcome_pairs in pairs]
     chosen, results, n_summed = [next(choice) for choice in choices], [], 0
     while not results:
         if len(chosen[0]) > n_summed:

@@ -113,12 +113,12 @@ def _insert(block: np.ndarray) -> int:
     """Sort a short block by insertion; return how far all entries moved to the left."""
     n_inverted = 0
     for i in range(1, len(block)):
-        entry, place = block[i], i
-        while place > 0 and block[place - 1] > entry:
-            block[place] = block[place - 1]
-            place -= 1
-        block[place] = entry
-        n_inverted += i - place
+        entry, position = block[i], i
+        while position > 0 and block[position - 1] > entry:
+            block[position] = block[position - 1]
+            position -= 1
+        block[position] = entry
+        n_inverted += i - position
     return n_inverted
 
 
@@ -129,7 +129,7 @@ def _merge(halves: np.ndarray, merged: np.ndarray) -> np.int64:
     From both ends at once, which are two chains of steps that do not wait for each other, without branches
     that depend on the data. Indices are unsigned because a negative one would be checked for.
     """
-    one = np.uint64(1)
+    step = np.uint64(1)
     half = np.uint64(len(halves) // 2)
     left, right = np.uint64(0), half  # the next from the front
     left_end, right_end = half, half + half  # one after the next from the back
@@ -140,12 +140,12 @@ def _merge(halves: np.ndarray, merged: np.ndarray) -> np.int64:
         merged[front] = high if high < low else low
         n_inverted += takes_right * (half - left)
         right += takes_right
-        left += one - takes_right
+        left += step - takes_right
 
-        low, high = halves[left_end - one], halves[right_end - one]
+        low, high = halves[left_end - step], halves[right_end - step]
         takes_left = np.uint64(high < low)
-        merged[half + half - one - np.uint64(front)] = low if high < low else high
-        n_inverted += (one - takes_left) * (half - left_end)
+        merged[half + half - step - np.uint64(front)] = low if high < low else high
+        n_inverted += (step - takes_left) * (half - left_end)
         left_end -= takes_left
-        right_end -= one - takes_left
+        right_end -= step - takes_left
     return np.int64(n_inverted)

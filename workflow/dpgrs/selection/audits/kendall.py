@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from dpgrs.privacy.noise.base import NoiseSource
     from dpgrs.selection.dp_kendall import GenotypePairs
 
-# Of the choices that are audited: pure ones, and ranges, where 4,000 draws see most.
+# The loss of the audited choices, pure or by ranges, at which 4,000 draws show most.
 LOSS = {Selection.PERMUTE_AND_FLIP: 2.0, Selection.GUMBEL: 4.0}
 # Of so many rows, two features of SHARE carriers should have one in common: with none they go against each
 # other, and with one they do not.
@@ -127,115 +127,117 @@ def kendall_cases() -> list[AuditCase]:
     ]
 
 
-def _first_added(**terms: Any) -> AuditCase:
+def _first_added(**options: Any) -> AuditCase:
     """Add carriers of the smallest outcome: the first feature goes from 0 to 1, the last one falls by 1."""
-    request = _request(Neighbours.ADD_REMOVE, **terms)
-    others = _others(2)
-    others.carry(1, TOP, _copies(request) * (1 if _is_gumbel(request) else 2))
-    return _case("first choice", request, others, rows=[(-2, (1, 1)), None])
+    request = _request(Neighbours.ADD_REMOVE, **options)
+    other_rows = _other_rows(2)
+    other_rows.carry(1, TOP, _copies(request) * (1 if _is_gumbel(request) else 2))
+    return _case("first choice", request, other_rows, rows=[(-2, (1, 1)), None])
 
 
-def _first_replaced(**terms: Any) -> AuditCase:
+def _first_replaced(**options: Any) -> AuditCase:
     """Turn their outcomes round: the first feature goes from 0 to 2, the last one falls by 2."""
-    request = _request(Neighbours.REPLACE_ONE, **terms)
-    others = _others(2)
-    others.carry(0, TOP, _copies(request))
-    others.carry(1, BOTTOM, _copies(request) * (1 if _is_gumbel(request) else 3))
-    return _case("first choice", request, others, rows=[(2, (1, 1)), (-2, (1, 1))])
+    request = _request(Neighbours.REPLACE_ONE, **options)
+    other_rows = _other_rows(2)
+    other_rows.carry(0, TOP, _copies(request))
+    other_rows.carry(1, BOTTOM, _copies(request) * (1 if _is_gumbel(request) else 3))
+    return _case("first choice", request, other_rows, rows=[(2, (1, 1)), (-2, (1, 1))])
 
 
-def _second_added(*, is_fractional: bool = False, **terms: Any) -> AuditCase:
+def _second_added(*, is_fractional: bool = False, **options: Any) -> AuditCase:
     """Add carriers of all: the middle feature leaves the first chosen and joins the outcome.
 
     Of fractional genotypes rows that carry the last one carry an odd number of steps.
     """
-    request = _request(Neighbours.ADD_REMOVE, n_choices=2, **terms)
-    others = _others(3)
-    others.carry(0, LEADERS, SHARE)
-    others.carry(1, SPREAD, _copies(request) * SHARE)
-    others.carry(2, TOP, _copies(request) * (1 if _is_gumbel(request) else 3))
+    request = _request(Neighbours.ADD_REMOVE, n_choices=2, **options)
+    other_rows = _other_rows(3)
+    other_rows.carry(0, LEADERS, SHARE)
+    other_rows.carry(1, SPREAD, _copies(request) * SHARE)
+    other_rows.carry(2, TOP, _copies(request) * (1 if _is_gumbel(request) else 3))
     if is_fractional:
-        others.features[2, TOP] = 3 / 8 + np.resize([1, -1], 8) / LARGEST_DOSAGE  # 3 in all
+        other_rows.features[2, TOP] = 3 / 8 + np.resize([1, -1], 8) / LARGEST_DOSAGE  # 3 in all
     rows = [(-2, (1, 1, 1)), None]
-    return _case("second choice", request, others, rows=rows, is_fractional=is_fractional)
+    return _case("second choice", request, other_rows, rows=rows, is_fractional=is_fractional)
 
 
-def _second_replaced(**terms: Any) -> AuditCase:
+def _second_replaced(**options: Any) -> AuditCase:
     """Turn their outcomes round, and let them carry the first chosen."""
-    request = _request(Neighbours.REPLACE_ONE, n_choices=2, **terms)
-    others = _others(3)
-    others.carry(0, LEADERS, SHARE)
-    others.carry(1, SPREAD, SHARE)
-    others.carry(1, TOP, 1)
-    others.carry(2, BOTTOM, 1 if _is_gumbel(request) else 4)
-    return _case("second choice", request, others, rows=[(2, (1, 1, 1)), (-2, (0, 1, 1))])
+    request = _request(Neighbours.REPLACE_ONE, n_choices=2, **options)
+    other_rows = _other_rows(3)
+    other_rows.carry(0, LEADERS, SHARE)
+    other_rows.carry(1, SPREAD, SHARE)
+    other_rows.carry(1, TOP, 1)
+    other_rows.carry(2, BOTTOM, 1 if _is_gumbel(request) else 4)
+    return _case("second choice", request, other_rows, rows=[(2, (1, 1, 1)), (-2, (0, 1, 1))])
 
 
-def _both_added(**terms: Any) -> AuditCase:
+def _both_added(**options: Any) -> AuditCase:
     """Add carriers of all: each of the first two leaves the other and joins the outcome."""
-    request = _request(Neighbours.ADD_REMOVE, n_choices=2, n_audited=2, **terms)
-    others = _others(3)
-    others.carry(0, SPREAD, SHARE)
-    others.carry(1, OTHERS_SPREAD, _copies(request) * SHARE)
-    others.carry(2, TOP, 5)
-    return _case("both choices", request, others, rows=[(-2, (1, 1, 1)), None])
+    request = _request(Neighbours.ADD_REMOVE, n_choices=2, n_audited=2, **options)
+    other_rows = _other_rows(3)
+    other_rows.carry(0, SPREAD, SHARE)
+    other_rows.carry(1, OTHERS_SPREAD, _copies(request) * SHARE)
+    other_rows.carry(2, TOP, 5)
+    return _case("both choices", request, other_rows, rows=[(-2, (1, 1, 1)), None])
 
 
-def _table_first_added(*, is_fractional: bool = False, **terms: Any) -> AuditCase:
+def _table_first_added(*, is_fractional: bool = False, **options: Any) -> AuditCase:
     """Add a row that is discordant with all others for the last feature; the first feature was a constant."""
-    request = _request(Neighbours.ADD_REMOVE, kernel=PairKernel.SIGN, **terms)
+    request = _request(Neighbours.ADD_REMOVE, kernel=PairKernel.SIGN, **options)
     order = np.arange(3.0 if _is_gumbel(request) else 5.0)
-    others = _Others(order, np.array([0 * order, order]))
+    other_rows = _OtherRows(order, np.array([0 * order, order]))
     rows = [(9, (9, -9)), None]
-    return _case("table, first choice", request, others, rows=rows, is_fractional=is_fractional)
+    return _case("table, first choice", request, other_rows, rows=rows, is_fractional=is_fractional)
 
 
-def _table_first_replaced(**terms: Any) -> AuditCase:
+def _table_first_replaced(**options: Any) -> AuditCase:
     """Move a row of the largest outcome: the first feature goes from 0 to 2, the last one falls by 2."""
-    request = _request(Neighbours.REPLACE_ONE, kernel=PairKernel.SIGN, **terms)
-    others = _others(2)
-    others.carry(0, TOP, 1)
-    others.carry(1, TOP, 1 if _is_gumbel(request) else 3)
-    return _case("table, first choice", request, others, rows=[(2, (1, -1)), (2, (-1, 1))])
+    request = _request(Neighbours.REPLACE_ONE, kernel=PairKernel.SIGN, **options)
+    other_rows = _other_rows(2)
+    other_rows.carry(0, TOP, 1)
+    other_rows.carry(1, TOP, 1 if _is_gumbel(request) else 3)
+    return _case("table, first choice", request, other_rows, rows=[(2, (1, -1)), (2, (-1, 1))])
 
 
-def _table_second_replaced(**terms: Any) -> AuditCase:
+def _table_second_replaced(**options: Any) -> AuditCase:
     """Move a row that is largest by the outcome and by the first chosen."""
-    request = _request(Neighbours.REPLACE_ONE, kernel=PairKernel.SIGN, n_choices=2, **terms)
-    others = _others(3)
-    others.carry(0, LEADERS, SHARE)
-    others.features[0, 0] = -1  # goes against the first chosen, with the outcome
-    others.carry(1, TOP, 1)
-    others.carry(2, TOP, 1 if _is_gumbel(request) else 5)
-    return _case("table, second choice", request, others, rows=[(2, (2, 1, -1)), (2, (2, -1, 1))])
+    request = _request(Neighbours.REPLACE_ONE, kernel=PairKernel.SIGN, n_choices=2, **options)
+    other_rows = _other_rows(3)
+    other_rows.carry(0, LEADERS, SHARE)
+    other_rows.features[0, 0] = -1  # goes against the first chosen, with the outcome
+    other_rows.carry(1, TOP, 1)
+    other_rows.carry(2, TOP, 1 if _is_gumbel(request) else 5)
+    return _case("table, second choice", request, other_rows, rows=[(2, (2, 1, -1)), (2, (2, -1, 1))])
 
 
-def _fractional_table_replaced(**terms: Any) -> AuditCase:
+def _fractional_table_replaced(**options: Any) -> AuditCase:
     """Move a row beyond all others: the first feature goes from 2 to 0, the last one from 2 to 4."""
-    request = _request(Neighbours.REPLACE_ONE, kernel=PairKernel.SIGN, **terms)
+    request = _request(Neighbours.REPLACE_ONE, kernel=PairKernel.SIGN, **options)
     order = np.arange(7.0)
-    others = _Others(order, np.array([[3, 2, 1, 0, 4, 6, 5], order]))  # 7 and 21 concordant less discordant
+    other_rows = _OtherRows(
+        order, np.array([[3, 2, 1, 0, 4, 6, 5], order])
+    )  # 7 and 21 concordant less discordant
     rows = [(9, (9, -9)), (9, (-9, 9))]
-    return _case("table, first choice", request, others, rows=rows, is_fractional=True)
+    return _case("table, first choice", request, other_rows, rows=rows, is_fractional=True)
 
 
 @dataclass(frozen=True)
-class _Others:
+class _OtherRows:
     """The rows of both inputs: outcome (n_rows,), features (n_features, n_rows) that are filled in."""
 
     outcome: np.ndarray
     features: np.ndarray
 
-    def carry(self, feature: int, place: slice, n_carriers: int) -> None:
+    def carry(self, feature: int, rows: slice, n_carriers: int) -> None:
         """Let the first of some rows carry a feature."""
-        self.features[feature, place][:n_carriers] = 1
+        self.features[feature, rows][:n_carriers] = 1
 
 
-def _others(n_features: int) -> _Others:
-    others = _Others(np.zeros(N_OTHERS), np.zeros((n_features, N_OTHERS)))
-    others.outcome[TOP] = others.outcome[LEADERS] = 1
-    others.outcome[BOTTOM] = -1
-    return others
+def _other_rows(n_features: int) -> _OtherRows:
+    other_rows = _OtherRows(np.zeros(N_OTHERS), np.zeros((n_features, N_OTHERS)))
+    other_rows.outcome[TOP] = other_rows.outcome[LEADERS] = 1
+    other_rows.outcome[BOTTOM] = -1
+    return other_rows
 
 
 def _request(
@@ -245,28 +247,30 @@ def _request(
     kernel: PairKernel | None = None,
     n_choices: int = 1,
     n_audited: int = 1,
-    **terms: Any,
+    **options: Any,
 ) -> KendallRequest:
     """Return a request with `LOSS` in the audited choices."""
     kernels = {} if kernel is None else {"against_outcome": kernel, "against_feature": kernel}
     epsilon = LOSS[law] * n_choices / n_audited
     return KendallRequest(
-        n_choices=n_choices, epsilon=epsilon, law=law, neighbours=neighbours, **kernels, **terms
+        n_choices=n_choices, epsilon=epsilon, law=law, neighbours=neighbours, **kernels, **options
     )
 
 
 def _case(
     step: str,
     request: KendallRequest,
-    others: _Others,
+    other_rows: _OtherRows,
     *,
     rows: Sequence[tuple | None],
     is_fractional: bool = False,
 ) -> AuditCase:
     """Build the case of the other rows and one unit of (outcome, features), or none."""
-    inputs = [_with_unit(others, row, request) for row in rows]
+    inputs = [_with_unit(other_rows, row, request) for row in rows]
     if is_fractional:
-        inputs = [replace(one, features=_fractions(one.features, request)) for one in inputs]
+        inputs = [
+            replace(exact_rows, features=_fractions(exact_rows.features, request)) for exact_rows in inputs
+        ]
     is_gumbel = _is_gumbel(request)
     return AuditCase(
         mechanism=private_kendall.__name__,
@@ -278,16 +282,16 @@ def _case(
         pair=tuple(inputs),
         claim=CLAIMS[request.law](LOSS[request.law], partial(_error_rates, inputs)),
         run=_choose,
-        score=partial(_guess, last=len(others.features) - 1),
+        score=partial(_guess, last=len(other_rows.features) - 1),
         is_for_releases=not (is_gumbel or is_fractional),
     )
 
 
-def _with_unit(others: _Others, row: tuple | None, request: KendallRequest) -> ExactRows:
+def _with_unit(other_rows: _OtherRows, row: tuple | None, request: KendallRequest) -> ExactRows:
     n_copies = 0 if row is None else _copies(request)
-    y, x = row or (0, np.zeros(len(others.features)))
-    outcome = np.append(others.outcome, np.full(n_copies, float(y)))
-    features = np.hstack([others.features, np.tile(np.reshape(x, (-1, 1)), n_copies)])
+    y, x = row or (0, np.zeros(len(other_rows.features)))
+    outcome = np.append(other_rows.outcome, np.full(n_copies, float(y)))
+    features = np.hstack([other_rows.features, np.tile(np.reshape(x, (-1, 1)), n_copies)])
     if request.against_outcome == PairKernel.BOUNDED and request.rows == Rows.PEOPLE:
         features = 2 * features
     return ExactRows(len(outcome), outcome, features, request)
@@ -336,8 +340,10 @@ def _chance_of_last(exact: ExactRows, factor: float) -> float:
         scores, unit = score(np.array(chosen, dtype=np.int64))
         left = [number for number in range(last + 1) if number not in chosen]
         odds = law(np.exp(rate * float(unit) * (scores[left] - scores[left].max())))
-        others = zip(odds[:-1], left[:-1], strict=True)
-        return odds[-1] + sum(one * chance([*chosen, number]) for one, number in others)
+        continuations = zip(odds[:-1], left[:-1], strict=True)
+        return odds[-1] + sum(
+            probability * chance([*chosen, number]) for probability, number in continuations
+        )
 
     return float(chance([]))
 
@@ -349,14 +355,14 @@ def _gumbel_law(weights: np.ndarray) -> np.ndarray:
 def _permute_and_flip_law(heads: np.ndarray) -> list[float]:
     """Integrate heads_j prod (1 - t heads_i) over t: the time of a visit, uniform, for each candidate."""
     return [
-        float(one * np.polyval(np.polyint(np.poly1d(_misses(np.delete(heads, place)))), 1))
-        for place, one in enumerate(heads)
+        float(head * np.polyval(np.polyint(np.poly1d(_misses(np.delete(heads, number)))), 1))
+        for number, head in enumerate(heads)
     ]
 
 
 def _misses(heads: np.ndarray) -> np.ndarray:
     """Return the coefficients of prod (1 - t heads), highest first."""
     coefficients = np.ones(1)
-    for one in heads:
-        coefficients = np.convolve(coefficients, [-one, 1.0])
+    for head in heads:
+        coefficients = np.convolve(coefficients, [-head, 1.0])
     return coefficients

@@ -7,7 +7,7 @@ from dpgrs.genotypes.compiled import compiled
 
 HALF_REF, HALF_ALT, MISSING = -1, -2, -9
 _ONE, _TWO, _THREE = (np.uint64(number) for number in (1, 2, 3))
-# By two bits of ALT and, above them, two bits of what is missing.
+# Indexed by two bits of ALT and, above them, two bits for missing alleles.
 _CODES = np.array(
     [
         *(0, 1, 1, 2),

@@ -29,13 +29,13 @@ def once_a_column(kernel, *axes):
     def plain(text, place, *filled):
         distinct = {}
         columns = [distinct.setdefault(column, len(distinct)) for column in text.tobytes().split(b"\t")]
-        parts = [
+        distinct_arrays = [
             np.empty_like(np.take(array, range(len(distinct)), axis=axis))
             for array, axis in zip(filled, axes, strict=True)
         ]
-        bad = kernel(b"\t".join(distinct), place, *parts)
-        for array, part, axis in zip(filled, parts, axes, strict=True):
-            array[:] = np.take(part, columns, axis=axis)
+        bad = kernel(b"\t".join(distinct), place, *distinct_arrays)
+        for array, distinct_array, axis in zip(filled, distinct_arrays, axes, strict=True):
+            array[:] = np.take(distinct_array, columns, axis=axis)
         return bad if bad is None or bad == ALL_TAKEN else columns.index(bad)
 
     return plain
@@ -69,7 +69,7 @@ def read_decimal(text, at):
 
     Returns
     -------
-    step : int, rounded to whole steps; `MISSING` for a dot alone, `ODD` for anything else.
+    step : int, rounded to whole steps; `MISSING` for a single dot, `ODD` for anything else.
     at : int, the place after it.
     """
     number, scale, n_digits, n_dots = np.int64(0), np.int64(1), 0, 0
@@ -221,7 +221,7 @@ def _read_numbers(text, place, numbers, counts):
     ----------
     text, place : see `decode_dosages`.
     numbers : (n_samples, n_most) float64, filled, NaN where missing or left out.
-    counts : (n_samples,) int64, filled: how many there are; 0 for a dot alone.
+    counts : (n_samples,) int64, filled: how many there are; 0 for a single dot.
 
     Returns
     -------

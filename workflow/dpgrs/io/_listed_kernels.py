@@ -62,20 +62,20 @@ def pack_calls(alleles, is_phased, place, numbers, counted, needs_phase, haploty
             bits, dots = np.uint64(0), np.uint64(0)
             first = word * PEOPLE_OF_WORD
             for sample in range(first, min(first + PEOPLE_OF_WORD, n_samples)):
-                one, two = alleles[record, 2 * sample], alleles[record, 2 * sample + 1]
-                if one != two:
-                    if one >= 0 and two == NO_ALLELE:
+                first_allele, second_allele = alleles[record, 2 * sample], alleles[record, 2 * sample + 1]
+                if first_allele != second_allele:
+                    if first_allele >= 0 and second_allele == NO_ALLELE:
                         n_haploid += is_counted
-                        two = -1 if needs_phase else one
+                        second_allele = -1 if needs_phase else first_allele
                     elif needs_phase and not is_phased[record, sample]:
-                        if one >= 0 and two >= 0:
+                        if first_allele >= 0 and second_allele >= 0:
                             return row, sample, n_haploid
-                        one = two = -1
+                        first_allele = second_allele = -1
                 shift = np.uint64(2 * (sample - first))
-                bits |= (_ONE if one == number else np.uint64(0)) << shift
-                bits |= (_TWO if two == number else np.uint64(0)) << shift
-                dots |= (_ONE if one < 0 else np.uint64(0)) << shift
-                dots |= (_TWO if two < 0 else np.uint64(0)) << shift
+                bits |= (_ONE if first_allele == number else np.uint64(0)) << shift
+                bits |= (_TWO if second_allele == number else np.uint64(0)) << shift
+                dots |= (_ONE if first_allele < 0 else np.uint64(0)) << shift
+                dots |= (_TWO if second_allele < 0 else np.uint64(0)) << shift
             haplotypes[row, word], missing[row, word] = bits, dots
     return -1, -1, n_haploid
 
@@ -100,8 +100,8 @@ def pack_counts(counts, haplotypes, missing):
     for row in range(haplotypes.shape[0]):
         for word in range(haplotypes.shape[1]):
             bits, dots = np.uint64(0), np.uint64(0)
-            for part in range(_COUNTS_OF_WORD):
-                eight = counts[row, _COUNTS_OF_WORD * word + part]
+            for group in range(_COUNTS_OF_WORD):
+                eight = counts[row, _COUNTS_OF_WORD * word + group]
                 unknown = (eight >> _SEVEN) & _BYTES
                 twice = (eight >> _ONE) & _BYTES & ~unknown
                 pairs = twice | (((eight & _BYTES & ~unknown) | twice) << _ONE)
@@ -112,8 +112,8 @@ def pack_counts(counts, haplotypes, missing):
                 gaps = (gaps | (gaps >> _SIX)) & _FOUR_BITS
                 gaps = (gaps | (gaps >> _TWELVE)) & _EIGHT_BITS
                 gaps = (gaps | (gaps >> _TWENTY_FOUR)) & _SIXTEEN_BITS
-                bits |= pairs << (_SIXTEEN * np.uint64(part))
-                dots |= gaps << (_SIXTEEN * np.uint64(part))
+                bits |= pairs << (_SIXTEEN * np.uint64(group))
+                dots |= gaps << (_SIXTEEN * np.uint64(group))
             haplotypes[row, word], missing[row, word] = bits, dots
 
 
@@ -136,8 +136,8 @@ def pack_bed(codes, n_people, haplotypes, missing):
     haplotypes, missing : (n_rows, n_words) uint64, filled; a heterozygote has A1 second.
     """
     n_last = np.uint64(2 * n_people % WORD_BITS)
-    whole = ~np.uint64(0)
-    used = (_ONE << n_last) - _ONE if n_last else whole
+    all_bits = ~np.uint64(0)
+    used = (_ONE << n_last) - _ONE if n_last else all_bits
     last = haplotypes.shape[1] - 1
     for row in range(haplotypes.shape[0]):
         for word in range(haplotypes.shape[1]):

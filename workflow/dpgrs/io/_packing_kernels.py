@@ -60,7 +60,7 @@ def pack_words_with_dots(scratch, haplotypes, missing):
         word, dots = np.uint64(0), np.uint64(0)
         shift = np.uint64(0)
         for i in range(_WORDS_PER_WORD * w, _WORDS_PER_WORD * (w + 1)):
-            # Against `0`, a `1` differs in bit 0 alone and a `.` in bits 1 to 4 alone.
+            # Against `0`, a `1` differs only in bit 0 and a `.` only in bits 1 to 4.
             calls = scratch[i] ^ _ALL_REFERENCE
             bad |= calls & (_SEPARATORS | _HIGH_OF_ALLELES)
             bad |= (calls ^ (calls >> _ONE)) & _MIDDLE_OF_ALLELES

@@ -65,7 +65,7 @@ def match_pairs(
 class Places:
     """Finds the variants at positions of the genome.
 
-    `contigs`, (n,) without ``chr``, and `positions`, (n,) int64, are those of the variants.
+    `contigs`, (n,) without ``chr``, and `positions`, (n,) int64, describe the variants.
     """
 
     def __init__(self, contigs: np.ndarray, positions: np.ndarray) -> None:

@@ -112,9 +112,9 @@ class ShardWriter(ChunkWriter):
 
     def _write(self, rows: np.ndarray) -> None:
         with ThreadPoolExecutor(_THREADS) as pool:
-            places = [(row, column) for row, column, _ in self._chunks(rows)]
+            chunk_indices = [(row, column) for row, column, _ in self._chunks(rows)]
             packed_chunks = pool.map(self._pack, (values for _, _, values in self._chunks(rows)))
-            for (row, column), packed in zip(places, packed_chunks, strict=True):
+            for (row, column), packed in zip(chunk_indices, packed_chunks, strict=True):
                 self._add(row, column, packed)
         self._index += -(-len(rows) // self._n_rows)
 
@@ -145,8 +145,8 @@ class _Shard:
         self._path, self._n_bytes = path, 0
         self._index = np.full((n_chunks, 2), _EMPTY, dtype="<u8")
 
-    def add(self, place: int, packed: Any) -> None:
-        self._index[place] = self._n_bytes, len(packed)
+    def add(self, chunk: int, packed: Any) -> None:
+        self._index[chunk] = self._n_bytes, len(packed)
         with self._path.open("ab") as file:
             file.write(packed)
         self._n_bytes += len(packed)

@@ -81,6 +81,10 @@ def copy_effects(
     first[types == RECESSIVE] = 0
     by_dosage = types == BY_DOSAGE
     if by_dosage.any():
-        zero, one, two = dosage_weights[by_dosage].T[:, :, np.newaxis]
-        none[by_dosage], first[by_dosage], second[by_dosage] = zero, one - zero, two - 2 * one + zero
+        weight_0, weight_1, weight_2 = dosage_weights[by_dosage].T[:, :, np.newaxis]
+        none[by_dosage], first[by_dosage], second[by_dosage] = (
+            weight_0,
+            weight_1 - weight_0,
+            weight_2 - 2 * weight_1 + weight_0,
+        )
     return none, first, second

@@ -13,7 +13,7 @@ BUILD_REMARKS = (
     *("genomebuild", "assembly", "build"),
 )
 HARMONISED_BUILD = "hmpos_build"
-# Assemblies by their numbers: those of the Genome Reference Consortium (before it NCBI), and those of UCSC.
+# Assemblies by their numbers, of the Genome Reference Consortium (before it NCBI) and of UCSC.
 BUILDS = {
     **{"38": "GRCh38", "37": "GRCh37", "36": "NCBI36", "35": "NCBI35"},
     **{"19": "GRCh37", "18": "NCBI36", "17": "NCBI35"},

@@ -83,9 +83,9 @@ def remove_own(directory: Path | str, *, names: set[str], kind: str) -> None:
 
 
 def require_regular(path: Path | str) -> None:
-    """Refuse what is there, but is neither a file on a disk nor a folder; a link to a file is fine.
+    """Refuse a path that is neither a file on a disk nor a folder; a link to a file is fine.
 
-    A pipe is waited for without an end, and can be read only once, but checks and jobs read files again.
+    Reading a pipe could block for ever, and works only once, but checks and jobs read files again.
     """
     try:
         mode = os.stat(path).st_mode  # noqa: PTH116 - takes a path of any kind
@@ -129,13 +129,15 @@ def file_digest(path: Path | str) -> str:
 
 def files_below(path: Path | str) -> list[Path]:
     """List all files of a folder, sorted, and of folders to which links in it lead; ``rglob`` skips these."""
-    found = []
+    paths = []
     for folder, folders, names in os.walk(path, followlinks=True):
-        found += [Path(folder, name) for name in names]
+        paths += [Path(folder, name) for name in names]
         # A link to a folder on the way leads to no other file, and two would lead on for ever.
-        above = {os.path.realpath(one) for one in (folder, *Path(folder).parents)}
-        folders[:] = [one for one in folders if os.path.realpath(Path(folder, one)) not in above]
-    return sorted(file for file in found if file.is_file())
+        above = {os.path.realpath(directory) for directory in (folder, *Path(folder).parents)}
+        folders[:] = [
+            directory for directory in folders if os.path.realpath(Path(folder, directory)) not in above
+        ]
+    return sorted(file for file in paths if file.is_file())
 
 
 def folder_digest(path: Path | str) -> str:
@@ -167,9 +169,9 @@ def write_text(path: Path | str, text: str) -> None:
     remove(digest_file(path))
     content = text.encode("utf-8")
     line = f"{hashlib.sha256(content).hexdigest()}  {Path(path).name}\n"
-    for name, whole in ((path, content), (digest_file(path), line.encode("utf-8"))):
+    for name, file_content in ((path, content), (digest_file(path), line.encode("utf-8"))):
         with replacing(name) as temporary:
-            temporary.write_bytes(whole)
+            temporary.write_bytes(file_content)
 
 
 def read_bytes(path: Path | str) -> bytes:
@@ -295,7 +297,7 @@ class LazyArrays(Mapping):
     """Arrays of such a file, each read whenever it is taken; the file stays open meanwhile."""
 
     def __init__(self, path: Path | str, names: Mapping[str, str]) -> None:
-        """Open a file; `names` are those of arrays in it, by the names by which they are taken."""
+        """Open a file; `names` are the names of its arrays, by the keys of this mapping."""
         self._path, self._names = path, names
         with _as_written(path):
             self._arrays = np.load(path, allow_pickle=False)

@@ -78,7 +78,7 @@ class DeclaredBuild(NamedTuple):
 def declared_builds(headers: "Mapping[str, VcfHeader]") -> list[DeclaredBuild]:
     """Return the builds that headers show, by chromosome, with or without ``chr``.
 
-    There is one for each chromosome whose declared length is that of a known build, or whose name is an
+    There is one for each chromosome with the declared length of a known build, or whose name is an
     accession of one. A length of neither build shows nothing: PLINK writes the last position plus one, and
     `bcftools convert` 2^31 - 1.
     """
@@ -136,7 +136,9 @@ class BuildCheck:
 
     def finish(self) -> None:
         """Refuse the file if more of its known SNPs are evidence for another build than `build`."""
-        build, snps = max(self._evidence.items(), key=lambda item: len(item[1]), default=(self._build, {}))
+        build, snps = max(
+            self._evidence.items(), key=lambda build_snps: len(build_snps[1]), default=(self._build, {})
+        )
         if len(snps) <= len(self._evidence[self._build]):
             return
         shown = " and ".join(f"{name} at {site}" for name, site in list(snps.items())[:2])

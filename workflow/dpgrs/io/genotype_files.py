@@ -60,9 +60,9 @@ def joined_header(headers: Sequence[VcfHeader]) -> VcfHeader:
 
     Parts of a chromosome must hold the same people in the same order.
     """
-    first, *others = headers
+    first, *other_headers = headers
     contigs = dict(first.contigs)
-    for other in others:
+    for other in other_headers:
         if other.samples != first.samples:
             raise DpgrsError(
                 f"`{other.path}` must hold the same people in the same order as `{first.path}`, as parts of "
@@ -167,8 +167,8 @@ class PartsReader:
         self._readers = readers
 
     def __getattr__(self, counter: str) -> Any:
-        first, *others = (getattr(reader, counter) for reader in self._readers)
-        return sum(others, start=first)
+        first, *further = (getattr(reader, counter) for reader in self._readers)
+        return sum(further, start=first)
 
     def batches(self, n_variants: int) -> Iterator[VariantBatch]:
         """Yield batches of `n_variants`, the last of every part of fewer; refuse parts that overlap."""

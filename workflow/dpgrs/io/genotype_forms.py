@@ -1,4 +1,4 @@
-"""The formats of genotype files: by which ending each is recognised, and what reads it.
+"""The formats of genotype files, with their file endings and readers.
 
 A format is declared only here: ingest, the checks before any job, the size of a study and `dpgrs score` use
 `form_of`.
@@ -26,11 +26,11 @@ SITE_BYTES, RECORD_BYTES, CALL_BYTES = 20, 50, 0.04
 
 
 class Vcf:
-    """VCF; the other formats override what is different."""
+    """VCF; the other formats override what differs."""
 
     source = "vcf"  # the value of `cohort.source` for such files
     words = "a VCF, BCF or VCF Zarr"  # the name of such files in messages
-    endings: tuple[str, ...] = ()  # by which they are recognised; VCF and BCF are by their first bytes
+    endings: tuple[str, ...] = ()  # that identify the format; first bytes identify VCF and BCF
     is_listed = False  # whether their reader is a `dpgrs.io.listed_reader.ListedReader`
 
     def files(self, path: Path) -> list[Path]:

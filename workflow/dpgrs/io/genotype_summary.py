@@ -37,7 +37,7 @@ class GenotypeSummary:
 
     def save(self, path: Path | str) -> None:
         """Write it as one file."""
-        save_arrays(path, {name: np.asarray(value) for name, value in asdict(self).items()})
+        save_arrays(path, {name: np.asarray(field) for name, field in asdict(self).items()})
 
     @classmethod
     def load(cls, path: Path | str) -> Self:

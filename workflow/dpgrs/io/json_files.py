@@ -15,9 +15,9 @@ def write_json(path: Path | str, value: Any) -> None:
 def read_json(path: Path | str, *, kind: type = dict, fix: str = RUN_AGAIN) -> Any:
     """Read a file of JSON that dpgrs wrote, whose value is of a kind, dict or list; `fix` is the remedy."""
     try:
-        value = json.loads(read_bytes(path).decode("utf-8"))
+        content = json.loads(read_bytes(path).decode("utf-8"))
     except (OSError, ValueError, RecursionError):
-        value = None
-    if not isinstance(value, kind):
+        content = None
+    if not isinstance(content, kind):
         raise not_as_written(path, kind="JSON", fix=fix)
-    return value
+    return content

@@ -1,4 +1,4 @@
-"""Common SNPs with their positions in three builds, by which a file without a header gives its build away.
+"""Common SNPs with their positions in three builds, which identify the build of a file without a header.
 
 All autosomes have some, 21 just one. Each position was read in a source for its build:
 

@@ -198,13 +198,13 @@ class ListedReader:
         pair = records.groupby(["ref", "alt"], sort=False).ngroup().to_numpy()
         first, n_records = np.unique(pair, return_index=True, return_counts=True)[1:]
         pairs = records[["ref", "alt"]].iloc[first].itertuples(index=False)
-        kept = [
+        usable = [
             self._usable_alts(ref, alts.split(","), records.iloc[record], n_records=int(count))
             for (ref, alts), record, count in zip(pairs, first, n_records, strict=True)
         ]
-        record, choice = _expand(pair, np.array([len(alts) for alts in kept], dtype=np.int64))
+        record, choice = _expand(pair, np.array([len(alts) for alts in usable], dtype=np.int64))
         rows = records.take(record)[["contig", "position", "id", "ref"]]
-        alleles = pd.DataFrame([alt for alts in kept for alt in alts], columns=["allele", "alt"])
+        alleles = pd.DataFrame([alt for alts in usable for alt in alts], columns=["allele", "alt"])
         rows[["allele", "alt"]] = alleles.take(choice).set_index(rows.index)
         return rows.rename_axis("record").reset_index()
 
@@ -215,13 +215,13 @@ class ListedReader:
         try:
             # PLINK 1 writes 0 for an allele that nobody carries.
             named = ["." if alt == "0" else alt for alt in alts]
-            kept, reasons = usable_alts(ref, named, keeps_symbols=self._keeps_symbols)
+            usable, reasons = usable_alts(ref, named, keeps_symbols=self._keeps_symbols)
             require_distinct_alleles(ref, alts)
         except BadRecordError as problem:
             raise self._error(record["contig"], record["position"], problem) from None
         for reason in reasons:
             self.skipped[reason] += n_records
-        return [(number, alts[number - 1]) for number in kept]
+        return [(number, alts[number - 1]) for number in usable]
 
     def _bits_batch(self, rows: pd.DataFrame, pack: BitsOf) -> VariantBatch:
         planes = self._empty_planes(len(rows))

@@ -54,8 +54,8 @@ def alternate_of(first: pd.Series, second: pd.Series, ref: pd.Series, alt: pd.Se
 
 def require_one_record(paths: Iterable[Path], sites: pd.DataFrame, rows: pd.DataFrame) -> None:
     """Refuse files without a record of a public site, or with several, before genotypes are read."""
-    place = ["position", "ref", "alt"]
-    n_records = rows.groupby(place).size().reindex(pd.MultiIndex.from_frame(sites[place]), fill_value=0)
+    site_key = ["position", "ref", "alt"]
+    n_records = rows.groupby(site_key).size().reindex(pd.MultiIndex.from_frame(sites[site_key]), fill_value=0)
     for is_wrong, got, remedy in (
         (n_records == 0, "none", "Give unfiltered files, or public sites that are all in the files' list"),
         (n_records > 1, "several", "Leave all but one out, or take these out of the public sites"),

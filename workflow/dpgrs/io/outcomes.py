@@ -1,6 +1,6 @@
 """Outcomes of a replicate and its split: on disk a Zarr group, written and read in parts of the rows.
 
-What is small lies beside the values in `TERMS`, since Zarr takes milliseconds for each array.
+Small arrays lie beside the values in `TERMS`, since Zarr takes milliseconds for each array.
 """
 
 from collections.abc import Iterable, Mapping
@@ -116,9 +116,9 @@ class Outcomes:
                     group[name][:, start : start + n_rows] = np.asarray(values)
                 start += n_rows
             seal(temporary, group, KIND, {"rows": str(self.rows), "sizes": list(self.values)})
-            save_arrays(temporary / TERMS, self._terms())  # last, as Zarr warns of unknown files
+            save_arrays(temporary / TERMS, self._small_arrays())  # last, as Zarr warns of unknown files
 
-    def _terms(self) -> dict[str, np.ndarray]:
+    def _small_arrays(self) -> dict[str, np.ndarray]:
         arrays = {"names": np.array(self.names, dtype=str), "is_training": self.is_training}
         arrays |= {"prevalence": self.prevalence, "population_prevalence": self.population_prevalence}
         if self.components is not None:
@@ -153,8 +153,8 @@ class Outcomes:
 
 def _array_name(size: int, block: Mapping[int, Any]) -> str:
     """Return the name of the array of the values of a number of variants."""
-    first, *others = block.values()
-    return _SHARED if all(values is first for values in others) else f"{_SHARED}_{size}"
+    first, *other_values = block.values()
+    return _SHARED if all(values is first for values in other_values) else f"{_SHARED}_{size}"
 
 
 def _create(group: Any, name: str, shape: tuple[int, int]) -> None:

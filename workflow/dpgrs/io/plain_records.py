@@ -22,7 +22,7 @@ _NO_SECOND = -2  # in the place of the second allele of a call of one
 _CERTAIN = 9, 10  # the least probability of a call, as a fraction
 
 
-# Of each byte of a .bed, by its codes of two bits from the lowest on: two copies of A1, missing, one, none.
+# The calls of each byte of a .bed; codes of two bits, the lowest first: two copies of A1, missing, one, none.
 _BED_CALLS = np.array([[1, 1, 0], [-1, -1, 0], [0, 1, 0], [0, 0, 0]], dtype=np.int8)[
     np.arange(256)[:, np.newaxis] >> np.array([0, 2, 4, 6]) & 3
 ]
@@ -175,7 +175,7 @@ def _of_probabilities(block: bytes, field: str) -> np.ndarray:
     marks = np.frombuffer(block, np.uint8, n_samples, offset=8)
     copies, is_missing = marks & 63, marks >= 128
     is_ordered, n_bits = block[8 + n_samples], block[9 + n_samples]
-    whole = 2**n_bits - 1
+    largest = 2**n_bits - 1
     packed = np.frombuffer(block, np.uint8, offset=10 + n_samples)
     if n_bits == 8:  # as nearly all files have, and many times as fast
         numbers = packed.astype(np.int64)
@@ -198,8 +198,8 @@ def _of_probabilities(block: bytes, field: str) -> np.ndarray:
         n_named = (len(pairs) if of_pairs else n_alleles) - 1
         for group in range(n_copies if is_ordered else 1):
             values = numbers[begins[people, np.newaxis] + n_named * group + np.arange(n_named)]
-            values = np.column_stack([values, whole - values.sum(axis=1)])
-            is_certain = _CERTAIN[1] * values >= _CERTAIN[0] * whole
+            values = np.column_stack([values, largest - values.sum(axis=1)])
+            is_certain = _CERTAIN[1] * values >= _CERTAIN[0] * largest
             choice = np.where(is_certain.any(axis=1), is_certain.argmax(axis=1), -1)
             if of_pairs:
                 calls[people, :2] = np.array([*pairs, (-1, -1)])[choice]
@@ -213,4 +213,4 @@ def _of_probabilities(block: bytes, field: str) -> np.ndarray:
             calls[people, 1] = np.where(calls[people, 0] >= 0, _NO_SECOND, -1)
     calls[is_missing, :2] = -1
     dosages[is_missing] = np.nan
-    return dosages[:, 1:] / whole if field == "DS" else calls
+    return dosages[:, 1:] / largest if field == "DS" else calls

@@ -26,7 +26,7 @@ def match_effects(file: EffectsFile, sites: pd.DataFrame) -> tuple[np.ndarray, d
     contigs = sites["contig"].astype(str).map(chromosome_name).to_numpy(dtype=object)
     refs, alts = (sites[name].str.upper().to_numpy(dtype=object) for name in ("ref", "alt"))
     ambiguous = np.array([is_ambiguous(*pair) for pair in zip(refs, alts, strict=True)], dtype=bool)
-    places = Places(contigs, sites["position"].to_numpy(dtype=np.int64))
+    site_places = Places(contigs, sites["position"].to_numpy(dtype=np.int64))
     values, times = np.zeros(len(sites)), np.zeros(len(sites), dtype=int)
     counts, known_snps = Counter(), []
     for rows in file.parts():
@@ -34,7 +34,7 @@ def match_effects(file: EffectsFile, sites: pd.DataFrame) -> tuple[np.ndarray, d
             known_snps.append(known_rows(rows.contig, rows.position, rows.id))
         effects = rows.effects[:, 0]
         used = np.flatnonzero(rows.position > 0)
-        index, site = places.pairs(rows.contig[used], rows.position[used])
+        index, site = site_places.pairs(rows.contig[used], rows.position[used])
         row = used[index]
         is_additive = rows.is_additive[row]
         counts["not additive"] += int((~is_additive).sum())
@@ -59,7 +59,7 @@ def match_effects(file: EffectsFile, sites: pd.DataFrame) -> tuple[np.ndarray, d
 
 
 def describe_counts(counts: Mapping[str, int], n_sites: int) -> str:
-    """Return a sentence on what was matched, from the counts of `match_effects`."""
+    """Return a sentence on the matched effects, from the counts of `match_effects`."""
     left_out = [f"{number} {name}" for name, number in sorted(counts.items()) if number and name != "matched"]
     words = f"{counts['matched']} of {n_sites} variants matched"
     return words + (f" (left out: {', '.join(left_out)})" if left_out else "")

@@ -52,11 +52,11 @@ COLUMNS = {
     "accession": {"accession"},
 }
 NUMBERS = ("beta", "ratio", "frequency")
-# Of a harmonised file, in another build than its own.
+# Columns of a harmonised file, in another build than its own.
 HARMONISED = {"contig": {"hm_chr"}, "position": {"hm_pos"}, "inferred": {"hm_inferotherallele"}}
 NEEDED = {"contig": "chr_name", "position": "chr_position", "effect_allele": "effect_allele"}
 ROWS_AT_A_TIME = 2**18
-# Of a file on disk: a larger one is read row by row.
+# Bytes on disk: a larger file is read row by row.
 LARGEST_AT_ONCE = 2**26
 _REMARK = re.compile(REMARK.pattern.encode())
 
@@ -211,8 +211,8 @@ def open_effects(
 ) -> EffectsFile:
     """Recognise the columns of a file of effects, plain or gzipped, from its head.
 
-    `build` is that of the study, None if it is not known; `several` allows weights of several scores. A file
-    without a column of a place, an allele or an effect, or of another genome build, is refused.
+    `build` is the study's genome build, None if unknown; `several` allows weights of several scores. A
+    file without a column of a place, an allele or an effect, or of another genome build, is refused.
     """
     head = head or head_of(path)
     names, remarks = head

@@ -80,7 +80,7 @@ def read_sealed(array: Any, selection: Any, damaged: DpgrsError) -> np.ndarray:
 
 def seal(path: Path, group: Any, kind: Kind, attributes: Mapping[str, Any]) -> None:
     """Write the attributes of a zarr.Group with all its arrays, with which it is whole."""
-    names = sorted(part.name for part in path.iterdir() if _metadata_of(part))
+    names = sorted(entry.name for entry in path.iterdir() if _metadata_of(entry))
     n_chunks = _count_chunks(path, group, names)
     attributes = {"format": kind.format, "format_version": kind.version, "n_chunks": n_chunks, **attributes}
     # At once: each key by itself would be a file written anew.
@@ -90,19 +90,22 @@ def seal(path: Path, group: Any, kind: Kind, attributes: Mapping[str, Any]) -> N
 def fingerprint(path: Path | str) -> str:
     """Return a digest of a group as it lies on disk, in hexadecimal, by the checksums of its chunks."""
     combined, path = hashlib.sha256(), Path(path)
-    for part in files_below(path):
+    for file_path in files_below(path):
         # Snakemake's own mark in a folder holds nothing.
-        if part.name == ".snakemake_timestamp":
+        if file_path.name == ".snakemake_timestamp":
             continue
-        size, is_chunk = part.stat().st_size, (part.parent / ".zarray").exists() and part.name[0] != "."
-        with part.open("rb") as file:
-            if part.parents[1].name == "c" and (part.parents[2] / SHARDED).exists():
-                combined.update(_checksums_of_shard(file, part.parents[2]))
+        size, is_chunk = (
+            file_path.stat().st_size,
+            (file_path.parent / ".zarray").exists() and file_path.name[0] != ".",
+        )
+        with file_path.open("rb") as file:
+            if file_path.parents[1].name == "c" and (file_path.parents[2] / SHARDED).exists():
+                combined.update(_checksums_of_shard(file, file_path.parents[2]))
                 file.seek(0, os.SEEK_END)
             elif is_chunk:
                 file.seek(-min(size, CHECKSUM), os.SEEK_END)
             digest = hashlib.file_digest(file, "sha256").hexdigest()
-        combined.update(f"{part.relative_to(path)} {size} {digest}\n".encode())
+        combined.update(f"{file_path.relative_to(path)} {size} {digest}\n".encode())
     return combined.hexdigest()
 
 
@@ -147,7 +150,7 @@ def _metadata_digest(path: Path, attributes: Mapping[str, Any]) -> str | None:
 
 
 def create_sharded(
-    folder: Path, packing: dict[str, Any], *, dtype: str, **terms: Any
+    folder: Path, packing: dict[str, Any], *, dtype: str, **options: Any
 ) -> tuple[Any, list[Any]]:
     """Create an array with shards; return it, and the codecs of numcodecs that pack its chunks."""
     import numcodecs
@@ -162,7 +165,7 @@ def create_sharded(
         shuffle=names[packing["shuffle"]],
     )
     packers = {"filters": None, "compressors": [blosc, Crc32cCodec()]}
-    array = zarr.create_array(folder, dtype=dtype, zarr_format=3, **packers, **terms)
+    array = zarr.create_array(folder, dtype=dtype, zarr_format=3, **packers, **options)
     return array, [numcodecs.get_codec(packing), numcodecs.get_codec({"id": "crc32c"})]
 
 
@@ -188,7 +191,7 @@ def _count_chunks(path: Path, group: Any, names: Iterable[str]) -> dict[str, int
     for name in names:
         if (path / name / SHARDED).exists():
             # An empty file would be read as zeros.
-            n_chunks[name] = sum(part.stat().st_size > 0 for part in (path / name / "c").glob("*/*"))
+            n_chunks[name] = sum(file.stat().st_size > 0 for file in (path / name / "c").glob("*/*"))
         else:
             n_chunks[name] = group[name].nchunks_initialized
     return n_chunks

@@ -46,7 +46,7 @@ def read_sites(path: Path | str, *, frequencies: Path | str | None = None) -> pd
     """Return public sites as in a file: contig, position, id, ref, alt and frequency (of ALT).
 
     The file has columns of these names, perhaps without `id` and `frequency`; common other names, such as
-    those of a VCF, are understood. `frequencies` is a table with the same columns, whose `frequency` is then
+    in a VCF, are understood. `frequencies` is a table with the same columns, whose `frequency` is then
     used. A site that is listed twice or has no frequency is refused.
     """
     sites = _read(path, needs_frequency=frequencies is None)
@@ -160,11 +160,11 @@ def _read(path: Path | str, *, needs_frequency: bool) -> pd.DataFrame:
     rows = rows_of(path)
     header = [plain_name(name) for name in header_of(rows, path)]
     columns = {name: find_column(header, aliases) for name, aliases in ALIASES.items()}
-    needed = (*SITE_COLUMNS, "frequency") if needs_frequency else SITE_COLUMNS
-    missing = [name for name in needed if columns[name] is None]
+    required = (*SITE_COLUMNS, "frequency") if needs_frequency else SITE_COLUMNS
+    missing = [name for name in required if columns[name] is None]
     if missing:
         raise DpgrsError(
-            f"`{path}`, line 1: must name the columns {', '.join(needed)}, got none for "
+            f"`{path}`, line 1: must name the columns {', '.join(required)}, got none for "
             f"{', '.join(missing)}. Add them."
         )
     sites, lines = [], {}

@@ -1,6 +1,6 @@
 """A store compared with its genotype files, which other code reads again.
 
-Of a VCF this is cyvcf2's own iteration over records, of PLINK files and BGEN `dpgrs.io.plain_records`.
+For a VCF this is cyvcf2's own iteration over records, for PLINK files and BGEN `dpgrs.io.plain_records`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,7 +29,7 @@ _MAKE_AGAIN = "Make the store again: dpgrs ingest-chromosome"
 _LARGEST_ROUNDING = DOSAGE_STEP / 2 + 2.0**-21
 
 
-# What a VCF of PLINK files has in place of an allele that nobody has.
+# The texts that a VCF of PLINK files has for an allele that nobody has.
 _UNSEEN = ("0", ".", "N")
 
 Site = tuple[str, int, str, str, str]  # contig, position, id, ref, alt
@@ -49,7 +49,7 @@ def check_store(store: Path | str, genotypes: Path | str | Sequence[Path | str])
 
     Genotypes are a VCF, BCF, ``.bed``, ``.pgen`` or ``.bgen``, a VCF with the same records, or a list of the
     chromosome's parts. Options are those recorded in the store, and it may hold some of the people of the
-    file; then these are compared. Of a store by fixed sites its variants are compared, whose alleles may be
+    file; then these are compared. A store by fixed sites is compared at its variants, whose alleles may be
     exchanged in the file. The first difference raises a DpgrsError, by its position and the place of the
     sample. The result has n_variants and n_samples.
     """
@@ -128,10 +128,10 @@ class _Records:
         self._is_ref_known = options.get("known_ref", False)
         self._has_dosages = options.get("field") == "DS"
         self._sites = None if sites is None else {position: alleles for position, *alleles in sites}
-        kept = set(people)
-        self.samples = [name for name in samples if name in kept]
+        chosen = set(people)
+        self.samples = [name for name in samples if name in chosen]
         has_all = len(self.samples) == len(samples)
-        self._people = slice(None) if has_all else np.array([name in kept for name in samples])
+        self._people = slice(None) if has_all else np.array([name in chosen for name in samples])
         self.counts = {"n_records": 0, "missing_alleles": 0, "haploid_calls": 0}
         self._is_of_plink = is_of_plink
 
@@ -147,19 +147,19 @@ class _Records:
             is_of_dosages = self._has_dosages and not {"DS", "HDS", "GP"}.isdisjoint(record.FORMAT)
             has_genotypes = is_of_dosages or "GT" in record.FORMAT
             is_usable = has_genotypes and (self._is_filter_kept or record.FILTER is None)
-            if is_usable and (kept := self._kept(record)):
-                yield from (self._dosages if is_of_dosages else self._calls)(record, kept)
+            if is_usable and (stored := self._stored_sites(record)):
+                yield from (self._dosages if is_of_dosages else self._calls)(record, stored)
 
-    def _kept(self, record: Any) -> dict[int, Site]:
+    def _stored_sites(self, record: Any) -> dict[int, Site]:
         """Return the alleles of a record that the store has as ALT, by number, and their sites."""
-        about = record.CHROM, record.POS, record.ID or "."
+        locus = record.CHROM, record.POS, record.ID or "."
         if self._sites is None:
             alts = [k for k, alt in enumerate(record.ALT, start=1) if _is_letters(record.REF + alt)]
-            return {k: (*about, record.REF, record.ALT[k - 1]) for k in alts}
+            return {k: (*locus, record.REF, record.ALT[k - 1]) for k in alts}
         listed, first, second = self._sites.get(record.POS, ()), record.REF, ",".join(record.ALT) or "."
         for number, named in ((1, (first, second)), (0, (second, first))):
-            if listed and all(name in (one, *_UNSEEN) for name, one in zip(named, listed, strict=True)):
-                return {number: (*about, *listed)}
+            if listed and all(name in (stored, *_UNSEEN) for name, stored in zip(named, listed, strict=True)):
+                return {number: (*locus, *listed)}
         return {}
 
     def _read(self) -> Iterator[Any]:
@@ -169,27 +169,27 @@ class _Records:
             except Exception as error:  # of no class of its own
                 raise DpgrsError(f"`{path}` cannot be read to its end. {COPY_AGAIN}") from error
 
-    def _calls(self, record: Any, kept: dict[int, Site]) -> Iterator[_Expected]:
+    def _calls(self, record: Any, stored: dict[int, Site]) -> Iterator[_Expected]:
         first, second, n_haploid = self._alleles(record.genotype.array())
         alleles = np.stack([first, second], axis=1)[self._people].ravel()
         # Haploid calls are counted as they are read, of everybody in the file; PLINK has none.
         if not self._is_of_plink:
             self.counts["haploid_calls"] += n_haploid
-        for k, site in kept.items():
+        for k, site in stored.items():
             expected = _Expected(site, alleles == k, alleles < 0)
             if self._has_dosages:
                 expected = _of_dosages(site, _counted(alleles, k))
             self.counts["missing_alleles"] += np.count_nonzero(expected.is_missing)
             yield expected
 
-    def _dosages(self, record: Any, kept: dict[int, Site]) -> Iterator[_Expected]:
+    def _dosages(self, record: Any, stored: dict[int, Site]) -> Iterator[_Expected]:
         alleles, is_one = None, False
         if "GT" in record.FORMAT:
             calls = record.genotype.array()[self._people]
             first, second, _ = self._alleles(record.genotype.array())
             is_one = (calls[:, 0] >= 0) & ((calls[:, 1] == -2) if calls.shape[1] > 2 else True)
             alleles = np.stack([first, second], axis=1)[self._people].ravel()
-        for k, site in kept.items():
+        for k, site in stored.items():
             dosages = np.full(len(self.samples), np.nan)
             for name, dosages_of in (("DS", _of_ds), ("HDS", _of_hds), ("GP", _of_gp)):
                 if name in record.FORMAT:
@@ -297,11 +297,11 @@ def _is_of_plink(store: HaplotypeStore) -> bool:
 
 
 def _compare_counts(store: HaplotypeStore, path: Path, records: _Records) -> None:
-    for name, value in records.counts.items():
+    for name, counted in records.counts.items():
         # A store of a version that knew no haploid calls has none of them.
         recorded = store.attributes["counts"].get(name, 0)
-        if recorded != value:
-            raise _difference(store, path, f"in `{name}`: the file has {value}, the store says {recorded}")
+        if recorded != counted:
+            raise _difference(store, path, f"in `{name}`: the file has {counted}, the store says {recorded}")
 
 
 def _difference(store: HaplotypeStore, path: Path, where: str) -> DpgrsError:

@@ -49,7 +49,7 @@ class StoredGenotypes:
 
 
 def _together(columns: np.ndarray) -> slice | np.ndarray:
-    """Return a slice in place of ascending indices without a gap, which is read without a copy."""
+    """Return a slice for ascending indices without a gap: it is read without a copy."""
     first, last = int(columns[0]), int(columns[-1]) + 1
     return slice(first, last) if last - first == len(columns) else columns
 

@@ -1,7 +1,7 @@
 """The variant set of a table of real numbers: its columns as dosages on a public grid, within public ranges.
 
 A value v of a column between low and high becomes the dosage 2 (v - low)/(high - low), in `half` coding
-x = dosage - 1 in [-1, 1]; what is beyond is clipped. A public centre is the frequency of the column, half its
+x = dosage - 1 in [-1, 1]; values beyond are clipped. A public centre is the frequency of the column, half its
 dosage, so that `frequency` coding, whose rows tight bounds clip, is centred there.
 """
 

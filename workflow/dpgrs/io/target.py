@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 MISSING_STEPS = 2**16 - 1
 LISTED_ROWS = 2**16
-# Of the bits of a batch, and the least and most rows of one.
+# The bytes of the bits of a batch, and its least and most rows.
 BATCH_BYTES, FEWEST_ROWS, MOST_ROWS = 2**26, 64, 2**14
 SITE = ("contig", "position", "id", "ref", "alt")
 

@@ -58,13 +58,13 @@ class VariantFilters:
 
     def __post_init__(self) -> None:
         for name, top in (("maf", 0.5), ("missing", 1), ("hwe", 0.5)):
-            value = getattr(self, name)
-            if not 0 <= value <= top:
-                raise UsageError(f"`{name}` must be in [0, {top:g}], got {value}.")
+            setting = getattr(self, name)
+            if not 0 <= setting <= top:
+                raise UsageError(f"`{name}` must be in [0, {top:g}], got {setting}.")
         for name in ("ambiguous", "multiallelic"):
-            value = getattr(self, name)
-            if value not in CHOICES:
-                raise UsageError(f"`{name}` must be one of {', '.join(CHOICES)}, got {value}.")
+            setting = getattr(self, name)
+            if setting not in CHOICES:
+                raise UsageError(f"`{name}` must be one of {', '.join(CHOICES)}, got {setting}.")
         if not self.classes or not set(self.classes) <= set(CLASSES):
             got = ", ".join(self.classes) or "nothing"
             raise UsageError(f"`classes` must be among {', '.join(CLASSES)}, got {got}.")
@@ -152,7 +152,7 @@ def too_few(counts: pd.DataFrame, *, size: int, what: str, fix: str, fixed: Sequ
     setting changes the reasons in `fixed`.
     """
     total = counts.drop(columns="chromosome").sum()
-    kept, rows = int(total["kept"]), int(total["rows"])
+    n_kept, n_rows = int(total["kept"]), int(total["rows"])
     left_out = {name: int(total[name]) for name in (*REASONS, "ld") if total[name]}
     n_never = sum(left_out.pop(name, 0) for name in fixed)
     by = [f"{n:,} by `variants.{SETTINGS.get(name, name)}`" for name, n in left_out.items()]
@@ -160,8 +160,8 @@ def too_few(counts: pd.DataFrame, *, size: int, what: str, fix: str, fixed: Sequ
     sentences = [f"Left out are {', '.join(by)}."] * bool(by)
     sentences.append(f"Lower it, {'loosen these filters, ' if left_out else ''}or {fix}.")
     return (
-        f"`variants.size` must be at most the number of {what} that pass all filters, {kept or 'none'} of "
-        f"{rows:,}, got {size}. {' '.join(sentences)}"
+        f"`variants.size` must be at most the number of {what} that pass all filters, {n_kept or 'none'} of "
+        f"{n_rows:,}, got {size}. {' '.join(sentences)}"
     )
 
 

@@ -49,7 +49,7 @@ class VariantSet(HaplotypeStore):
 
     @property
     def is_table(self) -> bool:
-        """Whether its columns are those of a table of real numbers."""
+        """Whether its columns come from a table of real numbers."""
         return self.attributes.get("options", {}).get("kind") == TABLE_KIND
 
     def genotypes(

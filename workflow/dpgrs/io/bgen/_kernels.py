@@ -43,10 +43,10 @@ def plain_decode_calls(raw, ploidy, n_alleles, is_phased, n_bits, alleles):
     """Do the same as `decode_calls`, by numpy where all samples have two copies of two alleles."""
     if n_alleles != 2 or (ploidy & _PLOIDY != DIPLOID).any():
         return _decode_calls(raw, ploidy, n_alleles, is_phased, n_bits, alleles)
-    numbers, whole = plain_read_pairs(raw, len(ploidy), n_bits), 2**n_bits - 1
-    left = whole - numbers if is_phased else whole - numbers.sum(axis=1)
+    numbers, largest = plain_read_pairs(raw, len(ploidy), n_bits), 2**n_bits - 1
+    left = largest - numbers if is_phased else largest - numbers.sum(axis=1)
     is_missing = ploidy & _MISSING_FLAG != 0
-    is_likely, is_left = 10 * numbers >= CERTAIN_TENTHS * whole, 10 * left >= CERTAIN_TENTHS * whole
+    is_likely, is_left = 10 * numbers >= CERTAIN_TENTHS * largest, 10 * left >= CERTAIN_TENTHS * largest
     if is_phased:
         calls = np.where(is_left, 1, np.where(is_likely, 0, -1))
     else:
@@ -62,13 +62,13 @@ def plain_decode_dosages(raw, ploidy, n_alleles, is_phased, n_bits, allele, dosa
     """Do the same as `decode_dosages`, by numpy where all samples have two copies of two alleles."""
     if n_alleles != 2 or (ploidy & _PLOIDY != DIPLOID).any():
         return _decode_dosages(raw, ploidy, n_alleles, is_phased, n_bits, allele, dosages)
-    numbers, whole = plain_read_pairs(raw, len(ploidy), n_bits), 2**n_bits - 1
+    numbers, largest = plain_read_pairs(raw, len(ploidy), n_bits), 2**n_bits - 1
     is_missing = ploidy & _MISSING_FLAG != 0
-    if (is_bad := ~is_missing & (not is_phased) & (numbers.sum(axis=1) > whole)).any():
+    if (is_bad := ~is_missing & (not is_phased) & (numbers.sum(axis=1) > largest)).any():
         return int(is_bad.argmax())
     of_ref = numbers.sum(axis=1) if is_phased else 2 * numbers[:, 0] + numbers[:, 1]
-    copies = of_ref if allele == 0 else 2 * whole - of_ref
-    dosages[:] = np.where(is_missing, -1, copies / np.float64(whole))
+    copies = of_ref if allele == 0 else 2 * largest - of_ref
+    dosages[:] = np.where(is_missing, -1, copies / np.float64(largest))
     return ALL_TAKEN
 
 
@@ -105,16 +105,16 @@ def likely_choice(raw, at, n_bits, n_choices):
 
     -2 where they add up to more than 1.
     """
-    whole = (np.int64(1) << n_bits) - 1
-    left, found = whole, -1
+    largest = (np.int64(1) << n_bits) - 1
+    left, certain_choice = largest, -1
     for choice in range(n_choices - 1):
-        value = read_bits(raw, at + choice * n_bits, n_bits)
-        left -= value
-        if 10 * value >= CERTAIN_TENTHS * whole:
-            found = choice
+        probability = read_bits(raw, at + choice * n_bits, n_bits)
+        left -= probability
+        if 10 * probability >= CERTAIN_TENTHS * largest:
+            certain_choice = choice
     if left < 0:
         return -2
-    return n_choices - 1 if 10 * left >= CERTAIN_TENTHS * whole else found
+    return n_choices - 1 if 10 * left >= CERTAIN_TENTHS * largest else certain_choice
 
 
 @compiled
@@ -130,19 +130,19 @@ def decode_common_calls(raw, ploidy, is_phased, alleles):
         first, second = np.int64(raw[2 * sample]), np.int64(raw[2 * sample + 1])
         left = 255 - first - second
         if ploidy[sample] & _MISSING_FLAG:
-            one = other = -1
+            first_allele = second_allele = -1
         elif is_phased:
-            one = 0 if first >= _CERTAIN else 1 if first <= 255 - _CERTAIN else -1
-            other = 0 if second >= _CERTAIN else 1 if second <= 255 - _CERTAIN else -1
+            first_allele = 0 if first >= _CERTAIN else 1 if first <= 255 - _CERTAIN else -1
+            second_allele = 0 if second >= _CERTAIN else 1 if second <= 255 - _CERTAIN else -1
         elif left < 0:
             return sample
         elif first >= _CERTAIN:
-            one = other = 0
+            first_allele = second_allele = 0
         elif second >= _CERTAIN:
-            one, other = 0, 1
+            first_allele, second_allele = 0, 1
         else:
-            one = other = 1 if left >= _CERTAIN else -1
-        alleles[2 * sample], alleles[2 * sample + 1] = one, other
+            first_allele = second_allele = 1 if left >= _CERTAIN else -1
+        alleles[2 * sample], alleles[2 * sample + 1] = first_allele, second_allele
     return ALL_TAKEN
 
 
@@ -181,8 +181,8 @@ def _decode_calls(raw, ploidy, n_alleles, is_phased, n_bits, alleles):
     n_pairs = n_alleles * (n_alleles + 1) // 2
     for sample in range(len(ploidy)):
         copies, is_missing = ploidy[sample] & _PLOIDY, ploidy[sample] & _MISSING_FLAG
-        place = 2 * sample
-        alleles[place] = alleles[place + 1] = -1
+        column = 2 * sample
+        alleles[column] = alleles[column + 1] = -1
         if is_phased or copies == HAPLOID:
             for copy in range(copies):
                 choice = likely_choice(raw, at, n_bits, n_alleles)
@@ -190,9 +190,9 @@ def _decode_calls(raw, ploidy, n_alleles, is_phased, n_bits, alleles):
                 if not is_missing:
                     if choice == -2:
                         return sample
-                    alleles[place + copy] = choice
-            if copies == HAPLOID and alleles[place] >= 0:
-                alleles[place + 1] = NO_ALLELE
+                    alleles[column + copy] = choice
+            if copies == HAPLOID and alleles[column] >= 0:
+                alleles[column + 1] = NO_ALLELE
         else:
             choice = likely_choice(raw, at, n_bits, n_pairs)
             at += (n_pairs - 1) * n_bits
@@ -203,7 +203,7 @@ def _decode_calls(raw, ploidy, n_alleles, is_phased, n_bits, alleles):
                     second = 0
                     while (second + 1) * (second + 2) // 2 <= choice:
                         second += 1
-                    alleles[place], alleles[place + 1] = choice - second * (second + 1) // 2, second
+                    alleles[column], alleles[column + 1] = choice - second * (second + 1) // 2, second
     return ALL_TAKEN
 
 
@@ -219,9 +219,9 @@ def expected_copies(raw, at, n_bits, n_alleles, allele, is_paired):
         for first in range(second + 1 if is_paired else 1):
             n_same = ((first == allele) + (second == allele)) if is_paired else (second == allele)
             is_last = second == n_alleles - 1 and (not is_paired or first == second)
-            value = left if is_last else read_bits(raw, at + choice * n_bits, n_bits)
-            left -= 0 if is_last else value
-            copies += n_same * value
+            probability = left if is_last else read_bits(raw, at + choice * n_bits, n_bits)
+            left -= 0 if is_last else probability
+            copies += n_same * probability
             choice += 1
     return -1 if left < 0 else copies
 
@@ -241,18 +241,18 @@ def _decode_dosages(raw, ploidy, n_alleles, is_phased, n_bits, allele, dosages):
     """
     if is_common(ploidy, n_alleles, n_bits):
         return decode_common_dosages(raw, ploidy, is_phased, allele, dosages)
-    at, whole = 0, np.float64((np.int64(1) << n_bits) - 1)
+    at, largest = 0, np.float64((np.int64(1) << n_bits) - 1)
     n_pairs = n_alleles * (n_alleles + 1) // 2
     for sample in range(len(ploidy)):
         copies, is_missing = ploidy[sample] & _PLOIDY, ploidy[sample] & _MISSING_FLAG
         total = np.int64(0)
         if is_phased or copies == HAPLOID:
             for _ in range(copies):
-                part = expected_copies(raw, at, n_bits, n_alleles, allele, False)
+                expected = expected_copies(raw, at, n_bits, n_alleles, allele, False)
                 at += (n_alleles - 1) * n_bits
-                if part < 0 and not is_missing:
+                if expected < 0 and not is_missing:
                     return sample
-                total += part
+                total += expected
             if copies == HAPLOID:
                 total *= 2
         else:
@@ -260,7 +260,7 @@ def _decode_dosages(raw, ploidy, n_alleles, is_phased, n_bits, allele, dosages):
             at += (n_pairs - 1) * n_bits
             if total < 0 and not is_missing:
                 return sample
-        dosages[sample] = -1 if is_missing else total / whole
+        dosages[sample] = -1 if is_missing else total / largest
     return ALL_TAKEN
 
 

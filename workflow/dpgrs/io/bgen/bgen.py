@@ -1,7 +1,7 @@
 """Genotypes from BGEN 1.2 and 1.3 as calls that are certain, or as dosages.
 
-Read by code of our own: libraries give probabilities rounded to float32, and not how many bits the file has.
-So a dosage near the middle of two steps could differ between machines.
+dpgrs reads the file itself: libraries round probabilities to float32, and do not give the number of bits.
+With them a dosage near the middle of two steps could differ between machines.
 """
 
 import re
@@ -28,8 +28,8 @@ _COLUMNS = ["contig", "position", "id", "ref", "alt"]
 def read_header(path: Path) -> VcfHeader:
     """Read the samples of a BGEN, from its own ids or from a ``.sample`` of its name beside it.
 
-    Contigs are those of the index, none without an index. BGEN 1.1, no ids, repeated ids and a table of other
-    samples are refused.
+    Contigs come from the index; without an index there are none. BGEN 1.1, no ids, repeated ids and a table
+    of other samples are refused.
     """
     head, table = read_bgen_header(path), sample_table(path)
     samples = head.samples

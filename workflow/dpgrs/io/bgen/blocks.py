@@ -85,10 +85,10 @@ class BgenFile:
 
     def read(self, at: int, n_bytes: int) -> bytes:
         """Return `n_bytes` from an offset."""
-        data = os.pread(self._file.fileno(), n_bytes, at) if n_bytes <= self.size - at else b""
-        if len(data) != n_bytes:
+        content = os.pread(self._file.fileno(), n_bytes, at) if n_bytes <= self.size - at else b""
+        if len(content) != n_bytes:
             raise self.damage()
-        return data
+        return content
 
     def numbers(self, form: str, at: int) -> tuple[int, ...]:
         """Return numbers from an offset, by a format of `struct`."""
@@ -140,10 +140,10 @@ def _variant(head: bytes, at: int, size: int) -> Variant:
         allele, start = _text(head, start, "<I")
         alleles.append(allele)
     (n_bytes,) = struct.unpack_from("<I", head, start)
-    data = at + start + 4
-    if data + n_bytes > size:
+    begin = at + start + 4
+    if begin + n_bytes > size:
         raise ValueError
-    return Variant(contig, position, id_ or ".", alleles, data, data + n_bytes)
+    return Variant(contig, position, id_ or ".", alleles, begin, begin + n_bytes)
 
 
 def _text(head: bytes, start: int, form: str) -> tuple[str, int]:
@@ -194,9 +194,9 @@ def indexed(path: Path, query: str, *values: str) -> list[tuple[Any, ...]]:
         with closing(
             sqlite3.connect(f"{index.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
         ) as database:
-            about = database.execute("SELECT file_size, first_1000_bytes FROM Metadata").fetchall()
+            metadata = database.execute("SELECT file_size, first_1000_bytes FROM Metadata").fetchall()
             with path.open("rb") as file:
-                if about != [(path.stat().st_size, file.read(_INDEX_HEAD))]:
+                if metadata != [(path.stat().st_size, file.read(_INDEX_HEAD))]:
                     raise DpgrsError(f"`{index}` belongs to another version of `{path.name}`. {again}")
             return database.execute(query, values).fetchall()
     except (sqlite3.Error, OSError) as error:

@@ -88,7 +88,7 @@ class _BedRows:
                     pieces = list(rows[run[0] : run[-1] + 1])
                     if os.preadv(file.fileno(), pieces, offset) < len(run) * self._n_bytes:
                         raise DpgrsError(f"`{self._path}` is truncated or damaged. {COPY_AGAIN}")
-                # Bits beyond the last person are 0: the size alone does not tell 5 people from 8.
+                # Bits beyond the last person are 0: the size does not distinguish 5 people from 8.
                 if (rows[:, -1].astype(np.int64) >> (2 * n_last)).any():
                     fam = self._path.with_suffix(".fam").name
                     raise DpgrsError(
@@ -135,8 +135,8 @@ def pgen_bits(path: Path, *, n_samples: int, n_alts: np.ndarray) -> "BitsOf":
             block = slice(start, start + step)
             some, planes = records[block], (haplotypes[block], missing[block])
             if has_phase or (n_alts[some] > 1).any():
-                place = np.arange(len(some))
-                pack_calls(*read_calls(some), place, alleles[block], -1, False, *planes)
+                row_records = np.arange(len(some))
+                pack_calls(*read_calls(some), row_records, alleles[block], -1, False, *planes)
                 continue
             with _damage_named(path):
                 pgen.read_list(some.astype(np.uint32), counts)

@@ -42,7 +42,7 @@ _CALLS_ALONE, _DOSAGE_BITS = 2, 0x60
 def read_plink_header(path: Path | str) -> VcfHeader:
     """Read the samples and contigs of a set of PLINK files, and check that its files belong together.
 
-    The path is that of the ``.bed`` or ``.pgen``; the other two files lie beside it. Contigs are those that
+    The path leads to the ``.bed`` or ``.pgen``; the other two files lie beside it. Contigs are those that
     have variants, with lengths that a ``.pvar`` declares.
     """
     files = plink_files(path)

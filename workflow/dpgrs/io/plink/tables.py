@@ -175,13 +175,15 @@ def _read_plain_table(
         first = next(islice(file, n_skipped, None), b"").rstrip(b"\r\n")
     mark = "\t" if b"\t" in first else " "
     joins = separator != "\t"
-    terms = {"separator": mark, "n_columns": first.count(mark.encode()) + 1, "joins": joins}
-    blocks = plain_columns(path, n_skipped=n_skipped, texts=columns, **terms)
-    parts = [[column.to_pandas() for column in texts] for texts, _ in blocks]
-    if not parts or any((cells == "").any() for part in parts for cells in part):
+    table_format = {"separator": mark, "n_columns": first.count(mark.encode()) + 1, "joins": joins}
+    blocks = plain_columns(path, n_skipped=n_skipped, texts=columns, **table_format)
+    column_blocks = [[column.to_pandas() for column in texts] for texts, _ in blocks]
+    if not column_blocks or any((cells == "").any() for block in column_blocks for cells in block):
         raise NotPlainError
-    whole = [pd.concat(of_column, ignore_index=True) for of_column in zip(*parts, strict=True)]
-    return pd.DataFrame(dict(zip(columns, whole, strict=True)))
+    joined_columns = [
+        pd.concat(of_column, ignore_index=True) for of_column in zip(*column_blocks, strict=True)
+    ]
+    return pd.DataFrame(dict(zip(columns, joined_columns, strict=True)))
 
 
 def _read_table(

@@ -1,7 +1,7 @@
 """Sample ids that differ only in case, blanks or invisible characters: perhaps one person under two ids.
 
-dpgrs takes them as different people. Whoever is in the data twice loses twice as much, so the operator is
-told how many there are.
+dpgrs takes them as different people. A person who is in the data twice loses twice as much, so dpgrs reports
+the number of such ids.
 """
 
 import unicodedata

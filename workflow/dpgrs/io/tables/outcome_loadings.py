@@ -12,8 +12,8 @@ from dpgrs.io.tables.tables import find_column, header_of, numbers_of, plain_nam
 
 # Outcomes have variance 1, of which loadings that were printed may carry a little more by rounding.
 LARGEST_SHARE = 1.05
-# Of a component, its largest one: a millionth of a millionth of an outcome's variance is next to nothing, and
-# squares of far smaller ones are no numbers of full precision any more.
+# A component's largest loading is at least this: a millionth of a millionth of an outcome's variance is next
+# to nothing, and squares of far smaller ones are no numbers of full precision any more.
 LEAST_LOADING = 1e-6
 
 
@@ -44,12 +44,12 @@ class OutcomeLoadings:
 
         A study with other outcomes is refused.
         """
-        others = sorted(set(names) ^ set(self.outcomes))
-        if others:
-            side = "the study alone" if others[0] in names else "the table alone"
+        unmatched = sorted(set(names) ^ set(self.outcomes))
+        if unmatched:
+            side = "the study alone" if unmatched[0] in names else "the table alone"
             raise DpgrsError(
                 f"`{self.path}` must have a line for each outcome of the study and no other, got "
-                f"`{others[0]}` in {side}. Add or remove lines, or outcomes."
+                f"`{unmatched[0]}` in {side}. Add or remove lines, or outcomes."
             )
         return self.values[[self.outcomes.index(name) for name in names]]
 

@@ -157,8 +157,8 @@ def describe_counts(table: pd.DataFrame, *, who: str = "") -> list[str]:
     table = table.sort_values("values", kind="stable")
     values = table["values"].tolist()
     named = [
-        f"{shown(name)} {value:,} ({missing:.1%} missing)"
-        for name, value, missing in zip(table["name"], values, table["missing"], strict=True)
+        f"{shown(name)} {n_known:,} ({missing:.1%} missing)"
+        for name, n_known, missing in zip(table["name"], values, table["missing"], strict=True)
     ]
     if len(named) <= FEW:
         return [people, f"With a value{who}: {', '.join(named)}."]

@@ -253,7 +253,7 @@ def picked(names: list[str], columns: Columns, path: Path | str) -> list[str]:
 
 
 def is_parquet(path: Path | str) -> bool:
-    """Return whether the name of a table is that of a Parquet file."""
+    """Return whether a table is a Parquet file by its name."""
     return Path(path).name.lower().endswith(PARQUET)
 
 
@@ -275,7 +275,7 @@ def text_names(header: Sequence[str], path: Path | str) -> tuple[int, list[int],
 
 
 def parquet_names(path: Path | str) -> tuple[str, list[str]]:
-    """Return the name of the column of ids, and those of the outcomes."""
+    """Return the name of the column of ids, and the names of the outcomes."""
     columns = parquet_columns(path)
     samples = [name for name in columns if plain_name(name) in SAMPLE_COLUMNS]
     if len(samples) != 1:

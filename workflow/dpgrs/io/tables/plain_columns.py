@@ -72,16 +72,16 @@ def ids_of_column(column: "pa.ChunkedArray") -> list[str]:
 
 def _whole_lines(file: IO[bytes]) -> Iterator[bytes]:
     """Yield the rest of a file in blocks that end with a line."""
-    rest = b""
+    partial_line = b""
     while block := file.read(BLOCK_BYTES):
         end = block.rfind(b"\n") + 1
         if end:
-            yield rest + block[:end]
-        rest = block[end:] if end else rest + block
-        if len(rest) > LONGEST_LINE:
+            yield partial_line + block[:end]
+        partial_line = block[end:] if end else partial_line + block
+        if len(partial_line) > LONGEST_LINE:
             raise NotPlainError
-    if rest:
-        yield rest
+    if partial_line:
+        yield partial_line
 
 
 def _require_plain(text: bytes, separator: str, *, joins: bool) -> None:
@@ -127,11 +127,11 @@ def _columns(
     )
     columns = [table.column(str(column)) for column in used]
     values = np.empty((table.num_rows, len(numbers)))
-    for place, column in enumerate(columns[len(texts) :]):
+    for index, column in enumerate(columns[len(texts) :]):
         cells = column.to_numpy()
         # pyarrow reads words for infinity and for no number as well.
         if np.isinf(cells).any() or np.isnan(cells).sum() != column.null_count:
             raise NotPlainError
-        values[:, place] = cells
+        values[:, index] = cells
     values[values == MISSING_NUMBER] = np.nan
     return columns[: len(texts)], values

@@ -31,8 +31,8 @@ def is_of_arrays(
         if arrays is not None:
             raise UsageError(f"`cohort.arrays` is for an .npz, got it with `{path}`. Leave it out.")
         return False
-    for key, given in (("cohort.id", row_id), (KEYS.one_hot, one_hot)):
-        if given:
+    for key, setting in (("cohort.id", row_id), (KEYS.one_hot, one_hot)):
+        if setting:
             raise UsageError(f"`{key}` is for tables with names, got it with `{path}`. Leave it out.")
     return True
 
@@ -100,10 +100,10 @@ def table_of_arrays(
         )
     require_own_names(path, names, KEYS)
     dropped = set(matched(drop, names, key=KEYS.drop, path=path))
-    kept = [name for name in names if name not in dropped]
-    require_some(kept, path)
+    remaining = [name for name in names if name not in dropped]
+    require_some(remaining, path)
     values = np.column_stack(blocks)
-    return RealTable(path, numbered(len(values)) if row_id is None else row_id, names, values).part(kept)
+    return RealTable(path, numbered(len(values)) if row_id is None else row_id, names, values).part(remaining)
 
 
 def _named(arrays: Sequence[str] | None, names: list[str], path: Path | str) -> list[str]:

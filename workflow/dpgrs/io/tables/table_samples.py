@@ -1,7 +1,7 @@
 """Tables of phenotypes that are too large to be read at every start: all ids, and values of some people.
 
-These people are chosen at random among the people of the study, only by their place in the file. What is said
-of all people by those chosen is wrong with a probability of 10^-12 at most, each time.
+These people are chosen at random among the people of the study, only by their place in the file. Each
+statement about all people from the chosen ones is wrong with a probability of 10^-12 at most.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -140,9 +140,9 @@ class Reservoir:
         """
         numbers = self.n_seen + np.arange(1, n_things + 1)
         self.n_seen += n_things
-        places, is_late = numbers - 1, numbers > self._most
-        places[is_late] = (self._random.random(np.count_nonzero(is_late)) * numbers[is_late]).astype(np.int64)
-        return places
+        slots, is_late = numbers - 1, numbers > self._most
+        slots[is_late] = (self._random.random(np.count_nonzero(is_late)) * numbers[is_late]).astype(np.int64)
+        return slots
 
 
 def choose_rows(row_numbers: np.ndarray, most: int) -> np.ndarray:
@@ -182,11 +182,11 @@ def _of_plain_text(
         eligible = np.arange(len(block_ids))
         if people is not None:
             eligible = eligible[list(map(people.__contains__, block_ids))]
-        places = candidates.places(len(eligible))
-        has_place = places < most
+        slots = candidates.places(len(eligible))
+        has_slot = slots < most
         # Of several rows with one place numpy takes the last.
-        rows[places[has_place]] = len(ids) + eligible[has_place]
-        values[places[has_place]] = block[eligible[has_place]]
+        rows[slots[has_slot]] = len(ids) + eligible[has_slot]
+        values[slots[has_slot]] = block[eligible[has_slot]]
         ids += block_ids
     order = np.argsort(rows)[np.count_nonzero(rows < 0) :]
     return _each_once(ids), candidates.n_seen, [ids[row] for row in rows[order]], values[order]
@@ -221,8 +221,13 @@ def _plain_blocks(
     """Yield ids, and (n_ids, n_used) values, of some lines of a plain table at a time."""
     line, header = next(rows_of(path))
     separator = separator_of(path)
-    terms = {"separator": separator, "n_columns": len(header), "n_skipped": line, "joins": separator == " "}
-    for [ids], values in plain_columns(path, texts=sample, numbers=used, **terms):
+    table_format = {
+        "separator": separator,
+        "n_columns": len(header),
+        "n_skipped": line,
+        "joins": separator == " ",
+    }
+    for [ids], values in plain_columns(path, texts=sample, numbers=used, **table_format):
         yield ids_of_column(ids), values
 
 

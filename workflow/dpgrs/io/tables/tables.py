@@ -156,8 +156,8 @@ def _remark_of(line: str) -> tuple[str, str]:
     # A spreadsheet pads lines with separators, and puts those that contain one in quotes.
     text = line.strip(BLANKS + ",;")
     text = text.strip('"').replace('""', '"') if text.startswith('"') else text
-    name, _, value = text.lstrip("#").partition("=" if "=" in text else ":")
-    return ("_".join(name.lower().split()), value.strip()) if value else ("", "")
+    name, _, content = text.lstrip("#").partition("=" if "=" in text else ":")
+    return ("_".join(name.lower().split()), content.strip()) if content else ("", "")
 
 
 def _cells(path: Path) -> Iterator[tuple[int, list[str]]]:
@@ -201,15 +201,15 @@ def _cell_of(text: str, mark: str, width: int, column: int) -> str | None:
         return None
     if mark in QUOTING and '"' in text:
         # Only names and ids are in quotes, as R writes them.
-        before, cell, rest = text.split('"', 2) if text.count('"') == 2 else ("", mark, "")
-        is_plain = column == 0 and not before and mark not in cell and rest[:1] == mark
+        before, cell, behind = text.split('"', 2) if text.count('"') == 2 else ("", mark, "")
+        is_plain = column == 0 and not before and mark not in cell and behind[:1] == mark
         return cell.strip(BLANKS) if is_plain else None
     return text.split(mark, column + 1)[column].strip(BLANKS)
 
 
 @contextmanager
 def _opened(path: Path, *, errors: str = "strict") -> Iterator[tuple[str, "_Lines"]]:
-    """Open a table; give its first line, that of the names, and an iterator over the lines below it."""
+    """Open a table; give its first line, which has the names, and an iterator over the lines below it."""
     require_regular(path)
     try:
         open_text: Callable[..., IO[str]] = gzip.open if is_gzip(path) else open
@@ -222,8 +222,8 @@ def _opened(path: Path, *, errors: str = "strict") -> Iterator[tuple[str, "_Line
             first = next(lines, "")
             # dbGaP and the PGS Catalog write comments above the names; `#IID` is a name of PLINK's.
             while first and REMARK.match(first):
-                name, value = _remark_of(first)
-                lines.remarks |= {name: value} if name else {}
+                name, content = _remark_of(first)
+                lines.remarks |= {name: content} if name else {}
                 lines.size, first = 0, next(lines, "")
             yield first, lines
     except FileNotFoundError:

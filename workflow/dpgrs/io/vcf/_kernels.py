@@ -32,9 +32,9 @@ def plain_line_end(text, start, stop):
     """Do the same as `line_end`, by numpy."""
     for at in range(start, stop, _BYTES_AT_A_TIME):
         is_newline = text[at : min(at + _BYTES_AT_A_TIME, stop)] == NEWLINE
-        place = int(is_newline.argmax())
-        if is_newline[place]:
-            return at + place
+        offset = int(is_newline.argmax())
+        if is_newline[offset]:
+            return at + offset
     return stop
 
 
@@ -179,7 +179,7 @@ def _digit(byte):
 
 @compiled
 def _allele(text, at, stop):
-    """Return an allele number (-1 for a dot, -2 for what is neither) and where it ends."""
+    """Return an allele number (-1 for a dot, -2 for anything else) and where it ends."""
     if at < stop and text[at] == DOT:
         return -1, at + 1
     first, number = at, 0

@@ -19,7 +19,7 @@ from dpgrs.io.vcf.vcf import ContigReader, VcfHeader, declared_contig, sample_id
 
 
 def is_bcf(path: Path | str) -> bool:
-    """Return whether the first bytes are those of a BCF, compressed or not; refuse a pipe.
+    """Return whether a file starts as a BCF does, compressed or not; refuse a pipe.
 
     A file that cannot be read is no BCF.
     """

@@ -100,13 +100,13 @@ def first_byte(path: Path, offset: int) -> int | None:
 def end_marks(path: Path, *, stop: int) -> list[int]:
     """Return htslib's virtual offsets of the end marks of BGZF before `stop`, where files were joined."""
     marks, read_until, stop = [], 0, stop >> 16
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
         for start in range(0, stop, _SEARCHED):
             end = min(start + _SEARCHED, stop)
-            while (at := data.find(BGZF_END, start, end + len(BGZF_END) - 1)) >= 0:
+            while (at := mapped.find(BGZF_END, start, end + len(BGZF_END) - 1)) >= 0:
                 marks.append(at << 16)
                 start = at + len(BGZF_END)
-            read_until = _let_go(data, read_until, end)
+            read_until = _let_go(mapped, read_until, end)
     return marks
 
 
@@ -145,7 +145,9 @@ def _inflated(
     """
     with path.open("rb") as file:
         is_parted = is_bgzf(file.read(_HEADER_BYTES))
-    parts = _bgzf_parts(path, offset, n_bytes) if is_parted else itertools.repeat(_Part(None, n_bytes, None))
+    text_parts = (
+        _bgzf_parts(path, offset, n_bytes) if is_parted else itertools.repeat(_Part(None, n_bytes, None))
+    )
     n_threads = n_threads if is_parted else 1
     room = n_bytes + _MAX_INFLATED if is_parted else n_bytes
     free += [np.empty(_ROOM + room, dtype=np.uint8) for _ in range(n_threads + 1 + n_held)]
@@ -155,9 +157,9 @@ def _inflated(
     with nullcontext(pool) if pool and is_parted else ThreadPoolExecutor(n_threads) as workers:
         try:
             while True:
-                while free and (part := next(parts, None)):
+                while free and (text_part := next(text_parts, None)):
                     buffer = free.pop()
-                    pending.append((buffer, workers.submit(inflater.fill, buffer, part)))
+                    pending.append((buffer, workers.submit(inflater.fill, buffer, text_part)))
                 if not pending:
                     return
                 buffer, future = pending.popleft()
@@ -174,39 +176,39 @@ def _bgzf_parts(path: Path, offset: int, n_bytes: int) -> Iterator[_Part]:
     """Yield parts of about `n_bytes`, each some BGZF blocks that lie together."""
     at, skipped = offset >> 16, offset & 0xFFFF
     first, size, read_until = offset, -skipped, 0
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        while at < len(data):
-            length, n = _block_sizes(data, at)
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
+        while at < len(mapped):
+            length, n = _block_sizes(mapped, at)
             if n is None:
                 yield from [_Part(first, size, at << 16)] * (size > 0)
                 yield _Part(first, 0, None)
                 return
-            if n == 0 or size >= n_bytes:  # what is empty ends a part
+            if n == 0 or size >= n_bytes:  # an empty block ends a part
                 yield from [_Part(first, size, at << 16)] * (size > 0)
                 first, size = (at + length if n == 0 else at) << 16, 0
-                read_until = _let_go(data, read_until, at)
+                read_until = _let_go(mapped, read_until, at)
             at, size = at + length, size + n
     yield from [_Part(first, size, at << 16)] * (size > 0)
 
 
-def _let_go(data: mmap.mmap, start: int, stop: int) -> int:
+def _let_go(mapped: mmap.mmap, start: int, stop: int) -> int:
     """Give back the pages of a mapped file that were read, or the whole file counts as memory in use."""
     stop -= stop % mmap.PAGESIZE
     if stop > start:
-        data.madvise(mmap.MADV_DONTNEED, start, stop - start)
+        mapped.madvise(mmap.MADV_DONTNEED, start, stop - start)
     return stop
 
 
-def _block_sizes(data: mmap.mmap, at: int) -> tuple[int, int | None]:
+def _block_sizes(mapped: mmap.mmap, at: int) -> tuple[int, int | None]:
     """Return the bytes of the BGZF block at an offset, and of its text; (0, None) if there is no block."""
-    head = data[at : at + _HEADER_BYTES]
+    head = mapped[at : at + _HEADER_BYTES]
     length = int.from_bytes(head[16:], "little") + 1
     end = at + length
-    if not is_bgzf(head) or length <= _HEADER_BYTES + _FOOTER_BYTES or end > len(data):
+    if not is_bgzf(head) or length <= _HEADER_BYTES + _FOOTER_BYTES or end > len(mapped):
         return 0, None
-    size = int.from_bytes(data[end - 4 : end], "little")
-    # What is empty is not inflated later, where another wrong size is found.
-    is_right = _is_empty(data[at:end]) if size == 0 else size <= _MAX_INFLATED
+    size = int.from_bytes(mapped[end - 4 : end], "little")
+    # Empty blocks are not inflated later, where another wrong size is found.
+    is_right = _is_empty(mapped[at:end]) if size == 0 else size <= _MAX_INFLATED
     return (length, size) if is_right else (0, None)
 
 
@@ -227,26 +229,26 @@ class _Inflater:
             self._file.seek(0)
             self._text = igzip.open(self._file) if is_gzip else self._file
 
-    def fill(self, buffer: np.ndarray, part: _Part) -> int:
+    def fill(self, buffer: np.ndarray, text_part: _Part) -> int:
         """Inflate a part into a buffer behind its room; return the number of bytes."""
-        if part.n_bytes == 0:
+        if text_part.n_bytes == 0:
             raise DamagedError
         try:
-            read = self._next if part.offset is None else self._blocks
-            return read(memoryview(buffer)[_ROOM:], part)
+            read = self._next if text_part.offset is None else self._blocks
+            return read(memoryview(buffer)[_ROOM:], text_part)
         except (OSError, EOFError, ValueError, zlib.error, igzip_lib.error):
             raise DamagedError from None
 
-    def _next(self, room: memoryview, part: _Part) -> int:
-        return _fill(self._text, room[: part.n_bytes])
+    def _next(self, room: memoryview, text_part: _Part) -> int:
+        return _fill(self._text, room[: text_part.n_bytes])
 
-    def _blocks(self, room: memoryview, part: _Part) -> int:
-        start, skipped = part.offset >> 16, part.offset & 0xFFFF
+    def _blocks(self, room: memoryview, text_part: _Part) -> int:
+        start, skipped = text_part.offset >> 16, text_part.offset & 0xFFFF
         # All blocks in one call, which lets go of the interpreter: each is a member of gzip of its own, whose
         # checksum and size are checked.
-        text = isal_zlib._GzipReader(os.pread(self._file.fileno(), (part.end >> 16) - start, start), 1)
-        n_skipped, n = len(text.read(skipped)), _fill(text, room[: part.n_bytes])
-        if (n_skipped, n) != (skipped, part.n_bytes) or text.read(1):
+        text = isal_zlib._GzipReader(os.pread(self._file.fileno(), (text_part.end >> 16) - start, start), 1)
+        n_skipped, n = len(text.read(skipped)), _fill(text, room[: text_part.n_bytes])
+        if (n_skipped, n) != (skipped, text_part.n_bytes) or text.read(1):
             raise DamagedError
         return n
 

@@ -41,17 +41,17 @@ class DosageScanner(LineScanner):
         record = self._parse(line)
         keys = record.calls.partition(b"\t")[0].decode(errors="replace").split(":")
         fields = {name: keys.index(name) for name in ("GT", *FIELDS) if name in keys}
-        kept = self._usable_alts(record, has_calls=not fields.keys().isdisjoint(FIELDS))
-        if not kept:
+        usable = self._usable_alts(record, has_calls=not fields.keys().isdisjoint(FIELDS))
+        if not usable:
             return []
         steps = self._steps(record, fields)
         if "GT" in fields and (steps == kernels.MISSING).any():
             is_missing = steps == kernels.MISSING
             self._fill_by_calls(steps, record)
             is_by_call = is_missing & (steps != kernels.MISSING)
-            self.calls_as_dosages += int(is_by_call[[k - 1 for k in kept]].sum())
+            self.calls_as_dosages += int(is_by_call[[k - 1 for k in usable]].sum())
         site = (record.contig, record.position, record.id, record.ref)
-        return [((*site, record.alts[k - 1]), steps[k - 1], k) for k in kept]
+        return [((*site, record.alts[k - 1]), steps[k - 1], k) for k in usable]
 
     def _steps(self, record: Record, fields: dict[str, int]) -> np.ndarray:
         """Return (n_alts, n_samples) dosages in whole steps, `kernels.MISSING` if no field has any.
@@ -150,19 +150,19 @@ def _sample_steps(fields: Sequence[bytes], index: int, sample: int, *, n_alts: i
     """Return the dosages of one sample in steps, or refuse them."""
     if len(fields) <= index or fields[index] == b".":
         return kernels.MISSING
-    values = fields[index].split(b",")
-    if len(values) != n_alts:
+    dosages = fields[index].split(b",")
+    if len(dosages) != n_alts:
         raise BadRecordError(
-            f"the dosage of {sample_place(sample)} must have one number for each ALT, got {len(values)} "
+            f"the dosage of {sample_place(sample)} must have one number for each ALT, got {len(dosages)} "
             f"for {n_alts}. Mend the record."
         )
-    return [_steps_of(value, sample) for value in values]
+    return [_steps_of(dosage, sample) for dosage in dosages]
 
 
-def _steps_of(value: bytes, sample: int) -> int:
-    if value == b".":
+def _steps_of(dosage: bytes, sample: int) -> int:
+    if dosage == b".":
         return kernels.MISSING
-    steps = float(value) * STEPS_PER_ALLELE if _DECIMAL.fullmatch(value) else -1
+    steps = float(dosage) * STEPS_PER_ALLELE if _DECIMAL.fullmatch(dosage) else -1
     if not 0 <= steps <= LARGEST_DOSAGE:
         raise BadRecordError(
             f"the dosage of {sample_place(sample)} must be a number from 0 to 2. Mend the record."

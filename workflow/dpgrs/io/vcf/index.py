@@ -32,11 +32,11 @@ class _Reader:
     Numbers are taken without a sign: a damaged one leads past the end, and never back.
     """
 
-    def __init__(self, data: bytes) -> None:
-        self._data = data
+    def __init__(self, content: bytes) -> None:
+        self._data = content
         self._at = 4
-        self._is_csi = data[:4] == _CSI
-        self._is_known = data[:4] in (_TBI, _CSI)
+        self._is_csi = content[:4] == _CSI
+        self._is_known = content[:4] in (_TBI, _CSI)
 
     def contigs(self) -> dict[str, ContigPlace] | None:
         if not self._is_known:

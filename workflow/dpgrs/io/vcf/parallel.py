@@ -184,9 +184,9 @@ def _of_size(batches: Iterable[tuple[Any, ...]], n_rows: int) -> Iterator[tuple[
         n += len(batch[1])
         if n >= n_rows:
             n_more = n - n_rows
-            last, rest = _split(waiting.pop(), len(batch[1]) - n_more)
+            last, remainder = _split(waiting.pop(), len(batch[1]) - n_more)
             yield _joined([*waiting, last])
-            waiting, n = [rest] if n_more else [], n_more
+            waiting, n = [remainder] if n_more else [], n_more
     if waiting:
         yield _joined(waiting)
 

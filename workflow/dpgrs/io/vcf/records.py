@@ -206,9 +206,9 @@ def _two_alleles(calls: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray,
 
     The others are whether calls are phased, and whether they have one allele. A dot is a missing call of two.
     """
-    first, *others = calls[:, :-1].T
+    first, *further = calls[:, :-1].T
     # cyvcf2 has -1 for a dot and fills up calls of fewer alleles with -2.
-    second, *surplus = others or [np.full_like(first, -2)]
+    second, *surplus = further or [np.full_like(first, -2)]
     for more in surplus:
         refuse_samples(more != -2, "has more than two alleles")
     is_haploid = (second == -2) & (first >= 0)

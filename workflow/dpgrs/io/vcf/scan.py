@@ -25,7 +25,7 @@ from dpgrs.io.vcf.records import (
 )
 from dpgrs.io.vcf.text import COPY_AGAIN, HEADER_AGAIN, LineSource
 
-# FORMAT as most files have it. What is odd about another one is for htslib to find.
+# FORMAT as most files have it. htslib checks any other.
 _FORMAT = re.compile(rb"GT(:[A-Za-z_][0-9A-Za-z_.]*)*")
 _NEWLINE = ord("\n")
 
@@ -33,7 +33,7 @@ Site = tuple[str, int, str, str, str]  # contig, position (1-based), id, ref, al
 
 
 class LineScanner:
-    """Reads the lines of one contig, and counts those of the last `rows`.
+    """Reads the lines of one contig, and counts the lines of the last `rows`.
 
     Options and counters are those of `dpgrs.io.vcf.vcf.ContigReader`.
     """
@@ -163,13 +163,13 @@ class LineScanner:
 
     def _split(self, line: bytes) -> list[tuple[Site, np.ndarray, int]]:
         record = self._parse(line)
-        kept = self._usable_alts(record)
-        if not kept:
+        usable = self._usable_alts(record)
+        if not usable:
             return []
         alleles, n_haploid = self._alleles(record)
         self.haploid_calls += n_haploid
         site = (record.contig, record.position, record.id, record.ref)
-        return [((*site, record.alts[k - 1]), alleles, k) for k in kept]
+        return [((*site, record.alts[k - 1]), alleles, k) for k in usable]
 
     def _usable_alts(self, record: Record, *, has_calls: bool = False) -> list[int]:
         """Return the allele numbers to keep (1 is the first ALT) and count the others by reason."""
@@ -179,9 +179,9 @@ class LineScanner:
         if not (has_calls or b"GT" in record.calls.partition(b"\t")[0].split(b":")):
             self.skipped["no_gt"] += 1
             return []
-        kept, reasons = usable_alts(record.ref, record.alts, keeps_symbols=self._keeps_symbols)
+        usable, reasons = usable_alts(record.ref, record.alts, keeps_symbols=self._keeps_symbols)
         self.skipped.update(reasons)
-        return kept
+        return usable
 
     def _alleles(self, record: Record) -> tuple[np.ndarray, int]:
         """Return (n_haplotypes,) allele numbers, -1 where missing, and the number of haploid calls."""

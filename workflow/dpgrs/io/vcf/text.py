@@ -126,7 +126,7 @@ class ContigText:
     def require_complete(self, names: Iterable[bytes], n_records: int) -> None:
         """Refuse a file that did not name the contig exactly once, or had not as many records as its index.
 
-        The names are the contigs that were read, the records those of the contig.
+        The names are the contigs that were read; `n_records` counts the records of the contig.
         """
         if not self.is_indexed:
             match_contig(self._path, self._contig, [name.decode(errors="replace") for name in names])
@@ -143,7 +143,7 @@ class ContigText:
 
     def _earlier_offsets(self) -> list[int]:
         """Return where the contigs begin that lie before this one, as htslib's virtual offsets."""
-        return [place.offset for place in (self._places or {}).values() if place.offset < self._offset]
+        return [start.offset for start in (self._places or {}).values() if start.offset < self._offset]
 
     def _require_one_header(self) -> None:
         """Refuse a second header before the contig, which is not read from the begin of the file.

@@ -229,7 +229,7 @@ def require_names(path: Path, samples: Iterable[str], *, remedy: str) -> None:
 
 @lru_cache(maxsize=1)
 def _fault_of(samples: tuple[str, ...]) -> str | None:
-    """Return what is wrong with sample ids. Those of all chromosomes are mostly equal, and looked at once."""
+    """Return what is wrong with sample ids. Chromosomes mostly have the same ids, which are checked once."""
     if unnamed := next((number for number, name in enumerate(samples, 1) if not _NAME.fullmatch(name)), None):
         return f"sample ids that are not empty, without control characters, got another for sample {unnamed}"
     if same := first_repeat(samples):

@@ -134,11 +134,13 @@ class _VcfZarrVariants:
     def records(self, contigs: list[str]) -> pd.DataFrame:
         mine = np.flatnonzero(np.isin(self._contigs.astype(str), contigs))
         with opened(self._path, is_new=False) as group:
-            alleles = _taken(group["variant_allele"], mine).tolist()
-            ids = _taken(group["variant_id"], mine).tolist() if "variant_id" in group else ["."] * len(mine)
+            alleles = _read_rows(group["variant_allele"], mine).tolist()
+            ids = (
+                _read_rows(group["variant_id"], mine).tolist() if "variant_id" in group else ["."] * len(mine)
+            )
             columns = {
                 "contig": self._contigs[mine],
-                "position": _taken(group["variant_position"], mine).astype(np.int64),
+                "position": _read_rows(group["variant_position"], mine).astype(np.int64),
                 "id": [id_ or "." for id_ in ids],
                 "ref": [ref for ref, *_ in alleles],
                 "alt": [",".join(filter(None, alts)) or "." for _, *alts in alleles],
@@ -251,7 +253,7 @@ class _Chunks:
         array = group[self.name]
         step = array.chunks[0]
         if step * array.dtype.itemsize * int(np.prod(array.shape[1:])) > HELD_BYTES:
-            return _taken(array, records)
+            return _read_rows(array, records)
         rows = np.empty((len(records), *array.shape[1:]), dtype=array.dtype)
         numbers = records // step
         for number in np.unique(numbers):
@@ -274,7 +276,7 @@ def _numbers_of(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return numbers, counts
 
 
-def _taken(array: Any, rows: np.ndarray) -> np.ndarray:
+def _read_rows(array: Any, rows: np.ndarray) -> np.ndarray:
     """Return ascending rows of an array; it reads all rows between the first and the last."""
     if not len(rows):
         return array[:0]
@@ -286,7 +288,7 @@ def _filters(group: Any, mine: np.ndarray) -> np.ndarray:
     if "variant_filter" not in group or "filter_id" not in group:
         return np.full(len(mine), "PASS", dtype=object)
     is_filter = np.array([name != "PASS" for name in group["filter_id"][:].tolist()], dtype=bool)
-    is_failed = _taken(group["variant_filter"], mine)[:, is_filter].any(axis=1)
+    is_failed = _read_rows(group["variant_filter"], mine)[:, is_filter].any(axis=1)
     return np.where(is_failed, "failed", "PASS").astype(object)
 
 

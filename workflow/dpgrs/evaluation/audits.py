@@ -72,7 +72,7 @@ def _case(
     residual_bound: float = 3.0,
     accounting: Accounting = Accounting.GDP,
     n_budgets: int = 1,
-    **terms: Any,
+    **request_fields: Any,
 ) -> AuditCase:
     """Build the case of two held-out halves, of which one has the first member and the other the second."""
     request = AccuracyRequest(
@@ -82,12 +82,12 @@ def _case(
         epsilon=EPSILON[accounting],
         delta=DELTA,
         accounting=accounting,
-        **terms,
+        **request_fields,
     )
     first, second = (_sum_up(member, request) for member in pair)
     # Each budget has a draw of its own.
     budgets = budget_groups(len(WEIGHTS), n_shared=request.n_outcomes)
-    parts = tuple(
+    draws = tuple(
         AuditedDraw("accuracy", (first.sums[:, group], second.sums[:, group]), request.noise_sd / SQUARE_STEP)
         for group in budgets
     )
@@ -100,8 +100,8 @@ def _case(
         pair=(first, second),
         claim=GaussianLoss(math.sqrt(n_budgets) * request.mu, delta=DELTA),
         run=partial(_release, request=request, budgets=budgets),
-        score=partial(log_likelihood_ratio, parts=parts),
-        parts=parts,
+        score=partial(log_likelihood_ratio, parts=draws),
+        parts=draws,
     )
 
 

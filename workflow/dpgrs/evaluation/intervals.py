@@ -90,9 +90,9 @@ def _exponential(log_ratio: float, error: float) -> Estimate:
     return Estimate(*(float(np.exp(log_ratio + reach * error)) for reach in (0.0, -REACH, REACH)))
 
 
-def _without(columns: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """Return the residuals of columns on the `known` ones, by least squares."""
-    return columns - known @ np.linalg.lstsq(known, columns)[0]
+def _without(columns: np.ndarray, regressors: np.ndarray) -> np.ndarray:
+    """Return the residuals of columns on `regressors`, by least squares."""
+    return columns - regressors @ np.linalg.lstsq(regressors, columns)[0]
 
 
 def _rounding(values: np.ndarray) -> float:

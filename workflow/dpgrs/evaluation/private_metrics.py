@@ -59,9 +59,9 @@ class AccuracyRequest:
     def of(cls, request: Any, evaluation: Any) -> Self:
         """Return the request under the terms of a request for fits, by the section ``evaluation`` of the
         settings."""
-        terms = {name: getattr(request, name) for name in TERMS_OF_REQUEST}
+        request_fields = {name: getattr(request, name) for name in TERMS_OF_REQUEST}
         bound = evaluation.residual_bound or request.outcome_bound
-        return cls(epsilon=evaluation.epsilon, residual_bound=bound, **terms)
+        return cls(epsilon=evaluation.epsilon, residual_bound=bound, **request_fields)
 
     @cached_property
     def mu(self) -> float:

@@ -74,12 +74,12 @@ def ranks(scores: np.ndarray) -> np.ndarray:
     return (np.cumsum(counts) - (counts - 1) / 2)[value_numbers]
 
 
-def _best_threshold(members: np.ndarray, others: np.ndarray) -> float:
+def _best_threshold(members: np.ndarray, non_members: np.ndarray) -> float:
     """Return the score above which TPR - FPR is largest."""
-    candidates = np.sort(np.concatenate([members, others]))
+    candidates = np.sort(np.concatenate([members, non_members]))
     below = [
         np.searchsorted(np.sort(scores), candidates, side="right") / len(scores)
-        for scores in (members, others)
+        for scores in (members, non_members)
     ]
     return candidates[np.argmax(below[1] - below[0])]
 

@@ -125,10 +125,10 @@ def _opener() -> request.OpenerDirector:
 
 
 def _attempt(
-    url: str, part: Path, *, size: int | None, progress: Callable[[int, int | None], None] | None
+    url: str, partial_file: Path, *, size: int | None, progress: Callable[[int, int | None], None] | None
 ) -> None:
-    validator = _read_validator(part)
-    offset = _size(part) if validator else 0
+    validator = _read_validator(partial_file)
+    offset = _size(partial_file) if validator else 0
     headers = {"User-Agent": f"dpgrs/{__version__}", "Accept-Encoding": "identity"}
     if offset:
         headers |= {"Range": f"bytes={offset}-", "If-Range": validator}
@@ -136,19 +136,19 @@ def _attempt(
     if response is None:
         return  # all of it was there
     with response:
-        start, total = _extent(response, offset, part)
+        start, total = _extent(response, offset, partial_file)
         if size is not None and total is not None and total != size:
-            discard(part)
+            discard(partial_file)
             raise DpgrsError(
                 f"`{url}` must have {size} bytes as its manifest says, got {total}. "
                 "Name the manifest of this version of the file."
             )
         if not start:
-            _begin(part, response.headers)
-        _require_room(part, (total or size or 0) - start)
-        _copy(response, part, start=start, total=total, progress=progress)
-    if total is not None and _size(part) < total:
-        raise _BrokenOff(f"the connection ended after {_size(part)} of {total} bytes")
+            _begin(partial_file, response.headers)
+        _require_room(partial_file, (total or size or 0) - start)
+        _copy(response, partial_file, start=start, total=total, progress=progress)
+    if total is not None and _size(partial_file) < total:
+        raise _BrokenOff(f"the connection ended after {_size(partial_file)} of {total} bytes")
 
 
 def _open(message: request.Request) -> HTTPResponse | None:
@@ -180,39 +180,39 @@ def _reason(error: object) -> str:
     return getattr(error, "strerror", None) or str(error) or type(error).__name__
 
 
-def _extent(response: HTTPResponse, offset: int, part: Path) -> tuple[int, int | None]:
+def _extent(response: HTTPResponse, offset: int, partial_file: Path) -> tuple[int, int | None]:
     """Return where the body begins in the file, and the bytes of the whole file or None."""
     length = response.headers.get("Content-Length", "")
     if response.status != 206:
         return 0, int(length) if length.isdecimal() else None
     content_range = re.fullmatch(r"bytes (\d+)-\d+/(\d+|\*)", response.headers.get("Content-Range", ""))
     if not content_range or int(content_range[1]) != offset:
-        discard(part)
+        discard(partial_file)
         raise _BrokenOff("the server sent another part of the file than was asked for")
     return offset, int(content_range[2]) if content_range[2].isdecimal() else None
 
 
-def _begin(part: Path, headers: Any) -> None:
+def _begin(partial_file: Path, headers: Any) -> None:
     """Begin anew, and note the version of the file; a weak ETag does not identify one."""
     values = (headers.get(name) for name in VALIDATORS)
     validator = next((value for value in values if value and not value.startswith("W/")), "")
-    with writing(part):
-        part.parent.mkdir(parents=True, exist_ok=True)
-        discard(part)
-        _validator_file(part).write_text(validator)
-        part.touch()
+    with writing(partial_file):
+        partial_file.parent.mkdir(parents=True, exist_ok=True)
+        discard(partial_file)
+        _validator_file(partial_file).write_text(validator)
+        partial_file.touch()
 
 
 def _copy(
     response: HTTPResponse,
-    part: Path,
+    partial_file: Path,
     *,
     start: int,
     total: int | None,
     progress: Callable[[int, int | None], None] | None,
 ) -> None:
     done = start
-    with writing(part), part.open("ab") as file:
+    with writing(partial_file), partial_file.open("ab") as file:
         while block := _read(response):
             file.write(block)
             done += len(block)
@@ -227,20 +227,20 @@ def _read(response: HTTPResponse) -> bytes:
         raise _BrokenOff(_reason(error)) from error
 
 
-def _require_room(part: Path, n_bytes: int) -> None:
-    free = shutil.disk_usage(part.parent).free
+def _require_room(path: Path, n_bytes: int) -> None:
+    free = shutil.disk_usage(path.parent).free
     if n_bytes > free:
-        raise DpgrsError(f"`{part.parent}` must have room for {n_bytes} bytes, got {free}. Make room.")
+        raise DpgrsError(f"`{path.parent}` must have room for {n_bytes} bytes, got {free}. Make room.")
 
 
-def _validator_file(part: Path) -> Path:
-    return part.with_name(f"{part.name}.version")
+def _validator_file(partial_file: Path) -> Path:
+    return partial_file.with_name(f"{partial_file.name}.version")
 
 
-def _read_validator(part: Path) -> str:
-    file = _validator_file(part)
-    return file.read_text() if part.is_file() and file.is_file() else ""
+def _read_validator(partial_file: Path) -> str:
+    file = _validator_file(partial_file)
+    return file.read_text() if partial_file.is_file() and file.is_file() else ""
 
 
-def _size(part: Path) -> int:
-    return part.stat().st_size if part.is_file() else 0
+def _size(partial_file: Path) -> int:
+    return partial_file.stat().st_size if partial_file.is_file() else 0

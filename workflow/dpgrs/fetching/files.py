@@ -45,11 +45,11 @@ def fetch_file(
         _require_same(output, entry)
     else:
         bring = partial(_bring, progress=progress, pause=pause)
-        part = bring(url, entry, output)
+        partial_file = bring(url, entry, output)
         if index_url in entries:
             index = output.with_name(f"{output.name}.tbi")
             _publish(bring(index_url, entries[index_url], index), index)
-        _publish(part, output)
+        _publish(partial_file, output)
     return {
         "file": str(output),
         "url": url,
@@ -68,15 +68,15 @@ def fetch_manifest(
     """
     output, pause = Path(output), pause or _pause(progress)
     require_open_address(url)
-    part = _part(output)
-    discard(part)  # nothing shows whether two parts belong together
-    download(url, part, pause=pause)
+    partial_file = _partial_file(output)
+    discard(partial_file)  # nothing shows whether two parts belong together
+    download(url, partial_file, pause=pause)
     try:
-        read_entries(part, [])
+        read_entries(partial_file, [])
     except DpgrsError as error:
-        discard(part)
-        raise DpgrsError(str(error).replace(str(part), url)) from error
-    _publish(part, output)
+        discard(partial_file)
+        raise DpgrsError(str(error).replace(str(partial_file), url)) from error
+    _publish(partial_file, output)
     return {"file": str(output), "url": url, "bytes": output.stat().st_size}
 
 
@@ -104,14 +104,14 @@ def _entries(
 
 def _bring(url: str, entry: Entry, output: Path, *, progress: bool, pause: Callable[[float], None]) -> Path:
     """Return the part file of `output`, whole and right; one with a wrong checksum is fetched once more."""
-    part = _part(output)
+    partial_file = _partial_file(output)
     shown = Progress(output.name) if progress else None
     for _ in range(2):
-        download(url, part, size=entry.size, progress=shown, pause=pause)
-        digest = entry.digest_of(part)
+        download(url, partial_file, size=entry.size, progress=shown, pause=pause)
+        digest = entry.digest_of(partial_file)
         if digest == entry.digest:
-            return part
-        discard(part)
+            return partial_file
+        discard(partial_file)
     raise DpgrsError(
         f"`{url}` must have {entry.algorithm} {entry.digest} as its manifest says, got {digest}, "
         "twice. It was thrown away; try another network, or ask its publisher."
@@ -135,14 +135,14 @@ def _pause(progress: bool) -> Callable[[float], None]:
     return wait if progress else time.sleep
 
 
-def _part(output: Path) -> Path:
+def _partial_file(output: Path) -> Path:
     return output.with_name(f"{output.name}.part")
 
 
-def _publish(part: Path, output: Path) -> None:
+def _publish(partial_file: Path, output: Path) -> None:
     with writing(output):
-        part.replace(output)
-    discard(part)  # also the note of its version
+        partial_file.replace(output)
+    discard(partial_file)  # also the note of its version
 
 
 class Progress:

@@ -83,10 +83,10 @@ def _entry(name: str, digest: str, size: int | None = None) -> Entry:
 
 def _longest(entries: list[Entry], manifest: Path | str) -> Entry:
     length = max(len(entry.name) for entry in entries)
-    first, *others = dict.fromkeys(entry for entry in entries if len(entry.name) == length)
-    if others:
+    first, *duplicates = dict.fromkeys(entry for entry in entries if len(entry.name) == length)
+    if duplicates:
         raise DpgrsError(
-            f"`{manifest}` must list `{first.name}` with one checksum, got {1 + len(others)}. "
+            f"`{manifest}` must list `{first.name}` with one checksum, got {1 + len(duplicates)}. "
             "Ask its publisher which one is right."
         )
     return first

@@ -72,11 +72,13 @@ def require_audited(findings: Sequence[dict[str, Any]], *, statistics: Iterable[
 def _summary(mechanism: str, cases: list[dict[str, Any]]) -> dict[str, Any]:
     """Return what a statement says of the cases of a mechanism."""
     closest = max(cases, key=lambda case: case["observed"] / case["claimed"])
-    terms = {name: value for name, value in closest.items() if value and name not in ("mechanism", *RESULTS)}
+    settings = {
+        name: value for name, value in closest.items() if value and name not in ("mechanism", *RESULTS)
+    }
     return {
         "mechanism": mechanism,
         "cases": len(cases),
-        "terms": terms,
+        "terms": settings,
         "loss": closest["loss"],
         "claimed": text_above(Fraction(closest["claimed"]), digits=DIGITS),
         "observed": text_below(Fraction(closest["observed"]), digits=DIGITS),

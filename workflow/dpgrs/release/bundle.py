@@ -201,7 +201,9 @@ def _require_release(scores: "Scores", statement: dict[str, Any]) -> None:
             "Results of benchmark mode are not private: run the study with `mode: release`."
         )
     if not all(mechanism["request"] for mechanism in mechanisms):
-        uncharged = ", ".join(sorted(part["statistic"] for part in mechanisms if not part["request"]))
+        uncharged = ", ".join(
+            sorted(mechanism["statistic"] for mechanism in mechanisms if not mechanism["request"])
+        )
         raise DpgrsError(
             f"Every draw of a release must have its request in the ledger, but not: {uncharged}. "
             "Name the dataset's ledger in `privacy.ledger` and run the study again."

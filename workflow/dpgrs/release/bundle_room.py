@@ -45,7 +45,7 @@ def bundle_problems(config: "StudyConfig") -> list[str]:
     if effects:
         names = [path.name for path in effects]
         fit |= {"effects": [file_digest(path) for path in effects], "effect_names": names}
-    return [] if is_again and _is_fitted_by(statement, fit) else [_taken(folder)]
+    return [] if is_again and _is_fitted_by(statement, fit) else [_other_release_message(folder)]
 
 
 def bundled_statement(folder: Path | str) -> dict[str, Any] | None:
@@ -77,7 +77,10 @@ def require_no_other_bundle(
     private = next((folder for folder in Path(output).parents if folder.name == PRIVATE), None)
     statement = bundled_statement(private.with_name(RELEASE)) if private else None
     charged = ledger.read().requests if statement else {}
-    mechanisms, digests = {one["mechanism"] for one in asked}, {digest(one) for one in asked}
+    mechanisms, digests = (
+        {requested["mechanism"] for requested in asked},
+        {digest(requested) for requested in asked},
+    )
 
     def is_of_this(identity: dict[str, Any]) -> bool:
         is_asked = identity["mechanism"] not in mechanisms or digest(identity) in digests
@@ -88,7 +91,7 @@ def require_no_other_bundle(
         for request in _requests(statement)
     )
     if is_other or (fit is not None and not _is_fitted_by(statement, fit)):
-        raise DpgrsError(f"{_taken(private.with_name(RELEASE))} Nothing was charged.")
+        raise DpgrsError(f"{_other_release_message(private.with_name(RELEASE))} Nothing was charged.")
 
 
 def require_same_release(folder: Path | str, requests: set[str], *, fit: dict[str, Any]) -> None:
@@ -99,7 +102,7 @@ def require_same_release(folder: Path | str, requests: set[str], *, fit: dict[st
     """
     statement = bundled_statement(folder)
     if not (_requests(statement) <= requests and _is_fitted_by(statement, fit)):
-        raise DpgrsError(_taken(folder))
+        raise DpgrsError(_other_release_message(folder))
 
 
 def _require_own_folder(folder: Path) -> None:
@@ -130,7 +133,7 @@ def _is_fitted_by(statement: dict[str, Any] | None, fit: dict[str, Any]) -> bool
     return is_alike and fit_identity(stated) == fit_identity(fit)
 
 
-def _taken(folder: Path | str) -> str:
+def _other_release_message(folder: Path | str) -> str:
     got = (
         f"that of `{folder}`, which holds a release on other data or terms, of another ledger, or by another "
         "fit"

@@ -48,28 +48,28 @@ def case_counts(
         is_floor = noisy.observed <= max(1.0, SMALLEST_KNOWN * known_sd) * (1 + ROUNDING)
     return tuple(
         _entry(
-            label["outcomes"][place], noisy.cases[place], n_known[place], is_floor[place], cases_sd, known_sd
+            label["outcomes"][index], noisy.cases[index], n_known[index], is_floor[index], cases_sd, known_sd
         )
-        for place in np.flatnonzero(is_binary)
+        for index in np.flatnonzero(is_binary)
     )
 
 
 def _entry(
-    outcome: str, noisy: float, known: float, is_floor: bool, cases_sd: float, known_sd: float
+    outcome: str, noisy: float, n_known: float, is_floor: bool, cases_sd: float, known_sd: float
 ) -> dict[str, Any]:
-    known = round(known)
-    cases = min(max(round(noisy), 0), known)
+    n_known = round(n_known)
+    cases = min(max(round(noisy), 0), n_known)
     notes = [*([AT_FLOOR] if is_floor else [])]
-    if noisy < 0 or noisy > known:
+    if noisy < 0 or noisy > n_known:
         notes.append(NO_CASES if noisy < 0 else ALL_CASES)
     note = " ".join(notes)
     return {
         "outcome": outcome,
-        "known": known,
+        "known": n_known,
         "known_sd": _rounded(known_sd),
         "cases": cases,
         "cases_sd": _rounded(cases_sd),
-        "controls": known - cases,
+        "controls": n_known - cases,
         "controls_sd": _rounded(hypot(cases_sd, known_sd)),
         **({"note": note} if note else {}),
     }

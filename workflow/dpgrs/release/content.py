@@ -89,8 +89,8 @@ def release_content(
     label = with_regression(label, regression)
     request, digest, draws = label["request"], site_digest(sites), _draws_of_outcomes(label, measured)
     method = fit["method"]
-    known = {"protection": request["protection"], "has_effects": bool(effects)}
-    is_joined = joins_outcomes(method, fit, **known)
+    options = {"protection": request["protection"], "has_effects": bool(effects)}
+    is_joined = joins_outcomes(method, fit, **options)
     run, totals = provenance(settings, []), _totals(label, draws, is_joined=is_joined)
     account = Account(request["protection"], request["unit"], request["neighbours"])
     missing = Missing.COUNTED if request["counts_outcomes"] else Missing.NONE
@@ -103,18 +103,23 @@ def release_content(
         n_variants=len(sites),
         site_digest=digest,
         outcomes=tuple(label["outcomes"]),
-        terms=_terms(request, totals),
+        terms=_privacy_terms(request, totals),
         events=tuple(event | {"outcome": owner} for event, owner in draws),
         per_outcome=Total(totals["per_outcome"], request["delta"]),
         whole_study=Total(totals["epsilon"], request["delta"]),
         ledger=ledger_standing(book, account, sorted({event["request"] for event, _ in draws})),
         public_inputs=(
             *_public_inputs(settings, digest, label, fit),
-            *(PublicInput(f"effects of {one['name']}", one["digest"], one["matched"]) for one in effects),
+            *(
+                PublicInput(
+                    f"effects of {effect_file['name']}", effect_file["digest"], effect_file["matched"]
+                )
+                for effect_file in effects
+            ),
             *covariate_inputs(settings, loadings),
             *(
-                PublicInput(TRUNCATED_LD, one, "the public map of the genome")
-                for one in filter(None, [truncated_ld])
+                PublicInput(TRUNCATED_LD, ld_digest, "the public map of the genome")
+                for ld_digest in filter(None, [truncated_ld])
             ),
             *(() if regression is None else regression_inputs(request_of(regression))),
         ),
@@ -162,8 +167,12 @@ def _noise_of_weights(
     request = request_of(label)
     if not METHODS[fit["method"]].is_ridge(fit["lambda_from"]) or request.coding != Coding.HALF:
         return None
-    terms = {"n_rows": label["n"], "frequency": sites["frequency"].to_numpy(), "penalty": fit["lambda"]}
-    return expected_noise_sd(request, slopes=noisy.slopes, **terms)
+    ridge_inputs = {
+        "n_rows": label["n"],
+        "frequency": sites["frequency"].to_numpy(),
+        "penalty": fit["lambda"],
+    }
+    return expected_noise_sd(request, slopes=noisy.slopes, **ridge_inputs)
 
 
 def _draws_of_outcomes(
@@ -172,12 +181,12 @@ def _draws_of_outcomes(
     """Return every draw with the one outcome that it serves, or None; draws of accuracy come last."""
     names = drawn_names(label)
     n_budgets = len(names) // label["request"]["n_outcomes"]
-    parts = {request: outcomes for (_, *outcomes), request in label["requests"]}
-    drawn = [(event, parts[event["request"]]) for event in label["events"]]
+    outcomes_by_request = {request: outcomes for (_, *outcomes), request in label["requests"]}
+    events = [(event, outcomes_by_request[event["request"]]) for event in label["events"]]
     owners = names if n_budgets > 1 else [None]
     return [
         # Of a single outcome nothing is told apart.
-        *((event, own[0] if len(own) == 1 < len(names) else None) for event, own in drawn),
+        *((event, served[0] if len(served) == 1 < len(names) else None) for event, served in events),
         *zip(measured, owners, strict=bool(measured)),
     ]
 
@@ -203,7 +212,11 @@ def _totals(
         epsilon = request["epsilon"]
     per_outcome = max((total.ledger for total in summed.outcomes.values()), default=epsilon)
     budgets = [shared + owned for owned in by_owner.values()]
-    if not is_joint and not has_accuracy and all(_is_as_asked(drawn, request) for drawn in budgets):
+    if (
+        not is_joint
+        and not has_accuracy
+        and all(_is_as_asked(budget_events, request) for budget_events in budgets)
+    ):
         per_outcome = request["epsilon"]
     if is_joined:
         per_outcome = epsilon
@@ -217,8 +230,8 @@ def _totals(
 def _is_as_asked(events: "Sequence[Event]", request: dict[str, Any]) -> bool:
     """Return whether draws keep within the (epsilon, delta) of a budget."""
     cost = total_cost(events)
-    rest = Fraction(repr(request["epsilon"])) - cost.pure_epsilon
-    return rest >= 0 and gdp_delta(root_above(cost.mu_squared), float_below(rest)) <= request["delta"]
+    epsilon = Fraction(repr(request["epsilon"])) - cost.pure_epsilon
+    return epsilon >= 0 and gdp_delta(root_above(cost.mu_squared), float_below(epsilon)) <= request["delta"]
 
 
 def _above(number: float) -> str:
@@ -226,7 +239,7 @@ def _above(number: float) -> str:
     return text_above(Fraction(repr(number)), digits=CLAIM_DIGITS)
 
 
-def _terms(request: dict[str, Any], totals: dict[str, Any]) -> Terms:
+def _privacy_terms(request: dict[str, Any], totals: dict[str, Any]) -> Terms:
     named = {name: request[name] for name in ("protection", "unit", "neighbours", "accounting", "rows")}
     return Terms(epsilon=totals["epsilon"], delta=request["delta"], **named)
 

@@ -49,8 +49,8 @@ def write_truncated_ld(
     -------
     Post-processing of released numbers and public files: costs nothing.
     """
-    places = np.empty(len(rows), dtype=np.int64)
-    places[rows["row"].to_numpy()] = np.arange(len(rows))
+    file_positions = np.empty(len(rows), dtype=np.int64)
+    file_positions[rows["row"].to_numpy()] = np.arange(len(rows))
     effects = np.empty((len(sums), len(rows)))
     noise_scale, ld_score, attenuations = np.empty((3, len(rows)))
     shares = []
@@ -59,13 +59,15 @@ def write_truncated_ld(
         first_variant = first_sum = 0
         for contig, attenuation in zip(stored.contigs, stored.attenuations, strict=True):
             chromosome = stored.chromosome(contig)
-            of_contig = places[first_variant : first_variant + chromosome.n_variants]
+            of_contig = file_positions[first_variant : first_variant + chromosome.n_variants]
             of_sums = sums[:, first_sum : first_sum + chromosome.n_directions]
-            seen = of_sums / (attenuation * (n_known * slopes)[:, np.newaxis])
+            direction_effects = of_sums / (attenuation * (n_known * slopes)[:, np.newaxis])
             blocks_with_entries = zip(chromosome.blocks, chromosome.entries(), strict=True)
             for number, (block, entries) in enumerate(blocks_with_entries, start=1):
                 of_block, ld = of_contig[block.columns], truncated_ld(block.loadings)
-                effects[:, of_block] = seen[:, entries] / np.sqrt(block.shares) @ block.loadings.T
+                effects[:, of_block] = (
+                    direction_effects[:, entries] / np.sqrt(block.shares) @ block.loadings.T
+                )
                 noise_scale[of_block], ld_score[of_block] = ld.noise_scale, ld.ld_score
                 name = f"{contig.removeprefix('chr')}/{number}"
                 yield f"{name}/{ROWS}", of_block

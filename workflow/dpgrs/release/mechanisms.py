@@ -64,8 +64,8 @@ def _scale(family: str, event: dict[str, Any]) -> dict[str, Any]:
         return {"sigma": _exact(event["sigma"]), "grid": _exact(event["step"])}
     if family == LAPLACE:
         return {"scale": _exact(event["scale"]), "grid": _exact(event["step"])}
-    made = {"n_choices": int(event["n_choices"])}
-    return made | {"gamma": _exact(event["gamma"])} if family == SUBSET else made
+    choice = {"n_choices": int(event["n_choices"])}
+    return choice | {"gamma": _exact(event["gamma"])} if family == SUBSET else choice
 
 
 def _loss(family: str, event: dict[str, Any]) -> dict[str, str]:

@@ -30,8 +30,11 @@ def with_chance(total: dict[str, str], costs: Iterable[Cost]) -> dict[str, str]:
 
 def describe_profile(cost: Cost, epsilon: str) -> dict[str, Any]:
     """List what a release costs, and delta at ten epsilons, for an epsilon as it is claimed, exact text."""
-    rest = max(Fraction(epsilon) - cost.pure_epsilon, Fraction(0))
-    epsilons = [text_above(cost.pure_epsilon + share * rest, digits=COST_DIGITS) for share in PROFILE_SHARES]
+    gaussian_epsilon = max(Fraction(epsilon) - cost.pure_epsilon, Fraction(0))
+    epsilons = [
+        text_above(cost.pure_epsilon + share * gaussian_epsilon, digits=COST_DIGITS)
+        for share in PROFILE_SHARES
+    ]
     return {
         "mu_squared": text_above(cost.mu_squared, digits=COST_DIGITS),
         "pure_epsilon": text_above(cost.pure_epsilon, digits=COST_DIGITS),

@@ -96,8 +96,8 @@ class OpenRelease:
     def __repr__(self) -> str:
         guarantee, method = self.statement["guarantee"], self.statement["method"]
         size = f"{len(self.outcomes)} outcomes x {len(self.sites)} variants"
-        terms = f"epsilon {guarantee['epsilon']} and delta {guarantee['delta']} for one {guarantee['unit']}"
-        return f"<release of {size} by {method}, n = {self.n}, {terms}>"
+        privacy = f"epsilon {guarantee['epsilon']} and delta {guarantee['delta']} for one {guarantee['unit']}"
+        return f"<release of {size} by {method}, n = {self.n}, {privacy}>"
 
     @property
     def outcomes(self) -> tuple[str, ...]:
@@ -106,7 +106,7 @@ class OpenRelease:
     @property
     def methods(self) -> tuple[str, ...]:
         """The methods that need nothing but these statistics."""
-        own, protection = self.statement["method"], self.statement["guarantee"]["protection"]
+        own_method, protection = self.statement["method"], self.statement["guarantee"]["protection"]
         if "gram" not in self.arrays:
             return ()
         return tuple(
@@ -114,7 +114,7 @@ class OpenRelease:
             for name, row in METHODS.items()
             if protection in row.protections
             and not row.takes_ld
-            and (row.is_post_processing or name == own == "adassp")
+            and (row.is_post_processing or name == own_method == "adassp")
         )
 
     def fit(self, method: str | None = None, **changes: Any) -> Refit:
@@ -159,8 +159,8 @@ class OpenRelease:
             raise UsageError(
                 f"A fit must be changed by {', '.join(regression)}, got {unknown[0]}. Correct it."
             )
-        terms = FitTerms.of(regression | changes)
-        fit = mechanism_of(method).fit(method, self._noisy, request=self._request, terms=terms)
+        fit_terms = FitTerms.of(regression | changes)
+        fit = mechanism_of(method).fit(method, self._noisy, request=self._request, terms=fit_terms)
         return self._refit(published(fit))
 
     @property
@@ -168,9 +168,11 @@ class OpenRelease:
         guarantee, clips = self.statement["guarantee"], self._clips
         stated = {public["name"]: public["value"] for public in self.statement["public_inputs"]}
         n_covariates = columns_of(self.statement, self._files) - len(self.sites)
-        terms = {name: guarantee[name] for name in ("rows", "protection", "unit", "neighbours", "accounting")}
+        guarantee_fields = {
+            name: guarantee[name] for name in ("rows", "protection", "unit", "neighbours", "accounting")
+        }
         return StatedRequest(
-            **terms,
+            **guarantee_fields,
             n_variants=len(self.sites),
             n_outcomes=clips["n_shared"],
             outcome_bound=clips["bound"],
@@ -190,8 +192,8 @@ class OpenRelease:
         """The bounds that the clip of the outcomes depends on, as the arguments of `clip_moments`."""
         bound, norm = clips_of(self.statement)
         n_shared = len(self.arrays["slopes"]) if shares_budget(self.statement) else 1
-        terms = {"bound": bound, "norm": None if np.isinf(norm) else norm, "n_shared": n_shared}
-        return {"prevalence": prevalences(self.statement, self._files)} | terms
+        limits = {"bound": bound, "norm": None if np.isinf(norm) else norm, "n_shared": n_shared}
+        return {"prevalence": prevalences(self.statement, self._files)} | limits
 
     @property
     def _covariates(self) -> pd.DataFrame:
@@ -301,8 +303,8 @@ def _opened(folder: Path) -> OpenRelease | None:
 def _require_own_scores(opened: OpenRelease) -> bool:
     """Compare the statistics with public constants and scores; return whether scores could be fitted."""
     statement, moments = opened.statement, clip_moments(**opened._clips)
-    held = [opened.arrays[name] for name in ("slopes", "squares")]
-    if not np.allclose(held, moments, rtol=TOLERANCE, atol=0):
+    released = [opened.arrays[name] for name in ("slopes", "squares")]
+    if not np.allclose(released, moments, rtol=TOLERANCE, atol=0):
         raise DpgrsError(
             f"The slopes and squares in {ARRAYS} must follow from the bounds of the outcomes, got others. "
             "Get the bundle again."
@@ -311,17 +313,17 @@ def _require_own_scores(opened: OpenRelease) -> bool:
     if "effects" in statement["fit"] or statement["method"] not in opened.methods:
         return False
     refit = opened.fit()
-    held = {
+    numbers_by_outcome = {
         score["outcome"]: column_numbers(read_scoring_file(opened._files[score["file"]]).numbers)
         for score in statement["scores"]
     }
-    constants = [own[0] for own in read_constants(statement, opened._files)[0]]
+    constants = [row[0] for row in read_constants(statement, opened._files)[0]]
     if is_adjusted(statement):
         constants = refit.constants  # with the regression's own, which no statistics of a bundle show
     scale = refit.weights.abs().max(axis=None)
-    for (name, numbers), constant in zip(held.items(), constants, strict=True):
-        own = np.append(refit.weights[name].to_numpy(), refit.constants[name])
-        if np.abs(own - np.append(numbers, float(constant))).max() > TOLERANCE * scale:
+    for (name, numbers), constant in zip(numbers_by_outcome.items(), constants, strict=True):
+        refitted = np.append(refit.weights[name].to_numpy(), refit.constants[name])
+        if np.abs(refitted - np.append(numbers, float(constant))).max() > TOLERANCE * scale:
             raise DpgrsError(
                 f"The scores must follow from {ARRAYS} by `{statement['method']}`, got other weights of "
                 f"`{name}`. Get the bundle again, or ask its curator."

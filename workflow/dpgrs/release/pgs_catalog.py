@@ -208,11 +208,11 @@ def _write(path: Path, table: pd.DataFrame, *, head: str = "") -> None:
     write_table(path, table, (table[name].to_numpy() for name in table), head=head)
 
 
-def _privacy(terms: Terms | None) -> dict[str, str]:
+def _privacy(privacy_terms: Terms | None) -> dict[str, str]:
     """Return the lines of a header on privacy: the terms, or that there is none."""
-    if terms is None:
+    if privacy_terms is None:
         return {"dp_source": f"{BENCHMARK}: not private"}
-    text = terms.as_text()
+    text = privacy_terms.as_text()
     lines = {f"dp_{name}": text[name] for name in DP_TERMS}
     return lines | {"privacy_statement": "privacy_statement.json"}
 
@@ -275,9 +275,9 @@ def _require_chosen(chosen: np.ndarray, weights: np.ndarray) -> None:
             f"The chosen variants must be at least one and ascend within 0 to {n_variants - 1}, each once. "
             "Sort them."
         )
-    others = np.ones(weights.shape, dtype=bool)
-    np.put_along_axis(others, chosen, False, axis=1)
-    if weights[others].any():
+    is_unchosen = np.ones(weights.shape, dtype=bool)
+    np.put_along_axis(is_unchosen, chosen, False, axis=1)
+    if weights[is_unchosen].any():
         raise DpgrsError("A variant that was not chosen must have a weight of 0, got another. Fit again.")
 
 

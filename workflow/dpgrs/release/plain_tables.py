@@ -48,10 +48,12 @@ def decimals(numbers: np.ndarray) -> "pa.Array":
     has_exponent = pc.match_substring(texts, "e")
     if not pc.any(has_exponent).as_py():
         return texts
-    parts = pc.extract_regex(texts.filter(has_exponent), _SMALL)
-    sign, first, rest, places = (pc.struct_field(parts, name) for name in ("sign", "first", "rest", "places"))
-    zeros = pc.binary_repeat("0", pc.subtract(pc.fill_null(places, "1").cast(pa.int64()), 1))
-    plain = pc.binary_join_element_wise(sign, "0.", zeros, first, rest, "")
+    fields = pc.extract_regex(texts.filter(has_exponent), _SMALL)
+    sign, first, other_digits, exponent = (
+        pc.struct_field(fields, name) for name in ("sign", "first", "rest", "places")
+    )
+    zeros = pc.binary_repeat("0", pc.subtract(pc.fill_null(exponent, "1").cast(pa.int64()), 1))
+    plain = pc.binary_join_element_wise(sign, "0.", zeros, first, other_digits, "")
     # Numbers of ten and more digits before the point are rare.
     is_large = pc.is_null(plain)
     large = numbers[has_exponent.to_numpy(zero_copy_only=False)][is_large.to_numpy(zero_copy_only=False)]
@@ -74,8 +76,8 @@ def rounded(numbers: np.ndarray, digits: int) -> np.ndarray:
         # Both parts of the fraction are whole numbers that float64 holds.
         result = np.where(power >= 0, np.rint(scaled) / 10.0**power, np.rint(scaled) * 10.0**-power)
     result = np.copysign(result, numbers)
-    others = np.flatnonzero(~is_exact)
-    result[others] = [float(f"{number:.{digits}g}") for number in numbers[others]]
+    inexact = np.flatnonzero(~is_exact)
+    result[inexact] = [float(f"{number:.{digits}g}") for number in numbers[inexact]]
     return result
 
 
@@ -104,9 +106,9 @@ def write_gzip(path: Path, parts: Iterable[bytes]) -> None:
     deflate, checksum, size = zlib.compressobj(GZIP_LEVEL, wbits=-zlib.MAX_WBITS), 0, 0
     with path.open("wb") as file:
         file.write(GZIP_HEAD)
-        for part in parts:
-            checksum, size = zlib.crc32(part, checksum), size + len(part)
-            file.write(deflate.compress(part))
+        for chunk in parts:
+            checksum, size = zlib.crc32(chunk, checksum), size + len(chunk)
+            file.write(deflate.compress(chunk))
         file.write(deflate.flush() + struct.pack("<II", checksum, size % 2**32))
 
 

@@ -41,11 +41,11 @@ def _columns(scores: "Scores", outcomes: range) -> list[np.ndarray]:
     if scores.chosen is not None:
         sites = sites[sites["row"].isin(scores.chosen[list(outcomes)].ravel())]
     effect, other, row = (sites[name].to_numpy() for name in ("effect_allele", "other_allele", "row"))
-    parts = [
+    site_columns = [
         sites["chr_name"],
         sites["chr_position"].astype(str),
         np.minimum(effect, other),
         np.maximum(effect, other),
     ]
-    ids = np.array([":".join(cells) for cells in zip(*parts, strict=True)], dtype=object)
+    ids = np.array([":".join(cells) for cells in zip(*site_columns, strict=True)], dtype=object)
     return [ids, effect, *(scores.weights[index, row] for index in outcomes)]

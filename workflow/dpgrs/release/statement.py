@@ -43,7 +43,7 @@ def ledger_standing(book: "Book", account: "Account", request_ids: Sequence[str]
     The result is the section ``ledger`` of a statement. A DpgrsError says that the ledger does not hold one
     of the requests, or nothing was requested.
     """
-    order = {request_id: place for place, request_id in enumerate(book.requests)}
+    order = {request_id: rank for rank, request_id in enumerate(book.requests)}
     unknown = sorted(set(request_ids) - order.keys())
     if unknown or not request_ids:
         raise DpgrsError(
@@ -82,15 +82,15 @@ def build_statement(content: StatementContent) -> dict[str, Any]:
 
     A UsageError says that a public input lacks its origin, or the result does not fit the schema.
     """
-    terms = content.terms.as_text()
-    protected = Protection(terms["protection"]).of_unit(has_covariates=content.has_covariates)
+    privacy_terms = content.terms.as_text()
+    protected = Protection(privacy_terms["protection"]).of_unit(has_covariates=content.has_covariates)
     mechanisms, costs = describe_draws(content.events)
     cost = sum(costs, Cost())
-    _require_inputs(content.public_inputs, terms["protection"])
-    promised = with_chance({name: terms[name] for name in ("epsilon", "delta")}, [cost])
+    _require_inputs(content.public_inputs, privacy_terms["protection"])
+    promised = with_chance({name: privacy_terms[name] for name in ("epsilon", "delta")}, [cost])
     rows_lost = cost if content.terms.unit == Unit.PERSON else cost.for_group(2)
     person = with_chance(_person(content).as_text(), [rows_lost])
-    guarantee = terms | promised | {"person": person}
+    guarantee = privacy_terms | promised | {"person": person}
     inputs = [asdict(public) for public in content.public_inputs]
     words = words_of(guarantee, mechanisms, inputs, protected=protected)
     statement = {
@@ -101,7 +101,7 @@ def build_statement(content: StatementContent) -> dict[str, Any]:
         "software": {"name": "dpgrs", "version": content.version, "commit": content.commit},
         "curation": _curation(content.curation),
         "dataset": dict(content.dataset),
-        "guarantee": terms
+        "guarantee": privacy_terms
         | promised
         | {
             "mu": text_above(Fraction(root_above(cost.mu_squared)), digits=DIGITS),
@@ -111,7 +111,7 @@ def build_statement(content: StatementContent) -> dict[str, Any]:
             "person": person,
             "plain_language": words["plain_language"],
         },
-        "profile": describe_profile(cost, terms["epsilon"]),
+        "profile": describe_profile(cost, privacy_terms["epsilon"]),
         "assumptions": words["assumptions"],
         "conditions": [],
         "data_domain": {
@@ -142,7 +142,7 @@ def build_statement(content: StatementContent) -> dict[str, Any]:
         "accuracy": str(content.accuracy) if content.accuracy == Metrics.WITHHELD else list(content.accuracy),
         "subgroups": SUBGROUPS,
         "audit": content.audit,
-        "not_protected": [*NOT_PROTECTED_UNDER[Protection(terms["protection"])], *NOT_PROTECTED],
+        "not_protected": [*NOT_PROTECTED_UNDER[Protection(privacy_terms["protection"])], *NOT_PROTECTED],
         "scores": [],
         "files": {},
     }
@@ -163,10 +163,10 @@ def _curation(curation: Curation) -> dict[str, Any]:
 def _costs_of_outcomes(mechanisms: list[dict[str, Any]], costs: list[Cost]) -> list[Cost]:
     """Return what each outcome costs that has draws of its own; of others, what serves all."""
     by_owner = defaultdict(Cost)
-    for part, cost in zip(mechanisms, costs, strict=True):
-        by_owner[part["outcome"]] += cost
+    for mechanism, cost in zip(mechanisms, costs, strict=True):
+        by_owner[mechanism["outcome"]] += cost
     shared = by_owner.pop(None, Cost())
-    return [shared + own for own in by_owner.values()] or [shared]
+    return [shared + owner_cost for owner_cost in by_owner.values()] or [shared]
 
 
 def _missing(missing_outcomes: Missing | None) -> dict[str, str]:

@@ -171,7 +171,7 @@ def effect_columns(statistics: ReleasedStatistics, index: int) -> dict[str, np.n
     beta, error = effects.beta[index, is_there], effects.standard_error[index, is_there]
     # On both sides; p itself may be below what float64 holds.
     log_p = -(np.log(2) + norm.logsf(abs(beta / error))) / np.log(10)
-    chromosomes = {name: place + 1 for place, name in enumerate(CHROMOSOMES)}
+    chromosomes = {name: rank + 1 for rank, name in enumerate(CHROMOSOMES)}
     columns = {
         "chromosome": rows["chr_name"].map(chromosomes).to_numpy(),
         "base_pair_location": rows["chr_position"].to_numpy(),

@@ -120,9 +120,9 @@ def fill_template(directory: Path | str) -> Submission:
     return Submission(
         rows={
             template.PUBLICATION: _publication(bundle),
-            template.SCORES: [_score(bundle, one) for one in bundle.scores],
-            template.SAMPLES: [row for one in bundle.scores for row in _samples(bundle, one)],
-            template.PERFORMANCE: [row for one in bundle.scores for row in _performance(bundle, one)],
+            template.SCORES: [_score(bundle, score) for score in bundle.scores],
+            template.SAMPLES: [row for score in bundle.scores for row in _samples(bundle, score)],
+            template.PERFORMANCE: [row for score in bundle.scores for row in _performance(bundle, score)],
             template.COHORTS: [{"id": name} for name in bundle.cohorts],
         },
         warnings=_warnings(bundle),
@@ -140,23 +140,23 @@ class _Bundle:
 
     def __init__(self, folder: Path) -> None:
         self.statement = json.loads((folder / STATEMENT).read_text(encoding="utf-8"))
-        self.inputs = {one["name"]: one["value"] for one in self.statement["public_inputs"]}
-        self.origins = {one["name"]: one["origin"] for one in self.statement["public_inputs"]}
+        self.inputs = {public["name"]: public["value"] for public in self.statement["public_inputs"]}
+        self.origins = {public["name"]: public["origin"] for public in self.statement["public_inputs"]}
         traits = traits_by_outcome(self.statement["curation"])
         self.scores = [
-            _Score(_name_of(one["file"]), one["outcome"], traits.get(one["outcome"], {}), one)
-            for one in self.statement["scores"]
+            _Score(_name_of(score["file"]), score["outcome"], traits.get(score["outcome"], {}), score)
+            for score in self.statement["scores"]
         ]
         self.counts = case_counts_of(self.statement)
         self.notes_of_counts = {
-            one["outcome"]: f" {one['note']}" if "note" in one else ""
-            for one in self.statement.get("case_counts", ())
+            counts["outcome"]: f" {counts['note']}" if "note" in counts else ""
+            for counts in self.statement.get("case_counts", ())
         }
         stated, self.accuracy, self.n_tested = self.statement["accuracy"], {}, {}
         self.is_withheld = stated == Metrics.WITHHELD
-        for one in () if self.is_withheld else stated:
-            if found := NUMBERS.match(one["value"]):
-                self.accuracy[one["name"]] = _Accuracy(*found.groups())
+        for measure in () if self.is_withheld else stated:
+            if match := NUMBERS.match(measure["value"]):
+                self.accuracy[measure["name"]] = _Accuracy(*match.groups())
         if (folder / ACCURACY_SUMS).exists():
             sums, _ = read_sums(self.statement, {ACCURACY_SUMS: folder / ACCURACY_SUMS})
             n_people = [int(float(cells[0])) // self.rows_of_person for cells in sums]
@@ -169,7 +169,7 @@ class _Bundle:
     @property
     def cohorts(self) -> list[str]:
         """The short names of all cohorts that the curator names, each once."""
-        return list(dict.fromkeys(name for one in self.scores for name in one.trait.get("cohorts", ())))
+        return list(dict.fromkeys(name for score in self.scores for name in score.trait.get("cohorts", ())))
 
     @property
     def rows_of_person(self) -> int:
@@ -208,11 +208,11 @@ def _publication(bundle: "_Bundle") -> list[dict[str, Any]]:
     curation = bundle.statement["curation"]
     lines, doi = template.sheets()[template.PUBLICATION]["line"], DOI.search(curation["citation"])
     summary = f"{curation['title']}, by {curation['curator']}, {curation['publication_date']}."
-    terms = f"License: {curation['license']}. Terms: {curation['data_use_terms']}"
+    licensing = f"License: {curation['license']}. Terms: {curation['data_use_terms']}"
     thanks = f" {curation['acknowledgement']}" if "acknowledgement" in curation else ""
     return [
         {"line": lines["details"], "doi": doi[0] if doi else ""},
-        {"line": lines["notes"], "pmid": f"{summary} {terms}{thanks}"},
+        {"line": lines["notes"], "pmid": f"{summary} {licensing}{thanks}"},
     ]
 
 
@@ -238,7 +238,7 @@ def _score(bundle: "_Bundle", score: "_Score") -> dict[str, Any]:
 def _samples(bundle: "_Bundle", score: "_Score") -> Iterator[dict[str, Any]]:
     """Yield the rows of those who developed a score, and of those it was measured on."""
     dataset, trait = bundle.statement["dataset"], score.trait
-    said = (
+    dataset_words = (
         f"{dataset['accession']}, consent group {dataset['consent']}, version {dataset['dataset_version']}."
     )
     of_cohort = {
@@ -250,13 +250,15 @@ def _samples(bundle: "_Bundle", score: "_Score") -> Iterator[dict[str, Any]]:
     }
     noisy = " Their number has noise for privacy." if bundle.is_noisy else ""
     n_trained = {} if bundle.n_trained is None else {"n_people": bundle.n_trained}
-    told = noisy if n_trained else " Their number is withheld for privacy."
+    counts_note = noisy if n_trained else " Their number is withheld for privacy."
     if counts := bundle.counts.get(score.outcome):
         n_trained = {"n_people": sum(counts.values())}
         n_trained |= {f"n_{kind}": number for kind, number in counts.items()}
-        told += f" Cases and controls have noise for privacy. They are of {rows_of_cases(bundle.statement)}."
-        told += bundle.notes_of_counts[score.outcome]
-    yield of_cohort | {"stage": DEVELOPMENT, "additional": said + told} | n_trained
+        counts_note += (
+            f" Cases and controls have noise for privacy. They are of {rows_of_cases(bundle.statement)}."
+        )
+        counts_note += bundle.notes_of_counts[score.outcome]
+    yield of_cohort | {"stage": DEVELOPMENT, "additional": dataset_words + counts_note} | n_trained
     if score.outcome not in bundle.accuracy:
         return
     tested = {"scores": score.name, "stage": TESTING, "sample_set": _sample_set(score)}
@@ -266,7 +268,7 @@ def _samples(bundle: "_Bundle", score: "_Score") -> Iterator[dict[str, Any]]:
         return
     share = f" People held out, {bundle.inputs[HELD_OUT]}; their number is about so much."
     n_tested = {} if bundle.n_held_out is None else {"n_people": bundle.n_held_out}
-    yield of_cohort | tested | {"additional": said + share} | n_tested
+    yield of_cohort | tested | {"additional": dataset_words + share} | n_tested
 
 
 def _performance(bundle: "_Bundle", score: "_Score") -> Iterator[dict[str, Any]]:
@@ -325,9 +327,9 @@ def _left(bundle: "_Bundle") -> list[str]:
         },
     }
     for sheet, fields in lacking.items():
-        for field, said in fields.items():
+        for field, label in fields.items():
             if names := [score.outcome for score in bundle.scores if field not in score.trait]:
-                left.append(f"{sheet}: {said} of {_some(names)} (`outcomes.traits` has none).")
+                left.append(f"{sheet}: {label} of {_some(names)} (`outcomes.traits` has none).")
     covered = "an exact count of private people is not covered by the guarantee"
     if bundle.n_trained is None:
         left.append(f"{template.SAMPLES}: number of individuals, which the release withholds; {covered}.")

@@ -129,7 +129,7 @@ class Axes:
         x: np.ndarray,
         heights: np.ndarray,
         low: float,
-        places: str,
+        x_name: str,
         style: dict[str, Any],
         is_packed: bool,
     ) -> str:
@@ -139,7 +139,7 @@ class Axes:
         tallest = np.abs(heights).max()
         top, bottom = self.down(low + tallest), self.down(low)
         box = [*self.across([0, 1]), bottom, bottom - top]
-        data = {"data_bars": _base64(heights / tallest * HIGHEST, "<i2"), "data_places": places}
+        data = {"data_bars": _base64(heights / tallest * HIGHEST, "<i2"), "data_places": x_name}
         data["data_box"] = " ".join(f"{value:.2f}" for value in box)
         return f"<path{_attributes(data | style)}/>"
 
@@ -215,12 +215,12 @@ def round_ticks(low: float, high: float, count: int) -> list[tuple[float, str]]:
     for power, step in product((exponent, exponent + 1), STEPS):
         size = step * 10.0**power
         # A value that only rounding moved lies on the edge.
-        places = range(math.ceil(low / size - 1e-9), math.floor(high / size + 1e-9) + 1)
-        if len(places) <= count + 1:
+        multiples = range(math.ceil(low / size - 1e-9), math.floor(high / size + 1e-9) + 1)
+        if len(multiples) <= count + 1:
             break
     digits = max(0, (step == 2.5) - power)
     style = f",.{digits}f" if power < 5 and digits < 5 else ".3g"
-    return [(place * size, f"{place * size:{style}}".replace("-", "−")) for place in places]
+    return [(multiple * size, f"{multiple * size:{style}}".replace("-", "−")) for multiple in multiples]
 
 
 def mark(marker: str, x: float, y: float, size: float) -> str:

@@ -134,16 +134,16 @@ def thin(items: Sequence[Any], count: int) -> Sequence[Any]:
     if len(items) <= count:
         return items
     # The last is the largest epsilon, the fit that shows most.
-    places = np.linspace(len(items) - 1, 0, count).round().astype(int)
-    return [items[i] for i in sorted(places)]
+    indices = np.linspace(len(items) - 1, 0, count).round().astype(int)
+    return [items[i] for i in sorted(indices)]
 
 
 def _best_groups(groups: Sequence[Sequence[Fit]], r2: dict[Fit, float]) -> list[Sequence[Fit]]:
     """Choose at most `SHOWN_PRIVATE_FITS` groups of fits by the R^2 of their last fits."""
     best_first = sorted(groups, key=lambda group: np.nan_to_num(-r2[group[-1]], nan=np.inf))
     leading = list({group[-1].protection: group for group in reversed(best_first)}.values())
-    others = [group for group in best_first if group not in leading]
-    return (leading + others)[:SHOWN_PRIVATE_FITS]
+    further_groups = [group for group in best_first if group not in leading]
+    return (leading + further_groups)[:SHOWN_PRIVATE_FITS]
 
 
 def _sort_key(fit: Fit, distinct: Sequence[Fit]) -> tuple[Any, ...]:

@@ -267,8 +267,10 @@ def _short_names(fits: Sequence[Fit]) -> list[str]:
     names = []
     for fit in fits:
         labels = [getattr(fit, name) for name in told_apart if fit.is_private]
-        terms = ", ".join(ACCOUNTING_NAMES.get(term, term).removesuffix(" accounting") for term in labels)
-        names.append(f"{fit.method_name} ({terms})" if terms else fit.method_name)
+        distinctions = ", ".join(
+            ACCOUNTING_NAMES.get(label, label).removesuffix(" accounting") for label in labels
+        )
+        names.append(f"{fit.method_name} ({distinctions})" if distinctions else fit.method_name)
     return names
 
 
@@ -291,17 +293,17 @@ def _head(axis: Any, words: str) -> None:
 def _label_axes(axes: Any, view: View, scale: Scale, *, has_x: bool) -> None:
     """Label the outer axes, and the values along them as far as there is room."""
     labels = [(value, f"{value:,.0f}" if view.x == "n_outcomes" else f"{value:g}") for value in scale.x]
-    kept = []
+    ticks = []
     for value, label in reversed(labels if has_x else []):
-        if not kept or scale.place(kept[-1][0]) - scale.place(value) >= TICK_ROOM:
-            kept.append((value, label))
+        if not ticks or scale.place(ticks[-1][0]) - scale.place(value) >= TICK_ROOM:
+            ticks.append((value, label))
     for column in axes.T:
         shown = [axis for axis in column if axis.get_visible()]
         shown[-1].set_xlabel(view.label if has_x else "no private fit")
         shown[-1].tick_params(labelbottom=True)
     first = axes[0, 0]
     first.set(xscale="log", xlim=scale.ends)
-    first.set_xticks([value for value, _ in kept], [label for _, label in kept])
+    first.set_xticks([value for value, _ in ticks], [label for _, label in ticks])
     first.minorticks_off()
     few_ticks(first.yaxis, 5)
     first.set_yticks([tick for tick in first.get_yticks() if scale.floor <= tick <= scale.top])

@@ -147,7 +147,9 @@ def _split(fits: Sequence[Fit]) -> list[list[Any]]:
     series = {(fit.accounting, fit.protection, fit.method) for fit in fits if fit.is_private}
     n_references = sum(not fit.is_private for fit in fits)
     for by_protection, by_accounting in product((False, True), repeat=2):
-        lines = Counter((by_accounting and terms[0], by_protection and terms[1]) for terms in series)
+        lines = Counter(
+            (by_accounting and combination[0], by_protection and combination[1]) for combination in series
+        )
         if max(lines.values(), default=0) + n_references <= MAX_LINES:
             break
     in_order = [

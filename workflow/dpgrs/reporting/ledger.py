@@ -91,7 +91,7 @@ def describe_ledger(path: Path | str) -> str:
                 text_above(request.cost.mu_squared, digits=DIGITS),
                 text_above(request.cost.pure_epsilon, digits=DIGITS),
                 str(request.identity["mechanism"]),
-                ", ".join(dict.fromkeys(map(_drawn, request.identity.get("draws", [])))),
+                ", ".join(dict.fromkeys(map(_draw_name, request.identity.get("draws", [])))),
                 _n_outcomes(request.identity),
                 str(request.identity["dataset_version"]),
             )
@@ -139,7 +139,7 @@ def _remarks(book: Book, account: "Account", *, is_spent: bool = False) -> list[
     return remarks
 
 
-def _drawn(draw: dict[str, Any]) -> str:
+def _draw_name(draw: dict[str, Any]) -> str:
     """Return the statistic of a draw, or its family if it has none."""
     return str(draw.get("statistic") or draw["family"])
 

@@ -155,7 +155,7 @@ class ReplicatesFigure:
     def __init__(self, accuracy: Accuracy) -> None:
         styles = series_styles(accuracy.fits)
         self._places = row_places(accuracy)
-        fits = [accuracy.fits[place] for place in self._places]
+        fits = [accuracy.fits[index] for index in self._places]
         self._labels = [shortened(fit.brief, 45) for fit in fits]
         self._colors = [styles[fit.series]["color"] for fit in fits]
         self._r2 = accuracy.r2

@@ -114,7 +114,7 @@ class OutcomeFits:
             # Then the figure of all fits takes the full width.
             "has_many": len(row_places(self._accuracy)) > MANY_ROWS,
             "populations": [
-                {"name": name, "r2": r2[:, place]} for place, name in enumerate(self._populations)
+                {"name": name, "r2": r2[:, index]} for index, name in enumerate(self._populations)
             ],
             "no_model": self._no_model.get(self._outcomes[outcome], {}),
             "n_clipped": None if clipping is None else clipping.values[outcome],

@@ -28,7 +28,7 @@ def _accuracy(data: "ReportData") -> dict[str, Any]:
     return {
         "best": best_fits(data.accuracy.fits, mean(data.accuracy.r2, axis=(1, 2))),
         "at_chance_level": at_chance,
-        "n_at_chance_level": sum(terms.n_designs for terms in at_chance),
+        "n_at_chance_level": sum(chance_terms.n_designs for chance_terms in at_chance),
         "n_cells": n_cells,
         "least_r2": least_r2,
         "remedy": remedy(data.study.bounds, words=words),

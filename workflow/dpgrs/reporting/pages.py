@@ -32,9 +32,9 @@ def write_overview(data: "ReportData", directory: Path | str, *, figures: Path |
     directory = Path(directory)
     write_assets(directory, shared_places(data.variants))
     shared = _shared(data, root="")
-    others = {PAGE_OF_GENOTYPES: "Genotypes"} if data.quality else {}
+    other_pages = {PAGE_OF_GENOTYPES: "Genotypes"} if data.quality else {}
     with styled():
-        for name in others:
+        for name in other_pages:
             write_page(directory / name, name, GENOTYPES, data, shared=shared, figures=figures, others={})
         write_page(
             directory / "index.html",
@@ -43,7 +43,7 @@ def write_overview(data: "ReportData", directory: Path | str, *, figures: Path |
             data,
             shared=shared,
             figures=figures,
-            others=others,
+            others=other_pages,
             has_private=any(fit.is_private for fit in data.accuracy.fits),
             has_exact=any(not fit.is_private for fit in data.accuracy.fits),
         )

@@ -41,8 +41,8 @@ def answer(request: dict[str, Any]) -> str:
     """Return in one line the cost of a request of a plan and the expected R2; the accuracy may be yet to
     come."""
     outcomes = f"{request['n_outcomes']:,} outcome{'s' * (request['n_outcomes'] != 1)}"
-    terms = f"{request['protection']}, {request['accounting']}, epsilon {request['epsilon']:g}"
-    line = f"# {request['number']} ({terms}, {request['n_variants']:,} variants, {outcomes}): "
+    privacy = f"{request['protection']}, {request['accounting']}, epsilon {request['epsilon']:g}"
+    line = f"# {request['number']} ({privacy}, {request['n_variants']:,} variants, {outcomes}): "
     line += f"costs epsilon {request['whole_study']['ledger']:.3f}"
     if "expected" not in request:
         return f"{line}."

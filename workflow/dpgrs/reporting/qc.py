@@ -169,8 +169,8 @@ def _groups(summary: GenotypeSummary) -> list[tuple[str, str, str, np.ndarray]]:
         (str(name), *look, summary.population == name)
         for name, look in zip(summary.names, looks, strict=False)
     ]
-    rest = ~np.isin(summary.population, summary.names)
-    return groups + [(OTHERS, INK, "x", rest)] * bool(rest.any())
+    is_other = ~np.isin(summary.population, summary.names)
+    return groups + [(OTHERS, INK, "x", is_other)] * bool(is_other.any())
 
 
 def _with_legend(

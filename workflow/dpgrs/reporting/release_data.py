@@ -28,7 +28,7 @@ STATISTICS = {
     "Kendall's correlations": "choice of variants by Kendall’s correlations",
 }
 # The same of the functions that audits run.
-AUDITED = {f"private_{name.replace(' ', '_')}": said for name, said in STATISTICS.items()} | {
+AUDITED = {f"private_{name.replace(' ', '_')}": description for name, description in STATISTICS.items()} | {
     "private_statistics": "all statistics together",
     "private_adassp": "all statistics of AdaSSP together",
     "private_separate_statistics": "all statistics of the separate fits together",

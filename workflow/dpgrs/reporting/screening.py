@@ -65,7 +65,7 @@ class ScreeningViews:
         self.knows_causal, self.partner_r2 = screening.causal_r2 is not None, screening.partner_r2
         self.columns = [column for choice in self._choices for column in _columns(data, choice)]
         self._data, self._no_model = data, kept_back(data.metrics, replicate=1)
-        labels = [_terms(choice) for choice in self._choices]
+        labels = [_epsilon_label(choice) for choice in self._choices]
         self._figure = ScoresFigure(data.variants, labels=labels, has_causal=self.knows_causal)
 
     def __call__(self, outcome: int) -> dict[str, Any]:
@@ -91,7 +91,7 @@ class ScreeningViews:
         """
         data, screening = self._data, self._data.screening
         scores = screening.scores[outcome]
-        taken = np.unique(np.concatenate([choice.chosen[outcome] for choice in self._choices]))
+        variants = np.unique(np.concatenate([choice.chosen[outcome] for choice in self._choices]))
         name = data.outcomes[outcome]
         return [
             {
@@ -101,7 +101,7 @@ class ScreeningViews:
                 **self._closeness(outcome, variant),
                 "cells": [self._cell(column, name, outcome, variant) for column in self.columns],
             }
-            for variant in taken[np.argsort(-np.abs(scores[taken]), kind="stable")]
+            for variant in variants[np.argsort(-np.abs(scores[variants]), kind="stable")]
         ]
 
     def _closeness(self, outcome: int, variant: int) -> dict[str, Any]:
@@ -167,7 +167,7 @@ def kept_back(metrics: pd.DataFrame, replicate: int | None = None) -> dict[tuple
     return statuses
 
 
-def _terms(choice: "Choice") -> str:
+def _epsilon_label(choice: "Choice") -> str:
     return NOT_PRIVATE if choice.epsilon is None else f"ε\u00a0=\u00a0{choice.epsilon:g}"
 
 
@@ -179,7 +179,7 @@ def _columns(data: "ReportData", choice: "Choice") -> list[Column]:
         is_by_choice = fit.method in _methods_of(methods_that("is_screened"), choice.selector)
         if is_by_choice and (fit.accounting, fit.epsilon) == (choice.accounting, choice.epsilon):
             columns.append(Column(fit.label, choice, fit, fitted.weights))
-    return columns or [Column(f"Chosen, {_terms(choice)}", choice, None, None)]
+    return columns or [Column(f"Chosen, {_epsilon_label(choice)}", choice, None, None)]
 
 
 def _methods_of(methods: Collection[str], selector: str) -> list[str]:

@@ -108,22 +108,26 @@ def _some_are_causal(outcomes: "Outcomes") -> bool:
     return any(not (effects != 0).all() for effects in outcomes.effects.values())
 
 
-def _counts(found: Sequence[_Found], exact: _Found) -> list[int]:
+def _counts(choices: Sequence[_Found], exact: _Found) -> list[int]:
     """Return the numbers of outcomes of a variant set's noisy choices; all outcomes if there are none."""
-    own = (exact.selector, exact.size)
-    counts = {one.count for one in found if not one.is_exact and (one.selector, one.size) == own}
+    selection = (exact.selector, exact.size)
+    counts = {
+        choice.count
+        for choice in choices
+        if not choice.is_exact and (choice.selector, choice.size) == selection
+    }
     return sorted(counts or {exact.count})
 
 
-def _row(one: _Found, count: int, exact: _Found, causal: _Causal | None) -> ChoiceRow:
-    chosen = one.chosen[:count]
+def _row(choice: _Found, count: int, exact: _Found, causal: _Causal | None) -> ChoiceRow:
+    chosen = choice.chosen[:count]
     return ChoiceRow(
-        one.size,
+        choice.size,
         count,
-        one.accounting,
-        one.epsilon,
+        choice.accounting,
+        choice.epsilon,
         n_shared(chosen, exact.chosen[:count]).mean(),
-        **(causal.means(one.size, chosen) if causal else {}),
-        selector=one.selector,
-        note=one.note,
+        **(causal.means(choice.size, chosen) if causal else {}),
+        selector=choice.selector,
+        note=choice.note,
     )

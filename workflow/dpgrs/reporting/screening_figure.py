@@ -52,8 +52,8 @@ class ScoresFigure:
             axes.marks(self.x[variants], heights[variants], marker="o", size=7.5, **ring)
         rows = (len(self._labels) - 0.5, -0.5)
         axes = genome_axes(picture, self._chromosomes, left, below, below + lanes, y=rows)
-        places = chosen if causal is None else [*chosen, causal]
-        for y, (variants, color) in enumerate(zip(places, self._colors, strict=True)):
+        variants_by_lane = chosen if causal is None else [*chosen, causal]
+        for y, (variants, color) in enumerate(zip(variants_by_lane, self._colors, strict=True)):
             x, ticks, shared = thin_bars(self.x[variants], np.full(len(variants), LANE_TICK), is_all=False)
             axes.bars(x, ticks, low=y - LANE_TICK / 2, color=color, width=1.6, places=shared)
         axes.names_left(self._labels)

@@ -65,12 +65,12 @@ def distinct_terms(data: "ReportData") -> dict[Terms, list[Fit]]:
     """Return the distinct `Terms` of a study's private fits, each with the fits that have them."""
     fits, codes = label_fits(data.metrics)
     records = data.metrics.assign(fit=codes).drop_duplicates("fit").set_index("fit")
-    terms = {}
+    fits_by_terms = {}
     for code, fit in enumerate(fits):
         if fit.is_private:
             fit_terms = Terms.of(fit, records.loc[code], rows=data.study.rows, **_of_unit(data.study))
-            terms.setdefault(fit_terms, []).append(fit)
-    return terms
+            fits_by_terms.setdefault(fit_terms, []).append(fit)
+    return fits_by_terms
 
 
 def has_bounds(methods: Collection[str]) -> bool:
@@ -117,15 +117,15 @@ def _run(data: "ReportData") -> dict[str, Any]:
 
 
 def _privacy(data: "ReportData") -> dict[str, Any]:
-    terms, promises = distinct_terms(data), {}
-    for term, fits in terms.items():
+    fits_by_terms, promises = distinct_terms(data), {}
+    for privacy_terms, fits in fits_by_terms.items():
         protection = fits[0].protection
-        words = promise(protection, term.neighbours, term.unit, **_of_unit(data.study))
+        words = promise(protection, privacy_terms.neighbours, privacy_terms.unit, **_of_unit(data.study))
         promises.setdefault(str(protection), words)
-    fits = [fit for kept in terms.values() for fit in kept]
+    fits = [fit for group in fits_by_terms.values() for fit in group]
     methods = {fit.method: fit.method_name for fit in fits}
     return {
-        "terms": terms,
+        "terms": fits_by_terms,
         "promises": promises,
         "accountings": {ACCOUNTING_NAMES[fit.accounting]: ACCOUNTINGS[fit.accounting] for fit in fits},
         "other_accountings": _said_of("accounting", methods),

@@ -32,7 +32,7 @@ def series_styles(fits: Sequence[Fit]) -> dict[str, dict[str, Any]]:
     Non-private series are grey lines; private ones have a colour and a marker per method, a line per
     protection, and a thin line with hollow markers for every accounting but the first.
     """
-    styles, others = {}, cycle(OTHER_LINES)
+    styles, other_lines = {}, cycle(OTHER_LINES)
     private = [fit for fit in fits if fit.is_private]
     accountings = list(dict.fromkeys(fit.accounting for fit in private))
     for fit in fits:
@@ -40,7 +40,7 @@ def series_styles(fits: Sequence[Fit]) -> dict[str, dict[str, Any]]:
             continue
         if not fit.is_private:
             is_reference = fit == reference(fits)
-            color, line = (INK, "-") if is_reference else (MUTED, next(others))
+            color, line = (INK, "-") if is_reference else (MUTED, next(other_lines))
             styles[fit.series] = {"color": color, "linestyle": line, "linewidth": 1.1}
             continue
         color, marker = look_of(fit.method)

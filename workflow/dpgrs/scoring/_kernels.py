@@ -65,14 +65,14 @@ def fill_calls(calls: np.ndarray, frequency: np.ndarray, first: int, dosages: np
     """
     n_some = dosages.shape[1]
     for i in range(calls.shape[0]):
-        own = calls[i, first : first + n_some]
+        row_calls = calls[i, first : first + n_some]
         lowest = 0
         for j in range(n_some):
-            dosages[i, j] = own[j]
-            lowest = min(lowest, own[j])
+            dosages[i, j] = row_calls[j]
+            lowest = min(lowest, row_calls[j])
         if lowest < 0:
             for j in range(n_some):
-                call = own[j]
+                call = row_calls[j]
                 if call < 0:
                     n_missing = 1 + (call not in (HALF_REF, HALF_ALT))
                     dosages[i, j] = n_missing * frequency[i] + (call == HALF_ALT)
@@ -86,5 +86,5 @@ def fill_steps(
     n_some = dosages.shape[1]
     for i in range(steps.shape[0]):
         for j in range(n_some):
-            own = steps[i, first + j]
-            dosages[i, j] = 2 * frequency[i] if own == missing else own * step
+            row_steps = steps[i, first + j]
+            dosages[i, j] = 2 * frequency[i] if row_steps == missing else row_steps * step

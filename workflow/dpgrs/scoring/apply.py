@@ -102,9 +102,9 @@ class Applied:
         itself; NaN if not known.
         """
         has_constant = [not math.isnan(outcome.constant) for outcome in self.outcomes]
-        others = self.sums if self.adjusted is None else self.adjusted.mean
+        other_values = self.sums if self.adjusted is None else self.adjusted.mean
         other_unit = "raw sum" if self.adjusted is None else "Z_norm1"
-        values = np.where(np.array(has_constant)[:, np.newaxis], self.predictions, others)
+        values = np.where(np.array(has_constant)[:, np.newaxis], self.predictions, other_values)
         unit = {True: "outcome's own unit", False: "standard deviations of the outcome"}
         units = [
             unit[outcome.has_unit] if is_prediction else other_unit
@@ -234,7 +234,7 @@ def open_people(
 def _score(
     applied: Applied,
     people: Target,
-    known: Reference | None,
+    reference: Reference | None,
     *,
     n_components: int,
     threads: int,
@@ -242,14 +242,16 @@ def _score(
 ) -> None:
     """Sum all scores, those of a reference first, if there is one."""
     sites, shared, component_scores = applied.matching.sites, applied.shared, []
-    if known:
+    if reference:
         _require_matched(applied, least, n_records=people.n_records)
         is_used = applied.matching.is_used
-        taken = found_components(known.candidates, is_used[len(sites) - len(known.candidates) :])
+        component_rows = found_components(
+            reference.candidates, is_used[len(sites) - len(reference.candidates) :]
+        )
         problem = np.where(is_used, sites.problem, applied.matching.status).astype(object)
         matched_sites = replace(sites, problem=problem)
         options = {"n_components": n_components, "threads": threads}
-        scored = score_reference(known, matched_sites, shared, taken, **options)
+        scored = score_reference(reference, matched_sites, shared, component_rows, **options)
         sums_there, components_there, projection, shift = scored
         component_scores = [projection]
         people.begin()
@@ -261,20 +263,23 @@ def _score(
     _require_matched(applied, least, n_records=people.n_records)
     n_outcomes = len(applied.outcomes)
     applied.take_sums(sums.sums[:n_outcomes], sums)
-    if known:
+    if reference:
         components = sums.sums[n_outcomes:] + shift[:, np.newaxis]
         there = {"reference_scores": sums_there, "reference_components": components_there}
         applied.components, applied.reference = (
             components,
             Scored(
-                known.target.samples,
+                reference.target.samples,
                 sums_there,
                 components_there,
                 adjust_scores(sums_there, components_there, **there),
             ),
         )
         applied.adjusted = adjust_scores(applied.sums, components, **there)
-        applied.counts |= {"reference_people": len(known.target.samples), "component_variants": len(taken)}
+        applied.counts |= {
+            "reference_people": len(reference.target.samples),
+            "component_variants": len(component_rows),
+        }
 
 
 def _pieces(people: Target, sites: Sites, build: str | None) -> Iterable[Piece]:
@@ -349,8 +354,8 @@ def _take_frequencies(sites: Sites, path: Path | str) -> None:
         sites.effect_allele[sought], sites.other_allele[sought], refs[site], alts[site]
     )
     frequency = table["frequency"].to_numpy(dtype=float)[site]
-    for taken in (is_flipped, ~is_flipped):
-        pairs = np.flatnonzero(taken & (sign != 0))
+    for is_selected in (is_flipped, ~is_flipped):
+        pairs = np.flatnonzero(is_selected & (sign != 0))
         sites.frequency[sought[pairs]] = np.where(sign[pairs] > 0, frequency[pairs], 1 - frequency[pairs])
 
 
@@ -364,7 +369,7 @@ def _require_matched(applied: Applied, least: float, *, n_records: int) -> None:
     ends = np.cumsum([len(scores.outcomes) for scores in shared])
     status = applied.matching.status[shared[np.searchsorted(ends, worst, side="right")].rows]
     reasons = describe_statuses([name for name in status if name not in USED])
-    others = f", and too few of {len(few) - 1} more score{'s' * (len(few) > 2)}" if len(few) > 1 else ""
+    other_scores = f", and too few of {len(few) - 1} more score{'s' * (len(few) > 2)}" if len(few) > 1 else ""
     share = n_used[worst] / n_variants[worst]
     if n_records:
         fix = "Take the score of the target's genome build, or a target with more variants"
@@ -376,7 +381,7 @@ def _require_matched(applied: Applied, least: float, *, n_records: int) -> None:
     )
     raise DpgrsError(
         f"`{applied.outcomes[worst].path}` must have at least {least:.0%} of its variants in the target, got "
-        f"{n_used[worst]} of {n_variants[worst]} ({share:.1%}; {reasons}){others}. {fix}{allow}."
+        f"{n_used[worst]} of {n_variants[worst]} ({share:.1%}; {reasons}){other_scores}. {fix}{allow}."
     )
 
 

@@ -63,8 +63,8 @@ class Matching:
         order = np.lexsort((row, variant))
         variant, row = variant[order], row[order]
         refs, alts = columns["ref"][row], columns["alt"][row]
-        effects, others = self.sites.effect_allele[variant], self.sites.other_allele[variant]
-        sign, is_flipped = match_pairs(effects, others, refs, alts)
+        effects, other_alleles = self.sites.effect_allele[variant], self.sites.other_allele[variant]
+        sign, is_flipped = match_pairs(effects, other_alleles, refs, alts)
         is_symbol = is_no_letters(alts)
         sign = np.where(is_symbol, 0, sign)
         # Letters as given come first.
@@ -90,8 +90,8 @@ class Matching:
             is_alike = is_symbol[index] or kind[index][1] == is_as_long
             is_pair[index] = is_ref and refs[index] == ref and is_alike
         sign = np.where(is_pair & (sign == 0), -1, sign)
-        kept = np.flatnonzero(is_pair & is_used)
-        return Found(variant[kept], row[kept], sign[kept])
+        used_pairs = np.flatnonzero(is_pair & is_used)
+        return Found(variant[used_pairs], row[used_pairs], sign[used_pairs])
 
     def _settle(
         self,

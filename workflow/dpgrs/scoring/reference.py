@@ -96,13 +96,14 @@ def with_candidates(sites: Sites, reference: Reference) -> Sites:
 def found_components(candidates: Sites, is_found: np.ndarray) -> np.ndarray:
     """Return the candidates that components are computed from, (n_used,) int64: the first that the target
     has."""
-    taken = np.flatnonzero(is_found)[:MOST_VARIANTS]
-    if len(taken) < FEWEST_VARIANTS:
+    component_rows = np.flatnonzero(is_found)[:MOST_VARIANTS]
+    if len(component_rows) < FEWEST_VARIANTS:
         raise DpgrsError(
             f"The target must hold at least {FEWEST_VARIANTS} of the {len(candidates)} common variants of "
-            f"`--reference`, got {len(taken)}. Take a panel of the same chromosomes and genome build."
+            f"`--reference`, got {len(component_rows)}. Take a panel of the same chromosomes and genome "
+            "build."
         )
-    return taken
+    return component_rows
 
 
 def score_reference(
@@ -121,7 +122,7 @@ def score_reference(
     n_reference), their projection, as scores of the target, and (n_components,) shifts to add to these,
     float64 all.
     """
-    people, component_sites = reference.target, _taken(reference.candidates, taken)
+    people, component_sites = reference.target, _select_rows(reference.candidates, taken)
     dosages = np.empty((len(taken), len(people.samples)))
     matching = Matching(sites)
     sums = ScoreSums(matching, shared, n_people=len(people.samples), n_threads=threads)
@@ -170,19 +171,19 @@ def _are_plain(columns: dict[str, Any]) -> np.ndarray:
     )
 
 
-def _take_frequencies(sites: Sites, found: Found, frequency: np.ndarray) -> None:
+def _take_frequencies(sites: Sites, matches: Found, frequency: np.ndarray) -> None:
     """Write frequencies of effect alleles into `sites` where none is known, of variants with exactly one
     row."""
-    _, index, times = np.unique(found.variant, return_inverse=True, return_counts=True)
-    is_new = (times[index] == 1) & np.isnan(sites.frequency[found.variant])
-    of_alt = frequency[found.row[is_new]]
-    sites.frequency[found.variant[is_new]] = np.where(found.sign[is_new] > 0, of_alt, 1 - of_alt)
+    _, index, times = np.unique(matches.variant, return_inverse=True, return_counts=True)
+    is_new = (times[index] == 1) & np.isnan(sites.frequency[matches.variant])
+    of_alt = frequency[matches.row[is_new]]
+    sites.frequency[matches.variant[is_new]] = np.where(matches.sign[is_new] > 0, of_alt, 1 - of_alt)
 
 
-def _taken(sites: Sites, rows: np.ndarray) -> Sites:
+def _select_rows(sites: Sites, rows: np.ndarray) -> Sites:
     return Sites(**{name: getattr(sites, name)[rows] for name in Sites.__dataclass_fields__})
 
 
-def _joined(one: Sites, other: Sites) -> Sites:
+def _joined(first: Sites, second: Sites) -> Sites:
     names = Sites.__dataclass_fields__
-    return Sites(**{name: np.concatenate([getattr(one, name), getattr(other, name)]) for name in names})
+    return Sites(**{name: np.concatenate([getattr(first, name), getattr(second, name)]) for name in names})

@@ -110,8 +110,8 @@ def read_scores(
         _require_weights(members, effects, groups[-1][1] if group is None else group[1])
     every, rows = union_of([sites for _, sites, *_ in groups])
     return every, [
-        _shared_sites(columns, sites, members, list_rows, parts)
-        for list_rows, (columns, sites, members, parts) in zip(rows, groups, strict=True)
+        _shared_sites(columns, sites, members, list_rows, effects_by_file)
+        for list_rows, (columns, sites, members, effects_by_file) in zip(rows, groups, strict=True)
     ]
 
 
@@ -120,15 +120,15 @@ def _shared_sites(
     sites: Sites,
     members: list[Outcome],
     rows: np.ndarray,
-    parts: Sequence[tuple[np.ndarray | None, ...]],
+    effects_by_file: Sequence[tuple[np.ndarray | None, ...]],
 ) -> SharedSites:
-    """Join the scores of the same variants; `parts` are lists of what copies add, file by file."""
+    """Join the scores of the same variants; `effects_by_file` has what copies add, for each file."""
     joined = []
-    for values in zip(*parts, strict=True):
+    for values in zip(*effects_by_file, strict=True):
         if all(array is None for array in values):
             joined.append(None)
             continue
-        shapes = [first.shape for _, first, _ in parts]
+        shapes = [first.shape for _, first, _ in effects_by_file]
         arrays = [
             np.zeros(shape) if array is None else array for array, shape in zip(values, shapes, strict=True)
         ]
@@ -308,8 +308,8 @@ def _checked(path: Path, columns: dict[str, Any], build: str | None, duplicates:
     return sites
 
 
-def _are_same(one: dict[str, Any], other: dict[str, Any]) -> bool:
+def _are_same(columns: dict[str, Any], other_columns: dict[str, Any]) -> bool:
     """Return whether two scores have the same variants in the same order."""
-    return len(one["position"]) == len(other["position"]) and all(
-        np.array_equal(one[name], other[name], equal_nan=name == "frequency") for name in COLUMNS
+    return len(columns["position"]) == len(other_columns["position"]) and all(
+        np.array_equal(columns[name], other_columns[name], equal_nan=name == "frequency") for name in COLUMNS
     )

@@ -21,7 +21,7 @@ def require_seals(path: Path, files: Iterable[Path]) -> None:
     """
     path = path.absolute()
     folder = next(
-        (place for place in islice((path, *path.parents), 3) if (place / STATEMENT).is_file()), None
+        (parent for parent in islice((path, *path.parents), 3) if (parent / STATEMENT).is_file()), None
     )
     if folder is None:
         return

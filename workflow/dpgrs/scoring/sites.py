@@ -114,8 +114,8 @@ def _first_rows(sites: Sites) -> np.ndarray:
     return first_rows
 
 
-def _note_single(sites: Sites, found: np.ndarray, is_single: np.ndarray) -> None:
-    """Write to `found` the variants with only one allele, which another row of their position has."""
+def _note_single(sites: Sites, first_rows: np.ndarray, is_single: np.ndarray) -> None:
+    """Write to `first_rows` the variants with only one allele that another row of their position has."""
     positions = set(zip(sites.contig[is_single], sites.position[is_single].tolist(), strict=True))
     rows = {}
     for row, position in enumerate(zip(sites.contig, sites.position.tolist(), strict=True)):
@@ -128,7 +128,7 @@ def _note_single(sites: Sites, found: np.ndarray, is_single: np.ndarray) -> None
                     {sites.effect_allele[k], sites.other_allele[k]} - {""} for k in (row, earlier)
                 )
                 if (is_single[row] or is_single[earlier]) and alleles & earlier_alleles:
-                    found[row] = min(found[row], found[earlier])
+                    first_rows[row] = min(first_rows[row], first_rows[earlier])
 
 
 def _either_way(effect: str, other: str) -> tuple[str, ...]:
@@ -161,7 +161,7 @@ def union_of(lists: Sequence[Sites]) -> tuple[Sites, list[np.ndarray]]:
         new = new[np.unique(numbers[new], return_index=True)[1]]
         source.append([(number, int(row)) for row in new])
         rows.append(numbers)
-    parts = [
+    columns_by_list = [
         {
             name: getattr(lists[number], name)[[row for _, row in list_rows]]
             for name in Sites.__dataclass_fields__
@@ -169,7 +169,10 @@ def union_of(lists: Sequence[Sites]) -> tuple[Sites, list[np.ndarray]]:
         for number, list_rows in enumerate(source)
     ]
     every = Sites(
-        **{name: np.concatenate([part[name] for part in parts]) for name in Sites.__dataclass_fields__}
+        **{
+            name: np.concatenate([columns[name] for columns in columns_by_list])
+            for name in Sites.__dataclass_fields__
+        }
     )
     for sites, list_rows in zip(lists, rows, strict=True):
         # Another file may have a frequency.

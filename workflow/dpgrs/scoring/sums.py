@@ -103,15 +103,17 @@ class ScoreSums:
         lost = np.unique(variant[~is_called[row]])
         if len(lost):
             self._matching.status[lost] = NO_CALLS
-            kept = ~np.isin(variant, lost)
-            variant, row, sign = variant[kept], row[kept], sign[kept]
+            is_kept = ~np.isin(variant, lost)
+            variant, row, sign = variant[is_kept], row[is_kept], sign[is_kept]
         # Of several ALTs of a record, those of one.
         self.n_missing += int((alleles - n_known)[np.unique(record, return_index=True)[1]].sum())
         W = np.zeros((len(calls), len(self.sums)))
         of_ref = np.unique(variant[sign < 0])
         for scores, order, columns in zip(self._shared, self._orders, self._columns, strict=True):
-            list_rows, place = _rows_of(variant, scores.rows, order)
-            np.add.at(W[:, columns], row[place], sign[place, np.newaxis] * scores.weights[list_rows])
+            list_rows, variant_index = _rows_of(variant, scores.rows, order)
+            np.add.at(
+                W[:, columns], row[variant_index], sign[variant_index, np.newaxis] * scores.weights[list_rows]
+            )
             list_rows, _ = _rows_of(of_ref, scores.rows, order)
             self._constants[columns] += 2 * scores.weights[list_rows].sum(axis=0)
             if scores.none is not None:
@@ -129,15 +131,15 @@ class ScoreSums:
         weights = np.zeros((len(unique), len(self.sums)))
         for scores, order, columns in zip(self._shared, self._orders, self._columns, strict=True):
             if scores.second is not None:
-                list_rows, place = _rows_of(unique, scores.rows, order)
-                np.add.at(weights[:, columns], place, scores.second[list_rows])
+                list_rows, variant_index = _rows_of(unique, scores.rows, order)
+                np.add.at(weights[:, columns], variant_index, scores.second[list_rows])
         used = weights.any(axis=1)
         if not used.any():
             return None
         n_pairs = np.diff(np.append(start, len(variant)))
-        kept = np.repeat(used, n_pairs)
+        is_used = np.repeat(used, n_pairs)
         start = np.cumsum(n_pairs[used]) - n_pairs[used]
-        return _SecondCopies(row[kept], sign[kept], start, weights[used])
+        return _SecondCopies(row[is_used], sign[is_used], start, weights[used])
 
     def _frequencies(
         self, calls: np.ndarray, is_symbol: np.ndarray, variant: np.ndarray, row: np.ndarray, sign: np.ndarray

@@ -195,10 +195,10 @@ def _write_reference(path: Path, applied: "Applied") -> None:
     _write_people(path, reference.samples, columns | _component_columns(reference.components))
 
 
-def _adjusted_columns(outcome: "Outcome", adjusted: Adjusted | None, place: int) -> dict[str, np.ndarray]:
+def _adjusted_columns(outcome: "Outcome", adjusted: Adjusted | None, index: int) -> dict[str, np.ndarray]:
     if adjusted is None:
         return {}
-    return {f"{outcome.name}.{name}": scores[place] for name, scores in zip(ADJUSTED, adjusted, strict=True)}
+    return {f"{outcome.name}.{name}": scores[index] for name, scores in zip(ADJUSTED, adjusted, strict=True)}
 
 
 def _component_columns(components: np.ndarray | None) -> dict[str, np.ndarray]:
@@ -215,10 +215,10 @@ def _write_people(path: Path, samples: Sequence[str], columns: dict[str, Any]) -
 
 def _write_match(path: Path, applied: "Applied") -> None:
     """Write a row for each variant of each list of variants, in the order of the files."""
-    sites, parts = applied.matching.sites, []
+    sites, blocks = applied.matching.sites, []
     for scores in applied.shared:
         rows = scores.rows
-        parts.append(
+        blocks.append(
             {
                 "scores": [label_of(scores)] * len(rows),
                 "chr_name": sites.contig[rows],
@@ -231,13 +231,13 @@ def _write_match(path: Path, applied: "Applied") -> None:
                 "target": applied.matching.target[rows],
             }
         )
-    _write_table(path, parts)
+    _write_table(path, blocks)
 
 
-def _write_table(path: Path, parts: Sequence[dict[str, Any]]) -> None:
+def _write_table(path: Path, blocks: Sequence[dict[str, Any]]) -> None:
     """Write a table with tabs, gzipped; same table, same bytes. Texts are in quotes only if one holds any.
 
-    `parts` lie below each other: dicts of names to columns, arrays of numbers or sequences of str.
+    `blocks` lie below each other: dicts of names to columns, arrays of numbers or sequences of str.
     """
     from isal import igzip
 
@@ -245,15 +245,15 @@ def _write_table(path: Path, parts: Sequence[dict[str, Any]]) -> None:
         from pyarrow import ArrowInvalid
     except ModuleNotFoundError:
         with path.open("wb") as raw, igzip.IGzipFile("", "wb", fileobj=raw, mtime=0) as file:
-            file.writelines(_plain_lines(parts))
+            file.writelines(_plain_lines(blocks))
         return
     try:
-        _write_csv(path, parts, "none")
+        _write_csv(path, blocks, "none")
     except ArrowInvalid:
-        _write_csv(path, parts, "needed")
+        _write_csv(path, blocks, "needed")
 
 
-def _write_csv(path: Path, parts: Sequence[dict[str, Any]], quoting: str) -> None:
+def _write_csv(path: Path, blocks: Sequence[dict[str, Any]], quoting: str) -> None:
     import pyarrow as pa
     import pyarrow.csv
     from isal import igzip
@@ -262,7 +262,7 @@ def _write_csv(path: Path, parts: Sequence[dict[str, Any]], quoting: str) -> Non
         return pa.array(values) if _is_number(values) else pa.array(values, pa.string())
 
     table = pa.concat_tables(
-        [pa.table({name: column(values) for name, values in part.items()}) for part in parts]
+        [pa.table({name: column(values) for name, values in block.items()}) for block in blocks]
     )
     options = pyarrow.csv.WriteOptions(
         delimiter="\t", quoting_style=quoting, quoting_header=quoting, batch_size=_PEOPLE_AT_A_TIME
@@ -271,20 +271,20 @@ def _write_csv(path: Path, parts: Sequence[dict[str, Any]], quoting: str) -> Non
         pyarrow.csv.write_csv(table, file, options)
 
 
-def _plain_lines(parts: Sequence[dict[str, Any]]) -> Iterator[bytes]:
+def _plain_lines(blocks: Sequence[dict[str, Any]]) -> Iterator[bytes]:
     """Yield the lines that pyarrow writes, as bytes."""
-    texts = [list(parts[0])]
-    texts += [values for part in parts for values in part.values() if not _is_number(values)]
+    texts = [list(blocks[0])]
+    texts += [values for block in blocks for values in block.values() if not _is_number(values)]
     has_odd = any(_ODD.search(text) for column in texts for text in column)
 
     def quoted(text: str) -> str:
         return '"' + text.replace('"', '""') + '"' if has_odd else text
 
-    yield ("\t".join(map(quoted, parts[0])) + "\n").encode()
-    for part in parts:
+    yield ("\t".join(map(quoted, blocks[0])) + "\n").encode()
+    for block in blocks:
         cells = [
             map(_plain_number if _is_number(values) else quoted, np.asarray(values).tolist())
-            for values in part.values()
+            for values in block.values()
         ]
         for line in zip(*cells, strict=True):
             yield ("\t".join(line) + "\n").encode()

@@ -120,8 +120,8 @@ def _samples_by_population(demography: Any, people: int) -> dict[str, int]:
         raise UsageError(
             f"`people` must be at least {len(names)}, one per population of the model, got {people}."
         )
-    share, rest = divmod(people, len(names))
-    return {name: share + (i < rest) for i, name in enumerate(names)}
+    share, remainder = divmod(people, len(names))
+    return {name: share + (i < remainder) for i, name in enumerate(names)}
 
 
 def _population_table(samples: dict[str, int], *, prefix: str) -> pd.DataFrame:

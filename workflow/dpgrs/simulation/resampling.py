@@ -110,9 +110,9 @@ def resample_store(
             writer.append(store.variants.iloc[rows], *new_planes)
             if tell is not None:
                 tell(rows.stop - rows.start)
-        terms = {"seed": seed, "people": people, **asdict(model)}
-        terms["map"] = None if genetic_map is None else file_digest(genetic_map)
-        writer.attributes.update(derived_attributes(store, "resampled", terms))
+        derivation = {"seed": seed, "people": people, **asdict(model)}
+        derivation["map"] = None if genetic_map is None else file_digest(genetic_map)
+        writer.attributes.update(derived_attributes(store, "resampled", derivation))
     return table
 
 
@@ -148,7 +148,7 @@ class Mosaic:
         copies.
         """
         n_copies = len(self.copied)
-        made = np.zeros((*planes.shape[:2], word_count(n_copies)), dtype=np.uint64)
+        copies = np.zeros((*planes.shape[:2], word_count(n_copies)), dtype=np.uint64)
 
         def fill(block: slice) -> None:
             words = slice(block.start // WORD_BITS, word_count(block.stop))
@@ -156,13 +156,13 @@ class Mosaic:
                 batch = slice(at, at + VARIANTS)
                 draws = generator(*self.stream, block.start, start + at)
                 switches = self._switches(draws, block, self.rates[start:][: planes.shape[1]][batch])
-                copied_words = made[:, batch, words]
+                copied_words = copies[:, batch, words]
                 copy_variants(planes[:, batch], self.copied[block], *switches, copied_words)
                 self._flip(draws, copied_words, block)
 
         blocks = [slice(at, min(at + HAPLOTYPES, n_copies)) for at in range(0, n_copies, HAPLOTYPES)]
         map_in_threads(fill, blocks, n_threads=n_threads)
-        return made
+        return copies
 
     def _switches(
         self, draws: Any, block: slice, rates: np.ndarray
@@ -180,15 +180,15 @@ class Mosaic:
         ends = np.searchsorted(variant[order], np.arange(len(rates) + 1))
         return ends, np.concatenate(at).astype(np.int64)[order], np.concatenate(to)[order]
 
-    def _flip(self, draws: Any, made: np.ndarray, block: slice) -> None:
+    def _flip(self, draws: Any, copies: np.ndarray, block: slice) -> None:
         """Give some copies the other allele, where it is known."""
         n_copies = block.stop - block.start
-        counts = draws.poisson(n_copies * self.flip_rate, made.shape[1])
-        variant = np.repeat(np.arange(made.shape[1]), counts)
+        counts = draws.poisson(n_copies * self.flip_rate, copies.shape[1])
+        variant = np.repeat(np.arange(copies.shape[1]), counts)
         word, bit = np.divmod(draws.integers(n_copies, size=counts.sum()), WORD_BITS)
-        np.bitwise_xor.at(made[0], (variant, word), np.uint64(1) << bit.astype(np.uint64))
-        for missing in made[1:]:
-            made[0] &= ~missing
+        np.bitwise_xor.at(copies[0], (variant, word), np.uint64(1) << bit.astype(np.uint64))
+        for missing in copies[1:]:
+            copies[0] &= ~missing
 
 
 def population_groups(
@@ -239,5 +239,7 @@ def derived_attributes(store: HaplotypeStore, how: str, terms: dict[str, Any]) -
     terms = terms | {"source": store.attributes["source"]}
     digest = hashlib.sha256(json.dumps(terms, sort_keys=True).encode()).hexdigest()
     new_source = {"file": f"{store.path.name}, {how}", "sha256": digest}
-    kept = {name: store.attributes[name] for name in ("options", "counts") if name in store.attributes}
-    return kept | {"source": new_source, "derived": terms}
+    source_attributes = {
+        name: store.attributes[name] for name in ("options", "counts") if name in store.attributes
+    }
+    return source_attributes | {"source": new_source, "derived": terms}

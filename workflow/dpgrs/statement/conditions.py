@@ -130,7 +130,7 @@ def conditions(inputs: Mapping[str, str], *, protection: str, rows: str) -> dict
     words = {
         "share": inputs.get(LEAST_SHARE, "0"),
         "columns": " and ".join(["outcome"] * outcomes + ["covariate"] * covariates),
-        "tables": " and in the ".join(one for one in CheckedFile if one in files and one in TABLES),
+        "tables": " and in the ".join(file for file in CheckedFile if file in files and file in TABLES),
         "phase": " and was phased" * (rows == Rows.HAPLOTYPES),
         "alleles": "Positions" if is_fixed else "REF alleles were alleles of the genome, and positions",
         "sites": TWO_ALLELES if is_fixed else ONE_RECORD if has_dosages else SOME_RECORD,
@@ -141,7 +141,7 @@ def conditions(inputs: Mapping[str, str], *, protection: str, rows: str) -> dict
 
 def conditions_of(statement: Mapping) -> list[str]:
     """Return the sentences for a statement, as far as it has guarantee and public inputs."""
-    inputs = {one["name"]: one["value"] for one in statement["public_inputs"]}
+    inputs = {public["name"]: public["value"] for public in statement["public_inputs"]}
     guarantee = statement["guarantee"]
-    terms = {name: guarantee[name] for name in ("protection", "rows")}
-    return list(conditions(inputs, **terms).values())
+    options = {name: guarantee[name] for name in ("protection", "rows")}
+    return list(conditions(inputs, **options).values())

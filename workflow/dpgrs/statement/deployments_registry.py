@@ -99,8 +99,8 @@ def _data_domain(statement: dict[str, Any]) -> str:
 
 def _trait_in_words(trait: dict[str, Any]) -> str:
     """Return what an outcome is in one line: its trait and terms, and of whom."""
-    terms, name = ", ".join(trait.get("efo_ids", ())), trait["outcome"]
-    words = [f"{name} is {trait.get('reported_trait', name)}" + (f" ({terms})" if terms else "")]
+    efo_ids, name = ", ".join(trait.get("efo_ids", ())), trait["outcome"]
+    words = [f"{name} is {trait.get('reported_trait', name)}" + (f" ({efo_ids})" if efo_ids else "")]
     words += [", ".join(trait[field]) for field in ("cohorts", "countries") if field in trait]
     words += [trait[field] for field in ("ancestry", "doi") if field in trait]
     return ", ".join(words)
@@ -116,12 +116,12 @@ def _privacy_loss(statement: dict[str, Any]) -> dict[str, Any]:
             "epsilon": float(guarantee["epsilon"]),
             "delta": float(guarantee["delta"]),
         },
-        "privacy_parameters_details": f"{_parts(guarantee)}. A person's "
+        "privacy_parameters_details": f"{_privacy_parameters(guarantee)}. A person's "
         f"loss is at most ({person['epsilon']}, {person['delta']}). {guarantee['plain_language']}",
     }
 
 
-def _parts(guarantee: dict[str, Any]) -> str:
+def _privacy_parameters(guarantee: dict[str, Any]) -> str:
     pure = f", and pure epsilon {guarantee['pure_epsilon']}" if "pure_epsilon" in guarantee else ""
     return f"Gaussian differential privacy with mu {guarantee['mu']}{pure}"
 
@@ -156,16 +156,16 @@ def _notes(statement: dict[str, Any]) -> str:
     return _items([*lines, *statement["not_protected"], statement["subgroups"]])
 
 
-def _mechanism(part: dict[str, Any]) -> str:
-    claim = f"{part['norm']} sensitivity {part['sensitivity']} ({part['proof']})"
-    if part["mechanism"] == "gaussian":
-        size = f"standard deviation {part['sigma']}, {part['entries']} numbers, mu {part['mu']}"
-        return f"{part['statistic']}: Gaussian mechanism, {part['noise']}; {claim}, {size}"
-    if part["mechanism"] == "laplace":
-        size = f"scale {part['scale']}, {part['entries']} numbers, epsilon {part['epsilon']}"
-        return f"{part['statistic']}: Laplace mechanism, {part['noise']}; {claim}, {size}"
-    choice = f"choice of {part['n_choices']} among {part['entries']}"
-    return f"{part['statistic']}: {choice}, {part['noise']}; {claim} of a score, epsilon {part['epsilon']}"
+def _mechanism(draw: dict[str, Any]) -> str:
+    claim = f"{draw['norm']} sensitivity {draw['sensitivity']} ({draw['proof']})"
+    if draw["mechanism"] == "gaussian":
+        size = f"standard deviation {draw['sigma']}, {draw['entries']} numbers, mu {draw['mu']}"
+        return f"{draw['statistic']}: Gaussian mechanism, {draw['noise']}; {claim}, {size}"
+    if draw["mechanism"] == "laplace":
+        size = f"scale {draw['scale']}, {draw['entries']} numbers, epsilon {draw['epsilon']}"
+        return f"{draw['statistic']}: Laplace mechanism, {draw['noise']}; {claim}, {size}"
+    choice = f"choice of {draw['n_choices']} among {draw['entries']}"
+    return f"{draw['statistic']}: {choice}, {draw['noise']}; {claim} of a score, epsilon {draw['epsilon']}"
 
 
 def _name_origin(statement: dict[str, Any]) -> Iterator[str]:

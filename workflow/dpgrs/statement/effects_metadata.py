@@ -40,7 +40,7 @@ def case_counts_of(statement: dict[str, Any]) -> dict[str, dict[str, int]]:
 
 def notes_of(statement: dict[str, Any]) -> str:
     """Return what the metadata of every file of effects of a release says of these."""
-    digests = [one["value"] for one in statement["public_inputs"] if one["name"] == TRUNCATED_LD]
+    digests = [public["value"] for public in statement["public_inputs"] if public["name"] == TRUNCATED_LD]
     return NOTES + "".join(OF_DIRECTIONS.format(digest=digest) for digest in digests)
 
 

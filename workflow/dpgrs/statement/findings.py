@@ -17,8 +17,8 @@ def mismatch_in_words(mismatch: np.ndarray) -> str:
             "No difference between the public genotypes and the cohort's was seen, which does not say that "
             "there is none."
         )
-    found = _differences(chance, steepness)
-    return f"The public genotypes were found to differ from the cohort's: {' and '.join(found)}."
+    differences = _differences(chance, steepness)
+    return f"The public genotypes were found to differ from the cohort's: {' and '.join(differences)}."
 
 
 def misfit_in_words(
@@ -28,8 +28,8 @@ def misfit_in_words(
 
     The result is a line, or none.
     """
-    found = [arrays["mismatch"] for arrays in fits if "mismatch" in arrays]
-    chance, steepness = np.median(found, axis=0) if found else (0.0, 0.0)
+    mismatches = [arrays["mismatch"] for arrays in fits if "mismatch" in arrays]
+    chance, steepness = np.median(mismatches, axis=0) if mismatches else (0.0, 0.0)
     if chance * FEW_ROWS < 1 and not steepness:
         return []
     words = " and ".join(_differences(chance, steepness))

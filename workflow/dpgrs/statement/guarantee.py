@@ -49,16 +49,16 @@ def factor(epsilon: str) -> str:
     return f"{rounded:f}" if rounded < 10**6 else f"{rounded:.2E}"
 
 
-def _definition(terms: dict[str, Any], protected: str) -> str:
+def _definition(guarantee: dict[str, Any], protected: str) -> str:
     """Define what is promised."""
-    unit = terms["unit"]
+    unit = guarantee["unit"]
     change = {
         Neighbours.ADD_REMOVE: f"one {unit} is there or not",
         Neighbours.REPLACE_ONE: f"the {protected} of one {unit} are replaced by any others",
-    }[Neighbours(terms["neighbours"])]
+    }[Neighbours(guarantee["neighbours"])]
     return (
-        f"({terms['epsilon']}, {terms['delta']})-differential privacy of the {protected} among data sets "
-        "that meet the conditions of this release. For any two of these data sets in which "
+        f"({guarantee['epsilon']}, {guarantee['delta']})-differential privacy of the {protected} among "
+        "data sets that meet the conditions of this release. For any two of these data sets in which "
         f"{change}, and any set of results, the probability of the set under one is at most e^epsilon times "
         "its probability under the other, plus delta. The existence of this release reveals, without noise, "
         "that its data set meets the conditions."
@@ -92,7 +92,7 @@ def _plain_line(guarantee: dict[str, Any], protected: str) -> str:
 
 def _assumptions(mechanisms: list[dict[str, Any]], public_inputs: list[dict[str, Any]]) -> list[str]:
     """List what the guarantee rests on: always, by what was drawn, and by the files that were read."""
-    names = {part[name] for part in mechanisms for name in ("statistic", "mechanism")}
+    names = {mechanism[name] for mechanism in mechanisms for name in ("statistic", "mechanism")}
     of_draws = dict.fromkeys(line for name, line in ASSUMED_OF.items() if name in names)
     inputs = [(public["name"], public["value"]) for public in public_inputs]
     is_fixed = FIXED_SITES_INPUT in inputs
@@ -102,7 +102,7 @@ def _assumptions(mechanisms: list[dict[str, Any]], public_inputs: list[dict[str,
 
 def _theorem(mechanisms: list[dict[str, Any]]) -> str:
     """Name the theorems by which what the mechanisms cost adds up."""
-    families = {part["mechanism"] for part in mechanisms}
+    families = {mechanism["mechanism"] for mechanism in mechanisms}
     gaussian, pure = GAUSSIAN in families, bool(families - {GAUSSIAN})
     holding = {THEOREM: gaussian or not pure, PURE_THEOREM: pure, BOTH_THEOREM: gaussian and pure}
     return " ".join(text for text, holds in holding.items() if holds)

@@ -99,8 +99,11 @@ def _of_row(row: Any) -> StatedMethod:
     copied = {name: getattr(row, name) for name in StatedMethod.__dataclass_fields__ if hasattr(row, name)}
     copied["steps"] = getattr(importlib.import_module(module), attribute) if module else ()
     # Of a function of another package nothing is known.
-    places = (row.mechanism, row.fit, row.of_rows)
-    is_unknown = any(":" in place for place in places if place) or row.selector not in (None, KENDALL)
+    functions = (row.mechanism, row.fit, row.of_rows)
+    is_unknown = any(":" in function for function in functions if function) or row.selector not in (
+        None,
+        KENDALL,
+    )
     is_joint = is_unknown or row.takes_map or row.is_steered or (row.is_post_processing and row.takes_ld)
     is_separate = row.fits_each_outcome or not (is_joint or row.is_post_processing)
     return StatedMethod(**copied, is_joint=is_joint, is_separate=is_separate)

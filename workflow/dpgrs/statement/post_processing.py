@@ -88,25 +88,28 @@ def post_processing(
 
 
 def is_post_processing(
-    said: list[str], method: str, fit: dict[str, Any], *, outcomes: Sequence[str], **known: Any
+    said: list[str], method: str, fit: dict[str, Any], *, outcomes: Sequence[str], **options: Any
 ) -> bool:
     """Return whether a list is as `post_processing` gives it, whatever chose the method and a fit found."""
     is_chosen = method in REASONS and method != DEFAULT and said[:1] == [reason_in_words(method)]
-    known |= {"choice": said[:is_chosen], "found": _found_of(said, method, fit, outcomes)}
-    return said == post_processing(method, fit, **known)
+    options |= {"choice": said[:is_chosen], "found": _found_of(said, method, fit, outcomes)}
+    return said == post_processing(method, fit, **options)
 
 
-def _found_of(said: list[str], method: str, fit: dict[str, Any], outcomes: Sequence[str]) -> list[str]:
+def _found_of(lines: list[str], method: str, fit: dict[str, Any], outcomes: Sequence[str]) -> list[str]:
     """Return the lines that a fit may have found out, each once, as written but for their numbers."""
     kinds = []
     if stated_method(method).takes_ld:
-        kinds += [[mismatch_in_words(one) for one in product((0, 0.5), repeat=2)], [share_in_words(0.5)]]
+        kinds += [
+            [mismatch_in_words(mismatch) for mismatch in product((0, 0.5), repeat=2)],
+            [share_in_words(0.5)],
+        ]
     if stated_method(method).takes_map:
         kinds += [[causes_in_words(1)]]
     if "effects" in fit:
         kinds += [[START], [correlations_in_words(outcomes, np.full(len(outcomes), 0.5))]]
     forms = [set(map(_form, texts)) for texts in kinds]
-    return [line for form in forms for line in [line for line in said if _form(line) in form][:1]]
+    return [line for form in forms for line in [line for line in lines if _form(line) in form][:1]]
 
 
 def _form(line: str) -> str:

@@ -56,10 +56,10 @@ def plain_language(statement: dict[str, Any]) -> str:
         "Audit": _audit(statement["audit"]),
         "Budget": [budget_in_words(statement), _counters(statement)],
     }
-    parts = [_heading("Privacy statement", "=")]
+    paragraphs = [_heading("Privacy statement", "=")]
     for title, lines in sections.items():
-        parts += [_heading(title, "-"), *(textwrap.fill(line, 100, **_UNBROKEN) for line in lines)]
-    return "\n\n".join(parts) + "\n"
+        paragraphs += [_heading(title, "-"), *(textwrap.fill(line, 100, **_UNBROKEN) for line in lines)]
+    return "\n\n".join(paragraphs) + "\n"
 
 
 def _made_by(software: dict[str, Any]) -> str:
@@ -79,9 +79,9 @@ def n_chosen(statement: dict[str, Any]) -> int | None:
 def chosen_in_words(statement: dict[str, Any]) -> str:
     """Say what every score holds where its variants were chosen in private."""
     number, n_sites = n_chosen(statement), statement["data_domain"]["n_variants"]
-    held = "1 variant" if number == 1 else f"{number} variants"
+    size = "1 variant" if number == 1 else f"{number} variants"
     return (
-        f"The score of every outcome holds {held}, chosen for it in private among {n_sites} public sites. "
+        f"The score of every outcome holds {size}, chosen for it in private among {n_sites} public sites. "
         "Which were chosen tells something of the data, and is charged."
     )
 
@@ -133,17 +133,17 @@ def _left(mine: Loss, spent: Loss, limit: Loss) -> str:
     return f"{left} percent and {pure_left} percent are left"
 
 
-def _percents(part: Loss, whole: Loss) -> tuple[int, int]:
+def _percents(spent: Loss, limit: Loss) -> tuple[int, int]:
     """Return the percentages of mu^2 and of pure epsilon, rounded up."""
-    return _percent(part.mu_squared, whole.mu_squared), _percent(part.pure_epsilon, whole.pure_epsilon)
+    return _percent(spent.mu_squared, limit.mu_squared), _percent(spent.pure_epsilon, limit.pure_epsilon)
 
 
 def _loss(counters: dict[str, str]) -> Loss:
     return Loss(Fraction(counters["mu_squared"]), Fraction(counters["pure_epsilon"]))
 
 
-def _percent(part: Fraction, whole: Fraction) -> int:
-    return min(100, math.ceil(100 * part / whole)) if whole else 100
+def _percent(spent: Fraction, limit: Fraction) -> int:
+    return min(100, math.ceil(100 * spent / limit)) if limit else 100
 
 
 def _above(number: Fraction) -> str:
@@ -179,10 +179,11 @@ def _case_counts(statement: dict[str, Any]) -> dict[str, list[str]]:
     """Tell numbers of cases and controls as a section, if there are any."""
     rows = rows_of_cases(statement)
     lines = [
-        f"{one['outcome']}: about {one['cases']} cases and {one['controls']} controls among {one['known']} "
-        f"{rows}, with noise of standard deviation {one['cases_sd']:g}, "
-        f"{one['controls_sd']:g} and {one['known_sd']:g}." + (f" {one['note']}" if "note" in one else "")
-        for one in statement.get("case_counts", ())
+        f"{counts['outcome']}: about {counts['cases']} cases and {counts['controls']} controls "
+        f"among {counts['known']} {rows}, with noise of standard deviation {counts['cases_sd']:g}, "
+        f"{counts['controls_sd']:g} and {counts['known_sd']:g}."
+        + (f" {counts['note']}" if "note" in counts else "")
+        for counts in statement.get("case_counts", ())
     ]
     return {"Cases and controls": lines} if lines else {}
 
@@ -201,9 +202,9 @@ def _audit(audit: dict[str, Any] | None) -> list[str]:
     if audit is None:
         return ["The mechanisms were not audited for this release."]
     listed = [
-        f"{one['mechanism']}: {one['loss']} claimed {one['claimed']}, observed at least {one['observed']}, "
-        f"the closest of {one['cases']} {'case' if one['cases'] == 1 else 'cases'}."
-        for one in audit["mechanisms"]
+        f"{case['mechanism']}: {case['loss']} claimed {case['claimed']}, observed at least "
+        f"{case['observed']}, the closest of {case['cases']} {'case' if case['cases'] == 1 else 'cases'}."
+        for case in audit["mechanisms"]
     ]
     return [
         f"Every mechanism was run {audit['draws']} times on each of two synthetic neighbouring inputs, with "

@@ -265,8 +265,8 @@ def _name_problems(statement: dict[str, Any]) -> list[str]:
     scores, problems = statement["scores"], []
     named = [file for score in scores for file in (score["file"], score["standard_errors"]) if file]
     named += statistics_names(statement)
-    others = FIXED_FILES | TABLES | set(plink_files(statement["files"]))
-    if set(named) != statement["files"].keys() - others or len(set(named)) < len(named):
+    unscored_files = FIXED_FILES | TABLES | set(plink_files(statement["files"]))
+    if set(named) != statement["files"].keys() - unscored_files or len(set(named)) < len(named):
         problems.append("the statement must name each file of scores, standard errors and statistics once")
     outcomes, traits = statement["data_domain"]["outcomes"], traits_of(statement)
     if [score["outcome"] for score in scores] != outcomes:
@@ -409,20 +409,20 @@ def _word_problems(statement: dict[str, Any], files: dict[str, Path]) -> list[st
 def _trace_problems(files: dict[str, Path], statement: dict[str, Any]) -> list[str]:
     """Find traces of the machine: absolute paths, except in names of outcomes and their traits."""
     traits = json.dumps(list(traits_of(statement).values()), ensure_ascii=False)
-    known, problems = [*statement["data_domain"]["outcomes"], traits], []
+    public_texts, problems = [*statement["data_domain"]["outcomes"], traits], []
     for name in sorted(files.keys() & {*FIXED_FILES, *statement["files"]}):
         if name.endswith(OF_ARRAYS):
             continue  # numbers and names that stand in other files
-        if any(all(trace not in text for text in known) for trace in _traces(files[name])):
+        if any(all(trace not in text for text in public_texts) for trace in _traces(files[name])):
             problems.append(f"{name} must not hold a path of the machine that made it")
     return problems
 
 
 def _traces(path: Path) -> Iterator[str]:
     """Yield absolute paths in a file; of a table, up to where it cannot be read, which is named already."""
-    parts = lines_of(path, []) if path.suffix == ".gz" else [read_text(path)]
+    texts = lines_of(path, []) if path.suffix == ".gz" else [read_text(path)]
     with suppress(ValueError):
-        for text in parts:
+        for text in texts:
             if "/" in text or "\\" in text:
                 for match in TRACE.finditer(text):
                     yield match[0].rstrip(".").replace("\\\\", "\\")  # JSON doubles them

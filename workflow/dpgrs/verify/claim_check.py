@@ -203,8 +203,8 @@ def _is_power_of_2(text: str) -> bool:
     return min(ratio) == 1 and max(ratio).bit_count() == 1
 
 
-def _is_share(share: Fraction, part: Fraction, whole: Fraction) -> bool:
-    return 0 <= 1 - share * whole / part <= Fraction(1, 1000)
+def _is_share(share: Fraction, loss: Fraction, total_loss: Fraction) -> bool:
+    return 0 <= 1 - share * total_loss / loss <= Fraction(1, 1000)
 
 
 def _total_problems(statement: dict[str, Any], losses: list[Loss]) -> list[str]:
@@ -271,7 +271,7 @@ def _accuracy_problems(statement: dict[str, Any], losses: list[Loss]) -> list[st
     for mechanism, loss in zip(statement["mechanisms"], losses, strict=True):
         if mechanism["statistic"] == ACCURACY.statistic:
             loss_of_outcome[mechanism["outcome"]] += loss
-    measured, whole = statement["accuracy"], sum(loss_of_outcome.values(), Loss())
+    measured, total = statement["accuracy"], sum(loss_of_outcome.values(), Loss())
     costs = (
         dict.fromkeys((accuracy["cost"], accuracy["name"]) for accuracy in measured)
         if isinstance(measured, list)
@@ -287,7 +287,7 @@ def _accuracy_problems(statement: dict[str, Any], losses: list[Loss]) -> list[st
         loss = (
             loss_of_outcome[None] + loss_of_outcome[name]
             if match[3] == ALONE and len(loss_of_outcome) > 1
-            else whole
+            else total
         )
         problems += _covering_problems(f"the cost of the accuracy of {name}", claim, loss)
     return problems
@@ -295,7 +295,7 @@ def _accuracy_problems(statement: dict[str, Any], losses: list[Loss]) -> list[st
 
 def _ledger_problems(statement: dict[str, Any], total: Loss) -> list[str]:
     guarantee, ledger = statement["guarantee"], statement["ledger"]
-    account = "/".join(guarantee[term] for term in ("protection", "unit", "neighbours"))
+    account = "/".join(guarantee[field] for field in ("protection", "unit", "neighbours"))
     spent = Loss(*(Fraction(ledger["spent"][name]) for name in ("mu_squared", "pure_epsilon")))
     claim = ledger["spent"] | {"delta": ledger["delta"]}
     problems = _covering_problems("ledger.spent", claim, spent)
@@ -326,11 +326,11 @@ def _profile_problems(profile: dict[str, Any], total: Loss) -> list[str]:
         if max(epsilon, stated.mu_squared) > LARGEST or epsilon < total.pure:
             problems.append(f"profile.deltas must be of an epsilon within its range, got {point['epsilon']}")
             continue
-        needed = smallest_delta(total.mu_squared, epsilon - total.pure)
-        largest = max(needed * _to_mpf(1 + PROFILE_ROUNDING), _to_mpf(SMALLEST_DELTA))
-        if not needed <= _to_mpf(delta) <= largest:
+        smallest = smallest_delta(total.mu_squared, epsilon - total.pure)
+        largest = max(smallest * _to_mpf(1 + PROFILE_ROUNDING), _to_mpf(SMALLEST_DELTA))
+        if not smallest <= _to_mpf(delta) <= largest:
             problems.append(
-                f"profile.deltas must be delta(epsilon), at {point['epsilon']} {mp.nstr(needed, 6)}, "
+                f"profile.deltas must be delta(epsilon), at {point['epsilon']} {mp.nstr(smallest, 6)}, "
                 f"got {point['delta']}"
             )
     return problems
@@ -369,14 +369,14 @@ def _assumption_problems(statement: dict[str, Any]) -> list[str]:
     """Check that no assumption of the guarantee is left out."""
     names = {mechanism[name] for mechanism in statement["mechanisms"] for name in ("statistic", "mechanism")}
     inputs = {public["name"] for public in statement["public_inputs"]}
-    needed = (
+    required_words = (
         *ALWAYS_ASSUMED,
         *(word for name, word in ASSUMED_OF.items() if name in names),
         *(word for name, word in ASSUMED_OF_INPUT.items() if name in inputs),
     )
     return [
         f"the assumptions must name `{word}`"
-        for word in dict.fromkeys(needed)
+        for word in dict.fromkeys(required_words)
         if not any(word in line for line in statement["assumptions"])
     ]
 
@@ -387,9 +387,9 @@ def _audit_problems(statement: dict[str, Any]) -> list[str]:
     if audit is None:
         return []
     audited = [case["mechanism"] for case in audit["mechanisms"]]
-    needed = {mechanism_of(mechanism["statistic"]) for mechanism in statement["mechanisms"]}
-    needed |= {mechanism_of(STEERED)} if statement["method"] in ON_TURNED_ROWS else set()
-    problems = [f"audit must cover {name}" for name in sorted(needed - set(audited))]
+    drawn_mechanisms = {mechanism_of(mechanism["statistic"]) for mechanism in statement["mechanisms"]}
+    drawn_mechanisms |= {mechanism_of(STEERED)} if statement["method"] in ON_TURNED_ROWS else set()
+    problems = [f"audit must cover {name}" for name in sorted(drawn_mechanisms - set(audited))]
     if len(set(audited)) < len(audited):
         problems.append("audit must name each mechanism once")
     if Fraction(audit["confidence"]) >= 1:
@@ -408,7 +408,7 @@ def _covering_problems(name: str, claim: dict[str, Any], loss: Loss) -> list[str
         return [f"{name} must have an epsilon of at least its pure part"]
     if max(epsilon, loss.mu_squared) > LARGEST:
         return [f"{name} must have an epsilon and a mu^2 of at most {LARGEST}: beyond, nothing is promised"]
-    needed = {
+    exact_values = {
         "delta": smallest_delta(loss.mu_squared, epsilon - loss.pure),
         "chance": chance_bound(loss.mu_squared, epsilon - loss.pure),
         "right_guesses": right_guesses(loss),
@@ -416,6 +416,6 @@ def _covering_problems(name: str, claim: dict[str, Any], loss: Loss) -> list[str
     return [
         f"{name} must cover its mechanisms: at its epsilon {number} is {mp.nstr(value, 6)}, "
         f"got {claim[number]}"
-        for number, value in needed.items()
+        for number, value in exact_values.items()
         if number in claim and value > _to_mpf(Fraction(claim[number]))
     ]

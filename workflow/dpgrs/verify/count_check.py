@@ -69,8 +69,10 @@ def _problems(value: str, sigma: Any, bound: float, constants: tuple | None) -> 
         number, sd = counts[what]
         if abs(sd - hypot(sigma, square * sigma / bound) / abs(apart)) > ONE_DIGIT:
             yield f"noise of the {what}", "be that of the sums"
-        rest = max(1 - r2, 2 * FOUR_DIGITS)
-        total = mse * n / rest
-        slack = total * (FOUR_DIGITS / max(abs(mse), FOUR_DIGITS) + FOUR_DIGITS / rest) + 10 * ONE_DIGIT
+        unexplained = max(1 - r2, 2 * FOUR_DIGITS)
+        total = mse * n / unexplained
+        slack = (
+            total * (FOUR_DIGITS / max(abs(mse), FOUR_DIGITS) + FOUR_DIGITS / unexplained) + 10 * ONE_DIGIT
+        )
         if abs(number - sign * (total - n * square) / apart) > 2 * abs(slack / apart) + 1:
             yield what, "follow from R^2, mean squared error and rows"

@@ -92,41 +92,43 @@ def draw_problems(statement: dict[str, Any], *, others: Sequence[Draws] = ()) ->
     method = statement["method"]
     if method not in BY_METHOD:
         return [f"method must be one of {', '.join(BY_METHOD)}, got {method}"]
-    needed = [draws for draws in BY_METHOD[method] if _is_drawn(draws.statistic, statement)]
-    needed += others
+    expected_draws = [draws for draws in BY_METHOD[method] if _is_drawn(draws.statistic, statement)]
+    expected_draws += others
     if _has_charged_accuracy(statement):
-        needed.append(ACCURACY)
-    expected = {(draws.statistic, draws.family) for draws in needed}
+        expected_draws.append(ACCURACY)
+    expected = {(draws.statistic, draws.family) for draws in expected_draws}
     stated = dict.fromkeys(
         (mechanism["statistic"], mechanism["mechanism"]) for mechanism in statement["mechanisms"]
     )
     unknown = [f"{name} ({family})" for name, family in stated if (name, family) not in expected]
-    amiss = {
+    names_by_message = {
         f"no draws but those of {method}, got ": ", ".join(unknown),
-        f"just what {method} draws, but have fewer or more of ": "; ".join(_lacking(statement, needed)),
+        f"just what {method} draws, but have fewer or more of ": "; ".join(
+            _lacking(statement, expected_draws)
+        ),
     }
-    return [f"the mechanisms must hold {line}{names}" for line, names in amiss.items() if names]
+    return [f"the mechanisms must hold {line}{names}" for line, names in names_by_message.items() if names]
 
 
 def form_problems(statement: dict[str, Any]) -> list[str]:
     """Find draws that are not described as draws of their family are."""
     problems = []
-    for part in statement["mechanisms"]:
-        name, words = part["statistic"], NOISE[part["mechanism"]]
-        if part["noise"] != words:
-            problems.append(f"the noise of {name} must be `{words}`, got {part['noise']}")
-        if part["version"] != MECHANISM_VERSION:
+    for draw in statement["mechanisms"]:
+        name, words = draw["statistic"], NOISE[draw["mechanism"]]
+        if draw["noise"] != words:
+            problems.append(f"the noise of {name} must be `{words}`, got {draw['noise']}")
+        if draw["version"] != MECHANISM_VERSION:
             line = (
-                f"the version of the mechanism of {name} must be {MECHANISM_VERSION}, got {part['version']}"
+                f"the version of the mechanism of {name} must be {MECHANISM_VERSION}, got {draw['version']}"
             )
             problems.append(f"{line}: take the dpgrs that the statement names")
     return problems
 
 
-def _lacking(statement: dict[str, Any], needed: Sequence[Draws]) -> list[str]:
+def _lacking(statement: dict[str, Any], expected_draws: Sequence[Draws]) -> list[str]:
     return [
         f"{draw.statistic} for {whom}"
-        for draw in needed
+        for draw in expected_draws
         for whom in _outcomes_lacking(draw, statement["mechanisms"], statement["data_domain"]["outcomes"])[:1]
     ]
 
@@ -154,16 +156,16 @@ def _has_charged_accuracy(statement: dict[str, Any]) -> bool:
     return isinstance(measured, list) and any(not accuracy["cost"].startswith(FREE) for accuracy in measured)
 
 
-def _outcomes_lacking(wanted: Draws, mechanisms: list[dict[str, Any]], outcomes: list[str]) -> list[str]:
+def _outcomes_lacking(expected: Draws, mechanisms: list[dict[str, Any]], outcomes: list[str]) -> list[str]:
     """Return the outcomes with too few or too many draws of a statistic."""
-    draws_by_outcome, names = defaultdict(list), [wanted.statistic] * wanted.times
+    draws_by_outcome, names = defaultdict(list), [expected.statistic] * expected.times
     for mechanism in mechanisms:
-        if (mechanism["statistic"], mechanism["mechanism"]) == (wanted.statistic, wanted.family):
+        if (mechanism["statistic"], mechanism["mechanism"]) == (expected.statistic, expected.family):
             draws_by_outcome[mechanism["outcome"]].append(mechanism["statistic"])
     of_all = draws_by_outcome.pop(None, [])
-    if wanted.scope == Scope.ALL:
+    if expected.scope == Scope.ALL:
         # What serves all outcomes is in no outcome's own part.
         return [] if of_all == names and not draws_by_outcome else [Scope.ALL]
-    if wanted.scope == Scope.EACH and len(outcomes) > 1 and of_all:
+    if expected.scope == Scope.EACH and len(outcomes) > 1 and of_all:
         return outcomes
     return [name for name in outcomes if draws_by_outcome[name] + of_all != names]

@@ -147,7 +147,7 @@ def _size_problems(statement: dict[str, Any], files: dict[str, Path], *, n_drawn
     is_coded = any(public["name"] == ROW_NORM for public in statement["public_inputs"])
     has_squares = is_coded or statement["guarantee"]["rows"] == Rows.PEOPLE
     chosen = choices_of(statement)
-    known = {draws.statistic for draws in (*BY_METHOD[statement["method"]], ACCURACY)}
+    expected_statistics = {draws.statistic for draws in (*BY_METHOD[statement["method"]], ACCURACY)}
     problems = []
     for mechanism in statement["mechanisms"]:
         # A draw is of one outcome, or of all.
@@ -167,7 +167,7 @@ def _size_problems(statement: dict[str, Any], files: dict[str, Path], *, n_drawn
             ACCURACY.statistic: (SUMS_OF_ACCURACY * (1 if is_own else n_outcomes), "of its outcomes"),
         }
         name = mechanism["statistic"]
-        if name in sizes and name in known and mechanism["entries"] != sizes[name][0]:
+        if name in sizes and name in expected_statistics and mechanism["entries"] != sizes[name][0]:
             number, words = sizes[name]
             problems.append(f"the {name} must be {number} numbers, {words}, got {mechanism['entries']}")
     return problems

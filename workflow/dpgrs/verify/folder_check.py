@@ -64,9 +64,9 @@ def read_digests(files: dict[str, Path]) -> tuple[dict[str, str] | None, list[st
     """Return the listed digests by file name, None if there is no such list, and problems."""
     if SUMS not in files:
         return None, []
-    *lines, rest = read_text(files[SUMS]).split("\n")
+    *lines, last_line = read_text(files[SUMS]).split("\n")
     matches = [re.fullmatch(r"([0-9a-f]{64})  (\S+)", line) for line in lines]
-    if rest or not all(matches):
+    if last_line or not all(matches):
         return None, [f"{SUMS} must hold lines of a digest, two spaces and a file name"]
     listed = {match[2]: match[1] for match in matches}
     return listed, [] if len(listed) == len(lines) else [f"{SUMS} must list each file once"]
@@ -104,18 +104,18 @@ def unzip(data: bytes, *, largest_ratio: int = LARGEST_RATIO) -> Iterator[bytes]
     most, size, end = min(LARGEST_TABLE, largest_ratio * len(data)), 0, 0
     reader = zlib.decompressobj(wbits=31)
     while end < len(data) and not reader.eof:
-        rest, end = data[end : end + MIB], end + MIB
-        while rest and not reader.eof:
+        compressed, end = data[end : end + MIB], end + MIB
+        while compressed and not reader.eof:
             try:
-                part = reader.decompress(rest, AT_ONCE)
+                text = reader.decompress(compressed, AT_ONCE)
             except zlib.error:
                 raise ValueError(OTHER_THAN_GZIP) from None
-            rest, size = reader.unconsumed_tail, size + len(part)
+            compressed, size = reader.unconsumed_tail, size + len(text)
             if size > most:
                 limits = f"{LARGEST_TABLE // MIB} MiB and {largest_ratio} times its own size"
                 raise ValueError(f"its text must have at most {limits}")
-            if part:
-                yield part
+            if text:
+                yield text
     if not reader.eof or reader.unused_data or end < len(data):
         raise ValueError(f"{OTHER_THAN_GZIP}, whole and with nothing after it")
 
@@ -126,23 +126,23 @@ def lines_of(path: Path, problems: list[str], **limits: Any) -> Iterator[str]:
     Further problems are added to `problems`; ValueError says why it cannot be read. `limits` are as of
     `unzip`.
     """
-    data, rest, has_text, has_returns = path.read_bytes(), b"", False, False
+    data, incomplete_line, has_text, has_returns = path.read_bytes(), b"", False, False
     if data[3:8] != bytes(5):
         problems.append("the gzip header must hold neither a name nor a time")
     try:
-        for part in unzip(data, **limits):
-            has_text, has_returns = True, has_returns or b"\r" in part
-            end = part.rfind(b"\n") + 1
+        for text in unzip(data, **limits):
+            has_text, has_returns = True, has_returns or b"\r" in text
+            end = text.rfind(b"\n") + 1
             if end:
-                yield (rest + part[:end]).decode()
-                rest = b""
-            rest += part[end:]
-        rest.decode()
+                yield (incomplete_line + text[:end]).decode()
+                incomplete_line = b""
+            incomplete_line += text[end:]
+        incomplete_line.decode()
     except UnicodeDecodeError:
         raise ValueError(OTHER_THAN_GZIP) from None
     if not has_text:
         raise ValueError(LINE_FEEDS)
-    if rest or has_returns:
+    if incomplete_line or has_returns:
         problems.append(LINE_FEEDS)
 
 

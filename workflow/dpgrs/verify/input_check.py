@@ -116,12 +116,12 @@ def input_problems(statement: dict[str, Any]) -> list[str]:
     twins = _twins(statement)
     # Of files there may be several, and what another section holds, too, is compared below.
     several = {*PUBLIC_SIDE.values(), *(name for section in twins.values() for name in section)}
-    needed = [name for name in _required(statement, stated) if len(stated.get(name, [])) != 1]
-    problems = [f"the public inputs must name the {name} once" for name in needed]
+    names_not_once = [name for name in _required(statement, stated) if len(stated.get(name, [])) != 1]
+    problems = [f"the public inputs must name the {name} once" for name in names_not_once]
     problems += [
         f"the public inputs must name the {name} once"
         for name, values in stated.items()
-        if len(values) > 1 and name not in {*needed, *several}
+        if len(values) > 1 and name not in {*names_not_once, *several}
     ]
     problems += [
         f"the public inputs and the {section} must have the same {name.strip()}"
@@ -187,14 +187,14 @@ def _check_problems(stated: dict[str, list]) -> list[str]:
     if files is None or (CHECKS in stated and checks is None):
         return [f"the {CHECKED_FILES} and the {CHECKS} must be of those that dpgrs has, in its order"]
     tables = {CheckedFile.OUTCOMES, CheckedFile.COVARIATES} & {*files}
-    needed = {
+    is_needed_by_name = {
         CHECKS: bool(tables),
         LEAST_SHARE: bool({TableCheck.PEOPLE, TableCheck.VALUES} & {*(checks or ())}),
         CHOICE_OF_PEOPLE: CheckedFile.PEOPLE in files,
     }
     problems += [
         f"the public inputs must {'' if is_needed else 'not '}name the {name} with these files and checks"
-        for name, is_needed in needed.items()
+        for name, is_needed in is_needed_by_name.items()
         if (name in stated) != is_needed
     ]
     has_scales = SCALES_OF_COVARIATES in stated

@@ -90,7 +90,7 @@ def _total_problems(statement: Mapping) -> Iterator[str]:
         yield f"the delta of composition.per_outcome must be {guarantee['delta']}"
     if Fraction(outcome["epsilon"]) > Fraction(guarantee["epsilon"]):
         yield "the epsilon of composition.per_outcome must be at most that of the guarantee"
-    if all(part["outcome"] is None for part in statement["mechanisms"]):
+    if all(mechanism["outcome"] is None for mechanism in statement["mechanisms"]):
         if outcome["epsilon"] != guarantee["epsilon"]:
             yield "the epsilon of composition.per_outcome must be that of the guarantee: all draws serve all"
         yield from _chance_problems("composition.per_outcome", outcome, total)
@@ -110,8 +110,8 @@ def _ledger_problems(ledger: Mapping) -> Iterator[str]:
     """Check what is spent, left and allowed against each other."""
     spent, left, limit = ledger["spent"], ledger["remaining"], ledger["limit"]
     for name in ("mu_squared", "pure_epsilon"):
-        whole = Fraction(limit[name])
-        if abs(Fraction(spent[name]) + Fraction(left[name]) - whole) > FIFTEEN_DIGITS * max(whole, 1):
+        allowed = Fraction(limit[name])
+        if abs(Fraction(spent[name]) + Fraction(left[name]) - allowed) > FIFTEEN_DIGITS * max(allowed, 1):
             yield f"ledger.spent and ledger.remaining must add up to ledger.limit, but not {name}"
     loss = Loss(Fraction(spent["mu_squared"]), Fraction(spent["pure_epsilon"]))
     below = Fraction(spent["epsilon"]) * (1 - ACCOUNTING) - loss.pure
@@ -123,16 +123,16 @@ def _ledger_problems(ledger: Mapping) -> Iterator[str]:
 
 def _profile_problems(statement: Mapping) -> Iterator[str]:
     guarantee = statement["guarantee"]
-    pure = sum((loss_of(part) for part in statement["mechanisms"]), Loss()).pure
-    rest = max(Fraction(guarantee["epsilon"]) - pure, Fraction(0))
+    pure = sum((loss_of(mechanism) for mechanism in statement["mechanisms"]), Loss()).pure
+    gaussian_epsilon = max(Fraction(guarantee["epsilon"]) - pure, Fraction(0))
     for share, point in zip(SHARES, statement["profile"]["deltas"], strict=True):
-        exact = pure + share * rest
+        exact = pure + share * gaussian_epsilon
         if not 0 <= Fraction(point["epsilon"]) - exact <= FIFTEEN_DIGITS * max(exact, 1):
             yield f"profile.deltas must be at an epsilon of {float(exact):g}, got {point['epsilon']}"
 
 
 def _seed_problems(statement: Mapping) -> Iterator[str]:
-    stated = {one["name"]: one["value"] for one in statement["public_inputs"]}
+    stated = {public["name"]: public["value"] for public in statement["public_inputs"]}
     audit = statement["audit"]
     if audit is not None and str(audit["seed"]) != stated["seed"]:
         yield f"audit.seed must be the public seed, {stated['seed']}, got {audit['seed']}"

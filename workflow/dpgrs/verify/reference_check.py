@@ -53,11 +53,11 @@ def score_people(
     columns = {"\t".join(key): column for column, key in enumerate(keys)}
     weights = np.zeros((len(scores), len(variants)))
     for row, score in zip(weights, scores, strict=True):
-        places = [columns.get(site, -1) for site in score.sites.splitlines()]
-        if -1 in places:
-            absent = score.sites.splitlines()[places.index(-1)].replace("\t", ":")
+        site_columns = [columns.get(site, -1) for site in score.sites.splitlines()]
+        if -1 in site_columns:
+            absent = score.sites.splitlines()[site_columns.index(-1)].replace("\t", ":")
             raise DpgrsError(f"`{folder}` must hold every site, got none of {absent}. Add it.")
-        row[places] = column_numbers(score.numbers)
+        row[site_columns] = column_numbers(score.numbers)
     s = np.zeros_like(Y)
     for first in range(0, len(variants), VARIANTS_AT_ONCE):
         block = slice(first, first + VARIANTS_AT_ONCE)

@@ -70,7 +70,7 @@ def score_problems(
     if "site_digest" in score:
         cells = file.frequencies or "\n" * file.n_rows
         by_site = zip(file.sites.split("\n")[:-1], cells.split("\n")[:-1], strict=True)
-    if any(frequencies.setdefault(site, held) != held for site, held in by_site):
+    if any(frequencies.setdefault(site, frequency) != frequency for site, frequency in by_site):
         problems.append("its frequencies must be those of the other scores")
     problems = [f"{score['file']}: {problem}" for problem in problems]
     if score["standard_errors"]:

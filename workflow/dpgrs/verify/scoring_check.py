@@ -43,7 +43,7 @@ SCORE_COLUMNS = tuple(
 ERROR_COLUMNS = ((*SITE, ERROR),)
 REPEATED, UNSORTED = "a site must be there once", "rows must be sorted by chromosome, position and alleles"
 LARGEST_POSITION = 10**9
-CHROMOSOMES = {name: place for place, name in enumerate([*map(str, range(1, 23)), "X"])}
+CHROMOSOMES = {name: rank for rank, name in enumerate([*map(str, range(1, 23)), "X"])}
 
 _NUMBER = r"-?(?:0|[1-9]\d*)(?:\.\d+)?"
 _PATTERNS = {
@@ -199,9 +199,9 @@ class _Rows:
         file.sites, file.numbers, file.frequencies = map(
             "".join, (self._sites, self._numbers, self._frequencies)
         )
-        row, place = np.concatenate(self._row), np.concatenate(self._place)
+        row, positions = np.concatenate(self._row), np.concatenate(self._place)
         file.n_rows = len(row)
-        self._check_order(row, place, file.sites)
+        self._check_order(row, positions, file.sites)
         first_rows = sorted(self._first_rows.items(), key=lambda item: item[1])
         file.problems += [f"{problem} (row {number})" for problem, number in first_rows]
 
@@ -214,23 +214,23 @@ class _Rows:
                 self._first_rows.setdefault(_row_problem(line, self.columns), number)
         return [match.groups() for match in matches if match], [match is not None for match in matches]
 
-    def _check_order(self, row: np.ndarray, place: np.ndarray, sites: str) -> None:
+    def _check_order(self, row: np.ndarray, positions: np.ndarray, sites: str) -> None:
         """Find the first site that is there twice, and the first that is out of order."""
-        step = np.diff(place)
+        step = np.diff(positions)
         if (step > 0).all():
             return
         alleles = [tuple(site.split("\t")[:1:-1]) for site in sites.split("\n")[:-1]]  # other, effect
         is_back = step < 0
         for index in np.flatnonzero(step == 0).tolist():
             is_back[index] = alleles[index + 1] < alleles[index]
-        _, which, counts = np.unique(place, return_inverse=True, return_counts=True)
-        seen = set()
+        _, which, counts = np.unique(positions, return_inverse=True, return_counts=True)
+        earlier_sites = set()
         for index in np.flatnonzero(counts[which] > 1).tolist():
-            site = (place[index], frozenset(alleles[index]))
-            if site in seen:
+            site = (positions[index], frozenset(alleles[index]))
+            if site in earlier_sites:
                 self._first_rows[REPEATED] = int(row[index])
                 break
-            seen.add(site)
+            earlier_sites.add(site)
         if is_back.any():
             self._first_rows[UNSORTED] = int(row[1:][is_back][0])
 

@@ -125,8 +125,8 @@ def _gram(row: Row, n_columns: int, entries: int) -> Fraction:
             return Fraction((d + 1) ** 2 // 4, 4) if row.is_replaced else Fraction(d * (d + 1), 32)
         added = Fraction(d * (2 * d + 3), 4)
         return max(added, Fraction(d**2 + d // 2)) if row.is_replaced else added
-    whole, rest = divmod(R2, row.gap**2)
-    fourths = whole * row.gap**4 + rest**2
+    n_full, remainder = divmod(R2, row.gap**2)
+    fourths = n_full * row.gap**4 + remainder**2
     if not row.is_replaced:
         return (R2**2 + fourths) / 2 + R2 / 4
     near = min(R2, Fraction(1, 4))

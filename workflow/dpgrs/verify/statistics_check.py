@@ -102,8 +102,8 @@ def statistics_problems(statement: dict[str, Any], files: dict[str, Path]) -> li
     effects_of = _effects_of_directions if has_directions else _effects
     is_there = np.isfinite(effects_of(statement, arrays, 0)["standard_error"])
     sites = "".join(
-        f"{CHROMOSOMES[chromosome] + 1}\t{rest}\n"
-        for (chromosome, rest), is_own in zip(
+        f"{CHROMOSOMES[chromosome] + 1}\t{columns_after}\n"
+        for (chromosome, columns_after), is_own in zip(
             (site.split("\t", 1) for site in sites.splitlines()), is_there, strict=True
         )
         if is_own
@@ -162,8 +162,8 @@ def read_statistics(statement: dict[str, Any], files: dict[str, Path]) -> dict[s
     # Times, attributes and spare fields of an archive could hold anything.
     expected = _archive(heads, arrays)
     with files[ARRAYS].open("rb") as file:
-        parts = iter(lambda: file.read(MIB), b"")
-        is_same = all(part == expected[MIB * place :][: len(part)] for place, part in enumerate(parts))
+        chunks = iter(lambda: file.read(MIB), b"")
+        is_same = all(chunk == expected[MIB * number :][: len(chunk)] for number, chunk in enumerate(chunks))
     if not is_same:
         raise ValueError("the file must be plain, without times and attributes")
     return arrays
@@ -281,24 +281,24 @@ def clip_moments(prevalence: np.ndarray, bound: float, norm: float, is_joint: bo
 
     Outcomes are independent, of mean 0 and variance 1, and the squares of a row add up on a grid.
     """
-    kinds, own, counts = np.unique(prevalence, return_inverse=True, return_counts=True)
+    kinds, kind_of_outcome, counts = np.unique(prevalence, return_inverse=True, return_counts=True)
     laws = [_law(p, bound) for p in kinds]
     step = sum(count * law[2].max() ** 2 for count, law in zip(counts, laws, strict=True)) / (GRID - 1)
-    parts = [np.fft.rfft(_on_grid(law, step)) for law in laws]
-    whole = [transform**count for transform, count in zip(parts, counts, strict=True)]
-    before = [*itertools.accumulate(whole, operator.mul, initial=1.0)]
-    after = [*itertools.accumulate(whole[::-1], operator.mul, initial=1.0)][::-1]
-    found, others, squares = [], np.ones(1), np.zeros(1)
+    transforms = [np.fft.rfft(_on_grid(law, step)) for law in laws]
+    powers = [transform**count for transform, count in zip(transforms, counts, strict=True)]
+    before = [*itertools.accumulate(powers, operator.mul, initial=1.0)]
+    after = [*itertools.accumulate(powers[::-1], operator.mul, initial=1.0)][::-1]
+    moments, density, squares = [], np.ones(1), np.zeros(1)
     for number, (shares, y, g) in enumerate(laws):
         if is_joint:
-            product = before[number] * after[number + 1] * parts[number] ** (counts[number] - 1)
-            others = np.fft.irfft(product, GRID)
-            squares, others = step * np.flatnonzero(others > RARE), others[others > RARE]
+            product = before[number] * after[number + 1] * transforms[number] ** (counts[number] - 1)
+            density = np.fft.irfft(product, GRID)
+            squares, density = step * np.flatnonzero(density > RARE), density[density > RARE]
         # By how much rows with each value are shrunk, for two powers of it.
         shrunk = [np.minimum(1, norm / np.sqrt(np.maximum(size**2 + squares, RARE))) for size in g]
-        means = [np.array([factor**power @ others for factor in shrunk]) / others.sum() for power in (1, 2)]
-        found.append([shares @ (y * g * means[0]), shares @ (g**2 * means[1])])
-    return np.array(found)[own.ravel()].T
+        means = [np.array([factor**power @ density for factor in shrunk]) / density.sum() for power in (1, 2)]
+        moments.append([shares @ (y * g * means[0]), shares @ (g**2 * means[1])])
+    return np.array(moments)[kind_of_outcome.ravel()].T
 
 
 def _law(p: float, bound: float) -> np.ndarray:
@@ -313,8 +313,8 @@ def _law(p: float, bound: float) -> np.ndarray:
 def _on_grid(law: np.ndarray, step: float) -> np.ndarray:
     """Return the law of a clipped square on the grid, with its mean."""
     positions = np.minimum(law[2] ** 2 / step, GRID - 1.001)
-    low, rest = positions.astype(int), positions % 1
-    return np.bincount(low, law[0] * (1 - rest), GRID) + np.bincount(low + 1, law[0] * rest, GRID)
+    low, fraction = positions.astype(int), positions % 1
+    return np.bincount(low, law[0] * (1 - fraction), GRID) + np.bincount(low + 1, law[0] * fraction, GRID)
 
 
 def _effects(statement: dict[str, Any], arrays: dict[str, np.ndarray], index: int) -> dict[str, np.ndarray]:
@@ -397,20 +397,20 @@ def _file_problems(
     )
     problems = [] if read_text(files[f"{name}{META}"]) == text else [f"{name}{META} must be of its file"]
     try:
-        held = _read_effects(files[name], sites, [*COLUMNS[:4], *columns])
+        stated_columns = _read_effects(files[name], sites, [*COLUMNS[:4], *columns])
     except ValueError as fault:
         return [*problems, f"{name}: {fault}"]
     wrong = [
         column
-        for column, own, other in zip(columns, held, columns.values(), strict=True)
-        if not np.allclose(own, other, rtol=(most := ERRORS.get(column, OF_EFFECTS)), atol=most / 100)
+        for column, stated, computed in zip(columns, stated_columns, columns.values(), strict=True)
+        if not np.allclose(stated, computed, rtol=(most := ERRORS.get(column, OF_EFFECTS)), atol=most / 100)
     ]
     return problems + [f"{name}: {column} must follow from {ARRAYS}" for column in wrong]
 
 
 def _read_effects(path: Path, sites: str, columns: Sequence[str]) -> np.ndarray:
     """Return the numbers of a file of effects on these sites, a row for each column, or raise ValueError."""
-    head, is_table, is_decimal, held, faults = None, True, True, [], []
+    head, is_table, is_decimal, site_texts, faults = None, True, True, [], []
     decimal_row, row = (_row(number, len(columns) - 4) for number in (DECIMAL, CELL))
     numbers = [np.empty((len(columns) - 4, 0))]
     for text in lines_of(path, faults):
@@ -421,14 +421,14 @@ def _read_effects(path: Path, sites: str, columns: Sequence[str]) -> np.ndarray:
             rows, is_decimal = row.findall(text), False
         is_table = is_table and head.split("\t") == [*columns] and len(rows) == n_lines
         if rows and is_table:
-            places, *cells = zip(*rows, strict=True)
+            row_sites, *cells = zip(*rows, strict=True)
             counts = {*cells[COLUMNS.index("n") - 4]}
             is_table = all(count.isdecimal() and not count.startswith("0") for count in counts)
-            held.append("\n".join(places) + "\n")
+            site_texts.append("\n".join(row_sites) + "\n")
             numbers += [np.array([list(map(float, column)) for column in cells])] if is_decimal else []
     if faults:
         raise ValueError(faults[0])
-    if not is_table or "".join(held) != sites:
+    if not is_table or "".join(site_texts) != sites:
         raise ValueError(f"it must have {', '.join(columns)} of every site of the score")
     if not is_decimal:
         raise ValueError("it must hold plain decimals")

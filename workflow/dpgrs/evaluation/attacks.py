@@ -84,7 +84,7 @@ class Targets:
 
     @cached_property
     def means(self) -> np.ndarray:
-        """The (n_targets,) mean inner products of released entries with those of the reference."""
+        """The (n_targets,) mean inner products of released entries with entries of the reference."""
         return self._cross.mean(axis=1)
 
     @cached_property
@@ -95,7 +95,7 @@ class Targets:
 
     @cached_property
     def rotated(self) -> np.ndarray:
-        """Inner products of these deviations with those of the reference, times the eigenvectors of K."""
+        """Inner products of these deviations with the reference's deviations, times the eigenvectors of K."""
         entries = self.reference.entries
         deviations = self._cross - self.means[:, np.newaxis] - entries.means + entries.mean
         return deviations @ entries.U
@@ -179,7 +179,7 @@ def residual_scores(targets: Targets, fit: LinearFit, leverage: np.ndarray) -> n
     The fit is for the first n_fitted <= n_outcomes outcomes; the others are not used. The leverage,
     (n_targets,) float64, is how far a row, if fitted, moves its own prediction. With (r, q) ~ N(0, S) for
     people outside, a member's pair is distributed as ((1 - leverage) r, q): the leave-one-out identity of
-    least squares and ridge regression. S is that of the reference. Scores are (n_targets,) float64 log
+    least squares and ridge regression. S is the reference's. Scores are (n_targets,) float64 log
     likelihood ratios summed over outcomes.
     """
     X, reference, count = targets.X, targets.reference, len(fit.weights)
@@ -274,7 +274,7 @@ def _spread(n: int, m: int) -> float:
 def _expected_leverage(X: np.ndarray, n: int, reference: Reference, *, penalty: float) -> np.ndarray:
     """Estimate the leverage of rows among n of the population, whose X'X is not known.
 
-    The mean is that of the reference, times m/n. About it, h/(1 - h) varies as the leverage of a row that is
+    The mean is the reference's, times m/n. About it, h/(1 - h) varies as the leverage of a row that is
     added to the reference.
     """
     means = reference.fit.means

@@ -72,7 +72,7 @@ def binary_measures(
     each.
 
     The score is of the genotypes only; the risk has covariates in it, (n_people, n_covariates) float64, and
-    is cut at 0 and 1. The prevalence is that of the population; None withholds the measures that depend on
+    is cut at 0 and 1. The prevalence is of the population; None withholds the measures that depend on
     it.
 
     Measures are numbers of people and of cases, the prevalence; the area under the curve of the score
@@ -168,7 +168,7 @@ def _of_logistic_regression(
 ) -> dict[str, Estimate]:
     """Return the odds ratio of a standard deviation, and Nagelkerke's R^2; empty where there are none.
 
-    The interval of the latter is that of the signed root of the likelihood ratio, which is about normal with
+    The interval of the latter follows from the signed root of the likelihood ratio, about normal with
     variance 1.
     """
     n, spread = len(y), score.std()

@@ -37,7 +37,7 @@ def added_r2(y: np.ndarray, score: np.ndarray, covariates: np.ndarray | None = N
 
     y and score are (n_people,), covariates (n_people, n_covariates) float64. It is the squared semi-partial
     correlation: of y with the residuals of the score on covariates. Without covariates it is the squared
-    correlation. Its standard error is that of its influence function, so that no law of y or score is
+    correlation. Its standard error comes from its influence function, so that no law of y or score is
     assumed. The interval is of the correlation, squared: it reaches down to 0 if the interval of the
     correlation holds 0, as do those of scores that predict the wrong way round. It is NaN if y or the
     residuals of the score do not vary, or people are no more than columns.

@@ -8,9 +8,9 @@ import numpy as np
 TERMS = ["method", "protection", "neighbours", "unit", "accounting", "epsilon", "delta"]
 METRICS = ["replicate", "outcome", *TERMS, "n_rows", "n_variants", "n_outcomes"]
 METRICS += ["r2", "mse", "mse_nonprivate", "seconds", "status"]
-# Of a release: how long a fit took is no function of the released numbers.
+# Columns of a release: how long a fit took is no function of the released numbers.
 RELEASED_METRICS = [name for name in METRICS if name != "seconds"]
-# Of the table of measures with intervals, a line a measure.
+# Columns of the table of measures with intervals, a line a measure.
 MEASURES = ["replicate", "outcome", *TERMS, "n_variants", "n_outcomes"]
 MEASURES += ["measure", "value", "low", "high", "expected", "note"]
 

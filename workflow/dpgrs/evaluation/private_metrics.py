@@ -224,12 +224,12 @@ def measure(sums: np.ndarray, *, request: AccuracyRequest, prevalence: np.ndarra
     ----------
     sums : (3, n_outcomes) int64, from `private_accuracy`.
     request : AccuracyRequest, the same.
-    prevalence : (n_outcomes,) float64, public, by which 0/1 outcomes are standardised, NaN of all others;
+    prevalence : (n_outcomes,) float64, public, to standardise 0/1 outcomes; NaN of all others;
         None where no outcome is known to be 0/1. The squares of their two values tell cases from controls.
 
     Returns
     -------
-    Accuracy; its standard deviations are those of the noise, to first order, without the chance in who is
+    Accuracy; its standard deviations are of the noise, to first order, without the chance in who is
     held out.
 
     Privacy

@@ -58,7 +58,7 @@ def drawn_statistics(identities: Iterable[dict[str, Any]]) -> list[str]:
 
 
 def require_audited(findings: Sequence[dict[str, Any]], *, statistics: Iterable[str]) -> None:
-    """Refuse audits that leave out a mechanism, or by which one lost more than it claims."""
+    """Refuse audits that leave out a mechanism, or show that one lost more than it claims."""
     missing = {mechanism_of(name) for name in statistics} - {finding["mechanism"] for finding in findings}
     broken = {finding["mechanism"] for finding in findings if not finding["is_within_claim"]}
     if missing or broken:

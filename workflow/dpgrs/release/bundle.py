@@ -35,7 +35,7 @@ ACCURACY_SUMS, MEASURES = "accuracy_sums.tsv", "measures.tsv"
 SUM_COLUMNS = ("n", "outcome_sum", "outcome_squares", "score_sum", "score_squares", "products")
 COVARIATES, LOADINGS = "covariate_weights.tsv", "pca_loadings.tsv"
 OUTCOME_LOADINGS, STATISTICS = "outcome_loadings.tsv", "statistics"
-# Of a run's provenance, what two replays share and nobody's machine shows.
+# Fields of a run's provenance that two replays share and that show nothing about a machine.
 PUBLIC_PROVENANCE = ("dpgrs", "commit", "code_digest", "python", "libraries", "settings_digest")
 RELEASE = "release"
 
@@ -56,7 +56,7 @@ def write_bundle(
 ) -> dict[str, Any]:
     """Write a release as one folder, which is whole or absent; return the statement with its files.
 
-    The folder must be new or empty. Of the provenance of the run only `PUBLIC_PROVENANCE` is published;
+    The folder must be new or empty. Only `PUBLIC_PROVENANCE` is published of the provenance of the run;
     `scales` are public constants of the outcomes, `covariates` the weights of covariates with their
     constants, `loadings` a file and `outcome_loadings` the text of public loadings. `sums`, (n_outcomes, 6)
     float64, and `measures` are of public people. A number that did not come from the ledger and secret noise,

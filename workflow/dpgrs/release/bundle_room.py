@@ -51,7 +51,7 @@ def bundle_problems(config: "StudyConfig") -> list[str]:
 def bundled_statement(folder: Path | str) -> dict[str, Any] | None:
     """Return the privacy statement of a bundle; None if there is none. An unreadable one is refused.
 
-    So is a link or a file in place of the folder.
+    A link or a file instead of the folder is refused, too.
     """
     _require_own_folder(Path(folder))
     path = Path(folder, STATEMENT)

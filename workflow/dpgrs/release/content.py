@@ -1,4 +1,4 @@
-"""What the statement of a release says: from released values, public files and the ledger alone."""
+"""The content of a release's statement, only from released values, public files and the ledger."""
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
@@ -79,7 +79,7 @@ def release_content(
 ) -> StatementContent:
     """Return all that the statement of a release says.
 
-    `label` and `noisy` are what was drawn, from `dpgrs.study.released.load_released`; `measured` and `stated`
+    `label` and `noisy` are the draws, from `dpgrs.study.released.load_released`; `measured` and `stated`
     are from `dpgrs.study.released_accuracy.load_accuracy`, `audits` from `summarise_audits`, None if a study
     leaves them out. `fit` are the settings of the fit and the public files that it took, `fitted` the
     weights, `effects` the files of public effects and `traits` the curator's words on the outcomes.
@@ -185,7 +185,7 @@ def _draws_of_outcomes(
     events = [(event, outcomes_by_request[event["request"]]) for event in label["events"]]
     owners = names if n_budgets > 1 else [None]
     return [
-        # Of a single outcome nothing is told apart.
+        # With a single outcome, draws are not told apart by outcome.
         *((event, served[0] if len(served) == 1 < len(names) else None) for event, served in events),
         *zip(measured, owners, strict=bool(measured)),
     ]
@@ -235,7 +235,7 @@ def _is_as_asked(events: "Sequence[Event]", request: dict[str, Any]) -> bool:
 
 
 def _above(number: float) -> str:
-    """Write a number for readers: rounded up, so that what is claimed holds; a short one as it is."""
+    """Write a number for readers: rounded up, so that the claim holds; a short one as it is."""
     return text_above(Fraction(repr(number)), digits=CLAIM_DIGITS)
 
 

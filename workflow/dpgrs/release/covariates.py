@@ -31,7 +31,7 @@ def covariate_weights(
 ) -> pd.DataFrame | None:
     """Return the weights of covariates per unit of their raw values; None without covariates.
 
-    `weights` are those of the columns of X, (n_outcomes, n_covariates) float64. Columns of the result are
+    `weights` belong to the columns of X, (n_outcomes, n_covariates) float64. Columns of the result are
     outcome, covariate, weight, centre, scale and bound, the last in units of the scale. Another number of
     covariates than the settings name is refused.
     """
@@ -85,7 +85,7 @@ def regression_inputs(request: "CovariateRequest") -> Iterator[PublicInput]:
 
 
 def with_regression(label: dict[str, Any], regression: dict[str, Any] | None) -> dict[str, Any]:
-    """Return the label of what was drawn with the draws of a regression on covariates before its own."""
+    """Return the label of the draws, with the draws of a regression on covariates put first."""
     if regression is None:
         return label
     return label | {name: [*regression[name], *label[name]] for name in ("events", "requests")}

@@ -15,7 +15,7 @@ from dpgrs.release.marginal_effects import MarginalEffects
 if TYPE_CHECKING:
     from dpgrs.study.genome_maps import StoredMap
 
-# The arrays of a block in the file of LD. Rows are those of the arrays of a bundle.
+# The arrays of a block in the file of LD. Rows are rows of the arrays of a bundle.
 EIGENVECTORS, EIGENVALUES, ROWS = "eigenvectors", "eigenvalues", "rows"
 
 

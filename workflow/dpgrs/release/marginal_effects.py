@@ -31,7 +31,7 @@ def marginal_effects(
         beta = x'g / (b n_j v),    error = sqrt(n_j v q + s^2) / (b n_j v).
 
     Worst-case bounds do not centre genotypes: there x'g has the sum of g in it, by which a cut 0/1 outcome,
-    or a centre a little off, would shift every effect by more than its error. So none is given.
+    or a centre a little off, would shift every effect by more than its error. Therefore none is given.
 
     Parameters
     ----------

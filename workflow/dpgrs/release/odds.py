@@ -12,7 +12,7 @@ from dpgrs.privacy.accounting.exact_numbers import text_above
 from dpgrs.privacy.ledger.entries import Cost
 
 CHANCE_DIGITS, PROFILE_DIGITS, COST_DIGITS = 2, 6, 15
-# Of the claimed epsilon beyond its pure part: the fifth of ten is the claim.
+# Shares of the claimed epsilon beyond its pure part: the fifth of ten is the claim.
 PROFILE_SHARES = tuple(Fraction(number, 5) for number in range(1, 11))
 
 

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from dpgrs.linalg.linear_fit import LinearFit
 
 SITE_COLUMNS = ("chromosome", "position", "effect_allele", "other_allele")
-# Of the largest weight, and of slopes: public inputs have six digits, machines differ in the last ones.
+# A share of the largest weight, and of slopes: public inputs have six digits, and machines differ.
 TOLERANCE = 1e-5
 
 
@@ -53,7 +53,7 @@ TOLERANCE = 1e-5
 class StatedRequest(PrivacyRequest):
     """The terms of a release, and the standard deviations of its noise, as its statement has them."""
 
-    noise_sd: dict[str, Any]  # by name, 0 without noise; in place of a budget
+    noise_sd: dict[str, Any]  # by name, 0 without noise; used instead of a budget
 
 
 class _Drawn(NamedTuple):
@@ -202,7 +202,7 @@ class OpenRelease:
     @property
     def _noisy(self) -> NoisyStatistics | AdasspStatistics:
         arrays = {name: self.arrays.get(name) for name in ("gram", "cross", "observed")}
-        # Those of the fit: the statement's norms have six digits, and small differences of slopes can grow.
+        # Slopes are as in the fit: the statement's norms have six digits, and small differences can grow.
         arrays["slopes"] = self.arrays["slopes"]
         request, arrays["origin"] = self._request, None
         if request.coding == Coding.FREQUENCY:

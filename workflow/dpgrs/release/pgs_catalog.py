@@ -50,7 +50,7 @@ class Scores:
     """The weights of a release, checked and in the order of the files.
 
     `chosen` are ascending rows of `sites`, the variants that were chosen in private for each outcome: its
-    files hold no others; None if they hold all. `frequency` is of ALT in public people, by which missing
+    files hold no others; None if they hold all. `frequency` is of ALT in public people, with which missing
     calls are filled, and never of the cohort. Numbers and sites that the format cannot hold are refused.
     """
 

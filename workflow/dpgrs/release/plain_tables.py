@@ -1,7 +1,7 @@
 """Tables of a bundle: plain decimals that read back as the same numbers, gzipped without a name and a time.
 
-The same table is the same bytes on every machine. So zlib compresses, whose output depends on no processor;
-that of isal does. Its lowest level is twelve times as fast as its highest, and the files a sixth larger.
+The same table is the same bytes on every machine. zlib compresses, as its output depends on no processor; the
+output of isal does. zlib's lowest level is twelve times as fast as its highest, and files are a sixth larger.
 """
 
 import itertools
@@ -22,7 +22,7 @@ GZIP_LEVEL = 1
 GZIP_HEAD = bytes.fromhex("1f8b08000000000002ff")
 # Powers of ten up to this one are exact in float64.
 LARGEST_POWER = 22
-# Of the last digit: what scaling by a power of ten can change is far smaller.
+# A share of the last digit: scaling by a power of ten changes far less.
 NEAR_HALF = 1e-4
 _SMALL = r"^(?P<sign>-?)(?P<first>\d)\.?(?P<rest>\d*)e-(?P<places>\d+)$"
 

@@ -161,7 +161,7 @@ def _curation(curation: Curation) -> dict[str, Any]:
 
 
 def _costs_of_outcomes(mechanisms: list[dict[str, Any]], costs: list[Cost]) -> list[Cost]:
-    """Return what each outcome costs that has draws of its own; of others, what serves all."""
+    """Return the cost of each outcome that has its own draws; if none has, the cost of the shared draws."""
     by_owner = defaultdict(Cost)
     for mechanism, cost in zip(mechanisms, costs, strict=True):
         by_owner[mechanism["outcome"]] += cost
@@ -175,7 +175,7 @@ def _missing(missing_outcomes: Missing | None) -> dict[str, str]:
 
 
 def _pure_part(cost: Cost) -> dict[str, str]:
-    """Return the field of what is lost without a delta, where anything is."""
+    """Return the field of the pure epsilon, if the release has any."""
     if not cost.pure_epsilon:
         return {}
     return {"pure_epsilon": text_above(cost.pure_epsilon, digits=DIGITS)}

@@ -45,7 +45,7 @@ class ReleasedStatistics:
 def released_statistics(
     label: dict[str, Any], noisy: "NoisyStatistics", sites: pd.DataFrame, *, scales: pd.DataFrame | None
 ) -> ReleasedStatistics:
-    """Take of what was drawn the outputs of the mechanisms, and public constants, and nothing else.
+    """Take only the outputs of the mechanisms, and public constants.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def released_statistics(
     if request.has_private_outcome_counts:
         arrays["observed"] = noisy.observed
     if noisy.cases is not None:
-        # Of others it is noise alone.
+        # For other outcomes the count is only noise.
         arrays["cases"] = np.where(_prevalence(noisy, scales) > 0, noisy.cases, 0.0)
     if hasattr(noisy, "smallest_eigenvalue"):
         arrays["smallest_eigenvalue"] = np.array(noisy.smallest_eigenvalue)
@@ -96,7 +96,7 @@ def released_genome_effects(
     """Take effects of single variants of sums along a map with equal shares, and write their LD.
 
     Parameters are as in `released_statistics`; `stored` is the map, and `truncated_ld` the file of LD to
-    write. Costs nothing: what is drawn was charged, and the map is public.
+    write. Costs nothing: the draws were charged, and the map is public.
     """
     request, rows = request_of(label), file_rows(sites)
     arrays = _public_arrays(request, noisy, sites, rows, scales)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 TEMPLATE = Path(__file__).parents[1] / "schemas/pgs_submission.yaml"
 PUBLICATION, SCORES, SAMPLES = "Publication Information", "Score(s)", "Sample Descriptions"
 PERFORMANCE, COHORTS = "Performance Metrics", "Cohort Refr."
-# Of a workbook.
+# The limit of a workbook.
 LONGEST_CELL = 32_767
 WIDTH, HEAD_HEIGHT = 28, 90
 
@@ -35,7 +35,7 @@ def write_workbook(path: Path | str, rows: dict[str, list[dict[str, Any]]]) -> N
     Rows of a sheet have text or numbers by columns of `sheets`; others stay empty. A text longer than a cell
     is refused before anything is written.
     """
-    import xlsxwriter  # for whoever submits alone
+    import xlsxwriter  # needed only to submit
 
     _require_short(rows)
     # Its own error would not say what of a disk was wrong.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dpgrs.reporting.data import ReportData
 
 WIDTH = 700
-# What is published, as a reader would name it; the fit's name follows.
+# The published object, as a reader would name it; the fit's name follows.
 SEEN = {"gram": "X′X", "statistics": "X′X and X′Y", "weights": "Weights of "}
 DESIGN = ["n_variants", "n_outcomes"]
 VALUES = ["n_members", "n_others", "n_reference", "fpr", "tpr", "auc"]

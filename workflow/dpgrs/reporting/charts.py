@@ -115,7 +115,7 @@ class Axes:
         """Draw vertical bars, (n,) float64, that start on the level `low`; bars without a height are left
         out.
 
-        `places` is the name by which pages know x: `variants`, as `packed_places` wrote them, or `stretches`,
+        `places` is the name that pages use for x: `variants`, as `packed_places` wrote them, or `stretches`,
         the middles of n equal parts of the scale from 0 to 1. Many bars are then in a page as heights.
         """
         if places is None or np.count_nonzero(heights) < FEW_BARS:

@@ -90,7 +90,7 @@ class StudyInfo:
     factors: int | None = None  # of simulated outcomes that share causes
     network: int | None = None  # hidden units of the networks of simulated outcomes; None for linear ones
     facts: dict[str, dict[str, str]] | None = None  # by method, labels and text on its settings
-    is_copied: bool = False  # whether people are copies of those of the source
+    is_copied: bool = False  # whether people are copies of people of the source
 
 
 class ClippedRows(NamedTuple):

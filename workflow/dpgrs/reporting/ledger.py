@@ -1,4 +1,4 @@
-"""What a ledger holds, for people and for programs: what is spent is rounded up, what is allowed down."""
+"""The content of a ledger, for people and for programs; spent budget is rounded up, the limit down."""
 
 from collections.abc import Callable
 from dataclasses import asdict

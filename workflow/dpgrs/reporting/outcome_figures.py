@@ -128,7 +128,7 @@ def thin_bars(
     """Keep, of more than `MAX_BARS` bars, the tallest in each of `MAX_BARS` equal stretches of the axis.
 
     x, (n_bars,) float64 in [0, 1], and heights become (n_kept,) arrays; of thinned bars x are the middles of
-    all stretches, and a stretch without bars has height 0. The third result is the name by which pages know
+    all stretches, and a stretch without bars has height 0. The third result is the name that pages use for
     x, as `Axes.bars` takes it; `is_all` says that x are the positions of all variants.
     """
     if len(x) <= MAX_BARS:

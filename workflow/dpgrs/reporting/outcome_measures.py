@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from dpgrs.reporting.release_data import ReleaseData
 
 REPLICATE = 1  # whose people pages show
-# Of a table's columns: the measure, its name, and its digits after the point.
+# The columns of a table: the measure, its name, and its digits after the point.
 # R² is 1 - RSS/TSS on all pages; squared correlations are named as such.
 OF_ALL = [("r2_added", "Squared correlation (r²)", 3)]
 OF_BINARY = [

@@ -71,6 +71,6 @@ def _shared(data: "ReportData", *, root: str) -> dict[str, Any]:
         "words": data.study.words,
         "n_variants": len(data.variants),
         "n_outcomes": len(data.outcomes),
-        # Drawn in place of outcomes, if any are.
+        # Components are drawn instead of outcomes, if there are any.
         "n_components": 0 if data.loadings is None else data.loadings.shape[1],
     }

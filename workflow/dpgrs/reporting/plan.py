@@ -268,7 +268,7 @@ def _jobs(plan: dict[str, Any]) -> str:
     return "\n".join([title, text_table(columns, rows)])
 
 
-# Of the variance of an outcome: noise of a regression on covariates that costs more is pointed out.
+# A share of the variance of an outcome: a regression on covariates whose noise costs more is pointed out.
 LARGEST_LOSS_WORTHWHILE = 0.005
 
 

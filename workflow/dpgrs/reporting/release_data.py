@@ -141,13 +141,13 @@ class ReleaseData:
 
     @property
     def possible_accuracy(self) -> pd.DataFrame:
-        """The accuracy, with values that noise brought beyond what is possible set to their limits."""
+        """The accuracy; values that noise brought out of their range are set to its limits."""
         return self.accuracy.assign(
             r2=self.accuracy["r2"].clip(upper=1), mse=self.accuracy["mse"].clip(lower=0)
         )
 
     def beyond_possible(self, outcome: int) -> list[str]:
-        """Return the corrections to read in place of numbers beyond what is possible."""
+        """Return the corrections of numbers that noise brought out of their range."""
         values = self.accuracy.iloc[outcome]
         counts = BELOW_0.findall(self.accuracy_in_words(outcome) or "")
         return [
@@ -199,5 +199,5 @@ def terms_rows(statement: dict[str, Any]) -> list[TermsRow]:
 
 def _terms_row(label: str, total: dict[str, Any]) -> TermsRow:
     epsilon, delta, chance = (Decimal(total[name]) for name in ("epsilon", "delta", "chance"))
-    # More digits than anybody reads; what is shown is rounded up.
+    # More digits than anybody reads; the shown numbers are rounded up.
     return TermsRow(label, epsilon, delta, Context(prec=30).exp(epsilon), chance, total["right_guesses"])

@@ -21,7 +21,7 @@ N_BINS = 40
 LINES = ("0", "4 2", "1 2")
 LEGEND_LINE, LEGEND_STROKE = 14, 16
 PAGE, CATEGORY = "index.html", "Scores"
-# Of scores, what is to know of their numbers.
+# Notes on the numbers of scores.
 MISSING = "No numbers, as the score does not vary in the reference."
 BEYOND = (
     "Some people are below 0 or above 1, beyond what is possible for a share of cases, because of noise in "

@@ -41,7 +41,7 @@ class ScreeningViews:
             private_choice for private_choice in screening.choices if private_choice.epsilon is not None
         ]
         self._selector = screening.choices[0].selector
-        # Of the private choices that are shown.
+        # The accounting of the private choices that are shown.
         self.accounting = private[0].accounting if private else ""
         first = sorted(
             (private_choice for private_choice in private if private_choice.accounting == self.accounting),

@@ -1,4 +1,4 @@
-"""What was run in a study, and what its privacy terms mean, as its pages say it."""
+"""The runs of a study, and the meaning of its privacy terms, as its pages state them."""
 
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, NamedTuple

@@ -35,7 +35,7 @@ class Terms(NamedTuple):
     epsilon: float
     delta: float
     unit: str  # whose data one unit of privacy covers
-    protected: str  # what is protected, in words
+    protected: str  # the protected data, in words
     neighbours: str
     changes: str  # how neighbours differ, in words
     right_guesses: int  # at most, of 100 guesses between neighbours at even odds (docs/proofs/odds.md)
@@ -50,7 +50,7 @@ class Terms(NamedTuple):
         """Compute the terms of a private fit, with unit, neighbours and delta from its row of the metrics.
 
         `rows` says what a row of the genotypes is, `has_covariates` whether it holds more than genotypes and
-        outcomes, and `features` what it holds in place of genotypes. A person with two units is covered by
+        outcomes, and `features` what it holds instead of genotypes. A person with two units is covered by
         group privacy: (2 epsilon, (1 + e^epsilon) delta).
         """
         is_group = rows == Rows.HAPLOTYPES and record.unit == Unit.HAPLOTYPE
@@ -85,7 +85,7 @@ def _right_guesses(fit: "Fit", delta: float, *, is_group: bool = False) -> int:
 
 
 def protected_in_brief(protection: str, features: str = "genotypes") -> str:
-    """Return what is protected, without what else a row may hold.
+    """Return the protected data in words, without the other columns that a row may hold.
 
     >>> protected_in_brief("full")
     'full: genotypes and outcomes protected'
@@ -95,7 +95,7 @@ def protected_in_brief(protection: str, features: str = "genotypes") -> str:
 
 
 def protected_in_words(protection: str, *, has_covariates: bool, features: str = "genotypes") -> str:
-    """Return what is protected, and what counts as public.
+    """Return the protected data, and the data that count as public, in words.
 
     >>> protected_in_words("label", has_covariates=False)
     'outcomes; genotypes count as public'

@@ -19,7 +19,7 @@ PAGES = {"index.html", "genotypes.html", "assets", "outcomes", ".snakemake_times
 def write_report(
     writers: ModuleType, data: Any, output: Path, *, processes: int, figures: Path | None = None
 ) -> None:
-    """Write the pages of a study, in place of earlier ones; the folder is whole or absent.
+    """Write the pages of a study and replace earlier ones; the folder is complete or absent.
 
     `writers` is a module with `write_overview` and `outcome_writer`; `data` is what these take. Some
     processes write outcome pages, and the pages do not depend on how many. `figures` is a folder to make for

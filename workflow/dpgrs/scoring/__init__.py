@@ -1,1 +1,1 @@
-"""Scores applied to people: which variants are there, sums, and what is said of both."""
+"""Scores applied to people: the matched variants, the sums, and the reports on both."""

@@ -1,6 +1,6 @@
-"""Scores beside those of a public reference: as they are, and adjusted for ancestry.
+"""Scores compared with scores of a public reference: as they are, and adjusted for ancestry.
 
-Names and models are those of the PGS Catalog Calculator [1]_; ``Z_norm2`` is by the likelihood of mean and
+Names and models are as in the PGS Catalog Calculator [1]_; ``Z_norm2`` is by the likelihood of mean and
 variance together [2]_.
 
 References
@@ -18,7 +18,7 @@ from dpgrs.errors import UsageError
 
 ADJUSTED = ("Z", "Z_norm1", "Z_norm2")
 _MOST_STEPS, _CLOSE = 200, 1e-10
-# Of a variance beside that of the residuals: what lies beyond is no fit.
+# Limit of the log ratio of a fitted variance to the variance of the residuals; beyond it is no fit.
 _WIDEST = 10.0
 
 
@@ -37,7 +37,7 @@ def adjust_scores(
     reference_scores: np.ndarray,
     reference_components: np.ndarray,
 ) -> Adjusted:
-    """Put scores, (n_outcomes, n_people) float64, beside those of a reference by the same variants.
+    """Compare scores, (n_outcomes, n_people) float64, with scores of a reference by the same variants.
 
     Components are (n_components, n_people), projections on the components of the reference; arrays of the
     reference have n_reference columns. A score that does not vary in the reference has NaN throughout. A

@@ -38,7 +38,7 @@ class Scored(NamedTuple):
     """The people of a reference."""
 
     samples: tuple[str, ...]
-    sums: np.ndarray  # (n_outcomes, n_reference) float64, by the same variants as those of the target
+    sums: np.ndarray  # (n_outcomes, n_reference) float64, by the variants used in the target
     components: np.ndarray  # (n_components, n_reference) float64
     adjusted: Adjusted
 
@@ -162,7 +162,7 @@ def apply_scores(
     only_match : bool, whether to match the variants only; then too few of them are no error.
     reference : list of paths of a public panel, as `target`, or None. Then only variants that it has are
         used, its frequencies fill missing calls where no others are told, and scores are put beside its own.
-    components : int, principal components of the reference by which scores are adjusted.
+    components : int, principal components of the reference to adjust scores for.
     duplicates : ``refuse``, or what counts of a variant that a score lists again: ``first`` or ``sum``.
     threads : int; they change no result.
 
@@ -240,7 +240,7 @@ def _score(
     threads: int,
     least: float,
 ) -> None:
-    """Sum all scores, those of a reference first, if there is one."""
+    """Sum all scores, first in the reference, if there is one."""
     sites, shared, component_scores = applied.matching.sites, applied.shared, []
     if reference:
         _require_matched(applied, least, n_records=people.n_records)

@@ -87,7 +87,7 @@ def read_reference(target: "Target", sites: Sites, *, keeps_ambiguous: bool) -> 
 
 
 def with_candidates(sites: Sites, reference: Reference) -> Sites:
-    """Return the variants to match in the target: those of the scores that the reference has, then the
+    """Return the variants to match in the target: first the scores' variants in the reference, then the
     candidates."""
     problem = np.where(reference.matching.is_used | (sites.problem != ""), sites.problem, NOT_THERE)
     return _joined(replace(sites, problem=problem.astype(object)), reference.candidates)

@@ -35,7 +35,7 @@ class Outcome:
     constant: float = math.nan  # what makes it a prediction; NaN if not stated
     centre: float = 0.0  # of the outcome's own unit; 0 in standard deviations
     scale: float = 1.0  # of the outcome's own unit; 1 in standard deviations
-    has_unit: bool = False  # whether centre and scale are those of the outcome
+    has_unit: bool = False  # whether centre and scale are in the outcome's own unit
     # Whether the outcome is known to be 0 or 1, so that a prediction is a share of cases.
     is_binary: bool = False
     has_covariates: bool = False  # whether the prediction also takes covariates, which stay at their centres

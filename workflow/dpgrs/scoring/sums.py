@@ -34,7 +34,7 @@ class _SecondCopies(NamedTuple):
         dosages = self.sign[:, np.newaxis] * dosages[self.row]
         copies = np.add.reduceat(dosages, self.start) + 2 * (self.sign[self.start] < 0)[:, np.newaxis]
         is_missing = np.logical_or.reduceat(_is_missing(calls[self.row]), self.start)
-        # Of a missing call both alleles are filled by the frequency p: two copies have the chance p^2.
+        # Both alleles of a missing call are filled by the frequency p: two copies have the chance p^2.
         return np.where(is_missing, (copies / 2) ** 2, np.maximum(copies - 1, 0))
 
 

@@ -60,7 +60,7 @@ def write_applied(
 
 
 def summarise(applied: "Applied", *, target: Path | str | Sequence[Path | str], field: str) -> dict[str, Any]:
-    """Return what was scored, as a dict for programs; arguments are as for `write_applied`."""
+    """Return a summary of the scoring, a dict for programs; arguments are as for `write_applied`."""
     lists = [_summary_of_list(scores, applied.matching) for scores in applied.shared]
     n_unknown = applied.n_unknown if applied.sums is not None else np.zeros(len(applied.outcomes), dtype=int)
     used = zip(applied.outcomes, applied.n_variants, applied.n_used, n_unknown, strict=True)
@@ -97,7 +97,7 @@ def unit_of(outcome: "Outcome") -> str | None:
 
 
 def notes(summary: dict[str, Any]) -> Iterator[str]:
-    """Yield lines for the console: what was matched, and what to know of the results."""
+    """Yield lines for the console: the matched variants, and notes on the results."""
     lists = summary["variants"]
     for listed in lists[:_MOST_LISTED]:
         n_used = listed["used"]

@@ -33,7 +33,7 @@ def simulate_cohort(
 
     Chromosomes are human autosomes such as 21 or ``chr21``; they name files and contigs. The seed is public;
     same arguments, same bytes. `model` is the id of a stdpopsim model of human history, over whose
-    present-day populations people are spread as evenly as can be. Of each chromosome `length` base pairs are
+    present-day populations people are spread as evenly as can be. `length` base pairs of each chromosome are
     simulated, three quarters of the way along it. `reference` is a folder for the VCFs of a second cohort of
     other people of the same populations, which may serve as public. `populations` is the path of the table of
     all chromosomes; None is ``populations.tsv``.
@@ -59,7 +59,7 @@ def simulate_cohort(
             demography, region, samples, seed=int(generator(seed, "cohort", name).integers(1, 2**31))
         )
         for i, (folder, *_) in enumerate(cohorts):
-            # Of each cohort separately: a site that nobody in it carries must not show that others do.
+            # For each cohort separately: a site that nobody in it carries must not show that others do.
             nodes = np.repeat(by_population["cohort"].to_numpy() == i, 2)
             write_bgzipped_vcf(
                 folder / f"{name}.vcf.gz",

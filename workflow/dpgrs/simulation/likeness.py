@@ -15,7 +15,7 @@ from dpgrs.io.haplotype_store import HaplotypeStore
 from dpgrs.io.tables.populations import populations_of
 from dpgrs.public_random import generator
 
-# So few take seconds, whatever the stores.
+# These limits keep a comparison to seconds, whatever the size of the stores.
 MOST_VARIANTS, MOST_PEOPLE, MOST_COMPARED = 2000, 2000, 500
 DECAY_VARIANTS, COMMON = 400, 0.05
 EDGES = np.array([0, 1, 5, 20, 100, 500]) * 1000

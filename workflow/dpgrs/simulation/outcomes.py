@@ -35,8 +35,8 @@ class SimulatedOutcomes:
     Every outcome has its own random streams: it does not depend on how many outcomes are asked for, nor in
     which chunks. Effects are drawn in the order of `variant_rank`: a larger variant set keeps the raw effects
     of the smaller one inside it, and the noise of a row, drawn by its name, is the same for all variant sets
-    and whoever else is there. Without genetic variance (constant variants, or none causal) an outcome is
-    standard normal noise.
+    and whichever other rows are there. Without genetic variance (constant variants, or none causal) an
+    outcome is standard normal noise.
     """
 
     def __init__(
@@ -119,7 +119,7 @@ class SimulatedOutcomes:
     def effects(self) -> np.ndarray:
         """The (n_outcomes, n_variants) float64 effects on the scale of Y: y = x'effects + constant + noise.
 
-        For 0/1 outcomes they are those of the best linear fit if genetic values are normal; for networks
+        For 0/1 outcomes they are the best linear fit's if genetic values are normal; for networks
         likewise.
         """
         effects = self._scale[:, np.newaxis] * self._slopes

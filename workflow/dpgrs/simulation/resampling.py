@@ -1,8 +1,8 @@
-"""Many people from few: haplotypes as mosaics of those of a store, by the copying model of Li and Stephens.
+"""Many people from few: mosaics of the haplotypes of a store, by the copying model of Li and Stephens.
 
 A copy follows one haplotype of its own population, goes over to another by chance between variants, the
-farther they lie apart the more likely, and now and then has another allele. So frequencies, linkage
-disequilibrium and differences of populations stay near those of the source. Stretches of it are copied letter
+farther they lie apart the more likely, and now and then has another allele. Therefore frequencies, linkage
+disequilibrium and differences of populations stay near the source's. Stretches of it are copied letter
 by letter: copies are derived data, as private as the source is.
 
 Li and Stephens (2003), Genetics 165, 2213-2233.
@@ -28,7 +28,7 @@ from dpgrs.public_random import generator
 from dpgrs.simulation._copying_kernels import copy_variants
 from dpgrs.threads import map_in_threads
 
-# What is drawn from one stream: number of cores and size of batches change nothing.
+# The haplotypes and variants that one random stream serves: cores and batch sizes change nothing.
 HAPLOTYPES, VARIANTS = 2**13, 2**8
 ONE_POPULATION = "all"
 # Morgans a base, where no map is given.
@@ -132,7 +132,7 @@ def mosaic_start(stream: tuple[Any, ...], groups: list[Population]) -> np.ndarra
 class Mosaic:
     """Copies along a chromosome."""
 
-    stream: tuple[Any, ...]  # a public seed and the key of what is drawn by it
+    stream: tuple[Any, ...]  # a public seed, and the key of its draws
     groups: list[Population]  # by their copies
     # (n_variants,) float64, the rate of going over before a variant, times the number of haplotypes.
     rates: np.ndarray
@@ -207,7 +207,7 @@ def population_groups(
         raise UsageError(
             f"`people` must be at least {len(names)}, one of each population, got {people}. Give more."
         )
-    # Shares are those of the source, each at least one person, the last ones rounded.
+    # Populations have their shares in the source, each at least one person, the last ones rounded.
     shares = np.cumsum(np.bincount(number)) / store.n_samples
     ends = np.maximum(np.rint(shares * people).astype(int), np.arange(1, len(names) + 1))
     ends = np.minimum(ends, people - np.arange(len(names) - 1, -1, -1))

@@ -2,7 +2,7 @@
 
 # In whose audit rows are turned before they are summed, beside that of plain X'Y.
 STEERED = "steered statistics"
-# What is released by a function that is not called after it.
+# Statistics whose function is not named after them.
 FUNCTIONS = {"Kendall's correlations": "private_kendall"}
 
 

@@ -30,7 +30,7 @@ class CheckedFile(StrEnum):
 
 
 class Condition(StrEnum):
-    """A check of private data, by which a step of a release may refuse them."""
+    """A check of private data; a step of a release may refuse data that fail it."""
 
     FORM = "form"
     CALLS = "calls"

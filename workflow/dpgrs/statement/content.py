@@ -85,8 +85,8 @@ class StatementContent:
     ledger: dict[str, Any]  # from `dpgrs.release.statement.ledger_standing`
     public_inputs: tuple[PublicInput, ...]  # at least those of `REQUIRED_INPUTS`
     post_processing: tuple[str, ...]  # steps after the noise; they cost nothing
-    method: str  # by which the weights were made; a check of the release knows by it what was drawn
-    fit: dict[str, Any]  # the settings by which it made them, beside the noisy statistics
+    method: str  # of the weights; a check of the release infers the draws from it
+    fit: dict[str, Any]  # the settings of this method's fit, beside the noisy statistics
     # Steps before the noise that saw private data, each with its charge.
     preprocessing: tuple[str, ...] = ()
     expected_noise_sd: float | None = None  # of a weight

@@ -169,7 +169,7 @@ def _mechanism(draw: dict[str, Any]) -> str:
 
 
 def _name_origin(statement: dict[str, Any]) -> Iterator[str]:
-    """Name what is unprotected: all but a number of rows that was drawn."""
+    """List the data that are not protected: all but a noisy number of rows."""
     is_drawn = any(mechanism["statistic"] == "count" for mechanism in statement["mechanisms"])
     return (
         f"{public['name']}: {public['value']} ({public['origin']})"

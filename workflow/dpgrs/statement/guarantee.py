@@ -50,7 +50,7 @@ def factor(epsilon: str) -> str:
 
 
 def _definition(guarantee: dict[str, Any], protected: str) -> str:
-    """Define what is promised."""
+    """State the definition of the guarantee."""
     unit = guarantee["unit"]
     change = {
         Neighbours.ADD_REMOVE: f"one {unit} is there or not",
@@ -91,7 +91,7 @@ def _plain_line(guarantee: dict[str, Any], protected: str) -> str:
 
 
 def _assumptions(mechanisms: list[dict[str, Any]], public_inputs: list[dict[str, Any]]) -> list[str]:
-    """List what the guarantee rests on: always, by what was drawn, and by the files that were read."""
+    """List the assumptions of the guarantee: those of every release, of its draws, and of the files read."""
     names = {mechanism[name] for mechanism in mechanisms for name in ("statistic", "mechanism")}
     of_draws = dict.fromkeys(line for name, line in ASSUMED_OF.items() if name in names)
     inputs = [(public["name"], public["value"]) for public in public_inputs]
@@ -101,7 +101,7 @@ def _assumptions(mechanisms: list[dict[str, Any]], public_inputs: list[dict[str,
 
 
 def _theorem(mechanisms: list[dict[str, Any]]) -> str:
-    """Name the theorems by which what the mechanisms cost adds up."""
+    """Name the composition theorems that add up the costs of the mechanisms."""
     families = {mechanism["mechanism"] for mechanism in mechanisms}
     gaussian, pure = GAUSSIAN in families, bool(families - {GAUSSIAN})
     holding = {THEOREM: gaussian or not pure, PURE_THEOREM: pure, BOTH_THEOREM: gaussian and pure}

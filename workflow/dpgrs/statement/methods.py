@@ -19,11 +19,11 @@ Step = str | Callable[[dict[str, Any]], str]
 
 @dataclass(frozen=True, kw_only=True)
 class StatedMethod:
-    """What is known of a method; fields are as in `dpgrs.methods.registry.Method` but for three."""
+    """Properties of a method; fields are as in `dpgrs.methods.registry.Method` but for three."""
 
     # What a statement says of its fit: each a text, or a function of the fit's settings.
     steps: tuple[Step, ...] = ()
-    # Whether weights of an outcome always follow from what was drawn for all outcomes, and whether never.
+    # Whether weights of an outcome always depend on the draws for all outcomes, and whether they never do.
     is_joint: bool = False
     is_separate: bool = False
     protections: tuple[Protection, ...] = (FULL,)
@@ -84,7 +84,7 @@ METHODS = {
 
 @cache
 def stated_method(name: str) -> StatedMethod | None:
-    """Return what is known of a method, also of one that another installed package adds; None of others."""
+    """Return the properties of a method, also if another installed package adds it; None if unknown."""
     if name in METHODS:
         return METHODS[name]
     # Methods of other packages and those that no release has: no statement of this package loads their rows.
@@ -98,7 +98,7 @@ def _of_row(row: Any) -> StatedMethod:
     module, _, attribute = (row.steps or "").partition(":")
     copied = {name: getattr(row, name) for name in StatedMethod.__dataclass_fields__ if hasattr(row, name)}
     copied["steps"] = getattr(importlib.import_module(module), attribute) if module else ()
-    # Of a function of another package nothing is known.
+    # Nothing is known about a function of another package.
     functions = (row.mechanism, row.fit, row.of_rows)
     is_unknown = any(":" in function for function in functions if function) or row.selector not in (
         None,

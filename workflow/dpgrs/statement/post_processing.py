@@ -61,7 +61,7 @@ def post_processing(
     """List the post-processing of the draws, in words.
 
     `fit` are the settings of the fit as a statement has them, `choice` says why `methods: auto` took the
-    method, `components` are those that were released in place of outcomes, `found` says what the fit found
+    method, `components` are released instead of outcomes if there are any, `found` says what the fit found
     out about public files. The others say whether accuracy was drawn, whether a regression on covariates came
     before, and whether second moments of rows were drawn.
     """

@@ -23,7 +23,7 @@ REQUIRED_INPUTS = (
 
 
 def problems_of(statement: Any) -> list[str]:
-    """Return what is wrong with a statement by the schema; empty if it fits."""
+    """Return the errors of a statement by the schema; empty if it fits."""
     errors = sorted(
         _validator().iter_errors(statement), key=lambda error: (list(map(str, error.path)), error.message)
     )
@@ -58,7 +58,7 @@ def _validator() -> Draft202012Validator:
 
 
 def _inlined(node: Any, definitions: dict[str, Any]) -> Any:
-    """Put definitions in the place of references, to find which takes half of the time of a check."""
+    """Replace references by their definitions; resolving them takes half of the time of a check."""
     if isinstance(node, list):
         return [_inlined(child, definitions) for child in node]
     if not isinstance(node, dict):

@@ -87,9 +87,9 @@ def chosen_in_words(statement: dict[str, Any]) -> str:
 
 
 def budget_in_words(statement: dict[str, Any]) -> str:
-    """Say what a release spent of its data set's budget, what all releases spent, and what is left.
+    """Say how much of the data set's budget a release and all releases spent, and how much remains.
 
-    Percentages are of mu^2 and of pure epsilon, which add up from release to release; what is spent is
+    Percentages are of mu^2 and of pure epsilon, which add up from release to release; spent ones are
     rounded up.
     """
     ledger, guarantee = statement["ledger"], statement["guarantee"]
@@ -126,7 +126,7 @@ def _spent(mine: Loss, spent: Loss, limit: Loss) -> str:
 
 
 def _left(mine: Loss, spent: Loss, limit: Loss) -> str:
-    """Say what is left of both counters, or of mu^2 where a release has no pure epsilon."""
+    """Say how much of both counters remains, or only of mu^2 if a release has no pure epsilon."""
     left, pure_left = (100 - percent for percent in _percents(spent, limit))
     if not mine.pure_epsilon:
         return f"{left} percent is left"

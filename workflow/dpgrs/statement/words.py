@@ -1,4 +1,4 @@
-"""What is said of every release, or of those of a kind, word for word."""
+"""Sentences of the statements of every release, or of every release of a kind."""
 
 from decimal import Decimal
 
@@ -26,7 +26,7 @@ BOTH_THEOREM = (
     "run whose Gaussian mechanisms see one data set and whose pure ones see its neighbour lies between."
 )
 RELEASE_TYPE = "one release"
-# What the guarantee rests on beside proofs, and of which statistics or families alone.
+# Assumptions of the guarantee beside the proofs, and those that only some statistics or families need.
 ASSUMPTIONS = (
     "ChaCha20 keyed by HMAC-SHA256 is a pseudo-random function: without the study key nobody can tell its "
     "output from fair bits.",

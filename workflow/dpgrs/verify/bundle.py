@@ -1,4 +1,4 @@
-"""Check a bundle as its reader would: offline, from its files alone.
+"""Check a bundle as its reader would: offline, using only its files.
 
 Numbers are worked out by other code than what wrote them. Sums, schema, format rules and arithmetic are all
 checked, and all problems named at once. What this cannot show is that the noise was drawn as stated: that
@@ -76,7 +76,7 @@ TABLES = {ACCURACY_SUMS, MEASURES, SCALES, "covariate_weights.tsv", "pca_loading
 PROVENANCE_KEYS = {"dpgrs", "commit", "code_digest", "python", "libraries", "settings_digest"}
 # Made anew from a statement in which nothing is wrong.
 TOLD = {"privacy_statement.txt": plain_language, "registry.yaml": to_registry_yaml}
-# What is added to what was checked, and to what was not.
+# Additions to the line on checks that were made, and to the line on checks that were not.
 SUMMED = ", and that R^2 and error on public people follow from constants and sums"
 ACCURACY = {
     "withheld": ("", ""),
@@ -86,7 +86,7 @@ ACCURACY = {
 }
 REFITTED = ", and that scores follow from the noisy statistics, by the program's own fits"
 NOT_REFITTED = "; that scores follow from what was drawn: the bundle lacks what they were fitted from"
-# Of the findings that are shown.
+# Limits of the findings that are shown.
 LONGEST_LINE, MOST_LINES = 500, 1000
 
 
@@ -205,7 +205,7 @@ def _accuracy(statement: dict[str, Any], files: dict[str, Path]) -> str:
 
 
 def verdict(report: dict[str, Any]) -> str:
-    """Return what was checked of a bundle without a finding, and what was not, in three lines.
+    """Return in three lines which checks a bundle without a finding passed, and which were not made.
 
     The report is from `verify_release`, perhaps with ``refits`` of `dpgrs.release.open_release`.
     """

@@ -17,7 +17,7 @@ THREE_DIGITS = 0.006
 
 
 def case_problems(statement: dict[str, Any], files: dict[str, Path]) -> list[str]:
-    """List what is wrong with the cases and controls of a bundle in which nothing else is."""
+    """List errors in the cases and controls of a bundle that has no other errors."""
     stated = {counts["outcome"]: counts for counts in statement.get("case_counts", ())}
     if not stated:
         return []

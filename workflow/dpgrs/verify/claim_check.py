@@ -1,6 +1,6 @@
 """Work every claim of a privacy statement out anew, in exact fractions and to 50 digits.
 
-It shares no arithmetic with what made the claims: they follow from sensitivities, scales and epsilons alone.
+It shares no arithmetic with the code that made the claims; it uses only sensitivities, scales and epsilons.
 """
 
 import re
@@ -36,7 +36,7 @@ SIZES, MOST_DIGITS = ("sensitivity", "sigma", "scale", "epsilon"), 20_000
 HALVINGS = 60
 # A profile is rounded up at the sixth digit, and ends where the accounting does.
 PROFILE_ROUNDING, SMALLEST_DELTA = Fraction(1, 10**5), Fraction(1, 10**30)
-# What a statement must say that it rests on, by a word of it: always, and by what was drawn.
+# A word of each assumption that a statement must have: always, and by drawn statistic or family.
 ALWAYS_ASSUMED = ("pseudo-random function", "another's rows", "IEEE 754")
 ASSUMED_OF = {
     "genome sums": "single precision",
@@ -95,7 +95,7 @@ def smallest_delta(mu_squared: Fraction, epsilon: Fraction) -> "MPF":
 
 @lru_cache(maxsize=256)
 def chance_bound(mu_squared: Fraction, epsilon: Fraction) -> "MPF":
-    """Bound the chance that odds of what is true rise by more than e^epsilon, to ten digits.
+    """Bound the chance that the odds of the truth rise by more than e^epsilon, to ten digits.
 
     It is Phi(mu - c) with Phi(mu - c) = e^epsilon Phi(-c), and no larger whatever readers do with the results
     of Gaussian mechanisms (docs/proofs/odds.md). mu^2 is the sum over the mechanisms, epsilon >= 0 the rest
@@ -255,7 +255,7 @@ def _outcome_problems(statement: dict[str, Any], losses: list[Loss]) -> list[str
 
 
 def _fits_outcomes_together(statement: dict[str, Any]) -> bool:
-    """Return whether weights of an outcome follow from what was drawn for others, too."""
+    """Return whether weights of an outcome also depend on draws for other outcomes."""
     method, fit = stated_method(statement["method"]), statement["fit"]
     if method is None or method.is_separate:
         return False
@@ -311,7 +311,7 @@ def _ledger_problems(statement: dict[str, Any], total: Loss) -> list[str]:
 
 
 def _profile_problems(profile: dict[str, Any], total: Loss) -> list[str]:
-    """Check the profile, which a program would read in place of all the rest."""
+    """Check the profile, which a program would read instead of the other fields."""
     stated = Loss(Fraction(profile["mu_squared"]), Fraction(profile["pure_epsilon"]))
     problems = [
         f"profile.{name} must be the sum over the mechanisms, got {value}"

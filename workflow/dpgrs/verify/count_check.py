@@ -13,7 +13,7 @@ from dpgrs.verify.measure_check import constants_of_outcomes
 NUMBERS = re.compile(r"-?\d+\.\d+", re.ASCII)
 COUNTS = re.compile(r"(-?\d+\.\d) (rows|cases|controls) with (\d+\.\d)", re.ASCII)
 SMALLEST_APART = 0.05
-# What is stated to one digit, and to four.
+# Tolerances of numbers stated to one digit, and to four.
 ONE_DIGIT, FOUR_DIGITS = 0.051, 0.000051
 
 

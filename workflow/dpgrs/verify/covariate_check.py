@@ -20,7 +20,7 @@ MOST_UNSURE = 10  # columns with the scale of a 0/1 covariate that need be none
 
 
 def covariate_problems(statement: dict[str, Any], files: dict[str, Path]) -> list[str]:
-    """List what is wrong with the weights of covariates."""
+    """List the errors in the weights of covariates."""
     stated = _stated(statement, COVARIATES_INPUT)
     if bool(stated) != (FILE in files):
         return [f"{FILE} must be there if and only if the statement names covariates"]

@@ -9,7 +9,7 @@ from dpgrs.plugins import points
 from dpgrs.statement.words import NOISE
 from dpgrs.types import Missing, Protection
 
-# Of the mechanisms, as `dpgrs.privacy.accounting.events` has it, which a test holds against this.
+# As in `dpgrs.privacy.accounting.events`; a test compares the two.
 MECHANISM_VERSION = 3
 GAUSSIAN, CHOICE, SUBSET = "gaussian", "choice", "subset"
 
@@ -32,7 +32,7 @@ class Draws(NamedTuple):
 
 
 class Proved(tuple):
-    """Draws of a method whose sensitivities are those of the proof pages, each by its statistic."""
+    """Draws of a method whose sensitivities have proof pages, by statistic."""
 
 
 COUNT, GRAM = Draws("count", Scope.ALL), Draws("gram", Scope.ALL)
@@ -87,7 +87,7 @@ def has_statistics(method: str, protection: Protection | str) -> bool:
 def draw_problems(statement: dict[str, Any], *, others: Sequence[Draws] = ()) -> list[str]:
     """Find draws that a statement leaves out, and those that its method does not make: two lines at most.
 
-    `others` are draws that come before those of the method.
+    `others` are draws that come before the draws of the method.
     """
     method = statement["method"]
     if method not in BY_METHOD:

@@ -37,14 +37,14 @@ KINDS = ("outcomes", "components")  # without and with loadings
 # Components of ancestry, along which sums of a genome are taken, too.
 MOST_AXES = 32
 SUMS_OF_ACCURACY = 3  # of an outcome: rows, and squares with and without the prediction
-# Of the largest weight of an outcome; weights are rounded to ten digits.
+# A share of the largest weight of an outcome; weights are rounded to ten digits.
 TOLERANCE = 1e-8
-# Of an outcome's variance of 1, what components carry, but for roundings of loadings that were printed.
+# The largest share of an outcome's variance in components, with room for rounded loadings.
 LARGEST_SHARE = 1.05
 
 
 def entry_problems(statement: dict[str, Any], files: dict[str, Path]) -> list[str]:
-    """List what is wrong with loadings, or the size of a draw, of a bundle in which nothing else is."""
+    """List errors in the loadings and the sizes of draws of a bundle that has no other errors."""
     stated = [public["value"] for public in statement["public_inputs"] if public["name"] == STATED]
     digests = [hashlib.sha256(files[FILE].read_bytes()).hexdigest()] if FILE in files else []
     if stated != digests:
@@ -72,7 +72,7 @@ def entry_problems(statement: dict[str, Any], files: dict[str, Path]) -> list[st
 
 def _are_sums(W: np.ndarray, L: np.ndarray) -> bool:
     """Return whether weights of each outcome are sums of weights of components by its row of loadings."""
-    # Else an outcome of huge weights would hide what is amiss in others.
+    # Otherwise huge weights of one outcome would hide errors in the others.
     largest = np.abs(W).max(axis=1, keepdims=True)
     largest[largest == 0] = 1
     with np.errstate(all="ignore"):
@@ -89,7 +89,7 @@ def choices_of(statement: dict[str, Any]) -> dict[str, int]:
 
 
 def choice_parts(statement: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the mechanisms by which a method chooses variants."""
+    """Return the mechanisms that choose variants for a method."""
     draws = BY_METHOD.get(statement["method"], ())
     choices = {(line.statistic, line.family) for line in draws if line.family in (CHOICE, SUBSET)}
     return [

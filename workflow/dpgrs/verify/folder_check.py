@@ -1,6 +1,6 @@
-"""What lies in the folder of a bundle, before anything in it is trusted: files alone, none too large.
+"""Check the folder of a bundle before anything in it is trusted: it holds only files, none too large.
 
-A folder that somebody else made may hold anything. So each entry is looked at before it is opened, and text
+A folder that somebody else made may hold anything. Each entry is checked before it is opened, and text
 is read up to a limit.
 """
 
@@ -20,7 +20,7 @@ LARGEST_TABLE = 2**28
 # X'X of 11,000 variants has 970 MB.
 LARGEST_STATISTICS = 2**30
 OF_ARRAYS = ".npz"
-# Scoring files shrink to a fifth; only what was made to fill a disk shrinks to a hundredth.
+# Scoring files shrink to a fifth; only a file made to fill a disk shrinks to a hundredth.
 LARGEST_RATIO = 100
 MIB = 2**20
 AT_ONCE = 2**22  # bytes of text
@@ -30,7 +30,7 @@ TRACE = re.compile(r"(?<![\w:/.])~?/[\w.+-]+/[\w.+-]+|\b[A-Za-z]:\\+\w|\bfile://
 
 
 def list_files(folder: Path) -> tuple[dict[str, Path], dict[str, str]]:
-    """Return the files of a bundle that may be opened, and what is wrong with others, by name.
+    """Return the files of a bundle that may be opened, and the errors of the others, by name.
 
     Names are relative to the folder.
     """
@@ -75,7 +75,7 @@ def read_digests(files: dict[str, Path]) -> tuple[dict[str, str] | None, list[st
 def digest_problems(
     digests: dict[str, str], *, sums: dict[str, str] | None, statement: dict[str, Any] | None
 ) -> dict[str, str]:
-    """Compare the files with the two lists of digests; return what is wrong by name."""
+    """Compare the files with the two lists of digests; return the differences by name."""
     lists = {} if sums is None else {SUMS: (sums, {SUMS})}
     if statement is not None:
         lists["the statement"] = (statement["files"], NOT_IN_STATEMENT)

@@ -1,4 +1,4 @@
-"""Check what a privacy statement takes as public, and what hangs on it: what is said twice must agree."""
+"""Check the public inputs of a privacy statement against the fields that depend on them or repeat them."""
 
 import csv
 import hashlib
@@ -35,7 +35,7 @@ from dpgrs.verify.folder_check import read_text
 from dpgrs.verify.regression_check import REGRESSION_NORM, REGRESSION_OUTCOMES, REGRESSION_WEIGHTS
 
 SCALES, SCALE_COLUMNS = "outcome_scales.tsv", ["outcome", "centre", "scale", "is_binary", "origin"]
-# Where that of an outcome is stated beside its constants.
+# The column that states an outcome's population prevalence beside its constants.
 POPULATION = "population_prevalence"
 IS_BINARY = {"True": True, "False": False}
 OF_TABLE, OF_SIMULATION = "centre and scale of the outcomes", "prevalence of the outcomes"
@@ -43,7 +43,7 @@ PUBLIC_LD = "genotypes whose linkage disequilibrium the fit takes"
 ANCESTRY, SAME_ANCESTRY = "ancestry of the public genotypes", "stated to be the cohort's"
 CHOICE_OF_PEOPLE = "choice of people"
 OF_EFFECTS = "effects of "  # and the name of a file
-ENDING = re.compile(r"(\.(txt|tsv|csv))?(\.gz)?$")  # of such a name, after that of an outcome
+ENDING = re.compile(r"(\.(txt|tsv|csv))?(\.gz)?$")  # of such a file name, after the outcome's name
 OUTCOME_BOUND, OUTCOME_NORM = "outcome bound", "norm of a row of outcomes"
 RESIDUAL_BOUND = "residual bound"
 # Steps of the grids of X'X and X'Y of rows that were not clipped; others are finer.

@@ -30,9 +30,9 @@ NOTES = {
     "the score or the outcome does not vary, or people are too few",
     "withheld: no prevalence is stated",
 }
-# Of numbers of six digits, and of what is worked out from these.
+# The tolerance for numbers of six digits, and for results computed from them.
 TOLERANCE = 1e-5
-# Of the largest score: within this two are alike.
+# A share of the largest score: two scores within it are alike.
 ALIKE = 1e-9
 
 

@@ -58,7 +58,7 @@ def _grid_problems(statement: Mapping) -> Iterator[str]:
     steps = STEPS | (OF_CLIPPED if is_clipped else OF_CALLS)
     for mechanism in statement["mechanisms"]:
         name = mechanism["statistic"]
-        # Turned rows have a grid that follows from what was drawn before.
+        # The grid of turned rows follows from earlier draws.
         if name not in steps or (name == CROSS and statement["method"] in ON_TURNED_ROWS):
             continue
         if Fraction(mechanism["grid"]) != steps[name]:
@@ -107,7 +107,7 @@ def _chance_problems(name: str, claim: Mapping, loss: Loss) -> Iterator[str]:
 
 
 def _ledger_problems(ledger: Mapping) -> Iterator[str]:
-    """Check what is spent, left and allowed against each other."""
+    """Check that the spent and the remaining budget add up to the limit."""
     spent, left, limit = ledger["spent"], ledger["remaining"], ledger["limit"]
     for name in ("mu_squared", "pure_epsilon"):
         allowed = Fraction(limit[name])

@@ -12,7 +12,7 @@ from dpgrs.verify.scoring_check import ScoringFile, read_scoring_file, site_plac
 NAME = re.compile(r"plink2/scores_[1-9][0-9]*\.tsv\.gz")
 # Zeros, as of variants that were not chosen, shrink as far as gzip can shrink anything.
 LARGEST_RATIO = 1032
-# Of a table with several outcomes.
+# The limit of a table with several outcomes.
 MOST_WEIGHTS = 2**22
 
 
@@ -39,7 +39,7 @@ def plink_problems(statement: dict[str, Any], files: dict[str, Path]) -> list[st
 
 
 def _table_problems(path: Path, scores: dict[str, Path]) -> tuple[list[str], list[str]]:
-    """Return which scores a table holds, by name, and what is wrong with it."""
+    """Return the scores that a table holds, by name, and its errors."""
     head, n_lines, digest, problems = "", 0, hashlib.sha256(), []
     try:
         for text in lines_of(path, problems, largest_ratio=LARGEST_RATIO):

@@ -124,7 +124,7 @@ def _short(value: Fraction) -> str:
 def _read_table(
     name: str, columns: list[str], statement: dict[str, Any], files: dict[str, Path]
 ) -> tuple[list[list[str]] | None, list[str]]:
-    """Return the cells of a table of numbers by outcome without the outcomes' names, and what is wrong."""
+    """Return the cells of a table of numbers by outcome, without the outcomes' names, and its errors."""
     if name not in files:
         return None, []  # named already
     outcomes = statement["data_domain"]["outcomes"]

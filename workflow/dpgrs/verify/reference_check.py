@@ -68,7 +68,7 @@ def score_people(
 
 
 def sum_problems(names: Sequence[str], lines: list[list[str]], Y: np.ndarray, s: np.ndarray) -> list[str]:
-    """Compare stated sums with those of the weights and the public people of `score_people`."""
+    """Compare stated sums with the sums that the weights give for the public people of `score_people`."""
     return [
         f"the sums of {name} must be those of its weights and these public people"
         for name, cells, y, score in zip(names, lines, Y, s, strict=True)

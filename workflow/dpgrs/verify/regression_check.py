@@ -71,7 +71,7 @@ def _square(
     n_outcomes: int,
     weights: tuple[Fraction, Fraction],
 ) -> Fraction:
-    """Bound the square by which a unit moves the weighted C'C, C'Y and the weighted counts."""
+    """Bound the squared change of the weighted C'C, C'Y and the weighted counts that one unit can cause."""
     guarantee, (a, h) = statement["guarantee"], weights
     is_haplotype = guarantee["rows"] == Rows.HAPLOTYPES
     largest = Fraction(1, 2 if is_haplotype else 1)  # entry of a row

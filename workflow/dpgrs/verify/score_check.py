@@ -11,7 +11,7 @@ from dpgrs.verify.scoring_check import (
     read_standard_errors,
 )
 
-# Of a trait, in the head of its scoring file, and in the statement.
+# Fields of a trait: in the head of its scoring file, and in the statement.
 TERMS = {"mapped": "mapped_traits", "efo": "efo_ids"}
 
 

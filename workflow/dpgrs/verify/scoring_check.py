@@ -30,7 +30,7 @@ HEADER = (
     *("privacy_statement", "pgp_id", "citation", "license"),
 )
 NOT_REPORTED = "NR"
-# Where whoever gave the data asks for it.
+# Only if the provider of the data asks for it.
 LAST_OF_HEADER = ("acknowledgement",)
 # Lines of a header, comments and all; each may be a finding or two.
 LONGEST_HEADER = 100
@@ -62,7 +62,7 @@ _SITE = r"((chr_name)\t(chr_position)\t(effect_allele)\t(?!\4\t)other_allele)"
 
 @dataclass
 class ScoringFile:
-    """What a file holds, and what is wrong with it.
+    """The content of a file, and its errors.
 
     A column is one text, a row of the file a line: at 10^6 variants objects for each cell take some 500 MB.
     """
@@ -138,7 +138,7 @@ def column_numbers(column: str) -> np.ndarray:
 
 
 def site_place(site: Sequence[str]) -> tuple:
-    """Return the key by which all files sort (chr_name, chr_position, effect_allele, other_allele)."""
+    """Return the sort key of all files for (chr_name, chr_position, effect_allele, other_allele)."""
     chromosome, position, effect, other = site
     return CHROMOSOMES[chromosome], int(position), other, effect
 
@@ -192,7 +192,7 @@ class _Rows:
         self._frequencies += ["\n".join(cells) + "\n" for cells in frequencies]
 
     def finish(self, file: ScoringFile) -> None:
-        """Hand the columns to a file, and what is wrong with the rows."""
+        """Hand the columns, and the errors of the rows, to a file."""
         if self.columns not in self._allowed:
             file.problems.append(f"the columns must be {', '.join(self._allowed[-1])}")
             return
@@ -236,7 +236,7 @@ class _Rows:
 
 
 def _row_problem(line: str, columns: tuple[str, ...]) -> str:
-    """Return what is wrong with a row that is not as it must be."""
+    """Return the error of a row that is not as it must be."""
     cells = line.split("\t")
     if len(cells) != len(columns):
         return f"a row must have {len(columns)} fields"

@@ -1,4 +1,4 @@
-"""Work out anew how far a unit can move what was drawn, from the public inputs of a statement alone.
+"""Compute again how far a unit can move each statistic, using only the public inputs of a statement.
 
 The squares are of one row, by the theorems of the proof pages; they share no code with what made the claims.
 """
@@ -30,7 +30,7 @@ from dpgrs.verify.input_check import OUTCOME_BOUND, OUTCOME_NORM, RESIDUAL_BOUND
 SIX_DIGITS = Fraction(1, 40_000)
 # To which sums of a genome are rounded down.
 SUM_STEP = Fraction(1, 2**30)
-# Of squares among second moments in what is drawn; products of two entries have 7.
+# The weight of squares among the drawn second moments; products of two entries have 7.
 SQUARE_WEIGHT = 5
 # Of sums over all variants the program claims what the theorem gives, and along a map of a genome; of others
 # it may claim more.

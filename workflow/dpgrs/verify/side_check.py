@@ -25,7 +25,7 @@ FIXED = {
     "release_type": RELEASE_TYPE,
     "subgroups": SUBGROUPS,
 }
-# What has no noise where one side is public, since it hangs on that side alone.
+# Statistics without noise if one side is public, since they depend only on that side.
 NEVER_DRAWN = {
     Protection.FEATURE: ("outcome counts", "case counts", "count"),
     Protection.LABEL: ("gram", "count"),

@@ -46,7 +46,7 @@ OF_MEMBER, OF_DIRECTORY, OF_END = 50, 46, 22
 GRID, NODES, RARE = 2**13, 1000, 1e-12
 # Components of ancestry, which a map may have without a share for them.
 MOST_AXES = 32
-# Of the noise of the number of known rows: fewer are never released.
+# In standard deviations of the noise of the number of known rows: a smaller number is never released.
 LEAST_SDS = 3
 SIGMA_ROUNDING = 1e-6
 OF_SINGLE = 1e-5  # of numbers from eigenvectors in single precision
@@ -78,7 +78,7 @@ def effects_name(score: dict[str, Any]) -> str:
 
 
 def statistics_problems(statement: dict[str, Any], files: dict[str, Path]) -> list[str]:
-    """List what is wrong with the statistics of a bundle in which nothing else is."""
+    """List errors in the statistics of a bundle that has no other errors."""
     if ARRAYS not in files:
         return []
     protection = statement["guarantee"]["protection"]

@@ -31,7 +31,7 @@ from dpgrs.study.release_cost import (
     settings_of_ledger,
     total_epsilon,
 )
-from dpgrs.study.request_identity import identify_accuracy, identify_part, weights_origin
+from dpgrs.study.request_identity import ACCURACY, identify_accuracy, identify_part, weights_origin
 from dpgrs.study.settings import counts_outcomes, resolve
 from dpgrs.study.variant_terms import takes_ld
 from ledger_requests import DATASET, KEY, new_ledger
@@ -109,7 +109,7 @@ def make_release(config, ledger, *, sites=SITES):
     )
     if evaluation.metrics != "charged":
         return
-    accuracy = AccuracyRequest.of(request, evaluation)
+    accuracy, identity = AccuracyRequest.of(request, evaluation), public_identity(config)
     fit, made = fit_settings(config), {"requests": list(receipt.requests.items())}
     if takes_ld(config.methods):
         fit["ld"] = "b" * 64  # found out by a run
@@ -118,7 +118,8 @@ def make_release(config, ledger, *, sites=SITES):
             np.zeros((3, count), dtype=np.int64), request=accuracy, noise=noise, outcome_names=names
         ),
         identify=lambda part: identify_accuracy(
-            identify(("outcomes", *part[1:])),
+            # As `measure-release` names it, which does not know how sums were drawn.
+            identify_part(identity, sites, request, ("outcomes", *part[1:]), mechanism=ACCURACY),
             residual_bound=accuracy.residual_bound,
             weights=weights_origin(made, part[1:], fit=fit, book=ledger.read()),
         ),

@@ -310,7 +310,9 @@ def _identity(planned: Part, config: "StudyConfig", request: PrivacyRequest) -> 
     if planned.kind == "covariates":
         mechanism, request = mechanism_named(REGRESSION), regression_request(config, request)
     numbered_part = _numbered(planned.kind, mechanism, request)
-    mechanism_terms = {"mechanism": mechanism.name, "drawn_before": mechanism.drawn_before(request)}
+    # An accuracy does not depend on how sums were drawn, but on weights.
+    drawn_before = {} if planned.kind == "accuracy" else mechanism.drawn_before(request)
+    mechanism_terms = {"mechanism": mechanism.name, "drawn_before": drawn_before}
     identity = identify_part(public_identity(config), "", request, numbered_part, **mechanism_terms)
     if planned.kind == "accuracy":
         bound = config.evaluation.residual_bound or config.outcomes.bound

@@ -5,6 +5,7 @@ import pytest
 from dpgrs.errors import UsageError
 from dpgrs.preflight.checks import CHECKS, check
 from dpgrs.preflight.inspection import Inspection
+from dpgrs.preflight.rules import Check
 
 
 def found_by(module, config, *, tell=None, **known):
@@ -20,8 +21,19 @@ def found_by(module, config, *, tell=None, **known):
     inspection = Inspection(config, tell=tell)
     for name, value in known.items():
         setattr(inspection, name, value)
-    own = (one for one in CHECKS if module_of(one) == module.__name__)
-    return [line for one in own for line in one.lines(inspection)]
+    return [line for one in own_checks(module) for line in one.lines(inspection)]
+
+
+def own_checks(module):
+    """Return the checks whose function is in a module, or that its rows make."""
+    of_rows = {
+        id(one.find)
+        for rows in vars(module).values()
+        if isinstance(rows, tuple)
+        for one in rows
+        if isinstance(one, Check)
+    }
+    return [one for one in CHECKS if id(one.find) in of_rows or module_of(one) == module.__name__]
 
 
 def module_of(one):

@@ -7,6 +7,7 @@ from dpgrs.preflight import covariates, genome, public_effects
 from dpgrs.preflight.inspection import Inspection
 from dpgrs.study.settings import resolve
 from effects_files import write_score, write_statistics
+from found_by import found_by
 
 VCF = {"source": "vcf", "vcf": "cohort/{chrom}.vcf.gz", "rows": "people"}
 
@@ -16,57 +17,57 @@ def inspected(*, methods=("blup-genome",), **sections):
     return Inspection(resolve({"methods": list(methods), "cohort": cohort, **sections}))
 
 
+def found(**sections):
+    return found_by(genome, inspected(**sections).config)
+
+
 @pytest.mark.parametrize(
-    ("check", "sections", "line"),
+    ("sections", "line"),
     [
         (
-            genome.row_problems,
             {"cohort": {"rows": "haplotypes"}},
             "`cohort.rows` must be people for `methods: blup-genome`, got haplotypes. Say `rows: people`.",
         ),
         (
-            genome.planned_problems,
             {"cohort": {"planned_people": None}},
             "`cohort.planned_people` must be given for `methods: blup-genome`, got null. State about how "
             "many people you expect, from public knowledge.",
         ),
         (
-            genome.frequency_problems,
             {"variants": {"maf": 0.005}},
             "`variants.maf` must be at least 0.01 for `methods: blup-genome`, got 0.005. Raise it, or leave "
             "it out.",
         ),
         (
-            genome.part_problems,
             {"cohort": {"part": True}, "mode": "release"},
             "`methods` must be a method without a map of the genome with `cohort.part`, got blup-genome. "
             "Take `blup`.",
         ),
     ],
 )
-def test_problems__name_key_value_and_remedy(check, sections, line):
-    assert check(inspected(**sections)) == [line]
-    assert check(inspected()) == []
-    assert check(inspected(methods=["blup"], **sections)) == []
+def test_problems__name_key_value_and_remedy(sections, line):
+    assert found(**sections) == [line]
+    assert found() == []
+    assert found(methods=["blup"], **sections) == []
 
 
-def test_share_problems__equal_shares_are_along_a_map():
-    equal = {"privacy": {"direction_shares": "equal"}}
-    assert genome.share_problems(inspected(**equal)) == []
-    assert genome.share_problems(inspected(methods=["blup"])) == []
-    assert genome.share_problems(inspected(methods=["blup"], **equal)) == [
-        "`privacy.direction_shares` must go with `methods: blup-genome`, got equal. Leave it out."
-    ]
+@pytest.mark.parametrize(
+    ("term", "line"),
+    [
+        (
+            {"direction_shares": "equal"},
+            "`privacy.direction_shares` must go with `methods: blup-genome`, got equal. Leave it out.",
+        ),
+        ({"ld_share": 0.1}, "`privacy.ld_share` must go with `methods: blup-genome`, got 0.1. Leave it out."),
+    ],
+)
+def test_problems__terms_of_a_map_go_with_one(term, line):
+    assert found(privacy=term) == found(methods=["blup"]) == []
+    assert found(methods=["blup"], privacy=term) == [line]
 
 
-def test_moment_problems__a_share_is_along_a_map_and_not_with_public_effects():
-    share = {"privacy": {"ld_share": 0.1}}
-    assert genome.moment_problems(inspected(**share)) == []
-    assert genome.moment_problems(inspected(methods=["blup"])) == []
-    assert genome.moment_problems(inspected(methods=["blup"], **share)) == [
-        "`privacy.ld_share` must go with `methods: blup-genome`, got 0.1. Leave it out."
-    ]
-    assert genome.moment_problems(inspected(**share, public={"effects": ["gwas.tsv"]})) == [
+def test_problems__second_moments_do_not_go_with_public_effects():
+    assert found(privacy={"ld_share": 0.1}, public={"effects": ["gwas.tsv"]}) == [
         "`privacy.ld_share` must be null with `public.effects`, got 0.1. Leave out one of them."
     ]
 
@@ -76,11 +77,21 @@ SUBTRACTED = {"effects": ["gwas/height.tsv.gz", "bmi.txt"], "subtract": ["height
 
 def test_subtract_problems__each_outcome_has_one_file_of_its_own():
     problems = public_effects.subtract_problems
+
+    def of_rows(**sections):
+        return [
+            line
+            for row in public_effects.RULES
+            if row.find.key in ("public.subtract", "privacy.direction_shares")
+            for line in row.find(inspected(**sections))
+        ]
+
     assert problems(inspected(public=SUBTRACTED)) == problems(inspected()) == []
-    assert problems(inspected(methods=["blup"], public=SUBTRACTED)) == [
+    assert of_rows(public=SUBTRACTED) == []
+    assert of_rows(methods=["blup"], public=SUBTRACTED) == [
         "`public.subtract` must go with `methods: blup-genome`, got height. Leave it out."
     ]
-    assert problems(inspected(public=SUBTRACTED, privacy={"direction_shares": "equal"})) == [
+    assert of_rows(public=SUBTRACTED, privacy={"direction_shares": "equal"}) == [
         "`privacy.direction_shares` must be steered with `public.subtract`, got equal. Leave out one of them."
     ]
     wanted = "`public.subtract` must name outcomes that one file of `public.effects` is named after, got "
@@ -129,14 +140,15 @@ def test_file_problems__effects_are_of_one_variant_at_a_time(tmp_path):
     write_score(tmp_path / "score.txt", sites, [0.5])
     write_statistics(tmp_path / "gwas.tsv", sites, [0.5])
     of_paths = [inspected(public={"effects": [str(tmp_path / name)]}) for name in ("gwas.tsv", "score.txt")]
-    assert public_effects.unused_problems(of_paths[0]) == public_effects.file_problems(of_paths[0]) == []
+    assert public_effects.file_problems(of_paths[0]) == []
+    assert [line for row in public_effects.RULES for line in row.find(of_paths[0])] == []
     (line,) = public_effects.file_problems(of_paths[1])
     assert line.startswith("`public.effects` must hold beta, effects of one variant at a time, for ")
 
 
 def test_planned_problems__a_simulated_cohort_has_a_public_number():
     settings = {"methods": ["blup-genome"], "cohort": {"rows": "people"}}
-    assert genome.planned_problems(Inspection(resolve(settings))) == []
+    assert found_by(genome, resolve(settings)) == []
 
 
 @pytest.mark.parametrize("first", [None, True])

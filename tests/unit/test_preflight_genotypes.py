@@ -233,7 +233,7 @@ def test_problems__a_release_takes_fixed_sites_of_plink_and_bgen_alone(tmp_path)
     told = "\n".join(found_of_release(cohort | {"fixed_sites": True}))
     assert "`cohort.fixed_sites` must be left out with `cohort.source: vcf`, got true." in told
     (line,) = (line for line in found({"plink": "a.bed", "fixed_sites": True}) if "fixed" in line)
-    assert line == "`cohort.fixed_sites` is for `mode: release`, got True in a benchmark. Leave it out."
+    assert line == "`cohort.fixed_sites` is for `mode: release`, got true in a benchmark. Leave it out."
 
 
 @pytest.mark.parametrize("mode", ["benchmark", "release"])

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from dpgrs.config.paths import PATHS, PATTERN_KEYS
 from dpgrs.config.schema import keys
@@ -34,6 +34,7 @@ from dpgrs.preflight import (
     tables,
 )
 from dpgrs.preflight.inspection import Inspection
+from dpgrs.preflight.rules import Check
 from dpgrs.study.checked_data import conditions_ahead
 from dpgrs.study.cohort_files import COHORT_KEYS
 from dpgrs.study.implied_settings import implied_in_words
@@ -50,32 +51,15 @@ OUTCOMES = (
     *("outcomes.source", "outcomes.file", "outcomes.count"),
     *("outcomes.least_share", "outcomes.checks"),
 )
-TABLE_OUTCOMES = ("outcomes.source", "outcomes.columns", "outcomes.file")
 COVARIATES = ("covariates.file", "covariates.pcs")
 SCALED = ("covariates.file", "covariates.scales", "covariates.columns")
 REFERENCE = ("cohort.source", "public.reference")
-SITES = ("public.sites", "public.frequencies", "public.reference", "public.keep")
 CONSENT = ("dataset.consent", "dataset.data_use", "people.consent.allow")
 JOINING = (
     *(f"regression.{name}" for name, key in regression_keys().items() if key.joining),
     "public.effects",
 )
 SHARES = ("methods", "screening.share", "screening.count_share")
-
-
-class Check(NamedTuple):
-    """A check of a study."""
-
-    find: Callable[[Inspection], list[str]]  # one line a problem: what, where, how to mend it
-    reads: tuple[str, ...]  # dotted keys and sections; where a value of theirs is in doubt, it does not run
-    mode: str = ""  # the mode of the studies that it checks; empty for both
-    needs_data: bool = False  # whether it reads private files beyond their headers; a plan leaves it out
-
-    def lines(self, inspection: Inspection) -> list[str]:
-        """List its problems, if it can run."""
-        is_due = self.mode in ("", inspection.mode) and inspection.is_clear(*self.reads)
-        is_due &= not (self.needs_data and inspection.headers_only)
-        return self.find(inspection) if is_due else []
 
 
 def each(
@@ -98,18 +82,12 @@ def of_data(find: Callable[[Inspection], list[str]], reads: tuple[str, ...]) -> 
 # Without a problem of these, the cost of a release is known.
 PRICE_TERMS = only(
     "release",
-    *each(release.single_problems, release.SINGLE),
+    *release.ONE_VALUE,
     Check(ledger.delta_problems, ("privacy.delta", "privacy.ledger", "cohort.part")),
-    Check(release.replicate_problems, ("replicates",)),
-    Check(release.neighbour_problems, ("privacy.neighbours", "privacy.protection", "outcomes.test_share")),
-    Check(release.filtered_problems, ("cohort.keep_filtered",)),
+    *release.ONE_FIT,
     Check(release.method_problems, ("methods",)),
     Check(release.size_problems, release.SIZES),
-    Check(release.reference_problems, (*REFERENCE, *release.MEASURED)),
-    *each(release.uncharged_problems, release.CHARGED, ("evaluation.metrics",)),
-    Check(release.penalty_problems, ("privacy.protection", "regression.lambda_from")),
-    Check(release.held_out_problems, ("outcomes.test_share", "evaluation.metrics")),
-    Check(release.charge_problems, ("evaluation.epsilon", "evaluation.metrics")),
+    *release.METRICS,
 )
 
 
@@ -123,14 +101,12 @@ def _cap_problems(inspection: Inspection) -> list[str]:
 TERMS = PRICE_TERMS + only(
     "release",
     Check(_cap_problems, tuple(keys())),
-    *each(ledger.dataset_problems, ledger.EXAMPLES),
+    *ledger.NAMES,
     Check(ledger.ledger_problems, ("privacy.ledger", "cohort.part")),
     *each(ledger.name_problems, ("dataset.accession", "dataset.consent"), ("privacy.ledger", "cohort.part")),
     Check(ledger.budget_problems, ledger.PRICED),
     Check(ledger.account_problems, ledger.ACCOUNT),
-    Check(public_side.neighbour_problems, ("privacy.protection", "privacy.neighbours")),
-    *each(public_side.declared_problems, public_side.KEYS, ("privacy.protection",)),
-    Check(public_side.source_problems, ("privacy.protection", "cohort.source", "outcomes.source")),
+    *public_side.TERMS,
 )
 
 
@@ -145,42 +121,33 @@ CHECKS = (
     *each(settings.brace_problems, WITHOUT_BRACES),
     *only(
         "benchmark",
-        *each(release.ignored_problems, release.RELEASE_ONLY),
-        *each(public_ld.unused_problems, public_ld.REFERENCE_KEYS, ("methods", "cohort.source")),
-        Check(release.untested_problems, ("outcomes.test_share",)),
-        Check(release.measured_problems, ("evaluation.metrics",)),
-        *each(sums.mode_problems, sums.KEYS),
+        *release.OF_BENCHMARK,
+        *public_ld.OF_BENCHMARK,
+        *release.MEASURES_OF_BENCHMARK,
+        *sums.OF_BENCHMARK,
     ),
     *TERMS,
     *only(
         "release",
         Check(_cost_problems, tuple(keys())),
-        *each(sites.given_problems, SITES, ("cohort.source",)),
-        Check(sites.source_problems, ("cohort.source", *SITES, "public.origin")),
+        *sites.SIMULATED_FILES,
+        Check(sites.source_problems, ("cohort.source", *sites.PUBLIC_FILES, "public.origin")),
         Check(sites.site_problems, sites.SITE_KEYS),
-        *each(sites.filter_problems, ("variants.ambiguous", "variants.multiallelic", "variants.classes")),
-        *each(sites.genotype_problems, sites.OFF, ("public.sites",)),
-        Check(genotypes.fixed_problems, ("cohort.source", "cohort.fixed_sites")),
+        *sites.FILTERS,
+        *genotypes.FIXED,
         of_data(genotypes.provisional_problems, (*GENOTYPES, "cohort.fixed_sites")),
         Check(ledger.key_problems, ("cohort.part",)),
-        Check(sums.source_problems, ("cohort.source", *sums.KEYS)),
-        *each(sums.replaced_problems, sums.REPLACED, ("cohort.sums",)),
-        *each(sums.unsummed_problems, sums.UNSUMMED, sums.KEYS),
-        Check(sums.scale_problems, ("outcomes.source", "outcomes.scales", *sums.KEYS)),
-        Check(sums.component_problems, ("covariates.pcs", *sums.KEYS)),
-        Check(sums.protection_problems, ("privacy.protection", *sums.KEYS)),
+        *sums.OF_RELEASE,
         Check(sums.method_problems, ("methods", *sums.KEYS)),
-        Check(sums.metric_problems, ("evaluation.metrics", *sums.KEYS)),
         of_data(sums.file_problems, sums.TERMS),
-        *each(release.needed_problems, release.NEEDED_OF_THE_CURATOR),
+        *release.WORDS_OF_CURATOR,
         *each(release.path_problems, release.TOLD),
         *each(release.table_path_problems, release.TABLES),
-        Check(release.preprocessing_problems, release.PREPROCESSING),
+        *release.PREPROCESSING,
         Check(release.trait_problems, release.TRAITS),
         Check(release.statistics_problems, release.STATISTICS),
         Check(release.case_problems, release.CASES),
-        *each(public_side.list_problems, public_side.LISTS, ("privacy.protection",)),
-        Check(public_side.covariate_problems, ("privacy.protection", "covariates.file")),
+        *public_side.PEOPLE,
         Check(
             public_side.genotype_digest_problems,
             (*GENOTYPES, "privacy.protection", "public.genotypes.sha256"),
@@ -194,23 +161,12 @@ CHECKS = (
     ),
     Check(genotypes.reference_problems, ("mode", *GENOTYPES, "public.reference", "public.keep", "people")),
     Check(genotypes.phase_problems, (*REFERENCE, "cohort.chromosomes", "cohort.rows")),
-    Check(public_ld.reference_problems, ("methods", *REFERENCE)),
-    *only("release", Check(public_ld.site_problems, ("methods", "cohort.source", "public.sites"))),
-    Check(public_ld.bounds_problems, ("methods", "privacy.bounds")),
-    Check(genome.row_problems, ("methods", "cohort.rows")),
-    Check(genome.planned_problems, ("methods", "cohort.planned_people", "cohort.source", copies.COPIES)),
-    Check(genome.frequency_problems, ("methods", "variants.maf")),
-    Check(genome.share_problems, ("methods", "privacy.direction_shares")),
-    Check(genome.moment_problems, ("methods", "privacy.ld_share", "public.effects")),
-    Check(genome.part_problems, ("methods", "cohort.part", "cohort.sums")),
-    Check(
-        public_effects.unused_problems,
-        ("methods", "outcomes.loadings", "privacy.protection", "public.effects"),
-    ),
-    Check(
-        public_effects.subtract_problems,
-        ("methods", "privacy.direction_shares", public_effects.SUBTRACT, public_effects.KEY),
-    ),
+    *public_ld.REFERENCE,
+    *only("release", *public_ld.OF_RELEASE),
+    *public_ld.BOUNDS,
+    *genome.RULES,
+    *public_effects.RULES,
+    Check(public_effects.subtract_problems, ("methods", public_effects.SUBTRACT, public_effects.KEY)),
     Check(public_effects.name_problems, (public_effects.SUBTRACT, *public_effects.NAMES)),
     Check(public_effects.file_problems, ("methods", "public.effects", "release.genome_build")),
     *each(controlled.encrypted_problems, controlled.ENCRYPTION_UNCHECKED),
@@ -219,25 +175,20 @@ CHECKS = (
         "release",
         *each(controlled.path_problems, controlled.PRIVATE_PATHS, ("dataset.accession", "dataset.consent")),
         *each(controlled.public_path_problems, controlled.PUBLIC_PATHS),
-        *each(controlled.approval_problems, controlled.NEEDED_OF_CONTROLLED, controlled.CONTROLLED_KEYS),
-        Check(controlled.sensitive_problems, ("dataset.sensitive", *controlled.CONTROLLED_KEYS)),
-        Check(controlled.accession_problems, controlled.CONTROLLED_KEYS),
+        *controlled.APPROVAL,
         Check(controlled.consent_problems, (*CONSENT, *controlled.CONSENT_KEYS, *controlled.CONTROLLED_KEYS)),
     ),
     Check(controlled.ancestry_problems, (*CONSENT, *controlled.DATA_PATHS)),
     Check(settings.address_problems, settings.ADDRESSES),
-    Check(table_cohort.mode_problems, ("mode", "cohort.source")),
-    *only("benchmark", *each(table_cohort.ignored_problems, table_cohort.GENOTYPE_KEYS, ("cohort.source",))),
-    *each(table_cohort.unused_problems, TABLE_KEYS, ("cohort.source",)),
-    Check(table_cohort.outcome_source_problems, ("cohort.source", *TABLE_OUTCOMES)),
+    *table_cohort.MODE,
+    *only("benchmark", *table_cohort.OF_BENCHMARK),
+    *table_cohort.RULES,
     of_data(
         table_cohort.table_problems,
         ("cohort.source", *TABLE_KEYS, "outcomes.source", "outcomes.count", "variants.size"),
     ),
-    *only("release", Check(copies.mode_problems, (copies.COPIES,))),
-    *each(copies.term_problems, copies.TERMS, (copies.COPIES,)),
-    Check(copies.table_problems, (copies.COPIES, "outcomes.source", "covariates.file")),
-    Check(copies.field_problems, (copies.COPIES, "cohort.field")),
+    *only("release", *copies.OF_RELEASE),
+    *copies.RULES,
     Check(copies.map_problems, (copies.COPIES, copies.TERMS[-1], "cohort.chromosomes")),
     Check(headers.simulation_problems, (*GENOTYPES, "cohort.populations")),
     Check(headers.header_problems, headers.HEADER_KEYS),
@@ -249,18 +200,14 @@ CHECKS = (
     Check(
         tables.outcome_problems, (*OUTCOMES, "outcomes.scales", "cohort.source", "cohort.sums", *TABLE_KEYS)
     ),
-    *each(tables.simulated_problems, tables.SIMULATED, ("outcomes.source",)),
-    Check(tables.network_problems, (*tables.SIMULATED, "outcomes.source")),
+    *tables.RULES,
     Check(loadings.table_problems, ("outcomes.loadings", "outcomes.bound", *OUTCOMES[:3])),
-    Check(loadings.method_problems, ("outcomes.loadings", "methods")),
-    *each(loadings.term_problems, tuple(loadings.TERMS), ("outcomes.loadings",)),
+    *loadings.RULES,
     Check(tables.reference_problems, (*OUTCOMES, "evaluation.outcomes", "evaluation.metrics")),
-    *each(covariates.unused_problems, ("covariates.columns", "covariates.scales"), ("covariates.file",)),
-    Check(covariates.needed_problems, ("mode", "covariates.file", *covariates.MEASURED)),
-    Check(covariates.bounds_problems, ("privacy.bounds", *COVARIATES)),
+    *covariates.RULES,
     Check(covariates.method_problems, ("mode", "methods", "covariates.first", *COVARIATES)),
     Check(covariates.first_problems, covariates.FIRST),
-    Check(covariates.component_problems, ("mode", "covariates.pcs", "variants.size", *REFERENCE)),
+    *covariates.COMPONENTS,
     Check(covariates.table_problems, ("covariates", "outcomes.least_share", "outcomes.checks")),
     Check(
         covariates.reference_problems,
@@ -271,22 +218,22 @@ CHECKS = (
         settings.budget_problems,
         ("methods", "privacy.outcome_budget", "privacy.protection", *JOINING),
     ),
-    Check(settings.bounds_problems, ("mode", "methods", "privacy.bounds")),
+    *only("benchmark", *settings.BOUNDS_OF_BENCHMARK),
     Check(settings.method_problems, ("methods", "privacy.protection", "privacy.neighbours")),
     *only("benchmark", Check(settings.column_problems, ("methods", "variants.size", "covariates"))),
-    *only("release", *each(settings.benchmark_problems, settings.BENCHMARKS_ONLY)),
+    *only("release", *settings.BOUNDS_OF_RELEASE, *settings.OF_RELEASE),
     Check(selection.choice_problems, ("methods", "screening.size", "variants.size")),
     Check(selection.column_problems, ("methods", "screening.size")),
     Check(selection.share_problems, SHARES),
-    *only("release", *each(selection.composition_problems, selection.COUNTED, ("methods",))),
+    *only("release", *selection.OF_RELEASE),
     Check(selection.epsilon_problems, (*SHARES, *selection.EPSILON_KEYS)),
-    Check(settings.unit_problems, ("cohort.rows", "privacy.unit")),
-    *each(scoring.unused_problems, scoring.OTHERS, (scoring.TARGET,)),
+    *settings.UNIT,
+    *scoring.UNUSED,
     Check(scoring.method_problems, scoring.OWN),
     *each(scoring.place_problems, controlled.SCORED_PATHS, ("study",)),
     Check(scoring.ancestry_problems, controlled.SCORED_PATHS),
     of_data(scoring.file_problems, scoring.KEYS),
-    Check(settings.count_problems, ("outcomes.missing", "privacy.neighbours", "privacy.count_share")),
+    *settings.COUNT_SHARE,
     of_data(settings.memory_problems, tuple(keys())),
     of_data(settings.runtime_problems, tuple(keys())),
 )

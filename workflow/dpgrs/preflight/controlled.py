@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from dpgrs.config.paths import PATHS, PATTERN_KEYS
 from dpgrs.errors import must
+from dpgrs.preflight.rules import GIVEN, When, rules
 from dpgrs.types import Protection
 
 if TYPE_CHECKING:
@@ -43,6 +44,29 @@ def is_controlled(config: "StudyConfig") -> bool:
     """Tell whether a study is of dbGaP data by its accession; simulated data are not."""
     is_simulated = config.cohort.source == config.outcomes.source == "simulate"
     return bool(re.match(r"phs\d", config.dataset.accession or "")) and not is_simulated
+
+
+OF_DBGAP = When(lambda inspection: is_controlled(inspection.config), CONTROLLED_KEYS)
+APPROVAL = rules(
+    {
+        **{
+            f"`{key}` must be given for a release of dbGaP data, got null: {words}. Fill it in.": (
+                GIVEN,
+                OF_DBGAP,
+            )
+            for (key, words) in NEEDED_OF_CONTROLLED.items()
+        },
+        "`dataset.sensitive` must be false for a release, got true: its bundle is made to be public. Ask "
+        "the data access committee.": (lambda is_sensitive: not is_sensitive, OF_DBGAP),
+        "`dataset.sensitive` must say whether summary results of the study may not be public, got null. See "
+        "the study's page in dbGaP.": (lambda is_sensitive: is_sensitive is not None, OF_DBGAP),
+        "`dataset.accession` must be phs and six digits for dbGaP data, without version, got {got}. "
+        "Versions of a study share one ledger.": (
+            lambda accession: ACCESSION.fullmatch(accession or ""),
+            OF_DBGAP,
+        ),
+    }
+)
 
 
 def is_encrypted(path: str) -> bool:
@@ -94,35 +118,6 @@ def public_path_problems(inspection: "Inspection", key: str) -> list[str]:
         for path in inspection.paths(key)
         if (accession := WITH_VERSION.search(path))
     ]
-
-
-def approval_problems(inspection: "Inspection", key: str) -> list[str]:
-    """Ask for one of the words about the approval of dbGaP data."""
-    if inspection[key] or not is_controlled(inspection.config):
-        return []
-    got = f"null: {NEEDED_OF_CONTROLLED[key]}"
-    return [must(key, "be given for a release of dbGaP data", got, "Fill it in.")]
-
-
-def sensitive_problems(inspection: "Inspection") -> list[str]:
-    """Ask whether results of dbGaP data may be public."""
-    is_sensitive, key = inspection["dataset.sensitive"], "dataset.sensitive"
-    if is_sensitive is False or not is_controlled(inspection.config):
-        return []
-    if is_sensitive:
-        got, fix = "true: its bundle is made to be public", "Ask the data access committee."
-        return [must(key, "be false for a release", got, fix)]
-    domain = "say whether summary results of the study may not be public"
-    return [must(key, domain, "null", "See the study's page in dbGaP.")]
-
-
-def accession_problems(inspection: "Inspection") -> list[str]:
-    """Refuse the accession of one version of a study."""
-    accession = inspection["dataset.accession"]
-    if not is_controlled(inspection.config) or ACCESSION.fullmatch(accession):
-        return []
-    domain = "be phs and six digits for dbGaP data, without version"
-    return [must("dataset.accession", domain, accession, "Versions of a study share one ledger.")]
 
 
 def consent_problems(inspection: "Inspection") -> list[str]:

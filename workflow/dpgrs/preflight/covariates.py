@@ -7,6 +7,7 @@ from dpgrs.errors import DpgrsError, must
 from dpgrs.io.loadings import component_names
 from dpgrs.methods.registry import METHODS, methods_that
 from dpgrs.preflight.controlled import encrypted_line, is_encrypted
+from dpgrs.preflight.rules import FROM_FILES, GIVEN, PUBLIC_METRICS, When, each, has, is_given, rules, without
 from dpgrs.preflight.tables import count_table, noting
 from dpgrs.study.adjustment import adjusts_first
 from dpgrs.study.table_settings import covariate_constants, has_covariates, table_columns
@@ -20,41 +21,52 @@ if TYPE_CHECKING:
     from dpgrs.preflight.inspection import Inspection
 
 MEASURED = ("evaluation.metrics", "evaluation.covariates")
+OF_TABLE = is_given("covariates.file")
+ADJUSTED = When(
+    lambda inspection: has_covariates(inspection.config.covariates), ("covariates.file", "covariates.pcs")
+)
+RULES = rules(
+    {
+        **each(
+            ("covariates.columns", "covariates.scales"),
+            "must come with `covariates.file`, got it without. Give the table.",
+            *(None, without(OF_TABLE)),
+        ),
+        "`evaluation.covariates` must be given for `evaluation.metrics: public` with covariates from a "
+        "file, got null. Give a table of the reference people, or withhold the metrics.": (
+            GIVEN,
+            PUBLIC_METRICS,
+            OF_TABLE,
+        ),
+        "`evaluation.covariates` must come with `metrics: public` and `covariates.file`, got {got} without. "
+        "Leave it out.": (None, has("mode", "release"), without(PUBLIC_METRICS, OF_TABLE)),
+        "`privacy.bounds` must be tight with `covariates`, whose rows are clipped, got {got}. Say `privacy: "
+        "{bounds: tight}`.": (Bounds.TIGHT, ADJUSTED),
+    }
+)
+COMPONENTS = rules(
+    {
+        "`covariates.pcs` must be at most `variants.size`, {largest_size}, got {got}. Lower it.": (
+            0,
+            When(
+                lambda inspection: inspection["covariates.pcs"] > max(inspection["variants.size"]),
+                ("variants.size",),
+            ),
+        ),
+        "`public.reference` must be given for `covariates.pcs` in a release, got null. Name the genotypes "
+        "of public people, or leave `covariates.pcs` out.": (
+            GIVEN,
+            has("mode", "release"),
+            is_given("covariates.pcs"),
+            FROM_FILES,
+        ),
+    }
+)
 LISTS = ("privacy.protection", "privacy.accounting", "privacy.epsilon", "variants.size", "outcomes.count")
 FIRST = (
     *("covariates.file", "covariates.pcs", "covariates.first", "covariates.share"),
     *("outcomes.loadings", "cohort.part", "cohort.sums", *LISTS),
 )
-
-
-def unused_problems(inspection: "Inspection", key: str) -> list[str]:
-    """Find a key that is given without the table that it is about."""
-    if inspection[key] is None or inspection["covariates.file"] is not None:
-        return []
-    return [must(key, "come with `covariates.file`", "it without", "Give the table.")]
-
-
-def needed_problems(inspection: "Inspection") -> list[str]:
-    """Find a table for the reference that is given for nothing, or missing."""
-    path, key = inspection["evaluation.covariates"], "evaluation.covariates"
-    is_needed = _measures_on_table(inspection)
-    if is_needed and path is None:
-        domain = f"be given for `evaluation.metrics: {Metrics.PUBLIC}` with covariates from a file"
-        fix = "Give a table of the reference people, or withhold the metrics."
-        return [must(key, domain, "null", fix)]
-    if path is not None and not is_needed and inspection["mode"] == "release":
-        domain = f"come with `metrics: {Metrics.PUBLIC}` and `covariates.file`"
-        return [must(key, domain, f"{path} without", "Leave it out.")]
-    return []
-
-
-def bounds_problems(inspection: "Inspection") -> list[str]:
-    """Find bounds that covariates do not have."""
-    got = inspection["privacy.bounds"]
-    if got == Bounds.TIGHT or not _has_any(inspection):
-        return []
-    fix = "Say `privacy: {bounds: tight}`."
-    return [must("privacy.bounds", "be tight with `covariates`, whose rows are clipped", got, fix)]
 
 
 def method_problems(inspection: "Inspection") -> list[str]:
@@ -95,22 +107,6 @@ def first_problems(inspection: "Inspection") -> list[str]:
         if len(choices) > 1:
             got = ", ".join(map(str, choices))
             lines.append(must(name, f"have one value with `{key}`", got, "Run a study for each."))
-    return lines
-
-
-def component_problems(inspection: "Inspection") -> list[str]:
-    """Find more principal components than variants, or nobody to compute them on."""
-    n_components, largest = inspection["covariates.pcs"], max(inspection["variants.size"])
-    if n_components == 0:
-        return []
-    lines = []
-    if n_components > largest:
-        fix = "Lower it."
-        lines.append(must("covariates.pcs", f"be at most `variants.size`, {largest}", n_components, fix))
-    is_real_release = inspection["mode"] == "release" and inspection["cohort.source"] != "simulate"
-    if is_real_release and inspection["public.reference"] is None:
-        fix = "Name the genotypes of public people, or leave `covariates.pcs` out."
-        lines.append(must("public.reference", "be given for `covariates.pcs` in a release", "null", fix))
     return lines
 
 

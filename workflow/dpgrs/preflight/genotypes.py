@@ -5,10 +5,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpgrs.errors import DpgrsError, must
-from dpgrs.io.genotype_forms import BGEN, PLINK, form_named, form_of, form_of_source
+from dpgrs.io.genotype_forms import BGEN, PLINK, form_named, form_of
 from dpgrs.io.tables.alike_ids import AlikeIds
 from dpgrs.io.vcf.records import SET_REF
 from dpgrs.preflight.people import chosen_people, chosen_reference
+from dpgrs.preflight.rules import has, rules, without
 from dpgrs.study.cohort_files import (
     cohort_files,
     cohort_pattern,
@@ -26,6 +27,14 @@ FIX_SITES = (
     ". Or say `cohort.fixed_sites: true`, if the files hold a public list of variants and these people chose "
     "nothing in them (no filter by frequency, HWE, INFO or missing calls, no allele dropped): then alleles "
     "count by their letters"
+)
+
+
+FIXED = rules(
+    {
+        "`cohort.fixed_sites` must be left out with `cohort.source: {cohort.source}`, got true. Leave it "
+        "out.": (False, without(has("cohort.source", "plink", "bgen"))),
+    }
 )
 
 
@@ -113,16 +122,6 @@ def _unfetched(inspection: "Inspection") -> str | None:
     domain = "be held against the people of the cohort before any job"
     got = f"{path}{more}, which is yet to be fetched"
     return must("public.reference", domain, got, f"Fetch it first: {fetch_command(cohort, path, url)}")
-
-
-def fixed_problems(inspection: "Inspection") -> list[str]:
-    """Refuse to take the sites of other forms as fixed: a VCF states REF, and nothing is gained."""
-    source = inspection["cohort.source"]
-    if not inspection["cohort.fixed_sites"] or form_of_source(source) in (PLINK, BGEN):
-        return []
-    return [
-        must("cohort.fixed_sites", f"be left out with `cohort.source: {source}`", "true", "Leave it out.")
-    ]
 
 
 def provisional_problems(inspection: "Inspection") -> list[str]:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from dpgrs.errors import DpgrsError, must
 from dpgrs.io.replicates import summed_outcomes
+from dpgrs.preflight.rules import GIVEN, rules
 from dpgrs.privacy.ledger.caps import LARGEST_EPSILON, delta_problem, exceeds_cap, person_in_words
 from dpgrs.privacy.ledger.ledger import Book, refusals
 from dpgrs.privacy.noise.study_key import load_study_key
@@ -22,15 +23,13 @@ PRICED = (
     *("methods", "variants.size", "cohort.rows", "cohort.part", "cohort.sums"),
     *("outcomes", "covariates", "privacy", "screening", "evaluation"),
 )
-EXAMPLES = {"dataset.accession": "phs000001", "dataset.consent": "c1", "dataset.version": "2026-11-01"}
-
-
-def dataset_problems(inspection: "Inspection", key: str) -> list[str]:
-    """Ask what the dataset is called."""
-    if inspection[key]:
-        return []
-    example = f"For example `{key.partition('.')[2]}: {EXAMPLES[key]}`."
-    return [must(key, "be given for a release", "null", example)]
+EXAMPLES = {"accession": "phs000001", "consent": "c1", "version": "2026-11-01"}
+NAMES = rules(
+    {
+        f"`dataset.{name}` must be given for a release, got null. For example `{name}: {value}`.": (GIVEN,)
+        for name, value in EXAMPLES.items()
+    }
+)
 
 
 def ledger_problems(inspection: "Inspection") -> list[str]:

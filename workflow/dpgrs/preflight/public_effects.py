@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING
 
 from dpgrs.errors import DpgrsError, must
 from dpgrs.io.scoring_files import open_effects
-from dpgrs.methods.registry import METHODS, methods_that
+from dpgrs.methods.registry import METHODS
 from dpgrs.preflight.loadings import outcomes_of
+from dpgrs.preflight.rules import ABSENT, ALONG_MAP, When, is_given, rules, without
 from dpgrs.release.pgs_catalog import file_stems
 from dpgrs.study.public_effects_files import files_named
 from dpgrs.study.table_settings import outcome_constants
@@ -17,27 +18,35 @@ if TYPE_CHECKING:
     from dpgrs.preflight.inspection import Inspection
 
 KEY, SUBTRACT = "public.effects", "public.subtract"
+EFFECTS = is_given(KEY)
+STARTED_FROM = When(
+    lambda inspection: any(METHODS[name].takes_effects for name in inspection["methods"]), ("methods",)
+)
+# Effects are on outcomes, of which a fit must be, and which must be private.
+RULES = rules(
+    {
+        f"`methods` must name one of {{effect_methods}} with `{KEY}`, got {{got}}. Leave out `{KEY}`, or "
+        "add one of them.": (lambda names: any(METHODS[name].takes_effects for name in names), EFFECTS),
+        f"`privacy.protection` must be full or label with `{KEY}`, got feature. Leave out `{KEY}`.": (
+            lambda protections: Protection.FEATURE not in protections,
+            EFFECTS,
+            STARTED_FROM,
+        ),
+        f"`outcomes.loadings` must be null with `{KEY}`, got {{got}}. Leave out `{KEY}`.": (
+            None,
+            EFFECTS,
+            STARTED_FROM,
+        ),
+        f"`{SUBTRACT}` must go with `methods: {{map_methods}}`, got {{got}}. Leave it out.": (
+            *(ABSENT, without(ALONG_MAP)),
+        ),
+        # Effects of single variants would be on the outcome less its public score.
+        f"`privacy.direction_shares` must be steered with `{SUBTRACT}`, got {{got}}. Leave out one of "
+        "them.": ("steered", is_given(SUBTRACT), ALONG_MAP),
+    }
+)
 # The keys that the names of outcomes and their constants depend on.
 NAMES = ("outcomes.source", "outcomes.file", "outcomes.count", "outcomes.scales", "outcomes.prevalence")
-
-
-def unused_problems(inspection: "Inspection") -> list[str]:
-    """Refuse effects that no fit would take, or none under one of the protections."""
-    taking, paths = ", ".join(methods_that("takes_effects")), inspection[KEY]
-    if not paths:
-        return []
-    if not any(METHODS[name].takes_effects for name in inspection["methods"]):
-        got = ", ".join(inspection["methods"])
-        fix = f"Leave out `{KEY}`, or add one of them."
-        return [must("methods", f"name one of {taking} with `{KEY}`", got, fix)]
-    if Protection.FEATURE in inspection["privacy.protection"]:
-        domain = f"be full or label with `{KEY}`"
-        return [must("privacy.protection", domain, "feature", f"Leave out `{KEY}`.")]
-    loadings = inspection["outcomes.loadings"]
-    if loadings is not None:
-        # Effects are on outcomes, and components are drawn.
-        return [must("outcomes.loadings", f"be null with `{KEY}`", loadings, f"Leave out `{KEY}`.")]
-    return []
 
 
 def file_problems(inspection: "Inspection") -> list[str]:
@@ -63,17 +72,10 @@ def file_problems(inspection: "Inspection") -> list[str]:
 
 
 def subtract_problems(inspection: "Inspection") -> list[str]:
-    """Refuse public scores to subtract that no sums along a map take, or that have no file or several."""
+    """Refuse public scores to subtract that have no file, or several."""
     outcomes = list(inspection[SUBTRACT])
-    if not outcomes:
+    if not (outcomes and takes_map(inspection["methods"])):
         return []
-    if not takes_map(inspection["methods"]):
-        domain = f"go with `methods: {', '.join(methods_that('takes_map'))}`"
-        return [must(SUBTRACT, domain, ", ".join(outcomes), "Leave it out.")]
-    if inspection["privacy.direction_shares"] == "equal":
-        # Effects of single variants would be on the outcome less its public score.
-        fix = "Leave out one of them."
-        return [must("privacy.direction_shares", f"be steered with `{SUBTRACT}`", "equal", fix)]
     files = [Path(path).name for path in inspection[KEY]]
     stems = zip(outcomes, file_stems(outcomes), strict=True)
     numbers = {outcome: len(files_named(stem, files)) for outcome, stem in stems}

@@ -1,6 +1,8 @@
 """Problems of a release that takes genotypes or outcomes as public: the files used must be published."""
 
+import operator
 import re
+from functools import partial
 from typing import TYPE_CHECKING
 
 from dpgrs.config.paths import PATTERN_KEYS
@@ -9,6 +11,7 @@ from dpgrs.io.files import file_digest
 from dpgrs.io.genotype_files import with_companions
 from dpgrs.io.tables.table_samples import outcome_people
 from dpgrs.preflight.controlled import WITH_VERSION, is_controlled
+from dpgrs.preflight.rules import ABSENT, GIVEN, When, each, protects, rules, without
 from dpgrs.study.cohort_files import cohort_files, cohort_pattern
 from dpgrs.types import Neighbours, Protection
 
@@ -18,65 +21,54 @@ if TYPE_CHECKING:
 # The data that each protection takes as public.
 PUBLIC = {Protection.LABEL: "genotypes", Protection.FEATURE: "outcomes"}
 SIDES = {side: protection for protection, side in PUBLIC.items()}
-KEYS = tuple(f"public.{side}.{name}" for side in SIDES for name in ("sha256", "origin"))
 LISTS = ("people.keep", "people.remove", "people.consent.file", "people.related")
 CONTROLLED = (
     *("privacy.protection", "dataset.accession", "public.genotypes.origin", "public.outcomes.origin"),
     *("cohort.source", *PATTERN_KEYS, "outcomes.source", "outcomes.file"),
 )
+ONE_SIDE = When(lambda inspection: inspection["privacy.protection"][0] in PUBLIC, ("privacy.protection",))
+NOT_SIMULATED = partial(operator.ne, "simulate")
+TERMS = rules(
+    {
+        # The public side names the people.
+        "`privacy.neighbours` must be replace-one under {privacy.protection} protection, got {got}: who is "
+        "in the study is public. Change it.": (Neighbours.REPLACE_ONE, ONE_SIDE),
+        **{
+            f"`public.{side}.{name}` must be given for a release under {protection} protection, got null: it "
+            f"is printed in the bundle. Name where anybody can get the {side}, or use `protection: full`.": (
+                GIVEN,
+                protects(protection),
+            )
+            for protection, side in PUBLIC.items()
+            for name in ("sha256", "origin")
+        },
+        **{
+            f"`public.{side}.{name}` is for `privacy.protection: {protection}`, got {{privacy.protection}}: "
+            "nothing rests on it. Leave it out.": (ABSENT, without(protects(protection)))
+            for protection, side in PUBLIC.items()
+            for name in ("sha256", "origin")
+        },
+        # Public outcomes cannot be simulated from private genotypes.
+        "`cohort.source` must be of files under label protection, got simulate: no file of genotypes is "
+        "public. Name the published files.": (NOT_SIMULATED, protects(Protection.LABEL)),
+        "`outcomes.source` must be of files under feature protection, got simulate: no file of outcomes is "
+        "public. Name the published files.": (NOT_SIMULATED, protects(Protection.FEATURE)),
+    }
+)
+PEOPLE = rules(
+    {
+        **each(
+            LISTS,
+            "must be null under {privacy.protection} protection, where who is in the study is public, got "
+            "{got}. Take all people of the published files.",
+            *(None, ONE_SIDE),
+        ),
+        "`covariates.file` must be null under label protection, which takes all of X as public, got {got}. "
+        "Leave it out; components of the genotypes may stay.": (None, protects(Protection.LABEL)),
+    }
+)
 PUBLISHED = f"Use the published files, or `protection: {Protection.FULL}`."
 ON_REQUEST = re.compile(r"(?i)db ?gap|phs\d{6}")
-
-
-def neighbour_problems(inspection: "Inspection") -> list[str]:
-    """Refuse neighbours of other people: the public side names the people."""
-    side, neighbours = _side(inspection), inspection["privacy.neighbours"]
-    if side is None or neighbours == Neighbours.REPLACE_ONE:
-        return []
-    domain = f"be {Neighbours.REPLACE_ONE} under {SIDES[side]} protection"
-    return [must("privacy.neighbours", domain, f"{neighbours}: who is in the study is public", "Change it.")]
-
-
-def declared_problems(inspection: "Inspection", key: str) -> list[str]:
-    """Ask for digest and origin of the public side, and refuse them where no side is public."""
-    _, side, _ = key.split(".")
-    setting, is_public_side = inspection[key], _side(inspection) == side
-    if is_public_side and not setting:
-        domain = f"be given for a release under {SIDES[side]} protection"
-        fix = f"Name where anybody can get the {side}, or use `protection: full`."
-        return [must(key, domain, "null: it is printed in the bundle", fix)]
-    if setting and not is_public_side:
-        got = f"{', '.join(inspection['privacy.protection'])}: nothing rests on it"
-        return [f"`{key}` is for `privacy.protection: {SIDES[side]}`, got {got}. Leave it out."]
-    return []
-
-
-def source_problems(inspection: "Inspection") -> list[str]:
-    """Refuse public outcomes that are simulated from private genotypes, and genotypes without files."""
-    side = _side(inspection)
-    key = side and ("cohort.source" if side == "genotypes" else "outcomes.source")
-    if key is None or inspection[key] != "simulate":
-        return []
-    domain = f"be of files under {SIDES[side]} protection"
-    return [must(key, domain, f"simulate: no file of {side} is public", "Name the published files.")]
-
-
-def list_problems(inspection: "Inspection", key: str) -> list[str]:
-    """Refuse private lists of people where who is in the study is public."""
-    side = _side(inspection)
-    if side is None or inspection[key] is None:
-        return []
-    domain = f"be null under {SIDES[side]} protection, where who is in the study is public"
-    return [must(key, domain, inspection[key], "Take all people of the published files.")]
-
-
-def covariate_problems(inspection: "Inspection") -> list[str]:
-    """Refuse covariates as columns of X, all of which label protection takes as public."""
-    path = inspection["covariates.file"]
-    if _side(inspection) != "genotypes" or path is None:
-        return []
-    domain = "be null under label protection, which takes all of X as public"
-    return [must("covariates.file", domain, path, "Leave it out; components of the genotypes may stay.")]
 
 
 def outcome_digest_problems(inspection: "Inspection") -> list[str]:

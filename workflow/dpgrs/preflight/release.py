@@ -8,6 +8,19 @@ from dpgrs.io.tables.phenotypes import read_scales
 from dpgrs.methods.registry import METHODS, methods_that
 from dpgrs.preflight.ledger import n_outcomes_of
 from dpgrs.preflight.loadings import outcomes_of
+from dpgrs.preflight.rules import (
+    ABSENT,
+    CHARGED,
+    FROM_FILES,
+    GIVEN,
+    PUBLIC_METRICS,
+    SIMULATED,
+    each,
+    has,
+    protects,
+    rules,
+    without,
+)
 from dpgrs.preflight.settings import column_problems
 from dpgrs.study.table_settings import covariate_terms, outcome_constants
 from dpgrs.study.traits import read_traits
@@ -40,9 +53,6 @@ TOLD = (
     *("public.origin", "public.genotypes.origin", "public.outcomes.origin"),
 )
 TABLES = ("outcomes.scales", "outcomes.loadings", "covariates.scales")
-PREPROCESSING = ("release.preprocessing", "cohort.source", "outcomes.source")
-MEASURED = ("evaluation.metrics", "evaluation.outcomes", "outcomes.source")
-CHARGED = ("evaluation.epsilon", "evaluation.residual_bound")
 TRAITS = ("outcomes.traits", "outcomes.source", "outcomes.file", "outcomes.count")
 SIZES = (
     "methods",
@@ -58,80 +68,71 @@ CASES = (
     *("privacy.case_share", "privacy.protection", "methods"),
     *("outcomes", "cohort.sums", "cohort.part"),
 )
+# Each value of a list would be a release, and a charge, of its own.
+ONE_VALUE = rules(
+    each(
+        SINGLE,
+        "must be one value in a release, got {got}. Each is a release of its own.",
+        lambda values: values is None or len(values) == 1,
+    )
+)
+FILE_OUTCOMES = has("outcomes.source", "file")
+ONE_FIT = rules(
+    {
+        "`replicates` must be 1 in a release, got {got}. Leave it out.": (1,),
+        # With one side public, who is in the study is public too, and neighbours are of the same people.
+        "`outcomes.test_share` must be 0 under `neighbours: replace-one` in a release, got {got}: who "
+        "replaces whom moves the number of rows. Leave it out.": (
+            0,
+            has("privacy.neighbours", Neighbours.REPLACE_ONE),
+            protects(Protection.FULL),
+        ),
+        "`cohort.keep_filtered` must be true in a release, got false: FILTER was made from the cohort. "
+        "Leave it out; the public sites decide.": (True,),
+    }
+)
+METRICS = rules(
+    {
+        "`public.reference` must be given for `evaluation.metrics: public`, got null. Name the genotypes of "
+        "the people to measure on, or withhold the metrics.": (GIVEN, PUBLIC_METRICS, FROM_FILES),
+        "`evaluation.outcomes` must be given for `evaluation.metrics: public` with outcomes from a file, "
+        "got null. Give a table of the reference people.": (GIVEN, PUBLIC_METRICS, FILE_OUTCOMES),
+        "`evaluation.outcomes` is for `metrics: public` with outcomes from a file, got {got} without. Leave "
+        "it out.": (None, without(PUBLIC_METRICS, FILE_OUTCOMES)),
+        **each(
+            ("evaluation.epsilon", "evaluation.residual_bound"),
+            "is for `metrics: charged`, got {got} without. Leave it out, or charge them.",
+            *(None, without(CHARGED)),
+        ),
+        "`regression.lambda_from` must be fixed or evidence under label protection, as X'X has no noise to "
+        "go by, got {got}. Choose another.": (
+            lambda rule: rule != Penalty.ADASSP,
+            protects(Protection.LABEL),
+        ),
+        "`outcomes.test_share` must be above 0 for `evaluation.metrics: charged`, got {got}. Keep people to "
+        "measure on, as 0.2.": (GIVEN, CHARGED),
+        "`evaluation.epsilon` must be given for `evaluation.metrics: charged`, got null. Give the metrics a "
+        "budget, as 0.5.": (GIVEN, CHARGED),
+    }
+)
+OF_BENCHMARK = rules(
+    each(RELEASE_ONLY, "is for `mode: release`, got {got} in a benchmark. Leave it out.", ABSENT)
+)
+MEASURES_OF_BENCHMARK = rules(
+    {
+        "`outcomes.test_share` must be above 0 in a benchmark, got {got}. Keep people to test on, as 0.2.": (
+            GIVEN,
+        ),
+        "`evaluation.metrics` must be withheld in a benchmark, which measures at no charge, got {got}. "
+        "Leave it out.": (Metrics.WITHHELD,),
+    }
+)
+PRINTED = "must be given for a release, got null. It is printed in the bundle."
+WORDS_OF_CURATOR = rules(each(NEEDED_OF_THE_CURATOR, PRINTED, GIVEN))
+PREPROCESSING = rules(
+    each(("release.preprocessing",), PRINTED, GIVEN, without(SIMULATED, has("outcomes.source", "simulate")))
+)
 OF_CONSTANTS = 6  # rows of public constants of variants and outcomes, with headers
-
-
-def penalty_problems(inspection: "Inspection") -> list[str]:
-    """Refuse a penalty by the noise on X'X where X'X has none."""
-    if Protection.LABEL not in inspection["privacy.protection"]:
-        return []
-    if inspection["regression.lambda_from"] != Penalty.ADASSP:
-        return []
-    domain = "be fixed or evidence under label protection, as X'X has no noise to go by"
-    return [must("regression.lambda_from", domain, Penalty.ADASSP, "Choose another.")]
-
-
-def ignored_problems(inspection: "Inspection", key: str) -> list[str]:
-    """Refuse a key that a benchmark would ignore."""
-    setting = inspection[key]
-    if setting is False or setting in (None, []):
-        return []
-    return [f"`{key}` is for `mode: release`, got {setting} in a benchmark. Leave it out."]
-
-
-def untested_problems(inspection: "Inspection") -> list[str]:
-    """Refuse a benchmark without people to test on."""
-    if inspection["outcomes.test_share"] > 0:
-        return []
-    domain = "be above 0 in a benchmark"
-    return [must("outcomes.test_share", domain, "0.0", "Keep people to test on, as 0.2.")]
-
-
-def measured_problems(inspection: "Inspection") -> list[str]:
-    """Refuse metrics of a release in a benchmark."""
-    metrics, key = inspection["evaluation.metrics"], "evaluation.metrics"
-    if metrics == Metrics.WITHHELD:
-        return []
-    domain = "be withheld in a benchmark, which measures at no charge"
-    return [must(key, domain, metrics, "Leave it out.")]
-
-
-def single_problems(inspection: "Inspection", key: str) -> list[str]:
-    """Refuse a list of values: each would be a release, and a charge, of its own."""
-    setting = inspection[key]
-    if setting is None or len(setting) == 1:
-        return []
-    got = ", ".join(map(str, setting))
-    return [must(key, "be one value in a release", got, "Each is a release of its own.")]
-
-
-def replicate_problems(inspection: "Inspection") -> list[str]:
-    """Refuse repeated replicates."""
-    replicates = inspection["replicates"]
-    return [] if replicates == 1 else [must("replicates", "be 1 in a release", replicates, "Leave it out.")]
-
-
-def neighbour_problems(inspection: "Inspection") -> list[str]:
-    """Refuse to set people aside where a neighbour moves the number of rows.
-
-    With one side public, who is in the study is public too, and neighbours are of the same people.
-    """
-    share, neighbours = inspection["outcomes.test_share"], inspection["privacy.neighbours"]
-    is_full = Protection.FULL in inspection["privacy.protection"]
-    if neighbours != Neighbours.REPLACE_ONE or share == 0 or not is_full:
-        return []
-    domain = "be 0 under `neighbours: replace-one` in a release"
-    got = f"{share:g}: who replaces whom moves the number of rows"
-    return [must("outcomes.test_share", domain, got, "Leave it out.")]
-
-
-def filtered_problems(inspection: "Inspection") -> list[str]:
-    """Refuse FILTER, which was made from the cohort."""
-    if inspection["cohort.keep_filtered"]:
-        return []
-    got = "false: FILTER was made from the cohort"
-    fix = "Leave it out; the public sites decide."
-    return [must("cohort.keep_filtered", "be true in a release", got, fix)]
 
 
 def method_problems(inspection: "Inspection") -> list[str]:
@@ -226,65 +227,6 @@ def statistics_problems(inspection: "Inspection") -> list[str]:
     return [must("release.statistics", domain, got, "Leave them out of the bundle.")]
 
 
-def reference_problems(inspection: "Inspection") -> list[str]:
-    """Find settings that are missing to measure on people of the public reference, or that have no use."""
-    is_public = inspection["evaluation.metrics"] == Metrics.PUBLIC
-    path, is_file = inspection["evaluation.outcomes"], inspection["outcomes.source"] == "file"
-    lines = []
-    if is_public and inspection["cohort.source"] != "simulate" and inspection["public.reference"] is None:
-        lines.append(
-            f"`public.reference` must be given for `evaluation.metrics: {Metrics.PUBLIC}`, got null. "
-            "Name the genotypes of the people to measure on, or withhold the metrics."
-        )
-    if is_public and is_file and path is None:
-        lines.append(
-            f"`evaluation.outcomes` must be given for `evaluation.metrics: {Metrics.PUBLIC}` with "
-            "outcomes from a file, got null. Give a table of the reference people."
-        )
-    if path is not None and not (is_public and is_file):
-        lines.append(
-            f"`evaluation.outcomes` is for `metrics: {Metrics.PUBLIC}` with outcomes from a file, got {path} "
-            "without. Leave it out."
-        )
-    return lines
-
-
-def uncharged_problems(inspection: "Inspection", key: str) -> list[str]:
-    """Find a term of charged metrics where none are charged."""
-    if inspection["evaluation.metrics"] == Metrics.CHARGED or inspection[key] is None:
-        return []
-    return [
-        f"`{key}` is for `metrics: {Metrics.CHARGED}`, got {inspection[key]:g} without. "
-        "Leave it out, or charge them."
-    ]
-
-
-def held_out_problems(inspection: "Inspection") -> list[str]:
-    """Ask for people to measure on."""
-    if inspection["evaluation.metrics"] != Metrics.CHARGED or inspection["outcomes.test_share"] > 0:
-        return []
-    domain = f"be above 0 for `evaluation.metrics: {Metrics.CHARGED}`"
-    return [must("outcomes.test_share", domain, "0.0", "Keep people to measure on, as 0.2.")]
-
-
-def charge_problems(inspection: "Inspection") -> list[str]:
-    """Ask for a budget of the metrics."""
-    epsilon, key = inspection["evaluation.epsilon"], "evaluation.epsilon"
-    if inspection["evaluation.metrics"] != Metrics.CHARGED:
-        return []
-    if epsilon is None:
-        domain = f"be given for `evaluation.metrics: {Metrics.CHARGED}`"
-        return [must(key, domain, "null", "Give the metrics a budget, as 0.5.")]
-    return []
-
-
-def needed_problems(inspection: "Inspection", key: str) -> list[str]:
-    """Ask for a text that the bundle prints."""
-    if inspection[key]:
-        return []
-    return [f"`{key}` must be given for a release, got null. It is printed in the bundle."]
-
-
 def path_problems(inspection: "Inspection", key: str) -> list[str]:
     """Refuse a text that the check of the bundle would take for a path of this machine, after the charge."""
     setting = inspection[key]
@@ -312,12 +254,6 @@ def table_path_problems(inspection: "Inspection", key: str) -> list[str]:
     paths = [path[0] for text in texts if (path := TRACE.search(str(text)))]
     fix = "Put blanks around the `/`, or write it in other words."
     return [must(key, "hold no path of a machine", f"`{path}`", fix) for path in dict.fromkeys(paths)]
-
-
-def preprocessing_problems(inspection: "Inspection") -> list[str]:
-    """Ask how data were prepared, where genotypes or outcomes are not simulated here."""
-    is_simulated = inspection["cohort.source"] == inspection["outcomes.source"] == "simulate"
-    return [] if is_simulated else needed_problems(inspection, "release.preprocessing")
 
 
 def trait_problems(inspection: "Inspection") -> list[str]:

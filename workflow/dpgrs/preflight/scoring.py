@@ -9,6 +9,7 @@ from dpgrs.errors import DpgrsError, must
 from dpgrs.io.genome_builds import KEY, LENGTHS
 from dpgrs.io.tables.tables import read_populations
 from dpgrs.preflight.controlled import HEALTH_ALONE, IN_PATH, SCORED_PATHS
+from dpgrs.preflight.rules import GIVEN, is_given, rules
 from dpgrs.scoring.score_files import list_scores, require_readable, score_builds
 from dpgrs.study.score_terms import TARGET, genotypes_to_score, scored_folder
 from dpgrs.study.table_cohort import TABLE
@@ -21,6 +22,17 @@ RELEASE, METHOD = "score.release", "score.weights_of"
 POPULATIONS, FREQUENCIES = "score.populations", "score.frequencies"
 # Keys that have no use without a target.
 OTHERS = tuple(key for key in SCORED_PATHS if key != TARGET)
+UNUSED = rules(
+    {
+        **{
+            f"`{TARGET}` must name genotype files where `{key}` is given, got none. Say who is scored.": (
+                GIVEN,
+                is_given(key),
+            )
+            for key in OTHERS
+        },
+    }
+)
 OWN = (TARGET, RELEASE, METHOD, "mode", "methods", "cohort.source", KEY)
 KEYS = (
     *SCORED_PATHS,
@@ -29,14 +41,6 @@ KEYS = (
     "cohort.chromosomes",
     KEY,
 )
-
-
-def unused_problems(inspection: "Inspection", key: str) -> list[str]:
-    """Refuse files that go with a target where there is none."""
-    paths = inspection.paths(key)
-    if not paths or inspection[TARGET]:
-        return []
-    return [must(TARGET, f"name genotype files where `{key}` is given", "none", "Say who is scored.")]
 
 
 def method_problems(inspection: "Inspection") -> list[str]:

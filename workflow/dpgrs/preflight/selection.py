@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from dpgrs.methods.registry import METHODS, Method
+from dpgrs.preflight.rules import When, rules
 from dpgrs.privacy.accounting.accountant import SMALLEST_EPSILON
 from dpgrs.selection.registry import SELECTORS
 from dpgrs.types import Composition, Selection
@@ -10,11 +11,19 @@ from dpgrs.types import Composition, Selection
 if TYPE_CHECKING:
     from dpgrs.preflight.inspection import Inspection
 
-# The values that a ledger can count, and why it counts no others.
-COUNTED = {
-    "screening.law": (Selection.PERMUTE_AND_FLIP, "Gumbel noise is not drawn exactly."),
-    "screening.composition": (Composition.BASIC, "A ledger adds up the epsilons of choices."),
-}
+COMPOSED = When(
+    lambda inspection: any(SELECTORS[row.selector].is_composed for row in _screened(inspection).values()),
+    ("methods",),
+)
+# The values that a ledger can count.
+OF_RELEASE = rules(
+    {
+        "`screening.law` must be permute-and-flip in a release, got {got}. Gumbel noise is not drawn "
+        "exactly.": (Selection.PERMUTE_AND_FLIP, COMPOSED),
+        "`screening.composition` must be basic in a release, got {got}. A ledger adds up the epsilons of "
+        "choices.": (Composition.BASIC, COMPOSED),
+    }
+)
 EPSILON_KEYS = ("privacy.epsilon", "privacy.outcome_budget", "outcomes.count")
 
 
@@ -51,16 +60,6 @@ def share_problems(inspection: "Inspection") -> list[str]:
                 f"`methods: {name}`, got {share:g} and {count_share:g}. Lower one."
             ]
     return []
-
-
-def composition_problems(inspection: "Inspection", key: str) -> list[str]:
-    """Refuse a law or composition of DPKendall that no ledger counts."""
-    countable, why = COUNTED[key]
-    if inspection[key] == countable:
-        return []
-    if not any(SELECTORS[method.selector].is_composed for method in _screened(inspection).values()):
-        return []
-    return [f"`{key}` must be {countable} in a release, got {inspection[key]}. {why}"]
 
 
 def epsilon_problems(inspection: "Inspection") -> list[str]:

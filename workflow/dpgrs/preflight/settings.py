@@ -9,8 +9,9 @@ from dpgrs.config.schema import keys
 from dpgrs.config.study import StudyConfig
 from dpgrs.errors import must
 from dpgrs.methods.joined import joins_outcomes
-from dpgrs.methods.registry import METHODS, Method
+from dpgrs.methods.registry import METHODS
 from dpgrs.preflight.headers import BRACED
+from dpgrs.preflight.rules import DEFAULT, When, has, rules, without_papers_bounds
 from dpgrs.study.fetched_files import fetch_problems
 from dpgrs.study.job_limits import jobs_above
 from dpgrs.study.made_by import made_otherwise
@@ -23,7 +24,47 @@ if TYPE_CHECKING:
     from dpgrs.preflight.inspection import Inspection
 
 MINUTES_OF_DAY = 24 * 60
-BENCHMARKS_ONLY = StudyConfig.marks("benchmarks_only")
+SAY_WORST_CASE = "got {got}. Say `privacy: {bounds: worst-case}`."
+COUNTED = When(lambda inspection: counts_outcomes(inspection.config), ("outcomes.missing",))
+BOUNDS_OF_BENCHMARK = rules(
+    {
+        f"`privacy.bounds` must be tight or worst-case for `methods: {{unbounded}}`, {SAY_WORST_CASE}": (
+            lambda bounds: bounds != Bounds.PAPER,
+            When(lambda inspection: bool(without_papers_bounds(inspection)), ("methods",)),
+        ),
+    }
+)
+BOUNDS_OF_RELEASE = rules(
+    {
+        f"`privacy.bounds` must be tight or worst-case in a release, {SAY_WORST_CASE}": (
+            lambda bounds: bounds != Bounds.PAPER,
+        ),
+    }
+)
+# A release refuses values that are not private, even if no method of it reads them.
+OF_RELEASE = rules(
+    {
+        **{
+            f"`{key}` must be {keys()[key]['default']} in a release, got {{got}}. {reason}": (DEFAULT,)
+            for (key, reason) in StudyConfig.marks("benchmarks_only").items()
+        },
+    }
+)
+UNIT = rules(
+    {
+        "`privacy.unit` must be person where `cohort.rows` is people, got {got}. Leave it out, or say "
+        "`cohort: {rows: haplotypes}`.": (
+            lambda unit: unit != Unit.HAPLOTYPE,
+            has("cohort.rows", Rows.PEOPLE),
+        ),
+    }
+)
+COUNT_SHARE = rules(
+    {
+        "`privacy.count_share` must be below 0.5, as rows and known outcomes are both counted, got {got}. "
+        "Lower it.": (lambda share: share < 1 / 2, has("privacy.neighbours", "add-remove"), COUNTED),
+    }
+)
 ADDRESSES = ("mode", *(f"cohort.{name}" for name in ("source", "vcf", "populations", "chromosomes", "fetch")))
 
 
@@ -144,47 +185,3 @@ def budget_problems(inspection: "Inspection") -> list[str]:
         "`lambda_from: fixed` and no `joint_projection` for the others."
     )
     return [must(key, domain, inspection[key], fix)]
-
-
-def bounds_problems(inspection: "Inspection") -> list[str]:
-    """Refuse the paper's bounds in a release, and of methods that it does not have."""
-    if inspection["privacy.bounds"] != Bounds.PAPER:
-        return []
-    fix = "Say `privacy: {bounds: worst-case}`."
-    if inspection["mode"] == "release":
-        return [must("privacy.bounds", "be tight or worst-case in a release", "paper", fix)]
-    refused = [name for name in inspection["methods"] if not _is_within_papers_bounds(METHODS[name])]
-    domain = f"be tight or worst-case for `methods: {', '.join(refused)}`"
-    return [must("privacy.bounds", domain, "paper", fix)] if refused else []
-
-
-def _is_within_papers_bounds(method: Method) -> bool:
-    """Whether a method is ridge regression, as in the paper, or keeps to bounds of its own, or needs none."""
-    return method.is_non_private or "lambda" in method.reads or bool(method.bounds)
-
-
-def benchmark_problems(inspection: "Inspection", key: str) -> list[str]:
-    """Refuse a release with a value that is not private, even if no method of it reads the value."""
-    default = keys()[key]["default"]
-    if inspection[key] == default:
-        return []
-    return [f"`{key}` must be {default} in a release, got {inspection[key]}. {BENCHMARKS_ONLY[key]}"]
-
-
-def unit_problems(inspection: "Inspection") -> list[str]:
-    """Refuse to protect less than a row."""
-    if inspection["cohort.rows"] == Rows.PEOPLE and inspection["privacy.unit"] == Unit.HAPLOTYPE:
-        domain = "be person where `cohort.rows` is people"
-        fix = "Leave it out, or say `cohort: {rows: haplotypes}`."
-        return [must("privacy.unit", domain, "haplotype", fix)]
-    return []
-
-
-def count_problems(inspection: "Inspection") -> list[str]:
-    """Refuse to spend all on the counts of rows and of known outcomes."""
-    privacy = inspection.config.privacy
-    is_counted = privacy.neighbours == "add-remove" and counts_outcomes(inspection.config)
-    if is_counted and privacy.count_share >= 1 / 2:
-        domain = "be below 0.5, as rows and known outcomes are both counted"
-        return [must("privacy.count_share", domain, f"{privacy.count_share:g}", "Lower it.")]
-    return []

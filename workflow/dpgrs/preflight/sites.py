@@ -2,9 +2,11 @@
 
 from typing import TYPE_CHECKING
 
+from dpgrs.config.setting import as_json
 from dpgrs.errors import DpgrsError, must
 from dpgrs.io.sites import RELEASED, SITE_COLUMNS, read_sites
 from dpgrs.preflight.genome_builds import table_problems
+from dpgrs.preflight.rules import SIMULATED, as_text, each, is_given, rules
 
 if TYPE_CHECKING:
     from dpgrs.preflight.inspection import Inspection
@@ -12,14 +14,26 @@ if TYPE_CHECKING:
 # The values that read no genotypes.
 SITE_KEYS = ("cohort.source", "public.sites", "public.frequencies", "variants.size", "release.genome_build")
 OFF = {"variants.missing": 1, "variants.hwe": 0, "variants.ld_r2": None}
-
-
-def given_problems(inspection: "Inspection", key: str) -> list[str]:
-    """Refuse a public file beside a simulated cohort."""
-    if inspection["cohort.source"] != "simulate" or inspection[key] is None:
-        return []
-    fix = "It brings a reference of its own."
-    return [must(key, "be left out for a simulated cohort", inspection[key], fix)]
+PUBLIC_FILES = ("public.sites", "public.frequencies", "public.reference", "public.keep")
+GIVEN_FOR_NOTHING = "must be left out for a simulated cohort, got {got}. It brings a reference of its own."
+SIMULATED_FILES = rules(each(PUBLIC_FILES, GIVEN_FOR_NOTHING, None, SIMULATED))
+FILTERS = rules(
+    {
+        **{
+            f"`{f'variants.{name}'}` must be {as_text(as_json(value))} in a release, got {{got}}: users of "
+            "scores could not match the others. Leave it out.": (as_json(value),)
+            for (name, value) in RELEASED.items()
+        },
+        **{
+            f"`{key}` needs genotypes of a public reference, got {{got}} with `public.sites`. Give "
+            "`public.reference`, or leave it out: the cohort's own genotypes may not decide.": (
+                off,
+                is_given("public.sites"),
+            )
+            for (key, off) in OFF.items()
+        },
+    }
+)
 
 
 def source_problems(inspection: "Inspection") -> list[str]:
@@ -59,25 +73,3 @@ def site_problems(inspection: "Inspection") -> list[str]:
         domain = f"list at least `variants.size`, {size}, sites by {', '.join(SITE_COLUMNS)}"
         return [must("public.sites", domain, len(sites), "Add sites, or lower the size.")]
     return table_problems(sites, path=path, build=inspection["release.genome_build"])
-
-
-def filter_problems(inspection: "Inspection", key: str) -> list[str]:
-    """Refuse a filter that no release has."""
-    setting, released_setting = (
-        ", ".join([*choices] if isinstance(choices, list | tuple) else [choices])
-        for choices in (inspection[key], RELEASED[key.removeprefix("variants.")])
-    )
-    if setting == released_setting:
-        return []
-    got = f"{setting}: users of scores could not match the others"
-    return [must(key, f"be {released_setting} in a release", got, "Leave it out.")]
-
-
-def genotype_problems(inspection: "Inspection", key: str) -> list[str]:
-    """Refuse a filter that needs genotypes of a reference where there are only sites."""
-    if inspection["public.sites"] is None or inspection[key] == OFF[key]:
-        return []
-    return [
-        f"`{key}` needs genotypes of a public reference, got {inspection[key]:g} with `public.sites`. "
-        "Give `public.reference`, or leave it out: the cohort's own genotypes may not decide."
-    ]

@@ -1,12 +1,15 @@
 """Problems of a study of a table of real numbers that can be seen before any job runs."""
 
+import operator
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from dpgrs.config.paths import SOURCES
 from dpgrs.config.schema import keys
 from dpgrs.errors import DpgrsError, must
 from dpgrs.io.tables.column_ranges import read_ranges
-from dpgrs.study.table_cohort import TABLE, CohortTable, is_table, look_at_cohort_table, takes_columns
+from dpgrs.preflight.rules import DEFAULT, each, has, is_given, rules, without
+from dpgrs.study.table_cohort import TABLE, TABLE_KEYS, CohortTable, is_table, look_at_cohort_table
 from dpgrs.study.table_values import constant_problems, range_problems
 
 if TYPE_CHECKING:
@@ -21,6 +24,39 @@ GENOTYPE_KEYS = (
     "covariates.pcs",
 )
 GENOTYPE_KEYS = tuple(key for key in GENOTYPE_KEYS if key != "variants.size")
+OF_TABLE = has("cohort.source", TABLE)
+# Guarantees are proved for genotypes only.
+MODE = rules(
+    {
+        "`mode` must be benchmark with `cohort.source: table`, got {got}. Change it.": (
+            "benchmark",
+            OF_TABLE,
+        ),
+    }
+)
+OF_BENCHMARK = rules(
+    each(
+        GENOTYPE_KEYS,
+        "is for genotypes, got {got} with `cohort.source: table`. Leave it out.",
+        *(DEFAULT, OF_TABLE),
+    )
+)
+OTHER_OUTCOMES = partial(operator.ne, TABLE)
+RULES = rules(
+    {
+        **each(
+            TABLE_KEYS,
+            "is for `cohort.source: table`, got {got} without. Leave it out.",
+            *(None, without(OF_TABLE)),
+        ),
+        "`outcomes.source` must be table where `outcomes.columns` is given, got {got}. Say `source: "
+        "table`.": (TABLE, OF_TABLE, is_given("outcomes.columns")),
+        "`outcomes.source` must be simulate or file without `cohort.source: table`, got table. Name a table "
+        "of outcomes as `outcomes.file`.": (OTHER_OUTCOMES, without(OF_TABLE)),
+        "`outcomes.source` must be file where `outcomes.file` is given, got table and {outcomes.file}. Say "
+        "`source: file`, or leave the file out.": (OTHER_OUTCOMES, OF_TABLE, is_given("outcomes.file")),
+    }
+)
 FEWEST_ROWS = 2  # one to train on, one to test on
 
 
@@ -48,46 +84,6 @@ def inspect_table(config: "StudyConfig") -> TableInspection:
         # A message that begins with a key needs no other.
         is_named = line.startswith(("`cohort.", "`outcomes."))
         return TableInspection(lines=(line if is_named else f"`cohort.table`: {line}",))
-
-
-def ignored_problems(inspection: "Inspection", key: str) -> list[str]:
-    """Refuse a key of genotypes beside a table: nothing would come of it."""
-    setting = inspection[key]
-    if not is_table(inspection.config) or inspection.is_default(key):
-        return []
-    return [f"`{key}` is for genotypes, got {setting} with `cohort.source: table`. Leave it out."]
-
-
-def unused_problems(inspection: "Inspection", key: str) -> list[str]:
-    """Refuse a key of tables beside genotypes."""
-    setting = inspection[key]
-    if is_table(inspection.config) or setting is None:
-        return []
-    return [f"`{key}` is for `cohort.source: table`, got {setting} without. Leave it out."]
-
-
-def mode_problems(inspection: "Inspection") -> list[str]:
-    """Refuse to release a table: guarantees are proved for genotypes only."""
-    if not is_table(inspection.config) or inspection.mode == "benchmark":
-        return []
-    return [must("mode", "be benchmark with `cohort.source: table`", inspection.mode, "Change it.")]
-
-
-def outcome_source_problems(inspection: "Inspection") -> list[str]:
-    """Find outcomes that are columns of no table, and columns named beside other outcomes."""
-    columns = inspection["outcomes.columns"]
-    if not takes_columns(inspection.config):
-        if not is_table(inspection.config) or columns is None:
-            return []
-        domain = "be table where `outcomes.columns` is given"
-        return [must("outcomes.source", domain, inspection["outcomes.source"], "Say `source: table`.")]
-    if not is_table(inspection.config):
-        domain = "be simulate or file without `cohort.source: table`"
-        return [must("outcomes.source", domain, TABLE, "Name a table of outcomes as `outcomes.file`.")]
-    if (path := inspection["outcomes.file"]) is not None:
-        fix = "Say `source: file`, or leave the file out."
-        return [must("outcomes.source", "be file where `outcomes.file` is given", f"table and {path}", fix)]
-    return []
 
 
 def table_problems(inspection: "Inspection") -> list[str]:

@@ -22,6 +22,7 @@ from dpgrs.io.tables.phenotypes import (
 from dpgrs.io.tables.table_samples import describe_chosen, sample_outcomes
 from dpgrs.io.tables.tables import column_names, describe_mismatch, read_populations
 from dpgrs.preflight.controlled import encrypted_line, is_encrypted
+from dpgrs.preflight.rules import each, has, is_given, rules, without
 from dpgrs.study.table_cohort import takes_columns
 from dpgrs.study.table_values import raw_problems
 from dpgrs.types import Metrics, TableCheck
@@ -31,6 +32,25 @@ if TYPE_CHECKING:
     from dpgrs.preflight.inspection import Inspection
 
 SIMULATED = ("outcomes.factors", "outcomes.network", "outcomes.prevalence")
+SIMULATED_OUTCOMES = has("outcomes.source", "simulate")
+RULES = rules(
+    {
+        **each(
+            SIMULATED,
+            "is for `outcomes.source: simulate`, got {got} with a table. Leave it out.",
+            *(None, without(SIMULATED_OUTCOMES)),
+        ),
+        # Factors are linear, and the liability of a prevalence is normal.
+        **{
+            f"`outcomes.network` must be null beside `{name}`, got {{got}}. Leave one out.": (
+                None,
+                is_given(name),
+                SIMULATED_OUTCOMES,
+            )
+            for name in ("outcomes.factors", "outcomes.prevalence")
+        },
+    }
+)
 
 
 def population_problems(inspection: "Inspection") -> list[str]:
@@ -105,23 +125,6 @@ def _own_column_problems(inspection: "Inspection") -> list[str]:
             table = standardise(table, constants_of(list(table), read_scales(path), path=path))
     describe = describe_scale if cohort_table.is_whole else describe_chosen
     return faults or raw_problems(describe(table), key="outcomes.columns")
-
-
-def simulated_problems(inspection: "Inspection", key: str) -> list[str]:
-    """Refuse a term of simulated outcomes beside a table."""
-    setting = inspection[key]
-    if inspection["outcomes.source"] == "simulate" or setting is None:
-        return []
-    return [f"`{key}` is for `outcomes.source: simulate`, got {setting:g} with a table. Leave it out."]
-
-
-def network_problems(inspection: "Inspection") -> list[str]:
-    """Refuse networks beside factors, which are linear, and a prevalence, whose liability is normal."""
-    width, key = inspection["outcomes.network"], "outcomes.network"
-    beside = [name for name in ("outcomes.factors", "outcomes.prevalence") if inspection[name] is not None]
-    if width is None or inspection["outcomes.source"] != "simulate":
-        return []
-    return [must(key, f"be null beside `{name}`", width, "Leave one out.") for name in beside]
 
 
 def reference_problems(inspection: "Inspection") -> list[str]:

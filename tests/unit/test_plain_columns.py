@@ -67,7 +67,7 @@ def test_outcomes__changed_tables_are_read_as_line_by_line(tmp_path, monkeypatch
         n_plain += is_plain(path, separator)
         now = answer(lambda: sample_outcomes(path, people=people)), answer(lambda: outcome_people(path))
         with monkeypatch.context() as other:
-            line_by_line(other, "dpgrs.io.tables.table_samples.plain_columns")
+            line_by_line(other, "dpgrs.io.tables.table_samples.plain_blocks")
             before = (
                 answer(lambda: sample_outcomes(path, people=people)),
                 answer(lambda: outcome_people(path)),

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from dpgrs.errors import DpgrsError
-from dpgrs.io.tables import real_samples, table_samples
+from dpgrs.io.tables import real_tables
 from dpgrs.preflight import dosages, table_cohort, tables
 from dpgrs.preflight.checks import problems
 from dpgrs.preflight.inspection import Inspection
@@ -141,70 +141,38 @@ def test_problems__of_a_release_are_listed_without_a_crash(folder):
     assert sum(line.startswith("`mode`") for line in lines) == 1
 
 
-class TestLargeTables:
-    """Of these some rows alone are looked at before any job; the job that reads the table looks at all."""
+def test_a_table_is_read_once_until_it_changes(folder, tmp_path, monkeypatch):
+    copied = shutil.copytree(folder, tmp_path / "copied")
+    reads, read = [], real_tables.read_real_table
 
-    @pytest.fixture
-    def large(self, folder, tmp_path, monkeypatch):
-        """Copy the tables, of which those of eight columns are read whole up to 120 rows."""
-        monkeypatch.setattr(table_samples, "MOST_CELLS", 8 * 120)
-        return shutil.copytree(folder, tmp_path / "large")
+    def counted(path, **terms):
+        reads.append(path)
+        return read(path, **terms)
 
-    def found(self, large, *, ranges="ranges.tsv", **changes):
-        told = []
-        config = resolve(settings(large, **changes))
-        config = config.changed(cohort={"ranges": str(large / ranges)})
-        return problems(config, tell=told.append), told, config
+    monkeypatch.setattr(real_tables, "read_real_table", counted)
+    for n_reads in (1, 2):
+        config = resolve(settings(copied))
+        assert problems(config) == []
+        assert (Shape(config).n_rows, len(Inspection(config).people)) == (N_ROWS + n_reads - 1,) * 2
+        assert len(reads) == n_reads
+        with (copied / "table.csv").open("a") as file:
+            file.write("0,0,0,0,0,0,0,1\n")
 
-    def test_the_operator_is_told_and_all_rows_count(self, large):
-        lines, told, config = self.found(large)
-        assert lines == []
-        assert told == [
-            f"{large / 'table.csv'}: values of 120 of its 200 rows, chosen at random, were looked at; "
-            "the job that reads the table looks at all."
-        ]
-        assert (config.variants.size, config.outcomes.count) == ((6,), (2,))
-        assert Shape(config).n_people == N_ROWS
-        assert len(Inspection(config).people) == N_ROWS
 
-    def test_what_rows_chosen_tell_of_all(self, large):
-        assert "most beyond that of column `x0`" in self.found(large, ranges="narrow.tsv")[0][0]
-        (large / "far.tsv").write_text("outcome\tcentre\tscale\ny1\t-8\t1\ny2\t0\t1\n")
-        far = {"scales": str(large / "far.tsv")}
-        assert "in column `y1`" in self.found(large, outcomes=far)[0][0]
-
-    def test_what_they_do_not_tell_the_job_says(self, large, tmp_path):
-        # Half of all values and a few more are beyond: by chance they could be among those chosen.
-        order = np.sort(pd.read_csv(large / "table.csv")["x0"])
-        (large / "half.tsv").write_text(f"column\tlow\thigh\nx0\t{order[N_ROWS // 2 + 5]}\t5\n*\t-4\t4\n")
-        for ranges, changes, said in (
-            ("half.tsv", {}, "`cohort.ranges` must hold most values, got most beyond that of column `x0`"),
-            (
-                "ranges.tsv",
-                {"columns": ["y*", "same"]},
-                "`outcomes.columns` must have at least two values each",
-            ),
-        ):
-            lines, _, config = self.found(large, ranges=ranges, outcomes=changes)
-            assert lines == []
-            own = settings_for("make-table-variants", config)
-            terms = {"ranges": config.cohort.ranges, "outcomes": tmp_path / "y.npz"}
-            with pytest.raises(DpgrsError, match=said):
-                make_table_variants(own, config.cohort.table, **terms, output=tmp_path / "variants.zarr")
-            assert not (tmp_path / "variants.zarr").exists()
-            assert not (tmp_path / "y.npz").exists()
-
-    def test_a_table_is_looked_at_once_until_it_changes(self, large, monkeypatch):
-        looks, look = [], real_samples.sample_real_table
-
-        def counted(path, **terms):
-            looks.append(path)
-            return look(path, **terms)
-
-        monkeypatch.setattr(real_samples, "sample_real_table", counted)
-        for n_looks in (1, 2):
-            lines, _, config = self.found(large)
-            assert (lines, Shape(config).n_rows) == ([], N_ROWS + n_looks - 1)
-            assert len(looks) == n_looks
-            with (large / "table.csv").open("a") as file:
-                file.write("0,0,0,0,0,0,0,1\n")
+@pytest.mark.parametrize(
+    ("ranges", "columns", "drop", "complaint"),
+    [
+        ("narrow.tsv", "y*", ["raw"], "`cohort.ranges` must hold most values"),
+        ("ranges.tsv", "*e", ["y*"], "`outcomes.columns` must have at least two values each"),
+    ],
+)
+def test_step__refuses_the_same(folder, tmp_path, ranges, columns, drop, complaint):
+    config = resolve(settings(folder, outcomes={"columns": [columns]}, cohort={"drop": drop}))
+    options = {
+        "ranges": folder / ranges,
+        "outcomes": tmp_path / "y.npz",
+        "output": tmp_path / "variants.zarr",
+    }
+    with pytest.raises(DpgrsError, match=complaint):
+        make_table_variants(settings_for("make-table-variants", config), config.cohort.table, **options)
+    assert list(tmp_path.iterdir()) == []

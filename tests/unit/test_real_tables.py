@@ -5,9 +5,11 @@ import pandas as pd
 import pytest
 
 from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.io.tables import real_tables
 from dpgrs.io.tables.column_ranges import read_ranges
+from dpgrs.io.tables.plain_columns import NotPlainError
 from dpgrs.io.tables.real_columns import fits
-from dpgrs.io.tables.real_tables import read_real_table
+from dpgrs.io.tables.real_tables import CHUNK_CELLS, read_real_table
 
 TEXT = "name,sex,length,weight\nu,F,0.5,-9\nv,M,1e-3,2\nw,F,-1,7.25\n"
 VALUES = [[0.5, -9.0], [0.001, 2.0], [-1.0, 7.25]]
@@ -26,13 +28,55 @@ def ranges_of(tmp_path, text, table):
     return read_ranges(path, table)
 
 
-def test_read__text_with_ids_and_labels(text):
+# Labels in quotes are left to the reader that goes line by line.
+@pytest.mark.parametrize("quote", ["", '"'])
+@pytest.mark.parametrize("cells", [CHUNK_CELLS, 5])
+def test_read__text_with_ids_and_labels(text, monkeypatch, quote, cells):
+    monkeypatch.setattr(real_tables, "CHUNK_CELLS", cells)
+    text.write_text(TEXT.replace(",M,", f",{quote}M{quote},"))
     table = read_real_table(text, row_id="name", one_hot=["sex"])
     assert table.names == ["sex=F", "sex=M", "length", "weight"]
     assert table.row_id.tolist() == ["u", "v", "w"]
     assert table.values[:, :2].tolist() == [[1, 0], [0, 1], [1, 0]]
     assert table.values[:, 2:].tolist() == VALUES  # -9 is a number here
     assert table.levels == {"sex=F", "sex=M"}
+
+
+def test_read__plain_text_as_line_by_line(tmp_path, monkeypatch):
+    rng = np.random.default_rng(1)
+    numbers = np.concatenate(
+        [rng.standard_normal(300), 10 ** rng.uniform(-30, 30, 300), rng.integers(-9, 9, 300)]
+    )
+    rows = [f"r{row},{number!r},{'ab'[row % 2]}" for row, number in enumerate(numbers.tolist())]
+    (tmp_path / "a.csv").write_text("\n".join(["id,x,kind", *rows, ""]))
+    options = {"row_id": "id", "one_hot": ["kind"]}
+    found = read_real_table(tmp_path / "a.csv", **options)
+    monkeypatch.setattr(real_tables, "_plain_blocks", refuse)
+    by_line = read_real_table(tmp_path / "a.csv", **options)
+    assert found.names == by_line.names == ["x", "kind=a", "kind=b"]
+    assert found.row_id.tolist() == by_line.row_id.tolist()
+    assert np.array_equal(found.values, by_line.values)
+    assert np.array_equal(found.values[:, 0], numbers)
+
+
+def refuse(*_):
+    raise NotPlainError
+    yield
+
+
+@pytest.mark.parametrize(
+    ("cells", "complaint"),
+    [
+        (",2", "line 4, column `kind`: a label must not be empty"),
+        ("a,NA", "line 4, column `x`: must be a number, got `NA`"),
+        ("a,1e51", "line 4, column `x`: must be a finite number, at most 1e\\+50"),
+        ("a,inf", "line 4, column `x`: must be a finite number"),
+    ],
+)
+def test_read__raise_on_a_cell_by_its_line(tmp_path, cells, complaint):
+    (tmp_path / "a.csv").write_text(f"kind,x\na,1\n\n{cells}\nb,3\n")
+    with pytest.raises(UsageError, match=complaint):
+        read_real_table(tmp_path / "a.csv", one_hot=["kind"])
 
 
 def test_read__rows_are_numbered_without_ids(text):

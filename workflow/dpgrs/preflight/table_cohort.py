@@ -9,7 +9,7 @@ from dpgrs.config.schema import keys
 from dpgrs.errors import DpgrsError, must
 from dpgrs.io.tables.column_ranges import read_ranges
 from dpgrs.preflight.rules import DEFAULT, each, has, is_given, rules, without
-from dpgrs.study.table_cohort import TABLE, TABLE_KEYS, CohortTable, is_table, look_at_cohort_table
+from dpgrs.study.table_cohort import TABLE, TABLE_KEYS, CohortTable, is_table, read_cohort_table
 from dpgrs.study.table_values import constant_problems, range_problems
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class TableInspection(NamedTuple):
     @property
     def row_id(self) -> tuple[str, ...] | None:
         """The ids of its rows; None where it could not be read."""
-        return None if self.cohort_table is None else tuple(self.cohort_table.row_id.tolist())
+        return None if self.cohort_table is None else tuple(self.cohort_table.features.row_id.tolist())
 
 
 def inspect_table(config: "StudyConfig") -> TableInspection:
@@ -78,7 +78,7 @@ def inspect_table(config: "StudyConfig") -> TableInspection:
     if not is_table(config) or path is None:
         return TableInspection()
     try:
-        return TableInspection(look_at_cohort_table(config, path))
+        return TableInspection(read_cohort_table(config, path))
     except DpgrsError as error:
         line = str(error)
         # A message that begins with a key needs no other.
@@ -100,9 +100,7 @@ def table_problems(inspection: "Inspection") -> list[str]:
     lines += faults
     if table is None:
         return lines
-    if inspection.tell and not table.is_whole:
-        inspection.tell(f"{inspection['cohort.table']}: {table.note}")
-    path, n_rows, sizes = inspection["cohort.table"], len(table.row_id), inspection["variants.size"]
+    path, n_rows, sizes = inspection["cohort.table"], len(table.features.row_id), inspection["variants.size"]
     if n_rows < FEWEST_ROWS:
         domain = f"have at least {FEWEST_ROWS} rows"
         lines.append(must("cohort.table", domain, f"{n_rows} in {path}", "Add rows to test on."))
@@ -120,7 +118,7 @@ def _range_problems(path: str | None, table: CohortTable) -> list[str]:
         low, high, _ = read_ranges(path, table.features, others=outcome_names)
     except DpgrsError as error:
         return [f"`cohort.ranges`: {error}"]
-    return range_problems(table.features, low, high, is_whole=table.is_whole, key="cohort.ranges")
+    return range_problems(table.features, low, high, key="cohort.ranges")
 
 
 def _column_problems(table: CohortTable, inspection: "Inspection") -> list[str]:
@@ -131,5 +129,4 @@ def _column_problems(table: CohortTable, inspection: "Inspection") -> list[str]:
     if count and max(count) > len(outcomes.names):
         domain = f"be at most {len(outcomes.names)}, the columns of `outcomes.columns`"
         lines.append(must("outcomes.count", domain, max(count), "Lower it, or leave it out to use all."))
-    # The job that reads all rows reports a column that is constant in some of them.
-    return lines + (constant_problems(outcomes) if table.is_whole else [])
+    return lines + constant_problems(outcomes)

@@ -123,8 +123,7 @@ def _own_column_problems(inspection: "Inspection") -> list[str]:
     with noting(faults, "outcomes.scales"):
         if path := outcomes.scales:
             table = standardise(table, constants_of(list(table), read_scales(path), path=path))
-    describe = describe_scale if cohort_table.is_whole else describe_chosen
-    return faults or raw_problems(describe(table), key="outcomes.columns")
+    return faults or raw_problems(describe_scale(table), key="outcomes.columns")
 
 
 def reference_problems(inspection: "Inspection") -> list[str]:

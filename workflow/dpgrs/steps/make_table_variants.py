@@ -31,8 +31,7 @@ def make_table_variants(
     """Take the columns of a table as those of X, on a grid within their public ranges.
 
     Returns a dict of counts. Raises DpgrsError if the table is not one of numbers, most values of a column
-    lie beyond its range, or an outcome has only one value: before any job only some rows of a large table are
-    read.
+    lie beyond its range, or an outcome has only one value.
 
     Parameters
     ----------
@@ -41,7 +40,7 @@ def make_table_variants(
     outcomes : file to write of the columns that are outcomes.
     output : store of the study's variants to write.
     """
-    _, features, outcome_columns, _ = read_cohort_table(settings, table)
+    features, outcome_columns = read_cohort_table(settings, table)
     public = read_ranges(ranges, features, others=() if outcome_columns is None else outcome_columns.names)
     lines = range_problems(features, *public[:2], key="cohort.ranges") + (
         [] if outcome_columns is None else constant_problems(outcome_columns)

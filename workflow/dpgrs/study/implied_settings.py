@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpgrs.errors import DpgrsError
 from dpgrs.study.settings_files import deep_merge
-from dpgrs.study.table_cohort import TABLE, is_table, look_at_cohort_table, takes_columns
+from dpgrs.study.table_cohort import TABLE, is_table, read_cohort_table, takes_columns
 from dpgrs.study.variant_terms import filters_of
 from dpgrs.types import Missing
 
@@ -82,7 +82,7 @@ def with_table_sizes(config: "StudyConfig", raw: dict[str, Any]) -> "StudyConfig
     if not is_table(config) or config.cohort.table is None or is_stated:
         return config
     try:
-        _, features, outcome_columns, _ = look_at_cohort_table(config, config.cohort.table)
+        features, outcome_columns = read_cohort_table(config, config.cohort.table)
     except DpgrsError:
         return config
     return config.changed(

@@ -24,7 +24,7 @@ from dpgrs.study.cohort_files import (
 )
 from dpgrs.study.copied_people import n_copies
 from dpgrs.study.reference_size import PEOPLE_UNKNOWN, UNREADABLE, n_lines, n_reference_people
-from dpgrs.study.table_cohort import is_fractional, is_table, look_at_cohort_table, takes_columns
+from dpgrs.study.table_cohort import is_fractional, is_table, read_cohort_table, takes_columns
 from dpgrs.study.variant_terms import has_public_sites, takes_map, takes_matrix
 from dpgrs.types import Metrics, Protection, Rows
 
@@ -62,7 +62,7 @@ class Shape:
             return cohort.simulation.people
         with suppress(*UNREADABLE):
             if is_table(self._config):
-                return len(look_at_cohort_table(self._config, cohort.table).row_id)
+                return len(read_cohort_table(self._config, cohort.table).features.row_id)
             for name in cohort.chromosomes:
                 if name in self._stores:
                     return self._stores[name].n_samples
@@ -173,7 +173,7 @@ class Shape:
                 counts.append(len(summed_outcomes(sums)))
         if takes_columns(self._config):
             with suppress(*UNREADABLE):
-                table = look_at_cohort_table(self._config, self._config.cohort.table)
+                table = read_cohort_table(self._config, self._config.cohort.table)
                 counts.append(len(table.outcomes.names))
         return max(counts, default=0)
 

@@ -11,7 +11,6 @@ from dpgrs.methods.registry import METHODS, Method
 if TYPE_CHECKING:
     from dpgrs.config.study import StudyConfig
     from dpgrs.io.tables.real_columns import RealTable
-    from dpgrs.io.tables.real_samples import RealSample
 
 TABLE = "table"
 # Settings of the table; all but the last are in `cohort`.
@@ -44,47 +43,26 @@ def takes_columns(config: "StudyConfig") -> bool:
 
 
 class CohortTable(NamedTuple):
-    """The table of a study, or the inspected rows of it."""
+    """The table of a study."""
 
-    row_id: Any  # (n_rows,) str, of all rows
-    features: "RealTable"  # of all rows, or of some chosen at random
+    features: "RealTable"
     outcomes: "RealTable | None"  # the columns that are outcomes, of the same rows; None if there are none
-    note: str = ""  # the report for a reader if only some rows were inspected
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether all rows were inspected."""
-        return not self.note
 
 
 def read_cohort_table(settings: "StudyConfig", path: Path | str) -> CohortTable:
     """Read the table of a study.
 
-    Errors are those of `read_real_table`; a table without a column of outcomes, or with nothing else, is
-    refused.
+    A second call returns the table of the first, unless the file has changed. Errors are those of
+    `read_real_table`; a table without a column of outcomes, or with nothing else, is refused.
     """
-    from dpgrs.io.tables.real_tables import read_real_table  # pandas, for studies that ask
-
-    table = read_real_table(path, **_table_options(settings))
-    return CohortTable(table.row_id, *_split_table(settings, path, table))
-
-
-def look_at_cohort_table(settings: "StudyConfig", path: Path | str) -> CohortTable:
-    """Read all ids and labels of the table of a study, but the numbers of only some rows of a large one.
-
-    A second call returns the table of the first, unless the file has changed. Errors are as in
-    `read_cohort_table`.
-    """
-    sample = _sample(str(path), _stamp(path), **_table_options(settings))
-    tables = _split_table(settings, path, sample.table)
-    return CohortTable(sample.row_id, *tables, "" if sample.is_whole else str(sample))
+    return _split_table(settings, path, _read(str(path), _stamp(path), **_table_options(settings)))
 
 
 @lru_cache(maxsize=1)
-def _sample(path: str, stamp: tuple[int, int, int] | None, **options: Any) -> "RealSample":
-    from dpgrs.io.tables.real_samples import sample_real_table  # pandas, for studies that ask
+def _read(path: str, stamp: tuple[int, int, int] | None, **options: Any) -> "RealTable":
+    from dpgrs.io.tables.real_tables import read_real_table  # pandas, for studies that ask
 
-    return sample_real_table(path, **options)
+    return read_real_table(path, **options)
 
 
 def _stamp(path: Path | str) -> tuple[int, int, int] | None:
@@ -101,14 +79,11 @@ def _table_options(settings: "StudyConfig") -> dict[str, Any]:
     return {"row_id": cohort.id, "arrays": cohort.arrays, **options}
 
 
-def _split_table(
-    settings: "StudyConfig", path: Path | str, table: "RealTable"
-) -> "tuple[RealTable, RealTable | None]":
-    """Return the features, and the outcomes or None."""
+def _split_table(settings: "StudyConfig", path: Path | str, table: "RealTable") -> CohortTable:
     from dpgrs.io.tables.real_columns import matched
 
     if not takes_columns(settings):
-        return table, None
+        return CohortTable(table, None)
     key, patterns = "outcomes.columns", settings.outcomes.columns
     if not patterns:
         raise UsageError(f"`{key}` must be given for `outcomes.source: table`, got null. Name columns.")
@@ -116,4 +91,4 @@ def _split_table(
     left = [name for name in table.names if name not in set(chosen)]
     if not left:
         raise UsageError(f"`{key}` must leave columns of `{path}` to predict from, got all. Name fewer.")
-    return table.part(left), table.part(chosen)
+    return CohortTable(table.part(left), table.part(chosen))

@@ -35,17 +35,13 @@ def raw_problems(scale: pd.DataFrame, *, key: str = "outcomes.file") -> list[str
     return lines + ([f"`{key}`: {n_more} more columns like these."] if n_more > 0 else [])
 
 
-def range_problems(
-    features: "RealTable", low: np.ndarray, high: np.ndarray, *, key: str, is_whole: bool = True
-) -> list[str]:
+def range_problems(features: "RealTable", low: np.ndarray, high: np.ndarray, *, key: str) -> list[str]:
     """Name the first column most of whose values lie beyond its public range, from open data only.
 
-    `low` and `high` are (n_columns,) float64, and `key` is the setting or option of the ranges. `is_whole`
-    says that these are all rows, not some chosen at random.
+    `low` and `high` are (n_columns,) float64, and `key` is the setting or option of the ranges.
     """
-    error = 0 if is_whole else share_error(len(features.values), np.inf)
     is_out = (features.values < low) | (features.values > high)
-    names = np.array(features.names)[is_out.mean(axis=0) > 0.5 + error]
+    names = np.array(features.names)[is_out.mean(axis=0) > 0.5]
     fix = "Correct the range."
     return [must(key, "hold most values", f"most beyond that of column `{name}`", fix) for name in names[:1]]
 

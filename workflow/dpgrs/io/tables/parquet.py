@@ -82,35 +82,23 @@ def parquet_rows(path: Path | str, *, columns: Sequence[str], row_numbers: np.nd
     `row_numbers` are the ascending numbers of the rows, from 0. It reads a few columns at a time, so that no
     more is in memory.
     """
-    values = np.empty((len(row_numbers), len(columns)))
-    index_of = {name: column for column, name in enumerate(columns)}
-    for rows, block in parquet_chosen(path, columns=columns, row_numbers=row_numbers):
-        for name in block.schema.names:
-            values[rows, index_of[name]] = _floats(block.column(name), path, name)
-    return values
-
-
-def parquet_chosen(
-    path: Path | str, *, columns: Sequence[str], row_numbers: np.ndarray
-) -> Iterator[tuple[slice, Any]]:
-    """Yield slices of `row_numbers`, and pyarrow tables with their rows of some columns, as `parquet_rows`
-    reads.
-
-    Columns may have any type; the rows of a column come in order.
-    """
     import pyarrow.parquet
 
-    first = 0
+    values, first = np.empty((len(row_numbers), len(columns))), 0
     with open(path, "rb") as file:  # noqa: PTH123 - pyarrow takes it as it is
         parquet = _read_from(path, lambda: pyarrow.parquet.ParquetFile(file))
         for group in range(parquet.num_row_groups):
             n_rows = parquet.metadata.row_group(group).num_rows
             begin, end = np.searchsorted(row_numbers, (first, first + n_rows))
-            step = max(CHUNK_VALUES // max(n_rows, 1), 1) if begin < end else len(columns)
+            step = max(CHUNK_VALUES // max(n_rows, 1), 1)
             for start in range(0, len(columns) if begin < end else 0, step):
-                read = partial(parquet.read_row_group, group, columns=columns[start : start + step])
-                yield slice(begin, end), _read_from(path, read).take(row_numbers[begin:end] - first)
+                some = columns[start : start + step]
+                block = _read_from(path, partial(parquet.read_row_group, group, columns=some))
+                block = block.take(row_numbers[begin:end] - first)
+                for index, name in enumerate(some, start):
+                    values[begin:end, index] = _floats(block.column(name), path, name)
             first += n_rows
+    return values
 
 
 def parquet_batches(path: Path | str, columns: Sequence[str]) -> Iterator[Any]:

@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpgrs.io.tables.tables import LONGEST_LINE, MISSING, MISSING_NUMBER, QUOTING, is_gzip
+from dpgrs.io.tables.tables import LONGEST_LINE, MISSING, QUOTING, is_gzip, rows_of, separator_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,7 +35,7 @@ def plain_columns(
     numbers: Sequence[int] = (),
     joins: bool = False,
 ) -> Iterator[tuple[list["pa.ChunkedArray"], np.ndarray]]:
-    """Yield columns of text, and (n_lines, n_numbers) float64 with NaN if missing, of some lines at a time.
+    """Yield columns of text, and (n_lines, n_numbers) float64, NaN where `MISSING`, of some lines at a time.
 
     `texts` and `numbers` are indices of columns; a column is in one of them. `n_skipped` lines are above the
     first that is read. Empty lines are left out. With `joins`, other readers take several blanks and tabs for
@@ -59,6 +59,23 @@ def plain_columns(
                 yield _columns(block, separator, n_columns, texts, numbers)
     except (OSError, EOFError, zlib.error, ValueError, ImportError) as error:
         raise NotPlainError from error
+
+
+def plain_blocks(
+    path: Path | str, texts: Sequence[int], numbers: Sequence[int] = ()
+) -> Iterator[tuple[list["pa.ChunkedArray"], np.ndarray]]:
+    """Yield what `plain_columns` does of the lines below the names of a table."""
+    line, header = next(rows_of(path))
+    separator = separator_of(path)
+    yield from plain_columns(
+        path,
+        separator=separator,
+        n_columns=len(header),
+        n_skipped=line,
+        texts=texts,
+        numbers=numbers,
+        joins=separator == " ",
+    )
 
 
 def ids_of_column(column: "pa.ChunkedArray") -> list[str]:
@@ -133,5 +150,4 @@ def _columns(
         if np.isinf(cells).any() or np.isnan(cells).sum() != column.null_count:
             raise NotPlainError
         values[:, index] = cells
-    values[values == MISSING_NUMBER] = np.nan
     return columns[: len(texts)], values

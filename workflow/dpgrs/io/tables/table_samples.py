@@ -28,8 +28,9 @@ from dpgrs.io.tables.phenotypes import (
     require_size,
     text_names,
 )
-from dpgrs.io.tables.plain_columns import NotPlainError, ids_of_column, plain_columns
+from dpgrs.io.tables.plain_columns import NotPlainError, ids_of_column, plain_blocks
 from dpgrs.io.tables.tables import (
+    MISSING_NUMBER,
     add_once,
     header_of,
     ids_of,
@@ -37,7 +38,6 @@ from dpgrs.io.tables.tables import (
     require_people,
     rows_of,
     sample_index,
-    separator_of,
 )
 from dpgrs.public_random import generator
 
@@ -219,15 +219,8 @@ def _plain_blocks(
     path: Path | str, sample: list[int], used: Sequence[int] = ()
 ) -> Iterator[tuple[list[str], np.ndarray]]:
     """Yield ids, and (n_ids, n_used) values, of some lines of a plain table at a time."""
-    line, header = next(rows_of(path))
-    separator = separator_of(path)
-    table_format = {
-        "separator": separator,
-        "n_columns": len(header),
-        "n_skipped": line,
-        "joins": separator == " ",
-    }
-    for [ids], values in plain_columns(path, texts=sample, numbers=used, **table_format):
+    for [ids], values in plain_blocks(path, sample, used):
+        values[values == MISSING_NUMBER] = np.nan
         yield ids_of_column(ids), values
 
 

@@ -7,15 +7,17 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from dpgrs.errors import DpgrsError
 from dpgrs.io.plink import tables as plink_tables
 from dpgrs.io.plink.tables import read_samples, read_variants
 from dpgrs.io.tables import plain_columns as module
 from dpgrs.io.tables import table_samples
-from dpgrs.io.tables.plain_columns import NotPlainError, plain_columns
+from dpgrs.io.tables.plain_columns import NotPlainError, plain_blocks, plain_columns
 from dpgrs.io.tables.table_samples import outcome_people, sample_outcomes
-from dpgrs.io.tables.tables import MISSING, number_of
+from dpgrs.io.tables.tables import BLANKS, MISSING, number_of, rows_of
 from nightly import at_night
 
 N_CHANGED = 400
@@ -54,12 +56,15 @@ def line_by_line(monkeypatch, target):
     monkeypatch.setattr(target, refuse)
 
 
-@pytest.mark.parametrize("separator", ["\t", ",", at_night(";"), " "])
-def test_outcomes__changed_tables_are_read_as_line_by_line(tmp_path, monkeypatch, separator):
+@pytest.mark.parametrize(
+    ("separator", "quote"), [("\t", ""), (",", ""), (",", '"'), at_night((";", "")), (" ", "")]
+)
+def test_outcomes__changed_tables_are_read_as_line_by_line(tmp_path, monkeypatch, separator, quote):
     monkeypatch.setattr(table_samples, "MOST_CELLS", 12)
     monkeypatch.setattr(module, "BLOCK_BYTES", 40)
     rng, path, n_plain = np.random.default_rng(ord(separator)), tmp_path / "y.tsv", 0
-    rows = [["IID", "a", "b"], *([f"P{i}", f"{i / 3:.3f}", "NA" if i % 3 else str(-i)] for i in range(9))]
+    names = [f"{quote}{name}{quote}" for name in ("IID", "a", "b")]
+    rows = [names, *([f"{quote}P{i}{quote}", f"{i / 3:.3f}", "NA" if i % 3 else str(-i)] for i in range(9))]
     text = "".join(f"{separator.join(row)}\n" for row in rows)
     people = {f"P{i}" for i in range(1, 9)}
     for number in range(N_CHANGED):
@@ -140,9 +145,24 @@ def test_plain_columns__numbers_are_those_of_other_readers(tmp_path, cell):
     except NotPlainError:
         return
     number = number_of(cell.strip())
-    expected = np.nan if cell.strip() in MISSING or number == -9 else number
+    expected = np.nan if cell.strip() in MISSING else number
     assert cell.strip() in MISSING or np.isfinite(number)
     np.testing.assert_array_equal(values, [[expected]])
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    rows=st.lists(st.text(alphabet='x1",;\t \r\u00a0', max_size=8), max_size=4), mark=st.sampled_from("\t,; ")
+)
+def test_plain_blocks__any_text_as_rows_of_has_it(tmp_path_factory, rows, mark):
+    path = tmp_path_factory.mktemp("plain") / "t"
+    path.write_text(f"s{mark}a{mark}b\n" + "\n".join(rows), newline="")
+    try:
+        parts = [[column.to_pylist() for column in columns] for columns, _ in plain_blocks(path, range(3))]
+    except NotPlainError:
+        return
+    found = [[cell.strip(BLANKS) for cell in row] for part in parts for row in zip(*part, strict=True)]
+    assert [row for row in found if any(row)] == [cells for _, cells in rows_of(path)][1:]
 
 
 def test_tables__are_read_without_pyarrow(tmp_path, monkeypatch):

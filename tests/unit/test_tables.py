@@ -1,8 +1,6 @@
 import re
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from dpgrs.errors import DpgrsError
 from dpgrs.io.sites import read_sites
@@ -13,7 +11,7 @@ from dpgrs.io.tables.people import find_people, read_consent, read_ids, read_pai
 from dpgrs.io.tables.phenotypes import read_outcomes, read_scales
 from dpgrs.io.tables.real_tables import read_real_table
 from dpgrs.io.tables.table_samples import outcome_people
-from dpgrs.io.tables.tables import describe_mismatch, header_of, ids_of, read_populations, rows_of
+from dpgrs.io.tables.tables import describe_mismatch, header_of, read_populations, rows_of
 from dpgrs.study.traits import read_traits
 from dpgrs_papers.tabular.feature_tables import read_feature_table
 
@@ -79,56 +77,6 @@ def test_rows_of__raise_on_a_row_that_does_not_end(write, monkeypatch, name):
     for text in ("9" * 500, *([f'"{"b" * 50}\n"' + ',"c\n"' * 20] if mark == "," else [])):
         with pytest.raises(DpgrsError, match="a row must have at most 100 characters, got more"):
             list(rows_of(write(f"{short}x{mark}{text}\n", name)))
-
-
-def outcome_of(read):
-    """Return what a reader gives, or the words with which it refuses."""
-    try:
-        return list(read())
-    except DpgrsError as error:
-        return str(error)
-
-
-def lines_of(path, place):
-    """Return the lines below the names that both readers give, or what both refuse."""
-    wanted = outcome_of(lambda: [(line, cells[place], cells) for line, cells in rows_of(path)][1:])
-    found = outcome_of(lambda: [(line, sample, cells()) for line, sample, cells in ids_of(path, place)])
-    assert found == wanted
-    return found
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "place"),
-    [
-        ("t.tsv", "sample\ta\tb\t\nHG1\t1\t2\n\n\t\t\nHG2\t\t3\t\t\n HG3 \t1\tNA\r\n", 0),
-        ("t.tsv.gz", "# note\n#FID\tIID\ta\r\nF\tHG1\t1\r\n\tHG2\t2\r\n", 1),
-        ("t.csv", 'sample,"a",b\nHG1,1,2\n"HG2",1,2\n"HG3",",",2\nHG4,"two\nlines",2\n', 0),
-        ("t.csv", '"sample","a"\n"HG,1",1\n"HG2",2\n"H""G3",3\n"HG4" ,4\nHG"5,6\n', 0),
-        ("t.txt", "IID a b\nHG1  1 2 \n  HG2 1 2\nHG3 1 2\u00a0\nHG4\t 1 2\n", 0),
-        ("old.tsv", "sample\ta\rHG1\t1\rHG2\t2\r", 0),
-        ("marked.tsv", "\ufeffsample\ta\nHG1\t1\n", 0),
-    ],
-)
-def test_ids_of__lines_as_rows_of_has_them(write, name, text, place):
-    assert len(lines_of(write(text, name), place)) > 0
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["s\ta\nx\n", "s\ta\nx\t1\t2\n", "s a b\nx  1\n", "s a b\nx 1 \n", 's,a\n"x,1\n', 's,a\n"x"1,2\n'],
-)
-def test_ids_of__refuses_what_rows_of_refuses(write, text):
-    assert lines_of(write(text), 0).startswith("`")
-
-
-@settings(max_examples=300, deadline=None)
-@given(
-    rows=st.lists(st.text(alphabet='x1",;\t \r\u00a0', max_size=8), max_size=4), mark=st.sampled_from("\t,; ")
-)
-def test_ids_of__any_text_as_rows_of_has_it(tmp_path_factory, rows, mark):
-    path = tmp_path_factory.mktemp("ids") / "t"
-    path.write_text(f"s{mark}a{mark}b\n" + "\n".join(rows), newline="")
-    lines_of(path, 0)
 
 
 def test_header_of__raise_on_more_columns_than_anybody_has():

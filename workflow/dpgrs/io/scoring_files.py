@@ -4,9 +4,6 @@ Columns are recognised by the names of the two formats: https://www.pgscatalog.o
 and https://github.com/EBISPOT/gwas-summary-statistics-standard
 """
 
-import codecs
-import re
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -31,9 +28,9 @@ from dpgrs.io.effect_types import COLUMNS as TYPE_COLUMNS
 from dpgrs.io.effects_head import Head, head_of
 from dpgrs.io.genome_builds import KEY, LENGTHS, BuildCheck
 from dpgrs.io.known_positions import POSITIONS
+from dpgrs.io.tables.plain_columns import NotPlainError, plain_blocks
 from dpgrs.io.tables.tables import (
     MISSING,
-    REMARK,
     find_column,
     header_of,
     plain_name,
@@ -58,7 +55,6 @@ NEEDED = {"contig": "chr_name", "position": "chr_position", "effect_allele": "ef
 ROWS_AT_A_TIME = 2**18
 # Bytes on disk: a larger file is read row by row.
 LARGEST_AT_ONCE = 2**26
-_REMARK = re.compile(REMARK.pattern.encode())
 
 
 @dataclass(frozen=True)
@@ -86,7 +82,7 @@ class EffectsFile:
     def parts(self) -> Iterator["EffectRows"]:
         """Yield the rows in blocks, in the order of the file; refuse a row of another length."""
         used = sorted({*self.columns.values(), *self.weights.values(), *self.types.values()})
-        cells = _all_at_once(self.path, self.names, used)
+        cells = _all_at_once(self.path, used)
         if cells is not None:
             yield self._rows(cells, 1)
             return
@@ -283,39 +279,20 @@ def known_rows(contig: np.ndarray, position: np.ndarray, ids: np.ndarray) -> dic
     return {"contig": contig[near], "position": position[near], "id": ids[near]}
 
 
-def _all_at_once(path: Path | str, names: list[str], used: list[int]) -> dict[int, Any] | None:
-    """Return columns of a table with tabs by index; None if its rows must be read one by one."""
+def _all_at_once(path: Path | str, used: list[int]) -> dict[int, Any] | None:
+    """Return columns of a table by index; None if its rows must be read one by one."""
     try:
-        import pyarrow as pa
-        import pyarrow.compute as pc
-        from pyarrow import csv
-    except ModuleNotFoundError:
-        return None
-    try:
-        data = Path(path).read_bytes() if Path(path).stat().st_size <= LARGEST_AT_ONCE else b""
-        if data[:2] == b"\x1f\x8b":
-            from isal import igzip
-
-            data = igzip.decompress(data)
-        data = data.removeprefix(codecs.BOM_UTF8)
-        at, end = 0, data.find(b"\n")
-        while end >= 0 and _REMARK.match(data, at, end):
-            at, end = end + 1, data.find(b"\n", end + 1)
-        is_plain = end >= 0 and b'"' not in data and b"\r" not in data
-        if not is_plain or data[at:end].decode().split("\t") != names:
+        if Path(path).stat().st_size > LARGEST_AT_ONCE:
             return None
-        table = csv.read_csv(
-            pa.py_buffer(data[at:]),
-            read_options=csv.ReadOptions(use_threads=False, block_size=max(len(data), 1)),
-            parse_options=csv.ParseOptions(delimiter="\t", quote_char=False),
-            convert_options=csv.ConvertOptions(
-                column_types={name: pa.string() for name in names},
-                include_columns=[names[column] for column in used],
-                strings_can_be_null=False,
-            ),
-        )
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError, pa.ArrowInvalid):
+        blocks = [columns for columns, _ in plain_blocks(path, used)]
+    except (OSError, NotPlainError):
         return None
-    columns = {column: cells.combine_chunks() for column, cells in zip(used, table.columns, strict=True)}
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    columns = {
+        column: pa.chunked_array([chunk for array in arrays for chunk in array.chunks]).combine_chunks()
+        for column, arrays in zip(used, zip(*blocks, strict=True), strict=False)
+    }
     # A line of only blanks is no row.
-    return None if pc.any(pc.equal(columns[used[0]], "")).as_py() else columns
+    return None if not columns or pc.any(pc.equal(columns[used[0]], "")).as_py() else columns

@@ -5,13 +5,13 @@ pyarrow are left to the readers that go line by line: they name the line.
 """
 
 import codecs
-import gzip
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
+from isal import igzip, igzip_lib
 
 from dpgrs.io.tables.tables import LONGEST_LINE, MISSING, QUOTING, is_gzip, rows_of, separator_of
 
@@ -34,21 +34,22 @@ def plain_columns(
     texts: Sequence[int],
     numbers: Sequence[int] = (),
     joins: bool = False,
+    missing: Collection[str] = MISSING,
 ) -> Iterator[tuple[list["pa.ChunkedArray"], np.ndarray]]:
-    """Yield columns of text, and (n_lines, n_numbers) float64, NaN where `MISSING`, of some lines at a time.
+    """Yield columns of text, and (n_lines, n_numbers) float64 with NaN if `missing`, of some lines at a time.
 
     `texts` and `numbers` are indices of columns; a column is in one of them. `n_skipped` lines are above the
     first that is read. Empty lines are left out. With `joins`, other readers take several blanks and tabs for
     one separator: then only a table with one between two cells, and none beside a line's end, is plain.
 
-    Not plain is a table with a line of more or fewer cells, a quote in CSV, text that is not UTF-8, a
-    carriage return within a line, or a number that is not finite or has another form than
+    Not plain is a table with a line of more or fewer cells, a quote within a cell of CSV, text that is not
+    UTF-8, a carriage return within a line, or a number that is not finite or has another form than
     `dpgrs.io.tables.tables.number_of` reads.
     """
     if max(*texts, *numbers, 0) >= n_columns:
         raise NotPlainError
-    opened: Any = gzip.open if is_gzip(Path(path)) else open
     try:
+        opened: Any = igzip.open if is_gzip(Path(path)) else open
         with opened(path, "rb") as file:
             for _ in range(n_skipped):
                 _require_plain(file.readline(LONGEST_LINE), separator, joins=joins)
@@ -56,13 +57,13 @@ def plain_columns(
                 _require_plain(block, separator, joins=joins)
                 if block.startswith(codecs.BOM_UTF8):  # of which pyarrow reads nothing
                     raise NotPlainError
-                yield _columns(block, separator, n_columns, texts, numbers)
-    except (OSError, EOFError, zlib.error, ValueError, ImportError) as error:
+                yield _columns(block, separator, n_columns, texts, numbers, missing)
+    except (OSError, EOFError, zlib.error, igzip_lib.error, ValueError, ImportError) as error:
         raise NotPlainError from error
 
 
 def plain_blocks(
-    path: Path | str, texts: Sequence[int], numbers: Sequence[int] = ()
+    path: Path | str, texts: Sequence[int], numbers: Sequence[int] = (), *, missing: Collection[str] = MISSING
 ) -> Iterator[tuple[list["pa.ChunkedArray"], np.ndarray]]:
     """Yield what `plain_columns` does of the lines below the names of a table."""
     line, header = next(rows_of(path))
@@ -75,6 +76,7 @@ def plain_blocks(
         texts=texts,
         numbers=numbers,
         joins=separator == " ",
+        missing=missing,
     )
 
 
@@ -107,8 +109,8 @@ def _require_plain(text: bytes, separator: str, *, joins: bool) -> None:
     mark, is_plain = separator.encode(), text.isascii() or "\u00a0" not in text.decode()
     is_plain &= b"\0" not in text
     is_plain &= b"\r" not in text or text.count(b"\r") == text.count(b"\r\n")
-    if separator in QUOTING:
-        is_plain &= b'"' not in text
+    if separator in QUOTING and b'"' in text:
+        is_plain &= _has_plain_quotes(np.frombuffer(b"\n" + text + b"\n", np.uint8), mark)
     if joins:
         other = b"\t" if mark == b" " else b" "
         # Blanks, tabs and ends of lines; other control characters are in no name.
@@ -119,8 +121,23 @@ def _require_plain(text: bytes, separator: str, *, joins: bool) -> None:
         raise NotPlainError
 
 
+def _has_plain_quotes(text: np.ndarray, mark: bytes) -> bool:
+    """Return whether quotes stand around whole cells of one line, as R and spreadsheets write them."""
+    quotes = np.flatnonzero(text == ord('"'))
+    beside = np.stack([text[quotes - 1], text[quotes + 1]])
+    is_edge = np.isin(np.arange(256), [*mark, *b"\r\n"])[beside]
+    has_blank = np.isin(np.arange(256), [*b' \t"'])[beside]
+    n_of_line = np.bincount(np.searchsorted(np.flatnonzero(text == ord("\n")), quotes))
+    return bool(is_edge.any(axis=0).all() and not has_blank.any() and not (n_of_line % 2).any())
+
+
 def _columns(
-    block: bytes, separator: str, n_columns: int, texts: Sequence[int], numbers: Sequence[int]
+    block: bytes,
+    separator: str,
+    n_columns: int,
+    texts: Sequence[int],
+    numbers: Sequence[int],
+    missing: Collection[str],
 ) -> tuple[list["pa.ChunkedArray"], np.ndarray]:
     import pyarrow as pa
     from pyarrow import csv
@@ -134,11 +151,13 @@ def _columns(
             block_size=len(block) + 1,
             use_threads=False,
         ),
-        parse_options=csv.ParseOptions(delimiter=separator, quote_char=False),
+        parse_options=csv.ParseOptions(
+            delimiter=separator, quote_char='"' if separator in QUOTING else False, double_quote=False
+        ),
         convert_options=csv.ConvertOptions(
             column_types=kinds,
             include_columns=[str(column) for column in used],
-            null_values=sorted(MISSING),
+            null_values=sorted(missing),
             strings_can_be_null=False,
         ),
     )

@@ -118,7 +118,7 @@ def _plain_blocks(path: str, names: list[str], texts: list[str], numbers: list[s
     """Yield the rows of a plain table of text; any other is left to the reader that names its lines."""
     first = 1
     indices = ([names.index(name) for name in columns] for columns in (texts, numbers))
-    for columns, values in plain_blocks(path, *indices):
+    for columns, values in plain_blocks(path, *indices, missing=()):
         cells = [column.to_pylist() for column in columns]
         is_plain = all(text and text == text.strip(BLANKS) for column in cells for text in column)
         if not (is_plain and (np.abs(values) <= LARGEST_VALUE).all()):  # NaN is not

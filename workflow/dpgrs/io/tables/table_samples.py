@@ -6,7 +6,7 @@ statement about all people from the chosen ones is wrong with a probability of 1
 
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
-from operator import itemgetter
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,7 +33,6 @@ from dpgrs.io.tables.tables import (
     MISSING_NUMBER,
     add_once,
     header_of,
-    ids_of,
     numbers_of,
     require_people,
     rows_of,
@@ -43,6 +42,7 @@ from dpgrs.public_random import generator
 
 # Of text all columns, of Parquet those that are used: some seconds. A table of no more is read whole.
 MOST_CELLS = 1_000_000
+ROWS_TOGETHER = 1000  # of text that is split into cells
 FALSE_ALARM = 1e-12
 
 
@@ -83,13 +83,8 @@ def outcome_people(path: Path | str) -> list[str]:
     header = header_of(rows_of(path), path)
     sample, _, _ = text_names(header, path)
     with suppress(NotPlainError):
-        blocks = [ids for ids, _ in _plain_blocks(path, [sample])]
-        return _each_once([name for ids in blocks for name in ids])
-    lines = {}
-    for line, name, _ in ids_of(path, sample):
-        add_once(lines, name, path, line)
-    require_people(lines, path)
-    return list(lines)
+        return _each_once([name for ids, _ in _plain_blocks(path, [sample]) for name in ids])
+    return [name for ids, _ in _row_blocks(path, sample) for name in ids]
 
 
 def share_error(n_chosen: Any, n_people: Any) -> np.ndarray:
@@ -116,35 +111,6 @@ def describe_chosen(table: pd.DataFrame) -> pd.DataFrame:
     return describe_scale(table).assign(is_raw=(n_values >= FEWEST_OBSERVED) & (is_far | is_code))
 
 
-class Reservoir:
-    """Chooses some of things that come one by one, each with the same probability (reservoir sampling).
-
-    It chooses `most`, at least 1, or everything if there are no more. `chosen` has no order; `n_seen` things
-    came so far.
-    """
-
-    def __init__(self, most: int) -> None:
-        self.chosen, self._most, self.n_seen, self._random = [], most, 0, _chooser()
-
-    def add(self, thing: Any) -> None:
-        """Take the next thing."""
-        self.n_seen += 1
-        is_free = self.n_seen <= self._most
-        index = len(self.chosen) if is_free else int(self._random.random() * self.n_seen)
-        self.chosen[index : index + 1] = [thing] if index < self._most else []
-
-    def places(self, n_things: int) -> np.ndarray:
-        """Return the place in `chosen` that each of the next things takes, (n_things,) int64, as `add` does.
-
-        A later thing takes the place of an earlier one; from `most` on there is no place.
-        """
-        numbers = self.n_seen + np.arange(1, n_things + 1)
-        self.n_seen += n_things
-        slots, is_late = numbers - 1, numbers > self._most
-        slots[is_late] = (self._random.random(np.count_nonzero(is_late)) * numbers[is_late]).astype(np.int64)
-        return slots
-
-
 def choose_rows(row_numbers: np.ndarray, most: int) -> np.ndarray:
     """Return `most` of the ascending numbers of rows, chosen at random, or all if there are no more."""
     if len(row_numbers) <= most:
@@ -162,57 +128,57 @@ def _of_text(path: Path | str, columns: Columns, people: Collection[str] | None)
     column_of, names = dict(zip(all_names, outcomes, strict=True)), picked(all_names, columns, path)
     used, most = [column_of[name] for name in names], max(MOST_CELLS // len(header), 1)
     try:
-        ids, n_eligible, chosen, values = _of_plain_text(path, sample, used, people, most)
+        ids, n_eligible, rows, values = _choose(_plain_blocks(path, [sample], used), people, most)
+        _each_once(ids)
     except NotPlainError:
-        ids, n_eligible, chosen, values = _of_any_text(path, sample, used, names, people, most)
+        ids, n_eligible, rows, chosen = _choose(_row_blocks(path, sample), people, most)
+        values = np.empty((len(chosen) if len(ids) > most else 0, len(used)))
+        for row, (line, cells) in zip(values, chosen, strict=False):
+            row[:] = numbers_of([cells[column] for column in used], names, path, line)
     require_size(path, n_people=len(ids), n_values=len(ids) * len(names))
     if len(ids) <= most:
         return None
-    table = pd.DataFrame(values, index=sample_index(chosen), columns=names)
-    return TableSample(ids, n_eligible, table)
+    index = sample_index(ids[row] for row in rows)
+    return TableSample(ids, n_eligible, pd.DataFrame(values, index=index, columns=names))
 
 
-def _of_plain_text(
-    path: Path | str, sample: int, used: Sequence[int], people: Collection[str] | None, most: int
-) -> tuple[list[str], int, list[str], np.ndarray]:
-    """Return all ids, how many may be chosen, those chosen and (n_chosen, n_used) their values."""
-    ids, candidates = [], Reservoir(most)
-    rows, values = np.full(most, -1), np.empty((most, len(used)))
-    for block_ids, block in _plain_blocks(path, [sample], used):
+def _choose(
+    blocks: Iterator[tuple[list[str], np.ndarray]], people: Collection[str] | None, most: int
+) -> tuple[list[str], int, np.ndarray, np.ndarray]:
+    """Return all ids, how many are eligible, and row numbers and entries of those chosen, in file order.
+
+    Each has the same probability, though blocks come one by one (reservoir sampling).
+    """
+    ids, n_seen, random = [], 0, _chooser()
+    rows, entries = np.full(most, -1), None
+    for block_ids, block in blocks:
+        if entries is None:
+            entries = np.empty((most, *block.shape[1:]), dtype=block.dtype)
         eligible = np.arange(len(block_ids))
         if people is not None:
             eligible = eligible[list(map(people.__contains__, block_ids))]
-        slots = candidates.places(len(eligible))
+        numbers = n_seen + np.arange(1, len(eligible) + 1)
+        n_seen += len(eligible)
+        slots, is_late = numbers - 1, numbers > most
+        slots[is_late] = (random.random(np.count_nonzero(is_late)) * numbers[is_late]).astype(np.int64)
         has_slot = slots < most
-        # Of several rows with one place numpy takes the last.
+        # Of several rows in one slot numpy takes the last.
         rows[slots[has_slot]] = len(ids) + eligible[has_slot]
-        values[slots[has_slot]] = block[eligible[has_slot]]
+        entries[slots[has_slot]] = block[eligible[has_slot]]
         ids += block_ids
     order = np.argsort(rows)[np.count_nonzero(rows < 0) :]
-    return _each_once(ids), candidates.n_seen, [ids[row] for row in rows[order]], values[order]
+    return ids, n_seen, rows[order], [] if entries is None else entries[order]
 
 
-def _of_any_text(
-    path: Path | str,
-    sample: int,
-    used: Sequence[int],
-    names: Sequence[str],
-    people: Collection[str] | None,
-    most: int,
-) -> tuple[list[str], int, list[str], np.ndarray]:
-    """Return the same of any table, line by line; refuse repeated ids and cells that are no numbers."""
-    lines, candidates = {}, Reservoir(most)
-    for line, name, cells in ids_of(path, sample):
-        add_once(lines, name, path, line)
-        if people is None or name in people:
-            candidates.add((line, name, cells))
+def _row_blocks(path: Path | str, sample: int) -> Iterator[tuple[list[str], np.ndarray]]:
+    """Yield ids, and (n_ids,) pairs of line and cells, of some rows at a time; refuse repeated ids."""
+    rows, lines = rows_of(path), {}
+    header_of(rows, path)
+    while batch := list(islice(rows, ROWS_TOGETHER)):
+        for line, cells in batch:
+            add_once(lines, cells[sample], path, line)
+        yield [cells[sample] for _, cells in batch], np.fromiter(batch, dtype=object, count=len(batch))
     require_people(lines, path)
-    chosen = sorted(candidates.chosen, key=itemgetter(0)) if len(lines) > most else []
-    values = np.empty((len(chosen), len(used)))
-    for person, (line, _, cells) in enumerate(chosen):
-        row = cells()
-        values[person] = numbers_of([row[column] for column in used], names, path, line)
-    return list(lines), candidates.n_seen, [name for _, name, _ in chosen], values
 
 
 def _plain_blocks(

@@ -11,7 +11,6 @@ import re
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import IO, Any
@@ -115,26 +114,6 @@ def column_names(path: Path | str) -> list[str]:
     return header_of(iter([(1, names)]), path)
 
 
-def ids_of(path: Path | str, column: int) -> Iterator[tuple[int, str, Callable[[], list[str]]]]:
-    """Yield the number of each line below the names, its cell in a column, and a function for all its cells.
-
-    Lines and refusals are those of `rows_of`, in a small part of the time: most lines are not split, but
-    their cells counted.
-    """
-    with _opened(Path(path)) as (first, lines):
-        mark, width, texts = _separator(first), None, chain([first], lines)
-        for text in texts:
-            line, cell = lines.number, width and _cell_of(text, mark, width, column)
-            if cell:
-                yield line, cell, partial(_cells_of, text, mark, width, path, line)
-            # In CSV a row may go on in the next lines, which are taken here.
-            elif cells := _fitted(next(_split(mark, chain([text], texts))), width, path, line):
-                if width:
-                    yield line, cells[column], partial(list, cells)
-                width = len(cells)
-            lines.size = 0
-
-
 def separator_of(path: Path | str) -> str:
     """Return the separator that the first line of a table shows."""
     with _opened(Path(path)) as (first, _):
@@ -183,28 +162,6 @@ def _fitted(cells: list[str], width: int | None, path: Path | str, line: int) ->
             "Mend the line, or fetch the file again if it was cut off."
         )
     return cells[:width]
-
-
-def _cells_of(text: str, mark: str, width: int, path: Path | str, line: int) -> list[str]:
-    """Return the cells of a row that is one line."""
-    try:
-        return _fitted(next(_split(mark, [text])), width, path, line)
-    except csv.Error:
-        raise _no_text(path) from None
-
-
-def _cell_of(text: str, mark: str, width: int, column: int) -> str | None:
-    """Return a cell of a line as long as the first, which is not split; None if only splitting finds it."""
-    if mark == " ":
-        text = text.rstrip(BLANKS)
-    if text[:1] in mark + BLANKS or text.count(mark) != width - 1 or (mark == " " and "  " in text):
-        return None
-    if mark in QUOTING and '"' in text:
-        # Only names and ids are in quotes, as R writes them.
-        before, cell, behind = text.split('"', 2) if text.count('"') == 2 else ("", mark, "")
-        is_plain = column == 0 and not before and mark not in cell and behind[:1] == mark
-        return cell.strip(BLANKS) if is_plain else None
-    return text.split(mark, column + 1)[column].strip(BLANKS)
 
 
 @contextmanager

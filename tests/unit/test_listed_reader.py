@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from dpgrs.genotypes.bits import pack, word_count
-from dpgrs.io._listed_kernels import NO_ALLELE, pack_bed, pack_calls, pack_counts
+from dpgrs.io._listed_kernels import NO_ALLELE, pack_calls, pack_counts
 
 
 @pytest.mark.parametrize("needs_phase", [True, False])
@@ -36,21 +36,15 @@ def test_pack_calls__names_the_first_call_without_phase():
 
 
 @pytest.mark.parametrize("n_people", [1, 31, 32, 75])
-def test_pack_counts_and_bed__give_the_same_bits(n_people):
+def test_pack_counts__gives_the_bits_of_counts(n_people):
     rng, n_words = np.random.default_rng(n_people), word_count(2 * n_people)
     counts = rng.choice(np.array([0, 1, 2, -9], dtype=np.int8), (5, n_people))
     filled_up = np.zeros((5, 32 * n_words), dtype=np.int8)
     filled_up[:, :n_people] = counts
-    codes = np.zeros((5, 32 * n_words), dtype=np.uint8)  # 00, which is two copies, fills up the last byte
-    codes[:, :n_people] = np.array([3, 2, 0, 1], dtype=np.uint8)[np.where(counts < 0, 3, counts)]
-    code_bits = np.stack([codes & 1, codes >> 1], axis=2).reshape(5, -1)
     expected = [
         pack(np.stack([counts == 2, counts >= 1], axis=2).reshape(5, -1)).tolist(),
         pack(np.repeat(counts < 0, 2, axis=1)).tolist(),
     ]
     planes = np.full((2, 5, n_words), 7, dtype=np.uint64)
     pack_counts(filled_up.view(np.uint64), *planes)
-    assert planes.tolist() == expected
-    planes[:] = 7
-    pack_bed(pack(code_bits), n_people, *planes)
     assert planes.tolist() == expected

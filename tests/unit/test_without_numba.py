@@ -66,7 +66,6 @@ def test_kernels_of_calls__by_numpy(n_people):
     counts = np.zeros((6, 32 * words), dtype=np.int8)
     counts[:, :n_people] = rng.choice([0, 1, 2, -9], (6, n_people))
     same(_listed_kernels, "pack_counts", counts.view(np.uint64), filled=planes)
-    same(_listed_kernels, "pack_bed", rng.bit_generator.random_raw((6, words)), n_people, filled=planes)
     dosages = rng.choice([-1, 0, 0.1, 0.5, 1, 1.5, 1.7, 2], (6, n_people))
     same(_listed_kernels, "pack_dosages", dosages, filled=[((6, n_people), np.uint16), *planes])
     halves = (np.arange(n_people) + rng.choice([0.5, 0.25], (6, n_people))).astype(np.float32) / 4096

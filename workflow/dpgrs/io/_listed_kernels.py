@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dpgrs.genotypes.bits import EVEN_BITS, PEOPLE_OF_WORD, WORD_BITS, pack, unpack
+from dpgrs.genotypes.bits import PEOPLE_OF_WORD, pack
 from dpgrs.genotypes.compiled import compiled
 from dpgrs.genotypes.dosages import DTYPE, STEPS_PER_ALLELE, dosage_steps, nearest_planes
 
@@ -115,39 +115,6 @@ def pack_counts(counts, haplotypes, missing):
                 bits |= pairs << (_SIXTEEN * np.uint64(group))
                 dots |= gaps << (_SIXTEEN * np.uint64(group))
             haplotypes[row, word], missing[row, word] = bits, dots
-
-
-def plain_pack_bed(codes, n_people, haplotypes, missing):
-    """Do the same as `pack_bed`, by numpy."""
-    high_and_low = unpack(codes, 2 * n_people).astype(bool)
-    low, high = high_and_low[:, ::2], high_and_low[:, 1::2]
-    haplotypes[:] = pack(np.stack([~low & ~high, ~low], axis=2).reshape(len(codes), -1))
-    missing[:] = pack(np.repeat(low & ~high, 2, axis=1))
-
-
-@compiled(plain=plain_pack_bed)
-def pack_bed(codes, n_people, haplotypes, missing):
-    """Pack the two-bit codes of a ``.bed``: 00 is two copies of A1, 10 one, 11 none, and 01 is missing.
-
-    Parameters
-    ----------
-    codes : (n_rows, n_words) uint64, as in the file; bits beyond the last person may be anything.
-    n_people : int
-    haplotypes, missing : (n_rows, n_words) uint64, filled; a heterozygote has A1 second.
-    """
-    n_last = np.uint64(2 * n_people % WORD_BITS)
-    all_bits = ~np.uint64(0)
-    used = (_ONE << n_last) - _ONE if n_last else all_bits
-    last = haplotypes.shape[1] - 1
-    for row in range(haplotypes.shape[0]):
-        for word in range(haplotypes.shape[1]):
-            low, high = codes[row, word] & EVEN_BITS, (codes[row, word] >> _ONE) & EVEN_BITS
-            carried = ~low & EVEN_BITS
-            unknown = low & ~high
-            haplotypes[row, word] = (carried & ~high) | (carried << _ONE)
-            missing[row, word] = unknown | (unknown << _ONE)
-        haplotypes[row, last] &= used
-        missing[row, last] &= used
 
 
 def plain_pack_dosages(dosages, steps, haplotypes, missing):

@@ -1,7 +1,7 @@
-"""The calls of .bed files, and the calls and dosages of .pgen files, which pgenlib decodes."""
+"""The calls of .bed files, and the calls and dosages of .pgen files, as pgenlib decodes them."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,44 +15,9 @@ from dpgrs.io.vcf.text import COPY_AGAIN
 if TYPE_CHECKING:
     from dpgrs.io.listed_reader import BitsOf, CallsOf, DosagesOf
 
-# Copies of A1 in the four calls of each byte, the lowest bits first; 01 is missing.
-_COPIES = np.array([2, -9, 1, 0], dtype=np.int8)[np.arange(256)[:, np.newaxis] >> np.arange(0, 8, 2) & 3]
-_CALLS_OF_BYTE = np.ascontiguousarray(_COPIES).view(np.uint32).ravel()
-_MAGIC_BYTES = 3
+_MAGIC_BYTES = 3  # of a .bed
 # Bytes of calls that are decoded together, in buffers that are kept: fresh memory costs more than decoding.
 _BUFFER_BYTES = 2**22
-_MOST_ROWS = 512  # the kernel reads at most 1024 pieces at once
-
-
-def bed_bits(path: Path, *, n_samples: int, n_alts: np.ndarray) -> "BitsOf":
-    """Return a function that packs the calls of records of a ``.bed``; `n_alts` are ALTs a record."""
-    from dpgrs.io._listed_kernels import pack_bed  # brings numba, which takes 0.3 s
-
-    rows_of = _BedRows(path, n_samples)
-
-    def pack_records(
-        records: np.ndarray, alleles: np.ndarray, haplotypes: np.ndarray, missing: np.ndarray
-    ) -> None:
-        for block, codes in rows_of.blocks(records):
-            pack_bed(codes, n_samples, haplotypes[block], missing[block])
-        haplotypes[alleles > 1] = 0  # the file knows no other ALT
-        _exchange_alleles(alleles == 0, n_samples, haplotypes, missing)
-
-    return pack_records
-
-
-def bed_counts(path: Path, *, n_samples: int, n_alts: np.ndarray) -> "DosagesOf":
-    """Return a function that reads int8 copies of ALT of a ``.bed``; allele numbers are all 1."""
-    rows_of, n_bytes = _BedRows(path, n_samples), -(-n_samples // 4)
-
-    def read(records: np.ndarray, alleles: np.ndarray | None) -> np.ndarray:
-        counts = np.empty((len(records), n_samples), dtype=np.int8)
-        for block, codes in rows_of.blocks(records):
-            calls = _CALLS_OF_BYTE[codes.view(np.uint8)[:, :n_bytes]]
-            counts[block] = calls.view(np.int8)[:, :n_samples]
-        return counts
-
-    return read
 
 
 def _exchange_alleles(
@@ -64,49 +29,16 @@ def _exchange_alleles(
         haplotypes[rows] = pack(np.ones(2 * n_samples, dtype=bool)) & ~(haplotypes[rows] | missing[rows])
 
 
-class _BedRows:
-    """The rows of a ``.bed`` as it lies on disk, a few at a time, in one buffer."""
-
-    def __init__(self, path: Path, n_samples: int) -> None:
-        self._path, self._n_samples = path, n_samples
-        self._n_bytes, n_words = -(-n_samples // 4), word_count(2 * n_samples)
-        n_rows = max(min(_BUFFER_BYTES // (8 * n_words), _MOST_ROWS), 1)
-        self._codes = np.zeros((n_rows, n_words), dtype=np.uint64)
-        self._rows = self._codes.view(np.uint8)[:, : self._n_bytes]
-
-    def blocks(self, records: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
-        """Yield slices of records and their (n, n_words) uint64 codes, which the next ones overwrite."""
-        n_last = self._n_samples % 4 or 4
-        with self._path.open("rb", buffering=0) as file:
-            for start in range(0, len(records), len(self._codes)):
-                block = slice(start, min(start + len(self._codes), len(records)))
-                rows = self._rows[: block.stop - start]
-                # Records that follow one another are read at once.
-                runs = np.split(np.arange(len(rows)), np.flatnonzero(np.diff(records[block]) != 1) + 1)
-                for run in runs:
-                    offset = _MAGIC_BYTES + int(records[start + run[0]]) * self._n_bytes
-                    pieces = list(rows[run[0] : run[-1] + 1])
-                    if os.preadv(file.fileno(), pieces, offset) < len(run) * self._n_bytes:
-                        raise DpgrsError(f"`{self._path}` is truncated or damaged. {COPY_AGAIN}")
-                # Bits beyond the last person are 0: the size does not distinguish 5 people from 8.
-                if (rows[:, -1].astype(np.int64) >> (2 * n_last)).any():
-                    fam = self._path.with_suffix(".fam").name
-                    raise DpgrsError(
-                        f"`{self._path}` has calls of more people than `{fam}` has lines. {COPY_AGAIN}"
-                    )
-                yield block, self._codes[: len(rows)]
-
-
-def pgen_counts(path: Path, *, n_samples: int, n_alts: np.ndarray) -> "DosagesOf":
-    """Do for a ``.pgen`` what `bed_counts` does for a ``.bed``, of any ALT."""
-    pgen = _open_pgen(path, n_samples, n_alts)
+def plink_counts(path: Path, *, n_samples: int, n_alts: np.ndarray) -> "DosagesOf":
+    """Return a function that reads int8 copies of an allele, below 0 if missing."""
+    read_counts, pgen = _counts_of(path, n_samples, n_alts)
 
     def read(records: np.ndarray, alleles: np.ndarray) -> np.ndarray:
         counts = np.empty((len(records), n_samples), dtype=np.int8)
+        if path.suffix == ".bed" or (alleles == 1).all():
+            read_counts(records, counts)
+            return counts
         with _damage_named(path):
-            if (alleles == 1).all():
-                pgen.read_list(records.astype(np.uint32), counts)
-                return counts
             for row, record, allele in zip(counts, records, alleles, strict=True):
                 pgen.read(int(record), row, int(allele))
         return counts
@@ -119,11 +51,12 @@ def pgen_calls(path: Path, *, n_samples: int, n_alts: np.ndarray) -> "CallsOf":
     return _calls_of(path, _open_pgen(path, n_samples, n_alts), n_samples)
 
 
-def pgen_bits(path: Path, *, n_samples: int, n_alts: np.ndarray) -> "BitsOf":
-    """Do for a ``.pgen`` what `bed_bits` does for a ``.bed``; where phase is known, it is kept."""
+def plink_bits(path: Path, *, n_samples: int, n_alts: np.ndarray) -> "BitsOf":
+    """Return a function that packs the calls of records; where phase is known, it is kept."""
     from dpgrs.io._listed_kernels import pack_calls, pack_counts  # brings numba, which takes 0.3 s
 
-    pgen, n_words = _open_pgen(path, n_samples, n_alts), word_count(2 * n_samples)
+    read_counts, pgen = _counts_of(path, n_samples, n_alts)
+    n_words, is_bed = word_count(2 * n_samples), path.suffix == ".bed"
     read_calls, has_phase = _calls_of(path, pgen, n_samples), pgen.hardcall_phase_present()
     step = max(_BUFFER_BYTES // (PEOPLE_OF_WORD * n_words), 1)
     counts = np.zeros((step, PEOPLE_OF_WORD * n_words), dtype=np.int8)
@@ -134,16 +67,38 @@ def pgen_bits(path: Path, *, n_samples: int, n_alts: np.ndarray) -> "BitsOf":
         for start in range(0, len(records), step):
             block = slice(start, start + step)
             some, planes = records[block], (haplotypes[block], missing[block])
-            if has_phase or (n_alts[some] > 1).any():
+            if not is_bed and (has_phase or (n_alts[some] > 1).any()):
                 row_records = np.arange(len(some))
                 pack_calls(*read_calls(some), row_records, alleles[block], -1, False, *planes)
                 continue
-            with _damage_named(path):
-                pgen.read_list(some.astype(np.uint32), counts)
+            read_counts(some, counts)
             pack_counts(counts[: len(some)].view(np.uint64), *planes)
+            planes[0][alleles[block] > 1] = 0  # a `.bed` knows no other ALT
             _exchange_alleles(alleles[block] == 0, n_samples, *planes)
 
     return pack_records
+
+
+def _counts_of(
+    path: Path, n_samples: int, n_alts: np.ndarray
+) -> tuple[Callable[[np.ndarray, np.ndarray], None], Any]:
+    """Return a function that fills int8 copies of the first ALT of some records, and the PgenReader."""
+    pgen = _open_pgen(path, n_samples, n_alts)
+    n_last, n_bytes = n_samples % 4, -(-n_samples // 4)
+
+    def fill(records: np.ndarray, counts: np.ndarray) -> None:
+        with _damage_named(path):
+            pgen.read_list(records.astype(np.uint32), counts)
+        if path.suffix == ".bed" and n_last:
+            # The size of the file does not distinguish 5 people from 8.
+            with path.open("rb", buffering=0) as file:
+                ends = (_MAGIC_BYTES + n_bytes * (record + 1) - 1 for record in records.tolist())
+                last = b"".join(os.pread(file.fileno(), 1, end) for end in ends)
+            if (np.frombuffer(last, np.uint8) >> (2 * n_last)).any():
+                fam = path.with_suffix(".fam").name
+                raise DpgrsError(f"`{path}` has calls of more people than `{fam}` has lines. {COPY_AGAIN}")
+
+    return fill, pgen
 
 
 def _calls_of(path: Path, pgen: Any, n_samples: int) -> "CallsOf":
@@ -179,7 +134,8 @@ def pgen_dosages(path: Path, *, n_samples: int, n_alts: np.ndarray) -> "DosagesO
 def _open_pgen(path: Path, n_samples: int, n_alts: np.ndarray) -> Any:
     from pgenlib import PgenReader
 
-    offsets = np.concatenate([[0], np.cumsum(n_alts + 1)]).astype(np.uintp)
+    n_alleles = np.full(len(n_alts), 2) if path.suffix == ".bed" else n_alts + 1
+    offsets = np.concatenate([[0], np.cumsum(n_alleles)]).astype(np.uintp)
     with _damage_named(path):
         return PgenReader(os.fsencode(path), n_samples, len(n_alts), None, offsets)
 

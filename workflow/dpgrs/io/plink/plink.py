@@ -16,7 +16,7 @@ import pandas as pd
 from dpgrs.errors import DpgrsError, shown
 from dpgrs.io.chromosomes import chromosome_name, is_chromosome, part_of_x
 from dpgrs.io.listed_reader import BitsOf, CallsOf, DosagesOf, ListedReader
-from dpgrs.io.plink.calls import bed_bits, bed_counts, pgen_bits, pgen_calls, pgen_counts, pgen_dosages
+from dpgrs.io.plink.calls import pgen_calls, pgen_dosages, plink_bits, plink_counts
 from dpgrs.io.plink.tables import (
     PlinkFiles,
     plink_files,
@@ -169,8 +169,7 @@ class _PlinkVariants:
         return pgen_calls(self._path, **self._sizes)  # a `.bed` has no phase, and is read by `bits`
 
     def bits(self) -> BitsOf:
-        decode = bed_bits if self._path.suffix == ".bed" else pgen_bits
-        return decode(self._path, **self._sizes)
+        return plink_bits(self._path, **self._sizes)
 
     def dosages(self) -> DosagesOf:
         read_dosages = pgen_dosages(self._path, **self._sizes)
@@ -185,8 +184,7 @@ class _PlinkVariants:
         return read
 
     def counts(self) -> DosagesOf:
-        decode = bed_counts if self._path.suffix == ".bed" else pgen_counts
-        return decode(self._path, **self._sizes)
+        return plink_counts(self._path, **self._sizes)
 
 
 def require_phase(path: Path, contig: str) -> None:

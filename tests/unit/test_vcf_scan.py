@@ -1,8 +1,7 @@
-"""Every line by compiled code, as plain Python, by numpy, cyvcf2 and in threads: the same rows and errors."""
+"""Every line by compiled code, as plain Python, by numpy, cyvcf2, in threads: the same rows and errors."""
 
 import importlib.util
 import sys
-from functools import partial
 from unittest import mock
 
 import numba
@@ -17,7 +16,6 @@ from dpgrs.genotypes.bits import pack
 from dpgrs.io import _packing_kernels
 from dpgrs.io.vcf import _kernels as kernels
 from dpgrs.io.vcf import scan as vcf_scan
-from dpgrs.io.vcf.parallel import ParallelScanner
 from dpgrs.io.vcf.scan import LineScanner
 from dpgrs.io.vcf.text import ContigText, record_error
 from vcf_files import record, vcf_text, write_bgzf, write_text
@@ -51,13 +49,11 @@ def outcome(
     is_phase_required=True,
     is_known_ref=False,
     is_compiled=True,
-    n_threads=None,
     **options,
 ):
     """Return all that reading gives, or the error's message."""
-    new = partial(ParallelScanner, n_threads=n_threads) if n_threads else LineScanner
     try:
-        scanner = new(
+        scanner = LineScanner(
             ContigText(path, "1"),
             n_samples=n_samples,
             is_phase_required=is_phase_required,

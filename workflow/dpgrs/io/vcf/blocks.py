@@ -11,7 +11,6 @@ import zlib
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -52,22 +51,18 @@ def line_blocks(
     offset: int = 0,
     n_bytes: int = BLOCK_BYTES,
     n_threads: int = N_THREADS,
-    n_held: int = 1,
-    pool: ThreadPoolExecutor | None = None,
 ) -> Iterator[tuple[np.ndarray, int, int]]:
     """Yield (text, start, stop) in order: the lines of BGZF, plain gzip or plain text.
 
     ``text[start:stop]``, uint8, is one line or more, the last with its newline unless it ends the file. It is
-    to be used before `n_held` further blocks are asked for.
+    to be used before the next block is asked for.
 
     `offset` is htslib's virtual offset of the first line, 0 if the file is not BGZF; `n_bytes` is the size to
-    aim at. A pool inflates BGZF beside its other work. DamagedError comes after all blocks that could be
-    inflated.
+    aim at. DamagedError comes after all blocks that could be inflated.
     """
     tail = np.empty(0, dtype=np.uint8)
-    free, in_use = [], deque()
-    inflated = _inflated(path, offset, n_bytes, n_threads=n_threads, n_held=n_held, pool=pool, free=free)
-    for buffer, n in inflated:
+    free = []
+    for buffer, n in _inflated(path, offset, n_bytes, n_threads=n_threads, free=free):
         text, start, stop = _joined(tail, buffer, _ROOM + n)
         end = _after_last_newline(text, start + len(tail), stop)
         if end is None:
@@ -78,9 +73,7 @@ def line_blocks(
             continue
         tail = text[end:stop].copy()
         yield text, start, end
-        in_use.append(buffer)
-        if len(in_use) == n_held:
-            free.append(in_use.popleft())
+        free.append(buffer)
     if len(tail):
         yield tail, 0, len(tail)
 
@@ -92,7 +85,7 @@ def is_bgzf(start: bytes) -> bool:
 
 def first_byte(path: Path, offset: int) -> int | None:
     """Return the first byte of the text from htslib's virtual offset in a BGZF file, or None at its end."""
-    inflated = _inflated(path, offset, 1, n_threads=1, n_held=1, pool=None, free=[])
+    inflated = _inflated(path, offset, 1, n_threads=1, free=[])
     buffer, _ = next(inflated, (None, 0))
     return None if buffer is None else buffer[_ROOM]
 
@@ -135,8 +128,6 @@ def _inflated(
     n_bytes: int,
     *,
     n_threads: int,
-    n_held: int,
-    pool: ThreadPoolExecutor | None,
     free: list[np.ndarray],
 ) -> Iterator[tuple[np.ndarray, int]]:
     """Yield (buffer, n): n bytes of text behind the buffer's room, in order.
@@ -150,11 +141,11 @@ def _inflated(
     )
     n_threads = n_threads if is_parted else 1
     room = n_bytes + _MAX_INFLATED if is_parted else n_bytes
-    free += [np.empty(_ROOM + room, dtype=np.uint8) for _ in range(n_threads + 1 + n_held)]
+    free += [np.empty(_ROOM + room, dtype=np.uint8) for _ in range(n_threads + 2)]
     pending = deque()
     inflater = _Inflater(path, is_parted=is_parted)
     # Parts without an offset must be read one after the other, by one thread.
-    with nullcontext(pool) if pool and is_parted else ThreadPoolExecutor(n_threads) as workers:
+    with ThreadPoolExecutor(n_threads) as workers:
         try:
             while True:
                 while free and (text_part := next(text_parts, None)):

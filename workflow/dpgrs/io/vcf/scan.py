@@ -74,16 +74,6 @@ class LineScanner:
         self.haploid_calls = 0
         self.calls_as_dosages = 0
 
-    @property
-    def n_lines(self) -> int:
-        """The number of lines read, also those of other contigs."""
-        return self._line
-
-    @property
-    def is_over(self) -> bool:
-        """Whether the contig has ended before its text, which is known if an index was used."""
-        return self._is_over
-
     def rows(self, n_rows: int, **options: Any) -> Iterator[tuple[Any, ...]]:
         """Yield (columns, haplotypes, missing), each of `n_rows` variants but the last, in file order.
 

@@ -104,7 +104,7 @@ class ContigReader:
     written (``any``). ``field`` is ``GT``, calls, or ``DS``, dosages. ``keep_filtered`` keeps records whose
     FILTER is neither PASS nor ``.``; ``known_ref`` refuses a record whose REF is provisional (``INFO/PR``);
     ``keeps_symbols`` makes an ALT that is no letters, such as ``*`` or ``<DEL>``, a row. ``is_compiled`` and
-    ``n_threads`` change no result.
+    ``n_threads``, which inflate, change no result.
 
     A call of one allele, as of male X, leaves the second haplotype missing if phase is required, for there is
     none; otherwise it counts twice. A dot is a missing call of two alleles.
@@ -153,21 +153,15 @@ class ContigReader:
         with the line (contig and position if the index was used) and the place of the sample.
         """
         text = self.text_of(self._header.path, self._contig)
-        scanner = self._scanner(text)
-        for columns, haplotypes, missing, *dosages in scanner.rows(n_variants):
+        scanner = scanner_of(self._field)(text, **self._options)
+        # Two threads inflate a file of one, too: then one thread scans all the time.
+        threads = {"n_threads": self._n_threads} if self._n_threads > N_THREADS else {}
+        for columns, haplotypes, missing, *dosages in scanner.rows(n_variants, **threads):
             self.n_records, self.haploid_calls = scanner.n_records, scanner.haploid_calls
             self.skipped, self.calls_as_dosages = scanner.skipped, scanner.calls_as_dosages
             self.missing_alleles += int(np.bitwise_count(missing).sum())
             yield VariantBatch(columns, haplotypes, missing, *dosages)
         self.n_records, self.skipped = scanner.n_records, scanner.skipped
-
-    def _scanner(self, text: Any) -> Any:
-        new_scanner = scanner_of(self._field)
-        if self._n_threads <= N_THREADS:
-            return new_scanner(text, **self._options)
-        from dpgrs.io.vcf.parallel import ParallelScanner
-
-        return ParallelScanner(text, n_threads=self._n_threads, new_scanner=new_scanner, **self._options)
 
 
 def scanner_of(field: str) -> Callable[..., Any]:

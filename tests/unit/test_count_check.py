@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from dpgrs.verify.count_check import count_problems
-from dpgrs.verify.prediction_check import DRAWN
+from dpgrs.verify.accuracy_check import DRAWN, count_problems
 
 SIGMA, BOUND, PREVALENCE = 20.0, 3.0, 0.2
 LOW, HIGH = PREVALENCE / (1 - PREVALENCE), (1 - PREVALENCE) / PREVALENCE

@@ -13,12 +13,12 @@ from dpgrs.privacy.accounting.exact_numbers import exact_text
 from dpgrs.release.open_release import refits
 from dpgrs.statement.effects_metadata import TRUNCATED_LD
 from dpgrs.verify.bundle import verify_release
+from dpgrs.verify.claim_check import number_problems
 from dpgrs.verify.draw_check import draw_problems
 from dpgrs.verify.folder_check import list_files
 from dpgrs.verify.input_check import ANCESTRY, SAME_ANCESTRY, input_problems
-from dpgrs.verify.ld_check import ld_problems
-from dpgrs.verify.number_check import number_problems
 from dpgrs.verify.sensitivity_check import sensitivity_problems
+from dpgrs.verify.statistics_check import ld_problems
 from forged_releases import STATEMENT, edit_statement, seal
 from forged_releases import digest as digest_of
 from golden_releases import CASES, GoldenStudy

@@ -13,8 +13,8 @@ from dpgrs.release import submission_template as template
 from dpgrs.release.case_counts import case_counts
 from dpgrs.release.submission import fill_template
 from dpgrs.statement.words import AT_FLOOR, NO_CASES
+from dpgrs.verify.accuracy_check import _case_entry_problems
 from dpgrs.verify.bundle import verify_release
-from dpgrs.verify.case_check import _entry_problems
 from forged_releases import seal
 from outcome_files import changed_outcomes
 from step_studies import N_VARIANTS, NAMES, Study
@@ -58,7 +58,7 @@ def test_entry_problems__few_rows_may_be_fewer_than_the_floor(n, known, problems
     }
     one = {"outcome": "a", "known": known, "cases": 20, "controls": known - 20}
     one |= {"known_sd": 30.0, "cases_sd": 40.0, "controls_sd": 50.0}
-    assert list(_entry_problems(statement, one)) == problems
+    assert list(_case_entry_problems(statement, one)) == problems
 
 
 def test_release__known_rows_at_their_floor_are_told_as_a_floor_everywhere(tmp_path, monkeypatch):

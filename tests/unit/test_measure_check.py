@@ -18,8 +18,8 @@ from dpgrs.release.constants import reference_sums
 from dpgrs.release.pgs_catalog import Constants
 from dpgrs.statement.content import PublicInput
 from dpgrs.verify import reference_check
+from dpgrs.verify.accuracy_check import scored_problems
 from dpgrs.verify.bundle import verify_release
-from dpgrs.verify.measure_check import scored_problems
 from forged_releases import edit, seal
 from release_data import OUTCOMES, SITES, make_bundle, make_content, make_terms
 

@@ -11,10 +11,10 @@ from dpgrs.errors import DpgrsError
 from dpgrs.release import plain_tables
 from dpgrs.release.plain_tables import format_weight
 from dpgrs.release.plink_scores import write_plink_scores
-from dpgrs.verify import plink_check
+from dpgrs.verify import scoring_check
 from dpgrs.verify.bundle import verify_release
 from dpgrs.verify.folder_check import lines_of
-from dpgrs.verify.plink_check import LARGEST_RATIO
+from dpgrs.verify.scoring_check import PLINK_RATIO
 from forged_releases import edit, seal
 from release_data import SITES, make_bundle, make_scores
 
@@ -102,13 +102,13 @@ def test_verify_release__table_for_plink2_of_zeros_is_whole(tmp_path, monkeypatc
     write_plink_scores(tmp_path, scores)
     table = tmp_path / TABLE
     assert len(gzip.decompress(table.read_bytes())) > 100 * table.stat().st_size
-    (text,) = lines_of(table, problems := [], largest_ratio=LARGEST_RATIO)
+    (text,) = lines_of(table, problems := [], largest_ratio=PLINK_RATIO)
     assert (text.count("\n"), problems) == (401, [])
 
 
 def test_verify_release__table_for_plink2_of_too_many_weights(whole, monkeypatch):
     """A forger may name all outcomes in one table, whose scores would be read at once."""
-    monkeypatch.setattr(plink_check, "MOST_WEIGHTS", 3 * len(SITES) - 1)
+    monkeypatch.setattr(scoring_check, "MOST_PLINK_WEIGHTS", 3 * len(SITES) - 1)
     with pytest.raises(DpgrsError, match="it must hold one outcome, or at most 23 weights"):
         verify_release(whole)
 

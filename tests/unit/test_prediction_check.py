@@ -11,8 +11,8 @@ from click.testing import CliRunner
 
 from dpgrs.cli.main import main
 from dpgrs.errors import DpgrsError
+from dpgrs.verify.accuracy_check import IN_PUBLIC
 from dpgrs.verify.bundle import verify_release
-from dpgrs.verify.prediction_check import IN_PUBLIC
 from forged_releases import STATEMENT, edit, edit_statement, seal
 from release_data import OUTCOMES, make_bundle, make_charged_bundle, make_measured_bundle
 

@@ -1,10 +1,12 @@
 import re
+from fractions import Fraction
 
 import pytest
 
 from audit_data import make_audit, make_finding
+from dpgrs.privacy.accounting.accountant import gdp_mu
 from dpgrs.release.audits import summarise_audits
-from dpgrs.statement.text import budget_in_words, plain_language
+from dpgrs.statement.text import budget_in_words, gaussian_epsilon, plain_language
 from release_data import make_statement
 
 
@@ -135,3 +137,11 @@ def test_plain_language__says_where_people_without_a_value_are(tmp_path, missing
         f"a: about 20 cases and 80 controls among 100 {said}, with noise of standard deviation 3, 3 and 3."
     )
     assert wanted in told(statement)
+
+
+@pytest.mark.parametrize("delta", ["0.000001", "1e-10", "0.01"])
+@pytest.mark.parametrize("epsilon", [0.01, 0.5, 1.0, 3.0, 20.0])
+def test_gaussian_epsilon__is_the_accounting_s_to_six_digits(epsilon, delta):
+    mu_squared = Fraction(gdp_mu(epsilon, float(delta))) ** 2
+    assert f"{gaussian_epsilon(mu_squared, Fraction(delta)):.6g}" == f"{epsilon:.6g}"
+    assert gaussian_epsilon(Fraction(0), Fraction(delta)) == 0

@@ -16,26 +16,17 @@ ROUNDING = 1e-6  # of a sigma, which is written as a decimal
 
 
 def case_counts(
-    label: dict[str, Any], noisy: "NoisyStatistics", *, is_binary: np.ndarray
+    label: dict[str, Any],
+    noisy: "NoisyStatistics",
+    *,
+    is_binary: np.ndarray,  # (n_outcomes,) bool, public
 ) -> tuple[dict[str, Any], ...]:
     """Say how many of the rows trained on are cases and controls, of each 0/1 outcome.
 
     Cases that noise brought below 0 or above the rows on which the outcome is known are set to these, and a
     note says so; controls are the rest. A note also says where the known rows are the smallest number that is
-    released, whatever was drawn.
-
-    Parameters
-    ----------
-    label, noisy : from `dpgrs.study.released.load_released`.
-    is_binary : (n_outcomes,) bool, public.
-
-    Returns
-    -------
-    tuple of dict, the entries ``case_counts`` of a statement, in rows; empty where cases are not counted.
-
-    Privacy
-    -------
-    Post-processing of `private_case_counts`, and of the counts of rows as released: costs nothing.
+    released. Label and statistics are from `load_released`. There are no entries where cases are not counted.
+    Post-processing of counts as released costs nothing.
     """
     if noisy.cases is None:
         return ()

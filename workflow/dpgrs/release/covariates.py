@@ -19,7 +19,7 @@ from dpgrs.study.table_settings import (
     covariate_names,
     has_covariates,
 )
-from dpgrs.verify.regression_check import REGRESSION_NORM, REGRESSION_OUTCOMES, REGRESSION_WEIGHTS
+from dpgrs.verify.covariate_check import REGRESSION_NORM, REGRESSION_OUTCOMES, REGRESSION_WEIGHTS
 
 if TYPE_CHECKING:
     from dpgrs.config.study import StudyConfig

@@ -20,34 +20,19 @@ EIGENVECTORS, EIGENVALUES, ROWS = "eigenvectors", "eigenvalues", "rows"
 
 
 def write_truncated_ld(
-    path: Path | str,
-    stored: "StoredMap",
-    sums: np.ndarray,
-    rows: pd.DataFrame,
+    path: Path | str,  # gets `EIGENVECTORS`, `EIGENVALUES` and `ROWS` of each block
+    stored: "StoredMap",  # with equal shares
+    sums: np.ndarray,  # (n_outcomes, n_directions) float64, as released
+    rows: pd.DataFrame,  # from `dpgrs.release.pgs_catalog.file_rows`
     *,
-    n_known: np.ndarray,
-    slopes: np.ndarray,
+    n_known: np.ndarray,  # (n_outcomes,) float64, people on whom each outcome is known, as released or public
+    slopes: np.ndarray,  # (n_outcomes,) float64, of effects after the clip of outcomes
 ) -> dict[str, np.ndarray]:
     """Turn noisy sums into effects of single standardised variants, and write the LD that these have.
 
-    Parameters
-    ----------
-    path : file to write, with `EIGENVECTORS`, `EIGENVALUES` and `ROWS` of each block
-        (`dpgrs.linalg.truncated_ld`).
-    stored : StoredMap, the map with equal shares that the sums are along.
-    sums : (n_outcomes, n_directions) float64, as released.
-    rows : pandas.DataFrame, from `dpgrs.release.pgs_catalog.file_rows`.
-    n_known : (n_outcomes,) float64, people on whom each outcome is known, as released or public.
-    slopes : (n_outcomes,) float64, of effects after the clip of outcomes.
-
-    Returns
-    -------
-    dict of ``effects`` (n_outcomes, n_variants), ``noise_scale``, ``ld_score`` and ``attenuations``
-    (n_variants,), and ``n_directions`` (), float64 in the order of the scoring files.
-
-    Privacy
-    -------
-    Post-processing of released numbers and public files: costs nothing.
+    The result has ``effects`` (n_outcomes, n_variants), ``noise_scale``, ``ld_score`` and ``attenuations``
+    (n_variants,), and ``n_directions`` (), float64 in the order of the scoring files. Post-processing of
+    released numbers and public files costs nothing.
     """
     file_positions = np.empty(len(rows), dtype=np.int64)
     file_positions[rows["row"].to_numpy()] = np.arange(len(rows))
@@ -97,20 +82,9 @@ def write_truncated_ld(
 def genome_effects(arrays: dict[str, np.ndarray], *, n: int, noise_sd: np.ndarray) -> MarginalEffects:
     """Return effects of a copy of the ALT allele, with errors sqrt(noise_scale/n_eff).
 
-    Parameters
-    ----------
-    arrays : dict as of `write_truncated_ld`, with ``frequency``, ``slopes``, ``squares`` and perhaps
-        ``observed``, as in a bundle.
-    n : int, the number of people, as released or public.
-    noise_sd : (n_outcomes,) float64, of the sums.
-
-    Returns
-    -------
-    MarginalEffects, with the effective number of people; NaN of a variant that no direction shows.
-
-    Privacy
-    -------
-    Post-processing of released numbers and public constants: costs nothing.
+    The arrays of `write_truncated_ld` go with ``frequency``, ``slopes``, ``squares`` and perhaps
+    ``observed``, as in a bundle; `noise_sd` is (n_outcomes,) float64, of the sums. A variant that no
+    direction shows has NaN.
     """
     n_known = np.minimum(arrays.get("observed", n), n) * np.ones(len(arrays["effects"]))
     noise = arrays["n_directions"] * np.square(noise_sd[:, np.newaxis] / arrays["attenuations"])

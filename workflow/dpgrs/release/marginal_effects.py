@@ -33,21 +33,9 @@ def marginal_effects(
     Worst-case bounds do not centre genotypes: there x'g has the sum of g in it, by which a cut 0/1 outcome,
     or a centre a little off, would shift every effect by more than its error. Therefore none is given.
 
-    Parameters
-    ----------
-    arrays : dict of ``cross`` (n_outcomes, at least n_variants), ``frequency`` (n_variants,), ``slopes`` and
-        ``squares`` (n_outcomes,), and perhaps ``observed`` (n_outcomes,), as in a bundle.
-    n : int, the number of rows, as released or public.
-    rows : Rows
-    cross_sd : (n_outcomes,) float64, standard deviation of the noise on X'Y.
-
-    Returns
-    -------
-    MarginalEffects
-
-    Privacy
-    -------
-    Post-processing of released numbers and public constants: costs nothing.
+    The arrays are ``cross`` (n_outcomes, at least n_variants), ``frequency`` (n_variants,), ``slopes`` and
+    ``squares`` (n_outcomes,), and perhaps ``observed`` (n_outcomes,), as in a bundle; `cross_sd` is
+    (n_outcomes,) float64, of the noise on X'Y.
     """
     of_person = 2 if Rows(rows) == Rows.HAPLOTYPES else 1
     _, variance = column_moments(arrays["frequency"], rows=rows)

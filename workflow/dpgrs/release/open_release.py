@@ -23,14 +23,13 @@ from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.reusecov import NoisyStatistics
 from dpgrs.release.constants import prediction_constants, published
 from dpgrs.types import Coding, Missing
+from dpgrs.verify.accuracy_check import read_constants
 from dpgrs.verify.bundle import STATEMENT, verify_release
 from dpgrs.verify.covariate_check import FILE as COVARIATES
-from dpgrs.verify.covariate_check import LOADINGS
+from dpgrs.verify.covariate_check import LOADINGS, is_adjusted
 from dpgrs.verify.entry_check import FILE as OUTCOME_LOADINGS
 from dpgrs.verify.entry_check import ROW_NORM, columns_of
 from dpgrs.verify.folder_check import list_files
-from dpgrs.verify.prediction_check import read_constants
-from dpgrs.verify.regression_check import is_adjusted
 from dpgrs.verify.scoring_check import column_numbers, read_scoring_file
 from dpgrs.verify.statistics_check import (
     ARRAYS,

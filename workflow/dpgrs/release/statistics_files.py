@@ -47,21 +47,10 @@ def released_statistics(
 ) -> ReleasedStatistics:
     """Take only the outputs of the mechanisms, and public constants.
 
-    Parameters
-    ----------
-    label, noisy : from `dpgrs.study.released.load_released`, of a method that has statistics
-        (`dpgrs.verify.statistics_check.has_statistics`).
-    sites : pandas.DataFrame of contig, position, id, ref, alt and public frequency, by column of X.
-    scales : pandas.DataFrame of the public constants of outcomes; None where there are none.
-
-    Returns
-    -------
-    ReleasedStatistics
-
-    Privacy
-    -------
-    X'Y, and where they are private X'X, its smallest eigenvalue and counts of outcomes and cases, are the
-    outputs of mechanisms that were charged; all else is public or follows from them.
+    Label and statistics are from `load_released`, of a method that has statistics; sites are contig,
+    position, id, ref, alt and public frequency, by column of X. X'Y, and where they are private X'X, its
+    smallest eigenvalue and counts of outcomes and cases, are outputs of mechanisms that were charged; all
+    else is public or follows from them.
     """
     request, rows = request_of(label), file_rows(sites)
     columns = np.append(rows["row"].to_numpy(), np.arange(len(sites), request.n_columns))

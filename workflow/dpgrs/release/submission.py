@@ -21,9 +21,9 @@ from dpgrs.statement.text import rows_of_cases
 from dpgrs.statement.words import COVARIATES_INPUT, ROWS_INPUT
 from dpgrs.study.traits import traits_by_outcome
 from dpgrs.types import Metrics, Neighbours, Rows
+from dpgrs.verify.accuracy_check import read_sums
 from dpgrs.verify.bundle import verify_release
 from dpgrs.verify.input_check import HELD_OUT, MEASURED_ON
-from dpgrs.verify.prediction_check import read_sums
 
 DOI = re.compile(r"10\.\d{4,9}/[^\s\"<>,;]*[^\s\"<>,;.)\]]")
 NUMBERS = re.compile(

@@ -2,15 +2,17 @@
 
 import math
 import textwrap
+from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from dpgrs.privacy.accounting.accountant import gdp_epsilon
-from dpgrs.privacy.accounting.exact_numbers import float_below, root_above, text_above
+from mpmath import mp
+
 from dpgrs.statement.words import decimal_text
 from dpgrs.types import Metrics, Missing
 
 DIGITS = 3
+HALVINGS = 60  # of an interval that holds an epsilon, of which six digits are shown
 BEYOND_20 = "The curator's reason why a person may lose more than epsilon 20"
 
 
@@ -96,11 +98,11 @@ def budget_in_words(statement: dict[str, Any]) -> str:
     spent, left = _loss(ledger["spent"]), _loss(ledger["remaining"])
     limit = Loss(spent.mu_squared + left.mu_squared, spent.pure_epsilon + left.pure_epsilon)
     mine = Loss(Fraction(guarantee["mu"]) ** 2, Fraction(guarantee.get("pure_epsilon", 0)))
-    most = Fraction(gdp_epsilon(root_above(limit.mu_squared), float_below(Fraction(ledger["delta"]))))
+    most = gaussian_epsilon(limit.mu_squared, Fraction(ledger["delta"])) + float(limit.pure_epsilon)
     epsilon = _above(Fraction(ledger["spent"]["epsilon"]))
     words = (
         f"All releases from this data set together may cost one {guarantee['unit']} an epsilon of at most "
-        f"{_rounded(most + limit.pure_epsilon)}, at a delta of {ledger['delta']}. "
+        f"{_rounded(most)}, at a delta of {ledger['delta']}. "
         f"{_spent(mine, spent, limit)}, which is an epsilon of {epsilon}, and {_left(mine, spent, limit)}. "
         "What is spent never comes back. Later releases are not counted here."
     )
@@ -146,12 +148,33 @@ def _percent(spent: Fraction, limit: Fraction) -> int:
     return min(100, math.ceil(100 * spent / limit)) if limit else 100
 
 
+def gaussian_epsilon(mu_squared: Fraction, delta: Fraction) -> float:
+    """Return the epsilon at which normal noise of this sum of mu^2 has a delta."""
+    with mp.workdps(50):
+        mu, delta = mp.sqrt(mp.mpf(mu_squared.numerator) / mu_squared.denominator), mp.mpf(float(delta))
+
+        def is_enough(epsilon: mp.mpf) -> bool:
+            above = mp.exp(epsilon) * mp.ncdf(-mu / 2 - epsilon / mu)
+            return mp.ncdf(mu / 2 - epsilon / mu) - above <= delta
+
+        if not mu or is_enough(mp.mpf(0)):
+            return 0.0
+        low, high = mp.mpf(0), mp.mpf(1)
+        while not is_enough(high):
+            low, high = high, 2 * high
+        for _ in range(HALVINGS):
+            middle = (low + high) / 2
+            low, high = (low, middle) if is_enough(middle) else (middle, high)
+        return float(high)
+
+
 def _above(number: Fraction) -> str:
-    return decimal_text(text_above(number, digits=DIGITS))
+    above = Context(prec=DIGITS, rounding=ROUND_CEILING)
+    return decimal_text(f"{above.divide(Decimal(number.numerator), Decimal(number.denominator)):f}")
 
 
-def _rounded(number: Fraction) -> str:
-    """Write a limit, which the ledger's accounting has rounded in its last digits already."""
+def _rounded(number: Fraction | float) -> str:
+    """Write a limit, whose last digits the ledger's accounting has rounded."""
     return decimal_text(f"{float(number):.6g}")
 
 

@@ -21,47 +21,27 @@ from dpgrs.statement.schema import FORMAT_VERSION, problems_of
 from dpgrs.statement.text import plain_language
 from dpgrs.statement.words import COVARIATES_INPUT
 from dpgrs.types import Metrics, Protection
-from dpgrs.verify.case_check import case_problems
-from dpgrs.verify.claim_check import claim_problems
-from dpgrs.verify.count_check import count_problems
+from dpgrs.verify import accuracy_check, entry_check, folder_check, scoring_check
+from dpgrs.verify.accuracy_check import CONSTANTS, MEASURES
+from dpgrs.verify.accuracy_check import SUMS as ACCURACY_SUMS
+from dpgrs.verify.claim_check import claim_problems, number_problems
 from dpgrs.verify.covariate_check import FILE as COVARIATES
-from dpgrs.verify.covariate_check import covariate_problems
+from dpgrs.verify.covariate_check import LOADINGS as COMPONENTS
+from dpgrs.verify.covariate_check import (
+    REGRESSION,
+    covariate_problems,
+    is_adjusted,
+    regression_problems,
+    stated_inputs,
+)
 from dpgrs.verify.draw_check import ACCURACY as ACCURACY_DRAW
 from dpgrs.verify.draw_check import draw_problems, form_problems, has_moments
 from dpgrs.verify.entry_check import FILE as LOADINGS
-from dpgrs.verify.entry_check import (
-    choice_parts,
-    choices_of,
-    columns_of,
-    components_of,
-    covariates_of,
-    entry_problems,
-)
-from dpgrs.verify.folder_check import (
-    OF_ARRAYS,
-    SUMS,
-    TRACE,
-    digest_problems,
-    digests_of,
-    lines_of,
-    list_files,
-    read_digests,
-    read_text,
-)
+from dpgrs.verify.folder_check import SUMS, lines_of, read_digests, read_text
 from dpgrs.verify.input_check import SCALES, input_problems, scale_problems
-from dpgrs.verify.ld_check import ld_problems
-from dpgrs.verify.measure_check import FILE as MEASURES
-from dpgrs.verify.measure_check import measure_problems, scored_problems
-from dpgrs.verify.number_check import number_problems
-from dpgrs.verify.plink_check import plink_files, plink_problems
-from dpgrs.verify.prediction_check import CONSTANTS, accuracy_problems, read_constants, read_sums
-from dpgrs.verify.prediction_check import SUMS as ACCURACY_SUMS
-from dpgrs.verify.regression_check import REGRESSION, is_adjusted, regression_problems
-from dpgrs.verify.score_check import score_problems, traits_of
-from dpgrs.verify.scoring_check import read_scoring_file
 from dpgrs.verify.sensitivity_check import sensitivity_problems
 from dpgrs.verify.side_check import side_problems
-from dpgrs.verify.statistics_check import statistics_names, statistics_problems
+from dpgrs.verify.statistics_check import ld_problems, statistics_names, statistics_problems
 
 STATEMENT = "privacy_statement.json"
 FIXED_FILES = {
@@ -72,7 +52,7 @@ FIXED_FILES = {
     CONSTANTS,
     SUMS,
 }
-TABLES = {ACCURACY_SUMS, MEASURES, SCALES, "covariate_weights.tsv", "pca_loadings.tsv", LOADINGS}
+TABLES = {ACCURACY_SUMS, MEASURES, SCALES, COVARIATES, COMPONENTS, LOADINGS}
 PROVENANCE_KEYS = {"dpgrs", "commit", "code_digest", "python", "libraries", "settings_digest"}
 # Made anew from a statement in which nothing is wrong.
 TOLD = {"privacy_statement.txt": plain_language, "registry.yaml": to_registry_yaml}
@@ -126,7 +106,7 @@ def verify_release(
     """
     folder = Path(directory)
     _require_bundle(folder)
-    files, refused = list_files(folder)
+    files, refused = folder_check.list_files(folder)
     sums, problems = read_digests(files)
     statement, faults = _read_statement(files)
     problems = [*refused.values(), *problems, *faults]
@@ -142,34 +122,37 @@ def verify_release(
         problems += _choice_problems(statement)
         problems += _provenance_problems(statement, files)
         problems += covariate_problems(statement, files) + scale_problems(statement, files)
-        constants, faults = read_constants(statement, files)
-        problems += faults + accuracy_problems(statement, files, constants)
+        constants, faults = accuracy_check.read_constants(statement, files)
+        problems += faults + accuracy_check.accuracy_problems(statement, files, constants)
         frequencies = {}
         for number, score in enumerate(statement["scores"]):
             constant = constants[number][0] if constants and number < len(constants) else None
-            problems += score_problems(statement, score, files, constant=constant, frequencies=frequencies)
+            terms = {"constant": constant, "frequencies": frequencies}
+            problems += scoring_check.score_problems(statement, score, files, **terms)
         problems += _trace_problems(files, statement)
-    if not problems:
-        problems = entry_problems(statement, files) + plink_problems(statement, files)
-    if not problems:
-        problems = measure_problems(statement, files, read_sums(statement, files)[0])
-        problems += count_problems(statement, files)
-    if not problems:
-        problems = sensitivity_problems(statement, n_columns=columns_of(statement, files))
-        problems += regression_problems(statement, covariates=covariates_of(files))
-        problems += number_problems(statement)
-        problems += _word_problems(statement, files)
-    if not problems:
-        problems = statistics_problems(statement, files)
-    if not problems:
-        problems = case_problems(statement, files)
-    if not problems and reference is not None:
-        problems = _reference_problems(statement, files, Path(reference))
-    if not problems and ld is not None:
-        problems = ld_problems(statement, files, Path(ld))
+    # Each stage trusts what those before it checked.
+    bundle = (statement, files)
+    stages = (
+        lambda: entry_check.entry_problems(*bundle) + scoring_check.plink_problems(*bundle),
+        lambda: accuracy_check.measure_problems(*bundle) + accuracy_check.count_problems(*bundle),
+        lambda: [
+            *sensitivity_problems(statement, n_columns=entry_check.columns_of(*bundle)),
+            *regression_problems(statement, covariates=entry_check.covariates_of(files)),
+            *number_problems(statement),
+            *_word_problems(*bundle),
+        ],
+        lambda: statistics_problems(*bundle),
+        lambda: accuracy_check.case_problems(*bundle),
+        lambda: _reference_problems(*bundle, Path(reference)) if reference is not None else [],
+        lambda: ld_problems(*bundle, Path(ld)) if ld is not None else [],
+    )
+    problems = problems or next(filter(None, (stage() for stage in stages)), [])
     if problems:
         raise DpgrsError(_in_words(problems, directory))
     guarantee, scores = statement["guarantee"], statement["scores"]
+    accuracy = "scored" if reference is not None else "recomputed" if ACCURACY_SUMS in files else "charged"
+    if statement["accuracy"] == Metrics.WITHHELD:
+        accuracy = "withheld"
     n_chosen = {"n_chosen": scores[0]["n_variants"]} if "n_variants" in scores[0] else {}
     return {name: guarantee[name] for name in ("epsilon", "delta", "protection", "unit", "neighbours")} | {
         "n_files": len(files),
@@ -177,7 +160,7 @@ def verify_release(
         "n_variants": statement["data_domain"]["n_variants"],
         **n_chosen,
         "n_requests": len({mechanism["request"] for mechanism in statement["mechanisms"]}),
-        "accuracy": "scored" if reference is not None else _accuracy(statement, files),
+        "accuracy": accuracy,
     }
 
 
@@ -192,16 +175,10 @@ def _reference_problems(statement: dict[str, Any], files: dict[str, Path], refer
     from dpgrs.verify.reference_check import score_people, sum_problems
 
     names = statement["data_domain"]["outcomes"]
-    scores = [read_scoring_file(files[score["file"]]) for score in statement["scores"]]
+    scores = [scoring_check.read_scoring_file(files[score["file"]]) for score in statement["scores"]]
     people = score_people(scores, files.get(COVARIATES), reference)
-    sums = read_sums(statement, files)[0]
-    return sum_problems(names, sums, *people) or scored_problems(statement, files, *people)
-
-
-def _accuracy(statement: dict[str, Any], files: dict[str, Path]) -> str:
-    if statement["accuracy"] == Metrics.WITHHELD:
-        return "withheld"
-    return "recomputed" if ACCURACY_SUMS in files else "charged"
+    sums = accuracy_check.read_sums(statement, files)[0]
+    return sum_problems(names, sums, *people) or accuracy_check.scored_problems(statement, files, *people)
 
 
 def verdict(report: dict[str, Any]) -> str:
@@ -257,7 +234,8 @@ def _folder_problems(
 ) -> dict[str, str]:
     """Check that all files are there, no others, and each with its digest; return problems by name."""
     missing = {name: f"{name} must be there" for name in sorted(FIXED_FILES - files.keys())}
-    return missing | digest_problems(digests_of(files), sums=sums, statement=statement)
+    digests = {name: folder_check.file_digest(path) for name, path in files.items()}
+    return missing | folder_check.digest_problems(digests, sums=sums, statement=statement)
 
 
 def _name_problems(statement: dict[str, Any]) -> list[str]:
@@ -265,10 +243,10 @@ def _name_problems(statement: dict[str, Any]) -> list[str]:
     scores, problems = statement["scores"], []
     named = [file for score in scores for file in (score["file"], score["standard_errors"]) if file]
     named += statistics_names(statement)
-    unscored_files = FIXED_FILES | TABLES | set(plink_files(statement["files"]))
+    unscored_files = FIXED_FILES | TABLES | set(scoring_check.plink_files(statement["files"]))
     if set(named) != statement["files"].keys() - unscored_files or len(set(named)) < len(named):
         problems.append("the statement must name each file of scores, standard errors and statistics once")
-    outcomes, traits = statement["data_domain"]["outcomes"], traits_of(statement)
+    outcomes, traits = statement["data_domain"]["outcomes"], scoring_check.traits_of(statement)
     if [score["outcome"] for score in scores] != outcomes:
         problems.append("the statement must name one score for each outcome, in their order")
     named = [trait_entry["outcome"] for trait_entry in statement["curation"].get("traits", ())]
@@ -331,11 +309,11 @@ def _refuse(constant: str) -> None:
 
 def _choice_problems(statement: dict[str, Any]) -> list[str]:
     """Check that the variants of a score are all, or so many as the release chose and paid for."""
-    domain, scores, chosen = statement["data_domain"], statement["scores"], choices_of(statement)
+    domain, scores, chosen = statement["data_domain"], statement["scores"], entry_check.choices_of(statement)
     n_sites = domain["n_variants"]
     problems = [
         f"a choice must be among all {n_sites} sites of the data domain, got {choice['entries']}"
-        for choice in choice_parts(statement)
+        for choice in entry_check.choice_parts(statement)
         if choice["entries"] != n_sites
     ]
     for score in scores:
@@ -374,8 +352,8 @@ def _word_problems(statement: dict[str, Any], files: dict[str, Path]) -> list[st
     version = statement["software"]["version"]
     other = "" if version == __version__ else f"; this is dpgrs {__version__}: take {version}"
     guarantee = statement["guarantee"]
-    is_of_more = any(public["name"] == COVARIATES_INPUT for public in statement["public_inputs"])
-    protected = Protection(guarantee["protection"]).of_unit(has_covariates=is_of_more)
+    has_covariates = COVARIATES_INPUT in stated_inputs(statement)
+    protected = Protection(guarantee["protection"]).of_unit(has_covariates=has_covariates)
     stated = guarantee | statement["composition"] | {"assumptions": statement["assumptions"]}
     words = words_of(guarantee, statement["mechanisms"], statement["public_inputs"], protected=protected)
     wrong = [
@@ -390,7 +368,7 @@ def _word_problems(statement: dict[str, Any], files: dict[str, Path]) -> list[st
         outcomes=statement["data_domain"]["outcomes"],
         protection=guarantee["protection"],
         missing_outcomes=statement["data_domain"].get("missing_outcomes"),
-        components=components_of(files),
+        components=entry_check.components_of(files),
         has_accuracy=any(
             mechanism["statistic"] == ACCURACY_DRAW.statistic for mechanism in statement["mechanisms"]
         ),
@@ -408,10 +386,10 @@ def _word_problems(statement: dict[str, Any], files: dict[str, Path]) -> list[st
 
 def _trace_problems(files: dict[str, Path], statement: dict[str, Any]) -> list[str]:
     """Find traces of the machine: absolute paths, except in names of outcomes and their traits."""
-    traits = json.dumps(list(traits_of(statement).values()), ensure_ascii=False)
+    traits = json.dumps(list(scoring_check.traits_of(statement).values()), ensure_ascii=False)
     public_texts, problems = [*statement["data_domain"]["outcomes"], traits], []
     for name in sorted(files.keys() & {*FIXED_FILES, *statement["files"]}):
-        if name.endswith(OF_ARRAYS):
+        if name.endswith(folder_check.OF_ARRAYS):
             continue  # numbers and names that stand in other files
         if any(all(trace not in text for text in public_texts) for trace in _traces(files[name])):
             problems.append(f"{name} must not hold a path of the machine that made it")
@@ -424,5 +402,5 @@ def _traces(path: Path) -> Iterator[str]:
     with suppress(ValueError):
         for text in texts:
             if "/" in text or "\\" in text:
-                for match in TRACE.finditer(text):
+                for match in folder_check.TRACE.finditer(text):
                     yield match[0].rstrip(".").replace("\\\\", "\\")  # JSON doubles them

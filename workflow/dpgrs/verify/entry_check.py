@@ -3,8 +3,6 @@
 How many numbers were drawn tells whether they are of outcomes or of components, and of how many.
 """
 
-import csv
-import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +10,7 @@ import numpy as np
 
 from dpgrs.types import Rows
 from dpgrs.verify.covariate_check import FILE as COVARIATES
+from dpgrs.verify.covariate_check import is_adjusted, stated_inputs, stated_values
 from dpgrs.verify.draw_check import (
     ACCURACY,
     BY_METHOD,
@@ -26,8 +25,7 @@ from dpgrs.verify.draw_check import (
     MOMENTS,
     SUBSET,
 )
-from dpgrs.verify.folder_check import read_text
-from dpgrs.verify.regression_check import is_adjusted
+from dpgrs.verify.folder_check import file_digest, read_rows
 from dpgrs.verify.scoring_check import column_numbers, read_scoring_file
 
 FILE, STATED = "outcome_loadings.tsv", "loadings of the outcomes on components"
@@ -45,17 +43,16 @@ LARGEST_SHARE = 1.05
 
 def entry_problems(statement: dict[str, Any], files: dict[str, Path]) -> list[str]:
     """List errors in the loadings and the sizes of draws of a bundle that has no other errors."""
-    stated = [public["value"] for public in statement["public_inputs"] if public["name"] == STATED]
-    digests = [hashlib.sha256(files[FILE].read_bytes()).hexdigest()] if FILE in files else []
-    if stated != digests:
+    digests = [file_digest(files[FILE])] if FILE in files else []
+    if stated_values(statement, STATED) != digests:
         return [f"{FILE} must be there with the digest in the public inputs, or in neither"]
     if not digests:
         return _size_problems(statement, files, n_drawn=len(statement["data_domain"]["outcomes"]))
     try:
-        _, *lines = csv.reader(read_text(files[FILE]).splitlines(), delimiter="\t")
+        _, *lines = read_rows(files[FILE])
         loadings = {name: list(map(float, cells)) for name, *cells in lines}
         L = np.array([loadings.pop(name) for name in statement["data_domain"]["outcomes"]])
-    except (ValueError, LookupError, csv.Error):
+    except (ValueError, LookupError):
         L = np.empty(0)
     if L.ndim != 2 or loadings or not np.isfinite(L).all():
         return [f"{FILE} must have a line of numbers for each outcome and no other"]
@@ -101,7 +98,7 @@ def choice_parts(statement: dict[str, Any]) -> list[dict[str, Any]]:
 
 def components_of(files: dict[str, Path]) -> list[str]:
     """Return the names of the components of a bundle whose loadings are sound; none without loadings."""
-    return next(csv.reader(read_text(files[FILE]).splitlines(), delimiter="\t"))[1:] if FILE in files else []
+    return read_rows(files[FILE])[0][1:] if FILE in files else []
 
 
 def columns_of(statement: dict[str, Any], files: dict[str, Path]) -> int:
@@ -112,9 +109,7 @@ def columns_of(statement: dict[str, Any], files: dict[str, Path]) -> int:
 
 def covariates_of(files: dict[str, Path]) -> list[str]:
     """Return the names of the covariates of a bundle whose table is sound; none without one."""
-    if COVARIATES not in files:
-        return []
-    _, *lines = csv.reader(read_text(files[COVARIATES]).splitlines(), delimiter="\t")
+    _, *lines = read_rows(files[COVARIATES]) if COVARIATES in files else [[]]
     return list(dict.fromkeys(name for _, name, *_ in lines))
 
 
@@ -144,7 +139,7 @@ def _size_problems(statement: dict[str, Any], files: dict[str, Path], *, n_drawn
     """Check how many numbers draws are; X'Y and counts are of `n_drawn` outcomes or components."""
     n_columns, n_outcomes = columns_of(statement, files), len(statement["data_domain"]["outcomes"])
     # The upper triangle with the intercept, whose square is public; of alleles in two codes all squares are.
-    is_coded = any(public["name"] == ROW_NORM for public in statement["public_inputs"])
+    is_coded = ROW_NORM in stated_inputs(statement)
     has_squares = is_coded or statement["guarantee"]["rows"] == Rows.PEOPLE
     chosen = choices_of(statement)
     expected_statistics = {draws.statistic for draws in (*BY_METHOD[statement["method"]], ACCURACY)}

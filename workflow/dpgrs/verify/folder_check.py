@@ -4,6 +4,7 @@ A folder that somebody else made may hold anything. Each entry is checked before
 is read up to a limit.
 """
 
+import csv
 import hashlib
 import re
 import stat
@@ -55,11 +56,6 @@ def list_files(folder: Path) -> tuple[dict[str, Path], dict[str, str]]:
     return files, refused
 
 
-def digests_of(files: dict[str, Path]) -> dict[str, str]:
-    """Return the SHA-256 of files, hexadecimal digits by name."""
-    return {name: file_digest(path) for name, path in files.items()}
-
-
 def read_digests(files: dict[str, Path]) -> tuple[dict[str, str] | None, list[str]]:
     """Return the listed digests by file name, None if there is no such list, and problems."""
     if SUMS not in files:
@@ -94,6 +90,14 @@ def digest_problems(
 def read_text(path: Path) -> str:
     """Return the text of a file that `list_files` names; what is not UTF-8 is replaced."""
     return path.read_text(encoding="utf-8", errors="replace")
+
+
+def read_rows(path: Path) -> list[list[str]]:
+    """Return the cells of a table with tabs, a list a line, the names first; ``[[]]`` of what is no table."""
+    try:
+        return [*csv.reader(read_text(path).split("\n")[:-1], delimiter="\t")] or [[]]
+    except csv.Error:
+        return [[]]
 
 
 def unzip(data: bytes, *, largest_ratio: int = LARGEST_RATIO) -> Iterator[bytes]:

@@ -1,6 +1,5 @@
 """Check the public inputs of a privacy statement against the fields that depend on them or repeat them."""
 
-import csv
 import hashlib
 import json
 import math
@@ -27,12 +26,18 @@ from dpgrs.statement.methods import stated_method
 from dpgrs.statement.schema import REQUIRED_INPUTS
 from dpgrs.statement.words import COVARIATES_INPUT, ORIGIN_OF_ROWS, PUBLIC_SIDE, ROWS_INPUT
 from dpgrs.types import Missing, Penalty, Protection, TableCheck
-from dpgrs.verify.covariate_check import BOUND, STATED_LOADINGS
+from dpgrs.verify.covariate_check import (
+    BOUND,
+    REGRESSION_NORM,
+    REGRESSION_OUTCOMES,
+    REGRESSION_WEIGHTS,
+    STATED_LOADINGS,
+    stated_inputs,
+)
 from dpgrs.verify.covariate_check import SCALES as SCALES_OF_COVARIATES
 from dpgrs.verify.draw_check import ACCURACY, MOMENT_NORM, ON_TURNED_ROWS, has_moments
 from dpgrs.verify.entry_check import ROW_NORM, STATED, choices_of
-from dpgrs.verify.folder_check import read_text
-from dpgrs.verify.regression_check import REGRESSION_NORM, REGRESSION_OUTCOMES, REGRESSION_WEIGHTS
+from dpgrs.verify.folder_check import read_rows
 
 SCALES, SCALE_COLUMNS = "outcome_scales.tsv", ["outcome", "centre", "scale", "is_binary", "origin"]
 # The column that states an outcome's population prevalence beside its constants.
@@ -228,26 +233,27 @@ def _row_problems(statement: dict[str, Any]) -> list[str]:
 
 def scale_problems(statement: dict[str, Any], files: dict[str, Path]) -> list[str]:
     """Compare the constants of outcomes with the public input that names them: one line at most."""
-    stated = {public["name"]: public["value"] for public in statement["public_inputs"]}
+    stated = stated_inputs(statement)
     named = [name for name in (OF_TABLE, OF_SIMULATION) if name in stated]
     if len(named) != (SCALES in files):
         return [f"{SCALES} must be there if and only if one public input names it"]
     if not named:
         return []
     try:
-        header, *lines = csv.reader(read_text(files[SCALES]).splitlines(), delimiter="\t")
+        header, *lines = read_rows(files[SCALES])
         constants = [
             (outcome, [float(centre), float(scale), IS_BINARY[kind]])
             for outcome, centre, scale, kind, *_ in lines
         ]
         values = json.dumps(dict(constants), sort_keys=True, allow_nan=False)
-    except (ValueError, KeyError, csv.Error):
+    except (ValueError, KeyError):
         header = constants = []
     has_population = header == [*SCALE_COLUMNS, POPULATION]
     is_table = (has_population or header == SCALE_COLUMNS) and {*map(len, lines)} == {len(header)}
     if not is_table or [name for name, _ in constants] != statement["data_domain"]["outcomes"]:
         return [f"{SCALES} must have {', '.join(SCALE_COLUMNS)} of every outcome, in their order"]
-    if has_population and not all(_is_share(line[-1]) for line in lines):
+    shares = [line[-1] for line in lines if has_population and line[-1]]
+    if not all(PLAIN.fullmatch(share) and 0 < float(share) < 1 for share in shares):
         return [f"{SCALES} must have prevalences between 0 and 1"]
     digests = {
         OF_TABLE: [hashlib.sha256(values.encode()).hexdigest()],
@@ -258,8 +264,19 @@ def scale_problems(statement: dict[str, Any], files: dict[str, Path]) -> list[st
     return [f"{SCALES} must hold the {named[0]} of the public inputs"]
 
 
-def _is_share(cell: str) -> bool:
-    return not cell or (PLAIN.fullmatch(cell) is not None and 0 < float(cell) < 1)
+def constants_of_outcomes(files: dict[str, Path]) -> dict[str, tuple[float, float, bool, float]]:
+    """Return centre, scale, whether it is 0/1, and the population's prevalence or NaN, by outcome."""
+    if SCALES not in files:
+        return {}
+    header, *lines = read_rows(files[SCALES])
+    constants = {}
+    for line in lines:
+        name, centre, scale, kind = line[:4]
+        prevalence = (
+            line[len(SCALE_COLUMNS)] if len(header) > len(SCALE_COLUMNS) else centre * (kind == "True")
+        )
+        constants[name] = (float(centre), float(scale), kind == "True", float(prevalence or "nan"))
+    return constants
 
 
 def _prevalences(constants: list[tuple[str, list]]) -> list[str | None]:

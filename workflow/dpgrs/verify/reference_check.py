@@ -1,6 +1,5 @@
 """Score public people by what a bundle publishes, and hold the sums over them against its own."""
 
-import csv
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +12,7 @@ from dpgrs.genotypes.dosages import DOSAGE_STEP
 from dpgrs.io.covariates import Covariates
 from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.variant_set import VariantSet
-from dpgrs.verify.folder_check import read_text
+from dpgrs.verify.folder_check import read_rows
 from dpgrs.verify.scoring_check import column_numbers
 
 if TYPE_CHECKING:
@@ -93,7 +92,7 @@ def _copies(variant_set: VariantSet, block: slice, *, is_people: bool) -> np.nda
 
 def _of_covariates(path: Path, covariates: Covariates) -> np.ndarray:
     """Return the part of scores by covariates, (n_outcomes, n_rows), from entries b/B z of a clipped z."""
-    header, *lines = csv.reader(read_text(path).split("\n")[:-1], delimiter="\t")
+    header, *lines = read_rows(path)
     weight, scale, bound = (header.index(name) for name in ("weight", "scale", "bound"))
     n = len(covariates.names)
     if [line[1] for line in lines[:n]] != list(covariates.names):

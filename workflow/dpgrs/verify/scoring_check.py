@@ -1,10 +1,14 @@
-"""A second reader of scoring files, which shares nothing with the writer, and the rules of the format."""
+"""A second reader of scoring files, which shares nothing with the writer, and the rules of the format.
+
+Their heads, sites and errors must be as stated, and tables for plink2 another form of them.
+"""
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -244,3 +248,147 @@ def _row_problem(line: str, columns: tuple[str, ...]) -> str:
         if not re.fullmatch(_PATTERNS[name], cell, flags=re.ASCII):
             return f"{name} is malformed"
     return "the two alleles must differ"
+
+
+# Fields of a trait: in the head of its scoring file, and in the statement.
+TRAIT_FIELDS = {"mapped": "mapped_traits", "efo": "efo_ids"}
+
+
+def traits_of(statement: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return what the curator states of outcomes, by name."""
+    return {trait["outcome"]: trait for trait in statement["curation"].get("traits", ())}
+
+
+def score_problems(
+    statement: dict[str, Any],
+    score: dict[str, Any],
+    files: dict[str, Path],
+    *,
+    constant: str | None,
+    frequencies: dict[str, str],
+) -> list[str]:
+    """Check one outcome's files against the format, the statement and its constant.
+
+    `constant` is as in the table of constants, None if it has none. `frequencies` are those of the scores
+    before, by site, empty text without any, or of ``all`` sites, as one text, where scores are of all; the
+    ones of this score are added.
+    """
+    if not {score["file"], score["standard_errors"] or score["file"]} <= files.keys():
+        return []  # named already
+    guarantee, domain = statement["guarantee"], statement["data_domain"]
+    file = read_scoring_file(files[score["file"]])
+    if not file.is_readable:
+        return [f"{score['file']}: {problem}" for problem in file.problems]
+    stated = {
+        f"dp_{name}": guarantee[name] for name in ("epsilon", "delta", "protection", "unit", "neighbours")
+    }
+    stated |= {"genome_build": domain["genome_build"], "privacy_statement": "privacy_statement.json"}
+    of_sites = {name: score.get(name, domain[name]) for name in ("n_variants", "site_digest")}
+    stated |= {"variants_number": str(of_sites["n_variants"])}
+    stated |= {} if constant is None else {"constant": constant}
+    stated |= {"pgs_id": Path(score["file"]).name.removesuffix(".txt.gz")}
+    curation, trait = statement["curation"], traits_of(statement).get(score["outcome"], {})
+    words = {"trait_reported": trait.get("reported_trait", score["outcome"]), "pgs_name": score["outcome"]}
+    words |= {f"trait_{kind}": "|".join(trait.get(field, ())) for kind, field in TRAIT_FIELDS.items()}
+    stated |= {name: header_value(text) for name, text in words.items()} | {"pgp_id": NOT_REPORTED}
+    names = [name for name in ("citation", "license", "acknowledgement") if name in curation]
+    stated |= {name: header_value(curation[name]) for name in names}
+    problems = file.problems + [
+        f"{key} must be {value} as stated, got {file.header.get(key)}"
+        for key, value in stated.items()
+        if file.header.get(key) != value
+    ]
+    if ("acknowledgement" in file.header) != ("acknowledgement" in curation):
+        problems.append("it must acknowledge who gave the data just where the statement does")
+    if file.site_digest != of_sites["site_digest"]:
+        problems.append("its sites must be those of the statement's site_digest")
+    if file.n_rows > domain["n_variants"]:
+        problems.append("it must hold no more variants than the data domain")
+    # A file without frequencies says "" of each site, and so differs from one with them.
+    by_site = [("all", file.frequencies)]
+    if "site_digest" in score:
+        cells = file.frequencies or "\n" * file.n_rows
+        by_site = zip(file.sites.split("\n")[:-1], cells.split("\n")[:-1], strict=True)
+    if any(frequencies.setdefault(site, frequency) != frequency for site, frequency in by_site):
+        problems.append("its frequencies must be those of the other scores")
+    problems = [f"{score['file']}: {problem}" for problem in problems]
+    if score["standard_errors"]:
+        errors = read_standard_errors(files[score["standard_errors"]])
+        is_other = errors.is_readable and errors.sites != file.sites
+        faults = errors.problems + ["its sites must be those of the score"] * is_other
+        is_nothing = errors.numbers and not re.search("[1-9]", errors.numbers)
+        faults += ["some must be above 0"] * bool(is_nothing)
+        problems += [f"{score['standard_errors']}: {fault}" for fault in faults]
+    return problems
+
+
+PLINK_NAME = re.compile(r"plink2/scores_[1-9][0-9]*\.tsv\.gz")
+# Zeros, as of variants that were not chosen, shrink as far as gzip can shrink anything.
+PLINK_RATIO = 1032
+# The limit of a table with several outcomes.
+MOST_PLINK_WEIGHTS = 2**22
+
+
+def plink_files(names: Iterable[str]) -> list[str]:
+    """Return the names of tables for plink2, in the order of their numbers."""
+    return sorted(filter(PLINK_NAME.fullmatch, names), key=lambda name: (len(name), name))
+
+
+def plink_problems(statement: dict[str, Any], files: dict[str, Path]) -> list[str]:
+    """Compare each table with the scoring files of its columns, in which nothing is wrong."""
+    scores = {
+        Path(score["file"]).name.removesuffix(".txt.gz"): files[score["file"]]
+        for score in statement["scores"]
+    }
+    problems, named = [], []
+    for name in plink_files(files):
+        stems, faults = _plink_table_problems(files[name], scores)
+        problems += [f"{name}: {fault}" for fault in faults]
+        named += stems
+    names = [f"plink2/scores_{number}.tsv.gz" for number in range(1, len(plink_files(files)) + 1)]
+    if not problems and (named != list(scores) or plink_files(files) != names):
+        problems.append("the tables for plink2 must hold each outcome once, in their order, from scores_1 on")
+    return problems
+
+
+def _plink_table_problems(path: Path, scores: dict[str, Path]) -> tuple[list[str], list[str]]:
+    """Return the scores that a table holds, by name, and its errors."""
+    head, n_lines, digest, problems = "", 0, hashlib.sha256(), []
+    try:
+        for text in lines_of(path, problems, largest_ratio=PLINK_RATIO):
+            head = head or text.partition("\n")[0]
+            n_lines += text.count("\n")
+            digest.update(text.encode())
+    except ValueError as error:
+        return [], [*problems, str(error)]
+    stems = head.split("\t")[2:]
+    if problems:
+        return stems, problems
+    if not stems or not scores.keys() >= set(stems):
+        return stems, ["its columns must be ID, allele and names of scoring files"]
+    if len(stems) > 1 and len(stems) * (n_lines - 1) > MOST_PLINK_WEIGHTS:
+        return stems, [f"it must hold one outcome, or at most {MOST_PLINK_WEIGHTS} weights"]
+    expected = hashlib.sha256()
+    for line in _plink_lines(stems, [read_scoring_file(scores[stem]) for stem in stems]):
+        expected.update(line.encode())
+    is_same = digest.digest() == expected.digest()
+    return stems, ["it must hold what the scoring files of its columns hold"] * (not is_same)
+
+
+def _plink_lines(stems: Sequence[str], scores: Sequence[ScoringFile]) -> Iterator[str]:
+    """Yield the lines of a table, from scoring files."""
+    yield "\t".join(["ID", "allele", *stems]) + "\n"
+    columns = [score.numbers.splitlines() for score in scores]
+    sites = scores[0].sites.splitlines()
+    if any(score.sites != scores[0].sites for score in scores):
+        cells = [
+            dict(zip(score.sites.splitlines(), numbers, strict=True))
+            for score, numbers in zip(scores, columns, strict=True)
+        ]
+        sites = sorted(set().union(*cells), key=lambda site: site_place(site.split("\t")))
+        columns = [[weights.get(site, "0") for site in sites] for weights in cells]
+    for site, *numbers in zip(sites, *columns, strict=True):
+        chromosome, position, effect, other = site.split("\t")
+        first, second = sorted((effect, other))
+        cells = "\t".join(numbers)
+        yield f"{chromosome}:{position}:{first}:{second}\t{effect}\t{cells}\n"

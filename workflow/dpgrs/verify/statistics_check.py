@@ -3,7 +3,6 @@
 Whether scores follow from them takes the fits: `dpgrs.release.open_release` looks.
 """
 
-import csv
 import io
 import itertools
 import math
@@ -18,14 +17,16 @@ from typing import Any
 import numpy as np
 from scipy.special import log_ndtr, ndtri
 
+from dpgrs.errors import UsageError
 from dpgrs.statement.effects_metadata import TRUNCATED_LD, case_counts_of, metadata, notes_of
 from dpgrs.statement.methods import stated_method
 from dpgrs.statement.words import ROWS_INPUT
 from dpgrs.types import Rows
+from dpgrs.verify.covariate_check import stated_inputs, stated_values
 from dpgrs.verify.draw_check import CASES, CROSS, EIGENVALUE, GENOME, GRAM, KNOWN, has_statistics
-from dpgrs.verify.entry_check import ROW_NORM, STATED, columns_of, components_of
-from dpgrs.verify.folder_check import MIB, lines_of, read_text
-from dpgrs.verify.input_check import IS_BINARY, OUTCOME_BOUND, OUTCOME_NORM, SCALES
+from dpgrs.verify.entry_check import MOST_AXES, ROW_NORM, STATED, columns_of, components_of
+from dpgrs.verify.folder_check import MIB, file_digest, lines_of, read_text
+from dpgrs.verify.input_check import OUTCOME_BOUND, OUTCOME_NORM, constants_of_outcomes
 from dpgrs.verify.scoring_check import CHROMOSOMES, column_numbers, read_scoring_file
 
 FOLDER = "statistics/"
@@ -44,8 +45,6 @@ ERRORS = {"effect_allele_frequency": 0, "neg_log_10_p_value": 1e-4, "n": 0}
 # Bytes of a zip file beside names and contents, sizes of 64 bits with each member, without any comment.
 OF_MEMBER, OF_DIRECTORY, OF_END = 50, 46, 22
 GRID, NODES, RARE = 2**13, 1000, 1e-12
-# Components of ancestry, which a map may have without a share for them.
-MOST_AXES = 32
 # In standard deviations of the noise of the number of known rows: a smaller number is never released.
 LEAST_SDS = 3
 SIGMA_ROUNDING = 1e-6
@@ -64,12 +63,12 @@ def statistics_names(statement: dict[str, Any]) -> set[str]:
 
 def has_effects(statement: dict[str, Any]) -> bool:
     """Return whether effects of single variants go with the arrays: of outcomes, and of centred genotypes."""
-    stated = {public["name"] for public in statement["public_inputs"]}
+    stated = stated_inputs(statement)
     return STATED not in stated and ROW_NORM in stated
 
 
 def _is_of_directions(statement: dict[str, Any]) -> bool:
-    return any(public["name"] == TRUNCATED_LD for public in statement["public_inputs"])
+    return TRUNCATED_LD in stated_inputs(statement)
 
 
 def effects_name(score: dict[str, Any]) -> str:
@@ -189,17 +188,16 @@ def _head(shape: tuple[int, ...]) -> bytes:
 
 def rows_of(statement: dict[str, Any]) -> int:
     """Return the number of rows of a statement, as released or public."""
-    return int(float(_stated(statement, ROWS_INPUT)))
+    return int(float(stated_inputs(statement)[ROWS_INPUT]))
 
 
 def prevalences(statement: dict[str, Any], files: dict[str, Path]) -> np.ndarray:
     """Return the public prevalences of 0/1 outcomes, NaN of others and components: (n_drawn,) float64."""
     if components := components_of(files):
         return np.full(len(components), np.nan)
-    if SCALES not in files:
+    if not (constants := constants_of_outcomes(files)):
         return np.full(len(statement["scores"]), np.nan)
-    _, *lines = csv.reader(read_text(files[SCALES]).splitlines(), delimiter="\t")
-    return np.array([float(centre) if IS_BINARY[kind] else math.nan for _, centre, _, kind, *_ in lines])
+    return np.array([centre if is_binary else np.nan for centre, _, is_binary, _ in constants.values()])
 
 
 def shares_budget(statement: dict[str, Any]) -> bool:
@@ -213,11 +211,8 @@ def shares_budget(statement: dict[str, Any]) -> bool:
 
 def clips_of(statement: dict[str, Any]) -> tuple[float, float]:
     """Return the public bound on an outcome, and the norm of a row of outcomes, infinite without one."""
-    return float(_stated(statement, OUTCOME_BOUND)), float(_stated(statement, OUTCOME_NORM, "inf"))
-
-
-def _stated(statement: dict[str, Any], name: str, default: str | None = None) -> Any:
-    return next((public["value"] for public in statement["public_inputs"] if public["name"] == name), default)
+    stated = stated_inputs(statement)
+    return float(stated[OUTCOME_BOUND]), float(stated.get(OUTCOME_NORM, "inf"))
 
 
 def _array_problems(
@@ -233,7 +228,7 @@ def _array_problems(
         numbers = arrays[name] if name in arrays.keys() - {"observed"} else np.zeros(1)
         if (np.rint(numbers / grid) * grid != numbers).any():
             problems.append(f"{name} must be on the grid of its noise")
-    n, is_coded = rows_of(statement), _stated(statement, ROW_NORM) is not None
+    n, is_coded = rows_of(statement), ROW_NORM in stated_inputs(statement)
     if "gram" in arrays:
         G = arrays["gram"]
         numbers = G.diagonal()
@@ -242,7 +237,8 @@ def _array_problems(
         if (G != G.T).any() or (numbers != n / 4).any():
             problems.append("gram must be symmetric, with n/4 where it is no secret")
     if "observed" in arrays:
-        least, grid = floors(statement), _grid_of(statement, KNOWN)
+        counts = [draw for draw in statement["mechanisms"] if draw["statistic"] == KNOWN]
+        least, grid = floors(statement), float(counts[0]["grid"])
         is_drawn = np.rint(arrays["observed"] / grid) * grid == arrays["observed"]
         if not (is_drawn | (arrays["observed"] <= least)).all():
             problems.append("observed must be on the grid of its noise, or the smallest number released")
@@ -366,10 +362,15 @@ def _known_people(statement: dict[str, Any], arrays: dict[str, np.ndarray]) -> l
     return np.rint(np.rint(_known_rows(statement, arrays)) / of_person).astype(int).tolist()
 
 
+def sigmas_of(statement: dict[str, Any], statistic: str) -> dict[str | None, float]:
+    """Return the standard deviations of noise on a statistic, by the outcome that a draw serves or None."""
+    mechanisms = [mechanism for mechanism in statement["mechanisms"] if mechanism["statistic"] == statistic]
+    return {mechanism.get("outcome"): float(mechanism["sigma"]) for mechanism in mechanisms}
+
+
 def _noise_of(statement: dict[str, Any], statistic: str) -> np.ndarray:
     """Return the standard deviation of the noise on each outcome, (n_outcomes,) float64."""
-    mechanisms = [mechanism for mechanism in statement["mechanisms"] if mechanism["statistic"] == statistic]
-    sigmas = {mechanism["outcome"]: float(mechanism["sigma"]) for mechanism in mechanisms}
+    sigmas = sigmas_of(statement, statistic)
     return np.array([sigmas.get(score["outcome"], sigmas.get(None)) for score in statement["scores"]])
 
 
@@ -447,11 +448,9 @@ def floors(statement: dict[str, Any]) -> np.ndarray:
 
     n_drawn is the number of outcomes, or of components in their place.
     """
-    mechanisms = [mechanism for mechanism in statement["mechanisms"] if mechanism["statistic"] == KNOWN]
-    least = [
-        max(1.0, LEAST_SDS * float(mechanism["sigma"])) * (1 + SIGMA_ROUNDING) for mechanism in mechanisms
-    ]
-    return np.repeat(least, [mechanism["entries"] for mechanism in mechanisms]) if mechanisms else np.zeros(1)
+    draws = [mechanism for mechanism in statement["mechanisms"] if mechanism["statistic"] == KNOWN]
+    least = [max(1.0, LEAST_SDS * float(draw["sigma"])) * (1 + SIGMA_ROUNDING) for draw in draws]
+    return np.repeat(least, [draw["entries"] for draw in draws]) if draws else np.zeros(1)
 
 
 def is_raised(statement: dict[str, Any], arrays: dict[str, np.ndarray]) -> list[bool]:
@@ -461,9 +460,37 @@ def is_raised(statement: dict[str, Any], arrays: dict[str, np.ndarray]) -> list[
     return (arrays["observed"] <= floors(statement)).tolist()
 
 
-def _grid_of(statement: dict[str, Any], statistic: str) -> float:
-    return next(
-        float(mechanism["grid"])
-        for mechanism in statement["mechanisms"]
-        if mechanism["statistic"] == statistic
-    )
+def ld_problems(statement: dict[str, Any], files: dict[str, Path], path: Path) -> list[str]:
+    """Check that columns of a bundle in which nothing else is wrong follow from the LD, and effects have it.
+
+    UsageError says that the release has no such effects.
+    """
+    digests = stated_values(statement, TRUNCATED_LD)
+    if ARRAYS not in files or not digests:
+        raise UsageError(
+            "`--ld` must go with a release of effects along directions of linkage disequilibrium, got "
+            "another. Leave it out."
+        )
+    if [file_digest(path)] != digests:
+        return [f"{path.name} must have the SHA-256 that the statement names"]
+    arrays, rows_of_blocks = read_statistics(statement, files), []
+    columns = {name: np.zeros_like(arrays[name]) for name in OF_TRUNCATED_LD}
+    outside = np.zeros_like(arrays["effects"])
+    with np.load(path, allow_pickle=False) as ld:
+        for block in dict.fromkeys(name.rpartition("/")[0] for name in ld):
+            rows, U, e = (ld[f"{block}/{name}"] for name in ("rows", "eigenvectors", "eigenvalues"))
+            U, r = U.astype(np.float64), arrays["effects"][:, rows]
+            rows_of_blocks.append(rows)
+            for name, power in zip(OF_TRUNCATED_LD, (1, 2), strict=True):
+                columns[name][rows] = U**2 @ e**power
+            outside[:, rows] = r - (r @ U) @ U.T
+    if not np.array_equal(np.sort(np.concatenate(rows_of_blocks)), np.arange(len(columns["noise_scale"]))):
+        return [f"{path.name} must have each variant of the scores once"]
+    problems = [
+        f"{ARRAYS}: {name} must follow from {path.name}"
+        for name, numbers in columns.items()
+        if not np.allclose(arrays[name], numbers, rtol=OF_SINGLE, atol=OF_SINGLE**2)
+    ]
+    if np.linalg.norm(outside) > OF_SINGLE * np.linalg.norm(arrays["effects"]):
+        problems.append(f"{ARRAYS}: effects must be along the eigenvectors of {path.name}")
+    return problems

@@ -14,6 +14,7 @@ from dpgrs.linalg.public_ld import public_ld
 from dpgrs.linalg.statistics import coded_rows
 from dpgrs.methods.covariate_mechanism import CovariateRegression
 from dpgrs.methods.mechanisms import mechanism_of
+from dpgrs.methods.registry import METHODS
 from dpgrs.privacy.ledger.entries import Account
 from dpgrs.privacy.noise.study_key import VARIABLE
 from dpgrs.steps import compute_statistics as statistics_step
@@ -121,8 +122,11 @@ class Study:
         statistics_step.compute_statistics(settings, "variant_set", self.drawn_outcomes, **files)
         return output
 
-    def release(self, config, *, count=3, loadings=None):
-        """Release as the rule does, of two variants if the method chooses; return the path."""
+    def release(self, config, *, count=3, loadings=None, **options):
+        """Release as the rule does, of two variants if the method chooses; return the path.
+
+        `options` are further arguments of the step that draws.
+        """
         mechanism, output = mechanism_of(config.methods[0]), self.root / "noisy.npz"
         places = {"statistics": self.root / "statistics.npz", "variant_set": "variant_set"}
         places["ld"] = self.root / "ld.npz"
@@ -142,6 +146,7 @@ class Study:
             loadings=loadings,
             output=output,
             events=self.root / "events.json",
+            **options,
         )
         return output
 
@@ -151,6 +156,8 @@ class Study:
         drawn, self.drawn_outcomes = self.root / "regression.npz", self.root / "adjusted.zarr"
         outcomes, known = self.root / "outcomes.zarr", {"covariates": self.covariates, "sites": self.sites}
         known |= {"variant_set": "variant_set"}
+        if METHODS[config.methods[0]].takes_map and (self.root / "map.npz").exists():
+            known["ld"] = self.root / "map.npz"
         events = self.root / "regression_events.json"
         mechanism = CovariateRegression.name
         terms = known | {"mechanism": mechanism, "output": drawn, "events": events}

@@ -92,11 +92,19 @@ def test_adjust_outcomes__raise_on_effects_of_other_covariates(tmp_path, monkeyp
         adjust(files, mode="release", drawn=drawn)
 
 
-@pytest.mark.parametrize("method", ["blup", "adassp", "blup-steered", "blup-ld", "k-blup", "blup-genome"])
-def test_release__raise_on_changed_people_before_a_regression_is_charged(tmp_path, monkeypatch, method):
-    """A later release has a regression of its own, and its count or X'X is that of the first."""
+METHODS_AFTER = ("blup", "adassp", "blup-steered", "blup-ld", "k-blup", "blup-genome")
+
+
+@pytest.mark.parametrize(
+    ("method", "ld_share"), [*((name, None) for name in METHODS_AFTER), ("blup-genome", 0.25)]
+)
+def test_release__raise_on_changed_people_before_a_regression_is_charged(
+    tmp_path, monkeypatch, method, ld_share
+):
+    """A later release has a regression of its own, and its count, X'X or moments are those of the first."""
     study = _study(tmp_path, monkeypatch)
-    config = study.settings(method, bounds="tight", gram_share=0.3, epsilon=1, pure_epsilon="2")
+    shares = {"gram_share": 0.3, "ld_share": ld_share}
+    config = study.settings(method, bounds="tight", epsilon=1, pure_epsilon="2", **shares)
     study.release(config)
     ledger, path, bits = study.ledger(config), tmp_path / "outcomes.zarr", study.variant_set.genotypes()
     before, later = ledger.path.read_bytes(), replace(Outcomes.load(path).of_rows(slice(None)), names=LATER)
@@ -108,7 +116,7 @@ def test_release__raise_on_changed_people_before_a_regression_is_charged(tmp_pat
         assert ledger.path.read_bytes() == before
 
     require_refusal(np.arange(N_PEOPLE) > 0)
-    if "gram" in mechanism_of(method).draws["genotypes"]:
+    if ld_share is not None or "gram" in mechanism_of(method).draws["genotypes"]:
         bits[0] ^= np.uint64(1)
         require_refusal()
         bits[0] ^= np.uint64(1)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,10 +28,19 @@ from dpgrs.statement.audits import STEERED
 from dpgrs.study.adjusted_outcomes import adjustment_identity, require_adjusted, require_same_genotypes
 from dpgrs.study.draws import Draw, draws_of
 from dpgrs.study.identity import public_identity
-from dpgrs.study.later_draws import after_regression, later_statistics, n_new_requests
-from dpgrs.study.release_cost import later_cost
+from dpgrs.study.later_draws import (
+    after_regression,
+    cost_after_regression,
+    cost_of_accuracy,
+    later_statistics,
+)
 from dpgrs.study.released import output_digests
-from dpgrs.study.request_identity import identify_part, ld_identity, loadings_identity
+from dpgrs.study.request_identity import (
+    accuracy_identity,
+    identify_part,
+    ld_identity,
+    loadings_identity,
+)
 from dpgrs.study.training_data import TrainingData
 from dpgrs.verify.draw_check import ON_TURNED_ROWS
 
@@ -254,11 +264,12 @@ def _charge(
             before_charge()
         if study_settings is None:
             return None
-        book = ledger.read()
-        charged = [request.identity for request in book.requests.values() if request.account == account]
-        n_new = n_new_requests(planned_draw, draws, charged, has_new_genotypes=not has_genotypes)
-        count = study_settings.outcomes.count or [len(planned_draw.data.outcomes.names)]
-        return later_cost(study_settings.changed(outcomes={"count": count}), book, n_new=n_new)
+        options = {"settings": study_settings, "book": ledger.read(), "account": account}
+        if is_regression:
+            return cost_after_regression(planned_draw, draws, has_new_genotypes=not has_genotypes, **options)
+        measured = {name: value for name, value in identity.items() if name not in ("ld", "adjusted_by")}
+        identify_accuracy = partial(accuracy_identity, measured, site_digest, request)
+        return cost_of_accuracy(planned_draw, draws, identify=identify_accuracy, **options)
 
     noisy, receipt = release(
         planned_draw.draw,

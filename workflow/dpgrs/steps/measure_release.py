@@ -37,10 +37,8 @@ from dpgrs.study.identity import fit_settings, public_identity
 from dpgrs.study.made_by import require_public
 from dpgrs.study.released import load_released, load_weights
 from dpgrs.study.request_identity import (
-    ACCURACY,
+    accuracy_identity,
     effects_identity,
-    identify_accuracy,
-    identify_part,
     ld_identity,
     loadings_identity,
     weights_origin,
@@ -203,12 +201,9 @@ def _charge(
     book = ledger.read()
 
     def identify(outcome_part: tuple[str, ...]) -> dict[str, Any]:
-        outcomes_of = ("outcomes", *outcome_part[1:])
-        return identify_accuracy(
-            identify_part(identity, site_digest, trained, outcomes_of, mechanism=ACCURACY),
-            residual_bound=request.residual_bound,
-            weights=weights_origin(label, outcome_part[1:], fit=fit, book=book),
-        )
+        weights = weights_origin(label, outcome_part[1:], fit=fit, book=book)
+        terms = {"residual_bound": request.residual_bound, "weights": weights}
+        return accuracy_identity(identity, site_digest, trained, outcome_part[1:], **terms)
 
     def allow(planned_draws: Sequence[dict[str, Any]]) -> None:
         if audit is not None:

@@ -16,9 +16,12 @@ from dpgrs.linalg.covariate_regression import (
     with_intercept,
 )
 from dpgrs.methods.covariate_mechanism import CovariateRegression
+from dpgrs.methods.genome_mechanism import map_terms
+from dpgrs.methods.genome_moments import private_genome_moments
 from dpgrs.privacy.ledger.charging import require_unchanged
 from dpgrs.study.adjustment import adjusts_first
 from dpgrs.study.exact_statistics import exact_statistics
+from dpgrs.study.genome_people import people_moments
 from dpgrs.study.later_draws import LaterRequest
 from dpgrs.types import Rows
 
@@ -83,30 +86,39 @@ def require_adjusted(asked: "Draw", ledger: "Ledger") -> None:
 def require_same_genotypes(
     asked: "Draw", later: LaterRequest, *, identify: Callable[..., dict[str, Any]], **charging: Any
 ) -> bool:
-    """Refuse a regression on covariates if the ledger has the study's number of rows or X'X on other people.
+    """Refuse a regression on covariates if the ledger has what is drawn of genotypes next on other people.
 
-    Both are drawn after the regression, and do not depend on it. X'X is summed here only if the ledger has
-    it. Second moments of rows (`privacy.ld_share`) are not compared: they are summed after the regression.
-    `identify` takes a part, a mechanism and its request; `charging` are account, ledger and study key. The
-    result is whether the ledger has such a request.
+    The number of rows, X'X and second moments of rows do not depend on the regression. They are summed here
+    only if the ledger may have them. `identify` takes a part, a mechanism and its request; `charging` are
+    account, ledger and study key. The result is whether the ledger has their request. Without a map, as in a
+    step that runs by itself, second moments are not compared.
     """
     mechanism, request, data = later.mechanism, later.request, asked.data
     identity = identify(("genotypes",), mechanism, request)
     requests = charging["ledger"].read().requests.values()
     if not any(earlier.identity | identity == earlier.identity for earlier in requests):
         return False
-    if request.ld_share is not None:
+    if request.ld_share is not None and not data.has_ld:
         return True
-    gram = None
+    gram, moments = None, None
+    if request.ld_share is not None:
+        stored = data.genome(map_terms(request))
+        moments = people_moments(data.variant_set, data.outcomes, stored)
     if "gram" in mechanism.draws["genotypes"]:
         exact = exact_statistics(asked.settings, data.variant_set, data.outcomes)
         gram = exact.clipped[request.n_variants, later.n_outcomes].gram
 
     def rehearsed(noise: "NoiseSource") -> None:
         mechanism.draw_genotypes(gram, data.n_training, request=request, noise=noise)
+        if moments is not None:
+            options = {
+                "request": request,
+                "noise": noise.of("genotypes"),
+                "made_with": stored.made_with(None),
+            }
+            private_genome_moments(moments, stored.genome, **options)
 
-    require_unchanged(rehearsed, identify=lambda release_part: identity, **charging)
-    return True
+    return require_unchanged(rehearsed, identify=lambda release_part: identity, **charging)
 
 
 def effects_of_fit(effects: np.ndarray, covariates: "Covariates") -> np.ndarray:

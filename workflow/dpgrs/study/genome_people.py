@@ -18,7 +18,7 @@ from dpgrs.io.variant_set import check_same_people
 from dpgrs.io.variant_set_parts import people_parts
 from dpgrs.linalg.components import components_of
 from dpgrs.linalg.genome_map import genome_axes, score_rows
-from dpgrs.linalg.genome_moments import ChromosomeMoments, MomentSums
+from dpgrs.linalg.genome_moments import ChromosomeMoments, MomentSums, chromosome_moments
 from dpgrs.linalg.genome_sums import (
     ChromosomeSums,
     chromosome_scores,
@@ -162,6 +162,25 @@ def contig_moments(outcomes: "Outcomes", stored: StoredMap, contig: str, *, n_th
         made_with=stored.made_with(outcomes.covariate_effects),
         n_threads=n_threads,
     )
+
+
+def people_moments(
+    variant_set: "VariantSet", outcomes: "Outcomes", stored: StoredMap
+) -> list[ChromosomeMoments]:
+    """Sum second moments of the rows of all who are trained on, for outcomes that are not adjusted."""
+    check_same_people(variant_set, outcomes)
+    columns = columns_of_contigs(variant_set, stored.label["terms"]["n_variants"])
+    options = {"axes": people_axes(variant_set, stored), "is_counted": outcomes.is_training}
+    chromosomes = map(stored.chromosome, stored.contigs)
+    return [
+        chromosome_moments(
+            people_slabs(variant_set, columns[chromosome.contig], chromosome.centre),
+            chromosome,
+            made_with=stored.made_with(None),
+            **options,
+        )
+        for chromosome in chromosomes
+    ]
 
 
 def sums_item(sums: ChromosomeSums) -> tuple[dict[str, Any], dict[str, np.ndarray]]:

@@ -1,6 +1,6 @@
 """What a release draws after its first draw: it is refused before the first is charged."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -9,15 +9,19 @@ import numpy as np
 
 from dpgrs.evaluation.private_metrics import AccuracyRequest, private_accuracy
 from dpgrs.linalg.genome_moments import MOMENT_STEP
-from dpgrs.methods.covariate_mechanism import CovariateRegression
 from dpgrs.methods.genome_sums import GenomeRequest
 from dpgrs.methods.mechanisms import mechanism_of
 from dpgrs.methods.registry import METHODS
 from dpgrs.privacy.accounting.events import GaussianEvent
+from dpgrs.privacy.ledger.charging import orders_of
+from dpgrs.privacy.ledger.entries import Cost
 from dpgrs.privacy.ledger.hash_chain import digest
 from dpgrs.privacy.noise.claims import scale_of
 from dpgrs.privacy.noise.sources import Rehearsal
 from dpgrs.study.exact_statistics import exact_statistics
+from dpgrs.study.identity import fit_settings
+from dpgrs.study.release_cost import later_cost
+from dpgrs.study.request_identity import weights_origin
 from dpgrs.study.requests import requests_of
 from dpgrs.study.training_data import TrainingData
 from dpgrs.types import Metrics
@@ -26,6 +30,8 @@ if TYPE_CHECKING:
     from dpgrs.config.study import StudyConfig
     from dpgrs.methods.requests import PrivacyRequest
     from dpgrs.methods.sum_mechanisms import SharedStatistics
+    from dpgrs.privacy.ledger.entries import Account
+    from dpgrs.privacy.ledger.ledger import Book
     from dpgrs.study.draws import Draw
 
 MOST_REHEARSED = 512  # variants or directions: noise of more has the same scale, but for roundings
@@ -80,8 +86,7 @@ def later_statistics(
     if settings is not None and settings.evaluation.metrics == Metrics.CHARGED:
         request = planned_draw.request if later is None else later.request
         accuracy = AccuracyRequest.of(request, settings.evaluation)
-        sums = np.zeros((3, accuracy.n_outcomes), dtype=np.int64)
-        private_accuracy(sums, request=accuracy, noise=rehearsal)
+        _rehearse_accuracy(accuracy, planned_draw.names, rehearsal)
     return statistics + [event.statistic for event, _ in chain(*rehearsal.draws.values())]
 
 
@@ -106,16 +111,64 @@ def _genome_statistics(request: GenomeRequest) -> list[str]:
     return [statistic for statistic, *_ in claims]
 
 
-def n_new_requests(
+def cost_after_regression(
+    planned_draw: "Draw",
+    identities: Sequence[Mapping[str, Any]],  # of all requests of the regression
+    *,
+    settings: "StudyConfig",  # all of the study
+    book: "Book",
+    account: "Account",
+    has_new_genotypes: bool,
+) -> Cost:
+    """Return what a release costs at least after a regression on covariates."""
+    earlier = _ids_by_identity(book, account)
+    n_new = sum(digest(identity) not in earlier for identity in identities)
+    count = settings.outcomes.count or [len(planned_draw.data.outcomes.names)]
+    counts = {"covariates": n_new, "genotypes": int(has_new_genotypes)}
+    return later_cost(settings.changed(outcomes={"count": count}), book, n_new=counts)
+
+
+def cost_of_accuracy(
     planned_draw: "Draw",
     identities: Sequence[Mapping[str, Any]],  # of all requests of the draw
-    ledger_identities: Sequence[Mapping[str, Any]],  # of all requests to the same account
     *,
-    has_new_genotypes: bool,  # after a regression on covariates
-) -> dict[str, int]:
-    """Count the new requests of a draw by kind, as `dpgrs.study.release_cost.later_cost` takes them."""
-    charged = {digest(identity) for identity in ledger_identities}
-    new = [identity["part"][0] for identity in identities if digest(identity) not in charged]
-    if planned_draw.mechanism.name != CovariateRegression.name:
-        return {kind: new.count(kind) for kind in ("genotypes", "outcomes")}
-    return {"covariates": len(new), "genotypes": int(has_new_genotypes)}
+    settings: "StudyConfig",
+    book: "Book",
+    account: "Account",
+    identify: Callable[..., dict[str, Any]],  # takes names of outcomes, and `residual_bound` and `weights`
+) -> Cost:
+    """Return what the accuracies cost that the ledger does not have, of all outcomes of a draw.
+
+    An accuracy is new if one of its statistics is, or if these outcomes were never measured by such a fit.
+    Public files need no comparison: fits that take some have one budget (`joins_outcomes`), so that with a
+    new outcome every accuracy is new.
+    """
+    if settings.evaluation.metrics != Metrics.CHARGED:
+        return Cost()
+    earlier, rehearsal = _ids_by_identity(book, account), Rehearsal()
+    label = {"requests": [(identity["part"], earlier.get(digest(identity))) for identity in identities]}
+    request = AccuracyRequest.of(planned_draw.request, settings.evaluation)
+    _rehearse_accuracy(request, planned_draw.names, rehearsal)
+    fit = fit_settings(settings)
+
+    def identify_accuracy(release_part: tuple[str, ...]) -> dict[str, Any]:
+        weights = weights_origin(label, release_part[1:], fit=fit, book=book)
+        return identify(release_part[1:], residual_bound=request.residual_bound, weights=weights)
+
+    orders = orders_of(rehearsal, identify_accuracy)
+    new = [order.charges for order in orders if digest(order.identity) not in earlier]
+    return sum((charge.cost for charge in chain(*new)), Cost())
+
+
+def _rehearse_accuracy(request: AccuracyRequest, names: Sequence[str], rehearsal: Rehearsal) -> None:
+    sums = np.zeros((3, len(names)), dtype=np.int64)
+    private_accuracy(sums, request=request, noise=rehearsal, outcome_names=names)
+
+
+def _ids_by_identity(book: "Book", account: "Account") -> dict[str, str]:
+    """Map the digests of the identities of all requests to an account to their ids."""
+    return {
+        digest(request.identity): request_id
+        for request_id, request in book.requests.items()
+        if request.account == account
+    }

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from types import MappingProxyType
@@ -98,13 +98,12 @@ def certain_cost(config: "StudyConfig", book: "Book") -> Cost:
 
 
 def later_cost(config: "StudyConfig", book: "Book", *, n_new: Mapping[str, int]) -> Cost:
-    """Return what a release costs at least after one of its charging jobs, to a unit of its account.
+    """Return what a release costs at least after its regression on covariates, to a unit of its account.
 
-    `n_new` has numbers of new requests by the kind of a Part: the job's own, and the genotypes before a
-    regression on covariates is charged. Other kinds count as in `certain_cost`.
+    `n_new` has numbers of new requests by the kind of a Part, ``covariates`` and ``genotypes``. Other kinds
+    count as in `certain_cost`.
     """
-    kinds = {"genotypes", "outcomes", "accuracy"} if "covariates" in n_new else {"accuracy"}
-    return _cost_of_new(config, book, n_new=n_new, kinds=kinds)
+    return _cost_of_new(config, book, n_new=n_new)
 
 
 def _cost_of_new(
@@ -112,9 +111,8 @@ def _cost_of_new(
     book: "Book",
     *,
     n_new: Mapping[str, int] = MappingProxyType({}),
-    kinds: Collection[str] | None = None,
 ) -> Cost:
-    """Return what new requests cost at least, those of some kinds or all; `n_new` as in `later_cost`."""
+    """Return what new requests cost at least, without the kind ``covariates`` if `n_new` has it."""
     planned_requests = _planned_requests(config)
     new = Counter({key: planned.times for key, planned in planned_requests.items()})
     new -= Counter(_replayed(earlier, planned_requests) for earlier in book.requests.values())
@@ -123,7 +121,7 @@ def _cost_of_new(
     costs = [
         (times, planned_requests[key].cost)
         for key, times in new.items()
-        if kinds is None or planned_requests[key].kind in kinds
+        if not (planned_requests[key].kind == "covariates" and n_new)
     ]
     mu_squared = sum(times * cost.mu_squared for times, cost in costs)
     pure = sum((times * cost.pure_epsilon for times, cost in costs), Fraction(0))

@@ -113,6 +113,23 @@ def identify_accuracy(
     return {**identity, "mechanism": ACCURACY} | exact
 
 
+def accuracy_identity(
+    identity: Mapping[str, Any],
+    site_digest: str,
+    request: "PrivacyRequest",
+    names: Sequence[str],
+    *,
+    residual_bound: float,
+    weights: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Return the public identity of the accuracy of the outcomes of one budget.
+
+    `request` is the one of the statistics; `identity` has no `ld` or `adjusted_by`, which weights name.
+    """
+    outcomes = identify_part(identity, site_digest, request, ("outcomes", *names), mechanism=ACCURACY)
+    return identify_accuracy(outcomes, residual_bound=residual_bound, weights=weights)
+
+
 def weights_origin(
     released: Mapping[str, Any], names: Collection[str], *, fit: Mapping[str, Any], book: "Book"
 ) -> dict[str, Any]:

@@ -241,8 +241,16 @@ NEEDS = {
             s.n_requests
             * (1000 * (entries(s) + moments(s) / FLOAT) + 4 * solving(s) + mapping(s, 10 * s.n_outcomes))
         ),
-        of_rows=of_rows,
-        work_of_rows=lambda s: s.n_requests * choosing(s),
+        # Before a regression on covariates second moments may be summed, see `require_same_genotypes`.
+        of_rows=lambda s: (
+            of_rows(s)
+            + moment_sums(s)
+            + moment_rows(s)
+            + s.has_moments * (norms(s) + 20 * s.n_people * FLOAT)
+        ),
+        work_of_rows=lambda s: (
+            s.n_requests * (choosing(s) + s.has_moments * (2 * mapping(s, s.n_rows) + passing(s)))
+        ),
     ),
     "fit-weights": Need(
         lambda s: (

@@ -58,7 +58,7 @@ def release(
     rehearsal = Rehearsal()
     mechanism(rehearsal)
     _require_same_terms(chain.from_iterable(rehearsal.draws.values()), account)
-    orders = _orders(rehearsal, identify)
+    orders = orders_of(rehearsal, identify)
     later = allow([order.identity for order in orders]) if allow is not None else None
     reserved = ledger.reserve_all(orders, account, study_key=study_key, later=later)
     requests = dict(zip(rehearsal.draws, reserved, strict=True))
@@ -78,14 +78,15 @@ def require_unchanged(
     account: Account,
     ledger: Ledger,
     study_key: StudyKey,
-) -> None:
+) -> bool:
     """Refuse a mechanism that the ledger has on other data; nothing is charged or drawn.
 
-    Parameters are as in `release`, which raises the same DpgrsError when it would be charged.
+    Parameters are as in `release`, which raises the same DpgrsError when it would be charged. The result is
+    whether the ledger has all requests of the mechanism.
     """
     rehearsal = Rehearsal()
     mechanism(rehearsal)
-    ledger.require_unchanged(_orders(rehearsal, identify), account, study_key=study_key)
+    return ledger.require_unchanged(orders_of(rehearsal, identify), account, study_key=study_key)
 
 
 def check(receipt: Receipt, ledger: Ledger) -> None:
@@ -112,7 +113,8 @@ def _require_same_terms(draws: Iterable[Draw], account: Account) -> None:
             )
 
 
-def _orders(rehearsal: Rehearsal, identify: Callable[[RequestPart], dict[str, Any]]) -> list[Order]:
+def orders_of(rehearsal: Rehearsal, identify: Callable[[RequestPart], dict[str, Any]]) -> list[Order]:
+    """Return the requests for all that was rehearsed; `identify` is as in `release`."""
     return [_order(identify(name), name, draws) for name, draws in rehearsal.draws.items()]
 
 

@@ -166,12 +166,17 @@ class Ledger:
         # All of them are in the book now.
         return [(book.find(digest)[0], digest) for digest in digests]  # type: ignore[index]
 
-    def require_unchanged(self, orders: Sequence[Order], account: Account, *, study_key: StudyKey) -> None:
-        """Raise what `reserve_all` would raise for a statistic that changed under the same identity."""
-        book = self.read()
-        for request in _requests(orders, account, study_key=study_key):
-            if first := book.find(request.identity_digest):
+    def require_unchanged(self, orders: Sequence[Order], account: Account, *, study_key: StudyKey) -> bool:
+        """Raise what `reserve_all` would raise for a statistic that changed under the same identity.
+
+        The result is whether the ledger has all of these requests.
+        """
+        book, requests = self.read(), _requests(orders, account, study_key=study_key)
+        earlier = [book.find(request.identity_digest) for request in requests]
+        for first, request in zip(earlier, requests, strict=True):
+            if first:
                 _require_same_statistic(first[1], request)
+        return all(earlier)
 
     def complete(self, request_id: str, output_digest: str, *, study: str | None = None) -> None:
         """Do the work of `complete_all` for one request."""

@@ -1,0 +1,80 @@
+"""What a draw charges later: accuracies that are new are counted before the first charge."""
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from dpgrs.errors import DpgrsError
+from dpgrs.io.outcomes import Outcomes
+from dpgrs.privacy.accounting.accountant import gdp_epsilon
+from outcome_files import write_outcomes
+from step_studies import Study
+
+REFUSED = "does not allow this release: cost epsilon"
+
+
+@pytest.fixture
+def study(tmp_path, monkeypatch):
+    return Study(tmp_path, monkeypatch)
+
+
+def charged(study, *, mu_squared):
+    """Return settings of separate budgets with charged metrics, which cost so much for each outcome.
+
+    The ledger allows a mu^2 of 4, and the other requests cost next to nothing.
+    """
+    config = study.settings("reusecov-gauss", outcome_budget="separate", epsilon=0.5)
+    evaluation = {"metrics": "charged", "epsilon": gdp_epsilon(math.sqrt(mu_squared), 1e-6)}
+    return config.changed(evaluation=evaluation, release={"audit_draws": 0})
+
+
+def n_accuracies(study, config):
+    requests = study.ledger(config).read().requests.values()
+    return sum(request.identity["mechanism"] == "accuracy" for request in requests)
+
+
+def require_refusal(study, config, *, count=3):
+    """Draw for so many outcomes, and require that the budget refuses it and the ledger stays as it is."""
+    ledger = study.ledger(config).path
+    before = ledger.read_bytes()
+    with pytest.raises(DpgrsError, match=REFUSED):
+        study.release(config, count=count, study_settings=config)
+    assert ledger.read_bytes() == before
+
+
+@pytest.mark.parametrize("mu_squared", [1.2, 1.5])
+def test_draw__counts_the_accuracy_of_outcomes_that_were_never_measured(study, mu_squared):
+    """The first outcome was measured; the second was only drawn, and is drawn again beside the third."""
+    config = charged(study, mu_squared=mu_squared)
+    study.measure(config, study.release(config, count=1, study_settings=config))
+    path = study.root / "outcomes.zarr"
+    outcomes = Outcomes.load(path).of_rows(slice(None))
+    values = {size: of_size[[1, 2, 0]] for size, of_size in outcomes.values.items()}
+    write_outcomes(path, replace(outcomes, names=("b", "c", "a"), values=values))
+    study.release(config, count=1)
+    if mu_squared == 1.5:
+        # Two accuracies do not fit beside the first one; a single one would.
+        require_refusal(study, config, count=2)
+        return
+    study.measure(config, study.release(config, count=2, study_settings=config))
+    assert n_accuracies(study, config) == 3
+
+
+def test_draw__counts_no_accuracy_that_was_measured(study):
+    config = charged(study, mu_squared=1.2)
+    study.measure(config, study.release(config, count=2, study_settings=config))
+    # 2.4 are spent, and 1.2 are left for the third.
+    study.measure(config, study.release(config, study_settings=config))
+    assert n_accuracies(study, config) == 3
+    before = study.ledger(config).path.read_bytes()
+    study.measure(config, study.release(config, study_settings=config))
+    assert study.ledger(config).path.read_bytes() == before
+
+
+def test_draw__counts_the_accuracy_of_weights_by_another_fit(study):
+    config = charged(study, mu_squared=1.2)
+    study.measure(config, study.release(config, count=2, study_settings=config))
+    require_refusal(study, config.changed(regression={"lambda": 0.5}))
+    study.measure(config, study.release(config, study_settings=config))
+    assert n_accuracies(study, config) == 3

@@ -98,3 +98,10 @@ def test_release__raise_on_later_noise_out_of_range(tmp_path, kind, sections, wo
         settings[name] = settings[name] | keys
     settings["privacy"].pop("beyond_20", None)
     require_refusal(tmp_path, settings, words)
+
+
+def test_release__until_draw_draws_after_a_regression(tmp_path):
+    settings = begin(tmp_path, FIRST)
+    assert "BUG" not in run(tmp_path, settings, "--until", "draw").stdout
+    drawn = [path.stem for path in (tmp_path / "results").rglob("drawn/*.npz")]
+    assert sorted(drawn) == ["covariate-regression", "steered-products"]

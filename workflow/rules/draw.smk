@@ -26,6 +26,8 @@ rule draw:
         f"{LOGS}/draw/{{replicate}}.{{mechanism}}.log",
     benchmark:
         f"{BENCHMARKS}/draw/{{replicate}}.{{mechanism}}.tsv"
+    wildcard_constraints:
+        mechanism="|".join(DRAWS) or "no mechanism",
     retries: 0
     group:
         GROUP_OF_REPLICATE
@@ -70,3 +72,13 @@ rule draw:
         "python -m dpgrs draw --settings {params.settings:q} {input.outcomes} --mechanism {wildcards.mechanism}"
         " {params.options} {params.files} --replicate {wildcards.replicate} --threads {threads} --output {output.drawn} --events {output.events}"
         " 2> {log}"
+
+
+if ADJUSTS:
+
+    # A rule of its own: if a run ends at a rule, Snakemake starts no job of it that depends on another one.
+    use rule draw as draw_regression with:
+        benchmark:
+            f"{BENCHMARKS}/draw/{{replicate}}.{{mechanism}}.tsv"
+        wildcard_constraints:
+            mechanism=CovariateRegression.name,

@@ -33,7 +33,6 @@ from dpgrs.steps import measure_release as measure_step
 from dpgrs.steps.fit_weights import fit_weights
 from dpgrs.steps.write_release import write_release
 from dpgrs.study import provenance, training_data
-from dpgrs.study.adjustment import adjusts_first
 from dpgrs.study.centre_sums import CentreSums, combined
 from dpgrs.study.exact_statistics import exact_statistics
 from dpgrs.study.public_effects_files import save_effects
@@ -297,7 +296,7 @@ class GoldenStudy(Study):
     def fit(self, config, noisy):
         """Fit the weights by what public files the case has; return their path."""
         output, files = self.root / "weights.npz", self._files | {"outcomes": self._outcomes}
-        if adjusts_first(config):
+        if config.covariates.adjusts_first:
             files |= {"adjusted": self.drawn_outcomes}
         if METHODS[config.methods[0]].takes_map:
             files |= {"panel": "panel"}
@@ -313,7 +312,7 @@ class GoldenStudy(Study):
             self._outcomes,
             self.fit(config, noisy),
             **self._files | {"variant_set": "variant_set", "sites": self.sites},
-            covariates=self.covariates if adjusts_first(config) else None,
+            covariates=self.covariates if config.covariates.adjusts_first else None,
             output=self.root / "metrics.tsv",
             accuracy=self.root / "accuracy.npz",
             events=self.root / "accuracy_events.json",
@@ -328,7 +327,7 @@ class GoldenStudy(Study):
             self.measure(self.config, noisy)
         weights = self.fit(self.config, noisy)
         files = dict(self._files)
-        if adjusts_first(self.config):
+        if self.config.covariates.adjusts_first:
             files |= {"regression": self.root / "regression.npz"}
         if gives_truncated_ld(self.config):
             files |= {"truncated_ld": self.root / "truncated_ld.npz"}

@@ -24,7 +24,6 @@ from dpgrs.steps.draw import draw
 from dpgrs.steps.fit_weights import fit_weights
 from dpgrs.steps.write_release import write_release
 from dpgrs.study import training_data
-from dpgrs.study.adjustment import adjusts_first
 from dpgrs.study.public_ld_files import save_ld
 from dpgrs.study.settings import resolve
 from dpgrs.verify.bundle import verify_release
@@ -118,7 +117,7 @@ class Study:
         """Compute the exact statistics; return the path."""
         output, config = self.root / "statistics.npz", config.changed(outcomes={"count": [count]})
         settings = settings_for("compute-statistics", config)
-        files = {"covariates": None if adjusts_first(config) else self.covariates, "output": output}
+        files = {"covariates": None if config.covariates.adjusts_first else self.covariates, "output": output}
         statistics_step.compute_statistics(settings, "variant_set", self.drawn_outcomes, **files)
         return output
 
@@ -130,7 +129,7 @@ class Study:
         mechanism, output = mechanism_of(config.methods[0]), self.root / "noisy.npz"
         places = {"statistics": self.root / "statistics.npz", "variant_set": "variant_set"}
         places["ld"] = self.root / "ld.npz"
-        if adjusts_first(config):
+        if config.covariates.adjusts_first:
             self.adjust(config, count=count)
         if "statistics" in mechanism.takes:
             self.sum_up(config, count=count)

@@ -28,7 +28,7 @@ from dpgrs.methods.reusecov import SMALLEST_KNOWN, private_outcome_counts, priva
 from dpgrs.preflight.checks import problems
 from dpgrs.privacy.noise.sources import BenchmarkNoise, NoiseSource
 from dpgrs.study.released import load_released
-from dpgrs.study.settings import counts_outcomes, resolve
+from dpgrs.study.settings import resolve
 from random_cohorts import random_bits
 from screening_cohorts import HUGE, N_VARIANTS, NAMES, cohort
 from step_studies import NAMES as STUDY_NAMES
@@ -251,7 +251,7 @@ def test_evidence_penalty__grows_with_what_is_missing():
 def test_resolve__outcomes_of_a_table_may_be_missing(source, missing):
     config = resolve({"outcomes": {"source": source}})
     assert config.outcomes.missing == missing
-    assert counts_outcomes(config) == (source == "file")
+    assert config.outcomes.are_counted == (source == "file")
     assert resolve({"outcomes": {"source": source, "missing": "none"}}).outcomes.missing == "none"
 
 

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.release.pgs_catalog import (
-    file_stems,
     header_text,
     in_file_order,
     site_digest,
     write_scoring_file,
     write_standard_errors,
 )
+from dpgrs.statement.files import file_stems
 from release_data import OUTCOMES, SITES, make_scores
 
 SOURCE = {"citation": "A paper", "license_text": "CC0"}

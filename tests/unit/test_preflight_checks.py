@@ -141,6 +141,9 @@ class Recorded:
         self._section, self._read, self._prefix = section, read, prefix
 
     def __getattr__(self, name):
+        derived = getattr(type(self._section), name, None)
+        if isinstance(derived, property):
+            return derived.fget(self)
         value, key = getattr(self._section, name), f"{self._prefix}{name.removesuffix('_')}"
         if isinstance(value, Section):
             return Recorded(value, self._read, f"{key}.")

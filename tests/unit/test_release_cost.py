@@ -20,7 +20,6 @@ from dpgrs.privacy.ledger import charging
 from dpgrs.privacy.ledger.charging import release
 from dpgrs.privacy.ledger.entries import Cost
 from dpgrs.reporting.ledger import describe_ledger
-from dpgrs.study.adjustment import adjusts_first, share_terms
 from dpgrs.study.identity import fit_settings, public_identity
 from dpgrs.study.release_cost import (
     account_of,
@@ -32,7 +31,7 @@ from dpgrs.study.release_cost import (
     total_epsilon,
 )
 from dpgrs.study.request_identity import ACCURACY, identify_accuracy, identify_part, weights_origin
-from dpgrs.study.settings import counts_outcomes, resolve
+from dpgrs.study.settings import resolve
 from dpgrs.study.variant_terms import takes_ld
 from ledger_requests import DATASET, KEY, new_ledger
 from screening_cohorts import N_VARIANTS, NAMES, cohort, frequencies
@@ -76,12 +75,12 @@ def make_release(config, ledger, *, sites=SITES):
         outcome_budget=privacy.outcome_budget,
         rows=config.cohort.rows,
         outcome_bound=config.outcomes.bound,
-        counts_outcomes=counts_outcomes(config),
+        counts_outcomes=config.outcomes.are_counted,
         **{
             name: getattr(privacy, name)
             for name in ("delta", "gram_share", "count_share", "neighbours", "unit")
         },
-        **share_terms(config),
+        covariate_share=config.covariates.share,
     )
     if privacy.bounds == "tight":
         # What follows from the sites is not known before a run.
@@ -99,7 +98,7 @@ def make_release(config, ledger, *, sites=SITES):
         return identify_part(public | ld, sites, request, about, **own)
 
     charge = {"account": account_of(privacy), "ledger": ledger, "study_key": KEY}
-    if adjusts_first(config):
+    if config.covariates.adjusts_first:
         public["adjusted_by"] = make_regression(config, request, names, public, charge)
     terms = mechanism.zeros(request, count) | {"request": request, "outcome_names": names}
     _, receipt = release(
@@ -389,7 +388,7 @@ def make_screened_release(config, ledger):
         outcome_budget=privacy.outcome_budget,
         rows=config.cohort.rows,
         outcome_bound=config.outcomes.bound,
-        counts_outcomes=counts_outcomes(config),
+        counts_outcomes=config.outcomes.are_counted,
         **{
             name: getattr(privacy, name)
             for name in ("delta", "gram_share", "count_share", "neighbours", "unit")

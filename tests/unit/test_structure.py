@@ -41,7 +41,8 @@ ALLOWED = {
     "verify": {"genotypes", "io", "statement"},
     "release": {"genotypes", "io", "privacy", "statement", "verify", "linalg", "methods", "study"},
     "preflight": {
-        *("io", "privacy", "scoring", "selection", "methods", "config", "study", "release", "verify")
+        *("io", "privacy", "scoring", "selection", "methods", "config", "study", "release", "statement"),
+        "verify",
     },
     "planning": {
         *("io", "privacy", "statement", "linalg", "methods", "config", "evaluation", "study", "preflight")

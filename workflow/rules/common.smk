@@ -28,7 +28,6 @@ if not (PACKAGE_ROOT / "dpgrs" / "__init__.py").is_file():
 sys.path.insert(0, str(PACKAGE_ROOT))
 
 from dpgrs import __version__
-from dpgrs.study.adjustment import adjusts_first
 from dpgrs.study.code import code_digest
 from dpgrs.study.cohort_files import (
     cohort_files,
@@ -36,9 +35,8 @@ from dpgrs.study.cohort_files import (
     stored_chromosomes,
     tables_of,
 )
-from dpgrs.study.copied_people import map_files, n_copies
 from dpgrs.study.verbs import code_read, settings_read
-from dpgrs.study.settings import counts_outcomes, resolve
+from dpgrs.study.settings import resolve
 from dpgrs.study.settings_files import hand_settings_over, require_plain
 from dpgrs.preflight.controlled import is_controlled
 from dpgrs.errors import UsageError
@@ -58,6 +56,8 @@ from dpgrs.study.variant_terms import (
     takes_matrix,
 )
 from dpgrs.study.people_terms import (
+    map_files,
+    n_copies,
     planned_people,
     reference_terms_of,
     terms_of,
@@ -79,7 +79,6 @@ from dpgrs.study.score_terms import (
 from dpgrs.study.shape import ReferenceShape, Shape
 from dpgrs.config.study import StudyConfig
 from dpgrs.study.table_cohort import is_table, takes_columns
-from dpgrs.study.table_settings import has_covariates
 
 
 def checked_settings(raw):
@@ -360,7 +359,7 @@ REPLICATE = f"{PRIVATE}/replicate{{replicate}}"
 OUTCOMES = f"{REPLICATE}/{'summed_' if HAS_SUMS else ''}outcomes.zarr"
 STATISTICS = f"{REPLICATE}/statistics.npz"
 # What all is drawn from, but for a regression on covariates that comes before.
-ADJUSTS = adjusts_first(SETTINGS)
+ADJUSTS = SETTINGS.covariates.adjusts_first
 DRAWN_OUTCOMES = f"{REPLICATE}/adjusted_outcomes.zarr" if ADJUSTS else OUTCOMES
 # Of fits without privacy.
 EXACT = "exact_" if ADJUSTS else ""
@@ -404,9 +403,7 @@ AUDIT = [f"{PUBLIC}/audit.json"] if IS_AUDITED else []
 # What became of all variants, of the cohort's, or of the public ones where these decide; and how people differ.
 QC = f"{PUBLIC if SITES else PRIVATE}/qc.tsv"
 GENOTYPE_SUMMARY = f"{PRIVATE}/genotypes.npz"
-COVARIATES = (
-    [f"{PRIVATE}/covariates.npz"] if has_covariates(SETTINGS.covariates) else []
-)
+COVARIATES = [f"{PRIVATE}/covariates.npz"] if SETTINGS.covariates.has_any else []
 LOADINGS_FILE = f"{PUBLIC if IS_RELEASE else PRIVATE}/pca_loadings.tsv"
 LOADINGS = [LOADINGS_FILE] if SETTINGS.covariates.pcs else []
 # What `dpgrs centre export` reads of one centre of several.

@@ -20,7 +20,7 @@ COUNTS_ROWS = (
     and not METHODS[SETTINGS.methods[0]].reads_rows
 )
 COUNTS_OUTCOMES = (
-    counts_outcomes(SETTINGS) and not METHODS[SETTINGS.methods[0]].reads_rows
+    SETTINGS.outcomes.are_counted and not METHODS[SETTINGS.methods[0]].reads_rows
 )
 # Methods without statistics in the bundle are refused before.
 COUNTS_CASES = SETTINGS.privacy.case_share is not None

@@ -159,6 +159,11 @@ class Outcomes(Section):
         maximum=1000,
     )
 
+    @property
+    def are_counted(self) -> bool:
+        """Whether a study counts, with noise, on how many rows each outcome is known."""
+        return self.missing == Missing.COUNTED
+
 
 @dataclass(frozen=True)
 class Covariates(Section):
@@ -217,3 +222,13 @@ class Covariates(Section):
         above=0,
         below=1,
     )
+
+    @property
+    def has_any(self) -> bool:
+        """Whether a study has covariates, from a table or from genotypes."""
+        return self.file is not None or self.pcs > 0
+
+    @property
+    def adjusts_first(self) -> bool:
+        """Whether outcomes of a resolved study are adjusted by a private regression before all else."""
+        return self.has_any and bool(self.first)

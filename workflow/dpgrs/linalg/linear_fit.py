@@ -91,6 +91,29 @@ class LinearFit:
         outcome_fields = {"weights": loadings @ self.weights, "intercept": loadings @ self.intercept}
         return replace(self, **outcome_fields, standard_errors=None)
 
+    def with_covariates(
+        self,
+        # (n_outcomes, n_covariates + 1) float64, the first column of the intercept
+        # (`dpgrs.study.adjusted_outcomes.effects_of_fit`); None returns the fit as it is.
+        effects: np.ndarray | None,
+    ) -> "LinearFit":
+        """Return a fit of adjusted outcomes with the covariates as columns after its variants."""
+        if effects is None:
+            return self
+        effects = effects[: len(self.weights)]
+        n_outcomes, n_covariates = len(effects), effects.shape[1] - 1
+        first = self.means.shape[-1]
+        columns = {"weights": effects[:, 1:], "means": np.zeros((*self.means.shape[:-1], n_covariates))}
+        if self.standard_errors is not None:
+            columns["standard_errors"] = np.zeros((n_outcomes, n_covariates))
+        if self.chosen is not None:
+            columns["chosen"] = np.tile(first + np.arange(n_covariates), (n_outcomes, 1))
+        changed = {
+            name: np.concatenate([getattr(self, name), appended], axis=-1)
+            for name, appended in columns.items()
+        }
+        return replace(self, **changed, intercept=self.intercept + effects[:, 0])
+
     def times(self, factors: np.ndarray) -> "LinearFit":
         """Return the fit whose weights are multiplied by one number > 0 for each outcome."""
         factors = factors[:, np.newaxis]

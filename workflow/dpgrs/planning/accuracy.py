@@ -11,9 +11,9 @@ from dpgrs.methods.mechanisms import mechanism_of_study, takes_sums
 from dpgrs.methods.planning import expected_fit, expected_genome_fit, expected_r2
 from dpgrs.methods.registry import METHODS
 from dpgrs.statement.method_choice import MOST_PLANNED
-from dpgrs.study.adjustment import column_terms
-from dpgrs.study.method_choice import has_same_ancestry
+from dpgrs.study.people_terms import has_same_ancestry
 from dpgrs.study.table_cohort import is_table
+from dpgrs.study.table_settings import column_terms
 from dpgrs.types import Bounds, Coding, Neighbours, Protection
 
 if TYPE_CHECKING:

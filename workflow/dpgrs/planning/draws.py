@@ -16,7 +16,6 @@ from dpgrs.methods.reusecov import n_noisy_entries
 from dpgrs.privacy.accounting.events import Event, GaussianEvent
 from dpgrs.privacy.noise.claims import scale_of
 from dpgrs.privacy.noise.sources import Rehearsal
-from dpgrs.study.adjustment import adjusts_first
 from dpgrs.study.array_sizes import MOST_VARIANTS
 from dpgrs.study.release_cost import regression_request, screening_terms
 from dpgrs.types import Bounds, Metrics, Rows
@@ -63,7 +62,7 @@ def rehearse(
         mechanism.draw(**mechanism.zeros(few, count), request=few, noise=rehearsal)
     else:
         _rehearse_rows(mechanism, request, count, frequency=frequency, config=config, noise=rehearsal)
-    if adjusts_first(config):
+    if config.covariates.adjusts_first:
         regression = mechanism_named(CovariateRegression.name)
         covariate_request = regression_request(config, request)
         names = [str(number) for number in range(count)]

@@ -31,14 +31,13 @@ from dpgrs.privacy.ledger.caps import strict_budget
 from dpgrs.privacy.ledger.entries import Account, Budget, Cost
 from dpgrs.privacy.ledger.ledger import Book, Ledger, shown_delta, shown_epsilon
 from dpgrs.privacy.noise.study_key import VARIABLE
-from dpgrs.study.adjustment import adjusts_first, column_terms, share_terms
 from dpgrs.study.job_limits import machine_memory_mb
 from dpgrs.study.method_choice import candidates, choice_in_words, method_of_request
 from dpgrs.study.people_terms import planned_people, training_rows
 from dpgrs.study.release_cost import case_share
-from dpgrs.study.settings import counts_outcomes, examine
+from dpgrs.study.settings import examine
 from dpgrs.study.table_cohort import is_table
-from dpgrs.study.table_settings import covariate_terms, drawn_counts, stated_count
+from dpgrs.study.table_settings import column_terms, covariate_terms, drawn_counts, stated_count
 from dpgrs.study.variant_terms import takes_map
 from dpgrs.types import Rows, Unit
 
@@ -237,9 +236,9 @@ def _requests(
         outcome_budget=privacy.outcome_budget,
         rows=config.cohort.rows,
         outcome_bound=outcomes.bound,
-        counts_outcomes=counts_outcomes(config),
+        counts_outcomes=config.outcomes.are_counted,
         case_share=case_share(config),
-        **share_terms(config),
+        covariate_share=config.covariates.share,
         **{name: getattr(privacy, name) for name in REQUEST_TERMS},
     )
     return [
@@ -292,7 +291,7 @@ def _costs(
 
 def _regression(config: StudyConfig, n_rows: int, *, counts: Sequence[int]) -> dict[str, Any]:
     """Return the expected cost of a first regression on covariates for outcomes; empty without one."""
-    if not adjusts_first(config):
+    if not config.covariates.adjusts_first:
         return {}
     privacy, share = config.privacy, config.covariates.share
     n_shared = max(counts) if privacy.outcome_budget == "joint" else 1

@@ -7,7 +7,7 @@ from dpgrs.errors import DpgrsError, must
 from dpgrs.io.tables.genetic_maps import read_map
 from dpgrs.preflight.controlled import is_encrypted
 from dpgrs.preflight.rules import DEFAULT, each, is_given, rules, without
-from dpgrs.study.copied_people import map_files, n_copies
+from dpgrs.study.people_terms import map_files, n_copies
 
 if TYPE_CHECKING:
     from dpgrs.preflight.inspection import Inspection

@@ -9,8 +9,7 @@ from dpgrs.methods.registry import METHODS, methods_that
 from dpgrs.preflight.controlled import encrypted_line, is_encrypted
 from dpgrs.preflight.rules import FROM_FILES, GIVEN, PUBLIC_METRICS, When, each, has, is_given, rules, without
 from dpgrs.preflight.tables import count_table, noting
-from dpgrs.study.adjustment import adjusts_first
-from dpgrs.study.table_settings import covariate_constants, has_covariates, table_columns
+from dpgrs.study.table_settings import covariate_constants, table_columns
 from dpgrs.study.table_values import ClippedValues
 from dpgrs.types import Bounds, Metrics, Protection
 
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 MEASURED = ("evaluation.metrics", "evaluation.covariates")
 OF_TABLE = is_given("covariates.file")
 ADJUSTED = When(
-    lambda inspection: has_covariates(inspection.config.covariates), ("covariates.file", "covariates.pcs")
+    lambda inspection: inspection.config.covariates.has_any, ("covariates.file", "covariates.pcs")
 )
 RULES = rules(
     {
@@ -71,9 +70,9 @@ FIRST = (
 
 def method_problems(inspection: "Inspection") -> list[str]:
     """Find methods that take no covariates as the study adjusts for them."""
-    if not _has_any(inspection):
+    if not inspection.config.covariates.has_any:
         return []
-    is_first, mode = adjusts_first(inspection.config), inspection["mode"]
+    is_first, mode = inspection.config.covariates.adjusts_first, inspection["mode"]
     taking = [name for name, row in METHODS.items() if row.takes_adjusted(mode)] if is_first else None
     taking = taking or methods_that("takes_covariates")
     refused = [name for name in inspection["methods"] if name not in taking]
@@ -87,7 +86,7 @@ def method_problems(inspection: "Inspection") -> list[str]:
 
 def first_problems(inspection: "Inspection") -> list[str]:
     """Find what keeps outcomes from being adjusted by a regression on covariates before all else."""
-    if not _has_any(inspection) or not adjusts_first(inspection.config):
+    if not inspection.config.covariates.adjusts_first:
         key = "covariates.share"
         if inspection[key] is None:
             return []
@@ -156,10 +155,6 @@ def reference_problems(inspection: "Inspection") -> list[str]:
         columns, is_told = slice(0), False  # reported of the study's table; ids can be judged without
     options = {"columns": columns, "is_told": is_told, "is_reference": True}
     return count_table(inspection, key, kind="covariate", **options)[1]
-
-
-def _has_any(inspection: "Inspection") -> bool:
-    return has_covariates(inspection.config.covariates)
 
 
 def _measures_on_table(inspection: "Inspection") -> bool:

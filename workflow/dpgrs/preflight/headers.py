@@ -18,7 +18,7 @@ from dpgrs.study.cohort_files import (
     has_genotype_files,
     is_absent,
 )
-from dpgrs.study.copied_people import needs_phase
+from dpgrs.study.people_terms import needs_phase
 
 if TYPE_CHECKING:
     from dpgrs.config.cohort import Cohort

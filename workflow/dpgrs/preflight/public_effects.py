@@ -8,7 +8,7 @@ from dpgrs.io.scoring_files import open_effects
 from dpgrs.methods.registry import METHODS
 from dpgrs.preflight.loadings import outcomes_of
 from dpgrs.preflight.rules import ABSENT, ALONG_MAP, When, is_given, rules, without
-from dpgrs.release.pgs_catalog import file_stems
+from dpgrs.statement.files import file_stems
 from dpgrs.study.public_effects_files import files_named
 from dpgrs.study.table_settings import outcome_constants
 from dpgrs.study.variant_terms import takes_map

@@ -15,7 +15,6 @@ from dpgrs.preflight.rules import DEFAULT, When, has, rules, without_papers_boun
 from dpgrs.study.fetched_files import fetch_problems
 from dpgrs.study.job_limits import jobs_above
 from dpgrs.study.made_by import made_otherwise
-from dpgrs.study.settings import counts_outcomes
 from dpgrs.study.table_settings import covariate_terms
 from dpgrs.study.variant_terms import most_variants
 from dpgrs.types import Bounds, Protection, Rows, Unit
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
 MINUTES_OF_DAY = 24 * 60
 SAY_WORST_CASE = "got {got}. Say `privacy: {bounds: worst-case}`."
-COUNTED = When(lambda inspection: counts_outcomes(inspection.config), ("outcomes.missing",))
+COUNTED = When(lambda inspection: inspection.config.outcomes.are_counted, ("outcomes.missing",))
 BOUNDS_OF_BENCHMARK = rules(
     {
         f"`privacy.bounds` must be tight or worst-case for `methods: {{unbounded}}`, {SAY_WORST_CASE}": (

@@ -14,11 +14,28 @@ import pandas as pd
 
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.files import file_digests, remove_own, replacing, table_text
-from dpgrs.release.pgs_catalog import file_stems, site_digest, write_scoring_file, write_standard_errors
+from dpgrs.release.pgs_catalog import site_digest, write_scoring_file, write_standard_errors
 from dpgrs.release.plain_tables import format_weight
 from dpgrs.release.plink_scores import FOLDER as PLINK_SCORES
 from dpgrs.release.plink_scores import write_plink_scores
 from dpgrs.statement.deployments_registry import to_registry_yaml
+from dpgrs.statement.files import (
+    ACCURACY_SUMS,
+    CONSTANTS,
+    COVARIATES,
+    LOADINGS,
+    MEASURES,
+    OUTCOME_LOADINGS,
+    PLAIN_LANGUAGE,
+    PROVENANCE,
+    REGISTRY,
+    RELEASE,
+    SCALES,
+    STATEMENT,
+    STATISTICS,
+    SUMS,
+    file_stems,
+)
 from dpgrs.statement.schema import validate
 from dpgrs.statement.text import plain_language
 from dpgrs.study.traits import traits_by_outcome
@@ -27,17 +44,9 @@ if TYPE_CHECKING:
     from dpgrs.release.pgs_catalog import Scores
     from dpgrs.release.statistics_files import ReleasedStatistics
 
-STATEMENT, SUMS, PROVENANCE = "privacy_statement.json", "SHA256SUMS", "provenance.json"
-PLAIN_LANGUAGE, REGISTRY = "privacy_statement.txt", "registry.yaml"
-CONSTANTS, SCALES = "constants.tsv", "outcome_scales.tsv"
-# Where accuracy was measured on public people.
-ACCURACY_SUMS, MEASURES = "accuracy_sums.tsv", "measures.tsv"
 SUM_COLUMNS = ("n", "outcome_sum", "outcome_squares", "score_sum", "score_squares", "products")
-COVARIATES, LOADINGS = "covariate_weights.tsv", "pca_loadings.tsv"
-OUTCOME_LOADINGS, STATISTICS = "outcome_loadings.tsv", "statistics"
 # Fields of a run's provenance that two replays share and that show nothing about a machine.
 PUBLIC_PROVENANCE = ("dpgrs", "commit", "code_digest", "python", "libraries", "settings_digest")
-RELEASE = "release"
 
 
 def write_bundle(

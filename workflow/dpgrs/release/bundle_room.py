@@ -10,7 +10,7 @@ from dpgrs.io.json_files import read_json
 from dpgrs.privacy.ledger.hash_chain import digest
 from dpgrs.privacy.ledger.ledger import Ledger
 from dpgrs.privacy.private_folders import PRIVATE
-from dpgrs.release.bundle import RELEASE, STATEMENT
+from dpgrs.statement.files import RELEASE, STATEMENT
 from dpgrs.study.identity import fit_settings
 from dpgrs.study.release_cost import asks_again
 from dpgrs.study.request_identity import fit_identity

@@ -19,7 +19,6 @@ from dpgrs.privacy.accounting.composition import group_guarantee, study_totals, 
 from dpgrs.privacy.accounting.events import event_of
 from dpgrs.privacy.accounting.exact_numbers import float_below, root_above, text_above
 from dpgrs.privacy.ledger.entries import Account
-from dpgrs.release.bundle import OUTCOME_LOADINGS, SCALES
 from dpgrs.release.case_counts import case_counts
 from dpgrs.release.covariates import covariate_inputs, regression_inputs, with_regression
 from dpgrs.release.pgs_catalog import site_digest
@@ -27,6 +26,7 @@ from dpgrs.release.statement import ledger_standing
 from dpgrs.statement.conditions import FIXED_SITES_INPUT
 from dpgrs.statement.content import Curation, PublicInput, StatementContent, Terms, Total
 from dpgrs.statement.effects_metadata import TRUNCATED_LD
+from dpgrs.statement.files import OUTCOME_LOADINGS, SCALES
 from dpgrs.statement.findings import (
     causes_in_words,
     correlations_in_words,

@@ -10,14 +10,13 @@ import pandas as pd
 from dpgrs.errors import DpgrsError
 from dpgrs.io.files import written_digest
 from dpgrs.linalg.covariates import entry_scale
-from dpgrs.release.bundle import COVARIATES, LOADINGS
 from dpgrs.statement.content import PublicInput
+from dpgrs.statement.files import COVARIATES, LOADINGS
 from dpgrs.statement.words import COVARIATES_INPUT
 from dpgrs.study.table_settings import (
     covariate_constants,
     covariate_identity,
     covariate_names,
-    has_covariates,
 )
 from dpgrs.verify.covariate_check import REGRESSION_NORM, REGRESSION_OUTCOMES, REGRESSION_WEIGHTS
 
@@ -42,7 +41,7 @@ def covariate_weights(
             f"The noisy statistics must be of {len(names)} covariates, got {weights.shape[1]}. "
             "Run the study again."
         )
-    if not has_covariates(covariates):
+    if not covariates.has_any:
         return None
     # Components are scaled by their loadings.
     centre, scale = np.zeros(len(names)), np.ones(len(names))

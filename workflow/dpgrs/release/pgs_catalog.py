@@ -8,9 +8,7 @@ References
 """
 
 import hashlib
-import re
 import unicodedata
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -32,7 +30,6 @@ NOT_REPORTED = "NR"
 BUILDS = ("GRCh37", "GRCh38")
 CHROMOSOMES = (*map(str, range(1, 23)), "X")
 SITE = ("chr_name", "chr_position", "effect_allele", "other_allele")
-LONGEST_STEM = 80
 BENCHMARK = "benchmark"
 DP_TERMS = ("epsilon", "delta", "protection", "unit", "neighbours")
 
@@ -119,30 +116,6 @@ def site_digest(sites: pd.DataFrame) -> str:
 def in_file_order(sites: pd.DataFrame) -> pd.DataFrame:
     """Return sites, as in `Scores`, in the order of the scoring files."""
     return sites.iloc[file_rows(sites)["row"]].reset_index(drop=True)
-
-
-def file_stems(names: Sequence[str]) -> list[str]:
-    """Turn names of outcomes into names of files: safe on every system, and never two alike.
-
-    They have ASCII letters, digits, ``.``, ``_`` and ``-``. Names that would share a file, also where case is
-    ignored, get a digest of theirs.
-
-    Examples
-    --------
-    >>> file_stems(["height", "LDL/HDL ratio"])
-    ['height', 'LDL_HDL_ratio']
-    >>> file_stems(["a/b", "A b"])
-    ['a_b-c14cddc0', 'A_b-a760b0e1']
-    """
-    n_digits = dict.fromkeys(names, 0)
-    while True:
-        stems = [_stem(name, n_digits[name]) for name in names]
-        n_alike = Counter(stem.casefold() for stem in stems)
-        alike = [name for name, stem in zip(names, stems, strict=True) if n_alike[stem.casefold()] > 1]
-        if all(n_digits[name] == 64 for name in alike):
-            return stems
-        # A name may be what others became.
-        n_digits |= {name: 64 if n_digits[name] else 8 for name in alike}
 
 
 def header_text(value: Any) -> str:
@@ -236,16 +209,6 @@ def file_rows(sites: pd.DataFrame) -> pd.DataFrame:
     rank = chromosome.map({name: rank for rank, name in enumerate(CHROMOSOMES)}).to_numpy()
     by = ["place", "chr_position", "other_allele", "effect_allele"]
     return table.assign(place=rank).sort_values(by, ignore_index=True).drop(columns="place")
-
-
-def _stem(name: str, n_digits: int) -> str:
-    digest = hashlib.sha256(name.encode()).hexdigest()[:n_digits]
-    return f"{_clean_stem(name)}-{digest}" if digest else _clean_stem(name)
-
-
-def _clean_stem(name: str) -> str:
-    ascii_name = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
-    return re.sub(r"[^A-Za-z0-9._-]+", "_", ascii_name).strip("._-")[:LONGEST_STEM] or "outcome"
 
 
 def _require_names(outcomes: Sequence[str]) -> None:

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpgrs.release.pgs_catalog import file_stems
 from dpgrs.release.plain_tables import write_table
+from dpgrs.statement.files import file_stems
 
 if TYPE_CHECKING:
     from dpgrs.release.pgs_catalog import Scores

@@ -13,9 +13,10 @@ from dpgrs.linalg.attenuation import clip_moments
 from dpgrs.methods.mechanisms import request_of
 from dpgrs.release.genome_effects import genome_effects, write_truncated_ld
 from dpgrs.release.marginal_effects import marginal_effects
-from dpgrs.release.pgs_catalog import CHROMOSOMES, file_rows, file_stems
+from dpgrs.release.pgs_catalog import CHROMOSOMES, file_rows
 from dpgrs.release.plain_tables import rounded, write_table
 from dpgrs.statement.effects_metadata import case_counts_of, metadata, notes_of
+from dpgrs.statement.files import file_stems
 from dpgrs.types import Coding
 from dpgrs.verify.statistics_check import ARRAYS, META, OF_TRUNCATED_LD, is_raised, whole_people
 

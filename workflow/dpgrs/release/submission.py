@@ -15,8 +15,8 @@ from dpgrs.errors import UsageError
 from dpgrs.io.files import replacing
 from dpgrs.methods.registry import METHODS
 from dpgrs.release import submission_template as template
-from dpgrs.release.bundle import ACCURACY_SUMS, STATEMENT
 from dpgrs.statement.effects_metadata import case_counts_of
+from dpgrs.statement.files import ACCURACY_SUMS, STATEMENT
 from dpgrs.statement.text import rows_of_cases
 from dpgrs.statement.words import COVARIATES_INPUT, ROWS_INPUT
 from dpgrs.study.traits import traits_by_outcome

@@ -22,12 +22,11 @@ from dpgrs.methods.mechanisms import fitted_from, mechanism_of_file, request_of
 from dpgrs.methods.ols import fit_exactly
 from dpgrs.methods.public_effects import PublicEffects
 from dpgrs.methods.registry import METHODS, REFERENCE_METHOD
-from dpgrs.release.pgs_catalog import file_stems
+from dpgrs.statement.files import file_stems
 from dpgrs.statement.findings import misfit_in_words
-from dpgrs.study.adjusted_outcomes import with_covariates
 from dpgrs.study.genome_maps import panel_variances, require_panel, stored_map, stored_maps
 from dpgrs.study.identity import fit_settings
-from dpgrs.study.method_choice import has_same_ancestry
+from dpgrs.study.people_terms import has_same_ancestry
 from dpgrs.study.public_effects_files import load_effects, outcome_stem
 from dpgrs.study.public_ld_files import load_ld
 from dpgrs.study.released import seal
@@ -136,7 +135,7 @@ def _non_private_fits(
     for size, cross in statistics.cross.items():
         for method in (REFERENCE_METHOD, *names):
             fit, elapsed = timed(fit_exactly, method, statistics, size, regression)
-            fit = with_covariates(fit, covariate_effects)
+            fit = fit.with_covariates(covariate_effects)
             label = exact_label(method, size, len(cross)) | {"reported": method in methods}
             yield label, fit.arrays(), elapsed
 
@@ -171,7 +170,7 @@ def _drawn_fits(
         for method in fitted_from(mechanism, settings.methods, **draw_of):
             options = {"request": request, "terms": fit_terms, "outcomes": outcomes}
             fit, elapsed = timed(mechanism.fit, method, noisy, **options)
-            fit = with_covariates(fit, covariate_effects)
+            fit = fit.with_covariates(covariate_effects)
             if mechanism.is_fitted and draw_seconds is not None:
                 elapsed = draw_seconds[number]  # it was fitted as it was drawn
             label_of_fit = _label(method, label)
@@ -227,7 +226,7 @@ def _fits_of_choices(
             row = METHODS[method]
             if row.is_non_private and row.selector == label["selector"]:
                 fit, elapsed = timed(fit_chosen_exactly, training_data.rows(size), chosen)
-                fit = with_covariates(fit, covariate_effects)
+                fit = fit.with_covariates(covariate_effects)
                 yield exact_label(method, size, len(chosen)), fit.arrays(), elapsed
 
 

@@ -13,7 +13,12 @@ from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.files import replacing
 from dpgrs.io.scoring_files import open_effects
 from dpgrs.io.sites import SITE_COLUMNS, read_chosen_sites
-from dpgrs.release.bundle import (
+from dpgrs.release.pgs_catalog import in_file_order, site_digest
+from dpgrs.reporting import release_pages
+from dpgrs.reporting.data import VARIANT_COLUMNS, read_metrics
+from dpgrs.reporting.release_data import ReleaseData
+from dpgrs.reporting.writing import write_report
+from dpgrs.statement.files import (
     CONSTANTS,
     COVARIATES,
     MEASURES,
@@ -22,11 +27,6 @@ from dpgrs.release.bundle import (
     SCALES,
     STATEMENT,
 )
-from dpgrs.release.pgs_catalog import in_file_order, site_digest
-from dpgrs.reporting import release_pages
-from dpgrs.reporting.data import VARIANT_COLUMNS, read_metrics
-from dpgrs.reporting.release_data import ReleaseData
-from dpgrs.reporting.writing import write_report
 from dpgrs.statement.text import budget_in_words, n_chosen
 from dpgrs.types import Metrics
 from dpgrs.verify.bundle import verify_release

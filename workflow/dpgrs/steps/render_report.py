@@ -33,8 +33,8 @@ from dpgrs.reporting.screening_data import read_screening
 from dpgrs.reporting.words import GENOTYPE_WORDS, TABLE_WORDS
 from dpgrs.reporting.writing import write_report
 from dpgrs.statement.findings import correlations_in_words, misfit_in_words
-from dpgrs.study.copied_people import n_copies
 from dpgrs.study.method_choice import choice_in_words
+from dpgrs.study.people_terms import n_copies
 from dpgrs.study.public_effects_files import load_effects
 from dpgrs.study.table_cohort import is_table
 from dpgrs.study.variant_terms import has_public_sites

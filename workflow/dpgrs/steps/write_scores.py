@@ -12,7 +12,8 @@ from dpgrs.io.replicates import load_labelled
 from dpgrs.io.variant_set import VariantSet
 from dpgrs.linalg.linear_fit import LinearFit
 from dpgrs.release.constants import prediction_constants, published
-from dpgrs.release.pgs_catalog import BENCHMARK, Scores, file_stems, write_scoring_file
+from dpgrs.release.pgs_catalog import BENCHMARK, Scores, write_scoring_file
+from dpgrs.statement.files import file_stems
 
 if TYPE_CHECKING:
     from dpgrs.config.study import StudyConfig

@@ -1,7 +1,6 @@
 """Outcomes less their covariates' part: by effects that a ledger has, or by exact ones in benchmarks."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +18,6 @@ from dpgrs.methods.covariate_mechanism import CovariateRegression
 from dpgrs.methods.genome_mechanism import map_terms
 from dpgrs.methods.genome_moments import private_genome_moments
 from dpgrs.privacy.ledger.charging import require_unchanged
-from dpgrs.study.adjustment import adjusts_first
 from dpgrs.study.exact_statistics import exact_statistics
 from dpgrs.study.genome_people import people_moments
 from dpgrs.study.later_draws import LaterRequest
@@ -27,7 +25,6 @@ from dpgrs.types import Rows
 
 if TYPE_CHECKING:
     from dpgrs.io.covariates import Covariates
-    from dpgrs.linalg.linear_fit import LinearFit
     from dpgrs.privacy.ledger.ledger import Ledger
     from dpgrs.privacy.noise.base import NoiseSource
     from dpgrs.study.draws import Draw
@@ -68,7 +65,7 @@ def require_adjusted(asked: "Draw", ledger: "Ledger") -> None:
     """Refuse outcomes that are not adjusted as the study says, by effects that the ledger charged for."""
     outcomes = asked.data.outcomes
     is_regression = asked.mechanism.name == CovariateRegression.name
-    is_needed = adjusts_first(asked.settings) and not is_regression
+    is_needed = asked.settings.covariates.adjusts_first and not is_regression
     is_adjusted = outcomes.covariate_effects is not None
     charged_digests = {*ledger.read().outputs.values()}
     if is_needed != is_adjusted or (is_adjusted and not {*outcomes.adjusted_by} <= charged_digests):
@@ -126,24 +123,3 @@ def effects_of_fit(effects: np.ndarray, covariates: "Covariates") -> np.ndarray:
     first = intercept_units(bound=covariates.bound, rows=covariates.rows) * GENOTYPE_STEP
     constant = effects[:, :1] * first / (2 if covariates.rows == Rows.HAPLOTYPES else 1)
     return np.hstack([constant, effects[:, 1:]])
-
-
-def with_covariates(fit: "LinearFit", effects: np.ndarray | None) -> "LinearFit":
-    """Add covariates to a fit of adjusted outcomes, as columns after its variants, by `effects_of_fit`.
-
-    None leaves the fit as it is.
-    """
-    if effects is None:
-        return fit
-    effects = effects[: len(fit.weights)]
-    n_outcomes, n_covariates = len(effects), effects.shape[1] - 1
-    first = fit.means.shape[-1]
-    columns = {"weights": effects[:, 1:], "means": np.zeros((*fit.means.shape[:-1], n_covariates))}
-    if fit.standard_errors is not None:
-        columns["standard_errors"] = np.zeros((n_outcomes, n_covariates))
-    if fit.chosen is not None:
-        columns["chosen"] = np.tile(first + np.arange(n_covariates), (n_outcomes, 1))
-    changed = {
-        name: np.concatenate([getattr(fit, name), appended], axis=-1) for name, appended in columns.items()
-    }
-    return replace(fit, **changed, intercept=fit.intercept + effects[:, 0])

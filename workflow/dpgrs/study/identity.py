@@ -4,8 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpgrs.fit_keys import reads_of_fit, regression_keys, stated
 from dpgrs.methods.registry import METHODS
-from dpgrs.study.method_choice import has_same_ancestry
-from dpgrs.study.people_terms import terms_of
+from dpgrs.study.people_terms import has_same_ancestry, terms_of
 
 if TYPE_CHECKING:
     from dpgrs.config.study import StudyConfig

@@ -3,6 +3,9 @@
 from typing import TYPE_CHECKING, Any
 
 from dpgrs.errors import DpgrsError
+from dpgrs.methods.registry import METHODS
+from dpgrs.study.method_choice import outcome_counts_ahead
+from dpgrs.study.people_terms import planned_people, training_rows
 from dpgrs.study.settings_files import deep_merge
 from dpgrs.study.table_cohort import TABLE, is_table, read_cohort_table, takes_columns
 from dpgrs.study.variant_terms import filters_of
@@ -111,6 +114,33 @@ def with_site_sizes(config: "StudyConfig", raw: dict[str, Any]) -> "StudyConfig"
         return config
     n_usable = int((reasons == USABLE).sum())
     return config.changed(variants={"size": [n_usable]}) if n_usable else config
+
+
+def with_adjustment(config: "StudyConfig") -> "StudyConfig":
+    """Decide whether outcomes are adjusted first, and with what share, if the settings do not say."""
+    covariates, first = config.covariates, config.covariates.first
+    if first is None:
+        rows = [METHODS[name] for name in config.methods]
+        first = covariates.has_any and not all(row.takes_covariates for row in rows)
+        first = first and all(row.takes_adjusted(config.mode) for row in rows)
+    config = config.changed(covariates={"first": first})
+    if config.covariates.adjusts_first and covariates.share is None:
+        return config.changed(covariates={"share": _default_share(config)})
+    return config
+
+
+def _default_share(config: "StudyConfig") -> float:
+    # scipy and pandas, for studies that ask
+    from dpgrs.methods.covariate_regression import default_share
+    from dpgrs.privacy.accounting.accountant import gdp_mu
+    from dpgrs.study.table_settings import covariate_terms
+
+    privacy, people = config.privacy, planned_people(config)
+    n_shared = max(outcome_counts_ahead(config)) if privacy.outcome_budget == "joint" else 1
+    n_covariates = covariate_terms(config.covariates).get("n_covariates", 0)
+    n_rows = None if people is None else training_rows(config, people)
+    mu = gdp_mu(min(privacy.epsilon), privacy.delta)
+    return default_share(n_covariates + 1, n_shared, mu=mu, n_rows=n_rows)
 
 
 def _source(raw: dict[str, Any], section: str) -> Any:

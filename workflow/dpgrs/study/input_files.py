@@ -117,7 +117,7 @@ def keys_of_absent(settings: "StudyConfig", *, study: Path) -> set[str]:
 def _genotypes(settings: "StudyConfig") -> tuple[list[Path], list[Path | str]]:
     """Return a study's genotype files, and the files of the public reference and genetic maps."""
     from dpgrs.study.cohort_files import cohort_files, has_genotype_files, reference_files_of  # brings numba
-    from dpgrs.study.copied_people import map_files
+    from dpgrs.study.people_terms import map_files
 
     pattern, cohort, reference, maps = settings.public.reference, [], [], []
     for chromosome in settings.cohort.chromosomes:

@@ -17,7 +17,7 @@ from dpgrs.statement.method_choice import (
     REASONS,
     reason_in_words,
 )
-from dpgrs.study.people_terms import planned_people, rows_per_person, training_rows
+from dpgrs.study.people_terms import has_same_ancestry, planned_people, rows_per_person, training_rows
 from dpgrs.study.table_cohort import is_fractional
 from dpgrs.study.variant_terms import RAREST, most_variants, takes_map
 from dpgrs.types import Accounting, Bounds, Coding, Protection, Rows
@@ -177,11 +177,6 @@ def _permits_map(config: StudyConfig) -> bool:
         and not config.public.effects
         and config.privacy.case_share is None
     )
-
-
-def has_same_ancestry(config: StudyConfig) -> bool:
-    """Return whether the public reference has the cohort's ancestry, by statement or simulation."""
-    return config.cohort.source == "simulate" or config.public.same_ancestry
 
 
 def scales_by_panel(config: StudyConfig) -> bool:

@@ -1,12 +1,12 @@
-"""The settings that choose the people of a study: files of ids, consent codes, relatives, a number."""
+"""The people of a study by its settings: files of ids, consent codes, relatives, a number, copies."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dpgrs.study.copied_people import n_copies
 from dpgrs.types import Rows
 
 if TYPE_CHECKING:
+    from dpgrs.config.cohort import Cohort
     from dpgrs.config.study import StudyConfig
 
 
@@ -91,3 +91,24 @@ def training_rows(config: "StudyConfig", people: int) -> int:
 def rows_per_person(config: "StudyConfig") -> int:
     """Return how many rows of X are a person's."""
     return 2 if config.cohort.rows == Rows.HAPLOTYPES else 1
+
+
+def has_same_ancestry(config: "StudyConfig") -> bool:
+    """Return whether the public reference has the cohort's ancestry, by statement or simulation."""
+    return config.cohort.source == "simulate" or config.public.same_ancestry
+
+
+def n_copies(config: "StudyConfig") -> int | None:
+    """Return how many people are made by copying; None if a study is about the people themselves."""
+    return config.cohort.copies.people
+
+
+def needs_phase(cohort: "Cohort") -> bool:
+    """Return whether the haplotype of an allele must be known: haplotypes are rows, or are copied."""
+    return cohort.rows == Rows.HAPLOTYPES or cohort.copies.people is not None
+
+
+def map_files(config: "StudyConfig", chromosome: str) -> list[str]:
+    """Return the path of the genetic map of a chromosome as a list of no or one file."""
+    pattern = config.cohort.copies.map
+    return [pattern.replace("{chrom}", chromosome)] if pattern else []

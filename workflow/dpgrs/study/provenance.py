@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import dpgrs
 from dpgrs.io.files import file_digest
 from dpgrs.study.code import PACKAGE, package_digest
-from dpgrs.study.copied_people import n_copies
+from dpgrs.study.people_terms import n_copies
 
 if TYPE_CHECKING:
     from dpgrs.config.study import StudyConfig

@@ -23,11 +23,9 @@ from dpgrs.privacy.accounting.exact_numbers import exact_text
 from dpgrs.privacy.ledger.entries import Account, Cost, Request
 from dpgrs.privacy.ledger.hash_chain import digest
 from dpgrs.privacy.noise.claims import scale_above
-from dpgrs.study.adjustment import adjusts_first, column_terms, share_terms
 from dpgrs.study.identity import fit_settings, public_identity
 from dpgrs.study.request_identity import ACCURACY, fit_identity, identify_accuracy, identify_part
-from dpgrs.study.settings import counts_outcomes
-from dpgrs.study.table_settings import covariate_terms, drawn_counts
+from dpgrs.study.table_settings import column_terms, covariate_terms, drawn_counts
 from dpgrs.types import Bounds, Coding, Metrics, Missing, Protection
 
 if TYPE_CHECKING:
@@ -238,9 +236,9 @@ def _request(config: "StudyConfig", *, n_shared: int) -> PrivacyRequest:
         epsilon=privacy.epsilon[0],
         delta=privacy.delta,
         accounting=privacy.accounting[0],
-        counts_outcomes=counts_outcomes(config),
+        counts_outcomes=config.outcomes.are_counted,
         case_share=case_share(config),
-        **share_terms(config),
+        covariate_share=config.covariates.share,
         **{name: getattr(privacy, name) for name in TERMS},
     )
     if not METHODS[config.methods[0]].draws_from_rows:
@@ -283,7 +281,7 @@ def _release_requests(config: "StudyConfig", request: PrivacyRequest, *, n_budge
     planned_requests.append(
         Part("outcomes", tuple(outcome_mus), times=times, epsilons=mechanism.pure_budget(request))
     )
-    if adjusts_first(config):
+    if config.covariates.adjusts_first:
         first = regression_request(config, request)
         planned_requests.append(Part("covariates", tuple(first.budget.values()), times=n_budgets))
     if evaluation.metrics == Metrics.CHARGED:

@@ -5,9 +5,7 @@ from typing import TYPE_CHECKING
 
 from dpgrs.methods.mechanisms import mechanism_named
 from dpgrs.methods.requests import PrivacyRequest, request_grid
-from dpgrs.study.adjustment import share_terms
 from dpgrs.study.identity import READS_OF_FIT, READS_OF_IDENTITY
-from dpgrs.study.settings import counts_outcomes
 
 if TYPE_CHECKING:
     from dpgrs.config.study import StudyConfig
@@ -58,8 +56,8 @@ def requests_of(
         counts=counts,
         rows=rows,
         outcome_bound=settings.outcomes.bound,
-        counts_outcomes=counts_outcomes(settings),
-        **share_terms(settings),
+        counts_outcomes=settings.outcomes.are_counted,
+        covariate_share=settings.covariates.share,
         **{
             name: getattr(privacy, name)
             for name in ("neighbours", "unit", "delta", *SHARES, "outcome_budget")

@@ -10,8 +10,8 @@ from dpgrs.io.json_files import read_json
 from dpgrs.privacy.ledger.caps import strict_budget
 from dpgrs.privacy.ledger.entries import Cost
 from dpgrs.privacy.ledger.ledger import Book, Ledger, cost_to, shown_delta, shown_epsilon
-from dpgrs.study.copied_people import n_copies
 from dpgrs.study.made_by import ALL_ANEW, require_made_by
+from dpgrs.study.people_terms import n_copies
 from dpgrs.study.provenance import settings_digest
 from dpgrs.study.release_cost import account_of, certain_cost, other_version, settings_of_ledger
 from dpgrs.study.score_terms import scored_folder, without_scoring

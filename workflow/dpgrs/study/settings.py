@@ -15,11 +15,10 @@ from dpgrs.config.schema import load_schema
 from dpgrs.config.study import StudyConfig
 from dpgrs.errors import UsageError
 from dpgrs.io.genome_builds import SIMULATED_BUILD
-from dpgrs.study.adjustment import with_adjustment
 from dpgrs.study.fetched_files import implied_populations
-from dpgrs.study.implied_settings import with_implied, with_site_sizes, with_table_sizes
+from dpgrs.study.implied_settings import with_adjustment, with_implied, with_site_sizes, with_table_sizes
 from dpgrs.study.method_choice import with_chosen_methods
-from dpgrs.types import Missing, Rows, Unit
+from dpgrs.types import Rows, Unit
 
 UNIT_OF_ROWS = {Rows.HAPLOTYPES: Unit.HAPLOTYPE, Rows.PEOPLE: Unit.PERSON}
 
@@ -56,11 +55,6 @@ def examine(raw: Any) -> tuple[StudyConfig, list[Problem]]:
 def without_paths(config: StudyConfig) -> StudyConfig:
     """Return a resolved configuration without the paths of its files, which describe only a machine."""
     return _with_paths(config, lambda path: None)
-
-
-def counts_outcomes(config: StudyConfig) -> bool:
-    """Return whether a study counts, with noise, on how many rows each outcome is known."""
-    return config.outcomes.missing == Missing.COUNTED
 
 
 def _with_home(config: StudyConfig) -> StudyConfig:

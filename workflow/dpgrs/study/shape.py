@@ -22,7 +22,7 @@ from dpgrs.study.cohort_files import (
     reference_files_of,
     stored_chromosomes,
 )
-from dpgrs.study.copied_people import n_copies
+from dpgrs.study.people_terms import n_copies
 from dpgrs.study.reference_size import PEOPLE_UNKNOWN, UNREADABLE, n_lines, n_reference_people
 from dpgrs.study.table_cohort import is_fractional, is_table, read_cohort_table, takes_columns
 from dpgrs.study.variant_terms import has_public_sites, takes_map, takes_matrix

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
     from dpgrs.config.outcomes import Covariates, Outcomes
+    from dpgrs.config.study import StudyConfig
 
 
 def scales_identity(path: Path | str | None) -> dict[str, str]:
@@ -88,11 +89,6 @@ def table_columns(covariates: "Covariates") -> list[str]:
     return covariates.columns or list(read_scales(covariates.scales, kind="covariate").index)
 
 
-def has_covariates(covariates: "Covariates") -> bool:
-    """Return whether a study has covariates, from a table or from genotypes."""
-    return covariates.file is not None or covariates.pcs > 0
-
-
 def covariate_names(covariates: "Covariates") -> list[str]:
     """Return the names of all covariates, principal components last; errors as in `table_columns`."""
     return [*table_columns(covariates), *component_names(covariates.pcs)]
@@ -103,13 +99,18 @@ def covariate_terms(covariates: "Covariates") -> dict[str, Any]:
 
     A table of constants that cannot be read counts for none: preflight names it.
     """
-    if not has_covariates(covariates):
+    if not covariates.has_any:
         return {}
     try:
         n_covariates = len(covariate_names(covariates))
     except DpgrsError:
         n_covariates = covariates.pcs
     return {"n_covariates": n_covariates, "covariate_bound": covariates.bound} if n_covariates else {}
+
+
+def column_terms(config: "StudyConfig") -> dict[str, Any]:
+    """Return the terms of covariates that are columns of X, as keywords of a PrivacyRequest."""
+    return {} if config.covariates.adjusts_first else covariate_terms(config.covariates)
 
 
 def covariate_constants(covariates: "Covariates") -> "DataFrame | None":
@@ -122,7 +123,7 @@ def covariate_constants(covariates: "Covariates") -> "DataFrame | None":
 
 def covariate_identity(covariates: "Covariates") -> dict[str, Any]:
     """Return what identifies the covariates of a release; empty if there are none."""
-    if not has_covariates(covariates):
+    if not covariates.has_any:
         return {}
     constants = covariate_constants(covariates)
     digest = {} if constants is None else {"scales": scales_digest(constants)}

@@ -5,15 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpgrs.linalg.genome_map import ChromosomeMap, GenomeMap, LdBlock
+from dpgrs.linalg.genome_map import ChromosomeMap, GenomeMap, LdBlock, ScoreVariances
 from dpgrs.methods.genome_cohort_ld import shared_variance, shrunk_moments, with_cohort_ld
-from dpgrs.methods.genome_fit import (
-    EXPONENTS,
-    ScoreVariances,
-    blup_effects,
-    fit_variances,
-    genome_entries,
-)
+from dpgrs.methods.genome_fit import EXPONENTS, blup_effects, fit_variances, genome_entries
 from dpgrs.methods.genome_stack import fit_genome
 
 N, RESIDUAL = 1000, 2.0

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.linalg.genome_map import ScoreVariances
 from dpgrs.linalg.genome_moments import (
     SQUARE_WEIGHT,
     ChromosomeMoments,
@@ -18,7 +19,6 @@ from dpgrs.linalg.genome_moments import (
 )
 from dpgrs.linalg.genome_sums import ChromosomeSums
 from dpgrs.methods.fits import FitTerms
-from dpgrs.methods.genome_fit import ScoreVariances
 from dpgrs.methods.genome_mechanism import (
     ROW_NORM,
     GenomeStatistics,
@@ -100,10 +100,9 @@ def test_request__takes_all_that_counts_leave():
 @pytest.mark.parametrize("ld_share", [None, 0.1])
 def test_exact__is_along_the_map_with_the_effects_of_covariates(genome, ld_share):
     """Its slopes are those of outcomes as they are clipped: one is less a public score."""
-    request, made_with = plain_request(ld_share=ld_share), ("made with", "effects")
-    stored = SimpleNamespace(
-        genome=with_scores(genome, ("b",)), made_with=lambda effects: ("made with", effects)
-    )
+    request, effects = plain_request(ld_share=ld_share), np.ones((2, 3))
+    stored = SimpleNamespace(genome=with_scores(genome, ("b",)), digest="of the map", planned_rows=N)
+    made_with = public_digest(stored.digest, n=N, covariate_effects=effects)
 
     def stored_map(terms):
         assert terms == map_terms(request)
@@ -116,7 +115,7 @@ def test_exact__is_along_the_map_with_the_effects_of_covariates(genome, ld_share
         genome_moments=lambda *options: ("moments", *options),
         observed=lambda *options: ("observed", *options),
         n_training=N,
-        outcomes=SimpleNamespace(covariate_effects="effects", prevalence=prevalence),
+        outcomes=SimpleNamespace(covariate_effects=effects, prevalence=prevalence),
     )
     exact = MECHANISM.exact(request, data=data, names=("a", "b"), settings=None)
     slopes = genome_slopes(request, prevalence[:2], deviations=np.array([1.0, np.sqrt(0.75)]))

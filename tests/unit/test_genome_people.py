@@ -17,26 +17,20 @@ from dpgrs.linalg.genome_sums import SUM_STEP, exact_sums
 from dpgrs.methods.genome_mechanism import map_terms
 from dpgrs.planning.public_variants import planned_variants
 from dpgrs.steps.sum_genome import sum_genome
-from dpgrs.study import genome_maps, genome_people
-from dpgrs.study.genome_maps import (
-    map_items,
-    panel_variances,
-    require_panel,
-    stored_map,
-    stored_maps,
-    stored_spectra,
-)
+from dpgrs.study import genome_maps, genome_panel, genome_people
+from dpgrs.study.genome_maps import panel_variances, require_panel, stored_map, stored_maps
+from dpgrs.study.genome_panel import map_items, stored_spectra
 from dpgrs.study.genome_people import (
     contig_moments,
     contig_sums,
-    load_moments,
-    load_sums,
     measured_people,
     moments_item,
     people_axes,
+    sums_digest,
     sums_item,
 )
 from dpgrs.study.settings import resolve
+from dpgrs.study.training_data import load_moments, load_sums
 from genome_maps import exact_sums_of
 from genome_studies import (
     CONTIGS,
@@ -213,7 +207,7 @@ def test_load_sums__are_of_one_map(alleles, outcomes, stored, tmp_path):
     paths = [tmp_path / f"{contig}.npz" for contig in CONTIGS]
     for path, part in zip(paths, sums, strict=True):
         save_labelled(path, [sums_item(part)])
-    for found, part in zip(load_sums(paths, stored.made_with(None)), sums, strict=True):
+    for found, part in zip(load_sums(paths, sums_digest(stored, None)), sums, strict=True):
         assert found.contig == part.contig
         np.testing.assert_array_equal(
             found.along(stored.chromosome(part.contig)) * SUM_STEP,
@@ -233,7 +227,7 @@ def test_sum_genome__people_along_another_map_are_refused(stored, tmp_path):
 
 def test_moments__are_of_those_who_are_trained_on_beside_their_sums(alleles, outcomes, stored, tmp_path):
     """Whether rows of sums are clipped by chromosome or jointly, and with the axes of each person."""
-    people, made_with = people_of(alleles), stored.made_with(None)
+    people, made_with = people_of(alleles), sums_digest(stored, None)
     options = {"measured": measured_people(people, stored), "outcome_bound": 3.0}
     paths, everybody = [], []
     for contig in CONTIGS:
@@ -301,7 +295,7 @@ def test_map_items__plan_takes_the_spectrum_of_the_panel(alleles, tmp_path, monk
 
 def test_map_items__equal_shares_or_moments_of_axes_alone_are_refused(alleles, tmp_path, monkeypatch):
     """Nothing along LD blocks could be published of what was charged."""
-    made = genome_maps.MapMaking.genome
+    made = genome_panel.MapMaking.genome
 
     def save(request, **options):
         items = map_items(people_of(alleles), [request], planned_rows=60, n_summed=2, **options)
@@ -311,7 +305,7 @@ def test_map_items__equal_shares_or_moments_of_axes_alone_are_refused(alleles, t
         return replace(made(making, chromosomes), axis_shares=np.array([1.0]))
 
     save(request_of(), has_equal_shares=True)
-    monkeypatch.setattr(genome_maps.MapMaking, "genome", of_axes)
+    monkeypatch.setattr(genome_panel.MapMaking, "genome", of_axes)
     save(request_of())
     with pytest.raises(UsageError, match=r"`privacy.direction_shares` must leave a share to LD blocks"):
         save(request_of(), has_equal_shares=True)

@@ -3,13 +3,8 @@
 import numpy as np
 import pytest
 
-from dpgrs.methods.genome_fit import (
-    BlockEntries,
-    GenomeEntries,
-    ScoreVariances,
-    blup_effects,
-    fit_variances,
-)
+from dpgrs.linalg.genome_map import ScoreVariances
+from dpgrs.methods.genome_fit import BlockEntries, GenomeEntries, blup_effects, fit_variances
 from dpgrs.methods.genome_stack import COPIES, THINNING, _total_variance, fit_genome, thinned_copies
 from genome_data import block_of_loadings, entries_of_blocks
 

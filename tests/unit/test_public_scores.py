@@ -22,7 +22,8 @@ from dpgrs.methods.planning import expected_genome_fit
 from dpgrs.methods.public_effects import PublicEffects
 from dpgrs.methods.public_scores import MOST_EXPLAINED, public_scores, with_public_scores
 from dpgrs.methods.reusecov import NoisyStatistics
-from dpgrs.study.genome_maps import spectrum_item, stored_map, stored_maps, stored_residuals
+from dpgrs.study.genome_maps import stored_map, stored_maps
+from dpgrs.study.genome_panel import spectrum_item, stored_residuals
 from dpgrs.study.genome_people import contig_sums, measured_people
 from dpgrs.study.public_effects_files import effects_to_subtract, files_named, save_effects
 from genome_maps import CALLS, MISSING, dosage_slab_of, random_chromosome, slab_of

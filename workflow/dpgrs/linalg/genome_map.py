@@ -12,7 +12,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -173,6 +173,14 @@ class GenomeMap:
             for block in chromosome.blocks:
                 total.add_matrix(block.matrix)
         return total.of_clip(is_joint=self.is_clipped_jointly)
+
+
+class ScoreVariances(NamedTuple):
+    """Variances of scores among the people of a panel."""
+
+    of_scores: np.ndarray  # (n_rows,) float64
+    of_chromosomes: np.ndarray  # (n_rows,) float64, of the chromosomes' parts of a score, added up
+    n_people: int
 
 
 class MapDigest:

@@ -33,7 +33,8 @@ from dpgrs.methods.reusecov import (
     private_outcome_counts,
 )
 from dpgrs.methods.separate_statistics import SeparateRequest, SeparateStatistics
-from dpgrs.privacy.noise.base import InBlocks, NoiseSource, data_digest
+from dpgrs.privacy.noise.base import NoiseSource
+from dpgrs.privacy.noise.digests import InBlocks, data_digest
 from dpgrs.selection.dp_kendall import GenotypePairs, TablePairs, genotype_pairs
 from dpgrs.selection.greedy_kendall import greedy_choices
 from dpgrs.selection.registry import SELECTORS, named

@@ -19,7 +19,6 @@ The axes of ancestry are a block of their own, whose entries are effects of the 
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 from scipy.special import softmax
@@ -136,14 +135,6 @@ class GenomeEffects:
 
     of_blocks: tuple[np.ndarray, ...]
     of_axes: np.ndarray  # (n_rows, n_axes) float64
-
-
-class ScoreVariances(NamedTuple):
-    """Variances of scores among the people of a panel."""
-
-    of_scores: np.ndarray  # (n_rows,) float64
-    of_chromosomes: np.ndarray  # (n_rows,) float64, of the chromosomes' parts of a score, added up
-    n_people: int
 
 
 def genome_entries(

@@ -16,20 +16,14 @@ import numpy as np
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.fit_keys import MATCHED_PEOPLE
 from dpgrs.linalg.attenuation import clip_moments, clip_slopes
-from dpgrs.linalg.genome_map import DOSAGE_STEP, ChromosomeMap, GenomeMap, LdBlock
+from dpgrs.linalg.genome_map import DOSAGE_STEP, ChromosomeMap, GenomeMap, LdBlock, ScoreVariances
 from dpgrs.linalg.genome_moments import ChromosomeMoments, moment_norm, n_moments
 from dpgrs.linalg.genome_sums import ChromosomeSums
 from dpgrs.linalg.linear_fit import LinearFit
 from dpgrs.linalg.norms import budget_groups
 from dpgrs.methods.fits import FitTerms
 from dpgrs.methods.genome_cohort_ld import with_cohort_ld
-from dpgrs.methods.genome_fit import (
-    GenomeEffects,
-    GenomeEntries,
-    ScoreVariances,
-    genome_entries,
-    variant_weights,
-)
+from dpgrs.methods.genome_fit import GenomeEffects, GenomeEntries, genome_entries, variant_weights
 from dpgrs.methods.genome_moments import (
     LARGEST_JOINT_NORM,
     joint_moment_norm,
@@ -132,7 +126,8 @@ class GenomeStatistics(SharedStatistics):
         settings: "StudyConfig",
     ) -> dict[str, Any]:
         stored = data.genome(map_terms(request))
-        made_with = stored.made_with(data.outcomes.covariate_effects)
+        effects = data.outcomes.covariate_effects
+        made_with = public_digest(stored.digest, n=stored.planned_rows, covariate_effects=effects)
         moments = None if request.ld_share is None else data.genome_moments(made_with)
         return {
             "genome": stored.genome,

@@ -17,13 +17,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpgrs.methods.genome_fit import (
-    GenomeEffects,
-    GenomeEntries,
-    ScoreVariances,
-    blup_effects,
-    fit_variances,
-)
+from dpgrs.linalg.genome_map import ScoreVariances
+from dpgrs.methods.genome_fit import GenomeEffects, GenomeEntries, blup_effects, fit_variances
 from dpgrs.methods.genome_mixture import MixturePrior, mixture_effects
 from dpgrs.public_random import generator
 

@@ -11,7 +11,7 @@ from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.sites import choose_sites, read_chosen_sites, read_sites
 from dpgrs.methods.planning import neutral_frequencies
 from dpgrs.planning.ld_spectrum import assumed_spectrum
-from dpgrs.study.genome_maps import stored_residuals, stored_spectra
+from dpgrs.study.genome_panel import stored_residuals, stored_spectra
 from dpgrs.study.public_ld_files import load_ld
 from dpgrs.study.reference_size import n_chosen_reference_people
 from dpgrs.study.shape import Shape

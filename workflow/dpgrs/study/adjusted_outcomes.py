@@ -19,7 +19,7 @@ from dpgrs.methods.genome_mechanism import map_terms
 from dpgrs.methods.genome_moments import private_genome_moments
 from dpgrs.privacy.ledger.charging import require_unchanged
 from dpgrs.study.exact_statistics import exact_statistics
-from dpgrs.study.genome_people import people_moments
+from dpgrs.study.genome_people import people_moments, sums_digest
 from dpgrs.study.later_draws import LaterRequest
 from dpgrs.types import Rows
 
@@ -111,7 +111,7 @@ def require_same_genotypes(
             options = {
                 "request": request,
                 "noise": noise.of("genotypes"),
-                "made_with": stored.made_with(None),
+                "made_with": sums_digest(stored, None),
             }
             private_genome_moments(moments, stored.genome, **options)
 

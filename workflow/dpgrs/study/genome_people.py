@@ -3,8 +3,6 @@
 All of it is exact and private.
 """
 
-from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +11,6 @@ from dpgrs.errors import DpgrsError
 from dpgrs.genotypes.bits import unpack
 from dpgrs.genotypes.dosages import STEPS_PER_ALLELE
 from dpgrs.io.people_slabs import people_slabs
-from dpgrs.io.replicates import load_labelled
 from dpgrs.io.variant_set import check_same_people
 from dpgrs.io.variant_set_parts import people_parts
 from dpgrs.linalg.components import components_of
@@ -29,6 +26,7 @@ from dpgrs.linalg.genome_sums import (
     row_squares,
 )
 from dpgrs.linalg.norms import clipped_outcomes
+from dpgrs.methods.genome_sums import public_digest
 from dpgrs.study.genome_maps import StoredMap, columns_of_contigs
 
 if TYPE_CHECKING:
@@ -118,6 +116,11 @@ def _residuals(
     return less_scores(values, measured["scores"], score_rows(stored.scored, names))
 
 
+def sums_digest(stored: StoredMap, covariate_effects: np.ndarray | None) -> str:
+    """Return the digest that sums of outcomes along a map carry, as from `public_digest`."""
+    return public_digest(stored.digest, n=stored.planned_rows, covariate_effects=covariate_effects)
+
+
 def contig_sums(
     variant_set: "VariantSet",
     outcomes: "Outcomes",
@@ -147,7 +150,7 @@ def contig_sums(
         axes=measured["axes"],
         outcome_norm=stored.label["clip"],
         n_shared=map_terms["n_outcomes"],
-        made_with=stored.made_with(outcomes.covariate_effects),
+        made_with=sums_digest(stored, outcomes.covariate_effects),
         factors=measured.get("factors"),
         add_people=None if moments is None else moments.add,
         n_threads=n_threads,
@@ -159,7 +162,7 @@ def contig_moments(outcomes: "Outcomes", stored: StoredMap, contig: str, *, n_th
     return MomentSums(
         stored.chromosome(contig),
         is_counted=outcomes.is_training,
-        made_with=stored.made_with(outcomes.covariate_effects),
+        made_with=sums_digest(stored, outcomes.covariate_effects),
         n_threads=n_threads,
     )
 
@@ -176,7 +179,7 @@ def people_moments(
         chromosome_moments(
             people_slabs(variant_set, columns[chromosome.contig], chromosome.centre),
             chromosome,
-            made_with=stored.made_with(None),
+            made_with=sums_digest(stored, None),
             **options,
         )
         for chromosome in chromosomes
@@ -194,31 +197,6 @@ def moments_item(moments: ChromosomeMoments) -> tuple[dict[str, Any], dict[str, 
     """Return second moments of a chromosome as a label and arrays for a file, beside its sums."""
     arrays = moments.arrays()
     return {name: arrays.pop(name) for name in ("contig", "made_with", "norm")}, arrays
-
-
-def load_sums(paths: Sequence[Path | str], made_with: str) -> list[ChromosomeSums]:
-    """Read the sums of all chromosomes along one map."""
-    return [ChromosomeSums(**item) for item in _items_of_map(paths, made_with, has_norm=False)]
-
-
-def load_moments(paths: Sequence[Path | str], made_with: str) -> list[ChromosomeMoments]:
-    """Read the second moments of all chromosomes along one map."""
-    return [ChromosomeMoments(**item) for item in _items_of_map(paths, made_with, has_norm=True)]
-
-
-def _items_of_map(paths: Sequence[Path | str], made_with: str, *, has_norm: bool) -> list[dict[str, Any]]:
-    """Return what files hold along one map: second moments, whose labels have a norm, or sums."""
-
-    def is_wanted(label: dict[str, Any]) -> bool:
-        return label["made_with"] == made_with and ("norm" in label) == has_norm
-
-    items = [label | arrays for path in paths for label, arrays in load_labelled(path).of(is_wanted)]
-    if not items:
-        raise DpgrsError(
-            "Sums of a genome must be made along the map of this release, got others. Sum them up again: "
-            "dpgrs sum-genome"
-        )
-    return items
 
 
 def _steps(variant_set: "VariantSet", columns: np.ndarray, people: slice) -> np.ndarray:

@@ -19,21 +19,20 @@ from dpgrs.io.variant_set import VariantSet, check_same_people
 from dpgrs.linalg.attenuation import clip_slopes
 from dpgrs.linalg.components import components_of, mapped_loadings
 from dpgrs.linalg.covariate_regression import RegressionSums, regression_sums, with_intercept
+from dpgrs.linalg.genome_moments import ChromosomeMoments
+from dpgrs.linalg.genome_sums import ChromosomeSums
 from dpgrs.linalg.norms import clipped_outcomes
 from dpgrs.linalg.statistics import OUTCOME_STEP, count_cases, count_known, largest_row_norm
 from dpgrs.methods.chosen import ScreeningData
-from dpgrs.methods.drawn_choices import Choices, DrawnChoices
-from dpgrs.methods.mechanisms import mechanism_named, request_of
+from dpgrs.methods.mechanisms import mechanism_of_file, request_of
 from dpgrs.study.genome_maps import StoredMap, stored_map
-from dpgrs.study.genome_people import load_moments, load_sums
 from dpgrs.study.public_ld_files import load_ld
 from dpgrs.types import Coding, Protection
 
 if TYPE_CHECKING:
-    from dpgrs.linalg.genome_moments import ChromosomeMoments
-    from dpgrs.linalg.genome_sums import ChromosomeSums
     from dpgrs.linalg.public_ld import PublicLd
     from dpgrs.methods.covariate_regression import CovariateRequest
+    from dpgrs.methods.drawn_choices import DrawnChoices
     from dpgrs.methods.requests import PrivacyRequest
 
 
@@ -282,14 +281,14 @@ class TrainingData:
             self._maps[key] = stored_map(self._paths["ld"], terms)
         return self._maps[key]
 
-    def genome_sums(self, made_with: str, n_outcomes: int) -> "list[ChromosomeSums]":
+    def genome_sums(self, made_with: str, n_outcomes: int) -> list[ChromosomeSums]:
         """Return the exact sums of all chromosomes along a map, of the first outcomes."""
         return [
             replace(chromosome, variants=chromosome.variants[:n_outcomes], axes=chromosome.axes[:n_outcomes])
             for chromosome in load_sums(self._chromosomes, made_with)
         ]
 
-    def genome_moments(self, made_with: str) -> "list[ChromosomeMoments]":
+    def genome_moments(self, made_with: str) -> list[ChromosomeMoments]:
         """Return the exact second moments of rows of all chromosomes along a map."""
         return load_moments(self._chromosomes, made_with)
 
@@ -302,7 +301,7 @@ class TrainingData:
         """Return on how many training rows each of the first outcomes is known, (n_outcomes,) int64."""
         return count_known(self.outcomes.values[n_variants][:n_outcomes, self.outcomes.is_training])
 
-    def choices(self, request: "PrivacyRequest", n_outcomes: int) -> DrawnChoices | None:
+    def choices(self, request: "PrivacyRequest", n_outcomes: int) -> "DrawnChoices | None":
         """Return the choices that were drawn before for a ScreenedRequest, or None."""
         return self._choices.get((request, n_outcomes))
 
@@ -310,10 +309,9 @@ class TrainingData:
     def _choices(self) -> "dict[tuple[PrivacyRequest, int], DrawnChoices]":
         if self._paths["choices"] is None:
             return {}
-        mechanism, labelled_arrays = mechanism_named(Choices.name), load_labelled(self._paths["choices"])
         return {
-            (request_of(label), label["n_outcomes"]): mechanism.restore(label, arrays)
-            for label, arrays in labelled_arrays
+            (request_of(label), label["n_outcomes"]): mechanism_of_file(label).restore(label, arrays)
+            for label, arrays in load_labelled(self._paths["choices"])
         }
 
 
@@ -337,3 +335,28 @@ def public_outcomes(public: Outcomes, request: "PrivacyRequest", *, count: int) 
     clip_options = {"norm": request.outcome_norm, "n_shared": request.n_outcomes}
     clipped = clipped_outcomes(values, bound=request.outcome_bound, **clip_options) * OUTCOME_STEP
     return np.where(np.isnan(values), np.nan, clipped)
+
+
+def load_sums(paths: Sequence[Path | str], made_with: str) -> list[ChromosomeSums]:
+    """Read the sums of all chromosomes along one map."""
+    return [ChromosomeSums(**item) for item in _items_of_map(paths, made_with, has_norm=False)]
+
+
+def load_moments(paths: Sequence[Path | str], made_with: str) -> list[ChromosomeMoments]:
+    """Read the second moments of all chromosomes along one map."""
+    return [ChromosomeMoments(**item) for item in _items_of_map(paths, made_with, has_norm=True)]
+
+
+def _items_of_map(paths: Sequence[Path | str], made_with: str, *, has_norm: bool) -> list[dict[str, Any]]:
+    """Return what files hold along one map: second moments, whose labels have a norm, or sums."""
+
+    def is_wanted(label: dict[str, Any]) -> bool:
+        return label["made_with"] == made_with and ("norm" in label) == has_norm
+
+    items = [label | arrays for path in paths for label, arrays in load_labelled(path).of(is_wanted)]
+    if not items:
+        raise DpgrsError(
+            "Sums of a genome must be made along the map of this release, got others. Sum them up again: "
+            "dpgrs sum-genome"
+        )
+    return items

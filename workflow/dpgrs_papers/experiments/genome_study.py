@@ -14,7 +14,7 @@ import numpy as np
 from scipy.linalg import eigh
 
 from dpgrs.genotypes.ld_blocks import ld_block_bounds
-from dpgrs.linalg.genome_map import DOSAGE_STEP, MAP_STEP, ChromosomeMap, GenomeMap
+from dpgrs.linalg.genome_map import DOSAGE_STEP, MAP_STEP, ChromosomeMap, GenomeMap, ScoreVariances
 from dpgrs.linalg.genome_moments import PRODUCT_WEIGHT, SQUARE_WEIGHT, moment_norm
 from dpgrs.linalg.genome_prior import (
     HERITABILITY,
@@ -28,7 +28,6 @@ from dpgrs.methods.genome_fit import (
     BlockEntries,
     GenomeEffects,
     GenomeEntries,
-    ScoreVariances,
     blup_effects,
     fit_variances,
     genome_entries,

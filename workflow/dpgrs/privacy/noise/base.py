@@ -1,11 +1,8 @@
 """What all sources of noise share: the interface of the one door, and the check that comes before a draw."""
 
-import hashlib
-import json
-from collections.abc import Iterator
 from copy import copy
 from fractions import Fraction
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.random import Generator
@@ -20,6 +17,7 @@ from dpgrs.privacy.accounting.events import (
 )
 from dpgrs.privacy.noise.claims import scale_of
 from dpgrs.privacy.noise.depth_noise import DeepNoise
+from dpgrs.privacy.noise.digests import json_digest, statistic_digest
 from dpgrs.privacy.noise.rounds import Rounds, answered, exact_scores, on_grid
 from dpgrs.privacy.sensitivity import Sensitivity
 from dpgrs.types import Selection
@@ -334,42 +332,6 @@ class NoiseSource(DeepNoise):
     def _choose_set(self, scores: np.ndarray, event: SubsetEvent) -> tuple[np.ndarray, SubsetEvent]:
         """Choose a set by its scores, and return it with the event."""
         raise NotImplementedError
-
-
-def statistic_digest(statistic: np.ndarray) -> str:
-    """Digest an integer array: SHA-256 of its shape and values, in hexadecimal."""
-    statistic = np.asarray(statistic)
-    shape = json.dumps(statistic.shape).encode()
-    return hashlib.sha256(shape + statistic.astype("<i8").tobytes()).hexdigest()
-
-
-class InBlocks(NamedTuple):
-    """An array that is not in memory as a whole."""
-
-    dtype: np.dtype
-    shape: tuple[int, ...]
-    blocks: Iterator[np.ndarray]  # of that type: its rows, in order
-
-
-def data_digest(*arrays: np.ndarray | InBlocks | float) -> str:
-    """Digest arrays of integers, floats or truth values: SHA-256 of their types, shapes and bytes.
-
-    InBlocks has the digest of the array that it is.
-    """
-    total = hashlib.sha256()
-    for array in arrays:
-        # Numbers count as arrays of one, as they always did: marks of earlier releases rest on it.
-        numbers = array if isinstance(array, InBlocks) else np.ascontiguousarray(array)
-        total.update(json.dumps([numbers.dtype.str, numbers.shape]).encode())
-        for block in array.blocks if isinstance(array, InBlocks) else [numbers]:
-            contiguous = np.ascontiguousarray(block)
-            total.update(contiguous.view(np.uint8).data if contiguous.size else b"")
-    return total.hexdigest()
-
-
-def json_digest(identity: Any) -> bytes:
-    """Digest JSON values: SHA-256, as bytes."""
-    return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).digest()
 
 
 def _no_sample(name: str) -> UsageError:

@@ -35,7 +35,7 @@ from dpgrs.steps.write_release import write_release
 from dpgrs.study import provenance, training_data
 from dpgrs.study.centre_sums import CentreSums, combined
 from dpgrs.study.exact_statistics import exact_statistics
-from dpgrs.study.public_effects_files import save_effects
+from dpgrs.study.public_files import save_effects
 from dpgrs.study.settings import resolve
 from dpgrs.study.variant_terms import gives_truncated_ld
 from genome_studies import N_PANEL

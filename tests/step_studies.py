@@ -24,7 +24,7 @@ from dpgrs.steps.draw import draw
 from dpgrs.steps.fit_weights import fit_weights
 from dpgrs.steps.write_release import write_release
 from dpgrs.study import training_data
-from dpgrs.study.public_ld_files import save_ld
+from dpgrs.study.public_files import save_ld
 from dpgrs.study.settings import resolve
 from dpgrs.verify.bundle import verify_release
 from genome_studies import sum_along_map

@@ -6,7 +6,7 @@ import pytest
 from dpgrs.errors import DpgrsError
 from dpgrs.io.sites import read_chosen_sites, write_sites
 from dpgrs.release.bundle_room import _is_fitted_by, bundle_problems, require_same_release
-from dpgrs.study.identity import fit_settings
+from dpgrs.study.fit_identity import fit_settings
 from dpgrs.study.settings import resolve
 from release_data import FIT
 from step_studies import Study

@@ -33,7 +33,8 @@ from dpgrs.steps.fit_weights import fit_weights
 from dpgrs.steps.make_covariates import make_covariates
 from dpgrs.steps.make_loadings import make_loadings
 from dpgrs.steps.render_release_report import _table
-from dpgrs.study.identity import fit_settings, public_identity
+from dpgrs.study.fit_identity import fit_settings
+from dpgrs.study.identity import public_identity
 from dpgrs.study.release_cost import certain_cost
 from dpgrs.verify.bundle import verify_release
 from dpgrs.verify.covariate_check import covariate_problems

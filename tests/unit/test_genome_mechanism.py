@@ -34,7 +34,7 @@ from dpgrs.methods.public_effects import PublicEffects
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.reusecov import NoisyStatistics
 from dpgrs.privacy.noise.sources import BenchmarkNoise, Rehearsal
-from dpgrs.study.request_identity import identify_part
+from dpgrs.study.identity import identify_part
 from genome_studies import map_of_variants, with_scores
 
 MECHANISM = GenomeStatistics()

@@ -17,9 +17,8 @@ from dpgrs.linalg.genome_sums import SUM_STEP, exact_sums
 from dpgrs.methods.genome_mechanism import map_terms
 from dpgrs.planning.public_variants import planned_variants
 from dpgrs.steps.sum_genome import sum_genome
-from dpgrs.study import genome_maps, genome_panel, genome_people
+from dpgrs.study import genome_maps, genome_people, public_panel
 from dpgrs.study.genome_maps import panel_variances, require_panel, stored_map, stored_maps
-from dpgrs.study.genome_panel import map_items, stored_spectra
 from dpgrs.study.genome_people import (
     contig_moments,
     contig_sums,
@@ -29,6 +28,7 @@ from dpgrs.study.genome_people import (
     sums_digest,
     sums_item,
 )
+from dpgrs.study.public_panel import map_items, stored_spectra
 from dpgrs.study.settings import resolve
 from dpgrs.study.training_data import load_moments, load_sums
 from genome_maps import exact_sums_of
@@ -295,7 +295,7 @@ def test_map_items__plan_takes_the_spectrum_of_the_panel(alleles, tmp_path, monk
 
 def test_map_items__equal_shares_or_moments_of_axes_alone_are_refused(alleles, tmp_path, monkeypatch):
     """Nothing along LD blocks could be published of what was charged."""
-    made = genome_panel.MapMaking.genome
+    made = public_panel.MapMaking.genome
 
     def save(request, **options):
         items = map_items(people_of(alleles), [request], planned_rows=60, n_summed=2, **options)
@@ -305,7 +305,7 @@ def test_map_items__equal_shares_or_moments_of_axes_alone_are_refused(alleles, t
         return replace(made(making, chromosomes), axis_shares=np.array([1.0]))
 
     save(request_of(), has_equal_shares=True)
-    monkeypatch.setattr(genome_panel.MapMaking, "genome", of_axes)
+    monkeypatch.setattr(public_panel.MapMaking, "genome", of_axes)
     save(request_of())
     with pytest.raises(UsageError, match=r"`privacy.direction_shares` must leave a share to LD blocks"):
         save(request_of(), has_equal_shares=True)

@@ -13,7 +13,8 @@ from dpgrs.methods.registry import METHODS
 from dpgrs.planning.plan import NEGLIGIBLE_R2, _better_choices, _requests, plan_study
 from dpgrs.preflight.checks import check, problems
 from dpgrs.reporting.plan import plan_as_text
-from dpgrs.study.identity import fit_settings, public_identity
+from dpgrs.study.fit_identity import fit_settings
+from dpgrs.study.identity import public_identity
 from dpgrs.study.method_choice import (
     ALONE,
     REASONS,

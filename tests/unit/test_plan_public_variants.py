@@ -9,7 +9,7 @@ from dpgrs.errors import UsageError
 from dpgrs.linalg.public_ld import PublicLd
 from dpgrs.planning.plan import plan_study
 from dpgrs.reporting.plan import plan_as_text
-from dpgrs.study.public_ld_files import save_ld
+from dpgrs.study.public_files import save_ld
 from dpgrs.study.settings_files import read_settings
 
 SMALL = ("variants={size: 8}", "outcomes={count: 3}", "privacy={epsilon: 2, accounting: gdp, bounds: tight}")

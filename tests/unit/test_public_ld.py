@@ -5,7 +5,7 @@ import pytest
 
 from dpgrs.linalg import public_ld as module
 from dpgrs.linalg.public_ld import BLOCK_LENGTH, PublicLd, block_starts, principal_axes, public_ld
-from dpgrs.study.public_ld_files import load_ld, save_ld
+from dpgrs.study.public_files import load_ld, save_ld
 
 N_ROWS = 400
 

@@ -22,8 +22,8 @@ from dpgrs.steps.draw import draw
 from dpgrs.steps.fit_weights import fit_weights
 from dpgrs.steps.measure_release import measure_release
 from dpgrs.steps.write_release import write_release
-from dpgrs.study.public_ld_files import load_ld
-from dpgrs.study.request_identity import ld_identity
+from dpgrs.study.fit_identity import ld_identity
+from dpgrs.study.public_files import load_ld
 from dpgrs.study.settings_files import read_settings
 from dpgrs.verify.bundle import verify_release
 from dpgrs.verify.input_check import PUBLIC_LD

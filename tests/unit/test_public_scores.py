@@ -23,9 +23,9 @@ from dpgrs.methods.public_effects import PublicEffects
 from dpgrs.methods.public_scores import MOST_EXPLAINED, public_scores, with_public_scores
 from dpgrs.methods.reusecov import NoisyStatistics
 from dpgrs.study.genome_maps import stored_map, stored_maps
-from dpgrs.study.genome_panel import spectrum_item, stored_residuals
 from dpgrs.study.genome_people import contig_sums, measured_people
-from dpgrs.study.public_effects_files import effects_to_subtract, files_named, save_effects
+from dpgrs.study.public_files import effects_to_subtract, files_named, save_effects
+from dpgrs.study.public_panel import spectrum_item, stored_residuals
 from genome_maps import CALLS, MISSING, dosage_slab_of, random_chromosome, slab_of
 from genome_simulation import H2, MU, N_PEOPLE, N_VARIANTS, Simulation
 from genome_studies import CONTIGS, FREQUENCY, D, N, items_of_map, map_of_variants, people_of, request_of

@@ -20,7 +20,8 @@ from dpgrs.privacy.ledger import charging
 from dpgrs.privacy.ledger.charging import release
 from dpgrs.privacy.ledger.entries import Cost
 from dpgrs.reporting.ledger import describe_ledger
-from dpgrs.study.identity import fit_settings, public_identity
+from dpgrs.study.fit_identity import fit_settings, weights_origin
+from dpgrs.study.identity import ACCURACY, identify_accuracy, identify_part, public_identity
 from dpgrs.study.release_cost import (
     account_of,
     certain_cost,
@@ -30,7 +31,6 @@ from dpgrs.study.release_cost import (
     settings_of_ledger,
     total_epsilon,
 )
-from dpgrs.study.request_identity import ACCURACY, identify_accuracy, identify_part, weights_origin
 from dpgrs.study.settings import resolve
 from dpgrs.study.variant_terms import takes_ld
 from ledger_requests import DATASET, KEY, new_ledger

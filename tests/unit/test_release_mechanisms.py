@@ -20,7 +20,7 @@ from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.privacy.noise.sources import NoiseSource, Rehearsal
 from dpgrs.statement.audits import mechanism_of as audited_name
 from dpgrs.steps.draw import draw
-from dpgrs.study.identity import fit_settings
+from dpgrs.study.fit_identity import fit_settings
 from dpgrs.study.released import load_released, load_weights
 from dpgrs.study.released_accuracy import load_accuracy
 from dpgrs.verify.claim_check import smallest_delta

@@ -28,7 +28,8 @@ from dpgrs.release.content import (
     _totals,
 )
 from dpgrs.statement.post_processing import post_processing
-from dpgrs.study.identity import fit_settings, public_identity
+from dpgrs.study.fit_identity import fit_settings
+from dpgrs.study.identity import public_identity
 from dpgrs.study.settings import resolve
 from ledger_requests import new_ledger
 from release_choices import make_choice

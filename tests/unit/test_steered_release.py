@@ -18,8 +18,8 @@ from dpgrs.privacy.ledger.ledger import Ledger
 from dpgrs.steps import draw as draw_step
 from dpgrs.study import training_data
 from dpgrs.study.draws import draws_of
+from dpgrs.study.fit_identity import exact_values
 from dpgrs.study.released import load_released
-from dpgrs.study.request_identity import exact_values
 from dpgrs.study.training_data import TrainingData
 from dpgrs.verify.bundle import verify_release
 from forged_releases import edit_statement, seal

@@ -21,7 +21,7 @@ from dpgrs.privacy.noise.study_key import VARIABLE
 from dpgrs.steps import compute_statistics as statistics_step
 from dpgrs.steps.draw import draw
 from dpgrs.steps.fit_weights import fit_weights
-from dpgrs.study.public_ld_files import save_ld
+from dpgrs.study.public_files import save_ld
 from dpgrs.study.released import load_released
 from dpgrs.study.settings import resolve
 from draws import SHARED, draw_seeded, fit_as_released, sections_of

@@ -65,7 +65,7 @@ from dpgrs.study.people_terms import (
 )
 from dpgrs.privacy.accounting.events import MECHANISM_VERSION
 from dpgrs.privacy.private_folders import RECORDS as SNAKEMAKE_RECORDS, close_folder
-from dpgrs.study.identity import READS_OF_FIT
+from dpgrs.study.fit_identity import READS_OF_FIT
 from dpgrs.study.requests import READS_OF_METRICS, reads_of_draw, reads_of_ld
 from dpgrs.study.resources import resources_of
 from dpgrs.study.rule_options import flags

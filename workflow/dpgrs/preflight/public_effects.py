@@ -9,7 +9,7 @@ from dpgrs.methods.registry import METHODS
 from dpgrs.preflight.loadings import outcomes_of
 from dpgrs.preflight.rules import ABSENT, ALONG_MAP, When, is_given, rules, without
 from dpgrs.statement.files import file_stems
-from dpgrs.study.public_effects_files import files_named
+from dpgrs.study.public_files import files_named
 from dpgrs.study.table_settings import outcome_constants
 from dpgrs.study.variant_terms import takes_map
 from dpgrs.types import Protection

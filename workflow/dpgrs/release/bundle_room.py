@@ -11,9 +11,8 @@ from dpgrs.privacy.ledger.hash_chain import digest
 from dpgrs.privacy.ledger.ledger import Ledger
 from dpgrs.privacy.private_folders import PRIVATE
 from dpgrs.statement.files import RELEASE, STATEMENT
-from dpgrs.study.identity import fit_settings
+from dpgrs.study.fit_identity import fit_identity, fit_settings
 from dpgrs.study.release_cost import asks_again
-from dpgrs.study.request_identity import fit_identity
 
 if TYPE_CHECKING:
     from dpgrs.config.study import StudyConfig
@@ -98,7 +97,7 @@ def require_same_release(folder: Path | str, requests: set[str], *, fit: dict[st
     """Refuse to write over a bundle that was made of other requests, or fitted in another way.
 
     `requests` are the ids of the new one, maybe more than before; `fit` is from
-    `dpgrs.study.identity.fit_settings`. The bundle stays as it is.
+    `dpgrs.study.fit_identity.fit_settings`. The bundle stays as it is.
     """
     statement = bundled_statement(folder)
     if not (_requests(statement) <= requests and _is_fitted_by(statement, fit)):

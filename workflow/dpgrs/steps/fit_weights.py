@@ -24,19 +24,17 @@ from dpgrs.methods.public_effects import PublicEffects
 from dpgrs.methods.registry import METHODS, REFERENCE_METHOD
 from dpgrs.statement.files import file_stems
 from dpgrs.statement.findings import misfit_in_words
+from dpgrs.study.fit_identity import effects_identity, fit_settings, ld_identity
 from dpgrs.study.genome_maps import panel_variances, require_panel, stored_map, stored_maps
-from dpgrs.study.identity import fit_settings
 from dpgrs.study.people_terms import has_same_ancestry
-from dpgrs.study.public_effects_files import load_effects, outcome_stem
-from dpgrs.study.public_ld_files import load_ld
+from dpgrs.study.public_files import load_effects, load_ld, outcome_stem
 from dpgrs.study.released import seal
-from dpgrs.study.request_identity import effects_identity, ld_identity
 from dpgrs.study.training_data import TrainingData, public_outcomes
 
 if TYPE_CHECKING:
     from dpgrs.config.study import StudyConfig
 
-# Rules give of these `dpgrs.study.identity.READS_OF_FIT`.
+# Rules give of these `dpgrs.study.fit_identity.READS_OF_FIT`.
 READS = (
     "methods",
     "regression",

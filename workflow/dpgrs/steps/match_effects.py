@@ -10,7 +10,7 @@ from dpgrs.io.files import file_digest
 from dpgrs.io.scoring_files import open_effects
 from dpgrs.io.sites import read_chosen_sites
 from dpgrs.io.variant_set import VariantSet
-from dpgrs.study.public_effects_files import save_effects
+from dpgrs.study.public_files import save_effects
 
 if TYPE_CHECKING:
     import pandas as pd

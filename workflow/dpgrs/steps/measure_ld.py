@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 from dpgrs.io.replicates import save_labelled
 from dpgrs.io.variant_set import VariantSet
 from dpgrs.statement.files import file_stems
-from dpgrs.study.genome_panel import map_items
-from dpgrs.study.public_effects_files import effects_to_subtract
-from dpgrs.study.public_ld_files import ld_items, ld_of_variants
+from dpgrs.study.public_files import effects_to_subtract, ld_items
+from dpgrs.study.public_panel import ld_of_variants, map_items
 from dpgrs.study.requests import requests_of
 
 if TYPE_CHECKING:

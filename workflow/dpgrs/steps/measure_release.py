@@ -33,16 +33,10 @@ from dpgrs.privacy.private_folders import require_closed
 from dpgrs.release.audits import drawn_statistics, require_audited
 from dpgrs.release.bundle_room import require_no_other_bundle
 from dpgrs.release.constants import no_copies, published, reference_sums
-from dpgrs.study.identity import fit_settings, public_identity
+from dpgrs.study.fit_identity import effects_identity, fit_settings, ld_identity, weights_origin
+from dpgrs.study.identity import accuracy_identity, loadings_identity, public_identity
 from dpgrs.study.made_by import require_public
 from dpgrs.study.released import load_released, load_weights
-from dpgrs.study.request_identity import (
-    accuracy_identity,
-    effects_identity,
-    ld_identity,
-    loadings_identity,
-    weights_origin,
-)
 from dpgrs.study.score_measures import MeasuredPeople
 from dpgrs.types import Metrics
 

@@ -35,7 +35,7 @@ from dpgrs.reporting.writing import write_report
 from dpgrs.statement.findings import correlations_in_words, misfit_in_words
 from dpgrs.study.method_choice import choice_in_words
 from dpgrs.study.people_terms import n_copies
-from dpgrs.study.public_effects_files import load_effects
+from dpgrs.study.public_files import load_effects
 from dpgrs.study.table_cohort import is_table
 from dpgrs.study.variant_terms import has_public_sites
 

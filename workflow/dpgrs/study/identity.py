@@ -1,14 +1,23 @@
-"""The settings that identify a release: the ones that define its data, and the ones that make its weights."""
+"""What identifies the data of a release, by public settings, and each of its requests in the ledger."""
 
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from dpgrs.fit_keys import reads_of_fit, regression_keys, stated
-from dpgrs.methods.registry import METHODS
-from dpgrs.study.people_terms import has_same_ancestry, terms_of
+from dpgrs.io.files import written_digest
+from dpgrs.privacy.accounting.exact_numbers import exact_text
+from dpgrs.study.fit_identity import exact_values
+from dpgrs.study.people_terms import terms_of
+from dpgrs.types import Coding
 
 if TYPE_CHECKING:
     from dpgrs.config.study import StudyConfig
+    from dpgrs.methods.requests import PrivacyRequest
 
+ACCURACY = "accuracy"
+# Left out of an identity where a study has none.
+WHERE_THERE = ("covariates", "loadings", "people")
 # On which `public_identity` hangs, and which public files a release may be made from.
 READS_OF_IDENTITY = (
     "dataset.accession",
@@ -38,9 +47,6 @@ READS_OF_IDENTITY = (
     "public.reference",
     "public.keep",
 )
-
-# And `fit_settings`.
-READS_OF_FIT = ("methods", *reads_of_fit())
 
 
 def public_identity(config: "StudyConfig") -> dict[str, Any]:
@@ -89,11 +95,77 @@ def public_identity(config: "StudyConfig") -> dict[str, Any]:
     }
 
 
-def fit_settings(config: "StudyConfig") -> dict[str, Any]:
-    """Return the settings on which the weights of a release depend, beside its statistics: all are public."""
-    method, regression = config.methods[0], config.regression.as_dict()
-    values = {name: regression[name] for name in regression_keys()}
-    is_matched = has_same_ancestry(config) and config.privacy.ld_share is None
-    values["same_ancestry"] = METHODS[method].reads_ancestry and is_matched
-    values["subtracted"] = sorted(config.public.subtract)
-    return {"method": method} | stated(values)
+def identify_part(
+    identity: Mapping[str, Any],
+    site_digest: str,
+    request: "PrivacyRequest",
+    part: Sequence[str],
+    *,
+    mechanism: str,
+    drawn_before: Mapping[str, Any] = MappingProxyType({}),
+) -> dict[str, Any]:
+    """Return the public identity of one part of a release: all on which its exact statistic depends.
+
+    `identity` has ``dataset``, ``genotypes`` and ``outcomes``: the public settings that define the data, the
+    genotypes' rows and the outcomes. With covariates it has ``covariates``, with principal components
+    ``loadings``, the digest of their table; ``people`` if lists choose the people; ``ld``, the digest of
+    public genotypes that steer X'Y; and ``adjusted_by`` if a regression on covariates came before.
+    The genotypes have ``ld``, too, if second moments are drawn along it. `site_digest` is the SHA-256 of the
+    public sites in hexadecimal. A part is only ``genotypes``, or
+    ``outcomes`` and the names of those of one budget. `drawn_before` says how the genotypes' part was drawn
+    if outcomes depend on it. Values are JSON; floats are exact text.
+    """
+    kind, *names = part
+    public = {
+        "mechanism": mechanism,
+        **identity["dataset"],
+        "genotypes": identity["genotypes"],
+        "sites": site_digest,
+        "rows": str(request.rows),
+        "n_variants": request.n_variants,
+    }
+    bound = {"names": names, "bound": request.outcome_bound}
+    if request.coding != Coding.HALF:
+        public |= {"coding": str(request.coding), "row_norm": request.row_norm}
+        bound |= {"norm": request.outcome_norm}
+    public |= {name: identity[name] for name in WHERE_THERE if name in identity}
+    if kind == "genotypes" and request.ld_share is not None and "ld" in identity:
+        public["ld"] = identity["ld"]
+    if kind == "outcomes":
+        public["outcomes"] = identity["outcomes"] | bound
+        public |= {name: identity[name] for name in ("ld", "adjusted_by") if name in identity}
+        public |= drawn_before
+    return exact_values(public)
+
+
+def loadings_identity(path: Path | str | None) -> dict[str, str]:
+    """Return what identifies public loadings of principal components; empty without them."""
+    return {} if path is None else {"loadings": written_digest(path)}
+
+
+def identify_accuracy(
+    identity: Mapping[str, Any], *, residual_bound: float, weights: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the public identity of the accuracy of one budget's outcomes; floats are exact text.
+
+    `identity` identifies the outcomes, from `identify_part`; `weights` are from `weights_origin`.
+    """
+    exact = {"residual_bound": exact_text(residual_bound), "weights": weights}
+    return {**identity, "mechanism": ACCURACY} | exact
+
+
+def accuracy_identity(
+    identity: Mapping[str, Any],
+    site_digest: str,
+    request: "PrivacyRequest",
+    names: Sequence[str],
+    *,
+    residual_bound: float,
+    weights: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Return the public identity of the accuracy of the outcomes of one budget.
+
+    `request` is the one of the statistics; `identity` has no `ld` or `adjusted_by`, which weights name.
+    """
+    outcomes = identify_part(identity, site_digest, request, ("outcomes", *names), mechanism=ACCURACY)
+    return identify_accuracy(outcomes, residual_bound=residual_bound, weights=weights)

@@ -23,8 +23,8 @@ from dpgrs.privacy.accounting.exact_numbers import exact_text
 from dpgrs.privacy.ledger.entries import Account, Cost, Request
 from dpgrs.privacy.ledger.hash_chain import digest
 from dpgrs.privacy.noise.claims import scale_above
-from dpgrs.study.identity import fit_settings, public_identity
-from dpgrs.study.request_identity import ACCURACY, fit_identity, identify_accuracy, identify_part
+from dpgrs.study.fit_identity import fit_identity, fit_settings
+from dpgrs.study.identity import ACCURACY, identify_accuracy, identify_part, public_identity
 from dpgrs.study.table_settings import column_terms, covariate_terms, drawn_counts
 from dpgrs.types import Bounds, Coding, Metrics, Missing, Protection
 

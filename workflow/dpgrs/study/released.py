@@ -14,7 +14,7 @@ from dpgrs.methods.mechanisms import drawn_names, mechanism_of_file, request_of
 from dpgrs.privacy.accounting.events import event_of
 from dpgrs.privacy.ledger.entries import Account
 from dpgrs.privacy.ledger.hash_chain import digest
-from dpgrs.study.request_identity import exact_values
+from dpgrs.study.fit_identity import exact_values
 
 if TYPE_CHECKING:
     from dpgrs.methods.requests import PrivacyRequest
@@ -65,7 +65,7 @@ def load_released(path: Path | str, book: "Book") -> tuple[dict[str, Any], Any]:
 def seal(label: Mapping[str, Any], noisy: Any, fit: Mapping[str, Any], arrays: Mapping[str, Any]) -> str:
     """Digest weights with all that they follow from: SHA-256 in hexadecimal.
 
-    `label` and `noisy` are from `load_released`, `fit` from `dpgrs.study.identity.fit_settings`.
+    `label` and `noisy` are from `load_released`, `fit` from `dpgrs.study.fit_identity.fit_settings`.
     """
     digests = output_digests(_outputs(label, noisy)).values()
     weights = {name: _digest([array]) for name, array in arrays.items()}

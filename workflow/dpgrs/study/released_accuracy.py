@@ -17,8 +17,8 @@ from dpgrs.privacy.ledger.hash_chain import digest
 from dpgrs.privacy.noise.claims import scale_above
 from dpgrs.privacy.noise.sources import statistic_digest
 from dpgrs.statement.words import decimal_text
+from dpgrs.study.fit_identity import weights_origin
 from dpgrs.study.released import claimed_draws
-from dpgrs.study.request_identity import weights_origin
 
 if TYPE_CHECKING:
     from dpgrs.evaluation.private_metrics import Accuracy

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 
 from dpgrs.methods.mechanisms import mechanism_named
 from dpgrs.methods.requests import PrivacyRequest, request_grid
-from dpgrs.study.identity import READS_OF_FIT, READS_OF_IDENTITY
+from dpgrs.study.fit_identity import READS_OF_FIT
+from dpgrs.study.identity import READS_OF_IDENTITY
 
 if TYPE_CHECKING:
     from dpgrs.config.study import StudyConfig

@@ -26,7 +26,7 @@ from dpgrs.linalg.statistics import OUTCOME_STEP, count_cases, count_known, larg
 from dpgrs.methods.chosen import ScreeningData
 from dpgrs.methods.mechanisms import mechanism_of_file, request_of
 from dpgrs.study.genome_maps import StoredMap, stored_map
-from dpgrs.study.public_ld_files import load_ld
+from dpgrs.study.public_files import load_ld
 from dpgrs.types import Coding, Protection
 
 if TYPE_CHECKING:

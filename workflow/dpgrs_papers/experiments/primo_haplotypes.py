@@ -5,7 +5,8 @@ from tempfile import TemporaryDirectory
 from dpgrs.evaluation.split import per_row, split_rows
 from dpgrs.io.outcomes import Outcomes, simulated_names
 from dpgrs.public_random import uniforms
-from dpgrs.study.public_ld_files import ld_of_variants, save_ld
+from dpgrs.study.public_files import save_ld
+from dpgrs.study.public_panel import ld_of_variants
 from dpgrs.study.settings import resolve
 from dpgrs.study.simulated_rows import SimulatedRows
 from dpgrs.types import Rows

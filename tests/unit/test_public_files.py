@@ -19,8 +19,8 @@ from dpgrs.preflight.checks import problems
 from dpgrs.release.bundle_room import require_same_release
 from dpgrs.steps import match_effects as step
 from dpgrs.steps.fit_weights import fit_weights
-from dpgrs.study.public_effects_files import load_effects, save_effects
-from dpgrs.study.request_identity import effects_identity
+from dpgrs.study.fit_identity import effects_identity
+from dpgrs.study.public_files import load_effects, save_effects
 from dpgrs.study.settings import resolve
 from effects_files import write_score, write_statistics
 from step_settings import settings_for

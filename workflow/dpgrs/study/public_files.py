@@ -1,12 +1,15 @@
-"""Files of public effects, matched with the variants of a study."""
+"""Files of public effects, matched with the variants of a study, and of public linkage disequilibrium."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from dpgrs.errors import DpgrsError
 from dpgrs.io.replicates import load_labelled, save_labelled
+from dpgrs.linalg.public_ld import PublicLd
 
 # A file of effects, perhaps after an outcome: the name that comes before what tells its kind.
 NAMED_AFTER = re.compile(r"(.*?)(?:\.(?:txt|tsv|csv))?(?:\.gz)?")
@@ -60,3 +63,28 @@ def effects_to_subtract(path: Path | str, stems: Mapping[str, str]) -> dict[int,
         size: {outcome: of_size[named[0]] for outcome, named in file_indices.items()}
         for size, of_size in values.items()
     }
+
+
+def save_ld(path: Path | str, found: Mapping[int, tuple[PublicLd, str]]) -> None:
+    """Write linkage disequilibrium of variant sets, as from `ld_of_variants`."""
+    save_labelled(path, ld_items(found))
+
+
+def ld_items(
+    found: Mapping[int, tuple[PublicLd, str]],
+) -> Iterator[tuple[dict[str, Any], dict[str, np.ndarray]]]:
+    """Yield linkage disequilibrium of variant sets, a label and arrays for each."""
+    for size, (ld, digest) in found.items():
+        arrays = {f"block{number}": block for number, block in enumerate(ld.blocks)}
+        arrays |= {"starts": ld.starts, "components": ld.components}
+        yield {"n_variants": size, "n_rows": ld.n_rows, "digest": digest}, arrays
+
+
+def load_ld(path: Path | str) -> dict[int, tuple[PublicLd, str]]:
+    """Read what `save_ld` wrote; maps of genomes in the same file stay there."""
+    ld_by_size = {}
+    for label, arrays in load_labelled(path).of(lambda label: "n_variants" in label):
+        blocks = tuple(arrays[f"block{number}"] for number in range(len(arrays["starts"])))
+        ld = PublicLd(np.asarray(arrays["starts"]), blocks, arrays["components"], label["n_rows"])
+        ld_by_size[label["n_variants"]] = ld, label["digest"]
+    return ld_by_size

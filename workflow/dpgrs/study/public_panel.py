@@ -1,6 +1,7 @@
-"""Public maps of whole genomes, made from a panel for every request of a study, and the panel's spectra."""
+"""What is made of a public panel: linkage disequilibrium, and maps of a whole genome for each request."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ import numpy as np
 from dpgrs.errors import UsageError
 from dpgrs.io.files import spooled_arrays
 from dpgrs.io.replicates import load_labelled
+from dpgrs.linalg.clipped_statistics import GENOTYPE_STEP, frequency_rows
 from dpgrs.linalg.genome_map import chromosome_arrays
 from dpgrs.linalg.genome_prior import (
     MapMaking,
@@ -18,10 +20,13 @@ from dpgrs.linalg.genome_prior import (
     residual_deviation,
     steered_noise,
 )
+from dpgrs.linalg.norms import row_norm_of
+from dpgrs.linalg.public_ld import PublicLd, public_ld
 from dpgrs.methods.genome_mechanism import map_terms, sensitivity_factor
 from dpgrs.methods.public_scores import public_scores
 from dpgrs.study.genome_maps import columns_of_contigs, map_label, panel_dosages, people_digest
 from dpgrs.study.variant_terms import RAREST
+from dpgrs.types import Rows
 
 if TYPE_CHECKING:
     from dpgrs.io.variant_set import VariantSet
@@ -29,6 +34,27 @@ if TYPE_CHECKING:
 
 DEFAULT_BUILD = "GRCh38"
 OF_SPECTRUM = ("variances", "chances", "counts")
+
+
+def ld_of_variants(
+    variant_set: "VariantSet", sizes: Iterable[int], *, rows: Rows, factor: float
+) -> dict[int, tuple[PublicLd, str]]:
+    """Estimate linkage disequilibrium of a public panel, and the SHA-256 of its rows, by number of variants.
+
+    `factor` is `privacy.genotype_clip`, since rows are clipped as a cohort's are.
+    """
+    ld_by_size, rows = {}, Rows(rows)
+    for size in sizes:
+        columns = variant_set.of_size(size)
+        frequency, genotypes = variant_set.frequency[columns], variant_set.genotypes(columns)
+        norm = row_norm_of(frequency, rows=rows, factor=factor)
+        options = {"row_norm": norm, "n_haplotypes": variant_set.n_haplotypes, "rows": rows}
+        X = frequency_rows(genotypes, frequency, **options)
+        loci = {name: variant_set.variants[name].to_numpy()[columns] for name in ("contig", "position")}
+        n_alleles = 2 if rows == Rows.HAPLOTYPES else 1
+        ld = public_ld(X * GENOTYPE_STEP, **loci, rows_per_person=n_alleles)
+        ld_by_size[size] = ld, hashlib.sha256(np.ascontiguousarray(X).tobytes()).hexdigest()
+    return ld_by_size
 
 
 class PanelChromosomes(Sequence):

@@ -1,0 +1,89 @@
+"""What identifies the fit of a release: its settings, its public files and the requests that it rests on."""
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dpgrs.fit_keys import reads_of_fit, regression_keys, stated
+from dpgrs.io.replicates import load_labelled
+from dpgrs.methods.registry import METHODS
+from dpgrs.privacy.accounting.exact_numbers import exact_text
+from dpgrs.study.people_terms import has_same_ancestry
+from dpgrs.study.public_files import load_effects
+
+if TYPE_CHECKING:
+    from dpgrs.config.study import StudyConfig
+    from dpgrs.privacy.ledger.ledger import Book
+
+# Of `fit_settings`.
+READS_OF_FIT = ("methods", *reads_of_fit())
+
+
+def fit_settings(config: "StudyConfig") -> dict[str, Any]:
+    """Return the settings on which the weights of a release depend, beside its statistics: all are public."""
+    method, regression = config.methods[0], config.regression.as_dict()
+    values = {name: regression[name] for name in regression_keys()}
+    is_matched = has_same_ancestry(config) and config.privacy.ld_share is None
+    values["same_ancestry"] = METHODS[method].reads_ancestry and is_matched
+    values["subtracted"] = sorted(config.public.subtract)
+    return {"method": method} | stated(values)
+
+
+def fit_identity(fit: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of a fit on which weights depend, floats as exact text."""
+    is_ridge = METHODS[fit["method"]].is_ridge(fit["lambda_from"])
+    return exact_values({"lambda": fit["lambda"]} if is_ridge else dict(fit))
+
+
+def ld_identity(path: Path | str | None) -> dict[str, str]:
+    """Return what identifies the public linkage disequilibrium of a release, or its map; empty without."""
+    if path is None:
+        return {}
+    # The chromosomes of a map have one digest; spectra beside it, which only plans read, have none.
+    (digest,) = {label["digest"] for label in load_labelled(path).labels if "digest" in label}
+    return {"ld": digest}
+
+
+def effects_identity(path: Path | str | None) -> dict[str, list[str]]:
+    """Return what identifies the public effects of a release; empty without them.
+
+    The name of a file says whether it is of an outcome or of all.
+    """
+    files, _ = load_effects(path)
+    named = {"effects": "digest", "effect_names": "name"}
+    return {key: [file[what] for file in files] for key, what in named.items()} if files else {}
+
+
+def weights_origin(
+    released: Mapping[str, Any], names: Collection[str], *, fit: Mapping[str, Any], book: "Book"
+) -> dict[str, Any]:
+    """Identify measured weights by what they follow from exactly: machines differ in their last digits.
+
+    `released` is the label of the release's noisy statistics, `names` are the outcomes of one budget. The
+    result has the identity digests of the statistics' requests, which are the same in every copy of the
+    ledger, and the settings as exact text; for ridge with a fixed lambda, only lambda.
+    """
+    # The requests of all outcomes together, and the requests of these outcomes.
+    requests = [
+        request_id
+        for (_, *outcome_names), request_id in released["requests"]
+        if set(outcome_names) <= set(names)
+    ]
+    ledger_requests = [book.requests.get(request_id) for request_id in requests]
+    return {
+        "statistics": [
+            ledger_request and ledger_request.identity_digest for ledger_request in ledger_requests
+        ]
+    } | fit_identity(fit)
+
+
+def exact_values(value: Any) -> Any:
+    """Write floats as exact text, in dicts and lists."""
+    match value:
+        case dict():
+            return {name: exact_values(inner) for name, inner in value.items()}
+        case list() | tuple():
+            return [exact_values(inner) for inner in value]
+        case float():
+            return exact_text(value)
+    return value

@@ -8,9 +8,9 @@ import numpy as np
 from dpgrs.genotypes.bits import pack
 from dpgrs.genotypes.dosages import STEPS_PER_ALLELE
 from dpgrs.genotypes.slabs import GenotypeSlab
+from dpgrs.linalg.coding import OUTCOME_STEP
 from dpgrs.linalg.genome_map import DOSAGE_STEP, MAP_STEP, ChromosomeMap, GenomeMap, LdBlock
 from dpgrs.linalg.genome_sums import FACTOR_BELOW_ONE, LARGEST_AXIS, SUM_STEP, WEIGHT_STEP
-from dpgrs.linalg.statistics import OUTCOME_STEP
 
 CALLS = (0, STEPS_PER_ALLELE, 2 * STEPS_PER_ALLELE)
 MISSING = None

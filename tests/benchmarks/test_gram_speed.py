@@ -12,14 +12,10 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from dpgrs.genotypes.bits import pack
-from dpgrs.linalg.clipped_statistics import (
-    HALF,
-    ROW_BLOCK,
-    clipped_statistics,
-    frequency_rows,
-    tight_row_norm,
-)
-from dpgrs.linalg.statistics import cross_product, gram, grid_outcomes
+from dpgrs.linalg.clipped_statistics import HALF, ROW_BLOCK, clipped_statistics, frequency_rows
+from dpgrs.linalg.norms import tight_row_norm
+from dpgrs.linalg.outcome_grid import grid_outcomes
+from dpgrs.linalg.statistics import cross_product, gram
 
 CPU_INFO = Path("/proc/cpuinfo")
 HAS_VECTOR_POPCOUNT = CPU_INFO.is_file() and "avx512_vpopcntdq" in CPU_INFO.read_text()

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression, Ridge
 
-from dpgrs.linalg.statistics import OUTCOME_STEP, coded_rows, cross_product, gram, grid_outcomes
+from dpgrs.linalg.coding import OUTCOME_STEP
+from dpgrs.linalg.outcome_grid import grid_outcomes
+from dpgrs.linalg.statistics import coded_rows, cross_product, gram
 from dpgrs.methods.ols import fit_ols, fit_ridge
 from random_cohorts import random_bits
 

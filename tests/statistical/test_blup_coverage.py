@@ -13,10 +13,9 @@ from scipy.stats import norm
 from scipy.stats import t as student
 
 from dpgrs.linalg.attenuation import clip_slopes
-from dpgrs.linalg.clipped_statistics import grid_frequency
+from dpgrs.linalg.coding import column_moments, grid_frequency
 from dpgrs.linalg.denoising import denoised_means, noisy_spectrum
 from dpgrs.linalg.norms import outcome_norm, row_norm_of
-from dpgrs.linalg.statistics import column_moments
 from dpgrs.linalg.steering import steer
 from dpgrs.methods.blup import fit_blup
 from dpgrs.methods.fits import FitTerms, blup_steered, fit_released

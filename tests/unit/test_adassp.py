@@ -9,20 +9,10 @@ from hypothesis import strategies as st
 
 from dpgrs.errors import UsageError
 from dpgrs.genotypes.bits import pack
-from dpgrs.linalg.clipped_statistics import (
-    GENOTYPE_STEP,
-    LARGEST_CLIPPED_ROWS,
-    clipped_gram,
-    frequency_rows,
-)
-from dpgrs.linalg.statistics import (
-    LARGEST_ROWS,
-    clip_norms,
-    coded_rows,
-    cross_product,
-    gram,
-    grid_outcomes,
-)
+from dpgrs.linalg.clipped_statistics import LARGEST_CLIPPED_ROWS, clipped_gram, frequency_rows
+from dpgrs.linalg.coding import GENOTYPE_STEP
+from dpgrs.linalg.outcome_grid import clip_norms, grid_outcomes
+from dpgrs.linalg.statistics import LARGEST_ROWS, coded_rows, cross_product, gram
 from dpgrs.methods import adassp
 from dpgrs.methods.adassp import (
     LARGEST_VARIANTS,

@@ -8,7 +8,7 @@ import pytest
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.covariates import Covariates
 from dpgrs.io.outcomes import Outcomes
-from dpgrs.linalg.clipped_statistics import GENOTYPE_STEP
+from dpgrs.linalg.coding import GENOTYPE_STEP
 from dpgrs.methods.covariate_mechanism import CovariateRegression
 from dpgrs.methods.mechanisms import mechanism_of
 from dpgrs.steps.adjust_outcomes import adjust_outcomes

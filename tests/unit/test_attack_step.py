@@ -11,8 +11,10 @@ from dpgrs.evaluation.attacks import advantage_bound
 from dpgrs.genotypes.bits import pack
 from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.replicates import Statistics, load_labelled, save_labelled
+from dpgrs.linalg.coding import CROSS_STEP, GRAM_STEP
 from dpgrs.linalg.linear_fit import centred_gram, ridge_weights
-from dpgrs.linalg.statistics import CROSS_STEP, GRAM_STEP, cross_product, gram, grid_outcomes
+from dpgrs.linalg.outcome_grid import grid_outcomes
+from dpgrs.linalg.statistics import cross_product, gram
 from dpgrs.steps import attack_replicate as attack_step
 from dpgrs.steps.attack_replicate import ATTACKS
 from outcome_files import write_outcomes

@@ -10,8 +10,9 @@ from scipy.stats import chi
 
 from dpgrs.errors import UsageError
 from dpgrs.linalg.attenuation import clip_moments, clip_slopes
-from dpgrs.linalg.norms import clipped_outcomes, outcome_norm
-from dpgrs.linalg.statistics import OUTCOME_STEP
+from dpgrs.linalg.coding import OUTCOME_STEP
+from dpgrs.linalg.norms import outcome_norm
+from dpgrs.linalg.outcome_grid import clipped_outcomes
 
 NORMAL = math.nan
 

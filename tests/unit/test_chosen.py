@@ -6,8 +6,8 @@ from itertools import chain
 import numpy as np
 import pytest
 
-from dpgrs.linalg.clipped_statistics import GENOTYPE_STEP
-from dpgrs.linalg.statistics import grid_outcomes
+from dpgrs.linalg.coding import GENOTYPE_STEP
+from dpgrs.linalg.outcome_grid import grid_outcomes
 from dpgrs.methods.chosen import fit_chosen, private_choices, private_chosen_statistics
 from dpgrs.methods.chosen_exactly import fit_chosen_exactly
 from dpgrs.methods.chosen_requests import ScreeningTerms, screened_request

@@ -11,16 +11,11 @@ from hypothesis import strategies as st
 
 from dpgrs.errors import UsageError
 from dpgrs.genotypes.bits import pack
-from dpgrs.linalg.clipped_statistics import (
-    CLIPPED_CROSS_STEP,
-    CLIPPED_GRAM_STEP,
-    GENOTYPE_STEP,
-    clipped_cross_product,
-    clipped_gram,
-    frequency_rows,
-)
+from dpgrs.linalg.clipped_statistics import clipped_cross_product, clipped_gram, frequency_rows
+from dpgrs.linalg.coding import CLIPPED_CROSS_STEP, CLIPPED_GRAM_STEP, CROSS_STEP, GENOTYPE_STEP
 from dpgrs.linalg.norms import outcome_norm
-from dpgrs.linalg.statistics import CROSS_STEP, clip_norms, coded_rows, cross_product, grid_outcomes
+from dpgrs.linalg.outcome_grid import clip_norms, grid_outcomes
+from dpgrs.linalg.statistics import coded_rows, cross_product
 from dpgrs.privacy.sensitivity import cross_sensitivity, gram_sensitivity, smallest_eigenvalue_sensitivity
 from row_enumeration import RELATIONS, UNIT_OF_A_ROW, all_rows, largest_distance
 

@@ -9,28 +9,25 @@ from hypothesis import strategies as st
 from dpgrs.errors import UsageError
 from dpgrs.genotypes.bits import pack
 from dpgrs.linalg.clipped_statistics import (
-    CLIPPED_CROSS_STEP,
-    CLIPPED_GRAM_STEP,
-    GENOTYPE_STEP,
     LARGEST_CLIPPED_ROWS,
     LARGEST_GENOTYPE,
     ROW_BLOCK,
-    SMALLEST_ROW_NORM,
     clipped_cross_product,
     clipped_gram,
     clipped_statistics,
     frequency_rows,
-    grid_frequency,
-    tight_outcome_norm,
-    tight_row_norm,
 )
-from dpgrs.linalg.statistics import (
-    LARGEST_OUTCOME,
+from dpgrs.linalg.coding import (
+    CLIPPED_CROSS_STEP,
+    CLIPPED_GRAM_STEP,
+    GENOTYPE_STEP,
     OUTCOME_STEP,
-    coded_rows,
     column_moments,
-    grid_outcomes,
+    grid_frequency,
 )
+from dpgrs.linalg.norms import SMALLEST_ROW_NORM, tight_outcome_norm, tight_row_norm
+from dpgrs.linalg.outcome_grid import LARGEST_OUTCOME, grid_outcomes
+from dpgrs.linalg.statistics import coded_rows
 from random_cohorts import random_alleles, random_bits
 
 ROWS = ["haplotypes", "people"]

@@ -11,10 +11,10 @@ import pytest
 
 from dpgrs.errors import UsageError
 from dpgrs.linalg import components as module
+from dpgrs.linalg.coding import OUTCOME_STEP
 from dpgrs.linalg.components import MAP_STEP, component_map, components_of, mapped_loadings
 from dpgrs.linalg.linear_fit import LinearFit
-from dpgrs.linalg.norms import clipped_outcomes
-from dpgrs.linalg.statistics import OUTCOME_STEP
+from dpgrs.linalg.outcome_grid import clipped_outcomes
 from dpgrs.privacy.sensitivity import cross_sensitivity
 
 BOUND = 3.0

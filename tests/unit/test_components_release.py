@@ -10,9 +10,10 @@ from dpgrs.io.files import save_arrays
 from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.replicates import Statistics, load_labelled
 from dpgrs.io.tables.outcome_loadings import read_outcome_loadings
+from dpgrs.linalg.coding import OUTCOME_STEP
 from dpgrs.linalg.components import components_of, mapped_loadings
-from dpgrs.linalg.norms import clipped_outcomes, outcome_norm
-from dpgrs.linalg.statistics import OUTCOME_STEP
+from dpgrs.linalg.norms import outcome_norm
+from dpgrs.linalg.outcome_grid import clipped_outcomes
 from dpgrs.methods.fits import FitTerms
 from dpgrs.methods.mechanisms import mechanism_of, mechanism_of_file, request_of
 from dpgrs.planning.plan import plan_study

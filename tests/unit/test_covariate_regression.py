@@ -14,7 +14,7 @@ from scipy.special import softmax
 from scipy.stats import norm
 
 from dpgrs.errors import UsageError
-from dpgrs.linalg.clipped_statistics import GENOTYPE_STEP
+from dpgrs.linalg.coding import GENOTYPE_STEP, OUTCOME_STEP
 from dpgrs.linalg.covariate_regression import (
     EFFECT_STEP,
     EXPLAINED,
@@ -30,8 +30,8 @@ from dpgrs.linalg.covariate_regression import (
     with_intercept,
 )
 from dpgrs.linalg.covariates import covariate_units
-from dpgrs.linalg.norms import SPREAD, clipped_outcomes, outcome_norm, row_norm_of
-from dpgrs.linalg.statistics import OUTCOME_STEP, grid_outcomes
+from dpgrs.linalg.norms import SPREAD, outcome_norm, row_norm_of
+from dpgrs.linalg.outcome_grid import clipped_outcomes, grid_outcomes
 from dpgrs.methods.covariate_mechanism import CovariateRegression, covariate_request
 from dpgrs.methods.covariate_regression import (
     LARGEST_SHARE,

@@ -15,26 +15,24 @@ from dpgrs.evaluation.private_metrics import WEIGHT_STEP, accuracy_sums
 from dpgrs.genotypes.bits import pack
 from dpgrs.io.loadings import read_loadings, write_loadings
 from dpgrs.linalg.clipped_statistics import (
-    CLIPPED_CROSS_STEP,
-    CLIPPED_GRAM_STEP,
-    GENOTYPE_STEP,
     clipped_cross_product,
     clipped_gram,
     clipped_statistics,
     frequency_rows,
-    tight_row_norm,
 )
-from dpgrs.linalg.covariates import covariate_units, entry_scale, with_covariates
-from dpgrs.linalg.norms import row_norm_of
-from dpgrs.linalg.principal_components import LOADING_STEP, project, reference_loadings, wide_loadings
-from dpgrs.linalg.statistics import (
+from dpgrs.linalg.coding import (
+    CLIPPED_CROSS_STEP,
+    CLIPPED_GRAM_STEP,
+    GENOTYPE_STEP,
     OUTCOME_STEP,
-    coded_rows,
     column_moments,
-    cross_product,
-    gram,
-    grid_outcomes,
+    entry_scale,
 )
+from dpgrs.linalg.covariates import covariate_units, with_covariates
+from dpgrs.linalg.norms import row_norm_of, tight_row_norm
+from dpgrs.linalg.outcome_grid import grid_outcomes
+from dpgrs.linalg.principal_components import LOADING_STEP, project, reference_loadings, wide_loadings
+from dpgrs.linalg.statistics import coded_rows, cross_product, gram
 from dpgrs.methods.ols import fit_ols
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.privacy.sensitivity import cross_sensitivity, gram_sensitivity

@@ -17,7 +17,7 @@ from dpgrs.io.loadings import read_loadings
 from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.replicates import Statistics, load_labelled
 from dpgrs.io.sites import read_chosen_sites
-from dpgrs.linalg.clipped_statistics import GENOTYPE_STEP
+from dpgrs.linalg.coding import GENOTYPE_STEP
 from dpgrs.linalg.linear_fit import LinearFit
 from dpgrs.linalg.principal_components import LOADING_STEP
 from dpgrs.planning.plan import plan_study

@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 
 from dpgrs.genotypes.dosages import STEPS_PER_ALLELE, fill_dosages, half_coded
-from dpgrs.linalg.clipped_statistics import CLIPPED_CROSS_STEP, frequency_rows
-from dpgrs.linalg.statistics import grid_outcomes, half_units
+from dpgrs.linalg.clipped_statistics import frequency_rows
+from dpgrs.linalg.coding import CLIPPED_CROSS_STEP
+from dpgrs.linalg.outcome_grid import grid_outcomes
+from dpgrs.linalg.statistics import half_units
 from dpgrs.linalg.steering import MATRIX_STEP, SteerableRows, Steering
 from dpgrs.methods.chosen import ScreeningData, private_choices, private_chosen_statistics
 from dpgrs.methods.chosen_exactly import fit_chosen_exactly

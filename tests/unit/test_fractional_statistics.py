@@ -11,27 +11,21 @@ from dpgrs.genotypes.dosages import DOSAGE_STEP, STEPS_PER_ALLELE, half_coded
 from dpgrs.io.covariates import Covariates
 from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.replicates import Statistics
-from dpgrs.linalg.clipped_statistics import (
+from dpgrs.linalg.clipped_statistics import clipped_statistics, count_long_rows, frequency_rows
+from dpgrs.linalg.coding import (
     CLIPPED_CROSS_STEP,
     CLIPPED_GRAM_STEP,
-    clipped_statistics,
-    count_long_rows,
-    frequency_rows,
+    CROSS_STEP,
+    GRAM_STEP,
+    OUTCOME_STEP,
+    column_moments,
     grid_frequency,
 )
 from dpgrs.linalg.covariates import fractional_statistics
 from dpgrs.linalg.norms import outcome_norm, row_norm_of
+from dpgrs.linalg.outcome_grid import grid_outcomes
 from dpgrs.linalg.principal_components import LOADING_STEP, project
-from dpgrs.linalg.statistics import (
-    CROSS_STEP,
-    GRAM_STEP,
-    OUTCOME_STEP,
-    coded_rows,
-    column_moments,
-    cross_product,
-    gram,
-    grid_outcomes,
-)
+from dpgrs.linalg.statistics import coded_rows, cross_product, gram
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.steps import compute_statistics as statistics_step
 from dpgrs.study.training_data import TrainingData

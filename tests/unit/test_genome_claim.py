@@ -13,6 +13,7 @@ from dpgrs.genotypes.dosages import STEPS_PER_ALLELE
 from dpgrs.genotypes.slabs import GenotypeSlab
 from dpgrs.linalg import _genome_kernels
 from dpgrs.linalg import genome_sums as pass_of_chromosome
+from dpgrs.linalg.coding import OUTCOME_STEP
 from dpgrs.linalg.genome_sums import (
     SUM_STEP,
     RowNorms,
@@ -23,8 +24,7 @@ from dpgrs.linalg.genome_sums import (
     less_scores,
     row_squares,
 )
-from dpgrs.linalg.norms import clipped_outcomes
-from dpgrs.linalg.statistics import OUTCOME_STEP, clip_norms
+from dpgrs.linalg.outcome_grid import clip_norms, clipped_outcomes
 from dpgrs.privacy.sensitivity import genome_sensitivity
 from genome_maps import (
     CALLS,

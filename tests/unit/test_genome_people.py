@@ -157,7 +157,7 @@ def test_contig_sums__are_those_of_python_integers(alleles, outcomes, stored, mo
 
 
 def clipped(values, bound, norm):
-    from dpgrs.linalg.norms import clipped_outcomes
+    from dpgrs.linalg.outcome_grid import clipped_outcomes
 
     return clipped_outcomes(np.where(values == 0, np.nan, values), bound=bound, norm=norm, n_shared=2)
 

@@ -15,6 +15,7 @@ from dpgrs.genotypes.bits import pack
 from dpgrs.genotypes.dosages import STEPS_PER_ALLELE
 from dpgrs.genotypes.slabs import GenotypeSlab
 from dpgrs.linalg import genome_sums as pass_of_chromosome
+from dpgrs.linalg.coding import OUTCOME_STEP
 from dpgrs.linalg.genome_map import short_rows
 from dpgrs.linalg.genome_sums import (
     LARGEST_AXIS,
@@ -32,7 +33,7 @@ from dpgrs.linalg.genome_sums import (
     require_exact,
     row_squares,
 )
-from dpgrs.linalg.statistics import OUTCOME_STEP, grid_outcomes
+from dpgrs.linalg.outcome_grid import grid_outcomes
 from genome_maps import (
     CALLS,
     MISSING,

@@ -6,14 +6,9 @@ from scipy.stats import multivariate_normal
 
 from dpgrs.errors import DpgrsError
 from dpgrs.io.replicates import load_labelled, save_labelled
-from dpgrs.linalg.statistics import (
-    OUTCOME_STEP,
-    coded_rows,
-    count_known,
-    cross_product,
-    gram,
-    grid_outcomes,
-)
+from dpgrs.linalg.coding import OUTCOME_STEP, count_known
+from dpgrs.linalg.outcome_grid import grid_outcomes
+from dpgrs.linalg.statistics import coded_rows, cross_product, gram
 from dpgrs.methods.blup import fit_blup
 from dpgrs.methods.blup_model import HERITABILITIES, beta_priors, heritability_posterior
 from dpgrs.methods.chosen import fit_chosen, private_chosen_statistics

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from dpgrs.genotypes.bits import pack
-from dpgrs.linalg.statistics import coded_rows, cross_product, gram, grid_outcomes
+from dpgrs.linalg.outcome_grid import grid_outcomes
+from dpgrs.linalg.statistics import coded_rows, cross_product, gram
 from dpgrs.methods.ols import fit_gblup, fit_ols, fit_ridge
 from random_cohorts import random_alleles
 

@@ -12,7 +12,7 @@ from dpgrs.io import people_slabs as slabs_of_store
 from dpgrs.io.haplotype_store import HaplotypeStore, StoreWriter
 from dpgrs.io.people_slabs import people_slabs
 from dpgrs.linalg.genome_sums import chromosome_sums
-from dpgrs.linalg.statistics import grid_outcomes
+from dpgrs.linalg.outcome_grid import grid_outcomes
 from genome_maps import random_chromosome
 
 N_PEOPLE, N_STORED = 150, 20

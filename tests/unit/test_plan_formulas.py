@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from dpgrs.errors import UsageError
+from dpgrs.linalg.coding import column_moments
 from dpgrs.linalg.linear_fit import LinearFit
-from dpgrs.linalg.statistics import column_moments
 from dpgrs.methods import planning
 from dpgrs.methods.fits import FitTerms
 from dpgrs.methods.planning import expected_fit, expected_r2, expected_ridge, neutral_frequencies

@@ -7,8 +7,10 @@ import pytest
 from dpgrs.errors import UsageError
 from dpgrs.genotypes.bits import pack
 from dpgrs.linalg.attenuation import clip_slopes
-from dpgrs.linalg.clipped_statistics import clipped_statistics, grid_frequency, tight_row_norm
-from dpgrs.linalg.statistics import CROSS_STEP, GRAM_STEP, column_moments, grid_outcomes
+from dpgrs.linalg.clipped_statistics import clipped_statistics
+from dpgrs.linalg.coding import CROSS_STEP, GRAM_STEP, column_moments, grid_frequency
+from dpgrs.linalg.norms import tight_row_norm
+from dpgrs.linalg.outcome_grid import grid_outcomes
 from dpgrs.methods import planning
 from dpgrs.methods.fits import FitTerms, fit_released
 from dpgrs.methods.planning import (

@@ -10,7 +10,7 @@ import pytest
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.linalg import genome_sums as pass_of_chromosome
 from dpgrs.linalg.genome_sums import SUM_STEP, ChromosomeSums, chromosome_sums
-from dpgrs.linalg.statistics import grid_outcomes
+from dpgrs.linalg.outcome_grid import grid_outcomes
 from dpgrs.methods.audits.genome import genome_cases
 from dpgrs.methods.genome_sums import GenomeRequest, genome_statistic, private_genome_sums, public_digest
 from dpgrs.privacy.audit.parts import Silence

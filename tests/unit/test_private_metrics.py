@@ -22,7 +22,8 @@ from dpgrs.evaluation.private_metrics import (
     private_accuracy,
 )
 from dpgrs.linalg.linear_fit import LinearFit
-from dpgrs.linalg.statistics import LARGEST_BOUND, LARGEST_ROWS
+from dpgrs.linalg.outcome_grid import LARGEST_BOUND
+from dpgrs.linalg.statistics import LARGEST_ROWS
 from dpgrs.privacy.accounting.accountant import gdp_mu, paper_noise_multiplier
 from dpgrs.privacy.noise.sources import BenchmarkNoise
 

@@ -11,7 +11,9 @@ import pytest
 from dpgrs.errors import DpgrsError
 from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.replicates import Statistics, load_labelled, save_labelled
-from dpgrs.linalg.clipped_statistics import GENOTYPE_STEP, frequency_rows, tight_row_norm
+from dpgrs.linalg.clipped_statistics import frequency_rows
+from dpgrs.linalg.coding import GENOTYPE_STEP
+from dpgrs.linalg.norms import tight_row_norm
 from dpgrs.linalg.public_ld import public_ld
 from dpgrs.planning.plan import plan_study
 from dpgrs.privacy.ledger.ledger import Ledger

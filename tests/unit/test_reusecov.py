@@ -6,16 +6,10 @@ import numpy as np
 import pytest
 
 from dpgrs.errors import UsageError
-from dpgrs.linalg.clipped_statistics import CLIPPED_CROSS_STEP, CLIPPED_GRAM_STEP
+from dpgrs.linalg.coding import CLIPPED_CROSS_STEP, CLIPPED_GRAM_STEP, CROSS_STEP, GRAM_STEP
 from dpgrs.linalg.norms import budget_groups
-from dpgrs.linalg.statistics import (
-    CROSS_STEP,
-    GRAM_STEP,
-    coded_rows,
-    cross_product,
-    gram,
-    grid_outcomes,
-)
+from dpgrs.linalg.outcome_grid import grid_outcomes
+from dpgrs.linalg.statistics import coded_rows, cross_product, gram
 from dpgrs.methods.ols import fit_ridge
 from dpgrs.methods.requests import PrivacyRequest, request_grid
 from dpgrs.methods.reusecov import fit_reusecov, private_statistics

@@ -10,10 +10,12 @@ import pytest
 
 from dpgrs.genotypes.bits import pack
 from dpgrs.io.replicates import load_labelled
-from dpgrs.linalg.clipped_statistics import CLIPPED_CROSS_STEP, CLIPPED_GRAM_STEP, GENOTYPE_STEP, HALF
+from dpgrs.linalg.clipped_statistics import HALF
+from dpgrs.linalg.coding import CLIPPED_CROSS_STEP, CLIPPED_GRAM_STEP, GENOTYPE_STEP, OUTCOME_STEP
 from dpgrs.linalg.linear_fit import LinearFit
+from dpgrs.linalg.outcome_grid import grid_outcomes
 from dpgrs.linalg.row_centred import centred_rows, row_centred_statistics
-from dpgrs.linalg.statistics import OUTCOME_STEP, coded_rows, grid_outcomes
+from dpgrs.linalg.statistics import coded_rows
 from dpgrs.methods.fits import FitTerms, fit_released
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.reusecov import private_statistics

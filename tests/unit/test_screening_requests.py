@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dpgrs.errors import UsageError
-from dpgrs.linalg.clipped_statistics import tight_row_norm
+from dpgrs.linalg.norms import tight_row_norm
 from dpgrs.linalg.statistics import coded_rows
 from dpgrs.methods.chosen_requests import (
     ScreeningTerms,

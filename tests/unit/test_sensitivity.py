@@ -12,15 +12,9 @@ from hypothesis import strategies as st
 from dpgrs.errors import UsageError
 from dpgrs.evaluation.private_metrics import SQUARE_STEP, WEIGHT_STEP, accuracy_sums
 from dpgrs.genotypes.bits import pack
-from dpgrs.linalg.statistics import (
-    CROSS_STEP,
-    GRAM_STEP,
-    count_cases,
-    count_known,
-    cross_product,
-    gram,
-    grid_outcomes,
-)
+from dpgrs.linalg.coding import CROSS_STEP, GRAM_STEP, count_cases, count_known
+from dpgrs.linalg.outcome_grid import grid_outcomes
+from dpgrs.linalg.statistics import cross_product, gram
 from dpgrs.methods.reusecov import noisy_entries
 from dpgrs.privacy.accounting.exact_numbers import root_above
 from dpgrs.privacy.sensitivity import (

@@ -10,7 +10,8 @@ from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.replicates import load_labelled
 from dpgrs.linalg.attenuation import clip_slopes
 from dpgrs.linalg.denoising import noisy_spectrum
-from dpgrs.linalg.statistics import coded_rows, cross_product, gram, grid_outcomes
+from dpgrs.linalg.outcome_grid import grid_outcomes
+from dpgrs.linalg.statistics import coded_rows, cross_product, gram
 from dpgrs.methods.blup import fit_blup
 from dpgrs.methods.blup_model import prior_moments
 from dpgrs.methods.fits import FitTerms, fit_released

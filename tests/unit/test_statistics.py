@@ -8,22 +8,16 @@ from hypothesis import strategies as st
 
 from dpgrs.errors import UsageError
 from dpgrs.genotypes.bits import pack
-from dpgrs.linalg.statistics import (
-    CROSS_STEP,
-    GRAM_STEP,
+from dpgrs.linalg.coding import CROSS_STEP, GRAM_STEP, OUTCOME_STEP
+from dpgrs.linalg.outcome_grid import (
     LARGEST_BOUND,
     LARGEST_OUTCOME,
-    LARGEST_ROWS,
-    OUTCOME_STEP,
-    CodedRows,
     clip_norms,
-    coded_rows,
-    cross_product,
-    gram,
     grid_outcomes,
     largest_row_norm,
     long_rows,
 )
+from dpgrs.linalg.statistics import LARGEST_ROWS, CodedRows, coded_rows, cross_product, gram
 from random_cohorts import half_coded, random_alleles, random_bits
 
 ROWS = ["haplotypes", "people"]

@@ -11,7 +11,7 @@ from dpgrs.genotypes.bits import pack
 from dpgrs.io.replicates import load_labelled, save_labelled
 from dpgrs.linalg import steering
 from dpgrs.linalg.clipped_statistics import frequency_rows, half_coded
-from dpgrs.linalg.statistics import OUTCOME_STEP
+from dpgrs.linalg.coding import OUTCOME_STEP
 from dpgrs.linalg.steering import Steering, steered_rows
 from dpgrs.methods.mechanisms import mechanism_of
 from dpgrs.privacy.ledger.ledger import Ledger

@@ -12,15 +12,10 @@ from scipy.optimize import minimize
 
 from dpgrs.errors import UsageError
 from dpgrs.genotypes.bits import pack
-from dpgrs.linalg.clipped_statistics import (
-    CLIPPED_CROSS_STEP,
-    GENOTYPE_STEP,
-    LARGEST_CLIPPED_ROWS,
-    frequency_rows,
-    half_coded,
-)
+from dpgrs.linalg.clipped_statistics import LARGEST_CLIPPED_ROWS, frequency_rows, half_coded
+from dpgrs.linalg.coding import CLIPPED_CROSS_STEP, GENOTYPE_STEP
 from dpgrs.linalg.denoising import NoisySpectrum
-from dpgrs.linalg.statistics import grid_outcomes
+from dpgrs.linalg.outcome_grid import grid_outcomes
 from dpgrs.linalg.steering import (
     HERITABILITY,
     LARGEST_STRETCH,

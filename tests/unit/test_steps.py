@@ -9,10 +9,10 @@ import pytest
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.replicates import Statistics, load_labelled, save_labelled
-from dpgrs.linalg.clipped_statistics import CLIPPED_GRAM_STEP
-from dpgrs.linalg.norms import clipped_outcomes
+from dpgrs.linalg.coding import CLIPPED_GRAM_STEP, OUTCOME_STEP
+from dpgrs.linalg.outcome_grid import clipped_outcomes
 from dpgrs.linalg.public_ld import public_ld
-from dpgrs.linalg.statistics import OUTCOME_STEP, coded_rows
+from dpgrs.linalg.statistics import coded_rows
 from dpgrs.methods.registry import METHODS, methods_that
 from dpgrs.methods.reusecov import NoisyStatistics, fit_reusecov
 from dpgrs.privacy.accounting.exact_numbers import exact_text

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from dpgrs.errors import UsageError
-from dpgrs.linalg.clipped_statistics import grid_frequency
-from dpgrs.linalg.statistics import column_moments
+from dpgrs.linalg.coding import column_moments, grid_frequency
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.synthetic_cohort import noisy_statistics, require_domain, synthetic_cohort
 

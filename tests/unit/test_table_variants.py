@@ -10,15 +10,10 @@ from dpgrs.io.replicates import Statistics
 from dpgrs.io.table_variants import column_steps, write_table_variants
 from dpgrs.io.tables.real_columns import RealTable
 from dpgrs.io.variant_set import VariantSet
-from dpgrs.linalg.clipped_statistics import GENOTYPE_STEP
+from dpgrs.linalg.coding import GENOTYPE_STEP, GRAM_STEP, OUTCOME_STEP
 from dpgrs.linalg.covariates import fractional_statistics
-from dpgrs.linalg.statistics import (
-    GRAM_STEP,
-    OUTCOME_STEP,
-    cross_product,
-    gram,
-    grid_outcomes,
-)
+from dpgrs.linalg.outcome_grid import grid_outcomes
+from dpgrs.linalg.statistics import cross_product, gram
 from dpgrs.steps.compute_statistics import compute_statistics
 from random_cohorts import random_bits
 from step_settings import settings_for

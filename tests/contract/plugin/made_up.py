@@ -2,7 +2,9 @@
 
 import numpy as np
 
-from dpgrs.linalg.statistics import CROSS_STEP, cross_product, grid_outcomes
+from dpgrs.linalg.coding import CROSS_STEP
+from dpgrs.linalg.outcome_grid import grid_outcomes
+from dpgrs.linalg.statistics import cross_product
 from dpgrs.methods.registry import SUMS, Method
 from dpgrs.methods.reusecov import fit_reusecov
 from dpgrs.methods.sum_mechanisms import OwnStatistics

@@ -10,15 +10,9 @@ from scipy.stats import norm
 
 from dpgrs.errors import UsageError
 from dpgrs.genotypes.dosages import DOSAGE_STEP
-from dpgrs.linalg.statistics import (
-    CALL_STEP,
-    CROSS_STEP,
-    LARGEST_BOUND,
-    LARGEST_OUTCOME,
-    OUTCOME_STEP,
-    coded_rows,
-    grid_outcomes,
-)
+from dpgrs.linalg.coding import CALL_STEP, CROSS_STEP, OUTCOME_STEP
+from dpgrs.linalg.outcome_grid import LARGEST_BOUND, LARGEST_OUTCOME, grid_outcomes
+from dpgrs.linalg.statistics import coded_rows
 from dpgrs.privacy.accounting.accountant import gdp_delta
 from dpgrs.privacy.accounting.composition import NUMERIC_ERROR
 from dpgrs.privacy.audit.parts import Silence

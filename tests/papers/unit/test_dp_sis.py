@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from dpgrs.errors import UsageError
-from dpgrs.linalg.statistics import grid_outcomes
+from dpgrs.linalg.outcome_grid import grid_outcomes
 from dpgrs.privacy.noise.canonical_lipschitz import seeded_set
 from dpgrs.privacy.noise.sources import BenchmarkNoise, Rehearsal
 from dpgrs_papers.selection.dp_sis import (

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from dpgrs.errors import UsageError
-from dpgrs.linalg.statistics import coded_rows, cross_product, gram, grid_outcomes
+from dpgrs.linalg.outcome_grid import grid_outcomes
+from dpgrs.linalg.statistics import coded_rows, cross_product, gram
 from dpgrs.methods.ols import fit_ridge
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.separate_statistics import even_part

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpgrs.linalg.statistics import OUTCOME_STEP
+from dpgrs.linalg.coding import OUTCOME_STEP
 from dpgrs_papers.experiments import primo_sgd_runs
 from dpgrs_papers.experiments.frame import Verdict
 from dpgrs_papers.experiments.plans import Form, read_plans

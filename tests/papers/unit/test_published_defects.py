@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from dpgrs.genotypes.bits import pack
-from dpgrs.linalg.statistics import GRAM_STEP, gram
+from dpgrs.linalg.coding import GRAM_STEP
+from dpgrs.linalg.statistics import gram
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.reusecov import private_gram
 from dpgrs.steps.audit import seeded_noise

@@ -6,7 +6,8 @@ import pytest
 from scipy.stats import norm
 
 from dpgrs.errors import UsageError
-from dpgrs.linalg.clipped_statistics import GENOTYPE_STEP, frequency_rows
+from dpgrs.linalg.clipped_statistics import frequency_rows
+from dpgrs.linalg.coding import GENOTYPE_STEP
 from dpgrs.linalg.row_centred import centred_rows
 from dpgrs.linalg.statistics import coded_rows, cross_product, gram
 from dpgrs.methods.requests import PrivacyRequest

@@ -12,13 +12,9 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from dpgrs.errors import DpgrsError, UsageError
-from dpgrs.linalg.statistics import (
-    LARGEST_BOUND,
-    LARGEST_OUTCOME,
-    LARGEST_ROWS,
-    OUTCOME_STEP,
-    grid_outcomes,
-)
+from dpgrs.linalg.coding import OUTCOME_STEP
+from dpgrs.linalg.outcome_grid import LARGEST_BOUND, LARGEST_OUTCOME, grid_outcomes
+from dpgrs.linalg.statistics import LARGEST_ROWS
 from dpgrs.privacy.accounting.accountant import split_budget
 from dpgrs.privacy.sensitivity import Sensitivity, accuracy_sensitivity
 from dpgrs.types import Accounting, Neighbours, Rows, Unit

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from dpgrs.linalg.clipped_statistics import GENOTYPE_STEP
+from dpgrs.linalg.coding import GENOTYPE_STEP
 from dpgrs.linalg.statistics import coded_rows
 from dpgrs.types import Rows
 

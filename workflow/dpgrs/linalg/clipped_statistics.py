@@ -9,7 +9,6 @@ variant: once `column_moments(grid_frequency(frequency), rows=rows)[0]` is added
 same from `dpgrs.linalg.statistics.coded_rows`.
 """
 
-import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,26 +16,12 @@ import numpy as np
 
 from dpgrs.errors import UsageError
 from dpgrs.genotypes.bits import WORD_BITS
-from dpgrs.genotypes.dosages import DOSAGE_STEP
 from dpgrs.linalg.alike_rows import add_alike_rows, alike_rows, row_squares, rows_apart
-from dpgrs.linalg.statistics import (
-    HALF_BITS,
-    LARGEST_OUTCOME,
-    OUTCOME_STEP,
-    VARIANT_BLOCK,
-    clip_norms,
-    column_moments,
-    half_units,
-    is_fractional,
-    long_rows,
-    longer,
-    shrinking,
-)
+from dpgrs.linalg.coding import GENOTYPE_STEP, column_moments, grid_frequency
+from dpgrs.linalg.outcome_grid import HALF_BITS, LARGEST_OUTCOME, clip_norms, long_rows, longer, shrinking
+from dpgrs.linalg.statistics import VARIANT_BLOCK, half_units, is_fractional
 from dpgrs.types import Rows
 
-GENOTYPE_STEP = DOSAGE_STEP  # one unit of a genotype on its grid
-CLIPPED_GRAM_STEP = GENOTYPE_STEP**2  # one unit of the integer Gram matrix
-CLIPPED_CROSS_STEP = GENOTYPE_STEP * OUTCOME_STEP  # one unit of the integer X'Y
 HALF = 2**11  # x = 1/2 in grid steps, the intercept
 LARGEST_GENOTYPE = 2**13  # x = 2 in grid steps
 
@@ -47,61 +32,6 @@ ROW_BLOCK = 2**12
 # Rows are shrunk by factors of few bits, so that many have the same one.
 GRID = {"step": GENOTYPE_STEP, "factor_bits": 8}
 CACHED_VARIANTS = 64  # in float64 at a time
-# A smaller norm is no clip but a rounding to 0: a genotype would span too few steps of the grid.
-SMALLEST_ROW_NORM = 2.0**-4
-
-
-def grid_frequency(
-    frequency: np.ndarray,  # (n_variants,) ALT allele frequencies of a public panel
-) -> np.ndarray:
-    """Round public frequencies to the grid of the coding.
-
-    The result is (n_variants,) float64, multiples of `GENOTYPE_STEP`. It raises UsageError if one is missing
-    or not between 0 and 1, here and in all functions below that take frequencies.
-    """
-    frequency = np.asarray(frequency, dtype=np.float64)
-    wrong = frequency[~((frequency >= 0) & (frequency <= 1))]
-    if wrong.size:
-        raise UsageError(
-            f"A public frequency must be between 0 and 1, got {wrong[0]}. "
-            "Drop the variant, or take its frequency from another panel."
-        )
-    return np.rint(frequency / GENOTYPE_STEP) * GENOTYPE_STEP
-
-
-def tight_row_norm(
-    frequency: np.ndarray,  # (n_variants,) ALT allele frequencies of a public panel, never of the cohort
-    *,
-    rows: Rows,  # the two alleles of a person are taken as independent
-    factor: float,  # > 0, public: 1 clips about half of the rows, a little
-    covariate_square: float = 0.0,  # >= 0, the public mean square of all covariates of a row together
-) -> float | None:
-    """Return a norm about which rows of genotypes lie: a multiple of their root mean square, publicly known.
-
-    The result is factor sqrt(sum p (1 - p)) for haplotypes and factor sqrt(sum 2 p (1 - p)) for people, with
-    the square of covariates under the root, rounded down to a multiple of `GENOTYPE_STEP`, at least
-    `SMALLEST_ROW_NORM`. It raises UsageError if the factor is not a finite number above 0, or a frequency is
-    missing or not between 0 and 1.
-    """
-    grid_frequency(frequency)
-    variance = column_moments(np.asarray(frequency, dtype=np.float64), rows=rows)[1]
-    # fsum rounds once, so that every machine gets the same norm.
-    norm = _checked_factor(factor) * math.sqrt(math.fsum([*variance, covariate_square]))
-    return max(math.floor(norm / GENOTYPE_STEP) * GENOTYPE_STEP, SMALLEST_ROW_NORM)
-
-
-def tight_outcome_norm(
-    n_outcomes: int,  # the outcomes of one budget
-    *,
-    factor: float,  # > 0, public: a multiple of the root mean square, which is 1 for standardised outcomes
-    bound: float,  # the public bound on every outcome
-) -> float:
-    """Return the usual norm of a row of standardised outcomes, at most the norm that the bound implies.
-
-    The result is min(factor, bound) sqrt(n_outcomes). It raises UsageError if the factor is not a finite
-    number above 0.
-    """
-    return min(_checked_factor(factor), bound) * math.sqrt(n_outcomes)
 
 
 def frequency_rows(
@@ -344,9 +274,3 @@ def _check_exact(n_rows: int, X: np.ndarray | tuple = (), Y: np.ndarray | tuple 
 def _largest(entries: np.ndarray | tuple) -> int:
     """Return the largest absolute value; the absolute value of the least int16 does not fit into int16."""
     return max(int(np.max(entries, initial=0)), -int(np.min(entries, initial=0)))
-
-
-def _checked_factor(factor: float) -> float:
-    if not 0 < factor < math.inf:
-        raise UsageError(f"`factor` must be a finite number above 0, got {factor}. Use 1.")
-    return factor

@@ -14,7 +14,8 @@ they take single operations, rounded as IEEE 754 says, and sums term by term, in
 import numpy as np
 
 from dpgrs.errors import UsageError
-from dpgrs.linalg.statistics import ABOVE_ROUNDING, OUTCOME_STEP, grid_outcomes
+from dpgrs.linalg.coding import OUTCOME_STEP
+from dpgrs.linalg.outcome_grid import ABOVE_ROUNDING, grid_outcomes
 
 # The grid of the maps; entries of loadings of 10^6 outcomes are about 10^-3.
 MAP_STEP = 2.0**-24

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpgrs.linalg.clipped_statistics import GENOTYPE_STEP
-from dpgrs.linalg.covariates import entry_scale
-from dpgrs.linalg.statistics import OUTCOME_STEP, long_rows, shrinking
+from dpgrs.linalg.coding import GENOTYPE_STEP, OUTCOME_STEP, entry_scale
+from dpgrs.linalg.outcome_grid import long_rows, shrinking
 from dpgrs.types import Rows
 
 # Products of an entry with an entry, and with an outcome.

@@ -5,38 +5,24 @@ haplotypes and 1 where they are people, rounded towards zero onto `GENOTYPE_STEP
 entries of a column differ at most as two entries of a variant do: docs/proofs/clipped_gram.md, "Covariates".
 """
 
-import math
 from typing import Any
 
 import numpy as np
 
-from dpgrs.errors import UsageError
-from dpgrs.linalg.clipped_statistics import (
+from dpgrs.linalg.clipped_statistics import clipped_cross_product, clipped_gram
+from dpgrs.linalg.coding import (
     CLIPPED_CROSS_STEP,
     CLIPPED_GRAM_STEP,
+    CROSS_STEP,
     GENOTYPE_STEP,
-    clipped_cross_product,
-    clipped_gram,
+    GRAM_STEP,
+    entry_scale,
 )
-from dpgrs.linalg.statistics import CROSS_STEP, GRAM_STEP, cross_product
+from dpgrs.linalg.statistics import cross_product
 from dpgrs.types import Rows
 
 # The unit of a product of a covariate with a genotype or the intercept, in half units of the latter.
 CROSS_UNITS = round(GENOTYPE_STEP / 2 / CLIPPED_GRAM_STEP)
-
-
-def entry_scale(
-    *,
-    bound: float,  # > 0, public, in standard deviations
-    rows: Rows,
-) -> float:
-    """Return what one standard deviation of a covariate is in X: b/bound.
-
-    It raises UsageError if the bound is not a finite number above 0.
-    """
-    if not 0 < bound < math.inf:
-        raise UsageError(f"`covariates.bound` must be a finite number above 0, got {bound}. Use 3.")
-    return (0.5 if Rows(rows) == Rows.HAPLOTYPES else 1.0) / bound
 
 
 def covariate_units(

@@ -20,6 +20,7 @@ from dpgrs.errors import UsageError
 from dpgrs.genotypes.bits import PEOPLE_OF_WORD, WORD_BITS
 from dpgrs.genotypes.dosages import LARGEST_DOSAGE, STEPS_PER_ALLELE
 from dpgrs.genotypes.slabs import GenotypeSlab
+from dpgrs.linalg.coding import OUTCOME_STEP
 from dpgrs.linalg.genome_map import (
     DOSAGE_STEP,
     EXACT,
@@ -30,7 +31,7 @@ from dpgrs.linalg.genome_map import (
     LdBlock,
 )
 from dpgrs.linalg.norms import budget_groups
-from dpgrs.linalg.statistics import LARGEST_OUTCOME, OUTCOME_STEP, long_rows
+from dpgrs.linalg.outcome_grid import LARGEST_OUTCOME, long_rows
 from dpgrs.threads import map_in_threads
 
 STEP_BITS = 12  # of `DOSAGE_STEP`

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from dpgrs.errors import UsageError
-from dpgrs.linalg.clipped_statistics import GENOTYPE_STEP, half_coded
-from dpgrs.linalg.statistics import VARIANT_BLOCK, column_moments
+from dpgrs.linalg.clipped_statistics import half_coded
+from dpgrs.linalg.coding import GENOTYPE_STEP, column_moments
+from dpgrs.linalg.statistics import VARIANT_BLOCK
 
 if TYPE_CHECKING:
     from dpgrs.types import Rows

@@ -16,14 +16,14 @@ import numpy as np
 
 from dpgrs.errors import UsageError
 from dpgrs.linalg.clipped_statistics import (
-    GENOTYPE_STEP,
     LARGEST_CLIPPED_ROWS,
     ROW_BLOCK,
     frequency_rows,
     half_coded,
     row_blocks,
 )
-from dpgrs.linalg.statistics import OUTCOME_STEP, clip_norms
+from dpgrs.linalg.coding import GENOTYPE_STEP, OUTCOME_STEP
+from dpgrs.linalg.outcome_grid import clip_norms
 from dpgrs.types import Rows
 
 if TYPE_CHECKING:

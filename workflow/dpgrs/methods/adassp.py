@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpgrs.errors import UsageError
-from dpgrs.linalg.statistics import GRAM_STEP
+from dpgrs.linalg.coding import GRAM_STEP
 from dpgrs.methods.registry import LARGEST_FACTORED
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.reusecov import NoisyStatistics, fit_reusecov, private_statistics

@@ -11,17 +11,15 @@ from dpgrs.genotypes.bits import pack
 from dpgrs.genotypes.blocks import variant_blocks
 from dpgrs.genotypes.dosages import DOSAGE_STEP
 from dpgrs.linalg.attenuation import clip_slopes
-from dpgrs.linalg.clipped_statistics import clipped_statistics, grid_frequency
+from dpgrs.linalg.clipped_statistics import clipped_statistics
+from dpgrs.linalg.coding import CALL_STEP, column_moments, count_known, grid_frequency
 from dpgrs.linalg.linear_fit import LinearFit
+from dpgrs.linalg.outcome_grid import grid_outcomes
 from dpgrs.linalg.statistics import (
-    CALL_STEP,
     CodedRows,
     coded_rows,
-    column_moments,
-    count_known,
     cross_product,
     gram,
-    grid_outcomes,
     is_fractional,
     selected_haplotypes,
 )

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from dpgrs.errors import UsageError
-from dpgrs.linalg.clipped_statistics import tight_row_norm
-from dpgrs.linalg.statistics import column_moments
+from dpgrs.linalg.coding import column_moments
+from dpgrs.linalg.norms import tight_row_norm
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.separate_statistics import SeparateRequest
 from dpgrs.selection.registry import SELECTORS, named

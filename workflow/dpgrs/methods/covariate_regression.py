@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpgrs.errors import UsageError
-from dpgrs.linalg.clipped_statistics import GENOTYPE_STEP
+from dpgrs.linalg.coding import GENOTYPE_STEP
 from dpgrs.linalg.covariate_regression import (
     PRODUCT_STEP,
     SQUARE_STEP,

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpgrs.fit_keys import regression_keys
-from dpgrs.linalg.covariates import entry_scale
+from dpgrs.linalg.coding import column_moments, count_known, entry_scale
 from dpgrs.linalg.denoising import denoised_means
 from dpgrs.linalg.linear_fit import LinearFit, centred_gram
 from dpgrs.linalg.projection import project_ellipsoid, project_feature, project_label
-from dpgrs.linalg.statistics import column_moments, count_known
 from dpgrs.methods.blup import BlupFit, fit_blup, fit_blup_public_outcomes
 from dpgrs.methods.blup_shared import fit_blup_shared
 from dpgrs.methods.penalties import adassp_penalty, evidence_penalty

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from dpgrs.linalg.coding import CROSS_STEP, GRAM_STEP
 from dpgrs.linalg.linear_fit import LinearFit, centred_gram, ridge_weights
-from dpgrs.linalg.statistics import CROSS_STEP, GRAM_STEP
 from dpgrs.methods.blup import fit_blup
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ from itertools import product
 from typing import Any
 
 from dpgrs.errors import UsageError
-from dpgrs.linalg.clipped_statistics import CLIPPED_CROSS_STEP, CLIPPED_GRAM_STEP
-from dpgrs.linalg.statistics import CROSS_STEP, GRAM_STEP
+from dpgrs.linalg.coding import CLIPPED_CROSS_STEP, CLIPPED_GRAM_STEP, CROSS_STEP, GRAM_STEP
 from dpgrs.privacy.accounting.accountant import split_budget, split_mu
 from dpgrs.privacy.sensitivity import (
     Sensitivity,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpgrs.errors import UsageError
-from dpgrs.linalg.clipped_statistics import CLIPPED_CROSS_STEP
+from dpgrs.linalg.coding import CLIPPED_CROSS_STEP
 from dpgrs.linalg.denoising import denoised_means, noisy_spectrum
 from dpgrs.linalg.norms import budget_groups
 from dpgrs.linalg.steering import SteerableRows, Steering, steer

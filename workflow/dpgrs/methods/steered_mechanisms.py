@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpgrs.linalg.norms import clipped_outcomes
+from dpgrs.linalg.outcome_grid import clipped_outcomes
 from dpgrs.linalg.public_ld import PublicLd
 from dpgrs.linalg.steering import SteerableRows, Steering
 from dpgrs.methods.blup_ld import blup_ld, ld_request

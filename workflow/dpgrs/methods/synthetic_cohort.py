@@ -14,9 +14,8 @@ from scipy.linalg import eigh
 
 from dpgrs.errors import UsageError
 from dpgrs.linalg.attenuation import clip_slopes
-from dpgrs.linalg.clipped_statistics import grid_frequency
+from dpgrs.linalg.coding import column_moments, grid_frequency
 from dpgrs.linalg.public_ld import PublicLd
-from dpgrs.linalg.statistics import column_moments
 from dpgrs.methods.reusecov import (
     NoisyStatistics,
     private_count,

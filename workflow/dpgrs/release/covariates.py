@@ -9,7 +9,7 @@ import pandas as pd
 
 from dpgrs.errors import DpgrsError
 from dpgrs.io.files import written_digest
-from dpgrs.linalg.covariates import entry_scale
+from dpgrs.linalg.coding import entry_scale
 from dpgrs.statement.content import PublicInput
 from dpgrs.statement.files import COVARIATES, LOADINGS
 from dpgrs.statement.words import COVARIATES_INPUT

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpgrs.linalg.statistics import column_moments
+from dpgrs.linalg.coding import column_moments
 from dpgrs.types import Rows
 
 

@@ -12,9 +12,8 @@ from dpgrs.fit_keys import regression_of
 from dpgrs.io.json_files import read_json
 from dpgrs.io.loadings import read_loadings
 from dpgrs.linalg.attenuation import clip_moments
-from dpgrs.linalg.clipped_statistics import grid_frequency
+from dpgrs.linalg.coding import column_moments, grid_frequency
 from dpgrs.linalg.components import mapped_loadings
-from dpgrs.linalg.statistics import column_moments
 from dpgrs.methods.adassp import AdasspStatistics
 from dpgrs.methods.fits import FitTerms
 from dpgrs.methods.mechanisms import mechanism_of

@@ -13,9 +13,9 @@ from dpgrs.io.loadings import Loadings, read_loadings
 from dpgrs.io.tables.people_counts import PeopleCount
 from dpgrs.io.tables.phenotypes import constants_of, match_outcomes, read_outcomes, read_scales, standardise
 from dpgrs.io.variant_set import VariantSet
+from dpgrs.linalg.coding import column_moments
 from dpgrs.linalg.covariates import covariate_units
 from dpgrs.linalg.principal_components import project
-from dpgrs.linalg.statistics import column_moments
 from dpgrs.study.counted_people import TELL_NOBODY, require_enough
 from dpgrs.study.table_settings import table_columns
 from dpgrs.study.table_values import ClippedValues

@@ -7,7 +7,7 @@ import numpy as np
 
 from dpgrs.errors import DpgrsError
 from dpgrs.io.outcomes import CHUNK, Outcomes
-from dpgrs.linalg.clipped_statistics import GENOTYPE_STEP
+from dpgrs.linalg.coding import GENOTYPE_STEP
 from dpgrs.linalg.covariate_regression import (
     exact_effects,
     explained_part,

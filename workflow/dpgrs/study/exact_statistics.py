@@ -10,29 +10,21 @@ from dpgrs.errors import UsageError
 from dpgrs.io.replicates import ClipCounts, ClippedStatistics, Statistics
 from dpgrs.io.variant_set import VariantSet, check_same_people
 from dpgrs.io.variant_set_parts import VariantSetPart, people_parts, rows_of_people
-from dpgrs.linalg.clipped_statistics import (
+from dpgrs.linalg.clipped_statistics import LARGEST_CLIPPED_ROWS, clipped_statistics, count_long_rows
+from dpgrs.linalg.coding import (
     CLIPPED_CROSS_STEP,
     CLIPPED_GRAM_STEP,
-    LARGEST_CLIPPED_ROWS,
-    clipped_statistics,
-    count_long_rows,
+    OUTCOME_STEP,
+    column_moments,
+    count_known,
     grid_frequency,
 )
 from dpgrs.linalg.components import components_of
 from dpgrs.linalg.covariates import fractional_statistics, with_covariates
-from dpgrs.linalg.norms import budget_groups, clipped_outcomes, outcome_norm, row_norm_of
+from dpgrs.linalg.norms import budget_groups, outcome_norm, row_norm_of
+from dpgrs.linalg.outcome_grid import clipped_outcomes, grid_outcomes, long_rows
 from dpgrs.linalg.row_centred import row_centred_statistics
-from dpgrs.linalg.statistics import (
-    LARGEST_ROWS,
-    OUTCOME_STEP,
-    column_moments,
-    count_known,
-    cross_product,
-    gram,
-    grid_outcomes,
-    is_fractional,
-    long_rows,
-)
+from dpgrs.linalg.statistics import LARGEST_ROWS, cross_product, gram, is_fractional
 from dpgrs.types import Bounds, Rows
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from dpgrs.linalg.genome_sums import (
     require_exact_scores,
     row_squares,
 )
-from dpgrs.linalg.norms import clipped_outcomes
+from dpgrs.linalg.outcome_grid import clipped_outcomes
 from dpgrs.methods.genome_sums import public_digest
 from dpgrs.study.genome_maps import StoredMap, columns_of_contigs
 

@@ -10,7 +10,8 @@ import numpy as np
 from dpgrs.errors import UsageError
 from dpgrs.io.files import spooled_arrays
 from dpgrs.io.replicates import load_labelled
-from dpgrs.linalg.clipped_statistics import GENOTYPE_STEP, frequency_rows
+from dpgrs.linalg.clipped_statistics import frequency_rows
+from dpgrs.linalg.coding import GENOTYPE_STEP
 from dpgrs.linalg.genome_map import chromosome_arrays
 from dpgrs.linalg.genome_prior import (
     MapMaking,

@@ -8,7 +8,8 @@ import numpy as np
 from dpgrs.evaluation.split import row_names
 from dpgrs.genotypes.bits import PEOPLE_OF_WORD
 from dpgrs.io.variant_set_parts import people_parts, rows_of_people
-from dpgrs.linalg.statistics import coded_rows, column_moments, is_fractional
+from dpgrs.linalg.coding import column_moments
+from dpgrs.linalg.statistics import coded_rows, is_fractional
 from dpgrs.simulation.outcomes import SimulatedOutcomes
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpgrs.linalg.clipped_statistics import CLIPPED_GRAM_STEP, HALF
-from dpgrs.linalg.statistics import OUTCOME_STEP
+from dpgrs.linalg.clipped_statistics import HALF
+from dpgrs.linalg.coding import CLIPPED_GRAM_STEP, OUTCOME_STEP
 from dpgrs.types import Rows
 
 if TYPE_CHECKING:

@@ -17,12 +17,12 @@ from dpgrs.io.replicates import Statistics, load_labelled
 from dpgrs.io.stored_genotypes import genotypes_of
 from dpgrs.io.variant_set import VariantSet, check_same_people
 from dpgrs.linalg.attenuation import clip_slopes
+from dpgrs.linalg.coding import OUTCOME_STEP, count_cases, count_known
 from dpgrs.linalg.components import components_of, mapped_loadings
 from dpgrs.linalg.covariate_regression import RegressionSums, regression_sums, with_intercept
 from dpgrs.linalg.genome_moments import ChromosomeMoments
 from dpgrs.linalg.genome_sums import ChromosomeSums
-from dpgrs.linalg.norms import clipped_outcomes
-from dpgrs.linalg.statistics import OUTCOME_STEP, count_cases, count_known, largest_row_norm
+from dpgrs.linalg.outcome_grid import clipped_outcomes, largest_row_norm
 from dpgrs.methods.chosen import ScreeningData
 from dpgrs.methods.mechanisms import mechanism_of_file, request_of
 from dpgrs.study.genome_maps import StoredMap, stored_map

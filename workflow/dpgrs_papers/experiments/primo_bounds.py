@@ -11,9 +11,11 @@ import numpy as np
 import pandas as pd
 
 from dpgrs.genotypes.bits import pack
+from dpgrs.linalg.coding import CROSS_STEP, GRAM_STEP, OUTCOME_STEP
 from dpgrs.linalg.linear_fit import ridge_weights
+from dpgrs.linalg.outcome_grid import grid_outcomes
 from dpgrs.linalg.projection import project_feature, project_label
-from dpgrs.linalg.statistics import CROSS_STEP, GRAM_STEP, OUTCOME_STEP, cross_product, gram, grid_outcomes
+from dpgrs.linalg.statistics import cross_product, gram
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.reusecov import private_statistics
 from dpgrs.privacy.noise.sources import BenchmarkNoise

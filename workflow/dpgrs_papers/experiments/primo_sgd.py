@@ -5,7 +5,8 @@ from tempfile import TemporaryDirectory
 import pandas as pd
 
 from dpgrs.evaluation.rows import joined_rows
-from dpgrs.linalg.statistics import CALL_STEP, grid_outcomes
+from dpgrs.linalg.coding import CALL_STEP
+from dpgrs.linalg.outcome_grid import grid_outcomes
 from dpgrs.types import Accounting, Rows, Unit
 from dpgrs_papers.experiments.frame import Experiment, Verdict
 from dpgrs_papers.experiments.primo_fits import rows_to_test_on

@@ -5,7 +5,7 @@ import pandas as pd
 
 from dpgrs.evaluation.metrics import r_squared
 from dpgrs.genotypes.dosages import DOSAGE_STEP
-from dpgrs.linalg.statistics import grid_outcomes
+from dpgrs.linalg.outcome_grid import grid_outcomes
 from dpgrs.public_random import generator
 from dpgrs.types import Rows, Unit
 from dpgrs_papers.experiments.frame import Experiment, Verdict

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpgrs.linalg.statistics import grid_outcomes
+from dpgrs.linalg.outcome_grid import grid_outcomes
 from dpgrs.methods.reusecov import fit_reusecov
 from dpgrs.methods.sum_mechanisms import OwnStatistics
 from dpgrs.types import Coding

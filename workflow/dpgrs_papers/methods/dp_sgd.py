@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpgrs.errors import UsageError
+from dpgrs.linalg.coding import CALL_STEP, OUTCOME_STEP
 from dpgrs.linalg.linear_fit import LinearFit
-from dpgrs.linalg.statistics import CALL_STEP, LARGEST_BOUND, OUTCOME_STEP
+from dpgrs.linalg.outcome_grid import LARGEST_BOUND
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.reusecov import private_count
 from dpgrs.privacy.accounting.accountant import gdp_mu

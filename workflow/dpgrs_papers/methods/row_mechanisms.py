@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dpgrs.linalg.coding import column_moments
 from dpgrs.linalg.linear_fit import LinearFit
-from dpgrs.linalg.statistics import column_moments
 from dpgrs.methods.chosen_requests import row_norm_of_half
 from dpgrs.methods.drawn_choices import READS_OF_CHOICES, asked_of_choices
 from dpgrs.methods.registry import METHODS, named

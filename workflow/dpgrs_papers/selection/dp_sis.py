@@ -17,14 +17,9 @@ import numpy as np
 
 from dpgrs.errors import UsageError
 from dpgrs.genotypes.blocks import map_in_parts, variant_blocks
-from dpgrs.linalg.statistics import (
-    CROSS_STEP,
-    OUTCOME_STEP,
-    cross_product,
-    grid_outcomes,
-    is_fractional,
-    outcome_parts,
-)
+from dpgrs.linalg.coding import CROSS_STEP, OUTCOME_STEP
+from dpgrs.linalg.outcome_grid import grid_outcomes
+from dpgrs.linalg.statistics import cross_product, is_fractional, outcome_parts
 from dpgrs.privacy.accounting.events import SubsetEvent
 from dpgrs.privacy.noise.canonical_lipschitz import seeded_set
 from dpgrs.types import Neighbours, Protection, Rows, Unit

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpgrs.genotypes.bits import pack
-from dpgrs.linalg.statistics import OUTCOME_STEP
+from dpgrs.linalg.coding import OUTCOME_STEP
 from dpgrs.methods.audits.rows import (
     ADDED,
     CLIPPED,

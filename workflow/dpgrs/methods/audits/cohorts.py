@@ -7,11 +7,12 @@ import numpy as np
 
 from dpgrs.genotypes.bits import pack
 from dpgrs.linalg.clipped_statistics import clipped_statistics
+from dpgrs.linalg.coding import count_cases, count_known
 from dpgrs.linalg.components import components_of
 from dpgrs.linalg.covariates import covariate_units
-from dpgrs.linalg.norms import clipped_outcomes
+from dpgrs.linalg.outcome_grid import LARGEST_BOUND, clipped_outcomes
 from dpgrs.linalg.row_centred import row_centred_statistics
-from dpgrs.linalg.statistics import LARGEST_BOUND, count_cases, count_known, cross_product, gram
+from dpgrs.linalg.statistics import cross_product, gram
 from dpgrs.types import Coding, Rows
 
 if TYPE_CHECKING:

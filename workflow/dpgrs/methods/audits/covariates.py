@@ -13,7 +13,7 @@ import numpy as np
 
 from dpgrs.linalg.covariate_regression import RegressionSums, regression_sums, with_intercept
 from dpgrs.linalg.covariates import covariate_units
-from dpgrs.linalg.statistics import LARGEST_BOUND
+from dpgrs.linalg.outcome_grid import LARGEST_BOUND
 from dpgrs.methods.audits.cohorts import copied_columns, request_outcomes
 from dpgrs.methods.audits.sums import DELTA, EPSILON, TERMS, term_text, tight_norms
 from dpgrs.methods.covariate_regression import (

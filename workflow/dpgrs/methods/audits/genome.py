@@ -28,7 +28,7 @@ from dpgrs.linalg.genome_sums import (
     less_scores,
     row_squares,
 )
-from dpgrs.linalg.statistics import LARGEST_BOUND
+from dpgrs.linalg.outcome_grid import LARGEST_BOUND
 from dpgrs.methods.audits.cohorts import request_outcomes
 from dpgrs.methods.audits.rows import ADDED, GDP, PAPER, PERSON, REPLACED, normal_case, request_terms
 from dpgrs.methods.audits.sums import tight_norms

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpgrs.genotypes.bits import pack
-from dpgrs.linalg.statistics import LARGEST_BOUND, grid_outcomes
+from dpgrs.linalg.outcome_grid import LARGEST_BOUND, grid_outcomes
 from dpgrs.methods.audits.cohorts import N_OTHERS, ExactStatistics, copied_columns, sum_rows
 from dpgrs.methods.audits.sums import DELTA, EPSILON, TERMS, term_text
 from dpgrs.methods.reusecov import NoisyStatistics, noisy_entries

@@ -15,8 +15,8 @@ import numpy as np
 from dpgrs.errors import DpgrsError
 from dpgrs.genotypes.bits import pack
 from dpgrs.linalg.clipped_statistics import clipped_gram, frequency_rows
+from dpgrs.linalg.outcome_grid import LARGEST_BOUND
 from dpgrs.linalg.public_ld import PublicLd
-from dpgrs.linalg.statistics import LARGEST_BOUND
 from dpgrs.linalg.steering import SteerableRows
 from dpgrs.methods.audits.cohorts import request_outcomes
 from dpgrs.methods.audits.sums import DELTA, EPSILON, TERMS, tight_norms

@@ -11,12 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpgrs.genotypes.dosages import DOSAGE_STEP
-from dpgrs.linalg.statistics import (
-    CALL_STEP,
-    coded_rows,
-    cross_product,
-    half_units,
-)
+from dpgrs.linalg.coding import CALL_STEP
+from dpgrs.linalg.statistics import coded_rows, cross_product, half_units
 from dpgrs.methods.audits.cohorts import N_OTHERS
 from dpgrs.methods.audits.rows import (
     ADDED,

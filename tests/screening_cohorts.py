@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from dpgrs.genotypes.bits import pack
-from dpgrs.methods.chosen import ScreeningData
+from dpgrs.selection.screening_data import ScreeningData
 from random_cohorts import half_coded, random_alleles
 
 N_VARIANTS, N_PEOPLE, NAMES = 8, 600, ("a", "b", "c")

@@ -18,6 +18,7 @@ from dpgrs.privacy.accounting.composition import _zcdp_epsilon, total_cost
 from dpgrs.privacy.accounting.exact_numbers import root_above
 from dpgrs.privacy.noise.sources import BenchmarkNoise, ReleaseNoise
 from dpgrs.privacy.noise.study_key import StudyKey
+from dpgrs.selection.dp_kendall import pairs_of
 from dpgrs.selection.greedy_kendall import greedy_kendall
 from dpgrs_papers.methods import row_mechanisms
 from dpgrs_papers.methods.row_fits import BOOSTED, TUKEY, RowFit
@@ -81,7 +82,7 @@ def fit(data, chosen, request, method, *, names=NAMES, noise=NOISE):
 def test_private_choices__with_hardly_any_noise_are_the_greedy_ones(rows, missing):
     data = cohort(rows, missing=missing)
     chosen, _ = choose(data, ask(rows, n_choices=5, epsilon=1e7))
-    greedy = [greedy_kendall(data.pairs[number], n_choices=5) for number in range(3)]
+    greedy = [greedy_kendall(pairs_of(data)[number], n_choices=5) for number in range(3)]
     np.testing.assert_array_equal(chosen, greedy)
     assert chosen[:, 0].tolist() == [first for first, _ in CAUSAL]
 
@@ -304,8 +305,8 @@ def test_fits__of_constant_variants_and_empty_outcomes_are_finite(method):
 
 def test_kendall_scores__chunks_of_outcomes_do_not_matter():
     data = cohort(missing=0.2)
-    apart = [replace(data, Y=data.Y[[number]]).pairs[0].outcome_scores for number in range(3)]
-    np.testing.assert_array_equal(apart, [one.outcome_scores for one in data.pairs])
+    apart = [pairs_of(replace(data, Y=data.Y[[number]]))[0].outcome_scores for number in range(3)]
+    np.testing.assert_array_equal(apart, [one.outcome_scores for one in pairs_of(data)])
 
 
 def test_genotype_digest__marks_the_training_rows_alone():

@@ -12,14 +12,15 @@ from dpgrs.linalg.coding import CLIPPED_CROSS_STEP
 from dpgrs.linalg.outcome_grid import grid_outcomes
 from dpgrs.linalg.statistics import half_units
 from dpgrs.linalg.steering import MATRIX_STEP, SteerableRows, Steering
-from dpgrs.methods.chosen import ScreeningData, private_choices, private_chosen_statistics
+from dpgrs.methods.chosen import private_choices, private_chosen_statistics
 from dpgrs.methods.chosen_exactly import fit_chosen_exactly
 from dpgrs.methods.chosen_requests import ScreeningTerms, screened_request
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.steered import steered_request
 from dpgrs.privacy.noise.sources import BenchmarkNoise
-from dpgrs.selection.dp_kendall import TablePairs, choose_privately
+from dpgrs.selection.dp_kendall import TablePairs, choose_privately, pairs_of
 from dpgrs.selection.registry import SELECTORS
+from dpgrs.selection.screening_data import ScreeningData
 from dpgrs_papers.methods.row_fits import BOOSTED
 from dpgrs_papers.methods.row_mechanisms import fit_chosen_rows
 from dpgrs_papers.methods.sketch import SketchRequest, private_sketch
@@ -187,7 +188,7 @@ def test_sis_scores__of_calls_are_those_of_bits():
 
 def test_pairs__of_a_table_compare_orders():
     _, data = both()
-    (pairs,) = replace(data, is_table=True).pairs
+    (pairs,) = pairs_of(replace(data, is_table=True))
     own = TablePairs(data.genotypes.astype(float) ** 3, data.Y[0])
     assert pairs.outcome_scores.tolist() == own.outcome_scores.tolist()
     assert pairs.feature_scores(1).tolist() == own.feature_scores(1).tolist()

@@ -12,12 +12,12 @@ from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.evaluation.private_metrics import grid_weights
 from dpgrs.io.json_files import write_json
 from dpgrs.io.replicates import load_labelled, save_labelled
-from dpgrs.methods.chosen import ScreeningData
 from dpgrs.methods.chosen_requests import ScreeningTerms, screened_request
 from dpgrs.methods.mechanisms import mechanism_named, mechanism_of
 from dpgrs.methods.registry import METHODS, methods_that
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.privacy.noise.sources import NoiseSource, Rehearsal
+from dpgrs.selection.screening_data import ScreeningData
 from dpgrs.statement.audits import mechanism_of as audited_name
 from dpgrs.steps.draw import draw
 from dpgrs.study.fit_identity import fit_settings

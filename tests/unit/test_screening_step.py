@@ -16,6 +16,7 @@ from dpgrs.methods.labels import NO_PRIVACY
 from dpgrs.methods.registry import METHODS, methods_that
 from dpgrs.selection.registry import SELECTORS
 from dpgrs.steps import evaluate_replicate as evaluate_step
+from dpgrs.steps import fit_weights as fit_step
 from dpgrs.steps.choose_exactly import choose_exactly
 from dpgrs.steps.fit_weights import fit_weights
 from dpgrs.study import training_data
@@ -52,7 +53,7 @@ class Files:
             sample_id=np.array([f"P{number}" for number in range(data.n_haplotypes // 2)]),
             frequency=frequencies(),
         )
-        for module in (training_data, evaluate_step):
+        for module in (training_data, fit_step, evaluate_step):
             monkeypatch.setattr(module, "VariantSet", SimpleNamespace(open=lambda path: variant_set))
         rng = np.random.default_rng(5)
         # The values of test people are known, and told apart by the split alone.

@@ -12,7 +12,8 @@ from dpgrs.methods.chosen import private_choices
 from dpgrs.privacy.noise.digests import InBlocks, data_digest
 from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.selection import dp_kendall, greedy_kendall
-from dpgrs.selection.dp_kendall import KendallRequest, genotype_pairs
+from dpgrs.selection.dp_kendall import KendallRequest, genotype_pairs, pairs_of
+from dpgrs.selection.greedy_kendall import greedy_choices
 from dpgrs_papers.selection import dp_sis
 from dpgrs_papers.selection.dp_sis import SisRequest, genotype_sis_scores, study_scores
 from random_cohorts import random_bits
@@ -93,12 +94,12 @@ def test_genotypes_of__more_bits_than_a_block_stay_where_they_are(monkeypatch):
 @pytest.mark.parametrize("n_scores", [1, 7, 10**6])
 def test_choices__of_stored_genotypes_are_those_of_genotypes_in_memory(stored, rows, n_scores, monkeypatch):
     data = cohort(rows, n_people=90, missing=0.2)
-    wanted = data.greedy_choices(4)
+    wanted = greedy_choices(pairs_of(data), n_choices=4)
     monkeypatch.setattr(dp_kendall, "SCORES_AT_A_TIME", n_scores)
-    assert np.array_equal(stored(data).greedy_choices(4), wanted)
+    assert np.array_equal(greedy_choices(pairs_of(stored(data)), n_choices=4), wanted)
     other, terms = stored(data), {"n_haplotypes": data.n_haplotypes, "rows": rows}
     assert other.genotype_digest == data.genotype_digest
-    for own, found in zip(data.pairs, genotype_pairs(other.genotypes, data.Y, **terms), strict=True):
+    for own, found in zip(pairs_of(data), genotype_pairs(other.genotypes, data.Y, **terms), strict=True):
         assert np.array_equal(found.outcome_scores, own.outcome_scores)
         assert np.array_equal(found.feature_scores(3), own.feature_scores(3))
     scores = genotype_sis_scores(
@@ -125,8 +126,9 @@ def test_choices__threads_change_no_byte(stored, n_threads):
                 ("sis", SisRequest(n_choices=3, epsilon=1.0)),
             )
         ]
-        scores = [pairs.outcome_scores for pairs in own.pairs], study_scores(own, 2).values
-        chosen = [pairs.n_threads for pairs in own.pairs], own.greedy_choices(3), *(one for one, _ in drawn)
+        scores = [pairs.outcome_scores for pairs in pairs_of(own)], study_scores(own, 2).values
+        greedy = greedy_choices(pairs_of(own), n_choices=3)
+        chosen = [pairs.n_threads for pairs in pairs_of(own)], greedy, *(one for one, _ in drawn)
         assert chosen[0] == [own.n_threads] * len(NAMES)
         found.append([np.array(one).tolist() for one in (*scores, *chosen[1:])])
     assert found[1] == found[2] == found[0]

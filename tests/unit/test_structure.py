@@ -34,8 +34,8 @@ ALLOWED = {
     "evaluation": {"genotypes", "privacy", "linalg", "methods"},
     "reporting": {"io", "privacy", "statement", "selection", "methods", "evaluation"},
     "study": {
-        *("genotypes", "io", "fetching", "privacy", "simulation", "scoring", "linalg", "methods"),
-        *("config", "evaluation", "reporting", "statement"),
+        *("genotypes", "io", "fetching", "privacy", "simulation", "scoring", "linalg", "selection"),
+        *("methods", "config", "evaluation", "reporting", "statement"),
     },
     # Genotypes of public people, which one module of it reads.
     "verify": {"genotypes", "io", "statement"},
@@ -45,7 +45,8 @@ ALLOWED = {
         "verify",
     },
     "planning": {
-        *("io", "privacy", "statement", "linalg", "methods", "config", "evaluation", "study", "preflight")
+        *("io", "privacy", "statement", "linalg", "selection", "methods", "config", "evaluation", "study"),
+        "preflight",
     },
 }
 ALLOWED["steps"] = set(ALLOWED) - {"preflight", "planning"}

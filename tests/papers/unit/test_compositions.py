@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from dpgrs.errors import UsageError
-from dpgrs.methods.chosen import ScreeningData
 from dpgrs.methods.chosen_exactly import with_intercept
 from dpgrs.methods.chosen_requests import ScreeningTerms, screened_request
 from dpgrs.methods.mechanisms import mechanism_of
@@ -16,6 +15,7 @@ from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.privacy.accounting.events import ChoiceEvent, DepthEvent, GaussianEvent, GumbelEvent, LaplaceEvent
 from dpgrs.privacy.noise.sources import BenchmarkNoise, Rehearsal
 from dpgrs.selection import dp_kendall
+from dpgrs.selection.screening_data import ScreeningData
 from dpgrs.types import Neighbours, Selection
 from dpgrs_papers.methods import row_fits
 from dpgrs_papers.methods.boosted_adassp import clip_rows

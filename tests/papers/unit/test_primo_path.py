@@ -13,7 +13,7 @@ from dpgrs.methods.mechanisms import mechanism_of_file, request_of
 from dpgrs.methods.registry import METHODS as REGISTRY
 from dpgrs.steps.fit_weights import fit_weights
 from dpgrs.study import training_data
-from dpgrs.study.training_data import public_outcomes
+from dpgrs.study.training_rows import public_outcomes
 from dpgrs_papers.experiments.primo_fits import TestRows, released_path, ridge_path, rows_to_test_on
 from draws import draw_all
 from outcome_files import changed_outcomes

@@ -7,7 +7,7 @@ import numpy as np
 from dpgrs.linalg.linear_fit import LinearFit
 
 if TYPE_CHECKING:
-    from dpgrs.methods.chosen import ScreeningData
+    from dpgrs.selection.screening_data import ScreeningData
 
 
 def fit_chosen_exactly(

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpgrs.methods.chosen import ScreeningData, private_choices
+from dpgrs.methods.chosen import private_choices
 from dpgrs.methods.chosen_requests import ScreenedRequest, ScreeningTerms, request_of_rows, restored_request
 from dpgrs.methods.registry import METHODS
 from dpgrs.methods.sum_mechanisms import OwnStatistics
 from dpgrs.selection.registry import SELECTORS
+from dpgrs.selection.screening_data import ScreeningData
 from dpgrs.types import Bounds, Protection
 
 if TYPE_CHECKING:

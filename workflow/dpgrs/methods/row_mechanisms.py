@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpgrs.errors import DpgrsError
-from dpgrs.methods.chosen import ChosenStatistics, ScreeningData, fit_chosen, private_chosen_statistics
+from dpgrs.methods.chosen import ChosenStatistics, fit_chosen, private_chosen_statistics
 from dpgrs.methods.chosen_requests import ScreenedRequest, restored_request
 from dpgrs.methods.drawn_choices import READS_OF_CHOICES, DrawnChoices, asked_of_choices, draw_choices
 from dpgrs.methods.registry import METHODS
 from dpgrs.methods.sum_mechanisms import OwnStatistics
+from dpgrs.selection.screening_data import ScreeningData
 
 if TYPE_CHECKING:
     from dpgrs.config.study import StudyConfig

@@ -7,7 +7,6 @@ import numpy as np
 
 from dpgrs.errors import UsageError
 from dpgrs.evaluation.private_metrics import AccuracyRequest, private_accuracy
-from dpgrs.methods.chosen import ScreeningData
 from dpgrs.methods.chosen_requests import request_of_rows
 from dpgrs.methods.covariate_mechanism import CovariateRegression
 from dpgrs.methods.covariate_regression import STATISTIC
@@ -16,6 +15,7 @@ from dpgrs.methods.reusecov import n_noisy_entries
 from dpgrs.privacy.accounting.events import Event, GaussianEvent
 from dpgrs.privacy.noise.claims import scale_of
 from dpgrs.privacy.noise.sources import Rehearsal
+from dpgrs.selection.screening_data import ScreeningData
 from dpgrs.study.array_sizes import MOST_VARIANTS
 from dpgrs.study.release_cost import regression_request, screening_terms
 from dpgrs.types import Bounds, Metrics, Rows

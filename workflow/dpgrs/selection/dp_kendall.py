@@ -29,12 +29,14 @@ from dpgrs.types import Composition, Neighbours, PairKernel, Protection, Rows, S
 
 if TYPE_CHECKING:
     from dpgrs.io.stored_genotypes import StoredGenotypes
-    from dpgrs.methods.chosen import ScreeningData
     from dpgrs.methods.chosen_requests import ScreenedRequest
     from dpgrs.privacy.accounting.events import ChoiceEvent
     from dpgrs.privacy.noise.base import NoiseSource
+    from dpgrs.selection.screening_data import ScreeningData
 
 LARGEST_SCORE = 2**62
+# The key of the pairs in `ScreeningData.kept`.
+PAIRS = "pairs of Kendall"
 SCORES_AT_A_TIME = 2**20  # of variants with those that were chosen last
 
 
@@ -289,11 +291,23 @@ def require_exact(pairs: GenotypePairs | TablePairs, n_choices: int) -> None:
         )
 
 
+def pairs_of(data: "ScreeningData") -> list[GenotypePairs] | list[TablePairs]:
+    """Return the GenotypePairs of every outcome, or TablePairs of a table; they are scored at once."""
+    if PAIRS not in data.kept:
+        options = {"n_haplotypes": data.n_haplotypes, "rows": data.rows, "n_threads": data.n_threads}
+        data.kept[PAIRS] = (
+            [TablePairs(data.genotypes, y, rows=data.rows) for y in data.Y]
+            if data.is_table
+            else genotype_pairs(data.genotypes, data.Y, **options)
+        )
+    return data.kept[PAIRS]
+
+
 def choose_privately(
     data: "ScreeningData", number: int, *, request: KendallRequest, noise: "NoiseSource", outcome_bound: float
 ) -> "tuple[np.ndarray, ChoiceEvent]":
     """Choose for one outcome of a study, by its number."""
-    pairs = data.pairs[number]
+    pairs = pairs_of(data)[number]
     return private_kendall(pairs, request=_for_pairs(pairs, request), noise=noise)
 
 
@@ -306,7 +320,7 @@ def choose_for_all(
     -------
     As `private_kendall` (docs/proofs/kendall.md), once for each outcome: one ChoiceEvent each.
     """
-    pairs = data.pairs[: len(sources)]
+    pairs = pairs_of(data)[: len(sources)]
     return _choose_for_each(pairs, sources, _for_pairs(pairs[0], request))
 
 

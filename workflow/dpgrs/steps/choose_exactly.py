@@ -8,13 +8,14 @@ import numpy as np
 from dpgrs.io.replicates import save_labelled
 from dpgrs.methods.chosen import exact_choices
 from dpgrs.methods.registry import METHODS
+from dpgrs.selection.dp_kendall import pairs_of
 from dpgrs.selection.kendall import correlations
 from dpgrs.selection.registry import SELECTORS
 from dpgrs.study.training_data import TrainingData
 
 if TYPE_CHECKING:
     from dpgrs.config.study import StudyConfig
-    from dpgrs.methods.chosen import ScreeningData
+    from dpgrs.selection.screening_data import ScreeningData
 
 READS = ("methods", "screening.size", "outcomes.bound")
 
@@ -49,7 +50,8 @@ def _choices(
         rows = rows.in_memory
     arrays = {"chosen": exact_choices(rows, selector, **choice_terms)}
     if has_scores:
-        n_rows = np.array([[pairs.n_rows] for pairs in rows.pairs])
-        scores = np.array([pairs.outcome_scores for pairs in rows.pairs])
-        arrays["scores"] = correlations(scores, n_rows, pair_range=rows.pairs[0].pair_range)
+        pairs = pairs_of(rows)
+        n_rows = np.array([[of_outcome.n_rows] for of_outcome in pairs])
+        scores = np.array([of_outcome.outcome_scores for of_outcome in pairs])
+        arrays["scores"] = correlations(scores, n_rows, pair_range=pairs[0].pair_range)
     return {"n_variants": size, "selector": selector}, arrays

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ from dpgrs.errors import DpgrsError
 from dpgrs.io.files import read_table, write_table
 from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.replicates import Labelled, Statistics, load_labelled, save_labelled
-from dpgrs.io.variant_set import VariantSet
+from dpgrs.io.variant_set import VariantSet, check_same_people
 from dpgrs.methods.chosen_exactly import fit_chosen_exactly
 from dpgrs.methods.fits import FitTerms
 from dpgrs.methods.labels import exact_label, fit_label, timed
@@ -29,10 +29,11 @@ from dpgrs.study.genome_maps import panel_variances, require_panel, stored_map, 
 from dpgrs.study.people_terms import has_same_ancestry
 from dpgrs.study.public_files import load_effects, load_ld, outcome_stem
 from dpgrs.study.released import seal
-from dpgrs.study.training_data import TrainingData, public_outcomes
+from dpgrs.study.training_rows import public_outcomes, training_rows
 
 if TYPE_CHECKING:
     from dpgrs.config.study import StudyConfig
+    from dpgrs.selection.screening_data import ScreeningData
 
 # Rules give of these `dpgrs.study.fit_identity.READS_OF_FIT`.
 READS = (
@@ -107,8 +108,10 @@ def fit_weights(
             times = None if times is None else read_table(times, needed=["seconds"])["seconds"]
             yield from _drawn_fits(load_labelled(path), times, settings, public, **files)
         if choices is not None:
-            training_data = TrainingData(outcomes, variant_set=variant_set)
-            yield from _fits_of_choices(load_labelled(choices), methods, training_data, of_exact)
+            of_rows = VariantSet.open(variant_set)
+            check_same_people(of_rows, public)
+            rows_of_size = cache(partial(training_rows, public, of_rows))
+            yield from _fits_of_choices(load_labelled(choices), methods, rows_of_size, of_exact)
 
     def labelled() -> Iterator[tuple[dict[str, Any], dict[str, np.ndarray]]]:
         for label, arrays, elapsed in fits():
@@ -215,7 +218,7 @@ def _effects_by_size(
 def _fits_of_choices(
     choices: Labelled,
     methods: Sequence[str],
-    training_data: TrainingData,
+    rows_of_size: Callable[[int], "ScreeningData"],  # by the number of variants
     covariate_effects: np.ndarray | None,  # (n_outcomes, n_covariates + 1) float64
 ) -> Iterator[tuple[dict[str, Any], dict[str, np.ndarray], float]]:
     for label, arrays in choices:
@@ -223,7 +226,7 @@ def _fits_of_choices(
         for method in methods:
             row = METHODS[method]
             if row.is_non_private and row.selector == label["selector"]:
-                fit, elapsed = timed(fit_chosen_exactly, training_data.rows(size), chosen)
+                fit, elapsed = timed(fit_chosen_exactly, rows_of_size(size), chosen)
                 fit = fit.with_covariates(covariate_effects)
                 yield exact_label(method, size, len(chosen)), fit.arrays(), elapsed
 

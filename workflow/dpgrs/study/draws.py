@@ -6,15 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpgrs.config.study import StudyConfig
 from dpgrs.errors import UsageError, must
 from dpgrs.methods.mechanisms import fitted_from
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.sum_mechanisms import SharedStatistics
 from dpgrs.study.requests import requests_of
-from dpgrs.study.training_data import TrainingData, public_outcomes
+from dpgrs.study.training_data import TrainingData
+from dpgrs.study.training_rows import public_outcomes
 
 if TYPE_CHECKING:
+    from dpgrs.config.study import StudyConfig
     from dpgrs.privacy.noise.base import NoiseSource
 
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 class Draw:
     """One request to a mechanism."""
 
-    settings: StudyConfig
+    settings: "StudyConfig"
     mechanism: SharedStatistics
     method: str | None  # for which it is drawn; None if all methods of the mechanism share it
     data: TrainingData
@@ -62,7 +63,7 @@ class Draw:
 
 
 def draws_of(
-    settings: StudyConfig, mechanism: SharedStatistics, methods: Sequence[str | None], data: TrainingData
+    settings: "StudyConfig", mechanism: SharedStatistics, methods: Sequence[str | None], data: TrainingData
 ) -> Iterator[Draw]:
     """Yield every Draw that settings request from a mechanism.
 

@@ -14,7 +14,6 @@ from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.covariates import Covariates
 from dpgrs.io.outcomes import CHUNK, Outcomes
 from dpgrs.io.replicates import Statistics, load_labelled
-from dpgrs.io.stored_genotypes import genotypes_of
 from dpgrs.io.variant_set import VariantSet, check_same_people
 from dpgrs.linalg.attenuation import clip_slopes
 from dpgrs.linalg.coding import OUTCOME_STEP, count_cases, count_known
@@ -23,10 +22,11 @@ from dpgrs.linalg.covariate_regression import RegressionSums, regression_sums, w
 from dpgrs.linalg.genome_moments import ChromosomeMoments
 from dpgrs.linalg.genome_sums import ChromosomeSums
 from dpgrs.linalg.outcome_grid import clipped_outcomes, largest_row_norm
-from dpgrs.methods.chosen import ScreeningData
 from dpgrs.methods.mechanisms import mechanism_of_file, request_of
+from dpgrs.selection.screening_data import ScreeningData
 from dpgrs.study.genome_maps import StoredMap, stored_map
 from dpgrs.study.public_files import load_ld
+from dpgrs.study.training_rows import training_rows
 from dpgrs.types import Coding, Protection
 
 if TYPE_CHECKING:
@@ -240,21 +240,8 @@ class TrainingData:
     def rows(self, n_variants: int) -> ScreeningData:
         """Return the data of so many variants and all outcomes: draws take as many as are named."""
         if n_variants not in self._rows:
-            outcomes, variant_set = self.outcomes, self.variant_set
-            # The array is changed in place: a second one would be as large as all else.
-            Y = np.array(outcomes.values[n_variants])
-            Y[:, ~outcomes.is_training] = np.nan
-            genotypes = genotypes_of(variant_set, variant_set.of_size(n_variants))
-            row_inputs = (
-                outcomes.is_training,
-                variant_set.n_haplotypes,
-                outcomes.rows,
-                variant_set.sample_id,
-                outcomes.prevalence,
-                variant_set.is_table,
-                self._n_threads,
-            )
-            self._rows[n_variants] = ScreeningData(genotypes, Y, *row_inputs)
+            files = self.outcomes, self.variant_set
+            self._rows[n_variants] = training_rows(*files, n_variants, n_threads=self._n_threads)
         return self._rows[n_variants]
 
     def frequency(self, n_variants: int) -> np.ndarray:
@@ -322,19 +309,6 @@ def _has_units(statistics: Statistics, request: "PrivacyRequest") -> bool:
 
 def _is_path(source: object) -> bool:
     return isinstance(source, str | PathLike)
-
-
-def public_outcomes(public: Outcomes, request: "PrivacyRequest", *, count: int) -> np.ndarray | None:
-    """Return the first outcomes of the training rows as they were summed, NaN if missing, if they are public.
-
-    They are (count, n_training) float64; None under other protection than feature protection.
-    """
-    if request.protection != Protection.FEATURE:
-        return None
-    values = public.values[request.n_variants][:count, public.is_training]
-    clip_options = {"norm": request.outcome_norm, "n_shared": request.n_outcomes}
-    clipped = clipped_outcomes(values, bound=request.outcome_bound, **clip_options) * OUTCOME_STEP
-    return np.where(np.isnan(values), np.nan, clipped)
 
 
 def load_sums(paths: Sequence[Path | str], made_with: str) -> list[ChromosomeSums]:

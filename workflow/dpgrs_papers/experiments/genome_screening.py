@@ -8,7 +8,7 @@ import pandas as pd
 from dpgrs.evaluation.overlap import n_shared, overlap, squared_correlations
 from dpgrs.evaluation.split import row_names
 from dpgrs.linalg.statistics import coded_rows
-from dpgrs.methods.chosen import ScreeningData, private_choices
+from dpgrs.methods.chosen import private_choices
 from dpgrs.methods.chosen_requests import ScreeningTerms, request_of_rows
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.privacy.noise.sources import BenchmarkNoise
@@ -16,6 +16,7 @@ from dpgrs.public_random import uniforms
 from dpgrs.reporting.rendering import Drawing
 from dpgrs.reporting.svg import PALETTE, new_figure
 from dpgrs.selection.registry import SELECTORS, named
+from dpgrs.selection.screening_data import ScreeningData
 from dpgrs.simulation.outcomes import simulate_outcomes
 from dpgrs.types import Rows, Selection, Unit
 from dpgrs_papers.experiments.frame import Experiment, Verdict

@@ -29,9 +29,9 @@ from dpgrs_papers.types import Scaling
 
 if TYPE_CHECKING:
     from dpgrs.io.stored_genotypes import StoredGenotypes
-    from dpgrs.methods.chosen import ScreeningData
     from dpgrs.methods.chosen_requests import ScreenedRequest
     from dpgrs.privacy.noise.base import NoiseSource
+    from dpgrs.selection.screening_data import ScreeningData
 
 # Its name in ledgers and statements, beside those of other draws.
 SIS_STATISTIC = "products with the outcome"

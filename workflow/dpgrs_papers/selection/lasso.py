@@ -14,7 +14,7 @@ from dpgrs_papers.selection.top_k import top_k
 from dpgrs_papers.types import LassoScaling
 
 if TYPE_CHECKING:
-    from dpgrs.methods.chosen import ScreeningData
+    from dpgrs.selection.screening_data import ScreeningData
 
 # Of the DP-SIS paper. The public code of DPKendall has 1, without standardisation.
 PENALTY = 0.1

@@ -10,9 +10,9 @@ from dpgrs_papers.methods.lower_count import private_lower_count
 from dpgrs_papers.selection.sublasso import GroupRule, VotesRequest, choose_by_votes, private_sublasso
 
 if TYPE_CHECKING:
-    from dpgrs.methods.chosen import ScreeningData
     from dpgrs.methods.chosen_requests import ScreenedRequest
     from dpgrs.privacy.noise.base import NoiseSource
+    from dpgrs.selection.screening_data import ScreeningData
 
 GROUP_SEED = 0  # of the public hash that puts people into groups
 

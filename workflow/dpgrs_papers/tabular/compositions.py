@@ -22,8 +22,7 @@ from dpgrs.errors import UsageError, require_domains
 from dpgrs.methods.chosen_exactly import with_intercept
 from dpgrs.privacy.noise.digests import data_digest
 from dpgrs.selection import registry as selectors
-from dpgrs.selection.dp_kendall import TablePairs
-from dpgrs.selection.greedy_kendall import greedy_choices
+from dpgrs.selection.dp_kendall import PAIRS, TablePairs
 from dpgrs.types import Neighbours, Rows, Selection
 from dpgrs_papers.methods.boosted_adassp import clip_rows
 from dpgrs_papers.methods.lower_count import private_lower_count
@@ -169,14 +168,10 @@ class TableValues:
         """All rows, (n_rows,) bool."""
         return np.ones(len(self.y), dtype=bool)
 
-    @property
-    def pairs(self):
-        """The TablePairs of the outcome, a list."""
-        return [TablePairs(np.ascontiguousarray(self.training_rows.T), self.y)]
-
-    def greedy_choices(self, n_choices):
-        """Return what DPKendall chooses without noise, (1, n_choices) int64."""
-        return greedy_choices(self.pairs, n_choices=n_choices)
+    @cached_property
+    def kept(self):
+        """What selectors compute once: here the TablePairs of the outcome."""
+        return {PAIRS: [TablePairs(np.ascontiguousarray(self.training_rows.T), self.y)]}
 
     def unit_keys(self, rows_per_unit):
         """Return a key of every row: what is in it."""

@@ -23,12 +23,13 @@ from dpgrs.methods.audits.rows import (
     request_terms,
 )
 from dpgrs.methods.audits.sums import LONG_MEMBER, MEMBER, TERMS, tight_norms
-from dpgrs.methods.chosen import ScreeningData, private_choices, private_chosen_statistics
+from dpgrs.methods.chosen import private_choices, private_chosen_statistics
 from dpgrs.methods.chosen_requests import ScreenedRequest, ScreeningTerms
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.reusecov import noisy_entries
 from dpgrs.privacy.audit.audit import AuditCase, PureLoss
 from dpgrs.selection.dp_kendall import KendallRequest
+from dpgrs.selection.screening_data import ScreeningData
 from dpgrs.types import Rows
 
 if TYPE_CHECKING:

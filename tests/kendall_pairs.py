@@ -6,7 +6,7 @@ from hypothesis.extra import numpy as hnp
 
 from dpgrs.genotypes.bits import pack
 from dpgrs.genotypes.dosages import STEPS_PER_ALLELE
-from dpgrs.privacy.noise.digests import data_digest
+from dpgrs.privacy.digests import data_digest
 from dpgrs.selection.dp_kendall import KendallRequest, TablePairs, genotype_pairs
 from row_enumeration import UNIT_OF_A_ROW
 

@@ -2,8 +2,9 @@
 
 from fractions import Fraction
 
+from dpgrs.privacy.accounting.charges import GaussianCharge
 from dpgrs.privacy.ledger.caps import exceeds_cap
-from dpgrs.privacy.ledger.entries import Account, GaussianCharge, make_budget
+from dpgrs.privacy.ledger.entries import Account, make_budget
 from dpgrs.privacy.ledger.hash_chain import appending_to
 from dpgrs.privacy.ledger.ledger import Ledger, Order, start_ledger
 from dpgrs.privacy.noise.study_key import StudyKey, create_study_key

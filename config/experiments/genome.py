@@ -19,7 +19,7 @@ from matplotlib.ticker import NullLocator
 from dpgrs.linalg.genome_prior import SteeredNoise, genome_map, residual_deviation, steered_noise
 from dpgrs.methods.public_scores import public_scores
 from dpgrs.privacy.accounting.accountant import gdp_mu
-from dpgrs.privacy.noise.digests import json_digest
+from dpgrs.privacy.digests import json_digest
 from dpgrs.public_random import generator
 from dpgrs.reporting.svg import INK, PALETTE, new_figure, styled
 from dpgrs_papers.experiments import genome_cohort

@@ -121,7 +121,7 @@ def _without(scores, chosen):
 
 
 def _digest(answer):
-    from dpgrs.privacy.noise.digests import statistic_digest
+    from dpgrs.privacy.digests import statistic_digest
 
     return statistic_digest(answer)
 

@@ -19,8 +19,8 @@ from dpgrs.privacy.accounting.accountant import (
     gdp_mu,
     paper_noise_multiplier,
 )
+from dpgrs.privacy.accounting.charges import GaussianCharge, LaplaceCharge, PureCharge
 from dpgrs.privacy.accounting.composition import totals
-from dpgrs.privacy.ledger.entries import GaussianCharge, LaplaceCharge, PureCharge
 from nightly import rest_at_night
 
 GRID = [(epsilon, delta) for epsilon in (0.1, 0.5, 1.0, 2.0, 5.0, 10.0) for delta in (1e-5, 1e-6, 1e-9)]

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from dpgrs.errors import DpgrsError, UsageError
-from dpgrs.privacy.ledger.hash_chain import canonical
+from dpgrs.privacy.digests import canonical, data_digest, json_digest, statistic_digest
 from dpgrs.privacy.noise import sources as door
-from dpgrs.privacy.noise.digests import data_digest, json_digest, statistic_digest
 from dpgrs.privacy.noise.rounds import answered
 from dpgrs.privacy.noise.sources import BenchmarkNoise, Rehearsal, ReleaseNoise
 from dpgrs.privacy.noise.study_key import StudyKey

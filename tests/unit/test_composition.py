@@ -10,6 +10,7 @@ from scipy.special import ndtr
 
 from dpgrs.errors import UsageError
 from dpgrs.privacy.accounting.accountant import gdp_delta, gdp_epsilon, gdp_mu, split_budget
+from dpgrs.privacy.accounting.charges import Cost, GaussianCharge, LaplaceCharge, PureCharge
 from dpgrs.privacy.accounting.composition import (
     Guarantee,
     group_guarantee,
@@ -17,7 +18,6 @@ from dpgrs.privacy.accounting.composition import (
     total_cost,
     totals,
 )
-from dpgrs.privacy.ledger.entries import Cost, GaussianCharge, LaplaceCharge, PureCharge
 from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.privacy.sensitivity import count_sensitivity
 

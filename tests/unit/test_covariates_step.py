@@ -21,7 +21,7 @@ from dpgrs.linalg.coding import GENOTYPE_STEP
 from dpgrs.linalg.linear_fit import LinearFit
 from dpgrs.linalg.principal_components import LOADING_STEP
 from dpgrs.planning.plan import plan_study
-from dpgrs.privacy.ledger.entries import Cost
+from dpgrs.privacy.accounting.charges import Cost
 from dpgrs.release.open_release import refits
 from dpgrs.reporting.plan import plan_as_text
 from dpgrs.steps import attack_replicate as attack_step

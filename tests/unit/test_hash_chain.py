@@ -12,12 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.privacy.digests import canonical, digest
 from dpgrs.privacy.ledger.hash_chain import (
     GENESIS,
     appending_to,
-    canonical,
     creating_chain,
-    digest,
     head_path,
     reading_chain,
     reading_files,

@@ -7,14 +7,8 @@ from hypothesis import strategies as st
 
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.privacy.accounting.accountant import gdp_epsilon
-from dpgrs.privacy.ledger.entries import (
-    Account,
-    Cost,
-    GaussianCharge,
-    LaplaceCharge,
-    PureCharge,
-    Request,
-)
+from dpgrs.privacy.accounting.charges import Cost, GaussianCharge, LaplaceCharge, PureCharge
+from dpgrs.privacy.ledger.entries import Account, Request
 from dpgrs.privacy.ledger.ledger import Ledger, Order, start_ledger
 from dpgrs.privacy.ledger.verify import verify_ledger
 from dpgrs.privacy.noise.study_key import StudyKey

@@ -7,16 +7,9 @@ import pytest
 
 from dpgrs.errors import UsageError
 from dpgrs.privacy.accounting.accountant import SMALLEST_DELTA, gdp_delta, gdp_epsilon, gdp_mu, split_budget
+from dpgrs.privacy.accounting.charges import Cost, GaussianCharge, LaplaceCharge, PureCharge
 from dpgrs.privacy.accounting.exact_numbers import exact_text
-from dpgrs.privacy.ledger.entries import (
-    Account,
-    Cost,
-    GaussianCharge,
-    LaplaceCharge,
-    PureCharge,
-    Request,
-    make_budget,
-)
+from dpgrs.privacy.ledger.entries import Account, Request, make_budget
 from dpgrs.privacy.sensitivity import cross_sensitivity
 from ledger_requests import ACCOUNT, KEY, STATISTIC, identity
 

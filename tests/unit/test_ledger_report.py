@@ -8,7 +8,8 @@ from fractions import Fraction
 import pytest
 
 from dpgrs.errors import DpgrsError, UsageError
-from dpgrs.privacy.ledger.entries import Account, Cost, GaussianCharge, LaplaceCharge, make_budget
+from dpgrs.privacy.accounting.charges import Cost, GaussianCharge, LaplaceCharge
+from dpgrs.privacy.ledger.entries import Account, make_budget
 from dpgrs.privacy.ledger.hash_chain import creating_chain
 from dpgrs.privacy.ledger.ledger import Ledger, refusals, shown_delta
 from dpgrs.reporting.ledger import describe_ledger, summarise_ledger

@@ -7,15 +7,10 @@ from fractions import Fraction
 import pytest
 
 from dpgrs.errors import DpgrsError
+from dpgrs.privacy.accounting.charges import GaussianCharge, LaplaceCharge, PureCharge
 from dpgrs.privacy.accounting.exact_numbers import exact_text
-from dpgrs.privacy.ledger.entries import (
-    Account,
-    GaussianCharge,
-    LaplaceCharge,
-    PureCharge,
-    Request,
-)
-from dpgrs.privacy.ledger.hash_chain import digest
+from dpgrs.privacy.digests import digest
+from dpgrs.privacy.ledger.entries import Account, Request
 from dpgrs.privacy.ledger.verify import verify_ledger
 from ledger_requests import (
     ACCOUNT,

@@ -17,7 +17,7 @@ from dpgrs.privacy.accounting.accountant import (
     right_share,
     right_share_of_terms,
 )
-from dpgrs.privacy.ledger.entries import Cost
+from dpgrs.privacy.accounting.charges import Cost
 from dpgrs.verify.claim_check import Loss, chance_bound, right_guesses
 
 CASES = [(0.5, 1e-6), (1.0, 1e-6), (2.0, 1e-6), (5.0, 1e-6), (1.0, 1e-4), (0.3, 0.01)]

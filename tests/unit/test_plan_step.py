@@ -11,7 +11,8 @@ from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.reusecov import private_statistics
 from dpgrs.planning.plan import plan_study
 from dpgrs.preflight.checks import problems
-from dpgrs.privacy.ledger.entries import Account, GaussianCharge, exact_text
+from dpgrs.privacy.accounting.charges import GaussianCharge
+from dpgrs.privacy.ledger.entries import Account, exact_text
 from dpgrs.privacy.ledger.ledger import Order
 from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.reporting.plan import plan_as_text

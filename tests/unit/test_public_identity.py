@@ -6,7 +6,7 @@ import pytest
 
 from dpgrs.errors import DpgrsError
 from dpgrs.io.replicates import load_labelled
-from dpgrs.privacy.ledger.entries import Cost
+from dpgrs.privacy.accounting.charges import Cost
 from dpgrs.study.identity import public_identity
 from dpgrs.study.release_cost import certain_cost
 from dpgrs.study.settings import resolve

@@ -14,11 +14,11 @@ from dpgrs.methods.covariate_mechanism import CovariateRegression
 from dpgrs.methods.mechanisms import mechanism_named, mechanism_of
 from dpgrs.methods.requests import request_grid
 from dpgrs.privacy.accounting.accountant import gdp_epsilon
+from dpgrs.privacy.accounting.charges import Cost
 from dpgrs.privacy.accounting.events import GaussianEvent
 from dpgrs.privacy.accounting.exact_numbers import exact_text
 from dpgrs.privacy.ledger import charging
 from dpgrs.privacy.ledger.charging import release
-from dpgrs.privacy.ledger.entries import Cost
 from dpgrs.reporting.ledger import describe_ledger
 from dpgrs.study.fit_identity import fit_settings, weights_origin
 from dpgrs.study.identity import ACCURACY, identify_accuracy, identify_part, public_identity

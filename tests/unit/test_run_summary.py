@@ -9,7 +9,7 @@ from dpgrs.config.privacy import Privacy
 from dpgrs.config.study import StudyConfig
 from dpgrs.io.files import write_table
 from dpgrs.io.replicates import save_labelled, write_events
-from dpgrs.privacy.ledger.entries import Cost
+from dpgrs.privacy.accounting.charges import Cost
 from dpgrs.study.run_summary import describe_ahead, describe_failure, describe_success, ledger_requests
 from ledger_requests import new_ledger, reserve
 from report_data import PRIVATE, make_report_data

@@ -12,7 +12,8 @@ from scipy.special import ndtr
 from audit_data import make_audit
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.privacy.accounting.accountant import gdp_delta
-from dpgrs.privacy.ledger.entries import Account, Cost, GaussianCharge, PureCharge
+from dpgrs.privacy.accounting.charges import Cost, GaussianCharge, PureCharge
+from dpgrs.privacy.ledger.entries import Account
 from dpgrs.release.odds import describe_profile
 from dpgrs.release.statement import build_statement, ledger_standing
 from dpgrs.statement.conditions import DOSAGES_INPUT, FIXED_SITES_INPUT

@@ -9,7 +9,7 @@ from dpgrs.io import stored_genotypes, variant_set_parts
 from dpgrs.io.stored_genotypes import StoredGenotypes, genotypes_of
 from dpgrs.io.variant_set_parts import held_parts, people_parts
 from dpgrs.methods.chosen import private_choices
-from dpgrs.privacy.noise.digests import InBlocks, data_digest
+from dpgrs.privacy.digests import InBlocks, data_digest
 from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.selection import dp_kendall, greedy_kendall
 from dpgrs.selection.dp_kendall import KendallRequest, genotype_pairs, pairs_of

@@ -7,7 +7,7 @@ from dpgrs.errors import DpgrsError
 from dpgrs.methods.chosen_requests import request_of_rows
 from dpgrs.methods.mechanisms import mechanism_of
 from dpgrs.methods.requests import PrivacyRequest
-from dpgrs.privacy.noise.digests import data_digest
+from dpgrs.privacy.digests import data_digest
 from dpgrs.privacy.noise.sources import BenchmarkNoise, Rehearsal, ReleaseNoise
 from dpgrs_papers.methods.boosted_adassp import BoostedRequest, private_boosted_adassp
 from ledger_requests import KEY

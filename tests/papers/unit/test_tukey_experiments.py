@@ -8,7 +8,7 @@ import pytest
 from scipy.special import ndtri
 from scipy.stats import dlaplace
 
-from dpgrs.privacy.noise.digests import data_digest
+from dpgrs.privacy.digests import data_digest
 from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.reporting.svg import styled
 from dpgrs_papers.experiments import (

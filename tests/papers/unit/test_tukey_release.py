@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.privacy.digests import json_digest
 from dpgrs.privacy.ledger.charging import release
-from dpgrs.privacy.noise.digests import json_digest
 from dpgrs.privacy.noise.sources import Rehearsal, ReleaseNoise
 from dpgrs.privacy.noise.study_key import StudyKey
 from dpgrs.types import Exactness

@@ -17,7 +17,7 @@ from dpgrs.linalg.genome_moments import PRODUCT_WEIGHT, SQUARE_WEIGHT
 from dpgrs.linalg.genome_sums import SUM_STEP, ChromosomeSums
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.privacy.accounting.accountant import split_mu
-from dpgrs.privacy.noise.digests import data_digest, json_digest
+from dpgrs.privacy.digests import data_digest, json_digest
 from dpgrs.privacy.sensitivity import Sensitivity, genome_moments_sensitivity, genome_sensitivity
 from dpgrs.types import Protection
 

@@ -17,8 +17,8 @@ from dpgrs.linalg.norms import budget_groups
 from dpgrs.linalg.steering import SteerableRows, Steering, steer
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.reusecov import NoisyStatistics, draw_genotypes, draw_outcomes, require_shapes
+from dpgrs.privacy.digests import data_digest
 from dpgrs.privacy.noise.base import NoiseSource
-from dpgrs.privacy.noise.digests import data_digest
 from dpgrs.privacy.sensitivity import Sensitivity, largest_row_norm
 
 if TYPE_CHECKING:

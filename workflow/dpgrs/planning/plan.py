@@ -24,11 +24,12 @@ from dpgrs.planning.jobs import methods_too_large, planned_jobs
 from dpgrs.planning.public_variants import PlannedVariants, planned_variants
 from dpgrs.preflight.checks import problems
 from dpgrs.privacy.accounting.accountant import MARGIN, gdp_mu
+from dpgrs.privacy.accounting.charges import Cost
 from dpgrs.privacy.accounting.composition import study_totals, total_cost
 from dpgrs.privacy.accounting.events import Event, GaussianEvent
 from dpgrs.privacy.accounting.exact_numbers import shown_above, text_above, text_below
 from dpgrs.privacy.ledger.caps import strict_budget
-from dpgrs.privacy.ledger.entries import Account, Budget, Cost
+from dpgrs.privacy.ledger.entries import Account, Budget
 from dpgrs.privacy.ledger.ledger import Book, Ledger, shown_delta, shown_epsilon
 from dpgrs.privacy.noise.study_key import VARIABLE
 from dpgrs.study.job_limits import machine_memory_mb

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from dpgrs.errors import DpgrsError, must
 from dpgrs.io.files import file_digest
 from dpgrs.io.json_files import read_json
-from dpgrs.privacy.ledger.hash_chain import digest
+from dpgrs.privacy.digests import digest
 from dpgrs.privacy.ledger.ledger import Ledger
 from dpgrs.privacy.private_folders import PRIVATE
 from dpgrs.statement.files import RELEASE, STATEMENT

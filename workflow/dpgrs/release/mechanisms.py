@@ -5,8 +5,8 @@ from fractions import Fraction
 from typing import Any
 
 from dpgrs.errors import UsageError
+from dpgrs.privacy.accounting.charges import Cost
 from dpgrs.privacy.accounting.exact_numbers import exact, exact_text, text_above, text_below
-from dpgrs.privacy.ledger.entries import Cost
 from dpgrs.privacy.sensitivity import PROOFS
 from dpgrs.statement.words import NOISE
 

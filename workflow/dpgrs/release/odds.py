@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
 
+from dpgrs.privacy.accounting.charges import Cost
 from dpgrs.privacy.accounting.exact_numbers import text_above
-from dpgrs.privacy.ledger.entries import Cost
 
 CHANCE_DIGITS, PROFILE_DIGITS, COST_DIGITS = 2, 6, 15
 # Shares of the claimed epsilon beyond its pure part: the fifth of ten is the claim.

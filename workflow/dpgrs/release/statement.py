@@ -12,8 +12,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.privacy.accounting.charges import Cost
 from dpgrs.privacy.accounting.exact_numbers import root_above, text_above, text_below
-from dpgrs.privacy.ledger.entries import Cost
 from dpgrs.release.mechanisms import DIGITS, describe_draws
 from dpgrs.release.odds import CHANCE_DIGITS, describe_profile, with_chance
 from dpgrs.statement.conditions import conditions_of

@@ -11,7 +11,8 @@ from dpgrs.privacy.ledger.ledger import Book, Ledger, shown_delta, shown_epsilon
 from dpgrs.reporting.text_table import text_table
 
 if TYPE_CHECKING:
-    from dpgrs.privacy.ledger.entries import Account, Budget, Cost
+    from dpgrs.privacy.accounting.charges import Cost
+    from dpgrs.privacy.ledger.entries import Account, Budget
 
 DIGITS, JSON_DIGITS = 4, 15
 ACCOUNT_COLUMNS = ("account", "(epsilon, delta)", "limit", "mu^2", "limit", "pure epsilon", "limit")

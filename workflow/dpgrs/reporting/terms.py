@@ -10,7 +10,7 @@ from markupsafe import Markup, escape
 
 from dpgrs.methods.registry import METHODS
 from dpgrs.privacy.accounting.accountant import gdp_mu, right_share_of_terms
-from dpgrs.privacy.ledger.entries import Cost
+from dpgrs.privacy.accounting.charges import Cost
 from dpgrs.types import Accounting, Neighbours, Protection, Rows, Unit
 
 if TYPE_CHECKING:

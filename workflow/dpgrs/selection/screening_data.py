@@ -12,7 +12,7 @@ from dpgrs.genotypes.dosages import DOSAGE_STEP
 from dpgrs.linalg.attenuation import clip_slopes
 from dpgrs.linalg.coding import CALL_STEP, count_known
 from dpgrs.linalg.statistics import CodedRows, coded_rows, is_fractional, selected_haplotypes
-from dpgrs.privacy.noise.digests import InBlocks, data_digest
+from dpgrs.privacy.digests import InBlocks, data_digest
 from dpgrs.types import Rows
 
 if TYPE_CHECKING:

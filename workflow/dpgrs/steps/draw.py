@@ -16,8 +16,9 @@ from dpgrs.methods.covariate_mechanism import CovariateRegression
 from dpgrs.methods.labels import timed
 from dpgrs.methods.mechanisms import mechanism_named
 from dpgrs.methods.registry import METHODS
+from dpgrs.privacy.accounting.charges import Cost
 from dpgrs.privacy.ledger.charging import check, complete, release
-from dpgrs.privacy.ledger.entries import Account, Cost
+from dpgrs.privacy.ledger.entries import Account
 from dpgrs.privacy.ledger.ledger import Ledger
 from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.privacy.noise.study_key import load_study_key

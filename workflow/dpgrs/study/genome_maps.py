@@ -13,7 +13,7 @@ from dpgrs.genotypes.bits import unpack
 from dpgrs.genotypes.dosages import STEPS_PER_ALLELE
 from dpgrs.io.replicates import load_labelled
 from dpgrs.linalg.genome_map import DOSAGE_STEP, ChromosomeMap, GenomeMap, ScoreVariances, chromosome_of
-from dpgrs.privacy.noise.digests import json_digest
+from dpgrs.privacy.digests import json_digest
 
 if TYPE_CHECKING:
     from dpgrs.io.replicates import Labelled

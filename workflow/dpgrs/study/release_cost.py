@@ -18,10 +18,11 @@ from dpgrs.methods.mechanisms import mechanism_named, mechanism_of
 from dpgrs.methods.registry import METHODS
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.privacy.accounting.accountant import MARGIN, gdp_epsilon, split_budget
+from dpgrs.privacy.accounting.charges import Cost
 from dpgrs.privacy.accounting.events import MECHANISM_VERSION, GaussianEvent
 from dpgrs.privacy.accounting.exact_numbers import exact_text
-from dpgrs.privacy.ledger.entries import Account, Cost, Request
-from dpgrs.privacy.ledger.hash_chain import digest
+from dpgrs.privacy.digests import digest
+from dpgrs.privacy.ledger.entries import Account, Request
 from dpgrs.privacy.noise.claims import scale_above
 from dpgrs.study.fit_identity import fit_identity, fit_settings
 from dpgrs.study.identity import ACCURACY, identify_accuracy, identify_part, public_identity

@@ -12,8 +12,8 @@ from dpgrs.io.replicates import load_labelled
 from dpgrs.linalg.linear_fit import LinearFit
 from dpgrs.methods.mechanisms import drawn_names, mechanism_of_file, request_of
 from dpgrs.privacy.accounting.events import event_of
+from dpgrs.privacy.digests import digest
 from dpgrs.privacy.ledger.entries import Account
-from dpgrs.privacy.ledger.hash_chain import digest
 from dpgrs.study.fit_identity import exact_values
 
 if TYPE_CHECKING:

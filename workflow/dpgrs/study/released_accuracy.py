@@ -13,9 +13,8 @@ from dpgrs.evaluation.private_metrics import AccuracyRequest, measure
 from dpgrs.io.replicates import load_labelled
 from dpgrs.linalg.norms import budget_groups
 from dpgrs.privacy.accounting.exact_numbers import exact_text, text_above
-from dpgrs.privacy.ledger.hash_chain import digest
+from dpgrs.privacy.digests import digest, statistic_digest
 from dpgrs.privacy.noise.claims import scale_above
-from dpgrs.privacy.noise.sources import statistic_digest
 from dpgrs.statement.words import decimal_text
 from dpgrs.study.fit_identity import weights_origin
 from dpgrs.study.released import claimed_draws

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from dpgrs.errors import DpgrsError
 from dpgrs.io.files import file_digests
 from dpgrs.io.json_files import read_json
+from dpgrs.privacy.accounting.charges import Cost
 from dpgrs.privacy.ledger.caps import strict_budget
-from dpgrs.privacy.ledger.entries import Cost
 from dpgrs.privacy.ledger.ledger import Book, Ledger, cost_to, shown_delta, shown_epsilon
 from dpgrs.study.made_by import ALL_ANEW, require_made_by
 from dpgrs.study.people_terms import n_copies

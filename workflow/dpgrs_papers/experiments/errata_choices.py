@@ -8,7 +8,7 @@ from scipy.special import expit
 from scipy.stats import kendalltau
 
 from dpgrs.genotypes.bits import pack
-from dpgrs.privacy.noise.digests import data_digest
+from dpgrs.privacy.digests import data_digest
 from dpgrs.selection.dp_kendall import KendallRequest, genotype_pairs, private_kendall
 from dpgrs.types import Rows, Unit
 from dpgrs_papers.experiments.errata_defect import Defect, loss_of_chances

@@ -9,7 +9,7 @@ from dpgrs.linalg.statistics import gram
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.reusecov import private_gram
 from dpgrs.privacy.accounting.accountant import gdp_epsilon, gdp_mu
-from dpgrs.privacy.noise.digests import data_digest
+from dpgrs.privacy.digests import data_digest
 from dpgrs.privacy.sensitivity import Sensitivity
 from dpgrs.types import Neighbours, Unit
 from dpgrs_papers.experiments.errata_defect import Defect

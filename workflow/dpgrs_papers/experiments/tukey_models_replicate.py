@@ -8,8 +8,8 @@ from dpgrs.evaluation.metrics import r_squared
 from dpgrs.methods.adassp import CAUTION, FAILURE
 from dpgrs.methods.chosen_exactly import least_squares
 from dpgrs.privacy.accounting.accountant import split_budget
+from dpgrs.privacy.digests import data_digest
 from dpgrs.privacy.noise.depth_sampler import DepthRegions
-from dpgrs.privacy.noise.digests import data_digest
 from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.privacy.sensitivity import Sensitivity
 from dpgrs.public_random import generator

@@ -9,7 +9,7 @@ import pandas as pd
 
 from dpgrs.genotypes.dosages import DOSAGE_STEP
 from dpgrs.methods.chosen_exactly import least_squares
-from dpgrs.privacy.noise.digests import data_digest
+from dpgrs.privacy.digests import data_digest
 from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.public_random import generator
 from dpgrs.reporting.rendering import Drawing

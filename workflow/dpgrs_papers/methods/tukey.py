@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpgrs.errors import UsageError, require_domains
+from dpgrs.privacy.digests import data_digest
 from dpgrs.privacy.noise.depth_sampler import DepthRegions
-from dpgrs.privacy.noise.digests import data_digest
 from dpgrs.privacy.sensitivity import Sensitivity
 from dpgrs.types import Neighbours, Unit
 from dpgrs_papers.methods.lower_count import private_lower_count

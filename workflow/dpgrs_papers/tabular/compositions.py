@@ -20,7 +20,7 @@ import numpy as np
 
 from dpgrs.errors import UsageError, require_domains
 from dpgrs.methods.chosen_exactly import with_intercept
-from dpgrs.privacy.noise.digests import data_digest
+from dpgrs.privacy.digests import data_digest
 from dpgrs.selection import registry as selectors
 from dpgrs.selection.dp_kendall import PAIRS, TablePairs
 from dpgrs.types import Neighbours, Rows, Selection

@@ -25,8 +25,8 @@ from dpgrs.methods.reusecov import NoisyStatistics, noisy_entries
 from dpgrs.methods.steered import SteeredRequest, private_steered_statistics, steering_of
 from dpgrs.privacy.audit.audit import HAPLOTYPE, PERSON, TWO_HAPLOTYPES, AuditCase, GaussianLoss
 from dpgrs.privacy.audit.parts import AuditedDraw, log_likelihood_ratio
+from dpgrs.privacy.digests import data_digest
 from dpgrs.privacy.noise.base import NoiseSource
-from dpgrs.privacy.noise.digests import data_digest
 from dpgrs.privacy.sensitivity import count_sensitivity
 from dpgrs.types import Accounting, Coding, Neighbours, Rows, Unit
 

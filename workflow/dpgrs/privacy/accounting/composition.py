@@ -26,8 +26,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from dpgrs.errors import UsageError
 from dpgrs.privacy.accounting.accountant import MARGIN, SMALLEST_DELTA, SMALLEST_MU, gdp_delta, gdp_epsilon
+from dpgrs.privacy.accounting.charges import Cost
 from dpgrs.privacy.accounting.exact_numbers import float_below, root_above
-from dpgrs.privacy.ledger.entries import Cost
 from dpgrs.types import Composition, Selection
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from functools import cached_property
 from typing import Any, ClassVar, NoReturn
 
 from dpgrs.errors import UsageError
+from dpgrs.privacy.accounting.charges import Charge, Cost, GaussianCharge, LaplaceCharge, PureCharge
 from dpgrs.privacy.accounting.exact_numbers import exact_text
-from dpgrs.privacy.ledger.entries import Charge, Cost, GaussianCharge, LaplaceCharge, PureCharge
 from dpgrs.privacy.noise.claims import scale_above
 from dpgrs.privacy.sensitivity import Sensitivity
 from dpgrs.types import Exactness, Selection

@@ -9,8 +9,9 @@ from fractions import Fraction
 
 from dpgrs.errors import UsageError
 from dpgrs.privacy.accounting.accountant import MARGIN
+from dpgrs.privacy.accounting.charges import Cost
 from dpgrs.privacy.accounting.exact_numbers import exact_text, shown_above
-from dpgrs.privacy.ledger.entries import Account, Budget, Cost
+from dpgrs.privacy.ledger.entries import Account, Budget
 
 LARGEST_EPSILON, LARGEST_DELTA = 20, Fraction(1, 10_000)
 # A delta is small beside one over the number of people if it is at most this part of it.

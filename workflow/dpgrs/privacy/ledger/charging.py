@@ -10,9 +10,10 @@ from itertools import chain
 from typing import Any, TypeVar
 
 from dpgrs.errors import DpgrsError
+from dpgrs.privacy.accounting.charges import Cost
 from dpgrs.privacy.accounting.events import MECHANISM_VERSION
-from dpgrs.privacy.ledger.entries import Account, Cost
-from dpgrs.privacy.ledger.hash_chain import digest
+from dpgrs.privacy.digests import digest
+from dpgrs.privacy.ledger.entries import Account
 from dpgrs.privacy.ledger.ledger import Ledger, Order
 from dpgrs.privacy.noise.base import NoiseSource
 from dpgrs.privacy.noise.sources import Draw, Rehearsal, ReleaseNoise, RequestPart

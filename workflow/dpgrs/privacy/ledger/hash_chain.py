@@ -8,7 +8,6 @@ is damage or tampering.
 """
 
 import fcntl
-import hashlib
 import json
 import os
 import stat
@@ -20,26 +19,13 @@ from pathlib import Path
 from typing import Any
 
 from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.privacy.digests import canonical, digest
 from dpgrs.privacy.private_folders import OPEN_TO_OTHERS
 
 GENESIS = "0" * 64
 # Fields that the chain itself adds to an entry.
 OWN_FIELDS = {"number", "time", "previous", "hash"}
 Entry = dict[str, Any]  # JSON values
-
-
-def canonical(value: Any) -> bytes:
-    """Return the one JSON text of a value: keys sorted, no spaces, UTF-8.
-
-    NaN, infinity and text that is not Unicode raise a ValueError.
-    """
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-    return text.encode()
-
-
-def digest(value: Any) -> str:
-    """Return the SHA-256 of the canonical JSON of a value, in hexadecimal."""
-    return hashlib.sha256(canonical(value)).hexdigest()
 
 
 def head_path(path: str | os.PathLike[str]) -> Path:

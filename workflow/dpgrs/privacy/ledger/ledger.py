@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.privacy.accounting.charges import Charge, Cost
 from dpgrs.privacy.accounting.exact_numbers import shown_above, text_above, text_below
 from dpgrs.privacy.ledger.caps import require_caps
-from dpgrs.privacy.ledger.entries import Account, Budget, Charge, Cost, Request, make_budget
+from dpgrs.privacy.ledger.entries import Account, Budget, Request, make_budget
 from dpgrs.privacy.ledger.hash_chain import Entry, appending_to, creating_chain, reading_chain
 from dpgrs.privacy.noise.study_key import StudyKey
 from dpgrs.privacy.private_folders import require_private_place

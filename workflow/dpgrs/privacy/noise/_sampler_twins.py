@@ -12,9 +12,6 @@ from typing import Protocol
 import numpy as np
 
 DIGIT_BITS = 31
-# Of normal and Laplace noise: here about one draw in 1,600 needs its slow twin, and twice as many for each
-# further factor of 2.
-LARGEST_SCALE = 2**48
 
 HALVED = Fraction(1, 2)
 

@@ -15,9 +15,9 @@ from dpgrs.privacy.accounting.events import (
     LaplaceEvent,
     SubsetEvent,
 )
+from dpgrs.privacy.digests import json_digest, statistic_digest
 from dpgrs.privacy.noise.claims import scale_of
 from dpgrs.privacy.noise.depth_noise import DeepNoise
-from dpgrs.privacy.noise.digests import json_digest, statistic_digest
 from dpgrs.privacy.noise.rounds import Rounds, answered, exact_scores, on_grid
 from dpgrs.privacy.sensitivity import Sensitivity
 from dpgrs.types import Selection

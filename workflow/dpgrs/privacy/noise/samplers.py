@@ -14,7 +14,8 @@ import numpy as np
 from dpgrs.errors import UsageError
 from dpgrs.privacy.noise import _sampler_kernels as kernels
 from dpgrs.privacy.noise import _sampler_twins as twins
-from dpgrs.privacy.noise._sampler_twins import LARGEST_SCALE, WordStream
+from dpgrs.privacy.noise._sampler_twins import WordStream
+from dpgrs.privacy.noise.claims import LARGEST_SCALE
 
 LARGEST_CHOICE = 2**31
 Exact = int | Fraction

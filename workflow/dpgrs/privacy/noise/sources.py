@@ -26,11 +26,10 @@ from dpgrs.privacy.accounting.events import (
     LaplaceEvent,
     SubsetEvent,
 )
-from dpgrs.privacy.ledger.hash_chain import canonical
+from dpgrs.privacy.digests import canonical, data_digest, json_digest, statistic_digest
 from dpgrs.privacy.noise.base import Additive, Choice, NoiseSource
 from dpgrs.privacy.noise.canonical_lipschitz import certified_set, seeded_set
 from dpgrs.privacy.noise.depth_sampler import certified_deep_point
-from dpgrs.privacy.noise.digests import data_digest, json_digest, statistic_digest
 from dpgrs.privacy.noise.rounds import Rounds, in_rounds
 from dpgrs.privacy.noise.stream import KeyStream
 from dpgrs.privacy.noise.study_key import StudyKey

@@ -24,7 +24,7 @@ from dpgrs.privacy.audit.audit import (
     PureLoss,
     RangeLoss,
 )
-from dpgrs.privacy.noise.digests import data_digest
+from dpgrs.privacy.digests import data_digest
 from dpgrs.selection.dp_kendall import KendallRequest, TablePairs, genotype_pairs, private_kendall
 from dpgrs.selection.kendall_rounds import RoundScores
 from dpgrs.types import Neighbours, PairKernel, Rows, Selection, Unit

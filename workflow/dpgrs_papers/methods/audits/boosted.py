@@ -9,7 +9,7 @@ import numpy as np
 from dpgrs.methods.audits.sums import DELTA, EPSILON, TERMS
 from dpgrs.privacy.audit.audit import AuditCase, GaussianLoss
 from dpgrs.privacy.audit.parts import log_likelihood_ratio, parts_of
-from dpgrs.privacy.noise.digests import data_digest
+from dpgrs.privacy.digests import data_digest
 from dpgrs.types import Accounting, Neighbours, Rows, Unit
 from dpgrs_papers.methods.audits.tukey import ExactRows
 from dpgrs_papers.methods.boosted_adassp import (

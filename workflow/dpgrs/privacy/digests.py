@@ -1,4 +1,4 @@
-"""Digests of data and of terms, which key noise and identify what is made with public files."""
+"""Digests of data and of terms, which key noise, chain a ledger and identify what is released."""
 
 import hashlib
 import json
@@ -6,6 +6,20 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
+
+
+def canonical(value: Any) -> bytes:
+    """Return the one JSON text of a value: keys sorted, no spaces, UTF-8.
+
+    NaN, infinity and text that is not Unicode raise a ValueError.
+    """
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return text.encode()
+
+
+def digest(value: Any) -> str:
+    """Return the SHA-256 of the canonical JSON of a value, in hexadecimal."""
+    return hashlib.sha256(canonical(value)).hexdigest()
 
 
 def statistic_digest(statistic: np.ndarray) -> str:

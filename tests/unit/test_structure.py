@@ -56,6 +56,18 @@ MOST_AT_ROOT = 8
 # What the check of a bundle runs beside its own room and statements, and the lines of all.
 OUTSIDE_OF_VERIFY = {"errors.py", "fit_keys.py", "plugins.py", "types.py"}
 MOST_TO_TRUST = 5500
+# Lines of the package that a step runs beside the rows of registries; the aims are 12,000 and 9,000.
+MOST_OF_STEP = {"draw": 23_700, "fit_weights": 13_600}
+# Rooms of which such a step runs nothing: readers of genotype files, pages, checks, simulation.
+APART_FROM_STEPS = (
+    "io/vcf/",
+    "io/plink/",
+    "io/bgen/",
+    "fetching/",
+    "preflight/",
+    "reporting/",
+    "simulation/",
+)
 # Public seeded draws, noise, and the secret key that noise will hang on.
 RANDOM_DOORS = {"public_random.py", "privacy/noise/sources.py", "privacy/noise/study_key.py"}
 # Rooms and modules whose functions have types in annotations, and prose of a line or a few.
@@ -176,6 +188,14 @@ def test_verify__what_checks_a_bundle_trusts_nothing_that_makes_one():
     others = {name_of(file) for file in reached if not name_of(file).startswith(("verify/", "statement/"))}
     assert others == OUTSIDE_OF_VERIFY
     assert sum(len(file.read_text().splitlines()) for file in reached) <= MOST_TO_TRUST
+
+
+@pytest.mark.parametrize("step", MOST_OF_STEP)
+def test_steps__what_draws_and_fits_runs_little_beside_its_subject(step):
+    """So that few updates rerun them, and a reader has less to know."""
+    reached = reached_files(PACKAGE / "steps" / f"{step}.py", but=set())
+    assert [name_of(file) for file in reached if name_of(file).startswith(APART_FROM_STEPS)] == []
+    assert sum(len(file.read_text().splitlines()) for file in reached) <= MOST_OF_STEP[step]
 
 
 def test_rooms__the_root_holds_what_every_room_needs_alone():

@@ -19,8 +19,7 @@ from dpgrs.privacy.ledger.charging import orders_of
 from dpgrs.privacy.noise.claims import scale_of
 from dpgrs.privacy.noise.sources import Rehearsal
 from dpgrs.study.exact_statistics import exact_statistics
-from dpgrs.study.fit_identity import weights_origin
-from dpgrs.study.identity import fit_settings
+from dpgrs.study.fit_identity import fit_settings, weights_origin
 from dpgrs.study.release_cost import later_cost
 from dpgrs.study.requests import requests_of
 from dpgrs.study.training_data import TrainingData

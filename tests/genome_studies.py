@@ -16,7 +16,7 @@ from dpgrs.linalg.genome_map import (
     LdBlock,
     chromosome_arrays,
 )
-from dpgrs.methods.genome_mechanism import map_terms
+from dpgrs.methods.genome_sums import map_terms
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.study.genome_maps import map_label, people_digest, stored_maps
 from dpgrs.study.genome_people import (

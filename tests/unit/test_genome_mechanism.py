@@ -19,17 +19,17 @@ from dpgrs.linalg.genome_moments import (
 )
 from dpgrs.linalg.genome_sums import ChromosomeSums
 from dpgrs.methods.fits import FitTerms
-from dpgrs.methods.genome_mechanism import (
+from dpgrs.methods.genome_mechanism import GenomeStatistics, genome_slopes, genome_weights
+from dpgrs.methods.genome_moments import joint_moment_norm
+from dpgrs.methods.genome_sums import (
+    LARGEST_JOINT_NORM,
     ROW_NORM,
-    GenomeStatistics,
+    GenomeRequest,
     genome_request,
-    genome_slopes,
-    genome_weights,
     map_terms,
+    public_digest,
     sensitivity_factor,
 )
-from dpgrs.methods.genome_moments import LARGEST_JOINT_NORM, joint_moment_norm
-from dpgrs.methods.genome_sums import GenomeRequest, public_digest
 from dpgrs.methods.public_effects import PublicEffects
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.reusecov import NoisyStatistics

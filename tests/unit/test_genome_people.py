@@ -14,7 +14,7 @@ from dpgrs.io.replicates import save_labelled
 from dpgrs.linalg.genome_moments import chromosome_moments
 from dpgrs.linalg.genome_prior import HERITABILITY
 from dpgrs.linalg.genome_sums import SUM_STEP, exact_sums
-from dpgrs.methods.genome_mechanism import map_terms
+from dpgrs.methods.genome_sums import map_terms
 from dpgrs.planning.public_variants import planned_variants
 from dpgrs.steps.sum_genome import sum_genome
 from dpgrs.study import genome_maps, genome_people, public_panel

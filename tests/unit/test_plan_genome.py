@@ -18,7 +18,7 @@ from dpgrs.linalg.genome_prior import (
     steered_noise,
 )
 from dpgrs.methods.genome_fit import blup_effects, fit_variances, genome_entries
-from dpgrs.methods.genome_mechanism import map_terms
+from dpgrs.methods.genome_sums import map_terms
 from dpgrs.methods.planning import expected_genome_fit
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.planning.ld_spectrum import assumed_spectrum

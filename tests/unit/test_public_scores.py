@@ -16,8 +16,8 @@ from dpgrs.linalg.genome_prior import genome_map, residual_deviation, steered_no
 from dpgrs.linalg.genome_sums import ROW_STEP, chromosome_scores, less_scores, require_exact_scores
 from dpgrs.methods.fits import FitTerms
 from dpgrs.methods.genome_fit import blup_effects, fit_variances, genome_entries, variant_weights
-from dpgrs.methods.genome_mechanism import ROW_NORM, genome_slopes, genome_weights, map_terms
-from dpgrs.methods.genome_sums import GenomeRequest
+from dpgrs.methods.genome_mechanism import genome_slopes, genome_weights
+from dpgrs.methods.genome_sums import ROW_NORM, GenomeRequest, map_terms
 from dpgrs.methods.planning import expected_genome_fit
 from dpgrs.methods.public_effects import PublicEffects
 from dpgrs.methods.public_scores import MOST_EXPLAINED, public_scores, with_public_scores

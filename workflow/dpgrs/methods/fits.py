@@ -41,7 +41,7 @@ class FitTerms:
     is_joint: bool = False
     # Dict of number of variants to PublicLd, for fits on public linkage disequilibrium.
     ld: dict = field(default_factory=dict)
-    # Function of `dpgrs.methods.genome_mechanism.map_terms` that returns the GenomeMap, for fits of genomes.
+    # Function of `dpgrs.methods.genome_sums.map_terms` that returns the GenomeMap, for fits of genomes.
     genome: Callable[[Mapping[str, Any]], Any] | None = None
     # Function of a GenomeMap and the weights of each chromosome, (n_rows, n_variants), that returns the
     # ScoreVariances among the people of its panel, for fits of genomes.

@@ -4,10 +4,8 @@ Second moments of rows within LD blocks are drawn beside the count, where a requ
 map is made for one request (`map_terms`), as the noise steers it. Its fit is `dpgrs.methods.genome_stack`.
 """
 
-import math
 from collections.abc import Sequence
-from dataclasses import asdict, replace
-from functools import lru_cache
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -24,14 +22,17 @@ from dpgrs.linalg.norms import budget_groups
 from dpgrs.methods.fits import FitTerms
 from dpgrs.methods.genome_cohort_ld import with_cohort_ld
 from dpgrs.methods.genome_fit import GenomeEffects, GenomeEntries, genome_entries, variant_weights
-from dpgrs.methods.genome_moments import (
-    LARGEST_JOINT_NORM,
-    joint_moment_norm,
-    private_genome_moments,
-)
+from dpgrs.methods.genome_moments import joint_moment_norm, private_genome_moments
 from dpgrs.methods.genome_public import public_entries, with_public_entries
 from dpgrs.methods.genome_shared import shared_causes
-from dpgrs.methods.genome_sums import MOST_ENTRIES, GenomeRequest, private_genome_sums, public_digest
+from dpgrs.methods.genome_sums import (
+    MOST_ENTRIES,
+    GenomeRequest,
+    genome_request,
+    map_terms,
+    private_genome_sums,
+    public_digest,
+)
 from dpgrs.methods.public_scores import with_public_scores
 from dpgrs.methods.reusecov import (
     NoisyStatistics,
@@ -40,45 +41,12 @@ from dpgrs.methods.reusecov import (
     require_counts,
 )
 from dpgrs.methods.sum_mechanisms import SharedStatistics
-from dpgrs.types import Coding, Neighbours
 
 if TYPE_CHECKING:
     from dpgrs.config.study import StudyConfig
     from dpgrs.methods.requests import PrivacyRequest
     from dpgrs.privacy.noise.base import NoiseSource
     from dpgrs.study.training_data import TrainingData
-
-
-# R: the squares of the chromosomes' norms add up to 1, but for roundings.
-ROW_NORM = 1 + 2.0**-40
-
-
-def map_terms(request: "PrivacyRequest") -> dict[str, Any]:
-    """Return the terms of a request on which its public map depends, as JSON values."""
-    planned = genome_request(request)
-    return {
-        "n_variants": planned.n_variants,
-        "n_outcomes": planned.n_outcomes,
-        "neighbours": str(planned.neighbours),
-        "mu": float(planned.budget["cross"]),
-    }
-
-
-def sensitivity_factor(neighbours: str) -> float:
-    """Return the sensitivity of the sums in units of the norms of a row: 2 where another row replaces it."""
-    return 1.0 if Neighbours(neighbours) == Neighbours.ADD_REMOVE else 2.0
-
-
-@lru_cache(maxsize=256)
-def genome_request(request: "PrivacyRequest") -> GenomeRequest:
-    """Return a GenomeRequest as far as it is known before there is a map: at most a direction a variant."""
-    if isinstance(request, GenomeRequest):
-        return request
-    norms = {"coding": Coding.FREQUENCY, "row_norm": ROW_NORM}
-    norms["outcome_norm"] = request.outcome_norm or math.sqrt(request.n_outcomes)
-    if request.ld_share is not None:
-        norms["moment_norm"] = LARGEST_JOINT_NORM
-    return GenomeRequest(**asdict(request) | norms, n_directions=request.n_variants)
 
 
 class GenomeStatistics(SharedStatistics):

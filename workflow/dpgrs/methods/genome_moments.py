@@ -10,7 +10,6 @@ from dpgrs.errors import UsageError
 from dpgrs.linalg.genome_map import GenomeMap
 from dpgrs.linalg.genome_moments import (
     MOMENT_STEP,
-    SLACK,
     ChromosomeMoments,
     moment_norm,
     moment_weights,
@@ -22,10 +21,6 @@ from dpgrs.privacy.accounting.exact_numbers import root_above
 if TYPE_CHECKING:
     from dpgrs.privacy.accounting.events import GaussianEvent
     from dpgrs.privacy.noise.base import NoiseSource
-
-
-# D of any map is below: shares add up to 1, hence the sum of D_c^2 is at most 3 SLACK^2.
-LARGEST_JOINT_NORM = 2 * SLACK
 
 
 def joint_moment_norm(genome: GenomeMap) -> float:

@@ -3,29 +3,34 @@
 Chromosomes are summed one by one (`dpgrs.linalg.genome_sums`), and all are drawn together.
 """
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dpgrs.errors import UsageError
 from dpgrs.linalg.genome_map import GenomeMap
-from dpgrs.linalg.genome_moments import PRODUCT_WEIGHT, SQUARE_WEIGHT
+from dpgrs.linalg.genome_moments import PRODUCT_WEIGHT, SLACK, SQUARE_WEIGHT
 from dpgrs.linalg.genome_sums import SUM_STEP, ChromosomeSums
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.privacy.accounting.accountant import split_mu
 from dpgrs.privacy.digests import data_digest, json_digest
 from dpgrs.privacy.sensitivity import Sensitivity, genome_moments_sensitivity, genome_sensitivity
-from dpgrs.types import Protection
+from dpgrs.types import Coding, Neighbours, Protection
 
 if TYPE_CHECKING:
     from dpgrs.privacy.accounting.events import GaussianEvent
     from dpgrs.privacy.noise.base import NoiseSource
 
 MOST_ENTRIES = 10**8  # of S, that fit into memory with their noise
+# R: the squares of the chromosomes' norms add up to 1, but for roundings.
+ROW_NORM = 1 + 2.0**-40
+# D of any map is below: shares add up to 1, hence the sum of D_c^2 is at most 3 SLACK^2.
+LARGEST_JOINT_NORM = 2 * SLACK
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,6 +96,34 @@ class GenomeRequest(PrivacyRequest):
     @property
     def cross_step(self) -> float:
         return SUM_STEP
+
+
+def map_terms(request: "PrivacyRequest") -> dict[str, Any]:
+    """Return the terms of a request on which its public map depends, as JSON values."""
+    planned = genome_request(request)
+    return {
+        "n_variants": planned.n_variants,
+        "n_outcomes": planned.n_outcomes,
+        "neighbours": str(planned.neighbours),
+        "mu": float(planned.budget["cross"]),
+    }
+
+
+def sensitivity_factor(neighbours: str) -> float:
+    """Return the sensitivity of the sums in units of the norms of a row: 2 where another row replaces it."""
+    return 1.0 if Neighbours(neighbours) == Neighbours.ADD_REMOVE else 2.0
+
+
+@lru_cache(maxsize=256)
+def genome_request(request: "PrivacyRequest") -> GenomeRequest:
+    """Return a GenomeRequest as far as it is known before there is a map: at most a direction a variant."""
+    if isinstance(request, GenomeRequest):
+        return request
+    norms = {"coding": Coding.FREQUENCY, "row_norm": ROW_NORM}
+    norms["outcome_norm"] = request.outcome_norm or math.sqrt(request.n_outcomes)
+    if request.ld_share is not None:
+        norms["moment_norm"] = LARGEST_JOINT_NORM
+    return GenomeRequest(**asdict(request) | norms, n_directions=request.n_variants)
 
 
 def public_digest(map_digest: str, *, n: float, covariate_effects: np.ndarray | None = None) -> str:

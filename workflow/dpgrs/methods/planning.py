@@ -14,7 +14,7 @@ import numpy as np
 
 from dpgrs.linalg import genome_prior
 from dpgrs.linalg.linear_fit import centred_gram, ridge_weights
-from dpgrs.methods.genome_mechanism import map_terms, sensitivity_factor
+from dpgrs.methods.genome_sums import map_terms, sensitivity_factor
 from dpgrs.methods.mechanisms import mechanism_of
 from dpgrs.methods.registry import METHODS
 from dpgrs.methods.synthetic_cohort import (

@@ -11,7 +11,7 @@ from dpgrs.io.files import file_digest, replacing, written_digest
 from dpgrs.io.json_files import read_json
 from dpgrs.io.sites import read_chosen_sites
 from dpgrs.io.tables.outcome_loadings import read_outcome_loadings
-from dpgrs.methods.genome_mechanism import map_terms
+from dpgrs.methods.genome_sums import map_terms
 from dpgrs.methods.mechanisms import drawn_names, mechanism_of_file, request_of
 from dpgrs.privacy.ledger.ledger import Book, Ledger
 from dpgrs.release.audits import summarise_audits

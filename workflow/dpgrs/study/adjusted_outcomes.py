@@ -15,8 +15,8 @@ from dpgrs.linalg.covariate_regression import (
     with_intercept,
 )
 from dpgrs.methods.covariate_mechanism import CovariateRegression
-from dpgrs.methods.genome_mechanism import map_terms
 from dpgrs.methods.genome_moments import private_genome_moments
+from dpgrs.methods.genome_sums import map_terms
 from dpgrs.privacy.ledger.charging import require_unchanged
 from dpgrs.study.exact_statistics import exact_statistics
 from dpgrs.study.genome_people import people_moments, sums_digest

@@ -4,7 +4,7 @@ import pytest
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.genotypes.bits import pack, unpack
 from dpgrs.io.genotype_files import genotype_header, genotype_reader
-from dpgrs.io.plink.plink import PlinkReader, has_provisional_ref
+from dpgrs.io.plink.plink import Reader, has_provisional_ref
 from dpgrs.io.plink.tables import read_samples
 from plink_sets import ALLELES, BIM, FAM, PSAM, PVAR, write_bed, write_lines, write_pgen
 
@@ -71,7 +71,7 @@ def test_reader__no_phase_for_haplotypes(tmp_path):
 
 def test_reader__raise_on_phased(tmp_path):
     with pytest.raises(UsageError, match="must be one of required, any, got no"):
-        PlinkReader(genotype_header(write_bed(tmp_path / "a")), "1", phased="no")
+        Reader(genotype_header(write_bed(tmp_path / "a")), "1", phased="no")
 
 
 @pytest.mark.parametrize(

@@ -41,17 +41,13 @@ class Vcf:
         """Return the VcfHeader."""
         return read_header(path)
 
-    def reader(
-        self, header: VcfHeader, chromosome: str | None, *, n_threads: int = N_THREADS, **options: Any
-    ) -> Any:
-        """Return the reader of a chromosome of the file with this header."""
-        return ContigReader(header, chromosome, n_threads=n_threads, **options)
+    def reader(self, header: VcfHeader, contig: Any, *, n_threads: int = N_THREADS, **options: Any) -> Any:
+        """Return the reader of a chromosome of the file with this header.
 
-    def whole_reader(self, header: VcfHeader, contigs: Collection[str], **options: Any) -> ContigReader:
-        """Return a reader of all these contigs in the order of the file, if the format lists no variants."""
-        from dpgrs.io.vcf.whole import WholeReader
-
-        return WholeReader(header, contigs, **options)
+        A frozenset gives a reader of several contigs, named without ``chr``, in the order of the file, if the
+        format lists no variants.
+        """
+        return ContigReader(header, contig, n_threads=n_threads, **options)
 
     def to_vcf(self, path: Path, chromosome: str) -> str | None:
         """Return a command that writes a chromosome as a VCF, or None for a VCF."""
@@ -102,27 +98,39 @@ class Bcf(Vcf):
     def header(self, path: Path) -> VcfHeader:
         return read_bcf_header(path)
 
-    def reader(
-        self, header: VcfHeader, chromosome: str | None, *, n_threads: int = N_THREADS, **options: Any
-    ) -> Any:
-        return BcfReader(header, chromosome, **options)
-
-    def whole_reader(self, header: VcfHeader, contigs: Collection[str], **options: Any) -> ContigReader:
-        from dpgrs.io.vcf.whole import WholeBcfReader
-
-        return WholeBcfReader(header, contigs, **options)
+    def reader(self, header: VcfHeader, contig: Any, *, n_threads: int = N_THREADS, **options: Any) -> Any:
+        return BcfReader(header, contig, **options)
 
     def _first_line(self, path: Path) -> bytes | None:
         return first_bcf_line(path)
 
 
-class Plink(Vcf):
+class Listed(Vcf):
+    """A format that lists its variants apart from their calls."""
+
+    is_listed = True
+    _module: Any  # its reader
+
+    def header(self, path: Path) -> VcfHeader:
+        return self._module.read_header(path)
+
+    def reader(self, header: VcfHeader, contig: Any, *, n_threads: int = N_THREADS, **options: Any) -> Any:
+        return self._module.Reader(header, contig, **options)
+
+    def first_site(self, path: Path) -> tuple[str, int] | None:
+        return self._module.first_site(path)
+
+    def has_provisional_ref(self, path: Path) -> bool:
+        return self._module.has_provisional_ref(path)
+
+
+class Plink(Listed):
     """The ``.pgen`` or ``.bed`` of a set of PLINK files."""
 
-    source, words, endings, is_listed = "plink", "a .bed or .pgen", PLINK_ENDINGS, True
+    source, words, endings = "plink", "a .bed or .pgen", PLINK_ENDINGS
 
     @property
-    def _plink(self) -> Any:
+    def _module(self) -> Any:
         from dpgrs.io.plink import plink  # brings pandas, which takes 0.2 s; a VCF does without
 
         return plink
@@ -130,44 +138,30 @@ class Plink(Vcf):
     def files(self, path: Path) -> list[Path]:
         return list(plink_files(path))
 
-    def header(self, path: Path) -> VcfHeader:
-        return self._plink.read_plink_header(path)
-
-    def reader(
-        self, header: VcfHeader, chromosome: str | None, *, n_threads: int = N_THREADS, **options: Any
-    ) -> Any:
-        return self._plink.PlinkReader(header, chromosome, **options)
-
     def to_vcf(self, path: Path, chromosome: str) -> str:
         kind = "bfile" if path.suffix == ".bed" else "pfile"
         return f"plink2 --{kind} {path.with_suffix('')} --chr {chromosome} --export vcf id-paste=iid"
 
-    def first_site(self, path: Path) -> tuple[str, int] | None:
-        return self._plink.first_plink_site(path)
-
-    def has_provisional_ref(self, path: Path) -> bool:
-        return self._plink.has_provisional_ref(path)
-
     def require_phase(self, path: Path, contig: str) -> None:
-        self._plink.require_phase(path, contig)
+        self._module.require_phase(path, contig)
 
     def may_have_dosages(self, path: Path) -> bool:
         return path.suffix != ".bed"
 
     def sites(self, path: Path, chromosomes: Collection[str]) -> "tuple[Path, pd.DataFrame]":
-        return plink_files(path).variants, self._plink.read_plink_sites(path, chromosomes)
+        return plink_files(path).variants, self._module.read_sites(path, chromosomes)
 
     def n_sites(self, path: Path, n_people: int) -> int:
         return plink_files(path).variants.stat().st_size // SITE_BYTES
 
 
-class Bgen(Vcf):
+class Bgen(Listed):
     """BGEN 1.2 and 1.3."""
 
-    source, words, endings, is_listed = "bgen", "a .bgen", (".bgen",), True
+    source, words, endings = "bgen", "a .bgen", (".bgen",)
 
     @property
-    def _bgen(self) -> Any:
+    def _module(self) -> Any:
         from dpgrs.io.bgen import bgen
 
         return bgen
@@ -176,65 +170,34 @@ class Bgen(Vcf):
         table = sample_table(path)
         return [path] if table is None else [path, table]
 
-    def header(self, path: Path) -> VcfHeader:
-        return self._bgen.read_header(path)
-
-    def reader(
-        self, header: VcfHeader, chromosome: str | None, *, n_threads: int = N_THREADS, **options: Any
-    ) -> Any:
-        return self._bgen.BgenReader(header, chromosome, **options)
-
     def to_vcf(self, path: Path, chromosome: str) -> str:
         samples = path.with_suffix(".sample")
         command = f"plink2 --bgen {path} ref-first --sample {samples} --chr {chromosome}"
         return f"{command} --export vcf id-paste=iid"
 
-    def first_site(self, path: Path) -> tuple[str, int] | None:
-        return self._bgen.first_site(path)
-
-    def has_provisional_ref(self, path: Path) -> bool:
-        return True  # the file does not state which allele is REF
-
     def require_phase(self, path: Path, contig: str) -> None:
-        self._bgen.require_phase(path)
+        self._module.require_phase(path)
 
     def n_sites(self, path: Path, n_people: int) -> int:
-        from dpgrs.io.bgen.blocks import read_bgen_header
-
-        return read_bgen_header(path).n_variants
+        return self._module.read_bgen_header(path).n_variants
 
 
-class VcfZarr(Vcf):
+class VcfZarr(Listed):
     """VCF Zarr, a folder or a zip of it."""
 
-    words, is_listed = "a VCF Zarr", True
-    endings = (".vcz", ".vcz.zip", ".vcf.zarr", ".vcf.zarr.zip")
+    words, endings = "a VCF Zarr", (".vcz", ".vcz.zip", ".vcf.zarr", ".vcf.zarr.zip")
 
     @property
-    def _vcf_zarr(self) -> Any:
+    def _module(self) -> Any:
         from dpgrs.io.vcf import vcf_zarr
 
         return vcf_zarr
 
-    def header(self, path: Path) -> VcfHeader:
-        return self._vcf_zarr.read_header(path)
-
-    def reader(
-        self, header: VcfHeader, chromosome: str | None, *, n_threads: int = N_THREADS, **options: Any
-    ) -> Any:
-        return self._vcf_zarr.VcfZarrReader(header, chromosome, **options)
-
     def to_vcf(self, path: Path, chromosome: str) -> str:
         return f"vcztools view -r {chromosome} {path}"
 
-    def first_site(self, path: Path) -> tuple[str, int] | None:
-        return self._vcf_zarr.first_site(path)
-
-    def has_provisional_ref(self, path: Path) -> bool:
-        return self._vcf_zarr.has_provisional_ref(path)
-
     def n_sites(self, path: Path, n_people: int) -> int:
-        return self._vcf_zarr.count_variants(path)
+        return self._module.count_variants(path)
 
 
 VCF, BCF, PLINK, BGEN, VCF_ZARR = Vcf(), Bcf(), Plink(), Bgen(), VcfZarr()

@@ -137,7 +137,7 @@ class Target:
             start = stop
 
     def _whole_pieces(self, form: Vcf, header: VcfHeader, contigs: Collection[str]) -> Iterator[Piece]:
-        reader = form.whole_reader(header, contigs, **self._options)
+        reader = form.reader(header, frozenset(contigs), **self._options)
         n_rows = min(max(4 * BATCH_BYTES // len(self.samples), FEWEST_ROWS), MOST_ROWS)
         waiting = None
         for batch in reader.batches(n_rows):

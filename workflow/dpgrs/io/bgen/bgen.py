@@ -68,27 +68,9 @@ def require_phase(path: Path) -> None:
         )
 
 
-class BgenReader(ListedReader):
-    """The variants of one contig of a BGEN; see `ListedReader`.
-
-    A call, or the allele of a haplotype, needs a probability of at least 0.9; else it is missing. The first
-    allele is REF, as most programs write it; nothing in the file says so, and REF is provisional.
-    """
-
-    def __init__(
-        self, header: VcfHeader, contig: str | None, *, phased: str = "required", **options: Any
-    ) -> None:
-        super().__init__(header, contig, phased=phased, **options)
-        if phased == "required":
-            require_phase(header.path)
-
-    @staticmethod
-    def has_provisional_ref(path: Path) -> bool:
-        return True
-
-    @staticmethod
-    def variants_of(header: VcfHeader) -> "_BgenVariants":
-        return _BgenVariants(header.path)
+def has_provisional_ref(path: Path) -> bool:
+    """Return True: a BGEN does not state which allele is REF."""
+    return True
 
 
 class _BgenVariants:
@@ -96,8 +78,9 @@ class _BgenVariants:
 
     calls_as_dosages = 0
 
-    def __init__(self, path: Path) -> None:
-        self._path, self._head = path, read_bgen_header(path)
+    def __init__(self, header: VcfHeader) -> None:
+        self._path = path = header.path
+        self._head = read_bgen_header(path)
         self._is_indexed = index_of(path) is not None
         if self._is_indexed:
             self._raw_contigs = _raw_contigs(path)
@@ -145,6 +128,24 @@ class _BgenVariants:
                 f"Index again: bgenix -index -clobber -g {self._path}"
             )
         return variants
+
+
+class Reader(ListedReader):
+    """The variants of one contig of a BGEN; see `ListedReader`.
+
+    A call, or the allele of a haplotype, needs a probability of at least 0.9; else it is missing. The first
+    allele is REF, as most programs write it; nothing in the file says so, and REF is provisional.
+    """
+
+    has_provisional_ref = staticmethod(has_provisional_ref)
+    variants_of = _BgenVariants
+
+    def __init__(
+        self, header: VcfHeader, contig: str | None, *, phased: str = "required", **options: Any
+    ) -> None:
+        super().__init__(header, contig, phased=phased, **options)
+        if phased == "required":
+            require_phase(header.path)
 
 
 def _raw_contigs(path: Path) -> list[str]:

@@ -39,7 +39,7 @@ _REF_KNOWN, _REF_BY_VARIANT = 1, 3
 _CALLS_ALONE, _DOSAGE_BITS = 2, 0x60
 
 
-def read_plink_header(path: Path | str) -> VcfHeader:
+def read_header(path: Path | str) -> VcfHeader:
     """Read the samples and contigs of a set of PLINK files, and check that its files belong together.
 
     The path leads to the ``.bed`` or ``.pgen``; the other two files lie beside it. Contigs are those that
@@ -97,7 +97,7 @@ def _pgen_blocks(path: Path) -> Iterator[tuple[bytes, bytes]]:
             yield types, file.read(-(-n // 8)) if has_flags else b""
 
 
-def first_plink_site(path: Path) -> tuple[str, int] | None:
+def first_site(path: Path) -> tuple[str, int] | None:
     """Return (contig, position) of the first variant of a set of PLINK files, or None if it has none."""
     table = read_variants(plink_files(path).variants, columns=("contig", "position"))
     if table.empty:
@@ -105,7 +105,7 @@ def first_plink_site(path: Path) -> tuple[str, int] | None:
     return table["contig"].iloc[0], int(_positions(path, table.iloc[:1])[0])
 
 
-def read_plink_sites(path: Path, chromosomes: Collection[str]) -> pd.DataFrame:
+def read_sites(path: Path, chromosomes: Collection[str]) -> pd.DataFrame:
     """Return contig, position (1-based, int) and id of variants on some chromosomes, in file order.
 
     It reads only the table of variants. Chromosomes are named with or without ``chr``.
@@ -115,40 +115,6 @@ def read_plink_sites(path: Path, chromosomes: Collection[str]) -> pd.DataFrame:
     contigs = [name for name in names if any(is_chromosome(name, chromosome) for chromosome in chromosomes)]
     table = table[table["contig"].isin(contigs)]
     return table.assign(position=_positions(path, table))
-
-
-class PlinkReader(ListedReader):
-    """The variants of one contig of a set of PLINK files; see `ListedReader`.
-
-    `haploid_calls` stays 0: PLINK writes a haploid call as a homozygous one. Phase is refused of a ``.bed``
-    and of a contig with haploid calls, and dosages of a ``.bed``.
-    """
-
-    def __init__(
-        self,
-        header: VcfHeader,
-        contig: str | None,
-        *,
-        phased: str = "required",
-        field: str = "GT",
-        **options: Any,
-    ) -> None:
-        super().__init__(header, contig, phased=phased, field=field, **options)
-        if field == "DS" and header.path.suffix == ".bed":
-            raise DpgrsError(
-                f"`{header.path}` has no dosages: PLINK 1 keeps none. Read its calls (`field: GT`), or give "
-                "a .pgen, VCF or BCF."
-            )
-        if phased == "required":
-            require_phase(header.path, contig)
-
-    @staticmethod
-    def has_provisional_ref(path: Path) -> bool:
-        return has_provisional_ref(path)
-
-    @staticmethod
-    def variants_of(header: VcfHeader) -> "_PlinkVariants":
-        return _PlinkVariants(header)
 
 
 class _PlinkVariants:
@@ -185,6 +151,35 @@ class _PlinkVariants:
 
     def counts(self) -> DosagesOf:
         return plink_counts(self._path, **self._sizes)
+
+
+class Reader(ListedReader):
+    """The variants of one contig of a set of PLINK files; see `ListedReader`.
+
+    `haploid_calls` stays 0: PLINK writes a haploid call as a homozygous one. Phase is refused of a ``.bed``
+    and of a contig with haploid calls, and dosages of a ``.bed``.
+    """
+
+    has_provisional_ref = staticmethod(has_provisional_ref)
+    variants_of = _PlinkVariants
+
+    def __init__(
+        self,
+        header: VcfHeader,
+        contig: str | None,
+        *,
+        phased: str = "required",
+        field: str = "GT",
+        **options: Any,
+    ) -> None:
+        super().__init__(header, contig, phased=phased, field=field, **options)
+        if field == "DS" and header.path.suffix == ".bed":
+            raise DpgrsError(
+                f"`{header.path}` has no dosages: PLINK 1 keeps none. Read its calls (`field: GT`), or give "
+                "a .pgen, VCF or BCF."
+            )
+        if phased == "required":
+            require_phase(header.path, contig)
 
 
 def require_phase(path: Path, contig: str) -> None:

@@ -10,11 +10,10 @@ import pysam
 import pysam.bcftools
 
 from dpgrs.errors import DpgrsError
-from dpgrs.io.chromosomes import is_chromosome
 from dpgrs.io.files import require_regular
 from dpgrs.io.vcf.blocks import BLOCK_BYTES
 from dpgrs.io.vcf.records import N_FIXED_COLUMNS, PHASE_OF_FIRST
-from dpgrs.io.vcf.text import COPY_AGAIN, find_index, match_contig, record_error
+from dpgrs.io.vcf.text import COPY_AGAIN, find_index, is_one_of, match_contig, record_error
 from dpgrs.io.vcf.vcf import ContigReader, VcfHeader, declared_contig, sample_ids
 
 
@@ -56,9 +55,10 @@ class BcfText:
     Lines have no numbers: a record is named by its contig and position.
     """
 
-    def __init__(self, path: Path, contig: str) -> None:
+    def __init__(self, path: Path, contig: str | frozenset[str]) -> None:
         self._path, self._contig = path, contig
-        self._counts = _indexed_contigs(path) if find_index(path) else None
+        has_index = isinstance(contig, str) and find_index(path)
+        self._counts = _indexed_contigs(path) if has_index else None
         self.is_indexed = self._counts is not None
         self._name = match_contig(path, contig, self._counts) if self.is_indexed else None
         self._seen = {}
@@ -80,7 +80,7 @@ class BcfText:
 
     def has(self, name: bytes) -> bool:
         """Return whether a name is a name of the contig."""
-        return is_chromosome(name.decode(errors="replace"), self._contig)
+        return is_one_of(name.decode(errors="replace"), self._contig)
 
     def record_error(self, number: int, line: bytes, problem: object) -> DpgrsError:
         """Return the error for a record, which has no number."""
@@ -88,6 +88,8 @@ class BcfText:
 
     def require_complete(self, names: Iterable[bytes], n_records: int) -> None:
         """Refuse what `dpgrs.io.vcf.text.ContigText.require_complete` refuses."""
+        if not isinstance(self._contig, str):
+            return
         if not self.is_indexed:
             match_contig(self._path, self._contig, self._seen)
         elif n_records != self._counts[self._name]:

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO, Protocol
 import numpy as np
 
 from dpgrs.errors import DpgrsError, shown
-from dpgrs.io.chromosomes import is_chromosome
+from dpgrs.io.chromosomes import chromosome_name, is_chromosome
 from dpgrs.io.files import COPY_AGAIN, require_file
 from dpgrs.io.vcf import blocks as vcf_blocks
 from dpgrs.io.vcf.blocks import (
@@ -80,12 +80,13 @@ class LineSource(Protocol):
 class ContigText:
     """The text of a VCF that holds one contig: by the index if there is one, else the whole file.
 
-    The contig is named as in the file, or with ``chr`` in front added or left out.
+    The contig is named as in the file, or with ``chr`` in front added or left out. Of several, a frozenset of
+    names without ``chr``, any may be absent, and the index is not used.
     """
 
-    def __init__(self, path: Path, contig: str) -> None:
+    def __init__(self, path: Path, contig: str | frozenset[str]) -> None:
         self._path, self._contig = path, contig
-        self._index = find_index(path)
+        self._index = find_index(path) if isinstance(contig, str) else None
         self._places = read_index(self._index) if self._index else None
         # The count guards against an index that is older than its file. Without a count, scan the whole file.
         self.is_indexed = self._places is not None
@@ -116,7 +117,7 @@ class ContigText:
 
     def has(self, name: bytes) -> bool:
         """Return whether a name is a name of the contig."""
-        return is_chromosome(name.decode(errors="replace"), self._contig)
+        return is_one_of(name.decode(errors="replace"), self._contig)
 
     def record_error(self, number: int, line: bytes, problem: object) -> DpgrsError:
         """Return the error for a line; `number`, from 1 below the header, is not used if the index was."""
@@ -126,8 +127,11 @@ class ContigText:
     def require_complete(self, names: Iterable[bytes], n_records: int) -> None:
         """Refuse a file that did not name the contig exactly once, or had not as many records as its index.
 
-        The names are the contigs that were read; `n_records` counts the records of the contig.
+        The names are the contigs that were read; `n_records` counts the records of the contig. Of several
+        contigs nothing is refused: inflating the file finds where it breaks off.
         """
+        if not isinstance(self._contig, str):
+            return
         if not self.is_indexed:
             match_contig(self._path, self._contig, [name.decode(errors="replace") for name in names])
         elif n_records != self._places[self._name].n_records:
@@ -217,6 +221,11 @@ def require_one_header(path: Path) -> None:
         if line.startswith(b"#") and not is_header:
             raise record_error(path, number, line, HEADER_AGAIN)
         is_header = is_header and not line.startswith(b"#CHROM")
+
+
+def is_one_of(name: str, contig: str | frozenset[str]) -> bool:
+    """Return whether a name is a name of a contig, or of one of several."""
+    return is_chromosome(name, contig) if isinstance(contig, str) else chromosome_name(name) in contig
 
 
 def match_contig(path: Path, contig: str, names: Iterable[str]) -> str:

@@ -99,12 +99,12 @@ class ContigReader:
     If phase is required, an unphased half-missing call such as ``0/.`` leaves both haplotypes missing: it
     does not say which of them carries the known allele.
 
-    The contig is named as in the file, or with ``chr`` in front added or left out; `WholeReader` takes
-    several. ``phased`` says what an unphased heterozygous call is: an error (``required``) or taken as
-    written (``any``). ``field`` is ``GT``, calls, or ``DS``, dosages. ``keep_filtered`` keeps records whose
-    FILTER is neither PASS nor ``.``; ``known_ref`` refuses a record whose REF is provisional (``INFO/PR``);
-    ``keeps_symbols`` makes an ALT that is no letters, such as ``*`` or ``<DEL>``, a row. ``is_compiled`` and
-    ``n_threads``, which inflate, change no result.
+    The contig is named as in the file, or with ``chr`` in front added or left out; a frozenset of names
+    without ``chr`` takes several. ``phased`` says what an unphased heterozygous call is: an error
+    (``required``) or taken as written (``any``). ``field`` is ``GT``, calls, or ``DS``, dosages.
+    ``keep_filtered`` keeps records whose FILTER is neither PASS nor ``.``; ``known_ref`` refuses a record
+    whose REF is provisional (``INFO/PR``); ``keeps_symbols`` makes an ALT that is no letters, such as ``*``
+    or ``<DEL>``, a row. ``is_compiled`` and ``n_threads``, which inflate, change no result.
 
     A call of one allele, as of male X, leaves the second haplotype missing if phase is required, for there is
     none; otherwise it counts twice. A dot is a missing call of two alleles.

@@ -82,18 +82,6 @@ def has_provisional_ref(path: Path) -> bool:
         return name in group and bool(group[name][:].any())
 
 
-class VcfZarrReader(ListedReader):
-    """The variants of one contig of a VCF Zarr; see `ListedReader`."""
-
-    @staticmethod
-    def has_provisional_ref(path: Path) -> bool:
-        return has_provisional_ref(path)
-
-    @staticmethod
-    def variants_of(header: VcfHeader) -> "_VcfZarrVariants":
-        return _VcfZarrVariants(header.path)
-
-
 @contextmanager
 def opened(path: Path, *, is_new: bool = True) -> Iterator[Any]:
     """Open a VCF Zarr as a zarr.Group, named in every error; `is_new` requires all arrays that it needs."""
@@ -119,8 +107,9 @@ def opened(path: Path, *, is_new: bool = True) -> Iterator[Any]:
 class _VcfZarrVariants:
     """The arrays of a VCF Zarr; see `ListedVariants`."""
 
-    def __init__(self, path: Path) -> None:
-        self._path, self.calls_as_dosages = path, 0
+    def __init__(self, header: VcfHeader) -> None:
+        self._path, self.calls_as_dosages = header.path, 0
+        path = self._path
         with opened(path) as group:
             self._names = np.array(group["contig_id"][:].tolist(), dtype=object)
             numbers = group["variant_contig"][:].astype(np.int64)
@@ -240,6 +229,13 @@ class _VcfZarrVariants:
     def _error(self, record: int, problem: str) -> DpgrsError:
         site = self._records.loc[record]
         return record_error(self._path, None, f"{site['contig']}\t{site['position']}".encode(), problem)
+
+
+class Reader(ListedReader):
+    """The variants of one contig of a VCF Zarr; see `ListedReader`."""
+
+    has_provisional_ref = staticmethod(has_provisional_ref)
+    variants_of = _VcfZarrVariants
 
 
 class _Chunks:

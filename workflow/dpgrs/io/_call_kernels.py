@@ -26,15 +26,13 @@ def plain_calls_of_bits(haplotypes, missing, rows, calls):
 
 
 @compiled(plain=plain_calls_of_bits)
-def calls_of_bits(haplotypes, missing, rows, calls):
-    """Write the calls of people from bits.
-
-    Parameters
-    ----------
-    haplotypes, missing : (n_variants, n_words) uint64, see `dpgrs.io.vcf.vcf.VariantBatch`.
-    rows : (n_rows,) int64, those wanted.
-    calls : (n_rows, n_people) int8, written to, see `dpgrs.io.target.Calls`.
-    """
+def calls_of_bits(
+    haplotypes,  # (n_variants, n_words) uint64, see `dpgrs.io.vcf.vcf.VariantBatch`
+    missing,  # likewise
+    rows,  # (n_rows,) int64, those wanted
+    calls,  # (n_rows, n_people) int8, written to, see `dpgrs.io.target.Calls`
+):
+    """Write the calls of people from bits."""
     n_people = calls.shape[1]
     for i in range(len(rows)):
         row = rows[i]

@@ -17,14 +17,11 @@ HALF_ALLELE = STEPS_PER_ALLELE // 2
 _ONE_ALLELE, _TWO_ALLELES = np.uint64(0b10), np.uint64(0b11)
 
 
-def once_a_column(kernel, *axes):
-    """Return a function that runs a kernel as plain Python, and on each distinct column of a line once.
-
-    Parameters
-    ----------
-    kernel : function of the text, the place of a subfield, and the arrays that it fills.
-    axes : of the samples in each of these arrays.
-    """
+def once_a_column(
+    kernel,  # function of the text, the place of a subfield, and the arrays that it fills
+    *axes,  # of the samples in each of these arrays
+):
+    """Return a function that runs a kernel as plain Python, and on each distinct column of a line once."""
 
     def plain(text, place, *filled):
         distinct = {}
@@ -104,19 +101,15 @@ def find_subfield(text, at, place):
     return -1 if place else at
 
 
-def _decode_dosages(text, place, steps, is_pair):
+def _decode_dosages(
+    text,  # (n_bytes,) uint8, the sample columns of a line
+    place,  # int, of the subfield among those that FORMAT names
+    steps,  # (n_alts, n_samples) int32, filled: dosages in whole steps, or `MISSING`
+    is_pair,  # (n_samples,) bool, filled: whether the first subfield has a call of two digits, as of GT
+):
     """Read one subfield of every sample: a decimal for each ALT, or a dot.
 
-    Parameters
-    ----------
-    text : (n_bytes,) uint8, the sample columns of a line.
-    place : int, of the subfield among those that FORMAT names.
-    steps : (n_alts, n_samples) int32, filled: dosages in whole steps, or `MISSING`.
-    is_pair : (n_samples,) bool, filled: whether the first subfield has a call of two digits, as of GT.
-
-    Returns
-    -------
-    int, the place of the first sample whose subfield has another form, or `ALL_TAKEN`.
+    The result is the place of the first sample whose subfield has another form, or `ALL_TAKEN`.
     """
     n_alts, n_samples = steps.shape
     at = 0
@@ -152,15 +145,12 @@ def _decode_dosages(text, place, steps, is_pair):
     return ALL_TAKEN
 
 
-def _count_alleles(text, place, copies):
-    """Count the alleles of every sample's call.
-
-    Parameters
-    ----------
-    text : (n_bytes,) uint8, the sample columns of a line.
-    place : int, of GT among the subfields that FORMAT names.
-    copies : (n_samples,) int8, filled: 0 where a call is left out or a dot.
-    """
+def _count_alleles(
+    text,  # (n_bytes,) uint8, the sample columns of a line
+    place,  # int, of GT among the subfields that FORMAT names
+    copies,  # (n_samples,) int8, filled: 0 where a call is left out or a dot
+):
+    """Count the alleles of every sample's call."""
     at = 0
     for sample in range(len(copies)):
         begin = find_subfield(text, at, place)
@@ -214,18 +204,15 @@ def read_number(text, at):
     return (-1.0 if n_dots > 1 else value / scale if tens >= 0 else value * scale), at
 
 
-def _read_numbers(text, place, numbers, counts):
+def _read_numbers(
+    text,  # see `decode_dosages`
+    place,  # see `decode_dosages`
+    numbers,  # (n_samples, n_most) float64, filled, NaN where missing or left out
+    counts,  # (n_samples,) int64, filled: how many there are; 0 for a single dot
+):
     """Read one subfield of every sample: decimals or dots with commas between them.
 
-    Parameters
-    ----------
-    text, place : see `decode_dosages`.
-    numbers : (n_samples, n_most) float64, filled, NaN where missing or left out.
-    counts : (n_samples,) int64, filled: how many there are; 0 for a single dot.
-
-    Returns
-    -------
-    int, the first sample with more of them or with one of another form, or `ALL_TAKEN`.
+    The result is the first sample with more of them or with one of another form, or `ALL_TAKEN`.
     """
     at = 0
     for sample in range(len(counts)):
@@ -251,15 +238,13 @@ def _read_numbers(text, place, numbers, counts):
 
 
 @compiled(plain=plain_pack_dosages)
-def pack_dosages(steps, dosages, haplotypes, missing):
-    """Write one row of dosages and of `dpgrs.genotypes.dosages.nearest_planes`.
-
-    Parameters
-    ----------
-    steps : (n_samples,) int, dosages in whole steps, or `MISSING`.
-    dosages : (n_samples,) uint16, filled, 0 where missing; here and below.
-    haplotypes, missing : (n_words,) uint64
-    """
+def pack_dosages(
+    steps,  # (n_samples,) int, dosages in whole steps, or `MISSING`
+    dosages,  # (n_samples,) uint16, filled, 0 where missing; here and below
+    haplotypes,  # (n_words,) uint64
+    missing,  # (n_words,) uint64
+):
+    """Write one row of dosages and of `dpgrs.genotypes.dosages.nearest_planes`."""
     haplotypes[:] = 0
     missing[:] = 0
     for sample in range(len(steps)):

@@ -37,22 +37,20 @@ def plain_pack_calls(alleles, is_phased, place, numbers, counted, needs_phase, h
 
 
 @compiled(plain=plain_pack_calls)
-def pack_calls(alleles, is_phased, place, numbers, counted, needs_phase, haplotypes, missing):
+def pack_calls(
+    alleles,  # (n_records, 2 n_samples) int, below 0 where missing, `NO_ALLELE` second in a haploid call
+    is_phased,  # (n_records, n_samples) bool, whether the order of a call's alleles is known
+    place,  # (n_rows,) int, the record of each row
+    numbers,  # (n_rows,) int, the number of its allele
+    counted,  # int, the record whose calls of one allele were counted before, or -1
+    needs_phase,
+    haplotypes,  # (n_rows, n_words) uint64, filled
+    missing,  # (n_rows, n_words) uint64, filled
+):
     """Pack the calls of an allele of a record into each row, by the rules of `dpgrs.io.vcf.vcf.ContigReader`.
 
-    Parameters
-    ----------
-    alleles : (n_records, 2 n_samples) int, below 0 where missing, `NO_ALLELE` second in a haploid call.
-    is_phased : (n_records, n_samples) bool, whether the order of a call's alleles is known.
-    place, numbers : (n_rows,) int, the record of each row and the number of its allele.
-    counted : int, the record whose calls of one allele were counted before, or -1.
-    needs_phase : bool
-    haplotypes, missing : (n_rows, n_words) uint64, filled.
-
-    Returns
-    -------
-    row, sample : int, the first call that is heterozygous without phase where that is needed, or -1 twice.
-    n_haploid : int, calls of one allele.
+    The results are `row`, `sample`, the first call that is heterozygous without phase where that is needed,
+    or -1 twice; `n_haploid`, calls of one allele.
     """
     n_samples, n_haploid = is_phased.shape[1], 0
     for row in range(len(place)):
@@ -88,15 +86,14 @@ def plain_pack_counts(counts, haplotypes, missing):
 
 
 @compiled(plain=plain_pack_counts)
-def pack_counts(counts, haplotypes, missing):
-    """Pack counts of ALT, one byte a person; a heterozygote has ALT second.
-
-    Parameters
-    ----------
-    counts : (n_rows, 4 n_words) uint64, of int8 counts: 0, 1, 2, or below 0 if missing. People who fill up
-        the last word have 0.
-    haplotypes, missing : (n_rows, n_words) uint64, filled.
-    """
+def pack_counts(
+    # (n_rows, 4 n_words) uint64, of int8 counts: 0, 1, 2, or below 0 if missing. People who fill up the last
+    # word have 0
+    counts,
+    haplotypes,  # (n_rows, n_words) uint64, filled
+    missing,  # (n_rows, n_words) uint64, filled
+):
+    """Pack counts of ALT, one byte a person; a heterozygote has ALT second."""
     for row in range(haplotypes.shape[0]):
         for word in range(haplotypes.shape[1]):
             bits, dots = np.uint64(0), np.uint64(0)
@@ -125,15 +122,13 @@ def plain_pack_dosages(dosages, steps, haplotypes, missing):
 
 
 @compiled(plain=plain_pack_dosages)
-def pack_dosages(dosages, steps, haplotypes, missing):
-    """Round dosages to the public grid, and pack what `dpgrs.genotypes.dosages.nearest_planes` gives of them.
-
-    Parameters
-    ----------
-    dosages : (n_rows, n_people) float, from 0 to 2, or below 0 if missing.
-    steps : (n_rows, n_people) uint16, filled, 0 where missing.
-    haplotypes, missing : (n_rows, n_words) uint64, filled.
-    """
+def pack_dosages(
+    dosages,  # (n_rows, n_people) float, from 0 to 2, or below 0 if missing
+    steps,  # (n_rows, n_people) uint16, filled, 0 where missing
+    haplotypes,  # (n_rows, n_words) uint64, filled
+    missing,  # (n_rows, n_words) uint64, filled
+):
+    """Round dosages to the public grid, and pack their `dpgrs.genotypes.dosages.nearest_planes`."""
     n_people = dosages.shape[1]
     for row in range(dosages.shape[0]):
         for word in range(haplotypes.shape[1]):

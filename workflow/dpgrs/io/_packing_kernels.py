@@ -24,17 +24,13 @@ def plain_pack_allele(alleles, number, haplotypes, missing):
 
 
 @compiled
-def pack_words(scratch, haplotypes):
+def pack_words(
+    scratch,  # (16 n_words,) uint64, the calls with a tab after each, filled up with ``0|0``
+    haplotypes,  # (n_words,) uint64, where the bits go; changed even if the calls are of another form
+):
     """Pack calls that are all ``0|0``, ``0|1``, ``1|0`` or ``1|1``.
 
-    Parameters
-    ----------
-    scratch : (16 n_words,) uint64, the calls with a tab after each, filled up with ``0|0``.
-    haplotypes : (n_words,) uint64, where the bits go; changed even if the calls are of another form.
-
-    Returns
-    -------
-    bool, whether the calls have that form.
+    The result is whether the calls have that form.
     """
     bad = np.uint64(0)
     for w in range(len(haplotypes)):
@@ -80,15 +76,13 @@ def pack_words_with_dots(scratch, haplotypes, missing):
 
 
 @compiled(plain=plain_pack_allele)
-def pack_allele(alleles, number, haplotypes, missing):
-    """Pack which alleles are the one of a number, and which are unknown (-1).
-
-    Parameters
-    ----------
-    alleles : (n_haplotypes,) int32.
-    number : int, at least 1.
-    haplotypes, missing : (n_words,) uint64, where the bits go.
-    """
+def pack_allele(
+    alleles,  # (n_haplotypes,) int32
+    number,  # int, at least 1
+    haplotypes,  # (n_words,) uint64, where the bits go
+    missing,  # likewise
+):
+    """Pack which alleles are the one of a number, and which are unknown (-1)."""
     for w in range(len(haplotypes)):
         word, dots = np.uint64(0), np.uint64(0)
         bit = _ONE

@@ -93,17 +93,13 @@ def _popcount_compiled(word):
 
 
 @numba.njit(nogil=True, cache=True)
-def counts_within(genotypes, masks):
+def counts_within(
+    genotypes,  # (n_variants, n_words) uint64
+    masks,  # (n_masks, n_words) uint64
+):
     """Count the bits that each variant has in each of some masks, with one look at the genotypes for many.
 
-    Parameters
-    ----------
-    genotypes : (n_variants, n_words) uint64
-    masks : (n_masks, n_words) uint64
-
-    Returns
-    -------
-    (n_masks, n_variants) int64
+    The result is (n_masks, n_variants) int64.
     """
     n_variants, n_words = genotypes.shape
     counts = np.zeros((len(masks), n_variants), dtype=np.int64)
@@ -120,17 +116,13 @@ def counts_within(genotypes, masks):
 
 
 @numba.njit(nogil=True, cache=True)
-def row_weights(genotypes, weights):
+def row_weights(
+    genotypes,  # (n_variants, n_words) uint64
+    weights,  # (n_variants,) int64
+):
     """Sum the weights of the variants of which each haplotype has the allele.
 
-    Parameters
-    ----------
-    genotypes : (n_variants, n_words) uint64
-    weights : (n_variants,) int64
-
-    Returns
-    -------
-    (64 n_words,) int64
+    The result is (64 n_words,) int64.
     """
     n_variants, n_words = genotypes.shape
     sums = np.zeros(64 * n_words, dtype=np.int64)
@@ -145,18 +137,11 @@ def row_weights(genotypes, weights):
 
 
 @numba.njit(nogil=True, cache=True)
-def chosen_bits(genotypes, order):
-    """Return some of the bits of every variant.
-
-    Parameters
-    ----------
-    genotypes : (n_variants, n_words) uint64
-    order : (n_chosen,) int64, haplotypes, a multiple of 64; below 0 for a 0.
-
-    Returns
-    -------
-    (n_variants, n_chosen / 64) uint64
-    """
+def chosen_bits(
+    genotypes,  # (n_variants, n_words) uint64
+    order,  # (n_chosen,) int64, haplotypes, a multiple of 64; below 0 for a 0
+):
+    """Return some of the bits of every variant. The result is (n_variants, n_chosen / 64) uint64."""
     chosen = np.zeros((len(genotypes), len(order) // 64), dtype=np.uint64)
     for variant in range(len(genotypes)):
         variant_words = genotypes[variant]
@@ -214,16 +199,15 @@ def _add_tiles(panels, compared_panels, top, cuts, groups, n_signs, centre, step
                 sums[i, j] += tile[i - top, j - left] >> 2
 
 
-def _add_signs(a, b, n, left, right, sums):
-    """Add factors times the sums of products of signs, of each variant of a panel with each of another.
-
-    Parameters
-    ----------
-    a, b : (n_words, LANES) uint64, contiguous, 1 for a sign of 1, 0 for one of -1.
-    n : int, how many signs count; bits of others are 0 in both.
-    left, right : (LANES,) int32, the factors, whose products are below 2^31.
-    sums : (LANES, LANES) int64 in place, of a row side by side.
-    """
+def _add_signs(
+    a,  # (n_words, LANES) uint64, contiguous, 1 for a sign of 1, 0 for one of -1
+    b,  # likewise
+    n,  # int, how many signs count; bits of others are 0 in both
+    left,  # (LANES,) int32, the factors, whose products are below 2^31
+    right,  # likewise
+    sums,  # (LANES, LANES) int64 in place, of a row side by side
+):
+    """Add factors times the sums of products of signs, of each variant of a panel with each of another."""
     differ = np.bitwise_count(a[:, :, np.newaxis] ^ b[:, np.newaxis]).sum(axis=0, dtype=np.int64)
     sums += (n - 2 * differ) * np.multiply.outer(left, right)
 

@@ -20,14 +20,11 @@ OUTCOMES_TOGETHER = 4
 
 
 @numba.njit(nogil=True, cache=True)
-def count_alleles(words, out):
-    """Write how many alleles people have by their bits, whether these are known or not.
-
-    Parameters
-    ----------
-    words : (n_variants, n_words) uint64
-    out : (n_variants, 32 n_words) float32 or float64, filled in.
-    """
+def count_alleles(
+    words,  # (n_variants, n_words) uint64
+    out,  # (n_variants, 32 n_words) float32 or float64, filled in
+):
+    """Write how many alleles people have by their bits, whether these are known or not."""
     for j in range(words.shape[0]):
         row = out[j]
         for w in range(words.shape[1]):
@@ -40,19 +37,18 @@ def count_alleles(words, out):
 
 
 @numba.njit(nogil=True, cache=True)
-def drop_missing(words, missing, centre, values, by_person, sums):
+def drop_missing(
+    words,  # (n_variants, n_words) uint64; a genotype is missing where a bit of either allele is 1
+    missing,  # likewise
+    centre,  # (n_variants,) int64, in units of `DOSAGE_STEP`
+    values,  # (n_variants or n_people, n_values) float64 or int64
+    by_person,  # bool, whether sums are of people
+    sums,  # (n_people or n_variants, n_values) of the type of the values, in place
+):
     """Take off sums what bits say of genotypes that are missing, which are to count as their centre.
 
     With x the dosage by the bits, a the centre and v the values, -(x - a) v is added: v those of the variant,
     to the sums of the person, or v those of the person, to the sums of the variant.
-
-    Parameters
-    ----------
-    words, missing : (n_variants, n_words) uint64; a genotype is missing where a bit of either allele is 1.
-    centre : (n_variants,) int64, in units of `DOSAGE_STEP`.
-    values : (n_variants or n_people, n_values) float64 or int64
-    by_person : bool, whether sums are of people.
-    sums : (n_people or n_variants, n_values) of the type of the values, in place.
     """
     for j in range(missing.shape[0]):
         for w in range(missing.shape[1]):
@@ -73,18 +69,17 @@ def drop_missing(words, missing, centre, values, by_person, sums):
 
 
 @numba.njit(nogil=True, cache=True)
-def add_row_squares(products, factors, offsets, of_missing, of_axes, squares):
+def add_row_squares(
+    products,  # (n_directions, at least n_people) float32 or float64
+    factors,  # (n_directions,) float64
+    offsets,  # (n_directions,) float64
+    of_missing,  # (at least n_people, n_directions) float64, or no rows for 0
+    of_axes,  # (n_directions, n_people) float64, or no rows for 0
+    squares,  # (n_people,) float64, in place
+):
     """Add the squares of people's entries z along some directions, one direction after the other.
 
     z = factors products - offsets + of_missing - of_axes, exactly: all are integers.
-
-    Parameters
-    ----------
-    products : (n_directions, at least n_people) float32 or float64
-    factors, offsets : (n_directions,) float64
-    of_missing : (at least n_people, n_directions) float64, or no rows for 0.
-    of_axes : (n_directions, n_people) float64, or no rows for 0.
-    squares : (n_people,) float64, in place.
     """
     for k in range(len(factors)):
         for i in range(len(squares)):
@@ -97,15 +92,12 @@ def add_row_squares(products, factors, offsets, of_missing, of_axes, squares):
 
 
 @numba.njit(nogil=True, cache=True)
-def add_dosage_sums(dosages, weights, sums):
-    """Add, for every variant, people's weights times their dosages.
-
-    Parameters
-    ----------
-    dosages : (n_variants, n_people) int16
-    weights : (n_outcomes, n_people) int64
-    sums : (n_outcomes, n_variants) int64, in place.
-    """
+def add_dosage_sums(
+    dosages,  # (n_variants, n_people) int16
+    weights,  # (n_outcomes, n_people) int64
+    sums,  # (n_outcomes, n_variants) int64, in place
+):
+    """Add, for every variant, people's weights times their dosages."""
     n_outcomes, n_people = weights.shape
     n_whole = n_outcomes - n_outcomes % OUTCOMES_TOGETHER
     for j in range(len(dosages)):

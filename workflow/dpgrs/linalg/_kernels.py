@@ -17,15 +17,13 @@ LARGEST_ENTRY = 2**13  # 30 squares are below 2^31
 WORDS_TURNED = 64  # words of all variants whose table sums are taken together
 
 
-def add_joint_products(T, sums, *, n_threads=1):
-    """Add the products of every two variants, summed over rows: T T'.
-
-    Parameters
-    ----------
-    T : (n_variants, n_rows) integers of absolute value at most `LARGEST_ENTRY`.
-    sums : (at least n_variants,) * 2 int64, in place and in its upper triangle only (`mirror`).
-    n_threads : int, at least 1.
-    """
+def add_joint_products(
+    T,  # (n_variants, n_rows) integers of absolute value at most `LARGEST_ENTRY`
+    sums,  # (at least n_variants,) * 2 int64, in place and in its upper triangle only (`mirror`)
+    *,
+    n_threads=1,  # int, at least 1
+):
+    """Add the products of every two variants, summed over rows: T T'."""
     T = np.ascontiguousarray(np.pad(T, [(0, 0), (0, T.shape[1] % 2)]), dtype=np.int16)
     panels, n_pairs = _panels(T.view(np.int32)), _rows_together(T) // 2
     map_in_threads(
@@ -35,17 +33,13 @@ def add_joint_products(T, sums, *, n_threads=1):
     )
 
 
-def table_sums(bits, Y):
+def table_sums(
+    bits,  # (n_variants, n_words) uint64
+    Y,  # (n_outcomes, n_haplotypes) int64, haplotypes at most 64 n_words; 0 where one does not count
+):
     """Sum, for every variant, outcomes over the haplotypes that have its allele.
 
-    Parameters
-    ----------
-    bits : (n_variants, n_words) uint64
-    Y : (n_outcomes, n_haplotypes) int64, haplotypes at most 64 n_words; 0 where one does not count.
-
-    Returns
-    -------
-    (n_outcomes, n_variants) int64
+    The result is (n_outcomes, n_variants) int64.
     """
     (n_variants, n_words), n_outcomes = bits.shape, len(Y)
     V = np.zeros((-(-n_outcomes // TABLE_LANES), n_variants, TABLE_LANES), dtype=np.int64)
@@ -62,13 +56,10 @@ def table_sums(bits, Y):
 
 
 @numba.njit(nogil=True, cache=True)
-def mirror(sums):
-    """Copy the upper triangle to the lower one, a square at a time, since one of both is read across rows.
-
-    Parameters
-    ----------
-    sums : (n, n) int64, in place.
-    """
+def mirror(
+    sums,  # (n, n) int64, in place
+):
+    """Copy the upper triangle to the lower one, a square at a time, since one of both is read across rows."""
     n = len(sums)
     for top in range(0, n, MIRRORED):
         for left in range(top, n, MIRRORED):
@@ -78,15 +69,13 @@ def mirror(sums):
 
 
 @numba.njit(nogil=True, cache=True)
-def add_squares(entries, high, low, n_bits):
-    """Add the squares of every row's entries, in two halves.
-
-    Parameters
-    ----------
-    entries : (n_entries, n_rows) int16, int32 or int64 below 2^31; a row is a column.
-    high, low : (n_rows,) int64, in place: the square is high 2^n_bits + low.
-    n_bits : int
-    """
+def add_squares(
+    entries,  # (n_entries, n_rows) int16, int32 or int64 below 2^31; a row is a column
+    high,  # (n_rows,) int64, in place: the square is high 2^n_bits + low
+    low,  # likewise
+    n_bits,
+):
+    """Add the squares of every row's entries, in two halves."""
     mask = (1 << n_bits) - 1
     for entry in entries:
         for row in range(len(entry)):
@@ -96,16 +85,13 @@ def add_squares(entries, high, low, n_bits):
 
 
 @numba.njit(nogil=True, cache=True)
-def scale_rows(entries, chosen, scale, out):
-    """Multiply rows, and round their entries towards zero.
-
-    Parameters
-    ----------
-    entries : (n_entries, n_rows) int16, int32 or int64 below 2^31; a row is a column.
-    chosen : (n_chosen,) int64, indices of rows.
-    scale : (n_chosen,) float64, at most 1.
-    out : (n_entries, n_chosen) of the type of the entries, filled in.
-    """
+def scale_rows(
+    entries,  # (n_entries, n_rows) int16, int32 or int64 below 2^31; a row is a column
+    chosen,  # (n_chosen,) int64, indices of rows
+    scale,  # (n_chosen,) float64, at most 1
+    out,  # (n_entries, n_chosen) of the type of the entries, filled in
+):
+    """Multiply rows, and round their entries towards zero."""
     for number in range(len(entries)):
         for k in range(len(chosen)):
             out[number, k] = np.int64(entries[number, chosen[k]] * scale[k])

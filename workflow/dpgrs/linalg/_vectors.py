@@ -23,17 +23,14 @@ WIDE = ir.IntType(64)
 
 
 @numba.njit(nogil=True, cache=True)
-def add_tile_row(panels, first, segment, n_variants, sums):
-    """Add the products of a tile of panels, from `first` on, with all that follow, to the upper triangle.
-
-    Parameters
-    ----------
-    panels : (n_panels, n_pairs, LANES) int32, pairs of int16.
-    first : int, the first panel of the tile.
-    segment : int, pairs at a time, whose sums must be below 2^31.
-    n_variants : int
-    sums : (at least n_variants,) * 2 int64, in place.
-    """
+def add_tile_row(
+    panels,  # (n_panels, n_pairs, LANES) int32, pairs of int16
+    first,  # int, the first panel of the tile
+    segment,  # int, pairs at a time, whose sums must be below 2^31
+    n_variants,
+    sums,  # (at least n_variants,) * 2 int64, in place
+):
+    """Add the products of a tile of panels, from `first` on, with all that follow, to the upper triangle."""
     n_panels, n_pairs, _ = panels.shape
     last = min(first + TILE_PANELS, n_panels)
     block = np.empty((HEIGHT, LANES), dtype=np.int64)
@@ -51,16 +48,14 @@ def add_tile_row(panels, first, segment, n_variants, sums):
 
 
 @numba.njit(nogil=True, cache=True)
-def add_table_sums(words, y, sums):
+def add_table_sums(
+    words,  # (n_words, n_variants) uint64
+    y,  # (64 n_words, TABLE_LANES) int64
+    sums,  # (n_variants, TABLE_LANES) int64, in place
+):
     """Add, for every variant, the sums of y over the 1 bits of its words.
 
     A table holds the sums over all subsets of four haplotypes.
-
-    Parameters
-    ----------
-    words : (n_words, n_variants) uint64
-    y : (64 n_words, TABLE_LANES) int64
-    sums : (n_variants, TABLE_LANES) int64, in place.
     """
     tables = np.zeros((NIBBLES, 16, TABLE_LANES), dtype=np.int64)
     for w in range(len(words)):
@@ -74,15 +69,12 @@ def add_table_sums(words, y, sums):
             add_rows(tables, words[w, j], sums[j])
 
 
-def block_sums(a, b, sums):
-    """Sum the products of a few variants with a panel of others.
-
-    Parameters
-    ----------
-    a : (n_pairs, at least HEIGHT) int32 of the first variants, rows LANES entries apart in memory.
-    b : (n_pairs, LANES) int32 of a panel, contiguous.
-    sums : (HEIGHT, LANES) int64, filled in.
-    """
+def block_sums(
+    a,  # (n_pairs, at least HEIGHT) int32 of the first variants, rows LANES entries apart in memory
+    b,  # (n_pairs, LANES) int32 of a panel, contiguous
+    sums,  # (HEIGHT, LANES) int64, filled in
+):
+    """Sum the products of a few variants with a panel of others."""
     for k in range(HEIGHT):
         products = (x * y for x, y in zip(_halves(a[:, k : k + 1]), _halves(b), strict=True))
         sums[k] = sum(products).sum(axis=0)
@@ -116,15 +108,12 @@ def _multiply_pairs(typing_context, a, b, n_pairs, sums):
     return types.none(a, b, n_pairs, sums), _loops(add)
 
 
-def add_rows(tables, word, sums):
-    """Add the rows that a word chooses, one of each table.
-
-    Parameters
-    ----------
-    tables : (NIBBLES, 16, TABLE_LANES) int64, contiguous.
-    word : uint64, whose nibbles are the indices, the lowest of the first table.
-    sums : (TABLE_LANES,) int64, contiguous, in place.
-    """
+def add_rows(
+    tables,  # (NIBBLES, 16, TABLE_LANES) int64, contiguous
+    word,  # uint64, whose nibbles are the indices, the lowest of the first table
+    sums,  # (TABLE_LANES,) int64, contiguous, in place
+):
+    """Add the rows that a word chooses, one of each table."""
     for number, table in enumerate(tables):
         sums += table[int(word) >> 4 * number & 15]
 

@@ -21,29 +21,17 @@ NEGATIVE_SHARE = 1e-8
 
 
 def project_label(
-    cross: np.ndarray, gram: np.ndarray, radii: float | np.ndarray, *, joint: bool = False
+    cross: np.ndarray,  # (n_outcomes, n_variants), noisy X'Y
+    gram: np.ndarray,  # (n_variants, n_variants) symmetric, exact and public X'X without the intercept
+    radii: float | np.ndarray,  # (n_outcomes,) or one number >= 0, public bounds on an outcome's norm
+    *,
+    joint: bool = False,  # whether one ball of radius sqrt(sum r^2) holds all outcomes, as in the paper
 ) -> np.ndarray:
     """Project every outcome's X'y onto {X'z : ||z||_2 <= r}, for label DP (docs/explanation/projection.md).
 
-    Parameters
-    ----------
-    cross : (n_outcomes, n_variants), noisy X'Y.
-    gram : (n_variants, n_variants) symmetric, the exact and public X'X without the intercept.
-    radii : (n_outcomes,) or one number >= 0, public bounds on the norm of an outcome.
-    joint : whether one ball of radius sqrt(sum r^2) holds all outcomes together, as in the paper.
-
-    Returns
-    -------
-    (n_outcomes, n_variants) float64. Points of the set come back as they were, to rounding.
-
-    Privacy
-    -------
-    Post-processing: costs nothing. Public: X, the radii.
-
-    Raises
-    ------
-    UsageError
-        For shapes that do not match, numbers that are not finite, radii below 0, or a matrix that is no X'X.
+    The result is (n_outcomes, n_variants) float64. Points of the set come back as they were, to rounding. It
+    raises UsageError for shapes that do not match, numbers that are not finite, radii below 0, or a matrix
+    that is no X'X.
     """
     eigenvalues, U, scale = _decomposed(cross, gram)
     if eigenvalues.min(initial=0.0) < -NEGATIVE_SHARE * eigenvalues.max(initial=0.0):
@@ -55,61 +43,33 @@ def project_label(
 
 
 def project_ellipsoid(
-    cross: np.ndarray, gram: np.ndarray, radii: float | np.ndarray, *, joint: bool = False
+    cross: np.ndarray,
+    gram: np.ndarray,  # (n_variants, n_variants) symmetric, noisy X'X without the intercept
+    radii: float | np.ndarray,
+    *,
+    joint: bool = False,
 ) -> np.ndarray | None:
     """Project every outcome's X'y onto {v : v' G^+ v <= r^2} for a noisy Gram matrix G, for full DP.
 
     Eigenvalues of G below 0, which only noise can cause, count as 0; the set is flat in their directions. The
     set depends on the noise of G, so the true X'Y may lie outside it (docs/explanation/projection.md).
-
-    Parameters
-    ----------
-    cross : (n_outcomes, n_variants), noisy X'Y.
-    gram : (n_variants, n_variants) symmetric, noisy X'X without the intercept.
-    radii, joint : as in `project_label`.
-
-    Returns
-    -------
-    (n_outcomes, n_variants) float64.
-
-    Privacy
-    -------
-    Post-processing: costs nothing. Public: the radii, and the released noisy matrix.
-
-    Raises
-    ------
-    UsageError
-        For shapes that do not match, numbers that are not finite, or radii below 0.
+    Parameters, result and errors are otherwise as in `project_label`.
     """
     eigenvalues, U, scale = _decomposed(cross, gram)
     return _project_outcomes(cross, eigenvalues, U, _lengths(radii, len(cross), math.sqrt(scale)), joint)
 
 
 def project_feature(
-    cross: np.ndarray, Y: np.ndarray, radii: float | np.ndarray, *, joint: bool = False
+    cross: np.ndarray,
+    Y: np.ndarray,  # (n_outcomes, n_rows), the outcomes, exact and public. A missing one is 0
+    radii: float | np.ndarray,  # (n_variants,) or one number >= 0, public bounds on the norm of a column of X
+    *,
+    joint: bool = False,  # whether one ball of radius sqrt(sum rho^2) holds all variants, as in the paper
 ) -> np.ndarray:
     """Project every variant's Y'x onto {Y'z : ||z||_2 <= rho}, for feature DP
     (docs/explanation/projection.md).
 
-    Parameters
-    ----------
-    cross : (n_outcomes, n_variants), noisy X'Y.
-    Y : (n_outcomes, n_rows), the outcomes, exact and public. A missing one is 0.
-    radii : (n_variants,) or one number >= 0, public bounds on the norm of a variant's column of X.
-    joint : whether one ball of radius sqrt(sum rho^2) holds all variants together, as in the paper.
-
-    Returns
-    -------
-    (n_outcomes, n_variants) float64. Points of the set come back as they were, to rounding.
-
-    Privacy
-    -------
-    Post-processing: costs nothing. Public: Y, the radii.
-
-    Raises
-    ------
-    UsageError
-        For shapes that do not match, numbers that are not finite, or radii below 0.
+    Parameters, result and errors are otherwise as in `project_label`.
     """
     if Y.shape[0] != cross.shape[0]:
         raise UsageError(

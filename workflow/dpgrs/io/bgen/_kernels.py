@@ -160,20 +160,17 @@ def decode_common_dosages(raw, ploidy, is_phased, allele, dosages):
     return ALL_TAKEN
 
 
-def _decode_calls(raw, ploidy, n_alleles, is_phased, n_bits, alleles):
+def _decode_calls(
+    raw,  # (n_bytes + PADDING,) uint8, the probabilities
+    ploidy,  # (n_samples,) uint8, as in the file: copies, and a flag of what is missing
+    n_alleles,
+    is_phased,
+    n_bits,
+    alleles,  # (2 n_samples,) int, filled: -1 where missing, `NO_ALLELE` for the second of a call of one
+):
     """Take the calls that are certain enough.
 
-    Parameters
-    ----------
-    raw : (n_bytes + PADDING,) uint8, the probabilities.
-    ploidy : (n_samples,) uint8, as in the file: copies, and a flag of what is missing.
-    n_alleles, n_bits : int
-    is_phased : bool
-    alleles : (2 n_samples,) int, filled: -1 where missing, `NO_ALLELE` for the second of a call of one.
-
-    Returns
-    -------
-    int, the place of the first sample whose probabilities add up to more than 1, or `ALL_TAKEN`.
+    The result is the place of the first sample whose probabilities add up to more than 1, or `ALL_TAKEN`.
     """
     if is_common(ploidy, n_alleles, n_bits):
         return decode_common_calls(raw, ploidy, is_phased, alleles)

@@ -117,20 +117,18 @@ def parse_position(text, start, stop):
 
 
 @compiled(plain=plain_decode_calls)
-def decode_calls(text, start, stop, n_subfields, n_alts, is_phase_required, alleles):
+def decode_calls(
+    text,  # (n,) uint8; ``text[start:stop]`` are the sample columns
+    start,
+    stop,
+    n_subfields,  # int, those that FORMAT names; the first is GT
+    n_alts,  # int, ALT alleles of the record
+    is_phase_required,  # bool, see `dpgrs.io.vcf.vcf.ContigReader`
+    alleles,  # (n_haplotypes,) int32, where the allele numbers go, -1 where unknown
+):
     """Decode calls of any number of digits, phased or not, of one allele or two, with or without subfields.
 
-    Parameters
-    ----------
-    text : (n,) uint8; ``text[start:stop]`` are the sample columns.
-    n_subfields : int, those that FORMAT names; the first is GT.
-    n_alts : int, ALT alleles of the record.
-    is_phase_required : bool, see `dpgrs.io.vcf.vcf.ContigReader`.
-    alleles : (n_haplotypes,) int32, where the allele numbers go, -1 where unknown.
-
-    Returns
-    -------
-    int, the number of haploid calls; -1 for calls that another reader must decide on.
+    The result is the number of haploid calls; -1 for calls that another reader must decide on.
     """
     at, n_haploid, n_samples = start, 0, len(alleles) // 2
     for sample in range(n_samples):
@@ -207,49 +205,31 @@ def _after_subfields(text, at, stop, n_subfields):
 
 @compiled
 def scan_lines(
-    text,
+    text,  # (n,) uint8; ``text[start:stop]`` begins where a line begins and ends where a line ends
     start,
     stop,
-    contig,
-    format_,
-    n_subfields,
-    is_wanted,
-    is_filter_kept,
-    is_phase_required,
-    is_known_ref,
+    contig,  # uint8 array, the column CHROM of the line before
+    format_,  # uint8 array, its column FORMAT
+    n_subfields,  # int, those that `format_` names; the first is GT
+    is_wanted,  # bool, whether `contig` is the one to be read
+    is_filter_kept,  # bool, whether FILTER does not matter
+    is_phase_required,  # bool, see `dpgrs.io.vcf.vcf.ContigReader`
+    is_known_ref,  # likewise
     n_samples,
-    scratch,
-    alleles,
-    haplotypes,
-    missing,
-    sites,
+    scratch,  # (128 n_words,) uint8, for use in between, filled with ``0|0`` and tabs
+    alleles,  # (2 n_samples,) int32, for use in between
+    haplotypes,  # (n_rows, n_words) uint64, where the bits go; missing comes as zeros
+    missing,  # likewise
+    sites,  # (n_rows, 3) int64, where position, begin of the column ID and end of the column ALT go
 ):
     """Take lines as long as they have the common form, one row a line.
 
     The common form: the contig and FORMAT of the line before, one ALT of letters that is not REF, and calls
     that `decode_calls` can decode. Lines of another contig with the right number of columns are passed over.
 
-    Parameters
-    ----------
-    text : (n,) uint8; ``text[start:stop]`` begins where a line begins and ends where a line ends.
-    contig, format_ : uint8 arrays, the columns CHROM and FORMAT of the line before.
-    n_subfields : int, those that `format_` names; the first is GT.
-    is_wanted : bool, whether `contig` is the one to be read.
-    is_filter_kept : bool, whether FILTER does not matter.
-    is_phase_required, is_known_ref : bool, see `dpgrs.io.vcf.vcf.ContigReader`.
-    n_samples : int
-    scratch : (128 n_words,) uint8 and alleles : (2 n_samples,) int32, for use in between; scratch is filled
-        with ``0|0`` and tabs.
-    haplotypes, missing : (n_rows, n_words) uint64, where the bits go; missing comes as zeros.
-    sites : (n_rows, 3) int64, where position, begin of the column ID and end of the column ALT go.
-
-    Returns
-    -------
-    at : int, where the first line begins that was not taken.
-    row : int, rows taken.
-    n_lines : int, lines taken or passed over.
-    n_haploid : int, haploid calls of the rows.
-    reason : int, `AT_END`, `IS_FULL` or `AT_ODD_LINE`.
+    The results are `at`, where the first line begins that was not taken; `row`, rows taken; `n_lines`, lines
+    taken or passed over; `n_haploid`, haploid calls of the rows; `reason`, `AT_END`, `IS_FULL` or
+    `AT_ODD_LINE`.
     """
     at, row, n_lines, n_haploid = start, 0, 0, 0
     tabs = np.empty(N_FIXED_COLUMNS, dtype=np.int64)

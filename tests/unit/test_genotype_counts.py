@@ -1,8 +1,7 @@
 import allel
 import numpy as np
 
-from dpgrs.genotypes.bits import pack, phases_swapped, unpack
-from dpgrs.genotypes.counts import genotype_counts
+from dpgrs.genotypes.bits import genotype_counts, pack, phases_swapped, unpack
 from random_cohorts import random_bits
 
 N_PEOPLE = 70  # the last word is not full

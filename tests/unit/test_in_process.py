@@ -6,7 +6,7 @@ import pytest
 from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.replicates import load_labelled
 from dpgrs.io.table_variants import write_table_variants
-from dpgrs.io.tables.real_columns import RealTable
+from dpgrs.io.tables.real_tables import RealTable
 from dpgrs.io.variant_set import VariantSet
 from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.steps.compute_statistics import compute_statistics

@@ -6,10 +6,8 @@ import pytest
 
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.tables import real_tables
-from dpgrs.io.tables.column_ranges import read_ranges
 from dpgrs.io.tables.plain_columns import NotPlainError
-from dpgrs.io.tables.real_columns import fits
-from dpgrs.io.tables.real_tables import CHUNK_CELLS, read_real_table
+from dpgrs.io.tables.real_tables import CHUNK_CELLS, fits, read_ranges, read_real_table
 
 TEXT = "name,sex,length,weight\nu,F,0.5,-9\nv,M,1e-3,2\nw,F,-1,7.25\n"
 VALUES = [[0.5, -9.0], [0.001, 2.0], [-1.0, 7.25]]

@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-from dpgrs.simulation.network import HIDDEN_STEP, Network
-from dpgrs.simulation.outcomes import SimulatedOutcomes, simulate_outcomes
+from dpgrs.simulation.outcomes import HIDDEN_STEP, Network, SimulatedOutcomes, simulate_outcomes
 from random_cohorts import half_coded, random_alleles
 
 N_ROWS, D = 3000, 20

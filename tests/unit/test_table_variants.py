@@ -8,7 +8,7 @@ from dpgrs.genotypes.dosages import DOSAGE_STEP
 from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.replicates import Statistics
 from dpgrs.io.table_variants import column_steps, write_table_variants
-from dpgrs.io.tables.real_columns import RealTable
+from dpgrs.io.tables.real_tables import RealTable
 from dpgrs.io.variant_set import VariantSet
 from dpgrs.linalg.coding import GENOTYPE_STEP, GRAM_STEP, OUTCOME_STEP
 from dpgrs.linalg.covariates import fractional_statistics

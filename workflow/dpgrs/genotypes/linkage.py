@@ -6,8 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpgrs.errors import UsageError
-from dpgrs.genotypes.bits import phases_swapped, word_count
-from dpgrs.genotypes.counts import bit_counts
+from dpgrs.genotypes.bits import bit_counts, phases_swapped, word_count
 from dpgrs.types import Rows
 
 # Variants read together: too small a batch reads the store many times over, too large a batch fills memory.

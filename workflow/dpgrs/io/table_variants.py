@@ -14,7 +14,7 @@ import pandas as pd
 from dpgrs.genotypes.bits import pack
 from dpgrs.genotypes.dosages import dosage_steps, hard_calls
 from dpgrs.io.haplotype_store import StoreWriter, rows_per_batch
-from dpgrs.io.tables.real_columns import RealTable
+from dpgrs.io.tables.real_tables import RealTable
 from dpgrs.io.variant_set import TABLE_KIND, thinning_rank
 
 CONTIG = "table"

@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 
 from dpgrs.errors import UsageError
-from dpgrs.genotypes.bits import phases_swapped
-from dpgrs.genotypes.counts import bit_counts, genotype_counts
+from dpgrs.genotypes.bits import bit_counts, genotype_counts, phases_swapped
 from dpgrs.genotypes.hardy_weinberg import hardy_weinberg_p
 from dpgrs.io.files import write_table
 from dpgrs.io.haplotype_store import HaplotypeStore

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from dpgrs.config.paths import SOURCES
 from dpgrs.config.schema import keys
 from dpgrs.errors import DpgrsError, must
-from dpgrs.io.tables.column_ranges import read_ranges
+from dpgrs.io.tables.real_tables import read_ranges
 from dpgrs.preflight.rules import DEFAULT, each, has, is_given, rules, without
 from dpgrs.study.table_cohort import TABLE, TABLE_KEYS, CohortTable, is_table, read_cohort_table
 from dpgrs.study.table_values import constant_problems, range_problems

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 
 from dpgrs.errors import DpgrsError
-from dpgrs.genotypes.bits import pack, unpack
-from dpgrs.genotypes.counts import bit_counts
+from dpgrs.genotypes.bits import bit_counts, pack, unpack
 from dpgrs.genotypes.diversity import as_calls, linkage_decay, pairwise_fst
 from dpgrs.io.haplotype_store import HaplotypeStore
-from dpgrs.io.tables.populations import populations_of
+from dpgrs.io.tables.tables import populations_of
 from dpgrs.public_random import generator
 
 # These limits keep a comparison to seconds, whatever the size of the stores.

@@ -23,7 +23,7 @@ from dpgrs.genotypes.bits import WORD_BITS, word_count
 from dpgrs.io.files import file_digest
 from dpgrs.io.haplotype_store import HaplotypeStore, StoreWriter, rows_per_batch
 from dpgrs.io.tables.genetic_maps import read_map
-from dpgrs.io.tables.populations import populations_of
+from dpgrs.io.tables.tables import populations_of
 from dpgrs.public_random import generator
 from dpgrs.simulation._copying_kernels import copy_variants
 from dpgrs.threads import map_in_threads

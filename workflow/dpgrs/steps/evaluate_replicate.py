@@ -14,7 +14,7 @@ from dpgrs.io.covariates import Covariates
 from dpgrs.io.files import read_table, write_table
 from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.replicates import Labelled, load_labelled
-from dpgrs.io.tables.populations import populations_of
+from dpgrs.io.tables.tables import populations_of
 from dpgrs.io.variant_set import VariantSet
 from dpgrs.io.variant_set_parts import held_parts, people_at_a_time, people_parts, rows_of_people
 from dpgrs.linalg.linear_fit import LinearFit

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 from dpgrs.errors import DpgrsError
 from dpgrs.io.table_variants import write_table_variants
-from dpgrs.io.tables.column_ranges import read_ranges
-from dpgrs.io.tables.outcome_arrays import save_outcome_arrays
+from dpgrs.io.tables.phenotypes import save_outcome_arrays
+from dpgrs.io.tables.real_tables import read_ranges
 from dpgrs.study.table_cohort import read_cohort_table
 from dpgrs.study.table_values import constant_problems, range_problems
 

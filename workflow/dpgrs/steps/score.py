@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from dpgrs.io.files import require_new
-from dpgrs.io.tables.populations import populations_of
+from dpgrs.io.tables.tables import populations_of
 from dpgrs.reporting.scores import ScoreData, write_score_page
 from dpgrs.scoring.apply import apply_scores
 from dpgrs.scoring.writing import FIGURES, REPORT, caveats, write_applied

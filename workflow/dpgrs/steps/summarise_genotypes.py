@@ -19,7 +19,7 @@ from dpgrs.genotypes.linkage import LinkageLimit
 from dpgrs.io.genotype_summary import CALL_EDGES, GenotypeSummary
 from dpgrs.io.haplotype_store import HaplotypeStore
 from dpgrs.io.selection import thin, usable_variants
-from dpgrs.io.tables.populations import populations_of
+from dpgrs.io.tables.tables import populations_of
 from dpgrs.io.variant_filters import VariantFilters, missing_shares
 from dpgrs.io.variant_set import chosen_alleles, fill_missing
 from dpgrs.public_random import uniforms

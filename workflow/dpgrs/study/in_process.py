@@ -24,7 +24,7 @@ from dpgrs.study.training_data import TrainingData
 if TYPE_CHECKING:
     from dpgrs.config.study import StudyConfig
     from dpgrs.io.outcomes import Outcomes
-    from dpgrs.io.tables.real_columns import RealTable
+    from dpgrs.io.tables.real_tables import RealTable
 
 
 @contextmanager

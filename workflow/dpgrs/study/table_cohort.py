@@ -10,7 +10,7 @@ from dpgrs.methods.registry import METHODS, Method
 
 if TYPE_CHECKING:
     from dpgrs.config.study import StudyConfig
-    from dpgrs.io.tables.real_columns import RealTable
+    from dpgrs.io.tables.real_tables import RealTable
 
 TABLE = "table"
 # Settings of the table; all but the last are in `cohort`.
@@ -80,7 +80,7 @@ def _table_options(settings: "StudyConfig") -> dict[str, Any]:
 
 
 def _split_table(settings: "StudyConfig", path: Path | str, table: "RealTable") -> CohortTable:
-    from dpgrs.io.tables.real_columns import matched
+    from dpgrs.io.tables.real_tables import matched
 
     if not takes_columns(settings):
         return CohortTable(table, None)

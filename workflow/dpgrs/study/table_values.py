@@ -13,7 +13,7 @@ from dpgrs.io.tables.phenotypes import standardise
 from dpgrs.io.tables.table_samples import share_error
 
 if TYPE_CHECKING:
-    from dpgrs.io.tables.real_columns import RealTable
+    from dpgrs.io.tables.real_tables import RealTable
 
 FEW = 3
 PUBLIC_CONSTANTS = "Give its public centre and scale, for 0/1 its prevalence, in a table `outcomes.scales`."

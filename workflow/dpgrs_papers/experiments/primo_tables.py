@@ -10,7 +10,7 @@ from matplotlib.ticker import FuncFormatter, NullLocator
 from dpgrs.errors import UsageError
 from dpgrs.evaluation.split import split_rows
 from dpgrs.io.outcomes import Outcomes, simulated_names
-from dpgrs.io.tables.real_columns import RealTable
+from dpgrs.io.tables.real_tables import RealTable
 from dpgrs.methods.registry import METHODS
 from dpgrs.reporting.rendering import Drawing
 from dpgrs.reporting.svg import INK, new_figure

@@ -14,8 +14,7 @@ from itertools import pairwise
 import numpy as np
 
 from dpgrs.errors import DpgrsError, require_domains
-from dpgrs.genotypes.bits import WORD_BITS, pack, unpack, word_count
-from dpgrs.genotypes.counts import bit_counts
+from dpgrs.genotypes.bits import WORD_BITS, bit_counts, pack, unpack, word_count
 from dpgrs.io.haplotype_store import HaplotypeStore, StoreWriter
 from dpgrs.public_random import generator
 from dpgrs.simulation.resampling import derived_attributes, population_groups

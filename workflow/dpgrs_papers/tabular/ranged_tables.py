@@ -14,8 +14,7 @@ from dpgrs.errors import UsageError
 from dpgrs.evaluation.metrics import r_squared
 from dpgrs.evaluation.rows import joined_rows
 from dpgrs.io.outcomes import Outcomes
-from dpgrs.io.tables.column_ranges import read_ranges
-from dpgrs.io.tables.real_columns import RealTable
+from dpgrs.io.tables.real_tables import RealTable, read_ranges
 from dpgrs.io.tables.tables import header_of, rows_of
 from dpgrs.methods.chosen import exact_choices
 from dpgrs.methods.chosen_exactly import fit_chosen_exactly

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from dpgrs.errors import DpgrsError, listed
-from dpgrs.io.tables.outcome_arrays import OUTCOME_ARRAYS, load_outcome_arrays
+from dpgrs.io.files import load_arrays, save_arrays
 from dpgrs.io.tables.parquet import parquet_columns, parquet_numbers
 from dpgrs.io.tables.tables import (
     FAMILY_COLUMN,
@@ -30,6 +30,25 @@ from dpgrs.io.tables.tables import (
     rows_of,
     sample_index,
 )
+
+OUTCOME_ARRAYS = ".npz"
+
+
+def save_outcome_arrays(
+    path: Path | str, *, sample: np.ndarray, names: Sequence[str], values: np.ndarray
+) -> None:
+    """Write ids of samples, names of outcomes and (n_rows, n_outcomes) float64 values to an ``.npz``."""
+    save_arrays(path, {"sample": sample, "names": np.array(names, dtype=str), "values": values})
+
+
+def load_outcome_arrays(path: Path | str) -> pd.DataFrame:
+    """Return what `save_outcome_arrays` wrote as a data frame, as from `read_outcomes`."""
+    arrays = load_arrays(path)
+    if set(arrays) != {"sample", "names", "values"}:
+        raise DpgrsError(f"`{path}` must be outcomes that dpgrs wrote, got other arrays. Give a table.")
+    index = sample_index(arrays["sample"].tolist())
+    return pd.DataFrame(arrays["values"], index=index, columns=arrays["names"].tolist())
+
 
 PARQUET = (".parquet", ".pq")
 # The first so that ids fit in memory; the second is 40 GB on disk: 10,000 outcomes of 500,000 people.

@@ -3,28 +3,172 @@
 For benchmarks: open data, so messages may quote a cell.
 """
 
-from collections.abc import Iterator, Sequence
+import zipfile
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from itertools import chain, islice
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 import pandas as pd
 
-from dpgrs.errors import UsageError
+from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.io.files import require_regular
 from dpgrs.io.tables.parquet import parquet_batches, parquet_columns
 from dpgrs.io.tables.phenotypes import CHUNK_CELLS, is_parquet
 from dpgrs.io.tables.plain_columns import NotPlainError, plain_blocks
-from dpgrs.io.tables.real_arrays import is_of_arrays, read_arrays, table_of_arrays
-from dpgrs.io.tables.real_columns import KEYS, RealTable, matched, numbered, require_some, unique_ids
-from dpgrs.io.tables.tables import BLANKS, header_of, rows_of
+from dpgrs.io.tables.tables import BLANKS, header_of, is_id, rows_of
 from dpgrs.io.tables.text_columns import (
     LARGEST_VALUE,
+    Naming,
     TextColumn,
     levels_of_column,
     numbers_of_column,
     require_own_names,
 )
+
+KEYS = Naming("cohort.one_hot", "cohort.drop", lambda key, name: f"{key}: [{name}]")
+
+
+@dataclass(frozen=True)
+class RealTable:
+    """Columns of finite numbers."""
+
+    path: str
+    row_id: np.ndarray  # (n_rows,) str, unique
+    names: list[str]  # unique; a level of a column is `column=level`
+    values: np.ndarray  # (n_rows, n_columns) float64
+    levels: frozenset[str] = frozenset()  # the names that are levels
+
+    @classmethod
+    def numbered(
+        cls, path: str, names: list[str], values: np.ndarray, levels: frozenset[str] = frozenset()
+    ) -> Self:
+        """Return the table of rows that are numbered from 1."""
+        return cls(path, numbered(len(values)), names, values, levels)
+
+    def part(self, names: Iterable[str]) -> Self:
+        """Return the table of some of its columns, by name."""
+        index_of = {name: i for i, name in enumerate(self.names)}
+        values = self.values[:, [index_of[name] for name in names]]
+        return replace(self, names=list(names), values=values)
+
+
+def matched(patterns: Iterable[str] | None, names: Sequence[str], *, key: str, path: Path | str) -> list[str]:
+    """Return the names that patterns stand for, in the order of the table; refuse a pattern that fits none.
+
+    A pattern is a name, or has ``*`` for any text. `key`, of the settings, and `path` are for messages.
+    """
+    all_fitting = set()
+    for pattern in patterns or ():
+        fitting = {name for name in names if fits(pattern, name)}
+        if not fitting:
+            listed = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
+            raise UsageError(
+                f"`{key}` must name columns of `{path}`, got `{pattern}`. Correct it: there are {listed}."
+            )
+        all_fitting |= fitting
+    return [name for name in names if name in all_fitting]
+
+
+def fits(pattern: str, name: str) -> bool:
+    """Return whether a name fits a pattern, in which only ``*`` is special."""
+    return pattern == name or ("*" in pattern and fnmatchcase(name, pattern.replace("[", "[[]")))
+
+
+def unique_ids(ids: Sequence[str], name: str, path: str) -> np.ndarray:
+    """Return the ids of all rows, (n_rows,) str; refuse one that is empty or comes twice."""
+    if len(set(ids)) < len(ids) or not all(map(is_id, ids)):
+        raise UsageError(
+            f"`{path}`, column `{name}`: each row must have an id of its own, got none or one twice. "
+            "Correct it."
+        )
+    return np.array(ids, dtype=str)
+
+
+def numbered(n_rows: int) -> np.ndarray:
+    """Return the numbers of rows from 1 as their ids, (n_rows,) str."""
+    return np.arange(1, n_rows + 1).astype(str)
+
+
+def require_some(columns: Collection[str], path: str) -> None:
+    """Refuse settings that leave no column."""
+    if not columns:
+        raise UsageError(f"`{KEYS.drop}` must leave columns of `{path}`, got all. Name fewer.")
+
+
+ARRAYS = (".npy", ".npz")
+NUMBERS = "biuf"
+
+
+def is_of_arrays(
+    path: str, *, row_id: str | None, arrays: Sequence[str] | None, one_hot: Sequence[str]
+) -> bool:
+    """Return whether the name of a table is that of arrays; refuse options that are for other tables."""
+    if not path.lower().endswith(ARRAYS):
+        if arrays is not None:
+            raise UsageError(f"`cohort.arrays` is for an .npz, got it with `{path}`. Leave it out.")
+        return False
+    for key, setting in (("cohort.id", row_id), (KEYS.one_hot, one_hot)):
+        if setting:
+            raise UsageError(f"`{key}` is for tables with names, got it with `{path}`. Leave it out.")
+    return True
+
+
+def read_arrays(path: Path | str, *, arrays: Sequence[str] | None = None) -> dict[str, np.ndarray]:
+    """Return the arrays of an `.npz` by name, or of an `.npy`, whose array is named ``x``.
+
+    `arrays` are names or patterns of those to read, all by default; one that no array has is refused.
+    """
+    require_regular(path)
+    try:
+        # Opened here, since numpy leaves a damaged file open.
+        with Path(path).open("rb") as file:
+            content = np.load(file, allow_pickle=False)
+            contents = {"x": content} if isinstance(content, np.ndarray) else dict(content.items())
+    except FileNotFoundError:
+        raise UsageError(f"`{path}` must be a table, but is not there. Correct the path.") from None
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile):
+        raise DpgrsError(f"`{path}` must be a whole file of numpy arrays. Write it again.") from None
+    names = list(contents)
+    chosen = names if arrays is None else matched(arrays, names, key="cohort.arrays", path=path)
+    return {name: contents[name] for name in chosen}
+
+
+def table_of_arrays(path: str, arrays: dict[str, np.ndarray], *, drop: Iterable[str] = ()) -> RealTable:
+    """Return a table of arrays, whose first axis is that of rows, which are numbered from 1.
+
+    `drop` are patterns of columns to leave out. Arrays that are
+    not of finite numbers, or have different lengths, are refused.
+    """
+    names, blocks = [], []
+    for name, array in arrays.items():
+        is_plain = array.dtype.kind in NUMBERS and array.ndim > 0 and array.size > 0
+        # NaN is not small either.
+        if not is_plain or not (np.abs(array.astype(np.float64)) <= LARGEST_VALUE).all():
+            raise UsageError(
+                f"`{path}`, array `{name}`: must hold finite numbers, at most {LARGEST_VALUE:g}, "
+                "a row a unit, got others. Leave it out of `cohort.arrays`, or correct it."
+            )
+        columns = array.reshape(len(array), -1).astype(np.float64)
+        names += [name] if columns.shape[1] == 1 else [f"{name}{j + 1}" for j in range(columns.shape[1])]
+        blocks.append(columns)
+    lengths = {name: len(array) for name, array in arrays.items()}
+    if len(set(lengths.values())) != 1:
+        listed = ", ".join(f"{length} in {name}" for name, length in lengths.items())
+        raise UsageError(
+            f"`cohort.arrays` must name arrays of one number of rows, got {listed}. Name others."
+        )
+    require_own_names(path, names, KEYS)
+    dropped = set(matched(drop, names, key=KEYS.drop, path=path))
+    remaining = [name for name in names if name not in dropped]
+    require_some(remaining, path)
+    values = np.column_stack(blocks)
+    return RealTable.numbered(path, names, values).part(remaining)
+
 
 # Lines of some rows in the file, their cells in each column of text, and (n_rows, n_columns) float64 numbers.
 Block = tuple[Sequence[int], list[list[str]], np.ndarray]
@@ -155,3 +299,63 @@ def _numbers(path: str, name: str, column: pd.Series, lines: Sequence[int]) -> n
     if not (np.abs(numbers) <= LARGEST_VALUE).all():  # NaN, of text too, is not
         numbers_of_column(TextColumn(path, name, _as_text(column), lines), naming=KEYS)
     return numbers
+
+
+RANGE_COLUMNS = ("column", "low", "high")
+CENTRE = "centre"
+_LEVELS = (0.0, 1.0, 0.5)  # low, high and centre of a level
+
+
+def read_ranges(path: Path | str, table: RealTable, *, others: Sequence[str] = ()) -> tuple[np.ndarray, ...]:
+    """Return low, high and centre of each column, (n_columns,) float64: public bounds of its values.
+
+    The file has the columns `column`, `low` and `high`, and perhaps `centre`, which is halfway otherwise. The
+    first line that fits a column holds. Levels are between 0 and 1 unless a line has their very name. Lines
+    may also name columns in `others`; a line that no column has is refused.
+    """
+    rows = rows_of(path)
+    header = header_of(rows, path)
+    if tuple(header) not in (RANGE_COLUMNS, (*RANGE_COLUMNS, CENTRE)):
+        raise UsageError(
+            f"`{path}`, line 1: the columns must be {', '.join(RANGE_COLUMNS)}, and perhaps {CENTRE}, got "
+            f"{', '.join(header)}. Name them so."
+        )
+    ranges, names = {}, [*table.names, *others]
+    for line, (pattern, *cells) in rows:
+        where = f"`{path}`, line {line}"
+        if pattern in ranges or not any(fits(pattern, name) for name in names):
+            fault = "a second line for" if pattern in ranges else "the unknown"
+            raise UsageError(
+                f"{where}: each line must be of other columns, got {fault} `{pattern}`. Take it out."
+            )
+        ranges[pattern] = _range(cells, where)
+    bounds = [_range_of(name, ranges, table, path) for name in table.names]
+    return tuple(np.array(bounds).T)
+
+
+def _range(cells: Sequence[str], where: str) -> tuple[float, float, float]:
+    numbers = pd.to_numeric(pd.Series(cells), errors="coerce").to_numpy(dtype=np.float64)
+    low, high = numbers[:2]
+    centre = numbers[2] if len(numbers) > 2 else (low + high) / 2
+    # NaN, of text too, is in no range.
+    if not (np.abs(numbers) <= LARGEST_VALUE).all() or not low < centre < high:
+        raise UsageError(
+            f"{where}: must have numbers low < {CENTRE} < high, got {', '.join(cells)}. Correct them."
+        )
+    return low, high, centre
+
+
+def _range_of(
+    name: str, ranges: dict[str, tuple[float, float, float]], table: RealTable, path: Path | str
+) -> tuple[float, float, float]:
+    if name in ranges:
+        return ranges[name]
+    if name in table.levels:
+        return _LEVELS
+    fitting = next((bounds for pattern, bounds in ranges.items() if fits(pattern, name)), None)
+    if fitting is None:
+        raise UsageError(
+            f"`{path}` must have a line for every column of `{table.path}`, got none for `{name}`. Add its "
+            "public range."
+        )
+    return fitting

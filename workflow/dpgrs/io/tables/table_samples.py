@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from dpgrs.io.tables.outcome_arrays import load_outcome_arrays
 from dpgrs.io.tables.parquet import parquet_numbers, parquet_rows, parquet_size, require_numbers
 from dpgrs.io.tables.phenotypes import (
     FEWEST_OBSERVED,
@@ -23,6 +22,7 @@ from dpgrs.io.tables.phenotypes import (
     describe_scale,
     is_of_arrays,
     is_parquet,
+    load_outcome_arrays,
     parquet_names,
     picked,
     require_size,

@@ -342,3 +342,13 @@ def _examples(ids: Iterable[str], *, shows_ids: bool) -> str:
     """Return up to three ids, or the patterns of ids: letters as A, digits as 9."""
     patterns = ids if shows_ids else (re.sub(r"\d", "9", re.sub(r"[^\W\d_]", "A", sample)) for sample in ids)
     return ", ".join(list(dict.fromkeys(patterns))[:3])
+
+
+UNKNOWN_POPULATION = "unknown"
+
+
+def populations_of(path: Path | str, sample_ids: Sequence[str]) -> np.ndarray:
+    """Return each person's super-population, or population if the table has none: (n_people,) str."""
+    table = read_populations(path).reindex(sample_ids).fillna("")
+    finest = table["population"].where(table["population"] != "", UNKNOWN_POPULATION)
+    return table["super_population"].where(table["super_population"] != "", finest).to_numpy(dtype=str)

@@ -32,20 +32,20 @@ def refusals():
             continue
         module = file.relative_to(PACKAGE).as_posix()
         if not module.startswith(READERS):
-            _count(ast.parse(file.read_text(encoding="utf-8")), (), module, found)
+            for function, error in errors_made(ast.parse(file.read_text(encoding="utf-8"))):
+                if error.func.id != "UsageError" or not module.startswith(OF_TERMS):
+                    found[module, function] += 1
     return found
 
 
-def _count(node, names, module, found):
-    """Count the calls of errors in the functions of a syntax tree."""
+def errors_made(node, names=()):
+    """Yield the calls that make an error in a syntax tree, each with the name of its function."""
     if isinstance(node, ast.FunctionDef | ast.ClassDef):
         names = (*names, node.name)
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-        is_of_terms = node.func.id == "UsageError" and module.startswith(OF_TERMS)
-        if node.func.id in ("DpgrsError", "UsageError") and not is_of_terms:
-            found[module, ".".join(names)] += 1
+    if isinstance(node, ast.Call) and ast.unparse(node.func) in ("DpgrsError", "UsageError"):
+        yield ".".join(names), node
     for child in ast.iter_child_nodes(node):
-        _count(child, names, module, found)
+        yield from errors_made(child, names)
 
 
 def listed(text):

@@ -261,7 +261,7 @@ def test_measure_release__is_refused_before_a_charge(study):
     before = study.ledger.path.read_bytes()
 
     def refuse():
-        raise DpgrsError("A file was replaced.")
+        raise DpgrsError("file-replaced", "A file was replaced.")
 
     charged = {"metrics": "charged", "epsilon": EPSILON, "residual_bound": 2.0}
     with pytest.raises(DpgrsError, match="A file was replaced"):

@@ -338,7 +338,7 @@ def test_audit__that_fails_has_no_note(private, monkeypatch):
 
 
 def fail(findings):
-    raise DpgrsError("An audit failed.")
+    raise DpgrsError("audit-failed", "An audit failed.")
 
 
 def test_only_writer__raise_where_another_process_makes_the_file(private):

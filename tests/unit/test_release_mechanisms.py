@@ -135,7 +135,7 @@ def test_release__audits_of_other_mechanisms_are_refused_before_a_charge(study, 
 
 
 def refuse():
-    raise DpgrsError("A file was replaced.")
+    raise DpgrsError("file-replaced", "A file was replaced.")
 
 
 @pytest.mark.parametrize("bounds", ["worst-case", "tight"])

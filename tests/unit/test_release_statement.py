@@ -297,7 +297,7 @@ def test_write_release__raise_on_what_another_run_replaces_meanwhile(study):
     bundle = study.bundle(config, noisy)
 
     def refuse():
-        raise DpgrsError("A file was replaced.")
+        raise DpgrsError("file-replaced", "A file was replaced.")
 
     with pytest.raises(DpgrsError, match="A file was replaced"):
         study.bundle(config, noisy, before_charge=refuse)

@@ -5,9 +5,19 @@ from typing import Any
 
 
 class DpgrsError(Exception):
-    """A failure that the user can understand and mend. The command line ends with `exit_code`."""
+    """A failure that the user can understand and mend. The command line ends with `exit_code`.
+
+    `code` names the fault, such as ``ledger-missing``, and stays the same if the words of the message change.
+    """
 
     exit_code = 1
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(code, message)
+        self.code = code
+
+    def __str__(self) -> str:
+        return self.args[1]
 
 
 class UsageError(DpgrsError):
@@ -20,7 +30,7 @@ class CellError(DpgrsError):
     """A cell of a private table that is no number; its message does not quote the cell, but `quoted` does."""
 
     def __init__(self, location: str, cell: str) -> None:
-        super().__init__(f"{location}: must be a finite number or NA. Correct the cell.")
+        super().__init__("cell-not-a-number", f"{location}: must be a finite number or NA. Correct the cell.")
         fix = "Write decimals with a point." if "," in cell else "Correct the cell."
         # For open data.
         self.quoted = f"{location}: must be a finite number or NA, got `{shown(cell)}`. {fix}"
@@ -43,7 +53,9 @@ def require_domains(
     """Raise a UsageError for the first field of a record out of its domain."""
     for name, domain, is_met in domains:
         if not is_met:
-            raise UsageError(f"`{name}` must be {domain}, got {getattr(record, name)}. Change it.")
+            raise UsageError(
+                "field-out-of-domain", f"`{name}` must be {domain}, got {getattr(record, name)}. Change it."
+            )
 
 
 def listed(

@@ -336,7 +336,9 @@ def _draw_once(
         draws = list(draws_of_study(settings, training_data(settings, variant_set, outcomes)))
         if len(draws) != 1:
             fix = "Give one value of each setting, and a protection that the method has."
-            raise UsageError(must("settings", f"be of one draw for {method}", str(len(draws)), fix))
+            raise UsageError(
+                "several-draws", must("settings", f"be of one draw for {method}", str(len(draws)), fix)
+            )
         (draw,) = draws
         return draw, draw.draw(BenchmarkNoise(seed, REPLICATE, *draw.key, *draw.request.key)), units
 

@@ -95,7 +95,7 @@ def require_method(method: str, served: Sequence[str]) -> None:
         return
     close = get_close_matches(str(method), served, n=1)
     fix = f"Did you mean `{close[0]}`?" if close and method not in METHODS else "Take one of them."
-    raise UsageError(must("method", f"be one of {', '.join(served)}", method, fix))
+    raise UsageError("method-not-served", must("method", f"be one of {', '.join(served)}", method, fix))
 
 
 def genotype_array(X: "ArrayLike", *, rows: str) -> np.ndarray:
@@ -113,19 +113,28 @@ def genotype_array(X: "ArrayLike", *, rows: str) -> np.ndarray:
     """
     X, row_names = np.asarray(X), [str(row) for row in LARGEST_CALL]
     if rows not in row_names:
-        raise UsageError(must("rows", f"be {' or '.join(row_names)}", rows, "Correct it."))
+        raise UsageError("rows-unknown", must("rows", f"be {' or '.join(row_names)}", rows, "Correct it."))
     if X.ndim != 2 or 0 in X.shape:
-        raise UsageError(must("X", "be (n_rows, n_variants)", f"an array of {X.shape}", "Reshape it."))
+        raise UsageError(
+            "genotype-array-shape",
+            must("X", "be (n_rows, n_variants)", f"an array of {X.shape}", "Reshape it."),
+        )
     calls = range(LARGEST_CALL[rows] + 1)
     if X.dtype.kind not in "biuf" or not np.isin(X, list(calls)).all():
         words = " or ".join([", ".join(map(str, calls[:-1])), str(calls[-1])])
         fix = "Fill missing calls, and say by `rows` what a row is; `dpgrs tabular` takes real numbers."
-        raise UsageError(must("X", f"hold only {words} where rows are {rows}", "other values", fix))
+        raise UsageError(
+            "genotype-array-values",
+            must("X", f"hold only {words} where rows are {rows}", "other values", fix),
+        )
     if rows == Rows.PEOPLE:
         return np.stack([X >= 1, X == 2], axis=1).reshape(-1, X.shape[1]).T
     if len(X) % 2:
         fix = "Take both haplotypes of every person."
-        raise UsageError(must("X", "have two rows a person where rows are haplotypes", "an odd number", fix))
+        raise UsageError(
+            "odd-number-of-haplotypes",
+            must("X", "have two rows a person where rows are haplotypes", "an odd number", fix),
+        )
     return (X == 1).T
 
 
@@ -135,11 +144,12 @@ def frequency_array(frequency: "ArrayLike", *, n_variants: int) -> np.ndarray:
     if frequency.shape != (n_variants,):
         got = f"an array of {frequency.shape}"
         raise UsageError(
-            must("frequency", f"be one number for each of {n_variants} variants", got, "Correct it.")
+            "frequency-array-length",
+            must("frequency", f"be one number for each of {n_variants} variants", got, "Correct it."),
         )
     if not ((frequency > 0) & (frequency < 1)).all():
         fix = "Leave such variants out."
-        raise UsageError(must("frequency", "lie between 0 and 1", "others", fix))
+        raise UsageError("frequency-out-of-range", must("frequency", "lie between 0 and 1", "others", fix))
     return frequency
 
 
@@ -174,22 +184,31 @@ def outcome_arrays(
     Y = Y[:, np.newaxis] if Y.ndim == 1 else Y
     if Y.ndim != 2 or len(Y) != n_rows or not Y.shape[1]:
         got = f"an array of {Y.shape}"
-        raise UsageError(must("Y", f"have a row for each of the {n_rows} rows of `X`", got, "Match them."))
+        raise UsageError(
+            "outcome-array-rows",
+            must("Y", f"have a row for each of the {n_rows} rows of `X`", got, "Match them."),
+        )
     if np.isinf(Y).any() or (missing == Missing.NONE and np.isnan(Y).any()):
         fix = 'Where outcomes may be missing, give `settings={"outcomes.missing": "counted"}`.'
-        raise UsageError(must("Y", "hold finite numbers", "others", fix))
+        raise UsageError("outcome-not-finite", must("Y", "hold finite numbers", "others", fix))
     n_outcomes, public = Y.shape[1], None
     if prevalence is not None:
         public = _each("prevalence", prevalence, n_outcomes)
         if not ((public > 0) & (public < 1)).all():
-            raise UsageError(must("prevalence", "lie between 0 and 1", "others", "Correct it."))
+            raise UsageError(
+                "prevalence-out-of-range", must("prevalence", "lie between 0 and 1", "others", "Correct it.")
+            )
         if not np.isin(Y[~np.isnan(Y)], (0, 1)).all():
-            raise UsageError(must("Y", "hold only 0 and 1 beside `prevalence`", "others", "Recode it."))
+            raise UsageError(
+                "binary-outcome-values",
+                must("Y", "hold only 0 and 1 beside `prevalence`", "others", "Recode it."),
+            )
         centre, scale = public, np.sqrt(public * (1 - public))
     units = Units(_each("centre", centre, n_outcomes), _each("scale", scale, n_outcomes))
     if not (np.isfinite(units.centre).all() and np.isfinite(units.scale).all() and (units.scale > 0).all()):
         raise UsageError(
-            must("scale", "be finite and above 0, with a finite `centre`", "others", "Correct it.")
+            "scale-out-of-range",
+            must("scale", "be finite and above 0, with a finite `centre`", "others", "Correct it."),
         )
     names = tuple(f"outcome_{number}" for number in range(1, n_outcomes + 1))
     standardised = {size: ((Y - units.centre) / units.scale).T}
@@ -201,7 +220,7 @@ def _numbers(name: str, numbers: "ArrayLike") -> np.ndarray:
     try:
         return np.asarray(numbers, dtype=float)
     except (TypeError, ValueError):
-        raise UsageError(must(name, "hold numbers", "others", "Convert it.")) from None
+        raise UsageError("array-not-numeric", must(name, "hold numbers", "others", "Convert it.")) from None
 
 
 def _each(name: str, numbers: "ArrayLike", n_outcomes: int) -> np.ndarray:
@@ -209,7 +228,8 @@ def _each(name: str, numbers: "ArrayLike", n_outcomes: int) -> np.ndarray:
     if numbers.shape not in ((), (1,), (n_outcomes,)):
         got = f"an array of {numbers.shape}"
         raise UsageError(
-            must(name, f"be one number, or one for each of {n_outcomes} outcomes", got, "Correct it.")
+            "array-length",
+            must(name, f"be one number, or one for each of {n_outcomes} outcomes", got, "Correct it."),
         )
     return np.broadcast_to(numbers, (n_outcomes,))
 
@@ -222,8 +242,13 @@ def _require_key(key: str) -> None:
     ]
     if key in ARGUMENTS:
         fix = f"Give the argument `{key.rpartition('.')[2]}`."
-        raise UsageError(must("settings", "name no argument of the function", f"`{key}`", fix))
+        raise UsageError(
+            "argument-in-settings", must("settings", "name no argument of the function", f"`{key}`", fix)
+        )
     if key not in changeable:
         close = get_close_matches(str(key), changeable, n=1)
         fix = f"Did you mean `{close[0]}`?" if close else f"There are {', '.join(changeable)}."
-        raise UsageError(must("settings", "name keys of a benchmark's draws and fits", f"`{key}`", fix))
+        raise UsageError(
+            "setting-not-of-benchmark",
+            must("settings", "name keys of a benchmark's draws and fits", f"`{key}`", fix),
+        )

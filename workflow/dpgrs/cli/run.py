@@ -39,7 +39,7 @@ def init() -> None:
     root = SNAKEFILE.parents[1]
     files = [path.relative_to(root) for pattern in SHIPPED for path in sorted(root.glob(pattern))]
     if there := next((path for path in files if path.exists()), None):
-        raise UsageError(f"`{there}` is there already. Run `dpgrs init` in a new folder.")
+        raise UsageError("file-exists", f"`{there}` is there already. Run `dpgrs init` in a new folder.")
     for path in files:
         path.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(root / path, path)
@@ -73,8 +73,9 @@ def require_files(options: Sequence[str]) -> None:
     for path in _option_values(options, "--workflow-profile"):
         if path != "none" and not Path(path).is_dir():
             raise UsageError(
+                "profile-missing",
                 f"`--workflow-profile` must be a folder or `none`, got `{path}`, which is not there. Correct "
-                "the path; `dpgrs init` puts `workflow/profiles/slurm` into a folder."
+                "the path; `dpgrs init` puts `workflow/profiles/slurm` into a folder.",
             )
 
 

@@ -112,8 +112,9 @@ def command_of(
                     != provenance[output]
                 ):
                     raise DpgrsError(
+                        "inputs-changed-meanwhile",
                         f"What `{output}` is made from must stay as it is meanwhile, got other files or "
-                        "another version of dpgrs. Run one study at a time in a folder, and run it again."
+                        "another version of dpgrs. Run one study at a time in a folder, and run it again.",
                     )
                 note(output, provenance[output])
         if counts is not None:
@@ -147,8 +148,9 @@ def _settings_of_study(
     study_keys = own_settings(study_settings)
     if differing := [key for key, text in own_settings(settings).items() if study_keys.get(key) != text]:
         raise DpgrsError(
+            "settings-of-another-study",
             f"A step must have the settings of the study `{study}`, got others of "
-            f"{', '.join(differing)}. Import a study once, remove its `settings.json`, and run it again."
+            f"{', '.join(differing)}. Import a study once, remove its `settings.json`, and run it again.",
         )
     return study_settings
 
@@ -163,8 +165,9 @@ def _require_loadings(settings: "StudyConfig", files: Mapping[str, Sequence[Path
     has_components = own_settings(settings).get("covariates.pcs", "0") != "0"
     if has_components and "sites" in files and "loadings" not in files:
         raise DpgrsError(
+            "loadings-missing",
             "`--loadings` must be given for `covariates.pcs`, got none, which is another request. "
-            "Nothing was charged. Name the loadings of the study, `public/pca_loadings.tsv`."
+            "Nothing was charged. Name the loadings of the study, `public/pca_loadings.tsv`.",
         )
 
 

@@ -91,8 +91,9 @@ class Section:
         unknown = [f"{path_prefix}{key}" for key in json_values if key not in types]
         if unknown:
             raise DpgrsError(
+                "settings-of-another-version",
                 f"Settings that a step wrote must have keys of this dpgrs, got {', '.join(unknown)}. Remove "
-                "the results of the study and run it again, or use the version that wrote them."
+                "the results of the study and run it again, or use the version that wrote them.",
             )
         attributes = {
             _attribute(key): _typed(types[key], json_value, f"{path_prefix}{key}.")

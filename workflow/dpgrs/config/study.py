@@ -85,8 +85,9 @@ def _extended(section: type[Section], addition: type[Section]) -> type[Section]:
     """Join the keys of a section and the keys of a subclass from another package."""
     if repeated := sorted(section.types().keys() & vars(addition)["__annotations__"]):
         raise UsageError(
+            "setting-added-twice",
             f"`{addition.__module__}` must add settings of other names, got {', '.join(repeated)} again. "
-            "Remove the package, or ask its authors."
+            "Remove the package, or ask its authors.",
         )
     if section in addition.__bases__:
         return addition

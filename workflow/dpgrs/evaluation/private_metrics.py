@@ -111,7 +111,8 @@ def grid_weights(fit: "LinearFit") -> np.ndarray:
     """
     if not all(np.isfinite(array).all() for array in fit.arrays().values()):
         raise DpgrsError(
-            "Weights must be finite to be measured, got some that are not. Release none of them."
+            "weights-not-finite",
+            "Weights must be finite to be measured, got some that are not. Release none of them.",
         )
     weights = np.hstack([fit.weights, fit.predict(np.zeros((1, fit.weights.shape[1])))])
     largest = LARGEST_PREDICTION // weights.shape[1]
@@ -141,11 +142,14 @@ def accuracy_sums(
     bound that is not above 0 and at most 1000, are refused.
     """
     if len(X) > LARGEST_ROWS:
-        raise UsageError(f"Sums are exact for at most {LARGEST_ROWS} rows. Hold fewer people out.")
+        raise UsageError(
+            "too-many-rows", f"Sums are exact for at most {LARGEST_ROWS} rows. Hold fewer people out."
+        )
     if not 0 < residual_bound <= LARGEST_BOUND:
         raise UsageError(
+            "residual-bound-out-of-range",
             f"`evaluation.residual_bound` must be above 0 and at most {LARGEST_BOUND:g}, got "
-            f"{residual_bound}. Leave it out."
+            f"{residual_bound}. Leave it out.",
         )
     outcomes, limit = grid_outcomes(Y, bound=outcome_bound), int(residual_bound / OUTCOME_STEP)
     is_observed = ~np.isnan(Y)
@@ -194,8 +198,9 @@ def private_accuracy(
     names = outcome_names or [str(number) for number in range(sums.shape[1])]
     if sums.shape != (3, len(names)) or len(names) % request.n_outcomes:
         raise UsageError(
+            "accuracy-sums-shape",
             f"The sums must be three for each of {request.n_outcomes} outcomes a budget, "
-            f"got an array of {sums.shape}. Recompute them for this study."
+            f"got an array of {sums.shape}. Recompute them for this study.",
         )
     noisy, events = np.empty_like(sums), []
     for first in range(0, len(names), request.n_outcomes):

@@ -76,7 +76,8 @@ def download(
             n_fruitless = 0 if _size(part) > before else n_fruitless + 1
             if n_fruitless == FRUITLESS:
                 raise DpgrsError(
-                    f"`{url}` cannot be fetched: {error}. Check the network, try again: what came is kept."
+                    "download-failed",
+                    f"`{url}` cannot be fetched: {error}. Check the network, try again: what came is kept.",
                 ) from error
         pause(2.0**n_fruitless)
 
@@ -94,7 +95,9 @@ def writing(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         remedy = _REMEDIES.get(error.errno or 0, "Name a place that you may write to.")
-        raise DpgrsError(f"`{path}` cannot be written: {error.strerror or error}. {remedy}") from error
+        raise DpgrsError(
+            "file-not-writable", f"`{path}` cannot be written: {error.strerror or error}. {remedy}"
+        ) from error
 
 
 class _Redirects(request.HTTPRedirectHandler):
@@ -104,7 +107,10 @@ class _Redirects(request.HTTPRedirectHandler):
         self, req: request.Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
     ) -> request.Request | None:
         if req.full_url.startswith("https:") and not newurl.startswith("https:"):
-            raise DpgrsError(f"`{req.full_url}` leads to {newurl}, which is not https. Give another address.")
+            raise DpgrsError(
+                "redirect-not-https",
+                f"`{req.full_url}` leads to {newurl}, which is not https. Give another address.",
+            )
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
@@ -140,8 +146,9 @@ def _attempt(
         if size is not None and total is not None and total != size:
             discard(partial_file)
             raise DpgrsError(
+                "download-size",
                 f"`{url}` must have {size} bytes as its manifest says, got {total}. "
-                "Name the manifest of this version of the file."
+                "Name the manifest of this version of the file.",
             )
         if not start:
             _begin(partial_file, response.headers)
@@ -163,12 +170,15 @@ def _open(message: request.Request) -> HTTPResponse | None:
         if error.code >= 500 or error.code == 429:
             raise _BrokenOff(f"the server {answer}") from error
         remedy = _STATUS_REMEDIES.get(error.code, "Correct the address.")
-        raise DpgrsError(f"`{message.full_url}` cannot be fetched: the server {answer}. {remedy}") from error
+        raise DpgrsError(
+            "download-refused", f"`{message.full_url}` cannot be fetched: the server {answer}. {remedy}"
+        ) from error
     except URLError as error:
         if isinstance(error.reason, ssl.SSLCertVerificationError):
             raise DpgrsError(
+                "certificate-invalid",
                 f"`{message.full_url}` cannot be fetched: its certificate is not valid "
-                f"({error.reason.verify_message}). Mend the certificates or the clock of this machine."
+                f"({error.reason.verify_message}). Mend the certificates or the clock of this machine.",
             ) from error
         raise _BrokenOff(_reason(error.reason)) from error
     except (HTTPException, OSError) as error:
@@ -230,7 +240,9 @@ def _read(response: HTTPResponse) -> bytes:
 def _require_room(path: Path, n_bytes: int) -> None:
     free = shutil.disk_usage(path.parent).free
     if n_bytes > free:
-        raise DpgrsError(f"`{path.parent}` must have room for {n_bytes} bytes, got {free}. Make room.")
+        raise DpgrsError(
+            "disk-full", f"`{path.parent}` must have room for {n_bytes} bytes, got {free}. Make room."
+        )
 
 
 def _validator_file(partial_file: Path) -> Path:

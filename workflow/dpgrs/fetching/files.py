@@ -37,8 +37,9 @@ def fetch_file(
     entries = _entries(manifest, [url, index_url], output=output, pause=pause)
     if url not in entries:
         raise DpgrsError(
+            "checksum-not-listed",
             f"`{manifest}` must list {Path(url).name}, got no line for it. Correct the address, or name the "
-            "manifest that has it: no file is fetched without a checksum."
+            "manifest that has it: no file is fetched without a checksum.",
         )
     entry = entries[url]
     if output.exists():
@@ -75,7 +76,7 @@ def fetch_manifest(
         read_entries(partial_file, [])
     except DpgrsError as error:
         discard(partial_file)
-        raise DpgrsError(str(error).replace(str(partial_file), url)) from error
+        raise DpgrsError(error.code, str(error).replace(str(partial_file), url)) from error
     _publish(partial_file, output)
     return {"file": str(output), "url": url, "bytes": output.stat().st_size}
 
@@ -84,7 +85,7 @@ def require_open_address(url: str) -> None:
     """Refuse an address that is not http or https, or of data that are not open to all."""
     fault = address_fault(url)
     if fault:
-        raise UsageError(f"`URL` must {fault}")
+        raise UsageError("address-not-open", f"`URL` must {fault}")
 
 
 def _entries(
@@ -92,7 +93,10 @@ def _entries(
 ) -> dict[str, Entry]:
     if "://" not in str(manifest):
         if not Path(manifest).is_file():
-            raise UsageError(f"`--manifest` must be a file or an address, got {manifest}. Mend the path.")
+            raise UsageError(
+                "manifest-missing",
+                f"`--manifest` must be a file or an address, got {manifest}. Mend the path.",
+            )
         return read_entries(manifest, urls)
     fetched = output.with_name(f"{output.name}.manifest")
     try:
@@ -113,8 +117,9 @@ def _bring(url: str, entry: Entry, output: Path, *, progress: bool, pause: Calla
             return partial_file
         discard(partial_file)
     raise DpgrsError(
+        "download-checksum",
         f"`{url}` must have {entry.algorithm} {entry.digest} as its manifest says, got {digest}, "
-        "twice. It was thrown away; try another network, or ask its publisher."
+        "twice. It was thrown away; try another network, or ask its publisher.",
     )
 
 
@@ -122,8 +127,9 @@ def _require_same(output: Path, entry: Entry) -> None:
     digest = entry.digest_of(output)
     if digest != entry.digest:
         raise DpgrsError(
+            "file-checksum",
             f"`{output}` must have {entry.algorithm} {entry.digest} as its manifest says, got {digest}. "
-            "Remove it, or name another output."
+            "Remove it, or name another output.",
         )
 
 

@@ -60,7 +60,8 @@ def read_entries(manifest: Path | str, urls: Sequence[str]) -> dict[str, Entry]:
                     matches[url].append(entry)
     if not n_entries:
         raise DpgrsError(
-            f"`{manifest}` must list files with their MD5 or SHA-256, got none. Name the manifest itself."
+            "manifest-empty",
+            f"`{manifest}` must list files with their MD5 or SHA-256, got none. Name the manifest itself.",
         )
     return {url: _longest(entries, manifest) for url, entries in matches.items() if entries}
 
@@ -86,7 +87,8 @@ def _longest(entries: list[Entry], manifest: Path | str) -> Entry:
     first, *duplicates = dict.fromkeys(entry for entry in entries if len(entry.name) == length)
     if duplicates:
         raise DpgrsError(
+            "checksum-ambiguous",
             f"`{manifest}` must list `{first.name}` with one checksum, got {1 + len(duplicates)}. "
-            "Ask its publisher which one is right."
+            "Ask its publisher which one is right.",
         )
     return first

@@ -24,9 +24,14 @@ class LinkageLimit:
 
     def __post_init__(self) -> None:
         if not 0 <= self.r2 <= 1:
-            raise UsageError(f"`ld_r2` must be in [0, 1], got {self.r2}. Take for example 0.2.")
+            raise UsageError(
+                "ld-r2-out-of-range", f"`ld_r2` must be in [0, 1], got {self.r2}. Take for example 0.2."
+            )
         if not self.window > 0:
-            raise UsageError(f"`ld_window` must be above 0, got {self.window}. Take for example 250.")
+            raise UsageError(
+                "ld-window-out-of-range",
+                f"`ld_window` must be above 0, got {self.window}. Take for example 250.",
+            )
 
 
 class ComparedVariants:

@@ -23,7 +23,8 @@ class GenotypeSlab:
     def __post_init__(self) -> None:
         if self.has_dosages and self.missing is not None:
             raise UsageError(
-                "`missing` must be None with dosages, got an array. Fill these by their centres."
+                "missing-with-dosages",
+                "`missing` must be None with dosages, got an array. Fill these by their centres.",
             )
 
     @property

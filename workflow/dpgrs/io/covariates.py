@@ -38,7 +38,10 @@ class Covariates:
             return None
         arrays = load_arrays(path)
         if not arrays.keys() >= {"names", "units", "centre", "scale", "bound", "rows"}:
-            raise DpgrsError(f"`{path}` must hold covariates, got another kind of file. Name the right one.")
+            raise DpgrsError(
+                "not-covariates",
+                f"`{path}` must hold covariates, got another kind of file. Name the right one.",
+            )
         return cls(
             tuple(arrays["names"].tolist()),
             arrays["units"],

@@ -29,7 +29,8 @@ def truth_of(text: str, *, path: Path | str, column: str) -> bool:
     truth = _TRUTH.get(text.lower())
     if truth is None:
         raise DpgrsError(
-            f"`{path}`, column `{column}`: must be True or False, got {shown(text)}. Correct it."
+            "not-a-truth-value",
+            f"`{path}`, column `{column}`: must be True or False, got {shown(text)}. Correct it.",
         )
     return truth
 

@@ -56,7 +56,8 @@ def require_new(path: Path | str) -> None:
     path = Path(path)
     if path.is_dir() and any(path.iterdir()):
         raise UsageError(
-            f"`{path}` must be a new name, got a folder with files in it. Remove it or name another."
+            "folder-not-empty",
+            f"`{path}` must be a new name, got a folder with files in it. Remove it or name another.",
         )
 
 
@@ -78,7 +79,10 @@ def remove_own(directory: Path | str, *, names: set[str], kind: str) -> None:
     directory = Path(directory)
     files = {path.name for path in directory.iterdir()} if directory.is_dir() else set()
     if foreign := sorted(files - names):
-        raise UsageError(f"`{directory}` must hold {kind} and nothing else, got {foreign[0]}. Move it away.")
+        raise UsageError(
+            "foreign-file-in-folder",
+            f"`{directory}` must hold {kind} and nothing else, got {foreign[0]}. Move it away.",
+        )
     remove(directory)
 
 
@@ -93,8 +97,9 @@ def require_regular(path: Path | str) -> None:
         return  # opening it raises the error
     if not (S_ISREG(mode) or S_ISDIR(mode)):
         raise DpgrsError(
+            "not-a-regular-file",
             f"`{path}` must be a regular file, or a link to one, got a pipe, a socket or a device. Write "
-            "what it gives into a file."
+            "what it gives into a file.",
         )
 
 
@@ -102,15 +107,18 @@ def require_file(path: Path, *, absent: str = FETCH_IT) -> None:
     """Refuse a folder, a dangling link, and an unreadable, empty or absent file (remedy `absent`)."""
     require_regular(path)
     if path.is_dir():
-        raise UsageError(f"`{path}` is a folder. Name a file.")
+        raise UsageError("folder-as-file", f"`{path}` is a folder. Name a file.")
     if path.is_symlink() and not path.exists():
-        raise UsageError(f"`{path}` is a link to a file that is not there. Mend the link, or fetch the file.")
+        raise UsageError(
+            "broken-link",
+            f"`{path}` is a link to a file that is not there. Mend the link, or fetch the file.",
+        )
     if not path.is_file():
-        raise UsageError(f"`{path}` is not there. {absent}")
+        raise UsageError("file-missing", f"`{path}` is not there. {absent}")
     if not os.access(path, os.R_OK):
-        raise DpgrsError(f"`{path}` cannot be read. Mend its permissions.")
+        raise DpgrsError("file-unreadable", f"`{path}` cannot be read. Mend its permissions.")
     if path.stat().st_size == 0:
-        raise DpgrsError(f"`{path}` is empty. {COPY_AGAIN}")
+        raise DpgrsError("file-empty", f"`{path}` is empty. {COPY_AGAIN}")
 
 
 def write_closed(path: Path | str, content: bytes) -> None:
@@ -194,7 +202,10 @@ def read_bytes(path: Path | str) -> bytes:
 
 def not_as_written(path: Path | str, *, kind: str = "a table", fix: str = RUN_AGAIN) -> DpgrsError:
     """Return the error that a file is not what dpgrs wrote."""
-    return DpgrsError(f"`{path}` must be {kind} that dpgrs wrote, but is missing, cut off or damaged. {fix}")
+    return DpgrsError(
+        "file-not-as-written",
+        f"`{path}` must be {kind} that dpgrs wrote, but is missing, cut off or damaged. {fix}",
+    )
 
 
 def written_digest(path: Path | str) -> str:
@@ -257,8 +268,9 @@ def require_plain_arrays(
         is_plain = False
     if not is_plain:
         raise DpgrsError(
+            "arrays-not-plain",
             f"`{path}` must hold plain arrays of known names, got others. Ask whoever made it to make "
-            "it again."
+            "it again.",
         )
 
 
@@ -343,7 +355,9 @@ def _as_written(path: Path | str) -> Iterator[None]:
         yield
     # A flipped bit may also pass for an encryption or a compression that Python does not have.
     except (OSError, EOFError, ValueError, TypeError, RuntimeError, zipfile.BadZipFile) as error:
-        raise DpgrsError(f"`{path}` must be a file of arrays that dpgrs wrote. Make it again.") from error
+        raise DpgrsError(
+            "file-not-as-written", f"`{path}` must be a file of arrays that dpgrs wrote. Make it again."
+        ) from error
 
 
 def read_table(path: Path | str, *, needed: Collection[str] = (), **options: Any) -> "pd.DataFrame":

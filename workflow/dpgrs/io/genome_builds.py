@@ -146,14 +146,17 @@ class BuildCheck:
         if build not in LENGTHS:
             fix = f"Lift the positions over: it cannot be {build} (hg18)."
         domain = f"be the build of {self._path}, which has {shown} ({build})"
-        raise DpgrsError(must(self._key, domain, self._build, fix))
+        raise DpgrsError("genome-build-differs", must(self._key, domain, self._build, fix))
 
     def _refuse_beyond(self, positions: np.ndarray, contig: str, end: int) -> None:
         beyond = positions[positions > end]
         if len(beyond):
             domain = f"be a build that has position {contig}:{beyond[0]} of {self._path}"
             got = f"{self._build}, whose chromosome {chromosome_name(contig)} ends at {end}"
-            raise DpgrsError(must(self._key, domain, got, "Correct it, or lift the positions over."))
+            raise DpgrsError(
+                "position-beyond-chromosome",
+                must(self._key, domain, got, "Correct it, or lift the positions over."),
+            )
 
 
 def _column(column: Any) -> Any:

@@ -34,9 +34,15 @@ def find_genotype_files(pattern: str, chromosome: str, *, is_prefix: bool = Fals
         return _matching(path)
     endings = [ending for ending in PLINK.endings if _glob(path + ending)]
     if not endings:
-        raise DpgrsError(f"`{path}` has no .pgen and no .bed beside it. Mend the path, or fetch the files.")
+        raise DpgrsError(
+            "plink-genotypes-missing",
+            f"`{path}` has no .pgen and no .bed beside it. Mend the path, or fetch the files.",
+        )
     if len(endings) > 1:
-        raise DpgrsError(f"`{path}` has a .pgen and a .bed. Name the one to use, with its ending.")
+        raise DpgrsError(
+            "plink-genotypes-ambiguous",
+            f"`{path}` has a .pgen and a .bed. Name the one to use, with its ending.",
+        )
     return _matching(path + endings[0])
 
 
@@ -65,8 +71,9 @@ def joined_header(headers: Sequence[VcfHeader]) -> VcfHeader:
     for other in other_headers:
         if other.samples != first.samples:
             raise DpgrsError(
+                "people-of-parts-differ",
                 f"`{other.path}` must hold the same people in the same order as `{first.path}`, as parts of "
-                "one chromosome do. Select them with `bcftools view --samples-file`, or correct the pattern."
+                "one chromosome do. Select them with `bcftools view --samples-file`, or correct the pattern.",
             )
         _require_same_build(first, other)
         contigs |= {name: length for name, length in other.contigs.items() if length or name not in contigs}
@@ -80,8 +87,9 @@ def _require_same_build(first: VcfHeader, other: VcfHeader) -> None:
         build, clue = next(iter(builds.items()))
         another, other_clue = next(iter(other_builds.items()))
         raise DpgrsError(
+            "genome-builds-differ",
             f"`{other.path}` must be of the genome build of `{first.path}`, {build} by {clue}, got {another} "
-            f"by {other_clue}. Lift one over, or leave it out."
+            f"by {other_clue}. Lift one over, or leave it out.",
         )
 
 
@@ -110,8 +118,9 @@ def genotype_reader(
     options = {"phased": phased, "keep_filtered": keep_filtered, "known_ref": known_ref, "field": field}
     if field == "DS" and not everybody_has_two(chromosome):
         raise DpgrsError(
+            "dosage-scale-unknown",
             f"`{paths[0]}` does not say whether the dosages of men on chromosome {chromosome}, which is none "
-            "of 1 to 22, go up to 1 or to 2. Leave the chromosome out, or read its calls: `field: GT`."
+            "of 1 to 22, go up to 1 or to 2. Leave the chromosome out, or read its calls: `field: GT`.",
         )
     if len(paths) > 1:
         paths = order_parts(paths, chromosome)
@@ -123,8 +132,9 @@ def genotype_reader(
         options["sites"] = sites = sites_of_chromosome(sites, chromosome)
         if other := next((path for path in paths if not form_of(path).is_listed), None):
             raise UsageError(
+                "form-without-fixed-sites",
                 f"`{other}` must be PLINK files or a BGEN to be read by public sites, got another form. "
-                "Leave out `cohort.fixed_sites`."
+                "Leave out `cohort.fixed_sites`.",
             )
     readers = [
         form_of(path).reader(by_path[path], chromosome, n_threads=n_threads, **options) for path in paths
@@ -141,8 +151,9 @@ def order_parts(paths: Sequence[Path | str], chromosome: str) -> list[Path]:
     for path, (contig, _) in sites.items():
         if not is_chromosome(contig, chromosome):
             raise DpgrsError(
+                "part-of-another-chromosome",
                 f"`{path}` must begin with chromosome {chromosome}, as a part of it, got {contig}. Write a "
-                "pattern that matches parts of one chromosome alone, such as chr{chrom}_*.vcf.gz."
+                "pattern that matches parts of one chromosome alone, such as chr{chrom}_*.vcf.gz.",
             )
     return sorted(sites, key=lambda path: sites[path][1]) or paths[:1]
 
@@ -179,8 +190,9 @@ class PartsReader:
                 first = int(np.min(batch.columns["position"]))
                 if first <= end:
                     raise DpgrsError(
+                        "parts-overlap",
                         f"`{path}` must begin after position {end}, where `{previous}` ends, got position "
-                        f"{first}. Cut the parts so that none overlap, or correct the pattern."
+                        f"{first}. Cut the parts so that none overlap, or correct the pattern.",
                     )
                 last = max(last, int(np.max(batch.columns["position"])))
                 yield batch
@@ -203,5 +215,7 @@ def _matching(path: str) -> list[Path]:
         return [Path(path)]
     matches = [Path(name) for name in _glob(path) if not name.endswith(INDEX_ENDINGS)]
     if not matches:
-        raise DpgrsError(f"`{path}` matches no file. Mend the pattern, or fetch the files.")
+        raise DpgrsError(
+            "pattern-without-files", f"`{path}` matches no file. Mend the pattern, or fetch the files."
+        )
     return matches

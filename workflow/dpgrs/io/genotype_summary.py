@@ -44,5 +44,8 @@ class GenotypeSummary:
         """Read what `save` wrote."""
         arrays: dict[str, Any] = load_arrays(path)
         if arrays.keys() != cls.__dataclass_fields__.keys():
-            raise DpgrsError(f"`{path}` must be a summary of genotypes. Make it: dpgrs summarise-genotypes")
+            raise DpgrsError(
+                "not-a-genotype-summary",
+                f"`{path}` must be a summary of genotypes. Make it: dpgrs summarise-genotypes",
+            )
         return cls(**arrays | {name: int(arrays[name]) for name in ("n_variants", "n_known")})

@@ -97,7 +97,7 @@ def ingest_chromosome(
         if has_dosages:
             counts["calls_as_dosages"] = reader.calls_as_dosages
         if not writer.n_variants and sites is None:
-            raise DpgrsError(_nothing_usable(header.path, chromosome, counts))
+            raise DpgrsError("no-usable-variants", _nothing_usable(header.path, chromosome, counts))
         if has_half_calls:
             print(_half_calls(header.path, chromosome), file=sys.stderr)
         if counts.get("calls_as_dosages"):

@@ -85,7 +85,10 @@ class ListedReader:
     ) -> None:
         check_terms(phased, field)
         if known_ref and self.has_provisional_ref(header.path):
-            raise DpgrsError(f"`{header.path}` must have REF of the genome, which it does not say. {SET_REF}")
+            raise DpgrsError(
+                "reference-allele-unknown",
+                f"`{header.path}` must have REF of the genome, which it does not say. {SET_REF}",
+            )
         self._has_dosages = field == "DS"
         self._phase_required = phased == "required"
         self._header = header

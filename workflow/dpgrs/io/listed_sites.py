@@ -63,7 +63,8 @@ def require_one_record(paths: Iterable[Path], sites: pd.DataFrame, rows: pd.Data
         if is_wrong.any():
             names = ", ".join(site_names(sites[is_wrong.to_numpy()])[:3])
             raise DpgrsError(
+                "public-site-not-once",
                 f"`{', '.join(map(str, paths))}` must have one record of each public site, without other "
                 f"alleles, with `cohort.fixed_sites`, got {got} of {names} ({int(is_wrong.sum())} in all). "
-                f"{remedy}."
+                f"{remedy}.",
             )

@@ -29,7 +29,10 @@ class Loadings:
         keys = pd.MultiIndex.from_frame(variants[SITE_COLUMNS].astype({"position": np.int64}))
         rows = keys.get_indexer(pd.MultiIndex.from_frame(self.sites))
         if (rows < 0).any():
-            raise DpgrsError("The loadings must be of the study's variants, got others. Make them again.")
+            raise DpgrsError(
+                "loadings-of-other-variants",
+                "The loadings must be of the study's variants, got others. Make them again.",
+            )
         return rows
 
 
@@ -62,9 +65,15 @@ def read_loadings(path: Path | str) -> Loadings:
         frequency = np.array([number_of(cell) for cell in table["frequency"]])
         sites = table[SITE_COLUMNS].astype({"position": np.int64})
     except (OSError, ValueError, LookupError):
-        raise DpgrsError(f"`{path}` must be a table of loadings, got another file. Make it again.") from None
+        raise DpgrsError(
+            "not-loadings", f"`{path}` must be a table of loadings, got another file. Make it again."
+        ) from None
     if np.isnan(frequency).any() or np.isnan(values).any():
-        raise DpgrsError(f"`{path}` must hold finite numbers, got others. Make it again.")
+        raise DpgrsError(
+            "loadings-not-finite", f"`{path}` must hold finite numbers, got others. Make it again."
+        )
     if not names or names != component_names(len(names)):
-        raise DpgrsError(f"`{path}` must be a table of loadings, PC1 and so on. Make it again.")
+        raise DpgrsError(
+            "loadings-columns", f"`{path}` must be a table of loadings, PC1 and so on. Make it again."
+        )
     return Loadings(sites, frequency, names, values)

@@ -52,8 +52,9 @@ def match_effects(file: EffectsFile, sites: pd.DataFrame) -> tuple[np.ndarray, d
     counts |= {"matched": int((times == 1).sum()), "repeated": int((times > 1).sum())}
     if not counts["matched"]:
         raise DpgrsError(
+            "effects-of-other-variants",
             f"`{file.path}` must hold effects of the study's variants, got those of none of {len(sites)}. "
-            "Take a file of the same chromosomes and genome build."
+            "Take a file of the same chromosomes and genome build.",
         )
     return np.where(times == 1, values, 0.0), dict(counts)
 

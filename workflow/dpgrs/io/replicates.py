@@ -91,13 +91,15 @@ class Statistics:
         """
         if not self._is_like(other):
             raise DpgrsError(
+                "added-statistics-differ",
                 "Statistics that are added must be of the same columns and terms, got others. Compute all of "
-                "them again."
+                "them again.",
             )
         if self.people is not None and self.people[1:] != (other.people[0], other.people[2]):
             raise DpgrsError(
+                "shards-not-in-order",
                 "Statistics that are added must be of shards that follow each other, so that nobody counts "
-                "twice, got others. Compute all of them again."
+                "twice, got others. Compute all of them again.",
             )
         return replace(
             self,
@@ -128,7 +130,10 @@ class Statistics:
         """Return the Gram matrix of so many variants with its covariates, if wanted, intercept last."""
         if size not in self.columns:
             sizes = ", ".join(map(str, self.columns))
-            raise UsageError(f"`size` must be one of {sizes}, as in the statistics, got {size}. Correct it.")
+            raise UsageError(
+                "size-not-in-statistics",
+                f"`size` must be one of {sizes}, as in the statistics, got {size}. Correct it.",
+            )
         last = np.arange(len(self.gram) - 1 - self.n_covariates, len(self.gram))
         columns = np.append(self.columns[size], last if has_covariates else last[-1:])
         return self.gram[np.ix_(columns, columns)]
@@ -175,7 +180,8 @@ class Statistics:
             arrays = {name: stored[name] for name in stored if name not in left_out}
         if not arrays.keys() >= {*_NEEDED}:
             raise DpgrsError(
-                f"`{path}` must hold {', '.join(_NEEDED)}, got another kind of file. Name the right one."
+                "not-statistics",
+                f"`{path}` must hold {', '.join(_NEEDED)}, got another kind of file. Name the right one.",
             )
         return cls.of(arrays)
 
@@ -203,7 +209,10 @@ def summed_outcomes(path: Path | str) -> list[str]:
     with readable_arrays(path) as arrays:
         if SUMMED_NAMES in arrays:
             return arrays[SUMMED_NAMES].tolist()
-    raise DpgrsError(f"`{path}` must hold the sums of centres, got another kind of file. Name the right one.")
+    raise DpgrsError(
+        "not-sums-of-centres",
+        f"`{path}` must hold the sums of centres, got another kind of file. Name the right one.",
+    )
 
 
 def _added(first: Mapping[Any, np.ndarray], second: Mapping[Any, np.ndarray]) -> dict[Any, np.ndarray]:
@@ -269,7 +278,9 @@ def load_labelled(path: Path | str) -> "Labelled":
     """Open what `save_labelled` wrote; damaged arrays are refused only when they are read."""
     with readable_arrays(path) as arrays:
         if "labels" not in arrays:
-            raise DpgrsError(f"`{path}` must hold labels, got another kind of file. Name the right one.")
+            raise DpgrsError(
+                "labels-missing", f"`{path}` must hold labels, got another kind of file. Name the right one."
+            )
         try:
             labels = json.loads(str(arrays["labels"]))
             names = [{} for _ in labels]
@@ -278,7 +289,9 @@ def load_labelled(path: Path | str) -> "Labelled":
                     name, _, index = key.rpartition("/")
                     names[int(index)][name] = key
         except (ValueError, LookupError, TypeError):
-            raise DpgrsError(f"`{path}` must hold labelled arrays, got others. Make it again.") from None
+            raise DpgrsError(
+                "labelled-arrays-form", f"`{path}` must hold labelled arrays, got others. Make it again."
+            ) from None
     return Labelled(path, labels, names)
 
 
@@ -346,6 +359,9 @@ def _clipped(arrays: Mapping[str, Any]) -> dict[tuple[int, int], ClippedStatisti
         cross, norms = (arrays.get(f"clipped/{size}/{count}/{name}") for name in ("cross", "norms"))
         norms = (None, None, None) if norms is None else norms.tolist()
         if len(norms) != 3:
-            raise DpgrsError("The statistics are of another version of dpgrs. Compute them again.")
+            raise DpgrsError(
+                "statistics-of-another-version",
+                "The statistics are of another version of dpgrs. Compute them again.",
+            )
         statistics[size, count] = ClippedStatistics(grams[size], cross, *norms)
     return statistics

@@ -55,8 +55,9 @@ def count_same_people(cohort: list[Path], reference: list[Path]) -> SamePeople:
     calls = _calls_at(Target(cohort), common)
     if len(calls) < FEWEST_COMPARED:
         raise DpgrsError(
+            "too-few-shared-variants",
             f"Cohort and reference must share at least {FEWEST_COMPARED} variants that are common in the "
-            f"reference, got {len(calls)}. Name files of the same chromosomes and build."
+            f"reference, got {len(calls)}. Name files of the same chromosomes and build.",
         )
     first, second = np.stack(list(calls.values())), np.stack([common[site] for site in calls])
     return SamePeople(

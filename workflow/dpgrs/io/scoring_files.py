@@ -118,8 +118,9 @@ class EffectsFile:
         build = accession_build(text)
         if build and self.build and build != self.build:
             raise DpgrsError(
+                "contig-of-another-build",
                 f"`{self.path}` must be of the genotypes' genome build, {self.build}, got {shown(text)} of "
-                f"{build}. Take the file that is harmonised to that build."
+                f"{build}. Take the file that is harmonised to that build.",
             )
         return chromosome_name(text)
 
@@ -168,8 +169,9 @@ class EffectsFile:
             is_number, has_weights = ~np.isnan(dosage_weights), is_stated.any(axis=1).astype(bool)
             if len(bad := np.flatnonzero(has_weights & ~is_number.all(axis=1))):
                 raise DpgrsError(
+                    "dosage-effects-incomplete",
                     f"`{self.path}`, row {first + bad[0]}: {', '.join(DOSAGE_COLUMNS)} must be three finite "
-                    "numbers or all be empty. Correct the cells, or remove the row."
+                    "numbers or all be empty. Correct the cells, or remove the row.",
                 )
         return effect_types(n_rows, flags=flags, stated=stated, has_weights=has_weights), dosage_weights
 
@@ -222,8 +224,9 @@ def open_effects(
             f"the genotypes' genome build, {build}" if build else f"genome build {' or '.join(LENGTHS)}"
         )
         raise DpgrsError(
+            "stated-build-differs",
             f"`{path}` must be of {expected}, got {shown(head.stated_build)}. Take the file that is "
-            "harmonised to that build."
+            "harmonised to that build.",
         )
     for name, aliases in all_aliases.items():
         column = find_column(header, aliases)
@@ -240,19 +243,22 @@ def open_effects(
     has_place = columns.keys() >= {"contig", "position"}
     if build and head.harmonised_build not in (None, build) and not has_place:
         raise DpgrsError(
+            "harmonised-build-differs",
             f"`{path}` must have positions of the genotypes' genome build, {build}, got those of "
-            f"{shown(head.harmonised_build)}. Take the file that is harmonised to that build."
+            f"{shown(head.harmonised_build)}. Take the file that is harmonised to that build.",
         )
     if lacking:
         raise DpgrsError(
+            "effect-columns-missing",
             f"`{path}`: must name columns of place, allele and effect, got none for {', '.join(lacking)}. "
-            "Take a harmonised scoring file of the PGS Catalog, or summary statistics in GWAS-SSF."
+            "Take a harmonised scoring file of the PGS Catalog, or summary statistics in GWAS-SSF.",
         )
     if len(weights) > 1 and not (several and not any(some)):
         reason = "one column of weights beside weights of dosages" if several else "one column of weights"
         raise DpgrsError(
+            "effect-columns-ambiguous",
             f"`{path}` must have {reason}, got {len(weights)}: "
-            f"{', '.join(shown(names[column]) for column in weights.values())}. Leave one."
+            f"{', '.join(shown(names[column]) for column in weights.values())}. Leave one.",
         )
     return EffectsFile(path, build, columns, weights, types, names, remarks)
 

@@ -34,8 +34,9 @@ class Kind(NamedTuple):
     def damaged(self, path: Path | str) -> DpgrsError:
         """Return the error that parts of a group are not what was written."""
         return DpgrsError(
+            "store-damaged",
             f"`{path}` must be a whole {self.name}, but parts are missing or damaged. Remove it, and make "
-            f"it again: {self.verb}"
+            f"it again: {self.verb}",
         )
 
 
@@ -49,12 +50,15 @@ def open_sealed(path: Path | str, kind: Kind) -> tuple[Any, dict[str, Any]]:
     path = Path(path)
     attributes = _read_attributes(path, kind)
     if attributes.get("format") != kind.format:
-        raise DpgrsError(f"`{path}` is a Zarr group, but no {kind.name}. Make one: {kind.verb}")
+        raise DpgrsError(
+            "store-of-another-kind", f"`{path}` is a Zarr group, but no {kind.name}. Make one: {kind.verb}"
+        )
     version = attributes.get("format_version")
     if version not in (kind.version, *kind.versions):
         raise DpgrsError(
+            "store-format-version",
             f"`{path}` must have format version {kind.version}, got {version}. Remove it, and make it again: "
-            f"{kind.verb}"
+            f"{kind.verb}",
         )
     # Before Zarr sees any of it.
     if attributes.get(_DIGEST) != _metadata_digest(path, attributes):
@@ -128,7 +132,7 @@ def _read_attributes(path: Path, kind: Kind) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError):
         raise kind.damaged(path) from None
     if attributes is None:
-        raise DpgrsError(f"`{path}` is no {kind.name}. Make it: {kind.verb}")
+        raise DpgrsError("not-a-store", f"`{path}` is no {kind.name}. Make it: {kind.verb}")
     if not isinstance(attributes, dict):
         raise kind.damaged(path)
     return attributes

@@ -53,7 +53,7 @@ def select_variants(
     `VariantFilters`. Fewer variants than `size` raise a DpgrsError.
     """
     if size < 1:
-        raise UsageError(f"`size` must be at least 1, got {size}.")
+        raise UsageError("size-not-positive", f"`size` must be at least 1, got {size}.")
     conditions = VariantFilters(maf=maf, **filters)
     check_same_samples(stores)
     usable, reasons = usable_variants(stores, filters=conditions)
@@ -62,7 +62,7 @@ def select_variants(
     counts = _what_became(stores, reasons, usable, is_linked=is_linked, is_kept=is_chosen)
     if size > np.count_nonzero(is_chosen):
         line = too_few(counts, size=size, what="variants", fix="add chromosomes")
-        raise DpgrsError(" ".join([line, *poorly_called(counts)]))
+        raise DpgrsError("too-few-variants", " ".join([line, *poorly_called(counts)]))
     chosen = usable[is_chosen]
     by_store = [chosen[chosen["store"] == number] for number in range(len(stores))]
     return VariantSelection(

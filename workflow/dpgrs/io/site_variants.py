@@ -37,8 +37,9 @@ def take_sites(stores: Sequence[HaplotypeStore], sites: pd.DataFrame) -> Variant
     absent = chosen[~has_record & (chosen["frequency"].to_numpy() > 0.5)]
     if len(absent):
         raise DpgrsError(
+            "public-sites-absent",
             "The cohort must have a record of every public site whose ALT allele is the more frequent one, "
-            f"got none of {', '.join(site_names(absent)[:3])}. Take it out of the public sites."
+            f"got none of {', '.join(site_names(absent)[:3])}. Take it out of the public sites.",
         )
     variants = tuple(table[["contig", "position", "id", "ref", "alt"]] for table in by_store)
     rank, frequency = chosen["rank"].to_numpy(dtype=np.int32), chosen["frequency"].to_numpy()
@@ -141,6 +142,7 @@ def _require_one_record(sites: pd.DataFrame, n_records: np.ndarray) -> None:
     ):
         if is_wrong.any():
             raise DpgrsError(
+                "public-site-not-once",
                 "The cohort must have one record of every public site with `cohort.field: DS`, got "
-                f"{got} of {', '.join(site_names(sites[is_wrong])[:3])}. {remedy}."
+                f"{got} of {', '.join(site_names(sites[is_wrong])[:3])}. {remedy}.",
             )

@@ -57,8 +57,9 @@ def read_sites(path: Path | str, *, frequencies: Path | str | None = None) -> pd
         unknown = int(sites["frequency"].isna().sum())
         if unknown:
             raise DpgrsError(
+                "site-frequency-missing",
                 f"`{frequencies}` must hold the frequency of every site of `{path}`, got none for {unknown}. "
-                "Add them, or take the sites out."
+                "Add them, or take the sites out.",
             )
     return sites
 
@@ -108,7 +109,8 @@ def choose_sites(
     conditions = VariantFilters(maf=maf, **filters | RELEASED)
     if not stores and (linkage or conditions.missing < 1 or conditions.hwe > 0):
         raise UsageError(
-            "`missing`, `hwe` and `ld_r2` need genotypes, got a table of sites. Give stores of a reference."
+            "filters-need-genotypes",
+            "`missing`, `hwe` and `ld_r2` need genotypes, got a table of sites. Give stores of a reference.",
         )
     sites, reasons = usable_sites(sites, chromosomes, maf=maf, **filters)
     usable = sites[reasons == USABLE]
@@ -119,7 +121,9 @@ def choose_sites(
     counts = count_reasons(sites["contig"], reasons, is_linked=fate[0], is_kept=fate[1])
     if size > is_chosen.sum():
         what, never = "public sites on these chromosomes", ("class", "multiallelic", "ambiguous")
-        raise DpgrsError(too_few(counts, size=size, what=what, fix="give more sites", fixed=never))
+        raise DpgrsError(
+            "too-few-variants", too_few(counts, size=size, what=what, fix="give more sites", fixed=never)
+        )
     chosen = usable.assign(rank=rank)[is_chosen]
     names = [chromosome_name(str(chromosome)) for chromosome in chromosomes]
     order = chosen["contig"].map(chromosome_name).map(names.index)
@@ -164,8 +168,9 @@ def _read(path: Path | str, *, needs_frequency: bool) -> pd.DataFrame:
     missing = [name for name in required if columns[name] is None]
     if missing:
         raise DpgrsError(
+            "site-columns-missing",
             f"`{path}`, line 1: must name the columns {', '.join(required)}, got none for "
-            f"{', '.join(missing)}. Add them."
+            f"{', '.join(missing)}. Add them.",
         )
     sites, lines = [], {}
     for line, cells in rows:
@@ -175,11 +180,14 @@ def _read(path: Path | str, *, needs_frequency: bool) -> pd.DataFrame:
             site["frequency"] = _number(site["frequency"], "a frequency from 0 to 1", 0, 1, path, line)
         if site["ref"].upper() == site["alt"].upper():
             raise DpgrsError(
-                f"`{path}`, line {line}: must have an ALT other than REF, got the same. Mend the line."
+                "alleles-equal",
+                f"`{path}`, line {line}: must have an ALT other than REF, got the same. Mend the line.",
             )
         key = tuple(site[name] for name in SITE_COLUMNS)
         if lines.setdefault(key, line) != line:
-            raise DpgrsError(f"`{path}`, line {line}: lists the site of line {lines[key]} again. Remove one.")
+            raise DpgrsError(
+                "site-twice", f"`{path}`, line {line}: lists the site of line {lines[key]} again. Remove one."
+            )
         sites.append(site)
     table = pd.DataFrame(sites, columns=["contig", "position", "id", "ref", "alt", "frequency"])
     return table.astype({"position": "int64", "contig": "str", "ref": "str", "alt": "str", "id": "str"})
@@ -188,5 +196,8 @@ def _read(path: Path | str, *, needs_frequency: bool) -> pd.DataFrame:
 def _number(cell: str, domain: str, low: int, high: int, path: Path | str, line: int) -> float:
     number = number_of(cell)
     if not low <= number <= high or (high == LAST_POSITION and not number.is_integer()):
-        raise DpgrsError(f"`{path}`, line {line}: must hold {domain}, got `{shown(cell)}`. Correct the cell.")
+        raise DpgrsError(
+            "cell-out-of-domain",
+            f"`{path}`, line {line}: must hold {domain}, got `{shown(cell)}`. Correct the cell.",
+        )
     return number

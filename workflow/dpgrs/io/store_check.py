@@ -57,15 +57,18 @@ def check_store(store: Path | str, genotypes: Path | str | Sequence[Path | str])
     missing = {"options", "counts", "source"} - haplotypes.attributes.keys()
     if missing:
         raise DpgrsError(
+            "not-a-chromosome-store",
             f"`{haplotypes.path}` must be the store of one chromosome, got one without "
-            f"{', '.join(sorted(missing))}. Name what dpgrs ingest-chromosome wrote."
+            f"{', '.join(sorted(missing))}. Name what dpgrs ingest-chromosome wrote.",
         )
     chromosome = haplotypes.attributes["options"]["chromosome"]
     for path in paths:
         form = form_named(path)
         command = form.to_vcf(path, chromosome)
         if command and form not in _PLAIN_FORMS:
-            raise DpgrsError(f"`{path}` must be a VCF or BCF, got {form.words}. Write one: {command}")
+            raise DpgrsError(
+                "not-a-vcf", f"`{path}` must be a VCF or BCF, got {form.words}. Write one: {command}"
+            )
     options, path = haplotypes.attributes["options"], paths[0]
     paths = order_parts(paths, options["chromosome"]) if len(paths) > 1 else paths
     records = _Records(
@@ -143,7 +146,10 @@ class _Records:
             is_from_vcf = not isinstance(record, PlainRecord)  # others were refused, or have a known REF
             if self._is_ref_known and is_from_vcf and PROVISIONAL in str(record).split("\t", 8)[7].split(";"):
                 site = f"{record.CHROM}:{record.POS}"
-                raise DpgrsError(f"the VCF must have REF of the genome at {site}, got `INFO/PR`. {SET_REF}")
+                raise DpgrsError(
+                    "reference-allele-unknown",
+                    f"the VCF must have REF of the genome at {site}, got `INFO/PR`. {SET_REF}",
+                )
             is_of_dosages = self._has_dosages and not {"DS", "HDS", "GP"}.isdisjoint(record.FORMAT)
             has_genotypes = is_of_dosages or "GT" in record.FORMAT
             is_usable = has_genotypes and (self._is_filter_kept or record.FILTER is None)
@@ -167,7 +173,9 @@ class _Records:
             try:
                 yield from file
             except Exception as error:  # of no class of its own
-                raise DpgrsError(f"`{path}` cannot be read to its end. {COPY_AGAIN}") from error
+                raise DpgrsError(
+                    "file-damaged", f"`{path}` cannot be read to its end. {COPY_AGAIN}"
+                ) from error
 
     def _calls(self, record: Any, stored: dict[int, Site]) -> Iterator[_Expected]:
         first, second, n_haploid = self._alleles(record.genotype.array())
@@ -245,7 +253,9 @@ def _open(path: Path) -> Any:
     try:
         return VCF(str(path.absolute()), threads=2)
     except Exception as error:  # cyvcf2 raises nothing more precise
-        raise DpgrsError(f"`{path}` has a header that htslib cannot read. {COPY_AGAIN}") from error
+        raise DpgrsError(
+            "header-unreadable", f"`{path}` has a header that htslib cannot read. {COPY_AGAIN}"
+        ) from error
 
 
 def _counted(alleles: np.ndarray, number: int) -> np.ndarray:
@@ -308,7 +318,7 @@ def _difference(store: HaplotypeStore, path: Path, where: str) -> DpgrsError:
     chromosome = store.attributes["options"]["chromosome"]
     is_part = _is_of_plink(store) and not _is_plain(path) and chromosome_name(chromosome) == "X"
     remedy = f", or export that part of X alone: plink2 --chr {chromosome}" if is_part else ""
-    return DpgrsError(f"`{store.path}` differs from `{path}` {where}. {_MAKE_AGAIN}{remedy}")
+    return DpgrsError("store-differs", f"`{store.path}` differs from `{path}` {where}. {_MAKE_AGAIN}{remedy}")
 
 
 def _name(site: Site) -> str:

@@ -197,15 +197,18 @@ def _stores_of(paths: list[Path]) -> "list[HaplotypeStore]":
     folders = [path for path in paths if path.is_dir() and form_named(path) is VCF]
     for path in folders:
         if not ({"zarr.json", ".zgroup"} & {file.name for file in path.iterdir()}):
-            raise DpgrsError(f"`{path}` is a folder, and no haplotype store. Name a file.")
+            raise DpgrsError(
+                "not-a-haplotype-store", f"`{path}` is a folder, and no haplotype store. Name a file."
+            )
     if not folders:
         return []
     stores = [HaplotypeStore.open(path) for path in paths]
     for store in stores[1:]:
         if not np.array_equal(store.sample_id, stores[0].sample_id):
             raise DpgrsError(
+                "people-of-stores-differ",
                 f"`{store.path}` must hold the same people in the same order as `{stores[0].path}`. Take the "
-                "stores of one study."
+                "stores of one study.",
             )
     return stores
 
@@ -262,8 +265,9 @@ def _require_order(piece: Piece, ends: dict[str, int]) -> None:
         if run[0] <= ends.get(contig, 0) or len(back):
             at, end = (run[back[0] + 1], run[back[0]]) if len(back) else (run[0], ends[contig])
             raise DpgrsError(
+                "positions-out-of-order",
                 f"`{piece.path}` must hold variants in the order of positions, each place in one file alone, "
                 f"got {contig}:{at} after {contig}:{end}. "
-                "Sort it (bcftools sort, plink2 --sort-vars), or leave out the file that repeats it."
+                "Sort it (bcftools sort, plink2 --sort-vars), or leave out the file that repeats it.",
             )
         ends[contig] = int(run[-1])

@@ -59,14 +59,18 @@ class VariantFilters:
         for name, top in (("maf", 0.5), ("missing", 1), ("hwe", 0.5)):
             setting = getattr(self, name)
             if not 0 <= setting <= top:
-                raise UsageError(f"`{name}` must be in [0, {top:g}], got {setting}.")
+                raise UsageError("filter-out-of-range", f"`{name}` must be in [0, {top:g}], got {setting}.")
         for name in ("ambiguous", "multiallelic"):
             setting = getattr(self, name)
             if setting not in CHOICES:
-                raise UsageError(f"`{name}` must be one of {', '.join(CHOICES)}, got {setting}.")
+                raise UsageError(
+                    "filter-choice-unknown", f"`{name}` must be one of {', '.join(CHOICES)}, got {setting}."
+                )
         if not self.classes or not set(self.classes) <= set(CLASSES):
             got = ", ".join(self.classes) or "nothing"
-            raise UsageError(f"`classes` must be among {', '.join(CLASSES)}, got {got}.")
+            raise UsageError(
+                "variant-class-unknown", f"`classes` must be among {', '.join(CLASSES)}, got {got}."
+            )
 
 
 def measured(store: HaplotypeStore, frequency: np.ndarray, *, filters: VariantFilters) -> pd.DataFrame:

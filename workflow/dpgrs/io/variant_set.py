@@ -33,7 +33,9 @@ class VariantSet(HaplotypeStore):
         variant_set = super().open(path)
         if "variant_rank" not in variant_set._group:
             raise DpgrsError(
-                f"`{path}` is a haplotype store, but not of a study's variants. Make one: dpgrs make-variants"
+                "not-a-variant-set",
+                f"`{path}` is a haplotype store, but not of a study's variants. "
+                "Make one: dpgrs make-variants",
             )
         return variant_set
 
@@ -74,7 +76,8 @@ class VariantSet(HaplotypeStore):
         """
         if not 1 <= size <= self.n_variants:
             raise DpgrsError(
-                f"`size` must be from 1 to {self.n_variants}, the variants of `{self.path}`, got {size}."
+                "size-out-of-range",
+                f"`size` must be from 1 to {self.n_variants}, the variants of `{self.path}`, got {size}.",
             )
         return np.flatnonzero(self.variant_rank < size)
 
@@ -207,8 +210,9 @@ def check_same_samples(stores: Sequence[HaplotypeStore]) -> None:
     for store in stores[1:]:
         if not np.array_equal(store.sample_id, first.sample_id):
             raise DpgrsError(
+                "samples-differ",
                 f"`{store.path}` must have the samples of `{first.path}` in the same order, got others or "
-                "another order. Subset all VCFs alike: bcftools view -S samples.txt"
+                "another order. Subset all VCFs alike: bcftools view -S samples.txt",
             )
 
 
@@ -223,6 +227,7 @@ def check_same_people(variant_set: Any, outcomes: "Outcomes", covariates: "Covar
     sizes = {len(outcomes.is_training)} | ({covariates.units.shape[1]} if covariates is not None else set())
     if sizes != {n_rows}:
         raise DpgrsError(
+            "people-differ",
             "Variants, outcomes and covariates must be of the same people, got others. Make them again from "
-            "the same genotypes: dpgrs make-variants, make-outcomes, make-covariates"
+            "the same genotypes: dpgrs make-variants, make-outcomes, make-covariates",
         )

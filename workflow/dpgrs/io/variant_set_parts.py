@@ -91,7 +91,10 @@ def shard_of(n_people: int, *, shard: int, n_shards: int) -> slice:
     Nobody is in shards that are too many.
     """
     if shard > n_shards:
-        raise UsageError(f"`--shard` must be at most `--shards`, {n_shards}, got {shard}. Correct it.")
+        raise UsageError(
+            "shard-out-of-range",
+            f"`--shard` must be at most `--shards`, {n_shards}, got {shard}. Correct it.",
+        )
     n_words = -(-n_people // PEOPLE_OF_WORD)
     start, stop = (min(n_words * i // n_shards * PEOPLE_OF_WORD, n_people) for i in (shard - 1, shard))
     return slice(start, stop)

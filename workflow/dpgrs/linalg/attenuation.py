@@ -78,7 +78,9 @@ def _expected(
     prevalence = np.asarray(prevalence, dtype=np.float64)
     wrong = prevalence[~np.isnan(prevalence) & ~((prevalence > 0) & (prevalence < 1))]
     if wrong.size:
-        raise UsageError(f"A prevalence must be between 0 and 1, got {wrong[0]}. Correct it.")
+        raise UsageError(
+            "prevalence-out-of-range", f"A prevalence must be between 0 and 1, got {wrong[0]}. Correct it."
+        )
     deviations = np.ones(len(prevalence)) if deviations is None else deviations
     normal = {sd: _normal(min(bound, largest * sd), sd) for sd in set(deviations.tolist())}
     means = np.empty(len(prevalence))

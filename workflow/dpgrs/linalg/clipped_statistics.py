@@ -72,9 +72,10 @@ def _frequency_units(
     frequency = grid_frequency(frequency)
     if frequency.shape != (len(genotypes),):
         raise UsageError(
+            "frequency-array-length",
             f"There must be one public frequency a variant, got {frequency.size} for {len(genotypes)} "
             "variants. "
-            "Take both from the same list of sites."
+            "Take both from the same list of sites.",
         )
     means = _means(frequency, rows=rows).astype(np.int16)
     n_rows = n_haplotypes if Rows(rows) == Rows.HAPLOTYPES else n_haplotypes // 2
@@ -265,9 +266,10 @@ def _check_exact(n_rows: int, X: np.ndarray | tuple = (), Y: np.ndarray | tuple 
     is_small = _largest(X) <= LARGEST_GENOTYPE and _largest(Y) <= LARGEST_OUTCOME
     if n_rows > LARGEST_CLIPPED_ROWS or not is_small:
         raise UsageError(
+            "sums-not-exact",
             f"Sums are exact for at most {LARGEST_CLIPPED_ROWS} rows of genotypes of at most "
             f"{LARGEST_GENOTYPE} and outcomes of at most {LARGEST_OUTCOME} grid steps. Put both onto their "
-            "grids, and split the rows."
+            "grids, and split the rows.",
         )
 
 

@@ -44,8 +44,9 @@ def grid_frequency(
     wrong = frequency[~((frequency >= 0) & (frequency <= 1))]
     if wrong.size:
         raise UsageError(
+            "frequency-out-of-range",
             f"A public frequency must be between 0 and 1, got {wrong[0]}. "
-            "Drop the variant, or take its frequency from another panel."
+            "Drop the variant, or take its frequency from another panel.",
         )
     return np.rint(frequency / GENOTYPE_STEP) * GENOTYPE_STEP
 
@@ -60,7 +61,10 @@ def entry_scale(
     It raises UsageError if the bound is not a finite number above 0.
     """
     if not 0 < bound < math.inf:
-        raise UsageError(f"`covariates.bound` must be a finite number above 0, got {bound}. Use 3.")
+        raise UsageError(
+            "covariate-bound-not-positive",
+            f"`covariates.bound` must be a finite number above 0, got {bound}. Use 3.",
+        )
     return (0.5 if Rows(rows) == Rows.HAPLOTYPES else 1.0) / bound
 
 

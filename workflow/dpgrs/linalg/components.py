@@ -66,9 +66,10 @@ def components_of(
         largest = np.abs(A).sum(axis=1).max() * ABOVE_ROUNDING * bound / OUTCOME_STEP
         if not largest <= LARGEST_SUM:
             raise UsageError(
+                "component-map-too-large",
                 "The map between outcomes and components must have entries that can be summed exactly, got "
                 "larger ones. Lower `outcomes.bound`, or leave out components that carry next to nothing, or "
-                "what others carry."
+                "what others carry.",
             )
     Z = np.empty((len(forth), Y.shape[1]))
     for start in range(0, Y.shape[1], ROW_BLOCK):

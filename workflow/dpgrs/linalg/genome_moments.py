@@ -94,9 +94,10 @@ class MomentSums:
         norm = moment_norm(chromosome)
         if norm > LARGEST_MOMENT_NORM or len(is_counted) * norm > LARGEST_TOTAL:
             raise UsageError(
+                "moment-norm-too-large",
                 f"The norm of second moments must be at most {LARGEST_MOMENT_NORM:g}, and people times the "
                 f"norm at most {LARGEST_TOTAL:.0f}, so that the moments of chromosome {chromosome.contig} "
-                "are exact. Leave out `privacy.ld_share`."
+                "are exact. Leave out `privacy.ld_share`.",
             )
         sizes = [block.n_directions for block in chromosome.blocks]
         self._totals = [np.zeros((size, size), np.int64) for size in sizes]

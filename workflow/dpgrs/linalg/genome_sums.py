@@ -131,10 +131,11 @@ def require_exact(chromosome: ChromosomeMap) -> None:
     """Raise a UsageError unless all sums along a public map are exact for any people."""
     if not (_is_whole(chromosome) and _is_bounded(chromosome)):
         raise UsageError(
+            "genome-map-not-exact",
             f"The map of chromosome {chromosome.contig} must have blocks of all its variants, in order, of "
             f"at most {MOST_BLOCK_VARIANTS} each, at most {MOST_AXES} axes and {MOST_DIRECTIONS} directions, "
             "centres from 0 to 2 and entries so small that all sums are exact, got another. Split the "
-            "blocks, or make the map again."
+            "blocks, or make the map again.",
         )
 
 
@@ -196,8 +197,9 @@ def chromosome_sums(
         long_rows(Y[group], norm=outcome_norm, step=OUTCOME_STEP)[0].any() for group in groups
     ):
         raise UsageError(
+            "genome-sums-not-exact",
             "Outcomes must be clipped at their norm and on their grid, and people times the norm at most "
-            f"{LARGEST_TOTAL:.0f}, so that sums of a genome are exact. Clip them, or lower the norm."
+            f"{LARGEST_TOTAL:.0f}, so that sums of a genome are exact. Clip them, or lower the norm.",
         )
     if factors is not None and factors.shape != (n_people,):
         raise _not_of_all_people(chromosome)
@@ -243,9 +245,10 @@ def require_exact_scores(weights: Sequence[np.ndarray]) -> None:
     totals = sum(np.abs(of_chromosome.astype(np.float64)).sum(axis=1) for of_chromosome in weights)
     if totals.max(initial=0) * LARGEST_ENTRY > EXACT / 2:
         raise UsageError(
+            "score-weights-too-large",
             "Weights of a public score must add up to so little that scores are exact, got larger ones. Give "
             "effects per copy of an allele in standard deviations of the outcome, or leave it out of "
-            "`public.subtract`."
+            "`public.subtract`.",
         )
 
 
@@ -287,8 +290,9 @@ def less_scores(
     if scores.shape[1] != values.shape[1]:
         # Numbers of people are private.
         raise UsageError(
+            "people-of-scores-differ",
             "Public scores and outcomes must be of the same people, got others. Measure them again: dpgrs "
-            "measure-people"
+            "measure-people",
         )
     residuals = np.array(values, dtype=np.float64)
     for outcome, row in enumerate(rows):
@@ -318,8 +322,9 @@ def joint_factors(squares: Sequence[np.ndarray], genome: GenomeMap) -> np.ndarra
     """
     if len(squares) != len(genome.chromosomes) or genome.n_directions > MOST_DIRECTIONS:
         raise UsageError(
+            "genome-incomplete",
             f"Rows are shrunk together by their norms on all of {len(genome.chromosomes)} chromosomes, of at "
-            f"most {MOST_DIRECTIONS} directions, got others. Measure all chromosomes of the map."
+            f"most {MOST_DIRECTIONS} directions, got others. Measure all chromosomes of the map.",
         )
     total = np.zeros_like(squares[0])
     for chromosome_squares in squares:
@@ -364,8 +369,9 @@ def placed_slabs(
 def _not_of_all_people(chromosome: ChromosomeMap) -> UsageError:
     # Numbers of people are private.
     return UsageError(
+        "people-of-chromosome-differ",
         f"Slabs, axes and outcomes of chromosome {chromosome.contig} must be of the same people, and of the "
-        "variants of the map, got others. Read all from the same stores."
+        "variants of the map, got others. Read all from the same stores.",
     )
 
 

@@ -51,7 +51,9 @@ def tight_outcome_norm(
 
 def _checked_factor(factor: float) -> float:
     if not 0 < factor < math.inf:
-        raise UsageError(f"`factor` must be a finite number above 0, got {factor}. Use 1.")
+        raise UsageError(
+            "factor-not-positive", f"`factor` must be a finite number above 0, got {factor}. Use 1."
+        )
     return factor
 
 

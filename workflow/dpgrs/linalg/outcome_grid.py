@@ -36,8 +36,9 @@ def grid_outcomes(
     """
     if not 0 < bound <= LARGEST_BOUND:
         raise UsageError(
+            "outcome-bound-out-of-range",
             f"`outcomes.bound` must be above 0 and at most {LARGEST_BOUND:g}, got {bound}. "
-            "Use the default, 3."
+            "Use the default, 3.",
         )
     gridded = np.trunc(np.nan_to_num(np.clip(Y, -bound, bound)) / OUTCOME_STEP).astype(np.int64)
     if row_norm is not None:
@@ -75,7 +76,10 @@ def clip_norms(
     It raises UsageError if the norm is not a finite number above 0.
     """
     if not 0 < norm < np.inf:
-        raise UsageError(f"`row_norm` must be a finite number above 0, got {norm}. Give a public bound.")
+        raise UsageError(
+            "row-norm-not-positive",
+            f"`row_norm` must be a finite number above 0, got {norm}. Give a public bound.",
+        )
     is_long, length = long_rows(entries, norm=norm, step=step)
     if len(length):
         from dpgrs.linalg._kernels import scale_rows

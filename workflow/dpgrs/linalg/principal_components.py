@@ -94,8 +94,9 @@ def _standardising(frequency: np.ndarray, *, rows: "Rows") -> tuple[np.ndarray, 
 def _require_so_many(n_components: int, n: int, d: int, *, key: str) -> None:
     if n_components > min(d, n):
         raise UsageError(
+            "too-many-components",
             f"`{key}` must be at most {min(d, n)}, the smaller of variants and rows of the "
-            f"reference, got {n_components}. Lower it."
+            f"reference, got {n_components}. Lower it.",
         )
 
 
@@ -105,8 +106,9 @@ def _scaled_loadings(eigenvalues: np.ndarray, U: np.ndarray, inverse: np.ndarray
     # Rounding leaves about d times the machine epsilon where nothing varies.
     if eigenvalues[-1] <= d * np.finfo(float).eps * max(eigenvalues[0], 1.0):
         raise UsageError(
+            "too-many-components",
             f"`{key}` must be at most the directions in which the reference varies, got "
-            f"{n_components}. Lower it."
+            f"{n_components}. Lower it.",
         )
     largest = np.abs(U).argmax(axis=0)
     U = U * np.sign(U[largest, np.arange(n_components)]) / np.sqrt(eigenvalues)
@@ -133,8 +135,9 @@ def project(
     is_small = np.abs(units).sum(axis=1).max(initial=0) <= LARGEST_LOADING_SUM
     if not (is_small and np.array_equal(units, np.rint(units))):
         raise UsageError(
+            "loadings-off-grid",
             "Loadings must be multiples of 2^-20 whose sums are exact, got others. "
-            "Make them again from the reference."
+            "Make them again from the reference.",
         )
     sums = 0.0
     step = min(VARIANT_BLOCK, max(PROJECTED_ENTRIES // n_haplotypes, 1))

@@ -36,8 +36,9 @@ def project_label(
     eigenvalues, U, scale = _decomposed(cross, gram)
     if eigenvalues.min(initial=0.0) < -NEGATIVE_SHARE * eigenvalues.max(initial=0.0):
         raise UsageError(
+            "gram-not-exact",
             "`gram` must be an exact X'X, got a matrix with negative eigenvalues. "
-            "Use project_ellipsoid for a noisy one."
+            "Use project_ellipsoid for a noisy one.",
         )
     return _project_outcomes(cross, eigenvalues, U, _lengths(radii, len(cross), math.sqrt(scale)), joint)
 
@@ -73,8 +74,9 @@ def project_feature(
     """
     if Y.shape[0] != cross.shape[0]:
         raise UsageError(
+            "outcome-array-rows",
             f"`Y` must have one row for each of the {cross.shape[0]} outcomes of `cross`, got {Y.shape[0]}. "
-            "Transpose it, or give the outcomes of `cross`."
+            "Transpose it, or give the outcomes of `cross`.",
         )
     _require_finite(cross=cross, Y=Y)
     A, scale = _scaled(Y)
@@ -104,8 +106,9 @@ def _decomposed(cross: np.ndarray, gram: np.ndarray) -> tuple[np.ndarray, np.nda
     n_variants = cross.shape[1]
     if gram.shape != (n_variants, n_variants):
         raise UsageError(
+            "gram-shape",
             f"`gram` must have a row and a column for each of the {n_variants} variants of `cross`, got "
-            f"{' x '.join(map(str, gram.shape))}. Leave out the intercept's."
+            f"{' x '.join(map(str, gram.shape))}. Leave out the intercept's.",
         )
     _require_finite(cross=cross, gram=gram)
     scaled, scale = _scaled(gram)
@@ -116,7 +119,10 @@ def _require_finite(**arrays: Any) -> None:
     """Raise unless all numbers of all arrays are finite."""
     for name, values in arrays.items():
         if not np.isfinite(values).all():
-            raise UsageError(f"`{name}` must be finite, got NaN or infinity. Put 0 for a missing outcome.")
+            raise UsageError(
+                "array-not-finite",
+                f"`{name}` must be finite, got NaN or infinity. Put 0 for a missing outcome.",
+            )
 
 
 def _scaled(A: np.ndarray) -> tuple[np.ndarray, float]:
@@ -131,13 +137,15 @@ def _lengths(radii: float | np.ndarray, count: int, scale: float) -> np.ndarray:
     radii = np.asarray(radii, dtype=float)
     if radii.shape not in ((), (count,)):
         raise UsageError(
+            "radii-shape",
             f"`radii` must be one number or {count} numbers, got shape {radii.shape}. "
-            "Give one for each outcome, or under feature DP one for each variant."
+            "Give one for each outcome, or under feature DP one for each variant.",
         )
     is_bad = ~(np.isfinite(radii) & (radii >= 0))
     if is_bad.any():
         raise UsageError(
-            f"`radii` must be finite and at least 0, got {radii[is_bad][0]}. Take them from public bounds."
+            "radii-out-of-range",
+            f"`radii` must be finite and at least 0, got {radii[is_bad][0]}. Take them from public bounds.",
         )
     with np.errstate(over="ignore"):  # a set longer than any number: every point is inside
         return np.broadcast_to(radii * scale, (count,))

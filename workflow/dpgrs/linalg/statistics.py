@@ -64,8 +64,9 @@ def cross_product(
     """
     if Y.shape[1] > LARGEST_ROWS or np.abs(Y).max(initial=0) > LARGEST_OUTCOME:
         raise UsageError(
+            "sums-not-exact",
             f"Sums are exact for at most {LARGEST_ROWS} rows of outcomes of at most {LARGEST_OUTCOME} grid "
-            "steps. Put outcomes onto the grid, and split the rows."
+            "steps. Put outcomes onto the grid, and split the rows.",
         )
     from dpgrs.linalg._kernels import table_sums
 

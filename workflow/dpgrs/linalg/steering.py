@@ -136,9 +136,10 @@ class SteerableRows:
         largest = self.row_norm / GENOTYPE_STEP * self.outcome_bound / OUTCOME_STEP * ROW_BLOCK
         if len(self.is_selected) > LARGEST_CLIPPED_ROWS or largest > LARGEST_SUM:
             raise UsageError(
+                "sums-not-exact",
                 f"Sums of steered rows are exact for at most {LARGEST_CLIPPED_ROWS} rows and an "
                 f"`outcomes.bound` of {LARGEST_SUM * self.outcome_bound / largest:.0f}, got "
-                f"{self.outcome_bound}. Lower the bound, or split the rows."
+                f"{self.outcome_bound}. Lower the bound, or split the rows.",
             )
 
     def sums(self, steering: Steering) -> np.ndarray:
@@ -154,8 +155,9 @@ class SteerableRows:
         is_bounded = np.abs(steering.centre).max(initial=0) <= width
         if not (is_bounded and steering.gains.max(initial=0) <= largest):
             raise UsageError(
+                "steering-out-of-bounds",
                 "Gains and the centre of steered rows must be within their public bounds, got others. Take "
-                "them from `steer`."
+                "them from `steer`.",
             )
         S, n_used = np.zeros((len(self.Y), len(self.genotypes) + 1), dtype=np.int64), len(steering.places)
         row_options = {"n_haplotypes": self.n_haplotypes, "rows": self.rows, "covariates": None}

@@ -161,8 +161,9 @@ def _require_few_columns(request: PrivacyRequest) -> None:
     """Raise a UsageError if there are more variants and covariates than are factored exactly."""
     if request.n_columns > LARGEST_VARIANTS:
         raise UsageError(
+            "too-many-columns-for-adassp",
             f"`variants.size` and covariates must be at most {LARGEST_VARIANTS} together for adassp, got "
-            f"{request.n_columns}. Lower them, or leave the method out."
+            f"{request.n_columns}. Lower them, or leave the method out.",
         )
 
 

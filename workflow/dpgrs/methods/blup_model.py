@@ -231,13 +231,17 @@ def require_terms(*, n: float, gram_sd: float, cross_sd: float, heritability: fl
     for name, value in (("gram_sd", gram_sd), ("cross_sd", cross_sd)):
         if not 0 <= value < np.inf:
             raise UsageError(
-                f"`{name}` must be a finite number >= 0, got {value}. Take it from the event of the release."
+                "model-term-negative",
+                f"`{name}` must be a finite number >= 0, got {value}. Take it from the event of the release.",
             )
     if not 0 < n < np.inf:
-        raise UsageError("`n` must be a finite number above 0. Bound the released count from below by 1.")
+        raise UsageError(
+            "n-not-positive", "`n` must be a finite number above 0. Bound the released count from below by 1."
+        )
     if heritability is not None and not 0 < heritability < 1:
         raise UsageError(
-            f"`heritability` must be between 0 and 1, got {heritability}. Leave it out to estimate it."
+            "heritability-out-of-range",
+            f"`heritability` must be between 0 and 1, got {heritability}. Leave it out to estimate it.",
         )
 
 

@@ -45,12 +45,19 @@ class ScreeningTerms:
 
     def __post_init__(self) -> None:
         if self.n_choices < 1:
-            raise UsageError(f"`screening.size` must be at least 1, got {self.n_choices}. Choose some.")
+            raise UsageError(
+                "screening-size-not-positive",
+                f"`screening.size` must be at least 1, got {self.n_choices}. Choose some.",
+            )
         if not 0 < self.share < 1:
-            raise UsageError(f"`screening.share` must be between 0 and 1, got {self.share}. Change it.")
+            raise UsageError(
+                "screening-share-out-of-range",
+                f"`screening.share` must be between 0 and 1, got {self.share}. Change it.",
+            )
         if not 0 < self.count_share < 1:
             raise UsageError(
-                f"`screening.count_share` must be between 0 and 1, got {self.count_share}. Change it."
+                "count-share-out-of-range",
+                f"`screening.count_share` must be between 0 and 1, got {self.count_share}. Change it.",
             )
 
     @property

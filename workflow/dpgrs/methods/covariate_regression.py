@@ -76,13 +76,15 @@ class CovariateRequest(PrivacyRequest):
         super().__post_init__()
         if self.protection == Protection.FEATURE:
             raise UsageError(
+                "covariates-first-under-feature-protection",
                 "`covariates.first` must be false under feature protection, where outcomes are public and "
-                "what is left of them is not, got true. Change it."
+                "what is left of them is not, got true. Change it.",
             )
         if self.covariate_share is None or self.outcome_norm is None or not self.n_covariates:
             raise UsageError(
+                "covariate-regression-incomplete",
                 "A regression on covariates must have covariates, a share of the budget and a norm of "
-                f"outcomes, got {self.n_covariates}, {self.covariate_share} and {self.outcome_norm}."
+                f"outcomes, got {self.n_covariates}, {self.covariate_share} and {self.outcome_norm}.",
             )
 
     @property
@@ -193,8 +195,9 @@ def private_covariate_regression(
     expected = ((n_columns, n_columns), (n_outcomes, n_columns), (n_outcomes,))
     if shapes != expected or n_outcomes % request.n_outcomes:
         raise UsageError(
+            "covariate-sums-shape",
             f"The sums must be of {request.n_covariates} covariates and {request.n_outcomes} outcomes a "
-            "budget, got others. Sum them again for this study."
+            "budget, got others. Sum them again for this study.",
         )
     vectors, events = [], ()
     for group in budget_groups(n_outcomes, n_shared=request.n_outcomes):

@@ -80,8 +80,9 @@ class GenomeStatistics(SharedStatistics):
             norms["moment_norm"] = joint_moment_norm(genome)
             if n_moments(genome) > MOST_ENTRIES:
                 raise UsageError(
+                    "too-many-moments",
                     f"The map must have at most {MOST_ENTRIES} pairs of directions within blocks for second "
-                    f"moments, got {n_moments(genome)}. Leave out `privacy.ld_share`."
+                    f"moments, got {n_moments(genome)}. Leave out `privacy.ld_share`.",
                 )
         return replace(genome_request(request), **norms)
 
@@ -168,8 +169,9 @@ class GenomeStatistics(SharedStatistics):
         names = outcome_names or [str(number) for number in range(n_outcomes)]
         if n_outcomes != len(names) or n_outcomes % sums_request.n_outcomes:
             raise UsageError(
+                "genome-sums-shape",
                 f"Sums of a genome must be of {len(names)} outcomes, {sums_request.n_outcomes} a budget, got "
-                f"{n_outcomes}. Sum them up again."
+                f"{n_outcomes}. Sum them up again.",
             )
         is_counted = sums_request.has_private_outcome_counts
         if is_counted:
@@ -271,7 +273,10 @@ def genome_weights(noisy: NoisyStatistics, *, request: GenomeRequest, terms: Fit
         entries = with_public_scores(entries, genome, _names_of_scored(terms, len(factors)))
     if noisy.moments is not None:
         if terms.effects is not None:
-            raise UsageError("`privacy.ld_share` must be null with `public.effects`. Leave one of them out.")
+            raise UsageError(
+                "ld-share-with-public-effects",
+                "`privacy.ld_share` must be null with `public.effects`. Leave one of them out.",
+            )
         of_noise = {"moment_sd": request.moment_sd, "residual": public["residual"]}
         entries = with_cohort_ld(entries, genome, noisy.moments, noisy.n, **of_noise)
         terms, sampling = replace(terms, same_ancestry=False), None
@@ -285,8 +290,9 @@ def _names_of_scored(fit_terms: FitTerms, n_outcomes: int) -> tuple[str, ...]:
     """Return the names of outcomes of some of which public scores were subtracted."""
     if fit_terms.effects is None or len(fit_terms.effects.names) != n_outcomes:
         raise UsageError(
+            "effects-of-other-outcomes",
             "A fit of outcomes less their public scores must have the public effects of these outcomes, got "
-            "none or others. Name `public.effects` as they were."
+            "none or others. Name `public.effects` as they were.",
         )
     return fit_terms.effects.names
 
@@ -307,8 +313,9 @@ def _fitted(
     def panel_variances(effects: GenomeEffects) -> ScoreVariances:
         if fit_terms.panel_variances is None:
             raise DpgrsError(
+                "panel-missing",
                 "A fit of a genome must have the people of the public reference, as their ancestry is "
-                "stated, got none. Name their variant set."
+                "stated, got none. Name their variant set.",
             )
         return fit_terms.panel_variances(genome, variant_weights(genome, effects))
 

@@ -44,7 +44,8 @@ def moment_statistic(
         for contig_moments, norm, size in zip(ordered, norms, sizes, strict=True)
     ):
         raise UsageError(
-            "Second moments must be made with the map of this release, got others. Sum them up again."
+            "moments-of-another-map",
+            "Second moments must be made with the map of this release, got others. Sum them up again.",
         )
     return np.concatenate([contig_moments.entries for contig_moments in ordered]) * moment_weights(genome)
 
@@ -84,8 +85,9 @@ def private_genome_moments(
     statistic, weights = moment_statistic(moments, genome, made_with=made_with), moment_weights(genome)
     if not joint_moment_norm(genome) <= request.moment_norm:
         raise UsageError(
+            "moment-norm-too-large",
             f"The norm of second moments of the map must be at most {request.moment_norm}, got more. Ask for "
-            "what the map has."
+            "what the map has.",
         )
     noisy, event = noise.gaussian(
         statistic,

@@ -51,15 +51,20 @@ class GenomeRequest(PrivacyRequest):
         super().__post_init__()
         if self.protection != Protection.FULL:
             raise UsageError(
+                "genome-protection",
                 f"`privacy.protection` must be {Protection.FULL} for sums of a genome, got "
-                f"{self.protection}. Change it."
+                f"{self.protection}. Change it.",
             )
         if self.outcome_norm is None:
-            raise UsageError("`outcome_norm` must be given for sums of a genome, got None. State the clip.")
+            raise UsageError(
+                "outcome-norm-missing",
+                "`outcome_norm` must be given for sums of a genome, got None. State the clip.",
+            )
         if self.n_directions * self.n_outcomes > MOST_ENTRIES:
             raise UsageError(
+                "too-many-genome-sums",
                 f"Sums of a genome must have at most {MOST_ENTRIES} entries, got {self.n_directions} "
-                f"directions of {self.n_outcomes} outcomes. Release fewer outcomes together."
+                f"directions of {self.n_outcomes} outcomes. Release fewer outcomes together.",
             )
 
     @property
@@ -147,8 +152,9 @@ def in_map_order(parts: Sequence[Any], genome: GenomeMap, *, name: str) -> list[
     contigs = [chromosome.contig for chromosome in genome.chromosomes]
     if sorted(statistic.contig for statistic in parts) != sorted(contigs):
         raise UsageError(
+            "chromosomes-differ",
             f"{name} must be of the chromosomes {', '.join(contigs)}, each once, got those of "
-            f"{', '.join(statistic.contig for statistic in parts)}. Sum up what is missing."
+            f"{', '.join(statistic.contig for statistic in parts)}. Sum up what is missing.",
         )
     return [by_contig[contig] for contig in contigs]
 
@@ -163,8 +169,9 @@ def genome_statistic(sums: Sequence[ChromosomeSums], genome: GenomeMap, *, made_
     clips = {contig_sums.is_clipped_jointly for contig_sums in sums}
     if {contig_sums.made_with for contig_sums in sums} != {made_with} or clips != {genome.is_clipped_jointly}:
         raise UsageError(
+            "sums-of-another-map",
             "Sums of chromosomes must be made with the map, its clip, the number of people and the effects "
-            "of covariates of this release, got others. Sum them up again."
+            "of covariates of this release, got others. Sum them up again.",
         )
     pairs = zip(ordered, genome.chromosomes, strict=True)
     return np.concatenate([contig_sums.along(chromosome) for contig_sums, chromosome in pairs], axis=1)
@@ -207,9 +214,10 @@ def private_genome_sums(
     is_short = square <= Fraction(request.row_norm) ** 2
     if S.shape != (request.n_outcomes, request.n_directions) or not is_short:
         raise UsageError(
+            "genome-sums-shape",
             f"Sums of a genome must be of {request.n_outcomes} outcomes and {request.n_directions} "
             f"directions, and norms of chromosomes within {request.row_norm} together, got others. Ask for "
-            "what the map has."
+            "what the map has.",
         )
     noisy, event = noise.gaussian(
         S,

@@ -49,7 +49,8 @@ def mechanism_named(name: str | None) -> SharedStatistics:
     mechanisms = all_mechanisms()
     if name not in mechanisms:
         raise UsageError(
-            f"The name of a mechanism must be one of {', '.join(mechanisms)}, got {name}. Correct it."
+            "mechanism-unknown",
+            f"The name of a mechanism must be one of {', '.join(mechanisms)}, got {name}. Correct it.",
         )
     return mechanisms[name]
 

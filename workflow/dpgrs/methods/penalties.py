@@ -141,8 +141,11 @@ def adassp_penalty(n_variants: int, *, gram_sd: float, n: float) -> float:
     require_terms(n=n, gram_sd=gram_sd, cross_sd=0.0)
     if gram_sd == 0:
         raise UsageError(
-            "`gram_sd` must be above 0, got 0. Take `evidence_penalty` where the Gram matrix is exact."
+            "gram-sd-not-positive",
+            "`gram_sd` must be above 0, got 0. Take `evidence_penalty` where the Gram matrix is exact.",
         )
     if n_variants < 1:
-        raise UsageError(f"`n_variants` must be at least 1, got {n_variants}. Choose variants.")
+        raise UsageError(
+            "n-variants-not-positive", f"`n_variants` must be at least 1, got {n_variants}. Choose variants."
+        )
     return math.sqrt(n_variants * math.log(2 * n_variants**2 / FAILURE)) * gram_sd / n

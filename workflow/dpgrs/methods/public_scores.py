@@ -60,9 +60,10 @@ def public_scores(
     for name, residual, is_too_large in zip(effects, residuals.tolist(), are_too_large, strict=True):
         if is_too_large or 1 - residual > MOST_EXPLAINED:
             raise UsageError(
+                "public-effects-too-large",
                 f"The public effects of {name} must explain at most {MOST_EXPLAINED:g} of its variance in "
                 "the public reference, got larger ones. Give effects per copy of an allele in standard "
-                "deviations of the outcome, or leave it out of `public.subtract`."
+                "deviations of the outcome, or leave it out of `public.subtract`.",
             )
     return PublicScores(tuple(effects), of_chromosomes, tuple(residuals.tolist()))
 

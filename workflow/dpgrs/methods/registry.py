@@ -79,13 +79,15 @@ class Method:
         # A release would miss them after it was charged.
         if self.may_be_released and not (self.look and self.audits and self.steps and self.mechanism):
             raise UsageError(
+                "released-method-incomplete",
                 f"A method that can be released must have mechanism, look, audits and steps, got {self}. "
-                "Add what its row lacks."
+                "Add what its row lacks.",
             )
         if self.may_be_released and self.of_rows:
             raise UsageError(
+                "released-method-of-rows",
                 f"A method that can be released must have no of_rows, got {self}. Leave out its exactness: a "
-                "bundle has no form for fits from rows."
+                "bundle has no form for fits from rows.",
             )
 
     @property

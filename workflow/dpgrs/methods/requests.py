@@ -76,35 +76,45 @@ class PrivacyRequest:
 
     def __post_init__(self) -> None:
         if self.protection == Protection.NONE:
-            raise UsageError("`privacy.protection` must be full, feature or label, got none. Change it.")
+            raise UsageError(
+                "protection-missing",
+                "`privacy.protection` must be full, feature or label, got none. Change it.",
+            )
         if self.protection != Protection.FULL and self.has_private_count:
             raise UsageError(
+                "neighbours-not-replace-one",
                 f"`privacy.neighbours` must be replace-one under {self.protection} protection, where one "
-                f"side of every row is public, got {self.neighbours}. Change it."
+                f"side of every row is public, got {self.neighbours}. Change it.",
             )
         if (self.coding == Coding.FREQUENCY) != (self.row_norm is not None):
             raise UsageError(
+                "row-norm-with-other-coding",
                 f"`row_norm` must be given for `frequency` coding alone, got {self.row_norm} for "
-                f"{self.coding}. Only there rows are clipped."
+                f"{self.coding}. Only there rows are clipped.",
             )
         if self.n_covariates and (self.coding != Coding.FREQUENCY or self.covariate_bound is None):
             raise UsageError(
+                "bounds-not-tight",
                 "`privacy.bounds` must be tight with `covariates`, which share the norm of a row, got "
-                "worst-case. Set it to tight."
+                "worst-case. Set it to tight.",
             )
         if self.counts_cases and self.protection == Protection.FEATURE:
             raise UsageError(
+                "case-share-under-feature-protection",
                 "`privacy.case_share` must be null under feature protection, where outcomes are public, got "
-                f"{self.case_share}. Leave it out."
+                f"{self.case_share}. Leave it out.",
             )
         for name in ("gram_share", "count_share", "case_share", "covariate_share", "ld_share"):
             share = getattr(self, name)
             if share is not None and not 0 < share < 1:
-                raise UsageError(f"`privacy.{name}` must be between 0 and 1, got {share}. Change it.")
+                raise UsageError(
+                    "share-out-of-range", f"`privacy.{name}` must be between 0 and 1, got {share}. Change it."
+                )
         if sum(self.shares_of_counts) >= 1:
             raise UsageError(
+                "count-share-too-large",
                 "`privacy.count_share` must be below 0.5 where rows and known outcomes are both counted, got "
-                f"{self.count_share}. Lower it."
+                f"{self.count_share}. Lower it.",
             )
 
     @property

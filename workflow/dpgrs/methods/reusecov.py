@@ -215,8 +215,9 @@ def require_shapes(
     if is_off or len(names) % shares:
         n_columns = size if cross is None else cross.shape[1]
         raise UsageError(
+            "statistics-shape",
             f"The statistics must be of {request.n_columns} variants and {shares} outcomes a budget, "
-            f"got {n_columns - 1} and {len(names)}. Recompute them for this study."
+            f"got {n_columns - 1} and {len(names)}. Recompute them for this study.",
         )
     if request.has_private_outcome_counts:
         require_counts(observed, n_outcomes=len(names))
@@ -228,8 +229,9 @@ def require_counts(observed: np.ndarray | None, *, n_outcomes: int, name: str = 
     """Raise a UsageError if there is not one number of rows for each outcome."""
     if np.shape(observed) != (n_outcomes,):
         raise UsageError(
+            "counts-shape",
             f"`{name}` must be a number of rows for each of {n_outcomes} outcomes, got an array of "
-            f"{np.shape(observed)}. Count the rows on which each is {'1' if name == 'cases' else 'known'}."
+            f"{np.shape(observed)}. Count the rows on which each is {'1' if name == 'cases' else 'known'}.",
         )
 
 

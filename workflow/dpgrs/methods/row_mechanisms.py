@@ -118,8 +118,9 @@ class ChosenFits(OfChoices, OwnStatistics):
         method_selector, selector = METHODS[method].selector, request.screening.selector
         if method_selector != selector:
             raise DpgrsError(
+                "choices-of-another-selector",
                 f"The chosen variants must be by {method_selector} for `methods: {method}`, got {selector}. "
-                "Run the study again."
+                "Run the study again.",
             )
         options = {"request": request.statistics, "terms": terms, "n_variants": request.n_variants}
         return fit_chosen(drawn, "blup", **options)

@@ -95,8 +95,9 @@ def private_steered_statistics(
     if (len(rows.Y), len(rows.genotypes)) != (len(names), request.n_columns):
         # numpy's own message would reveal the number of rows.
         raise UsageError(
+            "steered-rows-shape",
             f"Steered rows must be of {len(names)} outcomes and {request.n_columns} variants, got "
-            f"{len(rows.Y)} and {len(rows.genotypes)}. Leave out covariates, or take `methods: blup`."
+            f"{len(rows.Y)} and {len(rows.genotypes)}. Leave out covariates, or take `methods: blup`.",
         )
     n, noisy_gram, events = draw_genotypes(gram, n_rows, request=request, noise=noise)
     # Outcomes with budgets of their own must not depend on others.

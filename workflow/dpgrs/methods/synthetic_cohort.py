@@ -79,13 +79,19 @@ def require_domain(
     frequencies = np.asarray(frequency, dtype=np.float64)
     if frequencies.shape != (request.n_variants,) or not np.all((frequencies >= 0) & (frequencies <= 1)):
         raise UsageError(
+            "frequency-array-invalid",
             f"`frequency` must be {request.n_variants} numbers from 0 to 1, got {frequencies.size} from "
-            f"{frequencies.min(initial=np.inf):g} to {frequencies.max(initial=-np.inf):g}. Correct it."
+            f"{frequencies.min(initial=np.inf):g} to {frequencies.max(initial=-np.inf):g}. Correct it.",
         )
     if n_rows < 1:
-        raise UsageError(f"`n_rows` must be at least 1, got {n_rows}. Assume more people.")
+        raise UsageError(
+            "n-rows-not-positive", f"`n_rows` must be at least 1, got {n_rows}. Assume more people."
+        )
     if not 0 <= heritability <= 1:
-        raise UsageError(f"`heritability` must be from 0 to 1, got {heritability}. Correct it.")
+        raise UsageError(
+            "heritability-out-of-range",
+            f"`heritability` must be from 0 to 1, got {heritability}. Correct it.",
+        )
 
 
 def synthetic_cohort(

@@ -131,7 +131,8 @@ def _rehearse_rows(
 def _accuracy_request(request: "PrivacyRequest", evaluation: "Evaluation") -> AccuracyRequest:
     if evaluation.epsilon is None:
         raise UsageError(
+            "accuracy-budget-missing",
             f"`evaluation.epsilon` must be given for `evaluation.metrics: {Metrics.CHARGED}`, got null. "
-            "Set it."
+            "Set it.",
         )
     return AccuracyRequest.of(request, evaluation)

@@ -88,7 +88,7 @@ def plan_study(
     variant_set = _noted(missing, planned_variants, config, people or FEWEST_PEOPLE)
     study_problems, hints = _problems(config, doubtful=frozenset(doubt.key for doubt in doubts))
     if missing:
-        raise UsageError("\n".join(dict.fromkeys(missing + study_problems)))
+        raise UsageError("plan-refused", "\n".join(dict.fromkeys(missing + study_problems)))
     is_asked = AUTO in (settings.get("methods") or ())
     choice = choice_in_words(config, is_asked=is_asked)
     config = _with_candidates(config) if is_asked else config
@@ -176,8 +176,9 @@ def _noted(lines: list[str], work_out: Callable[..., Any], *arguments: Any) -> A
 def _people(config: StudyConfig, people: int | None) -> int:
     if people is None and (people := planned_people(config)) is None:
         raise UsageError(
+            "people-not-stated",
             "`--people` must be given where the cohort is not simulated, got nothing: how many there are is "
-            "private. State the number that you plan for, here or as `cohort.planned_people`."
+            "private. State the number that you plan for, here or as `cohort.planned_people`.",
         )
     return people
 
@@ -193,11 +194,12 @@ def _with_count(config: StudyConfig) -> tuple[StudyConfig, dict[str, str]]:
     try:
         count, name = stated_count(outcomes)
     except DpgrsError as error:
-        raise UsageError(str(error)) from None
+        raise UsageError(error.code, str(error)) from None
     if count == 0:
         raise UsageError(
+            "outcome-count-not-stated",
             "`outcomes.count` must be the number of outcomes that you plan for, as neither `outcomes.file` "
-            "nor `outcomes.scales` is there to count them, got null. Say it: --config 'outcomes={count: 10}'"
+            "nor `outcomes.scales` is there to count them, got null. Say it: --config 'outcomes={count: 10}'",
         )
     assumed = {} if name == "file" else {"outcomes": f"{count}, the lines of {getattr(outcomes, name)}"}
     return config.changed(outcomes={"count": [count]}), assumed
@@ -220,13 +222,14 @@ def _requests(
     try:
         counts = drawn_counts(outcomes)
     except DpgrsError as error:
-        raise UsageError(f"`outcomes.loadings`: {error}") from None
+        raise UsageError(error.code, f"`outcomes.loadings`: {error}") from None
     lists = (*(getattr(privacy, name) for name in LISTS), config.variants.size, counts)
     n_asked = math.prod(map(len, lists))
     if n_asked > MOST_REQUESTS:
         raise UsageError(
+            "too-many-requests",
             f"A plan must be of at most {MOST_REQUESTS} combinations of settings, got {n_asked}. "
-            "Give fewer values of `privacy`, `variants.size` or `outcomes.count`."
+            "Give fewer values of `privacy`, `variants.size` or `outcomes.count`.",
         )
     grid = request_grid(
         protections=privacy.protection,

@@ -60,7 +60,7 @@ def planned_variants(
     try:
         sites = _public_sites(config, size=max(sizes))
     except DpgrsError as error:
-        raise UsageError(f"`public.sites`: {error}") from None
+        raise UsageError(error.code, f"`public.sites`: {error}") from None
     if sites is None:
         rarest = max(config.variants.maf, 1 / (2 * people))
         words = f"of neutral variants (density 1/p from {rarest:g} to {1 - rarest:g}), without a site list"
@@ -97,7 +97,7 @@ def _linkage(config: "StudyConfig", sizes: Sequence[int]) -> "tuple[str, dict[in
     try:
         ld_by_size = load_ld(path)
     except DpgrsError as error:
-        raise UsageError(f"`public.reference`: {error}") from None
+        raise UsageError(error.code, f"`public.reference`: {error}") from None
     if not ld_by_size.keys() >= set(sizes):
         return _independence(config), {}
     ld = {size: ld_by_size[size][0] for size in sizes}
@@ -112,7 +112,7 @@ def _spectra(config: "StudyConfig") -> "tuple[dict[int, Spectrum], str, dict[int
     try:
         stored = stored_spectra(path) if path.is_file() else {}
     except DpgrsError as error:
-        raise UsageError(f"`public.reference`: {error}") from None
+        raise UsageError(error.code, f"`public.reference`: {error}") from None
     if stored.keys() >= set(sizes):
         spectra = {size: stored[size][0] for size in sizes}
         words = f"the {stored[max(sizes)][1]:,} people of the public panel in {path}"

@@ -247,7 +247,10 @@ def check(
 ) -> StudyConfig:
     """Resolve a configuration; a UsageError lists all problems that can be seen before a job runs."""
     if is_endless(raw):
-        raise UsageError("Settings must have an end, got aliases that repeat without one. Write them out.")
+        raise UsageError(
+            "settings-without-end",
+            "Settings must have an end, got aliases that repeat without one. Write them out.",
+        )
     config, setting_problems = examine(raw)
     lines = [problem.line for problem in setting_problems]
     doubtful = frozenset(problem.key for problem in setting_problems)
@@ -255,7 +258,7 @@ def check(
         tell(_revealed(config))
     lines += problems(config, doubtful=doubtful, tell=tell, **job_limits)
     if lines:
-        raise UsageError("\n".join(lines))
+        raise UsageError("study-refused", "\n".join(lines))
     if tell:
         is_chosen = AUTO in (raw.get("methods") or ())
         for line in implied_in_words(raw) + (choice_in_words(config) if is_chosen else []):

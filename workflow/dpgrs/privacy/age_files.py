@@ -32,7 +32,8 @@ def create_age_key(path: str | os.PathLike[str]) -> str:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
         raise UsageError(
-            f"`{path}` must be a new file, got one that is there. Use that key, or name another."
+            "file-exists",
+            f"`{path}` must be a new file, got one that is there. Use that key, or name another.",
         ) from None
     with os.fdopen(descriptor, "w") as file:
         file.write(f"# public key: {public}\n{identity}\n")
@@ -45,8 +46,9 @@ def encrypted(content: bytes, *, public_key: str) -> bytes:
         recipient = pyrage.x25519.Recipient.from_str(public_key)
     except pyrage.RecipientError:
         raise UsageError(
+            "public-key-invalid",
             f"The public key must be one of age, as `age1...`, got {shown(public_key)}. Ask the coordinator "
-            "for it, who makes it with `dpgrs centre key`."
+            "for it, who makes it with `dpgrs centre key`.",
         ) from None
     return pyrage.encrypt(content, [recipient])
 
@@ -67,8 +69,9 @@ def decrypted(
         return pyrage.decrypt(content, identities)
     except pyrage.DecryptError:
         raise DpgrsError(
+            "decryption-failed",
             f"`{path}` must be a whole file that was encrypted to the key {key}, got one that is cut, "
-            "changed or for another key. Get it again, or have it exported to this key."
+            "changed or for another key. Get it again, or have it exported to this key.",
         ) from None
 
 
@@ -76,8 +79,9 @@ def _load_key(path: str | os.PathLike[str]) -> list[pyrage.x25519.Identity]:
     status = os.stat(path)  # noqa: PTH116 - takes a path of any kind
     if status.st_uid != os.geteuid() or status.st_mode & OPEN_TO_OTHERS:
         raise UsageError(
+            "key-file-open",
             f"`{path}` must be a key that is yours and that nobody else can open. Run `chmod 600`; if others "
-            "may have read it, make another."
+            "may have read it, make another.",
         )
     lines = Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
     try:
@@ -86,6 +90,7 @@ def _load_key(path: str | os.PathLike[str]) -> list[pyrage.x25519.Identity]:
         identities = []
     if not identities:
         raise UsageError(
-            f"`{path}` must hold a secret key of age, got none. Name the file that `dpgrs centre key` made."
+            "age-key-missing",
+            f"`{path}` must hold a secret key of age, got none. Name the file that `dpgrs centre key` made.",
         )
     return identities

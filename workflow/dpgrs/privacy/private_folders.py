@@ -26,12 +26,15 @@ def require_private_place(
     try:
         absolute = Path(path).expanduser().resolve()
     except RuntimeError:
-        raise UsageError(f"{name} must be a path with a known home, got {path}. Write it in full.") from None
+        raise UsageError(
+            "path-without-home", f"{name} must be a path with a known home, got {path}. Write it in full."
+        ) from None
     for folder in absolute.parents:
         if folder.name == "results" or any((folder / mark).exists() for mark in PROJECT_MARKS):
             raise UsageError(
+                "path-not-private",
                 f"{name} must lie outside repositories and results, got {absolute} in {folder}. "
-                "Choose a private folder, such as one in your home."
+                "Choose a private folder, such as one in your home.",
             )
     return absolute
 
@@ -47,10 +50,14 @@ def close_folder(path: str | os.PathLike[str]) -> None:
         folder.chmod(0o700)
     except OSError as error:
         raise UsageError(
-            f"`{folder}` must be a folder that can be closed: {error.strerror}. {_MOVE}"
+            "folder-not-closable",
+            f"`{folder}` must be a folder that can be closed: {error.strerror}. {_MOVE}",
         ) from None
     if _is_open(folder):
-        raise UsageError(f"`{folder}` must be a folder that can be closed, got one that stays open. {_MOVE}")
+        raise UsageError(
+            "folder-stays-open",
+            f"`{folder}` must be a folder that can be closed, got one that stays open. {_MOVE}",
+        )
 
 
 def require_closed(
@@ -70,8 +77,9 @@ def require_closed(
     for folder in (*sorted(folders), *([records] if records.exists() else [])):
         if _is_open(folder):
             raise DpgrsError(
+                "folder-not-closed",
                 f"`{folder}` must be closed to other users before anything is charged, got mode "
-                f"{folder.stat().st_mode & 0o777:o}. Close it with `chmod 700`."
+                f"{folder.stat().st_mode & 0o777:o}. Close it with `chmod 700`.",
             )
     require_no_digests(records)
 
@@ -82,15 +90,17 @@ def require_no_digests(
     """Refuse to go on if Snakemake's records hold digests of files that are not public, or may do."""
     if databases := sorted(records.glob("*.db*")):
         raise DpgrsError(
+            "records-in-database",
             f"`{records}` must hold Snakemake's records as files in a release, got a database. "
-            f"Remove `{databases[0].name}` there, and run without `--persistence-backend`."
+            f"Remove `{databases[0].name}` there, and run without `--persistence-backend`.",
         )
     record_files = [path for path in (records / "metadata").rglob("*") if path.is_file()]
     if any(_may_have_digest(path) for path in record_files):
         raise DpgrsError(
+            "records-with-digests",
             f"`{records / 'metadata'}` must hold no digests but of public files in a release: one could "
             "confirm a guess of a private file. Remove that folder, and run the study again with "
-            "`--max-checksum-file-size 0`."
+            "`--max-checksum-file-size 0`.",
         )
 
 

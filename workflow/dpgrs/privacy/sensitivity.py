@@ -49,7 +49,9 @@ class Sensitivity:
     def __post_init__(self) -> None:
         if self.law not in PROOFS:
             raise UsageError(
-                f"The id of a claim must be one of {', '.join(PROOFS)}, got {self.law}. Enter its proof page."
+                "claim-unknown",
+                f"The id of a claim must be one of {', '.join(PROOFS)}, got {self.law}. "
+                "Enter its proof page.",
             )
 
     @property
@@ -178,7 +180,9 @@ def genome_sensitivity(
     outcomes: two numbers rounded down lie at most a step further apart than before.
     """
     if Rows(rows) != Rows.PEOPLE:
-        raise UsageError(f"`cohort.rows` must be {Rows.PEOPLE} for sums of a genome, got {rows}. Change it.")
+        raise UsageError(
+            "genome-rows", f"`cohort.rows` must be {Rows.PEOPLE} for sums of a genome, got {rows}. Change it."
+        )
     n_rows = 1 if Neighbours(neighbours) == Neighbours.ADD_REMOVE else 2
     moved = n_rows * positive("row_norm", row_norm) * positive("outcome_norm", outcome_norm)
     rounded = positive("step", step) * Fraction(root_above(Fraction(n_directions * n_outcomes)))
@@ -200,11 +204,14 @@ def genome_moments_sensitivity(
     sum of |u_b|^4 over blocks is at most D^2. Other weights are refused.
     """
     if Rows(rows) != Rows.PEOPLE:
-        raise UsageError(f"`cohort.rows` must be {Rows.PEOPLE} for sums of a genome, got {rows}. Change it.")
+        raise UsageError(
+            "genome-rows", f"`cohort.rows` must be {Rows.PEOPLE} for sums of a genome, got {rows}. Change it."
+        )
     if not 0 < product_weight**2 <= 2 * square_weight**2:
         raise UsageError(
+            "moment-weights",
             f"Weights a and b of second moments must have b^2 <= 2 a^2, got {square_weight} and "
-            f"{product_weight}. Raise the weight of squares."
+            f"{product_weight}. Raise the weight of squares.",
         )
     n_rows = 1 if Neighbours(neighbours) == Neighbours.ADD_REMOVE else 2
     square = n_rows * (square_weight * positive("moment_norm", moment_norm)) ** 2
@@ -265,7 +272,10 @@ def smallest_eigenvalue_sensitivity(
 ) -> Sensitivity:
     """Bound the smallest eigenvalue of X'X: the largest squared norm of a row, under either relation."""
     if not 0 <= error < math.inf:
-        raise UsageError(f"`error` must be a finite number >= 0, got {error}. Bound it from public numbers.")
+        raise UsageError(
+            "eigenvalue-error-out-of-range",
+            f"`error` must be a finite number >= 0, got {error}. Bound it from public numbers.",
+        )
     size = _row_square(n_variants, rows=rows, row_norm=row_norm)
     moved = rows_per_unit(rows, unit) * size + 2 * Fraction(error)
     claimed = root_above(moved**2)
@@ -279,8 +289,9 @@ def count_sensitivity(*, rows: Rows | str, neighbours: Neighbours | str, unit: U
     """
     if Neighbours(neighbours) == Neighbours.REPLACE_ONE:
         raise UsageError(
+            "count-is-public",
             f"`privacy.neighbours` must be {Neighbours.ADD_REMOVE} for a private count, got {neighbours}. "
-            "The count is public under replace-one: use it as it is."
+            "The count is public under replace-one: use it as it is.",
         )
     return _claim(Fraction(1), rows=rows, neighbours=neighbours, unit=unit, law="count/1")
 
@@ -381,7 +392,9 @@ def _entry_range(rows: Rows | str) -> int:
 def positive(name: str, value: float | Fraction) -> Fraction:
     """Return a public bound as a fraction; one that is not a finite number above 0 is refused."""
     if not 0 < value < math.inf:
-        raise UsageError(f"`{name}` must be a finite number above 0, got {value}. Give a public bound.")
+        raise UsageError(
+            "not-positive", f"`{name}` must be a finite number above 0, got {value}. Give a public bound."
+        )
     return Fraction(value)
 
 
@@ -389,14 +402,16 @@ def check_protection(protection: Protection | str, neighbours: Neighbours | str)
     """Refuse a protection without noise, and add-remove if one side of the rows is public."""
     if Protection(protection) == Protection.NONE:
         raise UsageError(
+            "protection-missing",
             f"`privacy.protection` must be {Protection.FULL}, {Protection.FEATURE} or {Protection.LABEL} for "
-            f"a sensitivity, got {protection}. Without protection there is no noise to scale."
+            f"a sensitivity, got {protection}. Without protection there is no noise to scale.",
         )
     is_relaxed = Protection(protection) != Protection.FULL
     if is_relaxed and Neighbours(neighbours) == Neighbours.ADD_REMOVE:
         raise UsageError(
+            "neighbours-not-replace-one",
             f"`privacy.neighbours` must be {Neighbours.REPLACE_ONE} under {protection} protection, got "
-            f"{neighbours}. What is public there shows every row: set it to {Neighbours.REPLACE_ONE}."
+            f"{neighbours}. What is public there shows every row: set it to {Neighbours.REPLACE_ONE}.",
         )
 
 
@@ -421,7 +436,8 @@ def rows_per_unit(rows: Rows | str, unit: Unit | str) -> int:
         return 2 if Unit(unit) == Unit.PERSON else 1
     if Unit(unit) == Unit.HAPLOTYPE:
         raise UsageError(
+            "unit-not-person",
             f"`privacy.unit` must be {Unit.PERSON} where a row is a person, got {unit}. "
-            f"Set it to {Unit.PERSON}, or `cohort.rows` to {Rows.HAPLOTYPES}."
+            f"Set it to {Unit.PERSON}, or `cohort.rows` to {Rows.HAPLOTYPES}.",
         )
     return 1

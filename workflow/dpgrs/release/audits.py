@@ -42,7 +42,8 @@ def summarise_audits(
         by_mechanism.setdefault(finding["mechanism"], []).append(finding)
     if {finding["draws"] for finding in findings} != {draws}:
         raise DpgrsError(
-            f"The audits must have `release.audit_draws` = {draws} draws, got others. Run the study again."
+            "audits-of-other-draws",
+            f"The audits must have `release.audit_draws` = {draws} draws, got others. Run the study again.",
         )
     return {
         "draws": draws,
@@ -64,8 +65,9 @@ def require_audited(findings: Sequence[dict[str, Any]], *, statistics: Iterable[
     if missing or broken:
         what, names = ("missing for", missing) if missing else ("beyond its claim in", broken)
         raise DpgrsError(
+            "audits-incomplete",
             f"The audits must cover every mechanism of a release and stay within its claim, got one {what} "
-            f"{', '.join(sorted(names))}. Run `dpgrs audit` and release nothing before it passes."
+            f"{', '.join(sorted(names))}. Run `dpgrs audit` and release nothing before it passes.",
         )
 
 

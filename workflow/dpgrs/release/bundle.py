@@ -205,17 +205,19 @@ def _require_release(scores: "Scores", statement: dict[str, Any]) -> None:
     sources = {scores.source, *(mechanism["source"] for mechanism in mechanisms)}
     if sources != {RELEASE} or not mechanisms:
         raise DpgrsError(
+            "release-with-public-noise",
             f"A release must hold nothing but secret noise, source `{RELEASE}`, got "
             f"{', '.join(sorted(sources - {RELEASE})) or 'no noise at all'}. "
-            "Results of benchmark mode are not private: run the study with `mode: release`."
+            "Results of benchmark mode are not private: run the study with `mode: release`.",
         )
     if not all(mechanism["request"] for mechanism in mechanisms):
         uncharged = ", ".join(
             sorted(mechanism["statistic"] for mechanism in mechanisms if not mechanism["request"])
         )
         raise DpgrsError(
+            "draw-not-charged",
             f"Every draw of a release must have its request in the ledger, but not: {uncharged}. "
-            "Name the dataset's ledger in `privacy.ledger` and run the study again."
+            "Name the dataset's ledger in `privacy.ledger` and run the study again.",
         )
 
 
@@ -236,8 +238,9 @@ def _require_match(scores: "Scores", statement: dict[str, Any]) -> None:
     different = [name for name, (ours, stated) in pairs.items() if ours != stated]
     if different:
         raise UsageError(
+            "scores-differ-from-statement",
             f"Scores and privacy statement must agree, but differ in {', '.join(different)}. "
-            "Build the statement from the same fit."
+            "Build the statement from the same fit.",
         )
 
 

@@ -90,7 +90,10 @@ def require_no_other_bundle(
         for request in _requests(statement)
     )
     if is_other or (fit is not None and not _is_fitted_by(statement, fit)):
-        raise DpgrsError(f"{_other_release_message(private.with_name(RELEASE))} Nothing was charged.")
+        raise DpgrsError(
+            "another-release-in-folder",
+            f"{_other_release_message(private.with_name(RELEASE))} Nothing was charged.",
+        )
 
 
 def require_same_release(folder: Path | str, requests: set[str], *, fit: dict[str, Any]) -> None:
@@ -101,7 +104,7 @@ def require_same_release(folder: Path | str, requests: set[str], *, fit: dict[st
     """
     statement = bundled_statement(folder)
     if not (_requests(statement) <= requests and _is_fitted_by(statement, fit)):
-        raise DpgrsError(_other_release_message(folder))
+        raise DpgrsError("another-release-in-folder", _other_release_message(folder))
 
 
 def _require_own_folder(folder: Path) -> None:
@@ -109,8 +112,9 @@ def _require_own_folder(folder: Path) -> None:
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
         kind = "link" if folder.is_symlink() else "file"
         raise DpgrsError(
+            "bundle-folder-not-its-own",
             f"`{folder}` must be a folder of its own, which a run replaces as a whole, got a {kind}. Move "
-            f"the {kind} away, and copy the folder when it is there."
+            f"the {kind} away, and copy the folder when it is there.",
         )
 
 

@@ -38,8 +38,9 @@ def covariate_weights(
     names, constants = covariate_names(covariates), covariate_constants(covariates)
     if weights.shape != (len(outcomes), len(names)):
         raise DpgrsError(
+            "covariate-weights-shape",
             f"The noisy statistics must be of {len(names)} covariates, got {weights.shape[1]}. "
-            "Run the study again."
+            "Run the study again.",
         )
     if not covariates.has_any:
         return None

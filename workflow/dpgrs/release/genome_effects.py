@@ -67,8 +67,9 @@ def write_truncated_ld(
     shares = np.unique(np.concatenate(shares))
     if len(shares) > 1:
         raise DpgrsError(
+            "unequal-shares",
             "The map of a genome must have equal shares for effects of single variants, got others. Make it "
-            "again: dpgrs measure-ld"
+            "again: dpgrs measure-ld",
         )
     return {
         "effects": effects,

@@ -35,8 +35,9 @@ def _describe(event: dict[str, Any]) -> dict[str, Any]:
     family = event["family"]
     if family not in NOISE:
         raise UsageError(
+            "event-family-unknown",
             f"The family of an event in a statement must be one of {', '.join(NOISE)}, got {family}. "
-            "Release by one of these."
+            "Release by one of these.",
         )
     sensitivity = event["sensitivity"]
     return {

@@ -148,14 +148,16 @@ class OpenRelease:
         if method not in self.methods:
             reason = "" if self.methods else ": X'X of public genotypes is in no bundle"
             raise UsageError(
+                "method-not-served",
                 f"`method` must be one that these statistics serve alone, {', '.join(self.methods) or 'none'}"
-                f"{reason}, got {method}. Take one of them, or the published scores."
+                f"{reason}, got {method}. Take one of them, or the published scores.",
             )
         changes = {name.removesuffix("_"): value for name, value in changes.items()}
         regression = regression_of(self.statement["fit"])
         if unknown := sorted(changes.keys() - regression.keys()):
             raise UsageError(
-                f"A fit must be changed by {', '.join(regression)}, got {unknown[0]}. Correct it."
+                "fit-setting-unknown",
+                f"A fit must be changed by {', '.join(regression)}, got {unknown[0]}. Correct it.",
             )
         fit_terms = FitTerms.of(regression | changes)
         fit = mechanism_of(method).fit(method, self._noisy, request=self._request, terms=fit_terms)
@@ -267,8 +269,9 @@ def open_release(directory: Path | str) -> OpenRelease:
     opened = _opened(Path(directory))
     if opened is None:
         raise UsageError(
+            "statistics-not-published",
             f"`{directory}` must hold {ARRAYS} to fit on, got none: its curator left it out, or its method "
-            "has none. Use its scores as they are."
+            "has none. Use its scores as they are.",
         )
     _require_own_scores(opened)
     return opened
@@ -304,8 +307,9 @@ def _require_own_scores(opened: OpenRelease) -> bool:
     released = [opened.arrays[name] for name in ("slopes", "squares")]
     if not np.allclose(released, moments, rtol=TOLERANCE, atol=0):
         raise DpgrsError(
+            "slopes-differ",
             f"The slopes and squares in {ARRAYS} must follow from the bounds of the outcomes, got others. "
-            "Get the bundle again."
+            "Get the bundle again.",
         )
     # What a fit from public effects or public linkage disequilibrium took is in no bundle.
     if "effects" in statement["fit"] or statement["method"] not in opened.methods:
@@ -323,7 +327,8 @@ def _require_own_scores(opened: OpenRelease) -> bool:
         refitted = np.append(refit.weights[name].to_numpy(), refit.constants[name])
         if np.abs(refitted - np.append(numbers, float(constant))).max() > TOLERANCE * scale:
             raise DpgrsError(
+                "weights-differ",
                 f"The scores must follow from {ARRAYS} by `{statement['method']}`, got other weights of "
-                f"`{name}`. Get the bundle again, or ask its curator."
+                f"`{name}`. Get the bundle again, or ask its curator.",
             )
     return True

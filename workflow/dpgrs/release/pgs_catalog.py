@@ -66,14 +66,18 @@ class Scores:
         _require_names(self.outcomes)
         if self.genome_build not in BUILDS:
             raise UsageError(
-                f"`release.genome_build` must be {' or '.join(BUILDS)}, got {self.genome_build}. Set it."
+                "genome-build-unknown",
+                f"`release.genome_build` must be {' or '.join(BUILDS)}, got {self.genome_build}. Set it.",
             )
         shape = (len(self.outcomes), len(self.sites))
         for name, numbers in (("weights", self.weights), ("standard errors", self.standard_errors)):
             if numbers is not None:
                 _require_finite(name, np.asarray(numbers), shape)
         if self.standard_errors is not None and np.any(np.asarray(self.standard_errors) < 0):
-            raise DpgrsError("The standard errors must be at least 0, got a negative one. Fit again.")
+            raise DpgrsError(
+                "standard-error-negative",
+                "The standard errors must be at least 0, got a negative one. Fit again.",
+            )
         for numbers in (self.constants.of_person, self.constants.of_haplotype):
             if numbers is not None:
                 _require_finite("constants", np.asarray(numbers), shape[:1])
@@ -213,40 +217,54 @@ def file_rows(sites: pd.DataFrame) -> pd.DataFrame:
 
 def _require_names(outcomes: Sequence[str]) -> None:
     if not outcomes or len(set(outcomes)) < len(outcomes) or not all(outcomes):
-        raise UsageError("A release must name its outcomes, each once and none empty. Rename the columns.")
+        raise UsageError(
+            "outcome-names-not-unique",
+            "A release must name its outcomes, each once and none empty. Rename the columns.",
+        )
 
 
 def _require_finite(name: str, numbers: np.ndarray, shape: tuple[int, ...]) -> None:
     if numbers.shape != shape:
         raise UsageError(
-            f"The {name} must have shape {shape}, outcomes first, got {numbers.shape}. Fit again."
+            "weights-shape",
+            f"The {name} must have shape {shape}, outcomes first, got {numbers.shape}. Fit again.",
         )
     if not np.isfinite(numbers).all():
-        raise DpgrsError(f"The {name} must be finite, got one that is not. Fit again with a larger lambda.")
+        raise DpgrsError(
+            "weights-not-finite",
+            f"The {name} must be finite, got one that is not. Fit again with a larger lambda.",
+        )
 
 
 def _require_chosen(chosen: np.ndarray, weights: np.ndarray) -> None:
     n_outcomes, n_variants = weights.shape
     if chosen.ndim != 2 or len(chosen) != n_outcomes or not np.issubdtype(chosen.dtype, np.integer):
         raise UsageError(
+            "chosen-variants-shape",
             f"The chosen variants must be rows of sites, as many for each of {n_outcomes} outcomes, got "
-            f"{chosen.dtype} of shape {chosen.shape}. Fit again."
+            f"{chosen.dtype} of shape {chosen.shape}. Fit again.",
         )
     is_ascending = (np.diff(chosen, axis=1) > 0).all()
     if not chosen.size or not is_ascending or chosen.min() < 0 or chosen.max() >= n_variants:
         raise UsageError(
+            "chosen-variants-not-ascending",
             f"The chosen variants must be at least one and ascend within 0 to {n_variants - 1}, each once. "
-            "Sort them."
+            "Sort them.",
         )
     is_unchosen = np.ones(weights.shape, dtype=bool)
     np.put_along_axis(is_unchosen, chosen, False, axis=1)
     if weights[is_unchosen].any():
-        raise DpgrsError("A variant that was not chosen must have a weight of 0, got another. Fit again.")
+        raise DpgrsError(
+            "weight-of-unchosen-variant",
+            "A variant that was not chosen must have a weight of 0, got another. Fit again.",
+        )
 
 
 def _require_sites(sites: pd.DataFrame) -> None:
     if sites.empty:
-        raise UsageError("A release must hold at least one variant, got none. Raise `variants.size`.")
+        raise UsageError(
+            "no-variants", "A release must hold at least one variant, got none. Raise `variants.size`."
+        )
     chromosome = sites["contig"].astype(str).str.removeprefix("chr")
     alleles = sites[["ref", "alt"]].astype(str)
     is_letters = alleles.apply(lambda column: column.str.fullmatch("[ACGT]+")).all(axis=1)
@@ -264,6 +282,7 @@ def _require_sites(sites: pd.DataFrame) -> None:
         if is_bad.any():
             first = sites[is_bad].iloc[0]
             raise DpgrsError(
+                "site-invalid",
                 f"Every site of a scoring file must {rule}, got {first['contig']}:{first['position']}:"
-                f"{first['ref']}:{first['alt']} ({is_bad.sum()} such). Leave it out of the public site list."
+                f"{first['ref']}:{first['alt']} ({is_bad.sum()} such). Leave it out of the public site list.",
             )

@@ -47,8 +47,9 @@ def ledger_standing(book: "Book", account: "Account", request_ids: Sequence[str]
     unknown = sorted(set(request_ids) - order.keys())
     if unknown or not request_ids:
         raise DpgrsError(
+            "ledger-without-requests",
             "The ledger must hold every request of a release, at least one, but lacks "
-            f"{', '.join(unknown) or 'any'}. Name the ledger that was charged."
+            f"{', '.join(unknown) or 'any'}. Name the ledger that was charged.",
         )
     last = max(request_ids, key=order.get)
     counted = list(book.requests.values())[: order[last] + 1]
@@ -200,6 +201,7 @@ def _require_inputs(public_inputs: Sequence[PublicInput], protection: str) -> No
     nameless = {public.name for public in public_inputs if not public.origin.strip()}
     if missing or nameless:
         raise UsageError(
+            "input-without-origin",
             f"The statement must name the origin of: {', '.join(sorted(missing | nameless))}. "
-            "State where each comes from; nothing public may come from the private data."
+            "State where each comes from; nothing public may come from the private data.",
         )

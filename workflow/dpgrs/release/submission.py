@@ -95,13 +95,16 @@ def write_submission(directory: Path | str, output: Path | str) -> Submission:
     output = Path(output)
     notes = output.with_suffix(".txt")
     if output.suffix != ".xlsx":
-        raise UsageError(f"`--output` must end in .xlsx, got {output}. Rename it.")
+        raise UsageError("output-ending", f"`--output` must end in .xlsx, got {output}. Rename it.")
     for path in (output, notes):
         if path.exists():
-            raise UsageError(f"`{path}` must be a new file: it may be filled in by hand. Name another.")
+            raise UsageError(
+                "file-exists", f"`{path}` must be a new file: it may be filled in by hand. Name another."
+            )
     if Path(directory).resolve() in output.resolve().parents:
         raise UsageError(
-            f"`--output` must lie outside of the release, which is sealed, got {output}. Move it."
+            "output-inside-release",
+            f"`--output` must lie outside of the release, which is sealed, got {output}. Move it.",
         )
     submission = fill_template(directory)
     with replacing(output) as workbook, replacing(notes) as text:

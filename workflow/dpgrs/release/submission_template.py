@@ -78,6 +78,7 @@ def _require_short(rows: dict[str, list[dict[str, Any]]]) -> None:
             for column, value in row.items():
                 if isinstance(value, str) and (size := len(value)) > LONGEST_CELL:
                     raise DpgrsError(
+                        "cell-too-long",
                         f"A cell of the template must have at most {LONGEST_CELL} characters, got {size} as "
-                        f"{column} of {sheet}. Shorten what the curator says."
+                        f"{column} of {sheet}. Shorten what the curator says.",
                     )

@@ -211,12 +211,16 @@ class ReportData:
     def __post_init__(self) -> None:
         shape = (len(self.outcomes), len(self.variants))
         if len(set(self.outcomes)) < shape[0]:
-            raise DpgrsError("`outcomes` must be unique names, got one twice. Rename a column of the table.")
+            raise DpgrsError(
+                "outcome-name-twice",
+                "`outcomes` must be unique names, got one twice. Rename a column of the table.",
+            )
         unknown = sorted(set(self.metrics["outcome"]) - set(self.outcomes))
         if unknown:
             raise DpgrsError(
+                "metrics-of-other-outcomes",
                 f"`metrics` must hold the outcomes of replicate 1, got {unknown[0]!r} besides."
-                " Rerun the evaluation of all replicates."
+                " Rerun the evaluation of all replicates.",
             )
         arrays = {f"weights of {fit.method}": fit.weights for fit in self.weights}
         if self.effects is not None:
@@ -226,8 +230,9 @@ class ReportData:
         for name, array in arrays.items():
             if array.shape != shape:
                 raise DpgrsError(
+                    "report-array-shape",
                     f"`{name}` must be of shape {shape} (outcomes, variants), got {array.shape}."
-                    " Rerun the fit of replicate 1."
+                    " Rerun the fit of replicate 1.",
                 )
 
     @cached_property

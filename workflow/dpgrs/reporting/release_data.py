@@ -80,13 +80,15 @@ class ReleaseData:
         shape = (len(self.outcomes), n_weights)
         if self.weights.shape != shape:
             raise DpgrsError(
+                "report-array-shape",
                 f"`weights` must be of shape {shape} (outcomes, their variants), got {self.weights.shape}."
-                " Write the release again."
+                " Write the release again.",
             )
         if not self.has_accuracy and self.accuracy.notna().any(axis=None):
             raise DpgrsError(
+                "accuracy-not-released",
                 "`accuracy` must be withheld as in the privacy statement, got values that nobody was charged"
-                " for. Make the metrics of the release again."
+                " for. Make the metrics of the release again.",
             )
 
     @property

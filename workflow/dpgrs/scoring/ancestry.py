@@ -46,8 +46,9 @@ def adjust_scores(
     n_components, n_reference = reference_components.shape
     if n_reference <= 10 * (n_components + 1):
         raise UsageError(
+            "too-few-reference-people",
             f"`--reference` must hold more than {10 * (n_components + 1)} people for {n_components} "
-            f"components, got {n_reference}. Lower `--components`, or take a larger panel."
+            f"components, got {n_reference}. Lower `--components`, or take a larger panel.",
         )
     centre = reference_components.mean(axis=1, keepdims=True)
     spread = reference_components.std(axis=1, keepdims=True)

@@ -183,7 +183,10 @@ def apply_scores(
     (('p0', 'p1'), (1, 6), [8])
     """
     if duplicates not in DUPLICATES:
-        raise UsageError(f"`duplicates` must be {', '.join(DUPLICATES)}, got {duplicates}. Correct it.")
+        raise UsageError(
+            "duplicates-unknown",
+            f"`duplicates` must be {', '.join(DUPLICATES)}, got {duplicates}. Correct it.",
+        )
     target_terms = {"genome_build": genome_build, "field": field, "reference": reference}
     score_outcomes = list_scores(scores)
     people, reference_people, build = open_people(target, score_builds(score_outcomes), **target_terms)
@@ -291,13 +294,16 @@ def _pieces(people: Target, sites: Sites, build: str | None) -> Iterable[Piece]:
 def _agreed_build(people: Target, of_scores: Collection[str] | None, stated: str | None) -> str | None:
     """Return the build of positions of target and scores, or None if nothing says it."""
     if stated is not None and stated not in LENGTHS:
-        raise UsageError(f"`{BUILD}` must be {' or '.join(LENGTHS)}, got {stated}. Correct it.")
+        raise UsageError(
+            "genome-build-unknown", f"`{BUILD}` must be {' or '.join(LENGTHS)}, got {stated}. Correct it."
+        )
     declared = _declared(people)
     if stated and declared and stated not in declared:
         header = next(iter(declared.values()))
         raise UsageError(
+            "stated-build-wrong",
             f"`{BUILD}` must be {header.build}, by the length of chromosome {header.chromosome} in "
-            f"`{header.path}`, got {stated}. Correct it, or lift the positions over."
+            f"`{header.path}`, got {stated}. Correct it, or lift the positions over.",
         )
     build = stated or next(iter(declared), None)
     if of_scores is None or build in of_scores:
@@ -307,8 +313,9 @@ def _agreed_build(people: Target, of_scores: Collection[str] | None, stated: str
     if build is None:
         # Harmonised files have two.
         raise UsageError(
+            "genome-build-not-stated",
             f"`{BUILD}` must say the build of the target, as neither its header nor the scores do, got "
-            f"{' or '.join(sorted(of_scores)) or 'scores of different builds'}. Give it."
+            f"{' or '.join(sorted(of_scores)) or 'scores of different builds'}. Give it.",
         )
     # The file that differs is named by who opens it.
     return build
@@ -326,8 +333,9 @@ def _require_same_build(reference: Target, build: str | None) -> None:
     if build and declared and build not in declared:
         header = next(iter(declared.values()))
         raise UsageError(
+            "reference-of-another-build",
             f"`--reference` must be of the target's genome build, {build}, got {header.build}, by the length "
-            f"of chromosome {header.chromosome} in `{header.path}`. Take a panel of that build."
+            f"of chromosome {header.chromosome} in `{header.path}`. Take a panel of that build.",
         )
 
 
@@ -380,8 +388,9 @@ def _require_matched(applied: Applied, least: float, *, n_records: int) -> None:
         f", and `--min-matched {np.floor(100 * share) / 100:g}` scores all the same" if n_used[worst] else ""
     )
     raise DpgrsError(
+        "too-few-matched-variants",
         f"`{applied.outcomes[worst].path}` must have at least {least:.0%} of its variants in the target, got "
-        f"{n_used[worst]} of {n_variants[worst]} ({share:.1%}; {reasons}){other_scores}. {fix}{allow}."
+        f"{n_used[worst]} of {n_variants[worst]} ({share:.1%}; {reasons}){other_scores}. {fix}{allow}.",
     )
 
 

@@ -66,8 +66,9 @@ def read_reference(target: "Target", sites: Sites, *, keeps_ambiguous: bool) -> 
     table = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame({"contig": []})
     if len(table) < FEWEST_VARIANTS:
         raise DpgrsError(
+            "too-few-reference-variants",
             f"`--reference` must hold at least {FEWEST_VARIANTS} common variants of two letters, got "
-            f"{len(table)}. Take a panel of whole chromosomes."
+            f"{len(table)}. Take a panel of whole chromosomes.",
         )
     order = np.argsort(thinning_rank(site_names(table), seed=SEED), kind="stable")[:MOST_CANDIDATES]
     table = table.iloc[order]
@@ -99,9 +100,10 @@ def found_components(candidates: Sites, is_found: np.ndarray) -> np.ndarray:
     component_rows = np.flatnonzero(is_found)[:MOST_VARIANTS]
     if len(component_rows) < FEWEST_VARIANTS:
         raise DpgrsError(
+            "too-few-shared-variants",
             f"The target must hold at least {FEWEST_VARIANTS} of the {len(candidates)} common variants of "
             f"`--reference`, got {len(component_rows)}. Take a panel of the same chromosomes and genome "
-            "build."
+            "build.",
         )
     return component_rows
 

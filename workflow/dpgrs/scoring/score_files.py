@@ -51,8 +51,9 @@ def require_seals(path: Path, files: Iterable[Path]) -> None:
         if wrong:
             got = "no file" if digest is None else "another"
             raise DpgrsError(
+                "bundle-file-changed",
                 f"`{folder / name}` must have the digest that {wrong[0]} lists, got {got}: the bundle was "
-                f"changed after it was sealed. Get it again, and check it: dpgrs release verify {folder}"
+                f"changed after it was sealed. Get it again, and check it: dpgrs release verify {folder}",
             )
 
 
@@ -63,7 +64,8 @@ def _sums_of(folder: Path) -> dict[str, str]:
         return {name: digest for digest, name in (line.split("  ", 1) for line in lines)}
     except (OSError, ValueError):
         raise DpgrsError(
-            f"`{folder / SUMS}` must list the digests of a bundle's files, got none. Get the bundle again."
+            "bundle-without-digests",
+            f"`{folder / SUMS}` must list the digests of a bundle's files, got none. Get the bundle again.",
         ) from None
 
 
@@ -73,8 +75,9 @@ def _digests_of(folder: Path) -> dict[str, str]:
         return dict(json.loads((folder / STATEMENT).read_text(encoding="utf-8"))["files"])
     except (OSError, ValueError, KeyError, TypeError):
         raise DpgrsError(
+            "not-a-statement",
             f"`{folder / STATEMENT}` must be the statement of a release, which lists its files, got another "
-            f"file. Check the bundle: dpgrs release verify {folder}"
+            f"file. Check the bundle: dpgrs release verify {folder}",
         ) from None
 
 
@@ -137,15 +140,17 @@ def list_scores(paths: Sequence[Path | str]) -> list[Outcome]:
         outcomes += path_outcomes
     if odd := next((unheaded for unheaded in outcomes if not unheaded.name.isprintable()), None):
         raise DpgrsError(
+            "score-name-control-characters",
             f"`{odd.path}` must have a name without control characters, got {shown(odd.name)}. "
-            "Change its `#pgs_id=`."
+            "Change its `#pgs_id=`.",
         )
     twice = [name for name, times in Counter(outcome.name for outcome in outcomes).items() if times > 1]
     if twice:
         both = [outcome.path for outcome in outcomes if outcome.name == twice[0]]
         raise UsageError(
+            "score-name-twice",
             f"Every score must have a name of its own, got {shown(twice[0])} in `{both[0]}` and in "
-            f"`{both[1]}`. Leave one out, or change its `#pgs_id=` or the name of its column of weights."
+            f"`{both[1]}`. Leave one out, or change its `#pgs_id=` or the name of its column of weights.",
         )
     return [
         unheaded if unheaded.head else replace(unheaded, head=head_of(unheaded.path)) for unheaded in outcomes
@@ -236,8 +241,9 @@ def _outcomes_of(path: Path) -> list[Outcome]:
         files = sorted(entry for entry in path.iterdir() if entry.name.endswith((".txt", ".txt.gz")))
         if not files:
             raise DpgrsError(
+                "no-scores-in-folder",
                 f"`{path}` must be the bundle of a release, or a folder of scoring files, got one without "
-                f"{STATEMENT} and without .txt.gz. Name the folder `release` of a study, or a file."
+                f"{STATEMENT} and without .txt.gz. Name the folder `release` of a study, or a file.",
             )
         return [outcome for entry in files for outcome in _outcomes_in(entry)]
     try:
@@ -245,8 +251,9 @@ def _outcomes_of(path: Path) -> list[Outcome]:
         files_by_name = {entry["outcome"]: path / entry["file"] for entry in scores}
     except (OSError, ValueError, KeyError, TypeError):
         raise DpgrsError(
+            "not-a-statement",
             f"`{path / STATEMENT}` must be the statement of a release, which lists its scores, got another "
-            "file. Check the bundle: dpgrs release verify"
+            "file. Check the bundle: dpgrs release verify",
         ) from None
     scales = read_scales(path / SCALES) if (path / SCALES).is_file() else None
     binary = set() if scales is None else _binary_outcomes(path / SCALES)
@@ -286,9 +293,10 @@ def _open(outcome: Outcome, build: str | None) -> EffectsFile:
     if file.is_marginal:
         got = "odds or hazard ratios" if "beta" not in file.columns else "effects of one variant at a time"
         raise DpgrsError(
+            "weight-column-missing",
             f"`{outcome.path}` must name a column effect_weight, weights that go together, got {got}. Make a "
             "score of the effects of a GWAS first (LDpred2, PRS-CS). If ratios are of a score, write their "
-            "natural logarithms as effect_weight."
+            "natural logarithms as effect_weight.",
         )
     return file
 
@@ -304,19 +312,24 @@ def _read(
     file = _open(outcomes[0], build)
     blocks = list(file.parts())
     if not sum(len(block.position) for block in blocks):
-        raise DpgrsError(f"`{path}` must hold a variant, got only the names of columns. Fetch it again.")
+        raise DpgrsError(
+            "score-without-variants",
+            f"`{path}` must hold a variant, got only the names of columns. Fetch it again.",
+        )
     if len(accessions := frozenset().union(*(block.accessions for block in blocks))) > 1:
         raise DpgrsError(
+            "several-scores-in-file",
             f"`{path}` must hold one score, got {len(accessions)} in the column `accession`. Write each "
-            "score to its own file."
+            "score to its own file.",
         )
     columns = {name: np.concatenate([getattr(block, name) for block in blocks]) for name in COLUMNS}
     columns["id"] = None if blocks[0].id is None else np.concatenate([block.id for block in blocks])
     frequency = columns["frequency"]
     if len(bad := np.flatnonzero((frequency < 0) | (frequency > 1))):
         raise DpgrsError(
+            "allele-frequency-out-of-range",
             f"`{path}`, row {bad[0] + 1}: the frequency of an allele must be from 0 to 1, got another. "
-            "Correct the column, or remove it."
+            "Correct the column, or remove it.",
         )
     # What a haplotype adds on average does not follow from the frequency of an allele.
     frequency[~np.isin(columns["types"].astype(str), APPLIED)] = np.nan
@@ -342,8 +355,9 @@ def _require_weights(outcomes: list[Outcome], effects: Sequence[np.ndarray | Non
         index = outcomes[0].head.weight_columns.get(column)
         name = "effect_weight" if index is None else names[index]
         raise DpgrsError(
+            "weight-not-finite",
             f"`{outcomes[0].path}`, row {bad[0] + 1}: {name} must be a finite number, got another. Correct "
-            "the cell, or remove the row."
+            "the cell, or remove the row.",
         )
     for values in effects:
         if values is not None:
@@ -355,11 +369,15 @@ def _constant_of(path: Path, remarks: dict[str, str], n_scores: int) -> float:
     text = remarks.get("constant", "")
     constant = number_of(text)
     if math.isnan(constant) and text.lower() not in NOT_STATED:
-        raise DpgrsError(f"`{path}`: `#constant=` must be a finite number, got {shown(text)}. Correct it.")
+        raise DpgrsError(
+            "constant-not-finite",
+            f"`{path}`: `#constant=` must be a finite number, got {shown(text)}. Correct it.",
+        )
     if n_scores > 1 and not math.isnan(constant):
         raise DpgrsError(
+            "constant-of-several-scores",
             f"`{path}`: `#constant=` must be of one score, got {n_scores} columns of weights. Leave it out, "
-            "or write each score to its own file."
+            "or write each score to its own file.",
         )
     return constant
 

@@ -76,8 +76,9 @@ def settle_duplicates(path: Path, sites: Sites, *, duplicates: str) -> None:
     if len(same):
         name = next(sites.names(same))
         raise DpgrsError(
+            "alleles-equal",
             f"`{path}`, row {same[0] + 1}: the effect allele must differ from the other one, got {name}. "
-            "Correct the row, or remove it."
+            "Correct the row, or remove it.",
         )
     if duplicates == SUM:
         return
@@ -87,9 +88,10 @@ def settle_duplicates(path: Path, sites: Sites, *, duplicates: str) -> None:
         row, earlier = again[0], first[again[0]]
         name, other = sites.names([row, earlier])
         raise DpgrsError(
+            "variant-twice",
             f"`{path}`, row {row + 1}: every variant must be there once, got {name}, which is {other} of "
             f"row {earlier + 1}. Remove one of the two, or choose what counts: `--duplicates first` or "
-            "`--duplicates sum`."
+            "`--duplicates sum`.",
         )
     sites.problem[again] = REPEATED
 

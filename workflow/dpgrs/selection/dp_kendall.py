@@ -110,10 +110,14 @@ class GenotypePairs:
         mask = np.asarray(self.is_selected)
         n_rows = self.n_haplotypes if Rows(self.rows) == Rows.HAPLOTYPES else self.n_haplotypes // 2
         if (mask.dtype, mask.shape) != (np.dtype(bool), (n_rows,)):
-            raise UsageError("`is_selected` must be a truth value for each row. Say which have the outcome.")
+            raise UsageError(
+                "selected-rows-form",
+                "`is_selected` must be a truth value for each row. Say which have the outcome.",
+            )
         if np.shape(self.outcome_scores) != (len(self.genotypes),):
             raise UsageError(
-                "`outcome_scores` must be one row of a score for each variant. Score all of them."
+                "outcome-scores-shape",
+                "`outcome_scores` must be one row of a score for each variant. Score all of them.",
             )
 
     @property
@@ -260,8 +264,9 @@ def _choose_for_each(
         offered = outcome_pairs.against_outcome, outcome_pairs.against_feature, Rows(outcome_pairs.rows)
         if requested != offered:
             raise UsageError(
+                "request-of-other-pairs",
                 f"The request must be about the kernels and rows of the pairs, {', '.join(offered)}, "
-                f"got {', '.join(requested)}. Ask for theirs."
+                f"got {', '.join(requested)}. Ask for theirs.",
             )
         require_exact(outcome_pairs, request.n_choices)
     options = {
@@ -287,7 +292,8 @@ def require_exact(pairs: GenotypePairs | TablePairs, n_choices: int) -> None:
     """
     if n_choices * pairs.feature_range * pairs.n_rows**2 > LARGEST_SCORE:
         raise UsageError(
-            "Sums over all rows and choices must be at most 2^62 to be exact. Choose fewer features."
+            "sums-not-exact",
+            "Sums over all rows and choices must be at most 2^62 to be exact. Choose fewer features.",
         )
 
 

@@ -31,7 +31,8 @@ def greedy_choices(pairs: "Sequence[GenotypePairs | TablePairs]", *, n_choices: 
     n_features = len(pairs[0].outcome_scores)
     if not 1 <= n_choices <= n_features:
         raise UsageError(
-            f"`n_choices` must be from 1 to {n_features}, the features, got {n_choices}. Change it."
+            "number-of-choices",
+            f"`n_choices` must be from 1 to {n_features}, the features, got {n_choices}. Change it.",
         )
     return np.array(side_by_side(pairs, [_best_of_rounds(n_choices) for _ in pairs]))
 

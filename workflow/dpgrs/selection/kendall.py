@@ -123,7 +123,9 @@ def _dosage_scores(genotypes: np.ndarray, weights: np.ndarray) -> np.ndarray:
     Positive weights add up to n^2/4 at most, negative ones to -n^2/4: no partial sum lies beyond that.
     """
     if weights.shape[1] ** 2 * LARGEST_DOSAGE > 4 * LARGEST_EXACT:
-        raise UsageError("Sums over all rows must be at most 2^53 to be exact. Choose fewer rows.")
+        raise UsageError(
+            "sums-not-exact", "Sums over all rows must be at most 2^53 to be exact. Choose fewer rows."
+        )
     weights, scores = weights.astype(np.float64), np.empty((len(weights), len(genotypes)), dtype=np.int64)
     for start in range(0, len(genotypes), VARIANT_BLOCK):
         block = slice(start, start + VARIANT_BLOCK)

@@ -83,7 +83,8 @@ def join(rows: dict[str, Any], kind: str) -> None:
     for point in points(kind):
         if point.name in rows:
             raise UsageError(
+                "entry-point-twice",
                 f"An entry point of `dpgrs.{kind}` must have a name of its own, got {point.name}. Remove the "
-                "package that has it, or ask its authors."
+                "package that has it, or ask its authors.",
             )
         rows[point.name] = point.load()

@@ -89,7 +89,9 @@ def write_bgzipped_vcf(path: Path, trees: Any, *, contig: str, sample_id: Sequen
 def _demographic_model(species: Any, model: str) -> Any:
     model_ids = [known_model.id for known_model in species.demographic_models]
     if model not in model_ids:
-        raise UsageError(f"`model` must be one of {', '.join(model_ids)}, got {model}.")
+        raise UsageError(
+            "demographic-model-unknown", f"`model` must be one of {', '.join(model_ids)}, got {model}."
+        )
     return species.get_demographic_model(model)
 
 
@@ -100,11 +102,16 @@ def _region(species: Any, demography: Any, name: str | int, length: int) -> Any:
     ]
     matching = [c for c in autosomes if c.id.removeprefix("chr") == str(name).removeprefix("chr")]
     if not matching:
-        raise UsageError(f"`chromosomes` must be human autosomes, 1 to {len(autosomes)}, got {name}.")
+        raise UsageError(
+            "not-an-autosome", f"`chromosomes` must be human autosomes, 1 to {len(autosomes)}, got {name}."
+        )
     left = 3 * matching[0].length // 4
     room = matching[0].length - left
     if not 1 <= length <= room:
-        raise UsageError(f"`length` must be from 1 to {room} base pairs on chromosome {name}, got {length}.")
+        raise UsageError(
+            "length-out-of-range",
+            f"`length` must be from 1 to {room} base pairs on chromosome {name}, got {length}.",
+        )
     return species.get_contig(
         matching[0].id,
         left=left,
@@ -118,7 +125,8 @@ def _samples_by_population(demography: Any, people: int) -> dict[str, int]:
     names = [p.name for p in demography.populations if p.allow_samples and p.default_sampling_time == 0]
     if people < len(names):
         raise UsageError(
-            f"`people` must be at least {len(names)}, one per population of the model, got {people}."
+            "people-fewer-than-populations",
+            f"`people` must be at least {len(names)}, one per population of the model, got {people}.",
         )
     share, remainder = divmod(people, len(names))
     return {name: share + (i < remainder) for i, name in enumerate(names)}

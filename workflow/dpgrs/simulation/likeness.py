@@ -47,7 +47,8 @@ def compare_stores(
     stores = [HaplotypeStore.open(path) for path in (source, copies)]
     if not stores[0].variants.equals(stores[1].variants):
         raise DpgrsError(
-            f"`{copies}` must have the variants of `{source}`, got others. Compare copies of it."
+            "variants-differ",
+            f"`{copies}` must have the variants of `{source}`, got others. Compare copies of it.",
         )
     draws = generator(seed, "likeness")
     rows = _some(draws, stores[0].n_variants, MOST_VARIANTS)
@@ -98,7 +99,9 @@ def _differences(
     ]
     names = sorted({*labels[0]})
     if {*labels[1]} != {*names}:
-        raise DpgrsError("Both tables must name the same populations, got others. Correct one.")
+        raise DpgrsError(
+            "populations-differ", "Both tables must name the same populations, got others. Correct one."
+        )
     fst = [
         pairwise_fst(
             as_calls(store_alleles, np.zeros_like(store_alleles)),

@@ -48,9 +48,15 @@ class CopyingModel:
 
     def __post_init__(self) -> None:
         if not self.effective_size > 0:
-            raise UsageError(f"`effective_size` must be above 0, got {self.effective_size}. Try 10000.")
+            raise UsageError(
+                "effective-size-not-positive",
+                f"`effective_size` must be above 0, got {self.effective_size}. Try 10000.",
+            )
         if self.mutation is not None and not 0 <= self.mutation < 1:
-            raise UsageError(f"`mutation` must be in [0, 1), got {self.mutation}. Try 1e-5, or leave it out.")
+            raise UsageError(
+                "mutation-out-of-range",
+                f"`mutation` must be in [0, 1), got {self.mutation}. Try 1e-5, or leave it out.",
+            )
 
     def flip_rate(self, n_haplotypes: int) -> float:
         """Return the chance of another allele."""
@@ -91,7 +97,8 @@ def resample_store(
     store, model = HaplotypeStore.open(source), model or CopyingModel()
     if store.has_dosages:
         raise DpgrsError(
-            f"`{source}` must hold phased haplotypes, got dosages of people. Ingest its calls, `field: GT`."
+            "dosages-not-haplotypes",
+            f"`{source}` must hold phased haplotypes, got dosages of people. Ingest its calls, `field: GT`.",
         )
     table, groups = population_groups(store, people, populations, prefix="res")
     # From one variant to the next; the first is where copies begin.
@@ -205,7 +212,8 @@ def population_groups(
     number, names = pd.factorize(labels)  # in the order in which they appear
     if people < len(names):
         raise UsageError(
-            f"`people` must be at least {len(names)}, one of each population, got {people}. Give more."
+            "people-fewer-than-populations",
+            f"`people` must be at least {len(names)}, one of each population, got {people}. Give more.",
         )
     # Populations have their shares in the source, each at least one person, the last ones rounded.
     shares = np.cumsum(np.bincount(number)) / store.n_samples

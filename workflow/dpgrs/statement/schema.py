@@ -38,7 +38,8 @@ def validate(statement: Any) -> None:
     if problems:
         lines = "\n".join(f"  {problem}" for problem in problems)
         raise UsageError(
-            f"The privacy statement must fit {SCHEMA.name}, but\n{lines}\nCorrect these entries."
+            "statement-invalid",
+            f"The privacy statement must fit {SCHEMA.name}, but\n{lines}\nCorrect these entries.",
         )
 
 

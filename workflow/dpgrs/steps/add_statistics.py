@@ -23,7 +23,8 @@ def add_statistics(shards: list[Path], *, output: Path) -> None:
     first, last, n_people = totals.people or (None,) * 3
     if totals.people is None or (first, last) != (0, n_people):
         raise DpgrsError(
+            "shards-incomplete",
             "Statistics that are added must be of all shards, in their order, got others. Compute all of "
-            "them again: dpgrs compute-statistics --shard --shards"
+            "them again: dpgrs compute-statistics --shard --shards",
         )
     replace(totals, people=None).save(output)

@@ -42,14 +42,18 @@ def adjust_outcomes(
     outcomes, covariates = Outcomes.load(outcomes), Covariates.load(covariates)
     if drawn is None:
         if settings.mode == "release":
-            raise DpgrsError("Outcomes of a release must be adjusted by released effects. Give --drawn.")
+            raise DpgrsError(
+                "effects-not-released",
+                "Outcomes of a release must be adjusted by released effects. Give --drawn.",
+            )
         effects, digests = effects_without_privacy(outcomes, covariates), ()
     else:
         effects, digests = _released_effects(drawn)
     if effects.shape != (len(outcomes.names), len(covariates.names) + 1):
         raise DpgrsError(
+            "effects-shape",
             f"The effects must be of {len(outcomes.names)} outcomes and {len(covariates.names)} covariates, "
-            "got others. Draw them again."
+            "got others. Draw them again.",
         )
     adjustment = {"covariate_effects": effects_of_fit(effects, covariates), "adjusted_by": tuple(digests)}
     adjusted = replace(outcomes, **adjustment)

@@ -179,8 +179,9 @@ def _require_benchmark(noisy: Labelled) -> None:
     sources = {event["source"] for label in noisy.labels for event in label["events"]}
     if sources - {"benchmark"}:
         raise UsageError(
+            "attack-on-release",
             "Attacks are for noise of benchmark mode, got a release: they would tell who is in the data. "
-            "Set `mode: benchmark`, on open or simulated data."
+            "Set `mode: benchmark`, on open or simulated data.",
         )
 
 

@@ -91,7 +91,8 @@ def choose_cases(
     for name in mechanisms:
         if name not in mechanism_names:
             raise UsageError(
-                f"`--mechanism` must be one of: {', '.join(mechanism_names)}, got {name}. Change it."
+                "mechanism-unknown",
+                f"`--mechanism` must be one of: {', '.join(mechanism_names)}, got {name}. Change it.",
             )
     return [
         case
@@ -141,8 +142,9 @@ def require_within_claims(findings: Iterable[dict[str, Any]]) -> None:
     broken = sorted({finding["mechanism"] for finding in findings if not finding["is_within_claim"]})
     if broken:
         raise DpgrsError(
+            "claim-broken",
             f"The privacy loss must be at most the claimed one, and is more in: {', '.join(broken)}. "
-            "Release nothing with these mechanisms, and report this."
+            "Release nothing with these mechanisms, and report this.",
         )
 
 

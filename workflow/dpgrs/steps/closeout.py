@@ -25,7 +25,9 @@ def list_derived(
     records = [path for path in (private / "settings.json", Path(study) / "settings.json") if path.is_file()]
     if not records or private.is_symlink():
         raise UsageError(
-            f"`{study}` must be the folder of a study, with settings.json and private/, got another. Name it."
+            "not-a-study-folder",
+            f"`{study}` must be the folder of a study, with settings.json and private/, got another. "
+            "Name it.",
         )
     fix = f"Restore it from a copy, or remove the files in {private} by hand."
     settings = read_json(records[0], fix=fix)

@@ -17,7 +17,8 @@ def collect_tables(tables: list[Path], *, output: Path) -> None:
     headers, bodies = zip(*map(_split, tables), strict=True)
     if len(set(headers)) > 1:
         raise UsageError(
-            "Tables must have the same header line to be joined, got different ones. Name others."
+            "table-headers-differ",
+            "Tables must have the same header line to be joined, got different ones. Name others.",
         )
     write_text(output, f"{headers[0]}\n" + "".join(bodies))
 

@@ -140,13 +140,15 @@ def draw(
         )
         if drawing.name == CovariateRegression.name and variant_set is None:
             raise UsageError(
+                "variant-set-missing",
                 "`--variant-set` must be given for a regression on covariates, got none. Nothing was "
-                "charged. Name the genotypes that are drawn from next."
+                "charged. Name the genotypes that are drawn from next.",
             )
         if choices is not None:
             raise UsageError(
+                "choices-in-release",
                 "`--choices` must be left out in a release, which draws its choices and is charged for them. "
-                "Nothing was charged."
+                "Nothing was charged.",
             )
     files = {"statistics": statistics, "variant_set": variant_set, "choices": choices, "ld": ld}
     files["chromosomes"] = chromosomes
@@ -184,21 +186,25 @@ def _require_released(mechanism: "SharedStatistics", methods: list[str]) -> None
     released = [name for name in mechanism.methods if METHODS[name].may_be_released]
     if not released or not {*methods} <= {*released}:
         raise UsageError(
+            "mechanism-not-released",
             f"`--mechanism` must draw for a method of releases, got {mechanism.name} for "
             f"{', '.join(methods or mechanism.methods)}. Nothing was charged. Set `methods` to one that "
-            "`dpgrs` offers for releases, and run Snakemake."
+            "`dpgrs` offers for releases, and run Snakemake.",
         )
     if not methods and mechanism.drawn_for(released) != [None]:
         raise UsageError(
+            "method-not-given",
             f"`--method` must be given for `--mechanism {mechanism.name}`, got none. Nothing was charged. "
-            f"Name one of {', '.join(released)}."
+            f"Name one of {', '.join(released)}.",
         )
 
 
 def _only(draws: Sequence[Draw]) -> Draw:
     """Return the one draw of a release; others raise UsageError."""
     if len(draws) != 1:
-        raise UsageError(f"A release must be one request, got {len(draws)}. Give one value each.")
+        raise UsageError(
+            "several-requests", f"A release must be one request, got {len(draws)}. Give one value each."
+        )
     return draws[0]
 
 

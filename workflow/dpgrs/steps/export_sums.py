@@ -25,7 +25,8 @@ def export(
     """
     if not NAME.fullmatch(name):
         raise UsageError(
-            f"`--name` must be up to 60 letters, digits, `_` and `-`, got {shown(name)}. Change it."
+            "centre-name-invalid",
+            f"`--name` must be up to 60 letters, digits, `_` and `-`, got {shown(name)}. Change it.",
         )
     # A wrong key is reported before anything private is read.
     encrypted(b"", public_key=public_key)
@@ -49,7 +50,8 @@ def combine(
     receipts, output = [], require_private_place(output, name="`--output`")
     if output in {Path(path).resolve() for path in (key, *exports)}:
         raise UsageError(
-            f"`--output` must be a file of its own, got {output}, the key or an export. Name another."
+            "output-over-input",
+            f"`--output` must be a file of its own, got {output}, the key or an export. Name another.",
         )
 
     def opened() -> Iterator[tuple[Path | str, CentreSums]]:
@@ -60,7 +62,8 @@ def combine(
             sums = CentreSums.load(path, content=decrypted(content, key=key, path=path))
             if len(sums.centres) != 1:
                 raise DpgrsError(
-                    f"`{path}` must be the export of one centre, got another. Ask the centre for it."
+                    "not-an-export",
+                    f"`{path}` must be the export of one centre, got another. Ask the centre for it.",
                 )
             digest = hashlib.sha256(content).hexdigest()
             receipts.append((*sums.centres, path, digest))

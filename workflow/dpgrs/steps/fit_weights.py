@@ -185,8 +185,9 @@ def _drawn_fits(
 def _require_same_ld(label: dict[str, Any], ld: Path | None) -> None:
     if "ld" in label and label["ld"] != ld_identity(ld).get("ld"):
         raise DpgrsError(
+            "ld-differs",
             "The linkage disequilibrium of a fit must be the one that steered X'Y, got another. Take the "
-            "same file for both."
+            "same file for both.",
         )
 
 

@@ -54,8 +54,9 @@ def ingest_chromosome(
     is_fixed = cohort.fixed_sites and not is_reference
     if is_fixed != (sites is not None):
         raise UsageError(
+            "fixed-sites-without-sites",
             f"`cohort.fixed_sites` must be true if and only if public sites are given, got {is_fixed}. "
-            "Name them: --sites public/sites.tsv"
+            "Name them: --sites public/sites.tsv",
         )
     if sites:
         from dpgrs.io.sites import read_chosen_sites  # brings pandas, which takes 0.2 s; a VCF does without

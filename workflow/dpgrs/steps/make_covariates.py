@@ -59,9 +59,10 @@ def make_covariates(
     paths, named_paths = (table, loadings), (settings.covariates.file, settings.covariates.pcs)
     if settings.mode == "release" and [*map(bool, paths)] != [*map(bool, named_paths)]:
         raise UsageError(
+            "covariates-differ-from-statement",
             "`--table` and `--loadings` must be given if and only if `covariates.file` and `covariates.pcs` "
             "of a release are, got others: its draws would be of other covariates than its statement says. "
-            "Nothing was charged."
+            "Nothing was charged.",
         )
     variant_set, rows, column_groups = VariantSet.open(variant_set), settings.cohort.rows, []
     is_release, bound = settings.mode == "release", settings.covariates.bound
@@ -124,12 +125,12 @@ def _of_table(
         requires_binary = TableCheck.BINARY in counting["checks"]
         standard = standardise(table, constants, requires_binary=requires_binary)
     except DpgrsError as error:
-        raise DpgrsError(f"{error} {TELL_NOBODY}" if is_release else str(error)) from None
+        raise DpgrsError(error.code, f"{error} {TELL_NOBODY}" if is_release else str(error)) from None
     if not is_release:  # which does not judge values, as they are private
         clipped = ClippedValues(constants, bound=bound)
         clipped.add(table.loc[table.index.isin(sample_id)])
         if lines := clipped.problems():
-            raise DpgrsError("\n".join(lines))
+            raise DpgrsError("values-off-scale", "\n".join(lines))
     standard_values = per_row(match_outcomes(standard, sample_id)[0], rows=rows)
     return names, standard_values, constants["centre"].to_numpy(), constants["scale"].to_numpy()
 

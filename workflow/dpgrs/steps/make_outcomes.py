@@ -125,7 +125,10 @@ def make_outcomes(
 def _simulated(variant_set: VariantSet, settings: "StudyConfig", replicate: int) -> SimulatedRows:
     outcome_terms = settings.outcomes
     if outcome_terms.count is None:
-        raise UsageError("`outcomes.count` must be given for simulated outcomes, got null. Give it.")
+        raise UsageError(
+            "outcome-count-missing",
+            "`outcomes.count` must be given for simulated outcomes, got null. Give it.",
+        )
     return SimulatedRows(
         variant_set,
         settings.variants.size,

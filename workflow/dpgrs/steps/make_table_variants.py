@@ -46,7 +46,7 @@ def make_table_variants(
         [] if outcome_columns is None else constant_problems(outcome_columns)
     )
     if lines:
-        raise DpgrsError("\n".join(lines))
+        raise DpgrsError("values-off-scale", "\n".join(lines))
     if outcomes is not None:
         save_outcome_arrays(
             outcomes,

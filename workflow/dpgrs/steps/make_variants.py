@@ -75,4 +75,6 @@ def _require_published(stores: Sequence[HaplotypeStore], digests: Sequence[str])
     if unpublished or {*digests} != {file["sha256"] for file in files}:
         domain = "be of the files of `public.genotypes.sha256`"
         got = f"another: {unpublished[0]}" if unpublished else "only some of them"
-        raise DpgrsError(f"Genotypes must {domain}, got {got}. Restore the published ones.")
+        raise DpgrsError(
+            "genotypes-not-published", f"Genotypes must {domain}, got {got}. Restore the published ones."
+        )

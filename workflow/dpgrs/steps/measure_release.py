@@ -233,8 +233,9 @@ def _measure_in_public(
     names = tuple(label["outcomes"])
     if outcomes.names != names:
         raise DpgrsError(
+            "public-outcomes-differ",
             "The outcomes of the public people must be the study's, with the same names in the same order. "
-            "Name the columns of `evaluation.outcomes` alike."
+            "Name the columns of `evaluation.outcomes` alike.",
         )
     n_variants = label["request"]["n_variants"]
     X = joined_rows(variant_set, n_variants, rows=outcomes.rows, covariates=covariates)

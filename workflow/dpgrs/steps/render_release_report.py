@@ -54,7 +54,10 @@ def render_release_report(
     processes : number of processes that write outcome pages; the pages do not depend on it.
     """
     if bundle.resolve().parent != Path(output).resolve().parent:
-        raise UsageError(f"`output` must lie beside the release {bundle}, got {output}. Put it there.")
+        raise UsageError(
+            "output-outside-release",
+            f"`output` must lie beside the release {bundle}, got {output}. Put it there.",
+        )
     verify_release(bundle)
     statement = json.loads((bundle / STATEMENT).read_text(encoding="utf-8"))
     # Scores of all variants have the sites of the release.
@@ -99,7 +102,8 @@ def _variants(sites: pd.DataFrame, digest: str) -> pd.DataFrame:
     """Return the public sites with names and frequencies, in the order of a score that holds all of them."""
     if site_digest(sites) != digest:
         raise UsageError(
-            "`sites` must be the sites of the release, got others. Name the file it was made with."
+            "sites-of-another-release",
+            "`sites` must be the sites of the release, got others. Name the file it was made with.",
         )
     sites = in_file_order(sites.assign(contig=sites["contig"].str.removeprefix("chr")))
     return sites[list(VARIANT_COLUMNS)]
@@ -117,8 +121,9 @@ def _of_chosen(
     )
     if (chosen < 0).any():
         raise DpgrsError(
+            "variants-of-another-release",
             "The variants of every score must be among the public sites of the release, got others. "
-            "Get the release again from where it was published, or ask its curator."
+            "Get the release again from where it was published, or ask its curator.",
         )
     files = [score["standard_errors"] for score in statement["scores"]]
     if not all(files):
@@ -155,7 +160,8 @@ def _accuracy(metrics: pd.DataFrame, statement: dict[str, Any]) -> pd.DataFrame:
     """Read R^2 and mean squared error by outcome; no other metric, and no other value, reaches a page."""
     if metrics["mse_nonprivate"].notna().any():
         raise DpgrsError(
-            "`metrics` must hold no error of a fit without privacy. Take the metrics of the release."
+            "metrics-with-exact-errors",
+            "`metrics` must hold no error of a fit without privacy. Take the metrics of the release.",
         )
     outcomes, stated = statement["data_domain"]["outcomes"], statement["accuracy"]
     accuracy = metrics.set_index("outcome")[ACCURACY].reindex(outcomes)
@@ -164,7 +170,8 @@ def _accuracy(metrics: pd.DataFrame, statement: dict[str, Any]) -> pd.DataFrame:
         STATED.findall(statement_line["value"]) for statement_line in stated
     ]:
         raise DpgrsError(
+            "metrics-differ-from-statement",
             "`metrics` must hold the accuracy that the statement gives, got other numbers. "
-            "Take the metrics of the release."
+            "Take the metrics of the release.",
         )
     return accuracy

@@ -121,8 +121,9 @@ def render_report(
     """
     if settings.mode != "benchmark":
         raise UsageError(
+            "exact-pages-of-release",
             f"`mode` must be benchmark for pages with exact figures, got {settings.mode}."
-            " Use `dpgrs render-release-report`."
+            " Use `dpgrs render-release-report`.",
         )
     variant_set, outcomes = VariantSet.open(variant_set), Outcomes.load(outcomes)
     metrics = read_metrics(metrics)

@@ -30,8 +30,9 @@ def simulate_cohort(
     for path in filter(None, (output, reference)):
         if path.name != output.name or not path.name.endswith(ENDING):
             raise UsageError(
+                "simulated-vcf-name",
                 f"A simulated VCF must be named by its chromosome, as in 21{ENDING}, and so must the VCF of "
-                f"the reference, got {path.name}. Name the chromosome."
+                f"the reference, got {path.name}. Name the chromosome.",
             )
     options = {"chromosomes": [output.name.removesuffix(ENDING)], "seed": settings.seed}
     options |= {"reference": reference and reference.parent, "populations": populations}

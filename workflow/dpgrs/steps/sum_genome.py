@@ -50,12 +50,15 @@ def sum_genome(
     output : the sums to write.
     """
     if shard > shards:
-        raise UsageError(f"`--shard` must be at most `--shards`, {shards}, got {shard}. Correct it.")
+        raise UsageError(
+            "shard-out-of-range", f"`--shard` must be at most `--shards`, {shards}, got {shard}. Correct it."
+        )
     maps, measured = stored_maps(ld), {label["map"]: arrays for label, arrays in load_labelled(people)}
     if not {stored.digest for stored in maps} <= measured.keys():
         raise DpgrsError(
+            "people-of-another-map",
             f"`{people}` must be of people along the maps of `{ld}`, got others. Measure them again: dpgrs "
-            "measure-people"
+            "measure-people",
         )
     genotypes, phenotypes = VariantSet.open(variant_set), Outcomes.load(outcomes)
 

@@ -158,8 +158,9 @@ def _regression(path: Path | None, label: dict[str, Any], book: Book) -> dict[st
         stated = list(output_digests(outputs).values())
     if label.get("adjusted_by") != stated:
         raise DpgrsError(
+            "covariate-effects-differ",
             "The noisy statistics must be of outcomes that the released regression on covariates adjusted, "
-            "got others. Run the study again."
+            "got others. Run the study again.",
         )
     return None if path is None else before
 
@@ -207,8 +208,9 @@ def _require_same_data(
         for name in ("loadings", "scales"):
             if outcomes.get(name) != public["outcomes"].get(name):
                 raise DpgrsError(
+                    "outcome-terms-differ",
                     f"The statistics of the outcomes were released by other `outcomes.{name}` than the "
-                    "study's. Run the study again."
+                    "study's. Run the study again.",
                 )
         # The LD that steered X'Y; the fit has compared its file with the label.
         is_along_map = label["request"].get("ld_share") is not None
@@ -220,8 +222,9 @@ def _require_same_data(
         ]
         if other:
             raise DpgrsError(
+                "statistics-terms-differ",
                 f"The statistics of the {statistic_part[0]} were released for another {other[0]} than the "
-                "study's. Run the study again."
+                "study's. Run the study again.",
             )
 
 
@@ -231,7 +234,10 @@ def _audits(path: Path | None, events: Sequence[dict[str, Any]], settings: Study
     if draws == 0:
         return None
     if path is None:
-        raise DpgrsError(f"A release with `release.audit_draws` = {draws} must have audits. Give --audit.")
+        raise DpgrsError(
+            "audits-missing",
+            f"A release with `release.audit_draws` = {draws} must have audits. Give --audit.",
+        )
     turned = [STEERED] if settings.methods[0] in ON_TURNED_ROWS else []
     return summarise_audits(
         read_json(path, kind=list),

@@ -48,8 +48,9 @@ def write_scores(
     fits = list(load_labelled(weights).of(lambda label: fit_label.items() <= label.items()))
     if not fits:
         raise DpgrsError(
+            "weights-of-method-missing",
             f"`{weights}` must hold fits of `score.weights_of: {fit_label['method']}` for all outcomes, got "
-            "none. Name another of `methods`."
+            "none. Name another of `methods`.",
         )
     scores = [_scores(settings, variant_set, names, LinearFit.of(arrays)) for _, arrays in fits]
     words_of = _name_endings([label for label, _ in fits])

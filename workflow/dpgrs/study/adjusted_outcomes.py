@@ -70,13 +70,15 @@ def require_adjusted(asked: "Draw", ledger: "Ledger") -> None:
     charged_digests = {*ledger.read().outputs.values()}
     if is_needed != is_adjusted or (is_adjusted and not {*outcomes.adjusted_by} <= charged_digests):
         raise DpgrsError(
+            "adjustment-differs",
             f"The outcomes must {'' if is_needed else 'not '}be adjusted for covariates, by effects that the "
-            "ledger charged for where they are. Nothing was charged. Remove them and run the study again."
+            "ledger charged for where they are. Nothing was charged. Remove them and run the study again.",
         )
     if is_adjusted and not outcomes.adjusted_by:
         raise DpgrsError(
+            "adjustment-not-released",
             "The outcomes must be adjusted by released effects, got exact ones. Nothing was charged. Remove "
-            "them and run the study again."
+            "them and run the study again.",
         )
 
 

@@ -106,7 +106,8 @@ class CentreSums:
             centre_terms = json.loads(str(arrays[TERMS]))
             if centre_terms["format"] != FORMAT:
                 raise DpgrsError(
-                    f"`{path}` must be of format {FORMAT}, got another. Use one dpgrs at all centres."
+                    "sums-format",
+                    f"`{path}` must be of format {FORMAT}, got another. Use one dpgrs at all centres.",
                 )
             statistics = Statistics.of(arrays)
             names, components = arrays[SUMMED_NAMES].tolist(), None
@@ -127,13 +128,15 @@ class CentreSums:
             is_sum = is_possible(statistics, has_components=components is not None)
         except (LookupError, ValueError, TypeError, AttributeError, OverflowError, RecursionError):
             raise DpgrsError(
+                "not-sums-of-centres",
                 f"`{path}` must hold the sums of a centre, got another kind of file. Name what "
-                "`dpgrs centre export` or `dpgrs centre combine` wrote."
+                "`dpgrs centre export` or `dpgrs centre combine` wrote.",
             ) from None
         if not is_sum:
             raise DpgrsError(
+                "sums-impossible",
                 f"`{path}` must hold sums over rows of people, got numbers that none can have. Ask the "
-                "centre to export them again."
+                "centre to export them again.",
             )
         return cls(statistics, outcomes, centre_terms, centres, exports)
 
@@ -189,13 +192,15 @@ def sums_of_study(folder: Path | str, *, centre: str) -> CentreSums:
     settings = folder / PRIVATE / "settings.json"
     if not settings.is_file():
         raise UsageError(
-            f"`{folder}` must be the folder of a study that has run, got another. Run the study."
+            "study-not-run",
+            f"`{folder}` must be the folder of a study that has run, got another. Run the study.",
         )
     settings = StudyConfig.of(read_json(settings))
     if not settings.cohort.part:
         raise UsageError(
+            "study-not-of-a-centre",
             f"`{folder}` must be a study with `cohort.part: true`, got one that draws for itself. Run the "
-            "agreed configuration with that key."
+            "agreed configuration with that key.",
         )
     files = [
         folder / PRIVATE / "replicate1" / "statistics.npz",
@@ -229,22 +234,36 @@ def combined(parts: Iterable[tuple[Path | str, CentreSums]]) -> CentreSums | Non
             continue
         if repeated := _names(addend.centres) & _names(total.centres):
             name = shown(repeated.pop())
-            raise _other(path, f"of another centre than those before, got {name} twice", "Name each once")
+            raise _other(
+                "centre-twice",
+                path,
+                f"of another centre than those before, got {name} twice",
+                "Name each once",
+            )
         if digest in digests:
-            raise _other(path, f"other sums than {digests[digest]}, got the same", "Name each centre once")
+            raise _other(
+                "centre-sums-twice",
+                path,
+                f"other sums than {digests[digest]}, got the same",
+                "Name each centre once",
+            )
         digests[digest] = path
         for checked, expected_terms in ((addend, total.terms), (total, addend.terms)):
             require_same_terms(checked, expected_terms, path=path, others=first)
         if _public(addend) != _public(total) or _shapes(statistics) != _shapes(total.statistics.arrays()):
-            raise _other(path, f"of the same outcomes and variants as {first}, got others")
+            raise _other(
+                "sums-of-other-outcomes", path, f"of the same outcomes and variants as {first}, got others"
+            )
         if largest(total.statistics) + largest(addend.statistics) >= LARGEST_SUM:
-            raise _other(path, "within what can be summed exactly, got more")
+            raise _other("sums-too-large", path, "within what can be summed exactly, got more")
         try:
             statistics = added([total.statistics, addend.statistics])
         except UsageError:
             raise
         except DpgrsError:
-            raise _other(path, f"of the same columns and norms as {first}, got others") from None
+            raise _other(
+                "sums-of-other-columns", path, f"of the same columns and norms as {first}, got others"
+            ) from None
         centres, exports = (*total.centres, *addend.centres), (*total.exports, *addend.exports)
         total = CentreSums(statistics, total.outcomes, total.terms, centres, exports)
     return total
@@ -260,13 +279,16 @@ def require_same_terms(
     different = [name for name, value in terms.items() if sums.terms.get(name) != value]
     if different:
         names = shown(", ".join(different[:5]), n_characters=200)
-        raise _other(path, f"of the same {names} as {others}, got others")
+        raise _other("sums-of-other-terms", path, f"of the same {names} as {others}, got others")
 
 
 def _other(
-    path: Path | str, requirement: str, fix: str = "Agree on one configuration, and export them again"
+    code: str,
+    path: Path | str,
+    requirement: str,
+    fix: str = "Agree on one configuration, and export them again",
 ) -> DpgrsError:
-    return DpgrsError(f"`{path}` must be {requirement}. {fix}.")
+    return DpgrsError(code, f"`{path}` must be {requirement}. {fix}.")
 
 
 def _public(sums: CentreSums) -> tuple[Any, ...]:

@@ -38,6 +38,8 @@ def require_enough(
     options = {"allows_others": is_reference, "checks": checks}
     problem = counts.problem(least_share, shows_ids=False, **options)
     if problem:
-        raise DpgrsError(f"`{path}` {problem} {TELL_NOBODY if is_release else ''}".strip())
+        raise DpgrsError(
+            "too-few-shared-people", f"`{path}` {problem} {TELL_NOBODY if is_release else ''}".strip()
+        )
     if output is not None:
         write_table(output, counts.table)

@@ -74,7 +74,9 @@ def draws_of(
     share, outcome_statistics = settings.privacy.case_share, mechanism.draws.get("outcomes", ())
     if share is not None and mechanism.methods and "cases" not in outcome_statistics:
         requirement = f"be null for `{mechanism.name}`, which counts no cases"
-        raise UsageError(must("privacy.case_share", requirement, share, "Leave it out."))
+        raise UsageError(
+            "case-share-not-needed", must("privacy.case_share", requirement, share, "Leave it out.")
+        )
     outcomes = data.outcomes
     counts = outcomes.drawn_counts(settings.outcomes.count)
     grid = requests_of(settings, rows=outcomes.rows, counts=counts)

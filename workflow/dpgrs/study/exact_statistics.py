@@ -55,7 +55,10 @@ def exact_statistics(
     for kind, is_there in (kinds | {"loadings of outcomes": outcomes.loadings is not None}).items():
         bounds = settings.privacy.bounds
         if is_there and bounds != Bounds.TIGHT:
-            raise UsageError(f"`privacy.bounds` must be tight with {kind}, got {bounds}. Set it to tight.")
+            raise UsageError(
+                "bounds-not-tight",
+                f"`privacy.bounds` must be tight with {kind}, got {bounds}. Set it to tight.",
+            )
     check_same_people(variant_set, outcomes, covariates)
     people = slice(0, variant_set.n_samples) if people is None else people
 
@@ -91,7 +94,9 @@ def added(parts: Iterable[Statistics]) -> Statistics:
         total = total.plus(addend)
         most = LARGEST_CLIPPED_ROWS if total.clipped else LARGEST_ROWS
         if total.n_rows > most:
-            raise UsageError(f"Sums are exact for at most {most} rows, got more. Take fewer people.")
+            raise UsageError(
+                "too-many-rows", f"Sums are exact for at most {most} rows, got more. Take fewer people."
+            )
     return total
 
 

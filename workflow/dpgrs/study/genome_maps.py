@@ -81,8 +81,9 @@ def require_panel(variant_set: "VariantSet", maps: Sequence["StoredMap"]) -> Non
 
 def _other_panel() -> DpgrsError:
     return DpgrsError(
+        "panel-of-another-map",
         "The panel of a fit must be the people that the map of the genome was made from, got others. "
-        "Take the variant set of which dpgrs measure-ld made it."
+        "Take the variant set of which dpgrs measure-ld made it.",
     )
 
 
@@ -159,7 +160,10 @@ class StoredMap:
             **genome_arrays,
         )
         if genome.digest != self.digest:
-            raise DpgrsError("The map of the genome must be as it was made, got another. Make it again.")
+            raise DpgrsError(
+                "genome-map-changed",
+                "The map of the genome must be as it was made, got another. Make it again.",
+            )
         return genome
 
     @property
@@ -184,6 +188,7 @@ def stored_map(path: Path | str, terms: Mapping[str, Any]) -> StoredMap:
         if stored.label["terms"] == terms:
             return stored
     raise DpgrsError(
+        "genome-map-of-another-request",
         f"`{path}` must hold a map of the genome for this request, got others. Make it again: dpgrs "
-        "measure-ld"
+        "measure-ld",
     )

@@ -110,8 +110,9 @@ def _residuals(
     }
     if refused_names:
         raise DpgrsError(
+            "subtracted-outcomes",
             "`public.subtract` must name outcomes that are summed and are not 0/1, got "
-            f"{', '.join(sorted(refused_names))}. Leave it out."
+            f"{', '.join(sorted(refused_names))}. Leave it out.",
         )
     return less_scores(values, measured["scores"], score_rows(stored.scored, names))
 

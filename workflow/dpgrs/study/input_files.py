@@ -213,20 +213,22 @@ def require_same_versions(versions: Mapping[Path, tuple[int, ...]], paths: Itera
         now = file_versions([path])
         if now != {file: versions.get(file) for file in now} or (path in versions) != path.exists():
             raise DpgrsError(
+                "file-written-meanwhile",
                 f"`{path}` must stay as it is until it is charged for, published or exported, got a file "
                 "written meanwhile. Nothing of that was done. Run one study at a time in a folder, and "
-                "run it again."
+                "run it again.",
             )
 
 
 def changed_file(key: str) -> DpgrsError:
     """Return the error that a file of the user's has changed."""
     return DpgrsError(
+        "input-file-changed",
         f"`{key.removeprefix(FILE)}` must be as it was when the study read it, got a file that has changed. "
         "Run the study again: it reads the file anew. If the ledger was charged for the earlier one, put "
         "that back first: other data are refused under this `dataset.version`. With `cohort.in_turn` "
         "genotype files that were removed must be back for that. After `--touch`, or if the clock was set "
-        "back meanwhile, add `--forceall`."
+        "back meanwhile, add `--forceall`.",
     )
 
 

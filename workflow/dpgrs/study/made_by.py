@@ -136,8 +136,9 @@ def only_writer(path: Path) -> Iterator[None]:
         # The other process has removed its lock meanwhile.
         if is_busy or not os.fstat(descriptor).st_nlink:
             raise DpgrsError(
+                "two-processes",
                 f"`{path}` must be made by one process at a time, got another that makes it. Wait for it, "
-                "run one study at a time in a folder, and run it again."
+                "run one study at a time in a folder, and run it again.",
             )
         try:
             yield
@@ -160,31 +161,39 @@ def require_made_by(settings: "StudyConfig", files: Sequence[Path]) -> None:
         digest = _digest(path)
         noted = _note_as_it_is(path, digest)
         if noted is None:
-            raise DpgrsError(f"`{path}` must have a note of how it was made, as it is now, got none. {ANEW}")
+            raise DpgrsError(
+                "note-missing",
+                f"`{path}` must have a note of how it was made, as it is now, got none. {ANEW}",
+            )
         for key in [key for key in noted if key.startswith(FILE)]:
             marks.setdefault(key, set()).update(noted.pop(key))
             of_public |= {key: path} if _is_public(path) else {}
         if lacking := [key for key in noted if key.startswith(UNKNOWN)]:
             raise DpgrsError(
-                f"`{path}` must be made from files with notes, got none: {', '.join(lacking)}. {ALL_ANEW}"
+                "notes-of-inputs-missing",
+                f"`{path}` must be made from files with notes, got none: {', '.join(lacking)}. {ALL_ANEW}",
             )
         if _is_public(path) and (private := [key for key in noted if key.startswith(CONTENT_OF_PRIVATE)]):
             raise DpgrsError(
-                f"`{path}` must be made from public files, got {private[0].removeprefix(CONTENT)}. {ANEW}"
+                "made-from-private-file",
+                f"`{path}` must be made from public files, got {private[0].removeprefix(CONTENT)}. {ANEW}",
             )
         if not _is_public(path) and (lacking := [key for key in sites if key not in noted]):
             raise DpgrsError(
-                f"`{path}` must be made by the public sites, got no {', '.join(lacking)}. {ANEW}"
+                "made-without-public-sites",
+                f"`{path}` must be made by the public sites, got no {', '.join(lacking)}. {ANEW}",
             )
         if other_keys := _other_settings(path, noted, study_settings):
             raise DpgrsError(
+                "made-by-other-settings",
                 f"`{path}` must be made by the settings of the release, got others of "
-                f"{', '.join(other_keys)}. {anew}"
+                f"{', '.join(other_keys)}. {anew}",
             )
         if older := [key for key, values in noted.items() if key.startswith(CODE) and _is_older(key, values)]:
             raise DpgrsError(
+                "made-by-another-version",
                 f"`{path}` must be made by this version of the program, got another {', '.join(older)}. "
-                f"{anew}"
+                f"{anew}",
             )
         if not _is_public(path) and CONTENT_OF_PEOPLE not in noted:
             unchosen.append(path)
@@ -193,8 +202,9 @@ def require_made_by(settings: "StudyConfig", files: Sequence[Path]) -> None:
         for key, values in (digests | own_digest).items():
             if len(contents.setdefault(key, values) | values) > 1:
                 raise DpgrsError(
+                    "made-from-several-files",
                     f"`{path}` and what else is read must be made from one {key.removeprefix(CONTENT)}, got "
-                    f"several. {ANEW}"
+                    f"several. {ANEW}",
                 )
     if files:
         study = study_of(files[0])
@@ -202,23 +212,27 @@ def require_made_by(settings: "StudyConfig", files: Sequence[Path]) -> None:
         require_unchanged({key: noted for key, noted in marks.items() if key not in absent}, study=study)
         if unchosen and named_tables(settings, LISTS):
             raise DpgrsError(
+                "made-of-other-people",
                 f"`{unchosen[0]}` must be made of the people whom the lists of `people` leave in the study, "
-                f"got others: `{PRIVATE}/{PEOPLE}` was not read. {ALL_ANEW}"
+                f"got others: `{PRIVATE}/{PEOPLE}` was not read. {ALL_ANEW}",
             )
         if other_tables := sorted(of_public.keys() & keys_of_others(settings, study=study)):
             raise DpgrsError(
+                "made-from-other-tables",
                 f"`{of_public[other_tables[0]]}` must be made from the tables of `evaluation`, got "
-                f"`{other_tables[0].removeprefix(FILE)}`. {ALL_ANEW}"
+                f"`{other_tables[0].removeprefix(FILE)}`. {ALL_ANEW}",
             )
         must, may = files_of_settings(settings, study=study)
         # If metrics are not charged, fewer files are read.
         if sites and (lacking := [path for key, path in must.items() if key not in marks]):
             raise DpgrsError(
-                f"`{lacking[0]}` must be among the files that the study read, got another. {ALL_ANEW}"
+                "file-not-read-by-study",
+                f"`{lacking[0]}` must be among the files that the study read, got another. {ALL_ANEW}",
             )
         if may is not None and (stray := [key.removeprefix(FILE) for key in marks if key not in may]):
             raise DpgrsError(
-                f"The study must be made from the files that its settings name, got `{stray[0]}`. {ALL_ANEW}"
+                "file-not-of-settings",
+                f"The study must be made from the files that its settings name, got `{stray[0]}`. {ALL_ANEW}",
             )
 
 
@@ -230,8 +244,9 @@ def require_public(files: Iterable[Path | None]) -> None:
             for location in map(_location, (path, Path(path).resolve()))
         ):
             raise DpgrsError(
+                "not-a-public-file",
                 f"`{path}` must be a public file, as nothing is charged for what it tells, got a "
-                "private one. Name the one in the study's folder `public`."
+                "private one. Name the one in the study's folder `public`.",
             )
 
 
@@ -240,8 +255,9 @@ def require_reference_apart(output: Path, *, is_reference: bool) -> None:
     ones."""
     if is_reference != _is_public(output):
         raise UsageError(
+            "reference-flag-wrong",
             f"`--is-reference` must be given if and only if the output is a public file of the study, got "
-            f"`{output}`. The study's people have other checks than the public reference."
+            f"`{output}`. The study's people have other checks than the public reference.",
         )
 
 
@@ -249,8 +265,9 @@ def require_folder_of(study: Path | None) -> None:
     """Refuse a step in another working folder than the study's: relative paths would name other files."""
     if study is not None and study.parents[1].resolve() != Path.cwd().resolve():
         raise UsageError(
+            "wrong-working-folder",
             f"The step must run in the folder that holds `{RESULTS}` of its study, {study.parents[1]}, got "
-            f"{Path.cwd()}. Change to that folder."
+            f"{Path.cwd()}. Change to that folder.",
         )
 
 

@@ -83,8 +83,9 @@ class OutcomeTable:
             self._values[row_indices], self._is_there[row_indices] = chunk_values.to_numpy(), True
         if public_digest is not None and (has_others or not self._is_there.all()):
             raise DpgrsError(
+                "outcomes-of-other-people",
                 f"`outcomes.file`, `{path}`, must be of the people of the panel and no others under feature "
-                "protection, got others. Take the genotypes of the same people."
+                "protection, got others. Take the genotypes of the same people.",
             )
         limits = {"least_share": least_share, "checks": checks}
         limits |= {"is_release": is_release, "is_reference": is_reference}
@@ -94,12 +95,13 @@ class OutcomeTable:
         scales_by_name = scale.describe()
         key = "outcomes.columns" if is_of_arrays(path) else "outcomes.file"
         if not is_release and (lines := raw_problems(scales_by_name, key=key)):
-            raise DpgrsError("\n".join(lines))
+            raise DpgrsError("values-off-scale", "\n".join(lines))
         if scales_by_name["is_raw"].any():
             raise DpgrsError(
+                "outcomes-not-standardised",
                 "`outcomes.file` and `evaluation.outcomes` must hold outcomes of mean 0 and standard "
                 f"deviation 1, got others in `{path}`. Give the public constants that standardise them, "
-                f"`outcomes.scales`. {TELL_NOBODY}"
+                f"`outcomes.scales`. {TELL_NOBODY}",
             )
 
     def of_people(self, people: slice) -> np.ndarray:
@@ -111,12 +113,15 @@ class OutcomeTable:
         """Refuse other outcomes than the public ones; a digest of None says that none are public."""
         if digest is not None and file_digest(self._path) != digest:
             raise DpgrsError(
+                "outcomes-not-published",
                 f"`outcomes.file`, `{self._path}`, must be the file of `public.outcomes.sha256`, got "
-                "another. Restore the published one."
+                "another. Restore the published one.",
             )
 
     def _standardised(self, chunk: pd.DataFrame, constants: pd.DataFrame) -> pd.DataFrame:
         try:
             return standardise(chunk, constants, requires_binary=TableCheck.BINARY in self._checks)
         except DpgrsError as error:
-            raise DpgrsError(f"{error} {TELL_NOBODY}" if self._is_release else str(error)) from None
+            raise DpgrsError(
+                error.code, f"{error} {TELL_NOBODY}" if self._is_release else str(error)
+            ) from None

@@ -56,8 +56,9 @@ def effects_to_subtract(path: Path | str, stems: Mapping[str, str]) -> dict[int,
     for outcome, named in file_indices.items():
         if len(named) != 1:
             raise DpgrsError(
+                "public-effects-file-missing",
                 f"`public.effects` must have one file named after {outcome} of `public.subtract`, got "
-                f"{len(named)}. Match them again: dpgrs match-effects"
+                f"{len(named)}. Match them again: dpgrs match-effects",
             )
     return {
         size: {outcome: of_size[named[0]] for outcome, named in file_indices.items()}

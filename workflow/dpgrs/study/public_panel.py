@@ -71,8 +71,9 @@ class PanelChromosomes(Sequence):
         rarest = float(np.minimum(frequency, 1 - frequency).min(initial=0.5))
         if rarest < RAREST:
             raise UsageError(
+                "variants-too-rare",
                 f"`variants.maf` must be at least {RAREST} for a map of a genome, got variants of {rarest:g} "
-                "in the public reference. Raise it."
+                "in the public reference. Raise it.",
             )
 
     def __len__(self) -> int:
@@ -151,9 +152,10 @@ def map_items(
                 genome = making.genome(chromosomes)
                 if along_blocks and np.isclose(genome.axis_shares.sum(), 1):
                     raise UsageError(
+                        "no-share-for-blocks",
                         f"`{along_blocks[0]}` must leave a share to LD blocks, got so much noise that axes "
                         "of ancestry have all. Raise `privacy.epsilon` or `cohort.planned_people`, or leave "
-                        "the key out."
+                        "the key out.",
                     )
                 of_genome = map_label(genome, request_terms, **options)
                 of_genome["people"] = people_digest(variant_set.sample_id)

@@ -41,12 +41,15 @@ def load_released(path: Path | str, book: "Book") -> tuple[dict[str, Any], Any]:
     released = load_labelled(path)
     if len(released) != 1 or {event["source"] for event in released[0][0]["events"]} != {SOURCE}:
         raise DpgrsError(
-            f"`{path}` must hold the statistics of one release, got a benchmark's. Run it in `mode: release`."
+            "statistics-of-benchmark",
+            f"`{path}` must hold the statistics of one release, got a benchmark's. "
+            "Run it in `mode: release`.",
         )
     ((label, arrays),) = released
     mismatch = DpgrsError(
+        "statistics-not-charged",
         f"`{path}` must be what the ledger charged for, got other numbers or an incomplete request. Remove "
-        "it and run the study again: what this ledger holds is replayed, and all else is charged."
+        "it and run the study again: what this ledger holds is replayed, and all else is charged.",
     )
     request = request_of(label)
     try:
@@ -82,8 +85,9 @@ def load_weights(
     fitted = load_labelled(path)
     if len(fitted) != 1 or fitted[0][0].get("seal") != seal(label, noisy, fit, fitted[0][1]):
         raise DpgrsError(
+            "weights-not-of-release",
             f"`{path}` must be the weights that `methods: {fit['method']}` gives of what the ledger charged "
-            "for, got others. Remove it and run the study again."
+            "for, got others. Remove it and run the study again.",
         )
     return LinearFit.of(fitted[0][1])
 

@@ -58,16 +58,18 @@ def load_accuracy(
         _is_charged(label, book, request, charged_id) for charged_id in requests.values()
     ):
         raise DpgrsError(
+            "accuracy-not-charged",
             f"`{path}` must be what the ledger charged for, got other numbers or an incomplete request. "
-            "Remove it and run the study again: what this ledger holds is replayed, and all else is charged."
+            "Remove it and run the study again: what this ledger holds is replayed, and all else is charged.",
         )
     for release_part, request_id in requests.items():
         origin = weights_origin(released, release_part[1:], fit=fit, book=book)
         if book.requests[request_id].identity["weights"] == origin:
             continue
         raise DpgrsError(
+            "accuracy-of-other-weights",
             f"`{path}` must be the accuracy of the weights that are released, got that of others. "
-            "Run the study again."
+            "Run the study again.",
         )
     prevalence = None
     if constants is not None:

@@ -52,7 +52,9 @@ def scoring_inputs(settings: "StudyConfig", *, own: Path | str) -> dict[str, lis
     score = settings.score
     if not score.target:
         fix = "Say `score: {target: others.vcf.gz}`; the manual's page `settings` lists the other keys."
-        raise UsageError(must(TARGET, "name genotype files for the target `score`", "none", fix))
+        raise UsageError(
+            "target-not-given", must(TARGET, "name genotype files for the target `score`", "none", fix)
+        )
     genotypes = {name: genotypes_to_score(settings, name) for name in ("target", "reference")}
     named = [path for path in (score.populations, score.frequencies) if path]
     return genotypes | {

@@ -49,7 +49,7 @@ def describe_settings(name: str | None = None) -> list[SettingHelp]:
         if name is None or key == name or key.startswith(f"{name}.")
     }
     if not schemas:
-        raise UsageError(_unknown_name(name))
+        raise UsageError("setting-unknown", _unknown_name(name))
     return [_describe(key, schema) for key, schema in schemas.items()]
 
 

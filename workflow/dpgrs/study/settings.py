@@ -34,7 +34,7 @@ def resolve(raw: Mapping[str, Any]) -> StudyConfig:
     """
     config, problems = examine(raw)
     if problems:
-        raise UsageError("\n".join(problem.line for problem in problems))
+        raise UsageError("settings-invalid", "\n".join(problem.line for problem in problems))
     return config
 
 

@@ -60,13 +60,15 @@ def hand_settings_over(settings: "StudyConfig", folder: Path | str, *, is_checke
     pid, earlier = settings_by_study.get(settings.study, own_entry if is_checked else (None, None))
     if not is_checked and earlier != str(path):
         raise UsageError(
+            "settings-not-checked",
             f"A job of `{settings.study}` must have the settings that a run has checked, got others or none. "
-            f"Run Snakemake without `--mode`, and let jobs inherit the variable {OF_STUDIES}."
+            f"Run Snakemake without `--mode`, and let jobs inherit the variable {OF_STUDIES}.",
         )
     if pid == os.getpid() and earlier != str(path):
         raise UsageError(
+            "study-imported-twice",
             f"A study must be imported with one configuration, got two of `{settings.study}`. Give one of "
-            "them a `study` of its own."
+            "them a `study` of its own.",
         )
     os.environ[OF_STUDIES] = json.dumps(settings_by_study | {settings.study: own_entry})
 
@@ -96,8 +98,9 @@ def require_plain(paths: Iterable[Path | str]) -> None:
     for path in paths:
         if Path(path).is_file() and RUNS_CODE in _read(path):
             raise UsageError(
+                "settings-run-code",
                 f"`{_shown(path)}` must be plain settings, got `{RUNS_CODE}`, by which Snakemake has run the "
-                "Python in it. Look at what that did, and remove the key."
+                "Python in it. Look at what that did, and remove the key.",
             )
 
 
@@ -153,11 +156,13 @@ def _read(path: Path | str) -> dict[str, Any]:
             content = file.read(MOST_BYTES + 1)
         if not content and Path(path).is_fifo():
             raise UsageError(
-                f"`{_shown(path)}` must be a configuration, got a pipe that nobody writes to. Name a file."
+                "settings-from-pipe",
+                f"`{_shown(path)}` must be a configuration, got a pipe that nobody writes to. Name a file.",
             )
         if len(content) > MOST_BYTES:
             raise UsageError(
-                f"`{_shown(path)}` must be a configuration of at most {MOST_BYTES} bytes, got more."
+                "settings-too-large",
+                f"`{_shown(path)}` must be a configuration of at most {MOST_BYTES} bytes, got more.",
             )
         text = content.decode("utf-8-sig")
         settings = _loaded(text)
@@ -185,7 +190,9 @@ def _read(path: Path | str) -> dict[str, Any]:
         if isinstance(settings, dict) and not is_endless(settings):
             return settings
         fault = "it must have keys with values at its top, and not without end. Correct it."
-    raise UsageError(f"`{_shown(path)}` must be a configuration in YAML or JSON: {fault}")
+    raise UsageError(
+        "settings-unreadable", f"`{_shown(path)}` must be a configuration in YAML or JSON: {fault}"
+    )
 
 
 def _open_at_once(path: str, flags: int) -> int:
@@ -225,7 +232,8 @@ def _parse(change: str) -> dict[str, Any]:
     key, sign, text = change.partition("=")
     if not (key and sign):
         raise UsageError(
-            f"`--config` must be KEY=VALUE, got {change}. For example --config 'privacy={{epsilon: 2}}'."
+            "config-change-invalid",
+            f"`--config` must be KEY=VALUE, got {change}. For example --config 'privacy={{epsilon: 2}}'.",
         )
     try:
         value = yaml.load(text, Loader=yaml.BaseLoader) if text else None
@@ -233,7 +241,8 @@ def _parse(change: str) -> dict[str, Any]:
         return {key: text}
     if is_endless(value):
         raise UsageError(
-            f"`--config {key}` must be settings of some size, got values without end. Correct it."
+            "config-change-without-end",
+            f"`--config {key}` must be settings of some size, got values without end. Correct it.",
         )
     return {key: value}
 

@@ -139,7 +139,7 @@ class Shape:
         """The genotype files of a chromosome."""
         cohort = self._config.cohort
         if not has_genotype_files(cohort) or not cohort_pattern(cohort)[1]:
-            raise DpgrsError("No genotype files are named.")
+            raise DpgrsError("no-genotype-files", "No genotype files are named.")
         return cohort_files(cohort, chromosome)
 
     @cached_property
@@ -350,7 +350,7 @@ class ReferenceShape(Shape):
 
     def _files(self, chromosome: str) -> list[Path]:
         if not self._config.public.reference:
-            raise DpgrsError("No reference is named.")
+            raise DpgrsError("no-reference", "No reference is named.")
         return reference_files_of(self._config.public.reference, chromosome)
 
 

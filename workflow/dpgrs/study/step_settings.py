@@ -25,7 +25,8 @@ def load_settings(given: str | None, verb: str) -> StudyConfig:
             return StudyConfig.of(part_of(values, [key for key in reads if "." in key or key in values]))
         except (ValueError, KeyError, TypeError):
             raise UsageError(
-                f"`--settings` must be what `{verb}` reads, got {shown(given)}. Name a configuration."
+                "not-settings",
+                f"`--settings` must be what `{verb}` reads, got {shown(given)}. Name a configuration.",
             ) from None
     from dpgrs.study.settings import resolve  # brings jsonschema, which rules need not wait for
     from dpgrs.study.settings_files import read_settings

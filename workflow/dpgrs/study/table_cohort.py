@@ -86,9 +86,15 @@ def _split_table(settings: "StudyConfig", path: Path | str, table: "RealTable") 
         return CohortTable(table, None)
     key, patterns = "outcomes.columns", settings.outcomes.columns
     if not patterns:
-        raise UsageError(f"`{key}` must be given for `outcomes.source: table`, got null. Name columns.")
+        raise UsageError(
+            "table-columns-not-given",
+            f"`{key}` must be given for `outcomes.source: table`, got null. Name columns.",
+        )
     chosen = matched(patterns, table.names, key=key, path=path)
     left = [name for name in table.names if name not in set(chosen)]
     if not left:
-        raise UsageError(f"`{key}` must leave columns of `{path}` to predict from, got all. Name fewer.")
+        raise UsageError(
+            "no-predictors-left",
+            f"`{key}` must leave columns of `{path}` to predict from, got all. Name fewer.",
+        )
     return CohortTable(table.part(left), table.part(chosen))

@@ -74,7 +74,7 @@ def stated_count(outcomes: "Outcomes") -> tuple[int, str | None]:
     try:
         return len(readers[name](getattr(outcomes, name))) if name else 0, name
     except DpgrsError as error:
-        raise DpgrsError(f"`outcomes.{name}`: {error}") from None
+        raise DpgrsError(error.code, f"`outcomes.{name}`: {error}") from None
 
 
 def table_columns(covariates: "Covariates") -> list[str]:
@@ -85,7 +85,10 @@ def table_columns(covariates: "Covariates") -> list[str]:
     if covariates.file is None:
         return []
     if covariates.scales is None:
-        raise DpgrsError("`covariates.scales` must be given with `covariates.file`, got null. Give them.")
+        raise DpgrsError(
+            "covariate-scales-missing",
+            "`covariates.scales` must be given with `covariates.file`, got null. Give them.",
+        )
     return covariates.columns or list(read_scales(covariates.scales, kind="covariate").index)
 
 

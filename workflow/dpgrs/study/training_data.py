@@ -75,7 +75,9 @@ class TrainingData:
             sums = Statistics.load(sums, is_for_draws=True)
         if sums.people is not None:
             raise DpgrsError(
-                "The statistics must be of all people, got those of a shard. Add the shards (add-statistics)."
+                "statistics-of-shard",
+                "The statistics must be of all people, got those of a shard. "
+                "Add the shards (add-statistics).",
             )
         return sums
 
@@ -95,8 +97,9 @@ class TrainingData:
         covariates = Covariates.load(source) if _is_path(source) else source
         if covariates is None or covariates.units.shape[1] != len(self.outcomes.is_training):
             raise DpgrsError(
+                "covariates-of-other-people",
                 "The covariates must be of the same people as the outcomes, got none or others. Make them "
-                "again from the same genotypes (make-outcomes, make-covariates)."
+                "again from the same genotypes (make-outcomes, make-covariates).",
             )
         return covariates
 
@@ -129,8 +132,9 @@ class TrainingData:
             return request
         if clipped.n_shared not in (None, request.n_outcomes):
             raise DpgrsError(
+                "statistics-of-another-budget",
                 f"The statistics must be of rows clipped over the {request.n_outcomes} outcomes of a budget, "
-                f"got {clipped.n_shared:g}. Compute them again: `privacy.outcome_budget` was another."
+                f"got {clipped.n_shared:g}. Compute them again: `privacy.outcome_budget` was another.",
             )
         return replace(
             request,
@@ -168,16 +172,18 @@ class TrainingData:
         statistics = self.statistics
         if (statistics.rows, statistics.outcome_bound) != (request.rows, request.outcome_bound):
             raise DpgrsError(
+                "statistics-of-other-terms",
                 f"The statistics must be of {request.rows} and outcomes within {request.outcome_bound}, got "
-                f"{statistics.rows} within {statistics.outcome_bound}. Compute them again."
+                f"{statistics.rows} within {statistics.outcome_bound}. Compute them again.",
             )
         if request.coding != Coding.HALF:
             clipped = statistics.clipped[request.n_variants, n_outcomes]
             gram, cross = clipped.gram, clipped.cross
         elif statistics.clipped or not _has_units(statistics, request):
             raise UsageError(
+                "statistics-not-tight",
                 f"The exact statistics must be within tight bounds, got none that are for {n_outcomes} "
-                f"outcomes on {request.n_variants} variants. Compute them for these numbers."
+                f"outcomes on {request.n_variants} variants. Compute them for these numbers.",
             )
         else:
             size = request.n_variants
@@ -330,7 +336,8 @@ def _items_of_map(paths: Sequence[Path | str], made_with: str, *, has_norm: bool
     items = [label | arrays for path in paths for label, arrays in load_labelled(path).of(is_wanted)]
     if not items:
         raise DpgrsError(
+            "genome-sums-of-another-map",
             "Sums of a genome must be made along the map of this release, got others. Sum them up again: "
-            "dpgrs sum-genome"
+            "dpgrs sum-genome",
         )
     return items

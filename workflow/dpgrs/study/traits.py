@@ -39,20 +39,30 @@ def read_traits(path: Path | str, outcomes: Sequence[str] | None = None) -> tupl
         cells = {name: cells[index] for name, index in columns.items() if cells[index] not in MISSING}
         name, where = cells.pop(OUTCOME, ""), f"`{path}`, line {line}"
         if not name or name in traits:
-            raise DpgrsError(f"{where}: must name an outcome that no other line names. Correct it.")
+            raise DpgrsError(
+                "trait-named-twice", f"{where}: must name an outcome that no other line names. Correct it."
+            )
         if outcomes is not None and name not in outcomes:
             fix = _suggestion(name, outcomes)
-            raise DpgrsError(f"{where}: must name an outcome of the study, got {shown(name)}. {fix}")
+            raise DpgrsError(
+                "trait-unknown", f"{where}: must name an outcome of the study, got {shown(name)}. {fix}"
+            )
         trait = {FIELDS[column]: _value(FIELDS[column], cell, form) for column, cell in cells.items()}
         for column, cell in cells.items():
             field = FIELDS[column]
             if not form[field].is_valid(trait[field]):
                 requirement = form[field].schema["title"]
-                raise DpgrsError(f"{where}: `{column}` must be {requirement}, got {shown(cell)}. Correct it.")
+                raise DpgrsError(
+                    "trait-field-invalid",
+                    f"{where}: `{column}` must be {requirement}, got {shown(cell)}. Correct it.",
+                )
         ids, labels = (len(trait.get(field, ())) for field in ("efo_ids", "mapped_traits"))
         if labels not in (0, ids):
             got = f"{labels} of {ids}"
-            raise DpgrsError(f"{where}: `mapped_trait` must be one label an `efo_id`, got {got}. Correct it.")
+            raise DpgrsError(
+                "trait-labels",
+                f"{where}: `mapped_trait` must be one label an `efo_id`, got {got}. Correct it.",
+            )
         traits[name] = {OUTCOME: name} | trait
     order = [name for name in (traits if outcomes is None else outcomes) if len(traits.get(name, ())) > 1]
     return tuple(traits[name] for name in order)
@@ -72,8 +82,9 @@ def _columns(header: list[str], path: Path | str) -> dict[str, int]:
     if other or index_by_column[OUTCOME] is None or len(set(plain)) < len(plain):
         got = f"another as column {other[0]}" if other else f"no `{OUTCOME}`, or one twice"
         raise DpgrsError(
+            "trait-columns",
             f"`{path}`, line 1: the columns must be `{OUTCOME}` and any of {', '.join(FIELDS)}, got {got}. "
-            "Correct their names."
+            "Correct their names.",
         )
     return {name: index for name, index in index_by_column.items() if index is not None}
 

@@ -148,7 +148,7 @@ def verify_release(
     )
     problems = problems or next(filter(None, (stage() for stage in stages)), [])
     if problems:
-        raise DpgrsError(_in_words(problems, directory))
+        raise DpgrsError("bundle-refused", _in_words(problems, directory))
     guarantee, scores = statement["guarantee"], statement["scores"]
     accuracy = "scored" if reference is not None else "recomputed" if ACCURACY_SUMS in files else "charged"
     if statement["accuracy"] == Metrics.WITHHELD:
@@ -168,8 +168,9 @@ def _reference_problems(statement: dict[str, Any], files: dict[str, Path], refer
     """Score the public people by a bundle in which nothing else is wrong."""
     if ACCURACY_SUMS not in files:
         raise UsageError(
+            "reference-not-measured",
             "`--reference` must go with a release whose accuracy was measured on public people, got another. "
-            "Leave it out."
+            "Leave it out.",
         )
     # The one module here that loads the readers of a study, which nobody needs without public people.
     from dpgrs.verify.reference_check import score_people, sum_problems
@@ -206,12 +207,15 @@ def verdict(report: dict[str, Any]) -> str:
 def _require_bundle(folder: Path) -> None:
     """Refuse what is no bundle at all; a folder beside or above one is named with it."""
     if not folder.is_dir():
-        raise UsageError(f"`{folder}` must be the folder of a release, got none. Name the right one.")
+        raise UsageError(
+            "not-a-release-folder",
+            f"`{folder}` must be the folder of a release, got none. Name the right one.",
+        )
     if (folder / SUMS).is_file():
         return
     below = sorted(path.parent for path in folder.glob(f"*/{SUMS}"))
     fix = f"did you mean `{below[0]}`?" if below else "name the folder that holds it."
-    raise UsageError(f"`{folder}` has no {SUMS}, so it is no bundle; {fix}")
+    raise UsageError("bundle-without-sums", f"`{folder}` has no {SUMS}, so it is no bundle; {fix}")
 
 
 def _in_words(problems: list[str], directory: Path | str) -> str:

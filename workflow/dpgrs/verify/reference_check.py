@@ -38,7 +38,8 @@ def score_people(
     )
     if len(outcomes.names) != len(scores) or len(outcomes.values) != 1:
         raise DpgrsError(
-            f"`{folder}` must hold the outcomes of the release, got others. Name its public people."
+            "public-outcomes-missing",
+            f"`{folder}` must hold the outcomes of the release, got others. Name its public people.",
         )
     (Y,) = outcomes.values.values()
     variants = variant_set.variants
@@ -55,7 +56,9 @@ def score_people(
         site_columns = [columns.get(site, -1) for site in score.sites.splitlines()]
         if -1 in site_columns:
             absent = score.sites.splitlines()[site_columns.index(-1)].replace("\t", ":")
-            raise DpgrsError(f"`{folder}` must hold every site, got none of {absent}. Add it.")
+            raise DpgrsError(
+                "public-sites-missing", f"`{folder}` must hold every site, got none of {absent}. Add it."
+            )
         row[site_columns] = column_numbers(score.numbers)
     s = np.zeros_like(Y)
     for first in range(0, len(variants), VARIANTS_AT_ONCE):
@@ -96,7 +99,10 @@ def _of_covariates(path: Path, covariates: Covariates) -> np.ndarray:
     weight, scale, bound = (header.index(name) for name in ("weight", "scale", "bound"))
     n = len(covariates.names)
     if [line[1] for line in lines[:n]] != list(covariates.names):
-        raise DpgrsError("The public people must have the covariates of the release, got others. Name these.")
+        raise DpgrsError(
+            "public-covariates-missing",
+            "The public people must have the covariates of the release, got others. Name these.",
+        )
     largest = 1 if covariates.rows == "people" else 1 / 2
     per_entry = [float(line[weight]) * float(line[scale]) * float(line[bound]) / largest for line in lines]
     return np.reshape(per_entry, (-1, n)) @ (covariates.units * DOSAGE_STEP)

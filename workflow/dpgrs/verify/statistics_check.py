@@ -468,8 +468,9 @@ def ld_problems(statement: dict[str, Any], files: dict[str, Path], path: Path) -
     digests = stated_values(statement, TRUNCATED_LD)
     if ARRAYS not in files or not digests:
         raise UsageError(
+            "release-without-ld",
             "`--ld` must go with a release of effects along directions of linkage disequilibrium, got "
-            "another. Leave it out."
+            "another. Leave it out.",
         )
     if [file_digest(path)] != digests:
         return [f"{path.name} must have the SHA-256 that the statement names"]

@@ -65,6 +65,7 @@ def find(name):
         return replace(module.EXPERIMENT, **{one: getattr(module, one) for one in own})
     except (ModuleNotFoundError, AttributeError) as error:
         raise UsageError(
+            "experiment-unknown",
             f"`{name}` must be a module of dpgrs_papers.experiments with an EXPERIMENT and the functions "
-            f"{', '.join(FUNCTIONS)}. Correct the name."
+            f"{', '.join(FUNCTIONS)}. Correct the name.",
         ) from error

@@ -77,15 +77,21 @@ def _plan(name, raw, form, seed):
     for where, found, known in ((name, raw, KEYS), (f"{name}.{form}", own, OF_FORM)):
         if unknown := set(found) - known:
             raise UsageError(
+                "plan-key-unknown",
                 f"`{where}` must hold keys of {', '.join(sorted(known))}, got {', '.join(sorted(unknown))}. "
-                "Correct it."
+                "Correct it.",
             )
     if missing := {"parts", "replicates"} - {*raw} or (own and form == Form.CUT and {"rule"} - {*own}):
-        raise UsageError(f"`{name}` must have {', '.join(sorted(missing))}, got none. Add it.")
+        raise UsageError(
+            "plan-key-missing", f"`{name}` must have {', '.join(sorted(missing))}, got none. Add it."
+        )
     parts = {part: _listed(files) for part, files in raw["parts"].items()}
     chosen = own.get("parts", list(parts))
     if unknown := set(chosen) - set(parts):
-        raise UsageError(f"`{name}.{form}.parts` must be of its parts, got {', '.join(sorted(unknown))}.")
+        raise UsageError(
+            "plan-part-unknown",
+            f"`{name}.{form}.parts` must be of its parts, got {', '.join(sorted(unknown))}.",
+        )
     return Plan(
         name=name,
         form=form,

@@ -80,7 +80,10 @@ def leading_excess(protection, setting, *, epsilon):
         return of_gram + d**0.25 * scale / math.sqrt(count * noised)
     if protection == Protection.LABEL:
         return scale / (count**0.25 * math.sqrt(noised))
-    raise UsageError(f"`protection` must be full, feature or label, got {protection}. Take one of them.")
+    raise UsageError(
+        "protection-unknown",
+        f"`protection` must be full, feature or label, got {protection}. Take one of them.",
+    )
 
 
 def gauss_excess(setting, *, gram_sd, cross_sd, chance=0.05):
@@ -123,7 +126,10 @@ def projection_error(setting, *, protection, cross_sd, chance=0.05):
     chance = _share(chance, 1)
     moved = {Protection.FEATURE: setting.n_variants, Protection.LABEL: setting.n_outcomes}
     if protection not in moved:
-        raise UsageError(f"`protection` must be feature or label, got {protection}. Take one of them.")
+        raise UsageError(
+            "protection-unknown",
+            f"`protection` must be feature or label, got {protection}. Take one of them.",
+        )
     # The radius of the set times the norm of the public matrix: the same, whichever of X and Y is public.
     size = setting.n_rows * setting.row_norm * setting.outcome_bound * math.sqrt(setting.n_outcomes)
     return 2 * size * cross_sd * (math.sqrt(moved[protection]) + math.sqrt(2 * math.log(1 / chance)))
@@ -189,11 +195,13 @@ def _bound(setting, gram_error, cross_error):
 def _require_positive(**numbers):
     for name, number in numbers.items():
         if not 0 < number < math.inf:
-            raise UsageError(f"`{name}` must be a finite number above 0, got {number}. Correct it.")
+            raise UsageError(
+                "not-positive", f"`{name}` must be a finite number above 0, got {number}. Correct it."
+            )
 
 
 def _share(chance, n_parts):
     """Share a chance among bounds that are all to hold."""
     if not 0 < chance < 1:
-        raise UsageError(f"`chance` must be between 0 and 1, got {chance}. Take 0.05.")
+        raise UsageError("chance-out-of-range", f"`chance` must be between 0 and 1, got {chance}. Take 0.05.")
     return chance / n_parts

@@ -71,7 +71,9 @@ def run_table(columns, make_outcomes, *, sizes, counts, settings, key, is_traini
     """Measure all methods of a plan on one table."""
     for method in chain.from_iterable(settings["methods"].values()):
         if method not in ranged_methods():
-            raise UsageError(f"`methods` must be of those for tables, got {method}. Leave it out.")
+            raise UsageError(
+                "method-not-for-tables", f"`methods` must be of those for tables, got {method}. Leave it out."
+            )
     seed, names = settings["seed"], [f"x{j}" for j in range(1, columns.values.shape[1] + 1)]
     table = RealTable.numbered("replicate", names, columns.values)
     if is_training is None:

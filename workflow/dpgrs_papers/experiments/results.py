@@ -36,7 +36,7 @@ def gather(name, *, folder, terms):
         for replicate in range(1, terms["replicates"] + 1)
     ]
     if not files:
-        raise UsageError(f"`{name}` must have parts and replicates, got none. Add them.")
+        raise UsageError("results-empty", f"`{name}` must have parts and replicates, got none. Add them.")
     rows = pd.concat([read_table(file) for file in files], ignore_index=True)
     table = experiment.summarise(rows, settings)
     numbers = experiment.compare(table, settings)

@@ -71,7 +71,9 @@ def run_replicate(part, replicate, settings, files):
         ]
         process = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         if process.returncode:
-            raise DpgrsError(f"The study of `{part}` must end, but failed:\n{process.stdout[-2000:]}")
+            raise DpgrsError(
+                "study-failed", f"The study of `{part}` must end, but failed:\n{process.stdout[-2000:]}"
+            )
         return [
             {"kind": kind} | size | row
             for row in jobs_in(Path(folder, "results", STUDY, "benchmarks"), config)

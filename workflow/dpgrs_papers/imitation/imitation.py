@@ -82,8 +82,9 @@ def imitate_store(source, output, *, people, seed, populations=None, model=None,
     store, model = HaplotypeStore.open(source), model or ImitationModel()
     if store.has_dosages or store.missing(slice(0, 0)) is not None:
         raise DpgrsError(
+            "dosages-not-haplotypes",
             f"`{source}` must hold phased haplotypes without unknown alleles, got dosages or unknown ones. "
-            "Leave such variants out, or use `dpgrs store resample`."
+            "Leave such variants out, or use `dpgrs store resample`.",
         )
     table, groups = population_groups(store, people, populations, prefix="gan")
     windows = windows_of(store.variants["contig"], _common(store), model)

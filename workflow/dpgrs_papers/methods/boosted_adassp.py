@@ -145,10 +145,11 @@ def private_boosted_adassp(
     """
     if X.ndim != 2 or y.shape != X.shape[:1] or X.shape[1] > LARGEST_VARIANTS:
         raise UsageError(
-            f"The rows must have an outcome each and at most {LARGEST_VARIANTS} numbers. Pass fewer columns."
+            "boosted-rows-shape",
+            f"The rows must have an outcome each and at most {LARGEST_VARIANTS} numbers. Pass fewer columns.",
         )
     if len(X) > LARGEST_ROWS:
-        raise UsageError(f"The claims hold for at most {LARGEST_ROWS} rows. Split the rows.")
+        raise UsageError("too-many-rows", f"The claims hold for at most {LARGEST_ROWS} rows. Split the rows.")
     rows = np.rint(clip_rows(X) / ROW_STEP)
     steps = {"eigenvalue": EIGENVALUE_STEP, "gram": ROW_STEP**2, "round": ROW_STEP * RESIDUAL_STEP}
 

@@ -61,8 +61,9 @@ class SgdRequest(PrivacyRequest):
         super().__post_init__()
         if Neighbours(self.neighbours) != Neighbours.ADD_REMOVE:
             raise UsageError(
+                "neighbours-not-add-remove",
                 f"`privacy.neighbours` must be {Neighbours.ADD_REMOVE} for DP-SGD, got {self.neighbours}. "
-                "Change it, or leave the method out."
+                "Change it, or leave the method out.",
             )
         clip_is_met = self.clip is None or OUTCOME_STEP <= self.clip <= LARGEST_BOUND
         for name, domain, is_met in (
@@ -76,7 +77,10 @@ class SgdRequest(PrivacyRequest):
             ),
         ):
             if not is_met:
-                raise UsageError(f"`{name}` must be {domain}, got {getattr(self, name)}. Use the default.")
+                raise UsageError(
+                    "field-out-of-domain",
+                    f"`{name}` must be {domain}, got {getattr(self, name)}. Use the default.",
+                )
 
     @property
     def row_norm_squared(self) -> float:
@@ -233,8 +237,9 @@ def private_sgd(
     names = outcome_names or [str(number) for number in range(len(Y))]
     if X.shape != (Y.shape[1], request.n_variants) or len(Y) % request.n_outcomes:
         raise UsageError(
+            "statistics-shape",
             f"The rows must be of {request.n_variants} variants and {request.n_outcomes} outcomes a budget, "
-            f"got {X.shape[1]} and {len(Y)}, or differ in number. Recompute them for this study."
+            f"got {X.shape[1]} and {len(Y)}, or differ in number. Recompute them for this study.",
         )
     T = np.full((len(X), request.n_variants + 1), 1 / 2 / row_step, dtype=np.int16)
     T[:, :-1] = X / row_step

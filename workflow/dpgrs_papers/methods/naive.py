@@ -151,8 +151,9 @@ def _require_shapes(
         or not len(cross)
     ):
         raise UsageError(
+            "statistics-shape",
             f"The statistics must be of {request.n_columns} variants and {request.n_outcomes} outcomes a "
-            f"budget, got {len(gram) - 1} and {len(cross)}. Recompute them for this study."
+            f"budget, got {len(gram) - 1} and {len(cross)}. Recompute them for this study.",
         )
 
 

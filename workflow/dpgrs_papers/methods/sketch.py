@@ -44,17 +44,20 @@ class SketchRequest(PrivacyRequest):
         super().__post_init__()
         if Neighbours(self.neighbours) != Neighbours.REPLACE_ONE:
             raise UsageError(
+                "neighbours-not-replace-one",
                 f"`privacy.neighbours` must be {Neighbours.REPLACE_ONE} for a sketch, got {self.neighbours}. "
-                "Change it, or leave the method out."
+                "Change it, or leave the method out.",
             )
         if Protection(self.protection) != Protection.FULL:
             raise UsageError(
+                "sketch-protection",
                 f"`privacy.protection` must be {Protection.FULL} for a sketch, got {self.protection}. "
-                "Change it, or leave the method out."
+                "Change it, or leave the method out.",
             )
         if not 1 <= self.n_chosen <= self.n_units:
             raise UsageError(
-                f"The sample must be of 1 to {self.n_units} units, got {self.n_chosen}. Change its size."
+                "sample-size",
+                f"The sample must be of 1 to {self.n_units} units, got {self.n_chosen}. Change its size.",
             )
 
     @property
@@ -192,8 +195,9 @@ def private_sketch(
     shape = len(names), request.n_variants + 1
     if len(genotypes) != request.n_variants or cross.shape != shape or len(cross) % request.n_outcomes:
         raise UsageError(
+            "statistics-shape",
             f"The statistics must be of {request.n_variants} variants and {request.n_outcomes} outcomes a "
-            f"budget, got {len(genotypes)} and {len(cross)}. Recompute them for this study."
+            f"budget, got {len(genotypes)} and {len(cross)}. Recompute them for this study.",
         )
     noisy_gram, event = private_sketched_gram(
         genotypes,
@@ -257,7 +261,8 @@ def private_sketched_gram(
     """
     if len(is_unit_chosen) != request.n_units or np.count_nonzero(is_unit_chosen) != request.n_chosen:
         raise UsageError(
-            f"The sample must be {request.n_chosen} of {request.n_units} units, as requested. Draw it again."
+            "sample-not-as-requested",
+            f"The sample must be {request.n_chosen} of {request.n_units} units, as requested. Draw it again.",
         )
     is_row_chosen = np.repeat(is_unit_chosen, request.rows_per_unit)
     if is_selected is not None:
@@ -272,8 +277,9 @@ def _among(is_selected: np.ndarray, is_chosen: np.ndarray) -> np.ndarray:
     """Return which of all rows are chosen, given which of the selected rows are."""
     if np.count_nonzero(is_selected) != len(is_chosen):
         raise UsageError(
+            "selected-rows-differ",
             "The selected rows must be those of the request's units, got more or fewer. Count the units "
-            "again."
+            "again.",
         )
     among_all = np.zeros(len(is_selected), dtype=bool)
     among_all[is_selected] = is_chosen

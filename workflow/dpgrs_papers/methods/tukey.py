@@ -139,7 +139,9 @@ def private_tukey(X: np.ndarray, y: np.ndarray, *, request: TukeyRequest, noise:
     """
     if X.ndim != 2 or y.shape != X.shape[:1] or len(X) % request.rows_per_unit:
         raise UsageError(
-            f"The rows must be of whole units of {request.rows_per_unit} with an outcome each. Pass all rows."
+            "rows-not-of-whole-units",
+            f"The rows must be of whole units of {request.rows_per_unit} with an outcome each. "
+            "Pass all rows.",
         )
     n_units = len(X) // request.rows_per_unit
     n_low, events = n_units if request.n_low is None else request.n_low, ()

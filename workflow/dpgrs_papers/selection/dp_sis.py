@@ -128,13 +128,17 @@ def table_sis_scores(
     """
     bounds = np.asarray(column_bounds, dtype=np.float64)
     if not np.all((bounds > 0) & np.isfinite(bounds)):
-        raise UsageError("`column_bounds` must be finite numbers above 0, got others. Give public bounds.")
+        raise UsageError(
+            "column-bounds-not-positive",
+            "`column_bounds` must be finite numbers above 0, got others. Give public bounds.",
+        )
     gridded = grid_outcomes(Y, bound=outcome_bound)
     largest_rows = int(LARGEST_EXACT * TABLE_STEP / outcome_bound)
     if len(X) > largest_rows:
         raise UsageError(
+            "too-many-rows",
             f"Rows with outcomes up to {outcome_bound:g} must be at most {largest_rows} for exact sums. "
-            "Lower `outcome_bound`."
+            "Lower `outcome_bound`.",
         )
     entries = np.trunc(np.nan_to_num(np.clip(X, -bounds, bounds) / bounds) / ENTRY_STEP)
     # No partial sum is beyond 2^53: BLAS is exact, whatever its order.
@@ -217,7 +221,8 @@ def choose_by_paper_scores(scores: np.ndarray, *, request: SisRequest, noise: "N
     scores = np.rint(scores / PAPER_STEP).astype(np.int64)
     if not 1 <= request.n_choices <= len(scores):
         raise UsageError(
-            f"`n_choices` must be from 1 to {len(scores)} features, got {request.n_choices}. Change it."
+            "number-of-choices",
+            f"`n_choices` must be from 1 to {len(scores)} features, got {request.n_choices}. Change it.",
         )
     chosen = seeded_set(
         generator,

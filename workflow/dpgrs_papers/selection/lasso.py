@@ -35,7 +35,10 @@ class LassoTerms:
 
     def __post_init__(self) -> None:
         if not 0 < self.penalty < np.inf:
-            raise UsageError(f"`penalty` must be a number above 0, got {self.penalty}. Use the default.")
+            raise UsageError(
+                "penalty-not-positive",
+                f"`penalty` must be a number above 0, got {self.penalty}. Use the default.",
+            )
 
 
 STANDARD = LassoTerms()
@@ -83,9 +86,14 @@ def lasso_coefficients(
 def check_lasso(X: np.ndarray, y: np.ndarray, *, k: int) -> None:
     """Refuse tables of which no Lasso can choose k features; messages name only public terms."""
     if np.ndim(X) != 2 or np.shape(y) != np.shape(X)[:1]:
-        raise UsageError("`X` must be a table with one entry of `y` for each row. Pass all rows of both.")
+        raise UsageError(
+            "lasso-table-shape",
+            "`X` must be a table with one entry of `y` for each row. Pass all rows of both.",
+        )
     if not 1 <= k <= X.shape[1]:
-        raise UsageError(f"`k` must be between 1 and the {X.shape[1]} features, got {k}. Change it.")
+        raise UsageError(
+            "number-of-choices", f"`k` must be between 1 and the {X.shape[1]} features, got {k}. Change it."
+        )
 
 
 def _usable(X: np.ndarray, y: np.ndarray, *, is_scaled: bool) -> tuple[np.ndarray, np.ndarray]:

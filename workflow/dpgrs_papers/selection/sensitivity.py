@@ -25,8 +25,9 @@ def votes_sensitivity(
     is_replaced = Neighbours(neighbours) == Neighbours.REPLACE_ONE
     if is_by_place and not is_replaced:
         raise UsageError(
+            "unit-keys-missing",
             f"`unit_keys` must be the units' own names under {Neighbours.ADD_REMOVE}, got none. "
-            "Without names, whoever leaves moves all who follow to other groups."
+            "Without names, whoever leaves moves all who follow to other groups.",
         )
     is_in_two = is_replaced and not is_by_place and Protection(protection) == Protection.FULL
     value = 2.0 if is_in_two else 1.0

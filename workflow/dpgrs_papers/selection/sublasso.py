@@ -180,9 +180,13 @@ def number_of_groups(n_low: float, k: int, *, rule: GroupRule, rows_per_unit: in
     `n_low` is a number of units, public or released before, which may be negative; the rule is about rows.
     """
     if not math.isfinite(n_low):
-        raise UsageError(f"`n_low` must be a finite number of units, got {n_low}. Give a public one.")
+        raise UsageError(
+            "n-low-not-finite", f"`n_low` must be a finite number of units, got {n_low}. Give a public one."
+        )
     if rule not in list(GroupRule):
-        raise UsageError(f"`rule` must be one of {', '.join(GroupRule)}, got {rule}. Change it.")
+        raise UsageError(
+            "group-rule-unknown", f"`rule` must be one of {', '.join(GroupRule)}, got {rule}. Change it."
+        )
     n_units = max(n_low, 0)
     n_rows = n_units * rows_per_unit
     number = n_rows / k if rule == GroupRule.SUBLASSO else math.sqrt(n_rows)
@@ -262,10 +266,14 @@ def group_votes(
 def _number_of_units(X: np.ndarray, unit_keys: Sequence[str] | None, *, rows_per_unit: int) -> int:
     """Count the units; the message does not say how many there are."""
     if rows_per_unit < 1:
-        raise UsageError(f"`rows_per_unit` must be at least 1, got {rows_per_unit}. Change it.")
+        raise UsageError(
+            "rows-per-unit-not-positive",
+            f"`rows_per_unit` must be at least 1, got {rows_per_unit}. Change it.",
+        )
     n_units, rest = divmod(len(X), rows_per_unit)
     if rest or (unit_keys is not None and len(unit_keys) != n_units):
         raise UsageError(
-            f"The rows must be of whole units of {rows_per_unit} with a key each. Pass all rows and keys."
+            "rows-not-of-whole-units",
+            f"The rows must be of whole units of {rows_per_unit} with a key each. Pass all rows and keys.",
         )
     return n_units

@@ -16,7 +16,10 @@ def top_k(scores: np.ndarray, k: int) -> np.ndarray:
     [1, 3, 0]
     """
     if not 1 <= k <= len(scores):
-        raise UsageError(f"`k` must be from 1 to the {len(scores)} scores, got {k}. Choose fewer, or one.")
+        raise UsageError(
+            "number-of-choices",
+            f"`k` must be from 1 to the {len(scores)} scores, got {k}. Choose fewer, or one.",
+        )
     # The lowest first, of equal scores the last first, turned round.
     ascending = len(scores) - 1 - np.argsort(scores[::-1], kind="stable")
     return ascending[::-1][:k]

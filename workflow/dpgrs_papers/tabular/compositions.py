@@ -84,8 +84,9 @@ class TableRequest:
         total = self.count_share + self.screening_share
         if total >= 1:
             raise UsageError(
+                "shares-too-large",
                 f"`count_share` and `screening_share` must be below 1 together, got {total:g}. "
-                "Leave a share for the fit."
+                "Leave a share for the fit.",
             )
 
     @property
@@ -128,8 +129,9 @@ class TableRequest:
         """Raise UsageError unless k features can be chosen from `n_features` and some are left."""
         if method.is_screened and self.k >= n_features:
             raise UsageError(
+                "number-of-choices",
                 f"`k` must be below the number of features, {n_features}, got {self.k}. "
-                "Choose fewer, or take a method without a choice."
+                "Choose fewer, or take a method without a choice.",
             )
 
     def least_rows(self, method, n_features):
@@ -238,7 +240,9 @@ def fit_method(X, y, *, method, request, noise):
     """
     n_features, fitter = X.shape[1], fitter_of(method)
     if y.shape != X.shape[:1]:
-        raise UsageError("Each row must have one outcome, got more or fewer outcomes. Pass all rows.")
+        raise UsageError(
+            "outcome-array-rows", "Each row must have one outcome, got more or fewer outcomes. Pass all rows."
+        )
     request.require_features(method, n_features)
     budget, events, n_low = request.budget(method), [], float(len(X))
     if request.has_private_count(method):

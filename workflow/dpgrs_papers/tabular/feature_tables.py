@@ -74,21 +74,31 @@ def read_feature_table(path, *, target=None, one_hot=(), drop=()):
     drop = [_known("--drop", name, names, path) for name in drop]
     kept = [name for name in names if name not in drop]
     if not kept:
-        raise UsageError(f"`--drop` must leave columns of `{path}`, got all. Name fewer.")
+        raise UsageError("no-columns-left", f"`--drop` must leave columns of `{path}`, got all. Name fewer.")
     target = kept[-1] if target is None else _known("--target", target, names, path)
     one_hot = [_known("--one-hot", name, names, path) for name in one_hot]
     for option, named in (("--one-hot", one_hot), ("--drop", drop)):
         if target in named:
-            raise UsageError(f"`{option}` must name features, got the target `{target}`. Take it out.")
+            raise UsageError(
+                "target-named-as-feature",
+                f"`{option}` must name features, got the target `{target}`. Take it out.",
+            )
     both = next((name for name in drop if name in one_hot), None)
     if both is not None:
-        raise UsageError(f"`--drop` must name columns that nothing else names, got `{both}`. Name it once.")
+        raise UsageError(
+            "column-named-twice",
+            f"`--drop` must name columns that nothing else names, got `{both}`. Name it once.",
+        )
     if all(map(is_number_or_missing, names)):
-        raise UsageError(f"`{path}`, line 1: must be the names of the columns, got numbers. Put names first.")
+        raise UsageError(
+            "header-of-numbers",
+            f"`{path}`, line 1: must be the names of the columns, got numbers. Put names first.",
+        )
     if len(kept) < 2:
         raise UsageError(
+            "no-features",
             f"`{path}` must have a feature beside the target `{target}`, got none. "
-            "Add columns, or separate them by commas."
+            "Add columns, or separate them by commas.",
         )
     columns, levels, y = [], [], None
     for column in text_columns(path, names, rows):
@@ -151,8 +161,9 @@ def read_named_scales(path, table):
     header = header_of(rows, path)
     if tuple(header) not in (SCALE_COLUMNS, ("outcome", *SCALE_COLUMNS[1:])):
         raise UsageError(
+            "scale-columns",
             f"`{path}`, line 1: the columns must be {', '.join(SCALE_COLUMNS)}, got {', '.join(header)}. "
-            "Name them so."
+            "Name them so.",
         )
     names = [*table.features, table.target]
     scales = pd.DataFrame({"centre": np.nan, "scale": np.nan}, index=names)
@@ -162,15 +173,17 @@ def read_named_scales(path, table):
         if name in seen or name not in names:
             fault = "a second line for" if name in seen else "the unknown"
             raise UsageError(
-                f"{where}: each line must name another column, got {fault} `{name}`. {_hint(name, names)}"
+                "scale-line-repeated",
+                f"{where}: each line must name another column, got {fault} `{name}`. {_hint(name, names)}",
             )
         seen.add(name)
         numbers = pd.to_numeric(pd.Series(values), errors="coerce").to_numpy(dtype=np.float64)
         # NaN, of text too, is in no range.
         if not (np.abs(numbers) <= LARGEST_VALUE).all() or not numbers[1] >= 1 / LARGEST_VALUE:
             raise UsageError(
+                "scale-line-not-numbers",
                 f"{where}: centre and scale must be numbers, the scale above 0, got {', '.join(values)}. "
-                "Correct them."
+                "Correct them.",
             )
         scales.loc[name] = numbers
     return scales
@@ -179,7 +192,9 @@ def read_named_scales(path, table):
 def _known(option, name, names, path):
     """Return the name of a column that is there."""
     if name not in names:
-        raise UsageError(f"`{option}` must be a column of `{path}`, got `{name}`. {_hint(name, names)}")
+        raise UsageError(
+            "column-unknown", f"`{option}` must be a column of `{path}`, got `{name}`. {_hint(name, names)}"
+        )
     return name
 
 
@@ -194,5 +209,6 @@ def _hint(name, names):
 def _require_two_values(column, numbers, fix):
     if numbers.min() == numbers.max():
         raise UsageError(
-            f"{column.whole}: must have at least two values, got {column.texts[0]} in every row. {fix}"
+            "column-constant",
+            f"{column.whole}: must have at least two values, got {column.texts[0]} in every row. {fix}",
         )

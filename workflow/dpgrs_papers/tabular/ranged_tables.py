@@ -102,20 +102,22 @@ def bounds_of_ranges(path, table, scales):
     target, is_named = table.target, _names_range(path, table.target)
     if scales is not None and (others := [name for name in scales.dropna().index if name != target]):
         raise UsageError(
+            "scale-with-ranges",
             f"`--scale` must be of the target `{target}` alone beside `--ranges`, got `{others[0]}` too. "
-            "Leave the others to the ranges."
+            "Leave the others to the ranges.",
         )
     has_scale = scales is not None and bool(scales.loc[target].notna().all())
     if has_scale == is_named:
         got = "one in both" if is_named else "none"
         fix = "Take one out." if is_named else f"Add the line `{target},low,high`, or give `--scale`."
         raise UsageError(
-            f"`{path}` or `--scale` must have a line for the target `{target}`, got {got}. {fix}"
+            "target-range-missing",
+            f"`{path}` or `--scale` must have a line for the target `{target}`, got {got}. {fix}",
         )
     known = _real(table, is_named)
     low, high, centre = read_ranges(path, known, others=() if is_named else (target,))
     for line in range_problems(known, low, high, key=str(path)):
-        raise UsageError(line)
+        raise UsageError("values-outside-ranges", line)
     n_features = table.X.shape[1]
     ranges = tuple(bound[:n_features] for bound in (low, high, centre))
     own = (low[-1], high[-1]) if is_named else tuple(scales.loc[target])
@@ -146,8 +148,9 @@ def bounds_of_scales(table, scales, *, option):
     lacking = [name for name in scales.index[scales["scale"].isna()] if name not in table.levels]
     if lacking:
         raise UsageError(
+            "column-scale-missing",
             f"{option} must have a line for every column, got none for `{lacking[0]}`. Add its public centre "
-            "and scale, or give `--ranges`."
+            "and scale, or give `--ranges`.",
         )
     own = scales.loc[table.features]
     is_level = own["scale"].isna().to_numpy()
@@ -190,7 +193,10 @@ def settings_of_study(method, n_features, *, request, seed, row_clip, given=()):
     """
     row, relation = METHODS[method], request.neighbours
     if row.neighbours not in (None, relation):
-        raise UsageError(f"`--neighbours` must be {row.neighbours} for {method}, got {relation}. Change it.")
+        raise UsageError(
+            "neighbours-of-method",
+            f"`--neighbours` must be {row.neighbours} for {method}, got {relation}. Change it.",
+        )
     config = {
         "seed": seed,
         "cohort": {"source": "table"},
@@ -293,15 +299,19 @@ def _setting(text, method):
         last = key.rpartition(".")[2]
         close = get_close_matches(key, known, n=1) or [one for one in known if one.endswith(f".{last}")]
         fix = f"Did you mean `{close[0]}`?" if close else f"There are {', '.join(known)}."
-        raise UsageError(f"`{SET}` must be KEY=VALUE with a setting of such a study, got `{text}`. {fix}")
+        raise UsageError(
+            "set-option-form",
+            f"`{SET}` must be KEY=VALUE with a setting of such a study, got `{text}`. {fix}",
+        )
     read = [f"regression.{name}" for name in METHODS[method].reads]
     read += mechanism_of(method, is_release=False).reads
     is_read = any(key == name or key.startswith(f"{name}.") for name in read)
     if key.startswith("regression.") and not is_read:
         own = ", ".join(name for name in known if any(name.startswith(one) for one in read))
         raise UsageError(
+            "setting-not-of-method",
             f"`{SET}` must be of what {method} reads, got `{key}`. Leave it out"
-            + (f", or set one of {own}." if own else ".")
+            + (f", or set one of {own}." if own else "."),
         )
     return key, value
 

@@ -165,8 +165,9 @@ def _number(value):
 def _require_rows(path, n_training, n_test, *, least):
     if n_training < least:
         raise UsageError(
+            "too-few-rows",
             f"`{path}` must have at least {least} rows to train on for such a model, got {n_training} beside "
-            f"{n_test} to test on. Add rows, drop features, or lower `--test-share`."
+            f"{n_test} to test on. Add rows, drop features, or lower `--test-share`.",
         )
 
 
@@ -176,15 +177,17 @@ def _require_form(method, request, given, *, ranges, scale, is_ranged):
         if given:
             needing = ", ".join(name for name in tabular_methods() if name not in table_methods())
             raise UsageError(
+                "set-without-ranges",
                 f"`{SET}` must be given with `--ranges`, or for one of {needing}, got it for {method} "
-                "without. Give `--ranges`, or leave it out."
+                "without. Give `--ranges`, or leave it out.",
             )
         return
     if ranges is None and scale is None:
         raise UsageError(
+            "public-ranges-missing",
             f"`--ranges` or `--scale` must be given for {method}, which clips values at public bounds, got "
             "neither. Give a table of column,low,high as `--ranges`, or one of column,centre,scale as "
-            "`--scale`; `--scale data` takes them from the rows, which is not private."
+            "`--scale`; `--scale data` takes them from the rows, which is not private.",
         )
     for option, value, only in (
         ("--check", request.check, DepthCheck.TIGHT),
@@ -193,8 +196,9 @@ def _require_form(method, request, given, *, ranges, scale, is_ranged):
     ):
         if value != only:
             raise UsageError(
+                "option-with-ranges",
                 f"`{option}` must be {only} with public ranges, as in a study of a table, got {value}. "
-                "Leave it out."
+                "Leave it out.",
             )
 
 

@@ -57,8 +57,9 @@ def choose_from_table(path, *, target, one_hot, drop, selector, k, epsilon, boun
     is_sis = selector == TableSelector.SIS
     if (bounds is not None) != is_sis:
         raise UsageError(
+            "bounds-of-selector",
             f"`--bounds` must be given for {TableSelector.SIS} and for no other, got {bounds or 'none'} for "
-            f"{selector}. Add or remove it."
+            f"{selector}. Add or remove it.",
         )
     if is_sis:
         scores, choose = _sis(table, k, epsilon, bounds)

@@ -39,11 +39,15 @@ def read_header(path: Path) -> VcfHeader:
             samples = columns[-1]
         elif samples not in (*columns, tuple(map("_".join, zip(*columns, strict=True)))):
             raise DpgrsError(
+                "sample-ids-differ",
                 f"`{table}` must have the ids that `{path.name}` has, in the same order. Take the table away "
-                "if it is another file's."
+                "if it is another file's.",
             )
     if samples is None:
-        raise DpgrsError(f"`{path}` has no sample ids. Put its table beside it, as {path.stem}.sample.")
+        raise DpgrsError(
+            "sample-ids-missing",
+            f"`{path}` has no sample ids. Put its table beside it, as {path.stem}.sample.",
+        )
     require_names(table or path, samples, remedy="Rename them in the table of samples.")
     contigs = dict.fromkeys(map(_contig, _raw_contigs(path))) if index_of(path) else {}
     return VcfHeader(path, samples, contigs)
@@ -63,8 +67,9 @@ def require_phase(path: Path) -> None:
     variant = _first_variant(path, head)
     if variant and not Probabilities(path, head, [variant]).calls([0])[1].all():
         raise DpgrsError(
+            "unphased-genotypes",
             f"`{path}` has no phase. Use people as rows (`rows: people`), or give a phased BGEN, VCF, BCF or "
-            ".pgen."
+            ".pgen.",
         )
 
 
@@ -124,8 +129,9 @@ class _BgenVariants:
         sites = [(variant.contig, variant.position) for variant in variants]
         if total != self._head.n_variants or sites != [(contig, position) for _, contig, position in entries]:
             raise DpgrsError(
+                "index-of-another-file",
                 f"`{index_of(self._path)}` must list the variants that `{self._path.name}` has, got others. "
-                f"Index again: bgenix -index -clobber -g {self._path}"
+                f"Index again: bgenix -index -clobber -g {self._path}",
             )
         return variants
 

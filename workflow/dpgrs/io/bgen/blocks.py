@@ -52,16 +52,19 @@ def read_bgen_header(path: Path) -> BgenHeader:
     with BgenFile(path) as file:
         offset, length, n_variants, n_samples = file.numbers("<IIII", 0)
         if length < 20 or file.read(16, 4) not in _MAGIC:
-            raise DpgrsError(f"`{path}` is no BGEN: `bgen` must stand at its byte 16. {COPY_AGAIN}")
+            raise DpgrsError(
+                "not-a-bgen", f"`{path}` is no BGEN: `bgen` must stand at its byte 16. {COPY_AGAIN}"
+            )
         (flags,) = file.numbers("<I", length)
         layout, compression = flags >> 2 & 15, flags & 3
         if layout != _LAYOUT or compression not in (PLAIN, ZLIB, ZSTD):
             raise DpgrsError(
+                "bgen-layout",
                 f"`{path}` must have layout 2, as BGEN 1.2 and 1.3, got layout {layout}. Convert it: plink2 "
-                f"--bgen {path} ref-first --sample {path.with_suffix('.sample')} --export bgen-1.2 ref-first"
+                f"--bgen {path} ref-first --sample {path.with_suffix('.sample')} --export bgen-1.2 ref-first",
             )
         if n_samples == 0:
-            raise DpgrsError(f"`{path}` has no samples. {COPY_AGAIN}")
+            raise DpgrsError("no-samples", f"`{path}` has no samples. {COPY_AGAIN}")
         samples = _samples(file, 4 + length, n_samples) if flags & _HAS_SAMPLES else None
         start = offset + 4
         if not 4 + length <= start <= file.size:
@@ -103,8 +106,9 @@ class BgenFile:
             at = variant.end
         if at != self.size:
             raise DpgrsError(
+                "bgen-trailing-bytes",
                 f"`{self._path}` must end after its {header.n_variants} variants, as its head has it. "
-                f"{COPY_AGAIN[:-1]}, or join files by cat-bgen."
+                f"{COPY_AGAIN[:-1]}, or join files by cat-bgen.",
             )
 
     def variant(self, at: int) -> Variant:
@@ -123,7 +127,7 @@ class BgenFile:
 
     def damage(self) -> DpgrsError:
         """Return the error for a file that cannot be whole."""
-        return DpgrsError(f"`{self._path}` is truncated or damaged. {COPY_AGAIN}")
+        return DpgrsError("file-damaged", f"`{self._path}` is truncated or damaged. {COPY_AGAIN}")
 
 
 def _variant(head: bytes, at: int, size: int) -> Variant:
@@ -197,7 +201,10 @@ def indexed(path: Path, query: str, *values: str) -> list[tuple[Any, ...]]:
             metadata = database.execute("SELECT file_size, first_1000_bytes FROM Metadata").fetchall()
             with path.open("rb") as file:
                 if metadata != [(path.stat().st_size, file.read(_INDEX_HEAD))]:
-                    raise DpgrsError(f"`{index}` belongs to another version of `{path.name}`. {again}")
+                    raise DpgrsError(
+                        "index-of-another-file",
+                        f"`{index}` belongs to another version of `{path.name}`. {again}",
+                    )
             return database.execute(query, values).fetchall()
     except (sqlite3.Error, OSError) as error:
-        raise DpgrsError(f"`{index}` cannot be read. {again}") from error
+        raise DpgrsError("index-unreadable", f"`{index}` cannot be read. {again}") from error

@@ -25,14 +25,19 @@ def read_sample_table(path: Path, n_samples: int) -> list[tuple[str, ...]]:
     try:
         lines = _fields(path.read_bytes())
     except (OSError, UnicodeDecodeError) as error:
-        raise DpgrsError(f"`{path}` must be text in UTF-8 that can be read. {COPY_AGAIN}") from error
+        raise DpgrsError(
+            "table-not-text", f"`{path}` must be text in UTF-8 that can be read. {COPY_AGAIN}"
+        ) from error
     if len(lines) < 2 or {*lines[1]} - {*"0DCPB"} or {len(line) for line in lines} != {len(lines[0])}:
         raise DpgrsError(
+            "sample-table-form",
             f"`{path}` must have a line of names, a line of types, such as `0 0 0`, and as many fields in "
-            f"every line. {COPY_AGAIN}"
+            f"every line. {COPY_AGAIN}",
         )
     names, _, *rows = lines
     if len(rows) != n_samples:
-        raise DpgrsError(f"`{path}` must have a line for each sample of its BGEN. {COPY_AGAIN}")
+        raise DpgrsError(
+            "sample-table-length", f"`{path}` must have a line for each sample of its BGEN. {COPY_AGAIN}"
+        )
     n_ids = 2 if names[1:2] == ["ID_2"] else 1
     return list(zip(*(row[:n_ids] for row in rows), strict=True))

@@ -96,7 +96,10 @@ def _counts_of(
                 last = b"".join(os.pread(file.fileno(), 1, end) for end in ends)
             if (np.frombuffer(last, np.uint8) >> (2 * n_last)).any():
                 fam = path.with_suffix(".fam").name
-                raise DpgrsError(f"`{path}` has calls of more people than `{fam}` has lines. {COPY_AGAIN}")
+                raise DpgrsError(
+                    "calls-of-more-people",
+                    f"`{path}` has calls of more people than `{fam}` has lines. {COPY_AGAIN}",
+                )
 
     return fill, pgen
 
@@ -146,4 +149,4 @@ def _damage_named(path: Path) -> Iterator[None]:
     try:
         yield
     except RuntimeError as error:
-        raise DpgrsError(f"`{path}` is truncated or damaged. {COPY_AGAIN}") from error
+        raise DpgrsError("file-damaged", f"`{path}` is truncated or damaged. {COPY_AGAIN}") from error

@@ -175,8 +175,9 @@ class Reader(ListedReader):
         super().__init__(header, contig, phased=phased, field=field, **options)
         if field == "DS" and header.path.suffix == ".bed":
             raise DpgrsError(
+                "no-dosages",
                 f"`{header.path}` has no dosages: PLINK 1 keeps none. Read its calls (`field: GT`), or give "
-                "a .pgen, VCF or BCF."
+                "a .pgen, VCF or BCF.",
             )
         if phased == "required":
             require_phase(header.path, contig)
@@ -186,13 +187,15 @@ def require_phase(path: Path, contig: str) -> None:
     """Refuse files that cannot give the haplotypes of a contig."""
     if path.suffix == ".bed":
         raise DpgrsError(
+            "unphased-genotypes",
             f"`{path}` has no phase: PLINK 1 keeps none. Use people as rows (`rows: people`), or give a "
-            "phased VCF, BCF or .pgen."
+            "phased VCF, BCF or .pgen.",
         )
     if _is_sex_chromosome(contig):
         raise DpgrsError(
+            "haploid-calls-unknown",
             f"`{path}` does not say which calls of chromosome {contig} are haploid. Use people as rows "
-            "(`rows: people`), or give a phased VCF or BCF."
+            "(`rows: people`), or give a phased VCF or BCF.",
         )
 
 
@@ -206,14 +209,18 @@ def _check_bed(files: PlinkFiles, *, n_samples: int, n_variants: int) -> None:
     with path.open("rb") as file:
         start = file.read(3)
     if start[:2] != _MAGIC:
-        raise DpgrsError(f"`{path}` is no PLINK 1 .bed: it must begin with 6c 1b. {COPY_AGAIN}")
+        raise DpgrsError("not-a-bed", f"`{path}` is no PLINK 1 .bed: it must begin with 6c 1b. {COPY_AGAIN}")
     if start[2:] != _VARIANT_MAJOR:
-        raise DpgrsError(f"`{path}` must be stored by variant, not by sample. Convert it: plink2 --make-bed")
+        raise DpgrsError(
+            "bed-by-sample",
+            f"`{path}` must be stored by variant, not by sample. Convert it: plink2 --make-bed",
+        )
     # No sizes in the message: they would tell how many people there are.
     if path.stat().st_size != 3 + -(-n_samples // 4) * n_variants:
         raise DpgrsError(
+            "bed-size",
             f"`{path}` must have the size that `{files.variants.name}` and `{files.samples.name}` give: it "
-            f"is cut short, or they belong to other files. {COPY_AGAIN}"
+            f"is cut short, or they belong to other files. {COPY_AGAIN}",
         )
 
 
@@ -223,7 +230,8 @@ def _check_pgen(files: PlinkFiles, *, n_samples: int, n_variants: int) -> None:
         start = file.read(12)
     if start[:2] != _MAGIC or start[2:3] not in _PGEN_MODES or len(start) < 12:
         raise DpgrsError(
-            f"`{path}` is no .pgen that can be read. Make it again from its source: plink2 --make-pgen"
+            "pgen-unreadable",
+            f"`{path}` is no .pgen that can be read. Make it again from its source: plink2 --make-pgen",
         )
     counts = [int.from_bytes(start[at : at + 4], "little") for at in (3, 7)]
     for kind, count, table, n_lines in (
@@ -232,8 +240,9 @@ def _check_pgen(files: PlinkFiles, *, n_samples: int, n_variants: int) -> None:
     ):
         if count != n_lines:
             raise DpgrsError(
+                "plink-counts-differ",
                 f"`{path}` must have as many {kind} as `{table.name}` has lines: they belong to different "
-                f"sets. {COPY_AGAIN}"
+                f"sets. {COPY_AGAIN}",
             )
 
 

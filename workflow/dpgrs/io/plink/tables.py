@@ -41,7 +41,9 @@ def plink_files(path: Path | str) -> PlinkFiles:
     """Return the set that a ``.bed`` or ``.pgen`` belongs to, whether or not the files exist."""
     path = Path(path)
     if path.suffix not in GENOTYPES:
-        raise DpgrsError(f"`{path}` must end in .bed or .pgen. Name the genotypes of a set of PLINK files.")
+        raise DpgrsError(
+            "plink-ending", f"`{path}` must end in .bed or .pgen. Name the genotypes of a set of PLINK files."
+        )
     return PlinkFiles(path, *(path.with_suffix(ending) for ending in _TABLES[path.suffix]))
 
 
@@ -59,24 +61,26 @@ def read_samples(path: Path) -> tuple[str, ...]:
     if first[:1] in (["#FID"], ["#IID"]):
         column, n_skipped = _iid_column(path, first), n_skipped + 1
     elif len(first) != 6:
-        raise DpgrsError(f"`{path}` must have 6 columns, got {len(first)}. {COPY_AGAIN}")
+        raise DpgrsError("plink-columns", f"`{path}` must have 6 columns, got {len(first)}. {COPY_AGAIN}")
     # Also the last one: if an IID is empty, the field after it would be taken for it.
     columns = sorted({column, len(first) - 1})
     # As objects, which the ids are at last: those of many people take their room but once.
     table = _read_table(path, columns, separator=r"\s+", n_skipped=n_skipped, dtype=object)
     samples = tuple(table[column].tolist())
     if not samples:
-        raise DpgrsError(f"`{path}` has no samples. {COPY_AGAIN}")
+        raise DpgrsError("no-samples", f"`{path}` has no samples. {COPY_AGAIN}")
     if not "".join(samples).isprintable():
         number = next(number for number, name in enumerate(samples, 1) if not name.isprintable())
         raise DpgrsError(
+            "sample-id-control-characters",
             f"`{path}` must have IIDs without control characters, got another for sample {number}. Rename "
-            "them: plink2 --update-ids"
+            "them: plink2 --update-ids",
         )
     if same := first_repeat(samples):
         raise DpgrsError(
+            "sample-id-twice",
             f"`{path}` must have distinct IIDs, got the same for samples {same[0]} and {same[1]}: the IID "
-            "alone is the id of a sample. Rename them: plink2 --update-ids"
+            "alone is the id of a sample. Rename them: plink2 --update-ids",
         )
     for earlier in list(_SAMPLES_READ)[:-1]:
         del _SAMPLES_READ[earlier]
@@ -123,7 +127,9 @@ def require_file(path: Path) -> None:
 def _iid_column(path: Path, header: list[str]) -> int:
     names = [name.removeprefix("#") for name in header]
     if "IID" not in names:
-        raise DpgrsError(f"`{path}` must have a column IID. Make it again: plink2 --make-just-psam")
+        raise DpgrsError(
+            "iid-column-missing", f"`{path}` must have a column IID. Make it again: plink2 --make-just-psam"
+        )
     return names.index("IID")
 
 
@@ -132,11 +138,12 @@ def _variant_columns(path: Path) -> tuple[dict[int, str], str, int]:
     first, n_skipped = _first_row(path)
     if path.suffix == ".bim":
         if len(first) not in _BIM:
-            raise DpgrsError(f"`{path}` must have 6 columns, got {len(first)}. {COPY_AGAIN}")
+            raise DpgrsError("plink-columns", f"`{path}` must have 6 columns, got {len(first)}. {COPY_AGAIN}")
         return dict(enumerate(_BIM[len(first)])), r"\s+", n_skipped
     if not set(_NEEDED) <= set(first):
         raise DpgrsError(
-            f"`{path}` must have a line of {', '.join(_NEEDED)}. Make it again: plink2 --make-just-pvar"
+            "pvar-header-missing",
+            f"`{path}` must have a line of {', '.join(_NEEDED)}. Make it again: plink2 --make-just-pvar",
         )
     return {first.index(name): _PVAR[name] for name in _PVAR if name in first}, "\t", n_skipped + 1
 
@@ -147,7 +154,7 @@ def _first_row(path: Path) -> tuple[list[str], int]:
     for n_skipped, line in enumerate(_lines(path)):
         if not line.startswith("##"):
             return line.split(), n_skipped
-    raise DpgrsError(f"`{path}` is truncated after line {n_skipped + 1}. {COPY_AGAIN}")
+    raise DpgrsError("table-truncated", f"`{path}` is truncated after line {n_skipped + 1}. {COPY_AGAIN}")
 
 
 def _lines(path: Path) -> Iterator[str]:
@@ -215,10 +222,11 @@ def _read_table(
         return pd.DataFrame({column: pd.Series(dtype=str) for column in columns})
     except (pd.errors.ParserError, UnicodeDecodeError, ValueError) as error:
         raise DpgrsError(
-            f"`{path}` must be text in UTF-8 with the same columns in every line. {COPY_AGAIN}"
+            "table-not-text",
+            f"`{path}` must be text in UTF-8 with the same columns in every line. {COPY_AGAIN}",
         ) from error
     is_short = table.isna().any(axis=1)
     if is_short.any():
         line = int(is_short.to_numpy().argmax()) + 1 + n_skipped
-        raise DpgrsError(f"`{path}`, line {line}: the line is cut short. {COPY_AGAIN}")
+        raise DpgrsError("line-truncated", f"`{path}`, line {line}: the line is cut short. {COPY_AGAIN}")
     return table

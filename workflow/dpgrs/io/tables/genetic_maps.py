@@ -24,7 +24,8 @@ def read_map(path: Path | str) -> tuple[np.ndarray, np.ndarray]:
     rises = len(position) > 1 and (np.diff(position) > 0).all() and (np.diff(centimorgans) >= 0).all()
     if not rises:
         raise DpgrsError(
+            "not-a-genetic-map",
             f"`{path}` must be a genetic map with columns `position` and `cM`, both rising, got another "
-            "table. Name one of a single chromosome."
+            "table. Name one of a single chromosome.",
         )
     return position, centimorgans / CENTIMORGANS

@@ -48,8 +48,9 @@ class OutcomeLoadings:
         if unmatched:
             side = "the study alone" if unmatched[0] in names else "the table alone"
             raise DpgrsError(
+                "loadings-of-other-outcomes",
                 f"`{self.path}` must have a line for each outcome of the study and no other, got "
-                f"`{unmatched[0]}` in {side}. Add or remove lines, or outcomes."
+                f"`{unmatched[0]}` in {side}. Add or remove lines, or outcomes.",
             )
         return self.values[[self.outcomes.index(name) for name in names]]
 
@@ -73,8 +74,9 @@ def read_outcome_loadings(path: Path | str) -> OutcomeLoadings:
     components = {name: column for column, name in enumerate(header) if column not in texts}
     if None in texts or not components:
         raise DpgrsError(
+            "outcome-loading-columns",
             f"`{path}`, line 1: the columns `outcome`, `origin` and one for each component must be there. "
-            "Name them in the first line."
+            "Name them in the first line.",
         )
     lines, origins, rows_of_loadings = {}, [], []
     for line, cells in rows:
@@ -83,30 +85,37 @@ def read_outcome_loadings(path: Path | str) -> OutcomeLoadings:
         loadings = numbers_of(numbers, list(components), path, line)
         if not name or name in lines or np.isnan(loadings).any():
             raise DpgrsError(
+                "outcome-loading-line",
                 f"`{path}`, line {line}: must name an outcome that no other line names, and have a number "
-                "for each component. Correct it."
+                "for each component. Correct it.",
             )
         if (share := (loadings**2).sum()) > LARGEST_SHARE:
             raise DpgrsError(
+                "loadings-above-one",
                 f"`{path}`, line {line}: the squares of the loadings must add up to at most 1, the variance "
-                f"of a standardised outcome, got {share:.4g}. Standardise them."
+                f"of a standardised outcome, got {share:.4g}. Standardise them.",
             )
         lines[name] = line
         origins.append(origin)
         rows_of_loadings.append(loadings)
     origin, values = "; ".join(dict.fromkeys(filter(None, origins))), np.array(rows_of_loadings)
     if not origin:
-        raise DpgrsError(f"`{path}` must say in the column `origin` where it comes from, got none. Say so.")
+        raise DpgrsError(
+            "loadings-without-origin",
+            f"`{path}` must say in the column `origin` where it comes from, got none. Say so.",
+        )
     if len(lines) < len(components) or np.linalg.matrix_rank(values) < len(components):
         raise DpgrsError(
+            "components-dependent",
             f"`{path}` must have linearly independent components, at most one an outcome, got "
-            f"{len(components)} of {len(lines)} outcomes. Leave some out."
+            f"{len(components)} of {len(lines)} outcomes. Leave some out.",
         )
     largest = np.abs(values).max(axis=0)
     weakest = largest.argmin()
     if largest[weakest] < LEAST_LOADING:
         raise DpgrsError(
+            "component-too-weak",
             f"`{path}`, column `{[*components][weakest]}`: must have a loading of {LEAST_LOADING:g} or more "
-            f"in size, got {largest[weakest]:g} as the largest. Leave the component out."
+            f"in size, got {largest[weakest]:g} as the largest. Leave the component out.",
         )
     return OutcomeLoadings(tuple(lines), tuple(components), values, origin, str(path))

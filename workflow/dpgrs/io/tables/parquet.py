@@ -21,9 +21,15 @@ def parquet_columns(path: Path | str) -> list[str]:
 
     names = _read(path, pyarrow.parquet.read_schema).names
     if len(names) > MOST_COLUMNS:
-        raise DpgrsError(f"`{path}` must have at most {MOST_COLUMNS} columns, got {len(names)}. Split it.")
+        raise DpgrsError(
+            "too-many-columns",
+            f"`{path}` must have at most {MOST_COLUMNS} columns, got {len(names)}. Split it.",
+        )
     if len(set(names)) < len(names):
-        raise DpgrsError(f"`{path}` must have columns with names of their own, got one twice. Rename them.")
+        raise DpgrsError(
+            "column-name-twice",
+            f"`{path}` must have columns with names of their own, got one twice. Rename them.",
+        )
     return names
 
 
@@ -40,7 +46,9 @@ def parquet_numbers(path: Path | str, *, sample: str, columns: Sequence[str]) ->
     schema = _read(path, pyarrow.parquet.read_schema)
     kind = schema.field(sample).type
     if not (kinds.is_string(kind) or kinds.is_large_string(kind) or kinds.is_integer(kind)):
-        raise DpgrsError(f"`{path}`, column `{sample}`: ids must be text or whole numbers. Convert them.")
+        raise DpgrsError(
+            "ids-not-text", f"`{path}`, column `{sample}`: ids must be text or whole numbers. Convert them."
+        )
     require_numbers(path, columns)
     all_ids = set()
     for batch in parquet_batches(path, [sample, *columns]):
@@ -49,8 +57,9 @@ def parquet_numbers(path: Path | str, *, sample: str, columns: Sequence[str]) ->
         all_ids.update(ids)
         if len(all_ids) < n_before + batch.num_rows or not all(map(is_id, ids)):
             raise DpgrsError(
+                "person-not-once",
                 f"`{path}`: each person must have one row with an id, without control characters. Keep one "
-                "row for each."
+                "row for each.",
             )
         values = {name: _floats(batch.column(name), path, name) for name in columns}
         yield pd.DataFrame(values, index=sample_index(ids), columns=list(columns))
@@ -66,7 +75,9 @@ def require_numbers(path: Path | str, columns: Sequence[str]) -> None:
     for name in columns:
         kind = schema.field(name).type
         if not (kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_boolean(kind)):
-            raise DpgrsError(f"`{path}`, column `{name}`: must hold numbers, got {kind}. Convert it.")
+            raise DpgrsError(
+                "column-not-numeric", f"`{path}`, column `{name}`: must hold numbers, got {kind}. Convert it."
+            )
 
 
 def parquet_size(path: Path | str) -> int:
@@ -117,7 +128,9 @@ def parquet_batches(path: Path | str, columns: Sequence[str]) -> Iterator[Any]:
 def _floats(column: Any, path: Path | str, name: str) -> np.ndarray:
     values = column.to_pandas().to_numpy(dtype=np.float64, na_value=np.nan)
     if np.isinf(values).any():
-        raise DpgrsError(f"`{path}`, column `{name}`: must hold finite numbers. Correct the column.")
+        raise DpgrsError(
+            "column-not-finite", f"`{path}`, column `{name}`: must hold finite numbers. Correct the column."
+        )
     return np.where(values == MISSING_NUMBER, np.nan, values)
 
 
@@ -139,12 +152,16 @@ def _read_from(path: Path | str, read: Callable[[], Any]) -> Any:
     try:
         return read()
     except FileNotFoundError:
-        raise UsageError(f"`{path}` must be a table, but is not there. Correct the path.") from None
+        raise UsageError(
+            "file-missing", f"`{path}` must be a table, but is not there. Correct the path."
+        ) from None
     except pyarrow.ArrowInvalid:
         raise DpgrsError(
-            f"`{path}` must be a whole Parquet file, but is cut off or of another kind. Fetch it again."
+            "parquet-damaged",
+            f"`{path}` must be a whole Parquet file, but is cut off or of another kind. Fetch it again.",
         ) from None
     except OSError as error:
         raise DpgrsError(
-            f"`{path}` must be readable: {error.strerror or 'damaged'}. Correct it and its rights."
+            "file-unreadable",
+            f"`{path}` must be readable: {error.strerror or 'damaged'}. Correct it and its rights.",
         ) from None

@@ -50,10 +50,12 @@ def choose_people(
         ids, everybody = dict.fromkeys(ids), set(samples)
         mismatch = describe_mismatch(ids, samples, shows_ids=shows_ids) if ids else None
         if mismatch:
-            raise DpgrsError(f"`{path}` {mismatch}")
+            raise DpgrsError("people-not-in-genotypes", f"`{path}` {mismatch}")
         strangers = [sample for sample in ids if sample not in everybody]
         if any('"' in sample for sample in strangers):
-            raise DpgrsError(f"`{path}` must hold ids as the genotypes do, got quotes. Take them off.")
+            raise DpgrsError(
+                "ids-in-quotes", f"`{path}` must hold ids as the genotypes do, got quotes. Take them off."
+            )
         unknown[name] = len(strangers)
         alike[name] = sum(plain_id(sample) in plain_samples for sample in strangers)
         return set(ids)
@@ -70,7 +72,10 @@ def choose_people(
         drop("related", _relatives(terms, left, in_genotypes))
     if not left:
         keys = ", ".join(f"`{key}`" for key in terms.paths)
-        raise DpgrsError(f"{keys} must leave people of the genotypes, got none. Correct what they ask for.")
+        raise DpgrsError(
+            "no-people-left",
+            f"{keys} must leave people of the genotypes, got none. Correct what they ask for.",
+        )
     counts = {"n_people": len(samples), "n_chosen": len(left), "left_out": reasons}
     return left, counts | {"unknown": unknown, "alike": alike}
 
@@ -90,8 +95,9 @@ def read_ids(path: Path | str) -> list[str]:
         return [cells[column] for _, cells in rows[1:] if cells[column]]
     if len(rows[0][1]) > 1:
         raise DpgrsError(
+            "id-column-unclear",
             f"`{path}`, line {rows[0][0]}: must be one id, or names of columns with `sample` or `IID` "
-            "among them, got several columns without. Name that of the ids."
+            "among them, got several columns without. Name that of the ids.",
         )
     return [cells[0] for _, cells in rows]
 
@@ -106,15 +112,17 @@ def read_consent(path: Path | str, *, column: str) -> dict[str, str]:
     sample, code = find_column(header, SAMPLE_COLUMNS), find_column(header, {plain_name(column)})
     if sample is None or code is None:
         raise DpgrsError(
+            "consent-columns-missing",
             f"`{path}`: columns `sample` and `{column}` must be there. Name them above the people, or set "
-            "`people.consent.column`."
+            "`people.consent.column`.",
         )
     codes, lines = {}, {}
     for line, cells in rows:
         if cells[sample] in lines:
             raise DpgrsError(
+                "person-twice",
                 f"`{path}`, line {line}: each person must have one line, got the id of line "
-                f"{lines[cells[sample]]}. Keep one of the two."
+                f"{lines[cells[sample]]}. Keep one of the two.",
             )
         lines[cells[sample]], codes[cells[sample]] = line, cells[code]
     return codes
@@ -134,7 +142,9 @@ def read_pairs(path: Path | str) -> list[tuple[str, str, float]]:
         first, second, kinship = (cells[column] for column in columns)
         number = number_of(kinship)
         if math.isnan(number):
-            raise DpgrsError(f"`{path}`, line {line}: the kinship must be a number. Correct it.")
+            raise DpgrsError(
+                "kinship-not-a-number", f"`{path}`, line {line}: the kinship must be a number. Correct it."
+            )
         pairs.append((first, second, number))
     return pairs
 
@@ -176,12 +186,15 @@ def find_people(path: Path | str, samples: Sequence[str]) -> np.ndarray:
     try:
         ids = {line for line in read_bytes(path).decode("utf-8-sig").splitlines() if line}
     except (OSError, ValueError):
-        raise DpgrsError(f"`{path}` must be a list of ids. Make it: dpgrs choose-people") from None
+        raise DpgrsError(
+            "not-a-list-of-people", f"`{path}` must be a list of ids. Make it: dpgrs choose-people"
+        ) from None
     indices = np.array([index for index, sample in enumerate(samples) if sample in ids], dtype=np.int64)
     if not ids or len(indices) < len(ids):
         got = "somebody else" if ids else "nobody"
         raise DpgrsError(
-            f"`{path}` must list people of the genotypes, got {got}. Make it again: dpgrs choose-people"
+            "people-not-in-genotypes",
+            f"`{path}` must list people of the genotypes, got {got}. Make it again: dpgrs choose-people",
         )
     return indices
 

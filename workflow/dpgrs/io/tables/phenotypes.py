@@ -45,7 +45,10 @@ def load_outcome_arrays(path: Path | str) -> pd.DataFrame:
     """Return what `save_outcome_arrays` wrote as a data frame, as from `read_outcomes`."""
     arrays = load_arrays(path)
     if set(arrays) != {"sample", "names", "values"}:
-        raise DpgrsError(f"`{path}` must be outcomes that dpgrs wrote, got other arrays. Give a table.")
+        raise DpgrsError(
+            "not-outcome-arrays",
+            f"`{path}` must be outcomes that dpgrs wrote, got other arrays. Give a table.",
+        )
     index = sample_index(arrays["sample"].tolist())
     return pd.DataFrame(arrays["values"], index=index, columns=arrays["names"].tolist())
 
@@ -99,8 +102,9 @@ def require_size(path: Path | str, *, n_people: int, n_values: int) -> None:
     """Refuse a table of more people, or more values in the columns that are used, than a study takes."""
     if n_people > MOST_PEOPLE or n_values > MOST_VALUES:
         raise DpgrsError(
+            "table-too-large",
             f"`{path}` must have at most {MOST_PEOPLE} people, and {MOST_VALUES} values in the columns "
-            "that are used, got more. Take people without genotypes out, or use fewer columns."
+            "that are used, got more. Take people without genotypes out, or use fewer columns.",
         )
 
 
@@ -139,13 +143,19 @@ def read_scales(path: Path | str, *, kind: str = "outcome") -> pd.DataFrame:
     header = [plain_name(name) for name in header_of(rows, path)]
     columns = {name: find_column(header, aliases) for name, aliases in SCALE_COLUMNS.items()}
     if columns["name"] is None:
-        raise DpgrsError(f"`{path}`, line 1: the column `{kind}` must be there. Name it in the first line.")
+        raise DpgrsError(
+            "scale-column-missing",
+            f"`{path}`, line 1: the column `{kind}` must be there. Name it in the first line.",
+        )
     lines, scales = {}, []
     for line, cells in rows:
         cell = {name: "" if column is None else cells[column] for name, column in columns.items()}
         if cell["name"] in lines or not cell["name"]:
             got = f"that of line {lines[cell['name']]}" if cell["name"] else "none"
-            raise DpgrsError(f"`{path}`, line {line}: must name each {kind} once, got {got}. Correct it.")
+            raise DpgrsError(
+                "scale-named-twice",
+                f"`{path}`, line {line}: must name each {kind} once, got {got}. Correct it.",
+            )
         lines[cell["name"]] = line
         scales.append(_scale(cell, path, line))
     return pd.DataFrame(scales, index=pd.Index(list(lines), name=kind, dtype=str), columns=CONSTANTS)
@@ -165,8 +175,9 @@ def constants_of(
     unknown = [name for name in names if name not in scales.index]
     if unknown:
         raise DpgrsError(
+            "scale-missing",
             f"`{path}` must have a line for every {kind}, got none for {listed(unknown)}. "
-            "Add centre and scale, or a prevalence."
+            "Add centre and scale, or a prevalence.",
         )
     return scales.loc[list(names)]
 
@@ -188,8 +199,9 @@ def standardise(
     for name in constants.index[constants["is_binary"]] if requires_binary else ():
         if not table[name].dropna().isin((0.0, 1.0)).all():
             raise DpgrsError(
+                "binary-column-values",
                 f"Column `{name}` must hold 0 and 1 alone, as it has a prevalence, got other values. "
-                "Recode it (PLINK's 1 and 2 to 0 and 1), or give centre and scale."
+                "Recode it (PLINK's 1 and 2 to 0 and 1), or give centre and scale.",
             )
     return (table - constants["centre"]) / constants["scale"]
 
@@ -265,8 +277,9 @@ def picked(names: list[str], columns: Columns, path: Path | str) -> list[str]:
     missing = [name for name in columns if name not in all_names]
     if missing:
         raise DpgrsError(
+            "column-missing",
             f"`{path}` must have a column for each name, got none for {listed(missing)}. Correct the names, "
-            "or add columns."
+            "or add columns.",
         )
     return list(columns)
 
@@ -287,8 +300,9 @@ def text_names(header: Sequence[str], path: Path | str) -> tuple[int, list[int],
     sample, outcomes = columns[0] if columns else 0, columns[1:]
     if plain_name(header[sample]) not in SAMPLE_COLUMNS:
         raise DpgrsError(
+            "id-column-missing",
             f"`{path}`, line 1: the first column must be `sample` or `IID`, got another name. "
-            "Put the ids first and name them so, without quotes in tables of tabs or blanks."
+            "Put the ids first and name them so, without quotes in tables of tabs or blanks.",
         )
     return sample, outcomes, _some([header[i] for i in outcomes], path)
 
@@ -299,7 +313,8 @@ def parquet_names(path: Path | str) -> tuple[str, list[str]]:
     samples = [name for name in columns if plain_name(name) in SAMPLE_COLUMNS]
     if len(samples) != 1:
         raise DpgrsError(
-            f"`{path}` must have one column `sample` or `IID`, got {len(samples)}. Name the ids so."
+            "id-column-not-one",
+            f"`{path}` must have one column `sample` or `IID`, got {len(samples)}. Name the ids so.",
         )
     outcomes = [name for name in columns if name != samples[0] and plain_name(name) != FAMILY_COLUMN]
     return samples[0], _some(outcomes, path)
@@ -308,7 +323,8 @@ def parquet_names(path: Path | str) -> tuple[str, list[str]]:
 def _some(names: list[str], path: Path | str) -> list[str]:
     if not names:
         raise DpgrsError(
-            f"`{path}` must have at least one outcome column beside the ids, got none. Add the phenotypes."
+            "outcome-column-missing",
+            f"`{path}` must have at least one outcome column beside the ids, got none. Add the phenotypes.",
         )
     return names
 
@@ -322,14 +338,20 @@ def _scale(cell: dict[str, str], path: Path | str, line: int) -> tuple[Any, ...]
     is_given = [not math.isnan(number[name]) for name in ("centre", "scale")]
     if any(is_given) if is_binary else not all(is_given):
         raise DpgrsError(
+            "scale-incomplete",
             f"`{path}`, line {line}: must have centre and scale, or prevalence alone (-9 is missing). Give "
-            "one of the two."
+            "one of the two.",
         )
     for name, column in (("prevalence", "prevalence"), ("population", "population_prevalence")):
         if not (math.isnan(number[name]) or 0 < number[name] < 1):
-            raise DpgrsError(f"`{path}`, line {line}: the {column} must be between 0 and 1. Correct it.")
+            raise DpgrsError(
+                "scale-prevalence-out-of-range",
+                f"`{path}`, line {line}: the {column} must be between 0 and 1. Correct it.",
+            )
     if not is_binary and number["scale"] <= 0:
-        raise DpgrsError(f"`{path}`, line {line}: the scale must be above 0. Correct it.")
+        raise DpgrsError(
+            "scale-not-positive", f"`{path}`, line {line}: the scale must be above 0. Correct it."
+        )
     p = number["prevalence"]
     # A centre written as -0 is 0, also in the digest.
     constants = (p, math.sqrt(p * (1 - p))) if is_binary else (number["centre"] + 0.0, number["scale"])

@@ -68,7 +68,8 @@ def matched(patterns: Iterable[str] | None, names: Sequence[str], *, key: str, p
         if not fitting:
             listed = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
             raise UsageError(
-                f"`{key}` must name columns of `{path}`, got `{pattern}`. Correct it: there are {listed}."
+                "column-pattern-unmatched",
+                f"`{key}` must name columns of `{path}`, got `{pattern}`. Correct it: there are {listed}.",
             )
         all_fitting |= fitting
     return [name for name in names if name in all_fitting]
@@ -83,8 +84,9 @@ def unique_ids(ids: Sequence[str], name: str, path: str) -> np.ndarray:
     """Return the ids of all rows, (n_rows,) str; refuse one that is empty or comes twice."""
     if len(set(ids)) < len(ids) or not all(map(is_id, ids)):
         raise UsageError(
+            "row-id-not-unique",
             f"`{path}`, column `{name}`: each row must have an id of its own, got none or one twice. "
-            "Correct it."
+            "Correct it.",
         )
     return np.array(ids, dtype=str)
 
@@ -97,7 +99,9 @@ def numbered(n_rows: int) -> np.ndarray:
 def require_some(columns: Collection[str], path: str) -> None:
     """Refuse settings that leave no column."""
     if not columns:
-        raise UsageError(f"`{KEYS.drop}` must leave columns of `{path}`, got all. Name fewer.")
+        raise UsageError(
+            "no-columns-left", f"`{KEYS.drop}` must leave columns of `{path}`, got all. Name fewer."
+        )
 
 
 ARRAYS = (".npy", ".npz")
@@ -110,11 +114,17 @@ def is_of_arrays(
     """Return whether the name of a table is that of arrays; refuse options that are for other tables."""
     if not path.lower().endswith(ARRAYS):
         if arrays is not None:
-            raise UsageError(f"`cohort.arrays` is for an .npz, got it with `{path}`. Leave it out.")
+            raise UsageError(
+                "arrays-setting-without-npz",
+                f"`cohort.arrays` is for an .npz, got it with `{path}`. Leave it out.",
+            )
         return False
     for key, setting in (("cohort.id", row_id), (KEYS.one_hot, one_hot)):
         if setting:
-            raise UsageError(f"`{key}` is for tables with names, got it with `{path}`. Leave it out.")
+            raise UsageError(
+                "names-setting-with-npz",
+                f"`{key}` is for tables with names, got it with `{path}`. Leave it out.",
+            )
     return True
 
 
@@ -130,9 +140,13 @@ def read_arrays(path: Path | str, *, arrays: Sequence[str] | None = None) -> dic
             content = np.load(file, allow_pickle=False)
             contents = {"x": content} if isinstance(content, np.ndarray) else dict(content.items())
     except FileNotFoundError:
-        raise UsageError(f"`{path}` must be a table, but is not there. Correct the path.") from None
+        raise UsageError(
+            "file-missing", f"`{path}` must be a table, but is not there. Correct the path."
+        ) from None
     except (OSError, ValueError, EOFError, zipfile.BadZipFile):
-        raise DpgrsError(f"`{path}` must be a whole file of numpy arrays. Write it again.") from None
+        raise DpgrsError(
+            "npz-damaged", f"`{path}` must be a whole file of numpy arrays. Write it again."
+        ) from None
     names = list(contents)
     chosen = names if arrays is None else matched(arrays, names, key="cohort.arrays", path=path)
     return {name: contents[name] for name in chosen}
@@ -150,8 +164,9 @@ def table_of_arrays(path: str, arrays: dict[str, np.ndarray], *, drop: Iterable[
         # NaN is not small either.
         if not is_plain or not (np.abs(array.astype(np.float64)) <= LARGEST_VALUE).all():
             raise UsageError(
+                "array-not-finite",
                 f"`{path}`, array `{name}`: must hold finite numbers, at most {LARGEST_VALUE:g}, "
-                "a row a unit, got others. Leave it out of `cohort.arrays`, or correct it."
+                "a row a unit, got others. Leave it out of `cohort.arrays`, or correct it.",
             )
         columns = array.reshape(len(array), -1).astype(np.float64)
         names += [name] if columns.shape[1] == 1 else [f"{name}{j + 1}" for j in range(columns.shape[1])]
@@ -160,7 +175,8 @@ def table_of_arrays(path: str, arrays: dict[str, np.ndarray], *, drop: Iterable[
     if len(set(lengths.values())) != 1:
         listed = ", ".join(f"{length} in {name}" for name, length in lengths.items())
         raise UsageError(
-            f"`cohort.arrays` must name arrays of one number of rows, got {listed}. Name others."
+            "array-lengths-differ",
+            f"`cohort.arrays` must name arrays of one number of rows, got {listed}. Name others.",
         )
     require_own_names(path, names, KEYS)
     dropped = set(matched(drop, names, key=KEYS.drop, path=path))
@@ -202,7 +218,9 @@ def read_real_table(
     numbers = [name for name in columns if name not in texts]
     blocks = _read_blocks(path, names, texts, numbers)
     if not blocks:
-        raise UsageError(f"`{path}` must have a row for each case, got only the names. Add the rows.")
+        raise UsageError(
+            "table-without-rows", f"`{path}` must have a row for each case, got only the names. Add the rows."
+        )
     lines = list(chain.from_iterable(block_lines for block_lines, _, _ in blocks))
     cells = {name: list(chain.from_iterable(block[1][i] for block in blocks)) for i, name in enumerate(texts)}
     values = np.concatenate([block_values for _, _, block_values in blocks])
@@ -232,9 +250,14 @@ def _kept_columns(
     for key, name in [("cohort.id", row_id)] * (row_id is not None) + [(KEYS.one_hot, n) for n in one_hot]:
         matched([name], names, key=key, path=path)
         if name in drop:
-            raise UsageError(f"`{KEYS.drop}` must leave the column of `{key}`, got `{name}`. Take it out.")
+            raise UsageError(
+                "needed-column-dropped",
+                f"`{KEYS.drop}` must leave the column of `{key}`, got `{name}`. Take it out.",
+            )
     if row_id in one_hot:
-        raise UsageError(f"`{KEYS.one_hot}` must not name the ids, got `{row_id}`. Take it out.")
+        raise UsageError(
+            "row-id-one-hot", f"`{KEYS.one_hot}` must not name the ids, got `{row_id}`. Take it out."
+        )
     columns = [name for name in names if name not in set(drop)]
     require_some([name for name in columns if name != row_id], path)
     return columns
@@ -317,8 +340,9 @@ def read_ranges(path: Path | str, table: RealTable, *, others: Sequence[str] = (
     header = header_of(rows, path)
     if tuple(header) not in (RANGE_COLUMNS, (*RANGE_COLUMNS, CENTRE)):
         raise UsageError(
+            "range-columns",
             f"`{path}`, line 1: the columns must be {', '.join(RANGE_COLUMNS)}, and perhaps {CENTRE}, got "
-            f"{', '.join(header)}. Name them so."
+            f"{', '.join(header)}. Name them so.",
         )
     ranges, names = {}, [*table.names, *others]
     for line, (pattern, *cells) in rows:
@@ -326,7 +350,8 @@ def read_ranges(path: Path | str, table: RealTable, *, others: Sequence[str] = (
         if pattern in ranges or not any(fits(pattern, name) for name in names):
             fault = "a second line for" if pattern in ranges else "the unknown"
             raise UsageError(
-                f"{where}: each line must be of other columns, got {fault} `{pattern}`. Take it out."
+                "range-columns-repeated",
+                f"{where}: each line must be of other columns, got {fault} `{pattern}`. Take it out.",
             )
         ranges[pattern] = _range(cells, where)
     bounds = [_range_of(name, ranges, table, path) for name in table.names]
@@ -340,7 +365,8 @@ def _range(cells: Sequence[str], where: str) -> tuple[float, float, float]:
     # NaN, of text too, is in no range.
     if not (np.abs(numbers) <= LARGEST_VALUE).all() or not low < centre < high:
         raise UsageError(
-            f"{where}: must have numbers low < {CENTRE} < high, got {', '.join(cells)}. Correct them."
+            "range-not-ascending",
+            f"{where}: must have numbers low < {CENTRE} < high, got {', '.join(cells)}. Correct them.",
         )
     return low, high, centre
 
@@ -355,7 +381,8 @@ def _range_of(
     fitting = next((bounds for pattern, bounds in ranges.items() if fits(pattern, name)), None)
     if fitting is None:
         raise UsageError(
+            "range-missing",
             f"`{path}` must have a line for every column of `{table.path}`, got none for `{name}`. Add its "
-            "public range."
+            "public range.",
         )
     return fitting

@@ -71,8 +71,9 @@ def read_populations(path: Path | str) -> pd.DataFrame:
             read_bytes(path)
         except ValueError:
             raise DpgrsError(
+                "table-digest",
                 f"`{path}` must have the digest that stands in `{digest_file(path)}`, got another. Get the "
-                "table again, or remove the digest if you changed the table."
+                "table again, or remove the digest if you changed the table.",
             ) from None
     rows = rows_of(path)
     header = [plain_name(name) for name in header_of(rows, path)]
@@ -81,14 +82,17 @@ def read_populations(path: Path | str) -> pd.DataFrame:
     super_population = find_column(header, SUPER_POPULATION_COLUMNS)
     if sample is None or population is None:
         raise DpgrsError(
-            f"`{path}`, line 1: columns `sample` and `population` must be there. Name them in the first line."
+            "population-columns-missing",
+            f"`{path}`, line 1: columns `sample` and `population` must be there. "
+            "Name them in the first line.",
         )
     lines, labels = {}, []
     for line, cells in rows:
         add_once(lines, cells[sample], path, line)
         if not cells[population]:
             raise DpgrsError(
-                f"`{path}`, line {line}: the population must not be empty. Give it, or remove the line."
+                "population-empty",
+                f"`{path}`, line {line}: the population must not be empty. Give it, or remove the line.",
             )
         labels.append((cells[population], "" if super_population is None else cells[super_population]))
     require_people(lines, path)
@@ -158,8 +162,9 @@ def _fitted(cells: list[str], width: int | None, path: Path | str, line: int) ->
     width = width or len(cells)
     if len(cells) < width or any(cells[width:]):
         raise DpgrsError(
+            "line-width",
             f"`{path}`, line {line}: must have {width} columns like the first line, got {len(cells)}. "
-            "Mend the line, or fetch the file again if it was cut off."
+            "Mend the line, or fetch the file again if it was cut off.",
         )
     return cells[:width]
 
@@ -184,14 +189,17 @@ def _opened(path: Path, *, errors: str = "strict") -> Iterator[tuple[str, "_Line
                 lines.size, first = 0, next(lines, "")
             yield first, lines
     except FileNotFoundError:
-        raise UsageError(f"`{path}` must be a table, but is not there. Correct the path.") from None
+        raise UsageError(
+            "file-missing", f"`{path}` must be a table, but is not there. Correct the path."
+        ) from None
     except (EOFError, zlib.error):
         raise DpgrsError(
-            f"`{path}` must be a whole gzip file, but is cut off or damaged. Fetch it again."
+            "gzip-damaged", f"`{path}` must be a whole gzip file, but is cut off or damaged. Fetch it again."
         ) from None
     except OSError as error:
         raise DpgrsError(
-            f"`{path}` must be readable: {error.strerror or error}. Correct it and its rights."
+            "file-unreadable",
+            f"`{path}` must be readable: {error.strerror or error}. Correct it and its rights.",
         ) from None
     except (UnicodeDecodeError, csv.Error) as error:
         is_utf_16 = isinstance(error, UnicodeDecodeError) and error.object[:2] in UTF_16
@@ -199,7 +207,9 @@ def _opened(path: Path, *, errors: str = "strict") -> Iterator[tuple[str, "_Line
 
 
 def _no_text(path: Path | str, got: str = "") -> DpgrsError:
-    return DpgrsError(f"`{path}` must be UTF-8 text in columns, plain or gzipped{got}. Export it as such.")
+    return DpgrsError(
+        "table-not-text", f"`{path}` must be UTF-8 text in columns, plain or gzipped{got}. Export it as such."
+    )
 
 
 def _separator(first: str) -> str:
@@ -232,12 +242,16 @@ class _Lines:
         line = self._file.readline(LONGEST_LINE + 1)
         self.number += 1
         if self.number == 1 and "\0" in line:
-            raise DpgrsError(f"`{self._path}` must be UTF-8 text in columns, got UTF-16. Export it as such.")
+            raise DpgrsError(
+                "table-not-text",
+                f"`{self._path}` must be UTF-8 text in columns, got UTF-16. Export it as such.",
+            )
         self.size += len(line)
         if self.size > LONGEST_LINE:
             raise DpgrsError(
+                "line-too-long",
                 f"`{self._path}`, line {self.number}: a row must have at most {LONGEST_LINE} characters, got "
-                "more. Split the table by columns, or mend the end of the line."
+                "more. Split the table by columns, or mend the end of the line.",
             )
         if not line:
             raise StopIteration
@@ -255,11 +269,13 @@ def header_of(rows: Iterator[tuple[int, list[str]]], path: Path | str) -> list[s
     _, names = next(rows, (1, []))
     if not names:
         raise DpgrsError(
-            f"`{path}` must be a table with names in its first line, but is empty. Correct the path."
+            "table-empty",
+            f"`{path}` must be a table with names in its first line, but is empty. Correct the path.",
         )
     if len(names) > MOST_COLUMNS:
         raise DpgrsError(
-            f"`{path}`, line 1: must have at most {MOST_COLUMNS} columns, got {len(names)}. Split the table."
+            "too-many-columns",
+            f"`{path}`, line 1: must have at most {MOST_COLUMNS} columns, got {len(names)}. Split the table.",
         )
     # Without a line of names these may be somebody's values, so none is quoted.
     columns = {}
@@ -267,8 +283,9 @@ def header_of(rows: Iterator[tuple[int, list[str]]], path: Path | str) -> list[s
         if not name or columns.setdefault(name, column) != column:
             fault = f"that of column {columns[name] + 1} in" if name else "none in"
             raise DpgrsError(
+                "column-name-invalid",
                 f"`{path}`, line 1: columns must have names of their own, got {fault} column {column + 1}. "
-                "Rename them."
+                "Rename them.",
             )
     return names
 
@@ -287,13 +304,15 @@ def add_once(lines: dict[str, int], sample: str, path: Path | str, line: int) ->
     """Note the line of a person; refuse a second line of the same person, and an id that is none."""
     if not is_id(sample):
         raise DpgrsError(
+            "sample-id-empty",
             f"`{path}`, line {line}: the sample id must not be empty or hold control characters. Give it, or "
-            "remove the line."
+            "remove the line.",
         )
     if sample in lines:
         raise DpgrsError(
+            "person-twice",
             f"`{path}`, line {line}: each person must have one line, got the id of line {lines[sample]}. "
-            "Keep one of the two."
+            "Keep one of the two.",
         )
     lines[sample] = line
 
@@ -302,7 +321,8 @@ def require_people(lines: Collection[str], path: Path | str) -> None:
     """Refuse a table without people; `lines` has an entry for each."""
     if not lines:
         raise DpgrsError(
-            f"`{path}` must have a line for each person, got only the first with the names. Add the people."
+            "table-without-people",
+            f"`{path}` must have a line for each person, got only the first with the names. Add the people.",
         )
 
 

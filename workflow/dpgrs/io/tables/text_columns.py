@@ -49,7 +49,9 @@ def text_columns(path: str, names: list[str], rows: Iterable[tuple[int, list[str
         lines.append(line)
         cells.append(row)
     if not cells:
-        raise UsageError(f"`{path}` must have a row for each case, got only the names. Add the rows.")
+        raise UsageError(
+            "table-without-rows", f"`{path}` must have a row for each case, got only the names. Add the rows."
+        )
     columns = zip(names, zip(*cells, strict=True), strict=True)
     return [TextColumn(path, name, pd.Series(texts, dtype=str), lines) for name, texts in columns]
 
@@ -59,8 +61,9 @@ def require_own_names(path: str, names: Iterable[str], naming: Naming) -> None:
     twice = [name for name, number in Counter(names).items() if number > 1]
     if twice:
         raise UsageError(
+            "level-named-like-column",
             f"`{path}`: a level of `{naming.one_hot}` must not be named like a column, got `{twice[0]}`. "
-            "Rename it."
+            "Rename it.",
         )
 
 
@@ -81,7 +84,9 @@ def numbers_of_column(column: TextColumn, *, naming: Naming, is_label_possible: 
             fix = f"If these are labels, add `{labels}`; if they are ids, `{ids}`."
         is_number = not np.isnan(numbers[row])
         domain = f"a finite number, at most {LARGEST_VALUE:g}" if is_number else "a number"
-        raise UsageError(f"{column.place(row)}: must be {domain}, got `{text}`. {fix}")
+        raise UsageError(
+            "number-out-of-domain", f"{column.place(row)}: must be {domain}, got `{text}`. {fix}"
+        )
     return numbers
 
 
@@ -93,13 +98,16 @@ def levels_of_column(column: TextColumn, naming: Naming) -> list[tuple[str, np.n
     is_empty = column.texts == ""
     if is_empty.any():
         row = int(np.argmax(is_empty))
-        raise UsageError(f"{column.place(row)}: a label must not be empty. Give it, or remove the line.")
+        raise UsageError(
+            "label-empty", f"{column.place(row)}: a label must not be empty. Give it, or remove the line."
+        )
     n_levels = column.texts.nunique()
     if not 2 <= n_levels <= MOST_LEVELS:
         dropped = naming.with_column(naming.drop, column.name)
         raise UsageError(
+            "number-of-levels",
             f"{column.whole}: `{naming.one_hot}` must have 2 to {MOST_LEVELS} levels, got {n_levels}. "
-            f"Take it out of `{naming.one_hot}`; if it holds ids, add `{dropped}`."
+            f"Take it out of `{naming.one_hot}`; if it holds ids, add `{dropped}`.",
         )
     coded = pd.get_dummies(column.texts, prefix=column.name, prefix_sep="=", dtype=np.float64)
     return [(level, coded[level].to_numpy()) for level in coded]

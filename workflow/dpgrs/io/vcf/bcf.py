@@ -94,9 +94,10 @@ class BcfText:
             match_contig(self._path, self._contig, self._seen)
         elif n_records != self._counts[self._name]:
             raise DpgrsError(
+                "index-of-another-file",
                 f"the index of `{self._path}` must list as many records on contig {self._name} as there are, "
                 "got another number: it belongs to another version of the file. Index again: "
-                f"bcftools index -f {self._path}"
+                f"bcftools index -f {self._path}",
             )
 
 
@@ -117,7 +118,7 @@ def _indexed_contigs(path: Path) -> dict[str, int]:
         table = pysam.bcftools.index("-s", str(path.absolute()))  # a name may begin with a dash
     except pysam.SamtoolsError as error:
         raise DpgrsError(
-            f"the index of `{path}` cannot be read. Index again: bcftools index -f {path}"
+            "index-unreadable", f"the index of `{path}` cannot be read. Index again: bcftools index -f {path}"
         ) from error
     rows = (line.split("\t") for line in table.splitlines())
     return {name: int(count) for name, _, count in rows}
@@ -128,7 +129,7 @@ def _records(path: Path, contig: str | None = None) -> Iterator[pysam.VariantRec
         try:
             yield from file.fetch(contig) if contig else file
         except (OSError, ValueError) as error:
-            raise DpgrsError(f"`{path}` is truncated or damaged. {COPY_AGAIN}") from error
+            raise DpgrsError("file-damaged", f"`{path}` is truncated or damaged. {COPY_AGAIN}") from error
 
 
 def _open(path: Path) -> pysam.VariantFile:
@@ -138,7 +139,8 @@ def _open(path: Path) -> pysam.VariantFile:
         return pysam.VariantFile(str(path.absolute()))
     except (OSError, ValueError) as error:
         raise DpgrsError(
-            f"`{path}` is no BCF that htslib can read, or it has two samples of one name. {COPY_AGAIN}"
+            "bcf-unreadable",
+            f"`{path}` is no BCF that htslib can read, or it has two samples of one name. {COPY_AGAIN}",
         ) from error
 
 

@@ -60,7 +60,9 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
                     raise _long_line(path)
                 yield number, line.rstrip(b"\r\n")
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise DpgrsError(f"`{path}` is truncated or damaged after line {number}. {COPY_AGAIN}") from error
+        raise DpgrsError(
+            "file-damaged", f"`{path}` is truncated or damaged after line {number}. {COPY_AGAIN}"
+        ) from error
 
 
 class LineSource(Protocol):
@@ -136,9 +138,10 @@ class ContigText:
             match_contig(self._path, self._contig, [name.decode(errors="replace") for name in names])
         elif n_records != self._places[self._name].n_records:
             raise DpgrsError(
+                "index-of-another-file",
                 f"`{self._index}` must list as many records on contig {self._name} as there are, got another "
                 "number: it belongs to another version of the file. Index again: "
-                f"tabix -f -p vcf {self._path}"
+                f"tabix -f -p vcf {self._path}",
             )
 
     @property
@@ -160,26 +163,30 @@ class ContigText:
             except DamagedError:
                 raise self._damage() from None
             if is_header:
-                raise DpgrsError(f"`{self._path}`, before contig {self._name}: {HEADER_AGAIN}")
+                raise DpgrsError(
+                    "header-repeated", f"`{self._path}`, before contig {self._name}: {HEADER_AGAIN}"
+                )
 
     def _damage(self) -> DpgrsError:
         """Return the error for damage, with the last line before it if lines have numbers."""
         if self.is_indexed:
             return DpgrsError(
+                "contig-damaged",
                 f"`{self._path}` is truncated or damaged on contig {self._name}, or its index is of another "
-                f"version of it. {COPY_AGAIN[:-1]}, or index again: tabix -f -p vcf {self._path}"
+                f"version of it. {COPY_AGAIN[:-1]}, or index again: tabix -f -p vcf {self._path}",
             )
         try:
             deque(numbered_lines(self._path), maxlen=0)
         except DpgrsError as error:
             return error
-        return DpgrsError(f"`{self._path}` is damaged somewhere. {COPY_AGAIN}")
+        return DpgrsError("file-damaged", f"`{self._path}` is damaged somewhere. {COPY_AGAIN}")
 
 
 def _long_line(path: Path) -> DpgrsError:
     return DpgrsError(
+        "line-too-long",
         f"`{path}` must have lines of at most {vcf_blocks.LONGEST_LINE:,} bytes, got a longer one. Leave "
-        "fields out: bcftools annotate --remove ^FORMAT/GT"
+        "fields out: bcftools annotate --remove ^FORMAT/GT",
     )
 
 
@@ -188,7 +195,7 @@ def record_error(path: Path | str, number: int | None, line: bytes, problem: obj
     site = shown(b":".join(line.split(b"\t", 2)[:2]).decode(errors="replace"))
     unnumbered = "among its records" if line.startswith(b"#") else f"record at {site}"
     location = f"line {number}" if number else unnumbered
-    return DpgrsError(f"`{path}`, {location}: {problem}")
+    return DpgrsError("record-invalid", f"`{path}`, {location}: {problem}")
 
 
 def find_index(path: Path) -> Path | None:
@@ -202,14 +209,17 @@ def find_index(path: Path) -> Path | None:
         is_packed = is_bgzf(file.read(18))
         file.seek(max(0, size - len(BGZF_END)))
         if is_packed and file.read() != BGZF_END:
-            raise DpgrsError(f"`{path}` is truncated: it lacks the end mark of a BGZF file. {COPY_AGAIN}")
+            raise DpgrsError(
+                "bgzf-truncated", f"`{path}` is truncated: it lacks the end mark of a BGZF file. {COPY_AGAIN}"
+            )
     indices = (path.with_name(path.name + suffix) for suffix in (".csi", ".tbi"))
     index = next((index for index in indices if index.is_file()), None)
     # Read without the index, a file whose first bytes are damaged could lack whole blocks unseen.
     if index and not is_packed:
         raise DpgrsError(
+            "not-bgzf",
             f"`{path}` must be BGZF, for `{index.name}` lies beside it, got something else. "
-            f"{COPY_AGAIN[:-1]}, or remove an index that is not its own."
+            f"{COPY_AGAIN[:-1]}, or remove an index that is not its own.",
         )
     return index
 
@@ -234,10 +244,14 @@ def match_contig(path: Path, contig: str, names: Iterable[str]) -> str:
     if not matches:
         there = shown(", ".join(list(names)[:30]), n_characters=600) or "no records at all"
         raise DpgrsError(
-            f"contig {contig} is not in `{path}`; there: {there}. Mend the list of chromosomes or the path."
+            "contig-missing",
+            f"contig {contig} is not in `{path}`; there: {there}. Mend the list of chromosomes or the path.",
         )
     if len(matches) > 1:
-        raise DpgrsError(f"`{path}` names one contig both {matches[0]} and {matches[1]}. Rename one of them.")
+        raise DpgrsError(
+            "contig-named-twice",
+            f"`{path}` names one contig both {matches[0]} and {matches[1]}. Rename one of them.",
+        )
     return matches[0]
 
 

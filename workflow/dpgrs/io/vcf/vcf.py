@@ -79,8 +79,9 @@ def read_header(path: Path | str) -> VcfHeader:
             return header
         if number == 1 and not line.startswith(b"##fileformat=VCF"):
             raise DpgrsError(
+                "not-a-vcf",
                 f"`{path}` must begin with `##fileformat=VCF`. "
-                "Give a VCF file: BGZF, plain gzip or plain text."
+                "Give a VCF file: BGZF, plain gzip or plain text.",
             )
         if line.startswith(b"##contig="):
             contigs |= declared_contig(line)
@@ -90,7 +91,9 @@ def read_header(path: Path | str) -> VcfHeader:
             break
     if header:
         return header
-    raise DpgrsError(f"`{path}` has no #CHROM line: its header is truncated. {COPY_AGAIN}")
+    raise DpgrsError(
+        "vcf-header-truncated", f"`{path}` has no #CHROM line: its header is truncated. {COPY_AGAIN}"
+    )
 
 
 class ContigReader:
@@ -179,11 +182,14 @@ def scanner_of(field: str) -> Callable[..., Any]:
 def check_terms(phased: str, field: str) -> None:
     """Refuse a value of `phased` or `field` that does not exist, and dosages for rows that need phase."""
     if phased not in PHASED:
-        raise UsageError(f"`phased` must be one of {', '.join(PHASED)}, got {phased}.")
+        raise UsageError("phased-unknown", f"`phased` must be one of {', '.join(PHASED)}, got {phased}.")
     if field not in FIELDS:
-        raise UsageError(f"`field` must be one of {', '.join(FIELDS)}, got {field}.")
+        raise UsageError("field-unknown", f"`field` must be one of {', '.join(FIELDS)}, got {field}.")
     if field == "DS" and phased == "required":
-        raise UsageError("`phased` must be any with `field` DS, got required. A dosage has no phase.")
+        raise UsageError(
+            "phased-with-dosages",
+            "`phased` must be any with `field` DS, got required. A dosage has no phase.",
+        )
 
 
 def declared_contig(line: bytes) -> dict[str, int | None]:
@@ -202,15 +208,20 @@ def sample_ids(path: Path, line: bytes) -> tuple[str, ...]:
     """
     if any(b" " in column for column in line.split(b"\t")[:N_FIXED_COLUMNS]):
         raise DpgrsError(
+            "header-with-blanks",
             f"`{path}` must have tabs between the columns of its #CHROM line, got blanks. Put a tab "
-            "in place of each gap, in all lines."
+            "in place of each gap, in all lines.",
         )
     try:
         samples = tuple(line.decode().split("\t")[N_FIXED_COLUMNS:])
     except UnicodeDecodeError as error:
-        raise DpgrsError(f"`{path}` must have sample ids in UTF-8. Rename them: bcftools reheader") from error
+        raise DpgrsError(
+            "sample-ids-not-text", f"`{path}` must have sample ids in UTF-8. Rename them: bcftools reheader"
+        ) from error
     if not samples:
-        raise DpgrsError(f"`{path}` has no samples. Give a VCF with a FORMAT column and a column per sample.")
+        raise DpgrsError(
+            "no-samples", f"`{path}` has no samples. Give a VCF with a FORMAT column and a column per sample."
+        )
     require_names(path, samples, remedy="Rename them: bcftools reheader -s names.txt")
     return samples
 
@@ -218,7 +229,7 @@ def sample_ids(path: Path, line: bytes) -> tuple[str, ...]:
 def require_names(path: Path, samples: Iterable[str], *, remedy: str) -> None:
     """Refuse sample ids that are empty, hold a control character, or are not distinct."""
     if fault := _fault_of(tuple(samples)):
-        raise DpgrsError(f"`{path}` must have {fault}. {remedy}")
+        raise DpgrsError("sample-ids-invalid", f"`{path}` must have {fault}. {remedy}")
 
 
 @lru_cache(maxsize=1)

@@ -49,7 +49,7 @@ def read_header(path: Path) -> VcfHeader:
         names = group["contig_id"][:].tolist()
         lengths = group["contig_length"][:].tolist() if "contig_length" in group else [-1] * len(names)
     if not samples:
-        raise DpgrsError(f"`{path}` has no samples. {MAKE}")
+        raise DpgrsError("no-samples", f"`{path}` has no samples. {MAKE}")
     require_names(path, samples, remedy="Rename them in its VCF: bcftools reheader -s names.txt")
     lengths = (int(length) if length > 0 else None for length in lengths)
     return VcfHeader(path, samples, dict(zip(names, lengths, strict=True)))
@@ -89,7 +89,7 @@ def opened(path: Path, *, is_new: bool = True) -> Iterator[Any]:
     from zarr.storage import LocalStore, ZipStore
 
     if not path.exists():
-        raise UsageError(f"`{path}` is not there. Mend the path, or fetch the file.")
+        raise UsageError("file-missing", f"`{path}` is not there. Mend the path, or fetch the file.")
     if path.is_file() and not is_zipfile(path):
         raise _damage(path)
     try:
@@ -152,7 +152,9 @@ class _VcfZarrVariants:
         def read(records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             with opened(self._path, is_new=False) as group:
                 if _CALLS not in group:
-                    raise DpgrsError(f"`{self._path}` has no calls. Read its dosages: `field: DS`")
+                    raise DpgrsError(
+                        "no-calls", f"`{self._path}` has no calls. Read its dosages: `field: DS`"
+                    )
                 calls = genotypes.take(group, records)
                 shape = calls.shape[:2]
                 has_phases = phases.name in group
@@ -294,7 +296,7 @@ def _require_arrays(path: Path, group: Any) -> None:
     calls = [name for name in (_CALLS, *_FIELDS) if name in group]
     lacking += [] if calls else [_CALLS]
     if lacking:
-        raise DpgrsError(f"`{path}` is no VCF Zarr: it has no `{lacking[0]}`. {MAKE}")
+        raise DpgrsError("not-a-vcf-zarr", f"`{path}` is no VCF Zarr: it has no `{lacking[0]}`. {MAKE}")
     shapes = {name: group[name].shape for name in _NEEDED}
     n_variants, n_samples = shapes["variant_position"][:1], shapes["sample_id"][:1]
     is_whole = (
@@ -334,4 +336,7 @@ def _chunks_of(folder: Path) -> set[Path]:
 
 
 def _damage(path: Path) -> DpgrsError:
-    return DpgrsError(f"`{path}` is no VCF Zarr that can be read: it is cut short or damaged. {COPY_AGAIN}")
+    return DpgrsError(
+        "vcf-zarr-damaged",
+        f"`{path}` is no VCF Zarr that can be read: it is cut short or damaged. {COPY_AGAIN}",
+    )

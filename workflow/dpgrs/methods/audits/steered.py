@@ -142,8 +142,9 @@ def _require_released_map(statistics: NoisyStatistics, request: SteeredRequest, 
     pairs = zip(astuple(steering), astuple(statistics.steering), strict=True)
     if not all(np.array_equal(expected, used) for expected, used in pairs):
         raise DpgrsError(
+            "steered-by-another-map",
             "Rows must be turned by the map that the released numbers give, and were by another: "
-            "private_steered_statistics is not private. Release nothing with it, and report this."
+            "private_steered_statistics is not private. Release nothing with it, and report this.",
         )
 
 

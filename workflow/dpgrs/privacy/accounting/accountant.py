@@ -296,4 +296,7 @@ def _require_delta(delta: float) -> None:
 
 def _require(name: str, value: float | Sequence[float], domain: str, is_met: bool) -> None:
     if not is_met:
-        raise UsageError(f"`privacy.{name}` must be {domain}, got {value}. Set it in the configuration.")
+        raise UsageError(
+            "budget-out-of-range",
+            f"`privacy.{name}` must be {domain}, got {value}. Set it in the configuration.",
+        )

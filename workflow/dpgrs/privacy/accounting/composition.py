@@ -168,8 +168,9 @@ def group_guarantee(
     """
     if not (0 <= epsilon < math.inf and (delta == 0 or SMALLEST_DELTA <= delta < 1) and size >= 1):
         raise UsageError(
+            "guarantee-invalid",
             f"A guarantee must have a finite `epsilon` >= 0, a `delta` of 0 or from {SMALLEST_DELTA:g} to "
-            f"below 1, and a `size` >= 1, got {epsilon}, {delta} and {size}. Correct it."
+            f"below 1, and a `size` >= 1, got {epsilon}, {delta} and {size}. Correct it.",
         )
     group_epsilon = _float_above(size * Fraction(epsilon))
     deltas = [1.0, delta * _delta_growth(epsilon, size) * (1 + MARGIN)]
@@ -198,14 +199,16 @@ def epsilon_of_choices(
     """
     if not (0 < epsilon < math.inf and isinstance(n_choices, Integral) and n_choices >= 1):
         raise UsageError(
+            "choices-invalid",
             "Choices must have a finite `epsilon` > 0 and a whole number `n_choices` >= 1, "
-            f"got {epsilon} and {n_choices}. Correct them."
+            f"got {epsilon} and {n_choices}. Correct them.",
         )
     if Composition(composition) == Composition.BASIC:
         return epsilon
     if not 0 < delta < 1:
         raise UsageError(
-            f"`delta` must be between 0 and 1 for zCDP, got {delta}. Give one, or add epsilons up."
+            "delta-out-of-range",
+            f"`delta` must be between 0 and 1 for zCDP, got {delta}. Give one, or add epsilons up.",
         )
     low, high = 0.0, epsilon  # rho-zCDP is never (rho, delta)-DP for a small delta
     while (middle := (low + high) / 2) not in (low, high):

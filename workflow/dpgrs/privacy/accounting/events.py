@@ -218,8 +218,9 @@ class DepthEvent(Event):
     def charge(self) -> NoReturn:
         """Raise UsageError: a ledger must count what it is charged."""
         raise UsageError(
+            "benchmark-noise-charged",
             f"The {self.statistic} must be drawn in a benchmark: no ledger counts its delta. "
-            "Use `mode: benchmark`."
+            "Use `mode: benchmark`.",
         )
 
 
@@ -236,11 +237,15 @@ def event_of(record: Mapping[str, Any]) -> Event:
     """
     name = record.get("family")
     if name not in FAMILIES:
-        raise UsageError(f"The family of an event must be one of {', '.join(FAMILIES)}, got {name}.")
+        raise UsageError(
+            "event-family-unknown",
+            f"The family of an event must be one of {', '.join(FAMILIES)}, got {name}.",
+        )
     if record["version"] != MECHANISM_VERSION:
         raise UsageError(
+            "mechanism-version",
             f"A draw must be of version {MECHANISM_VERSION} of the mechanisms, got one of version "
-            f"{record['version']}. Use the dpgrs that drew it."
+            f"{record['version']}. Use the dpgrs that drew it.",
         )
     family = FAMILIES[name]
     values = {field.name: record[field.name] for field in fields(family)}

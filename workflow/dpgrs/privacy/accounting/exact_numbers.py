@@ -21,8 +21,9 @@ def exact(text: str, *, name: str) -> Fraction:
     """
     if not isinstance(text, str) or len(text) > LONGEST or not _EXACT.fullmatch(text):
         raise UsageError(
+            "number-not-exact",
             f"`{name}` must be an exact number >= 0 as text, such as 0.25 or 1/3, got {shown(repr(text))}. "
-            "Write it out; `exact_text` does that for a float."
+            "Write it out; `exact_text` does that for a float.",
         )
     return Fraction(text)
 
@@ -31,7 +32,9 @@ def exact_positive(text: str, *, name: str) -> Fraction:
     """Return the number above 0 that a text holds exactly."""
     value = exact(text, name=name)
     if value == 0:
-        raise UsageError(f"`{name}` must be above 0, got {text}. A release costs something.")
+        raise UsageError(
+            "cost-not-positive", f"`{name}` must be above 0, got {text}. A release costs something."
+        )
     return value
 
 
@@ -49,7 +52,7 @@ def exact_text(number: float | Decimal | Fraction) -> str:
     except (ValueError, OverflowError):
         value = Fraction(-1)  # NaN and infinity are refused with the negative numbers
     if value < 0:
-        raise UsageError(f"A cost must be a finite number >= 0, got {number}. Correct it.")
+        raise UsageError("cost-not-finite", f"A cost must be a finite number >= 0, got {number}. Correct it.")
     n_places = max(_power_of(2, value.denominator), _power_of(5, value.denominator))
     if 10**n_places % value.denominator:
         return str(value)

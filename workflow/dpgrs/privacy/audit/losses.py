@@ -114,8 +114,9 @@ def rates_above(
     """Bound error rates from above by Clopper and Pearson, (...), so that both hold at the confidence."""
     if not (n_draws > 0 and 0 < confidence < 1):
         raise UsageError(
+            "audit-terms",
             "An audit must have at least one draw and a confidence between 0 and 1, "
-            f"got {n_draws} and {confidence}. Use the defaults."
+            f"got {n_draws} and {confidence}. Use the defaults.",
         )
     bound = stats.beta.isf((1 - confidence) / 2, n_errors + 1, np.maximum(n_draws - n_errors, 1))
     return np.where(n_errors < n_draws, bound, 1.0)

@@ -59,18 +59,20 @@ def require_caps(
     delta = Fraction(budget.delta)
     if problem := delta_problem(delta, people_at_most):
         bound, got = problem
-        raise UsageError(f"`delta` must {bound}, got {got}. Lower it.")
+        raise UsageError("delta-too-large", f"`delta` must {bound}, got {got}. Lower it.")
     got = person_in_words(account, budget.limit, delta)
     if not exceeds_cap(account.cost_to_person(budget.limit), delta):
         if beyond_20 is not None:
             raise UsageError(
+                "beyond-20-not-needed",
                 f"`beyond_20` is for a limit above epsilon {LARGEST_EPSILON}, got a reason with epsilon "
-                f"{got}. Leave it out."
+                f"{got}. Leave it out.",
             )
     elif not beyond_20:
         raise UsageError(
+            "limit-above-20",
             f"The limit of an account must be at most epsilon {LARGEST_EPSILON} for a person, got {got}. "
-            "Lower it, or give the reason for more: `--beyond-20 REASON`, which the ledger keeps and shows."
+            "Lower it, or give the reason for more: `--beyond-20 REASON`, which the ledger keeps and shows.",
         )
 
 

@@ -109,8 +109,9 @@ def _require_same_terms(draws: Iterable[Draw], account: Account) -> None:
         claim = event.sensitivity
         if (claim.neighbours, claim.unit) != (account.neighbours, account.unit):
             raise DpgrsError(
+                "account-terms-differ",
                 f"The sensitivity of the {event.statistic} must be that of the account {account}, got "
-                f"{claim.neighbours} of a {claim.unit}. Nothing was drawn. Ask for the account's terms."
+                f"{claim.neighbours} of a {claim.unit}. Nothing was drawn. Ask for the account's terms.",
             )
 
 

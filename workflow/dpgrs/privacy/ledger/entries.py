@@ -42,13 +42,15 @@ class Account:
             allowed = [member.value for member in words if member != Protection.NONE]
             if value not in allowed:
                 raise UsageError(
-                    f"`{field.name}` must be one of {', '.join(allowed)}, got {value}. Choose one."
+                    "account-term-unknown",
+                    f"`{field.name}` must be one of {', '.join(allowed)}, got {value}. Choose one.",
                 )
             object.__setattr__(self, field.name, words(value))
         if self.protection != Protection.FULL and self.neighbours != Neighbours.REPLACE_ONE:
             raise UsageError(
+                "neighbours-not-replace-one",
                 f"`neighbours` must be {Neighbours.REPLACE_ONE} under {self.protection} protection, where a "
-                f"row keeps its public side, got {self.neighbours}. Change it."
+                f"row keeps its public side, got {self.neighbours}. Change it.",
             )
 
     def __str__(self) -> str:
@@ -117,14 +119,16 @@ def make_budget(
     pure, exact_delta = exact(pure_epsilon, name="pure_epsilon"), exact(delta, name="delta")
     if not SMALLEST_DELTA <= exact_delta < 1:
         raise UsageError(
-            f"`delta` must be at least 1e-30 and below 1, got {exact_text(exact_delta)}. Set it."
+            "delta-out-of-range",
+            f"`delta` must be at least 1e-30 and below 1, got {exact_text(exact_delta)}. Set it.",
         )
     allowances = [] if mu_squared is None else [exact(mu_squared, name="mu_squared")]
     if epsilon is not None:
         gaussian_epsilon = exact(epsilon, name="epsilon") - pure
         if gaussian_epsilon < 0:
             raise UsageError(
-                f"`epsilon` must be at least `pure_epsilon`, {pure_epsilon}, got {epsilon}. Raise it."
+                "epsilon-below-pure-epsilon",
+                f"`epsilon` must be at least `pure_epsilon`, {pure_epsilon}, got {epsilon}. Raise it.",
             )
         # The very mu that a study shares out: one release of all of the total must fit. It is lowered by far
         # more than these floats may lie above the stated numbers.
@@ -132,7 +136,10 @@ def make_budget(
         allowances.append(Fraction(mu) ** 2)
     budget = Budget(exact_text(min(allowances, default=0)), exact_text(pure), exact_text(exact_delta))
     if budget.limit == Cost():
-        raise UsageError("An account must allow something: give `epsilon`, `mu_squared` or `pure_epsilon`.")
+        raise UsageError(
+            "account-without-budget",
+            "An account must allow something: give `epsilon`, `mu_squared` or `pure_epsilon`.",
+        )
     return budget
 
 
@@ -164,11 +171,15 @@ class Request:
         for name in REQUIRED:
             if not identity.get(name):
                 raise UsageError(
-                    f"The identity of a release must state `{name}`, got {identity.get(name)!r}."
+                    "identity-incomplete",
+                    f"The identity of a release must state `{name}`, got {identity.get(name)!r}.",
                 )
         _require_exact(identity)
         if not charges:
-            raise UsageError("A release must be charged, got no charge. Public values need no request.")
+            raise UsageError(
+                "request-without-charge",
+                "A release must be charged, got no charge. Public values need no request.",
+            )
         unmarked = cls(account, tuple(charges), identity, "", study_key.id)
         mark = study_key.mark(unmarked.identity_digest, statistic_digest)
         return cls(account, unmarked.charges, identity, mark, study_key.id)
@@ -230,6 +241,7 @@ def _require_exact(value: Any, where: str = "identity") -> None:
             _require_exact(inner, f"{where}[{i}]")
     elif not isinstance(value, str | int | None):
         raise UsageError(
+            "identity-value-type",
             f"`{where}` must be text, a whole number, true, false or null, got {value!r}. "
-            "Write a float with `exact_text`."
+            "Write a float with `exact_text`.",
         )

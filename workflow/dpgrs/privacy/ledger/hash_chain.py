@@ -45,8 +45,9 @@ class HashChain:
         content = _scan(path, descriptor)
         if content.is_torn:
             raise DpgrsError(
+                "ledger-write-unfinished",
                 f"The ledger {path} ends in an unfinished write, after which nothing was drawn. "
-                f"Cut it off with `dpgrs ledger repair {path}`."
+                f"Cut it off with `dpgrs ledger repair {path}`.",
             )
         self.entries, self._size, self._is_settled = content.entries, content.size, content.is_settled
 
@@ -73,8 +74,9 @@ class HashChain:
         except OSError as error:
             os.ftruncate(self._descriptor, self._size)
             raise DpgrsError(
+                "ledger-not-writable",
                 f"The ledger {self._path} cannot be written: {error.strerror or error}. The entry was taken "
-                "back, and nothing was drawn on it. Make room, and run it again as it is."
+                "back, and nothing was drawn on it. Make room, and run it again as it is.",
             ) from error
         self.entries.append(entry)
         self._size += len(line)
@@ -112,13 +114,17 @@ def creating_chain(path: Path) -> Iterator[HashChain]:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if head_path(path).exists() and not path.exists():
         raise UsageError(
+            "ledger-lost",
             f"The ledger {path} must be new, but its head {head_path(path)} exists: the ledger was lost. "
-            "Restore it from a copy; what was spent cannot be forgotten."
+            "Restore it from a copy; what was spent cannot be forgotten.",
         )
     with _locked(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, fcntl.LOCK_EX) as descriptor:
         chain = HashChain(path, descriptor)
         if chain.entries:
-            raise UsageError(f"The ledger {path} must be new, but it exists. Use it, or name another file.")
+            raise UsageError(
+                "ledger-exists",
+                f"The ledger {path} must be new, but it exists. Use it, or name another file.",
+            )
         yield chain
 
 
@@ -190,8 +196,9 @@ def _scan(path: Path, descriptor: int) -> _Content:
     if not (is_torn or is_one_ahead or (n_unread == 0 and is_settled)):
         where = f"line {len(entries) + 1}" if n_unread else f"its head {head_path(path)}"
         raise DpgrsError(
+            "ledger-damaged",
             f"The ledger {path} was damaged or changed: its chain breaks at {where}. Restore the ledger and "
-            "its head from a copy made after the last release; until then nothing is drawn."
+            "its head from a copy made after the last release; until then nothing is drawn.",
         )
     return _Content(entries, size, is_settled, is_torn)
 
@@ -245,7 +252,7 @@ def _require_file(path: Path) -> None:
     path = Path(path)
     if path.exists() and not path.is_file():
         got = "a folder. Name the file in it" if path.is_dir() else "a pipe or a device. Name a file"
-        raise DpgrsError(f"The ledger {path} must be a file, got {got}.")
+        raise DpgrsError("ledger-not-a-file", f"The ledger {path} must be a file, got {got}.")
 
 
 def _require_closed(path: Path, descriptor: int) -> None:
@@ -253,9 +260,10 @@ def _require_closed(path: Path, descriptor: int) -> None:
     status = os.fstat(descriptor)
     if status.st_uid != os.geteuid() or status.st_mode & OPEN_TO_OTHERS:
         raise DpgrsError(
+            "ledger-not-closed",
             f"The ledger must be yours and closed to all others, got {path} of mode "
             f"{stat.S_IMODE(status.st_mode):04o}. Run `chmod 600`; if others may have written to it, compare "
-            "it with a copy first."
+            "it with a copy first.",
         )
 
 
@@ -266,8 +274,9 @@ def _locked(path: Path, flags: int, lock: int) -> Iterator[int]:
         descriptor = os.open(path, flags, 0o600)
     except FileNotFoundError:
         raise UsageError(
+            "ledger-missing",
             f"The ledger {path} does not exist. Correct the path; if it was "
-            "lost, restore it from a copy. Only for a dataset that never had one: `dpgrs ledger init`."
+            "lost, restore it from a copy. Only for a dataset that never had one: `dpgrs ledger init`.",
         ) from None
     try:
         _require_closed(path, descriptor)

@@ -95,8 +95,9 @@ class Ledger:
         require_private_place(self.path, name="A ledger")
         if not (accession and consent):
             raise UsageError(
+                "ledger-without-dataset",
                 "A ledger must name its dataset's `accession` and `consent`, "
-                f"got {accession!r} and {consent!r}. Give both."
+                f"got {accession!r} and {consent!r}. Give both.",
             )
         with creating_chain(self.path) as chain:
             bound = {} if people_at_most is None else {"people_at_most": people_at_most}
@@ -120,14 +121,16 @@ class Ledger:
             book = _book(chain.entries, self.path)
             if account in book.budgets:
                 raise UsageError(
-                    f"The account {account} must be new, but {self.path} has it. Use it as it is."
+                    "account-exists",
+                    f"The account {account} must be new, but {self.path} has it. Use it as it is.",
                 )
             for other in book.budgets:
                 public = account.made_public_of(other) | other.made_public_of(account)
                 if public:
                     raise UsageError(
+                        "accounts-disagree",
                         f"The account {account} must agree with {other} on what is public, but one calls "
-                        f"public what the other protects: {', '.join(sorted(public))}. Keep to one of them."
+                        f"public what the other protects: {', '.join(sorted(public))}. Keep to one of them.",
                     )
             require_caps(account, budget, people_at_most=book.people_at_most, beyond_20=beyond_20)
             reason = {} if beyond_20 is None else {"beyond_20": beyond_20}
@@ -284,7 +287,7 @@ def _requests(orders: Sequence[Order], account: Account, *, study_key: StudyKey)
 
 def _book(entries: Sequence[Entry], path: Path) -> Book:
     if not entries:
-        raise DpgrsError(f"The ledger {path} is empty. Begin it with `dpgrs ledger init`.")
+        raise DpgrsError("ledger-empty", f"The ledger {path} is empty. Begin it with `dpgrs ledger init`.")
     try:
         dataset = entries[0]
         bound = dataset.get("people_at_most")
@@ -293,8 +296,9 @@ def _book(entries: Sequence[Entry], path: Path) -> Book:
             _enter(book, entry)
     except (KeyError, TypeError, ValueError, UsageError):
         raise DpgrsError(
+            "ledger-of-newer-version",
             f"The ledger {path} holds an entry that this version of dpgrs does not understand. "
-            "Use the version that wrote it."
+            "Use the version that wrote it.",
         ) from None
     return book
 
@@ -344,8 +348,9 @@ def _require_dataset(book: Book, identity: Mapping[str, Any]) -> None:
     for name in ("accession", "consent"):
         if identity[name] != getattr(book, name):
             raise UsageError(
+                "ledger-of-another-dataset",
                 f"`{name}` must be {getattr(book, name)}, the dataset of this ledger, got {identity[name]}. "
-                "Name the ledger of the dataset that is used."
+                "Name the ledger of the dataset that is used.",
             )
 
 
@@ -354,36 +359,42 @@ def _require_no_other_version(book: Book, request: Request) -> None:
         if earlier.is_of_another_version(request):
             version, now = earlier.identity["version"], request.identity["version"]
             raise DpgrsError(
+                "replay-of-another-version",
                 f"Version {version} of the mechanisms made this release, and version {now}, of this dpgrs, "
                 "cannot replay it. Nothing was drawn. Use the dpgrs that made it, which its bundle names, or "
-                "give the data a new `dataset.version`: the release is then charged again."
+                "give the data a new `dataset.version`: the release is then charged again.",
             )
 
 
 def _require_same_statistic(first: Request, request: Request) -> None:
     if first.key_id != request.key_id:
         raise DpgrsError(
+            "replay-under-another-key",
             "This release was first made under another study key, without which it cannot be replayed. "
-            "Restore that key, or give the data a new `dataset.version`: the release is then charged again."
+            "Restore that key, or give the data a new `dataset.version`: the release is then charged again.",
         )
     if not hmac.compare_digest(first.statistic_mark, request.statistic_mark):
         raise DpgrsError(
+            "data-changed-under-version",
             f"The data changed under the label {request.identity['dataset_version']}, or were read in "
             "another way. Nothing was drawn. Restore them, or give them a new `dataset.version`: the release "
-            "is then charged."
+            "is then charged.",
         )
 
 
 def _require_same_outputs(book: Book, outputs: Mapping[str, str]) -> None:
     for request_id, output_digest in outputs.items():
         if request_id not in book.requests:
-            raise DpgrsError(f"The ledger has no request {request_id}. Reserve before drawing.")
+            raise DpgrsError(
+                "request-not-reserved", f"The ledger has no request {request_id}. Reserve before drawing."
+            )
         first = book.outputs.get(request_id, output_digest)
         if first != output_digest:
             raise DpgrsError(
+                "replay-differs",
                 f"The replay of request {request_id[:12]} must give the stored bytes, but its output has "
                 f"digest {output_digest[:12]}, not {first[:12]}. Do not release it: use the first "
-                "output, and the versions of software that made it."
+                "output, and the versions of software that made it.",
             )
 
 
@@ -391,12 +402,13 @@ def _require_budget(book: Book, cost: Cost, account: Account) -> None:
     if account not in book.budgets:
         open_accounts = ", ".join(map(str, book.budgets)) or "none"
         raise UsageError(
+            "account-unknown",
             f"The account must be one of the ledger's, {open_accounts}, got {account}. "
-            "Open it with `dpgrs ledger add-account`, or use one of these."
+            "Open it with `dpgrs ledger add-account`, or use one of these.",
         )
     lines = refusals(book, cost, account)
     if lines:
-        raise DpgrsError(f"{lines[0]} Nothing was drawn. Lower what is asked for.")
+        raise DpgrsError("budget-exceeded", f"{lines[0]} Nothing was drawn. Lower what is asked for.")
 
 
 def _counters(cost: Cost, rounded: Callable[..., str], is_pure: bool = False) -> str:
@@ -408,4 +420,7 @@ def _counters(cost: Cost, rounded: Callable[..., str], is_pure: bool = False) ->
 
 def _require_digest(name: str, value: str) -> None:
     if not (isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value)):
-        raise UsageError(f"`{name}` must be a SHA-256 in hexadecimal, got {value!r}. Digest the bytes first.")
+        raise UsageError(
+            "digest-invalid",
+            f"`{name}` must be a SHA-256 in hexadecimal, got {value!r}. Digest the bytes first.",
+        )

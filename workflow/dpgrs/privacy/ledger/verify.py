@@ -35,16 +35,21 @@ def verify_ledger(path: Path) -> dict[str, int]:
             RecursionError,
         ) as fault:
             raise DpgrsError(
+                "ledger-line-wrong",
                 f"The ledger {path} is wrong at line {number + 1}: {fault}. "
-                "Restore it from a copy made after the last release."
+                "Restore it from a copy made after the last release.",
             ) from None
         previous = entry["hash"]
         heads.append(b'{"entries":%d,"hash":"%s"}\n' % (number + 1, previous.encode()))
     if unfinished or not lines:
-        raise DpgrsError(f"The ledger {path} ends in an unfinished line. See `dpgrs ledger repair`.")
+        raise DpgrsError(
+            "ledger-write-unfinished",
+            f"The ledger {path} ends in an unfinished line. See `dpgrs ledger repair`.",
+        )
     if head not in heads[-2:]:
         raise DpgrsError(
-            f"The ledger {path} does not end where its head {head_path(path)} says. Restore both."
+            "ledger-head-differs",
+            f"The ledger {path} does not end where its head {head_path(path)} says. Restore both.",
         )
     return {
         "entries": len(lines),

@@ -198,7 +198,10 @@ class NoiseSource(DeepNoise):
             another form.
         """
         if self._data is None:
-            raise UsageError(f"The {name} must be chosen on data. Name what the scores are made of by `on`.")
+            raise UsageError(
+                "choice-without-data",
+                f"The {name} must be chosen on data. Name what the scores are made of by `on`.",
+            )
         family = CHOICES[Selection(law)]
         return self._rounds(self._choice(family, n_entries, name, 1.0, sensitivity, epsilon, n_choices))
 
@@ -242,7 +245,10 @@ class NoiseSource(DeepNoise):
         if scores.ndim != 1:
             raise _too_few(name, n_choices, f"the shape {scores.shape}")
         if not 0 <= gamma < 1:
-            raise UsageError(f"`gamma` must be at least 0 and below 1, got {gamma}. Use the default, 0.5.")
+            raise UsageError(
+                "gamma-out-of-range",
+                f"`gamma` must be at least 0 and below 1, got {gamma}. Use the default, 0.5.",
+            )
         claim = name, step, sensitivity, epsilon, n_choices
         event = self._choice(SubsetEvent, len(scores), *claim, gamma=float(gamma))
         return self._choose_set(scores, event)
@@ -281,7 +287,8 @@ class NoiseSource(DeepNoise):
         refused in a release, which draws no floats.
         """
         raise UsageError(
-            f"The {name} must be drawn in a benchmark: releases have no such noise. Use `mode: benchmark`."
+            "benchmark-noise-only",
+            f"The {name} must be drawn in a benchmark: releases have no such noise. Use `mode: benchmark`.",
         )
 
     def _choice(
@@ -336,11 +343,13 @@ class NoiseSource(DeepNoise):
 
 def _no_sample(name: str) -> UsageError:
     return UsageError(
-        f"The sample of {name} must be drawn in a benchmark: releases draw none. Use `mode: benchmark`."
+        "sampling-in-release",
+        f"The sample of {name} must be drawn in a benchmark: releases draw none. Use `mode: benchmark`.",
     )
 
 
 def _too_few(name: str, n_choices: int, got: int | str) -> UsageError:
     return UsageError(
-        f"The {name} must be one row of at least {n_choices} scores, got {got}. Choose fewer, or one."
+        "too-few-scores",
+        f"The {name} must be one row of at least {n_choices} scores, got {got}. Choose fewer, or one.",
     )

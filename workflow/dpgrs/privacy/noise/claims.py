@@ -17,20 +17,27 @@ def scale_of(sensitivity: "Sensitivity", *, share: float, norm: str, step: float
     """Return sensitivity/share, rounded up, so that the loss is never above the share."""
     if sensitivity.norm != norm:
         raise UsageError(
-            f"The sensitivity of the {name} must be in {norm}, got {sensitivity.norm}. Claim it in that norm."
+            "sensitivity-norm",
+            f"The sensitivity of the {name} must be in {norm}, got {sensitivity.norm}. "
+            "Claim it in that norm.",
         )
     if math.frexp(step)[0] != 0.5:
-        raise UsageError(f"The grid of the {name} must be a power of 2 wide, got {step}. Choose another.")
+        raise UsageError(
+            "grid-not-power-of-two",
+            f"The grid of the {name} must be a power of 2 wide, got {step}. Choose another.",
+        )
     if not 0 < share < math.inf:
         raise UsageError(
-            f"The budget of the {name} must be a finite number above 0, got {share}. Give it a share."
+            "share-not-positive",
+            f"The budget of the {name} must be a finite number above 0, got {share}. Give it a share.",
         )
     scale = scale_above(sensitivity.value, share=share)
     # Beyond this many grid steps no sampler reaches every integer.
     if scale > LARGEST_SCALE * step:
         raise UsageError(
+            "noise-too-large",
             f"The noise of the {name} must be at most {LARGEST_SCALE:.0e} grid steps, "
-            f"got {scale / step:.0e}. Raise `privacy.epsilon` or the share."
+            f"got {scale / step:.0e}. Raise `privacy.epsilon` or the share.",
         )
     return scale
 

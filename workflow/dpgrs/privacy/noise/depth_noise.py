@@ -38,9 +38,14 @@ class DeepNoise:
             If the data are not named, or for another number of groups.
         """
         if self._data is None:
-            raise UsageError(f"The {name} must be of data that are named. Name what they divide by `on`.")
+            raise UsageError(
+                "groups-without-data",
+                f"The {name} must be of data that are named. Name what they divide by `on`.",
+            )
         if not 1 <= n_groups <= LARGEST_NUMBER_OF_GROUPS:
-            raise UsageError(f"`n_groups` must be from 1 to 2^32, got {n_groups}. Make fewer groups.")
+            raise UsageError(
+                "number-of-groups", f"`n_groups` must be from 1 to 2^32, got {n_groups}. Make fewer groups."
+            )
         return self._assign(n_units, name, int(n_groups))
 
     def deep_point(

@@ -47,7 +47,10 @@ class DepthRegions:
     ) -> None:
         # Private: not quoted.
         if models.ndim != 2 or not (np.isfinite(models) & (np.rint(models) == models)).all():
-            raise UsageError("`models` must be rows of whole numbers. Round them to a public grid first.")
+            raise UsageError(
+                "models-not-integers",
+                "`models` must be rows of whole numbers. Round them to a public grid first.",
+            )
         values = np.sort(models, axis=0)
         self.n_models, half = len(values), len(values) // 2
         self.low, self.high = (_integers(ends[:half]) for ends in (values, values[::-1]))

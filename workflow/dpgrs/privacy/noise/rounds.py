@@ -41,8 +41,9 @@ def exact_scores(event: "ChoiceEvent", scored: Scored) -> Scored:
     # Both are private: neither is quoted.
     if scores.shape != (event.entries,) or not (isinstance(unit, Rational) and unit > 0):
         raise UsageError(
+            "round-scores-invalid",
             f"The {event.statistic} must be one score for each entry, in units of a Fraction > 0. "
-            "Correct them."
+            "Correct them.",
         )
     return scores, unit
 
@@ -70,5 +71,8 @@ def on_grid(statistic: np.ndarray, name: str) -> np.ndarray:
     statistic = np.asarray(statistic)
     is_grid = np.issubdtype(statistic.dtype, np.integer) and np.can_cast(statistic.dtype, np.int64)
     if not is_grid:
-        raise UsageError(f"The {name} must be integers on its grid, got {statistic.dtype}. Round it by row.")
+        raise UsageError(
+            "statistic-off-grid",
+            f"The {name} must be integers on its grid, got {statistic.dtype}. Round it by row.",
+        )
     return statistic.astype(np.int64, copy=False)

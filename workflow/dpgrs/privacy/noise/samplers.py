@@ -172,13 +172,17 @@ def _scale(name: str, value: Exact) -> Fraction:
 def _fraction(name: str, value: Exact, domain: str, is_met: Callable[[Exact], bool]) -> Fraction:
     """Return an exact number in Python's own integers, which never overflow."""
     if not isinstance(value, Rational) or not is_met(value):
-        raise UsageError(f"`{name}` must be {domain}, got {value!r}. Give the sampler an exact number.")
+        raise UsageError(
+            "sampler-fraction", f"`{name}` must be {domain}, got {value!r}. Give the sampler an exact number."
+        )
     return Fraction(int(value.numerator), int(value.denominator))
 
 
 def _integer(name: str, value: int, domain: str, is_met: Callable[[Exact], bool]) -> int:
     if not isinstance(value, Integral):
-        raise UsageError(f"`{name}` must be {domain}, got {value!r}. Give the sampler an exact number.")
+        raise UsageError(
+            "sampler-integer", f"`{name}` must be {domain}, got {value!r}. Give the sampler an exact number."
+        )
     return int(_fraction(name, value, domain, is_met))
 
 
@@ -187,5 +191,8 @@ def _grid_scores(scores: np.ndarray) -> np.ndarray:
     scores = np.asarray(scores)
     is_grid = np.issubdtype(scores.dtype, np.integer) and np.can_cast(scores.dtype, np.int64)
     if not is_grid or scores.ndim != 1 or not 1 <= scores.size <= LARGEST_CHOICE:
-        raise UsageError("`scores` must be one row of 1 to 2^31 int64. Round them to a public grid first.")
+        raise UsageError(
+            "sampler-scores",
+            "`scores` must be one row of 1 to 2^31 int64. Round them to a public grid first.",
+        )
     return scores.astype(np.int64)

@@ -136,8 +136,9 @@ class Rehearsal(NoiseSource):
     def _note(self, event: Event, digest: str) -> None:
         if event.exactness is None:
             raise UsageError(
+                "noise-not-exact",
                 f"The noise of the {event.statistic} is not drawn exactly, so it is only for benchmarks. "
-                "Use `mode: benchmark`."
+                "Use `mode: benchmark`.",
             )
         self.draws.setdefault(self._request_part, []).append((event, digest))
 
@@ -165,7 +166,10 @@ class ReleaseNoise(NoiseSource):
     def require_exhausted(self) -> None:
         """Raise DpgrsError if something that was reserved has not been drawn, to its last round."""
         if {request_part: len(listed) for request_part, listed in self.outputs.items()} != self._n_draws:
-            raise DpgrsError("Not all reserved noise was drawn, so the release is not whole. Start it again.")
+            raise DpgrsError(
+                "noise-left-undrawn",
+                "Not all reserved noise was drawn, so the release is not whole. Start it again.",
+            )
 
     def _draw(self, statistic: np.ndarray, event: Additive) -> tuple[np.ndarray, Additive]:
         exact = statistic_digest(statistic)
@@ -227,8 +231,9 @@ class ReleaseNoise(NoiseSource):
 
 def _not_reserved(name: str) -> DpgrsError:
     return DpgrsError(
+        "noise-not-reserved",
         f"The noise of the {name} was not reserved in the ledger as it is asked for now. "
-        "Nothing was released. Start the release again."
+        "Nothing was released. Start the release again.",
     )
 
 

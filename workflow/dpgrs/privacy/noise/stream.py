@@ -38,10 +38,14 @@ class KeyStream:
     ) -> None:
         if len(key) != KEY_BYTES:
             raise UsageError(
-                f"The study key must be {KEY_BYTES} bytes, got {len(key)}. Make one with `dpgrs key create`."
+                "study-key-length",
+                f"The study key must be {KEY_BYTES} bytes, got {len(key)}. Make one with `dpgrs key create`.",
             )
         if not identity:
-            raise UsageError("The identity of a request must not be empty. Encode its name and parameters.")
+            raise UsageError(
+                "identity-empty",
+                "The identity of a request must not be empty. Encode its name and parameters.",
+            )
         cipher_key = hmac.digest(key, identity, "sha256")
         nonce = bytes(16)  # `cryptography` puts the block counter into the first 4 bytes
         self._cipher = Cipher(ChaCha20(cipher_key, nonce), mode=None).encryptor()
@@ -70,8 +74,9 @@ class KeyStream:
     def _generate(self, n_words: int) -> np.ndarray:
         if self._generated + n_words > LARGEST_STREAM_WORDS:
             raise DpgrsError(
+                "key-stream-exhausted",
                 f"A noise request must use at most {LARGEST_STREAM_WORDS} words of its key stream. "
-                "Split it into requests with identities of their own."
+                "Split it into requests with identities of their own.",
             )
         self._generated += n_words
         key_stream = self._cipher.update(bytes(n_words * WORD_BYTES))

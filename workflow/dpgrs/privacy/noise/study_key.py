@@ -64,8 +64,9 @@ def create_study_key() -> Path:
             os.link(file.name, path)  # unlike a rename, never replaces a key
         except FileExistsError:
             raise UsageError(
+                "study-key-exists",
                 f"`{VARIABLE}` must name a new file to make a key, got {path}, which exists. "
-                "Use that key, or name another file: a lost key costs every replay."
+                "Use that key, or name another file: a lost key costs every replay.",
             ) from None
     return path
 
@@ -82,8 +83,9 @@ def load_study_key() -> StudyKey:
     except OSError as error:
         got = shown(str(path), n_characters=200)
         raise UsageError(
+            "study-key-missing",
             f"`{VARIABLE}` must name the study key, got {got}: {error.strerror}. "
-            f"Restore it, correct the path, as in `{EXPORT}`, or make one with `dpgrs key create`."
+            f"Restore it, correct the path, as in `{EXPORT}`, or make one with `dpgrs key create`.",
         ) from None
     try:
         _require_safe(path, os.fstat(descriptor))
@@ -96,8 +98,9 @@ def _key_path() -> Path:
     text = os.environ.get(VARIABLE)
     if not text:
         raise UsageError(
+            "study-key-not-set",
             f"`{VARIABLE}` must be the path of the study key's file, and is not set. Set it, as in "
-            f"`{EXPORT}`; `dpgrs key create` makes the key, once."
+            f"`{EXPORT}`; `dpgrs key create` makes the key, once.",
         )
     return require_private_place(text, name=f"`{VARIABLE}`")
 
@@ -105,12 +108,14 @@ def _key_path() -> Path:
 def _require_safe(path: Path, status: os.stat_result) -> None:
     if not stat.S_ISREG(status.st_mode) or status.st_size != KEY_BYTES:
         raise UsageError(
+            "study-key-not-plain",
             f"`{VARIABLE}` must name a plain file of {KEY_BYTES} bytes, got {path}, which is not. "
-            "Restore the key from a copy."
+            "Restore the key from a copy.",
         )
     if status.st_uid != os.geteuid() or status.st_mode & 0o077:
         raise UsageError(
+            "study-key-not-closed",
             f"`{VARIABLE}` must name a file that is yours and that nobody else can open, got {path} of "
             f"mode {stat.S_IMODE(status.st_mode):04o}. Run `chmod 600`; if others may have read it, make a "
-            "new key."
+            "new key.",
         )
